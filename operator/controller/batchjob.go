@@ -38,14 +38,15 @@ type batchJobs struct {
 	releases joint[types.NamespacedName, release, struct{}]
 	// written is what this controller has last written of each job, and resting are those
 	// whose application it has just created.
-	written  writes
-	resting  rests
-	children *children
-	trial    trial
-	recorder events.EventRecorder
-	metrics  *metrics
-	logger   *slog.Logger
-	now      func() time.Time
+	written   writes
+	resting   rests
+	creations creations
+	children  *children
+	trial     trial
+	recorder  events.EventRecorder
+	metrics   *metrics
+	logger    *slog.Logger
+	now       func() time.Time
 }
 
 // release is the end of a job's claim as it was seen.
@@ -87,6 +88,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 	if view == nil || err != nil {
 		if view == nil && err == nil {
 			r.written.forget(q.NamespacedName)
+			r.creations.forget(q.NamespacedName)
 		}
 		return reconcile.Result{}, err
 	}
@@ -172,7 +174,7 @@ func (p *jobPass) request(ctx context.Context) error {
 	tb := v.testbed
 	if !v.live {
 		var err error
-		if tb, err = p.live.confirmed(ctx, v.testbed); err != nil {
+		if tb, err = p.live.confirmed(ctx, v.testbed, p.now); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
@@ -343,7 +345,8 @@ func (p *jobPass) freeSlots(ctx context.Context) error {
 
 // release ends the claims of a Testbed as they were seen.
 func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all []release) (struct{}, error) {
-	return struct{}{}, updateTestbed(ctx, r.client, r.live, name, func(tb *v1alpha1.Testbed) bool {
+	asked := r.now()
+	tb, err := updateTestbed(ctx, r.client, r.live, name, func(tb *v1alpha1.Testbed) bool {
 		before := len(tb.Status.Claims)
 		tb.Status.Claims = slices.DeleteFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool {
 			return slices.ContainsFunc(all, func(r release) bool {
@@ -352,6 +355,12 @@ func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all 
 		})
 		return len(tb.Status.Claims) < before
 	})
+	if tb != nil {
+		r.live.heard.note(tb, asked)
+	} else { // it may be written for all that
+		r.live.heard.forget(name)
+	}
+	return struct{}{}, err
 }
 
 // tell tells people, and counts, what has become of a job.

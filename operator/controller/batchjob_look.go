@@ -80,6 +80,7 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	if v.Child, err = r.children.find(ctx, job, from); err != nil {
 		return nil, err
 	}
+	r.creations.recall(job, v.Child != nil)
 	v.Pods, err = from.podsOf(ctx, job)
 	return v, err
 }

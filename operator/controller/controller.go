@@ -109,11 +109,12 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
+	heard := &answers{}
 	for _, name := range o.Controllers {
-		add := map[string]func(manager.Manager, Options, *metrics) error{
+		add := map[string]func(manager.Manager, Options, *metrics, *answers) error{
 			Testbed: addTestbed, BatchJob: addBatchJob, Scheduling: addScheduling,
 		}[name]
-		if err := add(mgr, o, m); err != nil {
+		if err := add(mgr, o, m, heard); err != nil {
 			return fmt.Errorf("controller: %s: %w", name, err)
 		}
 	}

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
 // states are those of jobs and a scheduling, in brief.
@@ -732,5 +733,50 @@ func (l *lab) mustAct(r reconcile.Reconciler, name string) {
 	l.t.Helper()
 	if _, err := l.act(r, name); err != nil {
 		l.t.Fatal(err)
+	}
+}
+
+// An application that somebody deletes before its run could say which it is is lost, as one
+// that goes later, and not made again; one that the cache has yet to see is not lost.
+func TestDeletedAtOnce(t *testing.T) {
+	for _, what := range []string{"deleted", "deleted, and nobody remembers", "not seen yet"} {
+		t.Run(what, func(t *testing.T) {
+			l := newLab(t).withTestbed(1).withJobs("a")
+			l.look()
+			l.withQueue("s", "a")
+			l.mustAct(l.schedulings, "s")
+			l.grant()
+			caches := &behind{l, map[string]client.Client{}}
+			caches.catchUp(walkKinds...)
+			l.mustAct(l.jobs, "a")
+			if l.want("a", "s's, Submitted", l.of("a")); l.created["a-r1"] != 1 {
+				t.Fatal("it was not created")
+			}
+			want, times := "a Failed, s Completed", 1
+			switch what {
+			case "not seen yet":
+				// All but the application is seen.
+				caches.catchUp(slices.DeleteFunc(slices.Clone(walkKinds), func(kind string) bool { return kind == "Job" })...)
+				l.jobs.cached = stored{caches}
+				l.now = l.now.Add(atRest)
+				l.mustAct(l.jobs, "a")
+				l.jobs.cached = stored{l.api}
+				want = "a Running, s AwaitingCompletion"
+			case "deleted, and nobody remembers":
+				l.restart()
+				want, times = "a Running, s AwaitingCompletion", 2
+				fallthrough
+			default:
+				l.must(l.api.Delete(t.Context(), get[batchv1.Job](l, "a-r1")))
+			}
+			l.settle()
+			l.want("in the end", want, l.states("s", "a"))
+			if n := l.created["a-r1"]; n != times {
+				t.Errorf("it was created %d times", n)
+			}
+			if run := l.job("a").Status.Runs[0]; what == "deleted" && (run.Reason != lifecycle.ReasonLost || run.Application == "") {
+				t.Errorf("%+v", run)
+			}
+		})
 	}
 }

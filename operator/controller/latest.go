@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,10 +56,12 @@ type latest struct {
 	versions    joint[types.NamespacedName, struct{}, *metav1.PartialObjectMetadata]
 	schedulings joint[types.NamespacedName, struct{}, *v1alpha1.Scheduling]
 	pods        joint[string, types.UID, map[types.UID][]corev1.Pod]
+	// heard is what it has said of Testbeds lately.
+	heard *answers
 }
 
 func newLatest(from client.Reader) *latest {
-	l := &latest{Reader: from}
+	l := &latest{Reader: from, heard: &answers{}}
 	l.testbeds.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Testbed, error) {
 		tb := &v1alpha1.Testbed{}
 		return tb, from.Get(ctx, name, tb)
@@ -79,17 +82,26 @@ func newLatest(from client.Reader) *latest {
 func (*latest) live() bool { return true }
 
 func (l *latest) testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error) {
-	return l.testbeds.ask(ctx, name, struct{}{})
+	tb, err := l.testbeds.ask(ctx, name, struct{}{})
+	if err == nil {
+		l.heard.note(tb, time.Time{}) // what was said before counts no more
+	}
+	return tb, err
 }
 
 // confirmed returns the Testbed as the API server has it: the one given, of a cache, if it
-// is that. A Testbed is long, and its version is not.
-func (l *latest) confirmed(ctx context.Context, tb *v1alpha1.Testbed) (*v1alpha1.Testbed, error) {
+// is that, or was a moment ago. A Testbed is long, and its version is not.
+func (l *latest) confirmed(ctx context.Context, tb *v1alpha1.Testbed, now time.Time) (*v1alpha1.Testbed, error) {
 	name := client.ObjectKeyFromObject(tb)
-	switch now, err := l.versions.ask(ctx, name, struct{}{}); {
+	if l.heard.lately(tb, now) {
+		return tb, nil
+	}
+	switch is, err := l.versions.ask(ctx, name, struct{}{}); {
 	case err != nil:
+		l.heard.forget(name)
 		return nil, err
-	case now.UID == tb.UID && now.ResourceVersion == tb.ResourceVersion:
+	case is.UID == tb.UID && is.ResourceVersion == tb.ResourceVersion:
+		l.heard.note(is, now)
 		return tb, nil
 	}
 	return l.testbed(ctx, name)

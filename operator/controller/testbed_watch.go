@@ -31,7 +31,7 @@ const (
 )
 
 // addTestbed adds the controller of Testbeds.
-func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
+func addTestbed(mgr manager.Manager, o Options, m *metrics, heard *answers) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS = -1 // the workers are the limit
 	ghosts, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -39,6 +39,7 @@ func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 		return err
 	}
 	r := newTestbeds(mgr.GetClient(), ghosts, mgr.GetAPIReader(), o, m)
+	r.heard = heard
 	workers := &pool{most: o.GhostWorkers}
 	r.work = workers.run
 	// Not a handler's context: that one ends when its cache has been filled.
