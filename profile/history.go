@@ -106,14 +106,6 @@ func newHistory(c HistoryConfig) History {
 	return History{config: unique.Make(c), slots: make([]*samplesOf, c.Slots), recent: Peaks{span: int64(recentSpan), spans: recentSpans}}
 }
 
-// slot is what was sampled in a slot, with room made for it.
-func (h *History) slot(i int) *samplesOf {
-	if h.slots[i] == nil {
-		h.slots[i] = h.newSamples()
-	}
-	return h.slots[i]
-}
-
 func (h *History) newSamples() *samplesOf {
 	c := h.config.Value()
 	return &samplesOf{
