@@ -15,12 +15,13 @@ type Brief struct {
 type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
-// is in flight or held; slow start's line is reached.
+// is in flight or held; slow start's line is reached; it does not see who waits for a core.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
 	BriefFloored
 	BriefSlow
+	BriefBlind
 )
 
 // The Numbers: what the pods in flight and held room leave, the variance of these (of memory alone),
@@ -61,6 +62,9 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	if !(f.starting() < Limit(s, r)) {
 		b.Flags |= BriefSlow
 	}
+	if s.blind() {
+		b.Flags |= BriefBlind
+	}
 	for i, x := range [BriefNumbers]float64{
 		cpuNet:  cpu.total() - cpu.mean(f.typical(CPU), f.Known.Amount[CPU]),
 		cpuUnit: cpu.Unit, cpuCost: cpu.Cost, cpuMost: cpu.Most,
@@ -76,19 +80,20 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 // Question is a pod as a Brief is asked for it. A plain value.
 type Question struct {
 	demand Demand
-	kept   float64
+	rules  Rules
+	// confidence is that in what is known of its CPU.
+	confidence float64
 	// known says that the confidence in a resource is above 0, little that it is below
 	// a half in both.
-	known   [Resources]bool
-	little  bool
-	caution float64
+	known  [Resources]bool
+	little bool
 }
 
 // Ask returns the question for a pod of a known workload; ok is false for a typical
 // one.
 func Ask(d Demand, r Rules) (q Question, ok bool) {
 	r = r.WithDefaults()
-	q = Question{demand: d, caution: r.Caution, kept: d.confidence(CPU) * r.kept(CPU), little: d.confidence(CPU) < .5 && d.confidence(Memory) < .5}
+	q = Question{demand: d, rules: r, confidence: d.confidence(CPU), little: d.confidence(CPU) < .5 && d.confidence(Memory) < .5}
 	for i := range Resource(Resources) {
 		q.known[i] = d.confidence(i) > 0
 	}
@@ -117,18 +122,22 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 func (b *Brief) room(q *Question) (Reason, bool) {
 	n := &b.Numbers
 	net, most := float64(n[cpuNet]), float64(n[cpuMost])
+	kept := 0.
+	if b.Flags&BriefBlind == 0 {
+		kept = q.confidence * q.rules.unfilled(float64(n[cpuUnit]))
+	}
 	needs := float64(n[cpuCost])*q.demand.Typical[CPU] + float64(n[cpuUnit])*q.demand.Amount[CPU]
-	if !plenty(net, q.kept+needs) {
-		if left := sign(net, q.kept, needs, 0, most, q.known[CPU]); left <= 0 {
+	if !plenty(net, kept+needs) {
+		if left := sign(net, kept, needs, 0, most, q.known[CPU]); left <= 0 {
 			return NoCPU, left < 0
 		}
 	}
 	net, most = float64(n[memoryNet]), float64(n[memoryMost])
 	unit, flight := float64(n[memoryUnit]), float64(n[memoryFlight])
 	variance := float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.demand.Var[Memory]
-	needs = float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory] + q.caution*math.Sqrt(flight+variance)
+	needs = float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory] + q.rules.Caution*math.Sqrt(flight+variance)
 	if !plenty(net, needs) {
-		if left := sign(net, 0, needs, q.caution*math.Sqrt(flight), most, q.known[Memory]); left <= 0 {
+		if left := sign(net, 0, needs, q.rules.Caution*math.Sqrt(flight), most, q.known[Memory]); left <= 0 {
 			return NoMemory, left < 0
 		}
 	}

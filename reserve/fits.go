@@ -122,7 +122,7 @@ func slack(s *Signal, f *Flight, d *Demand, r *Rules, i Resource) float64 {
 	if i == CPU { // it has give
 		variance, more = 0, 0
 	}
-	kept := d.confidence(i) * r.kept(i)
+	kept := d.confidence(i) * r.kept(s, i)
 	needs := mean + r.Caution*math.Sqrt(variance+more)
 	alone := r.Caution*math.Sqrt(variance) + nearlyAlone*(room.Most-kept)
 	if d.confidence(i) > 0 && room.Most > kept && needs > alone {
@@ -131,12 +131,25 @@ func slack(s *Signal, f *Flight, d *Demand, r *Rules, i Resource) float64 {
 	return room.total() - kept - flying - needs
 }
 
-// kept is the share of a resource that pods leave free as far as they are known.
-func (r *Rules) kept(i Resource) float64 {
-	if i != CPU {
+// kept is the share of a resource that pods leave free on a node as far as they are known.
+func (r *Rules) kept(s *Signal, i Resource) float64 {
+	if i != CPU || s.blind() {
 		return 0
 	}
-	return 1 - r.CPUFill/fullCores
+	return r.unfilled(s.Rooms[CPU].Unit)
+}
+
+// blind says that the node does not see who waits for a core, so that all cores busy are
+// all of the CPU: pods that are known fill these, and no more.
+func (s *Signal) blind() bool { return s.Cores*s.Rooms[CPU].Unit > 1.5/fullCores }
+
+// unfilled is the share of the CPU that is left where it is as full as known pods fill it,
+// a core being such a share of it.
+func (r *Rules) unfilled(core float64) float64 {
+	if r.CPUFill > 0 {
+		return 1 - r.CPUFill/fullCores
+	}
+	return math.Max(0, .5-math.Max(leastWaiting*core, waitingRoot*math.Sqrt(core/fullCores)))
 }
 
 // fullCores is how many cores' worth of demand a core is read to be full at: half

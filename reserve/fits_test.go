@@ -59,15 +59,23 @@ func TestFitsCountsResources(t *testing.T) {
 		{name: "and beyond", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
 		{name: "the cpu has give", flight: []reserve.Demand{knownPod(6, gib)}, demand: reserve.Demand{Amount: [2]float64{1, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
 		{
-			name: "to 1.7 by default", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(1, gib),
+			name: "to 5.35 of four cores by default", flight: []reserve.Demand{knownPod(5, gib)}, demand: knownPod(.36, gib),
 			rules: reserve.Rules{Burst: 1000}, want: reserve.NoCPU,
 		},
 		{
-			name: "up to it", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(.75, gib),
+			name: "up to it", flight: []reserve.Demand{knownPod(5, gib)}, demand: knownPod(.34, gib),
 			rules: reserve.Rules{Burst: 1000}, want: reserve.Admitted,
 		},
 		{
-			name:   "1.7 is for known pods",
+			name: "to what is set", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(.75, gib),
+			rules: reserve.Rules{Burst: 1000, CPUFill: 1.7}, want: reserve.Admitted,
+		},
+		{
+			name: "and no more", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(.85, gib),
+			rules: reserve.Rules{Burst: 1000, CPUFill: 1.7}, want: reserve.NoCPU,
+		},
+		{
+			name:   "that is for known pods",
 			flight: []reserve.Demand{knownPod(7, gib)}, demand: reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, gib}},
 			rules: reserve.Rules{Burst: 1000}, want: reserve.Admitted,
 		},
@@ -349,5 +357,30 @@ func TestShares(t *testing.T) {
 	s.Rooms[reserve.Memory].Unit = 0
 	if _, _, ok := reserve.Shares(s, flight, one); ok || reserve.Spare(s, flight, reserve.Memory) != 0 {
 		t.Error("a node that counts in pods alone has shares")
+	}
+}
+
+// TestCPUFillFollowsTheCores: pods that take a core each keep all cores busy, and the part
+// of them that waits is the smaller the more cores there are. Where nobody sees who waits
+// none does.
+func TestCPUFillFollowsTheCores(t *testing.T) {
+	for _, test := range []struct {
+		cores, full float64
+		rules       reserve.Rules
+		want        int
+	}{
+		{cores: 1, full: 2, want: 2}, {cores: 2, full: 2, want: 3}, {cores: 4, full: 2, want: 5},
+		{cores: 16, full: 2, want: 18}, {cores: 64, full: 2, want: 69}, {cores: 256, full: 2, want: 266},
+		{cores: 64, full: 2, rules: reserve.Rules{CPUFill: 1.5}, want: 96},
+		{cores: 4, full: 1, want: 4}, {cores: 64, full: 1, rules: reserve.Rules{CPUFill: 1.5}, want: 64},
+	} {
+		s := reserve.Signal{Cores: test.cores, Rooms: [2]reserve.Room{
+			{Left: 1, Most: 1, Unit: 1 / (test.full * test.cores), Cost: 1. / 16},
+			{Left: 1, Most: 1, Unit: 1. / (1024 * gib), Cost: 1. / 1024},
+		}}
+		test.rules.Burst = 1000
+		if got := reserve.Slots(s, reserve.Flight{}, knownPod(1, gib), test.rules); got != test.want {
+			t.Errorf("%g cores, full at %g, %+v: %d pods of a core, want %d", test.cores, test.full, test.rules, got, test.want)
+		}
 	}
 }

@@ -50,14 +50,15 @@ func TestKnownMemory(t *testing.T) {
 }
 
 // TestKnownCPU: a core is an eighth of the CPU's channel, half of which is waiting.
-// Pods that are known fill 1.7 of 2: six, for seven are .875. Filled to 2 it is seven,
-// for eight leave nothing to the system.
+// Pods that are known fill 5.35 of 8 by default: five, as many as there are without
+// profiles. Filled to 1.7 a core it is six, for seven are .875; filled to 2 it is seven, for
+// eight leave nothing to the system.
 func TestKnownCPU(t *testing.T) {
 	pods := alike(40, sim.Pod{Work: 60})
 	for _, c := range []struct {
 		fill float64
 		most int
-	}{{1.7, 6}, {2, 7}} {
+	}{{0, 5}, {1.7, 6}, {2, 7}} {
 		s := counting(sim.Profiles{Known: 1})
 		s.Rules.CPUFill = c.fill
 		if r := run(t, sim.Config{Nodes: 1, Scheduler: s, Seed: 1}, pods); r.Most != c.most {
