@@ -91,9 +91,8 @@ type UsageLogConfig struct {
 	// Every is the length of a window, but for a pod's first four and the one that
 	// follows these, which lasts from half to one and a half of it; default one minute.
 	Every time.Duration
-	// Gap is the least time from one batch to the next; default 2 s. Where pods start all
-	// the time a batch a second would cost its sender as much as half of what it reads, and
-	// a pod is hardly ever priced better for what is known a second earlier.
+	// Gap is the least time from one batch to the next; default 1 s. A pod's first window
+	// waits for as long at most, and what it says shall be a price within 2 s.
 	Gap time.Duration
 	// Longest is how long a window grows while the profiler is away; default 10 min.
 	// Then it begins anew.
@@ -120,7 +119,7 @@ func (c UsageLogConfig) Validate() error {
 
 func (c UsageLogConfig) withDefaults() UsageLogConfig {
 	c.Every = cmp.Or(c.Every, time.Minute)
-	c.Gap = cmp.Or(c.Gap, 2*time.Second)
+	c.Gap = cmp.Or(c.Gap, time.Second)
 	c.Longest = cmp.Or(c.Longest, 10*time.Minute)
 	c.Most = cmp.Or(c.Most, 4096)
 	return c

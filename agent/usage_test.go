@@ -121,10 +121,10 @@ func TestUsageWindows(t *testing.T) {
 	l.Acknowledge(5, 3)
 	later.CPU, later.Ended = 9*second, true
 	take(10.3, later)
-	if _, ok := l.Batch(at(11.9)); ok {
-		t.Error("two batches within two seconds")
+	if _, ok := l.Batch(at(10.3)); ok {
+		t.Error("two batches within a second")
 	}
-	if b := batch(t, l, at(12)); !b.Windows[0].Ended || b.Windows[0].CPU != 2 || b.Windows[0].Span != 300*time.Millisecond {
+	if b := batch(t, l, at(11)); !b.Windows[0].Ended || b.Windows[0].CPU != 2 || b.Windows[0].Span != 300*time.Millisecond {
 		t.Errorf("at the end %+v", b)
 	}
 }
@@ -135,8 +135,7 @@ func TestUsageMinutes(t *testing.T) {
 	const pods, minutes = 7, 10
 	seconds := map[int]bool{}
 	for node := range 60 {
-		// The pods begin a second apart: with a longer gap first windows would grow together.
-		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node), Gap: second})
+		l := usageLog(t, agent.UsageLogConfig{Node: fmt.Sprintf("node-%d", node)})
 		var sent []int // seconds
 		spans := map[reserve.PodKey][]time.Duration{}
 		for s := range minutes * 60 {
@@ -372,7 +371,7 @@ func TestUsageBatchIsBounded(t *testing.T) {
 	l.Take(start, readings)
 	seen := map[reserve.PodKey]bool{}
 	for i, want := range []int{256, 256, 88} {
-		b := batch(t, l, start.Add(time.Duration(i)*2*second))
+		b := batch(t, l, start.Add(time.Duration(i)*second))
 		if len(b.Windows) != want {
 			t.Errorf("batch %d of %d windows", i, len(b.Windows))
 		}
