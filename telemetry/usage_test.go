@@ -831,6 +831,62 @@ func TestMemoryIsReadAsItRises(t *testing.T) {
 	}
 }
 
+// TestMemoryWithoutPeaks: before Linux 5.19 nothing tells whether memory is worth a look,
+// so it gets one each time.
+func TestMemoryWithoutPeaks(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		if k.v1 {
+			continue // always has one
+		}
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			k.start(k.pod(podA), "", group{})
+			k.start(k.container(podA, idA), "server", group{})
+			for i, want := range []struct{ memory, most uint64 }{{6400, 6400}, {6500, 6500}, {9000, 9000}, {700, 9000}} {
+				k.set(k.pod(podA), group{memory: want.memory})
+				if err := os.Remove(filepath.Join(k.root, k.tree, k.pod(podA), "memory.peak")); err != nil {
+					t.Fatal(err)
+				}
+				got := read(t, u, start.Add(time.Duration(i)*12*time.Second))
+				if len(got) != 1 || got[0].Memory != want.memory || got[0].MemoryPeak != want.most {
+					t.Errorf("reading %d: %+v, want %+v", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// TestMemoryIsReadAsContainersGo, of a pod that has others and whose peak stays.
+func TestMemoryIsReadAsContainersGo(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			now := group{memory: 6400, current: 10_000, peak: 10_000}
+			k.start(k.pod(podA), "", now)
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			k.start(k.container(podA, idA), "server", group{memory: 3000})
+			k.start(k.container(podA, idB), "sidecar", group{memory: 3000})
+			look := func(after time.Duration, memory uint64) {
+				t.Helper()
+				got := read(t, u, start.Add(after))
+				if len(got) == 0 || got[0].Container != "" || got[0].Memory != memory || got[0].MemoryPeak != 6400 {
+					t.Errorf("at %v: %+v, want %d bytes", after, got, memory)
+				}
+			}
+			look(0, 6400)
+			look(12*time.Second, 6400)
+			now.memory = 3400
+			k.set(k.pod(podA), now)
+			look(24*time.Second, 6400)
+			k.end(k.container(podA, idB))
+			u.Observe(start.Add(25*time.Second), []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 2}})
+			look(25*time.Second, 3400)
+		})
+	}
+}
+
 // TestSteadyPodUsage: a reading of pods that are known allocates nothing.
 func TestSteadyPodUsage(t *testing.T) {
 	for name, k := range usageTrees(t) {
