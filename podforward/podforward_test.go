@@ -32,7 +32,8 @@ import (
 )
 
 // greeter listens on a loopback, as in a pod, and returns where. It tells of each request
-// for /never, which it does not answer, and for /half, whose answer has no end that it says.
+// for /never, which it does not answer, and for /half, whose answer has no end that it says,
+// and again when whoever asked has left.
 func greeter(t *testing.T, never chan<- struct{}) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,6 +46,7 @@ func greeter(t *testing.T, never chan<- struct{}) string {
 		if r.URL.Path == "/never" || r.URL.Path == "/half" {
 			never <- struct{}{}
 			<-r.Context().Done()
+			never <- struct{}{}
 			return
 		}
 		text, err := io.ReadAll(r.Body)
@@ -128,27 +130,45 @@ func TestRoundTripFails(t *testing.T) {
 // A request that is given up says so, whether it has an answer yet or half of one, and
 // the pod knows.
 func TestGivenUp(t *testing.T) {
-	for _, path := range []string{"/never", "/half"} {
-		asked := make(chan struct{})
+	for _, tt := range []struct {
+		path string
+		read bool // until then it is not given up
+	}{{"/never", false}, {"/half", false}, {"/half", true}} {
+		asked := make(chan struct{}, 2)
 		c := client(t, podforward.Config{Cluster: cluster(t, asked), Namespace: "system", Port: 9694, Find: podforward.Named("pod-1")})
 		ctx, cancel := context.WithCancel(t.Context())
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod"+path, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pod"+tt.path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan error, 1)
+		begun := make(chan struct{})
 		go func() {
-			response, err := c.Do(request)
-			if err == nil {
-				_, err = io.ReadAll(response.Body)
-				response.Body.Close()
+			defer close(begun)
+			<-asked
+			if !tt.read {
+				cancel()
 			}
-			ended <- err
 		}()
-		<-asked
-		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", path, err)
+		response, err := c.Do(request)
+		if tt.read {
+			if err == nil {
+				_, err = io.ReadFull(response.Body, make([]byte, len("half")))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+		}
+		if err == nil {
+			_, err = io.ReadAll(response.Body)
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%v: %v", tt, err)
+		}
+		<-begun
+		<-asked // it has left, before the body is closed
+		if response != nil {
+			response.Body.Close()
 		}
 	}
 }
