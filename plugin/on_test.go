@@ -68,7 +68,7 @@ func TestProfilesDecide(t *testing.T) {
 	c := deciding(t, clock, 3, newShelf(profileOf("heavy", clock.Now(), .5, 9*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
 	client := c.dial()
 	roomy, small := measured(4), measured(.5) // the latter has some left, but not for a typical pod
-	small.Channels[0].Room, small.Channels[1].Room = .25, .05
+	small.Channels[0].Room, small.Channels[1].Room = .45, .05
 	half := measured(4)
 	half.Channels[1].Room = .5
 	for i, r := range []agent.Report{roomy, small, half} {
