@@ -131,6 +131,43 @@ func TestPromisedToOne(t *testing.T) {
 	l.want("who was not", "t Acquiring", l.states("t"))
 }
 
+// Who finds, with the jobs in hand, that another's decision is not seen yet lets go of them.
+func TestLetsGoWhenBehind(t *testing.T) {
+	l := newLab(t).withTestbed(2).withJobs("a", "b")
+	l.look()
+	l.withQueue("s", "a", "b").withQueue("t", "b")
+	rival := l.scheduling("t")
+	rival.ResourceVersion += "0" // it was written after it was listed first
+	l.schedulings.cached = listed{l.api, new(int), func() { l.schedulings.told.note(rival) }}
+	after, err := l.act(l.schedulings, "s")
+	if err != nil || after == 0 {
+		t.Errorf("it comes again after %v, %v", after, err)
+	}
+	if s := l.scheduling("s"); s.Status.State != "" || len(l.schedulings.taking.of) > 0 {
+		t.Errorf("%q, and in hand are %v", s.Status.State, l.schedulings.taking.of)
+	}
+	l.schedulings.told.forget(client.ObjectKeyFromObject(rival)) // it is seen
+	l.schedulings.cached = l.api
+	l.settle()
+	l.want("in the end", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
+}
+
+// listed is a cache that calls before when rivals are listed another time.
+type listed struct {
+	client.Reader
+	times  *int
+	before func()
+}
+
+func (r listed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	if _, ok := list.(*v1alpha1.SchedulingList); ok {
+		if *r.times++; *r.times == 3 { // each of the two jobs' has been listed once
+			r.before()
+		}
+	}
+	return r.Reader.List(ctx, list, opts...)
+}
+
 // stale is a cache that has one Scheduling as it was.
 type stale struct {
 	client.Reader
@@ -357,4 +394,31 @@ func TestPromisedTwice(t *testing.T) {
 	if n := l.created["b-r1"] + l.created["b-r2"]; n != 1 {
 		t.Errorf("b was created %d times", n)
 	}
+}
+
+// A Scheduling that completes without a job that another has keeps those that have ended,
+// also one that was refused before it had slots: what it came to would be lost.
+func TestCompletedGivesNothingBack(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "b", "f")
+	l.look()
+	l.withQueue("s", "a", "b", "f").withQueue("t", "b")
+	l.schedulings.cached = only{l.api, "s"}
+	l.mustAct(l.schedulings, "s")
+	l.schedulings.cached = l.api
+	end := func(name, holder string, state v1alpha1.BatchJobState, begun bool) {
+		job, s := l.job(name), l.scheduling(holder)
+		job.Status.State, job.Status.ActiveScheduling = state, &v1alpha1.ObjectReference{Name: s.Name, UID: s.UID}
+		if begun {
+			job.Status.CreationRequest = &v1alpha1.CreationRequest{}
+		}
+		l.must(l.api.Status().Update(t.Context(), job))
+	}
+	end("a", "s", v1alpha1.BatchJobCompleted, true)
+	end("b", "t", v1alpha1.BatchJobRunning, true)
+	end("f", "s", v1alpha1.BatchJobFailed, false)
+	l.now = l.now.Add(abreast)
+	l.mustAct(l.schedulings, "s")
+	l.want("s", "s Completed", l.states("s"))
+	l.want("a", "s's, Completed", l.of("a"))
+	l.want("f", "s's, Failed", l.of("f"))
 }

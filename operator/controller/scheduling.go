@@ -91,10 +91,10 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 		return err
 	}
 	promising, letGo, err := p.promise(ctx, c)
+	defer letGo()
 	if err != nil {
 		return err
 	}
-	defer letGo()
 	c.observed.Turn = c.Turn
 	next, actions := lifecycle.StepScheduling(c.observed, p.now)
 	if c.Promised { // one that is deleted before it is taken, as others have begun, is not waited for

@@ -217,6 +217,7 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	next.Status = out.status
 	asked := r.now()
 	if err := r.client.Status().Update(ctx, next); err != nil {
+		r.heard.forget(client.ObjectKeyFromObject(next)) // it may be written for all that
 		r.refused(ctx, s, o, err)
 		return fmt.Errorf("status of Testbed %s: %w", client.ObjectKeyFromObject(next), err)
 	}
