@@ -49,7 +49,8 @@ func fleetReport(i, full int) agent.Report {
 	r := measured(float64(2 + i%16))
 	r.Power = machine(float64(40+i%7), float64(120+10*(i%19)))
 	r.K, r.Absorbed = 3, keys(i*30, i*30+30)
-	r.Channels[0].Room, r.Channels[1].Room = float64(4+i%16)/20, float64(4+i%13)/16
+	// Known pods leave a third of the CPU's channel free, so that less would be full for them.
+	r.Channels[0].Room, r.Channels[1].Room = float64(9+i%11)/20, float64(4+i%13)/16
 	if i*7919%5000 < full {
 		// No pod of any workload fits, as no typical one does.
 		r.Avail, r.Channels[0].Room, r.Channels[1].Room = .5, .2, .001

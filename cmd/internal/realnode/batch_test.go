@@ -265,11 +265,17 @@ func quiet(t *testing.T) (load float64) {
 	return load
 }
 
-// run runs one batch to its end.
-func run(t *testing.T, label, scheduler string, count int, arguments ...string) (b batch) {
+// run runs one batch to its end, from when the machine is quiet.
+func run(t *testing.T, label, scheduler string, count int, arguments ...string) batch {
+	t.Helper()
+	return runBeside(t, quiet(t), label, scheduler, count, arguments...)
+}
+
+// runBeside runs one batch to its end beside whatever else the machine does, from a load
+// average of load on.
+func runBeside(t *testing.T, load float64, label, scheduler string, count int, arguments ...string) (b batch) {
 	t.Helper()
 	t.Run(label, func(t *testing.T) {
-		load := quiet(t)
 		m, f := readMeter(t), newFates()
 		f.submit(t, label, count, func(name string) *corev1.Pod { return worker(name, scheduler, arguments...) })
 		f.wait(t, count)

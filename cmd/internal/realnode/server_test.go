@@ -74,8 +74,9 @@ func TestServer(t *testing.T) {
 	k := kinds[0]
 	batches := map[string]batch{}
 	for _, scheduler := range []string{defaults, spazio} {
+		load := quiet(t) // which the machine is not while its servers are asked
 		during(scheduler, func(context.Context) {
-			batches[scheduler] = run(t, "server-"+scheduler, scheduler, k.pods, fmt.Sprintf("-cpu=%ds", k.seconds))
+			batches[scheduler] = runBeside(t, load, "server-"+scheduler, scheduler, k.pods, fmt.Sprintf("-cpu=%ds", k.seconds))
 		})
 	}
 	note(t, t.Name(), map[string]any{"responses": all, "batches": batches})
