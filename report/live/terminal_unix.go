@@ -38,7 +38,9 @@ func Open(in io.Reader, out io.Writer) (*Terminal, bool) {
 }
 
 // Run shows what c says until the reader quits or ctx ends, neither of which is an error.
-// Errors are *FieldError and ErrLost, wrapped. The terminal is then as it was.
+// Errors are *FieldError and ErrLost, wrapped. The terminal is then as it was. After ErrLost
+// the process hears no SIGHUP any more, which may come later than the loss shows: who was
+// told ends in its own way.
 func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
@@ -60,6 +62,9 @@ func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 	tasks.Go(func() { v.ask(ctx) })
 	tasks.Go(func() { v.look(ctx) })
 	err = v.run(ctx, reader.chunks, signals)
+	if errors.Is(err, ErrLost) {
+		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP) // nobody reads it
+	}
 	signal.Stop(signals)
 	cancel()
 	reader.stop()
