@@ -21,6 +21,7 @@ type options struct {
 	still              time.Duration
 	output             string
 	testbed, scheduler string
+	collect            bool
 }
 
 func command() *cobra.Command {
@@ -47,6 +48,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.pairs, "pairs", 3, "pairs of batches")
 	f.DurationVar(&o.still, "still", 5*time.Minute, "how long nothing happens, to see what is written then")
 	f.StringVar(&o.output, "output", "table", "table or json")
+	f.BoolVar(&o.collect, "collect", true, "have this program collect garbage before what is timed, not during it")
 	f.StringVar(&o.testbed, "testbed", "", "spazio-testbed to run (default built from this tree)")
 	f.StringVar(&o.scheduler, "scheduler", "", "spazio-scheduler to run (default built from this tree)")
 	return c
