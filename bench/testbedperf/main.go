@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,11 @@ import (
 )
 
 func main() { program.Main(command()) }
+
+// gcPercent lets this process's heap grow fivefold before it is collected: etcd, the API server
+// and this program's watches share it, and a collection in the middle of a round or a batch
+// takes more processor time than the round itself. See ready.
+const gcPercent = 400
 
 // options are the flags.
 type options struct {
@@ -31,6 +37,9 @@ func command() *cobra.Command {
 		Short: "Measure test beds on an embedded control plane",
 		Args:  program.Valid(func() error { return o.validate() }),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if o.collect {
+				debug.SetGCPercent(gcPercent)
+			}
 			r, err := measure(c.Context(), o, c.ErrOrStderr())
 			return r.tell(c.OutOrStdout(), o.output, err)
 		},

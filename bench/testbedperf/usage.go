@@ -26,9 +26,8 @@ type watched struct {
 	pid  int
 }
 
-// ready has this program collect its garbage now, as Go's own benchmarks do before each: here
-// that of etcd, the API server and this program's watches is one heap, and a collection in the
-// middle of a round takes more processor time than the round itself.
+// ready has this program collect its garbage now, as Go's own benchmarks do before each, so that
+// none of it need be collected in what is timed next.
 func (c *cluster) ready() {
 	if c.o.collect {
 		runtime.GC()
