@@ -85,11 +85,14 @@ type verdict uint16
 func (d verdict) reason() reserve.Reason { return reserve.Reason(d & 0xff) }
 func (d verdict) id() int                { return int(d >> 8) }
 
+// freeIn is the free pods of a decision.
+func freeIn(decision uint64) float32 { return math.Float32frombits(uint32(decision >> 32)) }
+
 // judge reads a node: what a cycle at a moment decides for it and its free pods,
 // NaN if it is not ranked by them.
 func (r *rules) judge(s *square, at reserve.Moment) (verdict, float32) {
 	validity, decision := reserve.Validity(s.validity.Load()), s.decision.Load()
-	free := math.Float32frombits(uint32(decision >> 32))
+	free := freeIn(decision)
 	d := verdict(decision & 0xff00) // the id alone
 	said := reserve.Verdict{Reported: reserve.Reason(decision & 0xf), Unseen: reserve.Reason(decision >> 4 & 0xf)}
 	if validity.Fresh(at.Now) {

@@ -120,6 +120,40 @@ func TestProfilesDecide(t *testing.T) {
 	}
 }
 
+// TestFleetingPodsAreRankedAsTypicalOnes: a known pod goes where it has most room, but where pods
+// are let in ahead of confirmation to where typical ones have.
+func TestFleetingPodsAreRankedAsTypicalOnes(t *testing.T) {
+	clock := newClock()
+	pod := podOfDeployment(1, "light")
+	c := deciding(t, clock, 2, newShelf(profileOf("light", clock.Now(), .125, gib/4)), pod)
+	client := c.dial()
+	narrow, wide := measured(6), measured(3) // by what a typical pod has there
+	narrow.Channels[0].Room = .7
+	streams := []*stream{c.open(client, nodeName(0)), c.open(client, nodeName(1))}
+	c.workload(pod, known("light", .125, gib/4, 1))
+	for i, s := range streams { // no allowance is believed where no pod has ended
+		ended := newPod(100+i, onNode(nodeName(i)))
+		c.arrive(ended)
+		r := measured(6)
+		r.Absorbed = keys(100+i, 101+i)
+		s.settle(r)
+		c.delete(ended)
+	}
+	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Absorbed == 0 })
+	for _, test := range []struct {
+		allowance    float64
+		best, second string
+	}{{0, nodeName(1), nodeName(0)}, {1, nodeName(0), nodeName(1)}, {0, nodeName(1), nodeName(0)}} {
+		narrow.Allowance, wide.Allowance = test.allowance, test.allowance
+		streams[0].settle(narrow)
+		streams[1].settle(wide)
+		got := c.scored(t, pod, c.infos)
+		if got[test.best] != 100 || got[test.second] >= 100 {
+			t.Errorf("with an allowance of %v scores are %v, want %s best", test.allowance, got, test.best)
+		}
+	}
+}
+
 // TestOnWithoutProfilesIsOff: where nothing is known of any pod, On decides as Off
 // does, whatever the nodes report.
 func TestOnWithoutProfilesIsOff(t *testing.T) {

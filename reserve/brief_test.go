@@ -27,6 +27,9 @@ func TestBriefEqualsFits(t *testing.T) {
 		if rng.IntN(10) == 0 {
 			s.Rooms[rng.IntN(2)].Unit = 0
 		}
+		if rng.IntN(4) == 0 {
+			s.Allowance = 4 * rng.Float64()
+		}
 		if rng.IntN(10) == 0 {
 			s.Rest = reserve.Room{Left: share(), Cost: share()}
 		}

@@ -157,17 +157,18 @@ func (r *Rules) unfilled(core float64) float64 {
 const fullCores = 2
 
 // FreeFor returns what pods of the demand are ranked by: Free where all is counted
-// in typical pods, and otherwise the least over the resources of
+// in typical pods, and where pods live so short that some are let in ahead of
+// confirmation (Allowance), for what starts there takes more than is known of any pod.
+// Otherwise the least over the resources of
 //
 //	(left + ahead − Σq − q)/c + 1
 //
 // in typical pods.
 func FreeFor(s Signal, f Flight, d Demand) float64 {
-	free := Free(s.Avail, f)
-	if !counted(&s, &f, &d) {
-		return free
+	if s.fleeting() || !counted(&s, &f, &d) {
+		return Free(s.Avail, f)
 	}
-	free = math.Inf(1)
+	free := math.Inf(1)
 	for i := range Resource(Resources) {
 		free = math.Min(free, s.Rooms[i].free(&f, &d, i))
 	}
@@ -176,6 +177,10 @@ func FreeFor(s Signal, f Flight, d Demand) float64 {
 	}
 	return free
 }
+
+// fleeting says that pods start so often that a node's room for any pod is that for typical
+// ones.
+func (s *Signal) fleeting() bool { return s.Allowance > 0 }
 
 // free is what is left of a resource beside a pod, and that pod, in typical pods.
 func (r *Room) free(f *Flight, d *Demand, i Resource) float64 {

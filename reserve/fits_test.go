@@ -302,6 +302,32 @@ func TestFreeForIsInTypicalPods(t *testing.T) {
 	}
 }
 
+// TestFreeForWherePodsAreFleeting: where pods are let in ahead of confirmation all are ranked
+// by the room for typical ones, those in flight counted as such.
+func TestFreeForWherePodsAreFleeting(t *testing.T) {
+	s, f := fourCores(), reserve.Flight{Held: .5}
+	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
+	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
+		s.Allowance = 0
+		if got := reserve.FreeFor(s, f, d); got == 3.5 {
+			t.Errorf("%v free for %+v where pods stay", got, d)
+		}
+		s.Allowance = 1
+		if got := reserve.FreeFor(s, f, d); got != 3.5 { // of 6
+			t.Errorf("%v free for %+v, want 3.5", got, d)
+		}
+		b := reserve.MakeBrief(s, f, reserve.Rules{})
+		if q, known := reserve.Ask(d, reserve.Rules{}); known {
+			if free, sure := b.Free(&q); sure {
+				t.Errorf("a brief is sure of %v free for %+v", free, d)
+			}
+		}
+		if b.Flags&reserve.BriefFleeting == 0 {
+			t.Error("the brief does not say that pods are fleeting")
+		}
+	}
+}
+
 // TestOverdueKnownPodsAreTaken: no pod waits for ever for what is known of it.
 func TestOverdueKnownPodsAreTaken(t *testing.T) {
 	s := fourCores()
