@@ -14,9 +14,10 @@
 // by the default profile; beside the ghosts, by the profile of slots too. With several
 // pairs the ratios are medians. Times are between what this program asked for and what
 // its watches show; a pod's resources are unguarded from its ghost's deletion to its
-// own binding, as one watch shows both. Before each round and each batch this program, in which
-// etcd and the API server run, collects its garbage (--collect=false leaves it to fall where it
-// may); what collecting takes is told beside the processor time.
+// own binding, as one watch shows both. A round or a batch begins when nothing of what
+// came before is under way any more, and this program, in which etcd and the API server run, has
+// collected its garbage (--collect=false leaves that to fall where it may); what collecting takes
+// is told beside the processor time.
 //
 //	go run ./bench/testbedperf watch
 //

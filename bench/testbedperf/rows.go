@@ -75,7 +75,9 @@ func plainPod(name string) *corev1.Pod {
 // submit makes pods as fast as it can, and says how many a second were bound, from the first
 // one's creation to the last one's binding: of that the time to make them is a part.
 func (c *cluster) submit(ctx context.Context, count int, pod func(i int) *corev1.Pod) (rate float64, err error) {
-	c.ready()
+	if err := c.ready(ctx); err != nil {
+		return 0, err
+	}
 	begin, used, before := time.Now(), c.use(), c.requests.now()
 	names := make([]string, count)
 	if err := inParallel(ctx, count, func(i int) error {
@@ -220,7 +222,9 @@ func jobName(i int) string { return "job-" + strconv.Itoa(i) }
 
 // compete makes schedulings at once, of other jobs in each round, and removes them.
 func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) (seconds []float64, asked int, err error) {
-	c.ready()
+	if err := c.ready(ctx); err != nil {
+		return nil, 0, err
+	}
 	used, before := c.use(), c.requests.now()
 	begins, mine := make([]time.Time, c.o.competing), make([][]types.UID, c.o.competing)
 	if err := inParallel(ctx, c.o.competing, func(k int) error {

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
 	"runtime/metrics"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/process"
+	"github.com/spazio-scheduler/spazio/bench/internal/program"
 )
 
 // usage is the processor time that something takes, of this program with its control
@@ -26,12 +29,23 @@ type watched struct {
 	pid  int
 }
 
-// ready has this program collect its garbage now, as Go's own benchmarks do before each, so that
-// none of it need be collected in what is timed next.
-func (c *cluster) ready() {
+// ready returns when nothing of what came before is under way any more, as events of pods that
+// were bound, and has this program collect its garbage, as Go's own benchmarks do before each, so
+// that none of it need be collected in what is timed next.
+func (c *cluster) ready(ctx context.Context) error {
+	const look, calm = 250 * time.Millisecond, .1 // cores
+	for begin := c.use(); ; begin = c.use() {
+		if err := program.Sleep(ctx, look); err != nil {
+			return err
+		}
+		if begin.total() < calm*look.Seconds() {
+			break
+		}
+	}
 	if c.o.collect {
 		runtime.GC()
 	}
+	return nil
 }
 
 // use begins to measure.
@@ -60,6 +74,14 @@ func collecting() float64 {
 	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
 	metrics.Read(s)
 	return s[0].Value.Float64()
+}
+
+// total is what all used since, in seconds.
+func (u *usage) total() (seconds float64) {
+	for i, now := range u.now() {
+		seconds += now - u.before[i]
+	}
+	return seconds
 }
 
 // String says what was used since.
