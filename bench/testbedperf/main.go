@@ -52,7 +52,7 @@ func command() *cobra.Command {
 	f.IntVar(&o.perRound, "jobs-per-scheduling", 10, "jobs of a scheduling")
 	f.IntVar(&o.competing, "competing", 4, "schedulings that are made at once")
 	f.IntVar(&o.rounds, "rounds", 25, "times that they are")
-	f.IntVar(&o.pods, "pods", 1000, "pods of a measured batch")
+	f.IntVar(&o.pods, "pods", 4000, "pods of a measured batch: it should last for many of the programs' collections of garbage")
 	f.IntVar(&o.single, "single", 200, "pods that go into slots one at a time")
 	f.IntVar(&o.pairs, "pairs", 3, "pairs of batches")
 	f.DurationVar(&o.still, "still", 5*time.Minute, "how long nothing happens, to see what is written then")
