@@ -114,7 +114,7 @@ func (c *cycle) free(i int, r *rules) float64 {
 	}
 	var brief reserve.Brief
 	if decision, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
-		if brief.Flags&reserve.BriefFleeting != 0 {
+		if brief.Flags&reserve.BriefAhead != 0 {
 			return float64(freeIn(decision))
 		}
 		if free, sure := brief.Free(&c.question); sure {

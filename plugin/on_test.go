@@ -120,17 +120,19 @@ func TestProfilesDecide(t *testing.T) {
 	}
 }
 
-// TestFleetingPodsAreRankedAsTypicalOnes: a known pod goes where it has most room, but where pods
+// TestRankedAsTypicalAhead: a known pod goes where it has most room, but where pods
 // are let in ahead of confirmation to where typical ones have.
-func TestFleetingPodsAreRankedAsTypicalOnes(t *testing.T) {
+func TestRankedAsTypicalAhead(t *testing.T) {
 	clock := newClock()
-	pod := podOfDeployment(1, "light")
-	c := deciding(t, clock, 2, newShelf(profileOf("light", clock.Now(), .125, gib/4)), pod)
+	light, heavy := podOfDeployment(1, "light"), podOfDeployment(2, "heavy")
+	c := deciding(t, clock, 2, newShelf(profileOf("light", clock.Now(), .125, gib/4), profileOf("heavy", clock.Now(), .5, 6*gib)), light, heavy)
 	client := c.dial()
 	narrow, wide := measured(6), measured(3) // by what a typical pod has there
-	narrow.Channels[0].Room = .7
+	narrow.Channels[0].Room, narrow.Channels[1].Room = .7, .7
+	wide.Channels[0].Unit, wide.Channels[0].Cost = 1./32, 1./32 // of 16 cores, not 4
 	streams := []*stream{c.open(client, nodeName(0)), c.open(client, nodeName(1))}
-	c.workload(pod, known("light", .125, gib/4, 1))
+	c.workload(light, known("light", .125, gib/4, 1))
+	c.workload(heavy, known("heavy", .5, 6*gib, 1))
 	for i, s := range streams { // no allowance is believed where no pod has ended
 		ended := newPod(100+i, onNode(nodeName(i)))
 		c.arrive(ended)
@@ -147,9 +149,11 @@ func TestFleetingPodsAreRankedAsTypicalOnes(t *testing.T) {
 		narrow.Allowance, wide.Allowance = test.allowance, test.allowance
 		streams[0].settle(narrow)
 		streams[1].settle(wide)
-		got := c.scored(t, pod, c.infos)
-		if got[test.best] != 100 || got[test.second] >= 100 {
-			t.Errorf("with an allowance of %v scores are %v, want %s best", test.allowance, got, test.best)
+		for _, pod := range []*v1.Pod{light, heavy} {
+			got := c.scored(t, pod, c.infos)
+			if got[test.best] != 100 || got[test.second] >= 100 {
+				t.Errorf("%s, with an allowance of %v: scores are %v, want %s best", pod.Name, test.allowance, got, test.best)
+			}
 		}
 	}
 }

@@ -16,14 +16,14 @@ type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
 // is in flight or held; slow start's line is reached; it does not see who waits for a core;
-// pods of any demand are ranked by Free.
+// it lets pods in ahead of confirmation, and so is ranked by Free for any of them.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
 	BriefFloored
 	BriefSlow
 	BriefBlind
-	BriefFleeting
+	BriefAhead
 )
 
 // The Numbers: what the pods in flight and held room leave, the variance of these (of memory alone),
@@ -67,8 +67,8 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	if s.blind() {
 		b.Flags |= BriefBlind
 	}
-	if s.fleeting() {
-		b.Flags |= BriefFleeting
+	if s.ahead() {
+		b.Flags |= BriefAhead
 	}
 	for i, x := range [BriefNumbers]float64{
 		cpuNet:  cpu.total() - cpu.mean(f.typical(CPU), f.Known.Amount[CPU]),
@@ -176,9 +176,9 @@ func sign(net, kept, needs, flight, most float64, known bool) int {
 }
 
 // Free is FreeFor of the node and the pod, but for rounding; sure is false where the
-// brief says nothing, and where that is the same for all pods.
+// brief says nothing, and under BriefAhead.
 func (b *Brief) Free(q *Question) (free float64, sure bool) {
-	if b.Flags&(BriefUnsure|BriefFleeting) != 0 {
+	if b.Flags&(BriefUnsure|BriefAhead) != 0 {
 		return 0, false
 	}
 	n := &b.Numbers

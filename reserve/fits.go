@@ -165,7 +165,7 @@ const fullCores = 2
 //
 // in typical pods.
 func FreeFor(s Signal, f Flight, d Demand) float64 {
-	if s.fleeting() || !counted(&s, &f, &d) {
+	if s.ahead() || !counted(&s, &f, &d) {
 		return Free(s.Avail, f)
 	}
 	free := math.Inf(1)
@@ -178,9 +178,8 @@ func FreeFor(s Signal, f Flight, d Demand) float64 {
 	return free
 }
 
-// fleeting says that pods start so often that a node's room for any pod is that for typical
-// ones.
-func (s *Signal) fleeting() bool { return s.Allowance > 0 }
+// ahead says that pods live so short that the node lets some in ahead of confirmation.
+func (s *Signal) ahead() bool { return s.Allowance > 0 }
 
 // free is what is left of a resource beside a pod, and that pod, in typical pods.
 func (r *Room) free(f *Flight, d *Demand, i Resource) float64 {

@@ -302,9 +302,9 @@ func TestFreeForIsInTypicalPods(t *testing.T) {
 	}
 }
 
-// TestFreeForWherePodsAreFleeting: where pods are let in ahead of confirmation all are ranked
+// TestFreeForAhead: where pods are let in ahead of confirmation all are ranked
 // by the room for typical ones, those in flight counted as such.
-func TestFreeForWherePodsAreFleeting(t *testing.T) {
+func TestFreeForAhead(t *testing.T) {
 	s, f := fourCores(), reserve.Flight{Held: .5}
 	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
 	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
@@ -322,8 +322,8 @@ func TestFreeForWherePodsAreFleeting(t *testing.T) {
 				t.Errorf("a brief is sure of %v free for %+v", free, d)
 			}
 		}
-		if b.Flags&reserve.BriefFleeting == 0 {
-			t.Error("the brief does not say that pods are fleeting")
+		if b.Flags&reserve.BriefAhead == 0 {
+			t.Error("the brief does not say that pods are let in ahead")
 		}
 	}
 }

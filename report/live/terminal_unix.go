@@ -45,6 +45,14 @@ func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
 	}
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, unix.SIGWINCH, unix.SIGCONT, unix.SIGHUP)
+	defer func() {
+		if errors.Is(err, ErrLost) {
+			signal.Notify(make(chan os.Signal, 1), unix.SIGHUP) // nobody reads it
+		}
+		signal.Stop(signals)
+	}()
 	defer func() { err = errors.Join(err, t.giveBack()) }()
 	if err := t.take(); err != nil {
 		return err
@@ -54,18 +62,12 @@ func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, unix.SIGWINCH, unix.SIGCONT, unix.SIGHUP)
 	v := &view{terminal: t, config: c, answers: make(chan answer), details: make(chan told), wanted: make(chan opened, 1)}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { reader.run(ctx) })
 	tasks.Go(func() { v.ask(ctx) })
 	tasks.Go(func() { v.look(ctx) })
 	err = v.run(ctx, reader.chunks, signals)
-	if errors.Is(err, ErrLost) {
-		signal.Notify(make(chan os.Signal, 1), unix.SIGHUP) // nobody reads it
-	}
-	signal.Stop(signals)
 	cancel()
 	reader.stop()
 	tasks.Wait()
