@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/external/server"
@@ -23,7 +24,7 @@ const gather = 25 * time.Millisecond
 func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced func()) error {
 	f := &follower{
 		store: s, tell: tell, wake: make(chan struct{}, 1), dirty: map[types.UID]time.Time{}, told: map[types.UID]server.Change{},
-		newest: map[wire.Kind]server.Version{}, informers: map[wire.Kind]listed{},
+		newest: map[wire.Kind]server.Version{}, read: map[wire.Kind]func() server.Version{},
 	}
 	stop, err := f.listen(ctx)
 	defer stop()
@@ -37,10 +38,11 @@ func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced fun
 type follower struct {
 	store *Store
 	tell  func(server.Change)
-	// all are the registrations with the cache, and informers what they are with.
-	all       []toolscache.ResourceEventHandlerRegistration
-	informers map[wire.Kind]listed
-	wake      chan struct{}
+	// all are the registrations with the cache, and read says of a kind up to which version
+	// the cache has what there is.
+	all  []toolscache.ResourceEventHandlerRegistration
+	read map[wire.Kind]func() server.Version
+	wake chan struct{}
 
 	mu    sync.Mutex
 	queue []heard
@@ -64,8 +66,24 @@ type heard struct {
 	at     time.Time
 }
 
-// listed is what tells up to which version an informer has read.
-type listed interface{ LastSyncResourceVersion() string }
+// readOf returns what tells the newest version of an informer's store, which has all that
+// there is at it before a handler is told; nil where there are several informers, one for each
+// namespace, of which one may be far behind another.
+func readOf(informer cache.Informer) func() server.Version {
+	one, ok := informer.(toolscache.SharedInformer)
+	if !ok {
+		return nil
+	}
+	return func() server.Version {
+		// The informer's own word is that of who reads, who sets it only when a list has been
+		// handed on: a handler may have been told of it by then. Client-go below 0.36, or with
+		// AtomicFIFO off, knows no better.
+		if s, ok := one.GetStore().(interface{ LastStoreSyncResourceVersion() string }); ok {
+			return cmp.Or(s.LastStoreSyncResourceVersion(), one.LastSyncResourceVersion())
+		}
+		return one.LastSyncResourceVersion()
+	}
+}
 
 // listen registers for all that is to be told, until stop.
 func (f *follower) listen(ctx context.Context) (stop func(), err error) {
@@ -83,11 +101,9 @@ func (f *follower) listen(ctx context.Context) (stop func(), err error) {
 		if err != nil {
 			return stop, err
 		}
-		// What was read before now is among what the handler is told first. Several informers,
-		// one for each namespace, can't say: one may be far behind another.
-		if l, ok := informer.(listed); ok {
-			f.informers[of.kind] = l
-			f.newest[of.kind] = l.LastSyncResourceVersion()
+		// What was read before now is among what the handler is told first.
+		if read := readOf(informer); read != nil {
+			f.read[of.kind], f.newest[of.kind] = read, read()
 		}
 		registration, err := informer.AddEventHandler(f.handler(of.kind))
 		if err != nil {
@@ -199,7 +215,7 @@ func (f *follower) run(ctx context.Context, synced func()) error {
 // inOrder says whether a kind's changes come in the order of their versions: of a single
 // namespace they do, though its informer can't say up to which it has read.
 func (f *follower) inOrder(kind wire.Kind) bool {
-	return f.informers[kind] != nil || len(f.store.Namespaces) == 1
+	return f.read[kind] != nil || len(f.store.Namespaces) == 1
 }
 
 // round tells what is due, and returns how long there is nothing more to be told.
@@ -241,8 +257,8 @@ func (f *follower) change(h *heard) server.Change {
 	}
 	if h.missed {
 		// When it was deleted nobody knows; it is not in the list that was read since.
-		if l := f.informers[h.of]; l != nil {
-			c.Version = newer(c.Version, l.LastSyncResourceVersion())
+		if read := f.read[h.of]; read != nil {
+			c.Version = newer(c.Version, read())
 		}
 	}
 	if f.live || h.missed {

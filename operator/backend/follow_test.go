@@ -114,12 +114,17 @@ func versionOf(object any) string {
 // knows of each kind, does so too, and is told nothing twice.
 func TestFollow(t *testing.T) {
 	for seed := range uint64(3) {
-		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) { follow(t, rand.New(rand.NewPCG(seed, 21))) })
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprint("seed=", seed, "/late=", late), func(t *testing.T) {
+				follow(t, rand.New(rand.NewPCG(seed, 21)), late)
+			})
+		}
 	}
 }
 
-func follow(t *testing.T, rng *rand.Rand) {
+func follow(t *testing.T, rng *rand.Rand, late bool) {
 	w := newWorld(t, interceptor.Funcs{})
+	w.cache.late = late
 	sources := map[wire.Kind]*fcache.FakeControllerSource{wire.Testbeds: w.testbeds, wire.Jobs: w.jobs, wire.Schedulings: w.schedulings}
 	there := map[wire.Kind]map[string]client.Object{wire.Testbeds: {}, wire.Jobs: {}, wire.Schedulings: {}}
 	serial := 0

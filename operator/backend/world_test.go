@@ -35,13 +35,27 @@ type informers struct {
 	// mute has them not say up to which version they have read, as those of several
 	// namespaces don't.
 	mute bool
+	// late has them not say yet up to which version they have read: handlers hear of a list
+	// before its reader says so.
+	late bool
 }
+
+// lateInformer is an informer of whom each handler hears before it says what it has read.
+type lateInformer struct {
+	toolscache.SharedIndexInformer
+}
+
+// LastSyncResourceVersion implements toolscache.SharedInformer.
+func (lateInformer) LastSyncResourceVersion() string { return "" }
 
 // GetInformer implements cache.Informers.
 func (c *informers) GetInformer(_ context.Context, o client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
 	informer := c.of[reflect.TypeOf(o)]
-	if c.mute {
+	switch {
+	case c.mute:
 		return struct{ cache.Informer }{informer}, nil
+	case c.late:
+		return lateInformer{informer}, nil
 	}
 	return informer, nil
 }
