@@ -174,31 +174,39 @@ func claimHandler(handle func([]v1alpha1.Claim, adder)) handler.EventHandler {
 	}
 }
 
-// changedClaims are the claims that one of the two has, or both have differently.
+// changedClaims are the claims that one of the two has, or both have differently, in the order in
+// which they were granted: a Scheduling's jobs follow each other, so that of several that get slots
+// at once not all have to wait for the last job of all.
 func changedClaims(before, after client.Object) []v1alpha1.Claim {
 	was, is := claimsByJob(before), claimsByJob(after)
 	var changed []v1alpha1.Claim
-	for uid, c := range is {
-		if old, ok := was[uid]; !ok || old.SchedulingUID != c.SchedulingUID || !slices.Equal(old.Slots, c.Slots) {
-			changed = append(changed, *c)
+	for _, c := range claimsOf(after) {
+		if old, ok := was[c.BatchJobUID]; !ok || old.SchedulingUID != c.SchedulingUID || !slices.Equal(old.Slots, c.Slots) {
+			changed = append(changed, c)
 		}
 	}
-	for uid, c := range was {
-		if _, ok := is[uid]; !ok {
-			changed = append(changed, *c)
+	for _, c := range claimsOf(before) {
+		if _, ok := is[c.BatchJobUID]; !ok {
+			changed = append(changed, c)
 		}
 	}
 	return changed
 }
 
 func claimsByJob(o client.Object) map[types.UID]*v1alpha1.Claim {
+	listed := claimsOf(o)
+	all := make(map[types.UID]*v1alpha1.Claim, len(listed))
+	for i := range listed {
+		all[listed[i].BatchJobUID] = &listed[i]
+	}
+	return all
+}
+
+// claimsOf are those of a Testbed, or none.
+func claimsOf(o client.Object) []v1alpha1.Claim {
 	tb, ok := o.(*v1alpha1.Testbed)
 	if !ok || tb == nil {
 		return nil
 	}
-	all := make(map[types.UID]*v1alpha1.Claim, len(tb.Status.Claims))
-	for i := range tb.Status.Claims {
-		all[tb.Status.Claims[i].BatchJobUID] = &tb.Status.Claims[i]
-	}
-	return all
+	return tb.Status.Claims
 }
