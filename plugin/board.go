@@ -23,8 +23,6 @@ type square struct {
 	// number of the brief from bit 22, its flags from bit 16, the refusals' id from bit
 	// 8, and the verdict below: Unseen from bit 4, Reported.
 	decision atomic.Uint64
-	// k is the bits of a float64.
-	k atomic.Uint64
 	// brief holds a brief's numbers in pairs; nobody reads it while its own number is
 	// odd.
 	brief [reserve.BriefNumbers / 2]atomic.Uint64
@@ -38,7 +36,6 @@ const (
 
 // put writes v; one writer at a time.
 func (s *square) put(v *view) {
-	s.k.Store(math.Float64bits(v.signal.K))
 	number := s.decision.Load() >> briefNumber & briefMask
 	if v.briefed {
 		s.decision.Or(1 << briefNumber) // it was even
@@ -70,6 +67,7 @@ func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 	n[4], n[5] = split(s.brief[2].Load())
 	n[6], n[7] = split(s.brief[3].Load())
 	n[8], n[9] = split(s.brief[4].Load())
+	n[10], n[11] = split(s.brief[5].Load())
 	return decision, (decision^s.decision.Load())>>briefNumber&briefMask == 0
 }
 

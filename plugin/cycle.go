@@ -169,8 +169,10 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 	if math.IsNaN(free) {
 		return free
 	}
-	k := math.Float64frombits(c.directory.board[i].k.Load())
-	g := math.NaN()
+	k, g := 0., math.NaN()
+	if r.Blend > 0 {
+		k = math.Float64frombits(c.directory.ks[i].Load())
+	}
 	if r.Energy > 0 {
 		var power energy.Power
 		c.directory.powerTo(&power, i, c.at)

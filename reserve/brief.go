@@ -15,36 +15,43 @@ type Brief struct {
 type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
-// is in flight or held; slow start's line is reached; it does not see who waits for a core;
-// it lets pods in ahead of confirmation, and so is ranked by Free for any of them.
+// is in flight or held; slow start's line is reached; it lets pods in ahead of confirmation, and
+// so is ranked by Free for any of them.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
 	BriefFloored
 	BriefSlow
-	BriefBlind
 	BriefAhead
 )
 
-// The Numbers: what the pods in flight and held room leave, the variance of these (of memory alone),
-// and Unit, Cost, SD² (of memory alone) and Most of the Room.
+// The Numbers: what the pods in flight and held room leave, and Unit, Cost and Most of the Room; of
+// the CPU what pods that are known leave free; of memory Caution² times SD² and times the variance of
+// what is in flight and held, and the root of the latter. What takes a root or a case is worked out
+// here, once a report, rather than at each of thousands of visits.
 const (
 	cpuNet = iota
 	cpuUnit
 	cpuCost
 	cpuMost
+	cpuKept
 	memoryNet
-	memoryFlight
 	memoryUnit
 	memoryCost
-	memoryVar
 	memoryMost
+	memoryVar
+	memoryFlight
+	memorySpread
 	// BriefNumbers is how many there are.
 	BriefNumbers
 )
 
 // roundings bounds what rounding to 24 bits can do to a sum, as a part of its terms.
 const roundings = 1e-6
+
+// plenty: a resource of which this many times what a pod needs is left has room for it, whatever
+// rounding did, even if it gets no discount for being alone.
+const plenty = 1 + 4*roundings
 
 // MakeBrief returns the brief of a node and its pods in flight.
 func MakeBrief(s Signal, f Flight, r Rules) Brief {
@@ -64,18 +71,17 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	if !(f.starting() < Limit(s, r)) {
 		b.Flags |= BriefSlow
 	}
-	if s.blind() {
-		b.Flags |= BriefBlind
-	}
 	if s.ahead() {
 		b.Flags |= BriefAhead
 	}
+	caution := r.Caution * r.Caution
+	flight := caution * memory.variance(f.typical(Memory), f.Known.Var[Memory])
 	for i, x := range [BriefNumbers]float64{
 		cpuNet:  cpu.total() - cpu.mean(f.typical(CPU), f.Known.Amount[CPU]),
-		cpuUnit: cpu.Unit, cpuCost: cpu.Cost, cpuMost: cpu.Most,
-		memoryNet:    memory.total() - memory.mean(f.typical(Memory), f.Known.Amount[Memory]),
-		memoryFlight: memory.variance(f.typical(Memory), f.Known.Var[Memory]),
-		memoryUnit:   memory.Unit, memoryCost: memory.Cost, memoryVar: memory.SD * memory.SD, memoryMost: memory.Most,
+		cpuUnit: cpu.Unit, cpuCost: cpu.Cost, cpuMost: cpu.Most, cpuKept: r.kept(&s, CPU),
+		memoryNet:  memory.total() - memory.mean(f.typical(Memory), f.Known.Amount[Memory]),
+		memoryUnit: memory.Unit, memoryCost: memory.Cost, memoryMost: memory.Most,
+		memoryVar: caution * memory.SD * memory.SD, memoryFlight: flight, memorySpread: math.Sqrt(flight),
 	} {
 		b.Numbers[i] = float32(x)
 	}
@@ -85,9 +91,9 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 // Question is a pod as a Brief is asked for it. A plain value.
 type Question struct {
 	demand Demand
-	rules  Rules
-	// confidence is that in what is known of its CPU.
-	confidence float64
+	// confidence is that in what is known of its CPU, variance that of its memory times
+	// Caution².
+	confidence, variance float64
 	// known says that the confidence in a resource is above 0, little that it is below
 	// a half in both.
 	known  [Resources]bool
@@ -98,7 +104,10 @@ type Question struct {
 // one.
 func Ask(d Demand, r Rules) (q Question, ok bool) {
 	r = r.WithDefaults()
-	q = Question{demand: d, rules: r, confidence: d.confidence(CPU), little: d.confidence(CPU) < .5 && d.confidence(Memory) < .5}
+	q = Question{
+		demand: d, confidence: d.confidence(CPU), variance: r.Caution * r.Caution * d.Var[Memory],
+		little: d.confidence(CPU) < .5 && d.confidence(Memory) < .5,
+	}
 	for i := range Resource(Resources) {
 		q.known[i] = d.confidence(i) > 0
 	}
@@ -123,35 +132,28 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 	return Admitted, true
 }
 
-// room decides by the resources.
+// room decides by the resources. Most nodes have plenty of both or there is no hurry, so that is
+// asked first, and without a root.
 func (b *Brief) room(q *Question) (Reason, bool) {
 	n := &b.Numbers
-	net, most := float64(n[cpuNet]), float64(n[cpuMost])
-	kept := 0.
-	if b.Flags&BriefBlind == 0 {
-		kept = q.confidence * q.rules.unfilled(float64(n[cpuUnit]))
-	}
+	net, kept := float64(n[cpuNet]), q.confidence*float64(n[cpuKept])
 	needs := float64(n[cpuCost])*q.demand.Typical[CPU] + float64(n[cpuUnit])*q.demand.Amount[CPU]
-	if !plenty(net, kept+needs) {
-		if left := sign(net, kept, needs, 0, most, q.known[CPU]); left <= 0 {
+	if !(net > plenty*(kept+needs)) {
+		if left := sign(net, kept, needs, 0, float64(n[cpuMost]), q.known[CPU]); left <= 0 {
 			return NoCPU, left < 0
 		}
 	}
-	net, most = float64(n[memoryNet]), float64(n[memoryMost])
-	unit, flight := float64(n[memoryUnit]), float64(n[memoryFlight])
-	variance := float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.demand.Var[Memory]
-	needs = float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory] + q.rules.Caution*math.Sqrt(flight+variance)
-	if !plenty(net, needs) {
-		if left := sign(net, 0, needs, q.rules.Caution*math.Sqrt(flight), most, q.known[Memory]); left <= 0 {
+	net, unit := float64(n[memoryNet]), float64(n[memoryUnit])
+	mean := float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
+	variance := float64(n[memoryFlight]) + float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.variance
+	if left := net - plenty*mean; !(left > 0 && left*left > plenty*plenty*variance) {
+		needs = mean + math.Sqrt(variance)
+		if left := sign(net, 0, needs, float64(n[memorySpread]), float64(n[memoryMost]), q.known[Memory]); left <= 0 {
 			return NoMemory, left < 0
 		}
 	}
 	return Admitted, true
 }
-
-// plenty says that so much of a resource is left even beside a pod that gets no
-// discount for being alone, as most nodes have or there is no hurry.
-func plenty(net, needs float64) bool { return net-needs > roundings*(math.Abs(net)+needs) }
 
 // sign is that of what is left where a pod needs so much, 0 if it isn't sure; flight is
 // what it may need beyond a node of its own. See slack for the formula.

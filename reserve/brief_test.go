@@ -8,46 +8,55 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// TestBriefEqualsFits: what a brief is sure of is what Fits and FreeFor say, also where
-// a pod just fits, and it is hardly ever unsure.
+// scene is a node, its flight, a pod and the rules, at random.
+func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, reserve.Rules) {
+	share := func() float64 { return math.Round(rng.Float64()*64) / 64 }
+	rules := reserve.Rules{Spread: .5, Caution: .5 + rng.Float64(), CPUFill: []float64{0, 1, 2}[rng.IntN(3)]}
+	s := reserve.Signal{
+		Avail: 8*rng.Float64() - 1, Pods: rng.IntN(4), Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0, Cores: float64(rng.IntN(9)),
+		Rooms: [2]reserve.Room{
+			{Left: 1.2*share() - .1, Ahead: share() / 8, Most: share(), Unit: 1. / 8, Cost: share() / 4},
+			{Left: 1.2*share() - .1, Ahead: share() / 8, Most: share(), Unit: 1. / (16 * gib), Cost: share() / 4, SD: share() / 16},
+		},
+	}
+	if rng.IntN(10) == 0 {
+		s.Rooms[rng.IntN(2)].Unit = 0
+	}
+	if rng.IntN(4) == 0 {
+		s.Allowance = 4 * rng.Float64()
+	}
+	if rng.IntN(10) == 0 {
+		s.Rest = reserve.Room{Left: share(), Cost: share()}
+	}
+	varies := 1.
+	if rng.IntN(4) == 0 {
+		varies, s.Rooms[reserve.Memory].SD = 0, 0
+	}
+	demand := func() reserve.Demand {
+		d := reserve.TypicalPod()
+		for i, most := range [2]float64{4, 16 * gib} {
+			confidence := math.Round(rng.Float64()*16) / 16
+			amount := share() * share() * most
+			d.Typical[i] = 1 - confidence
+			d.Amount[i], d.Var[i] = confidence*amount, varies*confidence*amount*amount*rng.Float64()*rng.Float64()
+		}
+		return d
+	}
+	var f reserve.Flight
+	for range rng.IntN(5) {
+		f = f.With(1, demand())
+	}
+	return s, f, demand(), rules
+}
+
+// TestBriefEqualsFits: what a brief is sure of is what Fits and FreeFor say, and it is hardly
+// ever unsure.
 func TestBriefEqualsFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 9))
-	share := func() float64 { return math.Round(rng.Float64()*64) / 64 }
 	const rounds = 200_000
 	unsure, seen := 0, map[reserve.Reason]int{}
 	for range rounds {
-		rules := reserve.Rules{Spread: .5, Caution: .5 + rng.Float64(), CPUFill: []float64{0, 1, 2}[rng.IntN(3)]}
-		s := reserve.Signal{
-			Avail: 8*rng.Float64() - 1, Pods: rng.IntN(4), Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0, Cores: float64(rng.IntN(9)),
-			Rooms: [2]reserve.Room{
-				{Left: 1.2*share() - .1, Ahead: share() / 8, Most: share(), Unit: 1. / 8, Cost: share() / 4},
-				{Left: 1.2*share() - .1, Ahead: share() / 8, Most: share(), Unit: 1. / (16 * gib), Cost: share() / 4, SD: share() / 16},
-			},
-		}
-		if rng.IntN(10) == 0 {
-			s.Rooms[rng.IntN(2)].Unit = 0
-		}
-		if rng.IntN(4) == 0 {
-			s.Allowance = 4 * rng.Float64()
-		}
-		if rng.IntN(10) == 0 {
-			s.Rest = reserve.Room{Left: share(), Cost: share()}
-		}
-		demand := func() reserve.Demand {
-			d := reserve.TypicalPod()
-			for i, most := range [2]float64{4, 16 * gib} {
-				confidence := math.Round(rng.Float64()*16) / 16
-				amount := share() * share() * most
-				d.Typical[i] = 1 - confidence
-				d.Amount[i], d.Var[i] = confidence*amount, confidence*amount*amount*rng.Float64()*rng.Float64()
-			}
-			return d
-		}
-		var f reserve.Flight
-		for range rng.IntN(5) {
-			f = f.With(1, demand())
-		}
-		d := demand()
+		s, f, d, rules := scene(rng)
 		b := reserve.MakeBrief(s, f, rules)
 		q, ok := reserve.Ask(d, rules)
 		if !ok {
@@ -74,6 +83,53 @@ func TestBriefEqualsFits(t *testing.T) {
 		if seen[reason] < rounds/500 {
 			t.Errorf("%v came up %d times", reason, seen[reason])
 		}
+	}
+}
+
+// TestBriefEqualsFitsBesideTheEdge: nor is a brief sure of anything else where a resource is just
+// enough or just too scarce, and a little off the edge it is hardly ever unsure.
+func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(10, 10))
+	const off, rounds = 1e-4, 20_000
+	asked, unsure := 0, 0
+	for round := range rounds {
+		s, f, d, rules := scene(rng)
+		rules.Burst = 1000
+		q, known := reserve.Ask(d, rules)
+		if !known || s.Rooms[0].Unit == 0 || s.Rooms[1].Unit == 0 {
+			continue
+		}
+		scarce := round % reserve.Resources
+		s.Saturated, s.Floored, s.Rest = false, false, reserve.Room{}
+		s.Rooms[1-scarce].Left = 100
+		left := &s.Rooms[scarce].Left
+		admits := func() bool { return reserve.Fits(s, f, d, rules) == reserve.Admitted }
+		refused, admitted := -100., 100.
+		for range 60 {
+			if *left = (refused + admitted) / 2; admits() {
+				admitted = *left
+			} else {
+				refused = *left
+			}
+		}
+		for _, by := range []float64{0, 1e-12, 1e-9, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, off} {
+			for _, *left = range []float64{refused - by, admitted + by} {
+				b := reserve.MakeBrief(s, f, rules)
+				reason, sure := b.Fits(&q)
+				if want := reserve.Fits(s, f, d, rules); sure && reason != want {
+					t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
+				}
+				if by == off {
+					asked++
+					if !sure {
+						unsure++
+					}
+				}
+			}
+		}
+	}
+	if asked < rounds || unsure > asked/50 {
+		t.Errorf("unsure of %d in %d", unsure, asked)
 	}
 }
 
