@@ -206,6 +206,9 @@ func (u *PodUsage) observeAwaited(pod Pod, at time.Time) {
 		u.seek(a, at.Add(usageAges[0]))
 	}
 	a.told, a.gone, a.heard = pod, false, u.heard
+	if pod.State == PodStopped {
+		u.seek(a, at)
+	}
 }
 
 // seek has a pod looked for at a time, unless it is earlier.
@@ -452,8 +455,12 @@ func (u *PodUsage) find(uid string, a *usageWait, at time.Time) {
 		} else if !exists(dir) {
 			continue
 		}
-		if p := u.add(uid, rel, a.since, false); p != nil && lists {
+		p := u.add(uid, rel, a.since, false)
+		if p != nil && lists {
 			u.setContainers(p, names, at)
+		}
+		if p != nil && a.told.State == PodStopped { // its cgroup may not be there much longer
+			p.next = at
 		}
 		u.classes[0], u.classes[i] = u.classes[i], u.classes[0]
 		return

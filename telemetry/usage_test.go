@@ -855,7 +855,7 @@ func TestYoungMemoryIsReadAsItRises(t *testing.T) {
 }
 
 // TestPodIsSoughtAsItEnds: a pod is looked for when its first reading is due, or at once when
-// it is told that it ended, and then once.
+// it is told that it stopped or is gone, and of one that is gone once.
 func TestPodIsSoughtAsItEnds(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -878,7 +878,7 @@ func TestPodIsSoughtAsItEnds(t *testing.T) {
 				t.Errorf("at the end of a pod: %+v", got)
 			}
 			u.Observe(at(300), []telemetry.Pod{{UID: podB, State: telemetry.PodStopped, Starts: 1}})
-			if got := read(t, u, at(300)); len(got) > 0 {
+			if got := read(t, u, at(300)); len(got) != 1 || got[0].UID != podB || got[0].CPU != 70*time.Millisecond {
 				t.Errorf("a stopped pod: %+v", got)
 			}
 			k.end(k.container(podB, idP))
