@@ -352,12 +352,9 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	}
 	due = due[:fit]
 	l.sequence++
-	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence}
+	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence, Windows: windowsOf(due)}
 	for _, p := range due {
-		w := p.window
-		w.Demand = slices.Clone(w.Demand)
-		b.Windows = append(b.Windows, w)
-		if w.Ended {
+		if p.window.Ended {
 			delete(l.entries, p.key())
 			continue
 		}
@@ -365,6 +362,22 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	}
 	l.sent, l.next = &b, at.Add(l.config.Gap)
 	return b, true
+}
+
+// windowsOf returns the windows of entries, with copies of their demands that are one object.
+func windowsOf(due []*usageEntry) []Window {
+	demands := 0
+	for _, p := range due {
+		demands += len(p.window.Demand)
+	}
+	windows, demand := make([]Window, len(due)), make([]DemandTime, 0, demands)
+	for i, p := range due {
+		begin := len(demand)
+		demand = append(demand, p.window.Demand...)
+		windows[i] = p.window
+		windows[i].Demand = demand[begin:len(demand):len(demand)]
+	}
+	return windows
 }
 
 const (

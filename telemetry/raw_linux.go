@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -10,9 +11,22 @@ import (
 // system call after a pause: that costs more than to open a file, and a node's agent pauses
 // ten times a second. They are about proc and cgroups, which are in memory, and end.
 
+// pathBuffer holds the path of a call, which is put on no heap for it.
+type pathBuffer [256]byte
+
+// pointer returns path as the kernel wants it: ended by a zero, of which it has none.
+func (b *pathBuffer) pointer(path string) (*byte, error) {
+	if len(path) >= len(b) || strings.IndexByte(path, 0) >= 0 {
+		return unix.BytePtrFromString(path)
+	}
+	copy(b[:], path)
+	return &b[0], nil
+}
+
 // rawOpen opens the file at path for reading.
 func rawOpen(path string, flags int) (fd int, err error) {
-	name, err := unix.BytePtrFromString(path)
+	var buffer pathBuffer
+	name, err := buffer.pointer(path)
 	if err != nil {
 		return -1, err
 	}
@@ -56,7 +70,8 @@ func rawFill(call uintptr, fd int, buf []byte) (int, error) {
 // rawStat returns the mode and the links of what is at path. Kernels before 4.11, and some
 // sandboxes, have no statx.
 func rawStat(path string) (mode uint32, links uint64, err error) {
-	name, err := unix.BytePtrFromString(path)
+	var buffer pathBuffer
+	name, err := buffer.pointer(path)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -85,7 +100,8 @@ func exists(path string) bool {
 
 // rawWatch adds a watch to an inotify instance.
 func rawWatch(fd int, path string, mask uint32) (wd int, err error) {
-	name, err := unix.BytePtrFromString(path)
+	var buffer pathBuffer
+	name, err := buffer.pointer(path)
 	if err != nil {
 		return -1, err
 	}

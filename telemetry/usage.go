@@ -37,8 +37,8 @@ type PodReading struct {
 	Throttled                 time.Duration
 	Periods, ThrottledPeriods uint64
 	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
-	// of it, in bytes. From an age of 5 s on, while the kernel's own peak stays and no
-	// container goes, Memory and OOMKills are as they were up to a minute ago.
+	// of it, in bytes. While the kernel's own peak stays and no container goes, Memory and
+	// OOMKills are as they were up to a minute ago, but for a reading at 5 s.
 	Memory, MemoryPeak uint64
 	// MemoryStalled is the time in which at least one task waited for memory, known only
 	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end.
@@ -102,9 +102,9 @@ const (
 // read containers are not.
 //
 // Files stay open. All of memory is read before any of the CPU: each makes the kernel
-// sum up its statistics. That of a pod whose peak of memory stays is read once a minute, and
-// otherwise the peak alone. A reading of pods that are known allocates nothing. PodUsage
-// is for one goroutine.
+// sum up its statistics. That of a pod whose peak of memory stays is read at its first
+// reading, at 5 s and once a minute, and otherwise the peak alone. A reading of pods that
+// are known allocates nothing. PodUsage is for one goroutine.
 type PodUsage struct {
 	config   CgroupConfig
 	buffer   usageBuffer
@@ -112,12 +112,16 @@ type PodUsage struct {
 	classes  []string
 	pods     []*usagePod // by UID
 	awaited  map[string]*usageWait
+	heard    uint64 // calls of Observe
 	rescanAt time.Time
 	// wakeAt is when the first pod is due.
 	wakeAt    time.Time
 	untracked int
 	due       []*usagePod
 	listed    bool
+	// sandboxes: the runtime puts a sandbox beside the containers of a pod, by what was listed
+	// last.
+	sandboxes bool
 	// node and tree are read for ReadCPUTo alone; node is nil before. inUse is that
 	// ReadTo is called, which ends pods.
 	node  *nodeCPU
@@ -125,10 +129,15 @@ type PodUsage struct {
 	inUse bool
 }
 
-// usageWait is a pod that was told of, the cgroup of which is yet to be found.
+// usageWait is a pod that was told of, the cgroup of which is yet to be found. That is soon
+// enough when its first reading is due, or it ends: what it took until then it keeps.
 type usageWait struct {
 	told         Pod
 	since, tryAt time.Time
+	// tried: it was looked for in vain. gone: the pod source no longer knows it.
+	tried, gone bool
+	// heard is the last call of Observe that told of it.
+	heard uint64
 }
 
 // NewPodUsage returns a reader of the tree of c. The error is a *FieldError, or that
@@ -159,6 +168,7 @@ func (u *PodUsage) Close() error {
 // Observe takes what a [PodSource] says: all pods by UID, sorted. A pod that it is the
 // first to tell of has its age from then on.
 func (u *PodUsage) Observe(at time.Time, pods []Pod) {
+	u.heard++
 	i := 0
 	for _, pod := range pods {
 		for ; i < len(u.pods) && u.pods[i].uid < pod.UID; i++ {
@@ -171,21 +181,47 @@ func (u *PodUsage) Observe(at time.Time, pods []Pod) {
 			i++
 			continue
 		}
-		if a := u.awaited[pod.UID]; a != nil {
-			a.told = pod
-		} else if u.listed {
-			u.awaited[pod.UID] = &usageWait{told: pod, since: at, tryAt: at}
-			u.wake(at)
-		}
+		u.observeAwaited(pod, at)
 	}
 	for ; i < len(u.pods); i++ {
 		u.observeGone(u.pods[i], at)
 	}
+	for _, a := range u.awaited {
+		if a.heard != u.heard && !a.gone {
+			a.told, a.gone = Pod{}, true
+			u.seek(a, at)
+		}
+	}
+}
+
+// observeAwaited hears of a pod that is not followed.
+func (u *PodUsage) observeAwaited(pod Pod, at time.Time) {
+	a := u.awaited[pod.UID]
+	if a == nil {
+		if !u.listed {
+			return
+		}
+		a = &usageWait{since: at}
+		u.awaited[pod.UID] = a
+		u.seek(a, at.Add(usageAges[0]))
+	}
+	a.told, a.gone, a.heard = pod, false, u.heard
+	if pod.State == PodStopped {
+		u.seek(a, at)
+	}
+}
+
+// seek has a pod looked for at a time, unless it is earlier.
+func (u *PodUsage) seek(a *usageWait, at time.Time) {
+	if a.tryAt.IsZero() || at.Before(a.tryAt) {
+		a.tryAt = at
+	}
+	u.wake(a.tryAt)
 }
 
 func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
 	starts := p.told.UID != "" && p.told.State == PodPending && now.State == PodRunning && !p.ended
-	stops := !p.ended && p.hasOne() && p.told.State == PodRunning && now.State == PodStopped && now.Starts == 1
+	stops := !p.ended && u.hasOne(p) && p.told.State == PodRunning && now.State == PodStopped && now.Starts == 1
 	p.told, p.toldGone = now, false
 	switch {
 	case starts:
@@ -228,7 +264,7 @@ func (u *PodUsage) ReadTo(dst *Usage, at time.Time) error {
 	if at.Before(u.wakeAt) {
 		return nil
 	}
-	u.findAwaited(at)
+	u.findAwaited(at, false)
 	u.collect(at)
 	// All memory first, into the readings of dst that all CPU times then complete.
 	for _, p := range u.due {
@@ -283,7 +319,7 @@ func (u *PodUsage) collect(at time.Time) {
 			return
 		}
 		if p.changed || p.started && !p.next.After(at) {
-			u.listContainers(p, at)
+			u.look(p, at)
 		}
 		if !p.next.After(at) {
 			u.due = append(u.due, p)
@@ -298,7 +334,7 @@ func (u *PodUsage) collect(at time.Time) {
 		}
 		if p.next.After(at) && !p.along.After(at) {
 			if p.started {
-				u.listContainers(p, at)
+				u.look(p, at)
 			}
 			u.due = append(u.due, p)
 		}
@@ -382,49 +418,83 @@ func (u *PodUsage) rescan(at time.Time) {
 		}
 	}
 	for _, p := range u.pods {
-		p.changed = p.changed || !p.hasOne()
+		p.changed = p.changed || !u.hasOne(p)
 	}
 	u.listed = true
 	u.wakeAt = at
 }
 
-// findAwaited looks for the cgroups of pods that were told of.
-func (u *PodUsage) findAwaited(at time.Time) {
+// findAwaited looks for the cgroups of pods that were told of, where it is time to or, if
+// early, ahead of that.
+func (u *PodUsage) findAwaited(at time.Time, early bool) {
 	for uid, a := range u.awaited {
-		if at.Before(a.tryAt) {
+		if at.Before(a.tryAt) && (a.tried || !early) {
 			continue
 		}
-		a.tryAt = at.Add(usageRetry)
-		for _, class := range u.classes {
-			if rel := u.buffer.layout.podDirectory(class, uid); exists(filepath.Join(u.buffer.layout.top, rel)) {
-				u.add(uid, rel, a.since, false)
-				break
-			}
-		}
-		if at.Sub(a.since) >= usagePatience {
+		a.tryAt, a.tried = at.Add(usageRetry), true
+		u.find(uid, a, at)
+		if a.gone || at.Sub(a.since) >= usagePatience {
 			delete(u.awaited, uid)
 		}
 	}
 }
 
-// add begins to follow a pod, unless it is followed.
-func (u *PodUsage) add(uid, rel string, since time.Time, older bool) {
+// find looks for the cgroup of a pod: in the class first in which the one before was. Where
+// it has containers to look for that tells them, too.
+func (u *PodUsage) find(uid string, a *usageWait, at time.Time) {
+	lists := u.lists(a.told)
+	for i, class := range u.classes {
+		rel := u.buffer.layout.podDirectory(class, uid)
+		dir := u.buffer.layout.top + "/" + rel
+		var names []string
+		if lists {
+			var err error
+			if names, err = directoriesIn(dir); err != nil {
+				continue
+			}
+		} else if !exists(dir) {
+			continue
+		}
+		p := u.add(uid, rel, a.since, false)
+		if p != nil && lists {
+			u.setContainers(p, names, at)
+		}
+		if p != nil && a.told.State == PodStopped { // its cgroup may not be there much longer
+			p.next = at
+		}
+		u.classes[0], u.classes[i] = u.classes[i], u.classes[0]
+		return
+	}
+}
+
+// lists says whether the containers of a pod that begins are to be looked for: not before
+// one has started, nor, beside sandboxes, while one alone has. Others will be told.
+func (u *PodUsage) lists(told Pod) bool {
+	return told.UID == "" || told.State != PodPending && !(told.Starts == 1 && u.sandboxes)
+}
+
+// add begins to follow a pod, unless it is followed or there are too many: then it returns
+// nil.
+func (u *PodUsage) add(uid, rel string, since time.Time, older bool) *usagePod {
 	var told Pod
+	gone := false
 	if a := u.awaited[uid]; a != nil {
-		since, told = a.since, a.told
+		since, told, gone = a.since, a.told, a.gone
 		delete(u.awaited, uid)
 	}
 	i, known := slices.BinarySearchFunc(u.pods, uid, func(p *usagePod, uid string) int { return compareUID(p.uid, uid) })
 	switch {
 	case known:
+		return nil
 	case len(u.pods) >= maxUsagePods:
 		u.untracked++
-	default:
-		p := newUsagePod(uid, rel, since, older)
-		p.told = told
-		p.changed = told.UID == "" || told.State != PodPending // else its start will be told
-		u.pods = slices.Insert(u.pods, i, p)
+		return nil
 	}
+	p := newUsagePod(uid, rel, since, older)
+	p.told, p.toldGone = told, gone
+	p.changed = u.lists(told)
+	u.pods = slices.Insert(u.pods, i, p)
+	return p
 }
 
 func compareUID(a, b string) int {

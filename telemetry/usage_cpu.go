@@ -110,7 +110,7 @@ func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 	if !u.found {
 		return fmt.Errorf("telemetry: %w below %s", ErrNoPodUsage, u.config.Root)
 	}
-	u.findAwaited(at)
+	u.findAwaited(at, true)
 	used, err := u.buffer.cpuUsed(&u.tree)
 	if err != nil {
 		if vanished(err) {

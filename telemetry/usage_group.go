@@ -56,7 +56,7 @@ func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
 		return nil, nil
 	}
 	if !h.isOpen {
-		if err := h.open(filepath.Join(file.top, g.rel, file.name)); err != nil {
+		if err := h.open(file.top + "/" + g.rel + "/" + file.name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) && !file.needed {
 				h.missing = true
 				return nil, nil
@@ -127,15 +127,22 @@ func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 		if err := b.memoryHeld(g, peak); err != nil {
 			return err
 		}
-		if g.memoryAt = 0; r.Age >= usageAges[len(usageAges)-1] {
-			g.memoryAt = r.Age + stallEvery
-		}
+		g.memoryAt = memoryDue(r.Age)
 	}
 	r.Memory, r.MemoryPeak, r.OOMKills = g.held, g.largest, g.kills
 	if hasPeak && peak > g.current {
 		r.MemoryPeak = max(g.held, min(g.largest+peak-g.current, peak))
 	}
 	return nil
+}
+
+// memoryDue is at which age memory is read that was read at one, whatever the peak: while a
+// pod is young what it holds changes below the peak, too, but at 5 s that is seen.
+func memoryDue(age time.Duration) time.Duration {
+	if last := usageAges[len(usageAges)-1]; age < last {
+		return last
+	}
+	return age + stallEvery
 }
 
 // memoryRise is the part of what a group holds by which its peak rises before that is read

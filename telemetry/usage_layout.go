@@ -99,11 +99,16 @@ func (l *usageLayout) classes() []string {
 
 // podDirectory is the name of the cgroup of a pod in the class: the inverse of podUID.
 func (l *usageLayout) podDirectory(class, uid string) string {
-	name := filepath.Base(filepath.Join(l.top, class))
-	if slice, systemd := strings.CutSuffix(name, ".slice"); systemd {
-		return filepath.Join(class, slice+"-pod"+strings.ReplaceAll(uid, "-", "_")+".slice")
+	prefix, name := "", class
+	if class == "" {
+		name = filepath.Base(l.top)
+	} else {
+		prefix = class + "/"
 	}
-	return filepath.Join(class, "pod"+uid)
+	if slice, systemd := strings.CutSuffix(name, ".slice"); systemd {
+		return prefix + slice + "-pod" + strings.ReplaceAll(uid, "-", "_") + ".slice"
+	}
+	return prefix + "pod" + uid
 }
 
 // containerID is the ID in the name of a container's cgroup: <id> with the cgroupfs

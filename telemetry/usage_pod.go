@@ -8,34 +8,37 @@ import (
 	"time"
 )
 
-// usagePod is a pod that is followed.
+// usagePod is a pod that is followed. What each reading asks of all pods is together.
 type usagePod struct {
+	next time.Time
+	// along is from when on it is read along with a pod that is due; never before next
+	// where the age of a reading matters.
+	along time.Time
+	// changed: containers may have come or gone since they were listed.
+	changed bool
+	// started: its first container has started, which the next reading is soon enough
+	// to look for.
+	started bool
+	// gone: its cgroup has gone.
+	gone bool
+
 	uid   string
 	group usageGroup
 	since time.Time
 	older bool
 	// period is from one reading to the next once the pod is not young.
 	period time.Duration
-	next   time.Time
-	// along is from when on it is read along with a pod that is due; never before next
-	// where the age of a reading matters.
-	along time.Time
-	// told is what the pod source said last, toldGone that it no longer knows the
-	// pod; changed, that containers may have come or gone since they were listed.
+	// told is what the pod source said last, toldGone that it no longer knows the pod.
 	told     Pod
 	toldGone bool
-	changed  bool
-	// started: its first container has started, which the next reading is soon enough
-	// to look for.
-	started bool
 	// listed: containers are those that there were at some time since the pod began.
 	listed     bool
 	containers []*usageContainer // by name
 	// ended: the last container has gone. endTold: a reading has said so.
 	ended, endTold bool
-	// gone: its cgroup has gone. last is its last reading, if seen.
-	gone, seen bool
-	last       PodReading
+	// last is its last reading, if seen.
+	seen bool
+	last PodReading
 
 	// Of the reading that is under way.
 	first, readings int
@@ -117,17 +120,32 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 	return dst
 }
 
+// look lists the containers of a pod that changed, unless its first has started and tells
+// enough.
+func (u *PodUsage) look(p *usagePod, at time.Time) {
+	if !p.changed && !p.listed && !u.lists(p.told) {
+		p.started = false
+		return
+	}
+	u.listContainers(p, at)
+}
+
 // listContainers looks which containers a pod has. One that went makes a reading due,
 // and the last one the last: but CRI-O's pods have no sandbox, so that between two
 // containers there is none.
 func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
-	p.changed, p.started, p.listed = false, false, true
-	dir := filepath.Join(u.buffer.layout.top, p.group.rel)
-	names, err := directoriesIn(dir)
+	names, err := directoriesIn(u.buffer.layout.top + "/" + p.group.rel)
 	if err != nil {
+		p.changed, p.started, p.listed = false, false, true
 		p.gone, p.next = true, at
 		return
 	}
+	u.setContainers(p, names, at)
+}
+
+// setContainers hears which containers a pod has.
+func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
+	p.changed, p.started, p.listed = false, false, true
 	before, crio := len(p.containers), false
 	p.containers = slices.DeleteFunc(p.containers, func(c *usageContainer) bool {
 		crio = crio || isCRIO(c.name)
@@ -145,6 +163,9 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 		p.next, p.ended = at, true
 	}
 	for _, name := range names {
+		if isContainer(name) {
+			u.sandboxes = !isCRIO(name)
+		}
 		known := slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.name == name })
 		if isContainer(name) && !known {
 			p.containers = append(p.containers, &usageContainer{
@@ -161,7 +182,7 @@ func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
 // choose says which containers are read: all but the sandbox where there are two or
 // more.
 func (u *PodUsage) choose(p *usagePod) {
-	if p.hasOne() {
+	if u.hasOne(p) {
 		for _, c := range p.containers {
 			c.measured = false
 		}
@@ -184,8 +205,11 @@ func (u *PodUsage) choose(p *usagePod) {
 // hasOne says whether it is known without a look at processes that one container works
 // at most: of two that a runtime with sandboxes made, where one has started. What becomes
 // of it is told.
-func (p *usagePod) hasOne() bool {
-	return p.told.Starts == 1 && p.listed && len(p.containers) <= 2 &&
+func (u *PodUsage) hasOne(p *usagePod) bool {
+	if !p.listed {
+		return p.told.Starts == 1 && u.sandboxes
+	}
+	return p.told.Starts == 1 && len(p.containers) <= 2 &&
 		!slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return isCRIO(c.name) })
 }
 

@@ -786,8 +786,8 @@ func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
 	return r
 }
 
-// TestMemoryIsReadAsItRises: of a pod that is not young the peak tells whether memory is
-// worth a look, but for once a minute and where a container stops.
+// TestMemoryIsReadAsItRises: the peak tells whether memory is worth a look, but for at 5 s,
+// once a minute and where a container stops.
 func TestMemoryIsReadAsItRises(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -810,7 +810,7 @@ func TestMemoryIsReadAsItRises(t *testing.T) {
 			}
 			look(1*time.Second, 6400, 6400)
 			now.memory = 6500 // of the page cache's
-			look(2*time.Second, 6500, 6500)
+			look(2*time.Second, 6400, 6400)
 			now.memory = 6600
 			look(5*time.Second, 6600, 6600)
 			now.memory = 6700
@@ -827,6 +827,171 @@ func TestMemoryIsReadAsItRises(t *testing.T) {
 			running.State = telemetry.PodStopped
 			u.Observe(start.Add(103*time.Second), []telemetry.Pod{running})
 			look(103*time.Second, 300, 6800)
+		})
+	}
+}
+
+// TestYoungMemoryIsReadAsItRises: also at 2 s, and kills with it.
+func TestYoungMemoryIsReadAsItRises(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			read(t, u, start)
+			u.Observe(start, telemetry.RunningPods(podA))
+			for i, second := range []int{1, 2, 5} {
+				held, kills := uint64(5000+1000*i), uint64(i)
+				k.start(k.pod(podA), "", group{memory: held, current: held, peak: held, oom: kills})
+				if k.v1 {
+					kills = 0
+				}
+				got := read(t, u, start.Add(time.Duration(second)*time.Second))
+				if len(got) != 1 || got[0].Memory != held || got[0].MemoryPeak != held || got[0].OOMKills != kills {
+					t.Errorf("at %d s: %+v, want %d bytes and %d kills", second, got, held, kills)
+				}
+			}
+		})
+	}
+}
+
+// TestPodIsSoughtAsItEnds: a pod is looked for when its first reading is due, or at once when
+// it is told that it stopped or is gone, and of one that is gone once.
+func TestPodIsSoughtAsItEnds(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			read(t, u, start)
+			at := func(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
+			u.Observe(start, telemetry.RunningPods(podA, podB))
+			for _, uid := range []string{podA, podB} {
+				k.start(k.pod(uid), "", group{cpu: 70 * time.Millisecond, memory: 1000})
+				k.start(k.container(uid, idP), "pause", group{memory: 300})
+			}
+			if got := read(t, u, at(100)); len(got) > 0 {
+				t.Errorf("read %+v when nothing was due", got)
+			}
+			k.end(k.container(podA, idP))
+			u.Observe(at(200), telemetry.RunningPods(podB))
+			got := read(t, u, at(200))
+			if len(got) != 1 || got[0].UID != podA || !got[0].Ended || got[0].CPU != 70*time.Millisecond || got[0].Age != 200*time.Millisecond {
+				t.Errorf("at the end of a pod: %+v", got)
+			}
+			u.Observe(at(300), []telemetry.Pod{{UID: podB, State: telemetry.PodStopped, Starts: 1}})
+			if got := read(t, u, at(300)); len(got) != 1 || got[0].UID != podB || got[0].CPU != 70*time.Millisecond {
+				t.Errorf("a stopped pod: %+v", got)
+			}
+			k.end(k.container(podB, idP))
+			u.Observe(at(400), nil)
+			if got := read(t, u, at(400)); len(got) != 1 || got[0].UID != podB || !got[0].Ended {
+				t.Errorf("at the end of a stopped pod: %+v", got)
+			}
+			const podC = "0c000000-0000-4000-8000-000000000003"
+			u.Observe(at(500), telemetry.RunningPods(podC))
+			u.Observe(at(600), nil)
+			read(t, u, at(600))
+			k.start(k.pod(podC), "", group{memory: 1000})
+			if got := read(t, u, at(2000)); len(got) > 0 {
+				t.Errorf("of one that nobody knows: %+v", got)
+			}
+		})
+	}
+}
+
+// TestFirstContainerIsNotListed: beside sandboxes a pod is read alone while one container has
+// started, whatever its cgroup looks like, until another is told. CRI-O's are looked at.
+func TestFirstContainerIsNotListed(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		for _, crio := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s crio=%v", name, crio), func(t *testing.T) {
+				k.t = t
+				container := k.container
+				if crio {
+					container = func(uid, id string) string { return k.pod(uid) + "/crio-" + id + ".scope" }
+				}
+				first, second := fmt.Sprintf("%08x", 1), fmt.Sprintf("%08x-%v", 2, crio)
+				k.start(k.pod(first), "", group{memory: 1000})
+				k.start(container(first, idA), "server", group{memory: 1000})
+				u := k.usage()
+				read(t, u, start) // lists the first
+				defer k.end(k.pod(first))
+				k.start(k.pod(second), "", group{memory: 1000})
+				k.start(container(second, idP), "pause", group{memory: 1000})
+				for _, id := range []string{idA, idB} {
+					k.start(container(second, id), "server", group{memory: 1000})
+				}
+				of := func(at time.Duration, starts int) (n int) {
+					u.Observe(start.Add(at), []telemetry.Pod{{UID: second, State: telemetry.PodRunning, Starts: starts}})
+					for _, r := range read(t, u, start.Add(at)) {
+						if r.UID == second {
+							n++
+						}
+					}
+					return n
+				}
+				want := map[bool][]int{false: {0, 1, 3}, true: {0, 3, 3}}[crio]
+				for i, got := range []int{of(0, 1), of(time.Second, 1), of(2*time.Second, 2)} {
+					if got != want[i] {
+						t.Errorf("after %d s %d readings, want %d", i, got, want[i])
+					}
+				}
+				for _, id := range []string{idP, idA, idB} {
+					k.end(container(second, id))
+				}
+				u.Observe(start.Add(3*time.Second), nil)
+				if got := read(t, u, start.Add(3*time.Second)); len(got) == 0 || got[len(got)-1].UID != second || !got[len(got)-1].Ended {
+					t.Errorf("at its end: %+v", got)
+				}
+				k.end(k.pod(second))
+			})
+		}
+	}
+}
+
+// TestUnlistedPodEnds: one whose containers were never looked at is read as its container stops
+// and at its end.
+func TestUnlistedPodEnds(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			k.start(k.pod(podB), "", group{memory: 1000})
+			k.start(k.container(podB, idB), "server", group{memory: 1000})
+			u := k.usage()
+			read(t, u, start)
+			k.start(k.pod(podA), "", group{memory: 1000})
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			k.start(k.container(podA, idA), "server", group{memory: 700})
+			old := telemetry.Pod{UID: podB, State: telemetry.PodRunning, Starts: 1}
+			var ages []float64
+			for tick := range 50 {
+				at := start.Add(time.Duration(tick) * 100 * time.Millisecond)
+				switch {
+				case tick == 23:
+					k.end(k.container(podA, idA))
+				case tick == 40:
+					k.end(k.container(podA, idP))
+				}
+				switch {
+				case tick < 23:
+					u.Observe(at, telemetry.RunningPods(podA, podB))
+				case tick < 40:
+					u.Observe(at, []telemetry.Pod{{UID: podA, State: telemetry.PodStopped, Starts: 1}, old})
+				default:
+					u.Observe(at, []telemetry.Pod{old})
+				}
+				for _, r := range read(t, u, at) {
+					if r.UID != podA {
+						continue
+					}
+					ages = append(ages, r.Age.Seconds())
+					if r.Ended != (tick >= 40) {
+						t.Errorf("at %v ended %v", r.Age, r.Ended)
+					}
+				}
+			}
+			if want := []float64{1, 2, 2.3, 4}; !slices.Equal(ages, want) {
+				t.Errorf("read at %v, want %v", ages, want)
+			}
 		})
 	}
 }
