@@ -337,8 +337,11 @@ func TestVisitingANodeAllocatesNothing(t *testing.T) {
 		w, pod := newVisits(c), newPod(1<<20)
 		return testing.AllocsPerRun(100, func() { c.cycleOnce(t, pod, w) })
 	}
+	// The streams allocate beside it, the more the longer a cycle takes; one allocation a node
+	// that is refused would be 20 more.
+	const beside = 10
 	for _, energy := range []float64{0, .5} {
-		if few, many := allocations(20, energy), allocations(80, energy); many > few+1 {
+		if few, many := allocations(20, energy), allocations(80, energy); many > few+beside {
 			t.Errorf("with an energyWeight of %v: %v allocations a cycle with 80 nodes, %v with 20", energy, many, few)
 		}
 	}
