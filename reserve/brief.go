@@ -16,7 +16,8 @@ type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
 // is in flight or held; slow start's line is reached; it does not see who waits for a core;
-// it lets pods in ahead of confirmation, and so is ranked by Free for any of them.
+// it lets pods in ahead of confirmation, and so is ranked by Free for any of them; it has
+// a usual pod, so that Fits and FreeFor say.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
@@ -24,6 +25,7 @@ const (
 	BriefSlow
 	BriefBlind
 	BriefAhead
+	BriefUsual
 )
 
 // The Numbers: what the pods in flight and held room leave, the variance of these (of memory alone),
@@ -66,6 +68,9 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	}
 	if s.blind() {
 		b.Flags |= BriefBlind
+	}
+	if s.Usual > 0 {
+		b.Flags |= BriefUsual
 	}
 	if s.ahead() {
 		b.Flags |= BriefAhead
@@ -112,6 +117,8 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 		return NoRoom, false
 	case b.Flags&BriefSaturated != 0:
 		return Saturated, true
+	case b.Flags&BriefUsual != 0:
+		return NoRoom, false
 	case b.Flags&BriefFloored == 0 || !q.little:
 		if reason, sure = b.room(q); !sure || reason != Admitted {
 			return reason, sure
@@ -176,9 +183,9 @@ func sign(net, kept, needs, flight, most float64, known bool) int {
 }
 
 // Free is FreeFor of the node and the pod, but for rounding; sure is false where the
-// brief says nothing, and under BriefAhead.
+// brief says nothing, and under BriefAhead and BriefUsual.
 func (b *Brief) Free(q *Question) (free float64, sure bool) {
-	if b.Flags&(BriefUnsure|BriefAhead) != 0 {
+	if b.Flags&(BriefUnsure|BriefUsual|BriefAhead) != 0 {
 		return 0, false
 	}
 	n := &b.Numbers

@@ -30,6 +30,9 @@ func TestBriefEqualsFits(t *testing.T) {
 		if rng.IntN(4) == 0 {
 			s.Allowance = 4 * rng.Float64()
 		}
+		if rng.IntN(8) == 0 {
+			s.Usual = 2 * rng.Float64()
+		}
 		if rng.IntN(10) == 0 {
 			s.Rest = reserve.Room{Left: share(), Cost: share()}
 		}
@@ -58,7 +61,7 @@ func TestBriefEqualsFits(t *testing.T) {
 		if sure && reason != want {
 			t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
 		}
-		if !sure && s.Rooms[0].Unit > 0 && s.Rooms[1].Unit > 0 && s.Rest == (reserve.Room{}) {
+		if !sure && s.Usual == 0 && s.Rooms[0].Unit > 0 && s.Rooms[1].Unit > 0 && s.Rest == (reserve.Room{}) {
 			unsure++
 		}
 		seen[want]++
