@@ -44,6 +44,10 @@ type paceLog struct {
 	// lead is how long pods run before a container of their own does, where no
 	// notice says how many init containers they have.
 	lead time.Duration
+	// told is of the pods of Ends, and fades as these do.
+	told ToldState
+	// allowance is the last, before any veto.
+	allowance float64
 }
 
 // advance brings the decaying sums to the given time. Ends and time lived fade
@@ -53,6 +57,7 @@ func (l *paceLog) advance(at time.Time, halfLife time.Duration) {
 		halves := dt.Seconds() / halfLife.Seconds()
 		left := math.Exp2(-halves)
 		l.pace.Ends *= left
+		l.told.fade(left)
 		// The time lived in dt fades, too, from when it was lived.
 		l.pace.Lived = l.pace.Lived*left + float64(l.loading)*(1-left)*halfLife.Seconds()/math.Ln2
 	}
@@ -102,6 +107,7 @@ func (l *paceLog) ended(at time.Time, gone []PodRecord) {
 			continue
 		}
 		l.pace.Ends++
+		l.told.add(r)
 		stopped := at
 		if r.State == PodStopped {
 			stopped = r.StoppedAt
@@ -149,6 +155,7 @@ func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("agent: allowance: %w", err)
 	}
+	p.pace.allowance = allowance
 	return allowance, nil
 }
 

@@ -215,16 +215,17 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at t
 }
 
 // known sums up what is known of the pods in a channel, nothing where nobody is:
-// how many they are now and were when the usage was taken, and what they take.
+// how many they are now and were when the usage was taken, and what they take. Those
+// that take what is usual count as typical ones, as if nothing were known of them.
 func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured float64) {
 	if p.pods.known == 0 && len(p.pods.ended) == 0 {
 		return capacity.Known{}, 0
 	}
 	resource, unit := p.unit(channel)
-	then := at.Add(-p.config.Settle)
+	then, usual := at.Add(-p.config.Settle), p.usual()
 	add := func(r *PodRecord, now bool) {
 		share := r.told(resource, unit)
-		if !(share.Confidence > 0) {
+		if !(share.Confidence > 0) || r.takes(usual) {
 			return
 		}
 		takes := share.Confidence * r.expected(resource, unit, unit*share.Amount, at)

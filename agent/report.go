@@ -79,6 +79,7 @@ func (p *Pipeline) costUnknown(i int) bool {
 
 // report assembles the next report.
 func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
+	usual := p.usual() // by which avail counts
 	avail, err := p.avail(at)
 	if err != nil {
 		return Report{}, false, err
@@ -115,6 +116,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 		r.Limiting, r.Flags.CostUnknown = LimitingPronto, false
 	} else {
 		p.rooms(at, avail.Allowance, r.Channels)
+		r.Usual = usual
 	}
 	p.reportPower(&r)
 	p.remember(&r, at, t, avail, signal)

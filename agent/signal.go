@@ -9,7 +9,7 @@ import (
 func (r *Report) Signal() reserve.Signal {
 	s := reserve.Signal{
 		Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
-		MemoryRoom: r.memoryRoom(), Floored: r.Floored,
+		MemoryRoom: r.memoryRoom(), Floored: r.Floored, Usual: r.Usual,
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]

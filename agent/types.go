@@ -40,6 +40,10 @@ type Report struct {
 	// Floored says that Avail was raised to one pod because every channel is less
 	// than half full.
 	Floored bool
+	// Usual is how many cores a pod takes where pods live short and take alike, and 0
+	// elsewhere. Avail counts those that take about so many ([reserve.Usual]) as typical
+	// pods, whatever is known of them.
+	Usual float64
 	// Surprises are the pods that were lately found to take something else than was
 	// told of them, at most MaxSurprises.
 	Surprises []Surprise

@@ -97,6 +97,8 @@ type WhyPace struct {
 	// veto. Off says that the configuration has no allowance.
 	Fleeting bool `json:"fleeting"`
 	Off      bool `json:"off"`
+	// Usual is the Report's.
+	Usual float64 `json:"usualCores,omitzero"`
 }
 
 // WhyChurn is the churn window at the time of the report.
@@ -219,6 +221,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	pods := p.count(at)
 	w.Pods, w.Measured, w.Held = p.pods.counted, int(pods.Measured), p.pods.held
 	w.Pace = p.explainPace()
+	w.Pace.Usual = r.Usual
 	w.Churn = WhyChurn{Open: r.Flags.Churn, First: p.churn.first, Last: p.churn.last}
 	w.Flags = r.Flags
 	w.Fleet = WhyFleet{Known: p.fleet.costs != nil, Mass: p.fleet.model.Mass(), Share: p.blended}

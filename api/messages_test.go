@@ -186,6 +186,7 @@ func TestMessagesMean(t *testing.T) {
 			Surprises: []agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: .5}},
 		},
 		"report-least": agent.Report{Node: "n"},
+		"report-usual": agent.Report{Node: "n", Usual: .875},
 		"heartbeat":    api.Heartbeat{Sequence: 307, Unchanged: 300, SampleAge: 5e8},
 		"notice-bound": agent.Bind{Pod: 0x0123456789abcdef, InitsKnown: true, Demand: profile.Demand{
 			CPU:    profile.Share{Amount: .5, SD: .125, Confidence: .75},

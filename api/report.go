@@ -33,6 +33,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		NoPressure:  r.Flags.NoPressure,
 		WarmingUp:   r.Flags.WarmingUp,
 		Floored:     r.Floored,
+		Usual:       r.Usual,
 		Power:       fromPower(r.Power),
 		Meaning:     Meaning,
 
@@ -81,6 +82,7 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 			WarmingUp:   m.GetWarmingUp(),
 		},
 		Floored:       m.GetFloored(),
+		Usual:         m.GetUsual(),
 		Power:         toPower(m.GetPower()),
 		AbsorbedCores: nonEmpty(m.GetAbsorbedCores()),
 		AbsorbedWatts: nonEmpty(m.GetAbsorbedWatts()),
@@ -140,6 +142,9 @@ func CheckReport(m *spaziov1.Report) error {
 		return err
 	}
 	if err := checkRange("allowance", m.GetAllowance(), 0, MaxPods); err != nil {
+		return err
+	}
+	if err := checkRange("usual", m.GetUsual(), 0, reserve.MaxCores); err != nil {
 		return err
 	}
 	if err := checkRange("k", m.GetK(), 0, MaxPods); err != nil {

@@ -30,7 +30,7 @@ func report() agent.Report {
 		},
 		Flags: agent.Flags{Churn: true, CostUnknown: true, NoPressure: true, WarmingUp: true},
 
-		Floored: true,
+		Floored: true, Usual: .75,
 		Power: energy.Power{
 			Quality: energy.Shared, Watts: 81.5, SD: .25, Max: 120, Idle: 40, Marginal: 20.5, Busy: 1.75, Cores: 4, Joules: 1e15,
 			Flags: energy.Extrapolated | energy.Projected,

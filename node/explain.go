@@ -202,6 +202,9 @@ func paceText(p agent.WhyPace, allowance float64) string {
 	if p.Fleeting && !p.Off {
 		s += "; they end before others start, so a full CPU is no veto"
 	}
+	if p.Usual > 0 {
+		s += fmt.Sprintf("; they take about %.2f cores each, so those count as typical pods, whatever is known of them", p.Usual)
+	}
 	return s + "."
 }
 

@@ -61,6 +61,7 @@ func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 		return decision, false
 	}
 	b.Flags = reserve.BriefFlags(decision >> briefFlags & (1<<(briefNumber-briefFlags) - 1))
+	b.Typical = freeIn(decision)
 	n := &b.Numbers // written out: it is read thousands of times a cycle
 	n[0], n[1] = split(s.brief[0].Load())
 	n[2], n[3] = split(s.brief[1].Load())

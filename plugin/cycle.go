@@ -113,10 +113,7 @@ func (c *cycle) free(i int, r *rules) float64 {
 		return float64(free)
 	}
 	var brief reserve.Brief
-	if decision, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
-		if brief.Flags&reserve.BriefAhead != 0 {
-			return float64(freeIn(decision))
-		}
+	if _, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
 		if free, sure := brief.Free(&c.question); sure {
 			return free
 		}

@@ -34,6 +34,10 @@ type Signal struct {
 	// Floored says that no channel is half full, and Avail was raised to one pod for
 	// that alone.
 	Floored bool
+	// Usual is how many cores a pod takes where pods live so short that starting them is
+	// much of what they take, and take alike; 0 elsewhere. A pod that takes about so many
+	// is a typical one to the CPU: see [Usual].
+	Usual float64
 }
 
 // Flight is what a node's pods in flight ask for, and what is held there.
@@ -201,9 +205,10 @@ func Limit(s Signal, r Rules) float64 {
 
 // Fits decides whether a node with signal s and the flight f may take one more
 // pod of the given demand. Typical pods, among typical ones in flight, are held
-// against Avail; where the node can, others are against each resource's [Room]. A
-// number that is NaN never admits. Whether s is fresh enough to be asked is the
-// caller's to know; see [Freshness].
+// against Avail; where the node can, others are against each resource's [Room], but
+// those that take what is usual there against Avail and the memory's Room. A number that
+// is NaN never admits. Whether s is fresh enough to be asked is the caller's to know; see
+// [Freshness].
 func Fits(s Signal, f Flight, d Demand, r Rules) Reason {
 	r = r.WithDefaults()
 	if s.Saturated {

@@ -7,6 +7,8 @@ import "math"
 // be sure of, for its numbers are rounded, is for Fits itself to say. A plain value.
 type Brief struct {
 	Flags BriefFlags
+	// Typical is FreeFor of a typical pod.
+	Typical float32
 	// Numbers are shares of a node but for the units: see the constants.
 	Numbers [BriefNumbers]float32
 }
@@ -16,7 +18,7 @@ type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
 // is in flight or held; slow start's line is reached; it lets pods in ahead of confirmation, and
-// so is ranked by Free for any of them.
+// so is ranked by its room for typical ones for any of them.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
@@ -26,22 +28,22 @@ const (
 )
 
 // The Numbers: what the pods in flight and held room leave, and Unit, Cost and Most of the Room; of
-// the CPU what pods that are known leave free; of memory Caution² times SD² and times the variance of
-// what is in flight and held, and the root of the latter. What takes a root or a case is worked out
-// here, once a report, rather than at each of thousands of visits.
+// the CPU what pods that are known leave free, and Usual; of memory Caution² times SD² and times the
+// variance of what is in flight and held. What takes a root or a case is worked out here, once a
+// report, rather than at each of thousands of visits.
 const (
 	cpuNet = iota
 	cpuUnit
 	cpuCost
 	cpuMost
 	cpuKept
+	cpuUsual
 	memoryNet
 	memoryUnit
 	memoryCost
 	memoryMost
 	memoryVar
 	memoryFlight
-	memorySpread
 	// BriefNumbers is how many there are.
 	BriefNumbers
 )
@@ -74,14 +76,15 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	if s.ahead() {
 		b.Flags |= BriefAhead
 	}
+	b.Typical = float32(FreeFor(s, f, TypicalPod()))
 	caution := r.Caution * r.Caution
 	flight := caution * memory.variance(f.typical(Memory), f.Known.Var[Memory])
 	for i, x := range [BriefNumbers]float64{
 		cpuNet:  cpu.total() - cpu.mean(f.typical(CPU), f.Known.Amount[CPU]),
-		cpuUnit: cpu.Unit, cpuCost: cpu.Cost, cpuMost: cpu.Most, cpuKept: r.kept(&s, CPU),
+		cpuUnit: cpu.Unit, cpuCost: cpu.Cost, cpuMost: cpu.Most, cpuKept: r.kept(&s, CPU), cpuUsual: s.Usual,
 		memoryNet:  memory.total() - memory.mean(f.typical(Memory), f.Known.Amount[Memory]),
 		memoryUnit: memory.Unit, memoryCost: memory.Cost, memoryMost: memory.Most,
-		memoryVar: caution * memory.SD * memory.SD, memoryFlight: flight, memorySpread: math.Sqrt(flight),
+		memoryVar: caution * memory.SD * memory.SD, memoryFlight: flight,
 	} {
 		b.Numbers[i] = float32(x)
 	}
@@ -91,9 +94,9 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 // Question is a pod as a Brief is asked for it. A plain value.
 type Question struct {
 	demand Demand
-	// confidence is that in what is known of its CPU, variance that of its memory times
-	// Caution².
-	confidence, variance float64
+	// confidence is that in what is known of its CPU, cores what that is, least what is left
+	// for it at least in typical pods; variance is that of its memory times Caution².
+	confidence, cores, least, variance float64
 	// known says that the confidence in a resource is above 0, little that it is below
 	// a half in both.
 	known  [Resources]bool
@@ -105,11 +108,14 @@ type Question struct {
 func Ask(d Demand, r Rules) (q Question, ok bool) {
 	r = r.WithDefaults()
 	q = Question{
-		demand: d, confidence: d.confidence(CPU), variance: r.Caution * r.Caution * d.Var[Memory],
+		demand: d, confidence: d.confidence(CPU), least: r.least(&d), variance: r.Caution * r.Caution * d.Var[Memory],
 		little: d.confidence(CPU) < .5 && d.confidence(Memory) < .5,
 	}
 	for i := range Resource(Resources) {
 		q.known[i] = d.confidence(i) > 0
+	}
+	if q.known[CPU] {
+		q.cores = d.Amount[CPU] / q.confidence
 	}
 	return q, d.known()
 }
@@ -136,6 +142,28 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 // asked first, and without a root.
 func (b *Brief) room(q *Question) (Reason, bool) {
 	n := &b.Numbers
+	if n[cpuUsual] > 0 {
+		if reason, sure := b.usualRoom(q); !sure || reason != Admitted {
+			return reason, sure
+		}
+	} else if reason, sure := b.cpuRoom(q); !sure || reason != Admitted {
+		return reason, sure
+	}
+	net, unit := float64(n[memoryNet]), float64(n[memoryUnit])
+	mean := float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
+	variance := float64(n[memoryFlight]) + float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.variance
+	if left := net - plenty*mean; !(left > 0 && left*left > plenty*plenty*variance) {
+		needs, flight := mean+math.Sqrt(variance), math.Sqrt(float64(n[memoryFlight]))
+		if left := sign(net, 0, needs, flight, float64(n[memoryMost]), q.known[Memory]); left <= 0 {
+			return NoMemory, left < 0
+		}
+	}
+	return Admitted, true
+}
+
+// cpuRoom decides by the CPU, counted in cores.
+func (b *Brief) cpuRoom(q *Question) (Reason, bool) {
+	n := &b.Numbers
 	net, kept := float64(n[cpuNet]), q.confidence*float64(n[cpuKept])
 	needs := float64(n[cpuCost])*q.demand.Typical[CPU] + float64(n[cpuUnit])*q.demand.Amount[CPU]
 	if !(net > plenty*(kept+needs)) {
@@ -143,16 +171,39 @@ func (b *Brief) room(q *Question) (Reason, bool) {
 			return NoCPU, left < 0
 		}
 	}
-	net, unit := float64(n[memoryNet]), float64(n[memoryUnit])
-	mean := float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
-	variance := float64(n[memoryFlight]) + float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.variance
-	if left := net - plenty*mean; !(left > 0 && left*left > plenty*plenty*variance) {
-		needs = mean + math.Sqrt(variance)
-		if left := sign(net, 0, needs, float64(n[memorySpread]), float64(n[memoryMost]), q.known[Memory]); left <= 0 {
-			return NoMemory, left < 0
-		}
+	return Admitted, true
+}
+
+// usualRoom decides by the CPU of a node on which some pods are typical ones to it.
+func (b *Brief) usualRoom(q *Question) (Reason, bool) {
+	switch b.usual(q) {
+	case -1:
+		return b.cpuRoom(q)
+	case 0:
+		return NoRoom, false
+	}
+	typical := float64(b.Typical)
+	bound := roundings * (math.Abs(typical) + q.least)
+	if left := typical - q.least; !(left > bound) {
+		return NoRoom, left < -bound
 	}
 	return Admitted, true
+}
+
+// usual is 1 where the pod takes what is usual, −1 where it doesn't, 0 if that isn't sure.
+func (b *Brief) usual(q *Question) int {
+	usual := float64(b.Numbers[cpuUsual])
+	if !(usual > 0) {
+		return -1
+	}
+	off, bound := math.Abs(q.cores-usual)-Unusual*usual, roundings*(q.cores+usual)
+	switch {
+	case !q.known[CPU], off < -bound:
+		return 1
+	case off > bound:
+		return -1
+	}
+	return 0
 }
 
 // sign is that of what is left where a pod needs so much, 0 if it isn't sure; flight is
@@ -178,10 +229,16 @@ func sign(net, kept, needs, flight, most float64, known bool) int {
 }
 
 // Free is FreeFor of the node and the pod, but for rounding; sure is false where the
-// brief says nothing, and under BriefAhead.
+// brief can't be sure of how it is ranked.
 func (b *Brief) Free(q *Question) (free float64, sure bool) {
-	if b.Flags&(BriefUnsure|BriefAhead) != 0 {
+	if b.Flags&BriefUnsure != 0 {
 		return 0, false
+	}
+	if b.Flags&BriefAhead != 0 {
+		return float64(b.Typical), true
+	}
+	if usual := b.usual(q); usual >= 0 {
+		return float64(b.Typical), usual > 0
 	}
 	n := &b.Numbers
 	return min(

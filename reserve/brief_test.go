@@ -25,6 +25,9 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 	if rng.IntN(4) == 0 {
 		s.Allowance = 4 * rng.Float64()
 	}
+	if rng.IntN(4) == 0 {
+		s.Usual = rng.Float64()
+	}
 	if rng.IntN(10) == 0 {
 		s.Rest = reserve.Room{Left: share(), Cost: share()}
 	}
@@ -35,7 +38,10 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 	demand := func() reserve.Demand {
 		d := reserve.TypicalPod()
 		for i, most := range [2]float64{4, 16 * gib} {
-			confidence := math.Round(rng.Float64()*16) / 16
+			confidence := rng.Float64()
+			if rng.IntN(2) == 0 {
+				confidence = math.Round(confidence*16) / 16
+			}
 			amount := share() * share() * most
 			d.Typical[i] = 1 - confidence
 			d.Amount[i], d.Var[i] = confidence*amount, varies*confidence*amount*amount*rng.Float64()*rng.Float64()
@@ -79,18 +85,19 @@ func TestBriefEqualsFits(t *testing.T) {
 	if unsure > rounds/100 {
 		t.Errorf("unsure of %d in %d", unsure, rounds)
 	}
-	for _, reason := range []reserve.Reason{reserve.Admitted, reserve.Saturated, reserve.NoCPU, reserve.NoMemory, reserve.SlowStart} {
+	for _, reason := range []reserve.Reason{reserve.Admitted, reserve.Saturated, reserve.NoRoom, reserve.NoCPU, reserve.NoMemory, reserve.SlowStart} {
 		if seen[reason] < rounds/500 {
 			t.Errorf("%v came up %d times", reason, seen[reason])
 		}
 	}
 }
 
-// TestBriefEqualsFitsBesideTheEdge: nor is a brief sure of anything else where a resource is just
-// enough or just too scarce, and a little off the edge it is hardly ever unsure.
+// TestBriefEqualsFitsBesideTheEdge: nor is a brief sure of anything else where a resource, or room
+// for typical pods where the pod is as usual, is just enough or just too scarce, and where it is just
+// as usual; and a little off the edge it is hardly ever unsure.
 func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 10))
-	const off, rounds = 1e-4, 20_000
+	const off, rounds, plenty = 1e-4, 30_000, 100.
 	asked, unsure := 0, 0
 	for round := range rounds {
 		s, f, d, rules := scene(rng)
@@ -99,27 +106,39 @@ func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
 		if !known || s.Rooms[0].Unit == 0 || s.Rooms[1].Unit == 0 {
 			continue
 		}
-		scarce := round % reserve.Resources
 		s.Saturated, s.Floored, s.Rest = false, false, reserve.Room{}
-		s.Rooms[1-scarce].Left = 100
-		left := &s.Rooms[scarce].Left
-		admits := func() bool { return reserve.Fits(s, f, d, rules) == reserve.Admitted }
-		refused, admitted := -100., 100.
+		cores := d.Amount[reserve.CPU] / (1 - d.Typical[reserve.CPU])
+		cpu, memory := &s.Rooms[reserve.CPU].Left, &s.Rooms[reserve.Memory].Left
+		edge, refused, admitted := cpu, -plenty, plenty
+		switch *cpu, *memory, s.Avail, s.Usual = plenty, plenty, plenty, 0; round % 4 {
+		case 1:
+			edge, s.Usual = memory, []float64{0, cores}[rng.IntN(2)]
+		case 2:
+			edge, s.Usual = &s.Avail, cores
+		case 3:
+			*cpu, edge, admitted, refused = -plenty, &s.Usual, cores, []float64{.1, 4}[rng.IntN(2)]*cores
+		}
+		if !(cores > 0) && round%4 > 1 {
+			continue
+		}
 		for range 60 {
-			if *left = (refused + admitted) / 2; admits() {
-				admitted = *left
+			if *edge = (refused + admitted) / 2; reserve.Fits(s, f, d, rules) == reserve.Admitted {
+				admitted = *edge
 			} else {
-				refused = *left
+				refused = *edge
 			}
 		}
 		for _, by := range []float64{0, 1e-12, 1e-9, 1e-8, 3e-8, 1e-7, 3e-7, 1e-6, 3e-6, 1e-5, off} {
-			for _, *left = range []float64{refused - by, admitted + by} {
+			if admitted < refused {
+				by = -by
+			}
+			for _, *edge = range []float64{refused - by, admitted + by} {
 				b := reserve.MakeBrief(s, f, rules)
 				reason, sure := b.Fits(&q)
 				if want := reserve.Fits(s, f, d, rules); sure && reason != want {
 					t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
 				}
-				if by == off {
+				if math.Abs(by) == off {
 					asked++
 					if !sure {
 						unsure++

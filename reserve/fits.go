@@ -74,6 +74,15 @@ func fits(s *Signal, f *Flight, d *Demand, r *Rules) Reason {
 	if s.Floored && f.taken() == 0 && d.confidence(CPU) < .5 && d.confidence(Memory) < .5 {
 		return Admitted
 	}
+	if s.usual(d) {
+		switch {
+		case !(Free(s.Avail, *f) >= r.least(d)):
+			return NoRoom
+		case !(slack(s, f, d, r, Memory) >= 0):
+			return NoMemory
+		}
+		return Admitted
+	}
 	for i := range Resource(Resources) {
 		if !(slack(s, f, d, r, i) >= 0) {
 			return noRoom[i]
@@ -157,15 +166,16 @@ func (r *Rules) unfilled(core float64) float64 {
 const fullCores = 2
 
 // FreeFor returns what pods of the demand are ranked by: Free where all is counted
-// in typical pods, and where pods live so short that some are let in ahead of
-// confirmation (Allowance), for what starts there takes more than is known of any pod.
-// Otherwise the least over the resources of
+// in typical pods, or the pod takes what is usual on the node ([Signal].Usual), and where
+// pods live so short that some are let in ahead of confirmation (Allowance), for what
+// starts there takes more than is known of any pod. Otherwise the least over the resources
+// of
 //
 //	(left + ahead − Σq − q)/c + 1
 //
 // in typical pods.
 func FreeFor(s Signal, f Flight, d Demand) float64 {
-	if s.ahead() || !counted(&s, &f, &d) {
+	if s.ahead() || s.usual(&d) || !counted(&s, &f, &d) {
 		return Free(s.Avail, f)
 	}
 	free := math.Inf(1)
@@ -180,6 +190,21 @@ func FreeFor(s Signal, f Flight, d Demand) float64 {
 
 // ahead says that pods live so short that the node lets some in ahead of confirmation.
 func (s *Signal) ahead() bool { return s.Allowance > 0 }
+
+// Unusual is the part of what pods usually take by which one takes more or less that is
+// not like them.
+const Unusual = .25
+
+// Usual says whether a pod that is known to take so many cores takes about what is usual.
+func Usual(cores, usual float64) bool { return math.Abs(cores-usual) <= Unusual*usual }
+
+// usual says whether the pod is held against Avail even where it is known: what starting
+// it takes is in what a typical pod was measured to take, and in nothing that is known of
+// its workload. Its memory is counted as it is known besides.
+func (s *Signal) usual(d *Demand) bool {
+	confidence := d.confidence(CPU)
+	return s.Usual > 0 && (confidence == 0 || Usual(d.Amount[CPU]/confidence, s.Usual))
+}
 
 // free is what is left of a resource beside a pod, and that pod, in typical pods.
 func (r *Room) free(f *Flight, d *Demand, i Resource) float64 {

@@ -318,12 +318,74 @@ func TestFreeForAhead(t *testing.T) {
 		}
 		b := reserve.MakeBrief(s, f, reserve.Rules{})
 		if q, known := reserve.Ask(d, reserve.Rules{}); known {
-			if free, sure := b.Free(&q); sure {
-				t.Errorf("a brief is sure of %v free for %+v", free, d)
+			if free, sure := b.Free(&q); !sure || free != 3.5 {
+				t.Errorf("by a brief %v free for %+v, sure %v", free, d, sure)
 			}
 		}
 		if b.Flags&reserve.BriefAhead == 0 {
 			t.Error("the brief does not say that pods are let in ahead")
+		}
+	}
+}
+
+// TestUsualPods: who takes about what is usual on a node is a typical pod to its CPU,
+// whatever that has left of it, and to its memory what is known; who doesn't is what is
+// known, and a node without a usual knows only of these.
+func TestUsualPods(t *testing.T) {
+	for _, cores := range []float64{4, 16, 64} {
+		node := func(usual float64) reserve.Signal {
+			s := fourCores()
+			s.Cores, s.Usual, s.Avail = cores, usual, 2
+			s.Rooms[reserve.Memory].Left = .5
+			s.Rooms[reserve.CPU] = reserve.Room{Left: .1 / cores, Most: 1, Unit: .5 / cores, Cost: .5 / cores}
+			return s
+		}
+		half := knownPod(1.2, gib)
+		half.Typical[reserve.CPU], half.Amount[reserve.CPU] = .5, .6
+		inMemory := knownPod(0, gib)
+		inMemory.Typical[reserve.CPU] = 1
+		for _, c := range []struct {
+			name  string
+			usual float64
+			d     reserve.Demand
+			want  reserve.Reason
+		}{
+			{"usual", 1, knownPod(1, gib), reserve.Admitted},
+			{"a quarter more", 1, knownPod(1.25, gib), reserve.Admitted},
+			{"a quarter less", 1, knownPod(.75, gib), reserve.Admitted},
+			{"known by half to take a fifth more", 1, half, reserve.Admitted},
+			{"known in memory alone", 1, inMemory, reserve.Admitted},
+			{"typical", 1, pods(1), reserve.Admitted},
+			{"more", 1, knownPod(1.3, gib), reserve.NoCPU},
+			{"less", 1, knownPod(.5, gib), reserve.NoCPU},
+			{"hardly any", 1, knownPod(.01, gib), reserve.Admitted},
+			{"of too much memory", 1, knownPod(1, 14*gib), reserve.NoMemory},
+			{"where nothing is usual", 0, knownPod(1, gib), reserve.NoCPU},
+		} {
+			s, f := node(c.usual), reserve.Flight{}.With(.5, knownPod(.01, gib/64))
+			if got := reserve.Fits(s, f, c.d, certain); got != c.want {
+				t.Errorf("%v cores, %s: %v, want %v", cores, c.name, got, c.want)
+			}
+			b := reserve.MakeBrief(s, f, certain)
+			q, _ := reserve.Ask(c.d, certain)
+			if got, sure := b.Fits(&q); sure && got != c.want {
+				t.Errorf("%v cores, %s: a brief is sure of %v", cores, c.name, got)
+			}
+		}
+		s, f := node(1), reserve.Flight{}.With(1, knownPod(1, gib))
+		for _, d := range []reserve.Demand{knownPod(1, gib), pods(1)} {
+			if got := reserve.FreeFor(s, f, d); got != 1 {
+				t.Errorf("%v cores: %v free for %+v, want 1", cores, got, d)
+			}
+		}
+		if got := reserve.FreeFor(s, f, knownPod(2, gib)); got >= 1 {
+			t.Errorf("%v cores: %v free for a pod of two cores", cores, got)
+		}
+		if got := reserve.Slots(s, reserve.Flight{}, knownPod(1, gib), certain); got != 2 {
+			t.Errorf("%v cores: %d slots, want 2", cores, got)
+		}
+		if got := reserve.Fits(s, f.With(1, knownPod(1, gib)), knownPod(1, gib), certain); got != reserve.NoRoom {
+			t.Errorf("%v cores: a third pod: %v, want %v", cores, got, reserve.NoRoom)
 		}
 	}
 }

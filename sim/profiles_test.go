@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 const gib = 1 << 30
@@ -347,5 +348,47 @@ func TestProfilesRefuse(t *testing.T) {
 	s.Rules.Spread = -1
 	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, nil); !errors.As(err, &rules) {
 		t.Errorf("spread −1: %v", err)
+	}
+}
+
+// sojourns are the sums of the times from the pods' creation to their end without
+// profiles and with them.
+func sojourns(t *testing.T, c sim.Config, pods []sim.Pod) (plain, known float64) {
+	t.Helper()
+	sum := func(s sim.Scheduler) (sum float64) {
+		c.Scheduler = s
+		for i, record := range run(t, c, pods).Records {
+			sum += record.Done - pods[i].Created
+		}
+		return sum
+	}
+	return sum(sim.Spazio{}), sum(counting(sim.Profiles{}))
+}
+
+// TestShortLives: pods of a core-second take much of that again to start and to stop. Where
+// they come faster than nodes take them, on nodes of a few cores and of many, counting
+// them at what is known of them costs nothing: they are typical pods.
+func TestShortLives(t *testing.T) {
+	for _, c := range []struct {
+		nodes, cores int
+		duration     float64
+	}{{6, 4, 150}, {2, 16, 60}, {1, 64, 30}} {
+		plain, known := 0., 0.
+		for seed := range uint64(2) {
+			pods, err := workload.Poisson(seed+1, .8, float64(c.nodes*c.cores), 1, c.duration, workload.Equal)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range pods {
+				pods[i].Workload = "alike"
+			}
+			p, k := sojourns(t, sim.Config{
+				Nodes: c.nodes, Node: node.Params{Cores: c.cores}, KubeletRate: 2.5 * float64(c.cores), Seed: seed + 1,
+			}, pods)
+			plain, known = plain+p, known+k
+		}
+		if known > 1.02*plain {
+			t.Errorf("nodes of %d cores: counted by what is known, pods are there for %.3f of the time", c.cores, known/plain)
+		}
 	}
 }

@@ -146,7 +146,11 @@ type Report struct {
 	// unchanged makes the message a heartbeat: the full report with this sequence
 	// number, the last that the stream carried, still holds. Besides, a heartbeat
 	// holds its own sequence and sample_age_nanos alone. Absent: it is a full report.
-	Unchanged     uint64 `protobuf:"varint,24,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	Unchanged uint64 `protobuf:"varint,24,opt,name=unchanged,proto3" json:"unchanged,omitempty"`
+	// usual is how many cores a pod takes where pods live short and take alike: avail
+	// counts those that take about so many as typical pods, whatever is known of them.
+	// Absent: 0, they do not.
+	Usual         float64 `protobuf:"fixed64,25,opt,name=usual,proto3" json:"usual,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -345,6 +349,13 @@ func (x *Report) GetSampleAgeNanos() int64 {
 func (x *Report) GetUnchanged() uint64 {
 	if x != nil {
 		return x.Unchanged
+	}
+	return 0
+}
+
+func (x *Report) GetUsual() float64 {
+	if x != nil {
+		return x.Usual
 	}
 	return 0
 }
@@ -985,7 +996,7 @@ var File_spazio_v1_signal_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\n" +
-	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\x93\x06\n" +
+	"\x16spazio/v1/signal.proto\x12\tspazio.v1\"\xa9\x06\n" +
 	"\x06Report\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x1a\n" +
@@ -1013,7 +1024,8 @@ const file_spazio_v1_signal_proto_rawDesc = "" +
 	"\tsurprises\x18\x15 \x03(\v2\x13.spazio.v1.SurpriseR\tsurprises\x12\x18\n" +
 	"\ameaning\x18\x16 \x01(\rR\ameaning\x12(\n" +
 	"\x10sample_age_nanos\x18\x17 \x01(\x03R\x0esampleAgeNanos\x12\x1c\n" +
-	"\tunchanged\x18\x18 \x01(\x04R\tunchanged\"\xed\x01\n" +
+	"\tunchanged\x18\x18 \x01(\x04R\tunchanged\x12\x14\n" +
+	"\x05usual\x18\x19 \x01(\x01R\x05usual\"\xed\x01\n" +
 	"\x0fChannelEstimate\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05usage\x18\x02 \x01(\x01R\x05usage\x12\x1a\n" +

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"math"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// shortLife is the allowance a core from which the CPU that starts take counts, where a
+// pod takes a quarter of its life to start: a profile tells what a workload's pods take,
+// not what a node does to start and to stop them. On four cores that is any allowance.
+const shortLife = .25
+
+// ToldState is what was told of the CPU of pods that ended, recent ones for more: of how
+// many at least half was known, and the sums of their cores and of the squares of these.
+type ToldState struct {
+	Pods, Cores, Squares float64
+}
+
+func (t *ToldState) fade(left float64) {
+	t.Pods *= left
+	t.Cores *= left
+	t.Squares *= left
+}
+
+func (t *ToldState) add(r *PodRecord) {
+	told := r.Demand.CPU
+	if told.Confidence < .5 {
+		return
+	}
+	cores := min(told.Amount, reserve.MaxCores)
+	t.Pods++
+	t.Cores += cores
+	t.Squares += cores * cores
+}
+
+// usual is how many cores such a pod takes if they take alike, 0 if they don't, or one
+// alone has ended.
+func (t *ToldState) usual() float64 {
+	if !(t.Pods > 1) {
+		return 0
+	}
+	mean := t.Cores / t.Pods
+	if sd := math.Sqrt(max(t.Squares/t.Pods-mean*mean, 0)); sd > reserve.Unusual*mean {
+		return 0
+	}
+	return mean
+}
+
+// usual is the next report's Usual.
+func (p *Pipeline) usual() float64 {
+	if a := p.pace.allowance; !(a > 0 && a >= shortLife*p.config.Cores) || p.rejection != nil {
+		return 0
+	}
+	return p.pace.told.usual()
+}
+
+// takes says whether the pod takes what is usual, as far as is known.
+func (r *PodRecord) takes(usual float64) bool {
+	told := r.Demand.CPU
+	return usual > 0 && (told.Confidence == 0 || reserve.Usual(told.Amount, usual))
+}
