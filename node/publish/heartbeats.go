@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 const (
@@ -28,6 +29,9 @@ const (
 	// A room that is not the scarcest is told if it is this much of its channel off:
 	// no offer rests on it but one to pods whose workload is known.
 	slackRoom = 1. / 16
+	// slackUsual is the share by which what pods usually take may move untold: those within
+	// reserve.Unusual of it count as such.
+	slackUsual = reserve.Unusual / 4
 	// onePod is what a node must have room for to be given any.
 	onePod = 1
 )
@@ -102,6 +106,7 @@ func differs(known, r *agent.Report) bool {
 		!slices.Equal(known.Absorbed, r.Absorbed) ||
 		(known.Avail >= onePod) != (r.Avail >= onePod) ||
 		moved(known.Avail, r.Avail) || moved(known.Allowance, r.Allowance) ||
+		!(math.Abs(r.Usual-known.Usual) <= slackUsual*known.Usual) ||
 		known.Power.Quality != r.Power.Quality || len(r.AbsorbedCores) > 0 ||
 		news(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || roomsMoved(known, r)
 }

@@ -22,7 +22,7 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // steady is a report of a node where nothing happens.
 func steady(sequence uint64) agent.Report {
 	return agent.Report{
-		Node: "n", Incarnation: 1, Sequence: sequence, Schema: "s", Avail: 20, Allowance: 4, K: 3,
+		Node: "n", Incarnation: 1, Sequence: sequence, Schema: "s", Avail: 20, Allowance: 4, Usual: 1, K: 3,
 		Absorbed: []reserve.PodKey{1, 2, 3}, Limiting: "cpu", Channels: []agent.ChannelReport{{Name: "cpu", Usage: .25}},
 	}
 }
@@ -55,6 +55,9 @@ func TestWhatIsAChange(t *testing.T) {
 		{"no number", publish.Full, func(r *agent.Report) { r.Avail = math.NaN() }},
 		{"allowance by an eighth", publish.Beat, func(r *agent.Report) { r.Allowance = 4.125 }},
 		{"allowance by more", publish.Full, func(r *agent.Report) { r.Allowance = 4.126 }},
+		{"pods take a twentieth more", publish.Beat, func(r *agent.Report) { r.Usual = 1.05 }},
+		{"a tenth less", publish.Full, func(r *agent.Report) { r.Usual = .9 }},
+		{"nothing is usual", publish.Full, func(r *agent.Report) { r.Usual = 0 }},
 		{"a pod less", publish.Full, func(r *agent.Report) { r.Absorbed = r.Absorbed[:2] }},
 		{"another pod", publish.Full, func(r *agent.Report) { r.Absorbed = []reserve.PodKey{1, 2, 4} }},
 		{"saturated", publish.Full, func(r *agent.Report) { r.Saturated = true }},
