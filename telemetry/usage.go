@@ -470,7 +470,7 @@ func (u *PodUsage) find(uid string, a *usageWait, at time.Time) {
 // lists says whether the containers of a pod that begins are to be looked for: not before
 // one has started, nor, beside sandboxes, while one alone has. Others will be told.
 func (u *PodUsage) lists(told Pod) bool {
-	return told.UID == "" || told.State != PodPending && !(told.Starts == 1 && u.sandboxes)
+	return told.UID == "" || told.State != PodPending && (told.Starts != 1 || !u.sandboxes)
 }
 
 // add begins to follow a pod, unless it is followed or there are too many: then it returns

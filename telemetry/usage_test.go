@@ -965,10 +965,10 @@ func TestUnlistedPodEnds(t *testing.T) {
 			var ages []float64
 			for tick := range 50 {
 				at := start.Add(time.Duration(tick) * 100 * time.Millisecond)
-				switch {
-				case tick == 23:
+				switch tick {
+				case 23:
 					k.end(k.container(podA, idA))
-				case tick == 40:
+				case 40:
 					k.end(k.container(podA, idP))
 				}
 				switch {
