@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -90,6 +91,24 @@ func (n *node) list(keys ...reserve.PodKey) {
 
 // bound has the scheduler say that a pod without init containers comes.
 func (n *node) bound(k reserve.PodKey) { n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true}) }
+
+// restarted is the node as an agent finds it that starts from its stored state.
+func (n *node) restarted() (*node, agent.State) {
+	n.t.Helper()
+	text, err := json.Marshal(n.p.State())
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	var s agent.State
+	if err := json.Unmarshal(text, &s); err != nil {
+		n.t.Fatal(err)
+	}
+	p, err := agent.FromState(n.p.Config(), s)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return &node{t: n.t, p: p, at: n.at, podsNow: n.podsNow}, s
+}
 
 func (n *node) last() agent.Report {
 	n.t.Helper()

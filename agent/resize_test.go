@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -130,19 +129,7 @@ func TestResizedStateGoesOn(t *testing.T) {
 		}
 		n.run(rand.New(rand.NewPCG(4, 4)), 7, .1, .15)
 	}
-	text, err := json.Marshal(n.p.State())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s agent.State
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	p, err := agent.FromState(n.p.Config(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &node{t: t, p: p, at: n.at, podsNow: n.podsNow}
+	m, _ := n.restarted()
 	n.reports = nil
 	n.run(rand.New(rand.NewPCG(5, 5)), 20, .1, .15)
 	m.run(rand.New(rand.NewPCG(5, 5)), 20, .1, .15)

@@ -33,22 +33,10 @@ func TestStateGoesOn(t *testing.T) {
 		if seed > 3 {
 			n.run(rng, int(seed)*4, .1, .15)
 		}
-		text, err := json.Marshal(n.p.State())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var s agent.State
-		if err := json.Unmarshal(text, &s); err != nil {
-			t.Fatal(err)
-		}
-		p, err := agent.FromState(n.p.Config(), s)
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if d := cmp.Diff(n.p.State(), p.State(), cmpopts.EquateEmpty()); d != "" {
+		m, _ := n.restarted()
+		if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("seed %d: state (-stored +restored):\n%s", seed, d)
 		}
-		m := &node{t: t, p: p, at: n.at, podsNow: n.podsNow}
 		n.reports = nil
 		src := rand.NewPCG(seed, 9)
 		n.run(rand.New(src), 20, .1, .15)

@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -96,22 +95,10 @@ func TestUsual(t *testing.T) {
 func TestUsualGoesOn(t *testing.T) {
 	n := newNode(t, config())
 	n.follow(40, time.Second, func(int) profile.Demand { return sure(1, 1e8) })
-	text, err := json.Marshal(n.p.State())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s agent.State
-	if err := json.Unmarshal(text, &s); err != nil {
-		t.Fatal(err)
-	}
-	p, err := agent.FromState(n.p.Config(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(n.p.State(), p.State(), cmpopts.EquateEmpty()); d != "" {
+	m, s := n.restarted()
+	if d := cmp.Diff(n.p.State(), m.p.State(), cmpopts.EquateEmpty()); d != "" {
 		t.Errorf("state (-stored +restored):\n%s", d)
 	}
-	m := &node{t: t, p: p, at: n.at, podsNow: n.podsNow}
 	m.samples(10, .4, .1)
 	if usual := m.last().Usual; usual != 1 {
 		t.Errorf("usual are %v cores, want 1", usual)
