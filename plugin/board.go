@@ -11,78 +11,122 @@ import (
 // The squares of all nodes lie side by side, for to follow a pointer to each
 // view, somewhere in memory, takes longer.
 //
-// A cycle may see a change's new decision with the old validity or, if the
-// change came while it read, the other way round. Both were true of the node at
-// the time. Of a brief it sees all of one or nothing.
+// A cycle may see a change's new validity with the old decision. Both were true of the
+// node at the time. Of a brief it sees all of one or nothing.
 //
 // It is as large as a line of the processor's cache.
 type square struct {
 	// validity is a reserve.Validity.
 	validity atomic.Int64
-	// decision holds the free pods as the bits of a float32 in the upper half, the
-	// number of the brief from bit 22, its flags from bit 16, the refusals' id from bit
-	// 8, and the verdict below: Unseen from bit 4, Reported.
+	// decision holds the free pods as the bits of a float32 in the upper half, the number
+	// of the change from bit 22, the flags of its brief from bit 16, the refusals' id from
+	// bit 8, and the verdict below: Unseen from bit 4, Reported.
 	decision atomic.Uint64
-	// brief holds a brief's numbers in pairs; nobody reads it while its own number is
-	// odd.
-	brief [reserve.BriefNumbers / 2]atomic.Uint64
+	// ample, rank and brief hold a brief's numbers in pairs; nobody reads the last two
+	// while the number of the change is odd.
+	ample atomic.Uint64
+	rank  [2]atomic.Uint64
+	brief [reserve.BriefNumbers/2 - 1]atomic.Uint64
+}
+
+// margin is what of a node is hardly ever read beside its square.
+type margin struct {
+	// k is its capacity in typical loads, as the bits of a float64: only profiles with a
+	// kWeight read it.
+	k atomic.Uint64
+	// last are the last of a brief's numbers, and read as the others are.
+	last atomic.Uint64
 }
 
 const (
-	briefFlags  = 16
-	briefNumber = 22
-	briefMask   = 1<<10 - 1
+	briefFlags   = 16
+	changeNumber = 22
+	changeMask   = 1<<10 - 1
 )
 
 // put writes v; one writer at a time.
-func (s *square) put(v *view) {
-	number := s.decision.Load() >> briefNumber & briefMask
-	if v.briefed {
-		s.decision.Or(1 << briefNumber) // it was even
-		for i := range s.brief {
-			low, high := v.brief.Numbers[2*i], v.brief.Numbers[2*i+1]
-			s.brief[i].Store(uint64(math.Float32bits(high))<<32 | uint64(math.Float32bits(low)))
-		}
-		number = (number + 2) & briefMask
+func (s *square) put(v *view, m *margin) {
+	number := s.decision.Load()>>changeNumber&changeMask + 2
+	s.decision.Or(1 << changeNumber) // it was even
+	b := &v.brief
+	s.ample.Store(join(b.Ample.Cores, b.Ample.Bytes))
+	s.rank[0].Store(join(b.Rank.CPU, b.Rank.Core))
+	s.rank[1].Store(join(b.Rank.Memory, b.Rank.Byte))
+	for i := range s.brief {
+		s.brief[i].Store(join(b.Numbers[2*i], b.Numbers[2*i+1]))
 	}
-	decision := uint64(math.Float32bits(float32(v.free)))<<32 | number<<briefNumber |
-		uint64(v.refusals.id)<<8 | uint64(v.verdict.Unseen)<<4 | uint64(v.verdict.Reported)
-	if v.briefed {
-		decision |= uint64(v.brief.Flags) << briefFlags
-	}
-	s.decision.Store(decision)
+	m.last.Store(join(b.Numbers[reserve.BriefNumbers-2], b.Numbers[reserve.BriefNumbers-1]))
+	m.k.Store(math.Float64bits(v.signal.K))
+	// First: who has read the decision goes by no older validity.
 	s.validity.Store(int64(v.validity))
+	s.decision.Store(uint64(math.Float32bits(float32(v.free)))<<32 | number&changeMask<<changeNumber |
+		uint64(b.Flags)<<briefFlags | uint64(v.refusals.id)<<8 | uint64(v.verdict.Unseen)<<4 | uint64(v.verdict.Reported))
 }
 
-// read returns the brief, unless it is being written, and the decision beside it.
-func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
-	decision = s.decision.Load()
-	if decision>>briefNumber&1 != 0 {
+// holds says that the pod fits by far; of a brief that is being replaced it says so of one or the
+// other.
+func (s *square) holds(q *reserve.Question) bool {
+	cores, bytes := split(s.ample.Load())
+	return reserve.Ample{Cores: cores, Bytes: bytes}.Holds(q)
+}
+
+// read returns the brief and the decision beside it, unless they are being written.
+func (s *square) read(b *reserve.Brief, m *margin) (decision uint64, ok bool) {
+	if decision = s.decision.Load(); isOdd(decision) {
 		return decision, false
 	}
-	b.Flags = reserve.BriefFlags(decision >> briefFlags & (1<<(briefNumber-briefFlags) - 1))
-	b.Typical = freeIn(decision)
+	b.Flags, b.Typical = flagsIn(decision), freeIn(decision)
+	b.Rank.CPU, b.Rank.Core = split(s.rank[0].Load())
+	b.Rank.Memory, b.Rank.Byte = split(s.rank[1].Load())
 	n := &b.Numbers // written out: it is read thousands of times a cycle
 	n[0], n[1] = split(s.brief[0].Load())
 	n[2], n[3] = split(s.brief[1].Load())
 	n[4], n[5] = split(s.brief[2].Load())
-	n[6], n[7] = split(s.brief[3].Load())
-	n[8], n[9] = split(s.brief[4].Load())
-	n[10], n[11] = split(s.brief[5].Load())
-	return decision, (decision^s.decision.Load())>>briefNumber&briefMask == 0
+	n[6], n[7] = split(m.last.Load())
+	return decision, s.decision.Load() == decision
 }
 
-// split is a pair of numbers.
+// ranked returns what of the brief a pod is ranked by, unless it is being written or more of it has
+// a say.
+func (s *square) ranked() (r reserve.Rank, ok bool) {
+	decision := s.decision.Load()
+	r.CPU, r.Core = split(s.rank[0].Load())
+	r.Memory, r.Byte = split(s.rank[1].Load())
+	return r, decision&(1<<changeNumber|uint64(reserve.BriefRanked)<<briefFlags) == 0 && s.decision.Load() == decision
+}
+
+// join and split make one of a pair of numbers, and the pair of it.
+func join(low, high float32) uint64 {
+	return uint64(math.Float32bits(high))<<32 | uint64(math.Float32bits(low))
+}
+
 func split(pair uint64) (low, high float32) {
 	return math.Float32frombits(uint32(pair)), math.Float32frombits(uint32(pair >> 32))
 }
 
-// verdict is the reason for which a cycle refuses a node, or that it admits it,
-// with the id of the refusals that put it into words.
-type verdict uint16
+// isOdd says that a decision is being replaced.
+func isOdd(decision uint64) bool { return decision>>changeNumber&1 != 0 }
+
+// flagsIn are a decision's.
+func flagsIn(decision uint64) reserve.BriefFlags {
+	return reserve.BriefFlags(decision >> briefFlags & (1<<(changeNumber-briefFlags) - 1))
+}
+
+// verdict is the reason for which a cycle refuses a node, or that it admits it, with the id of the
+// refusals that put it into words from bit 8, and from bit 16 the flags and the number of the change
+// that it was read of, or changeUnknown.
+type verdict uint32
+
+// changeUnknown is of no change: no brief has all flags.
+const changeUnknown verdict = 0xffff << 16
 
 func (d verdict) reason() reserve.Reason { return reserve.Reason(d & 0xff) }
-func (d verdict) id() int                { return int(d >> 8) }
+func (d verdict) id() int                { return int(d >> 8 & 0xff) }
+
+// holdsYet says that the node has not changed since, unless it has 512 times: it is not more open.
+func (d verdict) holdsYet(s *square) bool {
+	return (uint32(d)^uint32(s.decision.Load()))>>briefFlags == 0
+}
 
 // freeIn is the free pods of a decision.
 func freeIn(decision uint64) float32 { return math.Float32frombits(uint32(decision >> 32)) }
@@ -90,9 +134,9 @@ func freeIn(decision uint64) float32 { return math.Float32frombits(uint32(decisi
 // judge reads a node: what a cycle at a moment decides for it and its free pods,
 // NaN if it is not ranked by them.
 func (r *rules) judge(s *square, at reserve.Moment) (verdict, float32) {
-	validity, decision := reserve.Validity(s.validity.Load()), s.decision.Load()
-	free := freeIn(decision)
-	d := verdict(decision & 0xff00) // the id alone
+	decision := s.decision.Load()
+	validity, free := reserve.Validity(s.validity.Load()), freeIn(decision)
+	d := verdict(decision & 0xffffff00)
 	said := reserve.Verdict{Reported: reserve.Reason(decision & 0xf), Unseen: reserve.Reason(decision >> 4 & 0xf)}
 	if validity.Fresh(at.Now) {
 		return d | verdict(said.Reported), free

@@ -94,14 +94,18 @@ func (c *cycle) judge(i int, r *rules) verdict {
 		v, _ := r.judge(s, c.at)
 		return v
 	}
+	fresh := reserve.Validity(s.validity.Load()).Fresh(c.at.Now)
+	if fresh && s.holds(&c.question) {
+		return verdict(reserve.Admitted)
+	}
 	var brief reserve.Brief
-	if decision, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
+	if decision, ok := s.read(&brief, &c.directory.margins[i]); ok && fresh {
 		if reason, sure := brief.Fits(&c.question); sure {
-			return verdict(decision&0xff00) | verdict(reason)
+			return verdict(decision&0xffffff00) | verdict(reason)
 		}
 	}
 	v := c.directory.nodes[i].view.Load()
-	return verdict(v.refusals.id)<<8 | verdict(r.admitDemand(v, c.asks, c.at))
+	return changeUnknown | verdict(v.refusals.id)<<8 | verdict(r.admitDemand(v, c.asks, c.at))
 }
 
 // free returns the newest room of the i-th node for the pod, NaN if it is not ranked
@@ -112,10 +116,15 @@ func (c *cycle) free(i int, r *rules) float64 {
 		_, free := r.judge(s, c.at)
 		return float64(free)
 	}
-	var brief reserve.Brief
-	if _, ok := s.read(&brief); ok && reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
-		if free, sure := brief.Free(&c.question); sure {
-			return free
+	if fresh := reserve.Validity(s.validity.Load()).Fresh(c.at.Now); fresh {
+		if rank, ok := s.ranked(); ok {
+			return rank.Free(&c.question)
+		}
+		var brief reserve.Brief
+		if _, ok := s.read(&brief, &c.directory.margins[i]); ok {
+			if free, sure := brief.Free(&c.question); sure {
+				return free
+			}
 		}
 	}
 	v := c.directory.nodes[i].view.Load()
@@ -141,6 +150,9 @@ func (c *cycle) admitsNode(n *node) bool {
 // pod.
 func (c *cycle) learn(i int, r *rules) {
 	c.reach.add(c.directory.ids[i])
+	if c.verdicts[i].holdsYet(&c.directory.board[i]) {
+		return
+	}
 	if c.judge(i, r).reason() == reserve.Admitted {
 		c.rises(c.directory.nodes[i])
 	}
@@ -168,7 +180,7 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 	}
 	k, g := 0., math.NaN()
 	if r.Blend > 0 {
-		k = math.Float64frombits(c.directory.ks[i].Load())
+		k = math.Float64frombits(c.directory.margins[i].k.Load())
 	}
 	if r.Energy > 0 {
 		var power energy.Power

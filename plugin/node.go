@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,9 +34,8 @@ type view struct {
 	signal reserve.Signal
 	// power is the report's with the flight added; see withFlight.
 	power energy.Power
-	// brief is of signal and flight, if briefed says so: where profiles decide.
-	brief   reserve.Brief
-	briefed bool
+	// brief is of signal and flight; it says nothing where profiles don't decide.
+	brief reserve.Brief
 }
 
 // freeFor is the room for pods of a demand beyond those in flight, in typical pods.
@@ -62,9 +60,9 @@ type node struct {
 	view atomic.Pointer[view]
 
 	mu sync.Mutex
-	// square, k and power are the node's in the newest directory; nil before the first.
+	// square, margin and power are the node's in the newest directory; nil before the first.
 	square  *square
-	k       *atomic.Uint64
+	margin  *margin
 	power   *powerLine
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
@@ -148,8 +146,8 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 	n.signal.Cores = float64(n.cores.Load())
 	v.signal = n.signal
 	v.verdict = reserve.Judge(v.signal, v.flight, podDemand, r.admit)
-	if r.byDemand {
-		v.brief, v.briefed = reserve.MakeBrief(v.signal, v.flight, r.admit), true
+	if v.brief.Flags = reserve.BriefUnsure; r.byDemand {
+		v.brief = reserve.MakeBrief(v.signal, v.flight, r.admit)
 	}
 	n.put(v) // first: what a view tells, cycles have seen
 	n.view.Store(v)
@@ -161,8 +159,7 @@ func (n *node) put(v *view) {
 	if n.square == nil {
 		return
 	}
-	n.square.put(v)
-	n.k.Store(math.Float64bits(v.signal.K))
+	n.square.put(v, n.margin)
 	n.power.put(&v.power)
 }
 

@@ -60,6 +60,67 @@ func (c *cluster) feasible(pod *v1.Pod) []string {
 	return names
 }
 
+// TestKnownPodsAsTypicalOnes: where pods live so short that some are let in ahead of confirmation
+// a known pod is ranked as a typical one, and where it takes what is usual it is also let in as
+// such; elsewhere by what it takes.
+func TestKnownPodsAsTypicalOnes(t *testing.T) {
+	const cores = .5
+	roomy, available := nodeName(0), nodeName(1)
+	both := []string{roomy, available}
+	for _, test := range []struct {
+		name                    string
+		allowance, usual, first float64 // what is left on the first, in typical pods
+		feasible                []string
+		best                    string
+	}{
+		{"by what it takes", 0, 0, .5, both, roomy},
+		{"ahead of confirmation", 2, 0, .5, both, available},
+		{"as usual, beside no room", 0, 1.1 * cores, .5, []string{available}, available},
+		{"as usual", 0, 1.1 * cores, 2, both, available},
+		{"not as usual", 0, 4 * cores, .5, both, roomy},
+		{"less than usual and ahead of confirmation", 2, 4 * cores, .5, both, available},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			clock := newClock()
+			pod := podOfDeployment(1, "web")
+			ran := []*v1.Pod{newPod(10), newPod(11)} // no allowance counts where no pod has ended
+			for i := range ran {
+				ran[i].Spec.NodeName = nodeName(i)
+			}
+			c := deciding(t, clock, 2, newShelf(profileOf("web", clock.Now(), cores, gib)), pod, ran[0], ran[1])
+			client := c.dial()
+			// Of what there is the first has more, and less is left for typical pods.
+			reports := []agent.Report{measured(test.first), measured(8)}
+			var streams []*stream
+			for i, r := range reports {
+				streams = append(streams, c.open(client, nodeName(i)))
+				r.Absorbed = []reserve.PodKey{keyOf(10 + i)}
+				streams[i].settle(r)
+				c.delete(ran[i])
+			}
+			c.eventually("the pods are gone", func() bool { return c.hub.Ledger().Absorbed == 0 })
+			for i, r := range reports {
+				r.Channels[0].Room, r.Allowance, r.Usual = .9-float64(i)/5, test.allowance, test.usual
+				streams[i].settle(r)
+			}
+			c.workload(pod, known("web", cores, gib, 1))
+			if diff := cmp.Diff(test.feasible, c.feasible(pod)); diff != "" {
+				t.Errorf("feasible (-want +got):\n%s", diff)
+			}
+			state, feasible, _ := c.attempt(pod, c.infos)
+			scores, err := c.scores(state, pod, feasible)
+			if err != nil || scores[test.best] != 100 {
+				t.Errorf("scores %v, %v: want %s to be the best", scores, err, test.best)
+			}
+			for name, score := range scores {
+				if name != test.best && score >= 100 {
+					t.Errorf("%s scores %d, too", name, score)
+				}
+			}
+		})
+	}
+}
+
 // TestProfilesDecide: a pod goes where there is room for what it takes, whatever
 // there is for a typical one, and what is in flight counts as what it takes.
 func TestProfilesDecide(t *testing.T) {

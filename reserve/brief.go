@@ -9,8 +9,34 @@ type Brief struct {
 	Flags BriefFlags
 	// Typical is FreeFor of a typical pod.
 	Typical float32
-	// Numbers are shares of a node but for the units: see the constants.
+	Ample   Ample
+	Rank    Rank
+	// Numbers are shares of a node but for the usual cores: see the constants.
 	Numbers [BriefNumbers]float32
+}
+
+// Ample is how many cores and bytes a pod may take that fits by far, whatever else there is to
+// say of it: most pods of which much is left, and no more than two comparisons. What it doesn't
+// hold may fit yet.
+type Ample struct{ Cores, Bytes float32 }
+
+// Holds says that Fits admits the pod.
+func (a Ample) Holds(q *Question) bool {
+	return q.most[CPU] < float64(a.Cores) && q.most[Memory] < float64(a.Bytes)
+}
+
+// Rank is what a pod is ranked by: of the CPU and of memory what the pods in flight and held room
+// leave, and a core or a byte, in typical pods.
+type Rank struct{ CPU, Core, Memory, Byte float32 }
+
+// Free is FreeFor of the node and the pod, but for rounding, where nothing else decides how it is
+// ranked: no flag of [BriefRanked] is set.
+func (r Rank) Free(q *Question) float64 {
+	d := &q.demand
+	return 1 + min(
+		float64(r.CPU)-float64(r.Core)*d.Amount[CPU]-d.Typical[CPU],
+		float64(r.Memory)-float64(r.Byte)*d.Amount[Memory]-d.Typical[Memory],
+	)
 }
 
 // BriefFlags are a Brief's.
@@ -18,32 +44,32 @@ type BriefFlags uint8
 
 // Flags of a Brief: it says nothing; the node is saturated; it is floored and nothing
 // is in flight or held; slow start's line is reached; it lets pods in ahead of confirmation, and
-// so is ranked by its room for typical ones for any of them.
+// so is ranked by its room for typical ones for any of them; it is so for those that take what is
+// usual there.
 const (
 	BriefUnsure BriefFlags = 1 << iota
 	BriefSaturated
 	BriefFloored
 	BriefSlow
 	BriefAhead
+	BriefUsual
+	// BriefRanked are those that have a say in how a node is ranked.
+	BriefRanked = BriefUnsure | BriefAhead | BriefUsual
 )
 
-// The Numbers: what the pods in flight and held room leave, and Unit, Cost and Most of the Room; of
-// the CPU what pods that are known leave free, and Usual; of memory Caution² times SD² and times the
-// variance of what is in flight and held. What takes a root or a case is worked out here, once a
+// The Numbers: Cost of the Room; of the CPU what pods that are known leave free, and Usual; of memory
+// Caution² times SD² and times the variance of what is in flight and held. The last two are Most of
+// the Room, for which hardly any pod asks. What takes a root or a case is worked out here, once a
 // report, rather than at each of thousands of visits.
 const (
-	cpuNet = iota
-	cpuUnit
-	cpuCost
-	cpuMost
+	cpuCost = iota
 	cpuKept
-	cpuUsual
-	memoryNet
-	memoryUnit
 	memoryCost
-	memoryMost
 	memoryVar
 	memoryFlight
+	cpuUsual
+	cpuMost
+	memoryMost
 	// BriefNumbers is how many there are.
 	BriefNumbers
 )
@@ -58,37 +84,79 @@ const plenty = 1 + 4*roundings
 // MakeBrief returns the brief of a node and its pods in flight.
 func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	r = r.WithDefaults()
-	var b Brief
+	b := Brief{Typical: float32(FreeFor(s, f, TypicalPod()))}
 	cpu, memory := &s.Rooms[CPU], &s.Rooms[Memory]
-	if !(cpu.Unit > 0 && memory.Unit > 0) || s.Rest != (Room{}) {
+	if !(cpu.Unit > 0 && memory.Unit > 0 && cpu.Cost > 0 && memory.Cost > 0) || s.Rest != (Room{}) {
 		b.Flags = BriefUnsure
 		return b
 	}
-	if s.Saturated {
-		b.Flags |= BriefSaturated
-	}
-	if s.Floored && f.taken() == 0 {
-		b.Flags |= BriefFloored
-	}
-	if !(f.starting() < Limit(s, r)) {
-		b.Flags |= BriefSlow
-	}
-	if s.ahead() {
-		b.Flags |= BriefAhead
-	}
-	b.Typical = float32(FreeFor(s, f, TypicalPod()))
-	caution := r.Caution * r.Caution
+	b.Flags = briefFlags(&s, &f, &r)
+	caution, kept := r.Caution*r.Caution, r.kept(&s, CPU)
 	flight := caution * memory.variance(f.typical(Memory), f.Known.Var[Memory])
 	for i, x := range [BriefNumbers]float64{
-		cpuNet:  cpu.total() - cpu.mean(f.typical(CPU), f.Known.Amount[CPU]),
-		cpuUnit: cpu.Unit, cpuCost: cpu.Cost, cpuMost: cpu.Most, cpuKept: r.kept(&s, CPU), cpuUsual: s.Usual,
-		memoryNet:  memory.total() - memory.mean(f.typical(Memory), f.Known.Amount[Memory]),
-		memoryUnit: memory.Unit, memoryCost: memory.Cost, memoryMost: memory.Most,
-		memoryVar: caution * memory.SD * memory.SD, memoryFlight: flight,
+		cpuCost: cpu.Cost, cpuKept: kept, cpuUsual: s.Usual, cpuMost: cpu.Most,
+		memoryCost: memory.Cost, memoryVar: caution * memory.SD * memory.SD, memoryFlight: flight, memoryMost: memory.Most,
 	} {
 		b.Numbers[i] = float32(x)
 	}
+	b.Rank = rankOf(&s, &f)
+	if b.Flags&(BriefSaturated|BriefSlow|BriefUsual) == 0 {
+		b.Ample = ampleOf(&s, &f, &r, kept, math.Sqrt(flight))
+	}
 	return b
+}
+
+// rankOf makes a Rank; both resources have a cost.
+func rankOf(s *Signal, f *Flight) Rank {
+	var net, one [Resources]float32
+	for i := range Resource(Resources) {
+		room := &s.Rooms[i]
+		net[i] = float32((room.total() - room.mean(f.typical(i), f.Known.Amount[i])) / room.Cost)
+		one[i] = float32(room.Unit / room.Cost)
+	}
+	return Rank{CPU: net[CPU], Core: one[CPU], Memory: net[Memory], Byte: one[Memory]}
+}
+
+// ampleOf makes an Ample. A pod takes no more than the larger of what it is known to take and a
+// typical one. Of memory it may be their sum, for what is kept for its and others' variance, too, is
+// a sum of roots here; flight is that of those in flight.
+func ampleOf(s *Signal, f *Flight, r *Rules, kept, flight float64) Ample {
+	left := func(i Resource) float64 {
+		room := &s.Rooms[i]
+		flying := room.mean(f.typical(i), f.Known.Amount[i])
+		return (room.total()-flying)/plenty - roundings*(math.Abs(room.total())+flying)
+	}
+	cpu, memory := &s.Rooms[CPU], &s.Rooms[Memory]
+	cores, bytes := left(CPU), left(Memory)-flight-r.Caution*memory.SD-memory.Cost
+	if cores > cpu.Cost {
+		cores -= kept
+	} else {
+		cores = 0
+	}
+	return Ample{
+		Cores: float32(math.Max(cores, 0) / (plenty * cpu.Unit)),
+		Bytes: float32(math.Max(bytes, 0) / (plenty * memory.Unit)),
+	}
+}
+
+// briefFlags are those of a brief that says something.
+func briefFlags(s *Signal, f *Flight, r *Rules) (flags BriefFlags) {
+	if s.Saturated {
+		flags |= BriefSaturated
+	}
+	if s.Floored && f.taken() == 0 {
+		flags |= BriefFloored
+	}
+	if !(f.starting() < Limit(*s, *r)) {
+		flags |= BriefSlow
+	}
+	if s.ahead() {
+		flags |= BriefAhead
+	}
+	if s.Usual > 0 {
+		flags |= BriefUsual
+	}
+	return flags
 }
 
 // Question is a pod as a Brief is asked for it. A plain value.
@@ -97,6 +165,8 @@ type Question struct {
 	// confidence is that in what is known of its CPU, cores what that is, least what is left
 	// for it at least in typical pods; variance is that of its memory times Caution².
 	confidence, cores, least, variance float64
+	// most is what [Ample] must exceed.
+	most [Resources]float64
 	// known says that the confidence in a resource is above 0, little that it is below
 	// a half in both.
 	known  [Resources]bool
@@ -112,11 +182,17 @@ func Ask(d Demand, r Rules) (q Question, ok bool) {
 		little: d.confidence(CPU) < .5 && d.confidence(Memory) < .5,
 	}
 	for i := range Resource(Resources) {
-		q.known[i] = d.confidence(i) > 0
+		if q.known[i] = d.confidence(i) > 0; q.known[i] {
+			q.most[i] = d.Amount[i] / d.confidence(i)
+		}
+		if d.Typical[i] > 1 || !q.known[i] && d.Amount[i] > 0 { // it makes no sense
+			q.most[i] = math.Inf(1)
+		}
 	}
 	if q.known[CPU] {
-		q.cores = d.Amount[CPU] / q.confidence
+		q.cores = q.most[CPU]
 	}
+	q.most[Memory] += math.Sqrt(q.variance)
 	return q, d.known()
 }
 
@@ -142,15 +218,16 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 // asked first, and without a root.
 func (b *Brief) room(q *Question) (Reason, bool) {
 	n := &b.Numbers
-	if n[cpuUsual] > 0 {
+	if b.Flags&BriefUsual != 0 {
 		if reason, sure := b.usualRoom(q); !sure || reason != Admitted {
 			return reason, sure
 		}
 	} else if reason, sure := b.cpuRoom(q); !sure || reason != Admitted {
 		return reason, sure
 	}
-	net, unit := float64(n[memoryNet]), float64(n[memoryUnit])
-	mean := float64(n[memoryCost])*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
+	cost := float64(n[memoryCost])
+	net, unit := float64(b.Rank.Memory)*cost, float64(b.Rank.Byte)*cost
+	mean := cost*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
 	variance := float64(n[memoryFlight]) + float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.variance
 	if left := net - plenty*mean; !(left > 0 && left*left > plenty*plenty*variance) {
 		needs, flight := mean+math.Sqrt(variance), math.Sqrt(float64(n[memoryFlight]))
@@ -164,8 +241,9 @@ func (b *Brief) room(q *Question) (Reason, bool) {
 // cpuRoom decides by the CPU, counted in cores.
 func (b *Brief) cpuRoom(q *Question) (Reason, bool) {
 	n := &b.Numbers
-	net, kept := float64(n[cpuNet]), q.confidence*float64(n[cpuKept])
-	needs := float64(n[cpuCost])*q.demand.Typical[CPU] + float64(n[cpuUnit])*q.demand.Amount[CPU]
+	cost, kept := float64(n[cpuCost]), q.confidence*float64(n[cpuKept])
+	net, unit := float64(b.Rank.CPU)*cost, float64(b.Rank.Core)*cost
+	needs := cost*q.demand.Typical[CPU] + unit*q.demand.Amount[CPU]
 	if !(net > plenty*(kept+needs)) {
 		if left := sign(net, kept, needs, 0, float64(n[cpuMost]), q.known[CPU]); left <= 0 {
 			return NoCPU, left < 0
@@ -240,17 +318,5 @@ func (b *Brief) Free(q *Question) (free float64, sure bool) {
 	if usual := b.usual(q); usual >= 0 {
 		return float64(b.Typical), usual > 0
 	}
-	n := &b.Numbers
-	return min(
-		free1(n[cpuNet], n[cpuCost], n[cpuUnit], q.demand.Typical[CPU], q.demand.Amount[CPU]),
-		free1(n[memoryNet], n[memoryCost], n[memoryUnit], q.demand.Typical[Memory], q.demand.Amount[Memory]),
-	), true
-}
-
-// free1 is what is free of one resource, in typical pods.
-func free1(net, cost, unit float32, typical, amount float64) float64 {
-	if !(cost > 0) {
-		return math.Inf(1)
-	}
-	return (float64(net)-float64(unit)*amount)/float64(cost) - typical + 1
+	return b.Rank.Free(q), true
 }

@@ -1,6 +1,7 @@
 package reserve_test
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -45,6 +46,9 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 			amount := share() * share() * most
 			d.Typical[i] = 1 - confidence
 			d.Amount[i], d.Var[i] = confidence*amount, varies*confidence*amount*amount*rng.Float64()*rng.Float64()
+			if rng.IntN(20) == 0 { // which makes no sense
+				d.Typical[i] = 1 + 2*share()
+			}
 		}
 		return d
 	}
@@ -55,12 +59,22 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 	return s, f, demand(), rules
 }
 
+// briefly says whether there is anything to say of a node in brief.
+func briefly(s reserve.Signal) bool {
+	for _, room := range s.Rooms {
+		if room.Unit == 0 || room.Cost == 0 {
+			return false
+		}
+	}
+	return s.Rest == (reserve.Room{})
+}
+
 // TestBriefEqualsFits: what a brief is sure of is what Fits and FreeFor say, and it is hardly
 // ever unsure.
 func TestBriefEqualsFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 9))
 	const rounds = 200_000
-	unsure, seen := 0, map[reserve.Reason]int{}
+	unsure, ample, seen := 0, 0, map[reserve.Reason]int{}
 	for range rounds {
 		s, f, d, rules := scene(rng)
 		b := reserve.MakeBrief(s, f, rules)
@@ -73,8 +87,13 @@ func TestBriefEqualsFits(t *testing.T) {
 		if sure && reason != want {
 			t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
 		}
-		if !sure && s.Rooms[0].Unit > 0 && s.Rooms[1].Unit > 0 && s.Rest == (reserve.Room{}) {
+		if !sure && briefly(s) {
 			unsure++
+		}
+		if b.Ample.Holds(&q) {
+			if ample++; want != reserve.Admitted {
+				t.Fatalf("ample, want %v: %+v with %+v for %+v", want, s, f, d)
+			}
 		}
 		seen[want]++
 		free, sure := b.Free(&q)
@@ -84,6 +103,9 @@ func TestBriefEqualsFits(t *testing.T) {
 	}
 	if unsure > rounds/100 {
 		t.Errorf("unsure of %d in %d", unsure, rounds)
+	}
+	if ample < seen[reserve.Admitted]/4 {
+		t.Errorf("ample for %d of %d that were admitted", ample, seen[reserve.Admitted])
 	}
 	for _, reason := range []reserve.Reason{reserve.Admitted, reserve.Saturated, reserve.NoRoom, reserve.NoCPU, reserve.NoMemory, reserve.SlowStart} {
 		if seen[reason] < rounds/500 {
@@ -103,10 +125,10 @@ func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
 		s, f, d, rules := scene(rng)
 		rules.Burst = 1000
 		q, known := reserve.Ask(d, rules)
-		if !known || s.Rooms[0].Unit == 0 || s.Rooms[1].Unit == 0 {
+		if s.Rest = (reserve.Room{}); !known || !briefly(s) {
 			continue
 		}
-		s.Saturated, s.Floored, s.Rest = false, false, reserve.Room{}
+		s.Saturated, s.Floored = false, false
 		cores := d.Amount[reserve.CPU] / (1 - d.Typical[reserve.CPU])
 		cpu, memory := &s.Rooms[reserve.CPU].Left, &s.Rooms[reserve.Memory].Left
 		edge, refused, admitted := cpu, -plenty, plenty
@@ -138,6 +160,9 @@ func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
 				if want := reserve.Fits(s, f, d, rules); sure && reason != want {
 					t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
 				}
+				if b.Ample.Holds(&q) && reserve.Fits(s, f, d, rules) != reserve.Admitted {
+					t.Fatalf("ample: %+v with %+v for %+v", s, f, d)
+				}
 				if math.Abs(by) == off {
 					asked++
 					if !sure {
@@ -167,5 +192,46 @@ func TestBriefLeavesTheEdgeToFits(t *testing.T) {
 	}
 	if _, ok := reserve.Ask(reserve.TypicalPod(), reserve.Rules{}); ok {
 		t.Error("a typical pod is none of a known workload")
+	}
+}
+
+// BenchmarkBrief asks 5,000 nodes about a pod that none of them has seen, as a cycle does: the
+// full ones lie scattered.
+func BenchmarkBrief(b *testing.B) {
+	const nodes, kinds = 5000, 64
+	questions := make([]reserve.Question, kinds)
+	for i := range questions {
+		questions[i], _ = reserve.Ask(knownPod(float64(1+i%8)/64, float64(1+i%7)*gib/16), reserve.Rules{})
+	}
+	for _, full := range []int{0, 2000, 5000} {
+		briefs := make([]reserve.Brief, nodes)
+		for i := range briefs {
+			s, f := fourCores(), reserve.Flight{}.With(1, knownPod(float64(1+i%8)/64, float64(1+i%7)*gib/16))
+			s.Rooms[reserve.CPU].Left, s.Rooms[reserve.Memory].Left = float64(9+i%11)/20, float64(4+i%13)/16
+			if i*7919%5000 < full {
+				s.Rooms[reserve.CPU].Left, s.Rooms[reserve.Memory].Left = .2, .001
+			}
+			briefs[i] = reserve.MakeBrief(s, f, reserve.Rules{})
+		}
+		b.Run(fmt.Sprint("full=", full), func(b *testing.B) {
+			b.ReportAllocs()
+			admitted := 0
+			for i := 0; b.Loop(); i++ {
+				q := &questions[i%kinds]
+				for j := range briefs {
+					brief := &briefs[j]
+					if !brief.Ample.Holds(q) {
+						if reason, sure := brief.Fits(q); !sure || reason != reserve.Admitted {
+							continue
+						}
+					}
+					admitted++
+					brief.Free(q)
+				}
+			}
+			if got := admitted / b.N; got != nodes-full {
+				b.Errorf("%d admitted", got)
+			}
+		})
 	}
 }
