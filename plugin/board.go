@@ -22,20 +22,10 @@ type square struct {
 	// of the change from bit 22, the flags of its brief from bit 16, the refusals' id from
 	// bit 8, and the verdict below: Unseen from bit 4, Reported.
 	decision atomic.Uint64
-	// ample, rank and brief hold a brief's numbers in pairs; nobody reads the last two
-	// while the number of the change is odd.
-	ample atomic.Uint64
-	rank  [2]atomic.Uint64
-	brief [reserve.BriefNumbers/2 - 1]atomic.Uint64
-}
-
-// margin is what of a node is hardly ever read beside its square.
-type margin struct {
-	// k is its capacity in typical loads, as the bits of a float64: only profiles with a
-	// kWeight read it.
-	k atomic.Uint64
-	// last are the last of a brief's numbers, and read as the others are.
-	last atomic.Uint64
+	// The others hold a brief's numbers in pairs; nobody reads them while the number of the
+	// change is odd, but for ample.
+	ample, cpu, scarce, memory atomic.Uint64
+	brief                      [reserve.BriefNumbers / 2]atomic.Uint64
 }
 
 const (
@@ -45,18 +35,17 @@ const (
 )
 
 // put writes v; one writer at a time.
-func (s *square) put(v *view, m *margin) {
+func (s *square) put(v *view) {
 	number := s.decision.Load()>>changeNumber&changeMask + 2
 	s.decision.Or(1 << changeNumber) // it was even
 	b := &v.brief
 	s.ample.Store(join(b.Ample.Cores, b.Ample.Bytes))
-	s.rank[0].Store(join(b.Rank.CPU, b.Rank.Core))
-	s.rank[1].Store(join(b.Rank.Memory, b.Rank.Byte))
+	s.cpu.Store(join(b.Rank.CPU, b.Rank.Core))
+	s.scarce.Store(join(b.Scarce.Kept, b.Scarce.Most))
+	s.memory.Store(join(b.Rank.Memory, b.Rank.Byte))
 	for i := range s.brief {
 		s.brief[i].Store(join(b.Numbers[2*i], b.Numbers[2*i+1]))
 	}
-	m.last.Store(join(b.Numbers[reserve.BriefNumbers-2], b.Numbers[reserve.BriefNumbers-1]))
-	m.k.Store(math.Float64bits(v.signal.K))
 	// First: who has read the decision goes by no older validity.
 	s.validity.Store(int64(v.validity))
 	s.decision.Store(uint64(math.Float32bits(float32(v.free)))<<32 | number&changeMask<<changeNumber |
@@ -71,28 +60,48 @@ func (s *square) holds(q *reserve.Question) bool {
 }
 
 // read returns the brief and the decision beside it, unless they are being written.
-func (s *square) read(b *reserve.Brief, m *margin) (decision uint64, ok bool) {
+func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 	if decision = s.decision.Load(); isOdd(decision) {
 		return decision, false
 	}
 	b.Flags, b.Typical = flagsIn(decision), freeIn(decision)
-	b.Rank.CPU, b.Rank.Core = split(s.rank[0].Load())
-	b.Rank.Memory, b.Rank.Byte = split(s.rank[1].Load())
+	b.Scarce, b.Rank = s.scarcity(), s.rank()
 	n := &b.Numbers // written out: it is read thousands of times a cycle
 	n[0], n[1] = split(s.brief[0].Load())
 	n[2], n[3] = split(s.brief[1].Load())
-	n[4], n[5] = split(s.brief[2].Load())
-	n[6], n[7] = split(m.last.Load())
 	return decision, s.decision.Load() == decision
+}
+
+// refuses says that the pod is refused for want of CPU, and what beside it was read; a brief that is
+// being written, or asks for something else first, says nothing.
+func (s *square) refuses(q *reserve.Question) (decision uint64, sure bool) {
+	decision = s.decision.Load()
+	return decision, s.scarcity().Refuses(q) && s.still(decision, reserve.BriefAsked)
 }
 
 // ranked returns what of the brief a pod is ranked by, unless it is being written or more of it has
 // a say.
 func (s *square) ranked() (r reserve.Rank, ok bool) {
 	decision := s.decision.Load()
-	r.CPU, r.Core = split(s.rank[0].Load())
-	r.Memory, r.Byte = split(s.rank[1].Load())
-	return r, decision&(1<<changeNumber|uint64(reserve.BriefRanked)<<briefFlags) == 0 && s.decision.Load() == decision
+	r = s.rank()
+	return r, s.still(decision, reserve.BriefRanked)
+}
+
+func (s *square) scarcity() (of reserve.Scarce) {
+	of.Net, of.Core = split(s.cpu.Load())
+	of.Kept, of.Most = split(s.scarce.Load())
+	return of
+}
+
+func (s *square) rank() (r reserve.Rank) {
+	r.CPU, r.Core = split(s.cpu.Load())
+	r.Memory, r.Byte = split(s.memory.Load())
+	return r
+}
+
+// still says that what was read since the decision is of one brief, which has none of the flags.
+func (s *square) still(decision uint64, without reserve.BriefFlags) bool {
+	return decision&(1<<changeNumber|uint64(without)<<briefFlags) == 0 && s.decision.Load() == decision
 }
 
 // join and split make one of a pair of numbers, and the pair of it.

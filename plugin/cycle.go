@@ -94,14 +94,18 @@ func (c *cycle) judge(i int, r *rules) verdict {
 		v, _ := r.judge(s, c.at)
 		return v
 	}
-	fresh := reserve.Validity(s.validity.Load()).Fresh(c.at.Now)
-	if fresh && s.holds(&c.question) {
-		return verdict(reserve.Admitted)
-	}
-	var brief reserve.Brief
-	if decision, ok := s.read(&brief, &c.directory.margins[i]); ok && fresh {
-		if reason, sure := brief.Fits(&c.question); sure {
-			return verdict(decision&0xffffff00) | verdict(reason)
+	if reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
+		if s.holds(&c.question) {
+			return verdict(reserve.Admitted)
+		}
+		if decision, sure := s.refuses(&c.question); sure {
+			return verdict(decision&0xffffff00) | verdict(reserve.NoCPU)
+		}
+		var brief reserve.Brief
+		if decision, ok := s.read(&brief); ok {
+			if reason, sure := brief.Fits(&c.question); sure {
+				return verdict(decision&0xffffff00) | verdict(reason)
+			}
 		}
 	}
 	v := c.directory.nodes[i].view.Load()
@@ -121,7 +125,7 @@ func (c *cycle) free(i int, r *rules) float64 {
 			return rank.Free(&c.question)
 		}
 		var brief reserve.Brief
-		if _, ok := s.read(&brief, &c.directory.margins[i]); ok {
+		if _, ok := s.read(&brief); ok {
 			if free, sure := brief.Free(&c.question); sure {
 				return free
 			}
@@ -180,7 +184,7 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 	}
 	k, g := 0., math.NaN()
 	if r.Blend > 0 {
-		k = math.Float64frombits(c.directory.margins[i].k.Load())
+		k = math.Float64frombits(c.directory.ks[i].Load())
 	}
 	if r.Energy > 0 {
 		var power energy.Power

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 	"slices"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -18,8 +19,9 @@ type directory struct {
 	nowhere *reach
 	// board has a square for each of nodes, in their order.
 	board []square
-	// margins are those of the squares.
-	margins []margin
+	// ks are the capacities of nodes in typical loads, in their order, as the bits of a float64:
+	// apart from the squares, for only profiles with a kWeight read them.
+	ks []atomic.Uint64
 	// power has a line for each of nodes, in their order.
 	power []powerLine
 	// table is an open hash table of the nodes. It knows names by their 64-bit
@@ -44,9 +46,9 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 		nodes: make([]*node, 0, len(byName)),
 		ids:   make([]int, 0, len(byName)),
 		limit: limit, nowhere: newNowhere(limit),
-		board:   make([]square, len(byName)),
-		margins: make([]margin, len(byName)),
-		power:   make([]powerLine, len(byName)),
+		board: make([]square, len(byName)),
+		ks:    make([]atomic.Uint64, len(byName)),
+		power: make([]powerLine, len(byName)),
 		// At most half full, so that a search is short and ends.
 		table:    make([]place, 1<<bits.Len(uint(2*len(byName)))),
 		byObject: newAcquaintance(len(byName)),
@@ -59,7 +61,7 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	for i, name := range names {
 		n := byName[name]
 		n.mu.Lock()
-		n.square, n.margin, n.power = &d.board[i], &d.margins[i], &d.power[i]
+		n.square, n.k, n.power = &d.board[i], &d.ks[i], &d.power[i]
 		n.put(n.view.Load())
 		n.mu.Unlock()
 		d.nodes = append(d.nodes, n)

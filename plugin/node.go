@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,9 +61,9 @@ type node struct {
 	view atomic.Pointer[view]
 
 	mu sync.Mutex
-	// square, margin and power are the node's in the newest directory; nil before the first.
+	// square, k and power are the node's in the newest directory; nil before the first.
 	square  *square
-	margin  *margin
+	k       *atomic.Uint64
 	power   *powerLine
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
@@ -159,7 +160,8 @@ func (n *node) put(v *view) {
 	if n.square == nil {
 		return
 	}
-	n.square.put(v, n.margin)
+	n.square.put(v)
+	n.k.Store(math.Float64bits(v.signal.K))
 	n.power.put(&v.power)
 }
 

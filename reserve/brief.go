@@ -4,13 +4,15 @@ import "math"
 
 // Brief is what Fits and FreeFor ask of a node that counts CPU and memory and nothing
 // else, so short that those of thousands of nodes can be read in a row. What it can't
-// be sure of, for its numbers are rounded, is for Fits itself to say. A plain value.
+// be sure of, for its numbers are rounded, is for Fits itself to say. What Fits counts in shares of
+// a node is counted in typical pods here. A plain value.
 type Brief struct {
 	Flags BriefFlags
 	// Typical is FreeFor of a typical pod.
 	Typical float32
 	Ample   Ample
 	Rank    Rank
+	Scarce  Scarce
 	// Numbers are shares of a node but for the usual cores: see the constants.
 	Numbers [BriefNumbers]float32
 }
@@ -39,6 +41,20 @@ func (r Rank) Free(q *Question) float64 {
 	)
 }
 
+// Scarce is what of a node's CPU there is for pods that are known: what pods in flight and held room
+// leave, a core, what is left free, and Most of the Room, in typical pods.
+type Scarce struct{ Net, Core, Kept, Most float32 }
+
+// Refuses says that Fits refuses the pod for want of CPU, where nothing else is asked before: no
+// flag of [BriefAsked] is set.
+func (s Scarce) Refuses(q *Question) bool {
+	net, most, kept := float64(s.Net), float64(s.Most), q.confidence*float64(s.Kept)
+	needs := q.demand.Typical[CPU] + float64(s.Core)*q.demand.Amount[CPU]
+	// Who is nearly alone needs less; if nobody knows how much it is for Fits to say.
+	short := kept + min(needs, nearlyAlone*(most-kept)) - net
+	return short > roundings*(math.Abs(net)+kept+needs+most)
+}
+
 // BriefFlags are a Brief's.
 type BriefFlags uint8
 
@@ -53,23 +69,20 @@ const (
 	BriefSlow
 	BriefAhead
 	BriefUsual
-	// BriefRanked are those that have a say in how a node is ranked.
+	// BriefRanked are those that have a say in how a node is ranked, BriefAsked those by which
+	// something else is asked before the CPU.
 	BriefRanked = BriefUnsure | BriefAhead | BriefUsual
+	BriefAsked  = BriefUnsure | BriefSaturated | BriefFloored | BriefUsual
 )
 
-// The Numbers: Cost of the Room; of the CPU what pods that are known leave free, and Usual; of memory
-// Caution² times SD² and times the variance of what is in flight and held. The last two are Most of
-// the Room, for which hardly any pod asks. What takes a root or a case is worked out here, once a
-// report, rather than at each of thousands of visits.
+// The Numbers, in squares of typical pods Caution² times memory's SD² and times the variance of
+// what is in flight and held; Most of memory's Room in typical pods, and Usual in cores. What takes
+// a root or a case is worked out here, once a report, rather than at each of thousands of visits.
 const (
-	cpuCost = iota
-	cpuKept
-	memoryCost
-	memoryVar
+	memoryVar = iota
 	memoryFlight
-	cpuUsual
-	cpuMost
 	memoryMost
+	cpuUsual
 	// BriefNumbers is how many there are.
 	BriefNumbers
 )
@@ -94,12 +107,14 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	caution, kept := r.Caution*r.Caution, r.kept(&s, CPU)
 	flight := caution * memory.variance(f.typical(Memory), f.Known.Var[Memory])
 	for i, x := range [BriefNumbers]float64{
-		cpuCost: cpu.Cost, cpuKept: kept, cpuUsual: s.Usual, cpuMost: cpu.Most,
-		memoryCost: memory.Cost, memoryVar: caution * memory.SD * memory.SD, memoryFlight: flight, memoryMost: memory.Most,
+		cpuUsual:     s.Usual,
+		memoryVar:    caution * memory.SD * memory.SD / (memory.Cost * memory.Cost),
+		memoryFlight: flight / (memory.Cost * memory.Cost), memoryMost: memory.Most / memory.Cost,
 	} {
 		b.Numbers[i] = float32(x)
 	}
 	b.Rank = rankOf(&s, &f)
+	b.Scarce = Scarce{Net: b.Rank.CPU, Core: b.Rank.Core, Kept: float32(kept / cpu.Cost), Most: float32(cpu.Most / cpu.Cost)}
 	if b.Flags&(BriefSaturated|BriefSlow|BriefUsual) == 0 {
 		b.Ample = ampleOf(&s, &f, &r, kept, math.Sqrt(flight))
 	}
@@ -225,9 +240,8 @@ func (b *Brief) room(q *Question) (Reason, bool) {
 	} else if reason, sure := b.cpuRoom(q); !sure || reason != Admitted {
 		return reason, sure
 	}
-	cost := float64(n[memoryCost])
-	net, unit := float64(b.Rank.Memory)*cost, float64(b.Rank.Byte)*cost
-	mean := cost*q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
+	net, unit := float64(b.Rank.Memory), float64(b.Rank.Byte)
+	mean := q.demand.Typical[Memory] + unit*q.demand.Amount[Memory]
 	variance := float64(n[memoryFlight]) + float64(n[memoryVar])*q.demand.Typical[Memory] + unit*unit*q.variance
 	if left := net - plenty*mean; !(left > 0 && left*left > plenty*plenty*variance) {
 		needs, flight := mean+math.Sqrt(variance), math.Sqrt(float64(n[memoryFlight]))
@@ -240,14 +254,10 @@ func (b *Brief) room(q *Question) (Reason, bool) {
 
 // cpuRoom decides by the CPU, counted in cores.
 func (b *Brief) cpuRoom(q *Question) (Reason, bool) {
-	n := &b.Numbers
-	cost, kept := float64(n[cpuCost]), q.confidence*float64(n[cpuKept])
-	net, unit := float64(b.Rank.CPU)*cost, float64(b.Rank.Core)*cost
-	needs := cost*q.demand.Typical[CPU] + unit*q.demand.Amount[CPU]
-	if !(net > plenty*(kept+needs)) {
-		if left := sign(net, kept, needs, 0, float64(n[cpuMost]), q.known[CPU]); left <= 0 {
-			return NoCPU, left < 0
-		}
+	net, kept := float64(b.Scarce.Net), q.confidence*float64(b.Scarce.Kept)
+	needs := q.demand.Typical[CPU] + float64(b.Scarce.Core)*q.demand.Amount[CPU]
+	if left := sign(net, kept, needs, 0, float64(b.Scarce.Most), q.known[CPU]); left <= 0 {
+		return NoCPU, left < 0
 	}
 	return Admitted, true
 }

@@ -74,7 +74,7 @@ func briefly(s reserve.Signal) bool {
 func TestBriefEqualsFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 9))
 	const rounds = 200_000
-	unsure, ample, seen := 0, 0, map[reserve.Reason]int{}
+	unsure, ample, scarce, seen := 0, 0, 0, map[reserve.Reason]int{}
 	for range rounds {
 		s, f, d, rules := scene(rng)
 		b := reserve.MakeBrief(s, f, rules)
@@ -90,6 +90,11 @@ func TestBriefEqualsFits(t *testing.T) {
 		if !sure && briefly(s) {
 			unsure++
 		}
+		if b.Flags&reserve.BriefAsked == 0 && b.Scarce.Refuses(&q) {
+			if scarce++; want != reserve.NoCPU {
+				t.Fatalf("scarce, want %v: %+v with %+v for %+v", want, s, f, d)
+			}
+		}
 		if b.Ample.Holds(&q) {
 			if ample++; want != reserve.Admitted {
 				t.Fatalf("ample, want %v: %+v with %+v for %+v", want, s, f, d)
@@ -104,8 +109,8 @@ func TestBriefEqualsFits(t *testing.T) {
 	if unsure > rounds/100 {
 		t.Errorf("unsure of %d in %d", unsure, rounds)
 	}
-	if ample < seen[reserve.Admitted]/4 {
-		t.Errorf("ample for %d of %d that were admitted", ample, seen[reserve.Admitted])
+	if ample < seen[reserve.Admitted]/4 || scarce < seen[reserve.NoCPU]/4 {
+		t.Errorf("ample for %d of %d that were admitted, scarce for %d of %d", ample, seen[reserve.Admitted], scarce, seen[reserve.NoCPU])
 	}
 	for _, reason := range []reserve.Reason{reserve.Admitted, reserve.Saturated, reserve.NoRoom, reserve.NoCPU, reserve.NoMemory, reserve.SlowStart} {
 		if seen[reason] < rounds/500 {
@@ -156,12 +161,14 @@ func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
 			}
 			for _, *edge = range []float64{refused - by, admitted + by} {
 				b := reserve.MakeBrief(s, f, rules)
+				want := reserve.Fits(s, f, d, rules)
 				reason, sure := b.Fits(&q)
-				if want := reserve.Fits(s, f, d, rules); sure && reason != want {
+				if sure && reason != want {
 					t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
 				}
-				if b.Ample.Holds(&q) && reserve.Fits(s, f, d, rules) != reserve.Admitted {
-					t.Fatalf("ample: %+v with %+v for %+v", s, f, d)
+				scarce := b.Flags&reserve.BriefAsked == 0 && b.Scarce.Refuses(&q)
+				if b.Ample.Holds(&q) && want != reserve.Admitted || scarce && want != reserve.NoCPU {
+					t.Fatalf("ample or scarce, want %v: %+v with %+v for %+v", want, s, f, d)
 				}
 				if math.Abs(by) == off {
 					asked++
@@ -221,6 +228,9 @@ func BenchmarkBrief(b *testing.B) {
 				for j := range briefs {
 					brief := &briefs[j]
 					if !brief.Ample.Holds(q) {
+						if brief.Scarce.Refuses(q) {
+							continue
+						}
 						if reason, sure := brief.Fits(q); !sure || reason != reserve.Admitted {
 							continue
 						}
