@@ -216,12 +216,16 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at t
 
 // known sums up what is known of the pods in a channel, nothing where nobody is:
 // how many they are now and were when the usage was taken, and what they take. Those
-// that take what is usual count as typical ones, as if nothing were known of them.
+// that take what is usual count as typical ones, as if nothing were known of them, and to
+// the CPU all do where pods live short: what starting them takes nobody knows of any.
 func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured float64) {
 	if p.pods.known == 0 && len(p.pods.ended) == 0 {
 		return capacity.Known{}, 0
 	}
 	resource, unit := p.unit(channel)
+	if unit > 0 && resource == reserve.CPU && p.livesShort() {
+		return capacity.Known{}, 0
+	}
 	then, usual := at.Add(-p.config.Settle), p.usual()
 	add := func(r *PodRecord, now bool) {
 		share := r.told(resource, unit)

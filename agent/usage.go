@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"hash/fnv"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -138,10 +139,11 @@ type UsageLog struct {
 	config   UsageLogConfig
 	entries  map[windowKey]*usageEntry
 	sequence uint64
-	sent     *UsageBatch // until it is acknowledged
-	next     time.Time   // no batch before
-	turn     time.Time   // when the windows of all pods are due; zero before the first Take
-	some     bool        // windows may be due
+	sent     *UsageBatch   // until it is acknowledged
+	next     time.Time     // no batch before
+	turn     time.Time     // when the windows of all pods are due; zero before the first Take
+	some     bool          // windows may be due
+	due      []*usageEntry // those that are listed
 	dropped  UsageDropped
 }
 
@@ -167,7 +169,8 @@ type usageEntry struct {
 	window   Window
 	began    time.Time // of the window
 	readings int
-	due      bool
+	// due: the window is to be sent. listed: the log has it among those that are, or were.
+	due, listed bool
 }
 
 // NewUsageLog returns an empty log, or the *FieldError of c.Validate.
@@ -195,7 +198,9 @@ func (l *UsageLog) Take(at time.Time, readings []PodReading) {
 	}
 	l.turn = l.turn.Add((at.Sub(l.turn)/l.config.Every + 1) * l.config.Every)
 	for _, p := range l.entries {
-		p.due = p.due || p.window.Span >= l.config.Every/2
+		if p.window.Span >= l.config.Every/2 {
+			l.setDue(p)
+		}
 	}
 	l.some = true
 }
@@ -237,8 +242,17 @@ func (l *UsageLog) take(at time.Time, r *PodReading) {
 	if r.Ended && p.window.Span == 0 {
 		delete(l.entries, key)
 	}
-	p.due = p.due || p.readings <= earlyReadings || r.Ended
+	if p.readings <= earlyReadings || r.Ended {
+		l.setDue(p)
+	}
 	l.some = l.some || p.due
+}
+
+// setDue has a window sent with the next batch.
+func (l *UsageLog) setDue(p *usageEntry) {
+	if p.due = true; !p.listed {
+		p.listed, l.due = true, append(l.due, p)
+	}
 }
 
 // add begins the log of a pod: with nothing taken, at its beginning.
@@ -255,12 +269,18 @@ func (l *UsageLog) add(key windowKey, at time.Time, r *PodReading) *usageEntry {
 
 // forget drops the pod that was read least lately.
 func (l *UsageLog) forget() {
-	oldest := slices.MinFunc(l.sorted(func(*usageEntry) bool { return true }), func(a, b *usageEntry) int { return a.at.Compare(b.at) })
+	oldest := slices.MinFunc(slices.Collect(maps.Values(l.entries)), func(a, b *usageEntry) int {
+		return cmp.Or(a.at.Compare(b.at), a.compareKey(b))
+	})
 	delete(l.entries, oldest.key())
 	l.dropped.Windows++
 }
 
 func (p *usageEntry) key() windowKey { return windowKey{p.last.Pod, p.last.Container} }
+
+func (p *usageEntry) compareKey(q *usageEntry) int {
+	return cmp.Or(cmp.Compare(p.last.Pod, q.last.Pod), cmp.Compare(p.last.Container, q.last.Container))
+}
 
 // restart begins a window.
 func (p *usageEntry) restart(at time.Time) {
@@ -344,9 +364,9 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	if !l.some || l.sent != nil || at.Before(l.next) {
 		return UsageBatch{}, false
 	}
-	due := l.sorted(func(p *usageEntry) bool { return p.due && p.window.Span > 0 })
-	slices.SortStableFunc(due, func(a, b *usageEntry) int { return a.began.Compare(b.began) })
+	due, empty := l.allDue()
 	fit := batchable(due)
+	l.due = append(due[fit:len(due):len(due)], empty...)
 	if l.some = fit < len(due); fit == 0 {
 		return UsageBatch{}, false
 	}
@@ -354,6 +374,7 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	l.sequence++
 	b = UsageBatch{Node: l.config.Node, Incarnation: l.config.Incarnation, Sequence: l.sequence, Windows: windowsOf(due)}
 	for _, p := range due {
+		p.listed = false
 		if p.window.Ended {
 			delete(l.entries, p.key())
 			continue
@@ -362,6 +383,23 @@ func (l *UsageLog) Batch(at time.Time) (b UsageBatch, ok bool) {
 	}
 	l.sent, l.next = &b, at.Add(l.config.Gap)
 	return b, true
+}
+
+// allDue returns the entries with a window that is due, those that began first ahead, and those of
+// which it is empty: the others are no longer listed.
+func (l *UsageLog) allDue() (due, empty []*usageEntry) {
+	for _, p := range l.due {
+		switch {
+		case !p.due || l.entries[p.key()] != p:
+			p.listed = false
+		case p.window.Span > 0:
+			due = append(due, p)
+		default:
+			empty = append(empty, p)
+		}
+	}
+	slices.SortFunc(due, func(a, b *usageEntry) int { return cmp.Or(a.began.Compare(b.began), a.compareKey(b)) })
+	return due, empty
 }
 
 // windowsOf returns the windows of entries, with copies of their demands that are one object.
@@ -430,18 +468,4 @@ func (l *UsageLog) Quiet() bool {
 		}
 	}
 	return true
-}
-
-// sorted returns the entries that fit by their keys.
-func (l *UsageLog) sorted(fits func(*usageEntry) bool) []*usageEntry {
-	var entries []*usageEntry
-	for _, p := range l.entries {
-		if fits(p) {
-			entries = append(entries, p)
-		}
-	}
-	slices.SortFunc(entries, func(a, b *usageEntry) int {
-		return cmp.Or(cmp.Compare(a.last.Pod, b.last.Pod), cmp.Compare(a.last.Container, b.last.Container))
-	})
-	return entries
 }

@@ -47,9 +47,15 @@ func (t *ToldState) usual() float64 {
 	return mean
 }
 
+// livesShort says whether pods live so short that starts count.
+func (p *Pipeline) livesShort() bool {
+	a := p.pace.allowance
+	return a > 0 && a >= shortLife*p.config.Cores
+}
+
 // usual is the next report's Usual.
 func (p *Pipeline) usual() float64 {
-	if a := p.pace.allowance; !(a > 0 && a >= shortLife*p.config.Cores) || p.rejection != nil {
+	if !p.livesShort() || p.rejection != nil {
 		return 0
 	}
 	return p.pace.told.usual()

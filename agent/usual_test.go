@@ -34,6 +34,51 @@ func (n *node) follow(times int, life time.Duration, told func(i int) profile.De
 	n.samples(10, .4, .1)
 }
 
+// begin has two more pods come that go on.
+func (n *node) begin(told func(i int) profile.Demand) {
+	n.t.Helper()
+	came := []reserve.PodKey{9000, 9001}
+	for i, k := range came {
+		n.p.Bound(n.at, agent.Bind{Pod: k, InitsKnown: true, Demand: told(i)})
+	}
+	n.samples(10, .4, .1)
+	n.list(append(n.podsNow, came...)...)
+	n.samples(5, .4, .1)
+}
+
+// TestShortLives: where pods live short the CPU has as much room for typical ones as if nothing had
+// been told, and what it has for known ones is told beside it.
+func TestShortLives(t *testing.T) {
+	nothing := func(int) profile.Demand { return profile.Demand{} }
+	unlike := func(i int) profile.Demand { return sure([]float64{.05, .8}[i%2], 1e8) }
+	for _, c := range []struct {
+		name  string
+		life  time.Duration
+		known float64
+	}{
+		{"for a second", time.Second, 0},
+		{"for ten seconds", 10 * time.Second, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n, plain := newNode(t, config()), newNode(t, config())
+			n.follow(40, c.life, unlike)
+			plain.follow(40, c.life, nothing)
+			n.begin(unlike)
+			plain.begin(nothing)
+			why, r, p := n.why(), n.last(), plain.last()
+			if got := why.Channels[0].Known; got != c.known {
+				t.Errorf("%v pods count as known to the CPU, want %v", got, c.known)
+			}
+			if same := near(r.Avail, p.Avail, .02); same != (c.known == 0) {
+				t.Errorf("%v pods fit, %v where nothing is told", r.Avail, p.Avail)
+			}
+			if r.Channels[0].Room <= p.Channels[0].Room {
+				t.Errorf("known pods take as much room as typical ones: %v and %v are left", r.Channels[0].Room, p.Channels[0].Room)
+			}
+		})
+	}
+}
+
 // TestUsual: where pods live short and are told to take alike, a node offers what it
 // would if nothing had been told, and says so. Others count as what they take.
 func TestUsual(t *testing.T) {

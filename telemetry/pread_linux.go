@@ -4,6 +4,7 @@ package telemetry
 
 import (
 	"os"
+	"path/filepath"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,53 @@ func (d *descriptor) open(path string) error {
 	return nil
 }
 
+// openIn opens dir/group/name; the error is an *os.PathError.
+func (d *descriptor) openIn(dir *directory, group, name string) (err error) {
+	var buffer pathBuffer
+	file, err := buffer.join(group, name)
+	fd := -1
+	for again := dir.isOpen; err == nil; again = false {
+		if err = dir.open(); err == nil {
+			fd, err = rawOpenAt(dir.fd, file, 0)
+		}
+		if err != unix.ENOENT || !again {
+			break
+		}
+		// Another may have its name by now.
+		dir.close()
+		err = nil
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: filepath.Join(dir.path, group, name), Err: err}
+	}
+	d.fd, d.isOpen = fd, true
+	return nil
+}
+
 func (d *descriptor) close() {
+	if d.isOpen {
+		rawClose(d.fd)
+		d.isOpen = false
+	}
+}
+
+// directory stays open: the kernel looks up each element of a path, and what is opened from here
+// has the fewer.
+type directory struct {
+	path   string
+	fd     int
+	isOpen bool
+}
+
+func (d *directory) open() (err error) {
+	if !d.isOpen {
+		d.fd, err = rawOpen(d.path, unix.O_PATH|unix.O_DIRECTORY)
+		d.isOpen = err == nil
+	}
+	return err
+}
+
+func (d *directory) close() {
 	if d.isOpen {
 		rawClose(d.fd)
 		d.isOpen = false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
 )
 
 // descriptor is a file of the kernel's.
@@ -24,12 +25,22 @@ func (d *descriptor) open(path string) error {
 	return nil
 }
 
+// openIn opens dir/group/name; the error is an *os.PathError.
+func (d *descriptor) openIn(dir *directory, group, name string) error {
+	return d.open(filepath.Join(dir.path, group, name))
+}
+
 func (d *descriptor) close() {
 	if d.isOpen {
 		_ = d.f.Close()
 		d.isOpen = false
 	}
 }
+
+// directory is one in which files are opened.
+type directory struct{ path string }
+
+func (*directory) close() {}
 
 // read reads from the file's start and stops at its end or that of buf.
 func (d *descriptor) read(buf []byte) (int, error) {

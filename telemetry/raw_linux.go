@@ -23,6 +23,20 @@ func (b *pathBuffer) pointer(path string) (*byte, error) {
 	return &b[0], nil
 }
 
+// join returns dir/name, or name where dir is empty, as pointer does.
+func (b *pathBuffer) join(dir, name string) (*byte, error) {
+	switch {
+	case dir == "":
+		return b.pointer(name)
+	case len(dir)+1+len(name) >= len(b) || strings.IndexByte(dir, 0) >= 0 || strings.IndexByte(name, 0) >= 0:
+		return b.pointer(dir + "/" + name)
+	}
+	n := copy(b[:], dir)
+	b[n] = '/'
+	copy(b[n+1:], name)
+	return &b[0], nil
+}
+
 // rawOpen opens the file at path for reading.
 func rawOpen(path string, flags int) (fd int, err error) {
 	var buffer pathBuffer
@@ -30,9 +44,13 @@ func rawOpen(path string, flags int) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	here := unix.AT_FDCWD
+	return rawOpenAt(unix.AT_FDCWD, name, flags)
+}
+
+// rawOpenAt opens a file by its path from an open directory.
+func rawOpenAt(dir int, name *byte, flags int) (fd int, err error) {
 	for {
-		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(here), uintptr(unsafe.Pointer(name)), uintptr(unix.O_RDONLY|unix.O_CLOEXEC|unix.O_LARGEFILE|flags), 0, 0, 0)
+		fd, _, errno := unix.RawSyscall6(unix.SYS_OPENAT, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(unix.O_RDONLY|unix.O_CLOEXEC|unix.O_LARGEFILE|flags), 0, 0, 0)
 		switch errno {
 		case 0:
 			return int(fd), nil

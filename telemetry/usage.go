@@ -33,7 +33,8 @@ type PodReading struct {
 	Pressure     bool
 	// Throttled is the time, summed over CPUs, in which its CPU limit held it up, in
 	// ThrottledPeriods of all Periods. On cgroup v1, that it has a limit is known up to a
-	// minute late, and at the end, where it began without.
+	// minute late, and at the end, where it began without; and without pressure from an age of
+	// 5 s on, or at the end.
 	Throttled                 time.Duration
 	Periods, ThrottledPeriods uint64
 	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
@@ -159,6 +160,7 @@ func (u *PodUsage) Close() error {
 		p.close()
 	}
 	u.tree.close()
+	u.buffer.layout.close()
 	if u.node != nil {
 		u.node.close()
 	}

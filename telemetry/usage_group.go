@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -56,7 +55,7 @@ func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
 		return nil, nil
 	}
 	if !h.isOpen {
-		if err := h.open(file.top + "/" + g.rel + "/" + file.name); err != nil {
+		if err := h.openIn(file.top, g.rel, file.name); err != nil {
 			if errors.Is(err, fs.ErrNotExist) && !file.needed {
 				h.missing = true
 				return nil, nil
@@ -73,11 +72,11 @@ func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
 			return nil, nil
 		case err != nil:
 			h.close()
-			return nil, &os.PathError{Op: "read", Path: filepath.Join(file.top, g.rel, file.name), Err: reason(err)}
+			return nil, &os.PathError{Op: "read", Path: file.path(g.rel), Err: reason(err)}
 		case n < len(b.text):
 			return b.text[:n], nil
 		case len(b.text) >= maxFile:
-			return nil, &os.PathError{Op: "read", Path: filepath.Join(file.top, g.rel, file.name), Err: ErrMalformed}
+			return nil, &os.PathError{Op: "read", Path: file.path(g.rel), Err: ErrMalformed}
 		}
 		b.text = make([]byte, 2*len(b.text))
 	}
@@ -108,7 +107,7 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 	}
 	if value, err = parse(text); err != nil {
 		var zero T
-		return zero, false, &os.PathError{Op: "parse", Path: filepath.Join(b.layout.files[which].top, g.rel, b.layout.files[which].name), Err: err}
+		return zero, false, &os.PathError{Op: "parse", Path: b.layout.files[which].path(g.rel), Err: err}
 	}
 	return value, true, nil
 }
@@ -240,7 +239,7 @@ func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals,
 	if err != nil {
 		return cpuTotals{}, err
 	}
-	if !g.unlimited || r.Age >= g.limitAt || r.Ended {
+	if b.asksLimit(g, r) {
 		if totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling); err != nil {
 			return cpuTotals{}, err
 		}
@@ -251,6 +250,19 @@ func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals,
 	}
 	totals.Usage = used
 	return totals, nil
+}
+
+// asksLimit says whether it is time to look at what a CPU limit held up. That is part of what a
+// group waited for, where that is known; where it isn't, it is soon enough when the pod is no longer
+// young.
+func (b *usageBuffer) asksLimit(g *usageGroup, r *PodReading) bool {
+	if r.Ended {
+		return true
+	}
+	if b.layout.files[cpuPressure].name == "" && !r.Older && r.Age < usageAges[len(usageAges)-1] {
+		return false
+	}
+	return !g.unlimited || r.Age >= g.limitAt
 }
 
 // limitShows is how long after a group used CPU time a limit has counted a period: the

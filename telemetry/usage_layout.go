@@ -24,9 +24,13 @@ const (
 // usageFile is one of them: where the kubelet's tree is in its hierarchy and what
 // the file is called. The name is empty where the layout has none.
 type usageFile struct {
-	top, name string
-	needed    bool
+	top    *directory
+	name   string
+	needed bool
 }
+
+// path is that of a group's.
+func (f *usageFile) path(group string) string { return filepath.Join(f.top.path, group, f.name) }
 
 // usageLayout is where a kubelet's tree and the files of its cgroups are. On cgroup v1
 // each controller may have a hierarchy of its own, in which the tree has the same
@@ -36,6 +40,24 @@ type usageLayout struct {
 	// top is the kubelet's directory in the hierarchy whose directories are listed.
 	top   string
 	files [usageFiles]usageFile
+	// tops are those of the files, each once.
+	tops []*directory
+}
+
+// close closes the directories, which are opened anew when a file of theirs is.
+func (l *usageLayout) close() {
+	for _, d := range l.tops {
+		d.close()
+	}
+}
+
+// set says where a file is.
+func (l *usageLayout) set(i int, top, name string) {
+	at := slices.IndexFunc(l.tops, func(d *directory) bool { return d.path == top })
+	if at < 0 {
+		at, l.tops = len(l.tops), append(l.tops, &directory{path: top})
+	}
+	l.files[i] = usageFile{l.tops[at], name, i == memoryStat || i == cpuStat}
 }
 
 // findUsageLayout looks for the kubelet's tree below root.
@@ -59,7 +81,7 @@ func newUsageLayout(root, hierarchy, tree string) usageLayout {
 			memoryStat: "memory.stat", memoryCurrent: "memory.current", memoryPeak: "memory.peak", memoryEvents: "memory.events",
 			cpuStat: "cpu.stat", cpuPressure: "cpu.pressure", memoryPressure: "memory.pressure",
 		} {
-			l.files[i] = usageFile{l.top, name, i == memoryStat || i == cpuStat}
+			l.set(i, l.top, name)
 		}
 		return l
 	}
@@ -78,7 +100,7 @@ func newUsageLayout(root, hierarchy, tree string) usageLayout {
 	} {
 		for _, h := range f.hierarchies {
 			if top := filepath.Join(root, h, tree); exists(top) {
-				l.files[i] = usageFile{top, f.name, i == memoryStat || i == cpuStat}
+				l.set(i, top, f.name)
 				break
 			}
 		}
