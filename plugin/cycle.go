@@ -120,7 +120,7 @@ func (c *cycle) free(i int, r *rules) float64 {
 		_, free := r.judge(s, c.at)
 		return float64(free)
 	}
-	if fresh := reserve.Validity(s.validity.Load()).Fresh(c.at.Now); fresh {
+	if reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
 		if rank, ok := s.ranked(); ok {
 			return rank.Free(&c.question)
 		}
