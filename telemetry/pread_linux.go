@@ -3,6 +3,7 @@
 package telemetry
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"unsafe"
@@ -40,7 +41,7 @@ func (d *descriptor) openIn(dir *directory, group, name string) (err error) {
 		if err = dir.open(); err == nil {
 			fd, err = rawOpenAt(dir.fd, file, 0)
 		}
-		if err != unix.ENOENT || !again {
+		if !errors.Is(err, unix.ENOENT) || !again {
 			break
 		}
 		// Another may have its name by now.
