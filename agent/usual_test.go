@@ -53,14 +53,19 @@ func TestShortLives(t *testing.T) {
 	unlike := func(i int) profile.Demand { return sure([]float64{.05, .8}[i%2], 1e8) }
 	for _, c := range []struct {
 		name  string
+		cores float64
 		life  time.Duration
 		known float64
 	}{
-		{"for a second", time.Second, 0},
-		{"for ten seconds", 10 * time.Second, 2},
+		{"for a second", 4, time.Second, 0},
+		{"for a second on 16 cores", 16, time.Second, 0},
+		{"for ten seconds", 4, 10 * time.Second, 2},
+		{"for ten seconds on 64 cores", 64, 10 * time.Second, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			n, plain := newNode(t, config()), newNode(t, config())
+			of := config()
+			of.Cores, of.Channels[0].Size = c.cores, c.cores
+			n, plain := newNode(t, of), newNode(t, of)
 			n.follow(40, c.life, unlike)
 			plain.follow(40, c.life, nothing)
 			n.begin(unlike)

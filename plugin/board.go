@@ -76,7 +76,7 @@ func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 // being written, or asks for something else first, says nothing.
 func (s *square) refuses(q *reserve.Question) (decision uint64, sure bool) {
 	decision = s.decision.Load()
-	return decision, s.scarcity().Refuses(q) && s.still(decision, reserve.BriefAsked)
+	return decision, s.scarcity().Refuses(s.rank(), q) && s.still(decision, reserve.BriefAsked)
 }
 
 // ranked returns what of the brief a pod is ranked by, unless it is being written or more of it has
@@ -88,7 +88,6 @@ func (s *square) ranked() (r reserve.Rank, ok bool) {
 }
 
 func (s *square) scarcity() (of reserve.Scarce) {
-	of.Net, of.Core = split(s.cpu.Load())
 	of.Kept, of.Most = split(s.scarce.Load())
 	return of
 }

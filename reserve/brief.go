@@ -13,7 +13,7 @@ type Brief struct {
 	Ample   Ample
 	Rank    Rank
 	Scarce  Scarce
-	// Numbers are shares of a node but for the usual cores: see the constants.
+	// Numbers are what else is weighed: see the constants.
 	Numbers [BriefNumbers]float32
 }
 
@@ -41,15 +41,15 @@ func (r Rank) Free(q *Question) float64 {
 	)
 }
 
-// Scarce is what of a node's CPU there is for pods that are known: what pods in flight and held room
-// leave, a core, what is left free, and Most of the Room, in typical pods.
-type Scarce struct{ Net, Core, Kept, Most float32 }
+// Scarce is what of a node's CPU pods that are known leave free, and Most of the Room, in typical
+// pods.
+type Scarce struct{ Kept, Most float32 }
 
-// Refuses says that Fits refuses the pod for want of CPU, where nothing else is asked before: no
-// flag of [BriefAsked] is set.
-func (s Scarce) Refuses(q *Question) bool {
-	net, most, kept := float64(s.Net), float64(s.Most), q.confidence*float64(s.Kept)
-	needs := q.demand.Typical[CPU] + float64(s.Core)*q.demand.Amount[CPU]
+// Refuses says that Fits refuses the pod for want of CPU on a node of that rank, where nothing else
+// is asked before: no flag of [BriefAsked] is set.
+func (s Scarce) Refuses(r Rank, q *Question) bool {
+	net, most, kept := float64(r.CPU), float64(s.Most), q.confidence*float64(s.Kept)
+	needs := q.demand.Typical[CPU] + float64(r.Core)*q.demand.Amount[CPU]
 	// Who is nearly alone needs less; if nobody knows how much it is for Fits to say.
 	short := kept + min(needs, nearlyAlone*(most-kept)) - net
 	return short > roundings*(math.Abs(net)+kept+needs+most)
@@ -114,7 +114,7 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 		b.Numbers[i] = float32(x)
 	}
 	b.Rank = rankOf(&s, &f)
-	b.Scarce = Scarce{Net: b.Rank.CPU, Core: b.Rank.Core, Kept: float32(kept / cpu.Cost), Most: float32(cpu.Most / cpu.Cost)}
+	b.Scarce = Scarce{Kept: float32(kept / cpu.Cost), Most: float32(cpu.Most / cpu.Cost)}
 	if b.Flags&(BriefSaturated|BriefSlow|BriefUsual) == 0 {
 		b.Ample = ampleOf(&s, &f, &r, kept, math.Sqrt(flight))
 	}
@@ -229,8 +229,8 @@ func (b *Brief) Fits(q *Question) (reason Reason, sure bool) {
 	return Admitted, true
 }
 
-// room decides by the resources. Most nodes have plenty of both or there is no hurry, so that is
-// asked first, and without a root.
+// room decides by the resources. Most nodes that have the CPU have plenty of memory, so that is asked
+// first, and without a root.
 func (b *Brief) room(q *Question) (Reason, bool) {
 	n := &b.Numbers
 	if b.Flags&BriefUsual != 0 {
@@ -254,8 +254,8 @@ func (b *Brief) room(q *Question) (Reason, bool) {
 
 // cpuRoom decides by the CPU, counted in cores.
 func (b *Brief) cpuRoom(q *Question) (Reason, bool) {
-	net, kept := float64(b.Scarce.Net), q.confidence*float64(b.Scarce.Kept)
-	needs := q.demand.Typical[CPU] + float64(b.Scarce.Core)*q.demand.Amount[CPU]
+	net, kept := float64(b.Rank.CPU), q.confidence*float64(b.Scarce.Kept)
+	needs := q.demand.Typical[CPU] + float64(b.Rank.Core)*q.demand.Amount[CPU]
 	if left := sign(net, kept, needs, 0, float64(b.Scarce.Most), q.known[CPU]); left <= 0 {
 		return NoCPU, left < 0
 	}

@@ -90,7 +90,7 @@ func TestBriefEqualsFits(t *testing.T) {
 		if !sure && briefly(s) {
 			unsure++
 		}
-		if b.Flags&reserve.BriefAsked == 0 && b.Scarce.Refuses(&q) {
+		if b.Flags&reserve.BriefAsked == 0 && b.Scarce.Refuses(b.Rank, &q) {
 			if scarce++; want != reserve.NoCPU {
 				t.Fatalf("scarce, want %v: %+v with %+v for %+v", want, s, f, d)
 			}
@@ -166,7 +166,7 @@ func TestBriefEqualsFitsBesideTheEdge(t *testing.T) {
 				if sure && reason != want {
 					t.Fatalf("%v, want %v: %+v with %+v for %+v", reason, want, s, f, d)
 				}
-				scarce := b.Flags&reserve.BriefAsked == 0 && b.Scarce.Refuses(&q)
+				scarce := b.Flags&reserve.BriefAsked == 0 && b.Scarce.Refuses(b.Rank, &q)
 				if b.Ample.Holds(&q) && want != reserve.Admitted || scarce && want != reserve.NoCPU {
 					t.Fatalf("ample or scarce, want %v: %+v with %+v for %+v", want, s, f, d)
 				}
@@ -228,7 +228,7 @@ func BenchmarkBrief(b *testing.B) {
 				for j := range briefs {
 					brief := &briefs[j]
 					if !brief.Ample.Holds(q) {
-						if brief.Scarce.Refuses(q) {
+						if brief.Scarce.Refuses(brief.Rank, q) {
 							continue
 						}
 						if reason, sure := brief.Fits(q); !sure || reason != reserve.Admitted {

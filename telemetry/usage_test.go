@@ -249,6 +249,28 @@ func TestPodUsageLife(t *testing.T) {
 	}
 }
 
+// TestTreeMadeAnew: a kubelet's tree that another took the place of between two scans is not
+// read for the one that was.
+func TestTreeMadeAnew(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
+			u := k.usage()
+			if got := read(t, u, start); len(got) != 1 || got[0].UID != podA {
+				t.Fatalf("read %v", got)
+			}
+			k.end("")
+			k.start(k.pod(podB), "", group{cpu: 3 * time.Second, memory: 2000})
+			u.Observe(start.Add(time.Second), telemetry.RunningPods(podB))
+			got := read(t, u, start.Add(2*time.Second))
+			got = slices.DeleteFunc(got, func(r telemetry.PodReading) bool { return r.UID == podA })
+			if len(got) != 1 || got[0].UID != podB || got[0].CPU != 3*time.Second || got[0].Memory != 2000 {
+				t.Errorf("read %+v", got)
+			}
+		})
+	}
+}
+
 // TestNoSandbox: where pods need none both of two containers work: if so many have started,
 // and of CRI-O's whatever is told.
 func TestNoSandbox(t *testing.T) {
