@@ -8,7 +8,7 @@ import (
 // Signal is what a scheduler decides by.
 func (r *Report) Signal() reserve.Signal {
 	s := reserve.Signal{
-		Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
+		Avail: r.Avail, Ahead: r.Allowance, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
 		MemoryRoom: r.memoryRoom(), Floored: r.Floored, Usual: r.Usual,
 	}
 	for i := range r.Channels {

@@ -18,12 +18,13 @@ import (
 type square struct {
 	// validity is a reserve.Validity.
 	validity atomic.Int64
-	// decision holds the free pods as the bits of a float32 in the upper half, the number
+	// decision holds the rank in free pods as the bits of a float32 in the upper half, the number
 	// of the change from bit 22, the flags of its brief from bit 16, the refusals' id from
 	// bit 8, and the verdict below: Unseen from bit 4, Reported.
 	decision atomic.Uint64
 	// The others hold a brief's numbers in pairs; nobody reads them while the number of the
-	// change is odd, but for ample.
+	// change is odd, but for ample. A brief with BriefUsual has nothing ample: its Avail is in the
+	// place of the bytes then, beside no core.
 	ample, cpu, scarce, memory atomic.Uint64
 	brief                      [reserve.BriefNumbers / 2]atomic.Uint64
 }
@@ -39,7 +40,11 @@ func (s *square) put(v *view) {
 	number := s.decision.Load()>>changeNumber&changeMask + 2
 	s.decision.Or(1 << changeNumber) // it was even
 	b := &v.brief
-	s.ample.Store(join(b.Ample.Cores, b.Ample.Bytes))
+	if b.Flags&reserve.BriefUsual != 0 {
+		s.ample.Store(join(0, b.Avail))
+	} else {
+		s.ample.Store(join(b.Ample.Cores, b.Ample.Bytes))
+	}
 	s.cpu.Store(join(b.Rank.CPU, b.Rank.Core))
 	s.scarce.Store(join(b.Scarce.Kept, b.Scarce.Most))
 	s.memory.Store(join(b.Rank.Memory, b.Rank.Byte))
@@ -48,7 +53,7 @@ func (s *square) put(v *view) {
 	}
 	// First: who has read the decision goes by no older validity.
 	s.validity.Store(int64(v.validity))
-	s.decision.Store(uint64(math.Float32bits(float32(v.free)))<<32 | number&changeMask<<changeNumber |
+	s.decision.Store(uint64(math.Float32bits(float32(v.rank)))<<32 | number&changeMask<<changeNumber |
 		uint64(b.Flags)<<briefFlags | uint64(v.refusals.id)<<8 | uint64(v.verdict.Unseen)<<4 | uint64(v.verdict.Reported))
 }
 
@@ -64,7 +69,9 @@ func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 	if decision = s.decision.Load(); isOdd(decision) {
 		return decision, false
 	}
-	b.Flags, b.Typical = flagsIn(decision), freeIn(decision)
+	if b.Flags, b.Typical = flagsIn(decision), freeIn(decision); b.Flags&reserve.BriefUsual != 0 {
+		_, b.Avail = split(s.ample.Load())
+	}
 	b.Scarce, b.Rank = s.scarcity(), s.rank()
 	n := &b.Numbers // written out: it is read thousands of times a cycle
 	n[0], n[1] = split(s.brief[0].Load())
@@ -136,7 +143,7 @@ func (d verdict) holdsYet(s *square) bool {
 	return (uint32(d)^uint32(s.decision.Load()))>>briefFlags == 0
 }
 
-// freeIn is the free pods of a decision.
+// freeIn is the rank in a decision.
 func freeIn(decision uint64) float32 { return math.Float32frombits(uint32(decision >> 32)) }
 
 // judge reads a node: what a cycle at a moment decides for it and its free pods,

@@ -135,7 +135,7 @@ func (c *cycle) free(i int, r *rules) float64 {
 	if !r.freshness.Ranked(v.validity, c.at.Now) {
 		return math.NaN()
 	}
-	return v.freeFor(c.asks)
+	return v.rankFor(c.asks)
 }
 
 // admits says whether the cycle saw room on the i-th node.

@@ -285,7 +285,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 		list[i].Reason = h.rules.admitDemand(v, asks, at).String()
 		list[i].rank(v, &w, at)
 		if p.ignoreRoom && h.rules.freshness.Ranked(v.validity, at.Now) {
-			lowest = min(lowest, v.freeFor(asks))
+			lowest = min(lowest, v.rankFor(asks))
 		}
 	}
 	var ranked []*NodeVerdict
@@ -297,7 +297,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 		}
 		score := math.NaN()
 		if h.rules.freshness.Ranked(v.validity, at.Now) {
-			score = reserve.Score(v.freeFor(asks)-lowest, n.K, w.ofView(v, at), 0, p.ranking)
+			score = reserve.Score(v.rankFor(asks)-lowest, n.K, w.ofView(v, at), 0, p.ranking)
 		}
 		ranked, raw = append(ranked, n), append(raw, score)
 	}

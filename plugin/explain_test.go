@@ -196,6 +196,34 @@ func TestPlacedAreForgotten(t *testing.T) {
 	}
 }
 
+// TestRankedByMeasuredRoom: a node on which pods are seen to end takes more of them, but draws no
+// more than one with as much room that has seen none.
+func TestRankedByMeasuredRoom(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 4, options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}})
+	client := c.dial()
+	reports := []agent.Report{{Avail: 12, Allowance: 8}, {Avail: 5}, {Avail: 8.5, Allowance: 8}, {Avail: 8, Allowance: 8}}
+	for i, r := range reports {
+		c.open(client, nodeName(i)).settle(r)
+	}
+	pod := newPod(0, ours)
+	c.arrive(pod)
+	// By 12 − 8 and 5 pods, and by a ninth of 8.5 and of 8, which are less than one of 8 + 1.
+	want := map[string]int64{nodeName(0): 80, nodeName(1): 100, nodeName(2): 19, nodeName(3): 18}
+	if diff := cmp.Diff(want, c.scored(t, pod, c.infos)); diff != "" {
+		t.Errorf("scores (-want +got):\n%s", diff)
+	}
+	e, err := c.hub.Explain("default/pod-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range e.Nodes {
+		if n.Score == nil || *n.Score != want[n.Node] || n.Free != reports[i].Avail || n.Allowance != reports[i].Allowance {
+			t.Errorf("%s is explained by %+v, want a score of %d", n.Node, n, want[n.Node])
+		}
+	}
+}
+
 // TestExplainScoresStaleNodes by their last reports, if the policy goes by them.
 func TestExplainScoresStaleNodes(t *testing.T) {
 	clock := newClock()

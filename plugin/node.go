@@ -18,8 +18,9 @@ var podDemand = reserve.TypicalPod()
 // pods in flight at the same moment. It is never changed, only replaced.
 type view struct {
 	validity reserve.Validity
-	// free is the room beyond the pods in flight and what is held.
-	free float64
+	// free is the room beyond the pods in flight and what is held, rank what of it the node is
+	// ranked by; both for typical pods.
+	free, rank float64
 	// verdict is asked for once when the view is made, not at every visit.
 	verdict  reserve.Verdict
 	refusals *refusals
@@ -39,10 +40,10 @@ type view struct {
 	brief reserve.Brief
 }
 
-// freeFor is the room for pods of a demand beyond those in flight, in typical pods.
-func (v *view) freeFor(d reserve.Demand) float64 {
+// rankFor is the room that the node is ranked by for pods of a demand, in typical pods.
+func (v *view) rankFor(d reserve.Demand) float64 {
 	if d == podDemand {
-		return v.free
+		return v.rank
 	}
 	return reserve.FreeFor(v.signal, v.flight, d)
 }
@@ -141,7 +142,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		if v.validity.Fresh(at.Now) {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
-		v.free = reserve.FreeFor(n.signal, v.flight, podDemand)
+		v.free, v.rank = reserve.Free(n.signal.Avail, v.flight), reserve.FreeFor(n.signal, v.flight, podDemand)
 		v.power = withFlight(n.report.Power, v.flight.Cores, n.vacant && v.flight.Demand == 0)
 	}
 	n.signal.Cores = float64(n.cores.Load())

@@ -83,25 +83,12 @@ func TestKnownPodsAsTypicalOnes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "web")
-			ran := []*v1.Pod{newPod(10), newPod(11)} // no allowance counts where no pod has ended
-			for i := range ran {
-				ran[i].Spec.NodeName = nodeName(i)
-			}
-			c := deciding(t, clock, 2, newShelf(profileOf("web", clock.Now(), cores, gib)), pod, ran[0], ran[1])
+			c := deciding(t, clock, 2, newShelf(profileOf("web", clock.Now(), cores, gib)), pod)
 			client := c.dial()
 			// Of what there is the first has more, and less is left for typical pods.
-			reports := []agent.Report{measured(test.first), measured(8)}
-			var streams []*stream
-			for i, r := range reports {
-				streams = append(streams, c.open(client, nodeName(i)))
-				r.Absorbed = []reserve.PodKey{keyOf(10 + i)}
-				streams[i].settle(r)
-				c.delete(ran[i])
-			}
-			c.eventually("the pods are gone", func() bool { return c.hub.Ledger().Absorbed == 0 })
-			for i, r := range reports {
+			for i, r := range []agent.Report{measured(test.first), measured(8)} {
 				r.Channels[0].Room, r.Allowance, r.Usual = .9-float64(i)/5, test.allowance, test.usual
-				streams[i].settle(r)
+				c.open(client, nodeName(i)).settle(r)
 			}
 			c.workload(pod, known("web", cores, gib, 1))
 			if diff := cmp.Diff(test.feasible, c.feasible(pod)); diff != "" {
@@ -194,15 +181,6 @@ func TestRankedAsTypicalAhead(t *testing.T) {
 	streams := []*stream{c.open(client, nodeName(0)), c.open(client, nodeName(1))}
 	c.workload(light, known("light", .125, gib/4, 1))
 	c.workload(heavy, known("heavy", .5, 6*gib, 1))
-	for i, s := range streams { // no allowance is believed where no pod has ended
-		ended := newPod(100+i, onNode(nodeName(i)))
-		c.arrive(ended)
-		r := measured(6)
-		r.Absorbed = keys(100+i, 101+i)
-		s.settle(r)
-		c.delete(ended)
-	}
-	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Absorbed == 0 })
 	for _, test := range []struct {
 		allowance    float64
 		best, second string

@@ -54,28 +54,28 @@ func (s Status) Table() Table {
 			n.running(), n.reported(n.K), orUnknown(n.Limiting), n.Reason, flagged(n.Flags),
 		})
 	}
-	t.addHeld(func(row int) float64 { return s.Nodes[row].Held })
+	t.addPart("HELD", "FREE", func(row int) float64 { return s.Nodes[row].Held })
 	return t
 }
 
-// addHeld adds a column of the room that ghosts hold ahead of what is free, if there is
-// any such room.
-func (t *Table) addHeld(held func(row int) float64) {
+// addPart adds a column of a part of the room ahead of another, if there is any such room.
+func (t *Table) addPart(name, before string, of func(row int) float64) {
 	any := false
 	for row := range t.Rows {
-		any = any || held(row) != 0
+		any = any || of(row) != 0
 	}
 	if !any {
 		return
 	}
-	i := slices.Index(t.Header, "FREE")
-	t.Header, t.Right = slices.Insert(t.Header, i, "HELD"), slices.Insert(t.Right, i, true)
+	i := slices.Index(t.Header, before)
+	t.Header, t.Right = slices.Insert(t.Header, i, name), slices.Insert(t.Right, i, true)
 	for row := range t.Rows {
-		t.Rows[row] = slices.Insert(t.Rows[row], i, tenths(held(row)))
+		t.Rows[row] = slices.Insert(t.Rows[row], i, tenths(of(row)))
 	}
 }
 
-// Table shows the nodes as the pod would find them. TAKES is "-" of a pod of which
+// Table shows the nodes as the pod would find them. AHEAD is what of FREE is granted ahead of
+// confirmation and hardly counts in the score, absent if that is none anywhere. TAKES is "-" of a pod of which
 // nothing is known.
 func (e Explanation) Table() Table {
 	t := Table{
@@ -92,7 +92,8 @@ func (e Explanation) Table() Table {
 			orUnknown(n.Limiting), orUnknown(channels(n.Channels)), flagged(n.Flags),
 		})
 	}
-	t.addHeld(func(row int) float64 { return e.Nodes[row].Held })
+	t.addPart("AHEAD", "AGE", func(row int) float64 { return e.Nodes[row].Allowance })
+	t.addPart("HELD", "FREE", func(row int) float64 { return e.Nodes[row].Held })
 	return t
 }
 

@@ -57,7 +57,7 @@ c|missing|-|-|1.0|-|any|-|-|-|-|-|admitted|
 	}
 }
 
-// TestHeldRoomIsShown where there is any.
+// TestHeldRoomIsShown where there is any, and what is granted ahead.
 func TestHeldRoomIsShown(t *testing.T) {
 	s := plugin.Status{Nodes: shown()[:2], Ledger: reserve.Census{Held: 4}}
 	s.Nodes[1].Held = 3.5
@@ -72,11 +72,12 @@ b|stale|21s|0.5|0.0|3.5|0.5|0|-|-|30|0.0|memory|no room|warming-up,churn,cost-un
 	if diff := cmp.Diff(want, lines(s.Table())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	s.Nodes[1].Allowance = .25
 	e := plugin.Explanation{Nodes: []plugin.NodeVerdict{{NodeState: s.Nodes[1]}}}
 	want = `
-NODE|SCORE|AVAIL|INFLIGHT|HELD|FREE|AGE|VERDICT|TAKES|SHORTEST|CHANNELS|DOUBTS
-b|-|0.5|0.0|3.5|0.5|21s|no room|-|memory|-|warming-up,churn,cost-unknown,no-pressure
-|>|>|>|>|>|>|||||`
+NODE|SCORE|AVAIL|INFLIGHT|HELD|FREE|AHEAD|AGE|VERDICT|TAKES|SHORTEST|CHANNELS|DOUBTS
+b|-|0.5|0.0|3.5|0.5|0.2|21s|no room|-|memory|-|warming-up,churn,cost-unknown,no-pressure
+|>|>|>|>|>|>|>|||||`
 	if diff := cmp.Diff(want, lines(e.Table())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

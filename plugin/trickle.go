@@ -79,7 +79,7 @@ func (p *spazio) trickle(c *cycle, t *tally) {
 		t.remove(c.verdicts[i])
 		c.verdicts[i] = verdict(reserve.Admitted)
 		c.open++
-		c.overdue, c.lowest = true, min(c.lowest, v.freeFor(c.asks))
+		c.overdue, c.lowest = true, min(c.lowest, v.rankFor(c.asks))
 	}
 }
 

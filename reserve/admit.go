@@ -11,6 +11,9 @@ type Signal struct {
 	// Avail is a lower bound of the pods that still fit beyond the Pods already
 	// counted; it may be negative.
 	Avail float64
+	// Ahead is the part of Avail that is granted ahead of confirmation, ≥ 0, for pods that are
+	// seen to end: it lets pods in, and hardly counts where nodes are ranked ([FreeFor]).
+	Ahead float64
 	// Allowance is the number of unconfirmed pods that the node accepts, ≥ 0.
 	Allowance float64
 	// Pods is n, the pods that the report counts. Both it and Allowance raise

@@ -8,11 +8,12 @@ import "math"
 // a node is counted in typical pods here. A plain value.
 type Brief struct {
 	Flags BriefFlags
-	// Typical is FreeFor of a typical pod.
-	Typical float32
-	Ample   Ample
-	Rank    Rank
-	Scarce  Scarce
+	// Typical is FreeFor of a typical pod, and Avail, with BriefUsual alone, what Fits holds one
+	// against: Free.
+	Typical, Avail float32
+	Ample          Ample
+	Rank           Rank
+	Scarce         Scarce
 	// Numbers are what else is weighed: see the constants.
 	Numbers [BriefNumbers]float32
 }
@@ -115,6 +116,9 @@ func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	}
 	b.Rank = rankOf(&s, &f)
 	b.Scarce = Scarce{Kept: float32(kept / cpu.Cost), Most: float32(cpu.Most / cpu.Cost)}
+	if b.Flags&BriefUsual != 0 {
+		b.Avail = float32(Free(s.Avail, f))
+	}
 	if b.Flags&(BriefSaturated|BriefSlow|BriefUsual) == 0 {
 		b.Ample = ampleOf(&s, &f, &r, kept, math.Sqrt(flight))
 	}
@@ -270,9 +274,9 @@ func (b *Brief) usualRoom(q *Question) (Reason, bool) {
 	case 0:
 		return NoRoom, false
 	}
-	typical := float64(b.Typical)
-	bound := roundings * (math.Abs(typical) + q.least)
-	if left := typical - q.least; !(left > bound) {
+	free := float64(b.Avail)
+	bound := roundings * (math.Abs(free) + q.least)
+	if left := free - q.least; !(left > bound) {
 		return NoRoom, left < -bound
 	}
 	return Admitted, true

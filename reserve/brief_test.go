@@ -24,7 +24,8 @@ func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, rese
 		s.Rooms[rng.IntN(2)].Unit = 0
 	}
 	if rng.IntN(4) == 0 {
-		s.Allowance = 4 * rng.Float64()
+		s.Ahead = 4 * rng.Float64()
+		s.Allowance = s.Ahead * float64(rng.IntN(2))
 	}
 	if rng.IntN(4) == 0 {
 		s.Usual = rng.Float64()

@@ -165,18 +165,25 @@ func (r *Rules) unfilled(core float64) float64 {
 // of what the CPU's channel measures is use, half is waiting.
 const fullCores = 2
 
-// FreeFor returns what pods of the demand are ranked by: Free where all is counted
-// in typical pods, or the pod takes what is usual on the node ([Signal].Usual), and where
-// pods live so short that some are let in ahead of confirmation (Allowance), for what
-// starts there takes more than is known of any pod. Otherwise the least over the resources
-// of
+// FreeFor returns the room that a node is ranked by for pods of the demand, in typical pods. Where
+// all is counted in these, or the pod takes what is usual on the node ([Signal].Usual), and where
+// pods live so short that some are let in ahead of confirmation, for what starts there takes more
+// than is known of any pod, it is the room that was measured, and the last pod of that spread over
+// what is granted ahead:
+//
+//	max(free − ahead, free/(1 + ahead))
+//
+// So a node on which many end does not draw them all: the others have as much room, without
+// knowing. Otherwise it is the least over the resources of
 //
 //	(left + ahead − Σq − q)/c + 1
-//
-// in typical pods.
 func FreeFor(s Signal, f Flight, d Demand) float64 {
 	if s.ahead() || s.usual(&d) || !counted(&s, &f, &d) {
-		return Free(s.Avail, f)
+		free := Free(s.Avail, f)
+		if s.ahead() {
+			free = math.Max(free-s.Ahead, free/(1+s.Ahead))
+		}
+		return free
 	}
 	free := math.Inf(1)
 	for i := range Resource(Resources) {
@@ -189,7 +196,7 @@ func FreeFor(s Signal, f Flight, d Demand) float64 {
 }
 
 // ahead says that pods live so short that the node lets some in ahead of confirmation.
-func (s *Signal) ahead() bool { return s.Allowance > 0 }
+func (s *Signal) ahead() bool { return s.Ahead > 0 }
 
 // Unusual is the part of what pods usually take by which one takes more or less that is
 // not like them.

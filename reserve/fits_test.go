@@ -154,7 +154,7 @@ func TestFitsCountsResources(t *testing.T) {
 // randomDecision draws a node, a flight, a pod and rules.
 func randomDecision(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, reserve.Rules) {
 	s := reserve.Signal{
-		Avail: rng.Float64()*20 - 2, Pods: rng.IntN(40), Allowance: rng.Float64() * 3,
+		Avail: rng.Float64()*20 - 2, Pods: rng.IntN(40), Allowance: rng.Float64() * 3, Ahead: max(rng.Float64()*6-3, 0),
 		Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0,
 	}
 	for i, size := range [2]float64{1 + rng.Float64()*63, (1 + rng.Float64()*255) * gib} {
@@ -276,7 +276,7 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 		if got, want := reserve.Judge(s, f, d, r), reserve.Judge(bare, f, d, r); got != want {
 			t.Fatalf("%+v beside %+v: %v, want %v", s, f, got, want)
 		}
-		if got, want := reserve.FreeFor(s, f, d), s.Avail-f.Demand; got != want {
+		if got, want := reserve.FreeFor(s, f, d), reserve.FreeFor(bare, f, d); got != want {
 			t.Fatalf("%+v beside %+v: %v free, want %v", s, f, got, want)
 		}
 	}
@@ -302,28 +302,69 @@ func TestFreeForIsInTypicalPods(t *testing.T) {
 	}
 }
 
-// TestFreeForAhead: where pods are let in ahead of confirmation all are ranked
-// by the room for typical ones, those in flight counted as such.
+// TestFreeForAhead: where pods are let in ahead of confirmation all are ranked by the room for
+// typical ones that was measured, 6 − 1, those in flight counted as such.
 func TestFreeForAhead(t *testing.T) {
 	s, f := fourCores(), reserve.Flight{Held: .5}
 	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
 	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
-		s.Allowance = 0
-		if got := reserve.FreeFor(s, f, d); got == 3.5 {
+		s.Ahead = 0
+		if got := reserve.FreeFor(s, f, d); got == 2.5 {
 			t.Errorf("%v free for %+v where pods stay", got, d)
 		}
-		s.Allowance = 1
-		if got := reserve.FreeFor(s, f, d); got != 3.5 { // of 6
-			t.Errorf("%v free for %+v, want 3.5", got, d)
+		s.Ahead = 1
+		if got := reserve.FreeFor(s, f, d); got != 2.5 {
+			t.Errorf("%v free for %+v, want 2.5", got, d)
 		}
 		b := reserve.MakeBrief(s, f, reserve.Rules{})
 		if q, known := reserve.Ask(d, reserve.Rules{}); known {
-			if free, sure := b.Free(&q); !sure || free != 3.5 {
+			if free, sure := b.Free(&q); !sure || free != 2.5 {
 				t.Errorf("by a brief %v free for %+v, sure %v", free, d, sure)
 			}
 		}
 		if b.Flags&reserve.BriefAhead == 0 {
 			t.Error("the brief does not say that pods are let in ahead")
+		}
+	}
+}
+
+// TestRankAhead: with measured room for more than one pod a node is ranked by that; what was let in
+// ahead of confirmation beyond it brings it down to nothing little by little, never up and never
+// below a node that has no room at all.
+func TestRankAhead(t *testing.T) {
+	rank := func(avail, ahead, inFlight float64) float64 {
+		return reserve.FreeFor(reserve.Signal{Avail: avail, Ahead: ahead}, reserve.Flight{Demand: inFlight}, pods(1))
+	}
+	for _, test := range []struct {
+		name                         string
+		avail, ahead, inFlight, want float64
+	}{
+		{"nothing granted ahead", 4, 0, 1.5, 2.5},
+		{"as much room, and some granted ahead", 12, 8, 1.5, 2.5},
+		{"a pod's room left", 12, 8, 3, 1},
+		{"that given away", 12, 8, 4, 8. / 9},
+		{"the last of what is granted ahead", 12, 8, 11, 1. / 9},
+		{"full", 12, 8, 12, 0},
+		{"fuller", 12, 8, 21, -1},
+		{"full, nothing granted ahead", 4, 0, 5, -1},
+	} {
+		if got := rank(test.avail, test.ahead, test.inFlight); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("%s: ranked by %v, want %v", test.name, got, test.want)
+		}
+	}
+	rng := rand.New(rand.NewPCG(14, 1))
+	for range 10_000 {
+		avail, ahead := 40*rng.Float64()-10, 16*rng.Float64()
+		flying, more := 20*rng.Float64(), 4*rng.Float64()
+		got := rank(avail, ahead, flying)
+		if free := avail - flying; (got > 0) != (free > 0) || got > math.Max(free, free/(1+ahead)) {
+			t.Fatalf("ranked by %v with %v free, %v ahead", got, free, ahead)
+		}
+		if fuller := rank(avail, ahead, flying+more); fuller > got {
+			t.Fatalf("ranked by %v and with %v more in flight by %v: %v, %v ahead, %v in flight", got, more, fuller, avail, ahead, flying)
+		}
+		if idle := rank(avail-ahead, 0, flying); got < math.Min(idle, 1)-1e-9 && idle > 1 || idle > 1 && math.Abs(idle-got) > 1e-9 {
+			t.Fatalf("ranked by %v, a node without what is granted ahead by %v", got, idle)
 		}
 	}
 }

@@ -364,6 +364,7 @@ func (n *realNode) removeOwners(ctx context.Context) error {
 		now := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 		if err := errors.Join(
 			apps.DaemonSets(ns.Name).DeleteCollection(ctx, now, metav1.ListOptions{}),
+			apps.StatefulSets(ns.Name).DeleteCollection(ctx, now, metav1.ListOptions{}),
 			apps.Deployments(ns.Name).DeleteCollection(ctx, now, metav1.ListOptions{}),
 			apps.ReplicaSets(ns.Name).DeleteCollection(ctx, now, metav1.ListOptions{}),
 			jobs.CronJobs(ns.Name).DeleteCollection(ctx, now, metav1.ListOptions{}),
