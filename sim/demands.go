@@ -10,7 +10,6 @@ import (
 
 // demands are the figures of a run whose pods are of workloads.
 func demands(r Result) []Metric {
-	type sized struct{ size, wait float64 }
 	var waits []sized
 	var ratios [2][]float64
 	profiled, bound := 0, 0
@@ -37,13 +36,7 @@ func demands(r Result) []Metric {
 		return nil
 	}
 	var m metrics
-	slices.SortStableFunc(waits, func(a, b sized) int { return cmp.Compare(b.size, a.size) })
-	largest := waits[:(bound+9)/10]
-	sum := 0.
-	for _, w := range largest {
-		sum += w.wait
-	}
-	m.add("wait_largest_tenth", sum/float64(len(largest)), "s")
+	m.add("wait_largest_tenth", waitOfLargest(waits, (bound+9)/10), "s")
 	m.add("profiled", float64(profiled)/float64(bound), "1")
 	for of, name := range []string{"cpu_ratio", "memory_ratio"} {
 		if len(ratios[of]) == 0 {
@@ -58,6 +51,28 @@ func demands(r Result) []Metric {
 		}
 	}
 	return m
+}
+
+// sized is the wait of a pod of a size.
+type sized struct{ size, wait float64 }
+
+// waitOfLargest is the mean wait of the n largest, in which those that are as large as the smallest
+// of them all have the same part: who came first is not larger.
+func waitOfLargest(waits []sized, n int) float64 {
+	slices.SortFunc(waits, func(a, b sized) int { return cmp.Compare(b.size, a.size) })
+	least := waits[n-1].size
+	larger, alike, sum, sumAlike := 0, 0, 0., 0.
+	for _, w := range waits {
+		switch {
+		case w.size > least:
+			larger++
+			sum += w.wait
+		case w.size == least:
+			alike++
+			sumAlike += w.wait
+		}
+	}
+	return (sum + float64(n-larger)*sumAlike/float64(alike)) / float64(n)
 }
 
 // nearestRank is a quantile of sorted values.

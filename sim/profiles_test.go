@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -293,6 +294,34 @@ func TestDemandMetrics(t *testing.T) {
 	} {
 		if got := metric(t, r, name); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s = %g, want %g", name, got, want)
+		}
+	}
+}
+
+// TestLargestAlike: of pods of one size none is larger for having come first, and of those as large as
+// the smallest of the tenth each counts in part.
+func TestLargestAlike(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		large []int // pods of twice the others' cores
+		want  float64
+	}{
+		{"all of one size", nil, 14.5},
+		{"all of the tenth larger", []int{7, 20, 29}, (7 + 20 + 29) / 3.},
+		{"one larger, and two of 29 alike", []int{29}, (29 + 2*14.) / 3},
+		{"three of four that are", []int{0, 10, 20, 26}, 14},
+	} {
+		r := sim.Result{Cores: 40, Memory: 1000, Nodes: 10, Span: 100, End: 100}
+		for i := range 30 {
+			p := sim.Pod{Work: 1, Cores: .5, Memory: 1, Workload: "w"}
+			if slices.Contains(test.large, i) {
+				p.Cores = 1
+			}
+			r.Pods = append(r.Pods, p)
+			r.Records = append(r.Records, sim.Record{Node: 0, Bound: float64(i), Running: float64(i), Done: 100})
+		}
+		if got := metric(t, r, "wait_largest_tenth"); math.Abs(got-test.want) > 1e-12 {
+			t.Errorf("%s: %g, want %g", test.name, got, test.want)
 		}
 	}
 }
