@@ -69,7 +69,7 @@ func (s *square) read(b *reserve.Brief) (decision uint64, ok bool) {
 	if decision = s.decision.Load(); isOdd(decision) {
 		return decision, false
 	}
-	if b.Flags, b.Typical = flagsIn(decision), freeIn(decision); b.Flags&reserve.BriefUsual != 0 {
+	if b.Flags, b.Typical = flagsIn(decision), rankIn(decision); b.Flags&reserve.BriefUsual != 0 {
 		_, b.Avail = split(s.ample.Load())
 	}
 	b.Scarce, b.Rank = s.scarcity(), s.rank()
@@ -143,14 +143,14 @@ func (d verdict) holdsYet(s *square) bool {
 	return (uint32(d)^uint32(s.decision.Load()))>>briefFlags == 0
 }
 
-// freeIn is the rank in a decision.
-func freeIn(decision uint64) float32 { return math.Float32frombits(uint32(decision >> 32)) }
+// rankIn is the rank in a decision.
+func rankIn(decision uint64) float32 { return math.Float32frombits(uint32(decision >> 32)) }
 
 // judge reads a node: what a cycle at a moment decides for it and its free pods,
 // NaN if it is not ranked by them.
 func (r *rules) judge(s *square, at reserve.Moment) (verdict, float32) {
 	decision := s.decision.Load()
-	validity, free := reserve.Validity(s.validity.Load()), freeIn(decision)
+	validity, free := reserve.Validity(s.validity.Load()), rankIn(decision)
 	d := verdict(decision & 0xffffff00)
 	said := reserve.Verdict{Reported: reserve.Reason(decision & 0xf), Unseen: reserve.Reason(decision >> 4 & 0xf)}
 	if validity.Fresh(at.Now) {

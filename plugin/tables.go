@@ -75,8 +75,8 @@ func (t *Table) addPart(name, before string, of func(row int) float64) {
 }
 
 // Table shows the nodes as the pod would find them. AHEAD is what of FREE is granted ahead of
-// confirmation and hardly counts in the score, absent if that is none anywhere. TAKES is "-" of a pod of which
-// nothing is known.
+// confirmation and hardly counts in the score, absent if that is none anywhere. TAKES is "-" of a
+// pod of which nothing is known.
 func (e Explanation) Table() Table {
 	t := Table{
 		Header: []string{"NODE", "SCORE", "AVAIL", "INFLIGHT", "FREE", "AGE", "VERDICT", "TAKES", "SHORTEST", "CHANNELS", "DOUBTS"},
