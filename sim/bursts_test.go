@@ -29,7 +29,7 @@ func TestBurstsFindIdleNodes(t *testing.T) {
 		used, slow, n := map[int]bool{}, 0., 0.
 		for i, record := range r.Records {
 			if p := r.Pods[i]; p.Created > burst+30 {
-				used[int(record.Node)] = true
+				used[record.Node] = true
 				slow += (record.Done - record.Running) / work
 				n++
 			}
