@@ -133,7 +133,8 @@ func TestPodUsageOfChildren(t *testing.T) {
 	if r := got[podB]; r.CPU < used/3 || r.CPU > used+50*time.Millisecond || !r.Ended {
 		t.Errorf("a child that took %v and was over: %+v", used, r)
 	}
-	if r := got[podA]; r.Memory < 30e6 || r.Memory > 200e6 || r.MemoryPeak < r.Memory || r.CPU <= 0 || r.Ended {
+	const behind = 1e6 // the kernel counts memory in batches of each processor's
+	if r := got[podA]; r.Memory < 30e6-behind || r.Memory > 200e6 || r.MemoryPeak < r.Memory || r.CPU <= 0 || r.Ended {
 		t.Errorf("a child that holds 30 MB: %+v", r)
 	}
 	if err := os.WriteFile(end, nil, 0o644); err != nil {
@@ -146,7 +147,7 @@ func TestPodUsageOfChildren(t *testing.T) {
 	u.Observe(start.Add(1500*time.Millisecond), nil)
 	last := read(t, u, start.Add(1500*time.Millisecond))
 	burnt := long.ProcessState.UserTime() + long.ProcessState.SystemTime()
-	if len(last) != 1 || last[0].UID != podA || !last[0].Ended || last[0].CPU < burnt/3 || last[0].MemoryPeak < 30e6 || last[0].Memory > last[0].MemoryPeak {
+	if len(last) != 1 || last[0].UID != podA || !last[0].Ended || last[0].CPU < burnt/3 || last[0].MemoryPeak < 30e6-behind || last[0].Memory > last[0].MemoryPeak {
 		t.Errorf("at its end, after %v: %+v", burnt, last)
 	}
 }
