@@ -24,44 +24,27 @@ func TestOwnersAreWiped(t *testing.T) {
 	stays := *template.DeepCopy()
 	stays.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	selector := &metav1.LabelSelector{MatchLabels: labels}
-	const owner = "left"
-	named := func() metav1.ObjectMeta { return metav1.ObjectMeta{Name: owner} }
+	named := metav1.ObjectMeta{Name: "left"}
 	apps, batch := node.client.AppsV1(), node.client.BatchV1()
-	for kind, create := range map[string]func() error{
-		"StatefulSet": func() error {
-			_, err := apps.StatefulSets(namespace).Create(t.Context(), &appsv1.StatefulSet{
-				ObjectMeta: named(), Spec: appsv1.StatefulSetSpec{Selector: selector, Template: stays, ServiceName: "left"},
-			}, metav1.CreateOptions{})
-			return err
-		},
-		"Deployment": func() error {
-			_, err := apps.Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-				ObjectMeta: named(), Spec: appsv1.DeploymentSpec{Selector: selector, Template: stays},
-			}, metav1.CreateOptions{})
-			return err
-		},
-		"DaemonSet": func() error {
-			_, err := apps.DaemonSets(namespace).Create(t.Context(), &appsv1.DaemonSet{
-				ObjectMeta: named(), Spec: appsv1.DaemonSetSpec{Selector: selector, Template: stays},
-			}, metav1.CreateOptions{})
-			return err
-		},
-		"CronJob": func() error {
-			_, err := batch.CronJobs(namespace).Create(t.Context(), &batchv1.CronJob{
-				ObjectMeta: named(), Spec: batchv1.CronJobSpec{
-					Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
-				},
-			}, metav1.CreateOptions{})
-			return err
-		},
-		"Job": func() error {
-			_, err := batch.Jobs(namespace).Create(t.Context(), &batchv1.Job{
-				ObjectMeta: named(), Spec: batchv1.JobSpec{Template: template},
-			}, metav1.CreateOptions{})
-			return err
-		},
-	} {
-		if err := create(); err != nil {
+	kinds := map[string]kept{
+		"StatefulSet": keep(apps.StatefulSets(namespace), &appsv1.StatefulSet{
+			ObjectMeta: named, Spec: appsv1.StatefulSetSpec{Selector: selector, Template: stays, ServiceName: "left"},
+		}),
+		"Deployment": keep(apps.Deployments(namespace), &appsv1.Deployment{
+			ObjectMeta: named, Spec: appsv1.DeploymentSpec{Selector: selector, Template: stays},
+		}),
+		"DaemonSet": keep(apps.DaemonSets(namespace), &appsv1.DaemonSet{
+			ObjectMeta: named, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: stays},
+		}),
+		"CronJob": keep(batch.CronJobs(namespace), &batchv1.CronJob{
+			ObjectMeta: named, Spec: batchv1.CronJobSpec{
+				Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template}},
+			},
+		}),
+		"Job": keep(batch.Jobs(namespace), &batchv1.Job{ObjectMeta: named, Spec: batchv1.JobSpec{Template: template}}),
+	}
+	for kind, k := range kinds {
+		if err := k.create(t.Context()); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -85,30 +68,31 @@ func TestOwnersAreWiped(t *testing.T) {
 	if err := node.removeOwners(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for kind, get := range map[string]func(context.Context, string) error{
-		"StatefulSet": func(ctx context.Context, name string) error {
-			_, err := apps.StatefulSets(namespace).Get(ctx, name, metav1.GetOptions{})
-			return err
-		},
-		"Deployment": func(ctx context.Context, name string) error {
-			_, err := apps.Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-			return err
-		},
-		"DaemonSet": func(ctx context.Context, name string) error {
-			_, err := apps.DaemonSets(namespace).Get(ctx, name, metav1.GetOptions{})
-			return err
-		},
-		"CronJob": func(ctx context.Context, name string) error {
-			_, err := batch.CronJobs(namespace).Get(ctx, name, metav1.GetOptions{})
-			return err
-		},
-		"Job": func(ctx context.Context, name string) error {
-			_, err := batch.Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-			return err
-		},
-	} {
-		if err := get(t.Context(), owner); !apierrors.IsNotFound(err) {
+	for kind, k := range kinds {
+		if err := k.get(t.Context(), named.Name); !apierrors.IsNotFound(err) {
 			t.Errorf("the %s is there: %v", kind, err)
 		}
+	}
+}
+
+// kept makes an object and looks whether there is one of that name.
+type kept struct {
+	create func(context.Context) error
+	get    func(context.Context, string) error
+}
+
+func keep[T any](client interface {
+	Create(context.Context, *T, metav1.CreateOptions) (*T, error)
+	Get(context.Context, string, metav1.GetOptions) (*T, error)
+}, object *T) kept {
+	return kept{
+		create: func(ctx context.Context) error {
+			_, err := client.Create(ctx, object, metav1.CreateOptions{})
+			return err
+		},
+		get: func(ctx context.Context, name string) error {
+			_, err := client.Get(ctx, name, metav1.GetOptions{})
+			return err
+		},
 	}
 }
