@@ -177,7 +177,6 @@ func (c *cluster) apply(ctx context.Context, resource, kind string, object metav
 	if err != nil {
 		return err
 	}
-	status := content["status"]
 	o := &unstructured.Unstructured{Object: content}
 	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 	made, err := c.resource(resource).Create(ctx, o, metav1.CreateOptions{})
@@ -192,13 +191,28 @@ func (c *cluster) apply(ctx context.Context, resource, kind string, object metav
 		return err
 	}
 	object.SetUID(made.GetUID())
+	object.SetResourceVersion(made.GetResourceVersion())
 	// A status without a state is empty counts alone, and the operator's to write.
 	if state, _, _ := unstructured.NestedString(content, "status", "state"); state == "" {
 		return nil
 	}
-	made.Object["status"] = status
-	_, err = c.resource(resource).UpdateStatus(ctx, made, metav1.UpdateOptions{})
-	return err
+	return c.writeStatus(ctx, resource, kind, object)
+}
+
+// writeStatus writes an object's status, and notes its version since.
+func (c *cluster) writeStatus(ctx context.Context, resource, kind string, object metav1.Object) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return err
+	}
+	o := &unstructured.Unstructured{Object: content}
+	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	written, err := c.resource(resource).UpdateStatus(ctx, o, metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	object.SetResourceVersion(written.GetResourceVersion())
+	return nil
 }
 
 // started is one of our programs.

@@ -19,6 +19,9 @@
 // collected its garbage (--collect=false leaves that to fall where it may); what collecting takes
 // is told beside the processor time.
 //
+// How soon jobs have what runs them says as much of the machine as of spazio-testbed: beside it
+// stands how long this program takes for the writes that none can do without.
+//
 //	go run ./bench/testbedperf watch
 //
 // measures clients of the external scheduler's interface: a process of its own serves it on a

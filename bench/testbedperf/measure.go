@@ -147,6 +147,11 @@ func (c *cluster) pair(ctx context.Context, first bool, s *samples, r *result) (
 	if err := c.stop(operator); err != nil {
 		return err
 	}
+	if first {
+		if err := c.floors(ctx, r); err != nil {
+			return err
+		}
+	}
 	if rate, err = c.intoSlots(ctx, first, r); err != nil {
 		return err
 	}

@@ -26,15 +26,35 @@ type row struct {
 	Bar   float64 `json:"bar"`
 	// Least says that Value must be Bar at least, and not at most.
 	Least bool `json:"least"`
+	// Told says that there is no bar: it is what others are compared with.
+	Told bool `json:"told,omitempty"`
 	// Of are the figures that Value is the median or a quantile of, sorted.
 	Of []float64 `json:"of,omitempty"`
 }
 
 func (r row) met() bool {
-	if r.Least {
+	switch {
+	case r.Told:
+		return true
+	case r.Least:
 		return r.Value >= r.Bar
 	}
 	return r.Value <= r.Bar
+}
+
+// texts are the bar and whether it is met.
+func (r row) texts() (bar, verdict string) {
+	sign := "≤"
+	switch {
+	case r.Told:
+		return "", ""
+	case r.Least:
+		sign = "≥"
+	}
+	if verdict = "ok"; !r.met() {
+		verdict = "MISSED"
+	}
+	return fmt.Sprintf("%s %g", sign, r.Bar), verdict
 }
 
 func (r *result) add(rows ...row) { r.Rows = append(r.Rows, rows...) }
@@ -61,14 +81,8 @@ func (r *result) write(w io.Writer, form string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "WHAT\tVALUE\tBAR\tUNIT\tVERDICT")
 	for _, row := range r.Rows {
-		verdict, sign := "ok", "≤"
-		if !row.met() {
-			verdict = "MISSED"
-		}
-		if row.Least {
-			sign = "≥"
-		}
-		fmt.Fprintf(t, "%s\t%.3g\t%s %g\t%s\t%s\n", row.What, row.Value, sign, row.Bar, row.Unit, verdict)
+		bar, verdict := row.texts()
+		fmt.Fprintf(t, "%s\t%.3g\t%s\t%s\t%s\n", row.What, row.Value, bar, row.Unit, verdict)
 	}
 	return t.Flush()
 }

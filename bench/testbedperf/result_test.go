@@ -36,6 +36,7 @@ func TestMissed(t *testing.T) {
 		{row{Value: 3, Bar: 2}, false},
 		{row{Value: 3, Bar: 2, Least: true}, true},
 		{row{Value: 1, Bar: 2, Least: true}, false},
+		{row{Value: 3, Bar: 2, Told: true}, true},
 		{row{Value: math.NaN(), Bar: 2}, false},
 		{row{Value: math.NaN(), Bar: 2, Least: true}, false},
 	}

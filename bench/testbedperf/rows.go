@@ -19,7 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/bench/internal/process"
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // slotSize is what a slot holds and each pod requests.
@@ -154,12 +153,7 @@ func (c *cluster) acquire(ctx context.Context, r *result) error {
 	fmt.Fprintf(c.progress, "making %d jobs\n", c.o.jobs)
 	uids := make([]types.UID, c.o.jobs)
 	if err := inParallel(ctx, c.o.jobs, func(i int) error {
-		job := &v1alpha1.BatchJob{
-			ObjectMeta: metav1.ObjectMeta{Name: jobName(i), Namespace: namespace},
-			Spec: v1alpha1.BatchJobSpec{JobSpec: &runtime.RawExtension{
-				Raw: []byte(`{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"none"}]}}}`),
-			}},
-		}
+		job := plainJob(jobName(i))
 		err := c.apply(ctx, v1alpha1.BatchJobs, "BatchJob", job)
 		uids[i] = job.UID
 		return err
@@ -218,6 +212,16 @@ func (c *cluster) competeAll(ctx context.Context, uids []types.UID) (seconds, as
 	return seconds, asked, nil
 }
 
+// plainJob is a job of one pod.
+func plainJob(name string) *v1alpha1.BatchJob {
+	return &v1alpha1.BatchJob{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace},
+		Spec: v1alpha1.BatchJobSpec{JobSpec: &runtime.RawExtension{
+			Raw: []byte(`{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"main","image":"none"}]}}}`),
+		}},
+	}
+}
+
 func jobName(i int) string { return "job-" + strconv.Itoa(i) }
 
 // compete makes schedulings at once, of other jobs in each round, and removes them.
@@ -242,23 +246,8 @@ func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) (sec
 	}); err != nil {
 		return nil, 0, err
 	}
-	for k := range mine {
-		var last time.Time
-		if err := c.lives.until(ctx, "the jobs have what runs them", func() bool {
-			for _, uid := range mine[k] {
-				at, made := c.lives.made[uid]
-				if !made {
-					return false
-				}
-				if at.After(last) {
-					last = at
-				}
-			}
-			return true
-		}); err != nil {
-			return nil, 0, err
-		}
-		seconds = append(seconds, last.Sub(begins[k]).Seconds())
+	if seconds, err = c.since(ctx, begins, func(k int) []types.UID { return mine[k] }); err != nil {
+		return nil, 0, err
 	}
 	now := c.requests.now()
 	taking := now.since(before)
@@ -270,6 +259,29 @@ func (c *cluster) compete(ctx context.Context, round int, uids []types.UID) (sec
 	err = c.lives.until(ctx, "nothing runs jobs", func() bool { return len(c.lives.made) == 0 })
 	fmt.Fprintf(c.progress, "giving them back: %.1f s; %v; %s\n", time.Since(begin).Seconds(), used, c.requests.now().since(before).text(operatorUser))
 	return seconds, taking.by(operatorUser), err
+}
+
+// since returns how long after its beginning each scheduling's jobs have what runs them.
+func (c *cluster) since(ctx context.Context, begins []time.Time, jobs func(k int) []types.UID) (seconds []float64, err error) {
+	for k, begin := range begins {
+		var last time.Time
+		if err := c.lives.until(ctx, "the jobs have what runs them", func() bool {
+			for _, uid := range jobs(k) {
+				at, made := c.lives.made[uid]
+				if !made {
+					return false
+				}
+				if at.After(last) {
+					last = at
+				}
+			}
+			return true
+		}); err != nil {
+			return nil, err
+		}
+		seconds = append(seconds, last.Sub(begin).Seconds())
+	}
+	return seconds, nil
 }
 
 // removeAll deletes all objects of a kind, and returns when they are gone.
@@ -299,7 +311,7 @@ func (c *cluster) intoSlots(ctx context.Context, first bool, r *result) (rate fl
 	total := c.o.single + c.o.pods
 	slots := make([]string, total)
 	for i := range slots {
-		slots[i] = slot.ID{Node: fmt.Sprintf("node-%04d", i%c.o.nodes), Position: i / c.o.nodes}.String()
+		slots[i] = c.slot(i)
 	}
 	job := &v1alpha1.BatchJob{
 		ObjectMeta: metav1.ObjectMeta{Name: "swaps", Namespace: namespace},
