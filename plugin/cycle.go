@@ -122,11 +122,11 @@ func (c *cycle) free(i int, r *rules) float64 {
 	}
 	if reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
 		if rank, ok := s.ranked(); ok {
-			return rank.Free(&c.question)
+			return rank.For(&c.question)
 		}
 		var brief reserve.Brief
 		if _, ok := s.read(&brief); ok {
-			if free, sure := brief.Free(&c.question); sure {
+			if free, sure := brief.RankFor(&c.question); sure {
 				return free
 			}
 		}

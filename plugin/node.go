@@ -45,7 +45,7 @@ func (v *view) rankFor(d reserve.Demand) float64 {
 	if d == podDemand {
 		return v.rank
 	}
-	return reserve.FreeFor(v.signal, v.flight, d)
+	return reserve.RankFor(v.signal, v.flight, d)
 }
 
 // fresh says whether decisions at now rest on the signal.
@@ -142,7 +142,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 		if v.validity.Fresh(at.Now) {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
-		v.free, v.rank = reserve.Free(n.signal.Avail, v.flight), reserve.FreeFor(n.signal, v.flight, podDemand)
+		v.free, v.rank = reserve.Free(n.signal.Avail, v.flight), reserve.RankFor(n.signal, v.flight, podDemand)
 		v.power = withFlight(n.report.Power, v.flight.Cores, n.vacant && v.flight.Demand == 0)
 	}
 	n.signal.Cores = float64(n.cores.Load())

@@ -12,7 +12,7 @@ type Signal struct {
 	// counted; it may be negative.
 	Avail float64
 	// Ahead is the part of Avail that is granted ahead of confirmation, ≥ 0, for pods that are
-	// seen to end: it lets pods in, and hardly counts where nodes are ranked ([FreeFor]).
+	// seen to end: it lets pods in, and hardly counts where nodes are ranked ([RankFor]).
 	Ahead float64
 	// Allowance is the number of unconfirmed pods that the node accepts, ≥ 0.
 	Allowance float64

@@ -2,13 +2,13 @@ package reserve
 
 import "math"
 
-// Brief is what Fits and FreeFor ask of a node that counts CPU and memory and nothing
+// Brief is what Fits and RankFor ask of a node that counts CPU and memory and nothing
 // else, so short that those of thousands of nodes can be read in a row. What it can't
 // be sure of, for its numbers are rounded, is for Fits itself to say. What Fits counts in shares of
 // a node is counted in typical pods here. A plain value.
 type Brief struct {
 	Flags BriefFlags
-	// Typical is FreeFor of a typical pod, and Avail, with BriefUsual alone, what Fits holds one
+	// Typical is RankFor of a typical pod, and Avail, with BriefUsual alone, what Fits holds one
 	// against: Free.
 	Typical, Avail float32
 	Ample          Ample
@@ -32,9 +32,9 @@ func (a Ample) Holds(q *Question) bool {
 // leave, and a core or a byte, in typical pods.
 type Rank struct{ CPU, Core, Memory, Byte float32 }
 
-// Free is FreeFor of the node and the pod, but for rounding, where nothing else decides how it is
+// For is RankFor of the node and the pod, but for rounding, where nothing else decides how it is
 // ranked: no flag of [BriefRanked] is set.
-func (r Rank) Free(q *Question) float64 {
+func (r Rank) For(q *Question) float64 {
 	d := &q.demand
 	return 1 + min(
 		float64(r.CPU)-float64(r.Core)*d.Amount[CPU]-d.Typical[CPU],
@@ -98,7 +98,7 @@ const plenty = 1 + 4*roundings
 // MakeBrief returns the brief of a node and its pods in flight.
 func MakeBrief(s Signal, f Flight, r Rules) Brief {
 	r = r.WithDefaults()
-	b := Brief{Typical: float32(FreeFor(s, f, TypicalPod()))}
+	b := Brief{Typical: float32(RankFor(s, f, TypicalPod()))}
 	cpu, memory := &s.Rooms[CPU], &s.Rooms[Memory]
 	if !(cpu.Unit > 0 && memory.Unit > 0 && cpu.Cost > 0 && memory.Cost > 0) || s.Rest != (Room{}) {
 		b.Flags = BriefUnsure
@@ -320,9 +320,9 @@ func sign(net, kept, needs, flight, most float64, known bool) int {
 	return 0
 }
 
-// Free is FreeFor of the node and the pod, but for rounding; sure is false where the
+// RankFor is that of the node and the pod, but for rounding; sure is false where the
 // brief can't be sure of how it is ranked.
-func (b *Brief) Free(q *Question) (free float64, sure bool) {
+func (b *Brief) RankFor(q *Question) (rank float64, sure bool) {
 	if b.Flags&BriefUnsure != 0 {
 		return 0, false
 	}
@@ -332,5 +332,5 @@ func (b *Brief) Free(q *Question) (free float64, sure bool) {
 	if usual := b.usual(q); usual >= 0 {
 		return float64(b.Typical), usual > 0
 	}
-	return b.Rank.Free(q), true
+	return b.Rank.For(q), true
 }

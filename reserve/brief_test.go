@@ -70,7 +70,7 @@ func briefly(s reserve.Signal) bool {
 	return s.Rest == (reserve.Room{})
 }
 
-// TestBriefEqualsFits: what a brief is sure of is what Fits and FreeFor say, and it is hardly
+// TestBriefEqualsFits: what a brief is sure of is what Fits and RankFor say, and it is hardly
 // ever unsure.
 func TestBriefEqualsFits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(10, 9))
@@ -102,8 +102,8 @@ func TestBriefEqualsFits(t *testing.T) {
 			}
 		}
 		seen[want]++
-		free, sure := b.Free(&q)
-		if wanted := reserve.FreeFor(s, f, d); sure && math.Abs(free-wanted) > 1e-4*(1+math.Abs(wanted)) && free != wanted {
+		free, sure := b.RankFor(&q)
+		if wanted := reserve.RankFor(s, f, d); sure && math.Abs(free-wanted) > 1e-4*(1+math.Abs(wanted)) && free != wanted {
 			t.Fatalf("free %v, want %v", free, wanted)
 		}
 	}
@@ -237,7 +237,7 @@ func BenchmarkBrief(b *testing.B) {
 						}
 					}
 					admitted++
-					brief.Free(q)
+					brief.RankFor(q)
 				}
 			}
 			if got := admitted / b.N; got != nodes-full {

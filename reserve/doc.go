@@ -19,7 +19,7 @@
 // start counts pods all the same, for what is known may be wrong.
 //
 // Nodes are ranked by free(n) without what of avail is granted ahead of confirmation, for known
-// pods by what the resources leave ([FreeFor]), optionally blended with k, the capacity in
+// pods by what the resources leave ([RankFor]), optionally blended with k, the capacity in
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes", L. Choteborsky, 2025,
 // eq. 3.11), and with how good a node is for the pod in energy, which the caller finds and holds
 // against the [Fleet].

@@ -165,7 +165,7 @@ func (r *Rules) unfilled(core float64) float64 {
 // of what the CPU's channel measures is use, half is waiting.
 const fullCores = 2
 
-// FreeFor returns the room that a node is ranked by for pods of the demand, in typical pods. Where
+// RankFor returns the room that a node is ranked by for pods of the demand, in typical pods. Where
 // all is counted in these, or the pod takes what is usual on the node ([Signal].Usual), and where
 // pods live so short that some are let in ahead of confirmation, for what starts there takes more
 // than is known of any pod, it is the room that was measured, and the last pod of that spread over
@@ -177,7 +177,7 @@ const fullCores = 2
 // knowing. Otherwise it is the least over the resources of
 //
 //	(left + ahead − Σq − q)/c + 1
-func FreeFor(s Signal, f Flight, d Demand) float64 {
+func RankFor(s Signal, f Flight, d Demand) float64 {
 	if s.ahead() || s.usual(&d) || !counted(&s, &f, &d) {
 		free := Free(s.Avail, f)
 		if s.ahead() {

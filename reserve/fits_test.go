@@ -276,7 +276,7 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 		if got, want := reserve.Judge(s, f, d, r), reserve.Judge(bare, f, d, r); got != want {
 			t.Fatalf("%+v beside %+v: %v, want %v", s, f, got, want)
 		}
-		if got, want := reserve.FreeFor(s, f, d), reserve.FreeFor(bare, f, d); got != want {
+		if got, want := reserve.RankFor(s, f, d), reserve.RankFor(bare, f, d); got != want {
 			t.Fatalf("%+v beside %+v: %v free, want %v", s, f, got, want)
 		}
 	}
@@ -287,17 +287,17 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 func TestFreeForIsInTypicalPods(t *testing.T) {
 	s := fourCores()
 	nothing := reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, 0}}
-	if got, want := reserve.FreeFor(s, reserve.Flight{}, nothing), 9.; got != want {
+	if got, want := reserve.RankFor(s, reserve.Flight{}, nothing), 9.; got != want {
 		t.Errorf("%v free for a pod without memory, want %v by memory", got, want)
 	}
-	if got, want := reserve.FreeFor(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
+	if got, want := reserve.RankFor(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
 		t.Errorf("%v free beside two for a pod of 8 GiB, want %v", got, want)
 	}
-	if got, want := reserve.FreeFor(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
+	if got, want := reserve.RankFor(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
 		t.Errorf("%v free for a pod of 7.5 cores, want %v", got, want)
 	}
 	s.Rest = reserve.Room{Left: .3, Cost: .1}
-	if got := reserve.FreeFor(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
+	if got := reserve.RankFor(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
 		t.Errorf("%v free by a third channel, want 2", got)
 	}
 }
@@ -309,16 +309,16 @@ func TestFreeForAhead(t *testing.T) {
 	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
 	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
 		s.Ahead = 0
-		if got := reserve.FreeFor(s, f, d); got == 2.5 {
+		if got := reserve.RankFor(s, f, d); got == 2.5 {
 			t.Errorf("%v free for %+v where pods stay", got, d)
 		}
 		s.Ahead = 1
-		if got := reserve.FreeFor(s, f, d); got != 2.5 {
+		if got := reserve.RankFor(s, f, d); got != 2.5 {
 			t.Errorf("%v free for %+v, want 2.5", got, d)
 		}
 		b := reserve.MakeBrief(s, f, reserve.Rules{})
 		if q, known := reserve.Ask(d, reserve.Rules{}); known {
-			if free, sure := b.Free(&q); !sure || free != 2.5 {
+			if free, sure := b.RankFor(&q); !sure || free != 2.5 {
 				t.Errorf("by a brief %v free for %+v, sure %v", free, d, sure)
 			}
 		}
@@ -333,7 +333,7 @@ func TestFreeForAhead(t *testing.T) {
 // below a node that has no room at all.
 func TestRankAhead(t *testing.T) {
 	rank := func(avail, ahead, inFlight float64) float64 {
-		return reserve.FreeFor(reserve.Signal{Avail: avail, Ahead: ahead}, reserve.Flight{Demand: inFlight}, pods(1))
+		return reserve.RankFor(reserve.Signal{Avail: avail, Ahead: ahead}, reserve.Flight{Demand: inFlight}, pods(1))
 	}
 	for _, test := range []struct {
 		name                         string
@@ -415,11 +415,11 @@ func TestUsualPods(t *testing.T) {
 		}
 		s, f := node(1), reserve.Flight{}.With(1, knownPod(1, gib))
 		for _, d := range []reserve.Demand{knownPod(1, gib), pods(1)} {
-			if got := reserve.FreeFor(s, f, d); got != 1 {
+			if got := reserve.RankFor(s, f, d); got != 1 {
 				t.Errorf("%v cores: %v free for %+v, want 1", cores, got, d)
 			}
 		}
-		if got := reserve.FreeFor(s, f, knownPod(2, gib)); got >= 1 {
+		if got := reserve.RankFor(s, f, knownPod(2, gib)); got >= 1 {
 			t.Errorf("%v cores: %v free for a pod of two cores", cores, got)
 		}
 		if got := reserve.Slots(s, reserve.Flight{}, knownPod(1, gib), certain); got != 2 {

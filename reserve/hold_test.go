@@ -72,7 +72,7 @@ func TestHeldRoomIsOffWhatIsFree(t *testing.T) {
 		if got := reserve.Judge(s, test.flight, one, rules); got != test.want {
 			t.Errorf("%+v: %+v, want %+v", test.flight, got, test.want)
 		}
-		if got := reserve.Free(s.Avail, test.flight); got != test.free || reserve.FreeFor(s, test.flight, one) != test.free {
+		if got := reserve.Free(s.Avail, test.flight); got != test.free || reserve.RankFor(s, test.flight, one) != test.free {
 			t.Errorf("%+v: %v free, want %v", test.flight, got, test.free)
 		}
 	}
@@ -113,7 +113,7 @@ func TestHeldRoomCountsAsTypicalPods(t *testing.T) {
 		if reason == reserve.Admitted {
 			admitted++
 		}
-		got, want := reserve.FreeFor(s, holds, d), reserve.FreeFor(s, flies, d)
+		got, want := reserve.RankFor(s, holds, d), reserve.RankFor(s, flies, d)
 		if got != want && math.Abs(got-want) > 1e-12*math.Abs(want) {
 			t.Fatalf("%v free beside held room, %v beside pods: %+v", got, want, holds)
 		}
@@ -139,7 +139,7 @@ func TestFreeForOfAnUncountedResource(t *testing.T) {
 	s := reserve.Signal{Rooms: [2]reserve.Room{{Left: 1, Cost: .001, Unit: .001}, {Left: .5, Ahead: .25, Cost: .125}}}
 	known := reserve.Demand{Typical: [2]float64{0, 1}, Amount: [2]float64{1, 0}}
 	for _, f := range []reserve.Flight{{}, {Demand: 1}, {Held: 2.5}, {Demand: 3, Held: 4}} {
-		if got, want := reserve.FreeFor(s, f, known), 6-f.Demand-f.Held; got != want {
+		if got, want := reserve.RankFor(s, f, known), 6-f.Demand-f.Held; got != want {
 			t.Errorf("%+v: %v free, want %v", f, got, want)
 		}
 	}

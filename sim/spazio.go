@@ -447,14 +447,14 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 	now, lowest := s.now(), 0.
 	if s.overdue(int32(pod)) {
 		for _, i := range nodes {
-			lowest = min(lowest, s.free(&s.agents[i], int32(pod)))
+			lowest = min(lowest, s.rank(&s.agents[i], int32(pod)))
 		}
 	}
 	s.raw = s.raw[:0]
 	goodness := s.weigh(int32(pod))
 	for _, i := range nodes {
 		a := &s.agents[i]
-		raw := reserve.Score(s.free(a, int32(pod))-lowest, a.signal.K, goodness(a), s.c.ties.Float64(), s.options.Ranking)
+		raw := reserve.Score(s.rank(a, int32(pod))-lowest, a.signal.K, goodness(a), s.c.ties.Float64(), s.options.Ranking)
 		if !s.options.Freshness.Ranked(a.validity, now) {
 			raw = math.NaN()
 		}

@@ -81,7 +81,7 @@ func (s *spazio) placesFor(a *spazioAgent, k int) int {
 	return s.options.Trickle.Places(a.signal, a.account.Flight(), s.asks(a, k), a.account.Trickled(), a.cores, s.rules)
 }
 
-// free is the room beyond the pods in flight, in typical pods.
-func (s *spazio) free(a *spazioAgent, pod int32) float64 {
-	return reserve.FreeFor(a.signal, a.account.Flight(), s.asks(a, s.classOf(pod)))
+// rank is the room that a node is ranked by for a pod, in typical pods.
+func (s *spazio) rank(a *spazioAgent, pod int32) float64 {
+	return reserve.RankFor(a.signal, a.account.Flight(), s.asks(a, s.classOf(pod)))
 }

@@ -33,6 +33,9 @@ type batch struct {
 	Nodes int     `json:"nodes"`
 	Cores int     `json:"cores"`
 	Rate  float64 `json:"rate"`
+	// Burst is the rate from BurstAfter on, in seconds.
+	Burst      float64 `json:"burst,omitempty"`
+	BurstAfter float64 `json:"burstAfter,omitempty"`
 	// Request is what a pod requests in cores.
 	Request float64 `json:"requestCPU"`
 	Seed    uint64  `json:"seed"`
@@ -85,7 +88,7 @@ func runDemo(ctx context.Context, path string, b batch, progress io.Writer) (ran
 	cmd := exec.CommandContext(ctx, path, "--output", "json", "--records", "--real-node=false",
 		"--profiles", spazio+","+defaultScheduler,
 		"--request-cpu", number(b.Request), "--pods", strconv.Itoa(b.Pods), "--cpu-seconds", number(b.Work), "--work-distribution", b.Law,
-		"--nodes", strconv.Itoa(b.Nodes), "--cores", strconv.Itoa(b.Cores), "--rate", number(b.Rate),
+		"--nodes", strconv.Itoa(b.Nodes), "--cores", strconv.Itoa(b.Cores), "--rate", number(b.Rate), "--burst", number(b.Burst), "--burst-after", number(b.BurstAfter),
 		"--seed", strconv.FormatUint(b.Seed, 10))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = partingTime

@@ -43,6 +43,8 @@ func command() *cobra.Command {
 	f.IntVar(&o.batch.Pods, "pods", 300, "pods in the batch")
 	f.Float64Var(&o.batch.Work, "work", 5, "mean CPU time of a pod in seconds")
 	f.Float64Var(&o.batch.Rate, "rate", 0, "Poisson arrivals a second; 0 submits the batch at once")
+	f.Float64Var(&o.batch.Burst, "burst", 0, "arrivals a second from --burst-after on; 0 for --rate throughout")
+	f.Float64Var(&o.batch.BurstAfter, "burst-after", 0, "seconds after which --burst is the rate")
 	f.Float64Var(&o.batch.Request, "request-cpu", 0, "cores that a pod requests; 0 for none")
 	f.StringVar(&o.batch.Law, "law", "equal", "law of the CPU time: equal or exponential")
 	f.UintSliceVar(&o.seeds, "seeds", []uint{1, 2, 3}, "seeds, separated by commas")
@@ -71,6 +73,10 @@ func (o *options) validate() error {
 		return fmt.Errorf("--request-cpu: %v is not at least 0", o.batch.Request)
 	case !(o.batch.Rate >= 0):
 		return fmt.Errorf("--rate: %v is not at least 0", o.batch.Rate)
+	case !(o.batch.Burst >= 0) || o.batch.Burst > 0 && o.batch.Rate == 0:
+		return fmt.Errorf("--burst: %v is not a rate after a --rate", o.batch.Burst)
+	case !(o.batch.BurstAfter >= 0):
+		return fmt.Errorf("--burst-after: %v is not at least 0", o.batch.BurstAfter)
 	case o.batch.Law != "equal" && o.batch.Law != "exponential":
 		return fmt.Errorf("--law: %q is neither equal nor exponential", o.batch.Law)
 	case len(o.seeds) == 0:

@@ -154,23 +154,36 @@ func (b *Bed) update() error {
 	if !b.reordered && !b.reclaimed {
 		return b.err
 	}
+	// After an error nothing is known of how far it came.
+	place := b.reordered || b.err != nil
 	b.changed, b.reordered, b.reclaimed = true, false, false
-	b.err = b.configure()
+	if b.err = nil; place {
+		b.err = b.place()
+	}
+	if b.err == nil {
+		b.err = b.reserve()
+	}
 	if b.err != nil {
 		b.shown = nil
 	}
 	return b.err
 }
 
-func (b *Bed) configure() error {
+// place has the table keep the slots that the Testbed says there are. It looks at every one.
+func (b *Bed) place() error {
 	order, err := b.orderNow()
 	if err != nil {
 		return fmt.Errorf("view: status.nodes: %w", err)
 	}
 	b.order = order
 	if err := b.table.Configure(slot.Config{UID: string(b.testbed.UID), Order: order, Idle: idle(b.testbed)}, never); err != nil {
-		return err
+		return fmt.Errorf("view: %w", err)
 	}
+	return nil
+}
+
+// reserve has the table know who claims what.
+func (b *Bed) reserve() error {
 	stored := b.testbed.Status.Claims
 	b.jobs = make(map[string]string, len(stored))
 	claims := make([]slot.Claim, 0, len(stored))

@@ -2,7 +2,9 @@ package batch_test
 
 import (
 	"math"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,6 +55,48 @@ func TestPlan(t *testing.T) {
 				t.Errorf("mean gap %.3f s, want %g", gap, test.meanArrival)
 			}
 		})
+	}
+}
+
+// A burst is a Poisson process of two rates, and what comes before it is as without.
+func TestPlanBursts(t *testing.T) {
+	config := batch.Config{Pods: 6000, Rate: 4, Seed: 5}
+	calm := plan(t, config)
+	config.Burst, config.BurstAfter = 17, 500
+	tasks := plan(t, config)
+	before := 0
+	for tasks[before].Arrival < 500*time.Second {
+		if tasks[before] != calm[before] {
+			t.Fatalf("task %d is another before the burst", before)
+		}
+		before++
+	}
+	if before < 1800 || before > 2200 {
+		t.Errorf("%d pods before the burst, want about 2000", before)
+	}
+	last := tasks[len(tasks)-1].Arrival.Seconds() - 500
+	if rate := float64(len(tasks)-before) / last; rate < 16 || rate > 18 {
+		t.Errorf("%.1f pods a second in the burst, want about 17", rate)
+	}
+	// The first pod of a burst is as far from its begin as any from the one before.
+	first, seeds := 0., 2000
+	for seed := range uint64(seeds) {
+		tasks := plan(t, batch.Config{Pods: 60, Rate: 4, Burst: 17, BurstAfter: 5, Seed: seed})
+		i := slices.IndexFunc(tasks, func(task batch.Task) bool { return task.Arrival >= 5*time.Second })
+		first += tasks[i].Arrival.Seconds() - 5
+	}
+	if mean := first / float64(seeds) * 17; math.Abs(mean-1) > .1 {
+		t.Errorf("the burst's first pod is %.2f mean gaps from its begin", mean)
+	}
+	// The gaps' deviation is their mean.
+	var sum, squares float64
+	for i := before + 1; i < len(tasks); i++ {
+		gap := (tasks[i].Arrival - tasks[i-1].Arrival).Seconds()
+		sum, squares = sum+gap, squares+gap*gap
+	}
+	n := float64(len(tasks) - before - 1)
+	if mean := sum / n; math.Abs(math.Sqrt(squares/n-mean*mean)/mean-1) > .1 {
+		t.Errorf("gaps of mean %.4f s have deviation %.4f s", mean, math.Sqrt(squares/n-mean*mean))
 	}
 }
 

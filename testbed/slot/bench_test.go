@@ -117,3 +117,22 @@ func BenchmarkEvent(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkClaims takes in the claims of a testbed of which ten slots are claimed more, or fewer,
+// than before.
+func BenchmarkClaims(b *testing.B) {
+	for _, n := range []int{100, 5000} {
+		b.Run(fmt.Sprint("slots=", n), func(b *testing.B) {
+			l := newLarge(b, n)
+			claims := l.claims[:min(5, len(l.claims))]
+			l.claims = nil
+			t := l.table(b)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				if err := t.SetClaims(claims[:len(claims)-i%2], epoch); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -75,6 +75,8 @@ const patience = 2 * time.Second
 type Table struct {
 	config Config
 	cells  map[ID]*cell
+	// claimed are the cells that have an owner.
+	claimed map[ID]*cell
 	// wanted has the cells of the order's slots by index.
 	wanted []*cell
 	// where is the slot of each pod that is in a cell.
@@ -88,7 +90,7 @@ type Table struct {
 func NewTable() *Table {
 	return &Table{
 		config: Config{Order: &Order{}, Patience: patience},
-		cells:  make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
+		cells:  make(map[ID]*cell), claimed: make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
 	}
 }
 
@@ -138,7 +140,8 @@ func (t *Table) place(o *Order) {
 }
 
 // SetClaims says who claims what, all of it. A slot that is claimed twice is a FieldError,
-// and so is a claim without owner; nothing changes then.
+// and so is a claim without owner; nothing changes then. It costs a time that depends on the
+// number of claimed slots alone.
 func (t *Table) SetClaims(claims []Claim, now time.Time) error {
 	type holding struct{ owner, size string }
 	held := make(map[ID]holding)
@@ -153,17 +156,20 @@ func (t *Table) SetClaims(claims []Claim, now time.Time) error {
 			held[id] = holding{c.Owner, c.Size}
 		}
 	}
-	for id, c := range t.cells {
-		if h, ok := held[id]; !ok && c.owner != "" || ok && h != (holding{c.owner, c.size}) {
+	for id, c := range t.claimed {
+		if _, still := held[id]; !still {
+			delete(t.claimed, id)
+			c.owner, c.size = "", ""
+			t.review(c, now)
+		}
+	}
+	for id, h := range held {
+		c := t.cell(id)
+		t.claimed[id] = c
+		if h != (holding{c.owner, c.size}) {
 			c.owner, c.size = h.owner, h.size
 			t.review(c, now)
 		}
-		delete(held, id)
-	}
-	for id, h := range held { // of slots that are gone
-		c := t.cell(id)
-		c.owner, c.size = h.owner, h.size
-		t.review(c, now)
 	}
 	return nil
 }
