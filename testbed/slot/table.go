@@ -76,7 +76,7 @@ type Table struct {
 	config Config
 	cells  map[ID]*cell
 	// claimed are the cells that have an owner.
-	claimed map[ID]*cell
+	claimed []*cell
 	// wanted has the cells of the order's slots by index.
 	wanted []*cell
 	// where is the slot of each pod that is in a cell.
@@ -90,7 +90,7 @@ type Table struct {
 func NewTable() *Table {
 	return &Table{
 		config: Config{Order: &Order{}, Patience: patience},
-		cells:  make(map[ID]*cell), claimed: make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
+		cells:  make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
 	}
 }
 
@@ -156,16 +156,16 @@ func (t *Table) SetClaims(claims []Claim, now time.Time) error {
 			held[id] = holding{c.Owner, c.Size}
 		}
 	}
-	for id, c := range t.claimed {
-		if _, still := held[id]; !still {
-			delete(t.claimed, id)
+	for _, c := range t.claimed {
+		if _, still := held[c.id]; !still {
 			c.owner, c.size = "", ""
 			t.review(c, now)
 		}
 	}
+	t.claimed = slices.Grow(t.claimed[:0], len(held))
 	for id, h := range held {
 		c := t.cell(id)
-		t.claimed[id] = c
+		t.claimed = append(t.claimed, c)
 		if h != (holding{c.owner, c.size}) {
 			c.owner, c.size = h.owner, h.size
 			t.review(c, now)
