@@ -44,7 +44,7 @@ func command() *cobra.Command {
 	f.Float64Var(&o.batch.Work, "work", 5, "mean CPU time of a pod in seconds")
 	f.Float64Var(&o.batch.Rate, "rate", 0, "Poisson arrivals a second; 0 submits the batch at once")
 	f.Float64Var(&o.batch.Burst, "burst", 0, "arrivals a second from --burst-after on; 0 for --rate throughout")
-	f.Float64Var(&o.batch.BurstAfter, "burst-after", 0, "seconds after which --burst is the rate")
+	f.Float64Var(&o.batch.BurstAfter, "burst-after", 0, "seconds after which --burst is the rate; 0 for from the start on")
 	f.Float64Var(&o.batch.Request, "request-cpu", 0, "cores that a pod requests; 0 for none")
 	f.StringVar(&o.batch.Law, "law", "equal", "law of the CPU time: equal or exponential")
 	f.UintSliceVar(&o.seeds, "seeds", []uint{1, 2, 3}, "seeds, separated by commas")
