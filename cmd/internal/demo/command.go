@@ -156,11 +156,22 @@ func unwanted(flag string, value any, want string) error {
 
 // flagged names the flag of a field that was refused.
 func flagged(err error) error {
-	var field *demo.FieldError
-	if errors.As(err, &field) {
-		return fmt.Errorf("--%s: %w", map[string]string{"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles"}[field.Field], err)
+	var ofDemo *demo.FieldError
+	var ofBatch *batch.FieldError
+	switch {
+	case errors.As(err, &ofDemo):
+		return fmt.Errorf("--%s: %w", flagOf[ofDemo.Field], err)
+	case errors.As(err, &ofBatch):
+		return fmt.Errorf("--%s: %w", flagOf[ofBatch.Field], err)
 	}
 	return err
+}
+
+// flagOf are the flags of the configuration's fields.
+var flagOf = map[string]string{
+	"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles",
+	"Pods": "pods", "CPUSeconds": "cpu-seconds", "Distribution": "work-distribution", "Memory": "memory",
+	"RequestCPU": "request-cpu", "Rate": "rate", "Burst": "burst", "BurstAfter": "burst-after",
 }
 
 func (f *flags) write(out io.Writer, r demo.Result) error {
