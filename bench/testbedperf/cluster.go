@@ -173,12 +173,10 @@ func (c *cluster) resource(name string) dynamic.ResourceInterface {
 
 // apply makes an object of one of test beds' kinds, and reads it as it is then.
 func (c *cluster) apply(ctx context.Context, resource, kind string, object metav1.Object) error {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	o, err := contentOf(kind, object)
 	if err != nil {
 		return err
 	}
-	o := &unstructured.Unstructured{Object: content}
-	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 	made, err := c.resource(resource).Create(ctx, o, metav1.CreateOptions{})
 	// A kind that was just made is not served at once.
 	for apierrors.IsNotFound(err) {
@@ -193,20 +191,29 @@ func (c *cluster) apply(ctx context.Context, resource, kind string, object metav
 	object.SetUID(made.GetUID())
 	object.SetResourceVersion(made.GetResourceVersion())
 	// A status without a state is empty counts alone, and the operator's to write.
-	if state, _, _ := unstructured.NestedString(content, "status", "state"); state == "" {
+	if state, _, _ := unstructured.NestedString(o.Object, "status", "state"); state == "" {
 		return nil
 	}
 	return c.writeStatus(ctx, resource, kind, object)
 }
 
-// writeStatus writes an object's status, and notes its version since.
-func (c *cluster) writeStatus(ctx context.Context, resource, kind string, object metav1.Object) error {
+// contentOf is an object as requests have it.
+func contentOf(kind string, object metav1.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := &unstructured.Unstructured{Object: content}
 	o.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+	return o, nil
+}
+
+// writeStatus writes an object's status, and notes its version since.
+func (c *cluster) writeStatus(ctx context.Context, resource, kind string, object metav1.Object) error {
+	o, err := contentOf(kind, object)
+	if err != nil {
+		return err
+	}
 	written, err := c.resource(resource).UpdateStatus(ctx, o, metav1.UpdateOptions{})
 	if err != nil {
 		return err

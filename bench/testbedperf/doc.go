@@ -20,7 +20,7 @@
 // is told beside the processor time.
 //
 // How soon jobs have what runs them says as much of the machine as of spazio-testbed: beside it
-// stands how long this program takes for the writes that none can do without.
+// stands how long this program takes for the writes that they cannot have it without.
 //
 //	go run ./bench/testbedperf watch
 //

@@ -75,8 +75,8 @@ func (o *options) validate() error {
 		return fmt.Errorf("--rate: %v is not at least 0", o.batch.Rate)
 	case !(o.batch.Burst >= 0) || o.batch.Burst > 0 && o.batch.Rate == 0:
 		return fmt.Errorf("--burst: %v is not a rate after a --rate", o.batch.Burst)
-	case !(o.batch.BurstAfter >= 0):
-		return fmt.Errorf("--burst-after: %v is not at least 0", o.batch.BurstAfter)
+	case !(o.batch.BurstAfter >= 0) || o.batch.BurstAfter > 0 && o.batch.Burst == 0:
+		return fmt.Errorf("--burst-after: %v are no seconds before a --burst", o.batch.BurstAfter)
 	case o.batch.Law != "equal" && o.batch.Law != "exponential":
 		return fmt.Errorf("--law: %q is neither equal nor exponential", o.batch.Law)
 	case len(o.seeds) == 0:

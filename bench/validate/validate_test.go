@@ -190,7 +190,7 @@ func TestOutput(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for _, args := range [][]string{
-		{"-o", "xml"}, {"--seeds", "one"}, {"--tolerance", "0"}, {"--pods", "-1"}, {"--nodes", "0"}, {"--cores", "0"}, {"--work", "0"}, {"--rate", "NaN"}, {"--burst", "17"}, {"--burst", "-1", "--rate", "1"}, {"--burst-after", "-1"},
+		{"-o", "xml"}, {"--seeds", "one"}, {"--tolerance", "0"}, {"--pods", "-1"}, {"--nodes", "0"}, {"--cores", "0"}, {"--work", "0"}, {"--rate", "NaN"}, {"--burst", "17"}, {"--burst", "-1", "--rate", "1"}, {"--burst-after", "-1"}, {"--burst-after", "60", "--rate", "1"},
 		{"--law", "cauchy"}, {"--latency", "-1"}, {"more"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -85,8 +85,8 @@ func (c Config) Validate() error {
 		return invalid("Rate", c.Rate, "pods a second, 0 for all at once")
 	case !finite(c.Burst) || c.Burst > 0 && c.Rate == 0:
 		return invalid("Burst", c.Burst, "pods a second after a Rate, 0 for that throughout")
-	case !finite(c.BurstAfter) || c.BurstAfter > maxSeconds:
-		return invalid("BurstAfter", c.BurstAfter, fmt.Sprintf("seconds, at most %g", maxSeconds))
+	case !finite(c.BurstAfter) || c.BurstAfter > maxSeconds || c.BurstAfter > 0 && c.Burst == 0:
+		return invalid("BurstAfter", c.BurstAfter, fmt.Sprintf("seconds before a Burst, at most %g", maxSeconds))
 	}
 	return nil
 }

@@ -41,6 +41,7 @@ func TestConfigValidate(t *testing.T) {
 		{"Burst", batch.Config{Burst: 17}},
 		{"Burst", batch.Config{Rate: 4, Burst: math.NaN()}},
 		{"BurstAfter", batch.Config{Rate: 4, Burst: 17, BurstAfter: -1}},
+		{"BurstAfter", batch.Config{Rate: 4, BurstAfter: 60}},
 		{"RequestCPU", batch.Config{RequestCPU: -1}},
 	}
 	for _, test := range tests {
