@@ -103,6 +103,7 @@ func TestSilentNodeKeepsItsLineAsPodsEnd(t *testing.T) {
 		pods = append(pods, newPod(i, onNode(nodeName(0))))
 	}
 	c.arrive(pods...)
+	c.eventually("all are in flight", func() bool { return c.hub.Ledger().Bound == running })
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 9, Absorbed: keys(0, running)})
 	c.pass(clock, time.Hour)
 	for _, pod := range pods {

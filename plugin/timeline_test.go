@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,14 +30,21 @@ func (c *cluster) steps(pod string) []plugin.Step {
 // waitStep waits until a pod has come to a step.
 func (c *cluster) waitStep(pod, name string) {
 	c.t.Helper()
-	c.eventually(pod+" is "+name, func() bool {
-		for _, s := range c.steps(pod) {
-			if s.Name == name {
-				return true
-			}
-		}
-		return false
+	c.eventually(pod+" is "+name, func() bool { return c.hasStep(pod, name, func(plugin.Step) bool { return true }) })
+}
+
+// waitSeen waits until the scheduler has seen a step of a pod itself: the API may show it
+// before, in whole seconds.
+func (c *cluster) waitSeen(pod, name string) {
+	c.t.Helper()
+	c.eventually(pod+" is seen "+name, func() bool {
+		return c.hasStep(pod, name, func(s plugin.Step) bool { return s.At != nil && !s.WholeSeconds })
 	})
+}
+
+func (c *cluster) hasStep(pod, name string, is func(plugin.Step) bool) bool {
+	c.t.Helper()
+	return slices.ContainsFunc(c.steps(pod), func(s plugin.Step) bool { return s.Name == name && is(s) })
 }
 
 // TestTimeline follows a pod from its creation, over attempts that fail for one reason and
@@ -189,7 +197,7 @@ func TestTimelineOfOthers(t *testing.T) {
 	foreign := newPod(1, old)
 	c.arrive(foreign)
 	c.update(newPod(1, onNode(nodeName(0)), old))
-	c.waitStep("default/pod-1", plugin.StepBound)
+	c.waitSeen("default/pod-1", plugin.StepBound)
 	boundAt, listedAt := clock.Now(), clock.Now().Add(time.Second)
 	clock.advance(time.Second)
 	s.settle(agent.Report{Avail: 1, Absorbed: []reserve.PodKey{keyOf(0), keyOf(1)}})
