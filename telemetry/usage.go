@@ -100,7 +100,8 @@ const (
 //
 // A pod's own cgroup is always read, a container's in pods with more than one; they
 // are told from the sandbox by the names of their processes, and where those can't be
-// read containers are not.
+// read containers are not. Of a pod whose one container had gone the last reading is the
+// one made then: it has nothing but its sandbox since.
 //
 // Files stay open. All of memory is read before any of the CPU: each makes the kernel
 // sum up its statistics. That of a pod whose peak of memory stays is read at its first
@@ -224,13 +225,13 @@ func (u *PodUsage) seek(a *usageWait, at time.Time) {
 func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
 	starts := p.told.UID != "" && p.told.State == PodPending && now.State == PodRunning && !p.ended
 	stops := !p.ended && u.hasOne(p) && p.told.State == PodRunning && now.State == PodStopped && now.Starts == 1
-	p.told, p.toldGone = now, false
+	p.told, p.toldGone, p.rests = now, false, false
 	switch {
 	case starts:
 		p.started = true
 		return
 	case stops: // it is as if its one container's cgroup had gone
-		p.next, p.group.memoryAt = at, 0
+		p.next = at
 	default:
 		p.changed = true
 	}
@@ -238,10 +239,16 @@ func (u *PodUsage) observeChange(p *usagePod, now Pod, at time.Time) {
 }
 
 func (u *PodUsage) observeGone(p *usagePod, at time.Time) {
-	if p.told != (Pod{}) {
-		p.told, p.toldGone, p.changed = Pod{}, true, true
-		u.wake(at)
+	if p.told == (Pod{}) {
+		return
 	}
+	p.told, p.toldGone = Pod{}, true
+	if p.rests {
+		p.next, p.ended = at, true
+	} else {
+		p.changed = true
+	}
+	u.wake(at)
 }
 
 func (u *PodUsage) wake(at time.Time) {
@@ -270,7 +277,7 @@ func (u *PodUsage) ReadTo(dst *Usage, at time.Time) error {
 	u.collect(at)
 	// All memory first, into the readings of dst that all CPU times then complete.
 	for _, p := range u.due {
-		p.first = len(dst.Pods)
+		p.first, p.group.whole = len(dst.Pods), p.ended || u.hasStopped(p) && !p.rests
 		dst.Pods = p.appendReadings(dst.Pods, at)
 		p.failed = u.read(dst, p, (*usageBuffer).memory)
 	}
@@ -285,7 +292,7 @@ func (u *PodUsage) ReadTo(dst *Usage, at time.Time) error {
 
 // read completes the readings of a pod by one kind of file.
 func (u *PodUsage) read(dst *Usage, p *usagePod, kind func(*usageBuffer, *usageGroup, *PodReading) error) error {
-	if p.gone {
+	if p.gone || p.isToldAgain() {
 		return nil
 	}
 	readings := dst.Pods[p.first : p.first+p.readings]
@@ -359,9 +366,7 @@ func (u *PodUsage) finish(dst *Usage, at time.Time) {
 		}
 		if p.gone {
 			if p.seen && !p.endTold {
-				last := p.last
-				last.Age, last.Ended = at.Sub(p.since), true
-				kept = append(kept, last)
+				kept = append(kept, p.lastAgain(at))
 			}
 			continue
 		}
@@ -371,7 +376,7 @@ func (u *PodUsage) finish(dst *Usage, at time.Time) {
 			}
 		}
 		p.last, p.seen = readings[0], true
-		p.endTold = p.ended
+		p.endTold, p.rests = p.ended, u.hasStopped(p)
 		p.schedule(at)
 	}
 	dst.Pods = kept

@@ -33,6 +33,8 @@ type usageGroup struct {
 	// again whatever the peak.
 	held, kills, peak uint64
 	memoryAt          time.Duration
+	// whole says that the reading under way leaves nothing out: none may follow it.
+	whole bool
 }
 
 // usageHandle is an open file, or one that the kernel does not have.
@@ -122,7 +124,7 @@ func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 	if err != nil {
 		return err
 	}
-	if !hasPeak || r.Ended || r.Age >= g.memoryAt || g.rose(peak) {
+	if !hasPeak || g.whole || r.Age >= g.memoryAt || g.rose(peak) {
 		if err := b.memoryHeld(g, peak); err != nil {
 			return err
 		}
@@ -212,7 +214,7 @@ const stallEvery = 50 * time.Second
 
 // memoryStall reads how long the group waited for memory, where it is time to.
 func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
-	if r.Age-g.stalledAt >= stallEvery || r.Ended {
+	if r.Age-g.stalledAt >= stallEvery || g.whole {
 		stall, pressed, err := parseUsage(b, g, memoryPressure, ParsePressure)
 		if err != nil {
 			return err
@@ -256,7 +258,7 @@ func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals,
 // group waited for, where that is known; where it isn't, it is soon enough when the pod is no longer
 // young.
 func (b *usageBuffer) asksLimit(g *usageGroup, r *PodReading) bool {
-	if r.Ended {
+	if g.whole {
 		return true
 	}
 	if b.layout.files[cpuPressure].name == "" && !r.Older && r.Age < usageAges[len(usageAges)-1] {

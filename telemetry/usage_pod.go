@@ -34,6 +34,8 @@ type usagePod struct {
 	// listed: containers are those that there were at some time since the pod began.
 	listed     bool
 	containers []*usageContainer // by name
+	// rests: its one container had gone when it was read last, and none has come since.
+	rests bool
 	// ended: the last container has gone. endTold: a reading has said so.
 	ended, endTold bool
 	// last is its last reading, if seen.
@@ -107,9 +109,12 @@ func (p *usagePod) schedule(at time.Time) {
 
 // appendReadings adds a reading of the pod and one of each container that is read.
 func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
+	p.readings = 1
+	if p.isToldAgain() {
+		return append(dst, p.lastAgain(at))
+	}
 	r := PodReading{UID: p.uid, Age: max(0, at.Sub(p.since)), Older: p.older, Ended: p.ended}
 	dst = append(dst, r)
-	p.readings = 1
 	for _, c := range p.containers {
 		if c.measured {
 			r.Container = c.id
@@ -118,6 +123,16 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 		}
 	}
 	return dst
+}
+
+// isToldAgain says that the pod's last reading needs no file: it tells what the one before did.
+func (p *usagePod) isToldAgain() bool { return p.ended && p.rests }
+
+// lastAgain is the pod's last reading once more, as that at its end.
+func (p *usagePod) lastAgain(at time.Time) PodReading {
+	r := p.last
+	r.Age, r.Ended = max(0, at.Sub(p.since)), true
+	return r
 }
 
 // look lists the containers of a pod that changed, unless its first has started and tells
@@ -211,6 +226,11 @@ func (u *PodUsage) hasOne(p *usagePod) bool {
 	}
 	return p.told.Starts == 1 && len(p.containers) <= 2 &&
 		!slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return isCRIO(c.name) })
+}
+
+// hasStopped says that the one container of a pod has come and gone.
+func (u *PodUsage) hasStopped(p *usagePod) bool {
+	return p.told.State == PodStopped && u.hasOne(p)
 }
 
 // kindOf looks at the first process of a container.

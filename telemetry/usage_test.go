@@ -335,6 +335,71 @@ func TestStoppedPodIsRead(t *testing.T) {
 	}
 }
 
+// TestStoppedPodEndsAsItWas: the reading when a pod's one container has gone leaves nothing
+// out, and is its last one, too, whatever its files say by then, or if they are no more. A pod
+// that was started again is read again.
+func TestStoppedPodEndsAsItWas(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		for _, then := range []string{"stays", "goes", "starts again"} {
+			t.Run(name+" "+then, func(t *testing.T) {
+				k.t = t
+				k.start(k.pod(podB), "", group{memory: 1000})
+				k.start(k.container(podB, idB), "server", group{memory: 1000})
+				u := k.usage()
+				read(t, u, start) // lists the other, so that this one is not
+				k.end(k.pod(podB))
+				pod := telemetry.Pod{UID: podA, State: telemetry.PodRunning, Starts: 1}
+				at := start
+				tell := func(after time.Duration, pods ...telemetry.Pod) []telemetry.PodReading {
+					at = start.Add(after)
+					u.Observe(at, pods)
+					return slices.DeleteFunc(read(t, u, at), func(r telemetry.PodReading) bool { return r.UID != podA })
+				}
+				k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000, current: 9000, peak: 9000})
+				k.start(k.container(podA, idP), "pause", group{memory: 300})
+				k.start(k.container(podA, idA), "server", group{memory: 1700})
+				tell(0, pod)
+				tell(time.Second, pod)
+				k.set(k.pod(podA), group{
+					cpu: 3 * time.Second, stalled: time.Second, throttled: 200 * time.Millisecond, periods: 10, held: 2,
+					memory: 300, current: 400, peak: 9000, oom: 1,
+				})
+				k.end(k.container(podA, idA))
+				pod.State = telemetry.PodStopped
+				want := tell(1500*time.Millisecond, pod)
+				if len(want) != 1 || want[0].Ended || want[0].CPU != 3*time.Second || want[0].Memory != 300 ||
+					want[0].Throttled != 200*time.Millisecond || want[0].ThrottledPeriods != 2 {
+					t.Fatalf("as the container had gone: %+v", want)
+				}
+				last := group{cpu: 4 * time.Second, memory: 2500, current: 9000, peak: 9000}
+				k.set(k.pod(podA), last)
+				if then == "starts again" {
+					k.start(k.container(podA, idB), "server", group{memory: 1700})
+					pod.State, pod.Starts = telemetry.PodRunning, 2
+					tell(1600*time.Millisecond, pod)
+					k.end(k.container(podA, idB))
+					want[0].CPU, want[0].Stalled, want[0].Throttled, want[0].Periods, want[0].ThrottledPeriods = last.cpu, 0, 0, 0, 0
+					want[0].Memory, want[0].MemoryPeak, want[0].OOMKills = last.memory, last.memory, 0
+				}
+				k.end(k.container(podA, idP))
+				if then == "goes" {
+					k.end(k.pod(podA))
+				}
+				want[0].Age, want[0].Ended = 1700*time.Millisecond, true
+				if d := cmp.Diff(want, tell(1700*time.Millisecond)); d != "" {
+					t.Errorf("at its end (-want +got):\n%s", d)
+				}
+				k.end(k.pod(podA))
+				for _, after := range []time.Duration{1800 * time.Millisecond, 40 * time.Second, 80 * time.Second} {
+					if got := tell(after); len(got) > 0 {
+						t.Errorf("after its end: %+v", got)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestEndIsToldOnce: a source that is late to tell of a container's end does not make
 // another last reading.
 func TestEndIsToldOnce(t *testing.T) {
