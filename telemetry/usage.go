@@ -380,13 +380,19 @@ func (u *PodUsage) finish(dst *Usage, at time.Time) {
 		p.schedule(at)
 	}
 	dst.Pods = kept
+	u.dropGone(func(p *usagePod) bool { return p.gone })
+	u.setWake(at)
+}
+
+// dropGone forgets pods.
+func (u *PodUsage) dropGone(isGone func(*usagePod) bool) {
 	u.pods = slices.DeleteFunc(u.pods, func(p *usagePod) bool {
-		if p.gone {
+		gone := isGone(p)
+		if gone {
 			p.close()
 		}
-		return p.gone
+		return gone
 	})
-	u.setWake(at)
 }
 
 func (u *PodUsage) setWake(at time.Time) {
@@ -417,6 +423,9 @@ func (u *PodUsage) rescan(at time.Time) {
 	}
 	u.classes = u.buffer.layout.classes()
 	u.untracked = 0
+	for _, p := range u.pods {
+		p.there = false
+	}
 	for _, class := range u.classes {
 		for _, name := range directories(filepath.Join(u.buffer.layout.top, class)) {
 			if uid, ok := podUID(name); ok {
@@ -424,6 +433,7 @@ func (u *PodUsage) rescan(at time.Time) {
 			}
 		}
 	}
+	u.dropGone(func(p *usagePod) bool { return !p.there && p.endTold })
 	for _, p := range u.pods {
 		p.changed = p.changed || !u.hasOne(p)
 	}
@@ -492,6 +502,7 @@ func (u *PodUsage) add(uid, rel string, since time.Time, older bool) *usagePod {
 	i, known := slices.BinarySearchFunc(u.pods, uid, func(p *usagePod, uid string) int { return compareUID(p.uid, uid) })
 	switch {
 	case known:
+		u.pods[i].there = true
 		return nil
 	case len(u.pods) >= maxUsagePods:
 		u.untracked++

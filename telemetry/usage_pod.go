@@ -19,8 +19,8 @@ type usagePod struct {
 	// started: its first container has started, which the next reading is soon enough
 	// to look for.
 	started bool
-	// gone: its cgroup has gone.
-	gone bool
+	// gone: its cgroup has gone. there: it was when the tree was read last.
+	gone, there bool
 
 	uid   string
 	group usageGroup
@@ -70,7 +70,7 @@ const (
 
 func newUsagePod(uid, rel string, since time.Time, older bool) *usagePod {
 	p := &usagePod{
-		uid: uid, group: usageGroup{rel: rel}, since: since, older: older, changed: true,
+		uid: uid, group: usageGroup{rel: rel}, since: since, older: older, changed: true, there: true,
 		period: time.Duration((1 + usageJitter*phaseOf(uid)) * float64(usagePeriod)),
 	}
 	if p.next = since; !older {

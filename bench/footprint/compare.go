@@ -10,7 +10,7 @@ import (
 
 // compareEnergy measures an agent that reads the energy counters of a made-up machine and
 // one that does not.
-func compareEnergy(ctx context.Context, o options, dir, root string, cgroups *tree) (result, error) {
+func compareEnergy(ctx context.Context, o options, dir string, cgroups *tree) (result, error) {
 	sys := filepath.Join(dir, "sys")
 	m, err := rapl.New(sys)
 	if err != nil {
@@ -22,28 +22,28 @@ func compareEnergy(ctx context.Context, o options, dir, root string, cgroups *tr
 	go func() { counted <- m.Run(ctx) }()
 	with := o
 	with.agentArgs = append([]string{"--energy", "powercap", "--sys-root", sys}, o.agentArgs...)
-	r, without, err := alternate(ctx, o, with, root, cgroups)
+	r, without, err := alternate(ctx, o, with, cgroups)
 	stop()
 	r.WithoutEnergy = &without
 	return r, errors.Join(err, <-counted)
 }
 
 // compareUsage measures an agent that reads what pods take and one that does not.
-func compareUsage(ctx context.Context, o options, root string, cgroups *tree) (result, error) {
+func compareUsage(ctx context.Context, o options, cgroups *tree) (result, error) {
 	plain := o
 	plain.usage = false
-	r, without, err := alternate(ctx, plain, o, root, cgroups)
+	r, without, err := alternate(ctx, plain, o, cgroups)
 	r.WithoutUsage = &without
 	return r, err
 }
 
 // alternate measures an agent without something and one with it, each twice for half the
 // duration, so that neither has the better half of a machine that changes.
-func alternate(ctx context.Context, without, with options, root string, cgroups *tree) (r result, plain usage, err error) {
+func alternate(ctx context.Context, without, with options, cgroups *tree) (r result, plain usage, err error) {
 	without.duration, with.duration = without.duration/2, with.duration/2
 	var all []result
 	for _, turn := range []options{without, with, with, without} {
-		r, err := measure(ctx, turn, root, cgroups)
+		r, err := measure(ctx, turn, cgroups)
 		if err != nil {
 			return r, plain, err
 		}

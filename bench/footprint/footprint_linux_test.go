@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,41 +17,105 @@ import (
 	"github.com/spazio-scheduler/spazio/report/text"
 )
 
-// TestMain lets the test binary be the sandbox's process.
-func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == pauseName {
-		pause(os.Stdin)
-		return
-	}
-	os.Exit(m.Run())
-}
-
+// TestRun: an agent is measured in either kind of cgroups, and nothing is left behind.
 func TestRun(t *testing.T) {
 	agent, err := program.Build(t.Context(), "spazio-agent", t.TempDir(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", t.TempDir())
-	var stdout, stderr bytes.Buffer
-	args := []string{
-		"--agent", agent, "--node-exporter", "", "--duration", "3s", "--warm-up", "0s", "--pods", "4", "--rate", "4",
-		"-o", "json",
+	for _, kind := range []string{groupsAuto, groupsMadeUp} {
+		var stdout, stderr bytes.Buffer
+		args := []string{
+			"--agent", agent, "--node-exporter", "", "--duration", "3s", "--warm-up", "0s", "--pods", "4", "--rate", "4",
+			"--cgroups", kind, "-o", "json",
+		}
+		if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
+			t.Fatalf("exit code %d: %s", code, &stderr)
+		}
+		var r result
+		if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
+			t.Fatalf("%v\n%s", err, &stdout)
+		}
+		if r.Seconds < 3 || r.Pods != 4 || r.Started == 0 || r.Ended == 0 || r.Reports == 0 || r.Counted == 0 || r.Exporter != nil {
+			t.Errorf("result %+v", r)
+		}
+		if kind == groupsMadeUp && r.Cgroups != groupsMadeUp {
+			t.Errorf("%s cgroups", r.Cgroups)
+		}
+		if a := r.Agent; !(a.MeanMiB > 1 && a.MeanMiB <= a.MaxMiB && a.Millicores >= 0) {
+			t.Errorf("the agent takes %+v", a)
+		}
+		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
 	}
-	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
-		t.Fatalf("exit code %d: %s", code, &stderr)
+}
+
+// TestKernelGroups: a pod of the kernel's cgroups has a process under the sandbox's name and
+// another, and all that is made is removed, whatever still runs.
+func TestKernelGroups(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), fmt.Sprintf("spazio-footprint-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
 	}
-	var r result
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v\n%s", err, &stdout)
+	g, err := newKernelGroups(cgroupRoot, dir)
+	if err != nil {
+		t.Log(err) // they cannot be made here
+		return
 	}
-	if r.Seconds < 3 || r.Pods != 4 || r.Started == 0 || r.Ended == 0 || r.Reports == 0 || r.Exporter != nil {
-		t.Errorf("result %+v", r)
+	defer g.close()
+	const pod = "pod0a000000-0000-4000-8000-000000000001"
+	names := func(container string) (names []string) {
+		t.Helper()
+		for _, class := range g.classes {
+			var text []byte
+			for len(text) == 0 { // it joins them itself
+				var err error
+				if text, err = os.ReadFile(filepath.Join(class, pod, container, "cgroup.procs")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			comm, err := os.ReadFile(filepath.Join("/proc", strings.TrimSpace(string(text)), "comm"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, strings.TrimSpace(string(comm)))
+		}
+		return slices.Compact(names)
 	}
-	if a := r.Agent; !(a.MeanMiB > 1 && a.MeanMiB <= a.MaxMiB && a.Millicores >= 0) {
-		t.Errorf("the agent takes %+v", a)
+	err = errors.Join(g.makePod(pod), g.makeContainer(pod, "a"), g.start(pod, "a", true), g.makeContainer(pod, "b"), g.start(pod, "b", false))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+	if a, b := names("a"), names("b"); !slices.Equal(a, []string{"pause"}) || !slices.Equal(b, []string{"sh"}) {
+		t.Errorf("processes %v and %v", a, b)
+	}
+	if err := g.end(pod, "b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(g.classes[0], pod, "b")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the container's group: %v", err)
+	}
+	running := g.running[pod+"/a"].cmd
+	if err := g.close(); err != nil {
+		t.Fatal(err)
+	}
+	if running.ProcessState == nil {
+		t.Error("a process has not ended")
+	}
+	for _, own := range g.own {
+		if _, err := os.Stat(own); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", own, err)
+		}
+	}
+}
+
+// TestNoKernelGroups: where none can be made, that is said, or those made up do.
+func TestNoKernelGroups(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := newKernelGroups(filepath.Join(dir, "none"), dir); !errors.Is(err, errNoCgroups) {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -138,6 +205,7 @@ func TestRefuses(t *testing.T) {
 		{[]string{"--rate", "NaN"}, program.Usage},
 		{[]string{"--scrape-agent", "0s"}, program.Usage},
 		{[]string{"-o", "xml"}, program.Usage},
+		{[]string{"--cgroups", "none"}, program.Usage},
 		{[]string{"--agent", "/nonexistent/agent", "--pods", "1"}, program.Failure},
 		{[]string{"--agent", "/bin/false", "--pods", "1", "--", "--cpu-counter", "none"}, program.Failure},
 	} {

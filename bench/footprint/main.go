@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,10 +15,6 @@ import (
 )
 
 func main() {
-	if filepath.Base(os.Args[0]) == pauseName {
-		pause(os.Stdin)
-		return
-	}
 	program.Main(command())
 }
 
@@ -33,6 +27,7 @@ type options struct {
 	scrapeAgent      time.Duration
 	output           string
 	usage, energy    bool
+	cgroups          string
 	agentArgs        []string
 }
 
@@ -57,12 +52,13 @@ func command() *cobra.Command {
 	f.StringVar(&o.agent, "agent", "", "spazio-agent to run (default built from this tree)")
 	f.StringVar(&o.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
 	f.DurationVar(&o.duration, "duration", 5*time.Minute, "how long to measure")
-	f.DurationVar(&o.warmUp, "warm-up", 5*time.Second, "how long to run before measuring")
+	f.DurationVar(&o.warmUp, "warm-up", time.Minute, "how long to run before measuring, so that the pods that were there before the agent are gone")
 	f.IntVar(&o.pods, "pods", 50, "pods on the node, 1 to 1000")
 	f.Float64Var(&o.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
 	f.DurationVar(&o.scrapeAgent, "scrape-agent", 15*time.Second, "how often the agent's /metrics are read")
 	f.BoolVar(&o.usage, "usage", false, "have the agent read what each pod takes and tell a profiler, in turn with one that does not, each for the duration; with --energy both do")
 	f.BoolVar(&o.energy, "energy", false, "have the agent read made-up energy counters, in turn with one that does not, each for the duration")
+	f.StringVar(&o.cgroups, "cgroups", groupsAuto, "cgroups of the pods: the kernel's own with kernel, which takes root, directories made up with made-up, or auto for the kernel's where they can be made")
 	f.StringVarP(&o.output, "output", "o", "table", "table or json")
 	return c
 }
@@ -79,6 +75,8 @@ func (o options) validate() error {
 		return fmt.Errorf("--rate: %v is not in 0 to 1000", o.rate)
 	case o.scrapeAgent <= 0:
 		return fmt.Errorf("--scrape-agent: %v is not positive", o.scrapeAgent)
+	case o.cgroups != groupsAuto && o.cgroups != groupsKernel && o.cgroups != groupsMadeUp:
+		return fmt.Errorf("--cgroups: %q is none of auto, kernel and made-up", o.cgroups)
 	case o.output != "table" && o.output != "json":
 		return fmt.Errorf("--output: %q is neither table nor json", o.output)
 	}
@@ -90,6 +88,8 @@ type result struct {
 	Seconds float64 `json:"seconds"`
 	Pods    int     `json:"pods"`
 	Rate    float64 `json:"rate"`
+	// Cgroups is "kernel" or "made-up".
+	Cgroups string `json:"cgroups"`
 	// Started and Ended count pods, Reports (full ones), Heartbeats and Pushes what
 	// the agent sent.
 	Started    int `json:"started"`
@@ -136,8 +136,8 @@ func (r result) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	about := fmt.Sprintf("%.0f s, %d pods, %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end",
-		r.Seconds, r.Pods, r.Rate, r.Started, r.Ended, r.Reports, r.Heartbeats, r.Pushes, r.Counted, r.Running)
+	about := fmt.Sprintf("%.0f s, %d pods (%s cgroups), %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end",
+		r.Seconds, r.Pods, r.Cgroups, r.Rate, r.Started, r.Ended, r.Reports, r.Heartbeats, r.Pushes, r.Counted, r.Running)
 	fmt.Fprintf(w, "%s\n\n", text.Fold(about, table.Terminal))
 	fmt.Fprintf(w, "%-26s %10s %12s %12s %12s\n", "", "millicores", "RSS mean MiB", "RSS max MiB", "VmHWM MiB")
 	row := func(name string, u usage) {

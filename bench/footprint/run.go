@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -36,16 +35,17 @@ func run(ctx context.Context, o options, stderr io.Writer) (result, error) {
 			return result{}, err
 		}
 	}
-	pid, stopPause, err := startPause(ctx, dir)
+	made, kind, err := newGroups(o, dir)
 	if err != nil {
 		return result{}, err
 	}
-	defer stopPause()
-	root := filepath.Join(dir, "cgroup")
-	cgroups, err := newTree(root, pid, o.usage)
-	if err != nil {
-		return result{}, err
-	}
+	r, err := runWith(ctx, o, dir, newTree(made))
+	r.Cgroups = kind
+	return r, errors.Join(err, made.close())
+}
+
+// runWith measures with pods in the cgroups of a tree.
+func runWith(ctx context.Context, o options, dir string, cgroups *tree) (result, error) {
 	var r result
 	g, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
@@ -62,11 +62,11 @@ func run(ctx context.Context, o options, stderr io.Writer) (result, error) {
 		var err error
 		switch {
 		case o.energy:
-			r, err = compareEnergy(ctx, o, dir, root, cgroups)
+			r, err = compareEnergy(ctx, o, dir, cgroups)
 		case o.usage:
-			r, err = compareUsage(ctx, o, root, cgroups)
+			r, err = compareUsage(ctx, o, cgroups)
 		default:
-			r, err = measure(ctx, o, root, cgroups)
+			r, err = measure(ctx, o, cgroups)
 		}
 		return err
 	})
@@ -74,7 +74,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (result, error) {
 }
 
 // measure runs the agent and the node exporter side by side.
-func measure(ctx context.Context, o options, root string, cgroups *tree) (r result, err error) {
+func measure(ctx context.Context, o options, cgroups *tree) (r result, err error) {
 	var server peers
 	addr, stop, err := server.serve(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func measure(ctx context.Context, o options, root string, cgroups *tree) (r resu
 
 	agent, err := start(ctx, o.agent, func(listen string) []string {
 		args := []string{
-			"--listen", listen, "--node-name", "footprint", "--cgroup-root", root,
+			"--listen", listen, "--node-name", "footprint", "--cgroup-root", cgroups.root(),
 			"--schedulers", addr.String(), "--aggregator", addr.String(), "--log-level", "warn",
 		}
 		if o.usage {
