@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(1)
 	}
-	children.Init(map[string]children.Role{"echo": echo, "fail": fail, "burn": burn, "deaf": deaf})
+	children.Init(map[string]children.Role{"echo": echo, "fail": fail, "burn": burn, "deaf": deaf, "tidy": tidy})
 	if os.Getenv(roleVariable) == "parent" {
 		parent()
 	}
@@ -77,6 +77,21 @@ func burn(ctx context.Context, args []string, _ io.Reader, out io.Writer) error 
 func deaf(_ context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	fmt.Fprintln(out, "here")
 	select {}
+}
+
+// tidy has something left to do when it is told to end in both ways.
+func tidy(ctx context.Context, _ []string, in io.Reader, out io.Writer) error {
+	fmt.Fprintln(out, "here")
+	<-ctx.Done()
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		return err
+	}
+	time.Sleep(50 * time.Millisecond)
+	fmt.Fprintln(out, "tidied up")
+	return nil
 }
 
 // parent starts deaf children, says where, and waits to be killed.
@@ -194,6 +209,18 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	if _, err := g.Start(children.Spec{Role: "echo"}); !errors.Is(err, children.ErrClosed) {
 		t.Errorf("a start after it: %v", err)
+	}
+}
+
+// TestStopWaitsForTheTidy: a signal after the end of its input does not kill a child.
+func TestStopWaitsForTheTidy(t *testing.T) {
+	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "tidy"})
+	line(t, p)
+	if err := p.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := line(t, p); got != "tidied up" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -39,7 +39,15 @@ func Init(roles map[string]Role) {
 		fmt.Fprintf(os.Stderr, "no role %q\n", name)
 		os.Exit(2)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	ctx, stop := context.WithCancel(context.Background())
+	// As long as the child runs: the parent ends its input and signals, and what comes second must
+	// not kill it.
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGTERM)
+	go func() {
+		<-asked
+		stop()
+	}()
 	in, feed := io.Pipe()
 	go func() {
 		_, err := io.Copy(feed, os.Stdin)
