@@ -111,7 +111,7 @@ func TestKernelGroups(t *testing.T) {
 	}
 }
 
-// TestNoKernelGroups: where none can be made, that is said, or those made up do.
+// TestNoKernelGroups: where none can be made, that is said.
 func TestNoKernelGroups(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := newKernelGroups(filepath.Join(dir, "none"), dir); !errors.Is(err, errNoCgroups) {
