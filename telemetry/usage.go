@@ -42,7 +42,8 @@ type PodReading struct {
 	// OOMKills are as they were up to a minute ago, but for a reading at 5 s.
 	Memory, MemoryPeak uint64
 	// MemoryStalled is the time in which at least one task waited for memory, known only
-	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end.
+	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end of
+	// a pod so old.
 	MemoryStalled  time.Duration
 	MemoryPressure bool
 	// OOMKills counts processes killed for its memory; 0 on cgroup v1, which does

@@ -192,7 +192,7 @@ func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
 		return err
 	}
 	if pressed && !b.layout.v2 {
-		if pressed, err = b.isUnified(g, totals.Usage); err != nil {
+		if pressed, err = b.isUnified(g, stall, totals.Usage); err != nil {
 			return err
 		}
 	}
@@ -212,9 +212,10 @@ func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
 // stays: with all at each reading a pod would cost twice as much.
 const stallEvery = 50 * time.Second
 
-// memoryStall reads how long the group waited for memory, where it is time to.
+// memoryStall reads how long the group waited for memory, where it is time to. At the end of
+// one of which it was never read it stays so: a single reading is of no span.
 func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
-	if r.Age-g.stalledAt >= stallEvery || g.whole {
+	if r.Age-g.stalledAt >= stallEvery || g.whole && g.pressed {
 		stall, pressed, err := parseUsage(b, g, memoryPressure, ParsePressure)
 		if err != nil {
 			return err
@@ -282,10 +283,10 @@ func (b *usageBuffer) cpuUsed(g *usageGroup) (uint64, error) {
 }
 
 // isUnified says whether a group of the hybrid layout holds its processes in the
-// unified hierarchy too, which alone tells pressure: if it counts most of the CPU time
-// there. A runtime that does not know that hierarchy leaves its groups there empty.
-func (b *usageBuffer) isUnified(g *usageGroup, used uint64) (bool, error) {
-	if g.unified {
+// unified hierarchy too, which alone tells pressure: if one waited there, or it counts most
+// of the CPU time. A runtime that does not know that hierarchy leaves its groups there empty.
+func (b *usageBuffer) isUnified(g *usageGroup, stall Stall, used uint64) (bool, error) {
+	if g.unified = g.unified || stall.Some > 0; g.unified {
 		return true, nil
 	}
 	totals, ok, err := parseUsage(b, g, unifiedStat, parseCPUTotals)

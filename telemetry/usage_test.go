@@ -452,8 +452,71 @@ func TestThrottlingReadAgain(t *testing.T) {
 	}
 }
 
+// TestUnifiedTellsPressure: of a hybrid layout the unified hierarchy tells the pressure of those that
+// are in it, which it shows by what they waited there or used.
+func TestUnifiedTellsPressure(t *testing.T) {
+	const used = 40 * time.Millisecond
+	for name, c := range map[string]struct {
+		stalled, there time.Duration
+		want           bool
+	}{
+		"it waited":                         {3 * time.Microsecond, used, true},
+		"it waited, and nothing more known": {3 * time.Microsecond, 0, true},
+		"it used its time there":            {0, used, true},
+		"it used it elsewhere":              {0, used / 4, false},
+		"it is empty":                       {0, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := usageTrees(t)["hybrid"]
+			k.t = t
+			k.start(k.pod(podA), "", group{cpu: used, memory: 1000, stalled: c.stalled})
+			k.write(filepath.Join(k.root, "unified", k.tree, k.pod(podA), "cpu.stat"), fmt.Sprintf("usage_usec %d\n", c.there.Microseconds()))
+			got := read(t, k.usage(), start)
+			want := []telemetry.PodReading{{UID: podA, Older: true, CPU: used, Memory: 1000, MemoryPeak: 1000, Stalled: c.stalled, Pressure: c.want}}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// TestMemoryPressureOfShortPods: of a pod that ends before it is a minute old it is not known, though the
+// kernel tells.
+func TestMemoryPressureOfShortPods(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			u := k.usage()
+			read(t, u, start)
+			u.Observe(start, telemetry.RunningPods(podA))
+			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 1000})
+			k.start(k.container(podA, idA), "task", group{memory: 500})
+			k.write(filepath.Join(k.root, k.parts[len(k.parts)-1], k.tree, k.pod(podA), "memory.pressure"), "some avg10=0.00 avg60=0.00 avg300=0.00 total=5000\n")
+			ends := 0
+			for s := range 50 {
+				at := start.Add(time.Duration(s) * time.Second)
+				if s == 49 {
+					k.end(k.container(podA, idA))
+					u.Observe(at, nil)
+				}
+				for _, r := range read(t, u, at) {
+					if r.MemoryPressure || r.MemoryStalled != 0 {
+						t.Errorf("at %v: %+v", r.Age, r)
+					}
+					if r.Ended {
+						ends++
+					}
+				}
+			}
+			if ends != 1 {
+				t.Errorf("ended %d times", ends)
+			}
+		})
+	}
+}
+
 // TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
-// tells.
+// tells; not of a pod that ends before it is a minute old.
 func TestMemoryPressure(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
