@@ -146,18 +146,18 @@ func (d verdict) holdsYet(s *square) bool {
 // rankIn is the rank in a decision.
 func rankIn(decision uint64) float32 { return math.Float32frombits(uint32(decision >> 32)) }
 
-// judge reads a node: what a cycle at a moment decides for it and its free pods,
-// NaN if it is not ranked by them.
+// judge reads a node: what a cycle at a moment decides for it and its rank,
+// NaN if it is not ranked by its room.
 func (r *rules) judge(s *square, at reserve.Moment) (verdict, float32) {
 	decision := s.decision.Load()
-	validity, free := reserve.Validity(s.validity.Load()), rankIn(decision)
+	validity, rank := reserve.Validity(s.validity.Load()), rankIn(decision)
 	d := verdict(decision & 0xffffff00)
 	said := reserve.Verdict{Reported: reserve.Reason(decision & 0xf), Unseen: reserve.Reason(decision >> 4 & 0xf)}
 	if validity.Fresh(at.Now) {
-		return d | verdict(said.Reported), free
+		return d | verdict(said.Reported), rank
 	}
 	if !r.freshness.Ranked(validity, at.Now) {
-		free = float32(math.NaN())
+		rank = float32(math.NaN())
 	}
-	return d | verdict(r.freshness.Admit(validity, at, said)), free
+	return d | verdict(r.freshness.Admit(validity, at, said)), rank
 }

@@ -40,7 +40,7 @@ type cycle struct {
 	verdicts []verdict
 	open     int
 	// overdue says that the pod is admitted to nodes without room; trickled that it
-	// was reserved on one of them. lowest is the least free room of those, 0 where
+	// was reserved on one of them. lowest is the least rank of those, 0 where
 	// none is admitted.
 	overdue  bool
 	lowest   float64
@@ -112,13 +112,13 @@ func (c *cycle) judge(i int, r *rules) verdict {
 	return changeUnknown | verdict(v.refusals.id)<<8 | verdict(r.admitDemand(v, c.asks, c.at))
 }
 
-// free returns the newest room of the i-th node for the pod, NaN if it is not ranked
-// by that.
-func (c *cycle) free(i int, r *rules) float64 {
+// rank returns the rank of the i-th node for the pod by its newest room, NaN if it is not
+// ranked by that.
+func (c *cycle) rank(i int, r *rules) float64 {
 	s := &c.directory.board[i]
 	if !c.known {
-		_, free := r.judge(s, c.at)
-		return float64(free)
+		_, rank := r.judge(s, c.at)
+		return float64(rank)
 	}
 	if reserve.Validity(s.validity.Load()).Fresh(c.at.Now) {
 		if rank, ok := s.ranked(); ok {
@@ -126,8 +126,8 @@ func (c *cycle) free(i int, r *rules) float64 {
 		}
 		var brief reserve.Brief
 		if _, ok := s.read(&brief); ok {
-			if free, sure := brief.RankFor(&c.question); sure {
-				return free
+			if rank, sure := brief.RankFor(&c.question); sure {
+				return rank
 			}
 		}
 	}
@@ -178,9 +178,9 @@ func (c *cycle) refuse(i int) *fwk.Status {
 // not ranked. Most nodes of a large cluster are never scored: to note the room of
 // all beforehand takes longer.
 func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
-	free := c.free(i, by)
-	if math.IsNaN(free) {
-		return free
+	rank := c.rank(i, by)
+	if math.IsNaN(rank) {
+		return rank
 	}
 	k, g := 0., math.NaN()
 	if r.Blend > 0 {
@@ -191,14 +191,14 @@ func (c *cycle) score(i int, u float64, by *rules, r reserve.Ranking) float64 {
 		c.directory.powerTo(&power, i, c.at)
 		g = c.weighing.relative(&power)
 	}
-	return reserve.Score(free-c.lowest, k, g, u, r)
+	return reserve.Score(rank-c.lowest, k, g, u, r)
 }
 
 // ignoreRoom has nodes without room ranked, too: by how much they lack of it.
 func (c *cycle) ignoreRoom(r *rules) {
 	for i := range c.directory.nodes {
-		if free := c.free(i, r); free < c.lowest {
-			c.lowest = free
+		if rank := c.rank(i, r); rank < c.lowest {
+			c.lowest = rank
 		}
 	}
 }
