@@ -102,7 +102,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	o.limits.bind(f)
 	tlsflags.Client(f, &o.node.Transport)
 	command.LogFlags(f, &o.log)
-	return c
+	return command.Serves(c)
 }
 
 func (o *options) bindPeers(f *pflag.FlagSet) {

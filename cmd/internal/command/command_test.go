@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -36,7 +37,9 @@ func TestExitCodes(t *testing.T) {
 		{"bad value", t.Context(), []string{"--insecure=perhaps"}, fails(nil), command.ExitUsage, "tool: invalid argument \"perhaps\" for \"--insecure\" flag: strconv.ParseBool: parsing \"perhaps\": invalid syntax\n"},
 		{"argument", t.Context(), []string{"word"}, fails(nil), command.ExitUsage, "tool: unknown command \"word\" for \"tool\"\n"},
 		{"marked", t.Context(), nil, fails(command.Usage(errors.New("bad option"))), command.ExitUsage, "tool: bad option\n"},
-		{"interrupted", cancelled, nil, fails(context.Canceled), command.ExitOK, ""},
+		{"interrupted", cancelled, nil, fails(fmt.Errorf("ask a server: %w", context.Canceled)), command.ExitFailure, "tool: interrupted\n"},
+		{"interrupted, failure", cancelled, nil, fails(errors.New("disk full")), command.ExitFailure, "tool: disk full\n"},
+		{"interrupted when done", cancelled, nil, fails(nil), command.ExitOK, ""},
 		{"cancelled by itself", t.Context(), nil, fails(context.Canceled), command.ExitFailure, "tool: context canceled\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,6 +50,33 @@ func TestExitCodes(t *testing.T) {
 				t.Errorf("exit code %d, stderr %q, want %d, %q", code, &stderr, tt.code, tt.stderr)
 			}
 		})
+	}
+}
+
+// TestServesUntilStopped: of a command that serves to be stopped is no failure, and what fails is; nor
+// does a command that serves say anything of those beside it.
+func TestServesUntilStopped(t *testing.T) {
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	canceled := func(c *cobra.Command, _ []string) error { return c.Context().Err() }
+	tree := func() *cobra.Command {
+		root := command.Serves(&cobra.Command{Use: "tool", RunE: canceled})
+		root.AddCommand(command.Serves(&cobra.Command{Use: "serve", RunE: canceled}),
+			command.Serves(&cobra.Command{Use: "fail", RunE: func(*cobra.Command, []string) error { return errors.New("port in use") }}),
+			&cobra.Command{Use: "work", RunE: canceled})
+		return root
+	}
+	for name, want := range map[string]struct {
+		code   int
+		stderr string
+	}{
+		"": {command.ExitOK, ""}, "serve": {command.ExitOK, ""},
+		"fail": {command.ExitFailure, "tool: port in use\n"}, "work": {command.ExitFailure, "tool: interrupted\n"},
+	} {
+		var stderr bytes.Buffer
+		if code := command.Execute(stopped, tree(), strings.Fields(name), io.Discard, &stderr); code != want.code || stderr.String() != want.stderr {
+			t.Errorf("%q: exit code %d, stderr %q, want %d, %q", name, code, &stderr, want.code, want.stderr)
+		}
 	}
 }
 

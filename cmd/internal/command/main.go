@@ -39,6 +39,22 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// ErrInterrupted is what is said of a command that was cut short.
+var ErrInterrupted = errors.New("interrupted")
+
+// serves is the annotation of commands that Serves marks.
+const serves = "spazio-serves"
+
+// Serves marks a command that runs until it is stopped, and returns it: to be cancelled is its
+// end, and no failure.
+func Serves(c *cobra.Command) *cobra.Command {
+	if c.Annotations == nil {
+		c.Annotations = map[string]string{}
+	}
+	c.Annotations[serves] = "true"
+	return c
+}
+
 // Usage marks err so that Execute exits with ExitUsage; nil stays nil.
 func Usage(err error) error {
 	if err == nil {
@@ -49,8 +65,8 @@ func Usage(err error) error {
 
 // Execute runs a command tree with args and returns the exit code. An error is
 // printed as one line on stderr. It is a usage error if it came before any
-// RunE was reached or is marked by Usage. Being cancelled through ctx is a
-// success.
+// RunE was reached or is marked by Usage. Being cancelled through ctx is a failure,
+// for then there is no result, but of a command that Serves.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, stderr io.Writer) int {
 	reached := false
 	watch(root, &reached)
@@ -63,8 +79,13 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
-	if err == nil || ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	ran, err := root.ExecuteContextC(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		if err = ErrInterrupted; ran.Annotations[serves] != "" {
+			err = nil
+		}
+	}
+	if err == nil {
 		return ExitOK
 	}
 	fmt.Fprintf(stderr, "%s: %s\n", root.Name(), OneLine(err))

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/compare"
 	"github.com/spazio-scheduler/spazio/report/schedulers"
@@ -59,7 +60,7 @@ func (f *flags) repeated(ctx context.Context, c compare.Config, stdout, stderr i
 	})
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return command.ErrInterrupted
 	case err != nil:
 		return refused(err)
 	case f.output == "json":

@@ -94,9 +94,6 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 }
 
-// errInterrupted is of a comparison that was cut short.
-var errInterrupted = errors.New("interrupted")
-
 // resolve turns flags into a configuration of a machine with so many CPUs.
 func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	c := f.config
@@ -192,10 +189,9 @@ func (f *flags) outcome(ctx context.Context, stdout io.Writer, of func() (schedu
 	switch {
 	case ctx.Err() != nil:
 		if errors.Is(err, compare.ErrLeft) {
-			// As a text: who is interrupted in order has succeeded.
-			return fmt.Errorf("%w: %s", errInterrupted, command.OneLine(err))
+			return fmt.Errorf("%w: %s", command.ErrInterrupted, command.OneLine(err))
 		}
-		return errInterrupted
+		return command.ErrInterrupted
 	case err != nil && !errors.Is(err, compare.ErrVoid):
 		return refused(err)
 	}

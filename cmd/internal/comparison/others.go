@@ -76,7 +76,7 @@ func measuring(use, short string, measure func(context.Context, progressed) (mea
 			r, err := measure(cmd.Context(), progress(cmd.ErrOrStderr()))
 			switch {
 			case cmd.Context().Err() != nil:
-				return errInterrupted
+				return command.ErrInterrupted
 			case err != nil:
 				return refused(err)
 			}

@@ -116,6 +116,9 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	}
 	rows, err := experiment.Run(ctx, cases, options)
 	if err := errors.Join(usage(err), finish(), done()); err != nil {
+		if errors.Is(err, context.Canceled) && f.keep != "" {
+			return fmt.Errorf("%w; %s keeps the runs that were made, and the same command goes on with them", command.ErrInterrupted, f.keep)
+		}
 		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}

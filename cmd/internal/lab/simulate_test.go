@@ -2,9 +2,11 @@ package lab_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
@@ -174,6 +177,48 @@ func TestKeep(t *testing.T) {
 	if _, err := simulated(t, with("--keep", file, "--pods", filepath.Join(t.TempDir(), "pods"))...); !errors.Is(err, lab.ErrFlag) {
 		t.Errorf("--keep with --pods: error %v", err)
 	}
+}
+
+// TestInterrupted: who is interrupted has failed, and goes on with what is kept.
+func TestInterrupted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "runs")
+	args := func(keep string) []string {
+		return append([]string{"simulate"}, with("--seeds", "30", "-o", "csv", "--parallel", "1", "--keep", keep)...)
+	}
+	for keep, want := range map[string]string{
+		"":   "spazio-lab: interrupted\n",
+		file: "spazio-lab: interrupted; " + file + " keeps the runs that were made, and the same command goes on with them\n",
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		progress := &interrupting{cancel: cancel}
+		var stdout bytes.Buffer
+		if code := lab.Main(ctx, args(keep), &stdout, progress); code != command.ExitFailure || stdout.Len() > 0 || !strings.HasSuffix(progress.said.String(), want) {
+			t.Errorf("exit code %d, stdout %q, stderr %q, want the end %q", code, &stdout, &progress.said, want)
+		}
+		cancel()
+	}
+	var after, whole bytes.Buffer
+	kept, err := os.ReadFile(file)
+	if runs := bytes.Count(kept, []byte("\n")) - 1; err != nil || runs < 1 || runs >= 60 {
+		t.Errorf("%d runs are kept, %v", runs, err)
+	}
+	if code := lab.Main(t.Context(), args(file), &after, io.Discard); code != command.ExitOK {
+		t.Fatalf("exit code %d of the same command", code)
+	}
+	if code := lab.Main(t.Context(), args(""), &whole, io.Discard); code != command.ExitOK || after.String() != whole.String() {
+		t.Errorf("exit code %d, or other rows than those of one command", code)
+	}
+}
+
+// interrupting is a stderr the first words of which interrupt.
+type interrupting struct {
+	said   bytes.Buffer
+	cancel func()
+}
+
+func (i *interrupting) Write(text []byte) (int, error) {
+	i.cancel()
+	return i.said.Write(text)
 }
 
 func TestReports(t *testing.T) {

@@ -72,7 +72,7 @@ func NewCommand() *cobra.Command {
 	f.StringVar(&o.servers.Debug, "listen", "127.0.0.1:9698", "host:port of /debug/guests, /metrics, /healthz and /readyz, on loopback; empty for none")
 	f.StringVar(&o.servers.Metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9703; empty for none")
 	command.LogFlags(f, &o.log)
-	return c
+	return command.Serves(c)
 }
 
 // run opens everything, then runs it until ctx ends.

@@ -105,7 +105,7 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
 	flags.IntVar(&config.Callers.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet sent a batch (default 256)")
 	command.LogFlags(flags, &log)
-	return c
+	return command.Serves(c)
 }
 
 // Values of --application.

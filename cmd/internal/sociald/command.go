@@ -46,8 +46,8 @@ func NewCommand() *cobra.Command {
 	root.PersistentFlags().StringVar(&listen, "listen", ":8080", "host:port to serve at")
 	root.Flags().StringVar(&tier, "tier", social.Front, fmt.Sprintf("which tier it is of: %v", social.Tiers()))
 	root.Flags().StringVar(&services, "services", "*:8080", "addresses of the tiers' services, a star for the tier")
-	root.AddCommand(loads)
-	return root
+	root.AddCommand(command.Serves(loads))
+	return command.Serves(root)
 }
 
 // say says where it serves.

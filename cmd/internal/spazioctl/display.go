@@ -99,7 +99,9 @@ func (s shown[T]) run(ctx context.Context, d display, in io.Reader, out, errs io
 	for {
 		answer, err := s.ask(ctx)
 		switch {
-		case err != nil && (!d.watch || ctx.Err() != nil):
+		case d.watch && ctx.Err() != nil:
+			return nil
+		case err != nil && !d.watch:
 			return err
 		case err != nil:
 			fmt.Fprintln(errs, command.OneLine(err))

@@ -73,8 +73,8 @@ var (
 	errForce       = errors.New("see what names \"schedulerName: spazio\" or is in its namespaces; --force removes it all the same")
 )
 
-// explain adds what to do about an error that does not say so. An interruption is a
-// failure here, while other commands are ended by it.
+// explain adds what to do about an error that does not say so. An interruption leaves
+// what was done.
 func (t *target) explain(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

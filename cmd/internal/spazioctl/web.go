@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin/page"
@@ -43,7 +44,7 @@ func newWebCommand() *cobra.Command {
 	o.scheduler.flags(f)
 	f.StringVar(&o.listen, "listen", "127.0.0.1:0", "host:port of the page, on loopback; port 0 is any that is free")
 	f.BoolVar(&o.open, "open", false, "open it in the browser")
-	return c
+	return command.Serves(c)
 }
 
 // run ends with an error at once if the scheduler can't be asked; later the page says so.

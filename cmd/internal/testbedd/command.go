@@ -70,5 +70,5 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of the same on loopback; empty for none")
 	command.LogFlags(flags, &log)
-	return c
+	return command.Serves(c)
 }
