@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"math"
 	"time"
 
@@ -78,6 +79,8 @@ type Options struct {
 	WarmUp time.Duration
 	// Part is which half of each series is replayed, as if it were all there is.
 	Part Part
+	// Progress, unless nil, is called by Curves as each of all predictors is done.
+	Progress func(done, all int)
 }
 
 // Validate refuses what is out of range.
@@ -148,17 +151,20 @@ func (t *tally) merge(o tally) {
 // for a prediction count for nothing; without any the score's N is 0. A job that
 // takes nothing adds to the sums and has no overhead of its own.
 func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
-	tallies, err := evaluateEach(s, p, o)
+	tallies, err := evaluateEach(context.Background(), s, p, o)
 	return score(tallies, -1), err
 }
 
-func evaluateEach(s []Series, p Predictor, o Options) ([]tally, error) {
+func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]tally, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	tallies := make([]tally, len(s))
 	for i, s := range s {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var err error
 		if tallies[i], err = evaluate(o.Part.of(s), p, o); err != nil {
 			return nil, err

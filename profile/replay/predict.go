@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"context"
 	"math"
 	"slices"
 	"time"
@@ -122,38 +123,48 @@ type Point struct {
 }
 
 // Curves evaluates every preset, the thesis's literal form, and who knows what
-// comes on the series of a resource, the default preset first.
-func Curves(s []Series, r Resource, o Options) ([]Curve, error) {
+// comes on the series of a resource, the default preset first. The error is that of
+// ctx if it ends before, or of the options or the series.
+func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, error) {
 	s = slices.DeleteFunc(slices.Clone(s), func(s Series) bool { return s.Resource != r })
+	presets := profile.Presets()
+	all, done := (len(presets)+1)*(1+len(percentiles))+1, 0
+	each := func(p Predictor) ([]tally, error) {
+		tallies, err := evaluateEach(ctx, s, p, o)
+		if done++; err == nil && o.Progress != nil {
+			o.Progress(done, all)
+		}
+		return tallies, err
+	}
 	var curves []Curve
-	for _, p := range profile.Presets() {
-		c, err := curve(s, r, p, Of, o)
+	for _, p := range presets {
+		c, err := curve(r, p, Of, each)
 		if err != nil {
 			return nil, err
 		}
 		curves = append(curves, c)
 	}
-	written, err := curve(s, r, profile.Seed(), literal, o)
+	written, err := curve(r, profile.Seed(), literal, each)
 	if err != nil {
 		return nil, err
 	}
 	best := Curve{Name: Oracle().Name, Resource: r}
-	if best.own, err = evaluateEach(s, Oracle(), o); err != nil {
+	if best.own, err = each(Oracle()); err != nil {
 		return nil, err
 	}
 	best.rate(-1)
 	return append(curves, written, best), nil
 }
 
-func curve(s []Series, r Resource, p profile.Preset, of func(profile.Preset) Predictor, o Options) (c Curve, err error) {
+func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each func(Predictor) ([]tally, error)) (c Curve, err error) {
 	c = Curve{Name: of(p).Name, Resource: r}
-	if c.own, err = evaluateEach(s, of(p), o); err != nil {
+	if c.own, err = each(of(p)); err != nil {
 		return c, err
 	}
 	p.CPU.Mean, p.Memory.Mean = false, false
 	for _, percentile := range percentiles {
 		p.CPU.Percentile, p.Memory.Percentile = percentile, percentile
-		tallies, err := evaluateEach(s, of(p), o)
+		tallies, err := each(of(p))
 		if err != nil {
 			return c, err
 		}

@@ -187,7 +187,7 @@ func TestCurves(t *testing.T) {
 		every(replay.Memory, 4*perDay, func(i int) float64 { return 1e8 * (1 + math.Sin(float64(i*i))) }),
 		every(replay.CPU, 10, func(int) float64 { return 1 }),
 	}
-	curves, err := replay.Curves(series, replay.Memory, replay.Options{})
+	curves, err := replay.Curves(t.Context(), series, replay.Memory, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,11 +237,11 @@ func TestCurveWithout(t *testing.T) {
 		every(replay.Memory, 9, func(int) float64 { return 1 }),
 		every(replay.CPU, 4*perDay, func(i int) float64 { return 3 + math.Cos(float64(i*i*i)) }),
 	}
-	all, err := replay.Curves(series, replay.CPU, replay.Options{})
+	all, err := replay.Curves(t.Context(), series, replay.CPU, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := replay.Curves(series[:1], replay.CPU, replay.Options{})
+	first, err := replay.Curves(t.Context(), series[:1], replay.CPU, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // profile/replay): a table of each at its own setting, and curves of overhead over
 // quality.
 //
-//	result, err := profiles.Run(series, replay.Options{Part: replay.HeldOut})
+//	result, err := profiles.Run(ctx, series, replay.Options{Part: replay.HeldOut})
 //	err = result.Table().WriteText(os.Stdout, table.Terminal)
 //	err = result.Save("curves.svg")
 package profiles

@@ -1,6 +1,7 @@
 package profiles
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -28,19 +29,24 @@ type Row struct {
 }
 
 // Run evaluates every recommender on the series of each resource that has any.
-func Run(series []replay.Series, o replay.Options) (Result, error) {
+// The error is that of ctx if it ends before, or of the options or the series.
+func Run(ctx context.Context, series []replay.Series, o replay.Options) (Result, error) {
+	count := map[replay.Resource]int{}
+	for _, s := range series {
+		count[s.Resource]++
+	}
 	var result Result
+	before, told := 0, o.Progress
 	for _, resource := range []replay.Resource{replay.CPU, replay.Memory} {
-		n := 0
-		for _, s := range series {
-			if s.Resource == resource {
-				n++
-			}
-		}
+		n := count[resource]
 		if n == 0 {
 			continue
 		}
-		curves, err := replay.Curves(series, resource, o)
+		if told != nil {
+			o.Progress = func(done, all int) { told(before*all+done, len(count)*all) }
+		}
+		curves, err := replay.Curves(ctx, series, resource, o)
+		before++
 		if err != nil {
 			return Result{}, err
 		}

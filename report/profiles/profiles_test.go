@@ -1,10 +1,14 @@
 package profiles_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/profile/replay"
 	"github.com/spazio-scheduler/spazio/report/profiles"
@@ -25,8 +29,43 @@ func job(cores float64) replay.Series {
 	return s
 }
 
+// TestProgress is told once a predictor, of all resources together, until all are done; who ends the
+// context ends it there.
+func TestProgress(t *testing.T) {
+	memory := job(1e8)
+	memory.Resource = replay.Memory
+	series := []replay.Series{job(.5), memory}
+	var told []int
+	every := func(done, all int) { told = append(told, done, all) }
+	result, err := profiles.Run(t.Context(), series, replay.Options{Progress: every})
+	if err != nil {
+		t.Fatal(err)
+	}
+	evaluated := 0
+	for _, r := range result.Rows {
+		evaluated += 1 + len(r.Swept)
+	}
+	var want []int
+	for i := range evaluated {
+		want = append(want, i+1, evaluated)
+	}
+	if d := cmp.Diff(want, told); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	last := 0
+	_, err = profiles.Run(ctx, series, replay.Options{Progress: func(done, _ int) {
+		if last = done; done == 130 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, context.Canceled) || last != 130 {
+		t.Errorf("error %v, %d done", err, last)
+	}
+}
+
 func TestRun(t *testing.T) {
-	result, err := profiles.Run([]replay.Series{job(.5), job(2)}, replay.Options{})
+	result, err := profiles.Run(t.Context(), []replay.Series{job(.5), job(2)}, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +91,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	// One series left out of one leaves none.
-	result, err = profiles.Run([]replay.Series{job(.5)}, replay.Options{})
+	result, err = profiles.Run(t.Context(), []replay.Series{job(.5)}, replay.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func ReadSeries(name string, dir fs.FS) (Source, error) {
 		return Source{}, err
 	}
 	if len(files) == 0 || len(files) > maxSeries {
-		return Source{}, fmt.Errorf("%w: %d .csv files", ErrSeries, len(files))
+		return Source{}, fmt.Errorf("%w: %d .csv files, want 1 to %d", ErrSeries, len(files), maxSeries)
 	}
 	slices.Sort(files)
 	shortest := math.MaxInt

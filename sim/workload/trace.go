@@ -131,7 +131,7 @@ func ReadUtilisations(dir fs.FS) ([]Utilisation, error) {
 		return nil, err
 	}
 	if len(names) == 0 || len(names) > maxTraceFiles {
-		return nil, fmt.Errorf("%w: %d .csv files", ErrTrace, len(names))
+		return nil, fmt.Errorf("%w: %d .csv files, want 1 to %d", ErrTrace, len(names), maxTraceFiles)
 	}
 	slices.Sort(names)
 	var all []Utilisation

@@ -31,9 +31,11 @@ type plan struct {
 	schedulers []string
 	report     string
 	output     output
+	flags      *pflag.FlagSet
 }
 
 func (p *plan) bind(set *pflag.FlagSet) {
+	p.flags = set
 	set.IntVar(&p.seeds, "seeds", 10, "how many seeds to run")
 	set.Uint64Var(&p.firstSeed, "first-seed", 0, fmt.Sprintf("the first of the seeds, which are consecutive (default 1, or %d with --held-out)", experiment.FirstHeldOut))
 	set.BoolVar(&p.params.HeldOut, "held-out", false, "take the seeds and the halves of traces that are not for tuning")
@@ -68,8 +70,18 @@ func (p *plan) validate() error {
 		return fmt.Errorf("--first-seed %d with --held-out, want at least %d: %w", p.firstSeed, experiment.FirstHeldOut, ErrFlag)
 	case p.parallel < 1:
 		return fmt.Errorf("--parallel %d, want at least 1: %w", p.parallel, ErrFlag)
-	case p.report != "" && page.CheckFile(p.report) != nil:
-		return fmt.Errorf("--report: %w: %w", page.CheckFile(p.report), ErrFlag)
+	}
+	if err := p.checkGiven(); err != nil {
+		return err
+	}
+	if err := checkFile("report", p.report, page.CheckFile); err != nil {
+		return err
+	}
+	for _, trace := range p.traces {
+		_, dir := traceOf(trace)
+		if err := checkDirectory("trace", dir); err != nil {
+			return err
+		}
 	}
 	return p.output.validate()
 }
@@ -90,7 +102,7 @@ func (p *plan) options(stderr io.Writer) experiment.Options {
 		schedulers = nil
 	}
 	return experiment.Options{
-		Schedulers: schedulers, Seeds: p.seedsNamed(), Workers: p.parallel, Progress: (&progress{out: stderr}).show,
+		Schedulers: schedulers, Seeds: p.seedsNamed(), Workers: p.parallel, Progress: (&progress{out: stderr, of: "runs"}).show,
 	}
 }
 
@@ -110,13 +122,19 @@ func (p *plan) selection(names []string) experiment.Selection {
 		s.Sweep.Requests = append(s.Sweep.Requests, workload.Requests(r))
 	}
 	for _, t := range p.traces {
-		of, directory, ok := strings.Cut(t, "=")
-		if _, err := experiment.ByName(of); !ok || err != nil {
-			of, directory = "", t // a directory whose name may have a = in it
-		}
-		s.Traces[strings.ToLower(of)] = os.DirFS(directory)
+		of, dir := traceOf(t)
+		s.Traces[strings.ToLower(of)] = os.DirFS(dir)
 	}
 	return s
+}
+
+// traceOf takes a value of --trace apart; of is empty without an experiment.
+func traceOf(trace string) (of, dir string) {
+	of, dir, ok := strings.Cut(trace, "=")
+	if _, err := experiment.ByName(of); !ok || err != nil {
+		return "", trace // a directory whose name may have a = in it
+	}
+	return of, dir
 }
 
 // every is the value of --fleet and --schedulers that stands for all there are.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ what it has not seen.`,
   spazio-lab profile evaluate --series data --output json --plot curves.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.OutOrStdout())
+			return f.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	set := cmd.Flags()
@@ -70,7 +71,7 @@ what it has not seen.`,
 	return cmd
 }
 
-func (f *evaluateFlags) run(stdout io.Writer) error {
+func (f *evaluateFlags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	options, err := f.options()
 	if err != nil {
 		return command.Usage(err)
@@ -82,7 +83,8 @@ func (f *evaluateFlags) run(stdout io.Writer) error {
 	if len(series) == 0 {
 		return fmt.Errorf("--series %s: %w", f.series, replay.ErrNoSeries)
 	}
-	result, err := profiles.Run(series, options)
+	options.Progress = (&progress{out: stderr, of: "recommenders"}).show
+	result, err := profiles.Run(ctx, series, options)
 	if err != nil {
 		return err
 	}
@@ -99,6 +101,9 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	if f.series == "" {
 		return o, errors.New("--series: name a directory")
 	}
+	if err := checkDirectory("series", f.series); err != nil {
+		return o, err
+	}
 	if f.window < time.Minute || f.learning < time.Minute {
 		return o, fmt.Errorf("--window %v, --warm-up %v, want a minute or more: %w", f.window, f.learning, ErrFlag)
 	}
@@ -111,10 +116,8 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	case f.first:
 		o.Part = replay.FirstHalf
 	}
-	if f.plot != "" {
-		if err := chart.CheckFile(f.plot); err != nil {
-			return o, fmt.Errorf("--plot: %w", err)
-		}
+	if err := checkFile("plot", f.plot, chart.CheckFile); err != nil {
+		return o, err
 	}
 	return o, f.validate()
 }

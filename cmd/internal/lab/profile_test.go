@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,7 +34,7 @@ func evaluateProfiles(args ...string) (string, error) {
 	cmd := lab.NewProfileCommand()
 	cmd.SetArgs(append([]string{"evaluate"}, args...))
 	cmd.SetOut(&out)
-	cmd.SetErr(&out)
+	cmd.SetErr(io.Discard)
 	err := cmd.ExecuteContext(context.Background())
 	return out.String(), err
 }

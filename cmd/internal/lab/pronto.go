@@ -117,9 +117,13 @@ func (f *prontoFlags) schedulers(ctx context.Context, stderr io.Writer) ([]exper
 	if err != nil {
 		return nil, err
 	}
+	if err := f.checkUsed(cases); err != nil {
+		return nil, command.Usage(err)
+	}
 	options := f.options(stderr)
 	options.Schedulers = evaluation.Schedulers()
-	return experiment.Run(ctx, cases, options)
+	rows, err := experiment.Run(ctx, cases, options)
+	return rows, f.ofTrace(err)
 }
 
 // command is what makes the report again, with names in the place of paths.

@@ -62,6 +62,9 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 	if err != nil {
 		return usage(err)
 	}
+	if err := f.checkUsed(cases); err != nil {
+		return command.Usage(err)
+	}
 	constants, err := f.varied()
 	if err != nil {
 		return usage(err)
@@ -77,7 +80,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 	options.Schedulers = []string{experiment.Spazio}
 	rows, err := experiment.Run(ctx, cases, options)
 	if err != nil {
-		return usage(err)
+		return usage(f.ofTrace(err))
 	}
 	effects := experiment.Effects(variations, rows, f.metric)
 	if len(effects) == 0 {

@@ -102,6 +102,9 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err != nil {
 		return usage(err)
 	}
+	if err := f.checkUsed(cases); err != nil {
+		return command.Usage(err)
+	}
 	for _, e := range left {
 		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
 	}
@@ -115,7 +118,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return errors.Join(err, finish())
 	}
 	rows, err := experiment.Run(ctx, cases, options)
-	if err := errors.Join(usage(err), finish(), done()); err != nil {
+	if err := errors.Join(usage(f.ofTrace(err)), finish(), done()); err != nil {
 		if errors.Is(err, context.Canceled) && f.keep != "" {
 			return fmt.Errorf("%w; %s keeps the runs that were made, and the same command goes on with them", command.ErrInterrupted, f.keep)
 		}
@@ -177,15 +180,16 @@ func usage(err error) error {
 	return err
 }
 
-// progress tells how far the runs are, a line for each tenth.
+// progress tells how far the runs are, or what there is to do, a line for each tenth.
 type progress struct {
 	out   io.Writer
+	of    string
 	tenth int
 }
 
 func (p *progress) show(done, all int) {
 	if tenth := 10 * done / all; tenth > p.tenth {
 		p.tenth = tenth
-		fmt.Fprintf(p.out, "%d of %d runs\n", done, all)
+		fmt.Fprintf(p.out, "%d of %d %s\n", done, all, p.of)
 	}
 }

@@ -19,8 +19,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/report"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // simulated runs the command and returns what it wrote to stdout.
@@ -375,7 +377,7 @@ func labelled(t *testing.T, rows string, column int) map[string]bool {
 // A named experiment is cut down to what answers within a minute; "all" of its
 // fleets and schedulers, or the experiment "all", is not.
 func TestFirstAnswer(t *testing.T) {
-	quick := []string{"--work", "1", "--law", "equal", "--batch", "20", "--duration", "5", "--load", ".1", "--requests", "mixed", "--seeds", "1", "-o", "csv"}
+	quick := []string{"--work", "1", "--law", "equal", "--batch", "20", "--duration", "5", "--seeds", "1", "-o", "csv"}
 	tests := []struct {
 		args               []string
 		fleets, schedulers int
@@ -386,8 +388,8 @@ func TestFirstAnswer(t *testing.T) {
 		{[]string{"b1", "--schedulers", "all"}, 1, 18, true},
 		{[]string{"b1", "--schedulers", "coin"}, 1, 1, true},
 		{[]string{"b1", "--fleet", "2x4,3x2"}, 2, 8, false},
-		{[]string{"all"}, 5, 20, true}, // with the fleet of o1, the reserve and the idle servers of s1
-		{[]string{"s1"}, 1, 9, false},  // without the central queue
+		{[]string{"all", "--load", ".1", "--requests", "mixed"}, 5, 20, true}, // with the fleet of o1, the reserve and the idle servers of s1
+		{[]string{"s1"}, 1, 9, false},                                         // without the central queue
 	}
 	for _, test := range tests {
 		if testing.Short() && test.args[0] == "all" {
@@ -448,6 +450,7 @@ func TestRefuses(t *testing.T) {
 	var name *experiment.NameError
 	var setting *option.Error
 	flag := func(err error) bool { return errors.Is(err, lab.ErrFlag) }
+	var kind *report.FieldError
 	tests := []struct {
 		args []string
 		is   func(error) bool
@@ -456,7 +459,7 @@ func TestRefuses(t *testing.T) {
 		{with("--output", "xml"), flag},
 		{with("--seeds", "0"), flag},
 		{with("--parallel", "0"), flag},
-		{with("--report", "r.pdf"), flag},
+		{with("--report", "r.pdf"), func(err error) bool { return errors.As(err, &kind) && kind.Value == "r.pdf" }},
 		{[]string{"b9"}, func(err error) bool { return errors.As(err, &name) }},
 		{with("--schedulers", "dice"), func(err error) bool { return errors.As(err, &name) }},
 		{with("--held-out", "--first-seed", "7"), flag},
@@ -474,6 +477,54 @@ func TestRefuses(t *testing.T) {
 		if _, err := simulated(t, test.args...); err == nil || !test.is(err) {
 			t.Errorf("%v: error %v", test.args, err)
 		}
+	}
+}
+
+// TestRefusesBeforeRuns what no run, or no file, could be made of, and names the flag and the value: exit
+// code 2.
+func TestRefusesBeforeRuns(t *testing.T) {
+	dir := t.TempDir()
+	away, file := filepath.Join(dir, "away"), filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{"simulate b1 --report " + away + "/page.md", []string{"--report", away}},
+		{"simulate b1 --report " + file + "/page.md", []string{"--report", file}},
+		{"simulate sensitivity --report " + away + "/page.html", []string{"--report", away}},
+		{"simulate cp --plot " + away + "/plot.svg", []string{"--plot", away}},
+		{"profile evaluate --series " + dir + " --plot " + away + "/plot.svg", []string{"--plot", away}},
+		{"profile evaluate --series " + away, []string{"--series", away}},
+		{"simulate h1 --trace " + away, []string{"--trace", away}},
+		{"simulate h1 --trace h1=" + file, []string{"--trace", file}},
+		{"simulate b1 --nodes 0", []string{"--nodes 0"}},
+		{"simulate b1 --nodes -3", []string{"--nodes -3"}},
+		{"simulate b1 --cores 0", []string{"--cores 0"}},
+		{"simulate b1 --batch 0", []string{"--batch 0"}},
+		{"simulate b2 --duration 0", []string{"--duration 0"}},
+		{"simulate b2 --duration -2.5", []string{"--duration -2.5"}},
+		{"simulate b1 b3 --load .5", []string{"--load"}},
+		{"simulate b1 --requests none", []string{"--requests"}},
+		{"simulate f1 --work 10 --trace " + dir, []string{"--work"}},
+		{"simulate sensitivity b1 --load .5", []string{"--load"}},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := lab.Main(t.Context(), strings.Fields(test.args), &stdout, &stderr)
+		for _, want := range test.want {
+			if code != command.ExitUsage || stdout.Len() > 0 || !strings.Contains(stderr.String(), want) || strings.Contains(stderr.String(), " runs") {
+				t.Errorf("%s: exit code %d, stderr %q, want %s", test.args, code, &stderr, want)
+			}
+		}
+	}
+	// What an experiment beside takes is no error, and what a trace lacks is told of the trace.
+	if _, err := simulated(t, "b1", "b2", "--load", ".5", "--work", "1", "--law", "equal", "--nodes", "1", "--batch", "2", "--duration", "2", "--seeds", "1", "--schedulers", "default"); err != nil {
+		t.Error(err)
+	}
+	if _, err := simulated(t, "h1", "--trace", dir, "--seeds", "1"); !errors.Is(err, workload.ErrTrace) || !strings.Contains(err.Error(), "--trace "+dir) {
+		t.Errorf("error %v", err)
 	}
 }
 

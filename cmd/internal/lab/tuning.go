@@ -99,10 +99,8 @@ func (f *tuningFlags) check() error {
 			}
 		}
 	}
-	if f.plot != "" {
-		if err := chart.CheckFile(f.plot); err != nil {
-			return fmt.Errorf("--plot: %w", err)
-		}
+	if err := checkFile("plot", f.plot, chart.CheckFile); err != nil {
+		return err
 	}
 	return f.validate()
 }

@@ -1,0 +1,69 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// What no run could be made of, or no file written of, is refused before the first run: there may be
+// hours of them.
+
+// checkFile says whether a flag's file, of a kind, can be put where it is to be.
+func checkFile(flag, path string, kind func(string) error) error {
+	if path == "" {
+		return nil
+	}
+	if err := kind(path); err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	return checkDirectory(flag, filepath.Dir(path))
+}
+
+// checkDirectory says whether a flag's directory is there.
+func checkDirectory(flag, dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("--%s: %w", flag, err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("--%s: %s is no directory", flag, dir)
+	}
+	return nil
+}
+
+// checkGiven refuses what the experiments would take for their defaults.
+func (p *plan) checkGiven() error {
+	for _, name := range []string{"nodes", "cores", "batch", "duration"} {
+		f := p.flags.Lookup(name)
+		if value := f.Value.String(); f.Changed && (value == "0" || strings.HasPrefix(value, "-")) {
+			return fmt.Errorf("--%s %s, want more than 0: %w", name, value, ErrFlag)
+		}
+	}
+	return nil
+}
+
+// ofTrace says of what was found in a trace in which it was, as its files are known by their names alone.
+func (p *plan) ofTrace(err error) error {
+	if errors.Is(err, workload.ErrTrace) {
+		return fmt.Errorf("--trace %s: %w", strings.Join(p.traces, ", "), err)
+	}
+	return err
+}
+
+// checkUsed refuses values for what none of the cases differs in.
+func (p *plan) checkUsed(cases []experiment.Case) error {
+	for _, name := range []string{"work", "load", "requests"} {
+		used := func(c experiment.Case) bool { return strings.Contains(c.Label, "/"+name+"=") }
+		if p.flags.Changed(name) && !slices.ContainsFunc(cases, used) {
+			return fmt.Errorf("--%s: none of the experiments has it", name)
+		}
+	}
+	return nil
+}
