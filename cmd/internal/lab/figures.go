@@ -72,6 +72,11 @@ func (f *figuresFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 	if err != nil {
 		return command.Usage(fmt.Errorf("--only, --list shows the figures: %w", err))
 	}
+	if f.out != "" { // ahead of the figures, which take long
+		if err := os.MkdirAll(f.out, 0o755); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
 	params := figures.Params{Seed: f.seed, Seeds: f.seeds}
 	if f.data != "" {
 		params.Data = os.DirFS(f.data)
@@ -94,6 +99,11 @@ func (f *figuresFlags) run(ctx context.Context, stdout, stderr io.Writer) error 
 func (f *figuresFlags) validate() error {
 	if f.seeds < 0 || f.seeds > 1000 {
 		return fmt.Errorf("--seeds %d, want 1 to 1000: %w", f.seeds, ErrFlag)
+	}
+	if f.data != "" {
+		if err := checkDirectory("data", f.data); err != nil {
+			return err
+		}
 	}
 	return f.print.validate()
 }

@@ -498,6 +498,7 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		{"simulate cp --plot " + away + "/plot.svg", []string{"--plot", away}},
 		{"profile evaluate --series " + dir + " --plot " + away + "/plot.svg", []string{"--plot", away}},
 		{"profile evaluate --series " + away, []string{"--series", away}},
+		{"figures --data " + away, []string{"--data", away}},
 		{"simulate h1 --trace " + away, []string{"--trace", away}},
 		{"simulate h1 --trace h1=" + file, []string{"--trace", file}},
 		{"simulate b1 --nodes 0", []string{"--nodes 0"}},
@@ -518,6 +519,10 @@ func TestRefusesBeforeRuns(t *testing.T) {
 				t.Errorf("%s: exit code %d, stderr %q, want %s", test.args, code, &stderr, want)
 			}
 		}
+	}
+	var said bytes.Buffer
+	if code := lab.Main(t.Context(), []string{"figures", "--out", file}, io.Discard, &said); code != command.ExitFailure || !strings.HasPrefix(said.String(), "spazio-lab: --out: ") {
+		t.Errorf("exit code %d, stderr %q", code, &said)
 	}
 	// What an experiment beside takes is no error, and what a trace lacks is told of the trace.
 	if _, err := simulated(t, "b1", "b2", "--load", ".5", "--work", "1", "--law", "equal", "--nodes", "1", "--batch", "2", "--duration", "2", "--seeds", "1", "--schedulers", "default"); err != nil {
