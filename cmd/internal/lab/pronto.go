@@ -62,6 +62,10 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
+	cases, err := f.cases()
+	if err != nil {
+		return usage(err)
+	}
 	sources, err := f.sources(ctx)
 	if err != nil {
 		return err
@@ -72,7 +76,7 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	}
 	e := evaluation.Evaluation{Prediction: result, Runs: f.runs(), Command: f.command(set)}
 	e.Runs.Revision = "" // the page is the same as long as what it says is
-	if e.Schedulers, err = f.schedulers(ctx, stderr); err != nil {
+	if e.Schedulers, err = f.schedulers(ctx, cases, stderr); err != nil {
 		return usage(err)
 	}
 	if err := f.writeReport("Pronto: what its rejections foretell", e.Write, stderr); err != nil {
@@ -105,11 +109,8 @@ func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err
 	return append(all, s), err
 }
 
-// schedulers are the runs of the experiments, none without any.
-func (f *prontoFlags) schedulers(ctx context.Context, stderr io.Writer) ([]experiment.Row, error) {
-	if len(f.experiments) == 0 {
-		return nil, nil
-	}
+// cases are those of the experiments.
+func (f *prontoFlags) cases() ([]experiment.Case, error) {
 	if f.sweep.Work == nil {
 		f.sweep.Work = []float64{10}
 	}
@@ -117,8 +118,13 @@ func (f *prontoFlags) schedulers(ctx context.Context, stderr io.Writer) ([]exper
 	if err != nil {
 		return nil, err
 	}
-	if err := f.checkUsed(cases); err != nil {
-		return nil, command.Usage(err)
+	return cases, command.Usage(f.checkUsed(cases))
+}
+
+// schedulers are the runs of the cases, none without any.
+func (f *prontoFlags) schedulers(ctx context.Context, cases []experiment.Case, stderr io.Writer) ([]experiment.Row, error) {
+	if len(cases) == 0 {
+		return nil, nil
 	}
 	options := f.options(stderr)
 	options.Schedulers = evaluation.Schedulers()

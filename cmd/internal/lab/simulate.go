@@ -118,10 +118,11 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return errors.Join(err, finish())
 	}
 	rows, err := experiment.Run(ctx, cases, options)
-	if err := errors.Join(usage(f.ofTrace(err)), finish(), done()); err != nil {
-		if errors.Is(err, context.Canceled) && f.keep != "" {
-			return fmt.Errorf("%w; %s keeps the runs that were made, and the same command goes on with them", command.ErrInterrupted, f.keep)
-		}
+	written := errors.Join(finish(), done())
+	if errors.Is(err, context.Canceled) && f.keep != "" && written == nil {
+		return fmt.Errorf("%w; %s keeps the runs that were made, and the same command goes on with them", command.ErrInterrupted, f.keep)
+	}
+	if err := errors.Join(usage(f.ofTrace(err)), written); err != nil {
 		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
