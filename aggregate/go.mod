@@ -31,9 +31,9 @@ require (
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
-	golang.org/x/net v0.49.0 // indirect
-	golang.org/x/sys v0.40.0 // indirect
-	golang.org/x/text v0.33.0 // indirect
+	golang.org/x/net v0.50.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
+	golang.org/x/text v0.34.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260128011058-8636f8732409 // indirect
 )
 

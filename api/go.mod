@@ -9,7 +9,7 @@ require (
 	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
-	golang.org/x/net v0.49.0
+	golang.org/x/net v0.50.0
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 )
@@ -19,8 +19,8 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
-	golang.org/x/sys v0.40.0 // indirect
-	golang.org/x/text v0.33.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
+	golang.org/x/text v0.34.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260128011058-8636f8732409 // indirect
 )
 

@@ -4,8 +4,8 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	golang.org/x/sys v0.40.0
-	golang.org/x/term v0.39.0
+	golang.org/x/sys v0.41.0
+	golang.org/x/term v0.40.0
 	gonum.org/v1/plot v0.17.0
 )
 
@@ -29,7 +29,7 @@ require (
 	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	golang.org/x/image v0.30.0 // indirect
-	golang.org/x/text v0.33.0
+	golang.org/x/text v0.34.0
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
 

@@ -5,5 +5,5 @@ go 1.24.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/procfs v0.19.2
-	golang.org/x/sys v0.40.0
+	golang.org/x/sys v0.41.0
 )

@@ -24,7 +24,7 @@ require (
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/spazio-scheduler/spazio/web v0.1.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
-	golang.org/x/sys v0.40.0 // indirect
+	golang.org/x/sys v0.41.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 )

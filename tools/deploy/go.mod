@@ -92,12 +92,12 @@ replace (
 	github.com/prometheus/procfs => github.com/prometheus/procfs v0.19.2
 	go.yaml.in/yaml/v2 => go.yaml.in/yaml/v2 v2.4.3
 	go.yaml.in/yaml/v3 => go.yaml.in/yaml/v3 v3.0.4
-	golang.org/x/crypto => golang.org/x/crypto v0.47.0
-	golang.org/x/net => golang.org/x/net v0.49.0
+	golang.org/x/crypto => golang.org/x/crypto v0.48.0
+	golang.org/x/net => golang.org/x/net v0.50.0
 	golang.org/x/oauth2 => golang.org/x/oauth2 v0.34.0
-	golang.org/x/sys => golang.org/x/sys v0.40.0
-	golang.org/x/term => golang.org/x/term v0.39.0
-	golang.org/x/text => golang.org/x/text v0.33.0
+	golang.org/x/sys => golang.org/x/sys v0.41.0
+	golang.org/x/term => golang.org/x/term v0.40.0
+	golang.org/x/text => golang.org/x/text v0.34.0
 	golang.org/x/time => golang.org/x/time v0.14.0
 	google.golang.org/protobuf => google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 	k8s.io/api => k8s.io/api v0.36.3

@@ -30,8 +30,8 @@ require (
 replace (
 	github.com/fxamacker/cbor/v2 => github.com/fxamacker/cbor/v2 v2.9.0
 	go.yaml.in/yaml/v2 => go.yaml.in/yaml/v2 v2.4.3
-	golang.org/x/net => golang.org/x/net v0.49.0
-	golang.org/x/text => golang.org/x/text v0.33.0
+	golang.org/x/net => golang.org/x/net v0.50.0
+	golang.org/x/text => golang.org/x/text v0.34.0
 	k8s.io/api => k8s.io/api v0.36.3
 	k8s.io/apimachinery => k8s.io/apimachinery v0.36.3
 	k8s.io/kube-openapi => k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a
