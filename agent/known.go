@@ -296,8 +296,9 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		if p.pods.counted > 0 {
 			mean = running / float64(p.pods.counted)
 		}
-		room.Most = max(c.Capacity-c.Reserve, 0)
-		left := min(1-c.Usage-c.Reserve-coming, room.Most-running)
+		most := max(c.Capacity-c.Reserve, 0)
+		room.Most = min(most, 1-c.Reserve)
+		left := min(1-c.Usage-c.Reserve-coming, most-running, room.Most)
 		room.Room, room.Ahead = max(min(left, MaxRoom), -MaxRoom), min(allowance*mean, MaxRoom)
 		room.Unit, room.PodSD = unit, c.PodSD
 	}

@@ -109,7 +109,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 	for i, c := range p.channels {
 		r.Channels[i] = ChannelReport{
 			Name: p.config.Channels[i].Name, Usage: c.Usage,
-			Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD,
+			Capacity: min(c.Capacity, 1), Cost: c.Cost, CostSD: c.CostSD,
 		}
 	}
 	if p.rejection != nil { // it says nothing of the room, which a scheduler would count in

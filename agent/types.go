@@ -61,8 +61,9 @@ type ChannelReport struct {
 	Name string
 	// Usage is y in [0,1] after filtering.
 	Usage float64
-	// Capacity is C, the headroom at zero pods; Cost is c, the share of the
-	// channel one pod takes; CostSD is the standard deviation of Cost.
+	// Capacity is C, the headroom at zero pods, at most 1; Cost is c, the share of the
+	// channel one pod takes; CostSD is the standard deviation of Cost, and 0 if Cost is
+	// [ChannelReport.Assumed].
 	Capacity, Cost, CostSD float64
 	// Room is the share that the pods in Absorbed leave, what is kept free taken off;
 	// it may be negative. Ahead is the Report's Allowance as a share.
@@ -76,6 +77,10 @@ type ChannelReport struct {
 	// Most is the Room there would be without pods.
 	Most float64
 }
+
+// Assumed reports whether Cost is a prior: neither this node nor its fleet has measured
+// what a pod takes of the channel. A measured cost has a standard deviation.
+func (c *ChannelReport) Assumed() bool { return c.CostSD == 0 }
 
 // Flags are the doubts that ride with a Report.
 type Flags struct {

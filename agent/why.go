@@ -185,7 +185,8 @@ type WhyChannel struct {
 	Taken float64 `json:"taken,omitzero"`
 }
 
-// WhyEstimate is C, c and sd(c) of a channel; an unknown cost is the prior.
+// WhyEstimate is C, c and sd(c) of a channel; an unknown cost is the prior. C exceeds 1
+// where the pods that run take less than c each; the Report has at most 1.
 type WhyEstimate struct {
 	Capacity float64 `json:"capacity"`
 	Cost     float64 `json:"cost"`

@@ -55,8 +55,8 @@ func checkWhy(t *testing.T, r agent.Report, w agent.Why) {
 	least := math.Inf(1)
 	for i, c := range w.Channels {
 		p := agent.ChannelReport{
-			Name: c.Name, Usage: c.Filtered, Capacity: c.Pooled.Capacity, Cost: c.Pooled.Cost, CostSD: c.Pooled.CostSD,
-			Room: c.Room, Ahead: c.Ahead, Unit: r.Channels[i].Unit, PodSD: c.Spread, Most: max(c.Pooled.Capacity-c.Reserve, 0),
+			Name: c.Name, Usage: c.Filtered, Capacity: min(c.Pooled.Capacity, 1), Cost: c.Pooled.Cost, CostSD: c.Pooled.CostSD,
+			Room: c.Room, Ahead: c.Ahead, Unit: r.Channels[i].Unit, PodSD: c.Spread, Most: min(max(c.Pooled.Capacity-c.Reserve, 0), 1-c.Reserve),
 		}
 		if d := cmp.Diff(r.Channels[i], p); d != "" {
 			t.Fatalf("channel (-report +why):\n%s", d)

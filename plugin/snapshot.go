@@ -58,8 +58,9 @@ type NodeState struct {
 	// waited for maxWait; OverduePlaces is how many it would take besides.
 	Overdue       int `json:"overdue,omitempty"`
 	OverduePlaces int `json:"overduePlaces,omitempty"`
-	// Cores and Bytes are what is left for pods whose workloads are known, beside those
-	// that run and those in flight; absent where the node does not count in them.
+	// Cores and Bytes are what is left of the node's own cores and bytes beside the pods
+	// that run and those in flight; absent where the node does not count in them. Below 0
+	// cores tasks wait for one another.
 	Cores *float64 `json:"cores,omitempty"`
 	Bytes *float64 `json:"bytes,omitempty"`
 	// Energy is what is known of its power; absent where nothing is.

@@ -244,11 +244,17 @@ func Shares(s Signal, f Flight, d Demand) (shares [Resources]float64, binding Re
 }
 
 // Spare is what the pods in flight and held room leave of a resource, in cores or bytes, 0 where the
-// node does not count in these. It may be negative.
+// node does not count in these. It may be negative. The room of the CPU goes on beyond the node's
+// cores, up to as many tasks again that wait for them; Spare leaves that part out, and what is
+// granted ahead of pods that are to end, so that it never exceeds what the node has.
 func Spare(s Signal, f Flight, i Resource) float64 {
 	room := &s.Rooms[i]
 	if !(room.Unit > 0) {
 		return 0
 	}
-	return (room.total() - room.mean(f.typical(i), f.Known.Amount[i])) / room.Unit
+	left := (room.Left - room.mean(f.typical(i), f.Known.Amount[i])) / room.Unit
+	if i == CPU && s.Cores > 0 {
+		left -= max(1/room.Unit-s.Cores, 0)
+	}
+	return left
 }

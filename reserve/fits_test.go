@@ -513,3 +513,27 @@ func TestCPUFillFollowsTheCores(t *testing.T) {
 		}
 	}
 }
+
+// TestSpareStaysWithinTheNode: what is left is what the node has and no pod in flight takes, whatever
+// its CPU may hold in tasks that wait.
+func TestSpareStaysWithinTheNode(t *testing.T) {
+	for _, cores := range []float64{4, 16, 64} {
+		for _, wait := range []float64{0, 1} { // tasks waiting for a core as a part of the room
+			unit := 1 / ((1 + wait) * cores)
+			for _, test := range []struct{ busy, ahead, flight, want float64 }{
+				{0, 0, 0, cores},
+				{0, .2, 0, cores},
+				{cores / 4, .2, 0, cores * 3 / 4},
+				{cores / 4, 0, 2, cores*3/4 - 2},
+				{cores, .1, 0, 0},
+			} {
+				s := reserve.Signal{Cores: cores}
+				s.Rooms[reserve.CPU] = reserve.Room{Left: 1 - test.busy*unit, Ahead: test.ahead, Unit: unit, Cost: unit, Most: 1}
+				got := reserve.Spare(s, reserve.Flight{}.With(1, knownPod(test.flight, gib)), reserve.CPU)
+				if math.Abs(got-test.want) > 1e-9 {
+					t.Errorf("%g of %g cores busy, %g in flight: %g are left, want %g", test.busy, cores, test.flight, got, test.want)
+				}
+			}
+		}
+	}
+}

@@ -367,11 +367,12 @@ type ChannelEstimate struct {
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// usage is y in [0,1] after filtering. Absent: 0, idle.
 	Usage float64 `protobuf:"fixed64,2,opt,name=usage,proto3" json:"usage,omitempty"`
-	// capacity is the headroom at zero pods, C. Absent: 0, none.
+	// capacity is the headroom at zero pods, C, at most 1. Absent: 0, none.
 	Capacity float64 `protobuf:"fixed64,3,opt,name=capacity,proto3" json:"capacity,omitempty"`
 	// cost is that of a pod, c. Absent: 0, not known.
 	Cost float64 `protobuf:"fixed64,4,opt,name=cost,proto3" json:"cost,omitempty"`
-	// cost_sd is the cost's standard deviation. Absent: 0, not known.
+	// cost_sd is the cost's standard deviation. Absent: 0, the cost is assumed, not
+	// measured.
 	CostSd float64 `protobuf:"fixed64,5,opt,name=cost_sd,json=costSd,proto3" json:"cost_sd,omitempty"`
 	// room is the share that the pods in absorbed leave, what is kept free taken off.
 	// Absent: 0, none.

@@ -1,0 +1,71 @@
+package agent_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// TestFiguresStayWithinTheNode has pods that idle beside pods that come and go, which is
+// where the line through the loads meets zero pods above an idle node.
+func TestFiguresStayWithinTheNode(t *testing.T) {
+	for _, cores := range []float64{4, 16, 64} {
+		for _, reserve := range []float64{0, .2} {
+			t.Run(fmt.Sprintf("cores=%g/reserve=%g", cores, reserve), func(t *testing.T) {
+				c := config()
+				c.Cores, c.Channels[0].Size, c.Channels[0].Reserve = cores, cores, reserve
+				n := newNode(t, c)
+				beyond := 0
+				n.visit = func(r agent.Report) {
+					w, _ := n.p.Why()
+					for i, ch := range r.Channels {
+						if w.Channels[i].Pooled.Capacity > 1 {
+							beyond++
+						}
+						if ch.Capacity > 1 || ch.Most > 1-w.Channels[i].Reserve || ch.Room > ch.Most {
+							t.Fatalf("%s has C = %g, at most %g for pods and %g left", ch.Name, ch.Capacity, ch.Most, ch.Room)
+						}
+					}
+				}
+				rng := rand.New(rand.NewPCG(1, 2))
+				for range 200 {
+					pods := rng.IntN(5)
+					n.pods(6 + pods) // six of them take nothing
+					n.samples(10, .02+.08*float64(pods), .1+.05*float64(pods))
+				}
+				if beyond == 0 {
+					t.Error("the estimate never exceeded an idle node")
+				}
+			})
+		}
+	}
+}
+
+// TestAssumedCosts tells a cost that nobody has measured from one that was.
+func TestAssumedCosts(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(10, .05, .1)
+	for _, c := range n.last().Channels {
+		if !c.Assumed() {
+			t.Errorf("%s: %g ± %g before any pod", c.Name, c.Cost, c.CostSD)
+		}
+	}
+	rng := rand.New(rand.NewPCG(1, 1))
+	n.run(rng, 200, .05, .15) // of the CPU alone
+	cpu, memory := n.last().Channels[0], n.last().Channels[1]
+	if cpu.Assumed() || !near(cpu.Cost, .15, .03) {
+		t.Errorf("a pod takes .15 of the CPU, reported %g ± %g", cpu.Cost, cpu.CostSD)
+	}
+	if !memory.Assumed() {
+		t.Errorf("no pod was seen to take memory, reported %g ± %g", memory.Cost, memory.CostSD)
+	}
+	if err := n.p.SetFleet(n.at, fleet(t, [][]float64{{.1, .1}}, agent.Cost{}, agent.Cost{Value: 64 << 20, SD: 8 << 20, Known: true})); err != nil {
+		t.Fatal(err)
+	}
+	n.samples(10, .05, .1)
+	if memory = n.last().Channels[1]; memory.Assumed() {
+		t.Errorf("the fleet has measured a pod's memory, reported %g ± %g", memory.Cost, memory.CostSD)
+	}
+}
