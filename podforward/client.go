@@ -15,8 +15,9 @@ import (
 
 // Client asks a program for what it shows by HTTP. It is safe for concurrent use.
 type Client struct {
-	base *url.URL
-	http *http.Client
+	base  *url.URL
+	asked string // how errors name it
+	http  *http.Client
 }
 
 // NewClient returns the Client of a port on a pod's loopback. An answer may take as
@@ -27,7 +28,8 @@ func NewClient(c Config, timeout time.Duration) (*Client, error) {
 		return nil, err
 	}
 	base := &url.URL{Scheme: "http", Host: "localhost:" + strconv.Itoa(c.Port)}
-	return &Client{base: base, http: &http.Client{Transport: through, Timeout: timeout}}, nil
+	asked := fmt.Sprintf("port %d in namespace %s", c.Port, c.Namespace)
+	return &Client{base: base, asked: asked, http: &http.Client{Transport: through, Timeout: timeout}}, nil
 }
 
 // DirectClient returns the Client of a program that this machine reaches by itself,
@@ -37,7 +39,7 @@ func DirectClient(base string, timeout time.Duration) (*Client, error) {
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
 		return nil, &FieldError{"base", base, fmt.Errorf("%w: want an http or https URL", ErrInvalid)}
 	}
-	return &Client{base: at, http: &http.Client{Timeout: timeout}}, nil
+	return &Client{base: at, asked: at.Host, http: &http.Client{Timeout: timeout}}, nil
 }
 
 // mostAnswer bounds what is read: some 200 bytes for each channel of a node.
@@ -48,7 +50,7 @@ var ErrTooLong = errors.New("the answer is too long")
 
 // StatusError is an answer that is not 200. A plain value.
 type StatusError struct {
-	// Host is who answered, Status the answer's, as in "404 Not Found", Code its number and
+	// Host is what answered: a host and port, or a port in a namespace; Status the answer's, as in "404 Not Found", Code its number and
 	// Text what was said.
 	Host, Status string
 	Code         int
@@ -69,14 +71,14 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+		return nil, fmt.Errorf("ask %s: %w", c.asked, err)
 	}
 	response, err := c.http.Do(request)
 	if asked := (*url.Error)(nil); errors.As(err, &asked) {
 		err = asked.Err // whom, is said here
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", c.base.Host, err)
+		return nil, fmt.Errorf("ask %s: %w", c.asked, err)
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
@@ -84,16 +86,21 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 		err = ErrTooLong
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the answer of %s: %w", c.base.Host, err)
+		return nil, fmt.Errorf("the answer of %s: %w", c.asked, err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return nil, &StatusError{c.base.Host, response.Status, response.StatusCode, strings.TrimSpace(string(text))}
+		return nil, &StatusError{c.asked, response.Status, response.StatusCode, strings.TrimSpace(string(text))}
 	}
 	return text, nil
 }
 
+// Getter is a Client, or what adds to it.
+type Getter interface {
+	Get(ctx context.Context, path string, query url.Values) ([]byte, error)
+}
+
 // Decode gets an answer in JSON.
-func Decode[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+func Decode[T any](ctx context.Context, c Getter, path string, query url.Values) (T, error) {
 	var answer T
 	text, err := c.Get(ctx, path, query)
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 
 // cluster compares on the kubeconfig's.
 func (f *flags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
-	config, _, err := debugsource.Cluster(f.kubeconfig, f.context)
+	at, err := debugsource.Cluster(f.kubeconfig, f.context)
 	if err != nil {
 		return schedulers.Report{}, err
 	}
-	return compare.Cluster(ctx, compare.ClusterConfig{Config: c, Rest: config, Image: f.image, Replace: f.replace}, progress(stderr))
+	return compare.Cluster(ctx, compare.ClusterConfig{Config: c, Rest: at.Config, Image: f.image, Replace: f.replace}, progress(stderr))
 }
 
 // newRole returns the command compare role.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/podforward"
@@ -16,11 +15,11 @@ import (
 
 // Source says which program to ask. Flags gives the fields their defaults.
 type Source struct {
-	// URL is the base of the program's debug address.
-	URL string
-	// Kubeconfig and Context, if either is given, lead to the program through the
-	// API server instead, which forwards to Port on the loopback of a pod in
-	// Namespace.
+	// URL is the base of the program's debug address, if this machine reaches it by
+	// itself. Without it the API server that Kubeconfig and Context lead to, as kubectl's
+	// do, forwards to Port on the loopback of a pod in Namespace. If no kubeconfig leads
+	// to one, Port on this machine's loopback is asked.
+	URL                 string
 	Kubeconfig, Context string
 	Namespace           string
 	Port                int
@@ -34,55 +33,69 @@ type Source struct {
 // debug address, here and in the pod.
 func (s *Source) Flags(f *pflag.FlagSet, program, namespace string, port int) {
 	s.program = program
-	f.StringVar(&s.URL, program, "http://127.0.0.1:"+strconv.Itoa(port), "URL of the "+program+"'s debug address")
-	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "have the API server of this kubeconfig forward to the pod; empty asks the address; it takes the right to create pods/portforward")
-	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one; without --kubeconfig of the usual one")
+	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+Loopback(port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
+	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; it takes the right to create pods/portforward")
+	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
-	f.StringVar(&s.Namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod"+Remotely)
-	f.IntVar(&s.Port, program+"-port", port, "port of the debug address in the pod"+Remotely)
+	f.StringVar(&s.Namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod")
+	f.IntVar(&s.Port, program+"-port", port, "port of the debug address in the pod")
 }
 
-// Remotely ends the help of flags that mean something for pods alone.
-const Remotely = " (with --kubeconfig or --context)"
+// Loopback is the URL of a port of this machine.
+func Loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
-// Remote says whether a pod is asked through the API server.
-func (s *Source) Remote() bool { return s.Kubeconfig != "" || s.Context != "" }
-
-var errPositive = errors.New("must be positive")
+var (
+	errPositive = errors.New("must be positive")
+	errBoth     = errors.New("means nothing with --kubeconfig or --context: give one or the other")
+)
 
 // Open checks the source and returns the way to its URL, or to the pod that is
 // found anew for each query.
-func (s *Source) Open(find podforward.Finder) (*podforward.Client, error) {
-	if s.Timeout <= 0 {
+func (s *Source) Open(find podforward.Finder) (*Client, error) {
+	named := s.Kubeconfig != "" || s.Context != ""
+	switch {
+	case s.Timeout <= 0:
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+	case s.URL != "" && named:
+		return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, errBoth))
+	case s.URL != "":
+		return s.direct(s.URL)
 	}
-	if !s.Remote() {
-		c, err := podforward.DirectClient(s.URL, s.Timeout)
-		if err != nil {
-			return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, err))
+	target, err := podforward.Cluster(s.Kubeconfig, s.Context)
+	if errors.Is(err, podforward.ErrNoKubeconfig) && !named {
+		c, err := s.direct(Loopback(s.Port))
+		if err == nil {
+			c.guessed = true
 		}
-		return c, nil
+		return c, err
 	}
-	cluster, _, err := Cluster(s.Kubeconfig, s.Context)
 	if err != nil {
-		return nil, err
+		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	c, err := podforward.NewClient(podforward.Config{Cluster: cluster, Namespace: s.Namespace, Port: s.Port, Find: find}, s.Timeout)
+	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.Namespace, Port: s.Port, Find: find}, s.Timeout)
 	if bad := (*podforward.FieldError)(nil); errors.As(err, &bad) {
 		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
 	}
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return c, nil
+	return &Client{Client: c, Target: &target, source: *s}, nil
+}
+
+func (s *Source) direct(url string) (*Client, error) {
+	c, err := podforward.DirectClient(url, s.Timeout)
+	if err != nil {
+		return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, err))
+	}
+	return &Client{Client: c, source: *s}, nil
 }
 
 // Cluster is podforward's by the flags --kubeconfig and --context. Its error is one of
 // usage.
-func Cluster(kubeconfig, context string) (*rest.Config, string, error) {
-	cluster, namespace, err := podforward.Cluster(kubeconfig, context)
+func Cluster(kubeconfig, context string) (podforward.Target, error) {
+	target, err := podforward.Cluster(kubeconfig, context)
 	if err != nil {
 		err = command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return cluster, namespace, err
+	return target, err
 }

@@ -1,13 +1,17 @@
 package spazioctl
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -33,16 +37,40 @@ func newExplainCommand() *cobra.Command {
 			"by UID: what its last scheduling attempt saw; what has happened to it since it was\n" +
 			"created, with how often it was tried and what for it was refused; and of each node\n" +
 			"as it is now the room, the score, and the reason if it would refuse the pod. Where\n" +
-			"nodes tell their power, another table shows it.",
+			"nodes tell their power, another table shows it.\n\n" +
+			"Without the rights to ask the scheduler it shows what the pod's conditions and events\n" +
+			"say, which takes the right to read the pod, and what remains unknown.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
 	o.scheduler.flags(f)
-	f.StringVarP(&o.namespace, "namespace", "n", "default", "the pod's namespace, if POD does not say")
+	f.StringVarP(&o.namespace, "namespace", "n", "", "the pod's namespace, if POD does not say (default the context's)")
 	o.choice.flags(f)
 	o.output.flags(f)
 	return c
+}
+
+func (o *explainOptions) namespaceOf(at *podforward.Target) string {
+	if at != nil && o.namespace == "" {
+		return at.Namespace
+	}
+	return cmp.Or(o.namespace, "default")
+}
+
+// fallBack shows what the API server knows of the pod, as the scheduler could not be asked.
+func (o *explainOptions) fallBack(ctx context.Context, out io.Writer, at podforward.Target, pod string, unasked error) error {
+	story, err := readPodStory(ctx, at, o.scheduler.Timeout, pod, unasked)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return fmt.Errorf("%w; nor can the pod itself be read: %w", unasked, err)
+	}
+	if err != nil {
+		return unasked // the API server is away, as was said
+	}
+	if o.output.format == "json" {
+		return encode(out, story, false)
+	}
+	return story.write(out, o.output)
 }
 
 // uid is the form of the API's UIDs.
@@ -60,9 +88,12 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 		return err
 	}
 	if !strings.Contains(pod, "/") && !uid.MatchString(pod) {
-		pod = o.namespace + "/" + pod
+		pod = o.namespaceOf(scheduler.Target) + "/" + pod
 	}
 	e, err := podforward.Decode[plugin.Explanation](ctx, scheduler, plugin.DebugPath, url.Values{"pod": {pod}})
+	if answered := (*podforward.StatusError)(nil); err != nil && scheduler.Target != nil && strings.Contains(pod, "/") && !errors.As(err, &answered) && ctx.Err() == nil {
+		return o.fallBack(ctx, out, *scheduler.Target, pod, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -44,15 +44,15 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	case t.timeout <= 0:
 		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	config, _, err := debugsource.Cluster(t.kubeconfig, t.context)
+	at, err := debugsource.Cluster(t.kubeconfig, t.context)
 	if err != nil {
 		return nil, nil, err
 	}
-	cluster, err := deploy.Connect(config)
+	cluster, err := deploy.Connect(at.Config)
 	if err != nil {
 		return nil, nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return config, cluster, nil
+	return at.Config, cluster, nil
 }
 
 // do connects and has work done within the time that there is, which tells its steps.

@@ -39,8 +39,8 @@ func newModelCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	o.source.Flags(f, "aggregator", "spazio-system", 9693)
-	f.StringVar(&o.pod, "aggregator-pod", "", "the aggregator's pod"+debugsource.Remotely+" (default: any of its replicas)")
-	f.StringVar(&o.selector, "aggregator-selector", "app.kubernetes.io/name=spazio-aggregator", "labels of the replicas' pods"+debugsource.Remotely)
+	f.StringVar(&o.pod, "aggregator-pod", "", "the aggregator's pod (default: any of its replicas)")
+	f.StringVar(&o.selector, "aggregator-selector", "app.kubernetes.io/name=spazio-aggregator", "labels of the replicas' pods")
 	f.StringVar(&o.schema, "schema", "", "show the model of this schema alone")
 	o.display.flags(f)
 	return c

@@ -92,12 +92,12 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 	if o.timeout <= 0 {
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	config, namespace, err := debugsource.Cluster(o.kubeconfig, o.context)
+	at, err := debugsource.Cluster(o.kubeconfig, o.context)
 	if err != nil {
 		return nil, err
 	}
-	o.namespace = cmp.Or(o.namespace, namespace)
-	if o.client, err = view.NewClient(config); err != nil {
+	o.namespace = cmp.Or(o.namespace, at.Namespace)
+	if o.client, err = view.NewClient(at.Config); err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)

@@ -54,17 +54,17 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	if err := o.output.validate(); err != nil {
 		return command.Usage(err)
 	}
-	config, namespace, err := debugsource.Cluster(o.kubeconfig, o.context)
+	at, err := debugsource.Cluster(o.kubeconfig, o.context)
 	if err != nil {
 		return err
 	}
-	client, err := view.NewClient(config)
+	client, err := view.NewClient(at.Config)
 	if err != nil {
 		return command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	bed, err := client.Testbed(ctx, cmp.Or(o.namespace, namespace), name)
+	bed, err := client.Testbed(ctx, cmp.Or(o.namespace, at.Namespace), name)
 	switch {
 	case errors.Is(err, view.ErrNotInstalled):
 		return fmt.Errorf("%w: spazio install --component testbed", err)

@@ -16,11 +16,11 @@ type scheduler struct {
 
 func (s *scheduler) flags(f *pflag.FlagSet) {
 	s.Flags(f, "scheduler", "spazio-system", 9694)
-	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod"+debugsource.Remotely+" (default: the leader)")
-	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader"+debugsource.Remotely)
+	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod (default: the leader)")
+	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader")
 }
 
-func (s *scheduler) open() (*podforward.Client, error) {
+func (s *scheduler) open() (*debugsource.Client, error) {
 	if s.pod != "" {
 		return s.Open(podforward.Named(s.pod))
 	}

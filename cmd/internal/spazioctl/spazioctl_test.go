@@ -394,7 +394,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 		"a pod":              {[]string{"explain", "shop/cart", system, "--scheduler-pod=chosen", "--scheduler-port=1234"}, "waiting"},
 		"no lease":           {[]string{"top", system, "--scheduler-lease=other"}, "find the leader"},
 		"no such pod":        {[]string{"explain", "shop/other", system}, "404"},
-		"no such port":       {[]string{"top", system, "--scheduler-port=1"}, "ask localhost:1"},
+		"no such port":       {[]string{"top", system, "--scheduler-port=1"}, "ask port 1 in namespace system"},
 		"no right to it":     {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
 		"an agent":           {[]string{"why", "worker-1", agents}, "has room for 7.2 pods text"},
 		"in JSON":            {[]string{"why", "worker-1", agents, "-o", "json"}, "has room for 7.2 pods json"},
@@ -402,7 +402,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 		"a ready aggregator": {[]string{"model", "--aggregator-namespace=system"}, "schema cpu,memory"},
 		"an aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-pod=aggregator-c", "--aggregator-port=9793"}, "no model yet"},
 		"no aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-selector=x=y"}, "no pod runs there"},
-		"no node":            {[]string{"why", agents}, "NODE is given"},
+		"no node":            {[]string{"why", agents}, "NODE is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, out, errs := run(t.Context(), append(test.args, where...)...)

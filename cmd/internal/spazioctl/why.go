@@ -33,30 +33,41 @@ func newWhyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "why [NODE]",
 		Short: "Say why a node reports the room that it reports",
-		Long: "spazio why asks a node's agent for the reasons of its last report: the agent of\n" +
-			"this machine, or with --kubeconfig or --context that of NODE.",
+		Long: "spazio why asks a node's agent for the reasons of its last report: that of NODE\n" +
+			"through the API server, or without NODE the agent at --agent, by default this machine's.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}
 	f := c.Flags()
 	o.source.Flags(f, "agent", "spazio-agent", 9691)
-	f.StringVar(&o.selector, "agent-selector", "app.kubernetes.io/name=spazio-agent", "labels of the agents' pods"+debugsource.Remotely)
+	f.StringVar(&o.selector, "agent-selector", "app.kubernetes.io/name=spazio-agent", "labels of the agents' pods")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	return c
 }
 
-var errWhichNode = errors.New("NODE is given with --kubeconfig or --context, and only then")
+var (
+	errNoNode  = errors.New("NODE is missing: --kubeconfig and --context lead to a cluster, of which one node's agent is asked")
+	errTwoWays = errors.New("means nothing with NODE, whose agent is asked through the API server: give one or the other")
+)
 
 func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) error {
 	if o.output != "text" && o.output != "json" {
 		return command.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
 	}
-	if o.source.Remote() != (len(nodes) == 1) {
-		return command.Usage(errWhichNode)
+	switch named := o.source.Kubeconfig != "" || o.source.Context != ""; {
+	case len(nodes) == 0 && named:
+		return command.Usage(errNoNode)
+	case len(nodes) == 1 && o.source.URL != "":
+		return command.Usage(fmt.Errorf("--agent: %w", errTwoWays))
+	case len(nodes) == 0 && o.source.URL == "":
+		o.source.URL = debugsource.Loopback(o.source.Port)
 	}
 	agent, err := o.source.Open(podforward.Selected(o.selector, strings.Join(nodes, "")))
 	if err != nil {
 		return err
+	}
+	if len(nodes) == 1 && agent.Target == nil {
+		return command.Usage(fmt.Errorf("NODE: its agent is asked through the API server: --kubeconfig: %w", podforward.ErrNoKubeconfig))
 	}
 	said, err := agent.Get(ctx, whyPath, url.Values{"format": {o.output}})
 	if err != nil {

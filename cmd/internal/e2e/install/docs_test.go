@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -96,10 +95,6 @@ type reader struct{ env []string }
 
 func newShell(t *testing.T, kubeconfig string) reader {
 	t.Helper()
-	config, err := clientcmd.LoadFromFile(kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -108,11 +103,10 @@ func newShell(t *testing.T, kubeconfig string) reader {
 	kubectl := fmt.Sprintf(`#!/bin/sh
 case $1 in
 spazio) shift; %s=1 exec '%s' "$@" ;;
-config) [ "$2" = current-context ] && echo '%s' && exit ;;
 esac
 echo "this kubectl has no $*" >&2
 exit 2
-`, asSpazio, self, config.CurrentContext)
+`, asSpazio, self)
 	digests := fmt.Sprintf(`{"spazio-agent": "sha256:%064d"}`, 1)
 	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
 		t.Fatal(err)
