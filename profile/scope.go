@@ -205,7 +205,7 @@ func (s *scope) fold() {
 	})
 	for r := range oldest.ended {
 		var few [mostNodes]Evidence
-		most := nodeReach * median(s.byNode(few[:0], r))
+		most := nodeReach * median(s.byNode(few[:0], r, s.profile.live))
 		e := oldest.ended[r].evidence()
 		e.Pods = min(e.Pods, most)
 		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.evidence(r)))
@@ -247,9 +247,9 @@ func (s *scope) restrict(n float64) {
 func (s *scope) evidence(r int) Evidence {
 	if s.size()+len(s.profile.live) <= mostNodes {
 		var few [mostNodes]Evidence
-		return s.pooled(s.byNode(few[:0], r), r)
+		return s.pooled(s.byNode(few[:0], r, s.profile.live), r)
 	}
-	s.profile.scratch = s.byNode(s.profile.scratch[:0], r)
+	s.profile.scratch = s.byNode(s.profile.scratch[:0], r, s.profile.live)
 	return s.pooled(s.profile.scratch, r)
 }
 
@@ -283,11 +283,12 @@ func (e *Evidence) poolLimited(all []Evidence, at time.Time, halfLife time.Durat
 	}
 }
 
-// byNode appends the evidence of each node, in the order of their keys.
-func (s *scope) byNode(all []Evidence, r int) []Evidence {
+// byNode appends the evidence of each node, in the order of their keys: of pods that have
+// ended and of live, which is sorted by node.
+func (s *scope) byNode(all []Evidence, r int, live []livePod) []Evidence {
 	halfLife := s.profile.config.PodHalfLife
 	var few [mostNodes]ofNode
-	nodes, live := s.all(few[:0]), s.profile.live
+	nodes := s.all(few[:0])
 	for len(nodes) > 0 || len(live) > 0 {
 		var e Evidence
 		var key uint64

@@ -129,24 +129,12 @@ func (s *scope) folded(r, live int) kept {
 	if live == len(s.profile.live) && s.size() == 0 {
 		return s.rest[r]
 	}
-	most := nodeReach * median(s.byNode(nil, r))
-	stored := s.profile.live[:live]
-	weights := make([][resources]float64, live)
-	for i := range stored {
-		if own := s.of(&stored[i]); own != nil {
-			weights[i], own.weight = own.weight, [resources]float64{}
-		}
-	}
+	most := nodeReach * median(s.byNode(nil, r, s.profile.live))
 	config := s.profile.config.evidence(r)
 	sum := s.rest[r].evidence()
-	for _, e := range s.byNode(nil, r) {
+	for _, e := range s.byNode(nil, r, s.profile.live[live:]) {
 		e.Pods = min(e.Pods, most)
 		sum = sum.Merge(e, config)
-	}
-	for i := range stored {
-		if own := s.of(&stored[i]); own != nil {
-			own.weight = weights[i]
-		}
 	}
 	if sum.Pods == 0 {
 		return kept{}

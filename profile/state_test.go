@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -150,6 +151,30 @@ func TestStateLeavesTheProfile(t *testing.T) {
 	if math.Abs(after.CPU.Amount-before.CPU.Amount) > 1e-9 || math.Abs(after.CPU.Confidence-before.CPU.Confidence) > 1e-9 {
 		t.Errorf("%+v, and before %+v", after, before)
 	}
+}
+
+// State only reads the profile, so that several goroutines can store it at once.
+func TestStateOnlyReads(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 100 { // more live pods than a state keeps
+		w := window(fmt.Sprint(i), 1+float64(i%7)/10, 1e8+1e6*float64(i%50))
+		w.Node, w.Ended = fmt.Sprint("n", i%30), false
+		observe(t, p, start.Add(time.Duration(i)*time.Second), w)
+	}
+	want := p.State()
+	var both sync.WaitGroup
+	for range 2 {
+		both.Add(1)
+		go func() {
+			defer both.Done()
+			for range 20 {
+				if !bytes.Equal(want, p.State()) {
+					t.Error("a state that is stored beside another differs")
+				}
+			}
+		}()
+	}
+	both.Wait()
 }
 
 // Pods out of order would be found no more.
