@@ -16,6 +16,13 @@ func (h *Hub) GhostNodes() int {
 	return len(h.ghosts.on)
 }
 
+// BoundWaitSets bounds the memory of the sets of nodes that pods wait for.
+func (h *Hub) BoundWaitSets(bytes int) {
+	h.waiting.mu.Lock()
+	defer h.waiting.mu.Unlock()
+	h.waiting.maxBytes = bytes
+}
+
 // Histories returns how many pods' are kept.
 func (h *Hub) Histories() int {
 	h.histories.mu.Lock()

@@ -133,7 +133,7 @@ func (p *spazio) await(pod *v1.Pod, c *cycle, r *reach) {
 	h := p.hub
 	h.waiting.decide(pod.UID, c.attempt, r)
 	if h.nodes.published.Load() != c.directory {
-		h.waiting.decide(pod.UID, c.attempt, nil)
+		h.waiting.decide(pod.UID, c.attempt, everyNode)
 	}
 }
 

@@ -11,8 +11,8 @@ import "sync/atomic"
 // it is asked about has passed them all. A node that was made after the
 // attempt is in the set: nothing is known of it.
 //
-// One bit a node, by its id. Safe for concurrent use; nil is the set of all
-// nodes.
+// One bit a node, by its id. Safe for concurrent use; there is always a set, and
+// that of all nodes is everyNode.
 type reach struct {
 	// limit is the first id that the attempt did not know.
 	limit int
@@ -20,6 +20,10 @@ type reach struct {
 	complement bool
 	bits       []atomic.Uint64
 }
+
+// everyNode is the set of all nodes, also of those to come. Nodes are neither
+// added to it nor removed from it.
+var everyNode = new(reach)
 
 // newReach returns an empty set or, with complement, that of all nodes.
 func newReach(limit int, complement bool) *reach {
@@ -32,12 +36,7 @@ func newNowhere(limit int) *reach { return &reach{limit: limit} }
 const wordBits = 64
 
 // bytes is the memory that the set takes, but for a constant.
-func (r *reach) bytes() int {
-	if r == nil {
-		return 0
-	}
-	return wordBits / 8 * len(r.bits)
-}
+func (r *reach) bytes() int { return wordBits / 8 * len(r.bits) }
 
 // add puts a node into the set, remove takes it out. Ids from limit on are
 // always in it.
@@ -46,7 +45,7 @@ func (r *reach) remove(id int) { r.set(id, r.complement) }
 
 func (r *reach) set(id int, bit bool) {
 	switch {
-	case r == nil || id/wordBits >= len(r.bits) || id >= r.limit:
+	case id/wordBits >= len(r.bits) || id >= r.limit:
 	case bit:
 		r.bits[id/wordBits].Or(1 << (id % wordBits))
 	default:
@@ -56,7 +55,7 @@ func (r *reach) set(id int, bit bool) {
 
 // word returns the set's nodes of ids [64i, 64i+64), the lowest first.
 func (r *reach) word(i int) uint64 {
-	if r == nil || i*wordBits >= r.limit {
+	if i*wordBits >= r.limit {
 		return ^uint64(0)
 	}
 	word := uint64(0)
@@ -74,7 +73,7 @@ func (r *reach) word(i int) uint64 {
 
 // empty says that the set has none of the nodes that the attempt knew.
 func (r *reach) empty() bool {
-	if r == nil {
+	if r == everyNode {
 		return false
 	}
 	for i := range r.bits {

@@ -105,7 +105,7 @@ type activation struct {
 // that was activated before and has not come is activated again, but no slot is
 // kept for it any more.
 func (c *chooser) offer(p *waitingPod, o *offer) {
-	r, of := p.attempt.reach.Load(), c.w.classes.at(p.class)
+	r, of := p.attempt.reach(), c.w.classes.at(p.class)
 	l := o.lot(of)
 	if l == nil { // the class is younger than the round: what rises for it is due again
 		return
@@ -175,7 +175,7 @@ func (w *waiting) overdue(typical int64, most int, now time.Duration) []activati
 		if left[of] <= 0 {
 			continue
 		}
-		if now-p.last >= w.retry && p.pause <= now && !p.attempt.reach.Load().empty() && c.activate(p) {
+		if now-p.last >= w.retry && p.pause <= now && !p.attempt.reach().empty() && c.activate(p) {
 			left[of]--
 		}
 	}

@@ -137,7 +137,7 @@ func (w *waiting) late(t *reserve.Trickle, now time.Duration) bool {
 // tried brings up to date since when a pod waits for room whose last attempt has
 // ended, or may have; w.mu is held.
 func (w *waiting) tried(p *waitingPod) {
-	if p.since.IsZero() && !p.attempt.reach.Load().empty() {
+	if p.since.IsZero() && !p.attempt.reach().empty() {
 		p.since = w.start.Add(p.last)
 	}
 }
@@ -160,9 +160,9 @@ func (w *waiting) trickle(o *offer, t *reserve.Trickle, now time.Duration) []act
 		if p.granted != nil || p.pause > now || !p.overdue(t, w.start.Add(now)) {
 			continue
 		}
-		r := p.attempt.reach.Load()
+		r := p.attempt.reach()
 		// For a pod of which is not known what it waits for, an attempt may be vain.
-		if r == nil && now-p.last < w.retry {
+		if r == everyNode && now-p.last < w.retry {
 			continue
 		}
 		of := w.classes.at(p.class)

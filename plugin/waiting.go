@@ -52,8 +52,8 @@ type waiting struct {
 	granted, anywhere []*waitingPod
 	// failures are of pods that got a slot and were not bound.
 	failures map[types.UID]failure
-	// bytes is the memory of all reaches.
-	bytes int
+	// bytes is the memory of all reaches, at most maxBytes.
+	bytes, maxBytes int
 }
 
 const (
@@ -123,10 +123,19 @@ type kind struct {
 // attempt is what is remembered of a pod's last scheduling attempt; it holds on
 // to none of the cycle's state. Safe for concurrent use.
 type attempt struct {
-	// reach is what the pod waits for: all nodes until PreFilter has decided, so
-	// that a rise meanwhile is not lost.
-	reach atomic.Pointer[reach]
-	saw   atomic.Pointer[outline]
+	// decided is what the pod waits for once PreFilter has decided; nil before, and
+	// where memory does not allow for it.
+	decided atomic.Pointer[reach]
+	saw     atomic.Pointer[outline]
+}
+
+// reach returns what the pod waits for: all nodes until PreFilter has decided, so
+// that a rise meanwhile is not lost.
+func (a *attempt) reach() *reach {
+	if r := a.decided.Load(); r != nil {
+		return r
+	}
+	return everyNode
 }
 
 // outline sums up the nodes as an attempt found them.
@@ -139,7 +148,7 @@ type outline struct {
 func newWaiting() *waiting {
 	return &waiting{
 		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]map[*waitingPod]struct{}),
-		due: make(map[*node]struct{}), failures: make(map[types.UID]failure),
+		due: make(map[*node]struct{}), failures: make(map[types.UID]failure), maxBytes: maxReachBytes,
 	}
 }
 
@@ -158,7 +167,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now 
 		w.pods[pod.UID] = p
 		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
 		w.order = slices.Insert(w.order, at, p)
-	} else if w.tried(p); p.attempt.reach.Load().empty() {
+	} else if w.tried(p); p.attempt.reach().empty() {
 		p.since = time.Time{} // other plugins refused it all nodes
 	}
 	w.account(p, 0)
@@ -183,13 +192,13 @@ func (w *waiting) decide(uid types.UID, a *attempt, r *reach) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.pods[uid]; p != nil && p.attempt == a && w.account(p, r.bytes()) {
-		a.reach.Store(r)
+		a.decided.Store(r)
 	}
 }
 
 // account changes the memory of p's reach, and says whether there is enough.
 func (w *waiting) account(p *waitingPod, bytes int) bool {
-	if w.bytes-p.bytes+bytes > maxReachBytes {
+	if w.bytes-p.bytes+bytes > w.maxBytes {
 		return false
 	}
 	w.bytes += bytes - p.bytes
@@ -319,7 +328,7 @@ func (w *waiting) lost(uid types.UID) {
 	defer w.mu.Unlock()
 	if p := w.pods[uid]; p != nil {
 		p.granted = nil
-		p.attempt.reach.Store(nil)
+		p.attempt.decided.Store(everyNode)
 		w.free(p)
 	}
 }
@@ -376,7 +385,7 @@ func (w *waiting) admit(n *node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, p := range w.order {
-		p.attempt.reach.Load().add(n.id)
+		p.attempt.reach().add(n.id)
 	}
 }
 
