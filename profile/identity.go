@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -21,6 +22,8 @@ type Meta struct {
 	// Controller is the owner reference with controller: true; the zero value is
 	// none.
 	Controller Owner
+	// Node is the one that the pod is bound to; it matters for static pods alone.
+	Node       string
 	Created    time.Time
 	Containers []Container
 }
@@ -45,24 +48,38 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 
 // Identify tells the workload that a pod belongs to, the revision of it, empty
 // where there is none, and a hash of its template, which jobs share that have a
-// new name in each run. It is the only rule of identity. The first of these
-// applies:
+// new name in each run. It is the only rule of identity, within a namespace: who
+// may make pods there may give them any identity of it. The first of these applies:
 //
 //  1. the annotation WorkloadAnnotation
-//  2. a ReplicaSet named PREFIX-HASH, HASH the label pod-template-hash:
-//     Deployment/PREFIX, revision HASH
-//  3. a Job named X-DIGITS, the minute of the schedule, within 7 days of the pod's
+//  2. a static pod: StaticPod and its name without the node's, alike on all nodes
+//  3. a controller whose kind makes pods anew for each run or revision and that
+//     labels them with what they are of: the labels' values (see engines)
+//  4. a ReplicaSet named PREFIX-HASH, HASH the value of a label: Deployment/PREFIX,
+//     Rollout/PREFIX by the label rollouts-pod-template-hash, revision HASH
+//  5. a Job named X-DIGITS, the minute of the schedule, within 7 days of the pod's
 //     creation: CronJob/X
-//  4. a StatefulSet or DaemonSet: its name, revision the label
-//     controller-revision-hash
-//  5. another controller: its kind and its name without a generated suffix
-//  6. no controller: Pod, with what its name is generated from, else its name
+//  6. a controller whose name stays (inPlaceKinds, lastingKinds, and those with which
+//     the label controller-revision-hash begins): its kind and name, revision that label
+//  7. another controller: its kind and its name without what differs from run to run
+//     (withoutRun)
+//  8. no controller, or a pod or Deployment that makes pods itself: Pod, with what
+//     the name is generated from, else the name, without what differs
+//
+// Two jobs whose names differ by five letters of the generated alphabet alone
+// (backup-https, backup-pgsql) are one workload, and a run that is named by hand (by
+// a date or a build number) is its own; the annotation mends both. So are all pods of
+// one controller one workload whose roles no label of engines tells apart.
 func Identify(m Meta) (w Workload, revision string, template uint64) {
 	kind, name, revision := m.owner()
 	return Workload{Namespace: m.Namespace, Kind: kind, Name: name}, revision, hashTemplate(m.Containers)
 }
 
-func (m Meta) owner() (kind, name, revision string) {
+// MirrorAnnotation has a static pod's UID on its node: the API server gives the
+// object in it, its mirror, another.
+const MirrorAnnotation = "kubernetes.io/config.mirror"
+
+func (m *Meta) owner() (kind, name, revision string) {
 	if given := m.Annotations[WorkloadAnnotation]; given != "" {
 		if kind, name, ok := strings.Cut(given, "/"); ok && kind != "" && name != "" {
 			return kind, name, ""
@@ -70,25 +87,90 @@ func (m Meta) owner() (kind, name, revision string) {
 		return "Workload", given, ""
 	}
 	owner := m.Controller
+	if owner.Kind == "Node" || m.Annotations[MirrorAnnotation] != "" {
+		return "StaticPod", m.staticName(), ""
+	}
+	for i := range engines {
+		if kind, name, revision, ok := engines[i].name(m); ok {
+			return kind, name, revision
+		}
+	}
 	switch owner.Kind {
-	case "":
-		if m.GenerateName != "" {
-			return "Pod", strings.TrimSuffix(m.GenerateName, "-"), ""
-		}
-		return "Pod", m.Name, ""
-	case "ReplicaSet":
-		hash := m.Labels["pod-template-hash"]
-		if prefix, ok := strings.CutSuffix(owner.Name, "-"+hash); ok && hash != "" && prefix != "" {
-			return "Deployment", prefix, hash
-		}
+	case "", "Pod", "Deployment":
+		return "Pod", m.ownName(), ""
 	case "Job":
 		if name, ok := scheduled(owner.Name, m.Created); ok {
 			return "CronJob", name, ""
 		}
-	case "StatefulSet", "DaemonSet":
-		return owner.Kind, owner.Name, m.Labels["controller-revision-hash"]
+	case "ReplicaSet", "ReplicationController":
+		if kind, name, revision, ok := m.templateHash(); ok {
+			return kind, name, revision
+		}
 	}
-	return owner.Kind, withoutSuffix(owner.Name), ""
+	revision = m.Labels[revisionLabel]
+	if slices.Contains(inPlaceKinds, owner.Kind) || strings.HasPrefix(revision, owner.Name+"-") {
+		return owner.Kind, owner.Name, revision
+	}
+	if slices.Contains(lastingKinds, owner.Kind) {
+		return owner.Kind, owner.Name, ""
+	}
+	return owner.Kind, withoutRun(owner.Name, m.Created), ""
+}
+
+// revisionLabel has the revision of pods that their controller replaces in place. Its
+// value is a ControllerRevision's name, which most begin with their own.
+const revisionLabel = "controller-revision-hash"
+
+// The controllers whose names stay from one revision to the next, so that nothing in
+// them is generated; those in place have their pods' revisions in revisionLabel.
+var (
+	inPlaceKinds = []string{"StatefulSet", "DaemonSet", "CloneSet"}
+	lastingKinds = []string{"ReplicaSet", "ReplicationController"}
+)
+
+// staticName is a static pod's, to which the kubelet appends the node's.
+func (m *Meta) staticName() string {
+	for _, node := range []string{m.Node, m.Controller.Name} {
+		if name, ok := strings.CutSuffix(m.Name, "-"+strings.ToLower(node)); ok && node != "" && name != "" {
+			return name
+		}
+	}
+	return m.Name
+}
+
+// ownName is that of a pod that is its own workload. A pod that makes pods, as
+// Spark's driver, or a Deployment, as Flink's, numbers them.
+func (m *Meta) ownName() string {
+	if m.GenerateName != "" {
+		return withoutRun(strings.TrimSuffix(m.GenerateName, "-"), m.Created)
+	}
+	name := cmp.Or(withoutRun(m.Name, m.Created), m.Controller.Name)
+	for m.Controller.Kind != "" {
+		i := strings.LastIndexByte(name, '-')
+		if i < 1 || !allIn(name[i+1:], digits) {
+			break
+		}
+		name = name[:i]
+	}
+	return name
+}
+
+// templateHash takes off a ReplicaSet's name the hash that a label of its pods
+// repeats.
+func (m *Meta) templateHash() (kind, name, hash string, ok bool) {
+	for _, by := range [...]struct{ label, kind string }{{"pod-template-hash", "Deployment"}, {"rollouts-pod-template-hash", "Rollout"}} {
+		hash = m.Labels[by.label]
+		if name, ok = strings.CutSuffix(m.Controller.Name, "-"+hash); ok && hash != "" && name != "" {
+			return by.kind, name, hash, true
+		}
+	}
+	for label, hash := range m.Labels {
+		name, ok = strings.CutSuffix(m.Controller.Name, "-"+hash)
+		if ok && name != "" && (strings.HasSuffix(label, "-hash") && hash != "" || random(hash)) {
+			return m.Controller.Kind, name, hash, true
+		}
+	}
+	return "", "", "", false
 }
 
 // scheduleReach is how far a CronJob's schedule may lie from a pod it makes: late
@@ -99,33 +181,10 @@ const scheduleReach = 7 * 24 * time.Hour
 // controller appends.
 func scheduled(name string, created time.Time) (string, bool) {
 	i := strings.LastIndexByte(name, '-')
-	if i < 1 || !allIn(name[i+1:], "0123456789") {
+	if i < 1 || !allIn(name[i+1:], digits) {
 		return "", false
 	}
-	minute, err := strconv.ParseInt(name[i+1:], 10, 33) // in 16,000 years
-	if err != nil {
-		return "", false
-	}
-	return name[:i], created.Sub(time.Unix(60*minute, 0)).Abs() <= scheduleReach
-}
-
-// suffixLetters are what Kubernetes generates names from
-// (k8s.io/apimachinery/pkg/util/rand), suffixLength how many.
-const (
-	suffixLetters = "bcdfghjklmnpqrstvwxz2456789"
-	suffixLength  = 5
-)
-
-func withoutSuffix(name string) string {
-	i := len(name) - suffixLength - 1
-	if i < 1 || name[i] != '-' || !allIn(name[i+1:], suffixLetters) {
-		return name
-	}
-	return name[:i]
-}
-
-func allIn(s, letters string) bool {
-	return s != "" && strings.Trim(s, letters) == ""
+	return name[:i], isTime(name[i+1:], created, time.Minute)
 }
 
 // hashTemplate is the FNV-1a hash of the containers, in order of their names.

@@ -1,6 +1,7 @@
 package profile_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -60,6 +61,169 @@ func TestIdentify(t *testing.T) {
 				t.Errorf("%v revision %q, want %v revision %q", got, revision, want, c.revision)
 			}
 		})
+	}
+}
+
+// Each line is of pods that two runs or revisions of the same thing made; what is
+// unlike has another identity.
+func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
+	created := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	type labels = map[string]string
+	of := func(kind, owner, name string, l labels) profile.Meta {
+		return profile.Meta{Namespace: "n", Name: name, Created: created, Labels: l, Controller: profile.Owner{Kind: kind, Name: owner}}
+	}
+	spark := func(app, role string) labels { return labels{"spark-app-name": app, "spark-role": role} }
+	for name, c := range map[string]struct {
+		a, b   profile.Meta
+		unlike profile.Meta
+		want   string
+	}{
+		"argo rollout": {
+			of("ReplicaSet", "cart-7d9c5b8f6d", "", labels{"rollouts-pod-template-hash": "7d9c5b8f6d"}),
+			of("ReplicaSet", "cart-59cf7c4b8", "", labels{"rollouts-pod-template-hash": "59cf7c4b8"}),
+			of("ReplicaSet", "cart-7d9c5b8f6d", "", labels{"pod-template-hash": "7d9c5b8f6d"}), "Rollout/cart",
+		},
+		"unknown controller of replica sets": {
+			of("ReplicaSet", "cart-7d9c5b8f6d", "", labels{"example.com/pod-template-hash": "7d9c5b8f6d"}),
+			of("ReplicaSet", "cart-59cf7c4b8", "", labels{"example.com/pod-template-hash": "59cf7c4b8"}),
+			of("ReplicaSet", "cart-pay", "", labels{"app": "pay"}), "ReplicaSet/cart",
+		},
+		"deployment config": {
+			of("ReplicationController", "front-3", "", labels{"deploymentconfig": "front", "deployment": "front-3"}),
+			of("ReplicationController", "front-4", "", labels{"openshift.io/deployment-config.name": "front"}),
+			of("ReplicationController", "front-4", "", labels{"app": "front"}), "DeploymentConfig/front",
+		},
+		"knative": {
+			of("ReplicaSet", "hello-00001-deployment-7d9c5b8f6d", "", labels{"pod-template-hash": "7d9c5b8f6d", "serving.knative.dev/configuration": "hello"}),
+			of("ReplicaSet", "hello-00002-deployment-59cf7c4b8", "", labels{"pod-template-hash": "59cf7c4b8", "serving.knative.dev/configuration": "hello"}),
+			of("ReplicaSet", "hello-7d9c5b8f6d", "", labels{"pod-template-hash": "7d9c5b8f6d"}), "Configuration/hello",
+		},
+		"clone set": {
+			of("CloneSet", "db-x2x4z", "", labels{"controller-revision-hash": "db-x2x4z-6c9"}),
+			of("CloneSet", "db-x2x4z", "", labels{"controller-revision-hash": "db-x2x4z-7c9"}),
+			of("CloneSet", "db", "", nil), "CloneSet/db-x2x4z",
+		},
+		"other sets in place": {
+			of("AdvancedSet", "db-x2x4z", "", labels{"controller-revision-hash": "db-x2x4z-6c9"}),
+			of("AdvancedSet", "db-x2x4z", "", labels{"controller-revision-hash": "db-x2x4z-7c9"}),
+			of("AdvancedSet", "db-h2h4h", "", labels{"controller-revision-hash": "db-h2h4h-7c9"}), "AdvancedSet/db-x2x4z",
+		},
+		"leader and workers": {
+			of("StatefulSet", "llm-0", "", labels{"leaderworkerset.sigs.k8s.io/name": "llm"}),
+			of("StatefulSet", "llm-1", "", labels{"leaderworkerset.sigs.k8s.io/name": "llm"}),
+			of("StatefulSet", "llm-0", "", nil), "LeaderWorkerSet/llm",
+		},
+		"argo workflow": {of("Workflow", "etl-x2x4z", "", nil), of("Workflow", "etl-2bcd9", "", nil), of("Workflow", "etl-daily", "", nil), "Workflow/etl"},
+		"cron workflow, seconds": {
+			of("Workflow", "etl-1795867200", "", nil), of("Workflow", "etl-1795870800", "", nil),
+			of("Workflow", "etl-1295867200", "", nil), "Workflow/etl", // of 2011: a number that somebody gave
+		},
+		"tekton": {
+			of("TaskRun", "ci-run-x2x4z-compile", "ci-run-x2x4z-compile-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineTask": "compile"}),
+			of("TaskRun", "release-41-compile", "release-41-compile-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineTask": "compile"}),
+			of("TaskRun", "ci-run-x2x4z-test", "ci-run-x2x4z-test-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineTask": "test"}), "Pipeline/ci.compile",
+		},
+		"scheduled spark, nanoseconds": {
+			of("SparkApplication", "etl-1795867200000000000", "", nil), of("SparkApplication", "etl-1795870800123456789", "", nil),
+			of("SparkApplication", "load-1795867200000000000", "", nil), "SparkApplication/etl",
+		},
+		"spark executors": {
+			of("Pod", "pi-3b2d0a7ed57ea90d-driver", "pi-3b2d0a7ed57ea90d-exec-1", nil),
+			of("Pod", "pi-4c2d0a7ed57ea90e-driver", "pi-4c2d0a7ed57ea90e-exec-12", nil),
+			of("", "", "pi-3b2d0a7ed57ea90d-driver", nil), "Pod/pi-exec",
+		},
+		"spark, labelled": {
+			of("", "", "pi-3b2d0a7ed57ea90d-driver", spark("pi", "driver")), of("", "", "pi-driver", spark("pi", "driver")),
+			of("Pod", "pi-driver", "pi-exec-1", spark("pi", "executor")), "Spark/pi.driver",
+		},
+		"flink task managers": {
+			of("Deployment", "etl", "etl-taskmanager-1-1", nil), of("Deployment", "etl", "etl-taskmanager-2-14", nil),
+			of("ReplicaSet", "etl-7d9c5b8f6d", "", labels{"pod-template-hash": "7d9c5b8f6d"}), "Pod/etl-taskmanager",
+		},
+		"ray": {
+			of("RayCluster", "train-x2x4z", "", labels{"ray.io/cluster": "train-x2x4z", "ray.io/group": "small"}),
+			of("RayCluster", "train-2bcd9", "", labels{"ray.io/cluster": "train-2bcd9", "ray.io/group": "small"}),
+			of("RayCluster", "train-2bcd9", "", labels{"ray.io/cluster": "train-2bcd9", "ray.io/group": "headgroup"}), "RayCluster/train.small",
+		},
+		"job set": {
+			of("Job", "train-x2x4z-workers-0", "", labels{"jobset.sigs.k8s.io/jobset-name": "train-x2x4z", "jobset.sigs.k8s.io/replicatedjob-name": "workers"}),
+			of("Job", "train-2bcd9-workers-1", "", labels{"jobset.sigs.k8s.io/jobset-name": "train-2bcd9", "jobset.sigs.k8s.io/replicatedjob-name": "workers"}),
+			of("Job", "train-x2x4z-driver-0", "", labels{"jobset.sigs.k8s.io/jobset-name": "train-x2x4z", "jobset.sigs.k8s.io/replicatedjob-name": "driver"}), "JobSet/train.workers",
+		},
+		"airflow": {
+			of("", "", "etl-load-3kdj2l1a", labels{"dag_id": "etl", "task_id": "load"}), of("", "", "etl-load-9slq1p0z", labels{"dag_id": "etl", "task_id": "load"}),
+			of("", "", "etl-sort-3kdj2l1a", labels{"dag_id": "etl", "task_id": "sort"}), "DAG/etl.load",
+		},
+		"uuid": {
+			of("Job", "eval-0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b", "", nil), of("Job", "eval-aa8f6f8e-2c1d-4c0a-9f55-0d6d3e1f2a3b", "", nil),
+			of("Job", "test-0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b", "", nil), "Job/eval",
+		},
+		"hash": {
+			of("", "", "run-3f2a9c1d0b8e4f5a6b7c8d9e0f1a2b3c", nil), of("", "", "run-4f2a9c1d0b8e4f5a6b7c8d9e0f1a2b3c", nil),
+			of("", "", "run-three", nil), "Pod/run",
+		},
+		"year to second": {of("Job", "dump-20261128113000", "", nil), of("Job", "dump-20261127113000", "", nil), of("Job", "dump-20161128113000", "", nil), "Job/dump"},
+		"cut names": {
+			of("Job", strings.Repeat("a", 58)+"x2x4z", "", nil), of("Job", strings.Repeat("a", 58)+"2bcd9", "", nil),
+			of("Job", strings.Repeat("a", 57)+"x2x4z", "", nil), "Job/" + strings.Repeat("a", 58),
+		},
+		"agones": {
+			of("GameServer", "fps-x2x4z-2bcd9", "", labels{"agones.dev/fleet": "fps", "agones.dev/gameserverset": "fps-x2x4z"}),
+			of("GameServer", "fps-h2h4h-7bcd9", "", labels{"agones.dev/fleet": "fps", "agones.dev/gameserverset": "fps-h2h4h"}),
+			of("GameServer", "fps-x2x4z-2bcd9", "", nil), "Fleet/fps",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a, _, _ := profile.Identify(c.a)
+			b, _, _ := profile.Identify(c.b)
+			other, _, _ := profile.Identify(c.unlike)
+			if a != b || a.Kind+"/"+a.Name != c.want || other == a {
+				t.Errorf("%v and %v, want both n/%s; what is unlike is %v", a, b, c.want, other)
+			}
+		})
+	}
+}
+
+func TestRevisionsOfRollouts(t *testing.T) {
+	_, revision, _ := profile.Identify(profile.Meta{
+		Namespace: "n", Labels: map[string]string{"rollouts-pod-template-hash": "7d9c5b8f6d"},
+		Controller: profile.Owner{Kind: "ReplicaSet", Name: "cart-7d9c5b8f6d"},
+	})
+	if revision != "7d9c5b8f6d" {
+		t.Errorf("revision %q, want that of the label", revision)
+	}
+}
+
+// A label alone names nothing: who may make a pod may write any.
+func TestLabelsWithoutTheirControllerNameNothing(t *testing.T) {
+	for _, labels := range []map[string]string{
+		{"rollouts-pod-template-hash": "7d9c5b8f6d"}, {"serving.knative.dev/configuration": "cart"}, {"openshift.io/deployment-config.name": "cart"},
+	} {
+		w, _, _ := profile.Identify(profile.Meta{Namespace: "n", Name: "mine", Labels: labels})
+		if w != (profile.Workload{Namespace: "n", Kind: "Pod", Name: "mine"}) {
+			t.Errorf("%v make a pod %v", labels, w)
+		}
+	}
+}
+
+func TestStaticPodsAreOneWorkloadOnAllNodes(t *testing.T) {
+	static := func(name, node string) profile.Meta {
+		return profile.Meta{Namespace: "kube-system", Name: name, Node: node, Annotations: map[string]string{profile.MirrorAnnotation: "0123456789abcdef0123456789abcdef"}}
+	}
+	owned := static("etcd-cp-2", "")
+	owned.Annotations, owned.Controller = nil, profile.Owner{Kind: "Node", Name: "cp-2"}
+	for name, c := range map[string]struct {
+		meta profile.Meta
+		want string
+	}{
+		"first node":         {static("etcd-cp-1", "cp-1"), "etcd"},
+		"by its owner":       {owned, "etcd"},
+		"another":            {static("kube-proxy-cp-1", "cp-1"), "kube-proxy"},
+		"a node in capitals": {static("etcd-cp-1", "CP-1"), "etcd"},
+	} {
+		if w, _, _ := profile.Identify(c.meta); w != (profile.Workload{Namespace: "kube-system", Kind: "StaticPod", Name: c.want}) {
+			t.Errorf("%s: %v, want StaticPod/%s", name, w, c.want)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -154,28 +153,4 @@ func (s series) add(stream *model.SampleStream) bool {
 		p.last = last
 	}
 	return true
-}
-
-// letters are what Kubernetes makes suffixes of
-// (k8s.io/apimachinery/pkg/util/rand).
-const letters = "[bcdfghjklmnpqrstvwxz2456789]"
-
-// podNames is a regular expression of the names that a workload's controller gives to
-// its pods, empty if nothing says which they are.
-func podNames(of profile.Workload) string {
-	name := regexp.QuoteMeta(of.Name)
-	switch of.Kind {
-	case "Deployment":
-		return name + "-" + letters + "{1,10}-" + letters + "{5}"
-	case "StatefulSet":
-		return name + "-[0-9]+"
-	case "CronJob":
-		return name + "-[0-9]{8,10}-" + letters + "{5}"
-	case "Pod":
-		return name + "(-?" + letters + "{5})?"
-	case "Workload":
-		return ""
-	}
-	// A Job's own name may end in a generated suffix that is no part of the workload's.
-	return name + "(-" + letters + "{5})?-" + letters + "{5}"
 }

@@ -124,6 +124,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+func a(n int) string { return strings.Repeat("a", n) }
+
 func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 	pattern := regexp.MustCompile(`pod=~"([^"]*)"`)
 	for _, test := range []struct {
@@ -136,6 +138,25 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"CronJob", "report", []string{"report-29394720-x2x4v"}, []string{"report-x2x4v"}},
 		{"Job", "fit", []string{"fit-x2x4v", "fit-zzzzz-x2x4v"}, []string{"fit-a-x2x4v"}},
 		{"Pod", "one", []string{"one", "one-x2x4v"}, []string{"one-two"}},
+		{"Rollout", "web", []string{"web-5d4f8c7b9-x2x4v"}, []string{"web-api-5d4f8c7b9-x2x4v", "web-x2x4v"}},
+		{"ReplicaSet", "web", []string{"web-x2x4v"}, []string{"web-5d4f8c7b9-x2x4v"}},
+		{"DeploymentConfig", "web", []string{"web-3-x2x4v"}, []string{"web-3-deploy", "web-x2x4v"}},
+		{"Configuration", "web", []string{"web-00012-deployment-5d4f8c7b9-x2x4v"}, []string{"web-5d4f8c7b9-x2x4v"}},
+		{"Job", "fit", []string{"fit-3-x2x4v", "fit-0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b-x2x4v"}, nil},
+		// The API server keeps 58 bytes before the five that it generates.
+		{"Deployment", a(44), []string{a(44) + "-5d4f8c7b9d-2x4v8", a(44) + "-5d4f8c7b-x2x4v", a(44) + "-5d4f8c7b9d-x2x4v"}, []string{a(44) + "-x2x4v"}},
+		{"Deployment", a(48), []string{a(48) + "-5d4f8c7b9" + "x2x4v", a(48) + "-5d4f8c7b-x2x4v"}, []string{a(47) + "-5d4f8c7b9-x2x4v"}},
+		{"Deployment", a(50), []string{a(50) + "-5d4f8c7" + "x2x4v"}, []string{a(50) + "-5d4f8c7b9d-x2x4v"}},
+		{"Deployment", a(57), []string{a(57) + "-" + "x2x4v"}, nil},
+		{"Deployment", a(63), []string{a(58) + "x2x4v"}, []string{a(57) + "x2x4v"}},
+		{"DaemonSet", a(57), []string{a(57) + "-x2x4v"}, nil},
+		{"DaemonSet", a(60), []string{a(58) + "x2x4v"}, []string{a(60) + "-x2x4v"}},
+		{"StatefulSet", a(61), []string{a(61) + "-0"}, nil},
+		{"CronJob", a(52), []string{a(52) + "-29394" + "x2x4v", a(52) + "-29-3-x2x4v"}, []string{a(52) + "-29394720-x2x4v"}},
+		{"CronJob", a(48), []string{a(48) + "-29394720-x2x4v"}, nil},
+		{"Job", a(60), []string{a(58) + "x2x4v", a(55) + "-0-x2x4v", a(54) + "-12-x2x4v"}, nil},
+		{"Job", a(58), []string{a(58) + "x2x4v"}, nil},
+		{"Pod", a(60), []string{a(60), a(58) + "x2x4v"}, nil},
 	} {
 		var got string
 		s := serve(t, func(query string) (int, string) {

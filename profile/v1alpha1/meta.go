@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// MetaOf is what profile.Identify wants to know of an object, such as a pod, but for its
-// containers. It shares the object's labels and annotations.
+// MetaOf returns what profile.Identify needs of an object, such as a pod, except its
+// node and containers. It shares the object's labels and annotations.
 func MetaOf(o metav1.Object) profile.Meta {
 	m := profile.Meta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), GenerateName: o.GetGenerateName(),

@@ -127,6 +127,7 @@ func namesOf(p *corev1.Pod) (names []string) {
 
 func metaOf(p *corev1.Pod) profile.Meta {
 	m := v1alpha1.MetaOf(p)
+	m.Node = p.Spec.NodeName
 	for i := range p.Spec.Containers {
 		c := &p.Spec.Containers[i]
 		m.Containers = append(m.Containers, profile.Container{

@@ -48,7 +48,9 @@ var names = [resources]corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMe
 
 // PodOf returns what matters of a pod.
 func PodOf(p *corev1.Pod) Pod {
-	w, _, _ := profile.Identify(v1alpha1.MetaOf(p))
+	meta := v1alpha1.MetaOf(p)
+	meta.Node = p.Spec.NodeName
+	w, _, _ := profile.Identify(meta)
 	made := Pod{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Version: p.ResourceVersion, Workload: w,
 		Resizable: resizable(p), Since: since(p), Waits: waits(p), strict: true,
