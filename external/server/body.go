@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,7 +32,7 @@ func (s *Server) read(c *call, mediaType string) ([]byte, error) {
 	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, Refuse(http.StatusUnsupportedMediaType, "The body must not be encoded.")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, s.config.Limits.Body))
+	data, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, c.longest))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
@@ -44,28 +43,22 @@ func (s *Server) read(c *call, mediaType string) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads a JSON body into v.
-func (s *Server) decode(c *call, v any) error {
+// decode reads a JSON body into v by wire.Decode or wire.DecodeKnown.
+func (s *Server) decode(c *call, into func([]byte, any) error, v any) error {
 	data, err := s.read(c, jsonType)
 	if err != nil {
 		return err
 	}
-	if err := wire.Decode(data, v); err != nil {
-		return malformed(err)
-	}
-	return nil
+	return s.callers.turn(c.r.Context(), func() error { return malformed(into(data, v)) })
 }
 
-// malformed is the problem of a body that is not what it should be; it names the field,
-// where that is known.
-func malformed(err error) *wire.Problem {
-	cause := wire.Cause{Reason: wire.Invalid, Message: strings.TrimPrefix(err.Error(), wire.ErrMalformed.Error()+": ")}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
-		cause.Field = kind.Field
-		cause.Message = "must not be a JSON " + kind.Value
+// malformed is the problem of a body that is not what it should be, nil of one that is.
+func malformed(err error) error {
+	var bad *wire.MalformedError
+	if !errors.As(err, &bad) {
+		return err
 	}
-	return Refuse(http.StatusBadRequest, "The body is not the JSON that is wanted.", cause)
+	return Refuse(http.StatusBadRequest, "The body is not the JSON that is wanted.", bad.Cause)
 }
 
 // answer writes v as JSON.
@@ -151,9 +144,9 @@ func (c *call) ifMatch() (Version, error) {
 
 // object reads a JSON object as maps, and writes it in one spelling.
 func object(data []byte) (map[string]any, error) {
-	v, err := decodeAny(data)
+	v, err := wire.DecodeAny(data)
 	if err != nil {
-		return nil, err
+		return nil, malformed(err)
 	}
 	is, ok := v.(map[string]any)
 	if !ok {
@@ -161,18 +154,4 @@ func object(data []byte) (map[string]any, error) {
 			wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
 	}
 	return is, nil
-}
-
-// decodeAny reads any JSON value; numbers stay as they are written.
-func decodeAny(data []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, malformed(err)
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return nil, malformed(errors.New("something follows the value"))
-	}
-	return v, nil
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"net/http"
 	"sync"
@@ -13,16 +15,58 @@ import (
 type callers struct {
 	rate  rate.Limit
 	burst int
+	turns chan struct{} // of work
 
 	mu     sync.Mutex
 	limits map[string]*rate.Limiter
+	busy   map[string]int // requests in progress
+	all    int
+}
+
+const (
+	// mostBusy bounds the requests in progress, and mostBusyOfOne those of one caller: each
+	// may hold a body, and an answer that is not read.
+	mostBusy, mostBusyOfOne = 128, 32
+	// mostTurns bounds the bodies that are worked on: one takes up to 30 times its bytes.
+	mostTurns = 4
+)
+
+// begin counts a request in progress until end, or refuses it.
+func (c *callers) begin(caller Caller) (end func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all >= mostBusy || c.busy[caller.Name] >= mostBusyOfOne {
+		return nil, RefuseForNow(http.StatusTooManyRequests, 1, fmt.Sprintf(
+			"Too many requests at once: a caller may have %d in progress, and all callers %d.", mostBusyOfOne, mostBusy))
+	}
+	c.all++
+	c.busy[caller.Name]++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.all--
+		if c.busy[caller.Name]--; c.busy[caller.Name] == 0 {
+			delete(c.busy, caller.Name)
+		}
+	}, nil
+}
+
+// turn does the work when fewer than mostTurns others are at theirs.
+func (c *callers) turn(ctx context.Context, work func() error) error {
+	select {
+	case c.turns <- struct{}{}:
+		defer func() { <-c.turns }()
+		return work()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // maxCallers are told apart before those who have asked nothing lately are forgotten.
 const maxCallers = 10_000
 
 func newCallers(l Limits) *callers {
-	return &callers{rate: rate.Limit(l.Rate), burst: l.Burst, limits: make(map[string]*rate.Limiter)}
+	return &callers{rate: rate.Limit(l.Rate), burst: l.Burst, limits: map[string]*rate.Limiter{}, busy: map[string]int{}, turns: make(chan struct{}, mostTurns)}
 }
 
 // enter counts a request of the caller, or says when the next may come.

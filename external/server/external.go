@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
@@ -15,11 +16,11 @@ func (s *Server) setExternal(c *call) error {
 	if err != nil {
 		return err
 	}
-	value, err := object(data)
-	if err != nil {
+	err = s.callers.turn(c.r.Context(), func() error {
+		data, err = s.normalExternal(data)
 		return err
-	}
-	if data, err = s.encodeExternal(value); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	job, err := s.config.Store.SetExternal(c.r.Context(), c.caller, c.namespace, c.name, version, data)
@@ -35,7 +36,11 @@ func (s *Server) patchExternal(c *call) error {
 	if err != nil {
 		return err
 	}
-	patch, err := decodeAny(data)
+	var patch any
+	err = s.callers.turn(c.r.Context(), func() error {
+		patch, err = wire.DecodeAny(data)
+		return malformed(err)
+	})
 	if err != nil {
 		return err
 	}
@@ -43,7 +48,7 @@ func (s *Server) patchExternal(c *call) error {
 		var target any
 		if len(now) > 0 {
 			var err error
-			if target, err = decodeAny(now); err != nil {
+			if target, err = wire.DecodeAny(now); err != nil {
 				// The caller is not to blame: it must not become a problem of theirs.
 				return nil, fmt.Errorf("data of job %s/%s: %v", c.namespace, c.name, err) //nolint:errorlint // not to be found by errors.As
 			}
@@ -74,10 +79,19 @@ func (s *Server) readExternal(c *call, mediaType string) (Version, []byte, error
 	return version, data, err
 }
 
+// normalExternal returns the JSON object in one spelling.
+func (s *Server) normalExternal(data []byte) (json.RawMessage, error) {
+	value, err := object(data)
+	if err != nil {
+		return nil, err
+	}
+	return s.encodeExternal(value)
+}
+
 // encodeExternal writes the data in one spelling: keys in order, without blanks. It is
 // that whose length counts.
 func (s *Server) encodeExternal(value map[string]any) (json.RawMessage, error) {
-	if field, ok := unstorable(value, ""); !ok {
+	if field, ok := storable(value); !ok {
 		return nil, Refuse(http.StatusUnprocessableEntity, "The data has a number that is too large.",
 			wire.Cause{Field: field, Reason: wire.Invalid, Message: "must be a number that a double can hold"})
 	}
@@ -94,30 +108,39 @@ func (s *Server) encodeExternal(value map[string]any) (json.RawMessage, error) {
 	return data, nil
 }
 
-// unstorable finds a number beyond a double's range, which no JSON library reads.
-func unstorable(value any, field string) (string, bool) {
+// storable returns false, and the field, for a number beyond a double's range, which no JSON
+// library reads. The path is made on the way back alone.
+func storable(value any) (field string, ok bool) {
 	switch v := value.(type) {
 	case json.Number:
 		_, err := v.Float64()
-		return field, err == nil
+		return "", err == nil
 	case map[string]any:
 		for key, member := range v {
-			below := key
-			if field != "" {
-				below = field + "." + key
-			}
-			if at, ok := unstorable(member, below); !ok {
-				return at, false
+			if below, ok := storable(member); !ok {
+				return within(key, below), false
 			}
 		}
 	case []any:
 		for i, member := range v {
-			if at, ok := unstorable(member, fmt.Sprintf("%s[%d]", field, i)); !ok {
-				return at, false
+			if below, ok := storable(member); !ok {
+				return within(fmt.Sprintf("[%d]", i), below), false
 			}
 		}
 	}
 	return "", true
+}
+
+// within is the path of what is below a key or index; long keys are cut.
+func within(at, below string) string {
+	const most = 64
+	if len(at) > most {
+		at = strings.ToValidUTF8(at[:most], "") + "…"
+	}
+	if below == "" || below[0] == '[' {
+		return at + below
+	}
+	return at + "." + below
 }
 
 // mergePatch is MergePatch of RFC 7386. Target and patch are not modified; what it returns

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
+	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
 // sent answers a request without a connection.
@@ -127,6 +128,9 @@ func FuzzMergePatch(f *testing.F) {
 	for _, c := range mergeCases {
 		f.Add([]byte(c.target), []byte(c.patch))
 	}
+	deep := []byte(strings.Repeat(`{"k":`, 100) + "1e999" + strings.Repeat("}", 100))
+	f.Add(deep, deep)
+	f.Add([]byte(`{"a":1,"a":2}`), []byte(`{"a":[{"b":1,"b":2}]}`))
 	b := servertest.Start(f, unlimited)
 	b.Fill()
 	f.Fuzz(func(t *testing.T, target, patch []byte) {
@@ -142,9 +146,9 @@ func FuzzMergePatch(f *testing.F) {
 		answer := sent(b, http.MethodPatch, path, "application/merge-patch+json", patch)
 		after, _ := b.Store.Job(t.Context(), "team", "job-a")
 		var change any
-		if json.Unmarshal(patch, &change) != nil {
+		if wire.Check(patch) != nil || json.Unmarshal(patch, &change) != nil {
 			if answer.Code == http.StatusOK {
-				t.Fatalf("%q is no JSON and was merged: %s", patch, after.External)
+				t.Fatalf("%q is no JSON, or beyond the bounds, and was merged: %s", patch, after.External)
 			}
 			return
 		}

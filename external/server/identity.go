@@ -24,6 +24,9 @@ const (
 // maxToken is the longest token in bytes: browsers drop cookies beyond 4,096.
 const maxToken = 3800
 
+// maxLogin is the longest body in bytes of who has not shown a token yet.
+const maxLogin = 8 << 10
+
 func cookieName(r *http.Request) string {
 	if r.TLS != nil {
 		return secureCookie

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func page[T any](s *Server, c *call, kind wire.Kind, objects []T, meta func(*T) 
 	if text := query.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return badQuery("limit", wire.Invalid, "must be a positive number")
+			return badQuery("limit", wire.Invalid, fmt.Sprintf("must be a whole number from 1 on; a page has at most %d objects", s.config.Limits.Page))
 		}
 		limit = min(limit, n)
 	}

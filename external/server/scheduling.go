@@ -93,7 +93,7 @@ func (s *Server) readScheduling(c *call) (wire.Scheduling, error) {
 		return wire.Scheduling{}, err
 	}
 	var body wire.Scheduling
-	if err := s.decode(c, &body); err != nil {
+	if err := s.decode(c, wire.Decode, &body); err != nil {
 		return body, err
 	}
 	var causes []wire.Cause

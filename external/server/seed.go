@@ -108,7 +108,7 @@ func (s *Server) seedPutJob(c *call) error {
 		Name              string          `json:"name"`
 		ExternalScheduler json.RawMessage `json:"externalScheduler"`
 	}
-	if err := s.seedDecode(c, &body); err != nil {
+	if err := s.decode(c, wire.DecodeKnown, &body); err != nil {
 		return err
 	}
 	if !wire.ValidName(body.Name) {
@@ -121,14 +121,14 @@ func (s *Server) seedPutJob(c *call) error {
 	if err := s.config.Store.Synced(); err != nil {
 		return err
 	}
-	value := map[string]any{}
-	if len(body.ExternalScheduler) > 0 && string(body.ExternalScheduler) != "null" {
-		var err error
-		if value, err = object(body.ExternalScheduler); err != nil {
-			return err
-		}
+	if len(body.ExternalScheduler) == 0 || string(body.ExternalScheduler) == "null" {
+		body.ExternalScheduler = json.RawMessage("{}")
 	}
-	data, err := s.encodeExternal(value)
+	var data json.RawMessage
+	err := s.callers.turn(c.r.Context(), func() (err error) {
+		data, err = s.normalExternal(body.ExternalScheduler)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (s *Server) seedPostScheduling(c *call) error {
 		return err
 	}
 	var posted seedScheduling
-	if err := s.seedDecode(c, &posted); err != nil {
+	if err := s.decode(c, wire.DecodeKnown, &posted); err != nil {
 		return err
 	}
 	body := wire.Scheduling{Meta: wire.Meta{Name: posted.Name}}
@@ -203,18 +203,6 @@ func (s *Server) seedDeleteScheduling(c *call) error {
 		return nil
 	}
 	return s.seedAnswer(c, o, err)
-}
-
-// seedDecode reads a body that may have more fields than are known here.
-func (s *Server) seedDecode(c *call, v any) error {
-	data, err := s.read(c, jsonType)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return malformed(err)
-	}
-	return nil
 }
 
 // seedInvalid is 400, where /external/v1 says 422.

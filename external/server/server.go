@@ -179,6 +179,7 @@ type call struct {
 	r               *http.Request
 	caller          Caller
 	namespace, name string
+	longest         int64 // of the body, in bytes
 }
 
 // serveRoutes serves the rows, those of one path by their methods.
@@ -215,10 +216,21 @@ func (s *Server) serve(row *route, w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	c := &call{w: w, r: r, namespace: r.PathValue("namespace"), name: r.PathValue("name")}
+	c := &call{w: w, r: r, namespace: r.PathValue("namespace"), name: r.PathValue("name"), longest: s.config.Limits.Body}
+	if row.anonymous {
+		c.longest = min(c.longest, maxLogin)
+	}
 	if err := s.admit(row, c); err != nil {
 		s.refuse(w, r, c.caller, err)
 		return
+	}
+	if !row.long && !row.anonymous {
+		end, err := s.callers.begin(c.caller)
+		if err != nil {
+			s.refuse(w, r, c.caller, err)
+			return
+		}
+		defer end()
 	}
 	if err := row.serve(s, c); err != nil {
 		s.refuse(w, r, c.caller, err)

@@ -10,7 +10,7 @@ import (
 
 func (s *Server) login(c *call) error {
 	var login wire.Login
-	if err := s.decode(c, &login); err != nil {
+	if err := s.decode(c, wire.Decode, &login); err != nil {
 		return err
 	}
 	if len(login.Token) > maxToken {

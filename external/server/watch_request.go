@@ -16,7 +16,7 @@ const maxSubscriptionID = 64
 func parseRequest(data []byte) (wire.Request, error) {
 	var r wire.Request
 	if err := wire.Decode(data, &r); err != nil {
-		return wire.Request{}, Refuse(http.StatusBadRequest, err.Error())
+		return wire.Request{}, malformed(err)
 	}
 	if len(r.ID) > maxSubscriptionID {
 		return wire.Request{}, invalidRequest("id", wire.TooMany, fmt.Sprintf("must have at most %d bytes", maxSubscriptionID))

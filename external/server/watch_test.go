@@ -333,8 +333,8 @@ func TestWatchRefuses(t *testing.T) {
 
 	w := watch(t, b, servertest.Team)
 	for request, want := range map[string]string{
-		`{`:                                                            "ERROR 400",
-		`{"op":"subscribe","id":"1","more":1}`:                         "ERROR 400",
+		`{`:                                                            "ERROR 400 ",
+		`{"op":"subscribe","id":"1","more":1}`:                         "ERROR 400 more",
 		`{"op":"sing","id":"1"}`:                                       "ERROR 1 422 op",
 		`{"op":"subscribe","kinds":["jobs"]}`:                          "ERROR 422 id",
 		`{"op":"subscribe","id":"1"}`:                                  "ERROR 1 422 kinds",

@@ -56,9 +56,17 @@ type builderRow struct {
 	Jobs  []wire.Job
 }
 
+// mostChoices bounds the jobs that a page offers, those of all rows together; where there
+// are more, names are typed.
+const mostChoices = 20_000
+
 // Row is a row of the form.
 func (v builderView) Row(i int, e entry) builderRow {
-	return builderRow{I: i, Entry: e, Jobs: v.Jobs}
+	row := builderRow{I: i, Entry: e}
+	if len(v.Jobs)*(len(v.Entries)+1) <= mostChoices {
+		row.Jobs = v.Jobs
+	}
+	return row
 }
 
 // planView is a plan, or why there is none, by the form's rows.
@@ -105,15 +113,7 @@ func (s *site) build(w http.ResponseWriter, r *http.Request) {
 // submit does what the button says: it changes the form, shows its plan or creates the
 // scheduling.
 func (s *site) submit(w http.ResponseWriter, r *http.Request) {
-	const longest = 1 << 20
-	r.Body = http.MaxBytesReader(w, r.Body, longest)
-	if err := r.ParseForm(); err != nil {
-		p := &wire.Problem{Title: "Malformed form", Status: http.StatusBadRequest, Detail: "The form cannot be read."}
-		var tooLong *http.MaxBytesError
-		if errors.As(err, &tooLong) {
-			p = &wire.Problem{Title: "Too long", Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The form has more than %d bytes.", longest)}
-		}
-		s.refuse(w, r, "Read the form", p)
+	if !s.parseForm(w, r) {
 		return
 	}
 	d := readDraft(r.PostForm)
@@ -133,7 +133,26 @@ func (s *site) submit(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readDraft takes the form as it is. A row without a job, and of which nothing else is
+// maxForm is the longest form in bytes.
+const maxForm = 1 << 20
+
+// parseForm reads the form, or answers why it cannot.
+func (s *site) parseForm(w http.ResponseWriter, r *http.Request) bool {
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	err := r.ParseForm()
+	if err == nil {
+		return true
+	}
+	p := &wire.Problem{Title: "Malformed form", Status: http.StatusBadRequest, Detail: "The form cannot be read."}
+	var tooLong *http.MaxBytesError
+	if errors.As(err, &tooLong) {
+		p = &wire.Problem{Title: "Too long", Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The form has more than %d bytes.", maxForm)}
+	}
+	s.refuse(w, r, "Read the form", p)
+	return false
+}
+
+// readDraft takes the form as it is, with as many rows as a scheduling may have jobs. A row without a job, and of which nothing else is
 // filled in either, is none.
 func readDraft(form url.Values) draft {
 	d := draft{
@@ -150,7 +169,7 @@ func readDraft(form url.Values) draft {
 		}
 		return ""
 	}
-	for i := range form["job"] {
+	for i := range form["job"][:min(len(form["job"]), wire.MaxSlotJobs)] {
 		d.Entries = append(d.Entries, entry{Job: at("job", i), Times: at("times", i), Slots: at("slots", i)})
 	}
 	return d
@@ -217,28 +236,51 @@ func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 		if e.Job == "" && e.Slots == "" {
 			continue
 		}
-		causes = append(causes, e.addTo(&spec, fmt.Sprintf("entries[%d]", i))...)
+		if cause := e.addTo(&spec, fmt.Sprintf("entries[%d]", i)); cause != nil {
+			causes = append(causes, *cause)
+		}
+		if len(causes) >= wire.MaxCauses {
+			break
+		}
 	}
 	return wire.Scheduling{Meta: wire.Meta{Name: d.Name, Namespace: d.namespace()}, SchedulingSpec: spec}, causes
 }
 
-// addTo adds what the row says to the spec.
-func (e *entry) addTo(spec *wire.SchedulingSpec, field string) []wire.Cause {
+// maxRefs bounds the slots of all rows, each of which costs many times its words: so many
+// values are taken at most.
+const maxRefs = wire.MaxValues
+
+// addTo adds what the row says to the spec. A row adds no more than a scheduling may have, in
+// all.
+func (e *entry) addTo(spec *wire.SchedulingSpec, field string) *wire.Cause {
+	const longest = 63 + 1 + 253 // NAMESPACE/NAME
+	if len(e.Job) > longest {
+		return &wire.Cause{Field: field, Reason: wire.Invalid, Message: fmt.Sprintf("a job's name must have at most %d characters", longest)}
+	}
 	if spec.Slots != nil {
 		refs, err := parseRefs(e.Slots)
 		if err != nil {
-			return []wire.Cause{{Field: field, Reason: wire.Invalid, Message: err.Error()}}
+			return &wire.Cause{Field: field, Reason: wire.Invalid, Message: err.Error()}
+		}
+		all := len(refs)
+		for _, job := range spec.Slots.Jobs {
+			all += len(job.Slots)
+		}
+		if all > maxRefs || len(spec.Slots.Jobs) >= wire.MaxSlotJobs {
+			return &wire.Cause{Field: field, Reason: wire.TooMany, Message: fmt.Sprintf("all rows must have at most %d jobs and %d slots", wire.MaxSlotJobs, maxRefs)}
 		}
 		spec.Slots.Jobs = append(spec.Slots.Jobs, wire.SlotJob{Job: e.Job, Slots: refs})
 		return nil
 	}
 	times, err := strconv.Atoi(e.Times)
-	if err != nil || times < 1 || times > wire.MaxQueue {
-		return []wire.Cause{{Field: field, Reason: wire.Invalid, Message: fmt.Sprintf("number of slots must be 1 to %d", wire.MaxQueue)}}
+	if err != nil || times < 1 || times > wire.MaxQueue-len(spec.Queue) {
+		return &wire.Cause{Field: field, Reason: wire.Invalid, Message: fmt.Sprintf("number of slots must be 1 to %d, that of all rows together too", wire.MaxQueue)}
 	}
 	spec.Queue = append(spec.Queue, slices.Repeat([]string{e.Job}, times)...)
 	return nil
 }
+
+var errTooManySlots = fmt.Errorf("a job must have at most %d slots", wire.MaxJobSlots)
 
 // parseRefs reads slots: IDs, indices and ranges of indices, 0-3, between blanks or commas.
 func parseRefs(text string) ([]slot.Ref, error) {
@@ -251,6 +293,9 @@ func parseRefs(text string) ([]slot.Ref, error) {
 			if from > to || to >= slot.MaxSlots {
 				return nil, fmt.Errorf("slots %q must go from the lower index to the higher, which is below %d", word, slot.MaxSlots)
 			}
+			if len(refs)+to-from >= wire.MaxJobSlots {
+				return nil, errTooManySlots
+			}
 			for i := from; i <= to; i++ {
 				refs = append(refs, slot.Ref{Index: i})
 			}
@@ -260,7 +305,9 @@ func parseRefs(text string) ([]slot.Ref, error) {
 		if err != nil {
 			return nil, fmt.Errorf("slot %q must be an index, a range of indices or NODE/POSITION", word)
 		}
-		refs = append(refs, ref)
+		if refs = append(refs, ref); len(refs) > wire.MaxJobSlots {
+			return nil, errTooManySlots
+		}
 	}
 	return refs, nil
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -32,13 +33,14 @@ func newJobView(j *wire.Job) jobView {
 	return v
 }
 
-// indented is JSON as it is edited.
+// indented is JSON as it is edited. What is nested too deep stays as it is, since indenting
+// it takes quadratic room.
 func indented(data json.RawMessage) string {
 	if len(data) == 0 {
 		return "{}"
 	}
 	var b bytes.Buffer
-	if err := json.Indent(&b, data, "", "  "); err != nil {
+	if wire.Check(data) != nil || json.Indent(&b, data, "", "  ") != nil {
 		return string(data)
 	}
 	return b.String()
@@ -58,6 +60,9 @@ func (s *site) job(w http.ResponseWriter, r *http.Request) {
 // saveExternal writes what outside programs keep in the job, unless somebody has since the
 // page was read. What is refused stays in the form.
 func (s *site) saveExternal(w http.ResponseWriter, r *http.Request) {
+	if !s.parseForm(w, r) {
+		return
+	}
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
 	text, version := r.PostFormValue("external"), r.PostFormValue("version")
 	err := s.putExternal(r, objectPath(wire.Jobs, namespace, name)+"/external", text, version)
@@ -85,9 +90,10 @@ func (s *site) saveExternal(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *site) putExternal(r *http.Request, path, text, version string) error {
-	if !json.Valid([]byte(text)) {
+	var bad *wire.MalformedError
+	if errors.As(wire.Check([]byte(text)), &bad) {
 		return &wire.Problem{Title: "Not JSON", Status: http.StatusUnprocessableEntity, Detail: "The data must be a JSON object.",
-			Causes: []wire.Cause{{Field: "externalScheduler", Reason: wire.Invalid, Message: "is not JSON"}}}
+			Causes: []wire.Cause{{Field: strings.TrimSuffix("externalScheduler."+bad.Cause.Field, "."), Reason: bad.Cause.Reason, Message: bad.Cause.Message}}}
 	}
 	header := http.Header{}
 	if version != "" {

@@ -24,6 +24,9 @@ func (s *site) showLogin(w http.ResponseWriter, r *http.Request, status int, nex
 
 // logIn exchanges the token for a session, whose cookie is the interface's.
 func (s *site) logIn(w http.ResponseWriter, r *http.Request) {
+	if !s.parseForm(w, r) {
+		return
+	}
 	next := within(r.PostFormValue("next"))
 	token := strings.TrimSpace(r.PostFormValue("token"))
 	if token == "" {

@@ -85,19 +85,6 @@ func FuzzNormal(f *testing.F) {
 	})
 }
 
-func TestDecode(t *testing.T) {
-	for _, bad := range []string{``, `{`, `{"name": 1}`, `{"other": 1}`, `{} {}`, `{}]`} {
-		var v wire.Scheduling
-		if err := wire.Decode([]byte(bad), &v); err == nil || !strings.Contains(err.Error(), "malformed") {
-			t.Errorf("%q: %v", bad, err)
-		}
-	}
-	var v wire.Scheduling
-	if err := wire.Decode([]byte(`{"name": "a", "testbed": "b", "queue": ["c"], "state": "Acquiring"} `), &v); err != nil || v.Name != "a" || v.Queue[0] != "c" {
-		t.Error(v, err)
-	}
-}
-
 func ExampleSchedulingSpec_Validate() {
 	spec := wire.SchedulingSpec{Testbed: "lab", Queue: []string{"sort", "team/Sort"}}
 	for _, cause := range spec.Validate("team") {
