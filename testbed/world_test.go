@@ -259,7 +259,7 @@ func (w *world) stepJobs() {
 		o := lifecycle.JobObserved{
 			Stored: j.stored, Wanted: s != nil && !s.deleting, Claimed: claimed, Finalizer: j.finalizer, Check: lifecycle.Valid,
 			Application: j.app, RetryLimit: 1, SubmitTimeout: time.Minute,
-			Pods: lifecycle.Pods{Bound: j.bound, Running: j.bound, Live: len(j.pods)},
+			Pods: lifecycle.Pods{Bound: j.bound, Running: j.bound, Alive: len(j.pods), Live: len(j.pods)},
 		}
 		var actions []lifecycle.JobAction
 		j.stored, actions = lifecycle.StepJob(o, w.now)

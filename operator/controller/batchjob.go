@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -111,8 +112,9 @@ type jobPass struct {
 	alarm
 	view *jobView
 	now  time.Time
-	// created says that the application has been created in this step.
-	created bool
+	// created says that the application has been created in this step, gone that one which
+	// was to be deleted is not there.
+	created, gone bool
 }
 
 // run makes the step. It returns the view to make the next one by, or that all is done.
@@ -155,6 +157,12 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	case fault != "" || v.Child != there: // what was created before is noted before it could be lost
 		v.Fault = fault
 		return v, false, err
+	}
+	if p.gone && !v.live {
+		// The cache of a kind that is no more, as its operator was removed, keeps the last
+		// objects that it has seen.
+		next, err = p.look(ctx, client.ObjectKeyFromObject(v.Job), p.live)
+		return next, next == nil, err
 	}
 	if p.unavailable() || v.adrift {
 		p.wake(p.now.Add(operatorPoll))
@@ -199,7 +207,11 @@ func decisive(before, after *lifecycle.Job, actions []lifecycle.JobAction) bool 
 	})
 	released := (before.State == lifecycle.Releasing) != (after.State == lifecycle.Releasing)
 	dropped := before.SchedulingUID != after.SchedulingUID
-	lost := before.Run() != nil && after.Run() == nil && after.Runs[len(after.Runs)-1].Reason == lifecycle.ReasonLost
+	lost := false
+	if before.Run() != nil && after.Run() == nil {
+		reason := after.Runs[len(after.Runs)-1].Reason
+		lost = reason == lifecycle.ReasonLost || strings.HasPrefix(reason, lifecycle.ReasonStalled)
+	}
 	return gives || released || dropped || lost
 }
 
@@ -299,7 +311,11 @@ func (p *jobPass) deleteChild(ctx context.Context) error {
 	child := p.view.Child
 	uid := child.GetUID()
 	err := p.client.Delete(ctx, child.DeepCopy(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	return client.IgnoreNotFound(err)
+	p.gone = apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
+	if p.gone {
+		return nil
+	}
+	return err
 }
 
 // orphans are the pods that an application has left behind: nobody else might delete

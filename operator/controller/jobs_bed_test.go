@@ -67,6 +67,8 @@ var (
 	errAfter  = errors.New("cut off after")
 )
 
+var flinkKind = schema.GroupVersionKind{Group: "flink.apache.org", Version: "v1beta1", Kind: "FlinkDeployment"}
+
 var sparkKind = schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}
 
 func newLab(t *testing.T) *lab {
@@ -77,8 +79,10 @@ func newLab(t *testing.T) *lab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheme.AddKnownTypeWithName(sparkKind, &unstructured.Unstructured{})
-	scheme.AddKnownTypeWithName(sparkKind.GroupVersion().WithKind("SparkApplicationList"), &unstructured.UnstructuredList{})
+	for _, kind := range []schema.GroupVersionKind{sparkKind, flinkKind} {
+		scheme.AddKnownTypeWithName(kind, &unstructured.Unstructured{})
+		scheme.AddKnownTypeWithName(kind.GroupVersion().WithKind(kind.Kind+"List"), &unstructured.UnstructuredList{})
+	}
 	l := &lab{t: t, now: time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC), created: map[string]int{}, kinds: meta.NewDefaultRESTMapper(nil)}
 	l.kinds.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
 	l.api = labBuilder(scheme).

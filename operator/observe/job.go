@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,7 +56,7 @@ func (v *JobView) Observed() (lifecycle.JobObserved, v1alpha1.PodCounts, error) 
 		Stored: stored, Wanted: Wanted(v.Job, v.Scheduling), Claimed: v.Claim != nil,
 		Deleting: v.Job.DeletionTimestamp != nil, Finalizer: hasFinalizer(v.Job, v1alpha1.FinalizerApplication),
 		Fault:      v.Fault,
-		RetryLimit: int(spec.Retry.Limit), RetryDelay: duration(spec.Retry.Delay), SubmitTimeout: duration(spec.SubmitTimeout),
+		RetryLimit: int(spec.Retry.Limit), RetryDelay: duration(spec.Retry.Delay), SubmitTimeout: duration(spec.SubmitTimeout), StallTimeout: duration(spec.StallTimeout),
 	}
 	o.Check, o.Problem = check(v.Job)
 	attempt := int(LastAttempt(status))
@@ -112,7 +113,10 @@ func application(adapter workload.Adapter, child *unstructured.Unstructured, att
 	status := adapter.Status(child)
 	a := lifecycle.Application{
 		UID: string(child.GetUID()), Attempt: attempt, Phase: lifecycle.Pending, Finished: status.Finished.UTC(),
-		Created: child.GetCreationTimestamp().UTC(), Deleting: child.GetDeletionTimestamp() != nil,
+		Created: child.GetCreationTimestamp().UTC(), State: strings.Trim(status.State+": "+status.Message, ": "),
+	}
+	if at := child.GetDeletionTimestamp(); at != nil {
+		a.Deleting, a.DeletedAt = true, at.UTC()
 	}
 	switch status.Phase {
 	case workload.Running:

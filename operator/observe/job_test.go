@@ -92,7 +92,7 @@ func TestJobObserved(t *testing.T) {
 	want := lifecycle.JobObserved{
 		Stored: stored, Wanted: true, Claimed: true, Finalizer: true, RetryLimit: 3, RetryDelay: time.Minute, SubmitTimeout: time.Hour,
 		Application: lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Pending, Created: at(10).Time},
-		Pods:        lifecycle.Pods{Expected: 2, Bound: 2, BoundAt: at(14).Time, Running: 1, StartedAt: at(13).Time, Live: 2},
+		Pods:        lifecycle.Pods{Expected: 2, Bound: 2, BoundAt: at(14).Time, Running: 1, StartedAt: at(13).Time, Alive: 1, Live: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -105,9 +105,9 @@ func TestJobObserved(t *testing.T) {
 	}{
 		{"none", nil, lifecycle.Application{}},
 		{"complete", child("a", "2", map[string]any{"type": "Complete", "status": "True", "lastTransitionTime": "2026-11-22T09:01:00Z"}),
-			lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Succeeded, Created: at(10).Time, Finished: at(60).Time}},
+			lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Succeeded, State: "Complete", Created: at(10).Time, Finished: at(60).Time}},
 		{"failed", child("a", "2", map[string]any{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2026-11-22T09:01:00Z"}),
-			lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Ended, Reason: "BackoffLimitExceeded", Created: at(10).Time, Finished: at(60).Time}},
+			lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Ended, State: "Failed: BackoffLimitExceeded", Reason: "BackoffLimitExceeded", Created: at(10).Time, Finished: at(60).Time}},
 	} {
 		v.Child = test.child
 		got, _, err := v.Observed()

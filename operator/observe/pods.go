@@ -35,8 +35,14 @@ func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.Po
 		switch pod.Status.Phase {
 		case corev1.PodRunning:
 			counts.Running++
+			if runs(pod) {
+				of.Alive++
+			}
 		case corev1.PodFailed:
 			counts.Failed++
+		}
+		if at := endedAt(pod); at.After(of.EndedAt) {
+			of.EndedAt = at
 		}
 	}
 	of.Bound, of.BoundAt = len(bound), nth(bound, expected)
@@ -86,6 +92,28 @@ func startedAt(pod *corev1.Pod) (time.Time, bool) {
 		}
 	}
 	return last, true
+}
+
+// runs reports whether a pod in phase Running does: one on a node that is gone, or all of
+// whose containers wait to be restarted, stays in that phase.
+func runs(pod *corev1.Pod) bool {
+	statuses := pod.Status.ContainerStatuses
+	return pod.DeletionTimestamp == nil && (len(statuses) == 0 ||
+		slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil }))
+}
+
+// endedAt is when the last container of a pod that has ended did, zero if it does not say.
+func endedAt(pod *corev1.Pod) time.Time {
+	var last time.Time
+	if Live(pod) {
+		return last
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil && t.FinishedAt.After(last) {
+			last = t.FinishedAt.UTC()
+		}
+	}
+	return last
 }
 
 // firstStart is the earliest start of a container that its status still tells of.

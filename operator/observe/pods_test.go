@@ -11,6 +11,23 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
+// leaving is a pod whose node does not confirm its deletion.
+func leaving(p corev1.Pod) corev1.Pod {
+	when := at(100)
+	p.DeletionTimestamp = &when
+	return p
+}
+
+// crashing is a pod whose containers wait to be started again.
+func crashing(p corev1.Pod) corev1.Pod {
+	for i := range p.Status.ContainerStatuses {
+		s := &p.Status.ContainerStatuses[i]
+		s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{StartedAt: s.State.Running.StartedAt}
+		s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	}
+	return p
+}
+
 func TestPods(t *testing.T) {
 	bound := func(n, at int) corev1.Pod { return bind(slotPod("a", 2, n), "node-a", at) }
 	two := start(bound(0, 1), 5)
@@ -30,15 +47,19 @@ func TestPods(t *testing.T) {
 			lifecycle.Pods{Expected: 2, Bound: 2, BoundAt: at(3).Time, Live: 2}, v1alpha1.PodCounts{Expected: 2, Bound: 2}},
 		{"of another run", []corev1.Pod{start(bind(slotPod("a", 1, 0), "node-a", 1), 2)}, 1, lifecycle.Pods{Expected: 1, Live: 1}, v1alpha1.PodCounts{Expected: 1}},
 		{"started, and one that comes after the first two", []corev1.Pod{start(bound(0, 1), 5), start(bound(1, 2), 4), start(bound(2, 8), 9)}, 2,
-			lifecycle.Pods{Expected: 2, Bound: 3, BoundAt: at(2).Time, Running: 3, StartedAt: at(5).Time, Live: 3}, v1alpha1.PodCounts{Expected: 2, Bound: 3, Running: 3}},
+			lifecycle.Pods{Expected: 2, Bound: 3, BoundAt: at(2).Time, Running: 3, StartedAt: at(5).Time, Alive: 3, Live: 3}, v1alpha1.PodCounts{Expected: 2, Bound: 3, Running: 3}},
 		{"the second container has yet to start", []corev1.Pod{two}, 1,
-			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
+			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Alive: 1, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
 		{"all its containers, the last at 7", []corev1.Pod{start(two, 5, 7)}, 1,
-			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(7).Time, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
+			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(7).Time, Alive: 1, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
 		{"started again: the first start counts", []corev1.Pod{restarted}, 1,
-			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(4).Time, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
+			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(4).Time, Alive: 1, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
 		{"ended: it has been bound and started, and is not live", []corev1.Pod{end(start(bound(0, 1), 5), corev1.PodSucceeded)}, 1,
-			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time}, v1alpha1.PodCounts{Expected: 1, Bound: 1}},
+			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time, EndedAt: at(999).Time}, v1alpha1.PodCounts{Expected: 1, Bound: 1}},
+		{"on a node that is gone", []corev1.Pod{leaving(start(bound(0, 1), 5))}, 1,
+			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
+		{"waiting to be started again", []corev1.Pod{crashing(start(bound(0, 1), 5))}, 1,
+			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
 		{"failed before it could start", []corev1.Pod{end(bound(0, 1), corev1.PodFailed)}, 1,
 			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Failed: 1}},
 	} {

@@ -1,6 +1,9 @@
 package observe
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -40,7 +43,7 @@ func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.T
 	}
 	c.set(v1alpha1.BatchJobAcquired, reasonAcquired, acquired)
 	c.set(v1alpha1.BatchJobPodsScheduled, string(v1alpha1.BatchJobScheduled), unless(j.State == lifecycle.Scheduled || j.State == lifecycle.Running, status.State))
-	c.set(v1alpha1.BatchJobIsRunning, string(v1alpha1.BatchJobRunning), unless(j.State == lifecycle.Running, status.State))
+	c.set(v1alpha1.BatchJobIsRunning, string(v1alpha1.BatchJobRunning), v.running(j, status.State))
 	ended := string(v1alpha1.Succeeded)
 	if j.State == lifecycle.Failed {
 		ended = string(v1alpha1.Failed)
@@ -50,6 +53,19 @@ func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.T
 		c.set(v1alpha1.BatchJobValid, "", Verdict{v1alpha1.ReasonWebhookMissing, "a pod was made without what the application says of it"})
 	}
 	return status
+}
+
+// running is what is against the job's running, and until when that is waited for.
+func (v *JobView) running(j *lifecycle.Job, state v1alpha1.BatchJobState) Verdict {
+	run := j.Run()
+	switch {
+	case !j.StalledSince.IsZero():
+		return Verdict{v1alpha1.ReasonStalled, j.Reason}
+	case run != nil && j.State != lifecycle.Running:
+		bound := cmp.Or(duration(v.Job.Spec.SubmitTimeout), lifecycle.SubmitTimeout)
+		return Verdict{string(state), fmt.Sprintf("the run fails at %s unless it runs by then (submitTimeout %s)", run.Submitted.Add(bound).UTC().Format(time.RFC3339), bound)}
+	}
+	return unless(j.State == lifecycle.Running, state)
 }
 
 // webhookMissing says whether a pod of the last run is not as the application says.
@@ -80,6 +96,10 @@ func (v *JobView) setApplication(status *v1alpha1.BatchJobStatus) {
 		status.Application = &v1alpha1.Application{
 			APIVersion: apiVersion, Kind: kind, Name: v.Child.GetName(), UID: v.Child.GetUID(),
 			State: cut(s.State, 253), Message: shorten(s.Message),
+		}
+		if at := v.Child.GetDeletionTimestamp(); at != nil && len(v.Child.GetFinalizers()) > 0 {
+			status.Application.Message = shorten(fmt.Sprintf("being deleted since %s, held by its finalizers %s",
+				at.UTC().Format(time.RFC3339), strings.Join(v.Child.GetFinalizers(), ", ")))
 		}
 	case status.Application == nil || status.State == v1alpha1.BatchJobReady:
 		status.Application = &v1alpha1.Application{APIVersion: apiVersion, Kind: kind}

@@ -21,7 +21,7 @@ const MaxReason = 1024
 // Job reads what a status keeps of a job. What no step has written is a
 // *testbed.FieldError.
 func Job(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
-	j := lifecycle.Job{Reason: status.Reason, Retries: int(status.Retries), NotBefore: timeOf(status.NotBefore)}
+	j := lifecycle.Job{Reason: status.Reason, Retries: int(status.Retries), NotBefore: timeOf(status.NotBefore), StalledSince: timeOf(status.StalledSince)}
 	if err := j.State.UnmarshalText([]byte(status.State)); err != nil {
 		return lifecycle.Job{}, err
 	}
@@ -70,7 +70,7 @@ func StoreJob(status *v1alpha1.BatchJobStatus, j *lifecycle.Job) {
 	status.State = v1alpha1.BatchJobState(j.State.String())
 	status.Reason = shorten(j.Reason)
 	status.Retries = int32(j.Retries)
-	status.NotBefore = later(j.NotBefore)
+	status.NotBefore, status.StalledSince = later(j.NotBefore), timePointer(j.StalledSince)
 	switch active := status.ActiveScheduling; {
 	case j.SchedulingUID == "":
 		status.ActiveScheduling = nil

@@ -14,6 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Scheduling",type=string,JSONPath=`.status.activeScheduling.name`
 // +kubebuilder:printcolumn:name="Testbed",type=string,JSONPath=`.status.creationRequest.testbed.name`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
 // BatchJob is an application that is run in slots when a Scheduling says so, and again
@@ -72,6 +73,15 @@ type BatchJobSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be more than 0"
 	SubmitTimeout *metav1.Duration `json:"submitTimeout,omitempty"`
+	// StallTimeout is how long a run that runs may make no progress before it has failed: its
+	// application does not say that it runs, or none of its pods runs. An application that is
+	// being deleted and has no pods is waited for as long. The default is 10m.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="must be more than 0"
+	StallTimeout *metav1.Duration `json:"stallTimeout,omitempty"`
 	// AllowedNamespaces are those whose Schedulings may run the job.
 	// +optional
 	// +kubebuilder:default={}
@@ -126,10 +136,13 @@ type BatchJobStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// +optional
 	State BatchJobState `json:"state,omitempty"`
-	// Reason is why it has failed, or is in the queue again.
+	// Reason is why it has failed, is in the queue again, or makes no progress.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
+	// StalledSince is since when a job that is Running has made no progress.
+	// +optional
+	StalledSince *metav1.Time `json:"stalledSince,omitempty"`
 	// Conditions are of the types Valid, Acquired, PodsScheduled, Running and Completed.
 	// +optional
 	// +listType=map
@@ -278,6 +291,10 @@ const (
 	// BatchJobIsCompleted: the application has ended, well or not.
 	BatchJobIsCompleted = "Completed"
 )
+
+// ReasonStalled is that of BatchJobIsRunning being false of a job that is Running: it makes
+// no progress, and fails after spec.stallTimeout.
+const ReasonStalled = "Stalled"
 
 // Reasons of BatchJobValid being false.
 const (

@@ -56,6 +56,7 @@ type Phase int
 
 // Phases, in the order in which they are reached.
 const (
+	// Pending is what is not known to run, also of an application that ran before.
 	Pending Phase = iota
 	Running
 	Succeeded

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,23 +14,25 @@ import (
 )
 
 // States of a FlinkDeployment's job (status.jobStatus.state) that say more than that it
-// is pending.
+// is pending. The others, RESTARTING and FAILING among them, are on the way to one of these.
 const (
-	flinkRunning    = "RUNNING"
-	flinkRestarting = "RESTARTING"
-	flinkFailing    = "FAILING"
-	flinkCancelling = "CANCELLING"
-	flinkFinished   = "FINISHED"
-	flinkFailed     = "FAILED"
-	flinkCanceled   = "CANCELED"
+	flinkRunning  = "RUNNING"
+	flinkFinished = "FINISHED"
+	flinkFailed   = "FAILED"
+	flinkCanceled = "CANCELED"
 )
 
 // States of the deployment itself (lifecycleState, jobManagerDeploymentStatus) in which
-// its job can't go on.
+// its job can't go on, or does not run whatever its own state.
 const (
-	flinkLifecycleFailed = "FAILED"
-	flinkJobManagerError = "ERROR"
+	flinkLifecycleFailed   = "FAILED"
+	flinkJobManagerError   = "ERROR"
+	flinkJobManagerMissing = "MISSING"
 )
+
+// flinkSuspending are the lifecycle states in which the operator itself has stopped the
+// job with a savepoint, which the job reports as FINISHED.
+var flinkSuspending = []string{"SUSPENDED", "UPGRADING", "ROLLING_BACK"}
 
 // flink is the adapter of FlinkDeployments.
 type flink struct{}
@@ -159,7 +162,12 @@ func (flink) Status(child *unstructured.Unstructured) Status {
 	}
 	lifecycle := text(child, "status", "lifecycleState")
 	manager := text(child, "status", "jobManagerDeploymentStatus")
+	if manager == flinkJobManagerMissing && s.Message == "" {
+		s.Message = "JobManager " + manager
+	}
 	switch {
+	case s.State == flinkFinished && slices.Contains(flinkSuspending, lifecycle):
+		s.State = lifecycle
 	case s.State == flinkFinished:
 		s.Phase = Succeeded
 	case s.State == flinkFailed, s.State == flinkCanceled:
@@ -168,8 +176,10 @@ func (flink) Status(child *unstructured.Unstructured) Status {
 		s.Phase, s.State = Failed, lifecycle
 	case manager == flinkJobManagerError:
 		s.Phase, s.State = Failed, manager
-	case s.State == flinkRunning, s.State == flinkRestarting, s.State == flinkFailing, s.State == flinkCancelling:
+	case s.State == flinkRunning && manager != flinkJobManagerMissing:
 		s.Phase = Running
+	case s.State == "":
+		s.State = lifecycle
 	}
 	if s.Phase >= Succeeded {
 		s.Finished = flinkTime(text(child, "status", "jobStatus", "updateTime"))

@@ -166,6 +166,11 @@ func (job) Status(child *unstructured.Unstructured) Status {
 			s.Phase = Succeeded
 		case batchv1.JobFailed:
 			s.Phase = Failed
+		case batchv1.JobSuspended:
+			if s.Phase < Succeeded {
+				s = Status{State: kind}
+			}
+			continue
 		default:
 			continue
 		}

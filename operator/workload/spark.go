@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// States of a SparkApplication (status.applicationState.state) that say more than that it
-// is pending.
+// States of a SparkApplication (status.applicationState.state) that tests and the adapter
+// name. Of others, FAILING among them, it is not known that the application runs.
 const (
 	SparkRunning    = "RUNNING"
 	SparkSucceeding = "SUCCEEDING"
@@ -256,7 +256,7 @@ func (spark) Status(child *unstructured.Unstructured) Status {
 		Message: text(child, "status", "applicationState", "errorMessage"),
 	}
 	switch s.State {
-	case SparkRunning, SparkSucceeding, SparkFailing:
+	case SparkRunning, SparkSucceeding:
 		s.Phase = Running
 	case SparkCompleted:
 		s.Phase = Succeeded

@@ -30,7 +30,7 @@ func ExampleStepJob() {
 	o.Application = lifecycle.Application{UID: "x", Attempt: 1, Phase: lifecycle.Pending}
 	step()
 	o.Application.Phase = lifecycle.Active
-	o.Pods = lifecycle.Pods{Bound: 1, Running: 1, Live: 1}
+	o.Pods = lifecycle.Pods{Bound: 1, Running: 1, Alive: 1, Live: 1}
 	step()
 	// Output:
 	// Submitted, create, wake

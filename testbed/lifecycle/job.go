@@ -51,6 +51,9 @@ type Job struct {
 	// has the job; the next is not before NotBefore.
 	Retries   int
 	NotBefore time.Time
+	// StalledSince is since when a job that is Running has made no progress: its application
+	// is not active, or none of its pods runs. It is zero while it does, and Reason says why.
+	StalledSince time.Time
 	// Runs are the last MaxRuns, the oldest first.
 	Runs []Run
 }
@@ -98,11 +101,14 @@ type Application struct {
 	UID     string
 	Attempt int
 	Phase   Phase
+	// State is how it fares in its own words, for people.
+	State string
 	// Reason is why it ended without success.
 	Reason            string
 	Created, Finished time.Time
-	// Deleting says that it is on its way out.
-	Deleting bool
+	// Deleting says that it is on its way out, DeletedAt since when.
+	Deleting  bool
+	DeletedAt time.Time
 }
 
 // over says that the application does nothing more.
@@ -116,6 +122,10 @@ type Pods struct {
 	// whether or not they have ended since; BoundAt and StartedAt when the last did.
 	Bound, Running     int
 	BoundAt, StartedAt time.Time
+	// Alive are those of the run whose containers run now and that are not being deleted.
+	// EndedAt is when the last one of the run ended, zero if none has or none says.
+	Alive   int
+	EndedAt time.Time
 	// Live are those of any run that have not ended, bound or not.
 	Live int
 }
@@ -158,18 +168,29 @@ type JobObserved struct {
 	RetryDelay time.Duration
 	// SubmitTimeout is how long a run may take until it runs; 0 is 10 min.
 	SubmitTimeout time.Duration
+	// StallTimeout is how long a run that runs may make no progress, and how long an
+	// application that is being deleted and has no pods is waited for; 0 is 10 min.
+	StallTimeout time.Duration
 }
 
-// Defaults of JobObserved.
+// SubmitTimeout is the default of JobObserved.SubmitTimeout.
+const SubmitTimeout = 10 * time.Minute
+
+// Other defaults of JobObserved.
 const (
-	retryDelay    = 10 * time.Second
-	submitTimeout = 10 * time.Minute
+	retryDelay   = 10 * time.Second
+	stallTimeout = 10 * time.Minute
+	// endGrace is how long an application may take to report its end after that of its last
+	// pod before the run counts as stalled.
+	endGrace = 10 * time.Second
 )
 
 // Reasons that StepJob gives for a run that failed.
 const (
 	ReasonLost    = "ApplicationLost"
 	ReasonTimeout = "SubmitTimeout"
+	// ReasonStalled is the first word of a longer reason.
+	ReasonStalled = "Stalled"
 	ReasonEnded   = "ApplicationFailed"
 )
 
@@ -213,11 +234,17 @@ func StepJob(o JobObserved, now time.Time) (Job, []JobAction) {
 		o.RetryDelay = retryDelay
 	}
 	if o.SubmitTimeout == 0 {
-		o.SubmitTimeout = submitTimeout
+		o.SubmitTimeout = SubmitTimeout
+	}
+	if o.StallTimeout == 0 {
+		o.StallTimeout = stallTimeout
 	}
 	j := o.Stored
 	j.Runs = slices.Clone(j.Runs)
 	step := jobStep{Job: &j, o: &o, now: now}
+	if step.isAbandoned() {
+		o.Application = Application{}
+	}
 	for step.advance() {
 	}
 	return j, step.actions()

@@ -123,9 +123,9 @@ func observed(j lifecycle.Job, hold, app, pod, variant string) (lifecycle.JobObs
 	o.Application = a
 	switch pod {
 	case "bound":
-		o.Pods = lifecycle.Pods{Bound: 2, Running: 1, Live: 2}
+		o.Pods = lifecycle.Pods{Bound: 2, Running: 1, Alive: 1, Live: 2}
 	case "running":
-		o.Pods = lifecycle.Pods{Bound: 2, Running: 2, Live: 2}
+		o.Pods = lifecycle.Pods{Bound: 2, Running: 2, Alive: 2, Live: 2}
 	case "lingering":
 		o.Pods = lifecycle.Pods{Bound: 1, Live: 1}
 	}
@@ -347,7 +347,7 @@ func TestJobLife(t *testing.T) {
 		o.Pods = lifecycle.Pods{Bound: 2, Running: 1, Live: 2, BoundAt: l.now.Add(-time.Second)}
 		o.Application.Phase = lifecycle.Active
 	})
-	l.after(5*time.Second, "both run", func(o *O) { o.Pods.Running, o.Pods.StartedAt = 2, l.now.Add(-2*time.Second) })
+	l.after(5*time.Second, "both run", func(o *O) { o.Pods.Running, o.Pods.Alive, o.Pods.StartedAt = 2, 2, l.now.Add(-2*time.Second) })
 	l.after(60*time.Second, "it succeeds, and its pods linger", func(o *O) {
 		o.Application.Phase, o.Application.Finished = lifecycle.Succeeded, l.now.Add(-3*time.Second)
 	})
@@ -361,7 +361,7 @@ func TestJobLife(t *testing.T) {
 	l.after(1*time.Second, "it is granted slots", request)
 	l.after(1*time.Second, "it runs", func(o *O) {
 		app(lifecycle.Active)(o)
-		o.Pods = lifecycle.Pods{Bound: 2, Running: 2, Live: 2}
+		o.Pods = lifecycle.Pods{Bound: 2, Running: 2, Alive: 2, Live: 2}
 	})
 	l.after(9*time.Second, "it fails", func(o *O) {
 		o.Application.Phase, o.Application.Reason = lifecycle.Ended, "OOMKilled"
@@ -385,7 +385,7 @@ func TestJobLife(t *testing.T) {
 	l.after(1*time.Second, "its slots are free, and it is released", func(o *O) { o.Claimed, o.Wanted = false, false })
 
 	l.after(100*time.Second, "a fourth acquires it, and grants slots at once", func(o *O) { acquire("four")(o); request(o) })
-	l.after(1*time.Second, "it runs", func(o *O) { app(lifecycle.Active)(o); o.Pods = lifecycle.Pods{Bound: 2, Running: 2, Live: 2} })
+	l.after(1*time.Second, "it runs", func(o *O) { app(lifecycle.Active)(o); o.Pods = lifecycle.Pods{Bound: 2, Running: 2, Alive: 2, Live: 2} })
 	l.after(9*time.Second, "it is deleted while it runs", func(o *O) { o.Deleting = true })
 	l.after(1*time.Second, "one pod is left", func(o *O) { o.Application, o.Pods = lifecycle.Application{}, lifecycle.Pods{Live: 1} })
 	l.after(1*time.Second, "none is", func(o *O) { o.Pods = lifecycle.Pods{} })

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -90,6 +91,7 @@ func (s *jobStep) underWay() {
 	}
 	app := s.application(run)
 	s.follow(run, app)
+	s.stall(run, app)
 	switch {
 	case app != nil && app.Phase == Succeeded:
 		s.end(run, app, RunSucceeded, "")
@@ -105,7 +107,60 @@ func (s *jobStep) underWay() {
 		s.fail(run, nil, ReasonLost)
 	case s.State != Running && !s.now.Before(run.Submitted.Add(s.o.SubmitTimeout)):
 		s.fail(run, app, ReasonTimeout)
+	case !s.StalledSince.IsZero() && !s.now.Before(s.stallsUntil()):
+		s.fail(run, app, fmt.Sprintf("%s: %s for stallTimeout, %s", ReasonStalled, s.progress(run, app), s.o.StallTimeout))
 	}
+}
+
+// stall notes whether a run that runs makes progress. An operator that is gone never
+// reports the end of its application, so that without a bound the run would keep its slots
+// for ever.
+func (s *jobStep) stall(run *Run, app *Application) {
+	progresses := app != nil && (app.over() || app.Phase == Active && s.o.Pods.Alive > 0)
+	if s.State != Running || progresses || !s.held() {
+		s.StalledSince, s.Reason = time.Time{}, ""
+		return
+	}
+	if s.StalledSince.IsZero() {
+		if s.now.Before(s.endsBy()) {
+			return
+		}
+		s.StalledSince = s.now
+	}
+	s.Reason = fmt.Sprintf("%s: %s; the run fails at %s (stallTimeout %s)",
+		ReasonStalled, s.progress(run, app), s.stallsUntil().UTC().Format(time.RFC3339), s.o.StallTimeout)
+}
+
+// progress describes how a run fares that makes none.
+func (s *jobStep) progress(run *Run, app *Application) string {
+	state := "gone"
+	if app != nil {
+		state = cmp.Or(app.State, app.Phase.String())
+	}
+	return fmt.Sprintf("the application is %s, and %d of %d pods run", state, s.o.Pods.Alive, cmp.Or(s.o.Pods.Expected, len(run.Slots)))
+}
+
+func (s *jobStep) stallsUntil() time.Time { return s.StalledSince.Add(s.o.StallTimeout) }
+
+// endsBy is until when the application may report its end, all its pods having ended; zero
+// where it is not so. A time that lies further ahead than endGrace is a clock's that is wrong.
+func (s *jobStep) endsBy() time.Time {
+	at := s.o.Pods.EndedAt
+	if at.IsZero() || s.o.Pods.Alive > 0 || at.After(s.now.Add(endGrace)) {
+		return time.Time{}
+	}
+	return at.Add(endGrace)
+}
+
+// isAbandoned reports whether the application of a run that has ended is being deleted and
+// is not waited for any more: what should complete its deletion is gone, and no pod is left.
+func (s *jobStep) isAbandoned() bool {
+	return s.leaves() && !s.now.Before(s.o.Application.DeletedAt.Add(s.o.StallTimeout))
+}
+
+func (s *jobStep) leaves() bool {
+	app := &s.o.Application
+	return s.Run() == nil && app.Deleting && !app.DeletedAt.IsZero() && s.o.Pods.Live == 0
 }
 
 // follow notes what is seen of the run and how far it has come.
@@ -141,6 +196,7 @@ func orNow(at, now time.Time) time.Time {
 // end closes the run.
 func (s *jobStep) end(run *Run, app *Application, outcome Outcome, reason string) {
 	run.Outcome, run.Reason, run.Finished = outcome, reason, s.now
+	s.StalledSince = time.Time{}
 	if app != nil {
 		run.Finished = orNow(app.Finished, s.now)
 	}
@@ -181,7 +237,10 @@ func (s *jobStep) actions() []JobAction {
 	if run != nil {
 		do(absent && run.Application == "", JobAction{Op: CreateApplication, Attempt: run.Attempt})
 		do(s.State != Running, JobAction{Op: WakeJob, At: run.Submitted.Add(o.SubmitTimeout)})
+		do(!s.StalledSince.IsZero(), JobAction{Op: WakeJob, At: s.stallsUntil()})
+		do(s.State == Running && s.StalledSince.IsZero() && s.now.Before(s.endsBy()), JobAction{Op: WakeJob, At: s.endsBy()})
 	}
+	do(s.leaves(), JobAction{Op: WakeJob, At: app.DeletedAt.Add(o.StallTimeout)})
 	do(!absent && !app.Deleting && s.superfluous(run), JobAction{Op: DeleteApplication, Attempt: app.Attempt, UID: app.UID})
 	do(o.Claimed && s.vacant(), JobAction{Op: FreeSlots})
 	do(o.Deleting && o.Finalizer && s.State == Ready && absent && o.Pods.Live == 0 && !o.Claimed, JobAction{Op: RemoveJobFinalizer})
