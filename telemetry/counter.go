@@ -82,7 +82,7 @@ const stealMargin = 20
 // the machine it then exceeds the other times by it. cpuacct measures what tasks
 // ran, which steal is not.
 func (u *usage) countsSteal(r cpuReading) bool {
-	if u.kind != CounterCgroup || r.Steal < stealMargin {
+	if u.kind != CounterCgroup || r.Steal < stealMargin || r.badBusy != nil {
 		return false
 	}
 	others := float64(r.Busy-r.Steal) / ticksPerSecond

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 )
@@ -25,7 +26,7 @@ type cpu struct {
 // cpuReading holds the counters at one moment: used in usage's unit, stalled in
 // µs.
 type cpuReading struct {
-	CPUTimes
+	statTimes
 	used, stalled uint64
 }
 
@@ -130,7 +131,7 @@ func (u *cpu) sample(at time.Time) (float64, error) {
 func (u *cpu) read() (cpuReading, error) {
 	var r cpuReading
 	var err error
-	if r.CPUTimes, err = readAs(cpuName, u.stat, ParseStat); err != nil {
+	if r.statTimes, err = readAs(cpuName, u.stat, parseStat); err != nil {
 		return r, err
 	}
 	if u.usage != nil {
@@ -161,31 +162,64 @@ func (u *cpu) value(last, now cpuReading, seconds float64) (float64, error) {
 }
 
 func (u *cpu) contended(last, now cpuReading, seconds, utilisation float64) (float64, error) {
-	if u.pressure == nil {
-		return u.waiting.share(now.Running, utilisation, now.Online), nil
+	if u.pressure != nil {
+		return stallShare(last.stalled, now.stalled, seconds, cpuName, u.pressure.path)
 	}
-	if now.stalled < last.stalled {
-		return 0, &ChannelError{cpuName, u.pressure.path, ErrBackwards}
+	if now.badRunning != nil {
+		return 0, &ChannelError{cpuName, u.stat.path, now.badRunning}
 	}
-	return clamp(float64(now.stalled-last.stalled) / 1e6 / seconds), nil
+	return u.waiting.share(now.Running, utilisation, now.Online), nil
 }
 
 // utilisation is the CPU time used or stolen over the CPU time there was.
 func (u *cpu) utilisation(last, now cpuReading, seconds float64) (float64, error) {
+	most := mostIn(seconds) * float64(now.Online)
+	if u.usage == nil {
+		return u.ticked(last, now, most)
+	}
 	switch {
-	case u.usage == nil && (now.Busy < last.Busy || now.Idle < last.Idle), now.Steal < last.Steal:
-		return 0, &ChannelError{cpuName, u.stat.path, ErrBackwards}
 	case now.used < last.used:
 		return 0, &ChannelError{cpuName, u.usage.file.path, ErrBackwards}
-	case u.usage != nil:
-		used := float64(now.used-last.used)/u.usage.second + u.stolen(last, now)
-		return clamp(used / (seconds * float64(now.Online))), nil
+	case now.Steal < last.Steal:
+		return 0, &ChannelError{cpuName, u.stat.path, ErrBackwards}
 	}
-	busy, idle := float64(now.Busy-last.Busy), float64(now.Idle-last.Idle)
-	if busy+idle == 0 {
+	used, stolen := float64(now.used-last.used)/u.usage.second, u.stolen(last, now)
+	if used > most {
+		return 0, &ChannelError{cpuName, u.usage.file.path, leapt(used, most)}
+	}
+	if stolen > most {
+		return 0, &ChannelError{cpuName, u.stat.path, leapt(stolen, most)}
+	}
+	return clamp((used + stolen) / (seconds * float64(now.Online))), nil
+}
+
+// ticked is the utilisation by the times of /proc/stat alone, of which there are at most
+// so many seconds.
+func (u *cpu) ticked(last, now cpuReading, most float64) (float64, error) {
+	for _, bad := range [...]error{last.badBusy, last.badIdle, now.badBusy, now.badIdle} {
+		if bad != nil {
+			return 0, &ChannelError{cpuName, u.stat.path, bad}
+		}
+	}
+	if now.Busy < last.Busy || now.Steal < last.Steal || now.idle < last.idle {
+		return 0, &ChannelError{cpuName, u.stat.path, ErrBackwards}
+	}
+	busy, idle := float64(now.Busy-last.Busy), float64(now.idle-last.idle)
+	if now.iowait > last.iowait {
+		idle += float64(now.iowait - last.iowait)
+	}
+	switch all := (busy + idle) / ticksPerSecond; {
+	case all == 0:
 		return 0, &ChannelError{cpuName, u.stat.path, ErrNoInterval}
+	case all > most+float64(now.Online)/ticksPerSecond: // one is counted when it ends
+		return 0, &ChannelError{cpuName, u.stat.path, leapt(all, most)}
 	}
 	return busy / (busy + idle), nil
+}
+
+// leapt is the error of a counter that grew by so many seconds.
+func leapt(grew, most float64) error {
+	return fmt.Errorf("%w: %.3f s of CPU time in at most %.3f s", ErrLeap, grew, most)
 }
 
 // stolen is the time in seconds that the hypervisor gave to other machines while

@@ -23,7 +23,7 @@
 //     hardly does with groups of small weight, such as a kubelet's BestEffort
 //     pods. Steal, what the hypervisor gave to other machines, is busy. What is
 //     runnable but may not run, because of a CPU limit, neither is nor waits.
-//   - memory: 1 − MemAvailable/MemTotal.
+//   - memory: 1 − MemAvailable/MemTotal, less what the cache of ZFS would give back.
 //   - memory-pressure, io: the share of time in which some task waited for
 //     memory or for a block device (PSI).
 //   - network: the load of the busiest link, bytes per second of the busier
@@ -35,11 +35,12 @@
 //
 // Every value is a rate over the time between two samples or a level at the
 // sample; both come from counters, never from the kernel's own averages, which
-// lag by seconds. A counter that runs backwards, a file that is missing or cut,
-// a CPU or a link that came or went, and an interval that is empty or too long
+// lag by seconds. A counter that runs backwards or grows by more than the time that
+// passed, a file that is missing or cut, a CPU or a link that came or went, and an interval that is empty or too long
 // (suspend, clock step) drop the sample with a [*SampleError] that holds one
 // [*ChannelError] for each channel concerned: a value that cannot be trusted is
-// never replaced by a guess and is never NaN. One good reading later samples are
+// never replaced by a guess and is never NaN. A malformed line or column that a
+// channel does not use costs nothing. One good reading later samples are
 // right again.
 //
 // A [PodSource] tells when containers start and stop, and how far each pod on the

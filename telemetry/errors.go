@@ -14,6 +14,8 @@ var (
 	ErrPriming = errors.New("first reading, no interval yet")
 	// ErrBackwards: a counter is smaller than at the sample before.
 	ErrBackwards = errors.New("counter ran backwards")
+	// ErrLeap: a counter of time grew by more than the time that passed.
+	ErrLeap = errors.New("counter grew by more than the time that passed")
 	// ErrPartial: the text ends inside or ahead of a line that is needed.
 	ErrPartial = errors.New("incomplete text")
 	// ErrMalformed: a needed line does not have the kernel's form.
@@ -69,6 +71,7 @@ var causes = []struct {
 	name string
 }{
 	{ErrBackwards, "backwards"},
+	{ErrLeap, "leap"},
 	{ErrPartial, "partial"},
 	{ErrMalformed, "malformed"},
 	{ErrNoInterval, "no-interval"},

@@ -168,9 +168,9 @@ func TestReopenAfterError(t *testing.T) {
 		}
 	}
 	m.remove(usage)
-	m.cpuacct("cpuacct", 2e9)
+	m.cpuacct("cpuacct", 1e9)
 	m.sample(r, start.Add(4*period))
-	m.cpuacct("cpuacct", 2e9+4e8/2) // half of four CPUs for a tenth of a second
+	m.cpuacct("cpuacct", 1e9+4e8/2) // half of four CPUs for a tenth of a second
 	m.stat(4, 20, 20)
 	if got := m.sample(r, start.Add(5*period))[0]; got < .2 || got > .6 {
 		t.Errorf("cpu = %v", got)

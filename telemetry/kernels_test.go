@@ -192,7 +192,7 @@ func agreeWithProcfs(t *testing.T, proc string) {
 		t.Fatal(err)
 	}
 	memory := mustParse(t, telemetry.ParseMeminfo, filepath.Join(proc, "meminfo"))
-	want := telemetry.Meminfo{Total: *info.MemTotalBytes, Free: *info.MemFreeBytes, Buffers: *info.BuffersBytes, Cached: *info.CachedBytes}
+	want := telemetry.Meminfo{Total: *info.MemTotalBytes, Free: *info.MemFreeBytes, Buffers: *info.BuffersBytes, Cached: *info.CachedBytes, HasCache: true}
 	if info.MemAvailableBytes != nil {
 		want.Available, want.HasAvailable = *info.MemAvailableBytes, true
 	}

@@ -12,12 +12,13 @@ const memoryName = "memory"
 type memory struct {
 	mode MemoryMode
 	info *file
+	arc  arc
 	// total is in bytes.
 	total uint64
 }
 
 func newMemory(c Config) (*memory, error) {
-	m := &memory{mode: c.Memory, info: newFile(filepath.Join(c.ProcRoot, "meminfo"), 4<<10)}
+	m := &memory{mode: c.Memory, info: newFile(filepath.Join(c.ProcRoot, "meminfo"), 4<<10), arc: newARC(c.ProcRoot)}
 	if _, err := m.sample(time.Time{}); err != nil {
 		m.close()
 		return nil, err
@@ -28,20 +29,25 @@ func newMemory(c Config) (*memory, error) {
 func (m *memory) name() string   { return memoryName }
 func (m *memory) option() string { return m.mode.String() }
 func (m *memory) size() float64  { return float64(m.total) }
-func (m *memory) close()         { m.info.close() }
+
+func (m *memory) close() {
+	m.info.close()
+	m.arc.close()
+}
 
 func (m *memory) sample(time.Time) (float64, error) {
 	info, err := readAs(memoryName, m.info, parseMeminfo)
 	if err != nil {
 		return 0, err
 	}
-	if m.mode == MemoryAvailable && !info.HasAvailable {
-		return 0, &ChannelError{memoryName, m.info.path, fmt.Errorf("%w: no MemAvailable", ErrPartial)}
-	}
 	m.total = info.Total
-	free := info.Available
+	free, known, names := info.Available, info.HasAvailable, "MemAvailable"
 	if m.mode == MemoryFree {
-		free = info.Free + info.Buffers + info.Cached
+		free, known, names = info.Free+info.Buffers+info.Cached, info.HasCache, "MemFree, Buffers and Cached"
 	}
+	if !known {
+		return 0, &ChannelError{memoryName, m.info.path, fmt.Errorf("%w: no %s up to MemTotal", ErrPartial, names)}
+	}
+	free += m.arc.reclaimable()
 	return clamp(1 - float64(free)/float64(info.Total)), nil
 }

@@ -24,20 +24,41 @@ type CPUTimes struct {
 	Running uint64
 }
 
+// statTimes is what the cpu channel takes from /proc/stat. A part that cannot be read
+// costs that part alone: its error is set, and the others hold.
+type statTimes struct {
+	CPUTimes
+	// idle and iowait are the parts of Idle. The kernel lets iowait decrease.
+	idle, iowait uint64
+
+	badBusy, badIdle, badRunning error
+}
+
 // ParseStat reads the text of /proc/stat. Only complete lines count; the error
 // wraps ErrPartial or ErrMalformed.
 func ParseStat(text []byte) (CPUTimes, error) {
+	t, err := parseStat(text)
+	for _, bad := range []error{err, t.badBusy, t.badIdle, t.badRunning} {
+		if bad != nil {
+			return CPUTimes{}, bad
+		}
+	}
+	return t.CPUTimes, nil
+}
+
+// parseStat is ParseStat with an error for each part of what is read.
+func parseStat(text []byte) (statTimes, error) {
 	line, rest, ok := cutLine(text)
 	if !ok {
-		return CPUTimes{}, fmt.Errorf("%w: no cpu line", ErrPartial)
+		return statTimes{}, fmt.Errorf("%w: no cpu line", ErrPartial)
 	}
 	fields, ok := bytes.CutPrefix(line, []byte("cpu "))
 	if !ok {
-		return CPUTimes{}, fmt.Errorf("%w: first line is not the cpu line", ErrMalformed)
+		return statTimes{}, fmt.Errorf("%w: first line is not the cpu line", ErrMalformed)
 	}
 	t, err := parseTimes(fields)
 	if err != nil {
-		return CPUTimes{}, err
+		return statTimes{}, err
 	}
 	for {
 		line, rest, ok = cutLine(rest)
@@ -47,52 +68,66 @@ func ParseStat(text []byte) (CPUTimes, error) {
 		t.Online++
 	}
 	if t.Online == 0 {
-		return CPUTimes{}, fmt.Errorf("%w: no line of a single CPU", ErrPartial)
+		return statTimes{}, fmt.Errorf("%w: no line of a single CPU", ErrPartial)
 	}
+	t.badRunning = errNoRunning
 	for ; ok; line, rest, ok = cutLine(rest) {
-		field, found := bytes.CutPrefix(line, []byte("procs_running "))
-		if !found {
-			continue
+		if field, found := bytes.CutPrefix(line, []byte("procs_running ")); found {
+			t.Running, t.badRunning = parseRunning(field)
+			break
 		}
-		value, after, found, valid := nextUint(field)
-		if !found || !valid || len(after) > 0 {
-			return CPUTimes{}, fmt.Errorf("%w: procs_running is not a number", ErrMalformed)
-		}
-		t.Running = value
-		return t, nil
 	}
-	return CPUTimes{}, fmt.Errorf("%w: no line procs_running", ErrPartial)
+	return t, nil
+}
+
+var errNoRunning = fmt.Errorf("%w: no line procs_running", ErrPartial)
+
+// mostTasks is the most tasks that Linux can have (PID_MAX_LIMIT).
+const mostTasks = 1 << 22
+
+func parseRunning(field []byte) (uint64, error) {
+	value, after, found, valid := nextUint(field)
+	if !found || !valid || len(after) > 0 || value > mostTasks {
+		return 0, fmt.Errorf("%w: procs_running is not a number up to %d", ErrMalformed, mostTasks)
+	}
+	return value, nil
 }
 
 // parseTimes reads the times of the cpu line: user nice system idle iowait irq
 // softirq steal. Old kernels have the first four only.
-func parseTimes(fields []byte) (CPUTimes, error) {
-	var t CPUTimes
+func parseTimes(fields []byte) (statTimes, error) {
+	var t statTimes
 	for n := range 8 {
-		value, after, found, valid := nextUint(fields)
-		if !valid {
-			return CPUTimes{}, fmt.Errorf("%w: field %d of the cpu line", ErrMalformed, n+1)
+		field := nextField(&fields)
+		if len(field) == 0 && n < 4 {
+			return statTimes{}, fmt.Errorf("%w: the cpu line has %d fields", ErrMalformed, n)
 		}
-		if !found && n < 4 {
-			return CPUTimes{}, fmt.Errorf("%w: the cpu line has %d fields", ErrMalformed, n)
-		}
-		if !found {
+		if len(field) == 0 {
 			break
 		}
-		fields = after
-		sum := &t.Busy
+		value, _, _, valid := nextUint(field)
+		sum, bad := &t.Busy, &t.badBusy
 		switch n {
-		case 3, 4:
-			sum = &t.Idle
+		case 3:
+			sum, bad, t.idle = &t.Idle, &t.badIdle, value
+		case 4:
+			sum, bad, t.iowait = &t.Idle, &t.badIdle, value
 		case 7:
 			t.Steal = value
 		}
 		var carry uint64
-		if *sum, carry = bits.Add64(*sum, value, 0); carry != 0 {
-			return CPUTimes{}, fmt.Errorf("%w: the cpu line overflows", ErrMalformed)
+		if *sum, carry = bits.Add64(*sum, value, 0); !valid || carry != 0 {
+			*bad = fmt.Errorf("%w: field %d of the cpu line", ErrMalformed, n+1)
 		}
 	}
 	return t, nil
+}
+
+// nextField cuts what stands up to the next space from fields; it is empty at the end.
+func nextField(fields *[]byte) []byte {
+	field, rest, _ := bytes.Cut(bytes.TrimLeft(*fields, " "), []byte(" "))
+	*fields = rest
+	return field
 }
 
 // Stall holds the totals of a pressure file in µs of wall time.
@@ -103,7 +138,8 @@ type Stall struct {
 }
 
 // ParsePressure reads the text of a file of /proc/pressure or of a cgroup's
-// *.pressure. The error wraps ErrPartial or ErrMalformed.
+// *.pressure. A line for full that is malformed is as good as none. The error wraps
+// ErrPartial or ErrMalformed.
 func ParsePressure(text []byte) (Stall, error) {
 	var s Stall
 	found := false
@@ -123,13 +159,9 @@ func ParsePressure(text []byte) (Stall, error) {
 		default:
 			continue
 		}
-		at := bytes.Index(fields, []byte("total="))
-		if at < 0 {
-			return Stall{}, fmt.Errorf("%w: no total", ErrMalformed)
-		}
-		value, after, ok, valid := nextUint(fields[at+len("total="):])
-		if !ok || !valid || len(after) > 0 {
-			return Stall{}, fmt.Errorf("%w: total is not a number", ErrMalformed)
+		value, err := parseTotal(fields)
+		if err != nil && dst == &s.Some {
+			return Stall{}, err
 		}
 		*dst = value
 	}
@@ -137,6 +169,25 @@ func ParsePressure(text []byte) (Stall, error) {
 		return Stall{}, fmt.Errorf("%w: no line for some", ErrPartial)
 	}
 	return s, nil
+}
+
+// parseTotal reads the total of a pressure line.
+func parseTotal(fields []byte) (uint64, error) {
+	for {
+		field := nextField(&fields)
+		if len(field) == 0 {
+			return 0, fmt.Errorf("%w: no total", ErrMalformed)
+		}
+		number, is := bytes.CutPrefix(field, []byte("total="))
+		if !is {
+			continue
+		}
+		value, _, found, valid := nextUint(number)
+		if !found || !valid {
+			return 0, fmt.Errorf("%w: total is not a number", ErrMalformed)
+		}
+		return value, nil
+	}
 }
 
 // ParseCPUStat reads the text of cpu.stat of cgroup v2 and returns usage_usec,
@@ -163,52 +214,64 @@ func ParseCPUStat(text []byte) (uint64, error) {
 
 // meminfo holds what parseMeminfo takes from /proc/meminfo, in bytes.
 type meminfo struct {
-	Total, Free, Available, Buffers, Cached uint64
-	// HasAvailable is false on kernels that have no MemAvailable (before 3.14).
+	Total uint64
+	// Available is MemAvailable; HasAvailable is false on kernels that have none
+	// (before 3.14), and where it cannot be read.
+	Available    uint64
 	HasAvailable bool
+	// HasCache is false where one of Free, Buffers and Cached is missing or cannot be
+	// read; they are 0 then.
+	Free, Buffers, Cached uint64
+	HasCache              bool
 }
 
-// parseMeminfo reads the text of /proc/meminfo. MemTotal, MemFree, Buffers and
-// Cached must be there, and nothing may exceed MemTotal. The error wraps
-// ErrPartial or ErrMalformed.
+// parseMeminfo reads the text of /proc/meminfo. MemTotal must be there; of the others
+// one that is missing, malformed or larger than MemTotal costs what needs it alone.
+// The error wraps ErrPartial or ErrMalformed.
 func parseMeminfo(text []byte) (meminfo, error) {
 	var m meminfo
-	const total, free, available, buffers, cached = 1, 2, 4, 8, 16
-	seen := 0
-	for seen != total|free|available|buffers|cached {
+	values := [...]keyed{{name: "MemTotal"}, {name: "MemAvailable"}, {name: "MemFree"}, {name: "Buffers"}, {name: "Cached"}}
+	seen, left := 0, len(values)
+	var malformed error
+	for left > 0 {
 		line, rest, ok := cutLine(text)
 		if !ok {
 			break
 		}
 		text = rest
 		key, field, _ := bytes.Cut(line, []byte(":"))
-		var dst *uint64
-		switch string(key) {
-		case "MemTotal":
-			dst, seen = &m.Total, seen|total
-		case "MemFree":
-			dst, seen = &m.Free, seen|free
-		case "MemAvailable":
-			dst, seen = &m.Available, seen|available
-		case "Buffers":
-			dst, seen = &m.Buffers, seen|buffers
-		case "Cached":
-			dst, seen = &m.Cached, seen|cached
-		default:
-			continue
+		for i := range values {
+			v := &values[i]
+			if string(key) != v.name || seen&(1<<i) != 0 {
+				continue
+			}
+			seen, left = seen|1<<i, left-1
+			value, after, found, valid := nextUint(field)
+			if v.found = found && valid && string(after) == " kB" && value <= maxKiB; v.found {
+				v.value = value << 10
+			} else if i == 0 {
+				malformed = fmt.Errorf("%w: MemTotal is not a number of kB", ErrMalformed)
+			}
 		}
-		value, after, ok, valid := nextUint(field)
-		if !ok || !valid || string(after) != " kB" || value > maxKiB {
-			return meminfo{}, fmt.Errorf("%w: %s is not a number of kB", ErrMalformed, key)
-		}
-		*dst = value << 10
 	}
-	if seen|available != total|free|available|buffers|cached {
-		return meminfo{}, fmt.Errorf("%w: MemTotal, MemFree, Buffers or Cached is missing", ErrPartial)
+	total := values[0].value
+	switch {
+	case malformed != nil:
+		return meminfo{}, malformed
+	case seen&1 == 0:
+		return meminfo{}, fmt.Errorf("%w: MemTotal is missing", ErrPartial)
+	case total == 0:
+		return meminfo{}, fmt.Errorf("%w: MemTotal is 0", ErrMalformed)
 	}
-	m.HasAvailable = seen&available != 0
-	if m.Total == 0 || max(m.Free, m.Available, m.Buffers, m.Cached) > m.Total {
-		return meminfo{}, fmt.Errorf("%w: MemTotal is not the largest value", ErrMalformed)
+	m.Total = total
+	for i := range values {
+		values[i].found = values[i].found && values[i].value <= total
+	}
+	if m.HasAvailable = values[1].found; m.HasAvailable {
+		m.Available = values[1].value
+	}
+	if m.HasCache = values[2].found && values[3].found && values[4].found; m.HasCache {
+		m.Free, m.Buffers, m.Cached = values[2].value, values[3].value, values[4].value
 	}
 	return m, nil
 }
@@ -232,14 +295,14 @@ func ParseCounter(text []byte) (uint64, error) {
 // an uint64.
 const maxKiB = 1<<52 - 1
 
-// cutLine returns the first complete line without its newline; ok is false when
-// there is none.
+// cutLine returns the first complete line without its newline, be that one of two
+// characters; ok is false when there is none.
 func cutLine(text []byte) (line, rest []byte, ok bool) {
 	i := bytes.IndexByte(text, '\n')
 	if i < 0 {
 		return nil, nil, false
 	}
-	return text[:i], text[i+1:], true
+	return bytes.TrimSuffix(text[:i], []byte{'\r'}), text[i+1:], true
 }
 
 // nextUint skips spaces and reads a decimal number up to a space or the end.

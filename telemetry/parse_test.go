@@ -28,6 +28,7 @@ func TestParseStat(t *testing.T) {
 		{"cut after procs_running", "cpu  1 2 4 8\ncpu0 1\nintr 5\nprocs_running 3", telemetry.CPUTimes{}, telemetry.ErrPartial},
 		{"no number of procs_running", "cpu  1 2 4 8\ncpu0 1\nprocs_running \n", telemetry.CPUTimes{}, telemetry.ErrMalformed},
 		{"more than a number", "cpu  1 2 4 8\ncpu0 1\nprocs_running 3 x\n", telemetry.CPUTimes{}, telemetry.ErrMalformed},
+		{"more tasks than there can be", "cpu  1 2 4 8\ncpu0 1\nprocs_running 4194305\n", telemetry.CPUTimes{}, telemetry.ErrMalformed},
 		{"procs_running beyond 64 bits", "cpu  1 2 4 8\ncpu0 1\nprocs_running 18446744073709551616\n", telemetry.CPUTimes{}, telemetry.ErrMalformed},
 		{"cut in the first line", "cpu  1 2 4 8", telemetry.CPUTimes{}, telemetry.ErrPartial},
 		{"cut after the first line", "cpu  1 2 4 8\ncpu0 1", telemetry.CPUTimes{}, telemetry.ErrPartial},
@@ -58,7 +59,10 @@ func TestParsePressure(t *testing.T) {
 		{"empty", "", telemetry.Stall{}, telemetry.ErrPartial},
 		{"no total", "some avg10=0.00\n", telemetry.Stall{}, telemetry.ErrMalformed},
 		{"no number", "some total=\n", telemetry.Stall{}, telemetry.ErrMalformed},
-		{"more after the number", "some total=5 x\n", telemetry.Stall{}, telemetry.ErrMalformed},
+		{"a newer kernel's column", "some avg10=0.00 total=5 subtotal=x\n", telemetry.Stall{Some: 5}, nil},
+		{"a newer kernel's line", "most avg10=x\nsome subtotal=7 total=5\n", telemetry.Stall{Some: 5}, nil},
+		{"no number for full", "some total=5\nfull total=-3\n", telemetry.Stall{Some: 5}, nil},
+		{"more in the number", "some total=5x\n", telemetry.Stall{}, telemetry.ErrMalformed},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := telemetry.ParsePressure([]byte(tc.text))
@@ -175,13 +179,21 @@ func TestParseMeminfo(t *testing.T) {
 		err        error
 	}{
 		{"6.x", head + "MemAvailable:    600 kB\n" + tail + "SwapCached: 1 kB\n",
-			telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Available: 600 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasAvailable: true}, nil},
-		{"before 3.14", head + tail, telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Buffers: 10 << 10, Cached: 20 << 10}, nil},
-		{"cut", head + "Buffers:          10 kB\nCached:           20", telemetry.Meminfo{}, telemetry.ErrPartial},
+			telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Available: 600 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasAvailable: true, HasCache: true}, nil},
+		{"before 3.14", head + tail, telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasCache: true}, nil},
+		{"cut", head + "MemAvailable: 600 kB\nBuffers:          10 kB\nCached:           20", telemetry.Meminfo{Total: 1000 << 10, Available: 600 << 10, HasAvailable: true}, nil},
+		{"cut in MemTotal", head[:20], telemetry.Meminfo{}, telemetry.ErrPartial},
 		{"empty", "", telemetry.Meminfo{}, telemetry.ErrPartial},
 		{"other unit", strings.ReplaceAll(head+tail, "kB", "MB"), telemetry.Meminfo{}, telemetry.ErrMalformed},
 		{"no memory at all", strings.ReplaceAll(head, "1000", "0") + tail, telemetry.Meminfo{}, telemetry.ErrMalformed},
-		{"more free than there is", strings.ReplaceAll(head, "300", "1001") + tail, telemetry.Meminfo{}, telemetry.ErrMalformed},
+		{"more free than there is", strings.ReplaceAll(head, "300", "1001") + "MemAvailable: 600 kB\n" + tail,
+			telemetry.Meminfo{Total: 1000 << 10, Available: 600 << 10, HasAvailable: true}, nil},
+		{"more available than there is", head + "MemAvailable: 1001 kB\n" + tail,
+			telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasCache: true}, nil},
+		{"no number", head + "MemAvailable: 600 kB\nBuffers: -4 kB\nCached: 20 kB\n",
+			telemetry.Meminfo{Total: 1000 << 10, Available: 600 << 10, HasAvailable: true}, nil},
+		{"two characters end a line", strings.ReplaceAll(head+"MemAvailable: 600 kB\n"+tail, "\n", "\r\n"),
+			telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Available: 600 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasAvailable: true, HasCache: true}, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got, err := telemetry.ParseMeminfo([]byte(tc.text))

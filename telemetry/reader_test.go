@@ -146,7 +146,7 @@ func TestSample(t *testing.T) {
 	}, {
 		name:  "never above 1",
 		setup: func(m *machine) { m.usage("", 0) },
-		step:  func(m *machine) { m.usage("", 900_000); m.running = 13; m.stat(4, 40, 0) },
+		step:  func(m *machine) { m.usage("", 500_000); m.running = 13; m.stat(4, 40, 0) },
 		want:  []float64{1, .4},
 		id:    "v2;cpu=half-runnable;memory=available",
 	}} {

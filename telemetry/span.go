@@ -25,3 +25,11 @@ func (s *span) next(at time.Time) (time.Duration, error) {
 	}
 	return since, nil
 }
+
+// lateness is by how much a file may be read after the time of its sample: one period
+// of a CPU limit, for which the reader may be held up.
+const lateness = 100 * time.Millisecond
+
+// mostIn is the wall time in seconds by which a counter can have grown between two
+// readings so many seconds apart. One that grew by more has leapt.
+func mostIn(seconds float64) float64 { return seconds + lateness.Seconds() }

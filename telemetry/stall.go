@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"time"
@@ -64,11 +65,21 @@ func (s *stall) sample(at time.Time) (float64, error) {
 	last := s.last
 	s.last = now.Some
 	since, err := s.span.next(at)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, &ChannelError{Channel: s.label, Err: err}
-	case now.Some < last:
-		return 0, &ChannelError{s.label, s.file.path, ErrBackwards}
 	}
-	return clamp(float64(now.Some-last) / 1e6 / since.Seconds()), nil
+	return stallShare(last, now.Some, since.Seconds(), s.label, s.file.path)
+}
+
+// stallShare is the share of so many seconds by which a total of pressure grew. It is
+// wall time: one that grew by more has leapt.
+func stallShare(last, now uint64, seconds float64, channel, path string) (float64, error) {
+	if now < last {
+		return 0, &ChannelError{channel, path, ErrBackwards}
+	}
+	stalled := float64(now-last) / 1e6
+	if most := mostIn(seconds); stalled > most {
+		return 0, &ChannelError{channel, path, fmt.Errorf("%w: %.3f s stalled in at most %.3f s", ErrLeap, stalled, most)}
+	}
+	return clamp(stalled / seconds), nil
 }

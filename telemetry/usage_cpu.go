@@ -50,13 +50,16 @@ func newNodeCPU(c CgroupConfig) (*nodeCPU, error) {
 }
 
 func (n *nodeCPU) read() (NodeCPU, error) {
-	times, err := readAs(cpuName, n.stat, ParseStat)
+	times, err := readAs(cpuName, n.stat, parseStat)
 	if err != nil {
 		return NodeCPU{}, err
 	}
-	r := cpuReading{CPUTimes: times}
-	ticks := r.Busy - min(r.Steal, r.Busy)
+	r := cpuReading{statTimes: times}
 	if n.usage == nil {
+		if r.badBusy != nil {
+			return NodeCPU{}, &ChannelError{cpuName, n.stat.path, r.badBusy}
+		}
+		ticks := r.Busy - min(r.Steal, r.Busy)
 		return NodeCPU{time.Duration(min(ticks, maxKeyed/uint64(tick))) * tick, r.Online}, nil
 	}
 	if r.used, err = n.usage.read(); err != nil {

@@ -1,0 +1,187 @@
+package telemetry_test
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry"
+)
+
+// leap is by how much totals of pressure leap on some kernels: 2^32 ns.
+const leap = 4_294_967 // µs
+
+// TestLeapsAreRefused: a counter of time cannot grow by more than the time that passed, wall
+// time once and CPU time once for each CPU. The sample is refused, and the next one is right.
+func TestLeapsAreRefused(t *testing.T) {
+	pressure := telemetry.Config{Contention: telemetry.ContentionPressure}
+	all := telemetry.Config{Channels: telemetry.Channels{MemoryPressure: true, IO: true}}
+	for name, tc := range map[string]struct {
+		config telemetry.Config
+		setup  func(m *machine)
+		leap   func(m *machine, cpus int)
+		file   string
+		want   error
+	}{
+		"pressure of the CPU": {pressure, nil, func(m *machine, _ int) { m.pressure(leap) }, "pressure/cpu", telemetry.ErrLeap},
+		"pressure of memory":  {all, nil, func(m *machine, _ int) { m.stall("memory", leap) }, "pressure/memory", telemetry.ErrLeap},
+		"pressure of devices": {all, nil, func(m *machine, _ int) { m.stall("io", leap) }, "pressure/io", telemetry.ErrLeap},
+		"a total beyond any uptime": {pressure, nil, func(m *machine, _ int) { m.pressure(1<<64 - 4096) },
+			"pressure/cpu", telemetry.ErrLeap},
+		"CPU time of the cgroup": {telemetry.Config{}, func(m *machine) { m.usage("", 5) },
+			func(m *machine, cpus int) { m.usage("", uint64(cpus)*leap) }, "cpu.stat", telemetry.ErrLeap},
+		"CPU time of cpuacct": {telemetry.Config{}, func(m *machine) { m.cpuacct("cpuacct", 5) },
+			func(m *machine, cpus int) { m.cpuacct("cpuacct", 1<<63) }, "cpuacct.usage", telemetry.ErrLeap},
+		"ticks of the machine": {telemetry.Config{}, nil, func(m *machine, cpus int) { m.stat(cpus, 1<<32, 0) }, "stat", telemetry.ErrLeap},
+		"ticks without work":   {telemetry.Config{}, nil, func(m *machine, cpus int) { m.stat(cpus, 0, 1<<32) }, "stat", telemetry.ErrLeap},
+		"stolen ticks": {telemetry.Config{}, func(m *machine) { m.usage("", 5) },
+			func(m *machine, cpus int) { m.steal = 1 << 40; m.stat(cpus, 1<<40, 0) }, "stat", telemetry.ErrLeap},
+		"more tasks than there can be": {telemetry.Config{}, nil, func(m *machine, cpus int) { m.running = 1 << 23; m.stat(cpus, 0, uint64(10*cpus)) },
+			"stat", telemetry.ErrMalformed},
+	} {
+		for _, cpus := range []int{4, 16, 64} {
+			t.Run(fmt.Sprintf("%s/cpus=%d", name, cpus), func(t *testing.T) {
+				m := newMachine(t)
+				m.stat(cpus, 0, 0)
+				for _, resource := range []string{"cpu", "memory", "io"} {
+					m.stall(resource, 0)
+				}
+				if tc.setup != nil {
+					tc.setup(m)
+				}
+				config := m.config()
+				config.Contention, config.Channels = tc.config.Contention, tc.config.Channels
+				r := m.reader(config)
+				m.prime(r, start)
+				m.stat(cpus, 0, uint64(10*cpus))
+				tc.leap(m, cpus)
+				_, err := r.SampleTo(nil, start.Add(period))
+				channels := telemetry.ChannelErrors(err)
+				if !errors.Is(err, tc.want) || len(channels) != 1 || !strings.HasSuffix(channels[0].Path, tc.file) {
+					t.Fatalf("%v, want %v of %s", err, tc.want, tc.file)
+				}
+				if tc.file == "stat" {
+					return
+				}
+				m.stat(cpus, 0, uint64(20*cpus))
+				if cpu := m.sample(r, start.Add(2*period))[0]; cpu != 0 {
+					t.Errorf("an idle machine's CPU is at %g after the leap", cpu)
+				}
+			})
+		}
+	}
+}
+
+// TestUnusedFieldsCostNothing: what is malformed costs what needs it, not its neighbours.
+func TestUnusedFieldsCostNothing(t *testing.T) {
+	const stat = "cpu  %s\ncpu0 1 2 3 4\ncpu1 x\ncpu2\ncpu3 1\nintr -5\n%s"
+	const meminfo = "MemTotal: 1000 kB\nMemFree: 1004 kB\nMemAvailable: 600 kB\nBuffers: -4 kB\nCached: 20\n"
+	psi := telemetry.Config{Contention: telemetry.ContentionPressure}
+	for name, tc := range map[string]struct {
+		config       telemetry.Config
+		usage        bool
+		stat, second string
+		meminfo      string
+	}{
+		"times of a machine with a finer counter": {usage: true,
+			stat: fmt.Sprintf(stat, "-1 2 4 8 18446744073709551615 32 64 0 x", "procs_running 1\n")},
+		"times whose sum overflows": {usage: true,
+			stat: fmt.Sprintf(stat, "18446744073709551615 2 4 18446744073709551615 18446744073709551615 32 64 0", "procs_running 1\n")},
+		"guest times":                       {stat: fmt.Sprintf(stat, "0 0 0 0 0 0 0 0 -1 x", "procs_running 1\n"), second: fmt.Sprintf(stat, "20 0 0 20 0 0 0 0 -2 y", "procs_running 3\n")},
+		"a newer kernel's columns":          {stat: fmt.Sprintf(stat, "0 0 0 0 0 0 0 0 0 0 z", "procs_running 1\n"), second: fmt.Sprintf(stat, "20 0 0 20 0 0 0 0 0 0 z", "procs_running 3\n")},
+		"waiting for devices runs back":     {stat: fmt.Sprintf(stat, "0 0 0 0 9 0 0 0", "procs_running 1\n"), second: fmt.Sprintf(stat, "20 0 0 20 8 0 0 0", "procs_running 3\n")},
+		"running tasks where PSI counts":    {config: psi, usage: true, stat: fmt.Sprintf(stat, "0 0 0 0", "procs_running x\n")},
+		"no running tasks where PSI counts": {config: psi, usage: true, stat: fmt.Sprintf(stat, "0 0 0 0", "")},
+		"two characters end a line": {stat: strings.ReplaceAll(fmt.Sprintf(stat, "0 0 0 0", "procs_running 1\n"), "\n", "\r\n"),
+			second: strings.ReplaceAll(fmt.Sprintf(stat, "20 0 0 20", "procs_running 3\n"), "\n", "\r\n")},
+		"zeros after the end":     {stat: fmt.Sprintf(stat, "0 0 0 0", "procs_running 1\n\x00\x00"), second: fmt.Sprintf(stat, "20 0 0 20", "procs_running 3\n\x00\x00")},
+		"thousands of interrupts": {stat: fmt.Sprintf(stat, "0 0 0 0", "softirq"+strings.Repeat(" 1", 100_000)+"\nprocs_running 1\n"), second: fmt.Sprintf(stat, "20 0 0 20", "procs_running 3\n")},
+		"kinds of memory":         {usage: true, stat: fmt.Sprintf(stat, "0 0 0 0", "procs_running 1\n"), meminfo: meminfo},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			if tc.usage {
+				m.usage("", 0)
+			}
+			if tc.meminfo != "" {
+				m.write(filepath.Join(m.proc, "meminfo"), tc.meminfo)
+			}
+			path := filepath.Join(m.proc, "stat")
+			m.write(path, tc.stat)
+			config := m.config()
+			config.Contention = tc.config.Contention
+			r := m.reader(config)
+			m.prime(r, start)
+			if tc.usage { // half of four CPUs, and a task that waits for each, or half of the time
+				m.usage("", 200_000)
+				m.pressure(50_000)
+				m.write(path, strings.Replace(tc.stat, "procs_running 1", "procs_running 5", 1))
+			} else {
+				m.write(path, tc.second)
+			}
+			got := m.sample(r, start.Add(period))
+			if got[1] != .4 {
+				t.Errorf("memory %g, want .4", got[1])
+			}
+			if want := .25; got[0] < want || got[0] > .5 {
+				t.Errorf("cpu %g, want half of it used and at most half of it waited for", got[0])
+			}
+		})
+	}
+}
+
+// TestReclaimableCacheIsFree: the cache of ZFS gives back all but its floor.
+func TestReclaimableCacheIsFree(t *testing.T) {
+	for name, tc := range map[string]struct {
+		stats string
+		want  float64
+	}{
+		"none":      {"", .4},
+		"a cache":   {"13 1 0x01 123 4567 1 2\nname type data\nhits 4 7\nsize                            4    307200\nc_min 4 102400\nc_max 4 9\n", .2},
+		"all of it": {"size 4 307200\n", .1},
+		"floor":     {"size 4 102400\nc_min 4 307200\n", .4},
+		"malformed": {"size 4 -1\nc_min 4 1\n", .4},
+		"absurd":    {"size 4 18446744073709551615\nc_min 4 1\n", .4},
+		"above all": {"size 4 1152921504606846976\n", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t) // 1000 KiB, 600 of them available
+			if tc.stats != "" {
+				m.write(filepath.Join(m.proc, "spl/kstat/zfs/arcstats"), tc.stats)
+			}
+			r := m.reader(m.config())
+			m.prime(r, start)
+			m.stat(4, 0, 40)
+			if got := m.sample(r, start.Add(period))[1]; got < tc.want-1e-9 || got > tc.want+1e-9 {
+				t.Errorf("memory %g, want %g", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestClocksAndSuspends: a span of hours, of nothing or backwards is none.
+func TestClocksAndSuspends(t *testing.T) {
+	m := newMachine(t)
+	r := m.reader(m.config())
+	m.prime(r, start)
+	m.stat(4, 0, 40)
+	for _, step := range []struct {
+		at   time.Time
+		want error
+	}{
+		{start.Add(5 * time.Hour), telemetry.ErrLongInterval},
+		{start.Add(4 * time.Hour), telemetry.ErrNoInterval},
+		{start.Add(4 * time.Hour), telemetry.ErrNoInterval},
+	} {
+		if _, err := r.SampleTo(nil, step.at); !errors.Is(err, step.want) {
+			t.Errorf("%v, want %v", err, step.want)
+		}
+	}
+	m.stat(4, 20, 60)
+	if got := m.sample(r, start.Add(4*time.Hour+period))[0]; got != .25 {
+		t.Errorf("cpu %g, want .25", got)
+	}
+}
