@@ -396,6 +396,24 @@ func TestOperatorMissing(t *testing.T) {
 	}
 }
 
+// Of a strict Scheduling whose first job nobody can run, no later one starts; once the
+// operator is there, all do.
+func TestStrictWaitsForItsFirst(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("job-a")
+	put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "spark-pi"}, Spec: v1alpha1.BatchJobSpec{SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}}})
+	put(l, &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Spec: v1alpha1.SchedulingSpec{
+		Testbed: v1alpha1.TestbedReference{Name: "small"},
+		SlotBased: &v1alpha1.SlotBased{Mode: v1alpha1.Strict, Jobs: []v1alpha1.SlotJob{
+			{Name: "spark-pi", Slots: []v1alpha1.SlotReference{{Text: "n0/0"}}}, {Name: "job-a", Slots: []v1alpha1.SlotReference{{Text: "n0/1"}}},
+		}},
+	}})
+	l.settle()
+	l.want("no operator", "spark-pi InQueue, job-a InQueue, s Submitting", l.states("s", "spark-pi", "job-a"))
+	l.kinds.Add(sparkKind, meta.RESTScopeNamespace)
+	l.settle()
+	l.want("it came", "spark-pi Submitted, job-a Running, s AwaitingCompletion", l.states("s", "spark-pi", "job-a"))
+}
+
 // An object of the application's name that is somebody else's is left alone: the run has
 // failed, and the next has another name.
 func TestNameTaken(t *testing.T) {

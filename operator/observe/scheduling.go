@@ -166,7 +166,7 @@ func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 		return claim.Scheduling{}, false, err
 	}
 	promise(s, &o, jobs)
-	eligible := submits(&o, now)
+	eligible := inOrder(s, &o, submits(&o, now), jobs)
 	if len(eligible) == 0 {
 		return claim.Scheduling{}, false, nil
 	}
@@ -185,6 +185,26 @@ func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 		return claim.Scheduling{}, false, err
 	}
 	return c, true, nil
+}
+
+// inOrder are those of the jobs that no job before them holds back: in a queue, and where
+// slots are named strictly, a job is submitted only when all before it have been. One that
+// waits to be tried again has been.
+func inOrder(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, eligible []testbed.Name, jobs func(types.NamespacedName) *v1alpha1.BatchJob) []testbed.Name {
+	if s.Spec.SlotBased != nil && s.Spec.SlotBased.Mode == v1alpha1.Relaxed {
+		return eligible
+	}
+	for i := range o.Members {
+		m := &o.Members[i]
+		waits := m.Held && m.State <= lifecycle.InQueue && !m.Claimed && jobs(Key(m.Job)).Status.Retries == 0
+		if waits && !slices.Contains(eligible, m.Job) {
+			before := o.Members[:i]
+			return slices.DeleteFunc(slices.Clone(eligible), func(name testbed.Name) bool {
+				return !slices.ContainsFunc(before, func(b lifecycle.Member) bool { return b.Job == name })
+			})
+		}
+	}
+	return eligible
 }
 
 // submits are the jobs that the scheduling's step has granted slots.

@@ -109,6 +109,52 @@ func TestClaimable(t *testing.T) {
 	}
 }
 
+// In a queue, and where slots are named strictly, no job is submitted before one ahead of
+// it that cannot be, whatever keeps that from it; one that has been submitted and is tried
+// again holds back nothing.
+func TestClaimableInOrder(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	inQueue := func(name string) *v1alpha1.BatchJob {
+		return valid(acquired(newJob(name), v1alpha1.BatchJobInQueue), metav1.ConditionTrue, "Accepted")
+	}
+	retried := inQueue("a")
+	retried.Status.Retries, retried.Status.NotBefore = 1, &metav1.Time{Time: now.Add(time.Hour)}
+	failed := acquired(newJob("a"), v1alpha1.BatchJobFailed)
+	for what, test := range map[string]struct {
+		first           *v1alpha1.BatchJob
+		strict, relaxed []string
+	}{
+		"all can be":        {inQueue("a"), []string{"a", "b", "c"}, []string{"a", "b", "c"}},
+		"no operator":       {valid(acquired(newJob("a"), v1alpha1.BatchJobInQueue), metav1.ConditionFalse, v1alpha1.ReasonOperatorMissing), nil, []string{"b", "c"}},
+		"yet to be tried":   {valid(acquired(newJob("a"), v1alpha1.BatchJobInQueue), metav1.ConditionUnknown, "Unchecked"), nil, []string{"b", "c"}},
+		"is tried again":    {retried, []string{"b", "c"}, []string{"b", "c"}},
+		"has failed before": {failed, []string{"b", "c"}, []string{"b", "c"}},
+		"was deleted":       {nil, []string{"b", "c"}, []string{"b", "c"}},
+	} {
+		jobs := []*v1alpha1.BatchJob{inQueue("b"), inQueue("c")}
+		if test.first != nil {
+			jobs = append(jobs, test.first)
+		}
+		placed := newPlaced(slotJob("a", 0), slotJob("b", 1), slotJob("c", 2))
+		relaxed := placed.DeepCopy()
+		relaxed.Spec.SlotBased.Mode = v1alpha1.Relaxed
+		for form, s := range map[string]*v1alpha1.Scheduling{"queue": newQueue("a", "b", "c", "b"), "strict": placed, "relaxed": relaxed} {
+			s.Status.State, s.Status.Started, s.Status.Acquired = v1alpha1.SchedulingSubmitting, &metav1.Time{Time: epoch}, []string{"lab/a", "lab/b", "lab/c"}
+			want := test.strict
+			if form == "relaxed" {
+				want = test.relaxed
+			}
+			got, ok, err := observe.Claimable(s, newTestbed(2), lookup(jobs...), now)
+			if err != nil || ok != (want != nil) {
+				t.Errorf("%s, %s: %v, %v", what, form, ok, err)
+			}
+			if diff := cmp.Diff(want, submits(got)); diff != "" {
+				t.Errorf("%s, %s: %s", what, form, diff)
+			}
+		}
+	}
+}
+
 // Slots are named by their index in the order of the testbed, or by themselves. A job
 // some of whose slots are not there asks for none, and no scheduling can be made that
 // keeps the others of the testbed from being served.
