@@ -14,6 +14,9 @@ import (
 // reading.
 type Pod struct {
 	UID string
+	// Mirrors is the UID by which the pod's node knows it if that is not UID: that of
+	// the static pod whose mirror it is.
+	Mirrors string
 	// Node is empty while the pod is bound to none.
 	Node     string
 	Workload profile.Workload
@@ -45,7 +48,8 @@ type pod struct {
 	node       unique.Handle[string]
 	revision   unique.Handle[string]
 	containers *[]Container // nil: one, as most have
-	created    int64        // in seconds; 0 is unknown
+	mirrors    reserve.PodKey
+	created    int64 // in seconds; 0 is unknown
 	always     bool
 	measured   bool
 	gone       bool
@@ -117,12 +121,44 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 		kept.of.tuning.partOf = p.PartOf
 	}
 	kept.name(p.Containers)
-	s.release(at, key)
+	s.release(key)
+	if p.Mirrors != "" {
+		s.mirror(key, kept, p.Mirrors)
+	}
 	if kept.of == nil {
 		return false
 	}
 	_, says := kept.of.says(at)
 	return !says
+}
+
+// staticPod is one by the UID that its node knows it by. Its manifest may give the same on
+// all nodes.
+type staticPod struct {
+	node unique.Handle[string]
+	pod  reserve.PodKey
+}
+
+// mirror has windows of a static pod be those of its mirror, unless there is another of it:
+// whoever makes a pod may write any UID into its annotations.
+func (s *Store) mirror(key reserve.PodKey, kept *pod, uid string) {
+	static := staticPod{kept.node, reserve.KeyOf(uid)}
+	if other := s.pods[s.mirrors[static]]; other == nil || other.gone {
+		s.mirrors[static], kept.mirrors = key, static.pod
+		s.release(static.pod)
+	}
+}
+
+// known is the pod that a node knows by a key, nil if there is none, and its key in the API.
+func (s *Store) known(node string, onNode reserve.PodKey) (*pod, reserve.PodKey) {
+	if p := s.pods[onNode]; p != nil {
+		return p, onNode
+	}
+	key, ok := s.mirrors[staticPod{unique.Make(node), onNode}]
+	if !ok {
+		return nil, 0
+	}
+	return s.pods[key], key
 }
 
 // Gone says that the API no longer has a pod. Its last window may still be on its
@@ -154,6 +190,9 @@ func (s *Store) bury(at time.Time) {
 		}
 		if p.of != nil && p.measured {
 			p.of.profile.Gone(nameOf(key))
+		}
+		if static := (staticPod{p.node, p.mirrors}); s.mirrors[static] == key {
+			delete(s.mirrors, static)
 		}
 		delete(s.pods, key)
 	}

@@ -13,7 +13,8 @@ const (
 	Waiting
 	// Expired: it waited for too long. It was counted as Waiting before.
 	Expired
-	// Overflow: it should wait, and too many do.
+	// Overflow: too many wait, and its node has its share of them. It may have been
+	// counted as Waiting before.
 	Overflow
 	// Foreign: its pod is bound to another node.
 	Foreign
@@ -60,7 +61,7 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
-	st.Workloads, st.Pods, st.WaitingWindows = len(s.workloads), len(s.pods), s.waiting.count
+	st.Workloads, st.Pods, st.WaitingWindows = len(s.workloads), len(s.pods), s.waiting.all.Len()
 	st.Unpublished = s.first.count + len(s.urgent)
 	return st
 }

@@ -29,7 +29,7 @@ type Config struct {
 	Forget time.Duration
 	// Wait is how long a window waits for its pod, and how long a pod that has gone
 	// may still be measured, default 10 min. MaxWaiting bounds those windows,
-	// default 10,000.
+	// default 10,000; each node has an equal share of them where they are too many.
 	Wait       time.Duration
 	MaxWaiting int
 	// Refresh is after what time a profile is published that changed little, and
@@ -88,6 +88,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	pods      map[reserve.PodKey]*pod
+	mirrors   map[staticPod]reserve.PodKey // by the static pods whose mirrors they are
 	departed  []departure
 	waiting   waitingWindows
 	senders   map[string]*sender
@@ -118,7 +119,7 @@ func New(c Config) (*Store, error) {
 	c = c.withDefaults()
 	s := &Store{
 		config: c, pods: map[reserve.PodKey]*pod{}, senders: map[string]*sender{},
-		waiting:   waitingWindows{of: map[reserve.PodKey][]waitingWindow{}},
+		mirrors: map[staticPod]reserve.PodKey{}, waiting: newWaitingWindows(),
 		workloads: map[profile.Workload]*workload{}, recent: list.New(), of: map[string]*list.List{},
 		groups: map[groupKey][]*workload{},
 	}

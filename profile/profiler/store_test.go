@@ -137,6 +137,88 @@ func TestWindowsOfUnknownPodsWait(t *testing.T) {
 	}
 }
 
+// The node knows a static pod by a UID that the API has in an annotation of its mirror.
+func TestWindowsOfStaticPodsAreTheirMirrors(t *testing.T) {
+	for name, first := range map[string]bool{"window first": true, "mirror first": false} {
+		c := newCluster(t, profiler.Config{})
+		w := window(0, .5, 1<<30)
+		w.Pod = reserve.KeyOf("0123456789abcdef0123456789abcdef")
+		send := func() { c.send("a", w) }
+		show := func(n int, node string, of profile.Workload) {
+			c.store.Pod(c.at, profiler.Pod{UID: uid(n), Mirrors: "0123456789abcdef0123456789abcdef", Node: node, Workload: of})
+		}
+		if first {
+			send()
+		}
+		show(1, "a", deployment("static"))
+		show(2, "a", deployment("liar")) // writes the same UID into its annotations
+		show(3, "b", deployment("other"))
+		if !first {
+			send()
+		}
+		if got := c.publish(); len(got) != 1 || got[0].Workload != deployment("static") {
+			t.Errorf("%s: updates %v", name, names(got))
+		}
+		// The mirror is made anew.
+		c.store.Gone(c.at, uid(1))
+		show(4, "a", deployment("anew"))
+		send()
+		if got := c.publish(); len(got) != 1 || got[0].Workload != deployment("anew") {
+			t.Errorf("%s: updates of the new mirror %v", name, names(got))
+		}
+	}
+}
+
+// A mirror that claims an ordinary pod's UID gets none of its windows.
+func TestMirrorsTakeNoPodsWindows(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.store.Pod(c.at, profiler.Pod{UID: uid(2), Mirrors: uid(1), Node: "a", Workload: deployment("liar")})
+	c.pod(1, "a", deployment("web"))
+	c.send("a", window(1, .5, 1<<30))
+	c.store.Gone(c.at, uid(2))
+	c.send("a", window(1, .5, 1<<30))
+	if got := c.publish(); len(got) != 1 || got[0].Workload != deployment("web") {
+		t.Errorf("updates %v", names(got))
+	}
+}
+
+// On each of 1,100 nodes is a pod that the API never shows, for ten minutes: an ordinary
+// pod's first window waits for it all the same.
+func TestPodsThatNeverComePushOutNoOthers(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	for range 10 {
+		for n := range 1100 {
+			c.send(fmt.Sprint("node-", n), window(n+1, 1, 1e9))
+		}
+		c.at = c.at.Add(59 * time.Second)
+	}
+	want(t, "the first window", c.send("node-7", window(5000, .5, 1<<30)), profiler.Waiting, 1)
+	c.pod(5000, "node-7", deployment("web"))
+	if got := c.publish(); len(got) != 1 || got[0].Workload != deployment("web") {
+		t.Errorf("updates %v", names(got))
+	}
+}
+
+// A node that floods the profiler has its share, and others theirs.
+func TestAFloodingNodePushesOutNoOthers(t *testing.T) {
+	c := newCluster(t, profiler.Config{MaxWaiting: 100})
+	c.send("quiet", window(1, .5, 1<<30))
+	for n := range 300 {
+		c.send("loud", window(1000+n, 1, 1e9))
+	}
+	for n := range 10 {
+		want(t, "another", c.send("late", window(2000+n, 1, 1e9)), profiler.Waiting, 1)
+		c.send("loud", window(3000+n, 1, 1e9))
+	}
+	if got := c.store.Stats(); got.WaitingWindows != 100 {
+		t.Errorf("%d windows wait", got.WaitingWindows)
+	}
+	c.pod(1, "quiet", deployment("web"))
+	if got := c.publish(); len(got) != 1 || got[0].Workload != deployment("web") {
+		t.Errorf("updates %v", names(got))
+	}
+}
+
 // A container's window waits until the API names the container.
 // An old pod says nothing of the newer revision, also where its agent has been
 // restarted, and knows it for a minute, or its window comes late.

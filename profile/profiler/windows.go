@@ -6,6 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // Results count windows by what became of them.
@@ -90,7 +91,7 @@ func (s *Store) hear(at time.Time, b *agent.UsageBatch) Result {
 
 // observe gives a window to its workload's profile; Waiting if it can't yet.
 func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
-	p := s.pods[w.Pod]
+	p, key := s.known(node, w.Pod)
 	switch {
 	case p == nil || p.node.Value() == "":
 		return Waiting
@@ -111,7 +112,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 		p.of, p.measured = of, false
 	}
 	of := p.of
-	if err := of.profile.Observe(at, s.window(w, p, node, container)); err != nil {
+	if err := of.profile.Observe(at, s.window(w, key, p, node, container)); err != nil {
 		return Refused
 	}
 	s.fare(of, w)
@@ -133,7 +134,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 }
 
 // window is what a profile takes in; its Demand is valid until the next call.
-func (s *Store) window(w *agent.Window, p *pod, node, container string) profile.Window {
+func (s *Store) window(w *agent.Window, key reserve.PodKey, p *pod, node, container string) profile.Window {
 	s.demand = s.demand[:0]
 	for _, d := range w.Demand {
 		s.demand = append(s.demand, profile.DemandTime(d))
@@ -143,7 +144,7 @@ func (s *Store) window(w *agent.Window, p *pod, node, container string) profile.
 		created = time.Unix(p.created, 0)
 	}
 	return profile.Window{
-		Pod: nameOf(w.Pod), Container: container, Node: node, Revision: p.revision.Value(),
+		Pod: nameOf(key), Container: container, Node: node, Revision: p.revision.Value(),
 		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: agent.Waited(w.Stalled, w.Throttled, w.ThrottledPeriods), Unstalled: !w.Pressure, Demand: s.demand,
 		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: w.Periods, ThrottledPeriods: w.ThrottledPeriods,
 		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,

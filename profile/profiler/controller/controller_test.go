@@ -482,6 +482,23 @@ func TestContainersOfBefore(t *testing.T) {
 	eventually(t, "all windows count", func() bool { return r.store.Stats().Windows[profiler.Accepted] == 3 })
 }
 
+// The node knows a static pod by the UID in an annotation of its mirror.
+func TestStaticPods(t *testing.T) {
+	s := newAPIServer(t)
+	r := start(t, s, profiler.Config{}, controller.Config{})
+	const onNode = "0123456789abcdef0123456789abcdef"
+	pod := podOf("proxy", 1)
+	pod.Name, pod.Labels, pod.Annotations = "proxy-node", nil, map[string]string{corev1.MirrorPodAnnotationKey: onNode}
+	pod.OwnerReferences[0] = metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "node", UID: "1", Controller: new(true)}
+	s.pod(pod)
+	r.window(onNode, .5, 1e9)
+	path := group + "/namespaces/default/workloadprofiles/" + v1alpha1.NameOf(profile.Workload{Namespace: "default", Kind: "StaticPod", Name: "proxy"})
+	eventually(t, "the static pod's profile is published", func() bool {
+		p := s.profile(path)
+		return p != nil && p.Status.Demand != nil
+	})
+}
+
 // Three pods that take something else than was known are said to contradict it, by a
 // condition and an event.
 func TestContradictions(t *testing.T) {
