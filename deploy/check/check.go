@@ -13,6 +13,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/deploy"
@@ -121,21 +122,39 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	if _, err := c.Cluster.Version(ctx); err != nil && !answered(err) {
+		// The other checks would say the same.
+		return c.report([]Result{failed("version", fmt.Errorf("the API server does not answer: %w", err))}), nil
+	}
+	found, foundErr := c.Cluster.InstalledRollouts(ctx)
+	results := []Result{c.version(ctx), c.rights(ctx), c.rollouts(found, foundErr)}
+	if foundErr == nil && len(found) == 0 {
+		return c.report(results), nil // there is nothing that could report, serve or end
+	}
 	nodes, nodesErr := c.nodes(ctx)
 	signals, signalsErr := c.signals(ctx)
-	found, foundErr := c.Cluster.InstalledRollouts(ctx)
 	testbeds := slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName })
-	results := []Result{
-		c.version(ctx), c.rights(ctx), c.rollouts(found, foundErr),
+	results = append(results,
 		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
 		c.certificates(ctx, testbeds), c.clocks(ctx, nodes),
-	}
+	)
 	if testbeds {
 		results = append(results, c.testbeds(ctx))
 	}
 	if c.Probe != nil {
 		results = append(results, c.probe(ctx))
 	}
+	return c.report(results), nil
+}
+
+// answered reports whether an error is the API server's own.
+func answered(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status)
+}
+
+// report adds what to do about results that have failed.
+func (c Config) report(results []Result) Report {
 	report := Report{OK: true, Results: results}
 	for i := range results {
 		if r := &results[i]; r.Status == Failed {
@@ -145,7 +164,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 			}
 		}
 	}
-	return report, nil
+	return report
 }
 
 // failed is the result of a question that failed itself.

@@ -101,7 +101,7 @@ func ConstantByName(name string) (Constant, error) {
 			return c, nil
 		}
 	}
-	return Constant{}, &NameError{"constant", name}
+	return Constant{}, &NameError{Kind: "constant", Name: name, Known: namesOf(constants, func(c Constant) string { return c.Name })}
 }
 
 // At is the text of the setting for the default times scale, within the

@@ -102,10 +102,28 @@ type Experiment struct {
 	build      func(p Params, seed uint64) (sim.Config, []sim.Pod, error)
 }
 
-// NameError is a name that is not known.
-type NameError struct{ Kind, Name string }
+// NameError is a name that is not known, and those that are.
+type NameError struct {
+	Kind, Name string
+	Known      []string
+}
 
-func (e *NameError) Error() string { return fmt.Sprintf("experiment: no %s %q", e.Kind, e.Name) }
+func (e *NameError) Error() string {
+	message := fmt.Sprintf("experiment: no %s %q", e.Kind, e.Name)
+	if len(e.Known) > 0 {
+		message += "; there are " + strings.Join(e.Known, ", ")
+	}
+	return message
+}
+
+// namesOf are the names of what has some.
+func namesOf[T any](all []T, name func(T) string) []string {
+	names := make([]string, len(all))
+	for i, one := range all {
+		names[i] = name(one)
+	}
+	return names
+}
 
 // ErrNoTrace refuses an experiment that replays a trace and was given none (Params.Trace).
 var ErrNoTrace = errors.New("experiment: needs a trace")
@@ -126,6 +144,11 @@ func Given(name string, pods []sim.Pod) Experiment {
 // Experiments lists all but those on findings, in order; see ByGroup.
 func Experiments() []Experiment { return slices.Clone(experiments) }
 
+// experimentNames are those of all but those on findings.
+func experimentNames() []string {
+	return namesOf(slices.Concat(experiments, profiles, energies), func(e Experiment) string { return e.Name })
+}
+
 // ByName finds an experiment; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
 	for _, e := range slices.Concat(experiments, profiles, energies, findings) {
@@ -133,7 +156,7 @@ func ByName(name string) (Experiment, error) {
 			return e, nil
 		}
 	}
-	return Experiment{}, &NameError{"experiment", name}
+	return Experiment{}, &NameError{Kind: "experiment", Name: name, Known: experimentNames()}
 }
 
 var experiments = []Experiment{

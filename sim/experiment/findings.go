@@ -39,7 +39,7 @@ func ByGroup(name string) ([]Experiment, error) {
 		}
 	}
 	if len(group) == 0 {
-		return nil, &NameError{"experiment", name}
+		return nil, &NameError{Kind: "experiment", Name: name, Known: append(experimentNames(), All, Findings, Profiles, Energy)}
 	}
 	return group, nil
 }

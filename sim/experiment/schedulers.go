@@ -112,7 +112,7 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 		return nil, err
 	}
 	if s.make == nil {
-		return nil, &NameError{"scheduler that places pods", name}
+		return nil, &NameError{Kind: "scheduler that places pods", Name: name}
 	}
 	return s.make(p), nil
 }
@@ -123,5 +123,5 @@ func byName(name string) (Named, error) {
 			return s, nil
 		}
 	}
-	return Named{}, &NameError{"scheduler", name}
+	return Named{}, &NameError{Kind: "scheduler", Name: name, Known: namesOf(Schedulers(), func(s Named) string { return s.Name })}
 }

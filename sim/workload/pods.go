@@ -26,6 +26,9 @@ var columns = []string{"arrival", "work", "cores", "memory", "threads", "owner"}
 func ReadPods(r io.Reader) ([]sim.Pod, error) {
 	lines := csv.NewReader(r)
 	header, err := lines.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: it is empty; its first line names columns, of %s", ErrPods, strings.Join(columns, ", "))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPods, err)
 	}

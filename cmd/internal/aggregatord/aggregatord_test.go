@@ -296,6 +296,6 @@ func ExampleMain() {
 	code := aggregatord.Main(context.Background(), []string{"--listen", ":9692"}, os.Stdout, os.Stdout)
 	fmt.Println("exit code", code)
 	// Output:
-	// spazio-aggregator: transport: refusing to listen on ":9692" in plaintext: use a loopback address, give TLS files, or allow it with insecure
+	// spazio-aggregator: refusing to listen on ":9692" in plaintext: use a loopback address, give TLS files, or allow it with insecure
 	// exit code 2
 }

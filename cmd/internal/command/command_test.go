@@ -12,6 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
 )
 
 func TestExitCodes(t *testing.T) {
@@ -34,7 +38,7 @@ func TestExitCodes(t *testing.T) {
 		{"failure of many lines", t.Context(), nil, fails(errors.Join(errors.New("a"), errors.New("b"))), command.ExitFailure, "tool: a; b\n"},
 		{"failure in another's words", t.Context(), nil, fails(errors.New("a\tnode said \x1b[2J\u009b2J\u202e\xff 節点e\u0301 …")), command.ExitFailure, "tool: a node said \ufffd[2J\ufffd2J\ufffd\ufffd 節点e\u0301 …\n"},
 		{"unknown flag", t.Context(), []string{"--no-such"}, fails(nil), command.ExitUsage, "tool: unknown flag: --no-such\n"},
-		{"bad value", t.Context(), []string{"--insecure=perhaps"}, fails(nil), command.ExitUsage, "tool: invalid argument \"perhaps\" for \"--insecure\" flag: strconv.ParseBool: parsing \"perhaps\": invalid syntax\n"},
+		{"bad value", t.Context(), []string{"--insecure=perhaps"}, fails(nil), command.ExitUsage, "tool: invalid argument \"perhaps\" for \"--insecure\" flag: invalid syntax\n"},
 		{"argument", t.Context(), []string{"word"}, fails(nil), command.ExitUsage, "tool: unknown command \"word\" for \"tool\"\n"},
 		{"marked", t.Context(), nil, fails(command.Usage(errors.New("bad option"))), command.ExitUsage, "tool: bad option\n"},
 		{"interrupted", cancelled, nil, fails(fmt.Errorf("ask a server: %w", context.Canceled)), command.ExitFailure, "tool: interrupted\n"},
@@ -130,6 +134,69 @@ func TestBytes(t *testing.T) {
 		b := command.Bytes(7)
 		if err := b.Set(text); err == nil || b != 7 {
 			t.Errorf("Set(%q): %d, %v", text, b, err)
+		}
+	}
+}
+
+// What users read names flags and values, and no package of ours.
+func TestOneLine(t *testing.T) {
+	for message, want := range map[string]string{
+		"--nodes: demo: Nodes = -1: invalid configuration: want 1 to 5000":                       "--nodes: Nodes = -1: want 1 to 5000",
+		"ask x: 404 Not Found: plugin: no pod a/b":                                               "ask x: 404 Not Found: no pod a/b",
+		"deploy: view: Components = nope: invalid configuration or input: no":                    "Components = nope: no",
+		"unknown command \"tp\"\n\nDid you mean this?\n\ttop\n":                                  "unknown command \"tp\"; did you mean top?",
+		"invalid argument \"x\" for \"--pods\": strconv.ParseInt: parsing \"x\": invalid syntax": "invalid argument \"x\" for \"--pods\": not a whole number",
+		"the scheduler: ask 127.0.0.1:1: refused; node worker-1: away":                           "the scheduler: ask 127.0.0.1:1: refused; node worker-1: away",
+	} {
+		if got := command.OneLine(errors.New(message)); got != want {
+			t.Errorf("%q is shown as %q, want %q", message, got, want)
+		}
+	}
+}
+
+// The names that errors of the workspace's packages begin with are left out.
+func TestOneLineNamesNoPackage(t *testing.T) {
+	clause := regexp.MustCompile(`(?m)^package (\w+)`)
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() == ".git"):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		name := string(clause.FindSubmatch(source)[1])
+		if !regexp.MustCompile(`(?:errors\.New|fmt\.Errorf|fmt\.Sprintf)\("` + name + `: `).Match(source) {
+			return nil
+		}
+		if got := command.OneLine(errors.New(name + ": it failed")); got != "it failed" {
+			t.Errorf("an error of %s is shown as %q", path, got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A group of commands refuses one that it has not.
+func TestUnknownCommandOfAGroupIsUsage(t *testing.T) {
+	root, group := &cobra.Command{Use: "tool"}, &cobra.Command{Use: "group"}
+	run := func(*cobra.Command, []string) error { return nil }
+	group.AddCommand(&cobra.Command{Use: "show NAME", RunE: run, Args: cobra.ExactArgs(1)})
+	root.AddCommand(group)
+	for args, want := range map[string]string{
+		"group shw x": "tool: unknown command \"shw\" for \"tool group\"; did you mean show?\n",
+		"group show":  "tool: accepts 1 arg(s), received 0: tool group show NAME [flags]\n",
+	} {
+		var stderr bytes.Buffer
+		if code := command.Execute(t.Context(), root, strings.Fields(args), io.Discard, &stderr); code != command.ExitUsage || stderr.String() != want {
+			t.Errorf("%q: exit code %d, said %q, want %q", args, code, &stderr, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -76,10 +77,14 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 		root.Flags().Bool("version", false, "version of "+root.Name())
 	}
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", helpColumns)))
+	root.SuggestionsMinimumDistance = 2 // cobra's
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	ran, err := root.ExecuteContextC(ctx)
+	ran, err := root, unknown(root, args)
+	if err == nil {
+		ran, err = root.ExecuteContextC(ctx)
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		if err = ErrInterrupted; ran.Annotations[serves] != "" {
 			err = nil
@@ -99,6 +104,21 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdout, st
 // helpColumns is the width of help's lines: that of tables.
 const helpColumns = 120
 
+// unknown is the error of a group of commands that is given one that it has not, for which
+// cobra shows help and calls it success.
+func unknown(root *cobra.Command, args []string) error {
+	group, rest, err := root.Find(args)
+	if err != nil || group == root || group.Runnable() || len(rest) == 0 || strings.HasPrefix(rest[0], "-") || rest[0] == "help" {
+		return nil
+	}
+	group.SuggestionsMinimumDistance = max(group.SuggestionsMinimumDistance, root.SuggestionsMinimumDistance)
+	err = fmt.Errorf("unknown command %q for %q", rest[0], group.CommandPath())
+	if similar := group.SuggestionsFor(rest[0]); len(similar) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, similar[0])
+	}
+	return err
+}
+
 // watch notes when a command of the tree begins to run: before, errors are
 // about flags and arguments.
 func watch(c *cobra.Command, reached *bool) {
@@ -110,15 +130,54 @@ func watch(c *cobra.Command, reached *bool) {
 		if c.Args == nil && !c.HasSubCommands() {
 			c.Args = cobra.NoArgs
 		}
+		if check := c.Args; check != nil {
+			c.Args = func(c *cobra.Command, args []string) error {
+				err := check(c, args)
+				if err != nil && strings.HasPrefix(err.Error(), "accepts ") && !strings.HasSuffix(err.Error(), c.UseLine()) {
+					return fmt.Errorf("%w: %s", err, c.UseLine())
+				}
+				return err
+			}
+		}
 	}
 	for _, child := range c.Commands() {
 		watch(child, reached)
 	}
 }
 
-// OneLine is an error without line breaks and what else would move a terminal's cursor: it
-// may quote who was asked.
+// OneLine returns an error as users read it: without line breaks and what else would move a
+// terminal's cursor, as it may quote what was asked, and without the names of our packages.
 func OneLine(err error) string {
-	lines := strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' })
+	message := err.Error()
+	for _, r := range rewording {
+		message = r.pattern.ReplaceAllString(message, r.by)
+	}
+	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
 	return text.Plain(strings.Join(lines, "; "))
 }
+
+// rewording is what libraries, ours among them, word for those who program, and how it reads.
+var rewording = []struct {
+	pattern *regexp.Regexp
+	by      string
+}{
+	// cobra's list of similar commands; names of packages before an error, and before that of
+	// a field, as in "demo: Nodes = -1".
+	{regexp.MustCompile(`\n\nDid you mean this\?\n\t(\S+)\n(?:\t\S+\n)*$`), "; did you mean $1?"},
+	{regexp.MustCompile(`(^|: |; |\n|\()(?:(?:` + strings.Join(packages, "|") + `): )+`), "$1"},
+	{regexp.MustCompile(`(^|[ (])[a-z][a-z0-9]*: ([A-Z][\w.\[\]]*) = `), "$1$2 = "},
+	{regexp.MustCompile(`: invalid configuration(?: or (?:input|argument))?: `), ": "},
+	{regexp.MustCompile(`strconv\.(?:ParseInt|ParseUint|Atoi): parsing "[^"]*": invalid syntax`), "not a whole number"},
+	{regexp.MustCompile(`strconv\.ParseFloat: parsing "[^"]*": invalid syntax`), "not a number"},
+	{regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `), ""},
+	{regexp.MustCompile(`: out of range$`), ""},
+}
+
+// packages are those of ours that errors begin with. TestOneLineNamesNoPackage keeps the list.
+var packages = strings.Fields(`
+agent aggregate api assets backend batch burn capacity certs children client compare
+controller controllers convert cpuprofile demo deploy embedded energy experiment fakerapl
+filter hub identity kalman liqo live load measured modelserver node operatordouble plugin
+podforward prediction profile profiler prometheus pronto publish ratio recording report
+reserve room server share sim simnode slice social source svd telemetry testbed testbeds
+transport tuning v1alpha1 view vpa web workload`)

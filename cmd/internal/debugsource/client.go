@@ -32,7 +32,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 }
 
 func (c *Client) explain(err error) error {
-	who := c.source.program
+	who := "the " + c.source.program
 	if c.Target != nil {
 		who += " of " + c.Target.String()
 	}

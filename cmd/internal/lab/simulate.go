@@ -80,12 +80,14 @@ func NewSimulateCommand() *cobra.Command {
 	return cmd
 }
 
+var errNoExperiment = fmt.Errorf("no experiment is named, and --list shows them: %w", ErrFlag)
+
 func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if f.list {
 		return comparison.WriteCatalogue(stdout)
 	}
 	if len(args) == 0 && f.workload == "" {
-		return command.Usage(fmt.Errorf("which experiment? --list shows them: %w", ErrFlag))
+		return command.Usage(errNoExperiment)
 	}
 	if err := f.validate(); err != nil {
 		return command.Usage(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -76,7 +77,7 @@ func checked(report check.Report) string {
 	var b strings.Builder
 	for _, r := range report.Results {
 		fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), command.OneLine(errors.New(r.Text)), table.Terminal))
-		for _, detail := range r.Details {
+		for _, detail := range some(r.Details) {
 			fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), table.Terminal))
 		}
 		for _, advice := range r.Advice {
@@ -84,6 +85,17 @@ func checked(report check.Report) string {
 		}
 	}
 	return b.String()
+}
+
+// mostDetails is how many lines of one kind a person is shown.
+const mostDetails = 8
+
+// some are the first of many lines, and how many more there are.
+func some(lines []string) []string {
+	if len(lines) <= mostDetails+1 {
+		return lines
+	}
+	return append(slices.Clone(lines[:mostDetails]), fmt.Sprintf("and %d more: --output json lists all", len(lines)-mostDetails))
 }
 
 // kubectl is how kubectl is told of the same cluster.

@@ -229,10 +229,8 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 			if slices.ContainsFunc(problems, foreign) {
 				err = errForeign
 			}
-			for _, p := range problems {
-				if !told.json {
-					fmt.Fprintf(out, "%s: %s\n", p.About, p.Text)
-				}
+			if !told.json {
+				fmt.Fprint(out, obstacles(problems))
 			}
 		}
 		if err == nil {
@@ -241,6 +239,28 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 		}
 		return told.conclude(outcome{Problems: problems}, err, o.verdict())
 	})
+}
+
+// obstacles are the problems, few of each kind: who lacks one right lacks most.
+func obstacles(problems []deploy.Problem) string {
+	var kinds []string
+	texts := map[string][]string{}
+	for _, p := range problems {
+		if texts[p.About] == nil {
+			kinds = append(kinds, p.About)
+		}
+		texts[p.About] = append(texts[p.About], p.Text)
+	}
+	var b strings.Builder
+	for _, kind := range kinds {
+		for _, line := range some(texts[kind]) {
+			fmt.Fprintf(&b, "%s: %s\n", kind, line)
+		}
+	}
+	if texts["rights"] != nil {
+		fmt.Fprintln(&b, "installing takes the rights of a cluster's administrator: ask for them, or have one install it")
+	}
+	return b.String()
 }
 
 // prepare chooses the scheduler for the cluster unless a flag has, and returns what to

@@ -136,7 +136,7 @@ spec:
             cpu: 300m
             memory: 300Mi
 ---
-# Job/once in namespace shop: view: workload.kind = Job: invalid configuration or input: must be a kind whose template can change
+# Job/once in namespace shop: workload.kind = Job: must be a kind whose template can change
 `},
 		"json": {[]string{"recommend", "deployment/web", "--output", "json"}, `
 [

@@ -340,7 +340,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"a context that is not there", []string{"uninstall", "--kubeconfig=" + kubeconfig, "--context=elsewhere"}, command.ExitUsage, []string{`"elsewhere"`}},
 		{"an API server that is not there", []string{"install", registry, "--kubeconfig=" + gone}, command.ExitFailure, []string{"127.0.0.1:1", "connection refused"}},
 		{"no registry", []string{"install", "--kubeconfig=" + kubeconfig}, command.ExitFailure, []string{"images: no registry is given", "nothing was changed"}},
-		{"no rights", []string{"install", registry, "--kubeconfig=" + nobody}, command.ExitFailure, []string{"rights: create namespaces\n", "rights: patch daemonsets.apps in spazio-agent\n", "nothing was changed"}},
+		{"no rights", []string{"install", registry, "--kubeconfig=" + nobody}, command.ExitFailure, []string{"rights: create ", " more: --output json lists all\n", "nothing was changed"}},
 		{"no rights to look", []string{"uninstall", "--kubeconfig=" + nobody}, command.ExitFailure, []string{`cannot list resource`}},
 		{"a component that is not there", []string{"install", registry, "--component=profilr", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"profilr", "profiler"}},
 		{"components that exclude each other", []string{"install", registry, "--component=agent-kube,cgroup-v1", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"without agent-kube or without cgroup-v1"}},
