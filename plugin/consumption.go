@@ -184,7 +184,7 @@ func (h *Hub) enterAll() {
 		}
 		h.workloads.enter(h.workloads.identify(pod), pod.UID)
 		if _, there := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !there {
-			h.workloads.leave(pod.UID)
+			h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 		}
 	}
 }

@@ -243,7 +243,7 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 		return PodInFlight, known.Node
 	case ok:
 		return PodCounted, known.Node
-	case isGhost(pod) && pod.Spec.NodeName != "":
+	case pod.Spec.NodeName != "" && h.Placeholder(pod.UID):
 		return PodGhost, pod.Spec.NodeName
 	case pod.Spec.NodeName != "":
 		return PodExempt, pod.Spec.NodeName

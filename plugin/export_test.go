@@ -9,11 +9,11 @@ import (
 // Learn takes in a profile as the informer brings it, for benchmarks.
 func (h *Hub) Learn(p *v1alpha1.WorkloadProfile) { h.profileSeen(context.Background(), p) }
 
-// GhostNodes is of how many nodes the hub keeps whose ghosts they are.
-func (h *Hub) GhostNodes() int {
-	h.ghosts.mu.Lock()
-	defer h.ghosts.mu.Unlock()
-	return len(h.ghosts.on)
+// PlaceholderNodes returns of how many nodes the hub keeps the placeholders.
+func (h *Hub) PlaceholderNodes() int {
+	h.placeholders.mu.Lock()
+	defer h.placeholders.mu.Unlock()
+	return len(h.placeholders.on)
 }
 
 // BoundWaitSets bounds the memory of the sets of nodes that pods wait for.

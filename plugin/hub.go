@@ -46,6 +46,8 @@ type HubOptions struct {
 	// ProfilesRetry is how often it is asked again that has none; default 5 min.
 	Profiles      cache.ListerWatcher
 	ProfilesRetry time.Duration
+	// Testbeds is where Testbeds are, unstructured; default the scheduler's API server.
+	Testbeds cache.ListerWatcher
 	// Review is how long an answer of the API server about an agent's token counts,
 	// also for an open stream; default 10 min.
 	Review time.Duration
@@ -72,10 +74,10 @@ type Hub struct {
 	waiting *waiting
 	placed  placed
 	// histories are of pods, for those who ask what happened to them.
-	histories histories
-	tainted   tainted
-	ghosts    ghosts
-	metrics   *metricSet
+	histories    histories
+	tainted      tainted
+	placeholders placeholders
+	metrics      *metricSet
 	// slots is the sum of all nodes' slots.
 	slots atomic.Int64
 	// synced is set once the informers have delivered what existed at the start.
@@ -206,6 +208,10 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if h.profiling.source, err = h.profileSource(args, handle); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	testbeds, err := h.testbedSource(handle)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	synced, err := h.follow(ctx, handle.SharedInformerFactory())
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -217,6 +223,9 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	h.tasks.Go(func() {
 		h.tellSilent(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
 	})
+	if testbeds != nil {
+		h.tasks.Go(func() { h.followTestbeds(ctx, testbeds) })
+	}
 	h.tasks.Go(func() {
 		if cache.WaitForCacheSync(ctx.Done(), synced...) {
 			h.inventory()
@@ -327,7 +336,7 @@ func (h *Hub) inventory() {
 	}
 	h.synced.Store(true)
 	for _, n := range h.nodes.list().nodes {
-		h.tellGhosts(n.name)
+		h.tellPlaceholders(n.name)
 		h.waiting.rise(n)
 	}
 }
@@ -344,6 +353,6 @@ func (h *Hub) removeNode(name string) {
 	h.recountLocked(n, h.moment())
 	n.mu.Unlock()
 	h.tainted.set(n, nil)
-	h.ghosts.forget(name)
+	h.placeholders.forget(name)
 	h.ledger.Release(n.account)
 }

@@ -45,11 +45,12 @@ var (
 // Name returns the plugin's name.
 func (*spazio) Name() string { return Name }
 
-// exempt says that the plugin leaves the placement of a pod to others: a
-// DaemonSet's pod has but one node to go to, a ghost takes nothing, and a pod may opt
-// out by an annotation, or by a toleration where the annotations are not its author's.
+// exempt reports whether the plugin leaves the placement of a pod to others: a node's own
+// pod has one node to go to, a placeholder takes nothing, and a pod may opt out by an
+// annotation, or by a toleration where the annotations are not its author's. An exempt pod
+// counts like any other once it is placed.
 func (p *spazio) exempt(pod *v1.Pod) bool {
-	if pod.Annotations[p.optOut] == "true" || isMirror(pod) || isGhost(pod) {
+	if pod.Annotations[p.optOut] == "true" || OfNode(pod) || p.hub.Placeholder(pod.UID) {
 		return true
 	}
 	for i := range pod.Spec.Tolerations {
@@ -57,8 +58,32 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 			return true
 		}
 	}
+	return false
+}
+
+// OfNode reports whether a pod is a node's own: a static pod's mirror, or one of a
+// DaemonSet, whose controller ties each to a node by name. An owner reference alone proves
+// nothing; with the node's name it gives an author no more than spec.nodeName does.
+func OfNode(pod *v1.Pod) bool {
+	if isMirror(pod) {
+		return true
+	}
 	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "DaemonSet"
+	return owner != nil && owner.Kind == "DaemonSet" && isTied(pod)
+}
+
+// isTied reports whether a pod may run on one node alone, which it names.
+func isTied(pod *v1.Pod) bool {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return false
+	}
+	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(t.MatchFields, func(r v1.NodeSelectorRequirement) bool {
+			return r.Key == metav1.ObjectNameField && r.Operator == v1.NodeSelectorOpIn && len(r.Values) == 1
+		})
+	})
 }
 
 // PreFilter remembers the pod as waiting and decides for all nodes, in this
@@ -241,13 +266,13 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 }
 
 // Reserve asks the node as it is now once more, and puts the pod in flight. The
-// question and the entry are one step: the node is locked meanwhile. A ghost is never in
-// flight, for no report will ever list it: what it holds counts from its bind.
+// question and the entry are one step: the node is locked meanwhile. A placeholder is never
+// in flight, as no report will ever list it: what it holds counts from its bind.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
-	if isGhost(pod) {
+	h := p.hub
+	if h.Placeholder(pod.UID) {
 		return nil
 	}
-	h := p.hub
 	key, demand := reserve.KeyOf(string(pod.UID)), h.enter(pod)
 	n := h.nodes.get(name)
 	if n == nil {
@@ -364,7 +389,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 		p.hub.forgetGone(pod)
 		return
 	}
-	p.hub.workloads.leave(pod.UID)
+	p.hub.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	p.hub.waiting.failed(pod, p.hub.now())
 	p.hub.returned(pod)
 	if n := p.hub.nodes.get(name); n != nil {
@@ -373,9 +398,9 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 }
 
 // PostBind warns the node's agent, which thus knows of the pod before the
-// container runtime does. Of ghosts it hears when the API shows them.
+// container runtime does. Placeholders are sent when the API shows them.
 func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) {
-	if isGhost(pod) {
+	if p.hub.Placeholder(pod.UID) {
 		return
 	}
 	key := reserve.KeyOf(string(pod.UID))

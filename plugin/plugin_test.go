@@ -303,6 +303,17 @@ func TestProfilesDifferInTheirOptions(t *testing.T) {
 	}
 }
 
+// tiedTo is what a DaemonSet's controller writes into its pods.
+func tiedTo(node string) func(*v1.Pod) {
+	return func(p *v1.Pod) {
+		p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{node}},
+			}}},
+		}}}
+	}
+}
+
 func TestExemptPodsPass(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	s := c.open(c.dial(), nodeName(0))
@@ -311,6 +322,7 @@ func TestExemptPodsPass(t *testing.T) {
 	for name, pod := range map[string]*v1.Pod{
 		"DaemonSet": newPod(1, func(p *v1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &controller}}
+			tiedTo(nodeName(0))(p)
 		}),
 		"tolerating": newPod(4, func(p *v1.Pod) {
 			p.Spec.Tolerations = []v1.Toleration{{Key: config.DefaultOptOut, Operator: v1.TolerationOpExists}}
@@ -332,6 +344,12 @@ func TestExemptPodsPass(t *testing.T) {
 	}
 	if _, status := c.schedule(newPod(5), c.infos); status.IsSuccess() {
 		t.Error("an ordinary pod passed")
+	}
+	said := newPod(6, func(p *v1.Pod) {
+		p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &controller}}
+	})
+	if _, status := c.schedule(said, c.infos); status.IsSuccess() {
+		t.Error("a pod passed that says it is a DaemonSet's and is tied to no node")
 	}
 }
 

@@ -153,6 +153,13 @@ func (h *Hub) nodeTainted(n *node, object *v1.Node) {
 
 // podSeen brings the ledger up to what the API shows of a pod.
 func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
+	h.placeholders.change.Lock()
+	defer h.placeholders.change.Unlock()
+	h.podKnown(logger, pod)
+}
+
+// podKnown is podSeen for a caller that holds placeholders.change.
+func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	switch {
 	case isMirror(pod):
 		return
@@ -164,13 +171,15 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 		h.podPending(pod)
 		return
 	}
-	if isGhost(pod) {
-		h.ghostBound(logger, pod)
-		return
-	}
 	key := reserve.KeyOf(string(pod.UID))
 	h.waiting.drop(pod.UID)
-	h.ghostGone(key)
+	if units, is := h.placeholders.units(key); is {
+		if h.placeholderBound(logger, pod.Spec.NodeName, key, units) {
+			h.tellPlaceholders(pod.Spec.NodeName)
+		}
+		return
+	}
+	h.placeholderGone(key)
 	entered, err := h.podBound(pod, key)
 	if isOverdue(pod) {
 		h.ledger.MarkTrickled(key)
@@ -229,18 +238,20 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 
 // podDeleted forgets a pod that the API does not have any more.
 func (h *Hub) podDeleted(pod *v1.Pod) {
+	h.placeholders.change.Lock()
+	defer h.placeholders.change.Unlock()
 	h.podGone(pod)
 	h.histories.forget(reserve.KeyOf(string(pod.UID)))
 }
 
-// podGone forgets what a deleted or terminal pod took.
+// podGone forgets what a deleted or terminal pod took; placeholders.change is held.
 func (h *Hub) podGone(pod *v1.Pod) {
 	if isMirror(pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
 	h.workloads.end(pod.UID, pod.Spec.NodeName)
-	h.workloads.leave(pod.UID)
+	h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	key := reserve.KeyOf(string(pod.UID))
 	if progressOf(pod) == reserve.Ended {
 		h.ledger.Progress(key, reserve.Ended)
@@ -250,7 +261,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 	if n := h.nodes.get(name); n != nil {
 		h.refresh(n)
 	}
-	h.ghostGone(key)
+	h.placeholderGone(key)
 }
 
 // expire ends what has a time limit in the ledger.
@@ -267,8 +278,10 @@ func (h *Hub) expire(ctx context.Context) {
 	}
 }
 
-// isMirror: a static pod's cgroup carries a UID that its mirror in the API does
-// not have, so no report would ever list the mirror.
+// isMirror reports whether a pod is the mirror of a static pod. A static pod's cgroup has
+// a UID that its mirror in the API does not have, so no report would ever list the mirror.
+// Another author's pod with the annotation takes no room either: kubelet runs no mirror,
+// and deletes one without a static pod.
 func isMirror(pod *v1.Pod) bool {
 	_, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
 	return ok

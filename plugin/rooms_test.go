@@ -110,7 +110,9 @@ func (w *watcher) until(want map[string]api.Room) {
 // TestWatchTellsRooms: of every node what the scheduler decides by, and each change.
 func TestWatchTellsRooms(t *testing.T) {
 	clock := newClock()
-	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now, Rooms: often}})
+	beds := &testbeds{}
+	beds.name("bed", "2.5", podUID(1))
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Testbeds: beds, Now: clock.Now, Rooms: often}})
 	clock.advance(time.Second)
 	w := c.watch(c.plaintext())
 	zero, one := api.Room{Node: nodeName(0)}, api.Room{Node: nodeName(1)}
@@ -129,7 +131,7 @@ func TestWatchTellsRooms(t *testing.T) {
 	s.settle(agent.Report{Avail: 9})
 	zero.Avail, zero.CostKnown = 9, true
 	expect()
-	c.create(newPod(1, ghost("2.5"), onNode(nodeName(0))), newPod(2, onNode(nodeName(0))), newPod(3, onNode(nodeName(1))))
+	c.create(newPod(1, onNode(nodeName(0))), newPod(2, onNode(nodeName(0))), newPod(3, onNode(nodeName(1))))
 	zero.Held, zero.InFlight, one.InFlight = 2.5, 1, 1
 	expect()
 	// A node that takes any pod or none does not say how many fit.

@@ -196,7 +196,7 @@ func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 		n.stream.end(errSuperseded)
 	}
 	sub.node, n.stream = n, sub
-	h.tellGhostsLocked(n)
+	h.tellPlaceholdersLocked(n)
 	h.introduce(n)
 	return true
 }
@@ -218,7 +218,7 @@ func (h *Hub) introduce(n *node) {
 	var binds []agent.Bind
 	for _, object := range pods {
 		pod, ok := object.(*v1.Pod)
-		if !ok || isTerminal(pod) || isMirror(pod) || isGhost(pod) {
+		if !ok || isTerminal(pod) || isMirror(pod) {
 			continue
 		}
 		key := reserve.KeyOf(string(pod.UID))

@@ -414,7 +414,7 @@ func TestExemptPodsTakeNobodysTurn(t *testing.T) {
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
 	controller := true
 	daemon := func(i int) *v1.Pod {
-		return newPod(i, withPriority(1e9), func(p *v1.Pod) {
+		return newPod(i, withPriority(1e9), tiedTo(nodeName(1)), func(p *v1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &controller}}
 		})
 	}

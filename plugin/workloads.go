@@ -197,10 +197,9 @@ func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) 
 }
 
 // leave forgets a pod that is no longer in the ledger.
-func (w *workloads) leave(uid types.UID) {
+func (w *workloads) leave(key reserve.PodKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := reserve.KeyOf(string(uid))
 	of, known := w.of[key]
 	if !known {
 		return

@@ -11,12 +11,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // The controllers.
@@ -121,8 +123,18 @@ func Add(mgr manager.Manager, o Options) error {
 	return nil
 }
 
-// inSlots says whether the pod is a ghost or a job's pod to run in a slot.
+// inSlots reports whether the pod is a placeholder or a job's pod to run in a slot.
 func inSlots(p *corev1.Pod) bool {
-	role := p.Labels[v1alpha1.LabelRole]
-	return role == v1alpha1.RoleGhost || role == v1alpha1.RoleSlot
+	return p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleSlot || isPlaceholder(p)
+}
+
+// isPlaceholder reports whether the pod has the name that the controller gives the
+// placeholder of its slot. A pod that has the label alone is another author's: a slot has
+// one placeholder, so whoever could take its name would hold no more than the slot does.
+func isPlaceholder(p metav1.Object) bool {
+	if p.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RoleGhost {
+		return false
+	}
+	id, err := slot.ParseID(p.GetAnnotations()[v1alpha1.AnnotationSlot])
+	return err == nil && p.GetName() == slot.GhostName(p.GetLabels()[v1alpha1.LabelTestbedUID], id)
 }

@@ -53,14 +53,6 @@ func likeText(like *v1alpha1.Ghosts) string {
 
 func unitsText(units float64) string { return strconv.FormatFloat(units, 'f', -1, 64) }
 
-// unitsOf reads what unitsText wrote; what can't be read is 1, as others read it.
-func unitsOf(text string) float64 {
-	if units, err := strconv.ParseFloat(text, 64); err == nil && units > 0 {
-		return units
-	}
-	return 1
-}
-
 // sizeOf is what the Testbed's free slots hold.
 func sizeOf(spec *v1alpha1.TestbedSpec) ghostSize {
 	g := ghostSize{resources: spec.ResourcesPerSlot, units: 1, like: spec.Ghosts}
@@ -81,7 +73,6 @@ func ghost(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *ghostSize
 			},
 			Annotations: map[string]string{
 				v1alpha1.AnnotationSlot:   id.String(),
-				v1alpha1.AnnotationUnits:  unitsText(size.units),
 				v1alpha1.AnnotationSize:   size.String(),
 				v1alpha1.AnnotationOptOut: "true",
 			},

@@ -19,7 +19,7 @@ type podStore struct {
 
 // podsOf are the pods of one Testbed, by their UID.
 type podsOf struct {
-	known map[string]knownPod
+	known map[string]slot.Pod
 	// dirty are those that have changed, or are gone.
 	dirty map[string]struct{}
 	// live counts the jobs' pods that have not ended, bound or not, by the job's UID.
@@ -28,22 +28,15 @@ type podsOf struct {
 	on map[string]int
 }
 
-// knownPod is a pod and, of a ghost, what it holds of its node's measured room.
-type knownPod struct {
-	slot.Pod
-	units float64
-}
-
 // podOf is what is needed of a pod.
-func podOf(p *corev1.Pod) knownPod {
-	o := knownPod{Pod: slot.Pod{
+func podOf(p *corev1.Pod) slot.Pod {
+	o := slot.Pod{
 		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Role: slot.Occupant,
 		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Deleting: p.DeletionTimestamp != nil,
 		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
-	}}
+	}
 	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
 		o.Role, o.Size = slot.Ghost, p.Annotations[v1alpha1.AnnotationSize]
-		o.units = unitsOf(p.Annotations[v1alpha1.AnnotationUnits])
 	} else {
 		o.Owner = p.Labels[v1alpha1.LabelBatchJobUID]
 	}
@@ -72,7 +65,7 @@ func (s *podStore) forget(p *corev1.Pod) (of types.UID, moved bool) {
 	of = types.UID(p.Labels[v1alpha1.LabelTestbedUID])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	moved = s.testbed(of).set(knownPod{Pod: slot.Pod{UID: string(p.UID)}}, false)
+	moved = s.testbed(of).set(slot.Pod{UID: string(p.UID)}, false)
 	return of, moved
 }
 
@@ -83,14 +76,14 @@ func (s *podStore) testbed(uid types.UID) *podsOf {
 	}
 	of := s.of[uid]
 	if of == nil {
-		of = &podsOf{known: map[string]knownPod{}, dirty: map[string]struct{}{}, live: map[string]int{}, on: map[string]int{}}
+		of = &podsOf{known: map[string]slot.Pod{}, dirty: map[string]struct{}{}, live: map[string]int{}, on: map[string]int{}}
 		s.of[uid] = of
 	}
 	return of
 }
 
 // set takes in a pod, or that there is none, and says whether a node has come or gone.
-func (s *podsOf) set(p knownPod, there bool) (moved bool) {
+func (s *podsOf) set(p slot.Pod, there bool) (moved bool) {
 	before, was := s.known[p.UID]
 	if was {
 		moved = s.count(&before, -1)
@@ -107,7 +100,7 @@ func (s *podsOf) set(p knownPod, there bool) (moved bool) {
 
 // count counts a pod, or takes it away again with −1, and says whether a node has come
 // or gone.
-func (s *podsOf) count(p *knownPod, n int) bool {
+func (s *podsOf) count(p *slot.Pod, n int) bool {
 	if p.Role == slot.Occupant && !p.Terminal {
 		add(s.live, p.Owner, n)
 	}
@@ -135,12 +128,12 @@ func (s *podStore) drain(of types.UID, all bool) (changed []slot.Pod, gone []str
 	t := s.testbed(of)
 	if all {
 		for _, p := range t.known {
-			changed = append(changed, p.Pod)
+			changed = append(changed, p)
 		}
 	} else {
 		for uid := range t.dirty {
 			if p, ok := t.known[uid]; ok {
-				changed = append(changed, p.Pod)
+				changed = append(changed, p)
 			} else {
 				gone = append(gone, uid)
 			}
@@ -196,9 +189,9 @@ func (s *podStore) drop(of types.UID) {
 	}
 }
 
-// uses is what the Testbed has on each node: ghosts, of its own namespace alone, and
-// jobs' pods.
-func (s *podStore) uses(of types.UID, namespace string) map[string]*nodeUse {
+// uses is what the Testbed has on each node: placeholders, of its own namespace alone, each
+// of which holds so many units, and jobs' pods.
+func (s *podStore) uses(of types.UID, namespace string, units float64) map[string]*nodeUse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	uses := map[string]*nodeUse{}
@@ -215,7 +208,7 @@ func (s *podStore) uses(of types.UID, namespace string) map[string]*nodeUse {
 		case p.Role == slot.Ghost:
 			use.there = use.there.With(p.Slot.Position)
 			if p.Node == p.Slot.Node {
-				use.held += p.units
+				use.held += units
 			}
 		case p.Node == p.Slot.Node:
 			use.busy, use.pods = use.busy.With(p.Slot.Position), use.pods.With(p.Slot.Position)

@@ -291,13 +291,18 @@ func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, er
 	}); err != nil {
 		return 0, err
 	}
+	left := 0
 	for i := range pods.Items {
 		p := &pods.Items[i]
+		if !isPlaceholder(p) {
+			continue
+		}
+		left++
 		if err := r.delete(ctx, p.Namespace, p.Name, p.UID, true); err != nil {
 			return 0, err
 		}
 	}
-	return len(pods.Items), nil
+	return left, nil
 }
 
 // slotStates are the states of slots as the metric has them.

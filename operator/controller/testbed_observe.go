@@ -39,7 +39,7 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbed
 		return nil, err
 	}
 	if tb.Spec.Automatic() {
-		o.uses = r.pods.uses(tb.UID, tb.Namespace)
+		o.uses = r.pods.uses(tb.UID, tb.Namespace, sizeOf(&tb.Spec).units)
 		claims, _ := observe.Claims(tb.Status.Claims) // an error is step's to tell
 		for i := range claims {
 			for _, id := range claims[i].Slots {

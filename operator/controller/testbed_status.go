@@ -39,6 +39,7 @@ func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusive
 		},
 		ExclusiveFor: exclusiveFor,
 		Claims:       claims,
+		Placeholders: s.placeholders(),
 	}
 	for _, c := range s.conditions(o, &counts, len(claims)) {
 		c.ObservedGeneration, c.LastTransitionTime = o.testbed.Generation, metav1.NewTime(now.Truncate(time.Second))
@@ -48,6 +49,12 @@ func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusive
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.TestbedSignalsFresh)
 	}
 	return status
+}
+
+// placeholders names the pods that reserve slots.
+func (s *testbedState) placeholders() string {
+	uids := s.table.GhostsTo(nil)
+	return strings.Join(uids[:min(len(uids), v1alpha1.MaxPlaceholders)], " ")
 }
 
 // nodeStatus lists the nodes in the order of slots.
@@ -173,7 +180,7 @@ func delay(stored, next *v1alpha1.TestbedStatus) (time.Duration, bool) {
 	case len(stored.Conditions) == 0, stored.ExclusiveFor != next.ExclusiveFor, !sameClaims(stored.Claims, next.Claims),
 		meta.IsStatusConditionTrue(stored.Conditions, v1alpha1.TestbedDeleting) != meta.IsStatusConditionTrue(next.Conditions, v1alpha1.TestbedDeleting):
 		return 0, true
-	case stored.ObservedGeneration == next.ObservedGeneration && stored.Counts == next.Counts &&
+	case stored.ObservedGeneration == next.ObservedGeneration && stored.Counts == next.Counts && stored.Placeholders == next.Placeholders &&
 		equality.Semantic.DeepEqual(stored.Conditions, next.Conditions) && sameSlots(stored.Nodes, next.Nodes):
 		return drift, true
 	}

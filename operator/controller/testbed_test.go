@@ -102,7 +102,7 @@ func TestGhosts(t *testing.T) {
 			Namespace: "lab", Name: slot.GhostName(string(tb.UID), id),
 			Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID)},
 			Annotations: map[string]string{
-				v1alpha1.AnnotationSlot: "a/1", v1alpha1.AnnotationUnits: "1", v1alpha1.AnnotationOptOut: "true",
+				v1alpha1.AnnotationSlot: "a/1", v1alpha1.AnnotationOptOut: "true",
 			},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "testbed.spazio-scheduler.github.io/v1alpha1", Kind: "Testbed", Name: "small", UID: tb.UID, Controller: &yes}},
 		},
@@ -355,9 +355,6 @@ func TestAuto(t *testing.T) {
 	check(t, "slots after growAfter", len(b.ghosts(tb)), 1)
 	run(300 * time.Second)
 	check(t, "slots in the end", b.ghosts(tb), []string{"a/0", "a/1"})
-	for _, p := range b.pods() {
-		check(t, "units", p.Annotations[v1alpha1.AnnotationUnits], "2")
-	}
 
 	// Another controller leaves them as they are, even if it knows nothing.
 	known := source.of["a"]
@@ -371,6 +368,86 @@ func TestAuto(t *testing.T) {
 	source.of["a"] = known
 	run(20 * time.Second)
 	check(t, "slots of a full node", len(b.ghosts(tb)), 0)
+}
+
+// named are the pods that the Testbed's status names, by slot.
+func (b *bed) named(tb *v1alpha1.Testbed) []string {
+	b.t.Helper()
+	var slots []string
+	for _, uid := range strings.Fields(b.get(tb).Status.Placeholders) {
+		slots = append(slots, b.pods()[slices.IndexFunc(b.pods(), func(p *corev1.Pod) bool { return string(p.UID) == uid })].Annotations[v1alpha1.AnnotationSlot])
+	}
+	return slots
+}
+
+// The status names the pods that reserve slots, as they come and go, and no others.
+func TestPlaceholdersAreNamed(t *testing.T) {
+	b := newBed(t)
+	b.node("a", "1")
+	b.node("b", "2")
+	tb := b.testbed("small", 2)
+	forged := func(name, namespace string, id slot.ID) {
+		b.create(&corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: name,
+				Labels:      map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID)},
+				Annotations: map[string]string{v1alpha1.AnnotationSlot: id.String(), v1alpha1.AnnotationSize: "x"},
+			},
+			Spec: corev1.PodSpec{NodeName: id.Node},
+		})
+	}
+	first := slot.ID{Node: "a"}
+	forged("mine", "lab", first)
+	forged("mine", "elsewhere", first)
+	forged(slot.GhostName(string(tb.UID), first), "elsewhere", first)
+	r := b.replica()
+	b.run(3*time.Second, r)
+	check(t, "named", b.named(tb), []string{"a/0", "b/0", "a/1", "b/1"})
+	check(t, "counts", b.get(tb).Status.Counts, v1alpha1.SlotCounts{Slots: 4, Free: 4})
+
+	// A job's pod takes the place of one, which comes back when it has ended.
+	job := b.job("one")
+	b.scheduling(tb, "s", "one")
+	b.run(time.Second, r)
+	pod := b.enter(tb, job, first)
+	b.run(2*time.Second, r)
+	check(t, "named beside a job's pod", b.named(tb), []string{"b/0", "a/1", "b/1"})
+	b.delete(pod)
+	b.delete(job)
+	b.run(5*time.Second, r)
+	check(t, "named after it", b.named(tb), []string{"a/0", "b/0", "a/1", "b/1"})
+
+	// Another controller names the same, and writes nothing for it.
+	before := b.writes["status Testbed"]
+	b.run(3*time.Second, b.replica())
+	check(t, "writes of another controller", b.writes["status Testbed"]-before, 0)
+	b.delete(tb)
+	b.run(3*time.Second, r)
+	check(t, "Testbeds", len(b.testbeds()), 0)
+}
+
+// The largest Testbed names all its placeholders within what an object may have.
+func TestPlaceholdersOfTheLargestTestbed(t *testing.T) {
+	const uid = "01234567-89ab-4def-8123-456789abcdef"
+	crds, err := v1alpha1.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := fmt.Sprintf("maxLength: %d", v1alpha1.MaxPlaceholders*len(uid+" "))
+	if !slices.ContainsFunc(crds, func(crd []byte) bool { return strings.Contains(string(crd), bound) }) {
+		t.Errorf("no definition has %s", bound)
+	}
+	s := newTestbedState()
+	for i := range v1alpha1.MaxPlaceholders + 1 {
+		id := slot.ID{Node: fmt.Sprint("n", i)}
+		if err := s.table.Observe(slot.Pod{UID: fmt.Sprintf("%s%06d", uid[:30], i), Name: "g", Namespace: "lab", Slot: id, Node: id.Node}, time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := s.placeholders()
+	if n := len(strings.Fields(text)); n != v1alpha1.MaxPlaceholders || len(text) > v1alpha1.MaxPlaceholders*len(uid+" ") {
+		t.Errorf("%d pods in %d bytes", n, len(text))
+	}
 }
 
 // A Testbed that is deleted waits for its claims, and leaves no ghost behind.

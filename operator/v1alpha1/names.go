@@ -27,10 +27,6 @@ const (
 // a job's pod from its binding on.
 const AnnotationSlot = Prefix + "slot"
 
-// AnnotationUnits is on a ghost, how much of its node's measured room it holds, in pods of
-// mean cost: a decimal number. Without it a ghost holds 1.
-const AnnotationUnits = Prefix + "units"
-
 // AnnotationSize is on a ghost, what it was made to hold and how, spelt by its Testbed's
 // controller, which compares it: what is found in a pod may have been added on the way in.
 const AnnotationSize = Prefix + "size"

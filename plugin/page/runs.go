@@ -7,7 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/web"
@@ -58,12 +58,15 @@ const recently = time.Hour
 // Runs sums up a cluster's pods by their profile, in the order of the profiles' names: those
 // that are not done, and those that were done within the last hour. Their times are the
 // API's, and their containers', which know no fractions of seconds. The pods of nodes, such as
-// DaemonSets', are nobody's to choose a place for and left out, and so are ghosts.
-func Runs(pods []*v1.Pod, now time.Time) []web.Run {
+// DaemonSets', are left out, as no place is chosen for them, and so are the placeholders.
+func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
 	byProfile := make(map[string][]Course)
 	for _, pod := range pods {
-		c, counts := courseOf(pod)
-		if counts && (c.Done.IsZero() || now.Sub(c.Done) < recently) {
+		if plugin.OfNode(pod) || placeholder(pod.UID) {
+			continue
+		}
+		c := courseOf(pod)
+		if c.Done.IsZero() || now.Sub(c.Done) < recently {
 			byProfile[pod.Spec.SchedulerName] = append(byProfile[pod.Spec.SchedulerName], c)
 		}
 	}
@@ -80,15 +83,9 @@ func Runs(pods []*v1.Pod, now time.Time) []web.Run {
 	return runs
 }
 
-// courseOf is a pod's, and whether it counts.
-func courseOf(pod *v1.Pod) (c Course, counts bool) {
-	if _, mirror := pod.Annotations[v1.MirrorPodAnnotationKey]; mirror || pod.Labels[plugin.GhostLabel] == plugin.RoleGhost {
-		return c, false
-	}
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" {
-		return c, false
-	}
-	c = Course{Created: pod.CreationTimestamp.Time, Failed: pod.Status.Phase == v1.PodFailed}
+// courseOf is a pod's.
+func courseOf(pod *v1.Pod) Course {
+	c := Course{Created: pod.CreationTimestamp.Time, Failed: pod.Status.Phase == v1.PodFailed}
 	if pod.Spec.NodeName != "" {
 		c.Bound = c.Created // when exactly is nobody's question
 	}
@@ -98,5 +95,5 @@ func courseOf(pod *v1.Pod) (c Course, counts bool) {
 	case v1.PodSucceeded, v1.PodFailed:
 		c.Done = cmp.Or(plugin.EndedAt(pod), c.Created)
 	}
-	return c, true
+	return c
 }

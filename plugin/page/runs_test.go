@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
 )
@@ -55,6 +55,8 @@ func pod(profile, node string, phase v1.PodPhase, created int, ended ...int) *v1
 	return p
 }
 
+func isPlaceholder(uid types.UID) bool { return uid == "placeholder" }
+
 // TestRuns: of a cluster's pods count those that a scheduler chose a place for, by profile,
 // and of those that are done the latest.
 func TestRuns(t *testing.T) {
@@ -74,9 +76,14 @@ func TestRuns(t *testing.T) {
 		pod("spazio", "", v1.PodPending, now-7),
 		pod("default-scheduler", "n", v1.PodSucceeded, now-40, now-30),
 		edited(func(p *v1.Pod) { p.Annotations = map[string]string{v1.MirrorPodAnnotationKey: "x"} }),
-		edited(func(p *v1.Pod) { p.Labels = map[string]string{plugin.GhostLabel: plugin.RoleGhost} }),
+		edited(func(p *v1.Pod) { p.UID = "placeholder" }),
 		edited(func(p *v1.Pod) {
 			p.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "d", Controller: &yes}}
+			p.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+				NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchFields: []v1.NodeSelectorRequirement{
+					{Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{"n"}},
+				}}},
+			}}}
 		}),
 	}
 	want := []web.Run{
@@ -85,7 +92,7 @@ func TestRuns(t *testing.T) {
 		{Profile: "spazio", Started: second(now - 5000), Submitted: 5, Starting: 1, Running: 1, Done: 1, Failed: 1, Resolution: time.Second,
 			Completions: []web.Completion{{Since: 4950 * time.Second, Took: 50 * time.Second}}},
 	}
-	if diff := cmp.Diff(want, page.Runs(pods, second(now))); diff != "" {
+	if diff := cmp.Diff(want, page.Runs(pods, isPlaceholder, second(now))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -98,7 +105,7 @@ func TestRunsAreBounded(t *testing.T) {
 		p.Name = fmt.Sprint(i)
 		pods = append(pods, p)
 	}
-	got := page.Runs(pods, second(1000))[0]
+	got := page.Runs(pods, isPlaceholder, second(1000))[0]
 	if got.Done != len(pods) || len(got.Completions) != web.MaxCompletions {
 		t.Errorf("%d done, %d completions", got.Done, len(got.Completions))
 	}

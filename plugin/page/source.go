@@ -43,7 +43,7 @@ func NewSource(hub *plugin.Hub, o Options) *Source {
 		o.Virtual = func(at time.Time) time.Time { return at }
 	}
 	if o.Runs == nil {
-		o.Runs = func() ([]web.Run, bool) { return Runs(hub.Pods(), o.Now()), false }
+		o.Runs = func() ([]web.Run, bool) { return Runs(hub.Pods(), hub.Placeholder, o.Now()), false }
 	}
 	return &Source{hub: hub, options: o}
 }

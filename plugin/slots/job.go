@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -38,26 +39,7 @@ var (
 
 // strip keeps the fields that are read, and what makes it an object.
 func strip(obj any) (any, error) {
-	whole, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return obj, nil
-	}
-	kept := &unstructured.Unstructured{Object: make(map[string]any)}
-	kept.SetGroupVersionKind(whole.GroupVersionKind())
-	kept.SetNamespace(whole.GetNamespace())
-	kept.SetName(whole.GetName())
-	kept.SetUID(whole.GetUID())
-	kept.SetResourceVersion(whole.GetResourceVersion())
-	for _, field := range [][]string{testbedField, slotsField, attemptField, resourcesField} {
-		value, found, err := unstructured.NestedFieldNoCopy(whole.Object, field...)
-		if err != nil || !found {
-			continue // what is not as it should be counts as absent
-		}
-		if err := unstructured.SetNestedField(kept.Object, value, field...); err != nil {
-			return nil, err
-		}
-	}
-	return kept, nil
+	return optional.Strip(obj, testbedField, slotsField, attemptField, resourcesField)
 }
 
 // readJob reads what strip keeps. An API server with the definition lets no other

@@ -301,6 +301,33 @@ func (t *Table) SlotsTo(dst []Slot) []Slot {
 	return dst
 }
 
+// GhostsTo appends to dst[:0] the UIDs of the ghosts that hold a slot, or will when they are
+// bound, one a slot: of the wanted slots by index, then of those that retire, by UID.
+func (t *Table) GhostsTo(dst []string) []string {
+	dst = slices.Grow(dst[:0], len(t.cells))
+	for _, c := range t.wanted {
+		dst = c.appendGhost(dst)
+	}
+	wanted := len(dst)
+	if len(t.cells) > len(t.wanted) {
+		for _, c := range t.cells {
+			if !c.wanted {
+				dst = c.appendGhost(dst)
+			}
+		}
+		slices.Sort(dst[wanted:])
+	}
+	return dst
+}
+
+// appendGhost appends the UID of the ghost that holds the slot, if there is one.
+func (c *cell) appendGhost(dst []string) []string {
+	if len(c.ghosts) == 0 || c.ghosts[0].Terminal {
+		return dst
+	}
+	return append(dst, c.ghosts[0].UID)
+}
+
 // FreeTo appends the free slots to dst[:0], by index. What is Pending is not among
 // them: nothing holds its resources.
 func (t *Table) FreeTo(dst []ID) []ID {

@@ -48,7 +48,7 @@ var testbedRoles = map[string]map[string]string{
 		"tokenreviews.authentication.k8s.io": "create", "subjectaccessreviews.authorization.k8s.io": "create",
 		"events.": "create", "events.events.k8s.io": "create",
 	},
-	"spazio-scheduler-testbeds": {ours("batchjobs"): "list watch"},
+	"spazio-scheduler-testbeds": {ours("batchjobs"): "list watch", ours("testbeds"): "list watch"},
 	"spazio-testbed-viewer": {
 		ours("testbeds"): "get list watch", ours("batchjobs"): "get list watch", ours("schedulings"): "get list watch", "pods.": "list",
 	},

@@ -6,7 +6,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
@@ -21,10 +26,8 @@ import (
 // by a token of its account; nobody else does. A scheduler that comes again, and knows
 // nothing but what the API server has, tells it the same.
 func TestOnlyTheControllerReadsRooms(t *testing.T) {
-	if plugin.GhostLabel != v1alpha1.LabelRole || plugin.RoleGhost != v1alpha1.RoleGhost || plugin.UnitsAnnotation != v1alpha1.AnnotationUnits {
-		t.Fatal("the scheduler and the controllers do not mean the same by a ghost")
-	}
 	client, kubeconfig := cluster.Connect(t)
+	bed := newTestbed(t, "1750m")
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	args := plugin.SpazioArgs{
 		Listen: transporttest.Address(t), TLSCertFile: identity.CertFile, TLSKeyFile: identity.KeyFile,
@@ -35,12 +38,19 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	simnodetest.Register(t, client, node)
 	accounts(t, client, agentAccount, "controller")
 	t.Cleanup(func() { simnodetest.Remove(t, client) })
-	ghost := func(name, units string) *corev1.Pod {
+	// Each has the marks that a placeholder has, and one more that was read before.
+	placeholder := func(name string) *corev1.Pod {
 		t.Helper()
 		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost},
-				Annotations: map[string]string{v1alpha1.AnnotationUnits: units},
+				Name: name,
+				Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(bed.GetUID())},
+				Annotations: map[string]string{
+					v1alpha1.AnnotationSlot: node + "/0", v1alpha1.AnnotationOptOut: "true", v1alpha1.Prefix + "units": "1000000",
+				},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: bed.GetAPIVersion(), Kind: bed.GetKind(), Name: bed.GetName(), UID: bed.GetUID(),
+				}},
 			},
 			Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "spazio.invalid/none"}}},
 		}, metav1.CreateOptions{})
@@ -49,8 +59,8 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 		}
 		return pod
 	}
-	first := ghost("ghost-0", "1.5")
-	ghost("ghost-1", "2")
+	first, second := placeholder("placeholder-0"), placeholder("placeholder-1")
+	placeholder("stranger")
 
 	watch := func(token string) *room.Client {
 		t.Helper()
@@ -70,22 +80,93 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	}
 	stranger := watch(tokenFor(t, client, agentAccount, "spazio-scheduler", agentPod(t, client, agentAccount, node)))
 	rooms := watch(tokenFor(t, client, "controller", "spazio-scheduler", nil))
-	held := func(want float64) {
+	reads := func(held, inFlight float64) {
 		t.Helper()
-		simnodetest.Eventually(t, "the room that ghosts hold", func() (bool, any) {
+		simnodetest.Eventually(t, "the room that placeholders hold", func() (bool, any) {
 			r, known := rooms.Room(node)
-			return known && r.Held == want, r
+			return known && r.Held == held && r.InFlight == inFlight, r
 		})
 	}
-	held(3.5)
+	reads(0, 4) // whatever they say of themselves; the agent's pod is the fourth
+	bed.name(t, first, second)
+	reads(3.5, 2)
 	stop()
 	now := int64(0)
 	if err := client.CoreV1().Pods(metav1.NamespaceDefault).Delete(t.Context(), first.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatal(err)
 	}
 	cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
-	held(2)
+	reads(1.75, 2)
 	if _, ok := stranger.Room(node); ok || !stranger.Heard().IsZero() {
 		t.Error("an agent's token is enough to read rooms")
 	}
+}
+
+// bedObject is a Testbed of the API server.
+type bedObject struct {
+	*unstructured.Unstructured
+	client dynamic.ResourceInterface
+}
+
+// newTestbed has the API server define Testbeds, until the test's end, and makes one whose
+// slots hold room for so many pods.
+func newTestbed(t *testing.T, units string) *bedObject {
+	t.Helper()
+	all, err := dynamic.NewForConfig(cluster.Plane(t).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := v1alpha1.CRDs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	definitions := all.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	for _, text := range texts {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := definitions.Create(t.Context(), o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = definitions.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}) })
+	}
+	bed := &bedObject{client: all.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)).Namespace(metav1.NamespaceDefault)}
+	simnodetest.Eventually(t, "a Testbed is made", func() (bool, any) {
+		bed.Unstructured, err = bed.client.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Testbed", "metadata": map[string]any{"name": "bed"},
+			"spec": map[string]any{
+				"nodeLabel": "none", "slotsPerNode": v1alpha1.SlotsAuto, "auto": map[string]any{"unitsPerSlot": units},
+			},
+			// A user's own is dropped: the controller alone may write a status.
+			"status": map[string]any{"placeholders": "of-a-user"},
+		}}, metav1.CreateOptions{})
+		return err == nil, err
+	})
+	if of, _, _ := unstructured.NestedString(bed.Object, "status", "placeholders"); of != "" {
+		t.Fatalf("a user's status names %q", of)
+	}
+	return bed
+}
+
+// name has the Testbed's status name the pods.
+func (b *bedObject) name(t *testing.T, pods ...*corev1.Pod) {
+	t.Helper()
+	bed := v1alpha1.Testbed{}
+	for _, pod := range pods {
+		bed.Status.Placeholders += string(pod.UID) + " "
+	}
+	b.Object["status"] = map[string]any{"placeholders": bed.Status.Placeholders, "counts": b.counts()}
+	if _, err := b.client.UpdateStatus(t.Context(), b.Unstructured, metav1.UpdateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// counts are what a status must have besides.
+func (*bedObject) counts() map[string]any {
+	all := map[string]any{}
+	for _, state := range []string{"slots", "free", "reserved", "occupied", "pending", "retiring"} {
+		all[state] = int64(0)
+	}
+	return all
 }

@@ -1,0 +1,257 @@
+package plugin
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// placeholders holds which pods are placeholders: pods that run nothing and hold room on
+// their node for others to come, as the slots of a test bed do. A pod is one only while
+// the status of a Testbed names its UID, which the controller of Testbeds alone may write.
+// Labels, annotations and owner references prove nothing: whoever makes a pod writes them.
+// Safe for concurrent use; the zero value is ready.
+type placeholders struct {
+	// change is held while a pod is taken in or forgotten, and while the pods that a status
+	// names change, so that the ledger has each pod as what it is. It comes before the mutex
+	// of a node.
+	change sync.Mutex
+
+	mu sync.RWMutex
+	// named is for how many pods each placeholder holds room; of is what each Testbed names.
+	named map[reserve.PodKey]float64
+	of    map[types.UID]testbedPlaceholders
+	// on keeps a node whose placeholders are all gone: its agent may have yet to be sent
+	// the empty set.
+	on   map[string]map[reserve.PodKey]struct{}
+	node map[reserve.PodKey]string
+}
+
+// testbedPlaceholders are the pods that the status of one Testbed names, and the pods that
+// each holds room for.
+type testbedPlaceholders struct {
+	pods  []reserve.PodKey
+	units float64
+}
+
+// units returns for how many pods a placeholder holds room; ok is false for another pod.
+func (p *placeholders) units(pod reserve.PodKey) (units float64, ok bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	units, ok = p.named[pod]
+	return units, ok
+}
+
+// replace sets what the status of a Testbed names, and returns the pods that are
+// placeholders by now of another size than before, and those that are none any more.
+func (p *placeholders) replace(bed types.UID, next testbedPlaceholders) (changed, ended []reserve.PodKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of == nil {
+		p.of, p.named = make(map[types.UID]testbedPlaceholders), make(map[reserve.PodKey]float64)
+	}
+	before := p.of[bed]
+	if p.of[bed] = next; len(next.pods) == 0 {
+		delete(p.of, bed)
+	}
+	still := make(map[reserve.PodKey]struct{}, len(next.pods))
+	for _, pod := range next.pods {
+		still[pod] = struct{}{}
+		if units, known := p.named[pod]; !known || units != next.units {
+			p.named[pod] = next.units
+			changed = append(changed, pod)
+		}
+	}
+	for _, pod := range before.pods {
+		if _, named := still[pod]; !named {
+			delete(p.named, pod)
+			ended = append(ended, pod)
+		}
+	}
+	return changed, ended
+}
+
+// testbeds returns the Testbeds that name placeholders.
+func (p *placeholders) testbeds() []types.UID {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	beds := make([]types.UID, 0, len(p.of))
+	for bed := range p.of {
+		beds = append(beds, bed)
+	}
+	return beds
+}
+
+// add notes a placeholder on a node and reports whether it was not there before.
+func (p *placeholders) add(node string, pod reserve.PodKey) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.node[pod]; known {
+		return false
+	}
+	if p.on == nil {
+		p.on, p.node = make(map[string]map[reserve.PodKey]struct{}), make(map[reserve.PodKey]string)
+	}
+	if p.on[node] == nil {
+		p.on[node] = make(map[reserve.PodKey]struct{})
+	}
+	p.on[node][pod], p.node[pod] = struct{}{}, node
+	return true
+}
+
+// remove forgets a pod and returns the node on which it was a placeholder, if it was one.
+func (p *placeholders) remove(pod reserve.PodKey) (node string, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if node, known = p.node[pod]; known {
+		delete(p.node, pod)
+		delete(p.on[node], pod)
+	}
+	return node, known
+}
+
+// where returns the node on which a pod is a placeholder, if it is one.
+func (p *placeholders) where(pod reserve.PodKey) (node string, known bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	node, known = p.node[pod]
+	return node, known
+}
+
+// list returns a node's placeholders by key; known is false where there never were any.
+func (p *placeholders) list(node string) (pods []reserve.PodKey, known bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	on, known := p.on[node]
+	for pod := range on {
+		pods = append(pods, pod)
+	}
+	slices.Sort(pods)
+	return pods, known
+}
+
+// forget forgets a node that is gone, unless placeholders are left there.
+func (p *placeholders) forget(node string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.on[node]) == 0 {
+		delete(p.on, node)
+	}
+}
+
+// Placeholder reports whether the status of a Testbed names the pod.
+func (h *Hub) Placeholder(pod types.UID) bool {
+	_, is := h.placeholders.units(reserve.KeyOf(string(pod)))
+	return is
+}
+
+// renamePlaceholders takes in what the status of a Testbed names, nothing of one that is
+// gone. Pods that are bound already change what the ledger has them for.
+func (h *Hub) renamePlaceholders(logger klog.Logger, bed types.UID, next testbedPlaceholders) {
+	h.placeholders.change.Lock()
+	defer h.placeholders.change.Unlock()
+	changed, ended := h.placeholders.replace(bed, next)
+	nodes := make(map[string]struct{})
+	for _, key := range changed {
+		node, placed := h.placeholders.where(key)
+		if pod, claimed := h.ledger.Pod(key); claimed && pod.Claim == reserve.Bound {
+			node, placed = pod.Node, true
+		}
+		if placed && h.placeholderBound(logger, node, key, next.units) {
+			nodes[node] = struct{}{}
+		}
+	}
+	again := make(map[reserve.PodKey]struct{})
+	for _, key := range ended {
+		if node, placed := h.placeholders.remove(key); placed {
+			nodes[node], again[key] = struct{}{}, struct{}{}
+		}
+	}
+	for name := range nodes {
+		h.tellPlaceholders(name)
+	}
+	h.ordinaryAgain(logger, again)
+}
+
+// ordinaryAgain enters pods into the ledger that are no placeholders any more. They are
+// few, and it is rare.
+func (h *Hub) ordinaryAgain(logger klog.Logger, keys map[reserve.PodKey]struct{}) {
+	if len(keys) == 0 {
+		return
+	}
+	pods, err := h.pods.List(labels.Everything())
+	if err != nil {
+		logger.Error(err, "Pods not listed")
+		return
+	}
+	for _, pod := range pods {
+		if _, is := keys[reserve.KeyOf(string(pod.UID))]; is {
+			h.podKnown(logger, pod)
+		}
+	}
+}
+
+// placeholderBound holds the room of a placeholder on the node that the API shows it on,
+// and reports whether it was not there before.
+func (h *Hub) placeholderBound(logger klog.Logger, node string, key reserve.PodKey, units float64) bool {
+	h.workloads.leave(key) // should it have been another pod before
+	if err := h.hold(node, key, units); err != nil {
+		logger.Error(err, "A placeholder holds room for one pod", "node", node)
+		_ = h.hold(node, key, 1) // in range
+	}
+	return h.placeholders.add(node, key)
+}
+
+// hold holds room for so many pods on a node.
+func (h *Hub) hold(name string, key reserve.PodKey, pods float64) error {
+	n := h.nodes.get(name)
+	if n == nil { // its event is still to come, or it is gone
+		_, err := h.ledger.Hold(name, key, pods)
+		return err
+	}
+	n.mu.Lock()
+	changed, err := h.ledger.Hold(name, key, pods)
+	risen := changed && h.refreshLocked(n)
+	n.mu.Unlock()
+	if risen {
+		h.waiting.rise(n)
+	}
+	return err
+}
+
+// placeholderGone forgets a pod that is no placeholder, or none any more. The ledger gives
+// its room back.
+func (h *Hub) placeholderGone(key reserve.PodKey) {
+	if node, known := h.placeholders.remove(key); known {
+		h.tellPlaceholders(node)
+	}
+}
+
+// tellPlaceholders sends a node's agent which placeholders are there, once they are all
+// known.
+func (h *Hub) tellPlaceholders(name string) {
+	n := h.nodes.get(name)
+	if n == nil {
+		h.placeholders.forget(name) // it went before its placeholders
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	h.tellPlaceholdersLocked(n)
+}
+
+// tellPlaceholdersLocked is tellPlaceholders for a caller that holds the node's mutex: the
+// set is read under it, so that the newest goes out last.
+func (h *Hub) tellPlaceholdersLocked(n *node) {
+	if n.stream == nil || !h.synced.Load() {
+		return
+	}
+	if pods, known := h.placeholders.list(n.name); known {
+		n.stream.offerGhosts(pods)
+	}
+}
