@@ -7,18 +7,16 @@ import (
 	"time"
 )
 
-// Account is one node's side of a Ledger. Its methods but Cap read atomics: they
-// take no lock. None allocates. Safe for concurrent use.
+// Account is one node's side of a Ledger. None of its methods allocates. Safe for
+// concurrent use.
 type Account struct {
 	node string
-	// The sums of the entries' shares.
-	sums             sums
-	stalled, overdue atomic.Int64
-	flying           atomic.Int64
-	confirmed        atomic.Int64
-	trickled         atomic.Int64
-	// held is the sum of the holds, in units of pods.
-	held atomic.Int64
+	// mu guards the sums. It is held for one change or one copy, so that a reader never has
+	// a part of a change; it comes after Ledger.mu.
+	mu sync.Mutex
+	// sum is that of the entries' shares, held that of the holds, in units of pods.
+	sum  share
+	held int64
 	// listing is what the node's newest report lists; nil before the first.
 	listing atomic.Pointer[listing]
 
@@ -30,39 +28,57 @@ type Account struct {
 	turnover turnover
 }
 
+// total returns the sums as they are at one moment.
+func (a *Account) total() (sum share, held int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.sum, a.held
+}
+
 // InFlight returns the summed demand of the node's pods in flight, in pods.
-func (a *Account) InFlight() float64 { return inPods(a.sums.pods.Load()) }
+func (a *Account) InFlight() float64 { return a.Flight().Demand }
 
 // InFlightCores returns the cores that the node's pods in flight are expected to keep
 // busy: the sum of [Demand.Cores].
-func (a *Account) InFlightCores() float64 { return inPods(a.sums.cores.Load()) }
+func (a *Account) InFlightCores() float64 { return a.Flight().Cores }
 
 // Pods returns the number of the node's pods in flight.
-func (a *Account) Pods() int { return int(a.flying.Load()) }
+func (a *Account) Pods() int {
+	sum, _ := a.total()
+	return int(sum.flying)
+}
 
 // Held returns the room that is kept free on the node ([Ledger.Hold]), in pods.
-func (a *Account) Held() float64 { return inPods(a.held.Load()) }
+func (a *Account) Held() float64 { return a.Flight().Held }
 
-// Flight returns what the node's pods in flight ask for, and what is held.
+// Flight returns what the node's pods in flight ask for, and what is held, all of it at one
+// moment.
 func (a *Account) Flight() Flight {
+	sum, held := a.total()
 	f := Flight{
-		Demand: inPods(a.sums.pods.Load()), Stalled: inPods(a.stalled.Load()), Overdue: inPods(a.overdue.Load()),
-		Cores: inPods(a.sums.cores.Load()), Held: a.Held(),
+		Demand: inPods(sum.pods), Stalled: inPods(sum.stalled), Overdue: inPods(sum.overdue),
+		Cores: inPods(sum.cores), Held: inPods(held),
 	}
-	if known := a.sums.known.Load(); known != 0 {
-		f.Known = a.sums.of(known)
+	if sum.known != 0 {
+		f.Known = sum.knownPods()
 	}
 	return f
 }
 
 // Confirmed returns the number of pods that both the API shows on the node, or a
 // scheduler has reserved there, and a report has listed.
-func (a *Account) Confirmed() int { return int(a.confirmed.Load()) }
+func (a *Account) Confirmed() int {
+	sum, _ := a.total()
+	return int(sum.confirmed)
+}
 
 // Trickled returns the number of the node's claimed pods that MarkTrickled marked,
 // less those that are [Stalled]: what never starts must not keep the next one waiting
 // for ever.
-func (a *Account) Trickled() int { return int(a.trickled.Load()) }
+func (a *Account) Trickled() int {
+	sum, _ := a.total()
+	return int(sum.trickled)
+}
 
 // Cap returns a report's signal with the two numbers that raise slow start's
 // line held to what the ledger itself has seen, for the line is what guards
@@ -117,52 +133,49 @@ type share struct {
 	stalled, overdue, flying, confirmed, trickled int64
 }
 
-// sums are those of units.
-type sums struct {
-	pods, known               atomic.Int64
-	typical, amount, variance [Resources]atomic.Int64
-	cores                     atomic.Int64
+// add adds a share, or takes it away again where sign is −1.
+func (s *share) add(o *share, sign int64) {
+	s.pods += sign * o.pods
+	s.known += sign * o.known
+	s.cores += sign * o.cores
+	for i := range s.amount {
+		s.typical[i] += sign * o.typical[i]
+		s.amount[i] += sign * o.amount[i]
+		s.variance[i] += sign * o.variance[i]
+	}
+	s.stalled += sign * o.stalled
+	s.overdue += sign * o.overdue
+	s.flying += sign * o.flying
+	s.confirmed += sign * o.confirmed
+	s.trickled += sign * o.trickled
 }
 
-// shift replaces one addend by another.
-func (s *sums) shift(before, after units) {
-	if before == after {
-		return
-	}
-	move(&s.pods, before.pods, after.pods)
-	move(&s.cores, before.cores, after.cores)
-	for i := range s.amount {
-		move(&s.typical[i], before.typical[i], after.typical[i])
-		move(&s.amount[i], before.amount[i], after.amount[i])
-		move(&s.variance[i], before.variance[i], after.variance[i])
-	}
-	move(&s.known, before.known, after.known)
-}
-
-// of is what the known pods ask for, of whom there are some.
-func (s *sums) of(known int64) Known {
-	all := Known{Pods: inPods(known)}
-	for i := range s.amount {
-		all.Typical[i] = inPods(s.typical[i].Load())
-		all.Amount[i] = float64(s.amount[i].Load()) / amountUnit[i]
-		all.Var[i] = float64(s.variance[i].Load()) / varUnit[i]
+// knownPods returns what the known pods of a sum ask for, of which there are some.
+func (u *units) knownPods() Known {
+	all := Known{Pods: inPods(u.known)}
+	for i := range u.amount {
+		all.Typical[i] = inPods(u.typical[i])
+		all.Amount[i] = float64(u.amount[i]) / amountUnit[i]
+		all.Var[i] = float64(u.variance[i]) / varUnit[i]
 	}
 	return all
 }
 
-// shift replaces an entry's share by another, each sum in one step: a reader
-// never misses a pod that was in flight before and is after.
+// shift replaces an entry's share by another in one step: a reader never misses a pod that
+// was in flight before and is after, and never has a part of either share.
 func (a *Account) shift(before, after share) {
-	a.sums.shift(before.units, after.units)
-	move(&a.stalled, before.stalled, after.stalled)
-	move(&a.overdue, before.overdue, after.overdue)
-	move(&a.flying, before.flying, after.flying)
-	move(&a.confirmed, before.confirmed, after.confirmed)
-	move(&a.trickled, before.trickled, after.trickled)
+	if before == after {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.sum.add(&before, -1)
+	a.sum.add(&after, 1)
 }
 
-func move(sum *atomic.Int64, before, after int64) {
-	if before != after {
-		sum.Add(after - before)
-	}
+// hold changes what is held by so many units.
+func (a *Account) hold(units int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.held += units
 }

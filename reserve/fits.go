@@ -88,7 +88,7 @@ func fits(s *Signal, f *Flight, d *Demand, r *Rules) Reason {
 			return noRoom[i]
 		}
 	}
-	if !(s.Rest.total() >= s.Rest.needs(f.taken(), r.least(d))) {
+	if !(s.Rest.total() >= s.Rest.needs(f.taken(), r.least(d), r)) {
 		return NoRoom
 	}
 	return Admitted
@@ -98,9 +98,9 @@ var noRoom = [Resources]Reason{CPU: NoCPU, Memory: NoMemory}
 
 // needs is what so many pods, one of them new, take of a resource that is counted
 // in typical pods alone.
-func (r *Room) needs(flight, pods float64) float64 {
+func (r *Room) needs(flight, pods float64, rules *Rules) float64 {
 	pods += flight
-	return r.Cost*pods + r.SD*math.Sqrt(pods)
+	return r.Cost*pods + rules.Caution*r.SD*math.Sqrt(pods)
 }
 
 // least is what is left for a pod at least, in typical pods.
@@ -119,7 +119,7 @@ func slack(s *Signal, f *Flight, d *Demand, r *Rules, i Resource) float64 {
 		return math.Inf(1)
 	}
 	if room.Unit == 0 {
-		return room.total() - room.needs(f.taken(), r.least(d))
+		return room.total() - room.needs(f.taken(), r.least(d), r)
 	}
 	typical := d.Typical[i]
 	if !d.known() {

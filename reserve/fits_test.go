@@ -537,3 +537,31 @@ func TestSpareStaysWithinTheNode(t *testing.T) {
 		}
 	}
 }
+
+// TestCautionCountsEverywhere: p pods of which each takes .1 ± .1 of what is left need
+// .1p + g·.1√p of it, in a resource that is counted in typical pods alone as elsewhere.
+func TestCautionCountsEverywhere(t *testing.T) {
+	tight := reserve.Room{Left: 1, Most: 1, Cost: .1, SD: .1}
+	nodes := map[string]func(*reserve.Signal){
+		"a channel beside the resources":     func(s *reserve.Signal) { s.Rest, s.Rooms[reserve.Memory].Left = tight, 1000 },
+		"memory that is counted in no bytes": func(s *reserve.Signal) { s.Rooms[reserve.Memory] = tight },
+		"memory": func(s *reserve.Signal) {
+			s.Rooms[reserve.Memory] = tight
+			s.Rooms[reserve.Memory].Unit = 1. / (16 * gib)
+		},
+	}
+	// p + g√p ≤ 10
+	for caution, want := range map[float64]int{.5: 8, 1: 7, 2: 5, 4: 3} {
+		for name, edit := range nodes {
+			s := fourCores()
+			s.Rooms[reserve.CPU].Left, s.Floored = 1000, false
+			edit(&s)
+			rules := certain
+			rules.Caution = caution
+			typical := reserve.Flight{Known: reserve.Known{Pods: 1e-6}} // counted, and nothing to speak of
+			if got := reserve.Slots(s, typical, reserve.TypicalPod(), rules); got != want {
+				t.Errorf("%s, caution %v: %d pods fit, want %d", name, caution, got, want)
+			}
+		}
+	}
+}

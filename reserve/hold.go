@@ -23,13 +23,13 @@ func (l *Ledger) Hold(node string, pod PodKey, pods float64) (changed bool, err 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if former, held := l.holds[pod]; held && former.account.node == node {
-		move(&former.account.held, former.units, units)
+		former.account.hold(units - former.units)
 		l.holds[pod] = hold{former.account, units}
 		return former.units != units, nil
 	}
 	a := l.account(node)
 	a.tracked++
-	move(&a.held, 0, units)
+	a.hold(units)
 	l.unhold(pod)
 	if e := l.entries[pod]; e != nil {
 		l.remove(e)
@@ -50,7 +50,7 @@ func (l *Ledger) unhold(pod PodKey) (node string) {
 	}
 	delete(l.holds, pod)
 	former.account.tracked--
-	move(&former.account.held, former.units, 0)
+	former.account.hold(-former.units)
 	l.dropIdle(former.account)
 	return former.account.node
 }
