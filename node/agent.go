@@ -188,9 +188,10 @@ func (a *Agent) Health() error { return a.loop.Health() }
 
 // Ready returns an error unless the agent sees its pods, has made a report and, if
 // it was given schedulers, has an open stream to one: until then nobody knows of
-// the node's room.
+// the node's room. Single pods whose containers it can't see (telemetry.ErrUnseenPods) do
+// not make it unready: their load is measured with the node's.
 func (a *Agent) Ready() error {
-	if err := telemetry.PodSourceHealth(a.config.Pods); err != nil {
+	if err := telemetry.PodSourceHealth(a.config.Pods); err != nil && !errors.Is(err, telemetry.ErrUnseenPods) {
 		return fmt.Errorf("pods: %w", err)
 	}
 	if _, ok := a.loop.Last(); !ok {

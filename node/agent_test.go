@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"fmt"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -270,9 +271,11 @@ func TestReady(t *testing.T) {
 	if err := a.Ready(); !errors.Is(err, source.blind) {
 		t.Errorf("of a source that sees nothing: %v", err)
 	}
-	source.blind = nil
-	if err := a.Ready(); !errors.Is(err, node.ErrNoReport) {
-		t.Errorf("before the first report: %v", err)
+	for _, single := range []error{nil, fmt.Errorf("one pod: %w", telemetry.ErrUnseenPods)} {
+		source.blind = single
+		if err := a.Ready(); !errors.Is(err, node.ErrNoReport) {
+			t.Errorf("before the first report, health %v: %v", single, err)
+		}
 	}
 	if _, ok := a.Report(); ok {
 		t.Error("a report of an agent that has not run")

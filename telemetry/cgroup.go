@@ -98,10 +98,15 @@ type CgroupPods struct {
 // makes one as it starts.
 var ErrNoKubepods = errors.New("no cgroup of the kubelet's pods")
 
+// ErrUnseenPods is that no process has run in the cgroups of pods: they have yet to start,
+// or their runtime keeps their containers elsewhere, as those with virtual machines may.
+// What they take of the node is not known.
+var ErrUnseenPods = errors.New("no process has run in the cgroup of a pod")
+
 // Health returns an error that wraps ErrNoKubepods while Run finds no directory of
-// the kubelet's, which is the case on a host without kubelet, with the wrong Root,
-// or with a kubelet whose --cgroup-root is not one of those known. It is nil before
-// Run.
+// the kubelet's, which is the case on a host without kubelet or with the wrong Root, and
+// one that wraps ErrUnseenPods while no process has run in the cgroup of a pod for half a
+// minute. It is nil before Run.
 func (p *CgroupPods) Health() error {
 	if err := p.blind.Load(); err != nil {
 		return *err
@@ -142,8 +147,9 @@ func NewCgroupPods(c CgroupConfig) (*CgroupPods, error) {
 // v1 that every kubelet uses.
 var hierarchies = []string{"", "cpu,cpuacct", "cpu", "cpuacct", "memory", "pids", "systemd", "unified"}
 
-// parents are where the tree hangs in a hierarchy: at its top, or below the
-// kubelet's own group when it runs with --cgroup-root (kind does).
+// parents are where the tree usually hangs in a hierarchy: at its top, or below the
+// kubelet's own group when it runs with --cgroup-root (kind does). Elsewhere it is
+// searched for.
 var parents = []string{"", "kubelet", "kubelet.slice"}
 
 // isKubepods says whether a directory is the top of the kubelet's tree:

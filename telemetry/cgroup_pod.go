@@ -27,7 +27,9 @@ type container struct {
 
 // pod is one pod's cgroup.
 type pod struct {
-	uid, dir   string
+	uid, dir string
+	// since is when its cgroup was first seen.
+	since      time.Time
 	containers map[string]*container // by directory
 	// started is how many containers have been live, the sandbox among them if
 	// sandboxed; unsure, that there may have been more.

@@ -55,15 +55,16 @@ type tree struct {
 	// churn and first are what the next event has to say beside the listing.
 	churn churn
 	first bool
-	// setHealth hears, with the first rescan and at each change, whether the
-	// kubelet's directory is there.
+	// setHealth gets, with the first rescan and at each change, why pods are not seen.
 	setHealth func(error)
-	missing   error
+	unhealthy error
+	// elsewhere is a directory that has pods and is no kubelet's, while none is found.
+	elsewhere string
 	said      said
 }
 
 // said is what was logged, each once until it no longer holds.
-type said struct{ watch, opaque, empty bool }
+type said struct{ watch, opaque bool }
 
 // A dirtyDir is a directory of the tree in which something happened.
 type dirtyDir struct {
@@ -131,6 +132,8 @@ func (t *tree) observe(events []dirEvent) (rescan bool) {
 			rescan = rescan || leadsToKubelet(e.name)
 		case e.dir == t.parent && e.name == t.base:
 			rescan = true
+		case e.dir == t.top && isKubepods(e.name):
+			rescan = true // the pods may be in there
 		default:
 			t.observeBelow(e)
 		}
@@ -231,7 +234,6 @@ func (c *churn) add(uid string) {
 func (t *tree) rescan(now time.Time) {
 	t.degraded = false
 	t.find()
-	t.checkHealth()
 	seen := map[string]bool{}
 	if t.top != "" {
 		t.scanClass(now, t.top, seen)
@@ -246,6 +248,7 @@ func (t *tree) rescan(now time.Time) {
 			t.removePod(p)
 		}
 	}
+	t.checkHealth(now)
 	t.lost = false
 	for dir := range t.classes {
 		if !seen[dir] {
@@ -261,53 +264,96 @@ func (t *tree) rescan(now time.Time) {
 	}
 }
 
-// checkHealth passes on whether the kubelet's directory is there.
-func (t *tree) checkHealth() {
-	if (t.top == "") == (t.missing != nil) && !t.first {
+// checkHealth passes on whether pods are seen, and logs what has changed.
+func (t *tree) checkHealth(now time.Time) {
+	before := t.unhealthy
+	switch t.unhealthy = t.health(now); {
+	case t.unhealthy == nil && before == nil && !t.first:
 		return
+	case t.unhealthy != nil && (before == nil || t.cause(before) != t.cause(t.unhealthy)):
+		t.config.Logger.Warn("pods of the node are not seen", "err", t.unhealthy)
+	case t.unhealthy == nil && before != nil:
+		t.config.Logger.Info("all pods of the node are seen", "dir", t.top)
 	}
-	t.missing = nil
-	if t.top == "" {
-		t.missing = fmt.Errorf("telemetry: %w below %s", ErrNoKubepods, t.config.Root)
-		t.config.Logger.Warn("no pods are seen until the kubelet makes its cgroup", "err", t.missing)
-	} else if !t.first {
-		t.config.Logger.Info("found the cgroup of the kubelet's pods", "dir", t.top)
-	}
-	t.setHealth(t.missing)
+	t.setHealth(t.unhealthy)
 }
 
-// find looks for the kubelet's directory unless it is known and still there.
-// Until it is found, every place where it may appear is watched; afterwards
-// only its parent.
-func (t *tree) find() {
-	if ok, _ := isDirectory(t.top); ok && t.top != "" {
-		return
+// cause is what an error of health wraps.
+func (t *tree) cause(err error) error {
+	if errors.Is(err, ErrUnseenPods) {
+		return ErrUnseenPods
 	}
-	t.top = ""
-	var places []string
-	for _, h := range hierarchies {
-		for _, p := range parents {
-			place := filepath.Join(t.config.Root, h, p)
-			if ok, _ := isDirectory(place); !ok {
-				continue
-			}
-			_, _ = t.watch(place) // ahead of the look, lest it appear in between
-			places = append(places, place)
-			for _, name := range subdirectories(place) {
-				if t.top == "" && isKubepods(name) {
-					t.top, t.parent, t.base = place+"/"+name, place, name
-					t.probes.in(t.config.Root, h)
-				}
+	return ErrNoKubepods
+}
+
+func (t *tree) health(now time.Time) error {
+	switch {
+	case t.elsewhere != "":
+		return fmt.Errorf("telemetry: %w below %s: %s has pods, but is none", ErrNoKubepods, t.config.Root, t.elsewhere)
+	case t.top == "":
+		return fmt.Errorf("telemetry: %w below %s", ErrNoKubepods, t.config.Root)
+	}
+	unseen, first := 0, ""
+	for _, p := range t.pods {
+		if p.started == 0 && p.present && now.Sub(p.since) >= probeUntil {
+			if unseen++; first == "" || p.dir < first {
+				first = p.dir
 			}
 		}
 	}
-	if t.top == "" {
-		return
+	if unseen == 0 {
+		return nil
 	}
+	return fmt.Errorf("telemetry: %w for %v: %d of %d pods, such as %s (hostPID is needed on cgroup v1 without the pids controller)",
+		ErrUnseenPods, probeUntil, unseen, len(t.pods), first)
+}
+
+// find looks for the kubelet's directory unless it is known and has pods; one without
+// may be another's. Until one is found, every usual place is watched; afterwards only
+// its parent.
+func (t *tree) find() {
+	known := false
+	t.elsewhere = ""
+	if t.top != "" {
+		if known, _ = isDirectory(t.top); known && hasPods(t.top) {
+			return
+		}
+	}
+	places := t.watchPlaces(known) // ahead of the look, lest it appear in between
+	found, ok, elsewhere := findKubelet(t.config.Root)
+	t.elsewhere = elsewhere
+	switch top := filepath.Join(t.config.Root, found.hierarchy, found.rel); {
+	case !ok:
+		t.top = ""
+		return
+	case known && (top == t.top || !found.hasPods):
+		return
+	default:
+		t.in.unwatch(t.parent)
+		t.top, t.parent, t.base = top, filepath.Dir(top), filepath.Base(top)
+	}
+	t.probes.in(t.config.Root, found.hierarchy)
 	for _, place := range places {
 		t.in.unwatch(place)
 	}
 	_, _ = t.watch(t.parent) // without it the tree is read every second
+}
+
+// watchPlaces watches where the kubelet's directory usually appears, unless one is known.
+func (t *tree) watchPlaces(known bool) (places []string) {
+	if known {
+		return nil
+	}
+	for _, h := range hierarchies {
+		for _, p := range parents {
+			place := filepath.Join(t.config.Root, h, p)
+			if ok, _ := isDirectory(place); ok {
+				_, _ = t.watch(place)
+				places = append(places, place)
+			}
+		}
+	}
+	return places
 }
 
 // scanClass reads the pods of the kubelet's directory or of a QoS class below
@@ -349,7 +395,7 @@ func (t *tree) readPod(now time.Time, dir string, full bool) {
 	}
 	if p == nil {
 		uid, _ := podUID(filepath.Base(dir))
-		p = &pod{uid: uid, dir: dir, containers: map[string]*container{}}
+		p = &pod{uid: uid, dir: dir, since: now, containers: map[string]*container{}}
 		t.pods[dir] = p
 		t.listing.add(p)
 		t.churn.add(uid)
@@ -465,20 +511,9 @@ func (t *tree) probe(now time.Time) {
 			c.probeAt = now.Add(c.period)
 			if now.Sub(c.since) >= probeUntil {
 				c.probeAt = time.Time{}
-				t.warnEmpty(p, name, c)
 			}
 		}
 		t.conclude(p)
-	}
-}
-
-// warnEmpty says once that a container's cgroup shows no process. One that failed
-// to start may leave such a cgroup behind; if all look so, no pod is counted.
-func (t *tree) warnEmpty(p *pod, name string, c *container) {
-	if c.stage == starting && !t.said.empty {
-		t.said.empty = true
-		t.config.Logger.Warn("no process is visible in a container's cgroup: it is not counted (an agent in a PID namespace of its own needs the pids controller on cgroup v1)",
-			"dir", p.dir+"/"+name)
 	}
 }
 

@@ -414,13 +414,10 @@ func (u *PodUsage) setWake(at time.Time) {
 // rescan reads the whole tree, in case something was not told.
 func (u *PodUsage) rescan(at time.Time) {
 	u.rescanAt = at.Add(u.config.Rescan)
-	if !u.found || !exists(u.buffer.layout.top) {
-		_ = u.Close()
-		u.pods, u.wakeAt = nil, at
-		if u.buffer.layout, u.found = findUsageLayout(u.config.Root); !u.found {
-			u.rescanAt = at.Add(usagePeriod)
-			return
-		}
+	u.findTree(at)
+	if !u.found {
+		u.rescanAt = at.Add(usagePeriod)
+		return
 	}
 	u.classes = u.buffer.layout.classes()
 	u.untracked = 0
@@ -440,6 +437,24 @@ func (u *PodUsage) rescan(at time.Time) {
 	}
 	u.listed = true
 	u.wakeAt = at
+}
+
+// findTree looks for the kubelet's tree unless it is known and has pods; one without may
+// be another's.
+func (u *PodUsage) findTree(at time.Time) {
+	top := u.buffer.layout.top
+	if u.found && exists(top) && hasPods(top) {
+		return
+	}
+	tree, found, _ := findKubelet(u.config.Root)
+	if found && u.found && exists(top) && (!tree.hasPods || top == filepath.Join(u.config.Root, tree.hierarchy, tree.rel)) {
+		return
+	}
+	_ = u.Close()
+	u.pods, u.wakeAt, u.found = nil, at, found
+	if found {
+		u.buffer.layout, u.tree = newUsageLayout(u.config.Root, tree.hierarchy, tree.rel), usageGroup{}
+	}
 }
 
 // findAwaited looks for the cgroups of pods that were told of, where it is time to or, if

@@ -60,20 +60,6 @@ func (l *usageLayout) set(i int, top, name string) {
 	l.files[i] = usageFile{l.tops[at], name, i == memoryStat || i == cpuStat}
 }
 
-// findUsageLayout looks for the kubelet's tree below root.
-func findUsageLayout(root string) (l usageLayout, ok bool) {
-	for _, h := range hierarchies {
-		for _, parent := range parents {
-			for _, name := range directories(filepath.Join(root, h, parent)) {
-				if isKubepods(name) {
-					return newUsageLayout(root, h, filepath.Join(parent, name)), true
-				}
-			}
-		}
-	}
-	return usageLayout{}, false
-}
-
 func newUsageLayout(root, hierarchy, tree string) usageLayout {
 	l := usageLayout{top: filepath.Join(root, hierarchy, tree)}
 	if l.v2 = hierarchy == ""; l.v2 {

@@ -72,7 +72,7 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*Metrics, 
 		Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
 	}))
 	register(&b, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: namespace + "pod_source_healthy", Help: "1 while the pods of the node are seen; 0 counts none that start.",
+		Name: namespace + "pod_source_healthy", Help: "1 while all pods of the node are seen; those that are not are not counted.",
 	}, func() float64 { return number(telemetry.PodSourceHealth(source) == nil) }))
 	m.held.Set(1)
 	return m, b.err
