@@ -2,6 +2,7 @@ package energy
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -14,6 +15,9 @@ const (
 	// DefaultStep is the unit of Intel's RAPL counters, 2⁻¹⁴ J.
 	DefaultStep   = 61e-6
 	DefaultJitter = time.Millisecond
+	// MaxMachineWatts is the most that a whole machine takes: more than any server does,
+	// and less than the 65,535 W that a controller shows where it knows none.
+	MaxMachineWatts = 50_000
 	// MaxZones bounds the zones that a Meter knows.
 	MaxZones = 1024
 	// maxZoneName bounds a zone's name, in bytes.
@@ -30,6 +34,9 @@ type Reading struct {
 	// Gauge says that the zone shows its power, Watts, and no counter.
 	Gauge bool
 	Watts float64
+	// MaxWatts is the most that the zone can take; 0 means that of the MeterConfig, which
+	// is for a processor's package. A zone that is the whole machine has MaxMachineWatts.
+	MaxWatts float64
 	// Part says that another zone contains this one: it is told, and not summed.
 	Part bool
 	// At is when it was read.
@@ -39,7 +46,8 @@ type Reading struct {
 // MeterConfig holds what is known of the counters. The zero value is the documented
 // default.
 type MeterConfig struct {
-	// MaxWatts is the most that one zone can take; 0 means DefaultMaxWatts.
+	// MaxWatts is the most that one zone can take whose Reading has no bound of its own;
+	// 0 means DefaultMaxWatts.
 	MaxWatts float64
 	// Step is a counter's resolution in joules; 0 means DefaultStep.
 	Step float64
@@ -169,9 +177,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		default:
 			m.told = append(m.told, told)
 			sum.add(told, from, r.At)
-			if z.pkg != noPackage && !r.Part {
-				m.packages[z.pkg] += told.Joules
-			}
+			m.addPackage(z, told.Joules)
 		}
 	}
 	for i := range m.zones {
@@ -210,6 +216,9 @@ func (m *Meter) check(readings []Reading) error {
 		if r.Gauge && !(r.Watts >= 0 && r.Watts <= math.MaxFloat32) {
 			return refuse(element("readings", i, "Watts"), r.Watts, "a power")
 		}
+		if !(r.MaxWatts >= 0 && r.MaxWatts <= MaxWatts) {
+			return refuse(element("readings", i, "MaxWatts"), r.MaxWatts, "in [0, 1e6]")
+		}
 		for j := range i {
 			if readings[j].Zone == r.Zone {
 				return refuse(element("readings", i, "Zone"), r.Zone, "read once")
@@ -243,21 +252,36 @@ func (m *Meter) find(name string, at int) *meterZone {
 	if z := m.lookup(name, at); z != nil {
 		return z
 	}
-	m.zones = append(m.zones, meterZone{last: Reading{Zone: name}, pkg: m.packageOf(name)})
+	m.zones = append(m.zones, meterZone{last: Reading{Zone: name}, pkg: noPackage})
 	return &m.zones[len(m.zones)-1]
 }
 
 // noPackage is the place of a zone that is of none.
 const noPackage = -1
 
-// packageOf is the place of the package that a new zone is of, which is made for its first.
+// addPackage adds what a zone took to its package. A zone that is only a part has none, so
+// that a package that mirrors another, or that psys contains, does not look as if it took
+// nothing.
+func (m *Meter) addPackage(z *meterZone, joules float64) {
+	if z.last.Part {
+		return
+	}
+	if z.pkg == noPackage {
+		z.pkg = m.packageOf(z.last.Zone)
+	}
+	if z.pkg != noPackage {
+		m.packages[z.pkg] += joules
+	}
+}
+
+// packageOf is the place of the package that a zone is of, which is made for its first.
 func (m *Meter) packageOf(zone string) int {
 	name, _, _ := strings.Cut(zone, "/")
 	if !strings.HasPrefix(name, "package-") {
 		return noPackage
 	}
 	for i := range m.zones {
-		if other, _, _ := strings.Cut(m.zones[i].last.Zone, "/"); other == name {
+		if other, _, _ := strings.Cut(m.zones[i].last.Zone, "/"); other == name && m.zones[i].pkg != noPackage {
 			return m.zones[i].pkg
 		}
 	}
@@ -276,7 +300,7 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 	}
 	if !r.Gauge && r.Range > 0 && r.Counter > r.Range {
 		z.primed = false // no distance to the wrap can be told from it
-		return ZoneJoules{}, ErrImplausible
+		return ZoneJoules{}, fmt.Errorf("%w: its counter is at %d µJ, beyond its range of %d µJ", ErrImplausible, r.Counter, r.Range)
 	}
 	if !primed || last.Gauge != r.Gauge || last.Range != z.last.Range || last.Part != r.Part {
 		return ZoneJoules{}, ErrPriming
@@ -287,8 +311,8 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 	}
 	told := ZoneJoules{Zone: r.Zone, Part: r.Part}
 	if r.Gauge {
-		if max(last.Watts, r.Watts) > m.maxWatts {
-			return ZoneJoules{}, ErrImplausible
+		if watts, most := max(last.Watts, r.Watts), m.most(r); watts > most {
+			return ZoneJoules{}, tooMuch(watts, most)
 		}
 		told.Joules = (last.Watts + r.Watts) / 2 * seconds
 		told.SD = math.Abs(r.Watts-last.Watts) * seconds / math.Sqrt(12)
@@ -306,9 +330,22 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 	return told, nil
 }
 
+// most is the most watts that a zone can take.
+func (m *Meter) most(r *Reading) float64 {
+	if r.MaxWatts > 0 {
+		return r.MaxWatts
+	}
+	return m.maxWatts
+}
+
+// tooMuch is an ErrImplausible that names the power and its bound.
+func tooMuch(watts, most float64) error {
+	return fmt.Errorf("%w: %.0f W, where the bound is %.0f W", ErrImplausible, watts, most)
+}
+
 // counted is what a counter has advanced by, in µJ.
 func (m *Meter) counted(last, now *Reading, seconds float64) (uint64, error) {
-	most := m.maxWatts * seconds * 1e6
+	most := m.most(now) * seconds * 1e6
 	if now.Range > 0 && most >= float64(now.Range) {
 		return 0, ErrGap
 	}
@@ -322,7 +359,7 @@ func (m *Meter) counted(last, now *Reading, seconds float64) (uint64, error) {
 		return 0, ErrBackwards
 	}
 	if float64(delta) > most {
-		return 0, ErrImplausible
+		return 0, tooMuch(float64(delta)/seconds*1e-6, m.most(now))
 	}
 	return delta, nil
 }

@@ -34,6 +34,8 @@ func (s MeterState) Validate() error {
 			return refuse(element("Zones", i, "Last.Zone"), r.Zone, "told once")
 		case !(r.Watts >= 0 && r.Watts <= math.MaxFloat32):
 			return refuse(element("Zones", i, "Last.Watts"), r.Watts, "a power")
+		case !(r.MaxWatts >= 0 && r.MaxWatts <= MaxWatts):
+			return refuse(element("Zones", i, "Last.MaxWatts"), r.MaxWatts, "in [0, 1e6]")
 		case z.Primed && !r.Gauge && r.Range > 0 && r.Counter > r.Range:
 			return refuse(element("Zones", i, "Last.Counter"), r.Counter, "at most its range")
 		case !(z.Joules >= 0 && z.Joules <= math.MaxFloat64):
@@ -65,8 +67,9 @@ func (m *Meter) SetState(s MeterState) error {
 	m.zones, m.packages = make([]meterZone, 0, len(s.Zones)), nil
 	for _, z := range s.Zones {
 		m.zones = append(m.zones, meterZone{
-			last: z.Last, pkg: m.packageOf(z.Last.Zone), primed: z.Primed, micro: z.MicroJoules, joules: z.Joules, refused: z.Refused,
+			last: z.Last, pkg: noPackage, primed: z.Primed, micro: z.MicroJoules, joules: z.Joules, refused: z.Refused,
 		})
+		m.addPackage(&m.zones[len(m.zones)-1], 0)
 	}
 	m.adds = 0
 	return nil

@@ -25,6 +25,10 @@ const (
 
 var qualities = [...]string{"none", "modelled", "platform", "shared", "measured"}
 
+// IsInstrument reports whether the power is read from an instrument of the machine, which
+// never shows 0 while the machine runs. A model may, and so may a guest's share.
+func (q Quality) IsInstrument() bool { return q == Measured || q == Platform }
+
 // String returns the quality's name.
 func (q Quality) String() string { return enum.Name(qualities[:], q) }
 

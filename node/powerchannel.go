@@ -96,6 +96,9 @@ func (p *PowerMeter) watts(at time.Time) (float64, error) {
 	if in.Partial || in.To.IsZero() {
 		return 0, err
 	}
+	if in.Watts == 0 && p.source.Quality().IsInstrument() {
+		return 0, source.ErrStill
+	}
 	p.last = in.Watts
 	return in.Watts, nil
 }

@@ -2,6 +2,8 @@ package source
 
 import (
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -27,25 +29,29 @@ type Opener struct {
 
 // Chain is the best of several sources that reads: the first of them that reads twice in
 // a row is taken, after three failures in a row the next is, and each minute those
-// before it are tried again. Powers of different sources don't compare: when Name
-// changes, a Meter has to begin anew.
+// before it are tried again. Readings that can't be energy of a machine are failures:
+// those that a Meter refuses, and counters that stand still for ten seconds. Powers of
+// different sources don't compare: when Name changes, a Meter has to begin anew.
 type Chain struct {
 	links    []chainLink
 	current  int // of links; −1: none
 	failures int // of the current one, in a row
 	looked   time.Time
 	changes  uint64
+	logger   *slog.Logger
 }
 
 type chainLink struct {
 	opener Opener
 	source Source // nil until it is open
 	reads  int    // in a row, without being the current one
+	judge  judge
+	passed bool // the log has why its readings are refused
 }
 
 // NewChain returns a chain of sources, the best first. It reads none yet.
 func NewChain(openers ...Opener) *Chain {
-	c := &Chain{current: -1}
+	c := &Chain{current: -1, logger: slog.New(slog.DiscardHandler)}
 	for _, o := range openers {
 		c.links = append(c.links, chainLink{opener: o})
 	}
@@ -108,17 +114,21 @@ func (c *Chain) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 
 // read reads the current source.
 func (c *Chain) read(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
-	dst, err := c.links[c.current].source.ReadTo(dst, at)
-	if len(dst) > 0 || errors.Is(err, ErrUnchanged) {
+	l := &c.links[c.current]
+	dst, err := l.source.ReadTo(dst, at)
+	var refused error
+	if len(dst) > 0 {
+		refused = l.judge.accept(dst, l.source, at)
+	}
+	if len(dst) > 0 && refused == nil || errors.Is(err, ErrUnchanged) {
 		c.failures = 0
 		return dst, err
 	}
-	if c.failures++; c.failures >= chainFailures {
-		failed := c.current
-		c.current, c.failures = -1, 0
-		err = errors.Join(err, c.links[failed].drop())
+	if c.failures++; c.failures < chainFailures {
+		return dst, err // a Meter refuses what is refused here, and says so
 	}
-	return dst, err
+	c.current, c.failures = -1, 0
+	return dst[:0], errors.Join(c.passOver(l, refused), err, l.drop())
 }
 
 // trying says that a better source than the current one has read.
@@ -134,7 +144,11 @@ func (c *Chain) probe(dst []energy.Reading, at time.Time, limit int) ([]energy.R
 		l := &c.links[i]
 		var err error
 		dst, err = c.try(dst, at, l)
+		bad := c.refusal(l, dst, at)
 		switch {
+		case bad != nil:
+			l.reads = 0
+			refused = append(refused, bad)
 		case len(dst) > 0:
 			l.reads++
 			if l.reads >= chainReads {
@@ -155,10 +169,33 @@ func (c *Chain) probe(dst []energy.Reading, at time.Time, limit int) ([]energy.R
 	return dst[:0], errors.Join(refused...)
 }
 
+// refusal is why the readings of a source that is not the current one are refused, if
+// they are.
+func (c *Chain) refusal(l *chainLink, readings []energy.Reading, at time.Time) error {
+	if len(readings) == 0 {
+		return nil
+	}
+	return c.passOver(l, l.judge.accept(readings, l.source, at))
+}
+
+// passOver names the source whose readings are refused, if err is why. The log has it once,
+// until the source is taken again.
+func (c *Chain) passOver(l *chainLink, err error) error {
+	if err == nil {
+		return nil
+	}
+	if !l.passed {
+		l.passed = true
+		c.logger.Warn("a source of energy is passed over", "source", l.opener.Name, "error", err)
+	}
+	return fmt.Errorf("source: %s: %w", l.opener.Name, err)
+}
+
 // take makes a source the current one and closes those after it.
 func (c *Chain) take(i int, at time.Time) {
 	c.current, c.failures, c.looked = i, 0, at
 	c.changes++
+	c.links[i].passed = false
 	for better := range c.links[:i+1] {
 		c.links[better].reads = 0
 	}

@@ -32,7 +32,7 @@ func (s scripted) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	}
 	switch step {
 	case 'r':
-		return append(dst[:0], energy.Reading{Zone: s.name, At: at}), nil
+		return append(dst[:0], energy.Reading{Zone: s.name, Counter: uint64(at.Sub(start).Microseconds()) * 50, At: at}), nil // 50 W
 	case 'u':
 		return dst[:0], source.ErrUnchanged
 	}

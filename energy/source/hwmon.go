@@ -171,6 +171,9 @@ func (h *Hwmon) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 			continue
 		}
 		r := energy.Reading{Zone: s.zone, At: at}
+		if h.quality == energy.Platform {
+			r.MaxWatts = energy.MaxMachineWatts
+		}
 		if s.gauge {
 			r.Gauge, r.Watts = true, float64(v)*1e-6
 		} else {

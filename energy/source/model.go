@@ -72,5 +72,5 @@ func (m *Model) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 		m.joules += (m.config.Idle + u*(m.config.Max-m.config.Idle)) * seconds
 	}
 	m.last = at
-	return append(dst, energy.Reading{Zone: "model", Counter: uint64(math.Round(m.joules * 1e6)), At: at}), nil
+	return append(dst, energy.Reading{Zone: "model", Counter: uint64(math.Round(m.joules * 1e6)), MaxWatts: energy.MaxWatts, At: at}), nil
 }

@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 )
@@ -30,6 +31,8 @@ type Config struct {
 	// Redfish and Model are read only where they are given.
 	Redfish *RedfishConfig
 	Model   *ModelConfig
+	// Logger has why a source that answers is passed over; nil logs nothing.
+	Logger *slog.Logger
 }
 
 // Validate returns a *FieldError for the first field that is out of range.
@@ -90,6 +93,9 @@ func Open(ctx context.Context, c Config) (*Chain, error) {
 		}
 	}
 	chain := NewChain(openers...)
+	if c.Logger != nil {
+		chain.logger = c.Logger
+	}
 	if c.name() == Auto {
 		return chain, nil
 	}

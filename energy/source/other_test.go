@@ -101,7 +101,7 @@ func TestHwmon(t *testing.T) {
 		quality energy.Quality
 		want    []energy.Reading
 	}{
-		"a platform's meter": {meter, platform, []energy.Reading{{Zone: "hwmon1/power_meter/power1", Gauge: true, Watts: 150}}},
+		"a platform's meter": {meter, platform, []energy.Reading{{Zone: "hwmon1/power_meter/power1", Gauge: true, Watts: 150, MaxWatts: energy.MaxMachineWatts}}},
 		"sockets":            {amd, measured, []energy.Reading{{Zone: "hwmon0/amd_energy/energy2", Counter: 22}, {Zone: "hwmon0/amd_energy/energy3", Counter: 33}}},
 		"the best":           {both, measured, []energy.Reading{{Zone: "hwmon0/amd_energy/energy2", Counter: 22}, {Zone: "hwmon0/amd_energy/energy3", Counter: 33}}},
 		"without labels":     {map[string]string{"hwmon0/name": "amd_energy", "hwmon0/energy1_input": "11\n"}, measured, []energy.Reading{{Zone: "hwmon0/amd_energy/energy1", Counter: 11}}},

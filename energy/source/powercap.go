@@ -124,7 +124,7 @@ func (p *Powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading,
 			failed = append(failed, err)
 			continue
 		}
-		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, At: at})
+		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, MaxWatts: z.watts, At: at})
 	}
 	if len(failed) == 0 {
 		return dst, p.absent

@@ -203,5 +203,5 @@ func (r *Redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 		return dst, ErrUnchanged
 	}
 	r.told = answer.at
-	return append(dst, energy.Reading{Zone: "platform", Gauge: true, Watts: answer.watts, At: answer.at}), nil
+	return append(dst, energy.Reading{Zone: "platform", Gauge: true, Watts: answer.watts, MaxWatts: energy.MaxMachineWatts, At: answer.at}), nil
 }

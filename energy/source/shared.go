@@ -18,6 +18,8 @@ const SharedPeriod = time.Second
 // opened at each reading, and its time is the reading's. What is written meanwhile is
 // read the next time: zones of unlike times make no reading.
 //
+// A zone is the guest's part of the whole machine, so that its bound is a machine's.
+//
 // The host's clock need not be the guest's: only its differences count.
 type Shared struct {
 	root    string
@@ -69,7 +71,7 @@ func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 			refused = append(refused, err)
 			continue
 		}
-		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, At: sampled})
+		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, MaxWatts: energy.MaxMachineWatts, At: sampled})
 	}
 	if len(dst) == 0 {
 		return dst, errors.Join(refused...)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/spazio-scheduler/spazio/energy"
 )
 
 // zone is a directory of a powercap tree.
@@ -15,6 +17,7 @@ type zone struct {
 	dir   string
 	limit uint64 // the counter's range
 	part  bool
+	watts float64 // the most it can take, 0 for a processor's package
 }
 
 // findZones are the zones in the directories of a powercap tree, in their order. Those
@@ -46,7 +49,11 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 			refused = append(refused, err)
 			continue
 		}
-		zones = append(zones, zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum)})
+		z := zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum)}
+		if isPsys(own) {
+			z.watts = energy.MaxMachineWatts
+		}
+		zones = append(zones, z)
 	}
 	if len(zones) == 0 && len(refused) == 0 {
 		return nil, fileError(root, fs.ErrNotExist)
@@ -55,16 +62,27 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 }
 
 // withSum makes all zones at the top count where none would: of a machine that has no
-// psys, or calls its packages otherwise.
+// psys, or calls its packages otherwise. Psys counts where there is nothing else.
 func withSum(zones []zone) []zone {
 	if slices.ContainsFunc(zones, func(z zone) bool { return !z.part }) {
 		return zones
 	}
-	for i := range zones {
-		zones[i].part = strings.Contains(zones[i].name, "/") || zones[i].name == "psys"
+	for _, psys := range []bool{false, true} {
+		found := false
+		for i := range zones {
+			zones[i].part = strings.Contains(zones[i].name, "/") || isPsys(zones[i].name) != psys
+			found = found || !zones[i].part
+		}
+		if found {
+			break
+		}
 	}
 	return zones
 }
+
+// isPsys reports whether a zone is the platform, which contains the packages; a machine of
+// several packages may have psys-1 and so on beside psys.
+func isPsys(name string) bool { return name == "psys" || strings.HasPrefix(name, "psys-") }
 
 // zoneDirs are the names of the zones' directories, sorted. Of a tree that has both,
 // intel-rapl-mmio shows what intel-rapl does and is left out.
@@ -99,7 +117,7 @@ func parentDir(dir string) string {
 // summed says that a zone is part of the machine's sum.
 func summed(own, parent string, sum Zones) bool {
 	if sum == Psys {
-		return own == "psys"
+		return isPsys(own)
 	}
 	return parent == "" && strings.HasPrefix(own, "package-") || parent != "" && own == "dram"
 }

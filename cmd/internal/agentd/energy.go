@@ -88,6 +88,7 @@ func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyC
 // The chains are to be closed, whatever the error.
 func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (chains []*source.Chain, err error) {
 	e := &o.energy
+	e.Config.Logger = o.node.Logger
 	config, chain, err := e.open(ctx, cpu)
 	if err != nil {
 		return nil, err

@@ -89,6 +89,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	defer cpu.Close()
+	o.energy.Config.Logger = o.servers.Logger
 	opened, chain, err := node.OpenEnergy(ctx, o.energy.Config, cpu)
 	if err != nil {
 		return refused(fmt.Errorf("--energy %s: %w", o.energy.Config.Source, err))

@@ -397,3 +397,49 @@ func TestMetricsAreDescribed(t *testing.T) {
 		t.Errorf("%d metrics, want 13: %v", len(names), names)
 	}
 }
+
+// TestRefusalsAreLogged once, with what was read and the bound, until a reading is good again;
+// and a machine of 1,430 W is measured.
+func TestRefusalsAreLogged(t *testing.T) {
+	var log bytes.Buffer
+	g := &gauge{machine: newMachine(), watts: 1430}
+	p := power.New(power.Config{Source: g, CPU: g, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	g.everyLoad(p)
+	if last, told, _ := g.seconds(p, 3); !told || last.Watts != 1430 {
+		t.Errorf("told %v %+v", told, last)
+	}
+	for range 2 {
+		g.watts = 65535
+		g.seconds(p, 30)
+		g.watts = 1430
+		g.seconds(p, 3)
+	}
+	if n := strings.Count(log.String(), "65535 W, where the bound is 50000 W"); n != 2 {
+		t.Errorf("logged %d times, want 2:\n%s", n, &log)
+	}
+}
+
+// TestInstrumentThatShowsNothing: no machine that runs takes 0 W, so that its power is unknown.
+func TestInstrumentThatShowsNothing(t *testing.T) {
+	f := &faulty{machine: newMachine()}
+	p := power.New(power.Config{Source: f, CPU: f})
+	f.everyLoad(p)
+	f.still, f.system = true, 4
+	f.seconds(p, 1) // from what was counted to what stands
+	if last, told, _ := f.seconds(p, 30); !told || last.Known() {
+		t.Errorf("of a counter that stands: told %v %+v", told, last)
+	}
+	if all := series(t, p); all["refused_total{cause=still}"] != 30 {
+		t.Errorf("%v", all)
+	}
+}
+
+// gauge is a machine whose controller shows its power.
+type gauge struct {
+	*machine
+	watts float64
+}
+
+func (g *gauge) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	return append(dst[:0], energy.Reading{Zone: "platform", Gauge: true, Watts: g.watts + 20*g.system, MaxWatts: energy.MaxMachineWatts, At: at}), nil
+}

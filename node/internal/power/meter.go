@@ -67,6 +67,7 @@ type Meter struct {
 	joules  float64
 	ratio   bool
 	failing bool // the source, or one of its zones
+	lost    bool // the last readings, or some of them, were refused
 	left    bool // that a source was read, and is no more
 
 	window window
@@ -209,6 +210,10 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	last := m.last
 	m.last = node
 	lost := m.ledger.refuseAll(err)
+	if lost && !m.lost {
+		m.config.Logger.Warn("readings of energy are refused", "source", m.name, "error", err)
+	}
+	m.lost = lost
 	m.joules = min(m.joules+interval.Joules, energy.MaxJoules)
 	m.window.joules += interval.Joules
 	m.window.variance += interval.SD * interval.SD
@@ -242,6 +247,11 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 	quality := m.config.Source.Quality()
 	curve := m.curve(quality)
 	watts := min(in.Watts, energy.MaxWatts)
+	if watts == 0 && quality.IsInstrument() { // no machine that runs takes nothing
+		m.ledger.refuse("still")
+		m.window.broken = true
+		return false
+	}
 	if err := curve.Learn(u, watts); err != nil {
 		m.ledger.refuse("curve")
 		return false

@@ -1,0 +1,117 @@
+package source_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
+)
+
+// bench is a machine of 400 W whose instrument can be made to show anything, with a
+// nameplate for where it shows nothing that can be.
+type bench struct {
+	*source.Chain
+	t    *testing.T
+	sys  string
+	log  bytes.Buffer
+	show func(second int) string // what the instrument's file has
+	file string
+}
+
+func newBench(t *testing.T, tree map[string]string, file string) *bench {
+	b := &bench{t: t, sys: files(t, tree), file: file}
+	chain, err := source.Open(t.Context(), source.Config{
+		Powercap: source.PowercapConfig{Root: filepath.Join(b.sys, "class/powercap")}, SharedRoot: filepath.Join(b.sys, "none"),
+		HwmonRoot: filepath.Join(b.sys, "class/hwmon"), Logger: slog.New(slog.NewTextHandler(&b.log, nil)),
+		Model: &source.ModelConfig{Idle: 300, Max: 1800, Utilisation: func() (float64, error) { return .2, nil }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = chain.Close() })
+	b.Chain = chain
+	return b
+}
+
+// run reads each second in a span and returns how often a Meter knew the machine's power by
+// each source, as an agent would.
+func (b *bench) run(from, to int) map[string]int {
+	b.t.Helper()
+	known, name := map[string]int{}, ""
+	var m *energy.Meter
+	var readings []energy.Reading
+	for second := from; second < to; second++ {
+		if b.show != nil {
+			write(b.t, filepath.Join(b.sys, b.file), b.show(second)+"\n")
+		}
+		readings, _ = b.ReadTo(readings, after(float64(second)))
+		if b.Name() != name {
+			name = b.Name()
+			m, _ = energy.NewMeter(energy.MeterConfig{})
+		}
+		if len(readings) == 0 {
+			continue
+		}
+		if in, _ := m.Add(readings); !in.Partial && in.Watts > 0 {
+			known[name]++
+		}
+	}
+	return known
+}
+
+// TestSourceThatAnswersNonsense: a source whose readings can't be the power of a machine does
+// not keep those after it from being read, the log says so once with what was read, and it is
+// read again when it shows a power.
+func TestSourceThatAnswersNonsense(t *testing.T) {
+	acpi := map[string]string{"class/hwmon/hwmon0/name": "power_meter\n", "class/hwmon/hwmon0/power1_average": "400000000\n"}
+	amd := map[string]string{"class/hwmon/hwmon0/name": "amd_energy\n", "class/hwmon/hwmon0/energy1_input": "0\n"}
+	rapl := zone(map[string]string{}, "intel-rapl:0", "package-0", "0")
+	both := zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:1", "package-1", "0")
+	micro := func(watts float64) func(int) string {
+		return func(second int) string { return fmt.Sprintf("%.0f", watts*1e6*float64(second)) }
+	}
+	constant := func(text string) func(int) string { return func(int) string { return text } }
+	for name, c := range map[string]struct {
+		tree   map[string]string
+		file   string
+		bad    func(second int) string
+		good   func(second int) string
+		source string
+		says   string
+	}{
+		"a meter's word for unknown": {acpi, "class/hwmon/hwmon0/power1_average", constant("4294967295000"), constant("400000000"), "hwmon", "4294967 W"},
+		"a controller's":             {acpi, "class/hwmon/hwmon0/power1_average", constant("65535000000"), constant("400000000"), "hwmon", "65535 W"},
+		"a meter of no power":        {acpi, "class/hwmon/hwmon0/power1_average", constant("0"), constant("400000000"), "hwmon", "do not move"},
+		"a counter that stands":      {rapl, "class/powercap/intel-rapl:0/energy_uj", constant("123456789"), micro(40), "powercap", "do not move"},
+		"a counter that leaps":       {rapl, "class/powercap/intel-rapl:0/energy_uj", func(second int) string { return fmt.Sprint(second % 2 * 130e9) }, micro(40), "powercap", "W"},
+		"one of two counters leaps":  {both, "class/powercap/intel-rapl:1/energy_uj", func(second int) string { return fmt.Sprint(second % 2 * 130e9) }, micro(40), "powercap", "package-1"},
+		"a counter that falls":       {amd, "class/hwmon/hwmon0/energy1_input", func(second int) string { return fmt.Sprint(1000000000 - second*1000000) }, micro(40), "hwmon", "backwards"},
+		"a negative number":          {acpi, "class/hwmon/hwmon0/power1_average", constant("-400000000"), constant("400000000"), "hwmon", ""},
+		"no number":                  {acpi, "class/hwmon/hwmon0/power1_average", constant("nan"), constant("400000000"), "hwmon", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, c.tree, c.file)
+			b.show = c.bad
+			if known := b.run(0, 180); known["model"] < 160 || known[c.source] > 0 && c.says != "package-1" {
+				t.Errorf("of 180 s power is known by %v", known)
+			}
+			log := b.log.String()
+			if n := strings.Count(log, "passed over"); n > 1 || !strings.Contains(log, c.says) {
+				t.Errorf("passed over %d times:\n%s", n, log)
+			}
+			b.show = c.good
+			if known := b.run(180, 360); known[c.source] < 100 {
+				t.Errorf("now that it is good power is known by %v", known)
+			}
+			b.show = c.bad
+			if known := b.run(360, 480); known["model"] < 90 {
+				t.Errorf("now that it is bad again power is known by %v", known)
+			}
+		})
+	}
+}
