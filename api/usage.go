@@ -101,6 +101,7 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		Memory: m.GetMemoryBytes(), MemoryPeak: m.GetMemoryPeakBytes(), Ended: m.GetEnded(),
 		MemoryStalled: m.GetMemoryStalledSeconds(), MemoryPressure: m != nil && m.MemoryStalledSeconds != nil,
 	}
+	unmeasured(&w)
 	buckets, counts := m.GetBuckets(), m.GetCounts()
 	if len(counts) != len(buckets) {
 		return agent.Window{}, refuse("counts", len(counts), fmt.Errorf("%w: there are %d buckets", ErrLength, len(buckets)))
@@ -111,5 +112,24 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		}
 		w.Demand = append(w.Demand, agent.DemandTime{Bucket: bucket, Millis: counts[i]})
 	}
+	if stalled := m.GetStalledSeconds(); stalled > coreSlack*w.Span.Seconds() { // demands are made of it
+		w.Demand = nil
+	}
 	return w, nil
+}
+
+// unmeasured has what contradicts the rest of a window count as not measured. Tasks
+// cannot wait for longer than the span, for a CPU or for memory; waiting for memory may
+// have been read less lately, so that twice the span is possible.
+func unmeasured(w *agent.Window) {
+	span := w.Span.Seconds()
+	if w.Stalled > coreSlack*span {
+		w.Stalled, w.Pressure = 0, false
+	}
+	if w.MemoryStalled > 2*span {
+		w.MemoryStalled, w.MemoryPressure = 0, false
+	}
+	if w.ThrottledPeriods > w.Periods {
+		w.Throttled, w.Periods, w.ThrottledPeriods = 0, 0, 0
+	}
 }

@@ -88,6 +88,38 @@ func TestToUsageRefuses(t *testing.T) {
 	refused(t, err, "usage", api.ErrMissing)
 }
 
+// One count that contradicts the window costs that count, and no other.
+func TestOneBadCountCostsNoOther(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*spaziov1.PodWindow)
+		want  func(*agent.Window)
+	}{
+		"waited longer than the window": {
+			func(w *spaziov1.PodWindow) { w.StalledSeconds = proto.Float64(64.3) },
+			func(w *agent.Window) { w.Stalled, w.Pressure, w.Demand = 0, false, nil },
+		},
+		"waited for memory longer than two windows": {
+			func(w *spaziov1.PodWindow) { w.MemoryStalledSeconds = proto.Float64(121) },
+			func(w *agent.Window) { w.MemoryStalled, w.MemoryPressure = 0, false },
+		},
+		"throttled in more periods than there were": {
+			func(w *spaziov1.PodWindow) { w.ThrottledPeriods = 601 },
+			func(w *agent.Window) { w.Throttled, w.Periods, w.ThrottledPeriods = 0, 0, 0 },
+		},
+	} {
+		b := usageBatch()
+		m := api.FromUsage(b)
+		c.spoil(m.Windows[0])
+		c.want(&b.Windows[0])
+		got, err := api.ToUsage(m)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if d := cmp.Diff(b, got); d != "" {
+			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+}
+
 // What a log makes of a full node that had no profiler for ten minutes, in which what
 // its pods take changed all the time, goes over the wire, and nothing of it is lost.
 func TestBatchesOfALogAreTaken(t *testing.T) {

@@ -83,7 +83,8 @@ func (p *Profile) Lifetime(quantile float64) time.Duration {
 }
 
 // Observe takes a window that ended at a time. One of a pod that began before the
-// newest revision did, and is of another, says nothing of what comes.
+// newest revision did, and is of another, says nothing of what comes. A waiting time
+// longer than the span counts as not measured, and the rest of the window counts.
 func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := checkTime(at); err != nil {
 		return err
@@ -91,6 +92,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
+	w = w.amended()
 	if checkTime(at.Add(-w.Age)) != nil {
 		return refuse("Window.Age", w.Age, "no longer than since 1970")
 	}

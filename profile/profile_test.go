@@ -53,7 +53,7 @@ func TestProfileCountsPods(t *testing.T) {
 	}
 	for i, w := range []profile.Window{
 		{Age: time.Minute, Span: time.Minute, CPUSeconds: 30, StalledSeconds: 30, MemoryPeak: 3e8},
-		{Age: 2 * time.Minute, Span: time.Minute, CPUSeconds: 60, StalledSeconds: 120, MemoryPeak: 2e8},
+		{Age: 2 * time.Minute, Span: time.Minute, CPUSeconds: 120, StalledSeconds: 60, MemoryPeak: 2e8},
 		{Age: 3 * time.Minute, Span: time.Minute, CPUSeconds: 120, MemoryPeak: 1e8, Ended: true},
 	} {
 		w.Pod, w.Node = "a", "n"
@@ -67,6 +67,45 @@ func TestProfileCountsPods(t *testing.T) {
 	d := p.Demand(start, 0)
 	if math.Abs(d.CPU.Amount-1.6) > 1e-3 || math.Abs(d.CPU.Confidence-2./3) > 1e-3 || math.Abs(d.CPU.SD-.4) > 1e-3 {
 		t.Errorf("two pods: %+v", d)
+	}
+}
+
+// "Some" of cpu.pressure is time of the clock: in a job of a second no task can wait for
+// longer. The kernel's counter leaps by 2³² ns now and then; what is said without it holds.
+func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {
+	for name, c := range map[string]struct{ leaps int }{"one leap": {1}, "all leap": {20}} {
+		p := newProfile(t, profile.Config{})
+		for i := range 20 {
+			w := profile.Window{Pod: fmt.Sprint("job-", i), Node: "n", Age: time.Second, Span: time.Second, CPUSeconds: .3, MemoryPeak: 1e8, Ended: true}
+			if i < c.leaps {
+				w.StalledSeconds = 4.295
+				w.Demand = []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(4.595)), Millis: 1000}}
+			}
+			observe(t, p, start.Add(time.Duration(i)*time.Second), w)
+		}
+		d := p.Demand(start, 0)
+		if math.Abs(d.CPU.Amount-.3) > .05 || d.Memory.Amount != 1e8 {
+			t.Errorf("%s: demand %+v, want .3 cores and 1e8 bytes", name, d)
+		}
+		if c.leaps == 20 && d.CPU.Confidence > .5 {
+			t.Errorf("waiting was never measured, and the confidence is %v", d.CPU.Confidence)
+		}
+		recommended, err := p.Recommend(start.Add(time.Minute), profile.Spazio(), profile.Bounds{})
+		if err != nil || len(recommended) != 1 || recommended[0].Target.CPU > 1 {
+			t.Errorf("%s: %+v, %v; want at most a core", name, recommended, err)
+		}
+	}
+}
+
+// Demands that add up to more than the CPU time and the span cannot be of the window.
+func TestDemandsBeyondTheWindow(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	w := profile.Window{Pod: "a", Node: "n", Age: time.Minute, Span: time.Minute, CPUSeconds: 18, StalledSeconds: 6, MemoryPeak: 1e8, Ended: true,
+		Demand: []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(500)), Millis: 60000}}}
+	observe(t, p, start, w)
+	recommended, err := p.Recommend(start.Add(time.Minute), profile.Spazio(), profile.Bounds{})
+	if err != nil || len(recommended) != 1 || recommended[0].Target.CPU > 1 {
+		t.Errorf("%+v, %v; want at most a core", recommended, err)
 	}
 }
 

@@ -17,9 +17,10 @@ type Window struct {
 	// who measures may know the pod for less time than it has lived. By it revisions
 	// are ordered; zero means by Age.
 	Created time.Time
-	// CPUSeconds were used and StalledSeconds waited for a core, together what
-	// the pod would have used of idle ones. Unstalled says that waiting was not
-	// measured: the confidence in CPU stays at most ½ then.
+	// CPUSeconds were used, and for StalledSeconds a task of the pod waited for a
+	// core, which cannot be longer than the span; together they are what the pod would
+	// have used of idle cores. Unstalled means that waiting was not measured: the
+	// confidence in CPU stays at most ½ then.
 	CPUSeconds, StalledSeconds float64
 	Unstalled                  bool
 	// Demand is for how long which demand for CPU held, in ascending order of
@@ -52,6 +53,25 @@ const (
 	// coreSlack is what rounding adds to times within bounds.
 	coreSlack = 1 + 1e-9
 )
+
+// amended is the window without what cannot be true beside the rest of it: a waiting
+// time longer than the span was not measured, as after an overflow of the kernel's
+// counter, and demands that add up to more than what was used and the span are made of
+// one.
+func (w Window) amended() Window {
+	span := w.Span.Seconds()
+	if w.StalledSeconds > coreSlack*span && w.StalledSeconds <= maxCores*coreSlack*span {
+		w.StalledSeconds, w.Unstalled, w.Demand = 0, true, nil
+	}
+	least := 0.
+	for _, d := range w.Demand {
+		least += CPU.Upper(int(d.Bucket)-1) * float64(d.Millis) / 1e3
+	}
+	if least > coreSlack*(w.CPUSeconds+span) {
+		w.Demand = nil
+	}
+	return w
+}
 
 // Validate refuses what no pod can have taken.
 func (w *Window) Validate() error {

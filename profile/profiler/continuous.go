@@ -134,9 +134,11 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 	}
 	since := &of.tuning.since
 	since.killed = since.killed || w.OOMKills > 0
-	if w.Container == 0 && w.MemoryPressure {
-		since.memory.waited += w.MemoryStalled
-		since.memory.all += w.Span.Seconds()
+	// It may be older than the window, by no more than a minute: what is twice as long as
+	// the window is no measurement.
+	if span := w.Span.Seconds(); w.Container == 0 && w.MemoryPressure && w.MemoryStalled <= 2*span {
+		since.memory.waited += min(w.MemoryStalled, span)
+		since.memory.all += span
 	}
 	if s.config.Continuous.Metrics != OfAgents {
 		return
@@ -145,8 +147,10 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 	if w.Container != 0 {
 		p = &since.containers
 	}
-	p.all += uint64(w.Periods)
-	p.throttled += uint64(min(w.ThrottledPeriods, w.Periods))
+	if w.ThrottledPeriods <= w.Periods {
+		p.all += uint64(w.Periods)
+		p.throttled += uint64(w.ThrottledPeriods)
+	}
 }
 
 // service is how a workload fared, whose factors are on a basis.

@@ -133,11 +133,25 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	return Accepted
 }
 
-// window is what a profile takes in; its Demand is valid until the next call.
+// window is what a profile takes in; its Demand is valid until the next call. Counts that
+// contradict each other are left out, and the rest of the window counts.
 func (s *Store) window(w *agent.Window, key reserve.PodKey, p *pod, node, container string) profile.Window {
 	s.demand = s.demand[:0]
+	waited, left := agent.Waited(w.Stalled, w.Throttled, w.ThrottledPeriods), uint64(w.Span.Milliseconds())+1
+	if w.Stalled > w.Span.Seconds() { // and no part of it is known
+		waited = w.Stalled
+	}
 	for _, d := range w.Demand {
+		if uint64(d.Millis) > left { // longer than the window
+			s.demand = s.demand[:0]
+			break
+		}
+		left -= uint64(d.Millis)
 		s.demand = append(s.demand, profile.DemandTime(d))
+	}
+	periods, throttled := w.Periods, w.ThrottledPeriods
+	if throttled > periods {
+		periods, throttled = 0, 0
 	}
 	var created time.Time
 	if p.created != 0 {
@@ -145,8 +159,8 @@ func (s *Store) window(w *agent.Window, key reserve.PodKey, p *pod, node, contai
 	}
 	return profile.Window{
 		Pod: nameOf(key), Container: container, Node: node, Revision: p.revision.Value(),
-		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: agent.Waited(w.Stalled, w.Throttled, w.ThrottledPeriods), Unstalled: !w.Pressure, Demand: s.demand,
-		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: w.Periods, ThrottledPeriods: w.ThrottledPeriods,
+		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: waited, Unstalled: !w.Pressure, Demand: s.demand,
+		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: periods, ThrottledPeriods: throttled,
 		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,
 	}
 }
