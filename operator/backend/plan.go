@@ -28,7 +28,7 @@ func (s *Store) plan(ctx context.Context, caller server.Caller, namespace, name 
 		Scheduling: &v1alpha1.Scheduling{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: stored,
 		},
-		Cached: s.Cache, Live: s.Live, Namespaces: s.Namespaces, Now: s.Now(),
+		Cached: s.Cache, Live: s.Live, Namespaces: s.Namespaces, Now: s.Now(), Client: s.Client, Mapper: s.Client.RESTMapper(),
 		Slots: func(tb *v1alpha1.Testbed) (*slot.Order, []slot.ID, error) { return s.beds.free(tb.UID) },
 		Sees:  func(o client.Object) (bool, error) { return s.sees(ctx, caller, o) },
 	}
@@ -41,6 +41,13 @@ func (s *Store) plan(ctx context.Context, caller server.Caller, namespace, name 
 		plan.Problems = []wire.Cause{{Field: fieldOf(spec, namespace, &found), Reason: found.Feasible.Reason, Message: found.Feasible.Message}}
 	}
 	for i, job := range found.Jobs {
+		if !job.Refused.OK() {
+			plan.Feasible = false
+			plan.Problems = append(plan.Problems, wire.Cause{
+				Field: fieldOf(spec, namespace, &controller.Foreseen{About: job.Name}), Reason: job.Refused.Reason,
+				Message: "the job " + job.Name.String() + ": " + job.Refused.Message,
+			})
+		}
 		plan.Plan[i] = wire.Planned{Job: job.Name.String(), Slots: job.Slots, Now: job.Now}
 	}
 	return plan, nil

@@ -164,8 +164,7 @@ func TestTriedBeforeTaken(t *testing.T) {
 // somebody has the job.
 func TestDraftSaysNothing(t *testing.T) {
 	for what, spec := range map[string]v1alpha1.BatchJobSpec{
-		"no answer":   {JobSpec: &runtime.RawExtension{Raw: []byte(`{"template":{"spec":{"containers":[{"name":"main"}]}}}`)}},
-		"no operator": {SparkSpec: &runtime.RawExtension{Raw: []byte(`{"type":"Scala"}`)}},
+		"no answer": {JobSpec: &runtime.RawExtension{Raw: []byte(`{"template":{"spec":{"containers":[{"name":"main"}]}}}`)}},
 	} {
 		l := newLab(t).withTestbed(1)
 		put(l, &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: spec})

@@ -71,6 +71,8 @@ const (
 	tooLate = time.Second
 	// operatorPoll is how often to look for an operator, or a Testbed, that is missing.
 	operatorPoll = 5 * time.Second
+	// idleOperatorPoll is how often to look for the operator of a job that nobody has.
+	idleOperatorPoll = 30 * time.Second
 	// maxPasses bounds the steps of one look: each is for something new that was learnt.
 	maxPasses = 8
 	// atRest is for how long a job whose application was just created is left alone: what the
@@ -164,7 +166,10 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		next, err = p.look(ctx, client.ObjectKeyFromObject(v.Job), p.live)
 		return next, next == nil, err
 	}
-	if p.unavailable() || v.adrift {
+	switch {
+	case p.unavailable() && observe.Available(v.Job):
+		p.wake(p.now.Add(idleOperatorPoll))
+	case p.unavailable() || v.adrift:
 		p.wake(p.now.Add(operatorPoll))
 	}
 	return nil, true, errors.Join(err, p.deletePods(ctx, orphans), v.trouble)

@@ -35,11 +35,13 @@ func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 	return p.unavailable() || observe.Undrafted(p.view.Job)
 }
 
-// unavailable says that the job waits for somebody to run its application.
+// unavailable says that there is nobody to run the application of a job that waits, or may
+// be had.
 func (p *jobPass) unavailable() bool {
-	status := &p.view.Job.Status
-	valid := meta.FindStatusCondition(status.Conditions, v1alpha1.BatchJobValid)
-	return status.State == v1alpha1.BatchJobInQueue && valid != nil && valid.Reason == v1alpha1.ReasonOperatorMissing
+	job := p.view.Job
+	valid := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
+	waits := job.Status.State == v1alpha1.BatchJobInQueue || observe.Available(job)
+	return waits && valid != nil && valid.Reason == v1alpha1.ReasonOperatorMissing
 }
 
 // check tries the creation of the application without effect, and notes in the job's
@@ -48,7 +50,7 @@ func (p *jobPass) check(ctx context.Context) {
 	v := p.view
 	v.checked = true
 	verdict, err := p.trial.of(ctx, v.Job, v.Scheduling, v.testbed)
-	if observe.Undrafted(v.Job) && (err != nil || verdict.Reason == v1alpha1.ReasonOperatorMissing) {
+	if observe.Undrafted(v.Job) && err != nil {
 		return // it is tried again once somebody has the job
 	}
 	if err == nil {

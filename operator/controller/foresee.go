@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -27,6 +29,10 @@ type Question struct {
 	// those that are followed.
 	Cached, Live client.Reader
 	Namespaces   []string
+	// Client tries, without effect, to create what the jobs run, of the kinds that Mapper
+	// knows.
+	Client client.Client
+	Mapper meta.RESTMapper
 	// Slots are a Testbed's as they are now, in their order, and those that are free.
 	Slots func(*v1alpha1.Testbed) (order *slot.Order, free []slot.ID, err error)
 	// Sees says whether who asks may see a Testbed or BatchJob. One that he may not see,
@@ -53,6 +59,9 @@ type ForeseenJob struct {
 	Name  testbed.Name
 	Slots []string
 	Now   bool
+	// Refused is what the job's condition Valid would say against its application in slots of
+	// the Testbed.
+	Refused observe.Verdict
 }
 
 // foreseenUID is that of a Scheduling that is not there.
@@ -79,7 +88,12 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	if err != nil || c.Testbed == nil {
 		return out, err
 	}
-	request, granted, err := f.grant(ctx, c)
+	for i, name := range names {
+		if out.Jobs[i].Refused, err = f.refused(ctx, c, c.Job(observe.Key(name))); err != nil {
+			return Foreseen{}, err
+		}
+	}
+	request, granted, err := f.grant(ctx, c, out.Jobs)
 	if err != nil {
 		return Foreseen{}, err
 	}
@@ -97,6 +111,58 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 type foresight struct {
 	Question
 	scheduling *v1alpha1.Scheduling
+	// missing are the kinds that were asked for, and whether the API server lacks them.
+	missing map[schema.GroupVersionKind]bool
+}
+
+// refused is why the job's application would be refused in slots of the Testbed. A job that
+// nobody could see is nil.
+func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) (observe.Verdict, error) {
+	if job == nil {
+		return observe.Verdict{}, nil
+	}
+	adapter, err := workload.Of(&job.Spec)
+	if err != nil {
+		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+	}
+	if missing, err := f.lacks(ctx, adapter); missing || err != nil {
+		return operatorMissing(adapter), err
+	}
+	if verdict := observe.Refused(job); !verdict.OK() {
+		return verdict, nil
+	}
+	job = job.DeepCopy()
+	job.Status.CreationRequest = nil
+	observe.Acquire(job, f.scheduling, f.Now)
+	verdict, err := trial{f.Client, f.Mapper}.of(ctx, job, f.scheduling, c.Testbed)
+	if err != nil { // it says nothing of the application, a quota that is used up for example
+		return observe.Verdict{}, nil
+	}
+	return verdict, nil
+}
+
+// lacks reports whether the API server knows the adapter's kind. It is asked once for each
+// kind: the mapper does not forget one that was removed.
+func (f *foresight) lacks(ctx context.Context, adapter workload.Adapter) (bool, error) {
+	kind := adapter.Kind()
+	if missing, asked := f.missing[kind]; asked {
+		return missing, nil
+	}
+	known, err := knows(f.Mapper, adapter)
+	if err != nil {
+		return false, err
+	}
+	if known {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := f.Live.List(ctx, list, client.InNamespace(f.scheduling.Namespace), client.Limit(1))
+		known = !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err)
+	}
+	if f.missing == nil {
+		f.missing = map[schema.GroupVersionKind]bool{}
+	}
+	f.missing[kind] = !known
+	return !known, nil
 }
 
 // pass is a step of the controller of Schedulings that reads by a reader.
@@ -131,7 +197,7 @@ func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, jo
 
 // grant returns the slots that the Scheduling names for its jobs, and those that it would
 // be granted now.
-func (f *foresight) grant(ctx context.Context, c *candidate) (request, granted map[testbed.Name][]slot.ID, err error) {
+func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (request, granted map[testbed.Name][]slot.ID, err error) {
 	order, free, err := f.Slots(c.Testbed)
 	if err != nil {
 		return nil, nil, err
@@ -149,7 +215,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate) (request, granted m
 	if !turn {
 		return request, nil, nil
 	}
-	applicants, table, err := f.applicants(ctx, c, order)
+	applicants, table, err := f.applicants(ctx, c, order, of)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,7 +231,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate) (request, granted m
 
 // applicants are all that want slots of the Testbed, the Scheduling with the jobs that it
 // lacks among them, and what is claimed already.
-func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order) ([]claim.Scheduling, *claim.Table, error) {
+func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []ForeseenJob) ([]claim.Scheduling, *claim.Table, error) {
 	r := &testbeds{client: readOnly{by: f.Cached}, live: f.Live, options: Options{Namespaces: f.Namespaces}}
 	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
 	if err := r.observeSchedulings(ctx, o); err != nil {
@@ -179,7 +245,7 @@ func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Or
 	if err != nil {
 		return nil, nil, err
 	}
-	jobs := f.acquired(c, o.jobs)
+	jobs := f.acquired(c, of, o.jobs)
 	var applicants []claim.Scheduling
 	for _, s := range append(o.candidates, f.scheduling) {
 		a, wants, err := observe.ClaimableIn(s, c.Testbed, order, jobs, f.Now)
@@ -191,18 +257,18 @@ func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Or
 }
 
 // acquired are the jobs as they are once the Scheduling has them and they have been tried
-// for it. One that could not be created when it was last tried waits.
-func (f *foresight) acquired(c *candidate, others jobLookup) jobLookup {
+// for it: one that would be refused has failed, or waits for its operator.
+func (f *foresight) acquired(c *candidate, of []ForeseenJob, others jobLookup) jobLookup {
 	own := map[types.NamespacedName]*v1alpha1.BatchJob{}
 	for _, name := range c.observed.Lacking() {
 		job := c.Job(observe.Key(name)).DeepCopy()
 		observe.Acquire(job, f.scheduling, f.Now)
-		if valid := validity(c.Job(observe.Key(name))); valid != nil {
-			job.Status.Conditions = append(job.Status.Conditions[:0:0], *valid)
-		} else {
-			observe.SetChecked(job, observe.Verdict{}, f.Now)
-		}
 		job.Status.State = v1alpha1.BatchJobInQueue
+		i := slices.IndexFunc(of, func(j ForeseenJob) bool { return j.Name == name })
+		observe.SetChecked(job, of[i].Refused, f.Now)
+		if reason := of[i].Refused.Reason; reason != "" && reason != v1alpha1.ReasonOperatorMissing {
+			job.Status.State = v1alpha1.BatchJobFailed
+		}
 		own[observe.Key(name)] = job
 	}
 	return func(name types.NamespacedName) *v1alpha1.BatchJob {
@@ -219,15 +285,6 @@ func texts(ids []slot.ID) []string {
 		all = append(all, id.String())
 	}
 	return all
-}
-
-// validity is why the job could not be created when it was last tried; nil if it could,
-// or was not tried.
-func validity(job *v1alpha1.BatchJob) *metav1.Condition {
-	if c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid); c != nil && c.Status == metav1.ConditionFalse {
-		return c
-	}
-	return nil
 }
 
 // readOnly is a client that reads by a reader, and can do nothing else.

@@ -172,8 +172,17 @@ func Accepted(job *v1alpha1.BatchJob) bool {
 // stands.
 func Undrafted(job *v1alpha1.BatchJob) bool {
 	known, _ := check(job)
-	idle := job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady
-	return idle && known == lifecycle.Unchecked && job.Status.ActiveScheduling == nil && job.DeletionTimestamp == nil
+	return known == lifecycle.Unchecked && Available(job)
+}
+
+// Refused is why the job's application would be refused wherever it ran; OK if it was not
+// tried as it stands, or only one Testbed's slots were found too small.
+func Refused(job *v1alpha1.BatchJob) Verdict {
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
+	if known, _ := check(job); known != lifecycle.Invalid || c.Reason == v1alpha1.ReasonSlotTooSmall {
+		return Verdict{}
+	}
+	return Verdict{c.Reason, c.Message}
 }
 
 // ErrNoRequest says that no application can be tried without something that is not there.
@@ -188,7 +197,7 @@ func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.T
 	}
 	attempt := LastAttempt(&job.Status) + 1
 	switch {
-	case Undrafted(job):
+	case Available(job) && (s == nil || tb == nil):
 		return &v1alpha1.CreationRequest{
 			Testbed:     v1alpha1.ObjectReference{Namespace: job.Namespace, Name: "none", UID: "none"},
 			Replication: 1, Attempt: attempt,
