@@ -77,8 +77,20 @@ type Queries struct{ CPU, Memory string }
 
 // DefaultQueries sum the containers of a pod.
 var DefaultQueries = Queries{
-	CPU:    `sum by (pod) (rate(container_cpu_usage_seconds_total{namespace="$namespace",pod=~"$pods",container!="",container!="POD"}[5m]))`,
-	Memory: `sum by (pod) (container_memory_working_set_bytes{namespace="$namespace",pod=~"$pods",container!="",container!="POD"})`,
+	CPU:    containers("pod", "rate(container_cpu_usage_seconds_total", `namespace="$namespace",pod=~"$pods"`, "[5m])"),
+	Memory: containers("pod", "container_memory_working_set_bytes", `namespace="$namespace",pod=~"$pods"`, ""),
+}
+
+// containers sums what a metric says of the containers of pods. Of one container there may be
+// several series: of the cgroup before a restart, of the same pod's predecessor, of groups
+// within its own, of two scrapers or two replicas of the server; the largest is taken. A pod
+// whose containers have no names, as with cri-dockerd, has the series of its own group.
+func containers(by, metric, matchers, end string) string {
+	if matchers != "" {
+		matchers += ","
+	}
+	return "sum by (" + by + ") (max by (" + by + ", container) (" + metric + "{" + matchers + `container!="",container!="POD"}` + end + "))" +
+		" or max by (" + by + ") (" + metric + "{" + matchers + `container="",pod!=""}` + end + ")"
 }
 
 func (c Config) withDefaults() Config {

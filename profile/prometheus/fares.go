@@ -15,15 +15,24 @@ import (
 
 // The queries of how services fare. Istio's proxies on both ends count a request, those
 // of the caller alone count here; of the kubelet's the containers of a pod are weighed
-// by their periods.
+// by their periods. What two scrapers or two replicas of the server say alike counts once.
 const (
-	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace) (rate(istio_%s_bytes_sum{reporter="source"}[%ds]))`
+	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace) (max without (job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__) (rate(istio_%s_bytes_sum{reporter="source"}[%ds])))`
 	// The thesis's queries (§5.3.1), of all jobs at once: in it they name a job by
 	// pod="name.*", which no pod is called.
-	seedThrottledQuery = `avg_over_time(sum by (pod, namespace) (label_replace(rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m]), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
-	seedFailuresQuery  = `avg_over_time(sum by (pod, namespace) (label_replace(rate(container_memory_failures_total{pod!="", container!=""}[1m]), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
-	heldQuery          = `sum by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container!=""}[%[1]ds])) / sum by (namespace, pod) (increase(container_cpu_cfs_periods_total{container!=""}[%[1]ds]))`
+	seedThrottledQuery = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
+	seedFailuresQuery  = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
 )
+
+// heldQuery asks for the share of the periods of pods' limits, in a span, in which these held
+// them up.
+func heldQuery(span time.Duration) string {
+	end := fmt.Sprintf("[%ds])", seconds(span))
+	of := func(metric string) string {
+		return "(" + containers("namespace, pod", "increase(container_cpu_cfs_"+metric, "", end) + ")"
+	}
+	return of("throttled_periods_total") + " / " + of("periods_total")
+}
 
 // Flows are the bytes a second between workloads in a span of time that ended at a time,
 // by Istio's metrics, which do not tell their kinds. Errors are a *HistoryError.
@@ -68,7 +77,7 @@ func known(w profile.Workload) bool {
 // Throttled are the pods with a CPU limit and how it held them up in a span of time that
 // ended at a time. Errors are a *HistoryError.
 func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error) {
-	samples, err := h.instant(ctx, fmt.Sprintf(heldQuery, seconds(span)), at)
+	samples, err := h.instant(ctx, heldQuery(span), at)
 	if err != nil {
 		return nil, err
 	}

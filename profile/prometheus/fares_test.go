@@ -62,8 +62,9 @@ func TestFlows(t *testing.T) {
 	if got := h.Dropped(); got != 3 {
 		t.Errorf("%d dropped, want 3", got)
 	}
-	// Golden: a rate, and of one reporter.
-	ask := `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace) (rate(istio_request_bytes_sum{reporter="source"}[600s]))`
+	// Golden: a rate, of one reporter, and once of two replicas of the server.
+	ask := `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
+		` (max without (job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__) (rate(istio_request_bytes_sum{reporter="source"}[600s])))`
 	if got := s.asked[0].query; got != ask {
 		t.Errorf("asked %s", got)
 	}
@@ -88,7 +89,10 @@ func TestThrottled(t *testing.T) {
 	if got := h.Dropped(); got != 3 {
 		t.Errorf("%d dropped, want 3", got)
 	}
-	ask := `sum by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container!=""}[90s])) / sum by (namespace, pod) (increase(container_cpu_cfs_periods_total{container!=""}[90s]))`
+	ask := `(sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{container!="",container!="POD"}[90s])))` +
+		` or max by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container="",pod!=""}[90s])))` +
+		` / (sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{container!="",container!="POD"}[90s])))` +
+		` or max by (namespace, pod) (increase(container_cpu_cfs_periods_total{container="",pod!=""}[90s])))`
 	if got := s.asked[0].query; got != ask {
 		t.Errorf("asked %s", got)
 	}
@@ -119,10 +123,11 @@ func TestLiteral(t *testing.T) {
 	if got := h.Dropped(); got != 3 {
 		t.Errorf("%d dropped, want 3", got)
 	}
-	// Golden: the thesis's own (§5.3.1) within a mean of the time between two steps.
+	// Golden: the thesis's own (§5.3.1) within a mean of the time between two steps, and each
+	// container once.
 	for i, want := range []string{
-		`avg_over_time(sum by (pod, namespace) (label_replace(rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m]), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
-		`avg_over_time(sum by (pod, namespace) (label_replace(rate(container_memory_failures_total{pod!="", container!=""}[1m]), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
+		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
+		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
 	} {
 		if got := s.asked[i].query; got != want {
 			t.Errorf("asked %s", got)
