@@ -214,7 +214,9 @@ type Scheduling struct {
 	SchedulingSpec
 	// State is a lifecycle.SchedulingState: Acquiring, Confirming, Submitting,
 	// AwaitingCompletion, Completed, Failed or Releasing; empty before it was looked at.
-	State      string          `json:"state,omitempty"`
+	State string `json:"state,omitempty"`
+	// Reason is what it waits for, or which of its jobs did not succeed.
+	Reason     string          `json:"reason,omitempty"`
 	Jobs       []SchedulingJob `json:"jobs,omitempty"`
 	Conditions []Condition     `json:"conditions,omitempty"`
 	Started    *time.Time      `json:"started,omitempty"`
@@ -228,6 +230,8 @@ type SchedulingJob struct {
 	Job string `json:"job"`
 	// State is the Job's.
 	State string `json:"state,omitempty"`
+	// Reason is why it has failed, or was deleted before it ended.
+	Reason string `json:"reason,omitempty"`
 	// Slots are the IDs of those that it has, none before it has any.
 	Slots []string `json:"slots,omitempty"`
 }

@@ -108,12 +108,12 @@ func rawOf(r *runtime.RawExtension) json.RawMessage {
 
 func schedulingOf(s *v1alpha1.Scheduling) wire.Scheduling {
 	w := wire.Scheduling{
-		Meta: metaOf(s), SchedulingSpec: specOf(s), State: string(s.Status.State), Conditions: conditionsOf(s.Status.Conditions),
+		Meta: metaOf(s), SchedulingSpec: specOf(s), State: string(s.Status.State), Reason: s.Status.Reason, Conditions: conditionsOf(s.Status.Conditions),
 		Started: timeOf(s.Status.Started), Completed: timeOf(s.Status.Completed), Author: s.Annotations[v1alpha1.AnnotationAuthor],
 	}
 	for i := range s.Status.Jobs {
 		j := &s.Status.Jobs[i]
-		w.Jobs = append(w.Jobs, wire.SchedulingJob{Job: j.Namespace + "/" + j.Name, State: string(j.State), Slots: j.Slots})
+		w.Jobs = append(w.Jobs, wire.SchedulingJob{Job: j.Namespace + "/" + j.Name, State: string(j.State), Reason: j.Reason, Slots: j.Slots})
 	}
 	return w
 }

@@ -250,8 +250,12 @@ func (p *schedulingPass) tell(before *v1alpha1.SchedulingStatus, s *v1alpha1.Sch
 	}
 	switch s.Status.State {
 	case v1alpha1.SchedulingFailed:
-		p.recorder.Eventf(s, nil, corev1.EventTypeWarning, "Failed", "Schedule", "a job has failed: nothing more is submitted")
+		p.recorder.Eventf(s, nil, corev1.EventTypeWarning, "Failed", "Schedule", "a job has failed: nothing more is submitted; %s", note(s.Status.Reason))
 	case v1alpha1.SchedulingCompleted:
+		if s.Status.Reason != "" {
+			p.recorder.Eventf(s, nil, corev1.EventTypeWarning, "Completed", "Schedule", "%s", note(s.Status.Reason))
+			break
+		}
 		p.recorder.Eventf(s, nil, corev1.EventTypeNormal, "Completed", "Schedule", "all jobs have ended")
 	}
 	if spent, known := p.since.change(s, p.now); known && before.State != "" {

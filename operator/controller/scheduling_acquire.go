@@ -44,6 +44,10 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 		}
 	}
 	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return observe.Available(c.Job(observe.Key(name))) })
+	first := slices.MinFunc(applicants, func(a, b claim.Applicant) int { return a.Compare(b.Precedence) })
+	if c.Before = (testbed.Name{}); first.Name != applicants[0].Name {
+		c.Before = first.Name
+	}
 	return granted[0], nil
 }
 

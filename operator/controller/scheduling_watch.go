@@ -158,9 +158,30 @@ func (r *schedulings) testbedChanged(ctx context.Context, before, after client.O
 		}
 		return
 	}
-	for _, c := range changedClaims(was, is) {
+	changed := changedClaims(was, is)
+	for _, c := range changed {
 		if name, err := testbed.ParseName(c.Scheduling); err == nil {
 			q.AddAfter(reconcile.Request{NamespacedName: observe.Key(name)}, abreast)
+		}
+	}
+	if len(changed) > 0 {
+		r.explain(ctx, is, q)
+	}
+}
+
+// explainAfter is after what time a Scheduling that waits for slots says who has them, when
+// that has changed.
+const explainAfter = time.Second
+
+// explain has those looked at that wait for something.
+func (r *schedulings) explain(ctx context.Context, tb *v1alpha1.Testbed, q requestQueue) {
+	var listed v1alpha1.SchedulingList
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{schedulingTestbed: observe.NameOf(tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
+		r.logger.Error("schedulings can't be listed", "testbed", observe.NameOf(tb).String(), "error", err)
+	}
+	for i := range listed.Items {
+		if s := &listed.Items[i]; s.Status.State == v1alpha1.SchedulingSubmitting && s.Status.Reason != "" {
+			q.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)}, explainAfter)
 		}
 	}
 }

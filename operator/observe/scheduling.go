@@ -2,6 +2,7 @@ package observe
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -28,6 +29,9 @@ type SchedulingView struct {
 	Turn bool
 	// Promised says that the jobs that it lacks may be given slots before it has them.
 	Promised bool
+	// Before is the Scheduling that is served first of those that want one of the jobs which
+	// this one lacks; zero if there is none.
+	Before testbed.Name
 	// NewOrder makes the order of the Testbed's slots; nil is slot.NewOrder.
 	NewOrder NewOrder
 }
@@ -67,12 +71,22 @@ func (v *SchedulingView) Observed(now time.Time) (lifecycle.SchedulingObserved, 
 		if err != nil {
 			return lifecycle.SchedulingObserved{}, err
 		}
+		m.Lost = v.isLost(name)
 		if m.Exists {
 			m.Claimed = claimed[v.Job(Key(name)).UID]
 		}
 		o.Members = append(o.Members, m)
 	}
 	return o, nil
+}
+
+// isLost reports whether the job, which the Scheduling had, was deleted before it ended.
+func (v *SchedulingView) isLost(name testbed.Name) bool {
+	if v.Job(Key(name)) != nil || !slices.Contains(v.Scheduling.Status.Acquired, name.String()) {
+		return false
+	}
+	last := v.record(name)
+	return last != nil && (!ended(last.State) || strings.HasPrefix(last.Reason, reasonDeleted))
 }
 
 // member is a job that the scheduling lists, as far as the job tells.

@@ -140,14 +140,18 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	if !over(s, o) {
 		c.set(v1alpha1.SchedulingFeasible, v1alpha1.SchedulingFeasible, feasible)
 	}
+	status.Jobs = v.jobs(o)
+	view := *v
+	view.Scheduling = &v1alpha1.Scheduling{ObjectMeta: v.Scheduling.ObjectMeta, Spec: v.Scheduling.Spec, Status: *status}
+	status.Reason = shorten(view.reason(s, o, feasible, now))
 	acquired := Verdict{}
 	switch {
 	case v.Promised && len(o.Lacking()) > 0:
 		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
-		acquired = Verdict{reasonWaiting, "it has not had all its jobs yet"}
+		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not had all its jobs yet")}
 	case len(o.Lacking()) > 0:
-		acquired = Verdict{reasonWaiting, "it has not got the jobs that were added"}
+		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not got the jobs that were added")}
 	}
 	c.set(v1alpha1.SchedulingAcquired, reasonAcquired, acquired)
 	if !c.holds(v1alpha1.SchedulingSpecAccepted) {
@@ -160,10 +164,15 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	case lifecycle.SchedulingCompleted:
 		completed = Verdict{}
 	case lifecycle.SchedulingFailed:
-		completed.Message = "a job has failed"
+		completed.Message = cmp.Or(status.Reason, "a job has failed")
+	default:
+		completed.Message = status.Reason
 	}
-	c.set(v1alpha1.SchedulingIsCompleted, string(v1alpha1.SchedulingCompleted), completed)
-	status.Jobs = v.jobs(o)
+	if s.State == lifecycle.SchedulingCompleted && status.Reason != "" {
+		c.put(v1alpha1.SchedulingIsCompleted, metav1.ConditionTrue, reasonJobsFailed, status.Reason)
+	} else {
+		c.set(v1alpha1.SchedulingIsCompleted, string(v1alpha1.SchedulingCompleted), completed)
+	}
 	return status
 }
 
@@ -198,12 +207,11 @@ func (v *SchedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.Schedu
 		for i := range o.Members {
 			m := &o.Members[i]
 			if claimed {
-				all = append(all, v1alpha1.SchedulingJob{Name: m.Job.Name, Namespace: m.Job.Namespace})
+				all = append(all, v.member(m))
 			}
 			if !m.Held {
 				continue
 			}
-			all[i].State = v1alpha1.BatchJobState(m.State.String())
 			if m.Claimed != claimed {
 				continue
 			}
@@ -214,6 +222,25 @@ func (v *SchedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.Schedu
 		}
 	}
 	return all
+}
+
+// member is how a job is, but for its slots. How one that is deleted ended stays.
+func (v *SchedulingView) member(m *lifecycle.Member) v1alpha1.SchedulingJob {
+	j := v1alpha1.SchedulingJob{Name: m.Job.Name, Namespace: m.Job.Namespace}
+	job, last := v.Job(Key(m.Job)), v.record(m.Job)
+	goes := job == nil || job.DeletionTimestamp != nil && m.Held
+	switch {
+	case m.Lost:
+		j.State, j.Reason = v1alpha1.BatchJobFailed, reasonDeleted+" before it ended"
+	case goes && last != nil && ended(last.State):
+		j.State, j.Reason = last.State, last.Reason
+	case m.Held:
+		j.State = v1alpha1.BatchJobState(m.State.String())
+		if m.State == lifecycle.Failed {
+			j.Reason = job.Status.Reason
+		}
+	}
+	return j
 }
 
 // conditions are those of an object of a generation.

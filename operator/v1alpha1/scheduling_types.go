@@ -8,6 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Testbed",type=string,JSONPath=`.spec.testbed.name`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.state`
 // +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
 // Scheduling says which jobs run in which slots of a Testbed.
@@ -194,6 +195,11 @@ type SchedulingStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// +optional
 	State SchedulingState `json:"state,omitempty"`
+	// Reason is what it waits for, naming the job and who has what the job needs, or which of
+	// its jobs did not succeed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 	// Conditions are of the types Feasible, Acquired, SpecAccepted and Completed.
 	// +optional
 	// +listType=map
@@ -227,6 +233,10 @@ type SchedulingJob struct {
 	Namespace string `json:"namespace"`
 	// +optional
 	State BatchJobState `json:"state,omitempty"`
+	// Reason is why it has failed. A job that was deleted before it ended has.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Reason string `json:"reason,omitempty"`
 	// Slots are the slots' IDs, NODE/POSITION, once it has them.
 	// +optional
 	// +listType=atomic

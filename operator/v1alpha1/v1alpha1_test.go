@@ -58,7 +58,7 @@ func TestCRDs(t *testing.T) {
 	want := map[string]string{
 		v1alpha1.Testbeds:    "Testbed [tb] [Slots Free Reserved Occupied Ready Age]",
 		v1alpha1.BatchJobs:   "BatchJob [bj] [Kind State Scheduling Testbed Reason Age]",
-		v1alpha1.Schedulings: "Scheduling [sched] [Testbed State Done Age]",
+		v1alpha1.Schedulings: "Scheduling [sched] [Testbed State Done Reason Age]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

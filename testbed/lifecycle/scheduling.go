@@ -27,6 +27,8 @@ type Member struct {
 	State  JobState
 	// Held says that the job's active scheduling is this one.
 	Held bool
+	// Lost says that the scheduling had it, and that it was deleted before it ended.
+	Lost bool
 	// Claimed says that the job has a claim on slots.
 	Claimed bool
 	// Begun says that the job, which it holds, was submitted: it can be given back no more
@@ -140,6 +142,9 @@ func unsubmitted(m *Member) bool { return m.State <= InQueue && !m.Claimed }
 // unended is a job that has not ended.
 func unended(m *Member) bool { return !m.State.ended() }
 
+// lost is a job that was deleted before it ended.
+func lost(m *Member) bool { return m.Lost }
+
 // begun is a job that has had slots from the scheduling.
 func begun(m *Member) bool { return m.Begun }
 
@@ -201,7 +206,7 @@ func (s *schedulingStep) next() SchedulingState {
 		return SchedulingReleasing
 	case s.State == New:
 		return Acquiring
-	case s.State.active() && o.StopOnFailure && o.any(func(m *Member) bool { return m.State == Failed }):
+	case s.State.active() && o.StopOnFailure && (o.any(func(m *Member) bool { return m.State == Failed }) || len(o.those(lost)) > 0):
 		return SchedulingFailed
 	}
 	switch s.State {

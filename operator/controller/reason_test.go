@@ -1,0 +1,131 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+func (l *lab) withPlaced(name string, mode v1alpha1.SlotMode, jobs ...v1alpha1.SlotJob) *lab {
+	put(l, &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.SchedulingSpec{
+		Testbed: v1alpha1.TestbedReference{Name: "small"}, SlotBased: &v1alpha1.SlotBased{Mode: mode, Jobs: jobs},
+	}})
+	return l
+}
+
+func placed(job string, slots ...string) v1alpha1.SlotJob {
+	of := v1alpha1.SlotJob{Name: job}
+	for _, id := range slots {
+		of.Slots = append(of.Slots, v1alpha1.SlotReference{Text: id})
+	}
+	return of
+}
+
+// Why a Scheduling waits names its job and who has what the job needs.
+func TestWhyASchedulingWaits(t *testing.T) {
+	exclusive := func(l *lab, name string) {
+		amend(l, name, func(s *v1alpha1.Scheduling) { s.Spec.Exclusive = true })
+	}
+	for name, test := range map[string]struct {
+		prepare func(*lab)
+		want    string
+	}{
+		"its job is another's": {func(l *lab) { l.withQueue("first", "a").settle(); l.withQueue("s", "a", "b") },
+			"the BatchJob lab/a is Running for the Scheduling lab/first, which has it until it is deleted, and 1 more"},
+		"slots of a queue": {func(l *lab) { l.withQueue("first", "a", "a", "a").settle(); l.withQueue("s", "b", "b", "b") },
+			"the BatchJob lab/b waits for 3 slots, of which 1 are not claimed; the BatchJob lab/a of the Scheduling lab/first has 3 slots"},
+		"a slot that is named": {func(l *lab) {
+			l.withQueue("first", "a").settle()
+			l.withPlaced("s", v1alpha1.Strict, placed("b", "n1/1", "n0/0"))
+		}, "the BatchJob lab/b waits for slot n0/0; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
+		"a slot of its own other job": {func(l *lab) { l.withPlaced("s", v1alpha1.Strict, placed("a", "n0/0"), placed("b", "n0/0")) },
+			"the BatchJob lab/b waits for slot n0/0; the BatchJob lab/a of the Scheduling lab/s has 1 slot"},
+		"a Testbed that is locked": {func(l *lab) {
+			l.withQueue("first", "a")
+			exclusive(l, "first")
+			l.settle()
+			l.withQueue("s", "b")
+		}, "the Testbed lab/small is another Scheduling's alone; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
+		"others, to be alone": {func(l *lab) {
+			l.withQueue("first", "a").settle()
+			l.withQueue("s", "b")
+			exclusive(l, "s")
+		}, "it waits to have the Testbed lab/small for itself; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
+		"no operator": {func(l *lab) { l.withSpark("spark").withQueue("s", "spark", "b") },
+			"OperatorMissing: the BatchJob lab/spark: the API server knows no SparkApplication"},
+		"no such job": {func(l *lab) { l.withQueue("s", "b", "nobody") }, "UnknownJob: there is no BatchJob lab/nobody"},
+		"nothing":     {func(l *lab) { l.withQueue("s", "b") }, ""},
+	} {
+		l := newLab(t).withTestbed(2).withJobs("a", "b")
+		test.prepare(l)
+		l.settle()
+		s := l.scheduling("s")
+		if got := s.Status.Reason; got != test.want && (test.want == "" || !strings.HasPrefix(got, test.want)) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+		done := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingIsCompleted)
+		if done == nil || done.Status != metav1.ConditionFalse || done.Message != s.Status.Reason {
+			t.Errorf("%s: %+v", name, done)
+		}
+	}
+}
+
+// A job that is deleted before it ended has failed, whatever its state; of one that had ended
+// nothing is said.
+func TestJobDeletedInMidRunIsToldOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		onFailure v1alpha1.OnFailure
+		ends      bool
+		state     v1alpha1.SchedulingState
+		reason    string
+	}{
+		"in mid-run":               {v1alpha1.OnFailureContinue, false, v1alpha1.SchedulingCompleted, "JobsFailed: 1 of 2: lab/a: Deleted before it ended"},
+		"in mid-run, and it stops": {v1alpha1.OnFailureStop, false, v1alpha1.SchedulingFailed, "JobsFailed: 1 of 2: lab/a: Deleted before it ended"},
+		"after its end":            {v1alpha1.OnFailureContinue, true, v1alpha1.SchedulingCompleted, ""},
+	} {
+		l := newLab(t).withTestbed(2).withJobs("a", "b").withQueue("s", "a", "b")
+		amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.OnFailure = test.onFailure })
+		l.settle()
+		l.want(name, "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
+		if test.ends {
+			l.finish("a-r1", "Complete")
+			l.settle()
+		}
+		remove[v1alpha1.BatchJob](l, "a")
+		l.settle()
+		l.finish("b-r1", "Complete")
+		l.settle()
+		for range 2 { // it is no different after another look
+			s := l.scheduling("s")
+			done := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingIsCompleted)
+			if s.Status.State != test.state || s.Status.Reason != test.reason || done.Message != test.reason || (done.Reason == "Completed") != (test.reason == "") {
+				t.Errorf("%s: %s, %q, %+v", name, s.Status.State, s.Status.Reason, done)
+			}
+			want := v1alpha1.BatchJobFailed
+			if test.ends {
+				want = v1alpha1.BatchJobCompleted
+			}
+			if job := s.Status.Jobs[0]; job.Name != "a" || job.State != want || (job.Reason == "") != test.ends {
+				t.Errorf("%s: %+v", name, job)
+			}
+			l.restart()
+			l.settle()
+		}
+	}
+}
+
+// A job that fails is named with its reason where its Scheduling ends.
+func TestFailedJobIsToldOf(t *testing.T) {
+	l := newLab(t).withTestbed(2).withJobs("a", "b").withQueue("s", "a", "b")
+	l.settle()
+	l.finish("a-r1", "Failed")
+	l.finish("b-r1", "Complete")
+	l.settle()
+	if s := l.scheduling("s"); s.Status.Reason != "JobsFailed: 1 of 2: lab/a: Because" {
+		t.Errorf("%+v", s.Status)
+	}
+}
