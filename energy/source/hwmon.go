@@ -23,7 +23,8 @@ var hwmonChips = map[string]energy.Quality{
 }
 
 // Hwmon reads energy counters and power meters of the kernel's hardware monitoring. Of
-// chips of unlike quality it takes the best. They are found anew after none could be read.
+// chips of unlike quality it takes the best, and of a platform's sensors the widest by what
+// their labels say that they measure, so that a total is counted once. They are found anew after none could be read.
 type Hwmon struct {
 	root    string
 	sensors []sensor
@@ -32,10 +33,13 @@ type Hwmon struct {
 }
 
 type sensor struct {
-	zone string
-	file counterFile
+	zone, chip string
+	file       counterFile
 	// gauge says that the file is a power in µW, else it is an energy in µJ.
 	gauge bool
+	// width is what the chip says that it measures, in the words of label.
+	width width
+	label string
 }
 
 // NewHwmon finds the sensors below root; "" means /sys/class/hwmon. The error wraps
@@ -60,17 +64,12 @@ func (h *Hwmon) open() error {
 	h.quality = energy.None
 	var refused []error
 	for _, e := range entries {
-		dir := filepath.Join(h.root, e.Name())
-		name, err := readText(filepath.Join(dir, "name"))
-		if err != nil {
-			continue // a chip without a name is none of those
-		}
-		chip := strings.TrimSpace(string(name))
+		dir, chip := findChip(filepath.Join(h.root, e.Name()))
 		quality := hwmonChips[chip]
 		if quality == energy.None || quality < h.quality {
 			continue
 		}
-		sensors, err := findSensors(dir, e.Name()+"/"+chip)
+		sensors, err := findSensors(dir, e.Name()+"/"+chip, quality)
 		if err != nil {
 			refused = append(refused, err)
 			continue
@@ -81,6 +80,9 @@ func (h *Hwmon) open() error {
 		}
 		h.sensors = append(h.sensors, sensors...)
 	}
+	if h.quality == energy.Platform {
+		h.sensors = widest(h.sensors)
+	}
 	switch {
 	case len(h.sensors) > 0:
 		return nil
@@ -90,30 +92,82 @@ func (h *Hwmon) open() error {
 	return fileError(h.root, fs.ErrNotExist)
 }
 
-// findSensors opens a chip's energy counters, or if it has none its power meters. Where
-// sockets have counters of their own, those of cores are left out.
-func findSensors(dir, zone string) ([]sensor, error) {
-	files, err := filepath.Glob(filepath.Join(dir, "energy*_input"))
+// findChip is where a chip's files are and its name, "" of one without. Some drivers have
+// them at their device.
+func findChip(dir string) (at, chip string) {
+	for _, at := range []string{dir, filepath.Join(dir, "device")} {
+		if name := text(filepath.Join(at, "name")); name != "" {
+			return at, name
+		}
+	}
+	return dir, ""
+}
+
+// text is a file's, "" of one that can't be read.
+func text(path string) string {
+	b, err := readText(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// widest are the sensors that count of those of platforms, which contain the others; the
+// rest is closed. Of several that measure the whole machine the first chip's count.
+func widest(sensors []sensor) []sensor {
+	top, gauge, output := width(0), true, true
+	for _, s := range sensors {
+		if s.width > top {
+			top, gauge, output = s.width, true, true
+		}
+		if s.width == top {
+			gauge, output = gauge && s.gauge, output && isOutput(s.label)
+		}
+	}
+	var keep, rest []sensor
+	for _, s := range sensors {
+		switch same := len(keep) == 0 || !top.once() || top == unnamed && s.chip == keep[0].chip; {
+		case s.width == top && same && s.gauge == gauge && (output || !isOutput(s.label)):
+			keep = append(keep, s)
+		default:
+			rest = append(rest, s)
+		}
+	}
+	_ = closeSensors(rest) // files that were read alone
+	return keep
+}
+
+// findSensors opens a chip's energy counters and its power meters, the latter only where a
+// platform has them beside or there are no counters. Where sockets have counters of their
+// own, those of cores are left out.
+func findSensors(dir, zone string, quality energy.Quality) ([]sensor, error) {
+	counters, err := filepath.Glob(filepath.Join(dir, "energy*_input"))
 	if err != nil {
 		return nil, err
 	}
-	files = sockets(files)
-	gauge := len(files) == 0
+	counters = sockets(counters)
+	var meters []string
 	for _, name := range []string{"power*_average", "power*_input"} {
-		if len(files) == 0 {
-			if files, err = filepath.Glob(filepath.Join(dir, name)); err != nil {
+		if len(meters) == 0 && (len(counters) == 0 || quality == energy.Platform) {
+			if meters, err = filepath.Glob(filepath.Join(dir, name)); err != nil {
 				return nil, err
 			}
 		}
 	}
-	slices.Sort(files)
+	slices.Sort(counters)
+	slices.Sort(meters)
 	var out []sensor
-	for _, path := range files {
+	for i, path := range slices.Concat(counters, meters) {
+		base := filepath.Join(dir, strings.SplitN(filepath.Base(path), "_", 2)[0])
+		if text(base+"_is_battery") == "1" {
+			continue
+		}
 		f, err := openCounter(path)
 		if err != nil {
 			return nil, errors.Join(err, closeSensors(out))
 		}
-		out = append(out, sensor{zone + "/" + strings.SplitN(filepath.Base(path), "_", 2)[0], f, gauge})
+		label := text(base+"_label") + " " + text(base+"_oem_info")
+		out = append(out, sensor{zone + "/" + filepath.Base(base), zone, f, i >= len(counters), widthOf(label), label})
 	}
 	return out, nil
 }

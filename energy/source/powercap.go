@@ -26,6 +26,7 @@ type Powercap struct {
 	files  []counterFile
 	absent error // of zones that are there and can't be read
 	dirs   []string
+	shown  []int // which of zones each reading is of
 	listed time.Time
 	buffer [maxText]byte
 }
@@ -116,6 +117,7 @@ func (p *Powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading,
 			return dst, err
 		}
 	}
+	p.shown = p.shown[:0]
 	var failed []error
 	for i := range p.zones {
 		z := &p.zones[i]
@@ -124,10 +126,27 @@ func (p *Powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading,
 			failed = append(failed, err)
 			continue
 		}
-		dst = append(dst, energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, MaxWatts: z.watts, At: at})
+		r := energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, MaxWatts: z.watts, At: at}
+		r.Part = r.Part || p.mirrored(dst, &r, z.twin)
+		dst, p.shown = append(dst, r), append(p.shown, i)
 	}
 	if len(failed) == 0 {
 		return dst, p.absent
 	}
 	return dst, errors.Join(append(failed, p.absent, p.Close())...)
+}
+
+// mirrored reports whether one of the readings before r is of the same counter, as where each
+// die of a package shows that of the package: it is summed once.
+func (p *Powercap) mirrored(before []energy.Reading, r *energy.Reading, twin string) bool {
+	for i := range before {
+		other := p.shown[i]
+		if p.zones[other].twin != twin || before[i].Part {
+			continue
+		}
+		if mirrors(&before[i], r, func() (uint64, error) { return p.files[other].read(p.buffer[:]) }) {
+			return true
+		}
+	}
+	return false
 }

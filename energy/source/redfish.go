@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -143,33 +144,63 @@ func (r *Redfish) ask(ctx context.Context) (float64, error) {
 	return ParseRedfish(body)
 }
 
-// ParseRedfish returns the watts that a Power resource tells: the sum of
-// PowerConsumedWatts over PowerControl.
+// powerControl is an entry of PowerControl in a Power resource.
+type powerControl struct {
+	Name, PhysicalContext string
+	PowerConsumedWatts    *float64
+}
+
+// width is how much of the machine an entry covers: by its context, of none by its name.
+func (c powerControl) width() width {
+	switch context := c.PhysicalContext; {
+	case context == "":
+		return widthOf(c.Name)
+	case context == "Chassis":
+		return whole
+	case strings.HasPrefix(context, "PowerSu"): // PowerSupply, PowerSupplyBay, PowerSubsystem
+		return supply
+	case context == "SystemBoard":
+		return board
+	}
+	return part
+}
+
+// ParseRedfish returns the watts that a Power resource shows in the entries of PowerControl of
+// the widest context: the chassis contains the processors' and memory's. Several of the whole
+// chassis show the same total, of which the largest is taken; others are summed.
 func ParseRedfish(body []byte) (float64, error) {
 	if len(body) > maxRedfish {
 		return 0, &FieldError{"redfish answer", len(body), ErrMalformed}
 	}
-	var power struct {
-		PowerControl []struct {
-			PowerConsumedWatts *float64
-		}
-	}
-	if err := json.Unmarshal(body, &power); err != nil {
+	var power struct{ PowerControl []powerControl }
+	var field *json.UnmarshalTypeError // of which the rest is decoded
+	if err := json.Unmarshal(body, &power); err != nil && !errors.As(err, &field) {
 		return 0, fmt.Errorf("source: redfish: %w: %w", ErrMalformed, err)
 	}
-	sum, told := 0.0, false
+	top := width(0)
 	for _, c := range power.PowerControl {
-		if c.PowerConsumedWatts != nil {
-			sum, told = sum+*c.PowerConsumedWatts, true
-		}
-		if c.PowerConsumedWatts != nil && !(*c.PowerConsumedWatts >= 0 && *c.PowerConsumedWatts <= energy.MaxWatts) {
-			return 0, &FieldError{"PowerConsumedWatts", *c.PowerConsumedWatts, ErrMalformed}
+		top = max(top, c.width())
+	}
+	watts, known := 0.0, false
+	var refused error
+	for _, c := range power.PowerControl {
+		switch w := c.PowerConsumedWatts; {
+		case w == nil || c.width() != top:
+		case !(*w >= 0 && *w <= energy.MaxWatts):
+			refused = &FieldError{"PowerConsumedWatts", *w, ErrMalformed}
+		case top.once():
+			watts, known = max(watts, *w), true
+		default:
+			watts, known = watts+*w, true
 		}
 	}
-	if !told {
-		return 0, &FieldError{"PowerControl", len(power.PowerControl), fmt.Errorf("%w: no PowerConsumedWatts", ErrNoPower)}
+	switch {
+	case refused != nil && (!known || !top.once()):
+		return 0, refused
+	case !known:
+		return 0, &FieldError{"PowerControl", len(power.PowerControl), fmt.Errorf("%w: no PowerConsumedWatts of the widest PhysicalContext", ErrNoPower)}
 	}
-	return sum, nil
+	return watts, nil
 }
 
 // Name implements Source.

@@ -17,6 +17,7 @@ type zone struct {
 	dir   string
 	limit uint64 // the counter's range
 	part  bool
+	twin  string  // equal for zones that may show the same counter
 	watts float64 // the most it can take, 0 for a processor's package
 }
 
@@ -49,7 +50,7 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 			refused = append(refused, err)
 			continue
 		}
-		z := zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum)}
+		z := zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum), twin: twinOf(own, parent)}
 		if isPsys(own) {
 			z.watts = energy.MaxMachineWatts
 		}
