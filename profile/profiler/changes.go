@@ -176,16 +176,16 @@ const confidenceStep = .125
 
 // differs says whether others should hear of a demand who were told another.
 func differs(d, published profile.Demand) bool {
-	return differ(d.CPU, published.CPU) || differ(d.Memory, published.Memory)
+	return differ(d.CPU, published.CPU, 1e-3) || differ(d.Memory, published.Memory, 1024)
 }
 
 // differ holds an amount against the published one, which was rounded up to a step of
-// an eighth of an octave: what has come below by a step more would be published as
-// less again and again otherwise.
-func differ(s, published profile.Share) bool {
+// an eighth of an octave, and to a whole unit: what has come below by a step more would be
+// published as less again and again otherwise.
+func differ(s, published profile.Share, unit float64) bool {
 	const rounding = 1e-9
 	above := s.Amount > published.Amount*(1+rounding)
-	below := s.Amount < published.Amount*math.Exp2(-2./8)*(1-rounding)
+	below := math.Ceil(s.Amount*math.Exp2(2./8)/unit)*unit < published.Amount*(1-rounding)
 	return above || below || math.Abs(s.Confidence-published.Confidence) >= confidenceStep
 }
 

@@ -137,6 +137,29 @@ func TestWindowsOfUnknownPodsWait(t *testing.T) {
 	}
 }
 
+// What takes 1.2 millicores is published as 2 and not written again for that.
+func TestRoundedAmountsAreNoNews(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("tiny"))
+	c.send("a", window(1, .0012, 1<<30))
+	got := c.publish()
+	if len(got) != 1 {
+		t.Fatalf("updates %v", names(got))
+	}
+	written := got[0].Demand
+	written.CPU.Amount = .002
+	c.store.Observed(c.at, profiler.Object{Workload: deployment("tiny"), Demand: written, At: c.at})
+	c.at = c.at.Add(time.Minute)
+	c.send("a", window(1, .0012, 1<<30))
+	if got := c.publish(); len(got) != 0 {
+		t.Errorf("published again: %v", names(got))
+	}
+	c.send("a", window(1, .0001, 1<<30), window(1, .0001, 1<<30), window(1, .0001, 1<<30), window(1, .0001, 1<<30))
+	if got := c.publish(); len(got) != 1 {
+		t.Errorf("a third of it is no news: %v", names(got))
+	}
+}
+
 // The node knows a static pod by a UID that the API has in an annotation of its mirror.
 func TestWindowsOfStaticPodsAreTheirMirrors(t *testing.T) {
 	for name, first := range map[string]bool{"window first": true, "mirror first": false} {

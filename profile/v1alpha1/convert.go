@@ -66,10 +66,11 @@ func (r WorkloadReference) In(namespace string) profile.Workload {
 	return profile.Workload{Namespace: namespace, Kind: r.Kind, Name: r.Name}
 }
 
-// FromDemand writes amounts as quantities, rounded up to microcores and KiB.
+// FromDemand writes amounts as quantities, rounded up to millicores and KiB: the API server
+// would round what is finer.
 func FromDemand(d profile.Demand) Demand {
 	return Demand{
-		CPU:    Share{Amount: Cores(d.CPU.Amount), SD: Cores(d.CPU.SD), Confidence: FromRatio(d.CPU.Confidence)},
+		CPU:    Share{Amount: Millicores(d.CPU.Amount), SD: Millicores(d.CPU.SD), Confidence: FromRatio(d.CPU.Confidence)},
 		Memory: Share{Amount: Bytes(d.Memory.Amount), SD: Bytes(d.Memory.SD), Confidence: FromRatio(d.Memory.Confidence)},
 	}
 }
@@ -149,11 +150,6 @@ func (f Factor) Value() (float64, error) {
 
 // What is written at most: no machine has more.
 const mostCores, mostBytes = 1 << 20, 1 << 50
-
-// Cores writes cores, rounded up to millionths.
-func Cores(v float64) resource.Quantity {
-	return *resource.NewScaledQuantity(int64(math.Ceil(clamp(v, mostCores)*1e6-rounding)), resource.Micro)
-}
 
 // Millicores writes cores, rounded up to thousandths: nothing less is asked of a kernel.
 func Millicores(v float64) resource.Quantity {

@@ -37,6 +37,19 @@ func TestNamesAreNamesAndDiffer(t *testing.T) {
 	}
 }
 
+// What the API server would round is a permanent difference to whoever applies it.
+func TestAmountsAreWholeMillicoresAndBytes(t *testing.T) {
+	d := v1alpha1.FromDemand(profile.Demand{CPU: profile.Share{Amount: .148651, SD: .0000004}, Memory: profile.Share{Amount: 1e8 + .5, SD: .25}})
+	for _, c := range []struct {
+		got  resource.Quantity
+		want string
+	}{{d.CPU.Amount, "149m"}, {d.CPU.SD, "1m"}, {d.Memory.Amount, "97657Ki"}, {d.Memory.SD, "1Ki"}} {
+		if c.got.String() != c.want {
+			t.Errorf("%s, want %s", c.got.String(), c.want)
+		}
+	}
+}
+
 // A profile may ask for each preset that there is, and for no other.
 func TestPresetsAreThoseOfProfile(t *testing.T) {
 	crds, err := v1alpha1.CRDs()
@@ -60,7 +73,7 @@ func TestPresetsAreThoseOfProfile(t *testing.T) {
 
 func TestDemandThereAndBack(t *testing.T) {
 	d := profile.Demand{
-		CPU:    profile.Share{Amount: .25, SD: .0625, Confidence: .9375},
+		CPU:    profile.Share{Amount: .25, SD: .063, Confidence: .9375},
 		Memory: profile.Share{Amount: 3 << 30, SD: 1 << 20, Confidence: .5},
 	}
 	there := v1alpha1.FromDemand(d)
@@ -71,7 +84,7 @@ func TestDemandThereAndBack(t *testing.T) {
 		t.Errorf("back: %+v, %v", back, err)
 	}
 	up, err := v1alpha1.FromDemand(profile.Demand{CPU: profile.Share{Amount: 1e-9, Confidence: 2}, Memory: profile.Share{Amount: 1, SD: math.Inf(1), Confidence: math.NaN()}}).Value()
-	want := profile.Demand{CPU: profile.Share{Amount: 1e-6, Confidence: 1}, Memory: profile.Share{Amount: 1024, SD: 1 << 50}}
+	want := profile.Demand{CPU: profile.Share{Amount: 1e-3, Confidence: 1}, Memory: profile.Share{Amount: 1024, SD: 1 << 50}}
 	if err != nil {
 		t.Fatal(err)
 	}

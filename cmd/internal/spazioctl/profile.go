@@ -78,8 +78,10 @@ func newProfileCommand() *cobra.Command {
 	add("recommend [KIND/NAME]", "Print what containers should request",
 		"spazio profile recommend prints what containers should request, of one workload or of\n"+
 			"all of a namespace. With -o yaml it prints what gives them that:\n\n"+
-			"  spazio profile recommend deployment/web -o yaml | kubectl apply --server-side --force-conflicts -f -\n\n"+
-			"Whoever else sets the requests then no longer owns them.",
+			"  spazio profile recommend deployment/web -o yaml |\n"+
+			"    kubectl apply --server-side --force-conflicts --field-manager spazio-recommend -f -\n\n"+
+			"Whoever else sets the requests then no longer owns them. Without a field manager of its\n"+
+			"own, kubectl would take the rest of the object, which it owns, out of it.",
 		cobra.MaximumNArgs(1), []string{"table", "yaml", "json"}, (*profileOptions).recommend, func(o *profileOptions, f *pflag.FlagSet) {
 			everywhere(o, f)
 			f.BoolVar(&o.limits, "limits", false, "also limits, of twice the requests")

@@ -209,6 +209,19 @@ spec:
 
 // The templates of many workloads are read one after another, each within the time that an
 // answer may take.
+// The API server rounds what is finer than millicores and bytes: a difference that stays.
+// kubectl's own field manager has the rest of the object, which such a manifest leaves out.
+func TestManifestsAreWhatTheAPIServerKeeps(t *testing.T) {
+	fine := strings.NewReplacer(`"cpu": "300m", "memory": "300Mi"`, `"cpu": "148651u", "memory": "100000000500m"`).Replace(webProfile)
+	code, out, err := run(t.Context(), "profile", "recommend", "web", "-o", "yaml", "--kubeconfig", profileServerOf(t, fine))
+	if code != 0 || !strings.Contains(out, "cpu: 149m\n") || !strings.Contains(out, "memory: \"100000001\"\n") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+	if _, help, _ := run(t.Context(), "profile", "recommend", "--help"); !strings.Contains(help, "--force-conflicts --field-manager spazio-recommend") {
+		t.Error("the manifest is applied by kubectl's own field manager:\n" + help)
+	}
+}
+
 func TestManifestsOfMany(t *testing.T) {
 	const many = 60
 	var items []string

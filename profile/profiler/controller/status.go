@@ -116,7 +116,7 @@ func (c *Controller) fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) 
 
 func recommendationOf(all []profile.Recommendation) *v1alpha1.Recommendation {
 	amounts := func(a profile.Amounts) v1alpha1.Amounts {
-		return v1alpha1.Amounts{CPU: v1alpha1.Cores(a.CPU), Memory: v1alpha1.Bytes(a.Memory)}
+		return v1alpha1.Amounts{CPU: v1alpha1.Millicores(a.CPU), Memory: v1alpha1.Bytes(a.Memory)}
 	}
 	r := &v1alpha1.Recommendation{}
 	for _, one := range all[:min(len(all), mostRecommended)] {

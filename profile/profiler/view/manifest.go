@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
@@ -86,7 +88,7 @@ func (c *Client) Template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*Te
 	return &Template{names(spec.Containers), names(spec.InitContainers)}, nil
 }
 
-// Manifest is what to apply, by kubectl apply --server-side, for a workload to request
+// Manifest is what to apply, by kubectl apply --server-side with a field manager of its own, for a workload to request
 // what is recommended, and with limits to have limits of twice that (table 6.3 of
 // S. Galantino's thesis): of those containers that its template has, or of all if that is
 // nil. A *FieldError says that there is nothing to apply.
@@ -127,12 +129,12 @@ func resourcesOf(c v1alpha1.ContainerRecommendation, limits bool) object {
 	requests, most := object{}, object{}
 	twice := recommended(c).Limits()
 	if !c.Target.CPU.IsZero() {
-		requests["cpu"] = c.Target.CPU.String()
-		limit := v1alpha1.Cores(twice.CPU)
+		requests["cpu"] = rounded(c.Target.CPU, resource.Milli)
+		limit := v1alpha1.Millicores(twice.CPU)
 		most["cpu"] = limit.String()
 	}
 	if !c.Target.Memory.IsZero() {
-		requests["memory"] = c.Target.Memory.String()
+		requests["memory"] = rounded(c.Target.Memory, 0)
 		limit := v1alpha1.Bytes(twice.Memory)
 		most["memory"] = limit.String()
 	}
@@ -143,6 +145,12 @@ func resourcesOf(c v1alpha1.ContainerRecommendation, limits bool) object {
 		return object{"requests": requests, "limits": most}
 	}
 	return object{"requests": requests}
+}
+
+// rounded writes a quantity rounded up to what the API server keeps of a container's.
+func rounded(q resource.Quantity, scale resource.Scale) string {
+	q.RoundUp(scale)
+	return q.String()
 }
 
 // recommended is a container's recommendation in cores and bytes.
