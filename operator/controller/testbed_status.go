@@ -41,7 +41,7 @@ func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusive
 		Claims:       claims,
 		Placeholders: s.placeholders(),
 	}
-	for _, c := range s.conditions(o, &counts, len(claims)) {
+	for _, c := range s.conditions(o, &counts, claims) {
 		c.ObservedGeneration, c.LastTransitionTime = o.testbed.Generation, metav1.NewTime(now.Truncate(time.Second))
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
@@ -79,9 +79,9 @@ func (s *testbedState) nodeStatus(o *observation) []v1alpha1.TestbedNode {
 }
 
 // conditions are those that the Testbed is to have.
-func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims int) []metav1.Condition {
+func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims []v1alpha1.Claim) []metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.TestbedReady, Status: metav1.ConditionFalse}
-	ready.Reason, ready.Message = s.readiness(o, counts)
+	ready.Reason, ready.Message = s.readiness(o, counts, claims)
 	if ready.Reason == v1alpha1.ReasonSlotsReady {
 		ready.Status = metav1.ConditionTrue
 	}
@@ -92,16 +92,18 @@ func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims in
 	if o.testbed.DeletionTimestamp != nil {
 		conditions = append(conditions, metav1.Condition{
 			Type: v1alpha1.TestbedDeleting, Status: metav1.ConditionTrue, Reason: reasonWaiting,
-			Message: fmt.Sprintf("jobs that have slots: %d", claims),
+			Message: leaving(claims),
 		})
 	}
 	return conditions
 }
 
 // readiness is the reason of the condition Ready, and what a person should know of it.
-func (s *testbedState) readiness(o *observation, counts *slot.Counts) (reason, message string) {
+func (s *testbedState) readiness(o *observation, counts *slot.Counts, claims []v1alpha1.Claim) (reason, message string) {
 	cutNodes, cutSlots := s.config.Order.Cut()
 	switch {
+	case o.testbed.DeletionTimestamp != nil:
+		return v1alpha1.TestbedDeleting, "the Testbed is being deleted: " + leaving(claims)
 	case len(o.nodes) == 0 && len(o.lost) == 0:
 		return v1alpha1.ReasonNoNodes, "no node has the label " + o.testbed.Spec.NodeLabel + ", and what nodeSelector asks for"
 	case s.config.Idle:
@@ -118,6 +120,23 @@ func (s *testbedState) readiness(o *observation, counts *slot.Counts) (reason, m
 		return v1alpha1.ReasonWaitingForCapacity, message
 	}
 	return v1alpha1.ReasonSlotsReady, count(counts.Slots, "slot")
+}
+
+// leaving is what a Testbed waits for before it goes.
+func leaving(claims []v1alpha1.Claim) string {
+	const most = 3
+	if len(claims) == 0 {
+		return "its slots' reservations go"
+	}
+	var jobs []string
+	for i := range claims[:min(len(claims), most)] {
+		jobs = append(jobs, fmt.Sprintf("%s (%s)", claims[i].BatchJob, count(len(claims[i].Slots), "slot")))
+	}
+	text := "it waits for " + count(len(claims), "job") + " with slots to be released: " + strings.Join(jobs, ", ")
+	if len(claims) > most {
+		text += fmt.Sprintf(" and %d more", len(claims)-most)
+	}
+	return text
 }
 
 // count is things in words, as in "1 slot" and "2 slots".

@@ -468,6 +468,14 @@ func TestDeleting(t *testing.T) {
 	if !meta.IsStatusConditionTrue(got.Status.Conditions, v1alpha1.TestbedDeleting) {
 		t.Errorf("conditions: %v", got.Status.Conditions)
 	}
+	for kind, want := range map[string]string{
+		v1alpha1.TestbedReady:    "Deleting: the Testbed is being deleted: it waits for 1 job with slots to be released: lab/one (1 slot)",
+		v1alpha1.TestbedDeleting: "WaitingForClaims: it waits for 1 job with slots to be released: lab/one (1 slot)",
+	} {
+		if c := meta.FindStatusCondition(got.Status.Conditions, kind); c.Reason+": "+c.Message != want {
+			t.Errorf("%s: %s: %s, want %s", kind, c.Reason, c.Message, want)
+		}
+	}
 	check(t, "claims", claims(got), map[string][]string{"lab/one": {"a/0"}})
 	check(t, "ghosts while claimed", b.ghosts(tb), []string{"a/0"})
 	b.free(tb, job.UID)
