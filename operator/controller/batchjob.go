@@ -390,6 +390,10 @@ func (p *jobPass) tell(before *v1alpha1.BatchJobStatus, job *v1alpha1.BatchJob) 
 	if problem := turnedFalse(before.Conditions, after.Conditions, v1alpha1.BatchJobValid); problem != nil {
 		p.recorder.Eventf(job, nil, corev1.EventTypeWarning, problem.Reason, "CheckApplication", "%s", note(problem.Message))
 	}
+	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.BatchJobOverridden), meta.FindStatusCondition(after.Conditions, v1alpha1.BatchJobOverridden)
+	if is != nil && (was == nil || was.Message != is.Message) {
+		p.recorder.Eventf(job, nil, corev1.EventTypeWarning, is.Reason, "CheckApplication", "%s", note(is.Message))
+	}
 	if run := endedRun(before, after); run != nil {
 		p.metrics.runs.WithLabelValues(after.Application.Kind, string(run.Outcome)).Inc()
 		kind := corev1.EventTypeNormal

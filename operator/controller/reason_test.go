@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,42 @@ func TestJobDeletedInMidRunIsToldOf(t *testing.T) {
 			l.restart()
 			l.settle()
 		}
+	}
+}
+
+// Fields that are not used as they are given are told of at once, with what is used for them
+// in a run, and no more once they are gone.
+func TestOverriddenFieldsAreToldOf(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a", "plain")
+	amend(l, "a", func(j *v1alpha1.BatchJob) {
+		j.Spec.JobSpec.Raw = []byte(`{"backoffLimit":6,"ttlSecondsAfterFinished":60,"template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}`)
+	})
+	l.settle()
+	overridden := func(name string) *metav1.Condition {
+		return meta.FindStatusCondition(l.job(name).Status.Conditions, v1alpha1.BatchJobOverridden)
+	}
+	const want = "spec.jobSpec.backoffLimit = 6 is 0; spec.jobSpec.ttlSecondsAfterFinished = 60 is dropped"
+	if c := overridden("a"); c == nil || c.Status != metav1.ConditionTrue || c.Message != want {
+		t.Errorf("%+v", c)
+	}
+	if c := overridden("plain"); c != nil {
+		t.Errorf("%+v", c)
+	}
+	told := l.events()
+	if n := len(slices.DeleteFunc(told, func(e string) bool { return !strings.HasPrefix(e, "Warning FieldsOverridden "+want) })); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+	l.withQueue("s", "a").settle()
+	l.want("under way", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	if c := overridden("a"); c == nil || c.Message != want {
+		t.Errorf("%+v", c)
+	}
+	amend(l, "a", func(j *v1alpha1.BatchJob) {
+		j.Spec.JobSpec.Raw = []byte(`{"template":{"spec":{"containers":[{"name":"main","image":"x"}]}}}`)
+	})
+	l.settle()
+	if c := overridden("a"); c != nil {
+		t.Errorf("they are gone: %+v", c)
 	}
 }
 

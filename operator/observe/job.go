@@ -195,21 +195,25 @@ func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.T
 	if job.Status.CreationRequest != nil {
 		return job.Status.CreationRequest, nil
 	}
-	attempt := LastAttempt(&job.Status) + 1
 	switch {
 	case Available(job) && (s == nil || tb == nil):
-		return &v1alpha1.CreationRequest{
-			Testbed:     v1alpha1.ObjectReference{Namespace: job.Namespace, Name: "none", UID: "none"},
-			Replication: 1, Attempt: attempt,
-		}, nil
+		return draft(job), nil
 	case s == nil || tb == nil:
 		return nil, ErrNoRequest
 	}
 	return &v1alpha1.CreationRequest{
 		Testbed:   v1alpha1.ObjectReference{Namespace: tb.Namespace, Name: tb.Name, UID: tb.UID},
 		Resources: tb.Spec.ResourcesPerSlot.DeepCopy(), Replication: int32(max(1, wanted(s)[NameOf(job)].n)),
-		Attempt: attempt,
+		Attempt: LastAttempt(&job.Status) + 1,
 	}, nil
+}
+
+// draft is a request for a slot of no size, of no Testbed.
+func draft(job *v1alpha1.BatchJob) *v1alpha1.CreationRequest {
+	return &v1alpha1.CreationRequest{
+		Testbed:     v1alpha1.ObjectReference{Namespace: job.Namespace, Name: "none", UID: "none"},
+		Replication: 1, Attempt: LastAttempt(&job.Status) + 1,
+	}
 }
 
 // Request is what a job is to be created with by its claim.

@@ -49,10 +49,33 @@ func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.T
 		ended = string(v1alpha1.Failed)
 	}
 	c.set(v1alpha1.BatchJobIsCompleted, ended, unless(j.State == lifecycle.Completed || j.State == lifecycle.Failed, status.State))
+	if fields := v.overridden(status); len(fields) > 0 {
+		c.put(v1alpha1.BatchJobOverridden, metav1.ConditionTrue, v1alpha1.BatchJobOverridden, strings.Join(fields, "; "))
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.BatchJobOverridden)
+	}
 	if v.webhookMissing() {
 		c.set(v1alpha1.BatchJobValid, "", Verdict{v1alpha1.ReasonWebhookMissing, "a pod was made without what the application says of it"})
 	}
 	return status
+}
+
+// overridden lists the application's fields that are not used as they are given, in the
+// run that was requested or, as far as that can be known, in any.
+func (v *JobView) overridden(status *v1alpha1.BatchJobStatus) []string {
+	adapter, err := workload.Of(&v.Job.Spec)
+	if err != nil {
+		return nil
+	}
+	request := status.CreationRequest
+	if request == nil {
+		request = draft(v.Job)
+	}
+	child, err := adapter.Child(v.Job, request)
+	if err != nil {
+		return nil // the condition Valid tells
+	}
+	return workload.Overridden(&v.Job.Spec, child)
 }
 
 // running is what is against the job's running, and until when that is waited for.

@@ -143,7 +143,8 @@ type BatchJobStatus struct {
 	// StalledSince is since when a job that is Running has made no progress.
 	// +optional
 	StalledSince *metav1.Time `json:"stalledSince,omitempty"`
-	// Conditions are of the types Valid, Acquired, PodsScheduled, Running and Completed.
+	// Conditions are of the types Valid, Acquired, PodsScheduled, Running, Completed and
+	// FieldsOverridden.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -290,6 +291,10 @@ const (
 	BatchJobIsRunning = "Running"
 	// BatchJobIsCompleted: the application has ended, well or not.
 	BatchJobIsCompleted = "Completed"
+	// BatchJobOverridden: fields of the application are not as they were given, since the slots
+	// and the BatchJob say how many pods run, how large, where and how often. The message lists
+	// them. A job without such fields does not have the condition.
+	BatchJobOverridden = "FieldsOverridden"
 )
 
 // ReasonStalled is that of BatchJobIsRunning being false of a job that is Running: it makes

@@ -87,7 +87,9 @@ func flinkJob(spec object) error {
 	if jar == "" {
 		return refuse(job.at("jarURI"), jar, "set")
 	}
-	job.drop("state") // running
+	if job.fields["state"] != "running" {
+		job.drop("state") // running
+	}
 	return nil
 }
 
