@@ -3,6 +3,9 @@ package plugin
 import (
 	"context"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
@@ -44,3 +47,9 @@ func (h *Hub) Newest(name string) (incarnation, sequence uint64, stream any) {
 
 // Leading is what a Hub asks by default.
 var Leading = leading
+
+// Seen takes in a pod as the informer brings it, at once.
+func (h *Hub) Seen(pod *v1.Pod) { h.podSeen(klog.Background(), pod) }
+
+// Expire does what the inspection does of what time alone changes in the ledger.
+func (h *Hub) Expire() { h.expire(context.Background()) }

@@ -310,6 +310,9 @@ func (h *Hub) refresh(n *node) {
 // announces the rise itself, after its last change.
 func (h *Hub) refreshLocked(n *node) (risen bool) {
 	at := h.moment()
+	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
+		h.ledger.ConfirmRunning(n.account)
+	}
 	change := n.refresh(&h.rules, at, h.clock())
 	h.slots.Add(int64(change))
 	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0

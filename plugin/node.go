@@ -147,6 +147,9 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 	}
 	n.signal.Cores = float64(n.cores.Load())
 	v.signal = n.signal
+	if !v.validity.Fresh(at.Now) {
+		v.signal.Pods = max(v.signal.Pods, n.account.Running())
+	}
 	v.verdict = reserve.Judge(v.signal, v.flight, podDemand, r.admit)
 	if v.brief.Flags = reserve.BriefUnsure; r.byDemand {
 		v.brief = reserve.MakeBrief(v.signal, v.flight, r.admit)

@@ -355,7 +355,9 @@ func TestPodThatIsNoLongerNamed(t *testing.T) {
 		func() { beds.name("bed", "3", podUID(2)) },
 		func() { beds.name("bed", "3") },
 		func() { beds.remove("bed") },
-		func() { beds.lose(apierrors.NewForbidden(schema.GroupResource{Resource: "testbeds"}, "", errors.New("not for you"))) },
+		func() {
+			beds.lose(apierrors.NewForbidden(schema.GroupResource{Resource: "testbeds"}, "", errors.New("not for you")))
+		},
 	} {
 		beds.name("bed", "3", podUID(1))
 		c.eventually("it holds room", func() bool { s := c.state(nodeName(0)); return s.Held == 3 && s.InFlight == 0 })

@@ -219,12 +219,14 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
 		h.repriced(pod, key, demand)
 		h.ledger.Progress(key, progressOf(pod))
+		h.ledger.Stands(key, standingOf(pod), h.clock())
 		return entered, err
 	}
 	n.mu.Lock()
 	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
 	h.repriced(pod, key, demand)
 	moved := h.ledger.Progress(key, progressOf(pod))
+	moved = h.ledger.Stands(key, standingOf(pod), h.clock()) || moved
 	risen := false
 	if entered || moved {
 		risen = h.refreshLocked(n)
@@ -266,12 +268,12 @@ func (h *Hub) podGone(pod *v1.Pod) {
 
 // expire ends what has a time limit in the ledger.
 func (h *Hub) expire(ctx context.Context) {
-	dropped, overdue := h.ledger.Expire(h.clock())
+	dropped, moved := h.ledger.Expire(h.clock())
 	for _, name := range dropped {
 		h.metrics.correction(correctionExpired)
 		klog.FromContext(ctx).Info("Reservation expired without a bind", "node", name)
 	}
-	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(overdue, dropped...)))) {
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(moved, dropped...)))) {
 		if n := h.nodes.get(name); n != nil {
 			h.refresh(n)
 		}
@@ -305,6 +307,20 @@ func progressOf(pod *v1.Pod) reserve.Progress {
 		return reserve.Initializing
 	}
 	return reserve.Starting
+}
+
+// standingOf reads how a pod's containers stand. Init containers and sidecars don't count: a
+// pod of which they alone run is on its way.
+func standingOf(pod *v1.Pod) (s reserve.Standing) {
+	status := &pod.Status
+	all := status.ContainerStatuses
+	for i := range all {
+		s.Restarts += all[i].RestartCount
+	}
+	s.Runs = len(all) >= len(pod.Spec.Containers) && slices.ContainsFunc(all, isRunning) &&
+		!slices.ContainsFunc(all, func(c v1.ContainerStatus) bool { return c.State.Running == nil && c.State.Terminated == nil })
+	s.Held = !s.Runs && (slices.ContainsFunc(all, isStalled) || slices.ContainsFunc(status.InitContainerStatuses, isStalled))
+	return s
 }
 
 // hasEnded says that a container has already run to an end. Its pod need not be

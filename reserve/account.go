@@ -24,6 +24,8 @@ type Account struct {
 	// Release has still to come for, and pods that reports no longer list.
 	tracked, holders int
 	unlisted         []unlisted
+	// ran are the pods in flight that have settled while they ran, guarded like these.
+	ran map[*entry]struct{}
 
 	turnover turnover
 }
@@ -57,7 +59,7 @@ func (a *Account) Flight() Flight {
 	sum, held := a.total()
 	f := Flight{
 		Demand: inPods(sum.pods), Stalled: inPods(sum.stalled), Overdue: inPods(sum.overdue),
-		Cores: inPods(sum.cores), Held: inPods(held),
+		Silent: inPods(sum.unseen - sum.pods + sum.stalled), Cores: inPods(sum.cores), Held: inPods(held),
 	}
 	if sum.known != 0 {
 		f.Known = sum.knownPods()
@@ -70,6 +72,13 @@ func (a *Account) Flight() Flight {
 func (a *Account) Confirmed() int {
 	sum, _ := a.total()
 	return int(sum.confirmed)
+}
+
+// Running returns the number of pods of which a report of the node listed one, or the API
+// has shown it running for ten seconds: n, where no report comes.
+func (a *Account) Running() int {
+	sum, _ := a.total()
+	return int(sum.running)
 }
 
 // Trickled returns the number of the node's claimed pods that MarkTrickled marked,
@@ -130,7 +139,7 @@ func (t *turnover) decayed(now time.Time) float64 {
 // share is what one entry adds to its account's sums.
 type share struct {
 	units
-	stalled, overdue, flying, confirmed, trickled int64
+	stalled, overdue, unseen, flying, confirmed, running, unlisted, trickled int64
 }
 
 // add adds a share, or takes it away again where sign is −1.
@@ -147,6 +156,9 @@ func (s *share) add(o *share, sign int64) {
 	s.overdue += sign * o.overdue
 	s.flying += sign * o.flying
 	s.confirmed += sign * o.confirmed
+	s.unseen += sign * o.unseen
+	s.running += sign * o.running
+	s.unlisted += sign * o.unlisted
 	s.trickled += sign * o.trickled
 }
 

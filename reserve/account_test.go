@@ -26,7 +26,9 @@ func TestFlightIsOfOneMoment(t *testing.T) {
 	const rounds = 200_000
 	var writer sync.WaitGroup
 	done := make(chan struct{})
-	writer.Go(func() {
+	writer.Add(1)
+	go func() {
+		defer writer.Done()
 		defer close(done)
 		for i := range rounds {
 			if _, _, err := l.Reprice(1, []reserve.Demand{wide, large}[i%2]); err != nil {
@@ -34,7 +36,7 @@ func TestFlightIsOfOneMoment(t *testing.T) {
 				return
 			}
 		}
-	})
+	}()
 	defer writer.Wait()
 	for admitted := 0; ; {
 		select {
@@ -61,7 +63,9 @@ func TestConcurrentAdmitsNeverExceedWhatFits(t *testing.T) {
 	var node sync.Mutex
 	var all sync.WaitGroup
 	for caller := range callers {
-		all.Go(func() {
+		all.Add(1)
+		go func() {
+			defer all.Done()
 			for i := range rounds {
 				pod := reserve.PodKey(1 + caller*rounds + i)
 				node.Lock()
@@ -83,7 +87,7 @@ func TestConcurrentAdmitsNeverExceedWhatFits(t *testing.T) {
 					l.Delete(pod, epoch)
 				}
 			}
-		})
+		}()
 	}
 	all.Wait()
 	if got := a.Flight(); got != (reserve.Flight{}) {

@@ -56,6 +56,11 @@ type Flight struct {
 	// and Overdue as long as reports come, for a report that does not list a pod
 	// after that time says that it does not run.
 	Stalled, Overdue float64
+	// Silent is by how much slow start counts more while no report comes, or less where it
+	// is negative: it goes by what the API shows of the pods then. One leaves the line that
+	// has run for ten seconds; one that can't be started, or has crashed, is in it for the
+	// first ten ([Ledger.Stands]).
+	Silent float64
 	// Known is what those ask for whose workloads are known; Demand counts them too.
 	Known Known
 	// Cores is the sum of [Demand.Cores].
@@ -68,7 +73,7 @@ func (f *Flight) taken() float64 { return f.Demand + f.Held }
 // starting is what slow start counts while reports come, unseen what it counts
 // when they don't.
 func (f Flight) starting() float64 { return f.Demand - f.Stalled - f.Overdue }
-func (f Flight) unseen() float64   { return f.Demand - f.Stalled }
+func (f Flight) unseen() float64   { return f.Demand - f.Stalled + f.Silent }
 
 // Rules are the constants of Fits. The zero value of a field means its
 // default.

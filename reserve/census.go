@@ -25,7 +25,7 @@ func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
 		return PodState{}, false
 	}
 	return PodState{
-		Node: e.account.node, Demand: e.asks.demand(), Claim: e.claim, Progress: e.progress, Absorbed: e.absorbed,
+		Node: e.account.node, Demand: e.asks.demand(), Claim: e.claim, Progress: e.progress, Absorbed: !e.inFlight(),
 		Trickled: e.trickled,
 	}, true
 }
@@ -48,7 +48,7 @@ func (l *Ledger) Census() Census {
 	defer l.mu.Unlock()
 	for _, e := range l.entries {
 		switch {
-		case e.absorbed:
+		case !e.inFlight():
 			c.Absorbed++
 		case e.claim == Assumed:
 			c.Assumed++

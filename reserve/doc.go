@@ -31,8 +31,9 @@
 // ([Account.Cap]).
 //
 // A report counts for a while after its newest sample; [Freshness] says for how
-// long, and what holds without one: a silent node takes no more than slow start
-// lets through.
+// long, and what holds without one: a silent node takes pods at slow start's pace. A
+// pod makes way for the next there once the API has shown its containers running for ten
+// seconds ([Ledger.Stands]), and counts into n from then on ([Account.Running]).
 //
 // A pod that waits for room for longer than [Trickle] allows is taken by a node
 // without room, where memory is not full, and few such pods are on a node at once.

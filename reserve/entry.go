@@ -43,23 +43,40 @@ type entry struct {
 	absorbed bool
 	overdue  bool
 	trickled bool
+	// standing is what the API shows of the containers, since when, and settled that it has
+	// shown that for settleTime. ran is that it once was so while they ran, for good.
+	standing     Standing
+	since        time.Time
+	settled, ran bool
 	// assumed and flying are since when the claim is Assumed and since when the
 	// pod is in flight.
 	assumed, flying time.Time
 	// byAssumed is in Ledger.assumed while the claim is Assumed, byFlight in
 	// Ledger.flight while the pod is in flight and not overdue.
 	byAssumed, byFlight link
+	// bySettling is in Ledger.settling while the containers run or are held up, and not
+	// settled.
+	bySettling link
 }
 
-func (e *entry) inFlight() bool { return !e.absorbed }
+func (e *entry) inFlight() bool { return !e.absorbed && e.progress != Ended }
 
 func (e *entry) share() (s share) {
 	if e.trickled && e.progress != Stalled {
 		s.trickled = 1
 	}
-	if e.absorbed {
+	if !e.absorbed && !e.ran && !e.settled {
+		s.unseen = e.asks.pods
+	}
+	if e.absorbed || e.ran {
+		s.running = 1
+	}
+	if !e.inFlight() {
 		s.confirmed = 1
 		return s
+	}
+	if e.ran {
+		s.unlisted = 1
 	}
 	s.units, s.flying = e.asks, 1
 	switch {
@@ -74,3 +91,18 @@ func (e *entry) share() (s share) {
 // returns says whether a pod that a report listed and the next does not list is
 // still to come.
 func (e *entry) returns() bool { return e.progress == Initializing || e.progress == Stalled }
+
+// Standing is what the API shows of a pod's containers. The zero value is a pod whose
+// containers are on their way.
+type Standing struct {
+	// Runs: all of them run, or have ended beside one that runs. Held: one can't be started,
+	// and kubelet will try again. At most one of the two is true.
+	Runs, Held bool
+	// Restarts is how often containers were started again: one that was begins anew.
+	Restarts int32
+}
+
+// settleTime is for how long the API has to show that a pod's containers run, or are held
+// up, until slow start no longer waits for the pod on a node without a report. It is
+// counted by the scheduler's clock: kubelet's may be off.
+const settleTime = 10 * time.Second

@@ -123,7 +123,8 @@ func (v Validity) remembered(now time.Duration) bool {
 //	it stays full for RefusalMemory if its last report leaves no room, and
 //	slow start's line holds for ever: Unseen.
 //
-// So a node that falls silent, or never speaks, can't take more than its line.
+// So a node that falls silent, or never reports, takes pods no faster than the API shows
+// that those before them run.
 func (f Freshness) Admit(v Validity, at Moment, verdict Verdict) Reason {
 	if v.Fresh(at.Now) {
 		return verdict.Reported

@@ -24,8 +24,8 @@ type Ledger struct {
 	entries map[PodKey]*entry
 	// holds are by the pods that room is held for; none of them has an entry.
 	holds map[PodKey]hold
-	// assumed and flight hold the entries that a limit watches, oldest first.
-	assumed, flight queue
+	// assumed, flight and settling hold the entries that a limit watches, oldest first.
+	assumed, flight, settling queue
 	// lingering are the accounts with unlisted pods.
 	lingering map[*Account]struct{}
 
@@ -124,7 +124,7 @@ func (l *Ledger) Reserve(node string, pod PodKey, d Demand, now time.Time) error
 		return nil
 	case e.claim == Bound:
 		return fmt.Errorf("reserve: pod %016x for node %s: %w: %s", uint64(pod), node, ErrBoundElsewhere, e.account.node)
-	case e.absorbed && e.account.node == node:
+	case !e.inFlight() && e.account.node == node:
 		e.assumed = now
 		e.byAssumed.remove()
 		l.enqueue(e)
@@ -222,8 +222,57 @@ func (l *Ledger) Progress(pod PodKey, p Progress) bool {
 		return false
 	}
 	before := e.share()
-	l.change(e, func() { e.progress, e.absorbed = p, e.absorbed || p == Ended })
+	l.change(e, func() { e.progress = p })
 	return e.share() != before
+}
+
+// Stands records what the API shows of a claimed pod's containers, and reports whether that
+// changed what its node's flight asks for. Once they have stood so for settleTime, which
+// Expire finds, a node without a report no longer waits for the pod: neither for one that
+// runs nor, as long as that lasts, for one that is held up.
+func (l *Ledger) Stands(pod PodKey, s Standing, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := l.entries[pod]
+	if e == nil || e.standing == s {
+		return false
+	}
+	before := e.share()
+	l.change(e, func() { e.standing, e.since, e.settled = s, now, false })
+	e.bySettling.remove()
+	if (s.Runs || s.Held) && !e.ran {
+		l.settling.push(&e.bySettling)
+	}
+	return e.share() != before
+}
+
+// settle ends the time that an entry had to stand as it does.
+func (l *Ledger) settle(e *entry) {
+	e.bySettling.remove()
+	l.change(e, func() { e.settled, e.ran = true, e.standing.Runs })
+	if !e.ran || !e.inFlight() {
+		return
+	}
+	if e.account.ran == nil {
+		e.account.ran = make(map[*entry]struct{})
+	}
+	e.account.ran[e] = struct{}{}
+}
+
+// ConfirmRunning takes the pods of a node out of flight that the API has shown running for
+// settleTime and no report lists, and reports whether there were any. It is for a node that
+// reports: what the pods take is in what it measures, though it can't tell which pods do.
+func (l *Ledger) ConfirmRunning(a *Account) bool {
+	if sum, _ := a.total(); sum.unlisted == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for e := range a.ran {
+		l.change(e, func() { e.absorbed = true })
+	}
+	clear(a.ran)
+	return true
 }
 
 // MarkTrickled marks a claimed pod as one that was overdue and admitted without
@@ -250,7 +299,7 @@ func (l *Ledger) Delete(pod PodKey, now time.Time) (node string, inFlight bool) 
 	if e == nil {
 		return l.unhold(pod), false
 	}
-	if e.absorbed {
+	if !e.inFlight() {
 		e.account.turnover.add(now)
 	}
 	node, inFlight = e.account.node, e.inFlight()
@@ -322,10 +371,11 @@ func (l *Ledger) watch(a *Account) {
 }
 
 // Expire drops the assumed pods whose bind has not come for TTL and returns the
-// node of each, and returns the nodes of the pods that have now been in flight
-// for Patience, once a pod. The times given to one ledger should not run
+// node of each, and returns the nodes of the pods for which slow start no longer waits: those
+// that have now been in flight for Patience and those that have settled ([Ledger.Stands]), once
+// a pod. The times given to one ledger should not run
 // backwards; if they do, limits are met late, not early.
-func (l *Ledger) Expire(now time.Time) (dropped, overdue []string) {
+func (l *Ledger) Expire(now time.Time) (dropped, moved []string) {
 	limits := l.config.withDefaults()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -334,14 +384,18 @@ func (l *Ledger) Expire(now time.Time) (dropped, overdue []string) {
 		l.remove(e)
 	}
 	for e := l.flight.oldest(); e != nil && now.Sub(e.flying) >= limits.Patience; e = l.flight.oldest() {
-		overdue = append(overdue, e.account.node)
+		moved = append(moved, e.account.node)
 		l.change(e, func() { e.overdue = true })
+	}
+	for e := l.settling.oldest(); e != nil && now.Sub(e.since) >= settleTime; e = l.settling.oldest() {
+		moved = append(moved, e.account.node)
+		l.settle(e)
 	}
 	for a := range l.lingering {
 		a.prune(now, limits.Linger)
 		l.watch(a)
 	}
-	return dropped, overdue
+	return dropped, moved
 }
 
 // add files a new entry; the pod must not have one.
@@ -350,7 +404,7 @@ func (l *Ledger) add(e *entry, now time.Time) {
 		l.entries = make(map[PodKey]*entry)
 	}
 	l.entries[e.pod] = e
-	e.byAssumed.entry, e.byFlight.entry = e, e
+	e.byAssumed.entry, e.byFlight.entry, e.bySettling.entry = e, e, e
 	e.account.prune(now, l.config.withDefaults().Linger)
 	e.absorbed = e.account.counts(e.pod)
 	e.account.tracked++
@@ -363,6 +417,8 @@ func (l *Ledger) remove(e *entry) {
 	delete(l.entries, e.pod)
 	e.byAssumed.remove()
 	e.byFlight.remove()
+	e.bySettling.remove()
+	delete(e.account.ran, e)
 	e.account.tracked--
 	e.account.shift(e.share(), share{})
 	l.dropIdle(e.account)
@@ -372,14 +428,17 @@ func (l *Ledger) remove(e *entry) {
 func (l *Ledger) change(e *entry, edit func()) {
 	before := e.share()
 	edit()
-	if e.absorbed {
+	if !e.inFlight() {
 		e.overdue = false
 	}
 	e.account.shift(before, e.share())
+	if e.absorbed {
+		delete(e.account.ran, e)
+	}
 	if e.claim != Assumed {
 		e.byAssumed.remove()
 	}
-	if e.absorbed || e.overdue {
+	if !e.inFlight() || e.overdue {
 		e.byFlight.remove()
 	}
 	l.enqueue(e)

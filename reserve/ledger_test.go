@@ -688,7 +688,7 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 			t.Errorf("pod %d stalled, then again: the flight should have changed once", pod)
 		}
 	}
-	if got, want := a.Flight(), (reserve.Flight{Demand: pods, Stalled: pods}); got != want {
+	if got, want := a.Flight(), (reserve.Flight{Demand: pods, Stalled: pods, Silent: pods}); got != want {
 		t.Errorf("flight %+v, want %+v", got, want)
 	}
 	if got := reserve.Slots(signal, a.Flight(), one, reserve.Rules{}); got != 2 {
@@ -699,7 +699,7 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 		t.Errorf("flight %+v after one pod goes on", a.Flight())
 	}
 	l.Absorb("n", 1, []reserve.PodKey{0, 1}, epoch)
-	if got, want := a.Flight(), (reserve.Flight{Demand: pods - 2, Stalled: pods - 2}); got != want {
+	if got, want := a.Flight(), (reserve.Flight{Demand: pods - 2, Stalled: pods - 2, Silent: pods - 2}); got != want {
 		t.Errorf("flight %+v after two run, want %+v", got, want)
 	}
 }

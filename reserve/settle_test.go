@@ -1,0 +1,85 @@
+package reserve_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// stander is a pod as a list of what the API has shown keeps it.
+type stander struct {
+	standing    reserve.Standing
+	since       time.Time
+	listed, ran bool
+	ended       bool
+}
+
+// TestSettledPodsOfASilentNode: after each of many random steps, slow start counts of a node
+// without a report what a walk over all its pods finds, and n is what has run there.
+func TestSettledPodsOfASilentNode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var l reserve.Ledger
+	a := l.Account("n")
+	pods, now := map[reserve.PodKey]*stander{}, epoch
+	for step := range 100_000 {
+		pod := reserve.PodKey(rng.IntN(8))
+		p := pods[pod]
+		switch what := rng.IntN(12); {
+		case p == nil:
+			if _, err := l.Bound("n", pod, one, now); err != nil {
+				t.Fatal(err)
+			}
+			pods[pod] = &stander{since: now}
+		case what == 0:
+			l.Delete(pod, now)
+			delete(pods, pod)
+		case what == 1:
+			l.Progress(pod, reserve.Ended)
+			p.ended = true
+		case what == 2 && !p.ended:
+			l.Progress(pod, reserve.Stalled)
+
+		case what == 3 && !p.ended:
+			l.Progress(pod, reserve.Starting)
+
+		case what == 4: // reports come again, for a moment
+			l.ConfirmRunning(a)
+			for _, p := range pods {
+				p.listed = p.listed || p.ran && !p.ended
+			}
+		case what < 9:
+			s := reserve.Standing{Restarts: int32(rng.IntN(2))}
+			s.Runs = rng.IntN(2) == 0
+			s.Held = !s.Runs && rng.IntN(2) == 0
+			l.Stands(pod, s, now)
+			if s != p.standing {
+				p.standing, p.since = s, now
+			}
+		default:
+			now = now.Add(time.Duration(rng.IntN(4)) * time.Second)
+			l.Expire(now)
+			for _, p := range pods {
+				p.ran = p.ran || p.standing.Runs && now.Sub(p.since) >= 10*time.Second
+			}
+		}
+		unseen, running := 0., 0
+		for _, p := range pods {
+			held := p.standing.Held && now.Sub(p.since) >= 10*time.Second
+			if !p.listed && !p.ran && !held {
+				unseen++
+			}
+			if p.listed || p.ran {
+				running++
+			}
+		}
+		f := a.Flight()
+		if got := f.Demand - f.Stalled + f.Silent; got != unseen || a.Running() != running {
+			t.Fatalf("step %d: %v pods in line and %d that run, want %v and %d", step, got, a.Running(), unseen, running)
+		}
+		if verdict := reserve.Judge(reserve.Signal{Avail: 100}, f, one, reserve.Rules{}).Unseen; (verdict == reserve.Admitted) != (unseen < 2) {
+			t.Fatalf("step %d: %v with %v pods in line", step, verdict, unseen)
+		}
+	}
+}
