@@ -2,6 +2,8 @@ package replay
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
@@ -122,7 +124,12 @@ type Score struct {
 	N int `json:"n"`
 }
 
-const pinballAt = .98
+const (
+	pinballAt = .98
+	// leastMean is the sum of the means, in cores or bytes, below which a series took
+	// nothing: a ratio to it says nothing and may be infinite.
+	leastMean = 1e-9
+)
 
 // tally sums up the predictions of one series.
 type tally struct {
@@ -145,6 +152,23 @@ func (t *tally) add(prediction, mean, largest float64) {
 func (t *tally) merge(o tally) {
 	t.n, t.good = t.n+o.n, t.good+o.good
 	t.predicted, t.mean, t.loss = t.predicted+o.predicted, t.mean+o.mean, t.loss+o.loss
+}
+
+// ErrShort says that no series is long enough for a prediction, or that each has no two
+// samples within a window; match it with errors.Is.
+var ErrShort = errors.New("no prediction could be made")
+
+// lengths says how long series are, and how far apart their samples.
+func lengths(s []Series, o Options) string {
+	var longest, apart time.Duration
+	for _, s := range s {
+		if s = o.Part.of(s); len(s.Times) > 1 {
+			length := s.Times[len(s.Times)-1].Sub(s.Times[0])
+			longest, apart = max(longest, length), max(apart, length/time.Duration(len(s.Times)-1))
+		}
+	}
+	return fmt.Sprintf("the longest of %d lasts %v, with a sample in %v, and a warm-up of %v and a window of %v are needed",
+		len(s), longest, apart.Round(time.Millisecond), o.WarmUp, o.Window)
 }
 
 // Evaluate replays each series through a predictor of its own. Series too short
@@ -182,7 +206,7 @@ func score(tallies []tally, without int) Score {
 		if i == without {
 			continue
 		}
-		if t.mean > 0 {
+		if t.mean > leastMean {
 			ratios += t.predicted/t.mean - 1
 			rated++
 		}

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -124,13 +125,16 @@ type Point struct {
 
 // Curves evaluates every preset, the thesis's literal form, and who knows what
 // comes on the series of a resource, the default preset first. The error is that of
-// ctx if it ends before, or of the options or the series.
+// ctx if it ends before, of the options or the series, or ErrShort.
 func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, error) {
 	s = slices.DeleteFunc(slices.Clone(s), func(s Series) bool { return s.Resource != r })
 	presets := profile.Presets()
 	all, done := (len(presets)+1)*(1+len(percentiles))+1, 0
 	each := func(p Predictor) ([]tally, error) {
 		tallies, err := evaluateEach(ctx, s, p, o)
+		if err == nil && len(s) > 0 && score(tallies, -1).N == 0 {
+			err = fmt.Errorf("%v: %w: %s", r, ErrShort, lengths(s, o.withDefaults()))
+		}
 		if done++; err == nil && o.Progress != nil {
 			o.Progress(done, all)
 		}

@@ -16,8 +16,9 @@ import (
 )
 
 // ReadDir reads the series in all files below a directory that end in .csv or
-// .json and hold any; others of that kind are left out. The series are in the
-// order of their files' names.
+// .json and hold any; others of that kind are left out, but for CSV with a column
+// timestamp and none that is known beside it, which are refused. The series are in
+// the order of their files' names.
 func ReadDir(dir fs.FS) ([]Series, error) {
 	var all []Series
 	err := fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
@@ -72,17 +73,28 @@ var columns = map[string]column{
 	"memory usage [kb]": {Memory, 1 << 10, false},
 }
 
+// passedOver are the columns of those files that say nothing of use. Another one is
+// refused: it may be a known one's name misspelt.
+var passedOver = []string{
+	"timestamp", "timestamp [ms]", "cpu cores", "cpu capacity provisioned [mhz]", "cpu usage [mhz]", "memory capacity provisioned [kb]",
+	"disk read throughput [kb/s]", "disk write throughput [kb/s]", "network received throughput [kb/s]", "network transmitted throughput [kb/s]",
+}
+
+// Bounds of what is read: no machine has more. A share in per cent is of one machine.
+const maxCores, maxBytes, maxPercent = 4096, 1 << 50, 100
+
 // ReadCSV reads the series of a file with a header: times in a column timestamp,
 // as RFC 3339, "2006-01-02 15:04:05" in UTC, or seconds since 1970, and values in
 // columns cpu_cores or memory_bytes, or as in CloudWatch's and the Grid Workloads
 // Archive's files. Fields are separated by commas or semicolons. Rows out of the
-// order of time and values that are no number are an error.
+// order of time, values that are no number or more than any machine has, and columns
+// that are not known are an error, which names the line.
 func ReadCSV(name string, r io.Reader) ([]Series, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	text := string(data)
+	text := strings.TrimPrefix(string(data), "\ufeff")
 	header, _, _ := strings.Cut(text, "\n")
 	rows := csv.NewReader(strings.NewReader(text))
 	if strings.Contains(header, ";") {
@@ -106,7 +118,8 @@ func ReadCSV(name string, r io.Reader) ([]Series, error) {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		if err := table.add(row); err != nil {
-			return nil, err
+			line, _ := rows.FieldPos(0)
+			return nil, fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
 	}
 }
@@ -122,8 +135,13 @@ type table struct {
 
 func newTable(name string, header []string) (*table, error) {
 	t := &table{name: name, time: -1, cores: -1}
+	seen, unknown := map[string]bool{}, ""
 	for i, label := range header {
 		label = strings.ToLower(strings.TrimSpace(label))
+		if _, ok := columns[label]; (!ok && !slices.Contains(passedOver, label) || seen[label]) && unknown == "" {
+			unknown = label
+		}
+		seen[label] = true
 		if column, ok := columns[label]; ok {
 			t.from, t.columns = append(t.from, i), append(t.columns, column)
 			t.series = append(t.series, Series{Name: name, Resource: column.resource})
@@ -135,8 +153,11 @@ func newTable(name string, header []string) (*table, error) {
 			t.cores = i
 		}
 	}
-	if t.time < 0 || len(t.series) == 0 {
+	switch {
+	case t.time < 0 || len(t.series) == 0 && unknown == "":
 		return nil, fmt.Errorf("%s: %w: want a column timestamp and one of cpu_cores, memory_bytes", name, ErrNoSeries)
+	case unknown != "":
+		return nil, fmt.Errorf("%s: line 1: %w", name, refuse(name+".column", unknown, "timestamp, cpu_cores or memory_bytes, or another of the files known, each once"))
 	}
 	return t, nil
 }
@@ -159,6 +180,14 @@ func (t *table) add(row []string) error {
 				return refuse(t.name+".cores", row[t.cores], "a number, finite and not negative")
 			}
 			value *= cores
+		}
+		switch {
+		case c.resource == CPU && value > maxCores:
+			return refuse(t.name+".value", row[t.from[i]], "at most 4096 cores; bytes belong into a column memory_bytes")
+		case c.resource == Memory && value > maxBytes:
+			return refuse(t.name+".value", row[t.from[i]], "at most 2^50 bytes")
+		case c.factor == .01 && !c.cores && value > maxPercent*c.factor:
+			return refuse(t.name+".value", row[t.from[i]], "a machine's CPU in per cent, at most 100")
 		}
 		if n := len(s.Times); n > 0 && !at.After(s.Times[n-1]) {
 			if at.Equal(s.Times[n-1]) { // a clock set back for summer time repeats some
@@ -198,8 +227,10 @@ func unix(seconds float64) (time.Time, error) {
 }
 
 // ReadPrometheus reads the answer of a Prometheus server to a range query, in
-// which each result is a series. It is memory if the metric's name says so or ends
-// in bytes, else CPU.
+// which each result is a series. What it measures, the metric's name says, else the
+// file's; of the answer to an aggregation, which has no name, in a file whose name says
+// nothing, the values do: no machine has as many cores as the least pod has bytes. Bytes
+// where cores are said, and a counter, of which a rate is meant, are an error.
 func ReadPrometheus(name string, r io.Reader) ([]Series, error) {
 	var answer struct {
 		Data struct {
@@ -219,10 +250,6 @@ func ReadPrometheus(name string, r io.Reader) ([]Series, error) {
 	var all []Series
 	for _, result := range answer.Data.Result {
 		s := Series{Name: name + labels(result.Metric)}
-		metric := result.Metric["__name__"] + name
-		if strings.Contains(metric, "memory") || strings.HasSuffix(result.Metric["__name__"], "bytes") {
-			s.Resource = Memory
-		}
 		for _, v := range result.Values {
 			seconds, ok := v[0].(float64)
 			at, err := unix(seconds)
@@ -231,17 +258,49 @@ func ReadPrometheus(name string, r io.Reader) ([]Series, error) {
 			}
 			text, _ := v[1].(string)
 			value, err := parseValue(text)
-			if err != nil {
-				return nil, refuse(s.Name+".Values", v[1], "a number, finite and not negative")
+			if err != nil || value > maxBytes {
+				return nil, refuse(s.Name+".Values", v[1], "a number, not negative, at most 2^50")
 			}
 			s.Times, s.Values = append(s.Times, at), append(s.Values, value)
 		}
 		if err := s.Validate(); err != nil {
 			return nil, err
 		}
+		if err := s.measures(result.Metric["__name__"], path.Base(name)); err != nil {
+			return nil, err
+		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// measures finds what a series of a metric is of, in a file.
+func (s *Series) measures(metric, file string) error {
+	if strings.HasSuffix(metric, "_total") {
+		return refuse(s.Name+".__name__", metric, "no counter: query its rate, as rate("+metric+"[5m])")
+	}
+	cpu, memory := kinds(metric)
+	if cpu == memory {
+		cpu, memory = kinds(file)
+	}
+	largest := slices.Max(append(s.Values, 0))
+	if cpu == memory {
+		memory = largest > maxCores
+	} else if cpu && largest > maxCores {
+		return refuse(s.Name+".Values", largest, "cores, at most 4096, as the name says; an answer in bytes belongs into a file named memory….json")
+	}
+	if memory {
+		s.Resource = Memory
+	}
+	return nil
+}
+
+// kinds are those that a name speaks of.
+func kinds(name string) (cpu, memory bool) {
+	name = strings.ToLower(name)
+	cpu = strings.Contains(name, "cpu") || strings.Contains(name, "cores")
+	memory = strings.Contains(name, "memory") || strings.Contains(name, "bytes")
+	return cpu, memory
 }
 
 // labels are those of a metric in the order of their names.

@@ -330,6 +330,88 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// Errors name the line, and columns that are not known are none to pass over in silence.
+func TestReadNamesLinesAndColumns(t *testing.T) {
+	for text, want := range map[string]string{
+		"timestamp,cpu_cores\n5,1\n10,x\n":                 "line 3: ",
+		"timestamp,cpu_cores\n5,1\n\n10,1,2\n":             "line 4",
+		"timestamp,cpu_cores,memory_byte\n5,1,2\n":         "memory_byte",
+		"timestamp,cpu_core\n5,1\n":                        "cpu_core",
+		"timestamp,cpu_cores,cpu_cores\n5,1,1\n":           "cpu_cores",
+		"timestamp,cpu_cores\n5,104857600\n":               "line 2: ",
+		"timestamp,value\n5,1073741824\n":                  "line 2: ",
+		"timestamp,memory_bytes\n5,1e300\n":                "line 2: ",
+		"timestamp,cpu usage [%],cpu cores\n5,100,1e300\n": "line 2: ",
+	} {
+		if _, err := replay.ReadCSV("f", strings.NewReader(text)); err == nil || errors.Is(err, replay.ErrNoSeries) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if s, err := replay.ReadCSV("f", strings.NewReader("\ufefftimestamp,cpu_cores\n5,1\n")); err != nil || len(s) != 1 {
+		t.Errorf("with a byte order mark: %v, %v", s, err)
+	}
+}
+
+// An aggregation, as of the thesis's query, has no name: neither does it make bytes cores.
+func TestBytesAreNoCores(t *testing.T) {
+	answer := func(metric, value string) string {
+		return `{"data":{"resultType":"matrix","result":[{"metric":{` + metric + `"pod":"p"},"values":[[1793577600,"0"],[1793577660,"` + value + `"]]}]}}`
+	}
+	for _, c := range []struct {
+		file, metric, value string
+		want                replay.Resource
+		refused             bool
+	}{
+		{"answer.json", "", "1040000000", replay.Memory, false},
+		{"answer.json", "", "0.5", replay.CPU, false},
+		{"cpu.json", "", "1040000000", 0, true},
+		{"cpu.json", "", "64", replay.CPU, false},
+		{"ram/Memory.json", "", "7", replay.Memory, false},
+		{"memory/answer.json", "", "0.5", replay.CPU, false}, // a directory's name is none of its files'
+		{"cpu.json", `"__name__":"container_memory_working_set_bytes",`, "7", replay.Memory, false},
+		{"answer.json", `"__name__":"namespace:cpu:rate",`, "1e9", 0, true},
+		{"answer.json", `"__name__":"container_cpu_usage_seconds_total",`, "12", 0, true},
+		{"answer.json", "", "1e300", 0, true},
+	} {
+		s, err := replay.ReadPrometheus(c.file, strings.NewReader(answer(c.metric, c.value)))
+		var f *replay.FieldError
+		if c.refused {
+			if !errors.As(err, &f) {
+				t.Errorf("%+v: %v, %v, want a FieldError", c, s, err)
+			}
+		} else if err != nil || len(s) != 1 || s[0].Resource != c.want {
+			t.Errorf("%+v: %v, %v", c, s, err)
+		}
+	}
+}
+
+// Where nothing could be predicted there is no score, not even of who knows what comes.
+func TestTooShortIsNoScore(t *testing.T) {
+	one := func(int) float64 { return 1 }
+	coarse := every(replay.CPU, 200, one)
+	for i := range coarse.Times {
+		coarse.Times[i] = start.Add(time.Duration(i) * time.Hour)
+	}
+	for name, s := range map[string]replay.Series{"three hours": every(replay.CPU, 36, one), "coarser than the window": coarse} {
+		_, err := replay.Curves(t.Context(), []replay.Series{s}, replay.CPU, replay.Options{})
+		if !errors.Is(err, replay.ErrShort) || !strings.Contains(err.Error(), "48h0m0s") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	_, err := replay.Curves(t.Context(), []replay.Series{every(replay.CPU, 36, one)}, replay.CPU, replay.Options{})
+	if err == nil || !strings.Contains(err.Error(), "2h55m0s") {
+		t.Errorf("%v does not name the length of the series", err)
+	}
+}
+
+// A job that takes next to nothing has no infinite overhead.
+func TestNoInfiniteOverhead(t *testing.T) {
+	score, err := replay.Evaluate([]replay.Series{every(replay.CPU, 700, func(int) float64 { return 5e-324 })}, always(1), replay.Options{})
+	if err != nil || math.IsInf(score.Overhead, 0) || math.IsInf(score.OverheadMean, 0) || math.IsInf(score.Pinball, 0) {
+		t.Errorf("%+v, %v", score, err)
+	}
+}
+
 func FuzzReadCSV(f *testing.F) {
 	f.Add("timestamp,cpu_cores,memory_bytes\n2026-11-02T00:00:00Z,.5,1e6\n")
 	f.Add("Timestamp [ms];\tCPU cores;\tCPU usage [%]\n1793577600;\t4;\t25\n")

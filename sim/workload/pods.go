@@ -57,10 +57,19 @@ func ReadPods(r io.Reader) ([]sim.Pod, error) {
 			p, err = podOf(header, cells)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: pod %d: %w", ErrPods, len(pods)+1, err)
+			return nil, fmt.Errorf("%w: line %d: %w", ErrPods, lineOf(lines, cells), err)
 		}
 		pods = append(pods, p)
 	}
+}
+
+// lineOf is the line of the row read last. Without a row the reader's own error has it.
+func lineOf(lines *csv.Reader, cells []string) int {
+	if len(cells) == 0 {
+		return 0
+	}
+	line, _ := lines.FieldPos(0)
+	return line
 }
 
 func podOf(header, cells []string) (sim.Pod, error) {

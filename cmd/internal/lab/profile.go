@@ -51,6 +51,8 @@ is compared at each one's quality, also with each series left out in turn.
 DIR holds CSV files with a column timestamp and one of cpu_cores and
 memory_bytes, files of CloudWatch or the Grid Workloads Archive, or a Prometheus
 server's answers to range queries as .json; what holds no series is left out.
+An answer without the metric's name, as of an aggregation, is of what the file's
+name says (cpu, memory), else values beyond 4096 are bytes.
 The default was chosen on first halves (--first-half): --held-out shows it on
 what it has not seen.`,
 		Example: `  spazio-lab profile evaluate --series data --held-out
@@ -85,6 +87,9 @@ func (f *evaluateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 	}
 	options.Progress = (&progress{out: stderr, of: "recommenders"}).show
 	result, err := profiles.Run(ctx, series, options)
+	if errors.Is(err, replay.ErrShort) {
+		return fmt.Errorf("--warm-up %v, --window %v: %w", f.learning, f.window, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -83,6 +83,14 @@ func TestProfileEvaluateTable(t *testing.T) {
 	}
 }
 
+// Scores of 0 for all would look like failure.
+func TestProfileEvaluateNamesWhatIsTooShort(t *testing.T) {
+	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "1000h")
+	if err == nil || !strings.Contains(err.Error(), "--warm-up 1000h0m0s") || !strings.Contains(err.Error(), "the longest of 1 lasts") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestProfileEvaluateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
