@@ -20,7 +20,8 @@ const (
 type Config struct {
 	// Config is the batch; its Seed selects the nodes' noise too.
 	batch.Config
-	// Nodes and Cores size the simulated cluster; defaults 19 and 4.
+	// Nodes and Cores size the simulated cluster; defaults 6 and 4,
+	// which with the default batch is about 12 pods a core.
 	Nodes int `json:"nodes"`
 	Cores int `json:"cores"`
 	// TimeScale is how many virtual seconds pass in a second; default 1.
@@ -74,7 +75,7 @@ func (c Config) String() string {
 func (c Config) WithDefaults() Config {
 	c.Config = c.Config.WithDefaults()
 	if c.Nodes == 0 {
-		c.Nodes = 19
+		c.Nodes = 6
 	}
 	if c.Cores == 0 {
 		c.Cores = 4

@@ -14,8 +14,8 @@ func TestConfigString(t *testing.T) {
 		config demo.Config
 		want   string
 	}{
-		{demo.Config{}, "300 pods of 5 CPU-seconds (equal), at once, on 19 simulated nodes × 4 cores and this machine; seed 0"},
-		{demo.Config{Config: batch.Config{Rate: 8, Seed: 3}, TimeScale: 2}, "300 pods of 5 CPU-seconds (equal), 8 a second, on 19 simulated nodes × 4 cores; seed 3"},
+		{demo.Config{}, "300 pods of 5 CPU-seconds (equal), at once, on 6 simulated nodes × 4 cores and this machine; seed 0"},
+		{demo.Config{Config: batch.Config{Rate: 8, Seed: 3}, TimeScale: 2}, "300 pods of 5 CPU-seconds (equal), 8 a second, on 6 simulated nodes × 4 cores; seed 3"},
 	}
 	for _, test := range tests {
 		if got := test.config.String(); got != test.want {

@@ -12,6 +12,8 @@
 //	            rate, seed, nodes, cores, timeScale, noRealNode, profiles
 //	simulated   the table's columns, one a profile in the order of the runs
 //	real        the same of this machine, unless it was left out
+//	paces       one a profile, how well the machine kept up: profile, lateSeconds,
+//	            lagSeconds, leastSojourn
 //	batches     if asked for, one a profile: a BatchRecord, with each pod's times
 //	            and what the batch took of the scheduler and of the process
 //

@@ -34,6 +34,9 @@ func (f frame) progress() string {
 	if f.Total == 0 {
 		return fmt.Sprintf("%s  %5.1fs", f.Profile, f.Elapsed.Seconds())
 	}
+	if f.Submitted == 0 {
+		return fmt.Sprintf("%s  %5.1fs  creating %d pods", f.Profile, f.Elapsed.Seconds(), f.Total)
+	}
 	waiting := f.Submitted - f.Bound - f.Running - f.Done
 	return fmt.Sprintf("%s  %5.1fs  %d of %d done, %d running, %d starting, %d waiting",
 		f.Profile, f.Elapsed.Seconds(), f.Done, f.Total, f.Running, f.Bound, waiting)

@@ -17,8 +17,22 @@ import (
 
 // runs are the batches so far, one a profile. Safe for concurrent use.
 type runs struct {
-	mu  sync.Mutex
-	all []profileRun
+	mu     sync.Mutex
+	all    []profileRun
+	doubts bool // the machine was too slow to compare them
+}
+
+// compare says whether what has run so far can be compared.
+func (r *runs) compare(can bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubts = !can
+}
+
+func (r *runs) comparable() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.doubts
 }
 
 type profileRun struct {
@@ -53,7 +67,7 @@ func (r *runs) show() (shown []web.Run) {
 func (c *cluster) serve(ctx context.Context, d *demo) error {
 	p, err := page.New(web.Config{
 		Source: page.NewSource(c.hub, page.Options{
-			Title: c.config.String(), Virtual: c.clock.Virtual, Runs: func() ([]web.Run, bool) { return c.runs.show(), true },
+			Title: c.config.String(), Virtual: c.clock.Virtual, Runs: func() ([]web.Run, bool) { return c.runs.show(), c.runs.comparable() },
 		}),
 		Logger: slog.New(slog.DiscardHandler), // the page says what is wrong itself
 	})

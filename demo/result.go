@@ -9,6 +9,8 @@ type Result struct {
 	// machine, one entry a profile in the order of the runs.
 	Simulated []batch.Column `json:"simulated"`
 	Real      []batch.Column `json:"real,omitempty"`
+	// Paces say how well this machine kept up with each run.
+	Paces []Pace `json:"paces"`
 	// Batches have every pod, if Options.Records asks for them.
 	Batches []BatchRecord `json:"batches,omitempty"`
 }
@@ -22,7 +24,9 @@ type BatchRecord struct {
 }
 
 // add sums up the batch under a profile, this machine's pods apart.
-func (r *Result) add(profile string, records []batch.Record) {
+func (r *Result) add(pace Pace, records []batch.Record) {
+	profile := pace.Profile
+	r.Paces = append(r.Paces, pace)
 	var simulated, real []batch.Record
 	for _, p := range records {
 		if p.Node == realNodeName {

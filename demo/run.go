@@ -145,7 +145,8 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	records, err := d.follow(ctx, profile)
+	pace := Pace{Profile: profile}
+	records, err := d.follow(ctx, &pace)
 	if err != nil {
 		return err
 	}
@@ -153,7 +154,9 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
-	d.result.add(profile, records)
+	pace.LeastSojourn = d.config.leastSojourn(records)
+	d.result.add(pace, records)
+	d.cluster.runs.compare(d.result.doubt() == "")
 	if d.options.Records {
 		d.result.Batches = append(d.result.Batches, BatchRecord{profile, batch.Outcomes(records), after.since(before)})
 	}
@@ -161,7 +164,8 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 }
 
 // follow submits the batch and returns what became of its pods.
-func (d *demo) follow(ctx context.Context, profile string) ([]batch.Record, error) {
+func (d *demo) follow(ctx context.Context, pace *Pace) ([]batch.Record, error) {
+	profile := pace.Profile
 	tasks, err := batch.Plan(d.config.Config)
 	if err != nil {
 		return nil, err
@@ -179,6 +183,8 @@ func (d *demo) follow(ctx context.Context, profile string) ([]batch.Record, erro
 	defer cancel(nil)
 	var running sync.WaitGroup
 	defer running.Wait()
+	lateness := measure(ctx)
+	defer lateness.stop()
 	running.Go(func() {
 		if err := run.Submit(ctx, d.cluster.client, d.cluster.clock); err != nil {
 			cancel(err)
@@ -188,6 +194,7 @@ func (d *demo) follow(ctx context.Context, profile string) ([]batch.Record, erro
 		select {
 		case <-run.Done():
 			running.Wait()
+			pace.Late, pace.Lag = run.Late().Seconds(), lateness.stop().Seconds()*d.cluster.clock.Scale()
 			view.finish()
 			return run.Records(), nil
 		case <-ctx.Done():

@@ -12,9 +12,16 @@ import (
 // Table renders the result for reading, one column a profile. With both it adds
 // their ratios, and ends with what the figures mean. Its lines have at most 120 columns.
 func (r Result) Table() string {
-	shown := batch.Text(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, Default)
+	doubt, against := r.doubt(), Default
+	if doubt != "" {
+		against = "" // no ratios either
+	}
+	shown := batch.Text(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, against)
 	if len(r.Real) > 0 {
-		shown += "\n" + batch.Text("this machine", r.Real, Spazio, Default)
+		shown += "\n" + batch.Text("this machine", r.Real, Spazio, against)
+	}
+	if doubt != "" {
+		return text.Fold(shown+"\nNo verdict: "+doubt+".\nThis machine was too slow to tell: try again when it is quieter, or with fewer --pods.\n", 120)
 	}
 	spazio, ran := batch.Find(r.Simulated, Spazio)
 	if other, ok := batch.Find(r.Simulated, Default); ok && ran {

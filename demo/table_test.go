@@ -125,3 +125,27 @@ func TestTableShowsTheRealNode(t *testing.T) {
 		t.Error("the section of the real node does not follow its presence")
 	}
 }
+
+// Where the machine was too slow to compare the profiles no verdict is given, and the
+// sentence in its place has the figure.
+func TestNoVerdictOfASlowMachine(t *testing.T) {
+	columns := []batch.Column{column(demo.Spazio, 0, 2, 3, 60), column(demo.Default, 0, 0, 1, 50)}
+	good := demo.Pace{Profile: demo.Spazio, Late: .5, Lag: .004, LeastSojourn: 12.8}
+	for name, test := range map[string]struct {
+		pace demo.Pace
+		want string
+	}{
+		"on time":                 {demo.Pace{Profile: demo.Default, Late: 4, Lag: .02, LeastSojourn: 12.8}, ""},
+		"pods come slowly":        {demo.Pace{Profile: demo.Default, Late: 12, Lag: .02}, "under default-scheduler the last pod could be scheduled 12.0 s later than planned"},
+		"the process waits":       {demo.Pace{Profile: demo.Default, Lag: .25}, "was 0.25 s late"},
+		"faster than is possible": {demo.Pace{Profile: demo.Default, LeastSojourn: 55}, "can't be faster than 55.0 s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := strings.Join(strings.Fields(demo.Result{Simulated: columns, Paces: []demo.Pace{good, test.pace}}.Table()), " ")
+			refused := strings.Contains(table, "No verdict: ") && strings.Contains(table, test.want)
+			if judged := strings.Contains(table, "Spazio starts a pod only where there is room") && strings.Contains(table, "ratio"); judged != (test.want == "") || refused != (test.want != "") {
+				t.Errorf("want %q in\n%s", test.want, table)
+			}
+		})
+	}
+}

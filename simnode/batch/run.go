@@ -22,7 +22,8 @@ type Record struct {
 	Task
 	Name string
 	Node string
-	// Created is when it was submitted, Bound when its binding was seen,
+	// Created is when it was submitted: of pods that arrive at once, the moment from which
+	// the first of them could be scheduled, when all were there. Bound when its binding was seen,
 	// Running and Done what its node says.
 	Created time.Time
 	Bound   time.Time
@@ -41,6 +42,7 @@ type Run struct {
 	records []Record
 	index   map[types.NamespacedName]int
 	open    int // pods that have not ended
+	late    time.Duration
 	done    chan struct{}
 }
 
@@ -67,12 +69,26 @@ func NewRun(scheduler string, tasks []Task) *Run {
 	return r
 }
 
-// created notes that pod i is about to be submitted and returns its record.
-func (r *Run) created(i int, at time.Time) Record {
+// created notes when pod i was submitted.
+func (r *Run) created(i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records[i].Created = at
-	return r.records[i]
+}
+
+// delayed notes how much later than planned a pod could be scheduled.
+func (r *Run) delayed(by time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late = max(r.late, by)
+}
+
+// Late returns how much later than planned the latest pod could be scheduled. It compares
+// with the batch's makespan: two batches are comparable only if both are small.
+func (r *Run) Late() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.late
 }
 
 // Observe is for [simnode.Config]'s Observer; pods of others are ignored.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/simnode"
@@ -53,36 +55,75 @@ func (t Task) resources() corev1.ResourceRequirements {
 	}
 }
 
-// submitters is how many pods are created at a time: enough to keep the API
-// server busy while one request waits.
+// submitters is how many requests are made at a time: enough to keep the API server busy
+// while one waits.
 const submitters = 8
 
-// Submit creates the pods when they are due and returns when all are created,
-// or with an error when one could not be or ctx ended. It is called once.
+// gate keeps pods that arrive at once from being scheduled before the last is there.
+const gate = "spazio-scheduler.github.io/batch"
+
+// Submit creates the pods when they are due and returns when all are created, or with an
+// error when one could not be or ctx ended. Pods that are all due at once are created first
+// and released then, so that how fast the API server takes them is not part of the run. It
+// is called once.
 func (r *Run) Submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
+	plan := r.Records()
+	atOnce := !slices.ContainsFunc(plan, func(p Record) bool { return p.Arrival > 0 })
+	pods := client.CoreV1().Pods(Namespace)
+	start := clock.Now()
+	err := each(ctx, plan, func(ctx context.Context, i int) error {
+		pod := r.pod(plan[i].Name, plan[i].Task)
+		if atOnce {
+			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: gate}}
+		} else {
+			due := start.Add(plan[i].Arrival)
+			if !sleepUntil(ctx, clock, due) {
+				return context.Cause(ctx)
+			}
+			now := clock.Now()
+			r.created(i, now)
+			r.delayed(now.Sub(due))
+		}
+		_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil || !atOnce {
+		return err
+	}
+	start = clock.Now()
+	for i := range plan {
+		r.created(i, start)
+	}
+	err = each(ctx, plan, func(ctx context.Context, i int) error {
+		_, err := pods.Patch(ctx, plan[i].Name, types.MergePatchType, []byte(`{"spec":{"schedulingGates":null}}`), metav1.PatchOptions{})
+		return err
+	})
+	r.delayed(clock.Now().Sub(start))
+	return err
+}
+
+// each does something for every pod in order, several at a time, until one fails.
+func each(ctx context.Context, plan []Record, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	start := clock.Now()
-	due := make(chan int)
+	next := make(chan int)
 	var running sync.WaitGroup
 	for range submitters {
 		running.Go(func() {
-			for i := range due {
-				record := r.created(i, clock.Now())
-				pod := r.pod(record.Name, record.Task)
-				if _, err := client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
-					cancel(fmt.Errorf("create pod %s: %w", record.Name, err))
+			for i := range next {
+				if err := do(ctx, i); err != nil {
+					cancel(fmt.Errorf("submit pod %s: %w", plan[i].Name, err))
 				}
 			}
 		})
 	}
-	for i, p := range r.Records() {
-		if !sleepUntil(ctx, clock, start.Add(p.Arrival)) {
+	for i := range plan {
+		if ctx.Err() != nil {
 			break
 		}
-		due <- i
+		next <- i
 	}
-	close(due)
+	close(next)
 	running.Wait()
 	return context.Cause(ctx)
 }

@@ -24,10 +24,12 @@ default scheduler, and compare how the pods fared.
 
 The cluster is real but for its nodes: etcd, kube-apiserver, kube-scheduler with
 both profiles, the aggregator, and an agent for each node run in this process.
-The simulated nodes share their cores among their pods. This machine joins as a
-node of its own, whose pods are child processes at the lowest priority; their
-figures are kept apart. Nothing is installed, nothing listens beyond loopback,
-and nothing is left behind.
+The simulated nodes share their cores among their pods. All pods are there before
+the first is scheduled, under each profile, and time counts from then. If this
+machine was too slow to compare them, it says so in the place of a verdict. With
+--real-node this machine joins as a node of its own, whose pods are child processes
+at the lowest priority; their figures are kept apart. Nothing is installed, nothing
+listens beyond loopback, and nothing is left behind.
 
 While it runs, kubectl works with the printed kubeconfig, and spazio top,
 spazio explain and spazio web with the printed address; --web prints that of a
@@ -89,7 +91,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.Float64Var(&f.config.BurstAfter, "burst-after", 0, "virtual seconds after which --burst is the rate; 0 for from the start on")
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it, and other than 1 leaves this machine out")
-	set.BoolVar(&f.realNode, "real-node", true, "let this machine join as a node")
+	set.BoolVar(&f.realNode, "real-node", false, "let this machine join as a node")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio, default-scheduler, and pronto, which is Spazio on nodes that follow Pronto's rejection signal instead of measuring room")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
 	set.StringVar(&f.web, "web", "", "show the run on a page at this loopback host:port, alone at any free port, also after the table until Ctrl-C if there is a terminal")

@@ -44,7 +44,11 @@ func TestDemoEndToEnd(t *testing.T) {
 		if s.Profile != profile || s.Pods != 24 || s.Failed != 0 {
 			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 24, 0", i, s.Profile, s.Pods, s.Failed, profile)
 		}
-		// 24 pods of 2 s on 12 cores take two rounds.
+		// 24 pods of 2 s on 12 cores take two rounds, the first done after 2 s at the soonest
+		// and the second after 4.
+		if s.Sojourn.Mean < 3 || result.Paces[i].Profile != profile || result.Paces[i].LeastSojourn != 3 {
+			t.Errorf("%s: pods are done after %g s on average, which nothing can have done before 3; %+v", profile, s.Sojourn.Mean, result.Paces)
+		}
 		if s.RunTime.P50 < 1.99 || s.Makespan < 4 || s.Sojourn.Mean <= s.RunTime.Mean || s.SlowdownP99 < .99 {
 			t.Errorf("%s: impossible figures %+v", profile, s)
 		}
@@ -87,6 +91,9 @@ func checkRecords(t *testing.T, result demo.Result) {
 		}
 		last := 0.
 		for _, p := range b.Pods {
+			if *p.Created != *b.Pods[0].Created {
+				t.Errorf("%s: %s counts from another moment than the first", b.Profile, p.Name)
+			}
 			if p.Created == nil || p.Bound == nil || p.Running == nil || p.Done == nil || p.Failed || p.Node == "" {
 				t.Fatalf("%s: %+v", p.Name, p)
 			}
@@ -106,7 +113,7 @@ func checkRecords(t *testing.T, result demo.Result) {
 }
 
 func TestDemoRunsThisMachineAsANode(t *testing.T) {
-	process := commandtest.Start(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--profiles=default-scheduler", "--output=json")
+	process := commandtest.Start(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--real-node", "--profiles=default-scheduler", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
