@@ -83,6 +83,6 @@ func ExampleExplain() {
 	// No container has started or stopped yet.
 	// k = 2.33 typical loads fit until cpu is full; σ₁ = 0.949 along u₁ = [1.000], after 1 block(s) of mass 1.00.
 	// The fleet has said nothing: the node keeps to itself.
-	// cpu: sampled 0.300, filtered 0.300, so 0.700 is free; a typical load takes 0.300. C = 0.700, c = 0.250, a guess; room 2.80 by signal, 2.80 by model. The last block was the estimator's first.
+	// cpu: sampled 0.300, filtered 0.300, so 0.700 is free; a typical load takes 0.300. C = 0.700, c = 0.250, assumed; room 2.80 by signal, 2.80 by model. The last block was the estimator's first.
 	// Doubts: the cost of a pod is not known.
 }

@@ -245,7 +245,7 @@ func fleetText(f agent.WhyFleet) string {
 func channelText(c agent.WhyChannel) string {
 	s := fmt.Sprintf("%s: sampled %.3f, filtered %.3f, so %.3f is free; a typical load takes %.3f. ",
 		c.Name, c.Raw, c.Filtered, c.Headroom, c.Demand)
-	s += fmt.Sprintf("C = %.3f, c = %s", c.Pooled.Capacity, costText(c.Pooled))
+	s += fmt.Sprintf("C = %.3f, c = %s", min(c.Pooled.Capacity, 1), costText(c.Pooled))
 	if c.FleetCost > 0 {
 		s += fmt.Sprintf(" (its own %s, the fleet's %.3f ± %.3f)", costText(c.Own), c.FleetCost, c.FleetSD)
 	}
@@ -269,7 +269,7 @@ func costText(e agent.WhyEstimate) string {
 	case e.CostSD > 0:
 		return fmt.Sprintf("%.3f ± %.3f, not the node's own", e.Cost, e.CostSD)
 	}
-	return fmt.Sprintf("%.3f, a guess", e.Cost)
+	return fmt.Sprintf("%.3f, assumed", e.Cost)
 }
 
 func flagsText(f agent.Flags) string {

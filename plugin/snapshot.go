@@ -45,6 +45,9 @@ type NodeState struct {
 	K         float64 `json:"k"`
 	Limiting  string  `json:"limiting,omitempty"`
 	Saturated bool    `json:"saturated"`
+	// Assumed reports whether Avail, and so Free, rests on a prior: what a pod takes of
+	// the limiting resource was not measured.
+	Assumed bool `json:"assumed,omitempty"`
 	// InFlight is the demand reserved and not yet reported, Stalled the part of it
 	// that waits for something other than the node, such as an image; Held is the room
 	// that ghosts keep free; Free is Avail less InFlight and Held, Slots the pods that
@@ -79,11 +82,13 @@ type NodeState struct {
 type ChannelState struct {
 	Name  string  `json:"name"`
 	Usage float64 `json:"usage"`
-	// Capacity is C, the headroom without pods, Cost c, what one pod takes, CostSD
-	// the standard deviation of Cost.
+	// Capacity is C, the headroom without pods, at most 1, Cost c, what one pod takes,
+	// CostSD the standard deviation of Cost. Assumed reports whether Cost is a prior, which
+	// nobody has measured.
 	Capacity float64 `json:"capacity"`
 	Cost     float64 `json:"cost"`
 	CostSD   float64 `json:"costSD"`
+	Assumed  bool    `json:"assumed,omitempty"`
 	// Room is what the pods that run leave; it may be negative.
 	Room float64 `json:"room"`
 }
@@ -154,7 +159,11 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s.Energy = v.energy()
 	s.Cores, s.Bytes = v.spare(reserve.CPU), v.spare(reserve.Memory)
 	for _, c := range r.Channels {
-		s.Channels = append(s.Channels, ChannelState{Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSD: c.CostSD, Room: c.Room})
+		assumed := c.Cost > 0 && c.Assumed()
+		s.Channels = append(s.Channels, ChannelState{
+			Name: c.Name, Usage: c.Usage, Capacity: min(c.Capacity, 1), Cost: c.Cost, CostSD: c.CostSD, Assumed: assumed, Room: c.Room,
+		})
+		s.Assumed = s.Assumed || assumed && c.Name == r.Limiting
 	}
 	return s
 }

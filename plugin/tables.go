@@ -42,7 +42,8 @@ func plural(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// Table shows the nodes. CORES and GIB are "-" of those that do not count in them.
+// Table shows the nodes. Among the doubts "assumed" says that what a pod takes of the
+// shortest resource was not measured, on which AVAIL and FREE rest. CORES and GIB are "-" of those that do not count in them.
 func (s Status) Table() Table {
 	t := Table{
 		Header: []string{"NODE", "SIGNAL", "AGE", "AVAIL", "INFLIGHT", "FREE", "SLOTS", "CORES", "GIB", "PODS", "K", "SHORTEST", "VERDICT", "DOUBTS"},
@@ -51,7 +52,7 @@ func (s Status) Table() Table {
 	for _, n := range s.Nodes {
 		t.Rows = append(t.Rows, []string{
 			n.Node, n.Signal, n.age(), n.reported(n.Avail), tenths(n.InFlight), n.reported(n.Free), n.slots(), left(n.Cores, 1), left(n.Bytes, 1<<30),
-			n.running(), n.reported(n.K), orUnknown(n.Limiting), n.Reason, flagged(n.Flags),
+			n.running(), n.reported(n.K), orUnknown(n.Limiting), n.Reason, n.doubts(),
 		})
 	}
 	t.addPart("HELD", "FREE", func(row int) float64 { return s.Nodes[row].Held })
@@ -89,7 +90,7 @@ func (e Explanation) Table() Table {
 		}
 		t.Rows = append(t.Rows, []string{
 			n.Node, score, n.reported(n.Avail), tenths(n.InFlight), n.reported(n.Free), n.age(), n.Verdict(), n.takes(),
-			orUnknown(n.Limiting), orUnknown(channels(n.Channels)), flagged(n.Flags),
+			orUnknown(n.Limiting), orUnknown(channels(n.Channels)), n.doubts(),
 		})
 	}
 	t.addPart("AHEAD", "AGE", func(row int) float64 { return e.Nodes[row].Allowance })
@@ -161,6 +162,15 @@ func left(amount *float64, unit float64) string {
 	return tenths(*amount / unit)
 }
 
+// doubts are the flags that are set, and that the room rests on an assumption.
+func (n NodeState) doubts() string {
+	names := flagged(n.Flags)
+	if !n.Assumed {
+		return names
+	}
+	return strings.TrimSuffix("assumed,"+names, ",")
+}
+
 // flagged names the flags that are set.
 func flagged(f agent.Flags) string {
 	var names []string
@@ -179,7 +189,11 @@ func flagged(f agent.Flags) string {
 func channels(list []ChannelState) string {
 	var parts []string
 	for _, c := range list {
-		parts = append(parts, fmt.Sprintf("%s %.0f%%, C %.0f%%, c %.1f%%", c.Name, 100*c.Usage, 100*c.Capacity, 100*c.Cost))
+		part := fmt.Sprintf("%s %.0f%%, C %.0f%%, c %.1f%%", c.Name, 100*c.Usage, 100*c.Capacity, 100*c.Cost)
+		if c.Assumed {
+			part += " assumed"
+		}
+		parts = append(parts, part)
 	}
 	return strings.Join(parts, "; ")
 }

@@ -127,7 +127,8 @@ type Node struct {
 	// Running are the pods that its agent counts, InFlight those bound and not counted yet.
 	Running  int     `json:"running"`
 	InFlight float64 `json:"inFlight,omitempty"`
-	// Limiting is the resource that is shortest, by its channel's name: cpu, memory.
+	// Limiting is the resource that is shortest, by its channel's name: cpu, memory; with
+	// a remark if what a pod takes of it was not measured.
 	Limiting string `json:"limiting,omitempty"`
 	// Saturated is whether a resource is used up.
 	Saturated bool `json:"saturated,omitempty"`

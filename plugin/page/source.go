@@ -119,6 +119,9 @@ func Node(n plugin.NodeState) web.Node {
 		Name: n.Node, Signal: signalOf(n.Signal), Age: n.Age, Reason: short(n), Free: n.Free, Running: n.Running,
 		InFlight: n.InFlight, Limiting: n.Limiting, Saturated: n.Saturated,
 	}
+	if n.Assumed && n.Limiting != "" {
+		node.Limiting += " (assumed)"
+	}
 	if node.Signal != web.Missing {
 		node.Capacity = max(n.Avail, 0) + float64(n.Running)
 	}

@@ -56,7 +56,11 @@ func Explain(n plugin.NodeState, now time.Time) []string {
 	for _, c := range n.Channels {
 		line := fmt.Sprintf("%s: %s in use", c.Name, percent(c.Usage))
 		if c.Cost > 0 {
-			line += fmt.Sprintf(", and %s without pods would be left; a pod takes %s", percent(c.Capacity), percent(c.Cost))
+			takes := "takes"
+			if c.Assumed {
+				takes = "is assumed to take"
+			}
+			line += fmt.Sprintf(", and %s without pods would be left; a pod %s %s", percent(c.Capacity), takes, percent(c.Cost))
 		}
 		lines = append(lines, line+".")
 	}
@@ -91,6 +95,9 @@ func heard(n plugin.NodeState, now time.Time) string {
 // room is how the free room comes about.
 func room(n plugin.NodeState) string {
 	text := fmt.Sprintf("It measured room for %.1f more pods", clean(n.Avail))
+	if n.Assumed {
+		text = fmt.Sprintf("It assumes room for %.1f more pods, as what a pod takes was not measured", clean(n.Avail))
+	}
 	if n.Limiting != "" {
 		text += ", by " + n.Limiting
 	}

@@ -54,8 +54,8 @@ func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*Metrics, 
 		pressure:  b.gauge("pressure_available", "0 if pressure was asked for and the kernel has none, else 1."),
 		known:     b.gauge("cost_known", "1 once the cost of a pod is more than the prior."),
 		usage:     b.gauges("channel_usage_ratio", "Usage of a channel after filtering, 0 to 1."),
-		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods."),
-		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes."),
+		capacity:  b.gauges("channel_capacity_ratio", "Share of a channel that is there for pods, at most 1."),
+		cost:      b.gauges("channel_pod_cost_ratio", "Share of a channel that one pod takes; assumed, not measured, while spazio_agent_cost_known is 0."),
 	}
 	m.drops = register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "samples_dropped_total", Help: "Samples dropped, by the channel and the cause.",
