@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -64,15 +65,22 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	if err := c.serve(ctx, d); err != nil { // first: that an address is not to be had is told at once
 		return nil, err
 	}
-	steps := []struct {
+	type step struct {
 		what string
 		run  func(context.Context, *demo) error
-	}{
-		{"control plane", c.startControlPlane},
-		{"nodes", c.startNodes},
-		{"scheduler", c.startScheduler},
-		{"aggregator and agents", c.startAgents},
-		{"first signals", c.waitSignals},
+		kept bool // only for a cluster that is kept
+	}
+	steps := []step{
+		{"control plane", c.startControlPlane, false},
+		{"controllers and kinds", c.startControllers, true},
+		{"nodes", c.startNodes, false},
+		{"scheduler", c.startScheduler, false},
+		{"test beds", c.startTestbeds, true},
+		{"aggregator and agents", c.startAgents, false},
+		{"first signals", c.waitSignals, false},
+	}
+	if !d.keeps() { // nobody brings manifests
+		steps = slices.DeleteFunc(steps, func(s step) bool { return s.kept })
 	}
 	for _, step := range steps {
 		began := time.Now()
@@ -117,7 +125,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	if !c.config.NoRealNode {
 		machine, self, err := thisMachine()
 		if err != nil {
-			return fmt.Errorf("this machine as a node (--real-node=false leaves it out): %w", err)
+			return fmt.Errorf("this machine as a node (without --real-node it is left out): %w", err)
 		}
 		real, machines = []member{self}, []simnode.Machine{machine}
 	}

@@ -107,7 +107,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.done = true
 	switch {
-	case d.options.Keep, d.options.Web != "" && d.screen.Terminal():
+	case d.keeps():
 		d.keep(ctx)
 	case d.options.Web != "":
 		d.screen.Printf("the page ends with the demo, for there is no terminal to end it from; --keep keeps both")
@@ -117,7 +117,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 // keep shows the nodes until ctx ends: there is room for pods of the user's own.
 func (d *demo) keep(ctx context.Context) {
-	d.screen.Printf("the cluster is kept until Ctrl-C; kubectl --kubeconfig %s", d.cluster.kubeconfig)
+	d.screen.Printf("the cluster is kept until Ctrl-C, for manifests of your own: kubectl --kubeconfig %s", d.cluster.kubeconfig)
 	if d.options.Web != "" {
 		d.screen.Printf("and so is the page: %s/", d.cluster.address)
 	}

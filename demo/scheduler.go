@@ -9,6 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/service"
 )
 
@@ -17,6 +18,9 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 	options := service.Config{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
 	if slices.Contains(c.config.Profiles, Pronto) {
 		options.Profiles = []service.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
+	}
+	if d.keeps() {
+		options.Slots = &config.SpazioSlotsArgs{}
 	}
 	scheduler, err := service.New(ctx, options)
 	if err != nil {

@@ -3,22 +3,18 @@ package testbeds
 import (
 	"context"
 	"fmt"
-	"path/filepath"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/demo/internal/kinds"
 	"github.com/spazio-scheduler/spazio/embedded"
-	"github.com/spazio-scheduler/spazio/embedded/controllers"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/operator/service"
@@ -61,6 +57,8 @@ type cluster struct {
 	plan     *span
 	// token is the outside program's.
 	token string
+	// kubectl is how kubectl is called.
+	kubectl string
 }
 
 // start brings up all parts; what has been started by then is stopped by c.services, also
@@ -101,33 +99,16 @@ func (c *cluster) startControlPlane(ctx context.Context) (err error) {
 	if c.client, err = kubernetes.NewForConfig(c.plane.RESTConfig()); err != nil {
 		return err
 	}
-	upstream, err := controllers.Start(ctx, c.plane, controllers.Options{Discovery: time.Second})
+	kubeconfig, err := kinds.WriteKubeconfig(c.plane)
 	if err != nil {
 		return err
 	}
-	c.services.OnStop(upstream.Close)
-	return nil
+	c.kubectl = "kubectl --kubeconfig " + kubeconfig
+	c.screen.Printf("%s get testbeds,schedulings,jobs,pods,nodes", c.kubectl)
+	return kinds.StartControllers(ctx, c.plane, c.services)
 }
 
-// install applies what an installation does, but for what would run in pods.
-func (c *cluster) install(ctx context.Context) error {
-	objects, err := deploy.Config{Components: []string{"testbed"}}.Objects()
-	if err != nil {
-		return err
-	}
-	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
-		switch o.GroupVersionKind().Group {
-		case "", "rbac.authorization.k8s.io", "scheduling.k8s.io", "apiextensions.k8s.io", "admissionregistration.k8s.io":
-			return o.GetKind() == "Service"
-		}
-		return true
-	})
-	installer, err := deploy.Connect(c.plane.RESTConfig())
-	if err != nil {
-		return err
-	}
-	return installer.Install(ctx, objects, deploy.Options{NoWait: true})
-}
+func (c *cluster) install(ctx context.Context) error { return kinds.Install(ctx, c.plane, "testbed") }
 
 // startNodes has one node join for profiling, and the others for plans.
 func (c *cluster) startNodes(ctx context.Context, seed uint64, nodes int) error {
@@ -160,18 +141,8 @@ func (c *cluster) startNodes(ctx context.Context, seed uint64, nodes int) error 
 	return nil
 }
 
-// as writes a kubeconfig of a service account of Spazio's.
-func (c *cluster) as(ctx context.Context, account string) (path string, err error) {
-	access, err := c.plane.ServiceAccountConfig(ctx, system, account)
-	if err != nil {
-		return "", err
-	}
-	path = filepath.Join(c.plane.Dir(), account+".kubeconfig")
-	return path, embedded.WriteKubeconfig(path, access)
-}
-
 func (c *cluster) startScheduler(ctx context.Context) error {
-	kubeconfig, err := c.as(ctx, "spazio-scheduler")
+	kubeconfig, err := kinds.As(ctx, c.plane, "spazio-scheduler")
 	if err != nil {
 		return err
 	}
@@ -187,7 +158,7 @@ func (c *cluster) startScheduler(ctx context.Context) error {
 
 // startOperator starts the controllers and the interface, and makes the Testbeds.
 func (c *cluster) startOperator(ctx context.Context) error {
-	kubeconfig, err := c.as(ctx, "spazio-testbed")
+	kubeconfig, err := kinds.As(ctx, c.plane, "spazio-testbed")
 	if err != nil {
 		return err
 	}

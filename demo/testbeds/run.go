@@ -72,7 +72,7 @@ func (c Config) run(ctx context.Context, on *cluster, finished *bool) error {
 	}
 	*finished = true
 	if c.Keep {
-		on.screen.Printf("the cluster is kept until Ctrl-C")
+		on.screen.Printf("the cluster is kept until Ctrl-C, for manifests of your own: %s", on.kubectl)
 		<-ctx.Done()
 	}
 	return nil

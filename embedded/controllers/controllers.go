@@ -1,6 +1,6 @@
 // Package controllers runs those of kube-controller-manager that make and remove pods,
-// upstream's own, inside the calling process: of Jobs, Deployments and ReplicaSets, and
-// the garbage collector.
+// upstream's own, inside the calling process: of Jobs, CronJobs, Deployments, ReplicaSets,
+// StatefulSets and DaemonSets, and the garbage collector.
 //
 //	running, err := controllers.Start(ctx, plane, controllers.Options{})
 //	if err != nil {
@@ -28,11 +28,15 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/controller-manager/pkg/informerfactory"
+	"k8s.io/kubernetes/pkg/controller/cronjob"
+	"k8s.io/kubernetes/pkg/controller/daemon"
 	"k8s.io/kubernetes/pkg/controller/deployment"
 	"k8s.io/kubernetes/pkg/controller/garbagecollector"
 	"k8s.io/kubernetes/pkg/controller/namespace"
 	"k8s.io/kubernetes/pkg/controller/replicaset"
+	"k8s.io/kubernetes/pkg/controller/statefulset"
 
 	"github.com/spazio-scheduler/spazio/embedded"
 )
@@ -94,6 +98,9 @@ func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o
 		func() (func(), error) { return jobs(ctx, plane, shared) },
 		func() (func(), error) { return deployments(ctx, plane, shared) },
 		func() (func(), error) { return replicaSets(ctx, plane, shared) },
+		func() (func(), error) { return cronJobs(ctx, plane, shared) },
+		func() (func(), error) { return statefulSets(ctx, plane, shared) },
+		func() (func(), error) { return daemonSets(ctx, plane, shared) },
 		func() (func(), error) { return c.garbage(ctx, plane, shared, started, o.Discovery) },
 	}
 	if o.Namespaces {
@@ -181,6 +188,42 @@ func replicaSets(ctx context.Context, plane *embedded.ControlPlane, shared infor
 		return nil, err
 	}
 	c := replicaset.NewReplicaSetController(ctx, shared.Apps().V1().ReplicaSets(), shared.Core().V1().Pods(), client, replicaBurst)
+	return func() { c.Run(ctx, workers) }, nil
+}
+
+func cronJobs(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
+	client, err := clientOf(plane, account("cronjob-controller"))
+	if err != nil {
+		return nil, err
+	}
+	c, err := cronjob.NewControllerV2(ctx, shared.Batch().V1().Jobs(), shared.Batch().V1().CronJobs(), client)
+	if err != nil {
+		return nil, fmt.Errorf("cronjobs: %w", err)
+	}
+	return func() { c.Run(ctx, workers) }, nil
+}
+
+func statefulSets(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
+	client, err := clientOf(plane, account("statefulset-controller"))
+	if err != nil {
+		return nil, err
+	}
+	apps, core := shared.Apps().V1(), shared.Core().V1()
+	c := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(), client)
+	return func() { c.Run(ctx, workers) }, nil
+}
+
+func daemonSets(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
+	client, err := clientOf(plane, account("daemon-set-controller"))
+	if err != nil {
+		return nil, err
+	}
+	apps, core := shared.Apps().V1(), shared.Core().V1()
+	c, err := daemon.NewDaemonSetsController(ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client,
+		flowcontrol.NewBackOff(time.Second, 15*time.Minute)) // upstream's
+	if err != nil {
+		return nil, fmt.Errorf("daemonsets: %w", err)
+	}
 	return func() { c.Run(ctx, workers) }, nil
 }
 

@@ -95,6 +95,7 @@ func TestControllers(t *testing.T) {
 	}
 	b.runJob()
 	b.runDeployment()
+	b.runSets()
 	b.deleteOwner()
 	b.deleteNamespace()
 	running.Close()
@@ -159,6 +160,38 @@ func (b bed) runDeployment() {
 		return len(pods) == 3, len(pods)
 	})
 	if err := deployments.Delete(b.Context(), "deployment", background); err != nil {
+		b.Fatal(err)
+	}
+	b.waitPods(0)
+}
+
+// runSets has a StatefulSet and a DaemonSet make their pods.
+func (b bed) runSets() {
+	always := *template.DeepCopy()
+	always.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	selector := &metav1.LabelSelector{MatchLabels: template.Labels}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
+	if _, err := b.client.CoreV1().Nodes().Create(b.Context(), node, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	apps := b.client.AppsV1()
+	stateful := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "stateful"}, Spec: appsv1.StatefulSetSpec{
+		Replicas: new(int32(2)), Selector: selector, Template: always, PodManagementPolicy: appsv1.ParallelPodManagement,
+	}}
+	if _, err := apps.StatefulSets("default").Create(b.Context(), stateful, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	b.waitPods(2)
+	if err := apps.StatefulSets("default").Delete(b.Context(), "stateful", background); err != nil {
+		b.Fatal(err)
+	}
+	b.waitPods(0)
+	each := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "each"}, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: always}}
+	if _, err := apps.DaemonSets("default").Create(b.Context(), each, metav1.CreateOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	b.waitPods(1)
+	if err := apps.DaemonSets("default").Delete(b.Context(), "each", background); err != nil {
 		b.Fatal(err)
 	}
 	b.waitPods(0)

@@ -34,7 +34,8 @@ listens beyond loopback, and nothing is left behind.
 While it runs, kubectl works with the printed kubeconfig, and spazio top,
 spazio explain and spazio web with the printed address; --web prints that of a
 page to open in a browser. A pod of yours with schedulerName:
-spazio is placed like those of the batch.`
+spazio is placed like those of the batch. With --keep, manifests of your own run:
+Kubernetes' controllers and those of test beds are there, and all kinds of Spazio.`
 
 // flags are the command line in its own units.
 type flags struct {

@@ -53,7 +53,11 @@ func nodesOf(slots []string) []string {
 
 func TestTestbedInterrupted(t *testing.T) {
 	process := commandtest.Start(t, "testbed", "--seconds=3s")
+	kubeconfig := strings.Fields(process.WaitFor(t, "kubectl --kubeconfig"))[2]
 	line := process.WaitFor(t, "its pages")
+	if names := listed(t, kubeconfig, "/apis/testbed.spazio-scheduler.github.io/v1alpha1/testbeds"); !slices.Equal(names, []string{"profiling", "target"}) {
+		t.Errorf("by the printed kubeconfig there are the test beds %v", names)
+	}
 	process.WaitFor(t, " 1 of 15")
 	link, err := url.Parse(line[strings.Index(line, "http"):])
 	if err != nil {
