@@ -58,37 +58,43 @@ type PodUse struct {
 	Cores    float64
 	// Peak is the most memory seen, in bytes.
 	Peak float64
-	// At and Total are the newest reading's time and demand so far.
-	At    time.Time `json:",omitzero"`
-	Total time.Duration
+	// At is the newest reading's time, Total the CPU time used up to it and Stalled the
+	// time waited.
+	At      time.Time `json:",omitzero"`
+	Total   time.Duration
+	Stalled time.Duration `json:",omitzero"`
 	// Surprised says that it was a Surprise.
 	Surprised bool
 }
 
-// observe takes in a reading; it says whether there was news.
-func (u *PodUse) observe(at time.Time, r *PodReading) bool {
+// observe takes in a reading on a machine of so many cores; it reports whether there was
+// news. A span in which the pod cannot have taken what a reading tells is not known.
+func (u *PodUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
 	}
-	total := r.CPU
-	if r.Pressure {
-		total += r.Stalled
+	u.Peak = max(u.Peak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
+	if r.NoCPU {
+		return true
 	}
-	span, used := at.Sub(u.At), total-u.Total
+	span, before := at.Sub(u.At), *u
 	if u.At.IsZero() {
-		span, used = r.Age, total
+		span = r.Age
 		if r.Older { // what it took before it was seen tells nothing
 			span = 0
 		}
 	}
-	u.At, u.Total = at, total
-	u.Peak = max(u.Peak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
-	if span <= 0 || used < 0 {
+	u.At, u.Total, u.Stalled = at, r.CPU, r.Stalled
+	if span <= 0 || !grows(before.Total, r.CPU, span, cores) || r.Pressure && !grows(before.Stalled, r.Stalled, span, 1) {
 		return true
 	}
+	used := r.CPU - before.Total
+	if r.Pressure {
+		used += min(r.Stalled-before.Stalled, span)
+	}
 	u.Readings++
-	cores := min(used.Seconds()/span.Seconds(), MaxWindowCores)
-	u.Cores += (cores - u.Cores) / float64(min(u.Readings, rememberedReadings))
+	demand := min(used.Seconds()/span.Seconds(), cores+1, MaxWindowCores)
+	u.Cores += (demand - u.Cores) / float64(min(u.Readings, rememberedReadings))
 	return true
 }
 
@@ -114,7 +120,9 @@ func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float
 	if r.Use.Readings > 0 {
 		s.CPURatio = ratio(r.Demand.CPU, r.Use.Cores, units[reserve.CPU])
 	}
-	s.MemoryRatio = ratio(r.Demand.Memory, r.Use.Peak, units[reserve.Memory])
+	if r.Use.Peak > 0 {
+		s.MemoryRatio = ratio(r.Demand.Memory, r.Use.Peak, units[reserve.Memory])
+	}
 	return s, is
 }
 
@@ -134,7 +142,7 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 			continue
 		}
 		r := p.pods.find(reading.Pod)
-		if r == nil || !r.Use.observe(at, reading) || r.Use.Surprised {
+		if r == nil || !r.Use.observe(at, reading, p.config.Cores) || r.Use.Surprised {
 			continue
 		}
 		if s, is := r.surprise(reading, units); is && len(p.surprises) < MaxSurprises {

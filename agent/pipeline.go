@@ -269,6 +269,9 @@ func (p *Pipeline) stale(at time.Time) bool {
 	return !p.at.IsZero() && at.Sub(p.at) > p.config.MaxAge
 }
 
+// Cores are those that the machine has at present.
+func (p *Pipeline) Cores() float64 { return p.config.Cores }
+
 // UsageTo writes y, the filtered usage of the newest sample, to dst and returns
 // it, grown as append does.
 func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }

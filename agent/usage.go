@@ -23,6 +23,11 @@ type PodReading struct {
 	Older bool
 	// Ended: this is the pod's last reading.
 	Ended bool
+	// NoCPU: CPU, Stalled, Throttled and their periods are not known, and NoMemory: neither
+	// are Memory, MemoryPeak and OOMKills. They are 0 then.
+	NoCPU, NoMemory bool
+	// Cores are those of the machine, by which times are bounded; 0 is not known.
+	Cores float64
 	// CPU is the time used, Stalled that in which a task waited for a CPU, known only
 	// if Pressure, Throttled that in which a limit held it up, summed over CPUs.
 	CPU, Stalled, Throttled   time.Duration
@@ -43,13 +48,15 @@ type Window struct {
 	Container uint64
 	// Age is the pod's at the end of the window, Span its length.
 	Age, Span time.Duration
-	// CPU, Stalled and Throttled are in seconds. Stalled is known only if Pressure.
+	// CPU, Stalled and Throttled are in seconds. Stalled is known only if Pressure. NoCPU:
+	// none of them is known, and there is no Demand.
+	NoCPU                   bool
 	CPU, Stalled, Throttled float64
 	Pressure                bool
 	// Periods, ThrottledPeriods and OOMKills are those of the span.
 	Periods, ThrottledPeriods, OOMKills uint32
 	// Memory is the most seen at a reading in the span, MemoryPeak the most since the
-	// pod began, in bytes.
+	// pod began, in bytes. Both are 0 where they are not known: no process takes none.
 	Memory, MemoryPeak float64
 	// MemoryStalled is the time in which a task waited for memory, in seconds, known only
 	// if MemoryPressure: from one reading that knew to another.
@@ -188,7 +195,7 @@ func (l *UsageLog) Dropped() UsageDropped { return l.dropped }
 // before, as when a counter ran backwards, is counted and makes a new beginning.
 func (l *UsageLog) Take(at time.Time, readings []PodReading) {
 	for i := range readings {
-		l.take(at, &readings[i])
+		l.take(at, readings[i])
 	}
 	if l.turn.IsZero() {
 		l.turn = at.Add(l.phase())
@@ -213,16 +220,29 @@ func (l *UsageLog) phase() time.Duration {
 	return time.Duration(h.Sum64() % uint64(l.config.Every))
 }
 
-func (l *UsageLog) take(at time.Time, r *PodReading) {
+func (l *UsageLog) take(at time.Time, reading PodReading) {
+	r := &reading
 	key := windowKey{r.Pod, r.Container}
 	p := l.entries[key]
 	if p == nil {
 		p = l.add(key, at, r)
 	}
+	if r.NoMemory {
+		r.OOMKills = p.last.OOMKills
+	}
 	span := at.Sub(p.at)
 	p.readings++
 	if p.readings == 1 && (r.Older || span > l.config.Longest) {
 		// What it took before it was seen tells nothing of any span.
+		span, p.last = 0, *r
+		p.restart(at)
+	}
+	if r.NoCPU && !p.last.NoCPU { // the time since the last that was known stays to be told
+		p.window.observe(r)
+		l.finish(key, p, r)
+		return
+	}
+	if p.last.NoCPU && !r.NoCPU { // nothing tells since when it took that
 		span, p.last = 0, *r
 		p.restart(at)
 	}
@@ -239,6 +259,11 @@ func (l *UsageLog) take(at time.Time, r *PodReading) {
 	}
 	p.window.add(&p.last, r, span)
 	p.last, p.at = *r, at
+	l.finish(key, p, r)
+}
+
+// finish says when the window that a reading was added to is sent.
+func (l *UsageLog) finish(key windowKey, p *usageEntry, r *PodReading) {
 	if r.Ended && p.window.Span == 0 {
 		delete(l.entries, key)
 	}
@@ -261,7 +286,7 @@ func (l *UsageLog) add(key windowKey, at time.Time, r *PodReading) *usageEntry {
 		l.forget()
 	}
 	born := at.Add(-max(0, r.Age))
-	p := &usageEntry{at: born, last: PodReading{Pod: r.Pod, Container: r.Container}}
+	p := &usageEntry{at: born, last: PodReading{Pod: r.Pod, Container: r.Container, NoCPU: r.NoCPU, Pressure: true}}
 	p.restart(born)
 	l.entries[key] = p
 	return p
@@ -288,34 +313,69 @@ func (p *usageEntry) restart(at time.Time) {
 	p.began, p.due = at, false
 }
 
-// leadsTo says whether r may follow p after a span: no counter runs backwards, and
-// none faster than any machine.
+// leadsTo reports whether r may follow p after a span: no counter runs backwards, and CPU
+// time grows no faster than on all of the machine's cores.
 func (p *PodReading) leadsTo(r *PodReading, span time.Duration) bool {
-	possible := func(before, after time.Duration) bool {
-		return after >= before && (after-before).Seconds() <= MaxWindowCores*span.Seconds()
-	}
-	return span >= 0 && r.Age >= 0 && possible(p.CPU, r.CPU) && possible(p.Stalled, r.Stalled) && possible(p.Throttled, r.Throttled) &&
-		(!p.MemoryPressure || !r.MemoryPressure || r.MemoryStalled >= p.MemoryStalled) &&
+	return span >= 0 && r.Age >= 0 && grows(p.CPU, r.CPU, span, r.cores()) &&
 		r.Periods >= p.Periods && r.ThrottledPeriods >= p.ThrottledPeriods && r.OOMKills >= p.OOMKills
+}
+
+// cores are the most that a pod can have kept busy.
+func (r *PodReading) cores() float64 {
+	if r.Cores > 0 {
+		return min(r.Cores, MaxWindowCores)
+	}
+	return MaxWindowCores
+}
+
+// lateness is by how much of a span that a reading tells may be past the time it is of.
+const lateness = 100 * time.Millisecond
+
+// grows reports whether a sum of time, of so many tasks or cores at once, may grow so in a
+// span.
+func grows(before, after, span time.Duration, most float64) bool {
+	return after >= before && (after-before).Seconds() <= most*(span+lateness).Seconds()
+}
+
+// waited reports whether it is known how long a task waited for a CPU between two readings.
+// That is wall time, which cannot grow by more than the span. What a limit held up is part
+// of it and is taken off, so that has to be known too.
+func (r *PodReading) waited(from *PodReading, span time.Duration) bool {
+	return r.Pressure && from.Pressure && grows(from.Stalled, r.Stalled, span, 1) && grows(from.Throttled, r.Throttled, span, r.cores())
+}
+
+// observe takes what a reading tells whatever the one before.
+func (w *Window) observe(r *PodReading) {
+	w.Age, w.Ended = r.Age, r.Ended
+	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(r.Memory)), max(w.MemoryPeak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
 }
 
 // add makes the window longer by what was taken between two readings.
 func (w *Window) add(from, to *PodReading, span time.Duration) {
-	cpu, stalled, throttled := (to.CPU - from.CPU).Seconds(), (to.Stalled - from.Stalled).Seconds(), (to.Throttled - from.Throttled).Seconds()
-	held := addCount(0, to.ThrottledPeriods-from.ThrottledPeriods)
-	w.Age, w.Span = to.Age, w.Span+span
-	w.CPU += cpu
-	w.Stalled += stalled
-	w.Throttled += throttled
-	w.Pressure = to.Pressure
+	w.observe(to)
+	first := w.Span == 0
+	w.Span += span
+	if w.NoCPU = to.NoCPU; w.NoCPU {
+		return
+	}
+	cpu, held := (to.CPU - from.CPU).Seconds(), addCount(0, to.ThrottledPeriods-from.ThrottledPeriods)
+	w.CPU += min(cpu, to.cores()*span.Seconds())
 	w.Periods = addCount(w.Periods, to.Periods-from.Periods)
 	w.ThrottledPeriods = addCount(w.ThrottledPeriods, uint64(held))
 	w.OOMKills = addCount(w.OOMKills, to.OOMKills-from.OOMKills)
-	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(to.Memory)), max(w.MemoryPeak, bytesOf(to.MemoryPeak), bytesOf(to.Memory))
-	if from.MemoryPressure && to.MemoryPressure {
+	stalled, throttled := 0., 0.
+	if grows(from.Throttled, to.Throttled, span, to.cores()) {
+		throttled = min((to.Throttled - from.Throttled).Seconds(), to.cores()*span.Seconds())
+	}
+	known := span == 0 && to.Pressure || to.waited(from, span)
+	if known {
+		stalled = min(max(to.Stalled-from.Stalled, 0), span).Seconds()
+	}
+	w.Pressure = known && (first || w.Pressure)
+	w.Stalled, w.Throttled = w.Stalled+stalled, w.Throttled+throttled
+	if from.MemoryPressure && to.MemoryPressure && to.MemoryStalled >= from.MemoryStalled {
 		w.MemoryStalled, w.MemoryPressure = w.MemoryStalled+min((to.MemoryStalled-from.MemoryStalled).Seconds(), MaxWindowCores*span.Seconds()), true
 	}
-	w.Ended = to.Ended
 	if millis := span.Milliseconds(); millis > 0 {
 		w.addDemand(DemandBucket((cpu+Waited(stalled, throttled, held))/span.Seconds()), uint32(millis))
 	}

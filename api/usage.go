@@ -106,6 +106,8 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 	if len(counts) != len(buckets) {
 		return agent.Window{}, refuse("counts", len(counts), fmt.Errorf("%w: there are %d buckets", ErrLength, len(buckets)))
 	}
+	// A window of an agent's whose time on CPUs is known tells the demand, be it none.
+	w.NoCPU = len(buckets) == 0 && w.CPU == 0 && !w.Pressure
 	for i, bucket := range buckets {
 		if bucket >= agent.DemandBuckets || i > 0 && bucket <= buckets[i-1] {
 			return agent.Window{}, refuse(fmt.Sprintf("buckets[%d]", i), bucket, fmt.Errorf("%w: ascending, below %d", ErrRange, agent.DemandBuckets))

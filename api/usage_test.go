@@ -22,7 +22,7 @@ func usageBatch() agent.UsageBatch {
 			Periods: 600, ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, MemoryStalled: 12.5, MemoryPressure: true, Ended: true,
 			Demand: []agent.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}},
 		},
-		{Pod: 1, Span: time.Second},
+		{Pod: 1, Span: time.Second, NoCPU: true},
 	}}
 }
 

@@ -26,6 +26,10 @@ type PodReading struct {
 	// Ended: no container is left, and this is the pod's last reading.
 	Ended bool
 
+	// NoCPU: what it took of the CPU could not be read, and NoMemory, of memory. The fields
+	// of these are 0 then, and unknown. A pod of which neither could be read, or in whose
+	// cgroup no process has ever run, has no reading.
+	NoCPU, NoMemory bool
 	// CPU is the CPU time used. Stalled is the time in which at least one task
 	// waited for a CPU, known only if Pressure. Usage and waiting are demand: what it
 	// would take if cores were free, or less, since several that wait count once.
@@ -57,7 +61,8 @@ type Usage struct {
 	At time.Time
 	// Pods are the readings that were due, a pod's own ahead of its containers'.
 	Pods []PodReading
-	// Failed are pods that could not be read; they are read again when due next.
+	// Failed are files of pods that could not be read: of what they tell, nothing is known
+	// until they are read again when the pod is due next.
 	Failed []error
 	// Untracked is how many pods there are beyond those that are followed.
 	Untracked int
@@ -291,29 +296,48 @@ func (u *PodUsage) ReadTo(dst *Usage, at time.Time) error {
 	return nil
 }
 
-// read completes the readings of a pod by one kind of file.
+// read completes the readings of a pod by one kind of file. It returns what says that the
+// pod's cgroup has gone.
 func (u *PodUsage) read(dst *Usage, p *usagePod, kind func(*usageBuffer, *usageGroup, *PodReading) error) error {
 	if p.gone || p.isToldAgain() {
 		return nil
 	}
 	readings := dst.Pods[p.first : p.first+p.readings]
-	if err := kind(&u.buffer, &p.group, &readings[0]); err != nil {
+	err := kind(&u.buffer, &p.group, &readings[0])
+	if vanished(err) {
 		return err
 	}
+	dst.fail(err)
 	i := 1
 	for _, c := range p.containers {
 		if !c.measured {
 			continue
 		}
-		if err := kind(&u.buffer, &c.group, &readings[i]); err != nil && !vanished(err) {
-			return err
-		} else if err != nil {
+		if err := kind(&u.buffer, &c.group, &readings[i]); vanished(err) {
 			p.changed = true // it went between listing and reading
 			readings[i].Container = goneContainer
+		} else {
+			dst.fail(err)
 		}
 		i++
 	}
 	return nil
+}
+
+// fail keeps an error that costs a part of a reading.
+func (u *Usage) fail(err error) {
+	if err != nil {
+		u.Failed = append(u.Failed, err)
+	}
+}
+
+// isUnknown reports whether a reading tells nothing. A cgroup that has used no CPU time
+// since it was made never had a process: what its pod takes is taken elsewhere, if at all.
+func (r *PodReading) isUnknown() bool {
+	if r.NoCPU {
+		return r.NoMemory
+	}
+	return r.CPU == 0
 }
 
 // goneContainer marks a reading to be left out.
@@ -358,10 +382,13 @@ func (u *PodUsage) finish(dst *Usage, at time.Time) {
 	for _, p := range u.due {
 		readings := dst.Pods[p.first : p.first+p.readings]
 		switch {
-		case p.failed != nil && vanished(p.failed):
-			p.gone = true
 		case p.failed != nil:
-			dst.Failed = append(dst.Failed, p.failed)
+			p.gone = true
+		case !p.gone && readings[0].isUnknown():
+			if p.ended && p.seen {
+				kept = append(kept, p.lastAgain(at))
+			}
+			p.endTold = p.ended
 			p.schedule(at)
 			continue
 		}
@@ -372,7 +399,7 @@ func (u *PodUsage) finish(dst *Usage, at time.Time) {
 			continue
 		}
 		for _, r := range readings {
-			if r.Container != goneContainer {
+			if r.Container != goneContainer && !r.isUnknown() {
 				kept = append(kept, r)
 			}
 		}

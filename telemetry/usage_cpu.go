@@ -30,7 +30,8 @@ type CPUUsage struct {
 	Node NodeCPU
 	// Tree is that of the whole tree, in which that of pods that ended stays.
 	Tree time.Duration
-	// Pods are by UID, without those that could not be read, for which Failed says why.
+	// Pods are by UID, without those that could not be read, for which Failed says why, and
+	// without those that have used none: no process has run in their cgroups.
 	Pods   []PodCPU
 	Failed []error
 }
@@ -114,18 +115,22 @@ func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 		return fmt.Errorf("telemetry: %w below %s", ErrNoPodUsage, u.config.Root)
 	}
 	u.findAwaited(at, true)
-	used, err := u.buffer.cpuUsed(&u.tree)
-	if err != nil {
-		if vanished(err) {
-			u.rescanAt = at
-		}
+	used, known, err := u.buffer.cpuUsed(&u.tree)
+	if vanished(err) {
+		u.rescanAt = at
+	}
+	switch {
+	case err != nil:
 		return fmt.Errorf("telemetry: %w: %w", ErrNoPodUsage, err)
+	case !known:
+		return fmt.Errorf("telemetry: %w: %s has no CPU time", ErrNoPodUsage, u.buffer.layout.top)
 	}
 	dst.Tree = time.Duration(min(used, maxKeyed))
 	kept := u.pods[:0]
 	for _, p := range u.pods {
 		used, err := u.podCPU(p)
 		switch {
+		case err == nil && used == 0: // no process ever ran in it, or the kernel does not tell
 		case err == nil:
 			dst.Pods = append(dst.Pods, PodCPU{p.uid, time.Duration(min(used, maxKeyed)), p.older})
 		case !vanished(err):
@@ -154,5 +159,6 @@ func (u *PodUsage) podCPU(p *usagePod) (uint64, error) {
 			return 0, err
 		}
 	}
-	return u.buffer.cpuUsed(&p.group)
+	used, _, err := u.buffer.cpuUsed(&p.group)
+	return used, err
 }

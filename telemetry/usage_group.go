@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -33,6 +34,10 @@ type usageGroup struct {
 	// again whatever the peak.
 	held, kills, peak uint64
 	memoryAt          time.Duration
+	// known says that held is.
+	known bool
+	// throttling is what a limit had held up at the last reading that could tell.
+	throttling cpuTotals
 	// whole says that the reading under way leaves nothing out: none may follow it.
 	whole bool
 }
@@ -58,8 +63,11 @@ func (b *usageBuffer) read(g *usageGroup, which int) ([]byte, error) {
 	}
 	if !h.isOpen {
 		if err := h.openIn(file.top, g.rel, file.name); err != nil {
-			if errors.Is(err, fs.ErrNotExist) && !file.needed {
+			switch {
+			case errors.Is(err, fs.ErrNotExist) && !file.needed:
 				h.missing = true
+				return nil, nil
+			case errors.Is(err, fs.ErrNotExist) && exists(filepath.Join(b.layout.top, g.rel)): // the controller is off
 				return nil, nil
 			}
 			return nil, err
@@ -118,23 +126,22 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 // keeps the peak of all memory, the page cache too, which counts by as much as it
 // rose above what was seen at readings: where it did not, all memory is no more than that.
 // While the peak stays nothing can have grown beyond what it tells, and that is one number
-// where the rest makes the kernel sum up its statistics.
+// where the rest makes the kernel sum up its statistics. A peak that can't be read is as
+// good as none.
 func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
-	peak, hasPeak, err := parseUsage(b, g, memoryPeak, ParseCounter)
-	if err != nil {
-		return err
-	}
-	if !hasPeak || g.whole || r.Age >= g.memoryAt || g.rose(peak) {
-		if err := b.memoryHeld(g, peak); err != nil {
-			return err
-		}
+	peak, hasPeak, bad := parseUsage(b, g, memoryPeak, ParseCounter)
+	if !hasPeak || !g.known || g.whole || r.Age >= g.memoryAt || g.rose(peak) {
+		bad = errors.Join(bad, b.memoryHeld(g, peak))
 		g.memoryAt = memoryDue(r.Age)
+	}
+	if r.NoMemory = !g.known; r.NoMemory {
+		return bad
 	}
 	r.Memory, r.MemoryPeak, r.OOMKills = g.held, g.largest, g.kills
 	if hasPeak && peak > g.current {
 		r.MemoryPeak = max(g.held, min(g.largest+peak-g.current, peak))
 	}
-	return nil
+	return bad
 }
 
 // memoryDue is at which age memory is read that was read at one, whatever the peak: while a
@@ -157,54 +164,50 @@ func (g *usageGroup) rose(peak uint64) bool {
 }
 
 // memoryHeld reads all of the group's memory, given the kernel's peak, 0 if it has none.
+// Without memory.stat what it holds is not known. Kills that can't be read are as they
+// were, and without memory.current the peak says nothing.
 func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	parse := parseMemoryUseV1
 	if b.layout.v2 {
 		parse = parseMemoryUse
 	}
-	held, _, err := parseUsage(b, g, memoryStat, parse)
-	if err != nil {
+	held, known, err := parseUsage(b, g, memoryStat, parse)
+	if g.known = known; err != nil || !known {
 		return err
 	}
 	current := g.current
 	if peak > current {
-		if current, _, err = parseUsage(b, g, memoryCurrent, ParseCounter); err != nil {
-			return err
+		var told bool
+		if current, told, err = parseUsage(b, g, memoryCurrent, ParseCounter); !told {
+			current = peak
 		}
 	}
-	kills, _, err := parseUsage(b, g, memoryEvents, parseOOMKills)
-	if err != nil {
-		return err
+	kills, told, bad := parseUsage(b, g, memoryEvents, parseOOMKills)
+	if told {
+		g.kills = kills
 	}
-	g.held, g.kills, g.peak = held, kills, peak
+	g.held, g.peak = held, peak
 	g.largest, g.current = max(g.largest, held), max(g.current, current)
-	return nil
+	return errors.Join(err, bad)
 }
 
 // cpu reads what the group took and waited for.
 func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
-	totals, err := b.cpuTotals(g, r)
-	if err != nil {
+	totals, known, err := b.cpuTotals(g, r)
+	if r.NoCPU = !known; r.NoCPU {
 		return err
 	}
-	stall, pressed, err := parseUsage(b, g, cpuPressure, ParsePressure)
-	if err != nil {
-		return err
+	stall, pressed, bad := parseUsage(b, g, cpuPressure, ParsePressure)
+	if bad == nil && pressed && !b.layout.v2 {
+		pressed, bad = b.isUnified(g, stall, totals.Usage)
 	}
-	if pressed && !b.layout.v2 {
-		if pressed, err = b.isUnified(g, stall, totals.Usage); err != nil {
-			return err
-		}
-	}
-	if pressed {
+	if pressed = pressed && bad == nil; pressed {
 		r.Stalled = stallTime(stall)
-		if err := b.memoryStall(g, r); err != nil {
-			return err
-		}
+		bad = errors.Join(bad, b.memoryStall(g, r))
 	}
 	r.CPU, r.Throttled = time.Duration(min(totals.Usage, maxKeyed)), time.Duration(min(totals.Throttled, maxKeyed))
 	r.Pressure, r.Periods, r.ThrottledPeriods = pressed, totals.Periods, totals.ThrottledPeriods
-	return nil
+	return errors.Join(err, bad)
 }
 
 // stallEvery is the age between two readings of memory pressure, which is judged over ten
@@ -220,7 +223,10 @@ func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
 		if err != nil {
 			return err
 		}
-		g.stalled, g.stalledAt, g.pressed = stallTime(stall), r.Age, pressed
+		// It is wall time: a sum that grew by more than the time since has leapt.
+		total, since := stallTime(stall), r.Age-g.stalledAt
+		leapt := g.pressed && (total < g.stalled || total-g.stalled > since+lateness)
+		g.stalled, g.stalledAt, g.pressed = total, r.Age, pressed && !leapt
 	}
 	r.MemoryStalled, r.MemoryPressure = g.stalled, g.pressed
 	return nil
@@ -231,28 +237,41 @@ func stallTime(p Stall) time.Duration {
 	return time.Duration(min(p.Some, maxKeyed/1000)) * time.Microsecond
 }
 
-// cpuTotals are those of a group at a reading, its times in ns.
-func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals, err error) {
+// cpuTotals are those of a group at a reading, its times in ns. known reports whether the
+// time used is; what a limit held up is as it was where that can't be read.
+func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals, known bool, err error) {
 	if b.layout.v2 {
-		totals, _, err = parseUsage(b, g, cpuStat, parseCPUTotals)
+		totals, known, err = parseUsage(b, g, cpuStat, parseCPUTotals)
 		totals.Usage, totals.Throttled = totals.Usage*1000, totals.Throttled*1000
-		return totals, err
+		return g.withThrottling(totals), known, err
 	}
-	used, err := b.cpuUsed(g)
-	if err != nil {
-		return cpuTotals{}, err
+	used, known, err := parseUsage(b, g, cpuStat, ParseCounter)
+	if !known {
+		return cpuTotals{}, false, err
 	}
 	if b.asksLimit(g, r) {
-		if totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling); err != nil {
-			return cpuTotals{}, err
+		totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
+		if totals.unthrottled = err != nil; err == nil {
+			g.unlimited, g.limitAt = totals.Periods == 0 && g.ran && r.Age-g.ranAt >= limitShows, r.Age+stallEvery
 		}
-		g.unlimited, g.limitAt = totals.Periods == 0 && g.ran && r.Age-g.ranAt >= limitShows, r.Age+stallEvery
+		totals = g.withThrottling(totals)
 	}
 	if used > 0 && !g.ran {
 		g.ran, g.ranAt = true, r.Age
 	}
 	totals.Usage = used
-	return totals, nil
+	return totals, true, err
+}
+
+// withThrottling keeps what a limit has held up by a reading, and completes one that
+// could not tell by the reading before.
+func (g *usageGroup) withThrottling(t cpuTotals) cpuTotals {
+	if t.unthrottled {
+		g.throttling.Usage = t.Usage
+		return g.throttling
+	}
+	g.throttling = t
+	return t
 }
 
 // asksLimit says whether it is time to look at what a CPU limit held up. That is part of what a
@@ -273,13 +292,12 @@ func (b *usageBuffer) asksLimit(g *usageGroup, r *PodReading) bool {
 const limitShows = time.Second
 
 // cpuUsed is the CPU time that a group used, in ns.
-func (b *usageBuffer) cpuUsed(g *usageGroup) (uint64, error) {
+func (b *usageBuffer) cpuUsed(g *usageGroup) (used uint64, known bool, err error) {
 	if b.layout.v2 {
-		totals, _, err := parseUsage(b, g, cpuStat, parseCPUTotals)
-		return totals.Usage * 1000, err
+		totals, known, err := parseUsage(b, g, cpuStat, parseCPUTotals)
+		return totals.Usage * 1000, known, err
 	}
-	used, _, err := parseUsage(b, g, cpuStat, ParseCounter)
-	return used, err
+	return parseUsage(b, g, cpuStat, ParseCounter)
 }
 
 // isUnified says whether a group of the hybrid layout holds its processes in the

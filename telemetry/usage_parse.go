@@ -10,15 +10,16 @@ import (
 type keyed struct {
 	name  string
 	value uint64
-	// needed: a text without it is incomplete.
-	needed, found bool
+	// needed: a text without it is incomplete. bad: it is there and not a number.
+	needed, found, bad bool
 }
 
 // maxKeyed bounds numbers, so that those of a file add up without overflow.
 const maxKeyed = 1 << 60
 
 // parseKeyed reads the wanted lines of a text into their values. Only complete lines
-// count; the error wraps ErrPartial or ErrMalformed.
+// count. One that is no number, as where the kernel's sum ran below zero, is left out
+// unless it is needed; the error wraps ErrPartial or ErrMalformed.
 func parseKeyed(text []byte, want []keyed) error {
 	for {
 		line, rest, ok := cutLine(text)
@@ -33,7 +34,10 @@ func parseKeyed(text []byte, want []keyed) error {
 				continue
 			}
 			value, after, found, valid := nextUint(field)
-			if !found || !valid || len(after) > 0 || value > maxKeyed {
+			if k.bad = !found || !valid || len(after) > 0 || value > maxKeyed; k.bad && !k.needed {
+				break
+			}
+			if k.bad {
 				return fmt.Errorf("%w: %s is not a number", ErrMalformed, k.name)
 			}
 			k.value, k.found = value, true
@@ -52,6 +56,8 @@ func parseKeyed(text []byte, want []keyed) error {
 // elsewhere and Throttled in ns.
 type cpuTotals struct {
 	Usage, Periods, ThrottledPeriods, Throttled uint64
+	// unthrottled: what a limit held up could not be read.
+	unthrottled bool
 }
 
 // parseCPUTotals reads cpu.stat of cgroup v2. Without the cpu controller, or a limit,
@@ -63,7 +69,10 @@ func parseCPUTotals(text []byte) (cpuTotals, error) {
 	if err := parseKeyed(text, want[:]); err != nil {
 		return cpuTotals{}, err
 	}
-	return cpuTotals{want[0].value, want[1].value, want[2].value, want[3].value}, nil
+	if want[1].bad || want[2].bad || want[3].bad {
+		return cpuTotals{Usage: want[0].value, unthrottled: true}, nil
+	}
+	return cpuTotals{Usage: want[0].value, Periods: want[1].value, ThrottledPeriods: want[2].value, Throttled: want[3].value}, nil
 }
 
 // parseThrottling reads cpu.stat of cgroup v1.
@@ -74,7 +83,7 @@ func parseThrottling(text []byte) (cpuTotals, error) {
 	if err := parseKeyed(text, want[:]); err != nil {
 		return cpuTotals{}, err
 	}
-	return cpuTotals{0, want[0].value, want[1].value, want[2].value}, nil
+	return cpuTotals{Periods: want[0].value, ThrottledPeriods: want[1].value, Throttled: want[2].value}, nil
 }
 
 // parseMemoryUse reads memory.stat of cgroup v2 and returns what MemAvailable loses

@@ -31,22 +31,26 @@ func TestUsageParsers(t *testing.T) {
 		err                error
 	}{
 		// Linux 6.18, a group of the unified hierarchy without the cpu controller.
-		{"cpu", "usage_usec 604978\nuser_usec 597645\nsystem_usec 7333\nnice_usec 0\n", "{604978 0 0 0}", nil},
-		{"cpu", "usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n", "{5 7 3 9}", nil},
+		{"cpu", "usage_usec 604978\nuser_usec 597645\nsystem_usec 7333\nnice_usec 0\n", "{604978 0 0 0 false}", nil},
+		{"cpu", "usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n", "{5 7 3 9 false}", nil},
 		{"cpu", "usage_usec 5", "", telemetry.ErrPartial},
 		{"cpu", "", "", telemetry.ErrPartial},
 		{"cpu", "usage_usec -5\n", "", telemetry.ErrMalformed},
 		{"cpu", "usage_usec 5 6\n", "", telemetry.ErrMalformed},
 		{"cpu", "usage_usec\n", "", telemetry.ErrMalformed},
 		{"cpu", "usage_usec 1152921504606846977\n", "", telemetry.ErrMalformed},
-		{"cpu", "usage_usec 1152921504606846976\n", "{1152921504606846976 0 0 0}", nil},
-		{"cpu", "usage_usec 5\nnr_periods x\n", "", telemetry.ErrMalformed},
+		{"cpu", "usage_usec 1152921504606846976\n", "{1152921504606846976 0 0 0 false}", nil},
+		{"cpu", "usage_usec 5\nnr_periods x\nnr_throttled 3\nthrottled_usec 9\n", "{5 0 0 0 true}", nil},
+		{"cpu", "usage_usec 5\nuser_usec -7\nnr_bursts x\n", "{5 0 0 0 false}", nil},
 		// The same, cgroup v1.
-		{"throttle", "nr_periods 4\nnr_throttled 2\nthrottled_time 123456789\nnr_bursts 0\nburst_time 0\n", "{0 4 2 123456789}", nil},
+		{"throttle", "nr_periods 4\nnr_throttled 2\nthrottled_time 123456789\nnr_bursts 0\nburst_time 0\n", "{0 4 2 123456789 false}", nil},
 		{"throttle", "nr_periods 4\nnr_throttled 2\n", "", telemetry.ErrPartial},
 		{"memory", "anon 1\nfile 1000\nkernel 7\nkernel_stack 20\npagetables 300\nsock 4000\nshmem 50000\nslab_reclaimable 9\nslab_unreclaimable 600000\n", "654321", nil},
 		{"memory", "anon 1\nshmem 2\n", "3", nil}, // an old kernel
 		{"memory", "anon 1\nfile 2\n", "", telemetry.ErrPartial},
+		{"memory", "anon 1\nshmem 2\nsock -4096\nslab_unreclaimable 18446744073709547520\npagetables 30\nfile_dirty -1\n", "33", nil},
+		{"memory", "anon -1\nshmem 2\n", "", telemetry.ErrMalformed},
+		{"memory", "anon 18446744073709547520\nshmem 2\n", "", telemetry.ErrMalformed},
 		{"memory", "anon 1\nshmem 2\nanon_thp 5\nanonymous 7\n", "3", nil},
 		{"memory-v1", "cache 5\nrss 6\nshmem 7\ntotal_cache 10\ntotal_rss 20\ntotal_rss_huge 3\ntotal_shmem 4\n", "24", nil},
 		{"memory-v1", "cache 5\nrss 6\n", "", telemetry.ErrPartial},

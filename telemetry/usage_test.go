@@ -85,11 +85,16 @@ type group struct {
 	cpu, stalled, throttled           time.Duration
 	periods, held                     uint64
 	memory, cache, current, peak, oom uint64
+	// unrun: no process has ever been in it.
+	unrun bool
 }
 
 // set writes the files of a cgroup.
 func (k *kubelet) set(dir string, g group) {
 	k.t.Helper()
+	if g.cpu == 0 && !g.unrun { // as little as a process that has run can have taken
+		g.cpu = time.Microsecond
+	}
 	file := func(part, name, text string) { k.write(filepath.Join(k.root, part, k.tree, dir, name), text) }
 	stat := fmt.Sprintf("usage_usec %d\nuser_usec 5\nsystem_usec 7\nnice_usec 0\n", g.cpu.Microseconds())
 	pressure := fmt.Sprintf("some avg10=1.00 avg60=2.00 avg300=3.00 total=%d\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=3\n", g.stalled.Microseconds())
@@ -685,7 +690,7 @@ func TestLimitGivenLater(t *testing.T) {
 				age := time.Duration(s) * time.Second
 				// podA and podC run at once and have a limit from 20 s on; podC ends at 41 s. podB runs
 				// from 8 s on, with a limit.
-				a, b := group{cpu: age, memory: 1000}, group{memory: 1000}
+				a, b := group{cpu: age, memory: 1000}, group{memory: 1000, unrun: s < 8}
 				if s >= 20 {
 					a.periods, a.held, a.throttled = uint64(10*(s-19)), uint64(s), age/2
 				}
@@ -773,8 +778,11 @@ func TestPodUsageGoesOn(t *testing.T) {
 	if len(dst.Failed) != 1 || !errors.Is(dst.Failed[0], telemetry.ErrMalformed) || !strings.Contains(dst.Failed[0].Error(), broken) {
 		t.Errorf("failed: %v", dst.Failed)
 	}
-	if len(dst.Pods) != 1 || dst.Pods[0].UID != podB || !dst.Pods[0].Ended || dst.Pods[0].CPU != 2*time.Second || dst.Pods[0].Age != 31*time.Second {
+	if len(dst.Pods) != 2 || dst.Pods[1].UID != podB || !dst.Pods[1].Ended || dst.Pods[1].CPU != 2*time.Second || dst.Pods[1].Age != 31*time.Second {
 		t.Errorf("read %+v", dst.Pods)
+	}
+	if a := dst.Pods[0]; a.UID != podA || a.CPU != time.Second || a.NoCPU || !a.NoMemory || a.Memory != 0 {
+		t.Errorf("of a pod whose memory can't be read: %+v", a)
 	}
 	k.set(k.pod(podA), group{cpu: 3 * time.Second, memory: 1000})
 	if got := read(t, u, start.Add(45*time.Second)); len(got) != 1 || got[0].CPU != 3*time.Second {

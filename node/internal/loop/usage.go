@@ -47,7 +47,9 @@ func (l *Loop) readUsage(at time.Time) {
 	}
 	u.readings = u.readings[:0]
 	for i := range u.read.Pods {
-		u.readings = append(u.readings, readingOf(&u.read.Pods[i]))
+		r := readingOf(&u.read.Pods[i])
+		r.Cores = l.config.Pipeline.Cores()
+		u.readings = append(u.readings, r)
 	}
 	if len(u.readings) > 0 {
 		if r := l.recorder; r != nil {
@@ -63,6 +65,7 @@ func (l *Loop) readUsage(at time.Time) {
 func readingOf(r *telemetry.PodReading) agent.PodReading {
 	reading := agent.PodReading{
 		Pod: reserve.KeyOf(r.UID), Age: r.Age, Older: r.Older, Ended: r.Ended,
+		NoCPU: r.NoCPU, NoMemory: r.NoMemory,
 		CPU: r.CPU, Stalled: r.Stalled, Throttled: r.Throttled, Pressure: r.Pressure,
 		Periods: r.Periods, ThrottledPeriods: r.ThrottledPeriods,
 		Memory: r.Memory, MemoryPeak: r.MemoryPeak, OOMKills: r.OOMKills,

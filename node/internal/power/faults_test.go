@@ -443,3 +443,36 @@ type gauge struct {
 func (g *gauge) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	return append(dst[:0], energy.Reading{Zone: "platform", Gauge: true, Watts: g.watts + 20*g.system, MaxWatts: energy.MaxMachineWatts, At: at}), nil
 }
+
+// TestCPUTimesThatCannotBe: a pod or a machine whose counter leapt, or ran backwards, was not
+// measured; the others were.
+func TestCPUTimesThatCannotBe(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		m := newMachine()
+		p := m.meter(energy.Split{})
+		m.everyLoad(p)
+		m.system = 0
+		m.pods[podA], m.pods[podB] = &pod{cores: .5, cpu: 2 * time.Hour}, &pod{cores: .5, cpu: 2 * time.Hour}
+		m.seconds(p, 20)
+		m.pods[podA].cpu += by
+		var took map[reserve.PodKey]agent.PodPower
+		for range 5 {
+			if _, _, now := m.seconds(p, 1); now != nil {
+				took = now
+			}
+		}
+		if _, told := took[reserve.KeyOf(podA)]; told || !near(float64(took[reserve.KeyOf(podB)].Cores), .5, 1e-6) {
+			t.Errorf("a pod's counter moved by %v: %v", by, took)
+		}
+		if _, _, took = m.seconds(p, 5); !near(float64(took[reserve.KeyOf(podA)].Cores), .5, 1e-6) {
+			t.Errorf("afterwards %v", took)
+		}
+		m.node += by
+		if last, told, _ := m.seconds(p, 1); told {
+			t.Errorf("the machine's counter moved by %v: %+v", by, last)
+		}
+		if last, told, _ := m.seconds(p, 1); !told || !near(last.Busy, 1, 1e-6) {
+			t.Errorf("afterwards: told %v %+v", told, last)
+		}
+	}
+}

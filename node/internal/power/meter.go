@@ -231,15 +231,22 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	return m.tell(at, interval, u, node)
 }
 
-// utilisation is the busy share of the machine's cores between two readings.
+// utilisation is the busy share of the machine's cores between two readings. It is not
+// known where the counter ran backwards, or by more than the cores can have been busy.
 func utilisation(last, now nodeReading) (u float64, ok bool) {
 	seconds := now.at.Sub(last.at).Seconds()
 	if last.Cores == 0 || seconds <= 0 {
 		return 0, false
 	}
-	busy := max((now.Busy - last.Busy).Seconds(), 0)
+	busy := (now.Busy - last.Busy).Seconds()
+	if busy < 0 || busy > (seconds+lateness)*float64(now.Cores) {
+		return 0, false
+	}
 	return min(busy/(seconds*float64(now.Cores)), 1), true
 }
+
+// lateness is by how many seconds a counter may be read after the time it is of.
+const lateness = .1
 
 // tell makes the node's power of an interval.
 func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReading) bool {

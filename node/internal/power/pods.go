@@ -78,7 +78,7 @@ func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	if !w.begun || seconds <= 0 {
 		return nil, false
 	}
-	l.consume(w.pods, m.cpu.Pods)
+	l.consume(w.pods, m.cpu.Pods, (seconds+lateness)*float64(m.cpu.Node.Cores))
 	residual, err := m.attribute(seconds)
 	if err != nil {
 		l.refuse("split")
@@ -124,9 +124,10 @@ func (m *Meter) treeUsed() float64 {
 	return max((m.cpu.Tree - m.window.tree).Seconds(), 0)
 }
 
-// consume lists who used CPU time in the window. A pod that was there before, and was not
-// read at the window's beginning, has used what nobody knows.
-func (l *ledger) consume(before, now []telemetry.PodCPU) {
+// consume lists who used CPU time in the window, of which the machine had so many seconds
+// at most. A pod that was there before, and was not read at the window's beginning, has used
+// what is not known, and so has one whose counter ran backwards or leapt.
+func (l *ledger) consume(before, now []telemetry.PodCPU, most float64) {
 	l.consumers, l.uids = l.consumers[:0], l.uids[:0]
 	for i := range now {
 		p := &now[i]
@@ -139,8 +140,12 @@ func (l *ledger) consume(before, now []telemetry.PodCPU) {
 		} else if p.Older || l.pods[p.UID] != nil {
 			continue
 		}
+		if used < 0 || used.Seconds() > most {
+			l.refuse("pods")
+			continue
+		}
 		l.uids = append(l.uids, p.UID)
-		l.consumers = append(l.consumers, energy.Consumer{Key: uint64(len(l.consumers)), CPU: max(used.Seconds(), 0), Weight: 1})
+		l.consumers = append(l.consumers, energy.Consumer{Key: uint64(len(l.consumers)), CPU: used.Seconds(), Weight: 1})
 	}
 }
 

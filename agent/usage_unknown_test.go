@@ -1,0 +1,153 @@
+package agent_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// leap is by how much totals of pressure leap on some kernels: 2^32 ns.
+const leap = 1 << 32
+
+// windowOf takes readings, each at its age, and returns the window of them all.
+func windowOf(t *testing.T, readings ...agent.PodReading) (agent.Window, agent.UsageDropped) {
+	t.Helper()
+	l := usageLog(t, agent.UsageLogConfig{Node: "n", Incarnation: 1})
+	at := start
+	for _, r := range readings {
+		r.Pod = 7
+		at = start.Add(r.Age)
+		l.Take(at, []agent.PodReading{r})
+	}
+	return batch(t, l, at).Windows[0], l.Dropped()
+}
+
+// TestLeapsAreNoDemand has jobs of one second, .3 s of it on a CPU, some of which are told to
+// have waited for longer than they lived: how long is not known, and they took .3 cores.
+func TestLeapsAreNoDemand(t *testing.T) {
+	for _, cores := range []float64{4, 16, 64} {
+		for job := range 20 {
+			r := agent.PodReading{Age: second, CPU: 300 * time.Millisecond, Stalled: second / 10, Pressure: true, Cores: cores, Memory: 1000, Ended: true}
+			want := agent.Window{Pod: 7, Age: second, Span: second, CPU: .3, Stalled: .1, Pressure: true, Memory: 1000, MemoryPeak: 1000, Ended: true, Demand: demandFor(.4, 1000)}
+			if job%5 == 0 {
+				r.Stalled += leap
+				want.Stalled, want.Pressure, want.Demand = 0, false, demandFor(.3, 1000)
+			}
+			w, dropped := windowOf(t, r)
+			if d := cmp.Diff(want, w); d != "" || dropped != (agent.UsageDropped{}) {
+				t.Errorf("job %d, dropped %v, window (-want +got):\n%s", job, dropped, d)
+			}
+		}
+	}
+}
+
+func demandFor(cores float64, millis uint32) []agent.DemandTime {
+	return []agent.DemandTime{{Bucket: agent.DemandBucket(cores), Millis: millis}}
+}
+
+// TestFieldsAreBoundedApart: a field that leaps, runs backwards or can't be read costs what
+// it tells, not its neighbours.
+func TestFieldsAreBoundedApart(t *testing.T) {
+	first := agent.PodReading{
+		Age: 10 * second, CPU: 5 * second, Stalled: second, Pressure: true, Throttled: second, Periods: 100, ThrottledPeriods: 10,
+		Memory: 1000, MemoryPeak: 2000, OOMKills: 3, Cores: 4,
+	}
+	second2 := first
+	second2.Age, second2.CPU, second2.Stalled, second2.Memory, second2.OOMKills = 20*second, 11*second, 2*second, 1500, 4
+	full := agent.Window{
+		Pod: 7, Age: 20 * second, Span: 20 * second, CPU: 11, Stalled: 2, Pressure: true, Throttled: 1, Periods: 100, ThrottledPeriods: 10,
+		Memory: 1500, MemoryPeak: 2000, OOMKills: 4,
+	}
+	for name, tc := range map[string]struct {
+		change  func(r *agent.PodReading)
+		want    func(w *agent.Window)
+		dropped uint64
+	}{
+		"nothing":                  {func(*agent.PodReading) {}, func(*agent.Window) {}, 0},
+		"waiting leaps":            {func(r *agent.PodReading) { r.Stalled += 3 * leap }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"waiting runs back":        {func(r *agent.PodReading) { r.Stalled = 0 }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"waiting ends beyond 2^63": {func(r *agent.PodReading) { r.Stalled = math.MaxInt64 }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"no waiting":               {func(r *agent.PodReading) { r.Stalled, r.Pressure = 0, false }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"a limit's time leaps":     {func(r *agent.PodReading) { r.Throttled += 41 * second }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"CPU time leaps": {func(r *agent.PodReading) { r.CPU += 41 * second }, func(w *agent.Window) {
+			w.Span, w.CPU, w.Stalled, w.OOMKills = 10*second, 5, 1, 3
+		}, 1},
+		"CPU time of all cores": {func(r *agent.PodReading) { r.CPU = 45 * second }, func(w *agent.Window) { w.CPU = 45 }, 0},
+		"no memory": {func(r *agent.PodReading) { r.NoMemory, r.Memory, r.MemoryPeak, r.OOMKills = true, 0, 0, 0 }, func(w *agent.Window) {
+			w.Memory, w.OOMKills = 1000, 3
+		}, 0},
+		"no CPU time": {func(r *agent.PodReading) {
+			r.NoCPU, r.CPU, r.Stalled, r.Pressure, r.Throttled, r.Periods, r.ThrottledPeriods = true, 0, 0, false, 0, 0, 0
+		}, func(w *agent.Window) { w.Span, w.CPU, w.Stalled, w.OOMKills = 10*second, 5, 1, 3 }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, want := second2, full
+			tc.change(&r)
+			tc.want(&want)
+			got, dropped := windowOf(t, first, r)
+			got.Demand = nil
+			if d := cmp.Diff(want, got); d != "" || dropped.Readings != tc.dropped || dropped.Windows != 0 {
+				t.Errorf("dropped %v, window (-want +got):\n%s", dropped, d)
+			}
+		})
+	}
+}
+
+// TestUnknownTimeIsToldLater: time on CPUs that one reading could not tell is in the span to the next.
+func TestUnknownTimeIsToldLater(t *testing.T) {
+	w, dropped := windowOf(t,
+		agent.PodReading{Age: second, CPU: second / 2, Memory: 1000, OOMKills: 2},
+		agent.PodReading{Age: 2 * second, NoCPU: true, Memory: 3000, OOMKills: 2},
+		agent.PodReading{Age: 5 * second, CPU: 5 * second / 2, NoMemory: true},
+		agent.PodReading{Age: 10 * second, CPU: 5 * second, Memory: 2000, OOMKills: 2},
+	)
+	want := agent.Window{Pod: 7, Age: 10 * second, Span: 10 * second, CPU: 5, Memory: 3000, MemoryPeak: 3000, OOMKills: 2, Demand: demandFor(.5, 10_000)}
+	if d := cmp.Diff(want, w); d != "" || dropped != (agent.UsageDropped{}) {
+		t.Errorf("dropped %v, window (-want +got):\n%s", dropped, d)
+	}
+}
+
+// TestMemoryAlone: where the kernel never tells the CPU time of a pod, its memory travels alone.
+func TestMemoryAlone(t *testing.T) {
+	w, dropped := windowOf(t,
+		agent.PodReading{Age: second, NoCPU: true, Memory: 1000},
+		agent.PodReading{Age: 2 * second, NoCPU: true, Memory: 3000},
+	)
+	want := agent.Window{Pod: 7, Age: 2 * second, Span: 2 * second, NoCPU: true, Memory: 3000, MemoryPeak: 3000, Demand: []agent.DemandTime{}}
+	if d := cmp.Diff(want, w); d != "" || dropped != (agent.UsageDropped{}) {
+		t.Errorf("dropped %v, window (-want +got):\n%s", dropped, d)
+	}
+}
+
+// TestUnknownIsNoSurprise: a pod takes as it was told, and what can't have been, or was not
+// measured, says nothing else.
+func TestUnknownIsNoSurprise(t *testing.T) {
+	for name, change := range map[string]func(r *agent.PodReading){
+		"nothing":        func(*agent.PodReading) {},
+		"waiting leaps":  func(r *agent.PodReading) { r.Stalled = 20 * leap },
+		"CPU time leaps": func(r *agent.PodReading) { r.CPU += 1000 * second },
+		"no CPU time":    func(r *agent.PodReading) { r.NoCPU, r.CPU, r.Stalled, r.Pressure = true, 0, 0, false },
+		"no memory":      func(r *agent.PodReading) { r.NoMemory, r.Memory, r.MemoryPeak = true, 0, 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, config())
+			n.samples(10, .1, .1)
+			n.come(1, sure(1, 1e9))
+			for age := 10 * second; age <= 100*second; age += 10 * second {
+				r := reading(1, age, 1, 1e9)
+				r.Pressure = true
+				change(&r)
+				n.at = n.at.Add(10 * second)
+				n.p.Usage(n.at, []agent.PodReading{r})
+				n.samples(10, .1, .1)
+				if s := n.last().Surprises; s != nil {
+					t.Fatalf("at %v: %+v", age, s)
+				}
+			}
+		})
+	}
+}
