@@ -1,0 +1,34 @@
+package waking
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+)
+
+// TestNodesWithoutAgentsAreFilled: pods that declare nothing are all bound where no agent
+// ever reports, each node has as many as the default scores give it, and nothing but what
+// the API shows of the pods wakes those that wait.
+func TestNodesWithoutAgentsAreFilled(t *testing.T) {
+	const nodes, pods = 20, 150
+	client, kubeconfig := cluster.Connect(t)
+	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: config.DefaultMaxAge}}, plugin.HubOptions{})
+	simnodetest.Join(t, simnode.Config{Client: client, Nodes: nodes, Prefix: "agentless-", Clock: simnode.NewClock(time.Now(), 1)})
+	log := simnodetest.Watch(t, client)
+	cluster.Submit(t, client, simnodetest.Batch{Prefix: "plain", Pods: pods, Startup: time.Second, Work: time.Hour})
+	begin := time.Now()
+	log.WaitBound(t, pods)
+	t.Logf("%d pods bound to %d nodes without agents in %v", pods, nodes, time.Since(begin))
+	for _, node := range hub.Snapshot() {
+		if got, want := node.InFlight, pods/float64(nodes); got < want-2 || got > want+2 {
+			t.Errorf("%v pods on %s, want %v", got, node.Node, want)
+		}
+	}
+}
