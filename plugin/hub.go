@@ -96,6 +96,10 @@ type Hub struct {
 	// strangers are the streams of callers that nobody knows yet, watchers those of
 	// rooms.
 	strangers, watchers *transport.Quota
+	// guard holds callers to their limits; refusals is what it had refused when the metrics
+	// were set last.
+	guard    *transport.Guard
+	refusals transport.GuardStats
 	// workloads are what profiles say of pods, profiling how they are followed.
 	workloads workloads
 	profiling profiling
@@ -216,7 +220,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	h.listener, h.started = listener, true
+	h.listener, h.started, h.guard = listener, true, guard
 	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	h.serve(ctx, server, listener)
 	h.tasks.Go(func() { h.wake(ctx) })

@@ -65,6 +65,7 @@ type metricSet struct {
 	notices     map[string]metrics.CounterMetric
 	closings    map[string]metrics.CounterMetric
 	identities  map[string]metrics.CounterMetric
+	refusals    map[string]metrics.CounterMetric
 	notAfter    *metrics.GaugeVec
 	agents      *agentVersions
 	// toReserve and toListed are of pods' ways.
@@ -178,6 +179,8 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		closedIdle, closedSlow, closedSuperseded, closedExpired, closedRefused, closedStrangers)
 	m.identities = resolve(newCounters("identities_total", "Agents' tokens, by what the API server said; unknown if it could not be asked, throttled if it was not.", "result"),
 		identity.Accepted, identity.Refused, identity.Unknown, identity.Throttled)
+	m.refusals = resolve(newCounters("refused_callers_total", "Connections to the signal server closed because there were too many of them, or of calls.", "cause"),
+		refusedConnections, refusedCalls)
 	return m
 })
 
@@ -257,8 +260,23 @@ func (h *Hub) certificates() {
 	}
 }
 
+// Causes of refused_callers_total.
+const (
+	refusedConnections = "connections"
+	refusedCalls       = "calls"
+)
+
+// countRefusals adds what the signal server's guard has refused since it was asked last.
+func (h *Hub) countRefusals() {
+	last, now := h.refusals, h.guard.Stats()
+	h.metrics.refusals[refusedConnections].Add(float64(now.Refused - last.Refused))
+	h.metrics.refusals[refusedCalls].Add(float64(now.Overcalled - last.Overcalled))
+	h.refusals = now
+}
+
 // gauge sets the sums over nodes.
 func (h *Hub) gauge(now time.Duration) {
+	h.countRefusals()
 	free, whole, inflight := 0., 0., 0.
 	states := map[string]int{}
 	for _, n := range h.nodes.list().nodes {

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -10,24 +11,26 @@ import (
 	"google.golang.org/grpc/tap"
 )
 
-// Limits bound what callers can make a gRPC server hold. The zero value of a
-// field is its default. A plain value.
+// Limits bound what callers can make a server hold. The zero value of a field is its
+// default. A plain value.
 type Limits struct {
-	// Connections bounds the connections, default 12,288: twice the 5,000 nodes
-	// of the largest clusters, for an agent may come again before its former
-	// connection is known to have ended, and some for others.
+	// Connections bounds the connections, default 32,768: twice 15,000 nodes, because an
+	// agent may come again before its former connection is known to have ended, and some
+	// for others.
 	Connections int
-	// Strangers bounds the connections of one address for which Admit was not
-	// called, default 256; half of Connections may wait for such a place, which
-	// costs a socket each. So agents behind one address, as of a NAT or a proxy,
-	// come in one after the other.
+	// Strangers bounds the connections of one address for which Admit was not called,
+	// default 128, and 1,024 or half of Connections of all. Where they are used up, a connection that has sent
+	// nothing gives way; else the new one waits for a place, at most as long as Handshake,
+	// with 1,024 others, or a quarter of Connections. So agents behind one address, as of a NAT or a
+	// proxy, come in one after the other.
 	Strangers int
 	// Streams bounds the calls in progress on one connection, default 100.
 	Streams int
-	// Calls bounds the calls in progress on all connections, default those of
-	// one call a connection; CallsOfOne those of one address, default Calls. A
-	// connection that begins one too many is closed.
-	Calls, CallsOfOne int
+	// Calls bounds the calls in progress on the connections that were admitted, default
+	// those of one call a connection; CallsOfOne those of one address, default Calls;
+	// CallsOfStranger those of a connection that was not admitted once such connections have
+	// 1,024 together, default 4. A connection that begins one too many is closed.
+	Calls, CallsOfOne, CallsOfStranger int
 	// Handshake is what a caller may take until its connection stands, default
 	// 10 s.
 	Handshake time.Duration
@@ -49,7 +52,7 @@ func (l Limits) Validate() error {
 		value int
 	}{
 		{"Connections", l.Connections}, {"Strangers", l.Strangers}, {"Streams", l.Streams},
-		{"Calls", l.Calls}, {"CallsOfOne", l.CallsOfOne}, {"Message", l.Message},
+		{"Calls", l.Calls}, {"CallsOfOne", l.CallsOfOne}, {"CallsOfStranger", l.CallsOfStranger}, {"Message", l.Message},
 	} {
 		if f.value < 0 || f.value > maxLimit {
 			return &FieldError{Field: f.name, Value: f.value, Err: errRange}
@@ -78,11 +81,12 @@ func (l Limits) WithDefaults() Limits {
 			*field = value
 		}
 	}
-	or(&l.Connections, 12_288)
-	or(&l.Strangers, 256)
+	or(&l.Connections, 32_768)
+	or(&l.Strangers, 128)
 	or(&l.Streams, 100)
 	or(&l.Calls, l.Connections)
 	or(&l.CallsOfOne, l.Calls)
+	or(&l.CallsOfStranger, 4)
 	or(&l.Message, maxMessage)
 	if l.Handshake == 0 {
 		l.Handshake = 10 * time.Second
@@ -90,14 +94,14 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Guard holds a gRPC server's callers to Limits: the server listens on what
-// Listen returns and is made with ServerOptions. One Guard is for one server.
-// Safe for concurrent use.
+// Guard holds a server's callers to Limits: the server listens on what Listen returns and,
+// if it is one of gRPC, is made with ServerOptions. One Guard is for one server. Safe for
+// concurrent use.
 type Guard struct {
-	limits                        Limits
-	connections, strangers, calls *Quota
-	waiting                       waiting
-	refused, overcalled           atomic.Uint64
+	places
+	calls               *Quota
+	callsOfStrangers    atomic.Int64
+	refused, overcalled atomic.Uint64
 }
 
 // NewGuard returns a Guard, or a *FieldError.
@@ -106,30 +110,77 @@ func NewGuard(l Limits) (*Guard, error) {
 		return nil, err
 	}
 	l = l.WithDefaults()
-	return &Guard{
-		limits:      l,
-		connections: NewQuota(l.Connections, l.Connections),
-		waiting:     newWaiting((l.Connections + 1) / 2),
-		strangers:   NewQuota(l.Connections, l.Strangers),
-		calls:       NewQuota(l.Calls, l.CallsOfOne),
-	}, nil
+	g := &Guard{calls: NewQuota(l.Calls, l.CallsOfOne)}
+	g.init(l)
+	return g, nil
+}
+
+// enter returns a connection that has a place; others wait or are closed.
+func (g *Guard) enter(conn net.Conn) net.Conn {
+	c := &caller{Addr: conn.RemoteAddr(), ip: callerOf(conn.RemoteAddr()), guard: g, conn: conn}
+	served, closed := g.places.enter(c)
+	for _, one := range closed {
+		g.refuse(one)
+	}
+	if served == nil {
+		return nil
+	}
+	return &guardedConn{conn, served}
+}
+
+// refuse closes a connection that is one too many.
+func (g *Guard) refuse(c *caller) {
+	g.refused.Add(1)
+	_ = c.conn.Close() // it is of no further use either way
+}
+
+// Admit says that what was said over the connection of a call or request has been accepted:
+// it no longer counts as a stranger's. Requests need ConnContext.
+func Admit(ctx context.Context) {
+	if c := callerIn(ctx); c != nil {
+		c.guard.admit(c)
+	}
+}
+
+type connKey struct{}
+
+// ConnContext is for http.Server: Admit and CallerAddr know whose connection it is.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn.RemoteAddr())
+}
+
+// addrIn is the remote address of a call or a request, or nil.
+func addrIn(ctx context.Context) net.Addr {
+	if p, ok := peer.FromContext(ctx); ok {
+		return p.Addr
+	}
+	addr, _ := ctx.Value(connKey{}).(net.Addr)
+	return addr
+}
+
+// callerIn is the guarded connection of a call or a request, or nil.
+func callerIn(ctx context.Context) *caller {
+	c, _ := addrIn(ctx).(*caller)
+	return c
 }
 
 // GuardStats is what a Guard has refused, and what is there.
 type GuardStats struct {
-	// Refused connections were one too many; Overcalled ones were closed because
-	// they began one call too many.
+	// Refused connections were one too many, or gave way to another; Overcalled ones were
+	// closed because they began one call too many.
 	Refused, Overcalled uint64
-	// Connections are open, Strangers of them not admitted and Waiting ones not
-	// yet served; Calls are in progress.
+	// Connections are open, Strangers of them not admitted and Waiting ones not yet
+	// served; Calls are in progress on those that were admitted.
 	Connections, Strangers, Waiting, Calls int
 }
 
-// Stats returns the counts; they are read one after the other.
+// Stats returns the counts.
 func (g *Guard) Stats() GuardStats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	return GuardStats{
 		Refused: g.refused.Load(), Overcalled: g.overcalled.Load(),
-		Connections: g.connections.Held(), Strangers: g.strangers.Held(), Waiting: g.waiting.quota.Held(), Calls: g.calls.Held(),
+		Connections: g.all, Strangers: len(g.served), Waiting: len(g.line), Calls: g.calls.Held(),
 	}
 }
 
@@ -138,15 +189,12 @@ func (g *Guard) Stats() GuardStats {
 // connection: gRPC keeps the timer of one that is refused until the deadline
 // that the caller named.
 func (g *Guard) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
+	c := callerIn(ctx)
+	if c == nil {
 		return ctx, nil
 	}
-	c, ok := p.Addr.(*caller)
-	if !ok {
-		return ctx, nil
-	}
-	if !g.calls.Acquire(c.ip) {
+	end := g.begin(c)
+	if end == nil {
 		g.overcalled.Add(1)
 		go c.conn.Close() // the transport's lock is held here
 		return ctx, nil
@@ -157,7 +205,34 @@ func (g *Guard) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	}
 	context.AfterFunc(ctx, func() {
 		cancel()
-		g.calls.Release(c.ip)
+		end()
 	})
 	return call, nil
 }
+
+// begin counts a call until end; nil is one too many. Those of strangers count by
+// connection, so that they use up nothing which others need.
+func (g *Guard) begin(c *caller) (end func()) {
+	g.mu.Lock()
+	stranger := c.stranger
+	g.mu.Unlock()
+	if !stranger {
+		if !g.calls.Acquire(c.ip) {
+			return nil
+		}
+		return func() { g.calls.Release(c.ip) }
+	}
+	end = func() {
+		c.calls.Add(-1)
+		g.callsOfStrangers.Add(-1)
+	}
+	own, all := c.calls.Add(1), g.callsOfStrangers.Add(1)
+	if own > int64(g.limits.CallsOfStranger) && all > manyCalls {
+		end()
+		return nil
+	}
+	return end
+}
+
+// manyCalls is how many calls of strangers there have to be for each to be held to its own.
+const manyCalls = 1024

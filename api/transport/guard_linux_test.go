@@ -31,6 +31,17 @@ func intrude(t *testing.T, target string, from netip.Addr) *transporttest.Intrud
 	return i
 }
 
+// admitted is one that the server has admitted, as all others there.
+func admitted(t *testing.T, guard *transport.Guard, target string, from netip.Addr) *transporttest.Intruder {
+	t.Helper()
+	i := intrude(t, target, from)
+	if _, err := i.Call(spaziov1.ModelService_Push_FullMethodName, 0, 0, 100); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is admitted", func() bool { return i.Open() == 0 && guard.Stats().Strangers == 0 })
+	return i
+}
+
 // refused connects and waits for the server to end it.
 func refused(t *testing.T, target string, from netip.Addr) {
 	t.Helper()
@@ -156,7 +167,7 @@ func TestManyBehindOneAddressComeIn(t *testing.T) {
 
 // TestTheLineIsBounded: nobody fills all connections by waiting.
 func TestTheLineIsBounded(t *testing.T) {
-	target, guard, stop := listenWithin(t, transport.Limits{Connections: 6, Strangers: 1}, transport.Config{}, admitting{})
+	target, guard, stop := listenWithin(t, transport.Limits{Connections: 12, Strangers: 1}, transport.Config{}, admitting{})
 	first := intrude(t, target, here)
 	for range 3 {
 		intrude(t, target, here)
@@ -177,8 +188,12 @@ func TestTheLineIsBounded(t *testing.T) {
 // their request ever comes.
 func TestCallsAreBounded(t *testing.T) {
 	limits := transport.Limits{Calls: 7, CallsOfOne: 5, Message: 1000}
-	target, guard, stop := listenWithin(t, limits, transport.Config{}, models{})
+	target, guard, stop := listenWithin(t, limits, transport.Config{}, admitting{})
 	defer stop()
+	intrude := func(t *testing.T, target string, from netip.Addr) *transporttest.Intruder {
+		t.Helper()
+		return admitted(t, guard, target, from)
+	}
 	begin := func(i *transporttest.Intruder) {
 		t.Helper()
 		// An error is that of a connection that was closed.
@@ -229,9 +244,9 @@ func TestUnfinishedCallsEnd(t *testing.T) {
 // TestStreamsOfAConnectionAreBounded: a caller that does not heed the settings
 // has its further streams refused, and no others.
 func TestStreamsOfAConnectionAreBounded(t *testing.T) {
-	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, models{})
+	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, admitting{})
 	defer stop()
-	i := intrude(t, target, here)
+	i := admitted(t, guard, target, here)
 	for range 150 {
 		if err := i.Head(spaziov1.ModelService_Push_FullMethodName, ""); err != nil {
 			t.Fatal(err)
@@ -275,7 +290,7 @@ func TestHandshakesEnd(t *testing.T) {
 func TestLimitErrors(t *testing.T) {
 	for field, l := range map[string]transport.Limits{
 		"Connections": {Connections: -1}, "Strangers": {Strangers: -1}, "Streams": {Streams: 1<<30 + 1},
-		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "Message": {Message: -1},
+		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "CallsOfStranger": {CallsOfStranger: -1}, "Message": {Message: -1},
 		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1}, "Age": {Age: -1},
 	} {
 		_, err := transport.NewGuard(l)

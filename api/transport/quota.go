@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-
-	"google.golang.org/grpc/peer"
 )
 
 // Quota counts what callers hold, in all and by their address. Safe for
@@ -54,16 +52,10 @@ func (q *Quota) Held() int {
 	return q.held
 }
 
-// CallerAddr is the address of who makes a call: that of the connection, without
-// the port, and of IPv6 the first 64 bits, as the others are the caller's
-// choice. What is no IP address shares the zero one.
-func CallerAddr(ctx context.Context) netip.Addr {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return netip.Addr{}
-	}
-	return callerOf(p.Addr)
-}
+// CallerAddr is the address of who makes a call, or a request of a server with ConnContext:
+// that of the connection, without the port, and of IPv6 the first 64 bits, as the others are
+// the caller's choice. What is no IP address shares the zero one.
+func CallerAddr(ctx context.Context) netip.Addr { return callerOf(addrIn(ctx)) }
 
 func callerOf(a net.Addr) netip.Addr {
 	if c, ok := a.(*caller); ok {

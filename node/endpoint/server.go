@@ -94,7 +94,11 @@ func NewMetrics(ctx context.Context, c Config) (*Server, error) {
 // the process has for its peers. Beyond, they are used, except that scrapers
 // and probes need no certificate of their own.
 func listen(ctx context.Context, c Config) (net.Listener, error) {
-	listener, err := transport.Listen(ctx, c.Addr, transport.Config{})
+	guard, err := transport.NewGuard(limits)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := guard.Listen(ctx, c.Addr, transport.Config{})
 	var plaintext *transport.PlaintextError
 	if !errors.As(err, &plaintext) {
 		return listener, err
@@ -104,7 +108,7 @@ func listen(ctx context.Context, c Config) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if listener, err = transport.Listen(ctx, c.Addr, c.Transport); err != nil || config == nil {
+	if listener, err = guard.Listen(ctx, c.Addr, c.Transport); err != nil || config == nil {
 		return listener, err
 	}
 	return tls.NewListener(listener, config), nil
@@ -122,7 +126,7 @@ func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	// Compressing a page of some 20 KiB takes a megabyte of buffers, which is a
 	// lot to a process of twenty.
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{DisableCompression: true}))
+	mux.Handle("GET /metrics", inTurn(mostScrapes, promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{DisableCompression: true})))
 	mux.Handle("GET /healthz", probe(c.Health))
 	mux.Handle("GET /readyz", probe(c.Ready))
 	for pattern, h := range c.Handlers {

@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/identity"
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/external/server"
 )
 
@@ -41,23 +40,10 @@ func NewAuthenticator(reviews identity.Reviews, audience string, fresh time.Dura
 	})}
 }
 
-// addressKey is that of the caller's address in a connection's context.
-type addressKey struct{}
-
-// ConnContext is for http.Server: it has the address of who calls be known to the
-// Authenticator, so that what a stranger causes is the stranger's alone to wait for.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	addr, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, addressKey{}, addr.Addr().Unmap())
-}
-
-// Authenticate implements server.Authenticator.
+// Authenticate implements server.Authenticator. With transport.ConnContext in the http.Server
+// what a stranger causes is the stranger's alone to wait for.
 func (a *Authenticator) Authenticate(ctx context.Context, token string) (server.Caller, error) {
-	from, _ := ctx.Value(addressKey{}).(netip.Addr)
-	agent, err := a.reviewer.Identify(ctx, from, token)
+	agent, err := a.reviewer.Identify(ctx, transport.CallerAddr(ctx), token)
 	switch {
 	case errors.Is(err, identity.ErrToken), errors.Is(err, identity.ErrRefused):
 		return server.Caller{}, server.Refuse(http.StatusUnauthorized, fmt.Sprintf("The token is not valid: it must be one for audience %s, and not have ended.", a.audience))
@@ -66,6 +52,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (server.
 	case err != nil:
 		return server.Caller{}, server.RefuseForNow(http.StatusServiceUnavailable, 1, "The API server does not say whose token it is.")
 	}
+	transport.Admit(ctx)
 	c := server.Caller{Name: agent.User.Username, UID: agent.User.UID, Groups: agent.User.Groups, Expires: agent.Until}
 	if len(agent.User.Extra) > 0 {
 		c.Extra = make(map[string][]string, len(agent.User.Extra))

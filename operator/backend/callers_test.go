@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/backend"
@@ -232,7 +233,7 @@ func TestAuthenticator(t *testing.T) {
 		t.Errorf("the API server was asked %d times, want once", r.asked)
 	}
 	// A stranger who shows forged tokens without end waits, and nobody else.
-	from := func(address string) context.Context { return backend.ConnContext(t.Context(), conn{from: address}) }
+	from := func(address string) context.Context { return transport.ConnContext(t.Context(), conn{from: address}) }
 	throttled := 0
 	for i := range 100 {
 		if _, err := a.Authenticate(from("10.0.0.9:1"), token("spazio-external", ends, fmt.Sprint("forged", i))); statusOf(err) == 503 {
@@ -246,6 +247,17 @@ func TestAuthenticator(t *testing.T) {
 	}
 	if _, err := a.Authenticate(from("10.0.0.9:2"), token("spazio-external", ends, "new.good")); err == nil {
 		t.Error("three dots are a token")
+	}
+	// Of IPv6 the last 64 bits are the stranger's choice.
+	throttled = 0
+	for i := range 100 {
+		address := fmt.Sprintf("[2001:db8:0:1::%x]:1", i+1)
+		if _, err := a.Authenticate(from(address), token("spazio-external", ends, fmt.Sprint("moving", i))); statusOf(err) == 503 {
+			throttled++
+		}
+	}
+	if throttled < 60 {
+		t.Errorf("%d throttled of one network", throttled)
 	}
 	if _, err := a.Authenticate(from("10.0.0.8:1"), token("spazio-external", ends, "agood")); err != nil {
 		t.Errorf("from elsewhere: %v", err)

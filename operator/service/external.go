@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/spazio-scheduler/spazio/api/identity"
+	callers "github.com/spazio-scheduler/spazio/api/identity/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/ui"
@@ -53,9 +54,9 @@ const (
 	drainTimeout  = 5 * time.Second
 )
 
-// Connections of the interface: a thousand watches, and requests beside them. Callers
-// behind one address, such as a proxy's, have half.
-var connections = transport.Limits{Connections: 4096, Strangers: 2048}
+// Connections of the interface: a thousand watches, and requests beside them. Callers behind
+// one address, such as a proxy's, may have half of what strangers have.
+var connections = transport.Limits{Connections: 4096, Strangers: 512}
 
 // face is the interface with its listener open. Run is called once, or Close.
 type face struct {
@@ -80,6 +81,9 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 	if err != nil {
 		return nil, err
 	}
+	if err := registerer.Register(callers.Refusals("testbed", guard)); err != nil {
+		return nil, err
+	}
 	listener, err := guard.Listen(ctx, e.Listen, own)
 	if err != nil && e.Default && !refused(err) {
 		c.Logger.Warn("the interface is not served: its address is taken", "address", e.Listen, "error", err)
@@ -96,7 +100,7 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 		return nil, errors.Join(err, listener.Close())
 	}
 	f.http = &http.Server{
-		Handler: f.api, ConnContext: backend.ConnContext, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
+		Handler: f.api, ConnContext: transport.ConnContext, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 	}
 	return f, nil

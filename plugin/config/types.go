@@ -114,11 +114,11 @@ type SpazioArgs struct {
 	// ReportBurst is how many may come at once; default 40, two seconds' worth.
 	ReportBurst int32
 
-	// MaxConnections bounds the connections to Listen; default 12,288: twice the
-	// nodes of the largest clusters, and some.
+	// MaxConnections bounds the connections to Listen; default 32,768: twice 15,000
+	// nodes, and some.
 	MaxConnections int32
 	// MaxStrangers bounds the connections of one address over which no report was
-	// accepted yet; default 256.
+	// accepted yet; default 128. Of all addresses there are 1,024.
 	MaxStrangers int32
 
 	// KWeight is the weight of k, the capacity in typical loads, in the score,

@@ -75,6 +75,8 @@ func alerts() []rule {
 			"{{ $value | humanizePercentage }} of the nodes have been full for half an hour."),
 		alert("IdentitiesRefused", warning, "", `sum by (job, instance) (increase(spazio_identities_total{result="refused"}[15m])) > 10`,
 			"{{ $labels.instance }} refused callers whose tokens are not good."),
+		alert("CallersRefused", warning, "5m", `sum by (job, instance) (increase(spazio_refused_callers_total[10m]) or increase(spazio_aggregator_refused_callers_total[10m]) or increase(spazio_profiler_refused_callers_total[10m]) or increase(spazio_testbed_refused_callers_total[10m])) > 100`,
+			"{{ $labels.instance }} closed {{ $value }} connections in ten minutes because there were too many of them, or of calls."),
 		alert("CertificateExpiring", critical, "1h", `min by (job, instance, use) (spazio_certificate_not_after_seconds) - time() < 21 * 86400`,
 			"A certificate of {{ $labels.instance }}, of use {{ $labels.use }}, ends in {{ $value | humanizeDuration }}."),
 	}

@@ -131,6 +131,16 @@ var stories = map[string]struct {
 		},
 		fires: []span{{`{instance="a", job="s"}`, 27, 41}},
 	},
+	// Somebody holds so many connections that thirty a minute are closed, for half an hour;
+	// elsewhere a restart makes for fifty at once.
+	"CallersRefused": {
+		series: []string{
+			`spazio_refused_callers_total{cause="connections", instance="a", job="s"} 0x20 0+30x30 900x40`,
+			`spazio_refused_callers_total{cause="calls", instance="a", job="s"} 0x91`,
+			`spazio_aggregator_refused_callers_total{cause="connections", instance="b", job="g"} 0x20 50x70`,
+		},
+		fires: []span{{`{instance="a", job="s"}`, 30, 59}},
+	},
 	// The server's certificate ends 21 days and half an hour after the beginning, and is
 	// replaced by one of 90 days after two hours and a half. The authority's has 22 days.
 	"CertificateExpiring": {

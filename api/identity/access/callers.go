@@ -127,6 +127,7 @@ func (c *Callers) admit(ctx context.Context, method string) (context.Context, er
 		}
 		return nil, err
 	}
+	transport.Admit(ctx)
 	return context.WithValue(ctx, callerKey{}, caller), nil
 }
 

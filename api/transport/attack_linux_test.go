@@ -1,0 +1,173 @@
+package transport_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+)
+
+// loopback is one of the addresses of loopback.
+func loopback(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 1, byte(n)}) }
+
+// hold opens connections from each address until release; speak makes them what they are.
+// What the server refuses is no failure.
+func hold(t *testing.T, target string, addresses, each int, speak func(net.Conn)) (release func()) {
+	t.Helper()
+	var all []net.Conn
+	for range each {
+		for n := range addresses {
+			dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(loopback(n+1), 0))}
+			conn, err := dialer.DialContext(t.Context(), "tcp", target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, conn)
+			speak(conn)
+		}
+	}
+	return func() {
+		for _, conn := range all {
+			conn.Close()
+		}
+	}
+}
+
+// pushes makes so many connections from an address at once, each of which must be served.
+func pushes(t *testing.T, target string, from netip.Addr, identity transport.Config, n int) {
+	t.Helper()
+	options, err := transport.DialOptions(target, transport.Config{CAFile: identity.CertFile})
+	if err != nil {
+		t.Fatal(err)
+	}
+	options = append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+		dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+		return dialer.DialContext(ctx, "tcp", addr)
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // before the attackers' time is over
+	defer cancel()
+	var all sync.WaitGroup
+	for range n {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			connection, err := grpc.NewClient(target, options...)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer connection.Close()
+			push := &spaziov1.PushRequest{Local: &spaziov1.LocalModel{Node: "node"}}
+			if _, err := spaziov1.NewModelServiceClient(connection).Push(ctx, push, grpc.WaitForReady(true)); err != nil {
+				t.Errorf("from %s: %v", from, err)
+			}
+		}()
+	}
+	all.Wait()
+}
+
+// TestHonestCallersGetIn: whatever others hold without having proved who they are, a hundred
+// new connections of one address are served long before the others' time to do so is over; so
+// are those of the address of silent ones, as of a neighbour behind one NAT.
+func TestHonestCallersGetIn(t *testing.T) {
+	identity := transporttest.SelfSigned(t, "127.0.0.1")
+	half := func(c net.Conn) { _, _ = c.Write([]byte{22}) } // the first byte of a handshake
+	for name, attack := range map[string]struct {
+		addresses, each int
+		speak           func(net.Conn)
+		silent          bool
+	}{
+		"silent, of two addresses":    {2, 650, func(net.Conn) {}, true},
+		"silent, of many addresses":   {13, 100, func(net.Conn) {}, true},
+		"half open, of two addresses": {2, 650, half, false},
+		"half open, of many":          {13, 100, half, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			target, guard, stop := listenWithin(t, transport.Limits{Connections: 1200, Handshake: 20 * time.Second}, identity, admitting{})
+			defer stop()
+			defer hold(t, target, attack.addresses, attack.each, attack.speak)()
+			pushes(t, target, loopback(200), identity, 100)
+			if attack.silent {
+				pushes(t, target, loopback(1), identity, 10)
+			}
+			if s := guard.Stats(); s.Strangers > 1024+128 || s.Waiting > 1024 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestCallsOfStrangersUseUpNothing: calls that never end, of connections that were not
+// admitted, leave all that others may have.
+func TestCallsOfStrangersUseUpNothing(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{Calls: 8, CallsOfOne: 4, CallTime: time.Hour}, transport.Config{}, admitting{})
+	defer stop()
+	var all []*transporttest.Intruder
+	open := func(all []*transporttest.Intruder) (n int) {
+		for _, i := range all {
+			if i.Served() {
+				n += i.Open()
+			}
+		}
+		return n
+	}
+	for n := range 8 {
+		for range 40 {
+			i := intrude(t, target, loopback(n+1))
+			all = append(all, i)
+			for range 4 {
+				if err := i.Head(spaziov1.ModelService_Push_FullMethodName, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	eventually(t, "all calls have begun", func() bool { return open(all) == 8*40*4 })
+	for range 20 {
+		if _, err := pushFrom(t, target, loopback(200), "node"); err != nil {
+			t.Error(err)
+		}
+	}
+	greedy := intrude(t, target, loopback(100))
+	for range 5 {
+		_ = greedy.Head(grpc_health_v1.Health_Watch_FullMethodName, "")
+	}
+	<-greedy.Done() // the fifth call of one
+	if s := guard.Stats(); s.Calls != 0 || s.Overcalled != 1 {
+		t.Errorf("%+v, want no calls of those who were admitted, one connection closed", s)
+	}
+}
+
+// TestAKnownAddressComesBack: where strangers of many addresses have all their places, and
+// all have spoken, an address that was admitted before is served and a new one waits.
+func TestAKnownAddressComesBack(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, admitting{})
+	defer stop()
+	leave, err := pushFrom(t, target, loopback(200), "node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	leave()
+	eventually(t, "it has left", func() bool { return guard.Stats().Connections == 0 })
+	for n := range 1024 { // one of each address, so that none has more than another
+		intrude(t, target, netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)}))
+	}
+	eventually(t, "all are served", func() bool { return guard.Stats().Strangers == 1024 })
+	intrude(t, target, loopback(201))
+	eventually(t, "a new address waits", func() bool { return guard.Stats().Waiting == 1 })
+	if _, err := pushFrom(t, target, loopback(200), "node"); err != nil {
+		t.Error(err)
+	}
+	if s := guard.Stats(); s.Refused != 0 || s.Waiting != 1 {
+		t.Errorf("%+v, want none refused", s)
+	}
+}
