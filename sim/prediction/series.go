@@ -101,13 +101,13 @@ func readSeries(in io.Reader) (n Node, err error) {
 		separator, columns = ";", bitbrains
 	}
 	header := cells(lines.Text(), separator)
-	for lines.Scan() {
+	for line := 2; lines.Scan(); line++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
 		y, err := values(columns, header, cells(lines.Text(), separator))
 		if err != nil {
-			return n, fmt.Errorf("%w: row %d: %w", ErrSeries, len(n.Metrics)+1, err)
+			return n, fmt.Errorf("%w: line %d, row %d: %w", ErrSeries, line, len(n.Metrics)+1, err)
 		}
 		if len(n.Metrics) == maxRows {
 			return n, fmt.Errorf("%w: more than %d rows", ErrSeries, maxRows)

@@ -31,6 +31,7 @@ type Quantile struct{ P, Value float64 }
 type table struct {
 	columns []string
 	rows    map[string][]string
+	lines   map[string]int
 	names   []string
 }
 
@@ -45,7 +46,12 @@ func readTable(r io.Reader) (table, error) {
 	if len(columns) <= nameColumns || columns[0] != "HashOwner" {
 		return table{}, fmt.Errorf("%w: not a table of functions", ErrTrace)
 	}
-	t := table{columns: slices.Clone(columns), rows: map[string][]string{}}
+	t := table{columns: slices.Clone(columns), rows: map[string][]string{}, lines: map[string]int{}}
+	for i, column := range columns {
+		if !known(column) || slices.Contains(columns[:i], column) {
+			return table{}, fmt.Errorf("%w: line 1: column %q is none of the trace's, or there twice", ErrTrace, column)
+		}
+	}
 	for {
 		row, err := reader.Read()
 		if err == io.EOF {
@@ -55,12 +61,28 @@ func readTable(r io.Reader) (table, error) {
 			return table{}, fmt.Errorf("%w: %w", ErrTrace, err)
 		}
 		name := strings.Join(row[:nameColumns], "/")
+		line, _ := reader.FieldPos(0)
 		if _, ok := t.rows[name]; ok || len(t.names) == maxTraceRows {
-			return table{}, fmt.Errorf("%w: %q is there twice, or too many", ErrTrace, name)
+			return table{}, fmt.Errorf("%w: line %d: %q is there twice, or too many", ErrTrace, line, name)
 		}
-		t.rows[name] = row
+		t.rows[name], t.lines[name] = row, line
 		t.names = append(t.names, name)
 	}
+}
+
+// The columns of a trace that are of no number of interest, and the beginnings of others.
+var (
+	traceColumns  = []string{"HashOwner", "HashApp", "HashFunction", "Trigger", "Average", "Count", "Minimum", "Maximum", "SampleCount", "AverageAllocatedMb"}
+	tracePrefixes = []string{durationColumns, memoryColumns}
+)
+
+const durationColumns, memoryColumns = "percentile_Average_", "AverageAllocatedMb_pct"
+
+// known reports whether a trace has a column of that name.
+func known(column string) bool {
+	_, err := strconv.Atoi(column) // a minute
+	return err == nil || slices.Contains(traceColumns, column) ||
+		slices.ContainsFunc(tracePrefixes, func(prefix string) bool { return strings.HasPrefix(column, prefix) })
 }
 
 // ReadFunctions reads invocations.csv, durations.csv and memory.csv of a
@@ -79,13 +101,13 @@ func ReadFunctions(dir fs.FS) ([]Function, error) {
 		f := Function{Name: name}
 		var err error
 		if f.Invocations, err = tables[0].minutes(name); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("invocations.csv: %w", err)
 		}
-		if f.Duration, err = tables[1].quantiles(name, "percentile_Average_", 1e-3); err != nil {
-			return nil, err
+		if f.Duration, err = tables[1].quantiles(name, durationColumns, 1e-3); err != nil {
+			return nil, fmt.Errorf("durations.csv: %w", err)
 		}
-		if f.Memory, err = tables[2].quantiles(name, "AverageAllocatedMb_pct", 1<<20); err != nil {
-			return nil, err
+		if f.Memory, err = tables[2].quantiles(name, memoryColumns, 1<<20); err != nil {
+			return nil, fmt.Errorf("memory.csv: %w", err)
 		}
 		if len(f.Duration) > 0 {
 			functions = append(functions, f)
@@ -106,7 +128,7 @@ func (t table) minutes(name string) ([]float64, error) {
 		}
 		v, err := number(t.rows[name][i])
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: minute %s: %w", ErrTrace, name, column, err)
+			return nil, fmt.Errorf("%w: invocations.csv: line %d: minute %s: %w", ErrTrace, t.lines[name], column, err)
 		}
 		counts = append(counts, v)
 	}
@@ -131,7 +153,7 @@ func (t table) quantiles(name, prefix string, unit float64) ([]Quantile, error) 
 		}
 		v, err := number(row[i])
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s: %s: %w", ErrTrace, name, column, err)
+			return nil, fmt.Errorf("%w: line %d: column %s: %w", ErrTrace, t.lines[name], column, err)
 		}
 		q = append(q, Quantile{p / 100, v * unit})
 	}

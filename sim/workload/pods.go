@@ -49,27 +49,19 @@ func ReadPods(r io.Reader) ([]sim.Pod, error) {
 		if errors.Is(err, io.EOF) {
 			return pods, nil
 		}
-		if err == nil && len(pods) == maxPods {
-			err = fmt.Errorf("more than %d pods", maxPods)
+		if err != nil { // names the line
+			return nil, fmt.Errorf("%w: %w", ErrPods, err)
 		}
-		var p sim.Pod
-		if err == nil {
-			p, err = podOf(header, cells)
+		line, _ := lines.FieldPos(0)
+		if len(pods) == maxPods {
+			return nil, fmt.Errorf("%w: line %d: more than %d pods", ErrPods, line, maxPods)
 		}
+		p, err := podOf(header, cells)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d: %w", ErrPods, lineOf(lines, cells), err)
+			return nil, fmt.Errorf("%w: line %d: %w", ErrPods, line, err)
 		}
 		pods = append(pods, p)
 	}
-}
-
-// lineOf is the line of the row read last. Without a row the reader's own error has it.
-func lineOf(lines *csv.Reader, cells []string) int {
-	if len(cells) == 0 {
-		return 0
-	}
-	line, _ := lines.FieldPos(0)
-	return line
 }
 
 func podOf(header, cells []string) (sim.Pod, error) {

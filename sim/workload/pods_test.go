@@ -36,6 +36,33 @@ func TestReadPods(t *testing.T) {
 	}
 }
 
+// Who reads an error looks for the line.
+func TestErrorsOfFilesNameTheLine(t *testing.T) {
+	for text, want := range map[string]string{
+		"arrival,work\n1,2\n\n3,x\n":           "line 4: work",
+		"arrival,work\n1,2\n3\n":               "on line 3",
+		"arrival,work\n1,2\n\"3\n\",4\n5,-1\n": "line 5: work",
+	} {
+		if _, err := workload.ReadPods(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := workload.ReadUtilisation(strings.NewReader("timestamp,value\n0,1\n\n5,x\n")); err == nil || !strings.Contains(err.Error(), "line 4") {
+		t.Errorf("utilisation: %v", err)
+	}
+	for name, c := range map[string][2]string{
+		"a bad minute":        {"HashOwner,HashApp,HashFunction,Trigger,1\na,b,c,http,5\na,b,d,http,x\n", "line 3"},
+		"an unknown column":   {"HashOwner,HashApp,HashFunction,Trigger,minute1\na,b,c,http,5\n", "minute1"},
+		"the same name again": {"HashOwner,HashApp,HashFunction,Trigger,1\na,b,c,http,5\na,b,c,http,5\n", "line 3"},
+	} {
+		dir := functions()
+		dir["invocations.csv"].Data = []byte(c[0])
+		if _, err := workload.ReadFunctions(dir); err == nil || !strings.Contains(err.Error(), c[1]) {
+			t.Errorf("%s: %v, want %q", name, err, c[1])
+		}
+	}
+}
+
 // Whatever is read is a workload that a run takes or refuses by a field.
 func FuzzReadPods(f *testing.F) {
 	f.Add("arrival,work,cores,memory,threads,owner\n1,2,.5,1e9,1,a\n0,3,,,,\n")

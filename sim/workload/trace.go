@@ -44,13 +44,13 @@ func ReadUtilisation(r io.Reader) (Utilisation, error) {
 	}
 	var u Utilisation
 	var first float64
-	for lines.Scan() {
+	for line := 2; lines.Scan(); line++ {
 		if strings.TrimSpace(lines.Text()) == "" {
 			continue
 		}
 		at, percent, err := parse(lines.Text())
 		if err != nil {
-			return Utilisation{}, fmt.Errorf("%w: row %d: %w", ErrTrace, len(u.Share)+1, err)
+			return Utilisation{}, fmt.Errorf("%w: line %d, row %d: %w", ErrTrace, line, len(u.Share)+1, err)
 		}
 		switch len(u.Share) {
 		case 0:
