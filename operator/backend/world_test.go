@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ type informers struct {
 	// late has them not say yet up to which version they have read: handlers hear of a list
 	// before its reader says so.
 	late bool
+	// gets counts the objects that were read.
+	gets atomic.Int32
 }
 
 // lateInformer is an informer of whom each handler hears before it says what it has read.
@@ -62,6 +65,7 @@ func (c *informers) GetInformer(_ context.Context, o client.Object, _ ...cache.I
 
 // Get implements client.Reader.
 func (c *informers) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	c.gets.Add(1)
 	o, there, err := c.of[reflect.TypeOf(into)].GetStore().GetByKey(name.String())
 	if err != nil || !there {
 		return apierrors.NewNotFound(schema.GroupResource{}, name.Name)

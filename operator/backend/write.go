@@ -19,26 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// catchUp is how long a write waits for the cache to have it. A caller who asks before
-// finds what was there before, as at another replica.
-const catchUp = 2 * time.Second
-
-// await waits until the cache has the object at the version, or is beyond it.
-func (s *Store) await(ctx context.Context, o client.Object) {
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
-	version := o.GetResourceVersion()
-	seen := o.DeepCopyObject().(client.Object)
-	_ = wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		err := s.Cache.Get(ctx, client.ObjectKeyFromObject(o), seen, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return false, client.IgnoreNotFound(err)
-		}
-		order, err := server.CompareVersions(seen.GetResourceVersion(), version)
-		return order >= 0, err
-	})
-}
-
 // CreateScheduling implements server.Store.
 func (s *Store) CreateScheduling(ctx context.Context, caller server.Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Scheduling, error) {
 	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{
@@ -110,19 +90,8 @@ func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace
 	if err := s.Client.Delete(ctx, o, options...); err != nil {
 		return problemOf(err, "scheduling", namespace, name, version != "")
 	}
-	s.awaitDeletion(ctx, client.ObjectKeyFromObject(o))
+	s.awaitDeletion(ctx, o)
 	return nil
-}
-
-// awaitDeletion waits until the cache knows that the Scheduling goes.
-func (s *Store) awaitDeletion(ctx context.Context, name client.ObjectKey) {
-	ctx, cancel := context.WithTimeout(ctx, catchUp)
-	defer cancel()
-	_ = wait.PollUntilContextCancel(ctx, 2*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-		seen := &v1alpha1.Scheduling{}
-		err := s.Cache.Get(ctx, name, seen, client.UnsafeDisableDeepCopy)
-		return err != nil || seen.DeletionTimestamp != nil, client.IgnoreNotFound(err)
-	})
 }
 
 // SetExternal implements server.Store.

@@ -1,0 +1,77 @@
+package backend_test
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+var typeOfScheduling = reflect.TypeFor[*v1alpha1.Scheduling]()
+
+func scheduling(name string) *v1alpha1.Scheduling {
+	return &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: name}}
+}
+
+// A write is answered when the cache has it, and reads the cache only when it has changed.
+func TestWritesWaitForTheCache(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			o.SetResourceVersion("1")
+			return nil
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return nil },
+	})
+	w.start()
+	w.eventually("it is synced", func() bool { return w.store.Synced() == nil })
+	for round := range 3 {
+		name := fmt.Sprint("s", round)
+		spec := wire.SchedulingSpec{Testbed: "bed", Queue: []string{"a"}}
+		steps := []struct {
+			what  string
+			write func() error
+			comes func(runtime.Object)
+		}{
+			{"creation", func() error {
+				_, err := w.store.CreateScheduling(t.Context(), server.Caller{}, "lab", name, spec)
+				return err
+			}, w.schedulings.Add},
+			{"deletion", func() error {
+				return w.store.DeleteScheduling(t.Context(), server.Caller{}, "lab", name, "")
+			}, w.schedulings.Delete},
+		}
+		for _, step := range steps {
+			before := w.cache.gets.Load()
+			done := make(chan error, 1)
+			go func() { done <- step.write() }()
+			w.eventually(step.what+" is waited for", func() bool { return w.cache.gets.Load() > before })
+			for i := range 20 { // what happens to others wakes nobody
+				other := scheduling(fmt.Sprint("other-", step.what, round, i))
+				w.schedulings.Add(other)
+				w.eventually("the others are there", func() bool {
+					_, there, _ := w.cache.of[typeOfScheduling].GetStore().GetByKey("lab/" + other.Name)
+					return there
+				})
+			}
+			if n := w.cache.gets.Load() - before; n != 1 {
+				t.Errorf("%s: the cache was read %d times before it changed", step.what, n)
+			}
+			step.comes(scheduling(name))
+			if err := <-done; err != nil {
+				t.Errorf("%s: %v", step.what, err)
+			}
+			if n := w.cache.gets.Load() - before; n != 2 {
+				t.Errorf("%s: the cache was read %d times", step.what, n)
+			}
+		}
+	}
+}
