@@ -45,7 +45,7 @@ func (s *Server) getTestbed(c *call) error {
 	if err != nil {
 		return err
 	}
-	object.Slots = slots.Slots
+	object.Slots, object.Counts = slots.Slots, wire.CountSlots(slots.Slots)
 	return c.answerHashed(object)
 }
 

@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,11 +35,14 @@ type visitor struct {
 }
 
 // site starts a server with a test bed of two nodes with two slots, and two jobs.
-func site(t *testing.T) *servertest.Bench {
+func site(t *testing.T, edits ...func(*server.Config)) *servertest.Bench {
 	t.Helper()
 	b := servertest.Start(t, func(c *server.Config) {
 		c.UI = func(api http.Handler) http.Handler {
 			return ui.Handler(ui.Config{API: api, Now: func() time.Time { return clock }, Logger: slog.New(slog.DiscardHandler)})
+		}
+		for _, edit := range edits {
+			edit(c)
 		}
 	})
 	var slots []wire.Slot
@@ -58,6 +62,36 @@ func site(t *testing.T) *servertest.Bench {
 	b.Store.PutJob(wire.Job{Meta: wire.Meta{Namespace: "team", Name: "b"}, Kind: "SparkApplication", State: "Running", ActiveScheduling: "team/now",
 		External: json.RawMessage(`{"profiler":[{"a":{"count":2,"mean":30,"squares":2}}]}`)})
 	return b
+}
+
+// stale is a Store whose Testbeds' counts are of another time than their slots.
+type stale struct{ server.Store }
+
+func (s stale) Testbed(ctx context.Context, namespace, name string) (wire.Testbed, error) {
+	t, err := s.Store.Testbed(ctx, namespace, name)
+	t.Counts = wire.Counts{Slots: 77, Free: 77}
+	return t, err
+}
+
+func (s stale) Testbeds(ctx context.Context, namespace string) ([]wire.Testbed, error) {
+	all, err := s.Store.Testbeds(ctx, namespace)
+	for i := range all {
+		all[i].Counts = wire.Counts{Slots: 77, Free: 77}
+	}
+	return all, err
+}
+
+// What is counted beside slots are these, on the pages and in what programs read.
+func TestCountsAreOfTheSlotsBeside(t *testing.T) {
+	b := site(t, func(c *server.Config) { c.Store = stale{c.Store} })
+	v := visit(t, b, servertest.Viewer)
+	v.get("build?testbed=team/lab", 200).wants(t, `data-count="free">3<`, `data-count="occupied">1<`)
+	v.get("", 200).wants(t, `data-count="free">3<`, `data-count="occupied">1<`)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.URL+"/external/v1/namespaces/team/testbeds/lab?slots=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.do(r, 200).wants(t, `"slots":4`, `"free":3`, `"occupied":1`)
 }
 
 // visit is a visitor with the token's session, got by the login form; an empty token is

@@ -57,6 +57,26 @@ type Testbed struct {
 	Slots []Slot `json:"slots,omitempty"`
 }
 
+// CountSlots counts slots by state: what is shown beside them is of the same time then.
+func CountSlots(slots []Slot) Counts {
+	c := Counts{Slots: len(slots)}
+	for i := range slots {
+		switch slots[i].State {
+		case slot.Free:
+			c.Free++
+		case slot.Reserved:
+			c.Reserved++
+		case slot.Occupied:
+			c.Occupied++
+		case slot.Pending:
+			c.Pending++
+		case slot.Retiring:
+			c.Retiring++
+		}
+	}
+	return c
+}
+
 // Counts are a Testbed's slots by state.
 type Counts struct {
 	Slots    int `json:"slots"`

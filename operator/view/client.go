@@ -90,6 +90,31 @@ func (c *Client) missing(ctx context.Context, namespace, name string) error {
 	return fmt.Errorf("view: %w: %s; there are %s", ErrNotFound, text, strings.Join(names, ", "))
 }
 
+// maxReads bounds how often a Testbed is read anew until it was the same before and after
+// its pods were read.
+const maxReads = 5
+
+// Snapshot reads a Testbed and the pods in its slots as they are at one time: the Testbed does
+// not change while the pods are read. Of one that changes all the time it is the last reading.
+func (c *Client) Snapshot(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, []corev1.Pod, error) {
+	t, err := c.Testbed(ctx, namespace, name)
+	for reads := 1; err == nil; reads++ {
+		pods, err := c.Pods(ctx, t)
+		if err != nil || reads == maxReads {
+			return t, pods, err
+		}
+		after, err := c.Testbed(ctx, namespace, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if after.UID == t.UID && after.ResourceVersion == t.ResourceVersion {
+			return t, pods, nil
+		}
+		t = after
+	}
+	return nil, nil, err
+}
+
 // pageSize is how many pods are read at once.
 const pageSize = 500
 

@@ -31,12 +31,13 @@ func Slots(t *v1alpha1.Testbed, pods []corev1.Pod) ([]wire.Slot, error) {
 	return b.Slots()
 }
 
-// Summary is a line about a Testbed: what its slots are in, and why it is not ready.
-func Summary(t *v1alpha1.Testbed) string {
-	c := t.Status.Counts
+// Summary is a line about a Testbed: which states its slots, as [Slots] returns them, are in,
+// and why it is not ready.
+func Summary(t *v1alpha1.Testbed, slots []wire.Slot) string {
+	c := wire.CountSlots(slots)
 	var states []string
 	for _, s := range []struct {
-		n  int32
+		n  int
 		in slot.State
 	}{{c.Free, slot.Free}, {c.Reserved, slot.Reserved}, {c.Occupied, slot.Occupied}, {c.Pending, slot.Pending}, {c.Retiring, slot.Retiring}} {
 		if s.n > 0 {

@@ -24,7 +24,7 @@ const nothing = "-"
 // own namespace are named without it.
 func SlotTable(t *v1alpha1.Testbed, slots []wire.Slot) Table {
 	out := Table{
-		Title:  Summary(t),
+		Title:  Summary(t, slots),
 		Header: []string{"INDEX", "ID", "NODE", "STATE", "POD", "JOB"},
 		Right:  []bool{true},
 	}

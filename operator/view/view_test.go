@@ -140,18 +140,33 @@ func TestSlotsRefuses(t *testing.T) {
 	}
 }
 
+// What the line counts are the slots that are shown below it, whatever the status counted
+// when it was written.
 func TestSummary(t *testing.T) {
 	b := bed()
-	b.Status.Counts = v1alpha1.SlotCounts{Slots: 4, Free: 3, Pending: 1}
-	if got, want := view.Summary(b), "bed: slots 4, nodes 2: 3 free, 1 pending; spazio-testbed has not looked at it yet"; got != want {
+	b.Status.Counts = v1alpha1.SlotCounts{Slots: 9, Occupied: 9}
+	pods := []corev1.Pod{pod("", "b/0", "b"), pod("", "a/0", "a"), pod("", "b/1", "b"), pod("", "a/1", "")}
+	summary := func() string {
+		slots, err := view.Slots(b, pods)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if title := view.SlotTable(b, slots).Title; title != view.Summary(b, slots) {
+			t.Errorf("above the table is %q", title)
+		}
+		return view.Summary(b, slots)
+	}
+	if got, want := summary(), "bed: slots 4, nodes 2: 3 free, 1 pending; spazio-testbed has not looked at it yet"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	b.Status.Conditions = []metav1.Condition{{Type: v1alpha1.TestbedReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWaitingForCapacity}}
-	if got, want := view.Summary(b), "bed: slots 4, nodes 2: 3 free, 1 pending; not ready: WaitingForCapacity"; got != want {
+	if got, want := summary(), "bed: slots 4, nodes 2: 3 free, 1 pending; not ready: WaitingForCapacity"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	b.Status.Counts, b.Status.Conditions[0].Status = v1alpha1.SlotCounts{Slots: 4, Free: 4}, metav1.ConditionTrue
-	if got, want := view.Summary(b), "bed: slots 4, nodes 2: 4 free"; got != want {
+	b.Status.Conditions[0].Status, pods[3].Spec.NodeName = metav1.ConditionTrue, "a"
+	claim(b, "j", "b/0")
+	claim(b, "k", "c/0")
+	if got, want := summary(), "bed: slots 5, nodes 2: 3 free, 1 reserved, 1 retiring"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

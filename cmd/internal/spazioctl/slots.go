@@ -64,17 +64,13 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	bed, err := client.Testbed(ctx, cmp.Or(o.namespace, at.Namespace), name)
+	bed, pods, err := client.Snapshot(ctx, cmp.Or(o.namespace, at.Namespace), name)
 	switch {
 	case errors.Is(err, view.ErrNotInstalled):
 		return fmt.Errorf("%w: spazio install --component testbed", err)
 	case errors.Is(err, view.ErrNotFound):
 		return fmt.Errorf("%w; --namespace says where", err)
 	case err != nil:
-		return err
-	}
-	pods, err := client.Pods(ctx, bed)
-	if err != nil {
 		return err
 	}
 	slots, err := view.Slots(bed, pods)

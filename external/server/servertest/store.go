@@ -15,7 +15,6 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/testbed"
-	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // Store is a server.Store in memory. Nothing in it happens by itself: tests put objects
@@ -64,7 +63,7 @@ func (s *Store) PutTestbed(object wire.Testbed) wire.Testbed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slots := wire.TestbedSlots{Meta: object.Meta, Slots: slices.Clone(object.Slots)}
-	object.Counts, object.Slots = count(slots.Slots), nil
+	object.Counts, object.Slots = wire.CountSlots(slots.Slots), nil
 	was, there := s.objects[wire.Testbeds][nameOf(object.Meta)].(wire.Testbed)
 	if there {
 		object.Meta = was.Meta // so that what changes is what was put
@@ -216,18 +215,6 @@ func same(a, b any) bool {
 		panic(err)
 	}
 	return bytes.Equal(x, y)
-}
-
-func count(slots []wire.Slot) wire.Counts {
-	c := wire.Counts{Slots: len(slots)}
-	of := map[slot.State]*int{
-		slot.Pending: &c.Pending, slot.Free: &c.Free, slot.Reserved: &c.Reserved,
-		slot.Occupied: &c.Occupied, slot.Retiring: &c.Retiring,
-	}
-	for _, s := range slots {
-		*of[s.State]++
-	}
-	return c
 }
 
 // Testbeds is server.Store's.

@@ -250,6 +250,7 @@ class Grid {
     for (const id of gone) this.remove(id);
     if (gone.length) this.trim();
     this.rest();
+    this.count({});
   }
 
   // trim takes away columns at the end that have no slot.
@@ -340,6 +341,9 @@ class Grid {
   }
 
   count(counts) {
+    // What a test bed counts itself is of another time than the slots shown.
+    if (this.slots.size) counts = { slots: this.slots.size };
+    this.slots.forEach((s) => (counts[s.state] = (counts[s.state] ?? 0) + 1));
     let at = 0;
     for (const state of states) {
       const n = counts[state] ?? 0, long = counts.slots ? (100 * n) / counts.slots : 0, part = $(`.bar [data-state="${state}"]`, this.section);
@@ -368,7 +372,6 @@ const known = new Map(); // slots by ID, by test bed
 const take = {
   testbeds(t, deleted) {
     const key = nameOf(t);
-    if (page === "build") return builder?.testbed(t, deleted);
     const section = keep("testbeds", key, deleted);
     if (!section) return;
     if (!grids.has(section)) gridOf(section).take({ slots: [...(known.get(key)?.values() ?? [])] });
@@ -508,11 +511,7 @@ class Builder {
     }
     if (!name) return;
     gridOf(this.picker);
-    for (const kind of ["testbeds", "slots"]) this.watch.follow(kind, kind, { namespace: ns, names: [name] });
-  }
-
-  testbed(t, deleted) {
-    if (!deleted && this.picker.dataset.testbed === nameOf(t)) gridOf(this.picker).count(t.counts);
+    this.watch.follow("slots", "slots", { namespace: ns, names: [name] });
   }
 
   edit(entry) {
