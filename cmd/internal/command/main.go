@@ -148,13 +148,22 @@ func watch(c *cobra.Command, reached *bool) {
 // OneLine returns an error as users read it: without line breaks and what else would move a
 // terminal's cursor, as it may quote what was asked, and without the names of our packages.
 func OneLine(err error) string {
-	message := err.Error()
+	message := namedTwice.ReplaceAllStringFunc(err.Error(), func(both string) string {
+		names := namedTwice.FindStringSubmatch(both)
+		if !strings.EqualFold(strings.ReplaceAll(names[1], "-", ""), names[2]) && !strings.EqualFold(strings.ReplaceAll(names[1], "-", "")+"s", names[2]) {
+			return both
+		}
+		return "--" + names[1] + " "
+	})
 	for _, r := range rewording {
 		message = r.pattern.ReplaceAllString(message, r.by)
 	}
 	lines := strings.FieldsFunc(message, func(r rune) bool { return r == '\n' || r == '\r' })
 	return text.Plain(strings.Join(lines, "; "))
 }
+
+// namedTwice is a flag before the error of its field, as in "--nodes: demo: Nodes = -1".
+var namedTwice = regexp.MustCompile(`--([a-z0-9-]+): (?:[a-z][a-z0-9]*: )?([A-Z]\w*) = `)
 
 // rewording is what libraries, ours among them, word for those who program, and how it reads.
 var rewording = []struct {
@@ -171,6 +180,7 @@ var rewording = []struct {
 	{regexp.MustCompile(`strconv\.ParseFloat: parsing "[^"]*": invalid syntax`), "not a number"},
 	{regexp.MustCompile(`strconv\.\w+: parsing "[^"]*": `), ""},
 	{regexp.MustCompile(`: out of range$`), ""},
+	{regexp.MustCompile(`no configuration has been provided, try setting KUBERNETES_MASTER environment variable`), "this is no pod, and no --kubeconfig is given"},
 }
 
 // packages are those of ours that errors begin with. TestOneLineNamesNoPackage keeps the list.

@@ -202,7 +202,7 @@ func TestDemoRefuses(t *testing.T) {
 		{"no time", []string{"--time-scale=0"}, command.ExitUsage, "--time-scale 0"},
 		{"a burst of nothing", []string{"--burst=17"}, command.ExitUsage, "--burst: "},
 		{"a rate below 0", []string{"--rate=-1"}, command.ExitUsage, "--rate: "},
-		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles: Profiles = other"},
+		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles other"},
 		{"busy port", []string{"--api-port", port}, command.ExitFailure, "address already in use"},
 		{"port out of range", []string{"--api-port=65536"}, command.ExitUsage, "--api-port 65536"},
 		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, command.ExitFailure, existing},

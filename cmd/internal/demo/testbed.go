@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -50,9 +51,10 @@ func newTestbedCommand() *cobra.Command {
 				return encoder.Encode(r)
 			}
 			err := testbeds.Run(cmd.Context(), c)
+			var refused *testbeds.FieldError
 			switch {
-			case errors.Is(err, testbeds.ErrInvalid):
-				return command.Usage(err)
+			case errors.As(err, &refused):
+				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds", "Samples": "samples"}[refused.Field], err))
 			case err != nil && context.Cause(cmd.Context()) != nil:
 				return demo.ErrInterrupted
 			}

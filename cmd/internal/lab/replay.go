@@ -19,6 +19,8 @@ import (
 // ErrDiffers says that --verify found a report that differs.
 var ErrDiffers = errors.New("the replay differs from the recording")
 
+var errNoSamples = errors.New("no samples of a recording, or none between --from and --to")
+
 // replayFlags are the command line in its own units.
 type replayFlags struct {
 	set      []string
@@ -88,6 +90,9 @@ func (f replayFlags) run(path string, stdout, stderr io.Writer) error {
 	}
 	if err != nil {
 		return err
+	}
+	if result.Samples == 0 {
+		return fmt.Errorf("%s: %w", path, errNoSamples)
 	}
 	if f.plot != "" {
 		if err := result.Save(f.plot); err != nil {

@@ -318,7 +318,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--period", "999ms"}, "--period: 999ms is less than 1s"},
 		{[]string{"--period", "0s"}, "--period: 0s is less than 1s"},
 		{[]string{"--guests", "vmware"}, "--guests: "},
-		{[]string{"--idle", "usage"}, "--idle: "},
+		{[]string{"--idle", "usage"}, "--idle usage: "},
 		{[]string{"--energy", "redfish"}, "--energy: redfish tells nothing each second"},
 		{[]string{"--energy", "off"}, "--energy: "},
 		{[]string{"--energy", "model"}, "--energy-model: "},

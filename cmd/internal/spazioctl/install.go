@@ -159,16 +159,28 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 // parse reads the file of digests.
 func (c *configFlags) parse() error {
 	if c.digests == "" {
-		return c.config.Validate()
+		return c.validate()
 	}
 	text, err := os.ReadFile(c.digests)
 	if err == nil {
 		err = json.Unmarshal(text, &c.config.Digests)
 	}
 	if err != nil {
-		return fmt.Errorf("--digests: %w", err)
+		return fmt.Errorf("--digests %s: %w", c.digests, err)
 	}
-	return c.config.Validate()
+	return c.validate()
+}
+
+// validate names the flag of a field that is refused.
+func (c *configFlags) validate() error {
+	err := c.config.Validate()
+	bad := (*deploy.FieldError)(nil)
+	if !errors.As(err, &bad) {
+		return err
+	}
+	name, _, _ := strings.Cut(bad.Field, "[")
+	flags := map[string]string{"Components": "component", "Registry": "registry", "Kubernetes": "kubernetes", "Tag": "tag", "Digests": "digests"}
+	return fmt.Errorf("--%s: %w", flags[name], err)
 }
 
 // installOptions are the flags of spazio install.
