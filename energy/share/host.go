@@ -70,7 +70,10 @@ type Totals struct {
 }
 
 // Zone is a zone of a source.
-type Zone struct{ Source, Zone string }
+type Zone struct {
+	Source, Zone string
+	Part         bool // contained in another zone
+}
 
 // Causes of what a Host refuses, besides those of an energy.ZoneError.
 const (
@@ -220,7 +223,7 @@ func (h *Host) add(found *Division) {
 	h.totals.Rest.Idle += found.Rest.Idle
 	h.totals.Rest.System += found.Rest.System
 	for _, z := range found.Zones {
-		h.totals.Zones[Zone{h.source, z.Zone}] += z.Joules
+		h.totals.Zones[Zone{h.source, z.Zone, z.Part}] += z.Joules
 	}
 }
 

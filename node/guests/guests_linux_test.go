@@ -249,7 +249,7 @@ func TestShown(t *testing.T) {
 		}
 		all := metrictest.Energy(t, registry)
 		sum := all["guest_joules_total{guest=vm}"] + all["unattributed_joules_total{part=idle}"] + all["unattributed_joules_total{part=system}"] + all["unattributed_joules_total{part=ended}"]
-		node := all["node_joules_total{source=host,zone=package-0}"]
+		node := all["node_joules_total{part=false,source=host,zone=package-0}"]
 		if math.Abs(node-1000) > .01 || math.Abs(sum-node) > 1e-9*node {
 			t.Errorf("%g J divided into %g: %v", node, sum, all)
 		}

@@ -1,6 +1,8 @@
 package guests
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -12,7 +14,7 @@ var (
 	guestJoules   = desc("guest_joules_total", "Energy charged to each guest that has a tree.", "guest")
 	guestsRunning = desc("guests", "Guests that run.")
 	guestRefused  = desc("guest_refused_total", "What looked like a guest and was refused, each time that it was looked at, by cause.", "cause")
-	nodeJoules    = desc("node_joules_total", "Energy that the machine took, by what told it and zone.", "source", "zone")
+	nodeJoules    = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the machine's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
 	unattributed  = desc("unattributed_joules_total", "Energy that no guest is charged with: without load (idle), not a guest's (system), of guests whose trees are gone (ended).", "part")
 	quality       = desc("quality", "1 for the source of energy that is read and the quality of its power.", "source", "quality")
 	refusedTotal  = desc("refused_total", "Readings of energy and CPU time that made no interval, and trees that could not be written, by cause.", "cause")
@@ -65,7 +67,7 @@ func (m *metrics) gather() (all []prometheus.Metric) {
 	}
 	gauge(guestsRunning, float64(len(s.host.Guests())))
 	for zone, joules := range totals.Zones {
-		counter(nodeJoules, joules, zone.Source, zone.Zone)
+		counter(nodeJoules, joules, zone.Source, zone.Zone, strconv.FormatBool(zone.Part))
 	}
 	counter(unattributed, totals.Rest.Idle, "idle")
 	counter(unattributed, totals.Rest.System, "system")

@@ -34,7 +34,7 @@ func energyDashboard() dashboard {
 				{Expr: `sum by (part) (rate(spazio_energy_unattributed_joules_total` + nodes + `[$__rate_interval]))`, LegendFormat: "{{part}}"},
 			}},
 			{"By zone", "Those that another contains are beside it, not in addition.", "watt", []query{
-				{Expr: `sum by (source, zone) (rate(spazio_energy_node_joules_total` + nodes + `[$__rate_interval]))`, LegendFormat: "{{source}} {{zone}}"},
+				{Expr: `sum by (source, zone, part) (rate(spazio_energy_node_joules_total` + nodes + `[$__rate_interval]))`, LegendFormat: "{{source}} {{zone}} (part of another: {{part}})"},
 			}},
 			{"Pods that take most", "Where the agent knows names (--pod-source cri, containerd or kube).", "watt", []query{
 				{Expr: `topk(20, sum by (namespace, pod) (` + pods + named + `))`, LegendFormat: "{{namespace}}/{{pod}}"},

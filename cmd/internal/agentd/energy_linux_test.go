@@ -32,7 +32,7 @@ func TestAgentProcessMeasuresEnergy(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, body := p.get("/metrics")
-		_, after, found := strings.Cut(body, `spazio_energy_node_joules_total{source="powercap",zone="package-0"} `)
+		_, after, found := strings.Cut(body, `spazio_energy_node_joules_total{part="false",source="powercap",zone="package-0"} `)
 		number, _, _ := strings.Cut(after, "\n")
 		joules, err := strconv.ParseFloat(number, 64)
 		return found && err == nil && joules > 0 && strings.Contains(body, `spazio_agent_channel_usage_ratio{channel="power"}`)

@@ -306,7 +306,7 @@ func TestModel(t *testing.T) {
 	d := start(t, "--dir", t.TempDir(), "--guests", "process", "--energy", "model", "--energy-model", "idle=40,max=120")
 	d.wait("joules", func() bool {
 		_, text := d.get("/metrics")
-		return value(text, `spazio_energy_node_joules_total{source="model",zone="model"}`) >= 40
+		return value(text, `spazio_energy_node_joules_total{part="false",source="model",zone="model"}`) >= 40
 	})
 }
 

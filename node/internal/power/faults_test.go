@@ -476,3 +476,22 @@ func TestCPUTimesThatCannotBe(t *testing.T) {
 		}
 	}
 }
+
+// TestZonesOfTheNodeAddUp: the sum of the counters that are no parts is what the node took.
+func TestZonesOfTheNodeAddUp(t *testing.T) {
+	m := newMachine()
+	m.dramThere = true
+	p := m.meter(energy.Split{})
+	m.seconds(p, 1)
+	m.system = 2
+	m.seconds(p, 100)
+	sum := 0.
+	for name, v := range series(t, p) {
+		if strings.HasPrefix(name, "node_joules_total{") && strings.Contains(name, "part=false") {
+			sum += v
+		}
+	}
+	if want := 100 * (40 + 2*20 + 2.); !near(sum, want, 1e-3) {
+		t.Errorf("the counters add up to %g J, the node took %g", sum, want)
+	}
+}

@@ -39,7 +39,13 @@ type ledger struct {
 // sourceTotal is what a zone of a source has counted.
 type sourceTotal struct {
 	source, zone string
+	part         bool // contained in another zone
 	joules       float64
+}
+
+// is reports whether it is the total of a source's zone.
+func (s *sourceTotal) is(source string, t energy.ZoneTotal) bool {
+	return s.source == source && s.zone == t.Zone && s.part == t.Part
 }
 
 // podAccount is what a pod took. Its variance has two parts: that of what the node was
@@ -89,10 +95,10 @@ func (l *ledger) refuseAll(err error) (lost bool) {
 // close keeps the totals of a source that is no longer read.
 func (l *ledger) close(source string, totals []energy.ZoneTotal) {
 	for _, t := range totals {
-		i := slices.IndexFunc(l.closed, func(c sourceTotal) bool { return c.source == source && c.zone == t.Zone })
+		i := slices.IndexFunc(l.closed, func(c sourceTotal) bool { return c.is(source, t) })
 		if i < 0 {
 			i = len(l.closed)
-			l.closed = append(l.closed, sourceTotal{source: source, zone: t.Zone})
+			l.closed = append(l.closed, sourceTotal{source: source, zone: t.Zone, part: t.Part})
 		}
 		l.closed[i].joules += t.Joules
 	}

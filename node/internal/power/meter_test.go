@@ -218,7 +218,7 @@ func TestNodeAndPods(t *testing.T) {
 			t.Errorf("pod %s: deviation %g J", uid, sd)
 		}
 	}
-	if got := after["node_joules_total{source=powercap,zone=zone-0}"] - before["node_joules_total{source=powercap,zone=zone-0}"]; !near(got, 60*80, 1e-3) {
+	if got := after["node_joules_total{part=false,source=powercap,zone=zone-0}"] - before["node_joules_total{part=false,source=powercap,zone=zone-0}"]; !near(got, 60*80, 1e-3) {
 		t.Errorf("the node took %g J", got)
 	}
 	if after["node_watts{}"] != last.Watts && !near(after["node_watts{}"], 80, 1e-3) || after["quality{quality=measured,source=powercap}"] != 1 {
@@ -484,7 +484,7 @@ func TestNothingIsLost(t *testing.T) {
 			charged := sum(all, "pod_joules_total") + sum(all, "unattributed_joules_total")
 			taken := 0.
 			for _, from := range []string{"powercap", "hwmon"} {
-				taken += all["node_joules_total{source="+from+",zone=zone-0}"] + all["node_joules_total{source="+from+",zone=dram}"]
+				taken += all["node_joules_total{part=false,source="+from+",zone=zone-0}"] + all["node_joules_total{part=false,source="+from+",zone=dram}"]
 			}
 			if !near(charged, taken, 1e-9*taken) {
 				t.Fatalf("seed %d, second %d: %g J charged, %g J taken", seed, i, charged, taken)
@@ -547,7 +547,7 @@ func TestSourcesChange(t *testing.T) {
 	}
 	m.seconds(p, 1)
 	last, told := vary(60, 0)
-	first := series(t, p)["node_joules_total{source=powercap,zone=zone-0}"]
+	first := series(t, p)["node_joules_total{part=false,source=powercap,zone=zone-0}"]
 	if !near(first, 30*60+30*80, 1e-3) || !told || !near(last.Marginal, 20, 6) {
 		t.Errorf("%g J by powercap, %v %+v", first, told, last)
 	}
@@ -568,7 +568,7 @@ func TestSourcesChange(t *testing.T) {
 		t.Errorf("%+v", last)
 	}
 	all := series(t, p)
-	if !near(all["node_joules_total{source=powercap,zone=zone-0}"], first+3*60+3*80, 1e-3) || !near(all["node_joules_total{source=redfish,zone=zone-0}"], 7660, 1e-3) || all["source_changes_total{}"] != 2 {
+	if !near(all["node_joules_total{part=false,source=powercap,zone=zone-0}"], first+3*60+3*80, 1e-3) || !near(all["node_joules_total{part=false,source=redfish,zone=zone-0}"], 7660, 1e-3) || all["source_changes_total{}"] != 2 {
 		t.Errorf("%v", all)
 	}
 	m.system = 1

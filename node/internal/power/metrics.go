@@ -1,6 +1,8 @@
 package power
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -11,7 +13,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	nodeJoules   = desc("node_joules_total", "Energy that a zone of a source has counted. Not all zones are parts of the node's power: some contain others.", "source", "zone")
+	nodeJoules   = desc("node_joules_total", "Energy that a zone of a source has counted. Zones of part=\"false\" add up to the node's energy; those of part=\"true\" are contained in others.", "source", "zone", "part")
 	nodeWatts    = desc("node_watts", "Power of the node.")
 	nodeWattsSD  = desc("node_watts_stddev", "Standard deviation of the power of the node.")
 	idleWatts    = desc("idle_watts", "Power of the node without load, once it is learnt.")
@@ -55,7 +57,7 @@ func (m *Meter) metrics() (all []prometheus.Metric) {
 	counter := func(d *prometheus.Desc, v float64, labels ...string) { add(d, prometheus.CounterValue, v, labels...) }
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) { add(d, prometheus.GaugeValue, v, labels...) }
 	for _, t := range m.sources() {
-		counter(nodeJoules, t.joules, t.source, t.zone)
+		counter(nodeJoules, t.joules, t.source, t.zone, strconv.FormatBool(t.part))
 	}
 	gauge(quality, 1, m.name, m.power.Quality.String())
 	if p := m.power; p.Known() {
@@ -91,13 +93,13 @@ func (m *Meter) sources() []sourceTotal {
 	for _, t := range m.totals {
 		known := false
 		for i := range all {
-			if all[i].source == m.name && all[i].zone == t.Zone {
+			if all[i].is(m.name, t) {
 				all[i].joules += t.Joules
 				known = true
 			}
 		}
 		if !known {
-			all = append(all, sourceTotal{m.name, t.Zone, t.Joules})
+			all = append(all, sourceTotal{m.name, t.Zone, t.Part, t.Joules})
 		}
 	}
 	return all
