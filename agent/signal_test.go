@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -43,5 +44,33 @@ func TestMemoryRoom(t *testing.T) {
 		if got := r.Signal().MemoryRoom; got != test.want {
 			t.Errorf("%s: room for %g pods, want %g", test.name, got, test.want)
 		}
+	}
+}
+
+// TestSignalHeedsOptions: rooms are counted in the cautious cost of the node's own options, and
+// a channel is full from where these say.
+func TestSignalHeedsOptions(t *testing.T) {
+	r := agent.Report{Limiting: agent.CPU, Channels: []agent.ChannelReport{
+		{Name: agent.CPU, Usage: .2, Cost: .25, CostSD: .1, Unit: 1. / 8},
+		{Name: agent.Memory, Usage: .9, Cost: .05, CostSD: .05, Unit: 1e-10},
+	}}
+	for name, test := range map[string]struct {
+		options           capacity.AvailOptions
+		cpu, memory, room float64
+	}{
+		"default":         {capacity.AvailOptions{}, .35, .1, 1},
+		"none":            {capacity.AvailOptions{NoCaution: true}, .25, .05, 2},
+		"three times":     {capacity.AvailOptions{Caution: 3}, .55, .2, .5},
+		"full early":      {capacity.AvailOptions{Saturation: .8}, .35, .1, 0},
+		"never saturated": {capacity.AvailOptions{NeverSaturated: true}, .35, .1, 1},
+	} {
+		s := r.SignalWith(test.options)
+		if cpu, memory := s.Rooms[reserve.CPU].Cost, s.Rooms[reserve.Memory].Cost; !near(cpu, test.cpu, 1e-9) || !near(memory, test.memory, 1e-9) || !near(s.MemoryRoom, test.room, 1e-9) {
+			t.Errorf("%s: costs %g and %g, room for %g in memory; want %g, %g and %g", name, cpu, memory, s.MemoryRoom, test.cpu, test.memory, test.room)
+		}
+	}
+	r.Channels[1].Usage = 1
+	if s := r.SignalWith(capacity.AvailOptions{NeverSaturated: true}); s.MemoryRoom != 0 {
+		t.Errorf("room for %g pods in full memory", s.MemoryRoom)
 	}
 }

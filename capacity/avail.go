@@ -152,6 +152,22 @@ func (o AvailOptions) withDefaults() AvailOptions {
 	return o
 }
 
+// Cautious is c⁺ = c + g·sd(c), the cost that room is counted in.
+func (o AvailOptions) Cautious(cost, sd float64) float64 {
+	o = o.withDefaults()
+	return o.cautious(cost, sd)
+}
+
+// IsFull reports whether a channel of that usage is full.
+func (o AvailOptions) IsFull(usage float64) bool {
+	o = o.withDefaults()
+	return o.isFull(usage)
+}
+
+// cautious and isFull are the same with the defaults filled in.
+func (o *AvailOptions) cautious(cost, sd float64) float64 { return cost + o.Caution*sd }
+func (o *AvailOptions) isFull(usage float64) bool         { return usage >= o.Saturation }
+
 // MarshalText writes the rule's name; one that does not exist is a *FieldError.
 func (r Rule) MarshalText() ([]byte, error) {
 	if int(r) >= len(rules) {
@@ -238,7 +254,7 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 		if pods := room.Pods(); pods < a.Pods {
 			a.Pods, a.Limiting, a.Mode = pods, i, room.Mode
 		}
-		a.Saturated = a.Saturated || c.used() >= o.Saturation && !c.Fleeting
+		a.Saturated = a.Saturated || o.isFull(c.used()) && !c.Fleeting
 		light = light && c.used() < o.FloorBelow
 	}
 	return a.adjust(p, light, o), nil
@@ -278,7 +294,7 @@ func (c Channel) Room(p Pods, o AvailOptions) Room {
 
 // room is Room with the defaults of o filled in.
 func (c *Channel) room(p Pods, o *AvailOptions) Room {
-	r := Room{Cost: c.Cost + o.Caution*c.CostSD, Spread: o.Caution * c.PodSD, Slots: math.Inf(1)}
+	r := Room{Cost: o.cautious(c.Cost, c.CostSD), Spread: o.Caution * c.PodSD, Slots: math.Inf(1)}
 	now, measured := max(p.Now-c.Known.Now, 0), max(p.Measured-c.Known.Measured, 0)
 	r.Signal = r.fit(1-c.used()-c.Known.Coming) + measured - now
 	r.Model = r.beside(now, max(c.Capacity-c.Reserve-c.Known.Taken, 0))
