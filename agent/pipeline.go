@@ -154,7 +154,7 @@ func (p *Pipeline) check(at time.Time, y []float64) error {
 			return refuse("y["+p.config.Channels[i].Name+"]", v, "must be in [0, 1]")
 		}
 	}
-	return nil
+	return p.rejection.check(at, y)
 }
 
 // learn folds the full block into the model and steps the estimator.

@@ -77,6 +77,17 @@ func (r *rejection) reset() {
 	}
 }
 
+// check refuses a sample that follow could not take.
+func (r *rejection) check(at time.Time, y []float64) error {
+	if r == nil {
+		return nil
+	}
+	if err := r.tracker.Check(at, y); err != nil {
+		return fmt.Errorf("agent: pronto: %w", err)
+	}
+	return nil
+}
+
 // follow has the rejection signal take a sample.
 func (p *Pipeline) follow(at time.Time, y []float64) error {
 	r := p.rejection

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -395,4 +396,42 @@ func FuzzRejection(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestRefusedSamplesChangeNothing: what the pipeline, the filter or Pronto's signal refuses is
+// refused before any of them takes a step, also by a pipeline of a state that was put together
+// from two moments.
+func TestRefusedSamplesChangeNothing(t *testing.T) {
+	c := following()
+	n := newNode(t, c)
+	n.restless(rand.New(rand.NewPCG(1, 1)), 115, .3, .3)
+	_, earlier := n.restarted()
+	n.restless(rand.New(rand.NewPCG(2, 2)), 50, .3, .3)
+	_, later := n.restarted()
+	earlier.Pronto = later.Pronto
+	mixed, err := agent.FromState(c, earlier)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		p  *agent.Pipeline
+		at time.Time
+		y  []float64
+	}{
+		"no number":               {n.p, n.at.Add(time.Second), []float64{math.NaN(), .1}},
+		"beyond full":             {n.p, n.at.Add(time.Minute), []float64{.1, 1.5}},
+		"too few":                 {n.p, n.at.Add(time.Minute), []float64{.1}},
+		"too early":               {n.p, n.at, []float64{.1, .1}},
+		"too early for Pronto":    {mixed, earlier.At.Add(time.Second), []float64{.1, .1}},
+		"late, but too early too": {mixed, earlier.At.Add(3 * time.Second), []float64{.1, .1}},
+	} {
+		before := test.p.State()
+		_, due, err := test.p.Sample(test.at, test.y)
+		if err == nil || due {
+			t.Errorf("%s: a report %v, %v", name, due, err)
+		}
+		if d := cmp.Diff(before, test.p.State()); d != "" {
+			t.Errorf("%s: the state has changed:\n%s", name, d)
+		}
+	}
 }

@@ -112,6 +112,9 @@ func (t *Tracker) StepTo(dst *Signal, at time.Time, y []float64) error {
 	return t.learn(y)
 }
 
+// Check returns the error that StepTo would, and changes nothing.
+func (t *Tracker) Check(at time.Time, y []float64) error { return t.check(at, y) }
+
 func (t *Tracker) check(at time.Time, y []float64) error {
 	if at.Before(t.last) {
 		return &FieldError{"at", at, ErrTime}
