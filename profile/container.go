@@ -68,8 +68,11 @@ func (c *container) observe(at time.Time, w *Window) error {
 	memory := w.memory(p.bytes)
 	p.ns = max(p.ns, at.UnixNano())
 	p.bytes = max(p.bytes, memory)
-	err := c.addCPU(at, w)
-	if err == nil {
+	var err error
+	if !w.NoCPU {
+		err = c.addCPU(at, w)
+	}
+	if err == nil && memory > 0 {
 		err = c.histories[1].Add(at, memory, w.Span.Minutes())
 	}
 	if err == nil && w.OOMKills > 0 {
@@ -111,7 +114,9 @@ func (c *container) find(pod uint64) (i int, known bool) {
 }
 
 // newest is the span of time, of recentSpan, in which the container was last measured.
-func (c *container) newest() int64 { return c.histories[1].recent.newest }
+func (c *container) newest() int64 {
+	return max(c.histories[0].recent.newest, c.histories[1].recent.newest)
+}
 
 // end keeps a pod's peak.
 func (c *container) end(pod uint64) {

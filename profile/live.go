@@ -44,15 +44,22 @@ type sums struct {
 }
 
 func (s *sums) add(w *Window, memory float64) {
-	s.cpu += w.CPUSeconds + w.StalledSeconds
-	s.seconds += w.Span.Seconds()
+	if !w.NoCPU {
+		s.cpu += w.CPUSeconds + w.StalledSeconds
+		s.seconds += w.Span.Seconds()
+	}
 	s.peak = max(s.peak, memory)
 }
 
-// amounts are the mean of CPU and the peak of memory.
-func (s *sums) amounts() [resources]float64 { return [resources]float64{s.cpu / s.seconds, s.peak} }
+// knows reports whether a resource was measured: no process takes no memory.
+func (s *sums) knows(r int) bool {
+	if r == 0 {
+		return s.seconds > 0
+	}
+	return s.peak > 0
+}
 
-// amount is that of a resource.
+// amount is the mean of CPU and the peak of memory.
 func (s *sums) amount(r int) float64 {
 	if r == 0 {
 		return s.cpu / s.seconds

@@ -102,7 +102,10 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if w.Container != "" || !p.current(at, &w) {
 		return nil
 	}
-	p.dirty, p.always, p.unstalled = true, w.Always, w.Unstalled
+	p.dirty, p.always = true, w.Always
+	if !w.NoCPU {
+		p.unstalled = w.Unstalled
+	}
 	p.limits.add(at, &w)
 	slot, today := slotOf(at, p.config.Zone, len(p.slots))
 	p.turn(slot)

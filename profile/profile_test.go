@@ -70,6 +70,32 @@ func TestProfileCountsPods(t *testing.T) {
 	}
 }
 
+// What was not measured is not known, and is no zero.
+func TestUnknownIsNoZero(t *testing.T) {
+	p := newProfile(t, profile.Config{})
+	for i := range 20 {
+		w := profile.Window{Pod: fmt.Sprint("pod-", i), Node: "n", Age: time.Hour, Span: time.Minute}
+		if i%2 == 0 {
+			w.NoCPU, w.MemoryPeak = true, 1e8
+		} else {
+			w.CPUSeconds = 30
+		}
+		w.Ended = i%4 < 2 // others live on
+		observe(t, p, start.Add(time.Duration(i)*time.Second), w)
+		d := restored(t, profile.Config{}, p.State()).Demand(start, 0)
+		if i == 0 && (d.CPU != profile.Share{} || d.Memory.Amount != 1e8) {
+			t.Errorf("CPU was never measured: %+v", d)
+		}
+	}
+	// Ten pods of each: λ = 10/11, to the nearest 1/1000.
+	demandNear(t, "twenty pods", p.Demand(start, 0), profile.Demand{
+		CPU: profile.Share{Amount: .5, Confidence: 10. / 11}, Memory: profile.Share{Amount: 1e8, Confidence: 10. / 11}})
+	recommended, err := p.Recommend(start.Add(time.Minute), profile.Spazio(), profile.Bounds{})
+	if err != nil || len(recommended) != 1 || recommended[0].LowerBound.CPU < .4 || recommended[0].LowerBound.Memory < 9e7 {
+		t.Errorf("recommended %+v, %v", recommended, err)
+	}
+}
+
 // "Some" of cpu.pressure is time of the clock: in a job of a second no task can wait for
 // longer. The kernel's counter leaps by 2³² ns now and then; what is said without it holds.
 func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {

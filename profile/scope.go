@@ -93,8 +93,12 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing,
 		s.seen++
 	}
 	own := s.of(l)
-	for r, x := range own.amounts() {
+	for r := range own.weight {
 		own.weight[r] = 0
+		if !own.knows(r) {
+			continue
+		}
+		x := own.amount(r)
 		if r == memoryOf && growing && s.under(r, x, ended) {
 			s.withdraw(r, l)
 			s.stale[r]++

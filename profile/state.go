@@ -350,7 +350,7 @@ func (d *decoder) live(slots int) (l livePod) {
 		own.peak = d.float("live.peak", maxBytes)
 		own.weight = [resources]float64{d.float("live.weight", 1), d.float("live.weight", 1)}
 		// Rounding adds less than a millionth.
-		if own.cpu > 2*maxCores*(1+1e-6)*own.seconds || own.seconds == 0 {
+		if own.cpu > 2*maxCores*(1+1e-6)*own.seconds || own.seconds == 0 && own.weight[0] > 0 {
 			d.fail(refuse("state.live.cpu", own.cpu, "of at most 8192 cores"))
 		}
 	}

@@ -23,11 +23,14 @@ type Window struct {
 	// confidence in CPU stays at most ½ then.
 	CPUSeconds, StalledSeconds float64
 	Unstalled                  bool
+	// NoCPU: what was used of the CPU is not known, nor waited for or throttled.
+	NoCPU bool
 	// Demand is for how long which demand for CPU held, in ascending order of
 	// buckets; without it the mean of the window stands for all of it.
 	Demand []DemandTime
 	// Memory is the most seen in the span, 0 if only the peak is known, and
-	// MemoryPeak the most since the pod began; without page cache, in bytes.
+	// MemoryPeak the most since the pod began; without page cache, in bytes. Both are 0
+	// where neither is known.
 	Memory, MemoryPeak float64
 	// Periods are those of a CPU limit, in ThrottledPeriods of which it held the
 	// pod up.

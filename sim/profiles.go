@@ -316,7 +316,7 @@ func (p *profiler) observe(on string, from *agent.Window) {
 	w := &p.workloads[n]
 	p.c.fail(w.profile.Observe(p.options.time(p.c.now), profile.Window{
 		Pod: strconv.FormatUint(uint64(from.Pod), 16), Node: on, Revision: p.c.pods[pod].Revision,
-		Age: from.Age, Span: from.Span, CPUSeconds: from.CPU, StalledSeconds: from.Stalled, Unstalled: !from.Pressure,
+		Age: from.Age, Span: from.Span, CPUSeconds: from.CPU, StalledSeconds: from.Stalled, Unstalled: !from.Pressure, NoCPU: from.NoCPU,
 		Demand: demandTimes(from.Demand), Memory: from.Memory, MemoryPeak: from.MemoryPeak,
 		Periods: from.Periods, ThrottledPeriods: from.ThrottledPeriods, OOMKills: from.OOMKills, Ended: from.Ended,
 	}))

@@ -137,6 +137,23 @@ func TestWindowsOfUnknownPodsWait(t *testing.T) {
 	}
 }
 
+// A window without CPU, or without memory, says nothing of it.
+func TestWindowsOfWhatWasNotRead(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	c.pod(1, "a", deployment("web"))
+	c.pod(2, "a", deployment("web"))
+	unread, alone := window(1, 0, 1<<30), window(2, .5, 0)
+	unread.NoCPU = true
+	c.send("a", unread, alone)
+	got := c.publish()
+	if len(got) != 1 {
+		t.Fatalf("updates %v", names(got))
+	}
+	if d := got[0].Demand; d.CPU.Amount < .5 || d.CPU.Amount > .55 || d.CPU.Confidence != .5 || d.Memory.Amount < 1<<30 || d.Memory.Confidence != .5 {
+		t.Errorf("demand %+v, want half a core and 1 GiB, of a pod each", d)
+	}
+}
+
 // What takes 1.2 millicores is published as 2 and not written again for that.
 func TestRoundedAmountsAreNoNews(t *testing.T) {
 	c := newCluster(t, profiler.Config{})

@@ -159,7 +159,7 @@ func (s *Store) window(w *agent.Window, key reserve.PodKey, p *pod, node, contai
 	}
 	return profile.Window{
 		Pod: nameOf(key), Container: container, Node: node, Revision: p.revision.Value(),
-		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: waited, Unstalled: !w.Pressure, Demand: s.demand,
+		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: waited, Unstalled: !w.Pressure, NoCPU: w.NoCPU, Demand: s.demand,
 		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: periods, ThrottledPeriods: throttled,
 		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,
 	}
