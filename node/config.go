@@ -37,7 +37,7 @@ type Meter interface {
 }
 
 // UsageMeter reads what the pods of a machine take; *telemetry.PodUsage is one. Its
-// methods are called one at a time, from whichever goroutine samples or brings news.
+// methods are called one at a time, from the goroutine of Run.
 type UsageMeter interface {
 	// Observe hears of all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
@@ -104,7 +104,7 @@ type Config struct {
 	Energy *EnergyConfig
 
 	// OnReport, if set, gets each report, which it must not modify. Calls come one at
-	// a time, from whichever goroutine samples or brings news, and must not block.
+	// a time, from the goroutine of Run, and must not block.
 	OnReport func(agent.Report)
 	// Period is the time between two samples, default DefaultPeriod. The filter's
 	// constants are made for that.

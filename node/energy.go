@@ -15,7 +15,7 @@ import (
 
 // CPUMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one,
 // and may be Config.Usage as well. Its methods are called one at a time, from
-// whichever goroutine samples or brings news.
+// the goroutine of Run.
 type CPUMeter interface {
 	// Observe hears of all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)

@@ -2,11 +2,10 @@
 // steady pace, hands samples, pods and the fleet's model to the pipeline and
 // passes its reports on.
 //
-// One goroutine at a time has the pipeline: that of [Loop.Run] for a sample, else
-// whoever brings something (pod events, the aggregator, the schedulers' notices,
-// questions for the reasons of a report). It is left in a mailbox that keeps the
-// newest, and who finds the pipeline taken goes on, for whoever has it takes that
-// along: a slow sample delays no scheduler and a dead scheduler no sample.
+// The goroutine of [Loop.Run] owns the pipeline. It waits for a tick or for input: pod
+// events, the aggregator's model, the schedulers' notices, questions for the reasons of a
+// report. Of input the newest of each kind is kept until the loop gets to it, so that a
+// slow sample delays no scheduler and a dead scheduler no sample.
 //
 // The pipeline lives by a steady clock: the wall clock at the start, advanced by
 // the monotonic one. Steps of the wall clock change no interval; reports carry

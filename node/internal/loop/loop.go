@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -114,19 +113,16 @@ func (c Config) withDefaults() Config {
 }
 
 // Loop runs a pipeline. Run is called once; the other methods are safe from any
-// goroutine and wait for nothing, but for Why: what is being worked on takes along what
-// they bring, else they work on it themselves.
+// goroutine and, Why excepted, wait for nothing.
 type Loop struct {
 	config  Config
-	mail    mailbox
+	input   input
 	stopped chan struct{} // closed when Run has ended
 	last    atomic.Pointer[agent.Report]
 	// sampled is when the last good sample was taken, or the start, by time.Now.
 	sampled atomic.Pointer[time.Time]
 
-	// turn is held by who works on the rest, in between by nobody, and before and after Run
-	// for good.
-	turn     sync.Mutex
+	// The rest is Run's.
 	recorder Recorder
 	values   []float64
 	pods     []agent.Pod
@@ -145,10 +141,10 @@ type Loop struct {
 // New returns a Loop that has yet to run.
 func New(c Config) *Loop {
 	c = c.withDefaults()
-	l := &Loop{config: c, stopped: make(chan struct{}), watch: watch{dog: pace.NewWatchdog(c.Period, c.Watch)}}
-	l.mail.came = l.deliver
-	l.turn.Lock()
-	return l
+	return &Loop{
+		config: c, input: input{came: make(chan struct{}, 1)}, stopped: make(chan struct{}),
+		watch: watch{dog: pace.NewWatchdog(c.Period, c.Watch)},
+	}
 }
 
 // Last returns the newest report; ok is false before the first.
@@ -163,15 +159,15 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 // Bound says that a scheduler has bound the pod to this node: its containers are
 // about to start, and the time they take is measured. A pod that runs already is
 // no news.
-func (l *Loop) Bound(b agent.Bind) { l.mail.bound(b) }
+func (l *Loop) Bound(b agent.Bind) { l.input.bound(b) }
 
 // SetGhosts passes on which pods a scheduler says hold room on the node and run
 // nothing: all there are. They are not counted.
-func (l *Loop) SetGhosts(pods []reserve.PodKey) { l.mail.setGhosts(pods) }
+func (l *Loop) SetGhosts(pods []reserve.PodKey) { l.input.setGhosts(pods) }
 
 // SetFleet passes on what the aggregator returned. A fleet that does not fit the
 // pipeline is logged and left aside.
-func (l *Loop) SetFleet(f agent.Fleet) { l.mail.setFleet(f) }
+func (l *Loop) SetFleet(f agent.Fleet) { l.input.setFleet(f) }
 
 // Health returns an error if no good sample came for ten periods.
 func (l *Loop) Health() error {
@@ -193,7 +189,7 @@ var errStopped = errors.New("the agent has stopped")
 // Why explains the last report. It waits for the pipeline, at most until ctx
 // ends; before the first report the error is ErrNoReport.
 func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
-	a, err := l.mail.ask(ctx, l.stopped)
+	a, err := l.input.ask(ctx, l.stopped)
 	if err == nil && !a.ok {
 		err = ErrNoReport
 	}
@@ -210,47 +206,53 @@ func (l *Loop) Run(ctx context.Context, r Recorder) error {
 	if err != nil {
 		return err
 	}
-	sourceCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	halted, ended := make(chan struct{}), make(chan struct{})
-	context.AfterFunc(sourceCtx, func() {
-		defer close(halted)
-		ticker.Stop()
-	})
+	ticks, ticking := make(chan struct{}, 1), make(chan struct{})
 	go func() {
-		defer close(ended)
-		defer cancel() // and with that the ticks
-		err = l.config.Pods.Run(sourceCtx, l.mail.podEvent)
+		defer close(ticking)
+		ticker.Run(func() { signal(ticks) })
 	}()
+	defer func() {
+		ticker.Stop()
+		<-ticking
+	}()
+	source, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- l.config.Pods.Run(source, l.input.podEvent) }()
 	l.tick()
-	l.pass()
-	ticker.Run(l.due)
-	l.turn.Lock()
-	<-halted
-	<-ended
-	if err == nil && ctx.Err() == nil {
-		err = errEnded
+	for {
+		select {
+		case <-ctx.Done():
+			return sourceError(<-ended)
+		case err := <-ended:
+			if err == nil && ctx.Err() == nil {
+				err = errEnded
+			}
+			return sourceError(err)
+		case <-ticks:
+			l.dispatch()
+			l.tick()
+			l.readUsage(l.clocks.at)
+			l.measurePower(l.clocks.at)
+		case <-l.input.came:
+			l.dispatch()
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("pod source: %w", err)
-	}
-	return nil
 }
 
 var errEnded = errors.New("ended by itself")
 
-// due takes a sample on its time, and all that is done on its wake-up.
-func (l *Loop) due() {
-	l.turn.Lock()
-	l.empty()
-	l.tick()
-	l.readUsage(l.clocks.at)
-	l.measurePower(l.clocks.at)
-	l.pass()
+func sourceError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("pod source: %w", err)
 }
 
-// pass gives the turn away. Whoever brought mail meanwhile has left it.
-func (l *Loop) pass() {
-	l.turn.Unlock()
-	l.deliver()
+// signal says over a channel with room for one that there is something to do.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -9,18 +9,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// deliver hands what is in the mailbox to the pipeline, unless somebody has the turn, who
-// does it then. Who brings mail delivers it: to wake another goroutine for it costs more.
-func (l *Loop) deliver() {
-	for l.mail.waits() && l.turn.TryLock() {
-		l.empty()
-		l.turn.Unlock()
-	}
-}
-
-// empty hands what is in the mailbox to the pipeline; the turn is the caller's.
-func (l *Loop) empty() {
-	m, ok := l.mail.drain()
+// dispatch hands what has come in to the pipeline.
+func (l *Loop) dispatch() {
+	m, ok := l.input.drain()
 	if !ok {
 		return
 	}

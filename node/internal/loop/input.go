@@ -13,8 +13,8 @@ import (
 // are churn alone, whoever they are about.
 const maxBound = 64
 
-// mail is what waits for the pipeline: of each kind the newest.
-type mail struct {
+// pending is what waits for the pipeline: of each kind the newest.
+type pending struct {
 	// churn is that of pods nobody knows, churned that of pods.
 	churn   bool
 	churned []string
@@ -34,43 +34,36 @@ type answer struct {
 	ok  bool
 }
 
-// mailbox keeps mail until it is drained. It is safe for concurrent use; nothing
-// in it blocks but what it calls.
-type mailbox struct {
-	// came is called when there is mail.
-	came func()
+// input keeps what comes for the pipeline until it is drained. It is safe for concurrent
+// use and never blocks.
+type input struct {
+	// came has room for one, and holds it while there may be something.
+	came chan struct{}
 
-	mu   sync.Mutex
-	full bool
-	mail mail
+	mu      sync.Mutex
+	full    bool
+	pending pending
 }
 
-func (b *mailbox) put(change func(*mail)) {
+func (b *input) put(change func(*pending)) {
 	b.mu.Lock()
-	change(&b.mail)
+	change(&b.pending)
 	b.full = true
 	b.mu.Unlock()
-	b.came()
+	signal(b.came)
 }
 
-// waits says whether there is mail.
-func (b *mailbox) waits() bool {
+// drain returns what has come; ok is false if nothing has.
+func (b *input) drain() (p pending, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.full
+	p, ok = b.pending, b.full
+	b.pending, b.full = pending{}, false
+	return p, ok
 }
 
-// drain returns the mail; ok is false if there is none.
-func (b *mailbox) drain() (m mail, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	m, ok = b.mail, b.full
-	b.mail, b.full = mail{}, false
-	return m, ok
-}
-
-func (b *mailbox) podEvent(e telemetry.PodEvent) {
-	b.put(func(m *mail) {
+func (b *input) podEvent(e telemetry.PodEvent) {
+	b.put(func(m *pending) {
 		if e.Churn && len(e.Churned) > 0 && len(m.churned)+len(e.Churned) <= maxBound {
 			m.churned = append(m.churned, e.Churned...)
 		} else {
@@ -82,8 +75,8 @@ func (b *mailbox) podEvent(e telemetry.PodEvent) {
 	})
 }
 
-func (b *mailbox) bound(bind agent.Bind) {
-	b.put(func(m *mail) {
+func (b *input) bound(bind agent.Bind) {
+	b.put(func(m *pending) {
 		if len(m.bound) == maxBound {
 			m.churn = true
 			return
@@ -92,19 +85,19 @@ func (b *mailbox) bound(bind agent.Bind) {
 	})
 }
 
-func (b *mailbox) setGhosts(pods []reserve.PodKey) {
-	b.put(func(m *mail) { m.ghosts = &pods })
+func (b *input) setGhosts(pods []reserve.PodKey) {
+	b.put(func(m *pending) { m.ghosts = &pods })
 }
 
-func (b *mailbox) setFleet(f agent.Fleet) {
-	b.put(func(m *mail) { m.fleet = &f })
+func (b *input) setFleet(f agent.Fleet) {
+	b.put(func(m *pending) { m.fleet = &f })
 }
 
 // ask waits for the pipeline's answer until ctx or, with errStopped, the
 // pipeline ends.
-func (b *mailbox) ask(ctx context.Context, stopped <-chan struct{}) (answer, error) {
+func (b *input) ask(ctx context.Context, stopped <-chan struct{}) (answer, error) {
 	reply := make(chan answer, 1)
-	b.put(func(m *mail) { m.asked = append(m.asked, reply) })
+	b.put(func(m *pending) { m.asked = append(m.asked, reply) })
 	select {
 	case a := <-reply:
 		return a, nil
