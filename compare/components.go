@@ -42,7 +42,7 @@ func EmbeddedComponents(ctx context.Context, c Config, say func(format string, a
 	defer func() { err = errors.Join(err, stop()) }()
 	r = schedulers.Components{Quality: Quality}
 	for _, p := range ladder {
-		r.Parts = append(r.Parts, schedulers.Component{Name: p.name, Alone: p.burn})
+		r.Parts = append(r.Parts, schedulers.Component{Name: p.name, Alone: p.burn, CPUs: b.burnt(p)})
 	}
 	for round := range b.config.Runs {
 		for i, p := range ladder {
@@ -56,6 +56,16 @@ func EmbeddedComponents(ctx context.Context, c Config, say func(format string, a
 		}
 	}
 	return r, nil
+}
+
+// burnt is how many CPUs a part keeps busy.
+func (b *bench) burnt(p part) (cpus int) {
+	for i := range b.config.Slices {
+		if p.burn {
+			cpus += len(b.slice(i))
+		}
+	}
+	return cpus
 }
 
 // cores is how many were busy with all but the harness itself.

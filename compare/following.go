@@ -36,7 +36,7 @@ func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, ar
 		if err != nil {
 			return r, failure(ctx, fmt.Errorf("%s: %w", p.name, err))
 		}
-		r.Settings = append(r.Settings, schedulers.FollowedGuest{Name: p.name, Readings: readings})
+		r.Settings = append(r.Settings, schedulers.FollowedGuest{Name: p.name, CPUs: len(b.slice(b.config.Slices - 1)), Readings: readings})
 	}
 	return r, nil
 }

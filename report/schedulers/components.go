@@ -20,6 +20,8 @@ type Component struct {
 	Name string `json:"name"`
 	// Alone says that the part is not added to those before it but to the first.
 	Alone bool `json:"alone,omitempty"`
+	// CPUs is how many the part keeps busy, 0 where it is not meant to keep all.
+	CPUs int `json:"cpus,omitempty"`
 	// Cores and Watts are what all took in each round: processors that were busy, and
 	// power.
 	Cores []float64 `json:"cores"`
@@ -46,9 +48,24 @@ func (c Components) Table() table.Table {
 		}
 		cores, _ := added(p.Cores, before.Cores)
 		watts, says := added(p.Watts, before.Watts)
+		if missed := notBusy(p.Cores, p.CPUs); missed != "" {
+			cores, watts, says = "-", "-", missed
+		}
 		t.Add(append(cells, cores, watts, says)...)
 	}
 	return t
+}
+
+// busyShare is the least share of the CPUs that counts as all of them.
+const busyShare = .9
+
+// notBusy is why a measurement of busy CPUs shows nothing, "" where they were busy: others
+// on the machine take them, or nothing kept them busy.
+func notBusy(cores []float64, cpus int) string {
+	if m := mean(cores); cpus > 0 && !(m >= busyShare*float64(cpus)) {
+		return fmt.Sprintf("no verdict: %s of %d CPUs were busy, want %d %%", number(m), cpus, int(100*busyShare))
+	}
+	return ""
 }
 
 // added is a mean difference with its interval, and what that says.

@@ -20,7 +20,9 @@ type Following struct {
 
 // FollowedGuest is a guest in a setting, each time that it was told its energy.
 type FollowedGuest struct {
-	Name     string            `json:"name"`
+	Name string `json:"name"`
+	// CPUs is how many the guest has, all of which are meant to be busy; 0 if unknown.
+	CPUs     int               `json:"cpus,omitempty"`
 	Readings []FollowedReading `json:"readings"`
 }
 
@@ -50,7 +52,7 @@ func (g FollowedGuest) changes() (at, cores, watts []float64) {
 // reading to the next differs from that of processor time, in 95 of a hundred.
 func (f Following) Table() table.Table {
 	t := table.Table{
-		Title:  fmt.Sprintf("A guest's energy beside its processor time, with all of its CPUs busy (joules: %s)", f.Quality),
+		Title:  fmt.Sprintf("A guest's energy beside its processor time, its CPUs kept busy (joules: %s)", f.Quality),
 		Header: []string{"setting", "readings", "cores", "± %", "W", "± %", "W a core", "energy's change is that of processor time ±, %"},
 		Right:  []bool{false, true, true, true, true, true, true, true},
 	}
@@ -67,8 +69,12 @@ func (f Following) Table() table.Table {
 		for i := range c {
 			apart = append(apart, math.Abs(w[i]-c[i]))
 		}
+		perCore, change := interval(price), told("%.1f", 100*nineteenOf20(apart))
+		if missed := notBusy(cores, g.CPUs); missed != "" {
+			perCore, change = "-", missed
+		}
 		t.Add(g.Name, fmt.Sprint(len(g.Readings)), number(mean(cores)), told("%.1f", 100*spread(cores)), number(mean(watts)), told("%.1f", 100*spread(watts)),
-			interval(price), told("%.1f", 100*nineteenOf20(apart)))
+			perCore, change)
 	}
 	return t
 }

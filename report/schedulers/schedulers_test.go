@@ -381,6 +381,28 @@ func TestFollowing(t *testing.T) {
 	}
 }
 
+// TestBusyCPUs: where CPUs that should be busy are not, neither table draws a conclusion from
+// them, and both have the numbers.
+func TestBusyCPUs(t *testing.T) {
+	for _, cpus := range []int{1, 2, 8, 64} {
+		for _, share := range []float64{.19, .85, .95, 1} {
+			busy := share * float64(cpus)
+			parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+				{Name: "nothing", Cores: []float64{.01, .02, .01}, Watts: []float64{20, 20.1, 20}},
+				{Name: "all CPUs busy", Alone: true, CPUs: cpus, Cores: []float64{busy, busy, busy}, Watts: []float64{250, 20, 500}},
+			}}
+			following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
+			row, guest := strings.Join(parts.Table().Rows[1], " "), strings.Join(following.Table().Rows[0], " ")
+			want := fmt.Sprintf("of %d CPUs were busy", cpus)
+			for _, text := range []string{row, guest} {
+				if strings.Contains(text, want) != (share < .9) || strings.Contains(text, "±") == (share < .9) {
+					t.Errorf("%g of %d CPUs busy: %s", busy, cpus, text)
+				}
+			}
+		}
+	}
+}
+
 // The figures have a dot a part with its interval, and a bar from the least to the most of
 // each number of guests; what is saved is the page, the picture, the table and all numbers.
 func TestFigures(t *testing.T) {
