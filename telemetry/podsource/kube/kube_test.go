@@ -146,6 +146,22 @@ func TestOtherChanges(t *testing.T) {
 	}
 }
 
+// A pod that says it is another's mirror takes neither its name nor its state.
+func TestMirrorOfAnotherPod(t *testing.T) {
+	a := newAPIServer(t)
+	a.set("before", false)
+	r := run(t, a, nil)
+	r.UntilPresent("uid-before")
+	for _, victim := range []string{"before", "after"} {
+		a.put("forged-"+victim, map[string]string{corev1.MirrorPodAnnotationKey: "uid-" + victim}, true)
+	}
+	a.set("after", false)
+	pending := func(name string) telemetry.Pod {
+		return telemetry.Pod{UID: "uid-" + name, Namespace: "default", Name: name}
+	}
+	r.UntilStates(pending("after"), pending("before"))
+}
+
 // A watch that breaks is taken up where it ended, without a list; one whose
 // events are gone begins with one.
 func TestWatchLost(t *testing.T) {

@@ -63,10 +63,16 @@ func (s *Pods) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
 	notify(e)
 }
 
-// list returns the pods by UID; of several with one UID the one that runs, or
-// else has started most.
+// list returns the pods by UID; of several with one UID the one whose key that is, or else
+// the one that runs, or has started most. A pod may say that it is the mirror of any other,
+// as whoever makes it writes its annotations.
 func (s *Pods) list() []telemetry.Pod {
-	pods := slices.Collect(maps.Values(s.pods))
+	pods := make([]telemetry.Pod, 0, len(s.pods))
+	for key, pod := range s.pods {
+		if _, own := s.pods[pod.UID]; !own || key == pod.UID {
+			pods = append(pods, pod)
+		}
+	}
 	slices.SortFunc(pods, func(a, b telemetry.Pod) int {
 		if c := strings.Compare(a.UID, b.UID); c != 0 {
 			return c
