@@ -533,7 +533,7 @@ func TestProfilesByMode(t *testing.T) {
 // demandsOf n workloads that all differ.
 func differing(n int, at time.Time) (list []v1alpha1.WorkloadProfile) {
 	for i := range n {
-		list = append(list, profileOf(fmt.Sprint("web-", i), at, .0625, float64(1+i)*gib/8))
+		list = append(list, profileOf(fmt.Sprint("web-", i), at, .063, float64(1+i)*gib/8))
 	}
 	return list
 }
@@ -553,7 +553,7 @@ func TestManyClasses(t *testing.T) {
 	r := measured(-1)
 	r.Channels[0].Room, r.Channels[1].Room = 0, 0
 	s.settle(r)
-	c.workload(pods[kinds-1], known(fmt.Sprint("web-", kinds-1), .0625, kinds*gib/8, 1))
+	c.workload(pods[kinds-1], known(fmt.Sprint("web-", kinds-1), .063, kinds*gib/8, 1))
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, i := range rng.Perm(kinds) {
 		if names := c.feasible(pods[i]); names != nil {
