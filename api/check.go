@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -36,6 +37,10 @@ func checkRange(field string, x, low, high float64) error {
 	}
 	return refuse(field, x, fmt.Errorf("%w: %g to %g", ErrRange, low, high))
 }
+
+// MaxAge is what an age counts for at most: it is subtracted from times, so that one of 292
+// years would be in the future.
+const MaxAge = 366 * 24 * time.Hour
 
 // ranged is a number and its range.
 type ranged struct {

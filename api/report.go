@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -101,7 +102,7 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 	}
 	for i, c := range m.GetChannels() {
 		r.Channels[i] = agent.ChannelReport{
-			Name: c.GetName(), Usage: c.GetUsage(), Capacity: c.GetCapacity(), Cost: c.GetCost(), CostSD: c.GetCostSd(),
+			Name: c.GetName(), Usage: c.GetUsage(), Capacity: c.GetCapacity(), Cost: noDust(c.GetCost()), CostSD: c.GetCostSd(),
 			Room: c.GetRoom(), Unit: c.GetUnit(), PodSD: c.GetPodSd(), Ahead: c.GetAhead(), Most: c.GetMost(),
 		}
 	}
@@ -177,9 +178,20 @@ func CheckReport(m *spaziov1.Report) error {
 	return checkAbsorbed(m)
 }
 
+// noDust returns 0 for a cost that is too small for anything to be divided by it.
+func noDust(cost float64) float64 {
+	if math.Abs(cost) < MinCost {
+		return 0
+	}
+	return cost
+}
+
 func checkChannel(c *spaziov1.ChannelEstimate) error {
 	if err := checkName("name", c.GetName(), false); err != nil {
 		return err
+	}
+	if unit := c.GetUnit(); unit > 0 && unit < MinCost { // what is left of a channel is divided by it
+		return refuse("unit", unit, fmt.Errorf("%w: 0, or %g to %g", ErrRange, MinCost, float64(MaxPods)))
 	}
 	return checkRanges([]ranged{
 		{"usage", c.GetUsage(), -usageSlack, 1 + usageSlack},

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"math"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -81,7 +80,7 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		value float64
 		most  float64
 	}{
-		{"age_nanos", float64(m.GetAgeNanos()), math.MaxInt64},
+		{"age_nanos", float64(m.GetAgeNanos()), float64(MaxAge)},
 		{"span_nanos", float64(m.GetSpanNanos()), float64(MaxSpan)},
 		{"cpu_seconds", m.GetCpuSeconds(), most},
 		{"stalled_seconds", m.GetStalledSeconds(), most},

@@ -42,7 +42,7 @@ func (h *Hub) heartbeat(message *spaziov1.Report, sub *subscriber) error {
 // decided on stays as it is, and so do the ledger's entries.
 func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err error) {
 	now := h.now()
-	sampled, newest := now-b.SampleAge, version{base.incarnation, b.Sequence}
+	sampled, newest := now-min(b.SampleAge, api.MaxAge), version{base.incarnation, b.Sequence}
 	n.mu.Lock()
 	risen, held := false, n.held.Load()
 	switch {

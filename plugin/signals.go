@@ -210,7 +210,7 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		n = h.node(report.Node)
 	}
 	sub.base = versionOf(&report)
-	result := h.accept(n, &report, time.Duration(message.GetSampleAgeNanos()))
+	result := h.accept(n, &report, min(time.Duration(message.GetSampleAgeNanos()), api.MaxAge))
 	h.metrics.report(result)
 	h.heard(n, sub, result)
 	return nil

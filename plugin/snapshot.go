@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -238,8 +238,7 @@ func answerOr(w http.ResponseWriter, r *http.Request, what any, err error) {
 }
 
 func answer(w http.ResponseWriter, r *http.Request, what any) {
-	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(what); err != nil {
-		klog.FromContext(r.Context()).V(4).Info("Answer not sent", "err", err)
+	if err := transport.AnswerJSON(w, what); err != nil {
+		klog.FromContext(r.Context()).Error(err, "Answer cannot be written as JSON", "path", r.URL.Path)
 	}
 }

@@ -1,7 +1,7 @@
 package modelserver
 
 import (
-	"encoding/json"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
 // DebugPath is where an aggregator's HTTP server is expected to mount Handler.
@@ -78,8 +79,9 @@ func (s *Server) Handler() http.Handler {
 			http.Error(w, "only GET", http.StatusMethodNotAllowed)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.Describe(r.URL.Query().Get("schema"))) // who asked has gone
+		if err := transport.AnswerJSON(w, s.Describe(r.URL.Query().Get("schema"))); err != nil {
+			slog.ErrorContext(r.Context(), "models cannot be written as JSON", "error", err)
+		}
 	})
 }
 

@@ -410,9 +410,14 @@ func (s *site) plan(w http.ResponseWriter, r *http.Request, d draft) {
 		p := s.judge(r, err)
 		answer, status = p, p.Status
 	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		s.config.Logger.Error("a plan cannot be written as JSON", "error", err)
+		text, status = []byte("{}"), http.StatusInternalServerError
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // the caller has gone if it fails
+	_, _ = w.Write(append(text, '\n')) // the caller may have gone
 }
 
 func (s *site) create(w http.ResponseWriter, r *http.Request, d draft) {

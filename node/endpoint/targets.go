@@ -1,13 +1,14 @@
 package endpoint
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
 // TargetsPath has the list of the Targets, as Prometheus reads it by http_sd_configs.
@@ -57,8 +58,7 @@ func (t *Targets) list(w http.ResponseWriter, r *http.Request) {
 			"job": one.job, "instance": one.instance, "__metrics_path__": one.path(),
 		}})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(groups) // who asked has gone
+	_ = transport.AnswerJSON(w, groups) // strings alone
 }
 
 func (t *Targets) show(w http.ResponseWriter, r *http.Request) {

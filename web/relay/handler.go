@@ -3,6 +3,7 @@ package relay
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 
 	"github.com/spazio-scheduler/spazio/web"
@@ -52,6 +53,12 @@ func answer(w http.ResponseWriter, what any, err error) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
+	text, err := json.Marshal(what)
+	if err != nil {
+		slog.Error("an answer cannot be written as JSON", "error", err)
+		http.Error(w, "the answer cannot be written as JSON: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
 	header.Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(what) // who asked is gone
+	_, _ = w.Write(append(text, '\n')) // who asked may be gone
 }

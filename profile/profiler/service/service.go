@@ -3,7 +3,6 @@ package service
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity/access"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
@@ -189,8 +189,9 @@ func (s *Service) Registry() *prometheus.Registry { return s.registry }
 func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.Close()) }
 
 func (s *Service) state(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(s.store.State(time.Now())) // who asked has gone
+	if err := transport.AnswerJSON(w, s.store.State(time.Now())); err != nil {
+		s.logger.Error("the state cannot be written as JSON", "error", err)
+	}
 }
 
 // Run serves until ctx ends, which is no error, or a part fails. All ports are free
