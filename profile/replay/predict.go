@@ -109,11 +109,28 @@ type Curve struct {
 	Resource Resource `json:"-"`
 	// Own is the predictor as it is.
 	Own Score `json:"own"`
+	// Each is that by series, of those that are long enough for a prediction.
+	Each []SeriesScore `json:"each"`
 	// Swept are its scores by percentile.
 	Swept []Point `json:"swept"`
 
 	own   []tally
 	swept [][]tally
+}
+
+// SeriesScore is the score on a series. It is a plain value, safe for concurrent reading.
+type SeriesScore struct {
+	Series string `json:"series"`
+	Score
+}
+
+// scoreEach makes the scores by series.
+func (c *Curve) scoreEach(s []Series) {
+	for i, t := range c.own {
+		if t.n > 0 {
+			c.Each = append(c.Each, SeriesScore{s[i].Name, score([]tally{t}, -1)})
+		}
+	}
 }
 
 // Point is the score at a percentile. It is a plain value, safe for concurrent
@@ -157,7 +174,11 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 		return nil, err
 	}
 	best.rate(-1)
-	return append(curves, written, best), nil
+	curves = append(curves, written, best)
+	for i := range curves {
+		curves[i].scoreEach(s)
+	}
+	return curves, nil
 }
 
 func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each func(Predictor) ([]tally, error)) (c Curve, err error) {

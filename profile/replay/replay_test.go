@@ -404,6 +404,21 @@ func TestTooShortIsNoScore(t *testing.T) {
 	}
 }
 
+// Of each series there is a score of its own, but of what is too short for one.
+func TestScoresBySeries(t *testing.T) {
+	calm, wild, short := every(replay.CPU, 700, func(int) float64 { return 1 }), every(replay.CPU, 700, func(i int) float64 { return float64(i % 7) }), every(replay.CPU, 9, func(int) float64 { return 1 })
+	calm.Name, wild.Name, short.Name = "calm", "wild", "short"
+	curves, err := replay.Curves(t.Context(), []replay.Series{calm, short, wild}, replay.CPU, replay.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range curves {
+		if len(c.Each) != 2 || c.Each[0].Series != "calm" || c.Each[1].Series != "wild" || c.Each[0].N+c.Each[1].N != c.Own.N || c.Each[0].Quality != 1 {
+			t.Errorf("%s: %+v", c.Name, c.Each)
+		}
+	}
+}
+
 // A job that takes next to nothing has no infinite overhead.
 func TestNoInfiniteOverhead(t *testing.T) {
 	score, err := replay.Evaluate([]replay.Series{every(replay.CPU, 700, func(int) float64 { return 5e-324 })}, always(1), replay.Options{})

@@ -46,7 +46,8 @@ the mean it was. The recommenders are the default preset, S. Galantino's profile
 with its defects mended and in its literal form, the Vertical Pod Autoscaler,
 Autopilot for services and for batch jobs, koordlet, and one who knows what comes.
 Each one's percentile is swept; --plot draws these curves. The default's overhead
-is compared at each one's quality, also with each series left out in turn.
+is compared at each one's quality, also with each series left out in turn. --output
+json has the scores by series too.
 
 DIR holds CSV files with a column timestamp and one of cpu_cores and
 memory_bytes, files of CloudWatch or the Grid Workloads Archive, or a Prometheus
