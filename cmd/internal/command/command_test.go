@@ -142,7 +142,7 @@ func TestBytes(t *testing.T) {
 func TestOneLine(t *testing.T) {
 	for message, want := range map[string]string{
 		"--nodes: demo: Nodes = -1: invalid configuration: want 1 to 5000":                       "--nodes -1: want 1 to 5000",
-		"--energy-model: source: Idle = 120: must be in [0, Max]":               "--energy-model: Idle = 120: must be in [0, Max]",
+		"--energy-model: source: Idle = 120: must be in [0, Max]":                                "--energy-model: Idle = 120: must be in [0, Max]",
 		"ask x: 404 Not Found: plugin: no pod a/b":                                               "ask x: 404 Not Found: no pod a/b",
 		"deploy: view: Components = nope: invalid configuration or input: no":                    "Components = nope: no",
 		"unknown command \"tp\"\n\nDid you mean this?\n\ttop\n":                                  "unknown command \"tp\"; did you mean top?",

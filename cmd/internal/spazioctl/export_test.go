@@ -1,4 +1,8 @@
 package spazioctl
 
-// Checked is what spazio check prints of a report.
-var Checked = checked
+// Checked is what spazio check prints of a report, Obstacles what spazio install prints of
+// problems.
+var (
+	Checked   = checked
+	Obstacles = obstacles
+)
