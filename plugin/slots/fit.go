@@ -2,10 +2,12 @@ package slots
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 	fwk "k8s.io/kube-scheduler/framework"
 )
@@ -21,10 +23,7 @@ type request struct {
 func requestsOf(pod *v1.Pod) []request {
 	var requests []request
 	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
-		amount := quantity.Value()
-		if name == v1.ResourceCPU {
-			amount = quantity.MilliValue()
-		}
+		amount := unitsOf(name, quantity)
 		if amount > 0 && counted(name) {
 			requests = append(requests, request{name, amount})
 		}
@@ -33,6 +32,22 @@ func requestsOf(pod *v1.Pod) []request {
 		return cmp.Or(cmp.Compare(rank(a.resource), rank(b.resource)), strings.Compare(string(a.resource), string(b.resource)))
 	})
 	return requests
+}
+
+// unitsOf is an amount in thousandths of cores or in units; of what is beyond those numbers,
+// whose own conversion gives 0 or less, the largest.
+func unitsOf(name v1.ResourceName, q apiresource.Quantity) int64 {
+	most := int64(math.MaxInt64)
+	if name == v1.ResourceCPU {
+		most /= 1000
+	}
+	switch {
+	case q.CmpInt64(most) > 0:
+		return math.MaxInt64
+	case name == v1.ResourceCPU:
+		return q.MilliValue()
+	}
+	return q.Value()
 }
 
 var first = []v1.ResourceName{v1.ResourceCPU, v1.ResourceMemory, v1.ResourceEphemeralStorage}

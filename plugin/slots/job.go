@@ -103,11 +103,7 @@ func (j *job) exceeds(requests []request) string {
 		if !named {
 			continue
 		}
-		most := holds.Value()
-		if r.resource == v1.ResourceCPU {
-			most = holds.MilliValue()
-		}
-		if r.amount > most {
+		if r.amount > unitsOf(r.resource, holds) {
 			excess = append(excess, fmt.Sprintf("%s %s (a slot holds %s)", written(r), r.resource, holds.String()))
 		}
 	}
