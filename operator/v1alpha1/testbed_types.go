@@ -69,12 +69,15 @@ type TestbedSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=5000
 	MaxSlots int32 `json:"maxSlots,omitempty"`
-	// ResourcesPerSlot is what each slot holds. A change applies to free slots at once,
-	// to others when they are released.
+	// ResourcesPerSlot is what each slot holds: of cpu at most 1M, of all else 1Pi, so that the
+	// sums of schedulers hold. A change applies to free slots at once, to others when they are
+	// released.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int ? int(self[name]) > 0 : quantity(self[name]).isGreaterThan(quantity('0')))",message="each must be more than 0"
+	// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int ? int(self[name]) <= 1125899906842624 : !quantity(self[name]).isGreaterThan(quantity('1Pi')))",message="each must be at most 1Pi"
+	// +kubebuilder:validation:XValidation:rule="!('cpu' in self) || (type(self['cpu']) == int ? int(self['cpu']) <= 1000000 : !quantity(self['cpu']).isGreaterThan(quantity('1M')))",message="cpu must be at most 1M"
 	ResourcesPerSlot corev1.ResourceList `json:"resourcesPerSlot,omitempty"`
 	// Auto says how slots follow measured room; see EffectiveAuto for its absence.
 	// +optional
@@ -105,12 +108,12 @@ type TestbedSpec struct {
 
 // Auto says how the number of slots on a node follows the room measured there.
 type Auto struct {
-	// UnitsPerSlot is the room of a slot in pods of mean cost; the default is 1.
+	// UnitsPerSlot is the room of a slot in pods of mean cost, at most 1M; the default is 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="must be more than 0"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0')) && !quantity(string(self)).isGreaterThan(quantity('1M'))",message="must be more than 0, and at most 1M"
 	UnitsPerSlot *resource.Quantity `json:"unitsPerSlot,omitempty"`
 	// Min and Max bound the slots of a node; the defaults are 0 and 16.
 	// +optional

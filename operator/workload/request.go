@@ -13,11 +13,11 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// Bounds of a slot's resources: far more than any machine has, and what fits in the
-// numbers that operators calculate with.
+// Bounds of a slot's resources, cpu and all others: far more than any machine has, and what
+// fits in the numbers that operators calculate with.
 var (
 	maxCPU    = resource.MustParse("1M")
-	maxMemory = resource.MustParse("1Pi")
+	maxAmount = resource.MustParse("1Pi")
 )
 
 // check refuses what no child can be made of.
@@ -42,8 +42,8 @@ func check(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
 			return refuse(field, amount.String(), "more than 0")
 		case name == corev1.ResourceCPU && amount.Cmp(maxCPU) > 0:
 			return refuse(field, amount.String(), "at most "+maxCPU.String())
-		case name == corev1.ResourceMemory && amount.Cmp(maxMemory) > 0:
-			return refuse(field, amount.String(), "at most "+maxMemory.String())
+		case amount.Cmp(maxAmount) > 0:
+			return refuse(field, amount.String(), "at most "+maxAmount.String())
 		}
 	}
 	return nil
