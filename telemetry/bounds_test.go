@@ -185,3 +185,23 @@ func TestClocksAndSuspends(t *testing.T) {
 		t.Errorf("cpu %g, want .25", got)
 	}
 }
+
+// TestIdleTimeThatStandsStill: by lxcfs an idle machine can look as if it were full. It is not
+// measured; a full one is.
+func TestIdleTimeThatStandsStill(t *testing.T) {
+	for _, cpus := range []int{4, 16, 64} {
+		m := newMachine(t)
+		m.stat(cpus, 0, 1000)
+		r := m.reader(m.config())
+		m.prime(r, start)
+		m.stat(cpus, uint64(cpus), 1000) // a tenth of the time
+		if _, err := r.SampleTo(nil, start.Add(period)); !errors.Is(err, telemetry.ErrStuck) {
+			t.Errorf("%d CPUs: %v, want %v", cpus, err, telemetry.ErrStuck)
+		}
+		m.running = uint64(cpus) + 1
+		m.stat(cpus, uint64(11*cpus), 1000) // all of it
+		if got := m.sample(r, start.Add(2*period))[0]; got != .5 {
+			t.Errorf("%d CPUs, all busy: %g", cpus, got)
+		}
+	}
+}

@@ -213,6 +213,8 @@ func (u *cpu) ticked(last, now cpuReading, most float64) (float64, error) {
 		return 0, &ChannelError{cpuName, u.stat.path, ErrNoInterval}
 	case all > most+float64(now.Online)/ticksPerSecond: // one is counted when it ends
 		return 0, &ChannelError{cpuName, u.stat.path, leapt(all, most)}
+	case idle == 0 && all < (most-lateness.Seconds()*float64(now.Online))/2:
+		return 0, &ChannelError{cpuName, u.stat.path, ErrStuck}
 	}
 	return busy / (busy + idle), nil
 }

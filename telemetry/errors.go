@@ -16,6 +16,9 @@ var (
 	ErrBackwards = errors.New("counter ran backwards")
 	// ErrLeap: a counter of time grew by more than the time that passed.
 	ErrLeap = errors.New("counter grew by more than the time that passed")
+	// ErrStuck: idle time stands still although CPUs had time that was not used, as where
+	// lxcfs stands in for /proc.
+	ErrStuck = errors.New("idle time stands still while CPUs idle (lxcfs?)")
 	// ErrPartial: the text ends inside or ahead of a line that is needed.
 	ErrPartial = errors.New("incomplete text")
 	// ErrMalformed: a needed line does not have the kernel's form.
@@ -72,6 +75,7 @@ var causes = []struct {
 }{
 	{ErrBackwards, "backwards"},
 	{ErrLeap, "leap"},
+	{ErrStuck, "stuck"},
 	{ErrPartial, "partial"},
 	{ErrMalformed, "malformed"},
 	{ErrNoInterval, "no-interval"},

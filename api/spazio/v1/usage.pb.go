@@ -106,7 +106,8 @@ type PodWindow struct {
 	AgeNanos int64 `protobuf:"varint,3,opt,name=age_nanos,json=ageNanos,proto3" json:"age_nanos,omitempty"`
 	// span_nanos is the window's length. Absent: 0, and nothing may have been taken in it.
 	SpanNanos int64 `protobuf:"varint,4,opt,name=span_nanos,json=spanNanos,proto3" json:"span_nanos,omitempty"`
-	// cpu_seconds is the time on CPUs. Absent: 0, none.
+	// cpu_seconds is the time on CPUs. Absent: 0, none, or where buckets are absent too, it
+	// was not measured.
 	CpuSeconds float64 `protobuf:"fixed64,5,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
 	// stalled_seconds is the time in which a task waited for a CPU. Absent: the kernel does
 	// not tell.
@@ -118,10 +119,10 @@ type PodWindow struct {
 	// throttled_periods is in how many they were held back. Absent: 0, in none.
 	ThrottledPeriods uint32 `protobuf:"varint,9,opt,name=throttled_periods,json=throttledPeriods,proto3" json:"throttled_periods,omitempty"`
 	// memory_bytes is the most seen at a reading in the span, without the page cache.
-	// Absent: 0, none.
+	// Absent: 0, it was not measured: no process takes none.
 	MemoryBytes float64 `protobuf:"fixed64,10,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// memory_peak_bytes is the most since the pod began, without the page cache. Absent: 0,
-	// none.
+	// it was not measured.
 	MemoryPeakBytes float64 `protobuf:"fixed64,11,opt,name=memory_peak_bytes,json=memoryPeakBytes,proto3" json:"memory_peak_bytes,omitempty"`
 	// oom_kills is how many tasks the kernel killed for memory. Absent: 0, none.
 	OomKills uint32 `protobuf:"varint,12,opt,name=oom_kills,json=oomKills,proto3" json:"oom_kills,omitempty"`
