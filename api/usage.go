@@ -133,4 +133,10 @@ func unmeasured(w *agent.Window) {
 	if w.ThrottledPeriods > w.Periods {
 		w.Throttled, w.Periods, w.ThrottledPeriods = 0, 0, 0
 	}
+	// What an agent cut to the most that there may be is no amount.
+	for _, bytes := range []*float64{&w.Memory, &w.MemoryPeak} {
+		if *bytes >= MaxMemory {
+			*bytes = 0
+		}
+	}
 }

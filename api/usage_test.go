@@ -102,6 +102,10 @@ func TestOneBadCountCostsNoOther(t *testing.T) {
 			func(w *spaziov1.PodWindow) { w.MemoryStalledSeconds = proto.Float64(121) },
 			func(w *agent.Window) { w.MemoryStalled, w.MemoryPressure = 0, false },
 		},
+		"a peak cut to the most": {
+			func(w *spaziov1.PodWindow) { w.MemoryPeakBytes = 1 << 50 },
+			func(w *agent.Window) { w.MemoryPeak = 0 },
+		},
 		"throttled in more periods than there were": {
 			func(w *spaziov1.PodWindow) { w.ThrottledPeriods = 601 },
 			func(w *agent.Window) { w.Throttled, w.Periods, w.ThrottledPeriods = 0, 0, 0 },
