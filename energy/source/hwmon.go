@@ -2,7 +2,8 @@ package source
 
 import (
 	"errors"
-	"io/fs"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,7 +90,7 @@ func (h *Hwmon) open() error {
 	case len(refused) > 0:
 		return errors.Join(refused...)
 	}
-	return fileError(h.root, fs.ErrNotExist)
+	return fmt.Errorf("source: %w: %s has no sensor of %s", ErrNoPower, h.root, strings.Join(slices.Sorted(maps.Keys(hwmonChips)), ", "))
 }
 
 // findChip is where a chip's files are and its name, "" of one without. Some drivers have

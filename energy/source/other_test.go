@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,7 +129,8 @@ func TestHwmon(t *testing.T) {
 		"nothing": {"x": ""}, "a card": {"hwmon0/name": "amdgpu", "hwmon0/power1_average": "9"},
 		"no sensor": {"hwmon0/name": "amd_energy"}, "no name": {"hwmon0/power1_average": "9"},
 	} {
-		if _, err := source.NewHwmon(files(t, tree)); !errors.Is(err, source.ErrNoPower) {
+		root := files(t, tree)
+		if _, err := source.NewHwmon(root); !errors.Is(err, source.ErrNoPower) || !strings.Contains(err.Error(), root) {
 			t.Error(name, err)
 		}
 	}

@@ -2,7 +2,7 @@ package source
 
 import (
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,7 +57,7 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 		zones = append(zones, z)
 	}
 	if len(zones) == 0 && len(refused) == 0 {
-		return nil, fileError(root, fs.ErrNotExist)
+		return nil, fmt.Errorf("source: %w: %s has no directory intel-rapl:*", ErrNoPower, root)
 	}
 	return withSum(zones), errors.Join(refused...)
 }

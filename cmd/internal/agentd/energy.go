@@ -28,7 +28,8 @@ type energyFlags struct {
 }
 
 func (e *energyFlags) bind(f *pflag.FlagSet) {
-	e.Bind(f, "off", "what tells the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model")
+	e.Bind(f, "off", "what tells the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model",
+		energyflags.Off, source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameRedfish, source.NameModel)
 	f.StringVar(&e.idle, "energy-idle", "none", "which pods are charged the power without load: none, even or usage")
 	f.StringVar(&e.split, "energy-split", "model", "how power is told to be due to load: model (by the curve learnt) or ratio (of the busy cores)")
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
@@ -53,6 +54,9 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 	if err := e.parseRules(); err != nil {
 		return err
 	}
+	if e.redfish.TokenFile != "" && e.redfish.URL == "" {
+		return errors.New("--energy-redfish-token-file: needs --energy-redfish-url")
+	}
 	if e.redfish.URL != "" {
 		e.Config.Redfish = &e.redfish
 	}
@@ -60,7 +64,7 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 }
 
 // off says that no energy is measured.
-func (e *energyFlags) off() bool { return e.Config.Source == "off" }
+func (e *energyFlags) off() bool { return e.Config.Source == energyflags.Off }
 
 func (e *energyFlags) parseRules() (err error) {
 	if e.rules.Idle, err = energy.ParseIdlePolicy(e.idle); err != nil {
@@ -88,7 +92,6 @@ func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyC
 // The chains are to be closed, whatever the error.
 func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (chains []*source.Chain, err error) {
 	e := &o.energy
-	e.Config.Logger = o.node.Logger
 	config, chain, err := e.open(ctx, cpu)
 	if err != nil {
 		return nil, err

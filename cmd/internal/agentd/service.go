@@ -24,6 +24,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	o.energy.Config.Logger = logger
 	if err := o.parse(); err != nil {
 		return command.Usage(err)
 	}

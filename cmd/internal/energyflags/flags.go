@@ -5,7 +5,9 @@ package energyflags
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -19,14 +21,46 @@ type Flags struct {
 	Config source.Config
 	zones  string
 	model  map[string]string
+	flags  *pflag.FlagSet
+	names  []string // what --energy takes
 }
 
-// Bind adds the flags; source is the default of --energy, and usage explains it.
-func (e *Flags) Bind(f *pflag.FlagSet, source, usage string) {
+// Off is the --energy that measures none, where a command takes it.
+const Off = "off"
+
+// Bind adds the flags; source is the default of --energy, usage explains it and names are
+// what it takes.
+func (e *Flags) Bind(f *pflag.FlagSet, source, usage string, names ...string) {
+	e.flags, e.names = f, names
 	f.StringVar(&e.Config.Source, "energy", source, usage)
 	f.StringVar(&e.Config.SharedRoot, "energy-shared", "/var/lib/spazio/power", "where a host publishes this guest's part of its energy")
 	f.StringToStringVar(&e.model, "energy-model", nil, "power of the machine without load and at full in watts, as idle=40,max=120, for --energy model")
 	f.StringVar(&e.zones, "energy-zones", e.Config.Powercap.Zones.String(), "the zones of powercap whose sum is the machine's: package,dram or psys")
+}
+
+// uses are the flags that not each source reads, with the one that does.
+var uses = map[string]string{
+	"energy-shared": source.NameShared, "energy-model": source.NameModel, "energy-zones": source.NamePowercap,
+	"energy-redfish-url": source.NameRedfish, "energy-redfish-token-file": source.NameRedfish,
+}
+
+// check refuses another --energy than the command takes, and with Off the flags that say how
+// energy is measured. Those that another source reads are logged.
+func (e *Flags) check() (err error) {
+	name := e.Config.Source
+	if !slices.Contains(e.names, name) {
+		return fmt.Errorf("--energy: Source = %s: must be one of %s", name, strings.Join(e.names, ", "))
+	}
+	e.flags.Visit(func(f *pflag.Flag) {
+		switch reader, one := uses[f.Name]; {
+		case !strings.HasPrefix(f.Name, "energy-"):
+		case name == Off && err == nil:
+			err = fmt.Errorf("--%s: needs --energy, which is %s", f.Name, Off)
+		case one && name != source.Auto && name != reader && e.Config.Logger != nil:
+			e.Config.Logger.Warn("a flag is not used", "flag", "--"+f.Name, "energy", name, "used by", reader)
+		}
+	})
+	return err
 }
 
 // Parse completes Config.
@@ -47,7 +81,7 @@ func (e *Flags) Parse(sysRoot string) error {
 		}
 		*field = watts
 	}
-	return nil
+	return e.check()
 }
 
 // fields are the flags of the fields that packages refuse.

@@ -65,7 +65,8 @@ func NewCommand() *cobra.Command {
 	f.StringVar(&o.mode, "guests", share.Auto.String(), "how guests are found: cgroup (libvirt's control groups), process (QEMU's processes that name a guest) or auto (the first that finds some)")
 	f.StringVar(&o.idle, "idle", share.IdleVCPU.String(), "who is charged the power without load: vcpu (each guest its virtual CPUs of the machine's), even (all guests alike) or none")
 	f.DurationVar(&o.period, "period", share.MinPeriod, "time between two publications, at least 1s")
-	o.energy.Bind(f, source.Auto, "what tells the machine's energy: auto (the best of what is there), powercap, shared, hwmon or model")
+	o.energy.Bind(f, source.Auto, "what tells the machine's energy: auto (the best of what is there), powercap, shared, hwmon or model",
+		source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameModel)
 	f.StringVar(&o.procRoot, "proc-root", "/proc", "where proc is mounted")
 	f.StringVar(&o.sysRoot, "sys-root", "/sys", "where sysfs is mounted")
 	f.StringVar(&o.cgroupRoot, "cgroup-root", "/sys/fs/cgroup", "where the cgroups are mounted")
@@ -80,6 +81,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 	if o.servers.Logger, err = o.log.Logger(stderr); err != nil {
 		return err
 	}
+	o.energy.Config.Logger = o.servers.Logger
 	config, err := o.parse()
 	if err != nil {
 		return command.Usage(err)
@@ -89,7 +91,6 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 		return err
 	}
 	defer cpu.Close()
-	o.energy.Config.Logger = o.servers.Logger
 	opened, chain, err := node.OpenEnergy(ctx, o.energy.Config, cpu)
 	if err != nil {
 		return refused(fmt.Errorf("--energy %s: %w", o.energy.Config.Source, err))

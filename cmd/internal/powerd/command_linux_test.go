@@ -320,7 +320,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--guests", "vmware"}, "--guests: "},
 		{[]string{"--idle", "usage"}, "--idle usage: "},
 		{[]string{"--energy", "redfish"}, "--energy: redfish tells nothing each second"},
-		{[]string{"--energy", "off"}, "--energy: "},
+		{[]string{"--energy", "off"}, "--energy: Source = off: must be one of auto, powercap, shared, hwmon, model"},
 		{[]string{"--energy", "model"}, "--energy-model: "},
 		{[]string{"--energy-model", "idle=x"}, "--energy-model: idle=x"},
 		{[]string{"--energy-zones", "cores"}, "--energy-zones: "},
