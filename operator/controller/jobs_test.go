@@ -312,7 +312,7 @@ func TestInvalidApplication(t *testing.T) {
 	}{
 		{"refused", "", apierrors.NewBadRequest(`strict decoding error: unknown field "spec.tmplate"`), v1alpha1.ReasonInvalidApplication, `strict decoding error: unknown field "spec.tmplate"`},
 		{"forbidden", "", apierrors.NewForbidden(schema.GroupResource{Resource: "jobs"}, "a-r1", errors.New("no")), v1alpha1.ReasonInvalidApplication, `jobs "a-r1" is forbidden: no`},
-		{"not to be made", `{"template":[]}`, nil, v1alpha1.ReasonInvalidApplication, "workload: spec.jobSpec.template = []: invalid configuration or input: must be an object"},
+		{"not to be made", `{"template":[]}`, nil, v1alpha1.ReasonInvalidApplication, "spec.jobSpec.template = []: must be an object"},
 		{"too large", `{"template":{"spec":{"containers":[{"name":"main","resources":{"requests":{"cpu":"3"}}}]}}}`, nil, v1alpha1.ReasonSlotTooSmall, ""},
 	} {
 		l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")

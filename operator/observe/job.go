@@ -3,6 +3,7 @@ package observe
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
+	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
@@ -186,7 +188,7 @@ func Refused(job *v1alpha1.BatchJob) Verdict {
 }
 
 // ErrNoRequest says that no application can be tried without something that is not there.
-var ErrNoRequest = errors.New("neither the testbed nor the scheduling is there")
+var ErrNoRequest = errors.New("nothing can be tried")
 
 // TrialRequest is what the job would be created with if it were granted slots now: to
 // try it before it has a claim. The slots themselves are none yet; of a job that nobody has
@@ -198,8 +200,14 @@ func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.T
 	switch {
 	case Available(job) && (s == nil || tb == nil):
 		return draft(job), nil
-	case s == nil || tb == nil:
-		return nil, ErrNoRequest
+	case s == nil:
+		name := testbed.Name{}
+		if active := job.Status.ActiveScheduling; active != nil {
+			name = nameOf(active)
+		}
+		return nil, fmt.Errorf("%w: the Scheduling %s is not there", ErrNoRequest, name)
+	case tb == nil:
+		return nil, fmt.Errorf("%w: the Testbed %s of the Scheduling %s is not there", ErrNoRequest, TestbedOf(s), NameOf(s))
 	}
 	return &v1alpha1.CreationRequest{
 		Testbed:   v1alpha1.ObjectReference{Namespace: tb.Namespace, Name: tb.Name, UID: tb.UID},

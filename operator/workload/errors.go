@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -25,8 +26,14 @@ type FieldError struct {
 	Err   error
 }
 
+// Error is for people who wrote the BatchJob, in whose conditions it stands.
 func (e *FieldError) Error() string {
-	return fmt.Sprintf("workload: %s = %v: %v", e.Field, e.Value, e.Err)
+	value := fmt.Sprint(e.Value)
+	switch e.Value.(type) {
+	case map[string]any, []any:
+		value = short(e.Value)
+	}
+	return fmt.Sprintf("%s = %s: %s", e.Field, cut(value), strings.TrimPrefix(e.Err.Error(), ErrInvalid.Error()+": "))
 }
 
 // Unwrap returns Err.

@@ -66,13 +66,18 @@ func overridden(path string, given, used any) []string {
 
 // short spells a value, the beginning of a long one.
 func short(value any) string {
-	const most = 64
 	text, err := json.Marshal(value)
 	if err != nil {
-		return fmt.Sprint(value)
+		return cut(fmt.Sprint(value))
 	}
-	if runes := []rune(string(text)); len(runes) > most {
+	return cut(string(text))
+}
+
+// cut is the beginning of a long text.
+func cut(text string) string {
+	const most = 64
+	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
-	return string(text)
+	return text
 }

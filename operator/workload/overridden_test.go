@@ -71,3 +71,21 @@ func TestOverridden(t *testing.T) {
 		}
 	}
 }
+
+// What a user reads names the field, the beginning of its value and what it must be, and no
+// package of ours.
+func TestMessages(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for spec, want := range map[string]string{
+		`{template: []}`: `spec.jobSpec.template = []: must be an object`,
+		`{template: {spec: {nodeName: n7, containers: [{name: a}]}}}`:                    `spec.jobSpec.template.spec.nodeName = n7: must be absent: the scheduler chooses the node`,
+		`{template: {spec: {containers: {a: "` + long + `"}}}}`:                          `spec.jobSpec.template.spec = {"containers":{"a":"`,
+		`{template: {metadata: {labels: "` + long + `"}, spec: {}}}`:                     `spec.jobSpec.template.metadata.labels = ` + long[:64] + `…: must be an object`,
+		`{template: {spec: {containers: [{name: a, resources: {requests: {cpu: 2}}}]}}}`: `spec.jobSpec.template.spec.containers = cpu 2: the slot is too small: it holds 900m`,
+	} {
+		_, err := child(t, batchJob(t, "job", spec), request(1, "cpu", "900m"))
+		if err == nil || !strings.HasPrefix(err.Error(), want) || len(err.Error()) > 500 {
+			t.Errorf("%.80s: %v, want %s", spec, err, want)
+		}
+	}
+}
