@@ -17,11 +17,12 @@ import (
 var ErrPods = errors.New("workload: bad file of pods")
 
 // columns of a file of pods, the first two required.
-var columns = []string{"arrival", "work", "cores", "memory", "threads", "owner"}
+var columns = []string{"arrival", "work", "cores", "memory", "threads", "owner", "request_cores", "request_memory"}
 
 // ReadPods reads a workload: CSV with a header of these columns in any order, arrival
 // (seconds) and work (core-seconds) required, cores (default 1), memory (bytes, 0),
-// threads (as many as cores, rounded up) and owner. An empty cell is the default. Of
+// threads (as many as cores, rounded up), owner, and request_cores and request_memory
+// (bytes), what the pod declares, 0 for nothing. An empty cell is the default. Of
 // what a run refuses, see sim.Run, it knows nothing. A malformed file is ErrPods.
 func ReadPods(r io.Reader) ([]sim.Pod, error) {
 	lines := csv.NewReader(r)
@@ -67,7 +68,8 @@ func ReadPods(r io.Reader) ([]sim.Pod, error) {
 func podOf(header, cells []string) (sim.Pod, error) {
 	var p sim.Pod
 	var threads float64
-	fields := map[string]*float64{"arrival": &p.Created, "work": &p.Work, "cores": &p.Cores, "memory": &p.Memory, "threads": &threads}
+	fields := map[string]*float64{"arrival": &p.Created, "work": &p.Work, "cores": &p.Cores, "memory": &p.Memory, "threads": &threads,
+		"request_cores": &p.Request.CPU, "request_memory": &p.Request.Memory}
 	for i, cell := range cells {
 		cell = strings.TrimSpace(cell)
 		if header[i] == "owner" {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -33,6 +34,14 @@ func TestReadPods(t *testing.T) {
 		if _, err := workload.ReadPods(strings.NewReader(text)); !errors.Is(err, workload.ErrPods) {
 			t.Errorf("%s: error %v", name, err)
 		}
+	}
+}
+
+func TestReadPodsThatDeclareRequests(t *testing.T) {
+	got, err := workload.ReadPods(strings.NewReader("arrival,work,request_cores,request_memory\n0,1,.5,1e9\n0,1,,\n"))
+	want := []sim.Pod{{Work: 1, Request: baseline.Resources{CPU: .5, Memory: 1e9}}, {Work: 1}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
