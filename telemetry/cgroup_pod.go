@@ -2,6 +2,10 @@ package telemetry
 
 import "time"
 
+// probeUntil is the age from which on a pod without a process is one whose processes are
+// not seen, and only a rescan looks.
+const probeUntil = 30 * time.Second
+
 // stage is how far a container's cgroup has come.
 type stage int
 

@@ -25,8 +25,6 @@ const (
 	// agedAfter is the age at which a container's process can no longer be
 	// the runtime's.
 	agedAfter = 2 * time.Second
-	// probeUntil is the age after which only the rescan looks.
-	probeUntil = 30 * time.Second
 	// degradedRescan replaces the rescan period when watches ran out.
 	degradedRescan = time.Second
 )

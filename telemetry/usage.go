@@ -388,6 +388,9 @@ func (u *PodUsage) finish(dst *Usage, at time.Time) {
 			if p.ended && p.seen {
 				kept = append(kept, p.lastAgain(at))
 			}
+			if p.told.State == PodRunning && !readings[0].NoCPU && at.Sub(p.since) >= probeUntil {
+				dst.fail(fmt.Errorf("telemetry: %w for %v: %s", ErrUnseenPods, probeUntil, filepath.Join(u.buffer.layout.top, p.group.rel)))
+			}
 			p.endTold = p.ended
 			p.schedule(at)
 			continue

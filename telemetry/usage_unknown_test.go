@@ -1,6 +1,7 @@
 package telemetry_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,8 +30,14 @@ func TestCgroupWithoutAProcess(t *testing.T) {
 			k.start(k.container(podB, idB), "", group{unrun: true, memory: 300})
 			k.set("", group{cpu: time.Second, memory: 300})
 			for _, age := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, 31 * time.Second} {
-				if got := read(t, u, start.Add(age)); len(got) != 0 {
-					t.Fatalf("at %v: %+v", age, got)
+				var dst telemetry.Usage
+				if err := u.ReadTo(&dst, start.Add(age)); err != nil || len(dst.Pods) != 0 {
+					t.Fatalf("at %v: %+v, %v", age, dst, err)
+				}
+				// podA is known to run, so that it is an error once it is no longer young.
+				if unseen := age >= 30*time.Second; unseen != (len(dst.Failed) == 1) ||
+					unseen && (!errors.Is(dst.Failed[0], telemetry.ErrUnseenPods) || !strings.Contains(dst.Failed[0].Error(), k.pod(podA))) {
+					t.Errorf("at %v failed %v", age, dst.Failed)
 				}
 				var cpu telemetry.CPUUsage
 				if err := u.ReadCPUTo(&cpu, start.Add(age)); err != nil || len(cpu.Pods) != 0 || len(cpu.Failed) != 0 {
@@ -38,6 +45,7 @@ func TestCgroupWithoutAProcess(t *testing.T) {
 				}
 			}
 			k.set(k.pod(podB), group{cpu: time.Second, memory: 5000, current: 5000, peak: 5000})
+			u.Observe(start.Add(40*time.Second), []telemetry.Pod{{UID: podA}, {UID: podB}})
 			got := read(t, u, start.Add(50*time.Second))
 			if len(got) != 1 || got[0].UID != podB || got[0].CPU != time.Second || got[0].Memory != 5000 || got[0].Age != 50*time.Second {
 				t.Errorf("when it runs: %+v", got)

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"maps"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,29 @@ type UsageMeter interface {
 type usage struct {
 	read     telemetry.Usage
 	readings []agent.PodReading
-	failing  bool
+	// logged is when each error was logged.
+	logged map[string]time.Time
+}
+
+const (
+	// logAgain is after how long an error that lasts is logged again, and mostLogged how
+	// many are told apart.
+	logAgain   = time.Hour
+	mostLogged = 64
+)
+
+// isNews reports whether an error was not logged lately, and notes that it is now.
+func (u *usage) isNews(err error, at time.Time) bool {
+	maps.DeleteFunc(u.logged, func(_ string, logged time.Time) bool { return at.Sub(logged) >= logAgain })
+	text := err.Error()
+	if _, known := u.logged[text]; known || len(u.logged) >= mostLogged {
+		return false
+	}
+	if u.logged == nil {
+		u.logged = map[string]time.Time{}
+	}
+	u.logged[text] = at
+	return true
 }
 
 // readUsage reads the pods that are due and passes the readings on.
@@ -36,13 +59,12 @@ func (l *Loop) readUsage(at time.Time) {
 	if err != nil || len(u.read.Pods) > 0 || len(u.read.Failed) > 0 {
 		l.config.UsageMetrics.read(&u.read, err, time.Since(began))
 	}
-	if failing := err != nil || len(u.read.Failed) > 0; failing != u.failing {
-		u.failing = failing
-		if failing && err == nil {
-			err = u.read.Failed[0]
-		}
-		if failing {
-			l.config.Logger.Warn("usage of pods not read", "error", err)
+	if err != nil && u.isNews(err, at) {
+		l.config.Logger.Warn("usage of pods not read", "error", err)
+	}
+	for _, failed := range u.read.Failed {
+		if u.isNews(failed, at) {
+			l.config.Logger.Warn("usage of a pod not read", "error", failed)
 		}
 	}
 	u.readings = u.readings[:0]

@@ -27,6 +27,7 @@ func (m *meter) Observe(time.Time, []telemetry.Pod) {}
 func (m *meter) ReadTo(dst *telemetry.Usage, _ time.Time) error {
 	m.reads++
 	dst.Pods = append(dst.Pods[:0], telemetry.PodReading{UID: "pod-1", Age: time.Duration(m.reads) * time.Second, CPU: time.Duration(m.reads) * time.Second / 2})
+	dst.Failed = append(dst.Failed[:0], telemetry.ErrUnseenPods)
 	if m.reads%2 == 0 {
 		return errors.New("a cgroup can't be read")
 	}
@@ -66,7 +67,13 @@ func TestLoopReadsUsage(t *testing.T) {
 	waitFor(t, "readings that are counted", func() bool {
 		return r.counter("spazio_agent_usage_reads_total", "ok") >= 4 && r.counter("spazio_agent_usage_reads_total", "failed") >= 2
 	})
-	waitFor(t, "failures in the log", func() bool { return strings.Count(log.String(), "usage of pods not read") >= 2 })
+	waitFor(t, "failures in the log", func() bool { return strings.Contains(log.String(), "usage of pods not read") })
+	waitFor(t, "many readings", func() bool { return r.counter("spazio_agent_usage_reads_total", "failed") >= 20 })
+	for _, once := range []string{"usage of pods not read", "usage of a pod not read"} {
+		if n := strings.Count(log.String(), once); n != 1 {
+			t.Errorf("%q was logged %d times, want once", once, n)
+		}
+	}
 }
 
 // sick is a pod source with its health.

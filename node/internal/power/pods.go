@@ -87,7 +87,7 @@ func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	}
 	l.charge(w, residual)
 	l.bury(m.cpu.Pods, at)
-	return l.tookTo(seconds), !w.broken
+	return l.tookTo(seconds, m.cpu.Node.Cores), !w.broken
 }
 
 // attribute divides the energy of the window into the ledger's shares and rest.
@@ -149,14 +149,15 @@ func (l *ledger) consume(before, now []telemetry.PodCPU, most float64) {
 	}
 }
 
-// tookTo says what the consumers took in a window of so many seconds, sorted by key;
-// of two pods of one key the first.
-func (l *ledger) tookTo(seconds float64) []agent.PodPower {
+// tookTo returns what the consumers took in a window of so many seconds, sorted by key;
+// of two pods of one key the first. None took more than the machine's cores.
+func (l *ledger) tookTo(seconds float64, cores int) []agent.PodPower {
+	most := max(min(float64(cores), energy.MaxCores), agent.LeastCores)
 	l.took = l.took[:0]
 	for i, uid := range l.uids {
 		l.took = append(l.took, agent.PodPower{
 			Pod:   reserve.KeyOf(uid),
-			Cores: float32(min(max(l.consumers[i].CPU/seconds, agent.LeastCores), energy.MaxCores)),
+			Cores: float32(min(max(l.consumers[i].CPU/seconds, agent.LeastCores), most)),
 			Watts: float32(min(max(l.shares[i].Joules/seconds, 0), energy.MaxWatts)),
 		})
 	}
