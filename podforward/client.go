@@ -94,7 +94,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	return text, nil
 }
 
-// Getter is a Client, or what adds to it.
+// Getter is a Client, or what adds to it; it is safe for concurrent use.
 type Getter interface {
 	Get(ctx context.Context, path string, query url.Values) ([]byte, error)
 }
