@@ -48,15 +48,17 @@ func Place(slots []wire.Slot, pairs []colocate.Pair) ([]wire.SlotJob, error) {
 	return jobs, nil
 }
 
+// usable returns the slots that a job can have, in the order of their index.
+func usable(slots []wire.Slot) []wire.Slot {
+	ordered := slices.SortedFunc(slices.Values(slots), func(a, b wire.Slot) int { return cmp.Compare(a.Index, b.Index) })
+	return slices.DeleteFunc(ordered, func(s wire.Slot) bool { return s.NodeID == nil || s.State == slot.Retiring })
+}
+
 // shared returns the slots of each node that has at least two.
 func shared(slots []wire.Slot) [][]slot.Ref {
-	ordered := slices.SortedFunc(slices.Values(slots), func(a, b wire.Slot) int { return cmp.Compare(a.Index, b.Index) })
 	var names []string
 	of := make(map[string][]slot.Ref)
-	for _, s := range ordered {
-		if s.NodeID == nil || s.State == slot.Retiring {
-			continue
-		}
+	for _, s := range usable(slots) {
 		if _, there := of[s.Node]; !there {
 			names = append(names, s.Node)
 		}

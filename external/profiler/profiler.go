@@ -218,7 +218,7 @@ func (p *Profiler) Plan(ctx context.Context) (colocate.Plan, error) {
 
 // try runs a pair in the Testbed for profiling, and keeps what it took in both jobs.
 func (p *Profiler) try(ctx context.Context, pair colocate.Pair) (Trial, error) {
-	outcome, err := p.run(ctx, p.c.Profiling, "profile", []colocate.Pair{pair}, wire.SchedulingSpec{Exclusive: true, OnFailure: "Stop"})
+	outcome, err := p.run(ctx, p.c.Profiling, "profile", []colocate.Pair{pair}, nil, wire.SchedulingSpec{Exclusive: true, OnFailure: "Stop"})
 	if err != nil {
 		return Trial{}, err
 	}
@@ -230,7 +230,7 @@ func (p *Profiler) try(ctx context.Context, pair colocate.Pair) (Trial, error) {
 }
 
 // Schedule carries a plan out in the target Testbed: pairs that do not find a node of their
-// own wait for others to end. Nothing else runs there meanwhile. It returns when all jobs
+// own wait for others to end, and slots that pairs leave empty are filled (Fill). Nothing else runs there meanwhile. It returns when all jobs
 // have ended; one that failed, or a plan that can't be carried out, is a *FailedError.
 // Other errors are a *FieldError without a Target, ErrTooSmall, ctx's cause, and those of
 // the Client.
@@ -238,5 +238,9 @@ func (p *Profiler) Schedule(ctx context.Context, pairs []colocate.Pair) (Outcome
 	if p.c.Target == "" {
 		return Outcome{}, refuse("Target", "", "set")
 	}
-	return p.run(ctx, p.c.Target, "plan", pairs, wire.SchedulingSpec{Exclusive: true})
+	matrix, _, err := p.Matrix(ctx)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return p.run(ctx, p.c.Target, "plan", pairs, matrix, wire.SchedulingSpec{Exclusive: true})
 }

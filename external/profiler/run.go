@@ -58,8 +58,9 @@ func (o Outcome) Makespan() float64 {
 	return last.Sub(first).Seconds()
 }
 
-// run carries pairs out in a Testbed and leaves nothing behind.
-func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colocate.Pair, spec wire.SchedulingSpec) (outcome Outcome, err error) {
+// run carries pairs out in a Testbed and leaves nothing behind. Slots that the pairs leave
+// empty are filled by m, unless it is nil.
+func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colocate.Pair, m *colocate.Matrix, spec wire.SchedulingSpec) (outcome Outcome, err error) {
 	namespace, bed := p.c.Namespace, testbed
 	if before, after, qualified := strings.Cut(testbed, "/"); qualified {
 		namespace, bed = before, after
@@ -71,6 +72,9 @@ func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colo
 	spec.Testbed, spec.Slots = namespace+"/"+bed, &wire.SlotBased{Mode: "Relaxed"}
 	if spec.Slots.Jobs, err = Place(slots, pairs); err != nil {
 		return Outcome{}, fmt.Errorf("profiler: Testbed %s: %w", testbed, err)
+	}
+	if m != nil {
+		spec.Slots.Jobs = Fill(slots, spec.Slots.Jobs, m)
 	}
 	name := nameOf(prefix, testbed, pairs)
 	made, err := p.create(ctx, name, spec)
