@@ -178,6 +178,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 	if found.To.IsZero() {
 		return Division{}, errors.Join(err, failed)
 	}
+	found.Partial = found.Partial || err != nil // a zone that can't be read is not in it
 	h.add(&found)
 	return found, errors.Join(err, failed, h.publish(at, &found))
 }

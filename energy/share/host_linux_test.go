@@ -436,6 +436,35 @@ func TestHostChangesSource(t *testing.T) {
 	}
 }
 
+// lacking is a source that can't read one of its zones.
+type lacking struct {
+	source.Source
+	err error
+}
+
+func (l *lacking) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	dst, err := l.Source.ReadTo(dst, at)
+	return dst, errors.Join(err, l.err)
+}
+
+// TestHostOfAZoneThatCannotBeRead divides what is read, and marks it as a part.
+func TestHostOfAZoneThatCannotBeRead(t *testing.T) {
+	p := newPlant(t, 1, 0)
+	s := &lacking{Source: p.chain()}
+	h := p.host(share.HostConfig{Source: s})
+	for range 4 {
+		p.advance(0, 1)
+		_, _ = h.Share(p.at)
+	}
+	for _, err := range []error{nil, errors.New("package-1/energy_uj: may be read by root alone"), nil} {
+		s.err = err
+		p.advance(0, 1)
+		if found, got := h.Share(p.at); found.To.IsZero() || found.Partial != (err != nil) || !errors.Is(got, err) {
+			t.Errorf("where the error is %v: %+v, %v", err, found, got)
+		}
+	}
+}
+
 // early is a source of samples that are older than their reading, without memory as long as
 // it is called one.
 type early struct{ changing }

@@ -76,7 +76,7 @@ func parseCommand(line []byte) (name string, vcpus int, ok bool) {
 // isQEMU says whether the first argument of a process is an emulator of a whole machine.
 func isQEMU(arg string) bool {
 	base := arg[strings.LastIndexByte(arg, '/')+1:]
-	return strings.HasPrefix(base, "qemu-system-") || base == "qemu-kvm" || base == "kvm"
+	return strings.HasPrefix(base, "qemu-") && strings.Contains(base, "-system-") || base == "qemu-kvm" || base == "kvm"
 }
 
 // guestName is the name that QEMU's option -name gives a guest: guest=NAME or the first of

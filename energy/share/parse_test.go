@@ -19,6 +19,9 @@ func TestParseCommand(t *testing.T) {
 		ok    bool
 	}{
 		{[]string{"/usr/bin/qemu-system-x86_64", "-name", "guest=vm1,debug-threads=on", "-S", "-smp", "4,sockets=4,cores=1,threads=1"}, "vm1", 4, true},
+		{[]string{"/opt/kata/bin/qemu-system-x86_64", "-name", "sandbox-3f2a,debug-threads=on", "-smp", "1,cores=1,threads=1,sockets=8,maxcpus=8"}, "sandbox-3f2a", 1, true},
+		{[]string{"/usr/bin/qemu-lite-system-x86_64", "-name", "sandbox-3f2a"}, "sandbox-3f2a", 1, true},
+		{[]string{"/usr/bin/qemu-img", "-name", "disk"}, "", 0, false},
 		{[]string{"qemu-system-aarch64", "-name", "vm2", "-m", "512"}, "vm2", 1, true},
 		{[]string{"/usr/libexec/qemu-kvm", "-smp", "cpus=2,maxcpus=8", "-name", "debug-threads=on,guest=a.b_c-d"}, "a.b_c-d", 2, true},
 		{[]string{"qemu-system-x86_64", "-smp", "sockets=2,cores=3,threads=2", "--name", "guest=x"}, "x", 12, true},

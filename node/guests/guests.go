@@ -48,11 +48,14 @@ type Sharing struct {
 
 // round is what one look has given, as Handler shows it.
 type round struct {
-	At     time.Time    `json:"at"`
-	Source string       `json:"source"`
-	Watts  float64      `json:"watts"`
-	Error  string       `json:"error,omitempty"`
-	Guests []guestRound `json:"guests"`
+	At     time.Time `json:"at"`
+	Source string    `json:"source"`
+	Watts  float64   `json:"watts"`
+	Error  string    `json:"error,omitempty"`
+	// Partial reports that zones of the machine could not be read or used: its watts and
+	// its guests' are too low.
+	Partial bool         `json:"partial,omitempty"`
+	Guests  []guestRound `json:"guests"`
 }
 
 type guestRound struct {
@@ -157,6 +160,7 @@ func (s *Sharing) show(at time.Time, found *share.Division) {
 	}
 	seconds := found.To.Sub(found.From).Seconds()
 	s.round.At, s.round.Source, s.round.Watts = at, s.source.Name(), found.Joules/seconds
+	s.round.Partial = found.Partial
 	s.round.Guests = s.round.Guests[:0]
 	parts, totals := found.Parts, s.host.Totals()
 	for _, g := range s.host.Guests() {
