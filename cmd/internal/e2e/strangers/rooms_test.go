@@ -43,7 +43,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 		t.Helper()
 		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name,
+				Name:   name,
 				Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(bed.GetUID())},
 				Annotations: map[string]string{
 					v1alpha1.AnnotationSlot: node + "/0", v1alpha1.AnnotationOptOut: "true", v1alpha1.Prefix + "units": "1000000",
