@@ -150,6 +150,8 @@ func TestOldSamplesAreNotFresh(t *testing.T) {
 	expect("stale", config.DefaultMaxAge+1)
 	arrive(2, time.Hour) // older than the scheduler
 	expect("stale", time.Hour)
+	arrive(1.5, math.MaxInt64) // an age that overflows is no future
+	expect("stale", 366*24*time.Hour)
 	arrive(1, 0)
 	expect("fresh", 0)
 }

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -35,8 +37,20 @@ func (s *Server) stomp(c *call) error {
 		if c.caller, err = s.authenticate(c.r.Context(), token); err != nil {
 			return err
 		}
+	} else {
+		host, _, _ := net.SplitHostPort(c.r.RemoteAddr)
+		c.caller.Name = anonymousName + network(host)
 	}
 	return s.watches.serve(c, stompProtocols, token, newStomp)
+}
+
+// network is an address, of IPv6 the first 64 bits: the others are the caller's choice.
+func network(host string) string {
+	ip, err := netip.ParseAddr(host)
+	if err != nil || ip.Unmap().Is4() {
+		return host
+	}
+	return netip.PrefixFrom(ip.WithZone(""), 64).Masked().String()
 }
 
 // stompSession is the protocol of /scheduler.
@@ -58,7 +72,9 @@ func newStomp(p *peer) protocol {
 
 func (s *stompSession) read(ctx context.Context, data []byte) error {
 	s.mu.Lock()
-	s.heard = time.Now()
+	if s.connected { // else nothing that is said puts off the end
+		s.heard = time.Now()
+	}
 	s.mu.Unlock()
 	frames, err := parseFrames(data)
 	if err != nil {
@@ -135,7 +151,7 @@ func (s *stompSession) connect(ctx context.Context, f *frame.Frame) error {
 		}
 	}
 	s.mu.Lock()
-	s.connected, s.beats = true, b
+	s.connected, s.beats, s.heard = true, b, time.Now()
 	s.mu.Unlock()
 	s.stir() // the writer learns how often to beat
 	answer := frame.New(frame.CONNECTED, frame.Version, version, frame.Server, "spazio",

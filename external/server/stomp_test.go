@@ -222,6 +222,37 @@ func TestStompHeartBeats(t *testing.T) {
 	if _, code := silent.next(); code != wire.CloseUnauthorized {
 		t.Errorf("who says nothing: closed with %d", code)
 	}
+	// Heart-beats of who has not connected put nothing off.
+	beating := dialStomp(t, late, nil)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for beating.Write(t.Context(), websocket.MessageText, []byte("\n")) == nil {
+		}
+	}()
+	if _, _, err := beating.Read(t.Context()); websocket.CloseStatus(err) != wire.CloseUnauthorized {
+		t.Errorf("who only beats: %v", err)
+	}
+	_ = beating.CloseNow()
+	<-ended
+}
+
+// TestStompStrangersOfOneAddress: those who have not said who they are leave room for others
+// that come from elsewhere, and for who has.
+func TestStompStrangersOfOneAddress(t *testing.T) {
+	b := servertest.Start(t, seedPaths)
+	var last *raw
+	for range 33 {
+		last = &raw{t, dialStomp(t, b, nil)}
+	}
+	if _, code := last.next(); code != wire.CloseTooMany {
+		t.Errorf("the 33rd: closed with %d", code)
+	}
+	known := &raw{t, dialStomp(t, b, bearer(servertest.Viewer))}
+	known.say("CONNECT\naccept-version:1.2\n\n\x00")
+	if text, code := known.next(); !strings.HasPrefix(text, "CONNECTED") {
+		t.Errorf("who is known: %q, closed with %d", text, code)
+	}
 }
 
 // TestStompJS has the browsers' own library as the client: it needs node, and the package

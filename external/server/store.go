@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -17,6 +18,11 @@ type Caller struct {
 	// Expires is when the token ends; zero is not known.
 	Expires time.Time
 }
+
+// anonymousName begins the name of who has not said who it is: the address follows.
+const anonymousName = "\x00"
+
+func (c Caller) anonymous() bool { return strings.HasPrefix(c.Name, anonymousName) }
 
 // Verb is what a caller wants to do.
 type Verb string

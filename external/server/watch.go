@@ -154,6 +154,9 @@ func (w *watches) ready(ctx context.Context) error {
 	}
 }
 
+// mostAnonymous is how many connections an address may have that have not said who they are.
+const mostAnonymous = 32
+
 // turningAway is how many connections beyond the limit are accepted to be told, in a way
 // that a browser's script can read, that they are too many.
 const turningAway = 100
@@ -173,7 +176,7 @@ func (w *watches) enter(caller Caller) (*ending, *wire.Problem) {
 	switch {
 	case w.total >= limits.Connections:
 		full = &ending{wire.CloseTooMany, "too many connections"}
-	case w.byCaller[caller.Name] >= limits.CallerConnections:
+	case w.byCaller[caller.Name] >= limits.CallerConnections, caller.anonymous() && w.byCaller[caller.Name] >= mostAnonymous:
 		full = &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
 	w.total++

@@ -35,6 +35,8 @@ type Config struct {
 	Handlers map[string]http.Handler
 	// WriteTimeout bounds a response, default 30 s.
 	WriteTimeout time.Duration
+	// anyHost takes whatever name is asked for, on loopback, too.
+	anyHost bool
 }
 
 // Server serves GET /metrics, /healthz and /readyz. Its methods are safe for
@@ -54,13 +56,17 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	handler := Handler(c)
+	if t, ok := listener.Addr().(*net.TCPAddr); ok && t.IP.IsLoopback() && !c.anyHost {
+		handler = onLoopback(handler)
+	}
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 30 * time.Second
 	}
 	return &Server{
 		listener: listener,
 		server: &http.Server{
-			Handler:           Handler(c),
+			Handler:           handler,
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
 			WriteTimeout:      c.WriteTimeout,
@@ -86,7 +92,7 @@ func NewDebug(ctx context.Context, c Config) (*Server, error) {
 // wherever it listens: probes and Prometheus need no key of ours, and a cluster's
 // network policies say who else gets there.
 func NewMetrics(ctx context.Context, c Config) (*Server, error) {
-	c.Handlers, c.Transport = nil, transport.Config{Insecure: true}
+	c.Handlers, c.Transport, c.anyHost = nil, transport.Config{Insecure: true}, true
 	return New(ctx, c)
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -27,6 +28,9 @@ const (
 	// refusalFresh is how long a refusal counts at most: who was just given a role must not
 	// be told for long that he has none.
 	refusalFresh = 10 * time.Second
+	// mostRefused bounds the refusals to a caller that are asked for within refusalFresh:
+	// names without end are each a question of their own.
+	mostRefused = 32
 	// patience is what a review may take, its turn included.
 	patience = 10 * time.Second
 )
@@ -47,6 +51,7 @@ type Authorizer struct {
 	reviews Reviewer
 	fresh   time.Duration
 	answers *cache.LRUExpireCache // digest to bool
+	refused *cache.LRUExpireCache // caller to the number of refusals, *atomic.Int64
 	turns   chan struct{}
 }
 
@@ -61,6 +66,7 @@ func NewAuthorizer(reviews Reviewer, fresh time.Duration, now func() time.Time) 
 	return &Authorizer{
 		reviews: reviews, fresh: cmp.Or(fresh, DefaultReview),
 		answers: cache.NewLRUExpireCacheWithClock(maxAnswers, clock(now)), turns: make(chan struct{}, reviewsAtOnce),
+		refused: cache.NewLRUExpireCacheWithClock(maxAnswers, clock(now)),
 	}
 }
 
@@ -87,9 +93,9 @@ func (a *Authorizer) Authorize(ctx context.Context, caller server.Caller, access
 	if access.Name != "" {
 		names = append(names, access.Name)
 	}
-	for _, name := range names {
+	for i, name := range names {
 		attributes.Name = name
-		if ok, err := a.allowed(ctx, &caller, attributes); ok || err != nil {
+		if ok, err := a.allowed(ctx, &caller, attributes, i == len(names)-1); ok || err != nil {
 			return err
 		}
 	}
@@ -110,8 +116,9 @@ func resourceOf(access *server.Access) (string, error) {
 	return "", fmt.Errorf("backend: no right is known to kind %q", access.Kind)
 }
 
-// allowed returns the API server's answer, or what it was a while ago.
-func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attributes authorizationv1.ResourceAttributes) (bool, error) {
+// allowed returns the API server's answer, or what it was a while ago. Where a refusal is the
+// last word it counts against the caller.
+func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attributes authorizationv1.ResourceAttributes, last bool) (bool, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &attributes, User: caller.Name, UID: caller.UID, Groups: caller.Groups,
 	}
@@ -128,6 +135,11 @@ func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attribu
 	key := sha256.Sum256(text)
 	if ok, known := a.answers.Get(key); known {
 		return ok.(bool), nil
+	}
+	refused := a.refusals(caller)
+	if refused.Load() >= mostRefused {
+		return false, server.RefuseForNow(http.StatusTooManyRequests, int(refusalFresh.Seconds()),
+			fmt.Sprintf("Too much was asked for that you may not do: %d refusals within %s.", mostRefused, refusalFresh))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -148,9 +160,24 @@ func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attribu
 	fresh := a.fresh
 	if !ok {
 		fresh = min(fresh, refusalFresh)
+		if last {
+			refused.Add(1)
+		}
 	}
 	a.answers.Add(key, ok, fresh)
 	return ok, nil
+}
+
+// refusals counts those to a caller since the first of them, which is forgotten after
+// refusalFresh.
+func (a *Authorizer) refusals(caller *server.Caller) *atomic.Int64 {
+	key := caller.Name + "/" + caller.UID
+	if n, ok := a.refused.Get(key); ok {
+		return n.(*atomic.Int64)
+	}
+	n := new(atomic.Int64)
+	a.refused.Add(key, n, refusalFresh)
+	return n
 }
 
 func unanswered() error {

@@ -131,6 +131,39 @@ func TestAuthorizer(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreBounded: names without end of what a caller may not see cost the API server
+// little, others are asked about all the same, and after ten seconds so is the caller.
+func TestRefusalsAreBounded(t *testing.T) {
+	now := time.Unix(1790000000, 0)
+	j := &judge{allowed: map[string]bool{"get batchjobs lab/": true}}
+	a := backend.NewAuthorizer(j, 0, func() time.Time { return now })
+	get := func(caller, namespace, name string) int {
+		return statusOf(a.Authorize(t.Context(), server.Caller{Name: caller}, server.Access{Verb: server.Get, Kind: wire.Jobs, Namespace: namespace, Name: name}))
+	}
+	throttled := 0
+	for i := range 1000 {
+		switch code := get("eve", "other", fmt.Sprint("job-", i)); code {
+		case 429:
+			throttled++
+		case 403:
+		default:
+			t.Fatal(code)
+		}
+	}
+	if asked := len(j.asked); asked > 40 || throttled != 1000-32 {
+		t.Errorf("%d reviews, %d throttled", asked, throttled)
+	}
+	if code := get("eve", "other", "job-0"); code != 403 {
+		t.Errorf("what is known: %d", code)
+	}
+	if code := get("ann", "lab", "a"); code != 0 {
+		t.Errorf("another caller: %d", code)
+	}
+	if now = now.Add(11 * time.Second); get("eve", "lab", "a") != 0 {
+		t.Error("the caller is refused for ever")
+	}
+}
+
 // However many ask, so many reviews are under way, and those who wait for the same answer
 // don't ask again.
 func TestAuthorizerIsBounded(t *testing.T) {

@@ -98,7 +98,9 @@ type Mark struct {
 
 // Limits of what Read takes.
 const (
-	maxBytes = 64 << 20
+	// maxBytes bounds the text without compression, of which the largest there are have
+	// 200 KiB; numbers of two bytes take sixteen once they are read.
+	maxBytes = 4 << 20
 	maxRuns  = 10_000
 )
 

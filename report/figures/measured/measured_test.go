@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,4 +104,24 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("read what is not valid: %v", err)
 		}
 	})
+}
+
+// TestReadIsBounded: of a small file that unpacks to many numbers no more is read than any
+// recording has.
+func TestReadIsBounded(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(z, `{"runs":[{"at":[0`+strings.Repeat(",0", 16<<20)+`]}]}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := measured.Read(&packed)
+	runtime.ReadMemStats(&after)
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, measured.ErrFormat) || took > 128 {
+		t.Errorf("%v, %d MiB", err, took)
+	}
 }
