@@ -16,7 +16,7 @@ import (
 )
 
 // ReadDir reads the series in all files below a directory that end in .csv or
-// .json and hold any; others of that kind are left out, but for CSV with a column
+// .json and hold any. Others of that kind are left out, except CSV with a column
 // timestamp and none that is known beside it, which are refused. The series are in
 // the order of their files' names.
 func ReadDir(dir fs.FS) ([]Series, error) {
