@@ -43,7 +43,7 @@ func TestFiguresStayWithinTheNode(t *testing.T) {
 	}
 }
 
-// TestAssumedCosts tells a cost that nobody has measured from one that was.
+// TestAssumedCosts distinguishes a cost that was not measured from one that was.
 func TestAssumedCosts(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .05, .1)

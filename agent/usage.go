@@ -237,7 +237,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 		span, p.last = 0, *r
 		p.restart(at)
 	}
-	if r.NoCPU && !p.last.NoCPU { // the time since the last that was known stays to be told
+	if r.NoCPU && !p.last.NoCPU { // the next that is known covers the time since the last
 		p.window.observe(r)
 		l.finish(key, p, r)
 		return

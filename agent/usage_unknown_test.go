@@ -26,7 +26,7 @@ func windowOf(t *testing.T, readings ...agent.PodReading) (agent.Window, agent.U
 	return batch(t, l, at).Windows[0], l.Dropped()
 }
 
-// TestLeapsAreNoDemand has jobs of one second, .3 s of it on a CPU, some of which are told to
+// TestLeapsAreNoDemand has jobs of one second, .3 s of it on a CPU, some of which seem to
 // have waited for longer than they lived: how long is not known, and they took .3 cores.
 func TestLeapsAreNoDemand(t *testing.T) {
 	for _, cores := range []float64{4, 16, 64} {

@@ -30,7 +30,7 @@ type usage struct {
 
 const (
 	// logAgain is after how long an error that lasts is logged again, and mostLogged how
-	// many are told apart.
+	// many are kept.
 	logAgain   = time.Hour
 	mostLogged = 64
 )
