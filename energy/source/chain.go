@@ -120,9 +120,12 @@ func (c *Chain) read(dst []energy.Reading, at time.Time) ([]energy.Reading, erro
 	if len(dst) > 0 {
 		refused = l.judge.accept(dst, l.source, at)
 	}
-	if len(dst) > 0 && refused == nil || errors.Is(err, ErrUnchanged) {
+	if len(dst) > 0 && refused == nil {
 		c.failures = 0
 		return dst, err
+	}
+	if len(dst) == 0 && errors.Is(err, ErrUnchanged) {
+		return dst, err // nothing new makes a refused reading before it no better
 	}
 	if c.failures++; c.failures < chainFailures {
 		return dst, err // a Meter refuses what is refused here, and says so

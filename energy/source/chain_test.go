@@ -13,7 +13,7 @@ import (
 var errBroken = errors.New("broken")
 
 // scripted is a source that reads, fails or has nothing new, as a script says: letters
-// r, f, u of its readings in turn, the last for ever.
+// r, f, u of its readings in turn, the last for ever. It may read nonsense, too: b.
 type scripted struct {
 	name   string
 	script *string
@@ -33,6 +33,8 @@ func (s scripted) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	switch step {
 	case 'r':
 		return append(dst[:0], energy.Reading{Zone: s.name, Counter: uint64(at.Sub(start).Microseconds()) * 50, At: at}), nil // 50 W
+	case 'b':
+		return append(dst[:0], energy.Reading{Zone: s.name, Counter: 2, Range: 1, At: at}), nil
 	case 'u':
 		return dst[:0], source.ErrUnchanged
 	}
@@ -55,6 +57,7 @@ func TestChain(t *testing.T) {
 		"down after three failures": {"rrfffr", "r", 0, ".a....aa", 1},
 		"two failures are none":     {"rrffrr", "r", 0, ".a..aa", 0},
 		"nothing new is no failure": {"rruuuuur", "r", 0, ".a.....a", 0},
+		"nonsense between silences": {"rrbububu", "r", 0, ".aa.a...bb", 1},
 		"down to the second":        {"rrf", "r", 0, ".a....bb", 1},
 		"slow to begin":             {"uuuru", "f", 0, ".......", 0},
 		"up after a minute":         {"r", "r", 1, ".b" + minute + "bbaaa", 1},
