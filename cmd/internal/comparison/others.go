@@ -2,7 +2,6 @@ package comparison
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/compare"
 	"github.com/spazio-scheduler/spazio/compare/load"
 	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // newComponents returns the command compare components.
@@ -127,7 +127,5 @@ func refused(err error) error {
 }
 
 func writeJSON(w io.Writer, result any) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(result)
+	return text.JSON(w, result)
 }

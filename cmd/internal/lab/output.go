@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/report/text"
 )
 
 // ErrFlag is a flag with a value out of range; match it with errors.Is.
@@ -71,9 +71,7 @@ func writeRevision(out io.Writer) error {
 func (o *output) write(out io.Writer, rows any, asCSV table.Table, tables ...table.Table) error {
 	switch o.format {
 	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", " ")
-		return encoder.Encode(made{revision(), rows})
+		return text.JSON(out, made{revision(), rows})
 	case "csv":
 		return withRevision(asCSV).WriteCSV(out)
 	}

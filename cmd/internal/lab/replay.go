@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -144,9 +143,7 @@ func (f replayFlags) options(stdout io.Writer) (o replay.Options, err error) {
 func (f replayFlags) print(r replay.Result, stdout io.Writer) error {
 	switch f.output {
 	case "json":
-		e := json.NewEncoder(stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return text.JSON(stdout, struct {
 			Revision string `json:"revision"`
 			replay.Summary
 		}{revision(), r.Summary})
