@@ -70,7 +70,7 @@ func (w *waits) change(key waitKey) {
 	}
 }
 
-// waitHandler hears of a kind's objects once the cache has them.
+// waitHandler wakes those who wait for an object of a kind, which the cache has by then.
 func waitHandler[T any, P interface {
 	*T
 	client.Object
@@ -86,7 +86,7 @@ func waitHandler[T any, P interface {
 }
 
 // until waits, for catchUp at most, until the cache's object, nil if there is none, is as it
-// should be. changed says that it has changed since the wait began.
+// should be. changed reports whether it has changed since the wait began.
 func (s *Store) until(ctx context.Context, o client.Object, holds func(seen client.Object, changed bool) bool) {
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()

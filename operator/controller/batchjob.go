@@ -71,7 +71,7 @@ const (
 	tooLate = time.Second
 	// operatorPoll is how often to look for an operator, or a Testbed, that is missing.
 	operatorPoll = 5 * time.Second
-	// idleOperatorPoll is how often to look for the operator of a job that nobody has.
+	// idleOperatorPoll is how often to look for the operator of a job that no Scheduling has.
 	idleOperatorPoll = 30 * time.Second
 	// maxPasses bounds the steps of one look: each is for something new that was learnt.
 	maxPasses = 8
@@ -114,8 +114,8 @@ type jobPass struct {
 	alarm
 	view *jobView
 	now  time.Time
-	// created says that the application has been created in this step, gone that one which
-	// was to be deleted is not there.
+	// created is true once the application has been created in this step, gone once one that
+	// was to be deleted has turned out not to be there.
 	created, gone bool
 }
 

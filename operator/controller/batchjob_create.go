@@ -35,8 +35,8 @@ func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 	return p.unavailable() || observe.Undrafted(p.view.Job)
 }
 
-// unavailable says that there is nobody to run the application of a job that waits, or may
-// be had.
+// unavailable reports whether the operator is missing that would run the application of a job
+// in a queue, or of one that no Scheduling has.
 func (p *jobPass) unavailable() bool {
 	job := p.view.Job
 	valid := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)

@@ -115,8 +115,8 @@ type foresight struct {
 	missing map[schema.GroupVersionKind]bool
 }
 
-// refused is why the job's application would be refused in slots of the Testbed. A job that
-// nobody could see is nil.
+// refused is why the job's application would be refused in slots of the Testbed. The job is
+// nil if there is none, or none that the caller may use.
 func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) (observe.Verdict, error) {
 	if job == nil {
 		return observe.Verdict{}, nil

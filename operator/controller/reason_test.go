@@ -119,7 +119,7 @@ func TestJobDeletedInMidRunIsToldOf(t *testing.T) {
 	}
 }
 
-// Fields that are not used as they are given are told of at once, with what is used for them
+// Fields that are not used as they are given are reported at once, with what is used for them
 // in a run, and no more once they are gone.
 func TestOverriddenFieldsAreToldOf(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "plain")

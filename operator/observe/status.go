@@ -73,7 +73,7 @@ func (v *JobView) overridden(status *v1alpha1.BatchJobStatus) []string {
 	}
 	child, err := adapter.Child(v.Job, request)
 	if err != nil {
-		return nil // the condition Valid tells
+		return nil // why is in the condition Valid
 	}
 	return workload.Overridden(&v.Job.Spec, child)
 }
@@ -247,7 +247,7 @@ func (v *SchedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.Schedu
 	return all
 }
 
-// member is how a job is, but for its slots. How one that is deleted ended stays.
+// member is how a job is, without its slots. How one that is deleted ended stays.
 func (v *SchedulingView) member(m *lifecycle.Member) v1alpha1.SchedulingJob {
 	j := v1alpha1.SchedulingJob{Name: m.Job.Name, Namespace: m.Job.Namespace}
 	job, last := v.Job(Key(m.Job)), v.record(m.Job)

@@ -106,7 +106,7 @@ type Application struct {
 	// Reason is why it ended without success.
 	Reason            string
 	Created, Finished time.Time
-	// Deleting says that it is on its way out, DeletedAt since when.
+	// Deleting is true of one that is being deleted, DeletedAt is since when.
 	Deleting  bool
 	DeletedAt time.Time
 }

@@ -27,7 +27,7 @@ type Member struct {
 	State  JobState
 	// Held says that the job's active scheduling is this one.
 	Held bool
-	// Lost says that the scheduling had it, and that it was deleted before it ended.
+	// Lost is true of a job that the scheduling had and that was deleted before it ended.
 	Lost bool
 	// Claimed says that the job has a claim on slots.
 	Claimed bool

@@ -37,17 +37,17 @@ func TestRunWithoutProgressFails(t *testing.T) {
 		timeout time.Duration
 		want    time.Duration
 	}{
-		"runs on":                        {func(*lifecycle.JobObserved) {}, 0, 0},
-		"one of two pods runs":           {func(o *lifecycle.JobObserved) { o.Pods.Alive, o.Pods.Live = 1, 1 }, 0, 0},
-		"no pod, says that it runs":      {none, 0, 10 * time.Minute},
-		"no pod, pending":                {func(o *lifecycle.JobObserved) { none(o); o.Application.Phase = lifecycle.Pending }, 0, 10 * time.Minute},
-		"pods, pending":                  {func(o *lifecycle.JobObserved) { o.Application.Phase = lifecycle.Pending }, 0, 10 * time.Minute},
-		"a bound of its own":             {none, 2 * time.Hour, 2 * time.Hour},
-		"pods ended, its end not told":   {func(o *lifecycle.JobObserved) { none(o); o.Pods.EndedAt = epoch.Add(-time.Hour) }, 0, 10 * time.Minute},
-		"pods ended by a clock ahead":    {func(o *lifecycle.JobObserved) { none(o); o.Pods.EndedAt = epoch.Add(month) }, 0, 10 * time.Minute},
-		"its deletion hangs":             {func(o *lifecycle.JobObserved) { none(o); o.Application.Deleting, o.Application.DeletedAt = true, epoch }, 0, 10 * time.Minute},
-		"a pod that was never to run":    {func(o *lifecycle.JobObserved) { o.Pods.Alive, o.Pods.Live = 0, 2 }, 0, 10 * time.Minute},
-		"all pods on a node that is off": {func(o *lifecycle.JobObserved) { o.Pods.Alive = 0 }, 0, 10 * time.Minute},
+		"runs on":                          {func(*lifecycle.JobObserved) {}, 0, 0},
+		"one of two pods runs":             {func(o *lifecycle.JobObserved) { o.Pods.Alive, o.Pods.Live = 1, 1 }, 0, 0},
+		"no pod, says that it runs":        {none, 0, 10 * time.Minute},
+		"no pod, pending":                  {func(o *lifecycle.JobObserved) { none(o); o.Application.Phase = lifecycle.Pending }, 0, 10 * time.Minute},
+		"pods, pending":                    {func(o *lifecycle.JobObserved) { o.Application.Phase = lifecycle.Pending }, 0, 10 * time.Minute},
+		"a bound of its own":               {none, 2 * time.Hour, 2 * time.Hour},
+		"pods ended, its end not reported": {func(o *lifecycle.JobObserved) { none(o); o.Pods.EndedAt = epoch.Add(-time.Hour) }, 0, 10 * time.Minute},
+		"pods ended by a clock ahead":      {func(o *lifecycle.JobObserved) { none(o); o.Pods.EndedAt = epoch.Add(month) }, 0, 10 * time.Minute},
+		"its deletion hangs":               {func(o *lifecycle.JobObserved) { none(o); o.Application.Deleting, o.Application.DeletedAt = true, epoch }, 0, 10 * time.Minute},
+		"a pod that was never to run":      {func(o *lifecycle.JobObserved) { o.Pods.Alive, o.Pods.Live = 0, 2 }, 0, 10 * time.Minute},
+		"all pods on a node that is off":   {func(o *lifecycle.JobObserved) { o.Pods.Alive = 0 }, 0, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := running()
@@ -103,7 +103,7 @@ func TestEndOfPodsIsNoStall(t *testing.T) {
 	}
 	o.Stored = j
 	if j, _ = lifecycle.StepJob(o, actions[0].At); j.StalledSince.IsZero() {
-		t.Error("its end is never told, and nothing notes that")
+		t.Error("its end is never reported, and nothing notes that")
 	}
 }
 
