@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"net"
 	"net/http"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
@@ -10,6 +11,16 @@ import (
 // page takes 32: 64 are served. One address may have all of them, as a port-forward makes all callers
 // loopback; when they are used up, what is silent or of the address with most gives way.
 var limits = transport.Limits{Connections: 128, Strangers: 64}
+
+// Limit returns a listener of l's connections that are within the bounds of this package's
+// servers, for a server of another make.
+func Limit(l net.Listener) (net.Listener, error) {
+	guard, err := transport.NewGuard(limits)
+	if err != nil {
+		return nil, err
+	}
+	return guard.Limit(l), nil
+}
 
 // mostScrapes bounds the scrapes in progress; each takes some 200 KiB in a process of twenty
 // megabytes. Further ones wait for their turn.

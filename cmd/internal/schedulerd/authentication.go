@@ -2,6 +2,7 @@ package schedulerd
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -41,8 +42,12 @@ func serveKnown(flags *pflag.FlagSet, shown endpoint.Config) (stop func(), err e
 	authorization.RemoteKubeConfigFile = cmp.Or(text("authorization-kubeconfig"), text("kubeconfig"))
 	// Without the cluster's authorities of clients there are tokens.
 	authentication.TolerateInClusterLookupFailure = true
-	if serving.Listener, err = net.Listen("tcp", shown.Addr); err != nil {
+	listener, err := net.Listen("tcp", shown.Addr)
+	if err != nil {
 		return nil, err
+	}
+	if serving.Listener, err = endpoint.Limit(listener); err != nil {
+		return nil, errors.Join(err, listener.Close())
 	}
 	defer func() {
 		if err != nil {
