@@ -268,20 +268,12 @@ func (t *tree) checkHealth(now time.Time) {
 	switch t.unhealthy = t.health(now); {
 	case t.unhealthy == nil && before == nil && !t.first:
 		return
-	case t.unhealthy != nil && (before == nil || t.cause(before) != t.cause(t.unhealthy)):
+	case t.unhealthy != nil && (before == nil || errors.Is(before, ErrUnseenPods) != errors.Is(t.unhealthy, ErrUnseenPods)):
 		t.config.Logger.Warn("pods of the node are not seen", "err", t.unhealthy)
 	case t.unhealthy == nil && before != nil:
 		t.config.Logger.Info("all pods of the node are seen", "dir", t.top)
 	}
 	t.setHealth(t.unhealthy)
-}
-
-// cause is what an error of health wraps.
-func (t *tree) cause(err error) error {
-	if errors.Is(err, ErrUnseenPods) {
-		return ErrUnseenPods
-	}
-	return ErrNoKubepods
 }
 
 func (t *tree) health(now time.Time) error {

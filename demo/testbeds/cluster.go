@@ -29,8 +29,6 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// system is where Spazio's own accounts are.
-	system = "spazio-system"
 	// account is the outside program's.
 	account  = "profiler"
 	loopback = "127.0.0.1:0"
