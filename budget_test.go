@@ -20,17 +20,17 @@ import (
 // the commit says which.
 var budget = map[string]int{
 	"modules":                    54,
-	"packages":                   227,
-	"lines of code":              128000, // without comments and blank lines; scripts count
-	"exported names":             4610,
-	"exported fields":            3720,
+	"packages":                   228,
+	"lines of code":              131500, // without comments and blank lines; scripts count
+	"exported names":             4670,
+	"exported fields":            3790,
 	"FieldError types":           60,
 	"own flags":                  315,
 	"SpazioArgs fields":          33,
-	"metrics":                    136,
+	"metrics":                    137,
 	"SVG files":                  8,
-	"words of README":            1210,
-	"words of docs":              63000,
+	"words of README":            1240,
+	"words of docs":              65500,
 	"words of CONTRIBUTING":      2570,
 	"words of CHANGELOG":         1000,
 	"words of BENCHMARKS":        1500,
