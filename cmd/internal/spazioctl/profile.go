@@ -77,8 +77,8 @@ func newProfileCommand() *cobra.Command {
 		func(*profileOptions, *pflag.FlagSet) {})
 	add("recommend [KIND/NAME]", "Print what containers should request",
 		"spazio profile recommend prints what containers should request, of one workload or of\n"+
-			"all of a namespace. With -o yaml it prints objects that give them that. Pipe these to\n"+
-			"kubectl apply with --server-side --force-conflicts --field-manager spazio-recommend -f -\n"+
+			"all of a namespace. With -o yaml it prints objects that give them that. Pipe these into\n"+
+			"`kubectl apply -f - --server-side --force-conflicts --field-manager spazio-recommend`,\n"+
 			"so that this field manager alone owns the requests. Without one of its own, kubectl would\n"+
 			"take the rest of the object, which it owns, out of it.",
 		cobra.MaximumNArgs(1), []string{"table", "yaml", "json"}, (*profileOptions).recommend, func(o *profileOptions, f *pflag.FlagSet) {
