@@ -113,7 +113,7 @@ func (p *places) victim(ip netip.Addr) *caller {
 			most, greedy = n, one
 		}
 	}
-	if most < 2*(p.has[ip]+1) { // nobody has much more than a fair share
+	if most < 2*(p.has[ip]+1) { // no address has much more than its share
 		return p.oldest(p.served, mute)
 	}
 	if v := of(greedy, silent); v != nil {
