@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // directory is an immutable index of all nodes, by name.
@@ -101,6 +102,17 @@ func (d *directory) find(object *v1.Node) (int, bool) {
 		d.byObject.add(object, i)
 	}
 	return i, ok
+}
+
+// knows reports whether all nodes are in the directory. Filter refuses one that is not,
+// whose event is late.
+func (d *directory) knows(nodes []fwk.NodeInfo) bool {
+	for _, info := range nodes {
+		if _, known := d.find(info.Node()); !known {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *directory) named(name string) (int, bool) {

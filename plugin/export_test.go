@@ -2,10 +2,12 @@ package plugin
 
 import (
 	"context"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
@@ -17,6 +19,36 @@ func (h *Hub) PlaceholderNodes() int {
 	h.placeholders.mu.Lock()
 	defer h.placeholders.mu.Unlock()
 	return len(h.placeholders.on)
+}
+
+// NewDrivenHub returns a Hub that does nothing by itself: Round and Inspect have to be
+// called, one at a time.
+func NewDrivenHub(o HubOptions) *Hub {
+	h := NewHub(o)
+	h.driven = true
+	return h
+}
+
+// Round activates the pods that there are slots for.
+func (h *Hub) Round() { h.round(context.Background()) }
+
+// Inspect does what the passing of time asks for.
+func (h *Hub) Inspect() { h.inspect(context.Background()) }
+
+// Report takes in a node's report of a sample of an age, and returns what came of it.
+func (h *Hub) Report(r agent.Report, age time.Duration) string {
+	n := h.nodes.get(r.Node)
+	if n == nil {
+		return reportUnknown
+	}
+	return h.accept(n, &r, age)
+}
+
+// WaitSetBytes returns the memory of the sets of nodes that pods wait for.
+func (h *Hub) WaitSetBytes() int {
+	h.waiting.mu.Lock()
+	defer h.waiting.mu.Unlock()
+	return h.waiting.bytes
 }
 
 // BoundWaitSets bounds the memory of the sets of nodes that pods wait for.

@@ -85,8 +85,10 @@ type Hub struct {
 	rules  rules
 	pulse  pulse
 	retry  time.Duration
+	// driven says that a test runs what the Hub does by itself otherwise.
+	driven bool
 	// reclassed is when what waiting pods ask for was last brought up to date; the
-	// waker's alone.
+	// inspection's alone.
 	reclassed time.Duration
 	// idle is how long a stream may go without a report; rate and burst limit
 	// the reports of a node.
@@ -105,7 +107,7 @@ type Hub struct {
 	profiling profiling
 
 	// consumption is what agents measured pods to take; labelled are the workloads that
-	// a metric tells of, the waker's alone.
+	// a metric tells of, of the gauges alone.
 	consumption *consumption
 	labelled    map[string]struct{}
 
@@ -223,7 +225,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	h.listener, h.started, h.guard = listener, true, guard
 	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	h.serve(ctx, server, listener)
-	h.tasks.Go(func() { h.wake(ctx) })
+	h.attend(ctx)
 	h.tasks.Go(func() {
 		h.tellSilent(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
 	})
@@ -314,12 +316,16 @@ func (h *Hub) refresh(n *node) {
 // announces the rise itself, after its last change.
 func (h *Hub) refreshLocked(n *node) (risen bool) {
 	at := h.moment()
+	if !n.view.Load().fresh(at.Now) {
+		// Pods may have been refused since it turned stale: against then it rises.
+		risen = h.recountLocked(n, at)
+	}
 	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
 		h.ledger.ConfirmRunning(n.account)
 	}
 	change := n.refresh(&h.rules, at, h.clock())
 	h.slots.Add(int64(change))
-	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0
+	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0 || risen
 }
 
 // recountLocked is refreshLocked where nothing but the time has changed.

@@ -95,7 +95,7 @@ func isTied(pod *v1.Pod) bool {
 // have shown; where few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
-	if p.exempt(pod) || p.ignoreRoom {
+	if p.exempt(pod) || isBound(pod) || p.ignoreRoom {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -124,7 +124,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	h.tried(pod, saw.at, &t)
 	p.remember(state, c)
 	switch refused := t.nodes; {
-	case refused == 0 && len(nodes) <= len(c.directory.nodes):
+	case refused == 0 && c.directory.knows(nodes):
 		p.await(pod, c, c.directory.nowhere)
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):
@@ -171,10 +171,14 @@ const narrowFrom = 100
 // reports before the next report.
 func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
+// isBound reports whether a pod has its node: it is part of what the node reports or is
+// in flight there, and needs no room beside itself.
+func isBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
+
 // Filter refuses a node without room. The code is Unresolvable, for otherwise
 // every full node would be a candidate for preemption.
-func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if p.ignoreRoom {
+func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if p.ignoreRoom || isBound(pod) {
 		return nil
 	}
 	c, err := p.cycle(state)
@@ -197,7 +201,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info
 // PreScore leaves out the scoring of exempt pods, and sees to a view where a
 // profile enables the score alone or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if p.exempt(pod) {
+	if p.exempt(pod) || isBound(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
@@ -285,7 +289,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	slots := n.slots
 	before := h.refreshLocked(n)
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !p.ignoreRoom {
+	if !p.exempt(pod) && !isBound(pod) && !p.ignoreRoom {
 		asks := h.asks(h.told(pod))
 		reason = h.rules.admitDemand(v, asks, at)
 		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)

@@ -66,8 +66,15 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 				h.nodeSeen(node)
 			}
 		},
-		UpdateFunc: func(_, after any) {
-			if node, ok := after.(*v1.Node); ok {
+		UpdateFunc: func(before, after any) {
+			old, _ := before.(*v1.Node)
+			node, ok := after.(*v1.Node)
+			switch {
+			case !ok:
+			case old != nil && old.UID != node.UID: // as with pods
+				h.removeNode(old.Name)
+				h.nodeSeen(node)
+			default:
 				h.nodeChanged(node)
 			}
 		},
@@ -225,12 +232,9 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	n.mu.Lock()
 	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
 	h.repriced(pod, key, demand)
-	moved := h.ledger.Progress(key, progressOf(pod))
-	moved = h.ledger.Stands(key, standingOf(pod), h.clock()) || moved
-	risen := false
-	if entered || moved {
-		risen = h.refreshLocked(n)
-	}
+	h.ledger.Progress(key, progressOf(pod))
+	h.ledger.Stands(key, standingOf(pod), h.clock())
+	risen := h.refreshLocked(n) // one that a report has listed already moves slow start's line
 	n.mu.Unlock()
 	if risen {
 		h.waiting.rise(n)

@@ -138,7 +138,7 @@ func (w *waiting) late(t *reserve.Trickle, now time.Duration) bool {
 // ended, or may have; w.mu is held.
 func (w *waiting) tried(p *waitingPod) {
 	if p.since.IsZero() && !p.attempt.reach().empty() {
-		p.since = w.start.Add(p.last)
+		p.since = w.start.Add(p.began)
 	}
 }
 

@@ -83,9 +83,10 @@ type waitingPod struct {
 	priority int32
 	// arrival orders pods of the same priority.
 	arrival uint64
-	// attempt is the last one, last the time of it or of a later activation.
-	attempt *attempt
-	last    time.Duration
+	// attempt is the last one, began when it did, last that or the time of a later
+	// activation.
+	attempt     *attempt
+	began, last time.Duration
 	// first is the time of the first one.
 	first time.Duration
 	// since is when the plugin alone first refused it a node, the zero time while
@@ -173,7 +174,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now 
 	w.account(p, 0)
 	w.classify(p, k.asks)
 	w.assign(p, k.workload)
-	p.pod, p.handle, p.attempt, p.last = pod, handle, a, now
+	p.pod, p.handle, p.attempt, p.began, p.last = pod, handle, a, now, now
 	p.activations, p.pause, p.anywhere = 0, w.failures[pod.UID].until, false
 	if p.granted != nil {
 		// It is trying for the slot now.

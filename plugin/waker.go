@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// roundSpacing lets reports that arrive together share one round: at 200
-	// rounds a second choosing among 10,000 pods stays at some percent of a core.
+	// roundSpacing is the least time between two rounds: reports that arrive together
+	// share one.
 	roundSpacing = 5 * time.Millisecond
 	// inspection is how often signals are looked at for having turned stale,
 	// well below any sensible MaxAge.
@@ -24,47 +24,63 @@ const (
 	overdueMost = 16
 )
 
-// wake runs rounds of activation until ctx ends, and the inspection of what
-// changes by the mere passing of time.
+// attend starts what the Hub does by itself until ctx ends.
+func (h *Hub) attend(ctx context.Context) {
+	if h.driven {
+		return
+	}
+	h.tasks.Go(func() { h.wake(ctx) })
+	h.tasks.Go(func() { every(ctx, inspection, func() { h.inspect(ctx) }) })
+	h.tasks.Go(func() { every(ctx, gauging, func() { h.gauge(h.now()) }) })
+	h.tasks.Go(func() {
+		h.certificates()
+		every(ctx, readCertificates, h.certificates)
+	})
+}
+
+// wake runs rounds of activation until ctx ends.
 func (h *Hub) wake(ctx context.Context) {
-	ticker := time.NewTicker(inspection)
-	defer ticker.Stop()
-	gauges := time.NewTicker(gauging)
-	defer gauges.Stop()
-	certificates := time.NewTicker(readCertificates)
-	defer certificates.Stop()
-	h.certificates()
 	timer := time.NewTimer(inspection)
 	defer timer.Stop()
-	var last time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.waiting.kick:
-			if wait := roundSpacing - time.Since(last); wait > 0 {
-				timer.Reset(wait)
-				continue
-			}
 		case <-timer.C:
+		}
+		if again := h.round(ctx); again > 0 {
+			timer.Reset(max(again, roundSpacing))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(roundSpacing):
+		}
+	}
+}
+
+// round activates the pods that there are slots for, and returns after how long there is
+// more to do; 0 is not before the next rise.
+func (h *Hub) round(ctx context.Context) (again time.Duration) {
+	activated, again := h.waiting.round(ctx, h.moment())
+	if activated > 0 {
+		h.metrics.activations(causeRise, activated)
+		klog.FromContext(ctx).V(4).Info("Activated waiting pods", "count", activated)
+	}
+	return again
+}
+
+// every calls f once a period until ctx ends.
+func every(ctx context.Context, period time.Duration, f func()) {
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
 		case <-ticker.C:
-			h.inspect(ctx)
-			continue
-		case <-gauges.C:
-			h.gauge(h.now())
-			continue
-		case <-certificates.C:
-			h.certificates()
-			continue
-		}
-		last = time.Now()
-		activated, again := h.waiting.round(ctx, h.moment())
-		if again > 0 {
-			timer.Reset(again)
-		}
-		if activated > 0 {
-			h.metrics.activations(causeRise, activated)
-			klog.FromContext(ctx).V(4).Info("Activated waiting pods", "count", activated)
+			f()
 		}
 	}
 }

@@ -1,0 +1,32 @@
+package plugin_test
+
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/agent"
+)
+
+// TestBoundPodInACycle: a pod that has its node is not refused it, however full it is.
+func TestBoundPodInACycle(t *testing.T) {
+	c := newCluster(t, patient(2))
+	client := c.dial()
+	for i := range 2 {
+		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})
+	}
+	pod, state := newPod(0, onNode(nodeName(0))), &cycleState{}
+	if _, status := c.PreFilter(t.Context(), state, pod, c.infos); !status.IsSkip() {
+		t.Errorf("PreFilter: %v, want Skip", status)
+	}
+	if status := c.Filter(t.Context(), state, pod, c.infos[0]); !status.IsSuccess() {
+		t.Errorf("Filter: %v", status)
+	}
+	if status := c.PreScore(t.Context(), state, pod, c.infos[:1]); !status.IsSkip() {
+		t.Errorf("PreScore: %v, want Skip", status)
+	}
+	if status := c.Reserve(t.Context(), state, pod, nodeName(0)); !status.IsSuccess() {
+		t.Errorf("Reserve: %v", status)
+	}
+	if got := c.hub.Waiting(); got != 0 {
+		t.Errorf("%d pods wait, want none", got)
+	}
+}

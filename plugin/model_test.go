@@ -1,0 +1,325 @@
+package plugin_test
+
+import (
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// model is what the scheduler plugin is meant to know, in lists. It follows the design
+// and shares no code with the plugin: what is in flight, which node takes which pod,
+// which pods wait.
+type model struct {
+	now     time.Duration
+	maxAge  time.Duration
+	maxWait time.Duration // 0 is for ever
+	// watched is when the clock was last looked at, awaited until when silent nodes are
+	// waited for, as the process stood still.
+	nodes   []*modelNode
+	claims  []*claim
+	waiting []*modelPod
+	// lists are what each node's newest report counts, also of nodes that have gone as
+	// long as pods are claimed for them.
+	lists []list
+}
+
+// modelNode is a node of which the handler has been told.
+type modelNode struct {
+	name   string
+	object *v1.Node
+	// report is the newest, nil before the first.
+	report *modelReport
+	// confirmed is n, the pods that its report counts and that are claimed for it.
+	confirmed int
+}
+
+type modelReport struct {
+	avail     float64
+	saturated bool
+	// memory is how many pods more the memory holds.
+	memory  float64
+	sampled time.Duration
+}
+
+type list struct {
+	node string
+	pods []types.UID
+}
+
+// claim is a pod that is assumed or bound to a node.
+type claim struct {
+	uid  types.UID
+	node string
+	// bound, or else assumed since.
+	bound bool
+	since time.Duration
+	// listed by a report: no longer in flight, for good.
+	listed bool
+	// flying is since when it is in flight, late that this is too long to hold up the
+	// pods behind it.
+	flying time.Duration
+	late   bool
+	// overdue pods were admitted without room.
+	overdue bool
+}
+
+// modelPod is a pod that was tried and waits.
+type modelPod struct {
+	uid types.UID
+	// earliest and latest bound since when nodes are refused it for room alone, 0 while
+	// none was: an attempt in which no node was refused for that ends the wait, but the
+	// plugin does not always know.
+	earliest, latest time.Duration
+}
+
+const (
+	// patience and assumedTTL are the ledger's.
+	patience   = 2 * time.Minute
+	assumedTTL = 15 * time.Minute
+)
+
+func (m *model) node(name string) *modelNode {
+	for _, n := range m.nodes {
+		if n.name == name {
+			return n
+		}
+	}
+	return nil
+}
+
+func (m *model) listOf(node string) []types.UID {
+	for _, l := range m.lists {
+		if l.node == node {
+			return l.pods
+		}
+	}
+	return nil
+}
+
+func (m *model) setList(node string, pods []types.UID) {
+	m.lists = slices.DeleteFunc(m.lists, func(l list) bool { return l.node == node })
+	if len(pods) > 0 {
+		m.lists = append(m.lists, list{node, pods})
+	}
+}
+
+// nodeSeen takes in a node that was added or changed.
+func (m *model) nodeSeen(object *v1.Node) {
+	n := m.node(object.Name)
+	if n == nil {
+		n = &modelNode{name: object.Name}
+		m.nodes = append(m.nodes, n)
+	}
+	n.object = object
+}
+
+func (m *model) nodeGone(name string) {
+	m.nodes = slices.DeleteFunc(m.nodes, func(n *modelNode) bool { return n.name == name })
+	m.forgetIdle()
+}
+
+// forgetIdle drops the lists of nodes that have gone with all their pods.
+func (m *model) forgetIdle() {
+	m.lists = slices.DeleteFunc(m.lists, func(l list) bool {
+		return m.node(l.node) == nil && !slices.ContainsFunc(m.claims, func(c *claim) bool { return c.node == l.node })
+	})
+}
+
+func (m *model) claim(uid types.UID) *claim {
+	for _, c := range m.claims {
+		if c.uid == uid {
+			return c
+		}
+	}
+	return nil
+}
+
+func (m *model) drop(uid types.UID) {
+	m.claims = slices.DeleteFunc(m.claims, func(c *claim) bool { return c.uid == uid })
+	m.forgetIdle()
+}
+
+// enter claims a pod for a node.
+func (m *model) enter(uid types.UID, node string, bound bool) *claim {
+	m.drop(uid)
+	c := &claim{uid: uid, node: node, bound: bound, since: m.now, flying: m.now, listed: slices.Contains(m.listOf(node), uid)}
+	m.claims = append(m.claims, c)
+	return c
+}
+
+// podSeen takes in a pod that was added or changed.
+func (m *model) podSeen(pod *v1.Pod) {
+	switch c := m.claim(pod.UID); {
+	case pod.Annotations[v1.MirrorPodAnnotationKey] != "":
+	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+		m.podGone(pod)
+	case pod.Spec.NodeName == "":
+	case c != nil && c.node == pod.Spec.NodeName:
+		c.bound = true
+		m.wait(pod.UID, false)
+	default:
+		m.enter(pod.UID, pod.Spec.NodeName, true)
+		m.wait(pod.UID, false)
+	}
+}
+
+func (m *model) podGone(pod *v1.Pod) {
+	m.drop(pod.UID)
+	m.wait(pod.UID, false)
+}
+
+// wait notes whether a pod waits.
+func (m *model) wait(uid types.UID, waits bool) {
+	switch at := slices.IndexFunc(m.waiting, func(p *modelPod) bool { return p.uid == uid }); {
+	case waits && at < 0:
+		m.waiting = append(m.waiting, &modelPod{uid: uid})
+	case !waits && at >= 0:
+		m.waiting = slices.Delete(m.waiting, at, at+1)
+	}
+}
+
+func (m *model) waits(uid types.UID) *modelPod {
+	for _, p := range m.waiting {
+		if p.uid == uid {
+			return p
+		}
+	}
+	return nil
+}
+
+// report takes in a node's report.
+func (m *model) report(node string, r modelReport, pods []types.UID) {
+	n := m.node(node)
+	if n == nil {
+		return
+	}
+	n.report = &r
+	m.setList(node, pods)
+	for _, c := range m.claims {
+		if c.node == node && slices.Contains(pods, c.uid) {
+			c.listed = true
+		}
+	}
+	n.confirmed = m.confirmed(node)
+}
+
+// expire ends what lasts too long.
+func (m *model) expire() {
+	m.claims = slices.DeleteFunc(m.claims, func(c *claim) bool { return !c.bound && m.now-c.since >= assumedTTL })
+	for _, c := range m.claims {
+		c.late = c.late || !c.listed && m.now-c.flying >= patience
+	}
+	m.forgetIdle()
+}
+
+// flight counts the pods in flight to a node, and those of them that hold up others.
+func (m *model) flight(node string) (all, starting int) {
+	for _, c := range m.claims {
+		if c.node == node && !c.listed {
+			all++
+			if !c.late {
+				starting++
+			}
+		}
+	}
+	return all, starting
+}
+
+// confirmed counts the pods that both a claim and the newest report say are on a node.
+func (m *model) confirmed(node string) int {
+	listed := 0
+	for _, c := range m.claims {
+		if c.node == node && c.listed {
+			listed++
+		}
+	}
+	return min(listed, len(m.listOf(node)))
+}
+
+func (m *model) fresh(n *modelNode) bool {
+	return n.report != nil && m.now-n.report.sampled <= m.maxAge
+}
+
+func cores(n *v1.Node) float64 { return float64(n.Status.Capacity.Cpu().Value()) }
+
+// room says whether a node with a fresh report takes one pod more beside some that are
+// about to come.
+func (m *model) room(n *modelNode, beside int) bool {
+	all, starting := m.flight(n.name)
+	free := n.report.avail - float64(all+beside)
+	return !n.report.saturated && free >= 1 && m.inLine(n, starting+beside)
+}
+
+// inLine says whether slow start lets one pod more come.
+func (m *model) inLine(n *modelNode, starting int) bool {
+	line := 2*max(1, cores(n.object)/2) + float64(m.confirmed(n.name))/2
+	return float64(starting) < line
+}
+
+// slots counts the pods that a node with a fresh report takes.
+func (m *model) slots(n *modelNode) int {
+	slots := 0
+	for m.room(n, slots) {
+		slots++
+	}
+	return slots
+}
+
+// takesOverdue says whether a node with a fresh report and no room takes a pod that has
+// waited for too long: one at a time per 16 cores, and never where memory is full.
+func (m *model) takesOverdue(n *modelNode) bool {
+	all, starting := m.flight(n.name)
+	full := n.report.saturated || n.report.avail-float64(all) < 1
+	running := 0
+	for _, c := range m.claims {
+		if c.node == n.name && c.overdue {
+			running++
+		}
+	}
+	return full && n.report.memory-float64(all) >= 1 && m.inLine(n, starting) && float64(running) < max(1, cores(n.object)/16)
+}
+
+// tried notes an attempt that found no node, in which some may have been refused for room.
+func (m *model) tried(uid types.UID, refused bool) {
+	p := m.waits(uid)
+	if p == nil {
+		return
+	}
+	if p.earliest == 0 {
+		p.earliest = m.now
+	}
+	if p.latest == 0 && refused {
+		p.latest = m.now
+	}
+}
+
+// isOverdue says whether a pod may count as having waited for room for too long, and
+// whether it must.
+func (m *model) isOverdue(uid types.UID) (may, must bool) {
+	p := m.waits(uid)
+	if m.maxWait == 0 || p == nil {
+		return false, false
+	}
+	return p.earliest > 0 && m.now-p.earliest >= m.maxWait, p.latest > 0 && m.now-p.latest >= m.maxWait
+}
+
+// fits says whether a pod may go to a node whatever its room.
+func fits(pod *v1.Pod, node *v1.Node) bool {
+	for key, value := range pod.Spec.NodeSelector {
+		if node.Labels[key] != value {
+			return false
+		}
+	}
+	for _, taint := range node.Spec.Taints {
+		tolerated := false
+		for _, t := range pod.Spec.Tolerations {
+			tolerated = tolerated || t.Key == taint.Key
+		}
+		if !tolerated && taint.Effect != v1.TaintEffectPreferNoSchedule {
+			return false
+		}
+	}
+	return true
+}
