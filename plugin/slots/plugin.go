@@ -80,6 +80,9 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !isGhost(pod) && !isTenant(pod) {
 		return nil, refuse("pods of this profile are ghosts and pods for slots: their label %s is %s or %s", LabelRole, RoleGhost, RoleSlot)
 	}
+	if isBound(pod) {
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
 	// Before its job is looked up: a change of that is then seen by either.
 	p.jobs.wait(waiter{pod, p})
 	if !p.there(pod) { // its deletion may have come before
@@ -208,7 +211,10 @@ func refuse(format string, args ...any) *fwk.Status {
 func (*plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter refuses a node where the pod fits into none of its slots.
-func (p *plugin) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
+	if isBound(pod) {
+		return nil
+	}
 	c, err := cycleOf(state)
 	if err != nil {
 		return fwk.AsStatus(err)
@@ -298,7 +304,10 @@ func (o *occupants) swaps(of *place) *swaps {
 }
 
 // Score returns how late in the request the node's slot comes.
-func (*plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+func (*plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	if isBound(pod) {
+		return 0, nil
+	}
 	c, err := cycleOf(state)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
@@ -334,7 +343,7 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Reserve takes the slot.
 func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if isGhost(pod) {
+	if isGhost(pod) || isBound(pod) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -360,3 +369,6 @@ func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.table.unreserve(pod.UID, func() bool { return p.there(pod) })
 }
+
+// isBound reports whether a pod has its node already: no slot is looked for.
+func isBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
