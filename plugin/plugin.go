@@ -157,7 +157,7 @@ func (p *spazio) plainReach(pod *v1.Pod, c *cycle) *reach {
 func (p *spazio) await(pod *v1.Pod, c *cycle, r *reach) {
 	h := p.hub
 	h.waiting.decide(pod.UID, c.attempt, r)
-	if h.nodes.published.Load() != c.directory {
+	if h.nodes.published.Load() != c.directory || h.tainted.published.Load() != c.taints {
 		h.waiting.decide(pod.UID, c.attempt, everyNode)
 	}
 }
