@@ -344,7 +344,7 @@ func (h *Hub) inventory() {
 		remove := n.removed
 		n.mu.Unlock()
 		if remove {
-			h.removeNode(n.name)
+			h.dropNode(n)
 		}
 	}
 	h.synced.Store(true)
@@ -357,8 +357,14 @@ func (h *Hub) inventory() {
 // removeNode forgets a node that the API no longer has. The ledger keeps its
 // account until the last of its pods is gone.
 func (h *Hub) removeNode(name string) {
-	n := h.nodes.remove(name)
-	if n == nil {
+	if n := h.nodes.get(name); n != nil {
+		h.dropNode(n)
+	}
+}
+
+// dropNode is removeNode of one that may have been removed meanwhile.
+func (h *Hub) dropNode(n *node) {
+	if !h.nodes.remove(n) {
 		return
 	}
 	n.mu.Lock()
@@ -366,6 +372,6 @@ func (h *Hub) removeNode(name string) {
 	h.recountLocked(n, h.moment())
 	n.mu.Unlock()
 	h.tainted.set(n, nil)
-	h.placeholders.forget(name)
+	h.placeholders.forget(n.name)
 	h.ledger.Release(n.account)
 }

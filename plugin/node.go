@@ -232,17 +232,17 @@ func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
 	return n, true
 }
 
-func (ns *nodes) remove(name string) *node {
+// remove takes a node out, and reports whether it was there: another may have its name.
+func (ns *nodes) remove(n *node) bool {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
-	n := ns.byName[name]
-	if n == nil {
-		return nil
+	if ns.byName[n.name] != n {
+		return false
 	}
 	ns.spare = append(ns.spare, n.id)
-	delete(ns.byName, name)
+	delete(ns.byName, n.name)
 	ns.published.Store(nil)
-	return n
+	return true
 }
 
 // list returns the current directory. The caller holds no node's mutex.

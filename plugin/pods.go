@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -122,7 +121,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	for n.removed {
 		// The inventory has just judged it a stranger.
 		n.mu.Unlock()
-		runtime.Gosched()
+		h.dropNode(n)
 		n = h.node(object.Name)
 		n.mu.Lock()
 	}
