@@ -59,7 +59,7 @@ type PodUse struct {
 	// Peak is the most memory seen, in bytes.
 	Peak float64
 	// At is the newest reading's time, Total the CPU time used up to it and Stalled the
-	// time waited.
+	// time waited, negative where that is not known.
 	At      time.Time `json:",omitzero"`
 	Total   time.Duration
 	Stalled time.Duration `json:",omitzero"`
@@ -85,11 +85,14 @@ func (u *PodUse) observe(at time.Time, r *PodReading, cores float64) bool {
 		}
 	}
 	u.At, u.Total, u.Stalled = at, r.CPU, r.Stalled
-	if span <= 0 || !grows(before.Total, r.CPU, span, cores) || r.Pressure && !grows(before.Stalled, r.Stalled, span, 1) {
+	if !r.Pressure {
+		u.Stalled = -1
+	}
+	if span <= 0 || !grows(before.Total, r.CPU, span, cores) {
 		return true
 	}
 	used := r.CPU - before.Total
-	if r.Pressure {
+	if r.Pressure && before.Stalled >= 0 && grows(before.Stalled, r.Stalled, span, 1) {
 		used += min(r.Stalled-before.Stalled, span)
 	}
 	u.Readings++

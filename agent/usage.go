@@ -176,6 +176,9 @@ type usageEntry struct {
 	window   Window
 	began    time.Time // of the window
 	readings int
+	// memoryStalledAt is when MemoryStalled last changed: between two readings of the
+	// kernel it stays.
+	memoryStalledAt time.Time
 	// due: the window is to be sent. listed: the log has it among those that are, or were.
 	due, listed bool
 }
@@ -248,7 +251,9 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 	}
 	if !p.last.leadsTo(r, span) {
 		l.dropped.Readings++
+		kills := min(p.last.OOMKills, r.OOMKills)
 		span, p.last = 0, *r
+		p.last.OOMKills = kills
 	}
 	if p.window.Span+span > l.config.Longest {
 		l.dropped.Windows++
@@ -257,9 +262,20 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 	if span > l.config.Longest { // nobody read it for that long
 		span, p.last = 0, *r
 	}
+	p.boundMemoryStall(at, r)
 	p.window.add(&p.last, r, span)
 	p.last, p.at = *r, at
 	l.finish(key, p, r)
+}
+
+// boundMemoryStall makes how long tasks waited for memory unknown where it runs backwards or
+// grows by more than the time since it changed.
+func (p *usageEntry) boundMemoryStall(at time.Time, r *PodReading) {
+	if p.last.MemoryPressure && r.MemoryPressure && r.MemoryStalled == p.last.MemoryStalled {
+		return
+	}
+	p.last.MemoryPressure = p.last.MemoryPressure && grows(p.last.MemoryStalled, r.MemoryStalled, at.Sub(p.memoryStalledAt), 1)
+	p.memoryStalledAt = at
 }
 
 // finish says when the window that a reading was added to is sent.
@@ -313,11 +329,10 @@ func (p *usageEntry) restart(at time.Time) {
 	p.began, p.due = at, false
 }
 
-// leadsTo reports whether r may follow p after a span: no counter runs backwards, and CPU
-// time grows no faster than on all of the machine's cores.
+// leadsTo reports whether r may follow p after a span: CPU time doesn't run backwards, and
+// grows no faster than on all of the machine's cores.
 func (p *PodReading) leadsTo(r *PodReading, span time.Duration) bool {
-	return span >= 0 && r.Age >= 0 && grows(p.CPU, r.CPU, span, r.cores()) &&
-		r.Periods >= p.Periods && r.ThrottledPeriods >= p.ThrottledPeriods && r.OOMKills >= p.OOMKills
+	return span >= 0 && r.Age >= 0 && grows(p.CPU, r.CPU, span, r.cores())
 }
 
 // cores are the most that a pod can have kept busy.
@@ -341,7 +356,18 @@ func grows(before, after, span time.Duration, most float64) bool {
 // That is wall time, which cannot grow by more than the span. What a limit held up is part
 // of it and is taken off, so that has to be known too.
 func (r *PodReading) waited(from *PodReading, span time.Duration) bool {
-	return r.Pressure && from.Pressure && grows(from.Stalled, r.Stalled, span, 1) && grows(from.Throttled, r.Throttled, span, r.cores())
+	return r.Pressure && from.Pressure && grows(from.Stalled, r.Stalled, span, 1) && r.limited(from, span)
+}
+
+// shortestPeriod is the shortest period of a CPU limit that the kernel allows.
+const shortestPeriod = time.Millisecond
+
+// limited reports whether it is known what a limit held up between two readings.
+func (r *PodReading) limited(from *PodReading, span time.Duration) bool {
+	most := uint64((span + lateness) / shortestPeriod)
+	return grows(from.Throttled, r.Throttled, span, r.cores()) &&
+		r.Periods >= from.Periods && r.Periods-from.Periods <= most &&
+		r.ThrottledPeriods >= from.ThrottledPeriods && r.ThrottledPeriods-from.ThrottledPeriods <= most
 }
 
 // observe takes what a reading tells whatever the one before.
@@ -358,14 +384,13 @@ func (w *Window) add(from, to *PodReading, span time.Duration) {
 	if w.NoCPU = to.NoCPU; w.NoCPU {
 		return
 	}
-	cpu, held := (to.CPU - from.CPU).Seconds(), addCount(0, to.ThrottledPeriods-from.ThrottledPeriods)
+	cpu := (to.CPU - from.CPU).Seconds()
 	w.CPU += min(cpu, to.cores()*span.Seconds())
-	w.Periods = addCount(w.Periods, to.Periods-from.Periods)
-	w.ThrottledPeriods = addCount(w.ThrottledPeriods, uint64(held))
-	w.OOMKills = addCount(w.OOMKills, to.OOMKills-from.OOMKills)
-	stalled, throttled := 0., 0.
-	if grows(from.Throttled, to.Throttled, span, to.cores()) {
-		throttled = min((to.Throttled - from.Throttled).Seconds(), to.cores()*span.Seconds())
+	w.OOMKills = addCount(w.OOMKills, to.OOMKills-min(from.OOMKills, to.OOMKills))
+	stalled, throttled, held := 0., 0., uint32(0)
+	if to.limited(from, span) {
+		throttled, held = min((to.Throttled-from.Throttled).Seconds(), to.cores()*span.Seconds()), uint32(to.ThrottledPeriods-from.ThrottledPeriods)
+		w.Periods, w.ThrottledPeriods = addCount(w.Periods, to.Periods-from.Periods), addCount(w.ThrottledPeriods, uint64(held))
 	}
 	known := span == 0 && to.Pressure || to.waited(from, span)
 	if known {
@@ -373,7 +398,7 @@ func (w *Window) add(from, to *PodReading, span time.Duration) {
 	}
 	w.Pressure = known && (first || w.Pressure)
 	w.Stalled, w.Throttled = w.Stalled+stalled, w.Throttled+throttled
-	if from.MemoryPressure && to.MemoryPressure && to.MemoryStalled >= from.MemoryStalled {
+	if from.MemoryPressure && to.MemoryPressure {
 		w.MemoryStalled, w.MemoryPressure = w.MemoryStalled+min((to.MemoryStalled-from.MemoryStalled).Seconds(), MaxWindowCores*span.Seconds()), true
 	}
 	if millis := span.Milliseconds(); millis > 0 {

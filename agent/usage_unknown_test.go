@@ -74,9 +74,14 @@ func TestFieldsAreBoundedApart(t *testing.T) {
 		"no waiting":               {func(r *agent.PodReading) { r.Stalled, r.Pressure = 0, false }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
 		"a limit's time leaps":     {func(r *agent.PodReading) { r.Throttled += 41 * second }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
 		"CPU time leaps": {func(r *agent.PodReading) { r.CPU += 41 * second }, func(w *agent.Window) {
-			w.Span, w.CPU, w.Stalled, w.OOMKills = 10*second, 5, 1, 3
+			w.Span, w.CPU, w.Stalled = 10*second, 5, 1
 		}, 1},
-		"CPU time of all cores": {func(r *agent.PodReading) { r.CPU = 45 * second }, func(w *agent.Window) { w.CPU = 45 }, 0},
+		"a limit's periods run back": {func(r *agent.PodReading) { r.Periods = 99 }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"a limit is lifted":          {func(r *agent.PodReading) { r.Periods, r.ThrottledPeriods, r.Throttled = 0, 0, 0 }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"a limit's periods leap":     {func(r *agent.PodReading) { r.Periods = math.MaxUint64 }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"throttled periods leap":     {func(r *agent.PodReading) { r.ThrottledPeriods += leap }, func(w *agent.Window) { w.Pressure, w.Stalled = false, 1 }, 0},
+		"kills run back":             {func(r *agent.PodReading) { r.OOMKills = 0 }, func(w *agent.Window) { w.OOMKills = 3 }, 0},
+		"CPU time of all cores":      {func(r *agent.PodReading) { r.CPU = 45 * second }, func(w *agent.Window) { w.CPU = 45 }, 0},
 		"no memory": {func(r *agent.PodReading) { r.NoMemory, r.Memory, r.MemoryPeak, r.OOMKills = true, 0, 0, 0 }, func(w *agent.Window) {
 			w.Memory, w.OOMKills = 1000, 3
 		}, 0},
@@ -146,6 +151,37 @@ func TestUnknownIsNoSurprise(t *testing.T) {
 				n.samples(10, .1, .1)
 				if s := n.last().Surprises; s != nil {
 					t.Fatalf("at %v: %+v", age, s)
+				}
+			}
+		})
+	}
+}
+
+// TestWaitingCostsItself: how long a pod waited may not be known; what it used is, and is what it
+// takes.
+func TestWaitingCostsItself(t *testing.T) {
+	for name, waited := range map[string]func(r *agent.PodReading, i int){
+		"leaps each time":        func(r *agent.PodReading, i int) { r.Stalled = time.Duration(i) * 20 * leap },
+		"runs back each time":    func(r *agent.PodReading, i int) { r.Stalled = time.Hour - time.Duration(i)*second },
+		"is not known":           func(r *agent.PodReading, _ int) { r.Stalled, r.Pressure = 0, false },
+		"is known now and again": func(r *agent.PodReading, i int) { r.Stalled, r.Pressure = 9*second, i%2 == 0 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t, config())
+			n.samples(10, .1, .1)
+			n.come(1, sure(1, 1e9))
+			born := n.at
+			for i := 1; i <= 10; i++ {
+				n.at = n.at.Add(10 * second)
+				r := reading(1, n.at.Sub(born), 3, 1e9) // three times what it was said to take
+				r.Pressure = true
+				waited(&r, i)
+				n.p.Usage(n.at, []agent.PodReading{r})
+				n.samples(10, .1, .1)
+			}
+			for _, pod := range n.p.State().Pods {
+				if pod.Use.Readings < 9 || math.Abs(pod.Use.Cores-3) > 1e-9 {
+					t.Errorf("%d readings of %g cores, want 3", pod.Use.Readings, pod.Use.Cores)
 				}
 			}
 		})
