@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/rapl"
 )
@@ -22,10 +23,25 @@ func compareEnergy(ctx context.Context, o options, dir string, cgroups *tree) (r
 	go func() { counted <- m.Run(ctx) }()
 	with := o
 	with.agentArgs = append([]string{"--energy", "powercap", "--sys-root", sys}, o.agentArgs...)
-	r, without, err := alternate(ctx, o, with, cgroups)
+	plain := o
+	plain.agentArgs = withoutEnergy(o.agentArgs)
+	r, without, err := alternate(ctx, plain, with, cgroups)
 	stop()
 	r.WithoutEnergy = &without
 	return r, errors.Join(err, <-counted)
+}
+
+// withoutEnergy returns the flags of an agent that measures no energy, which refuses those
+// about it.
+func withoutEnergy(args []string) (others []string) {
+	for i := 0; i < len(args); i++ {
+		if !strings.HasPrefix(args[i], "--energy-") {
+			others = append(others, args[i])
+		} else if !strings.Contains(args[i], "=") {
+			i++ // its value
+		}
+	}
+	return others
 }
 
 // compareUsage measures an agent that reads what pods take and one that does not.
