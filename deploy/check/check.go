@@ -128,23 +128,28 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	}
 	found, foundErr := c.Cluster.InstalledRollouts(ctx)
 	results := []Result{c.version(ctx), c.rights(ctx), c.rollouts(found, foundErr)}
-	if foundErr == nil && len(found) == 0 {
-		return c.report(results), nil // there is nothing that could report, serve or end
+	if foundErr != nil || len(found) > 0 { // else there is nothing that could report, serve or end
+		results = append(results, c.installed(ctx, found)...)
 	}
-	nodes, nodesErr := c.nodes(ctx)
-	signals, signalsErr := c.signals(ctx)
-	testbeds := slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName })
-	results = append(results,
-		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
-		c.certificates(ctx, testbeds), c.clocks(ctx, nodes),
-	)
-	if testbeds {
-		results = append(results, c.testbeds(ctx))
-	}
-	if c.Probe != nil {
+	if c.Probe != nil { // a scheduler of one's own may have the plugin
 		results = append(results, c.probe(ctx))
 	}
 	return c.report(results), nil
+}
+
+// installed checks what is there to report, serve and end.
+func (c Config) installed(ctx context.Context, found []deploy.Rollout) []Result {
+	nodes, nodesErr := c.nodes(ctx)
+	signals, signalsErr := c.signals(ctx)
+	testbeds := slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName })
+	results := []Result{
+		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
+		c.certificates(ctx, testbeds), c.clocks(ctx, nodes),
+	}
+	if testbeds {
+		results = append(results, c.testbeds(ctx))
+	}
+	return results
 }
 
 // answered reports whether an error is the API server's own.
