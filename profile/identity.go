@@ -66,10 +66,11 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 //  8. no controller, or a pod or Deployment that makes pods itself: Pod, with what
 //     the name is generated from, else the name, without what differs
 //
-// Two jobs whose names differ by five letters of the generated alphabet alone
-// (backup-https, backup-pgsql) are one workload, and a run that is named by hand (by
-// a date or a build number) is its own; the annotation mends both. So are all pods of
-// one controller one workload whose roles no label of engines tells apart.
+// A run that is named by hand (by a date or a build number) is a workload of its own,
+// and so is one in four whose name's generated suffix has no digit or no letter, as
+// backup-https; two jobs that end in five such letters and digits alone (use-ppc64) are
+// one. All pods of one controller are one workload if no label of engines tells their
+// roles apart. The annotation mends these.
 func Identify(m Meta) (w Workload, revision string, template uint64) {
 	kind, name, revision := m.owner()
 	return Workload{Namespace: m.Namespace, Kind: kind, Name: name}, revision, hashTemplate(m.Containers)
@@ -114,7 +115,7 @@ func (m *Meta) owner() (kind, name, revision string) {
 	if slices.Contains(lastingKinds, owner.Kind) {
 		return owner.Kind, owner.Name, ""
 	}
-	return owner.Kind, withoutRun(owner.Name, m.Created), ""
+	return owner.Kind, withoutRun(owner.Name, owner.Kind, m.Created), ""
 }
 
 // revisionLabel has the revision of pods that their controller replaces in place. Its
@@ -142,9 +143,9 @@ func (m *Meta) staticName() string {
 // Spark's driver, or a Deployment, as Flink's, numbers them.
 func (m *Meta) ownName() string {
 	if m.GenerateName != "" {
-		return withoutRun(strings.TrimSuffix(m.GenerateName, "-"), m.Created)
+		return withoutRun(strings.TrimSuffix(m.GenerateName, "-"), "", m.Created)
 	}
-	name := cmp.Or(withoutRun(m.Name, m.Created), m.Controller.Name)
+	name := cmp.Or(withoutRun(m.Name, "", m.Created), m.Controller.Name)
 	for m.Controller.Kind != "" {
 		i := strings.LastIndexByte(name, '-')
 		if i < 1 || !allIn(name[i+1:], digits) {
@@ -164,7 +165,8 @@ func (m *Meta) templateHash() (kind, name, hash string, ok bool) {
 			return by.kind, name, hash, true
 		}
 	}
-	for label, hash := range m.Labels {
+	for _, label := range slices.Sorted(maps.Keys(m.Labels)) {
+		hash = m.Labels[label]
 		name, ok = strings.CutSuffix(m.Controller.Name, "-"+hash)
 		if ok && name != "" && (strings.HasSuffix(label, "-hash") && hash != "" || random(hash)) {
 			return m.Controller.Kind, name, hash, true

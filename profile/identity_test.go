@@ -50,7 +50,7 @@ func TestIdentify(t *testing.T) {
 		"suffix alone":          {owned("Job", "-x2x4z"), "Job", "-x2x4z", ""},
 		"stateful set":          {owned("StatefulSet", "db-x2x4z"), "StatefulSet", "db-x2x4z", "web-6c9"},
 		"daemon set":            {owned("DaemonSet", "log"), "DaemonSet", "log", "web-6c9"},
-		"custom controller":     {owned("SparkApplication", "etl-bcdfg"), "SparkApplication", "etl", ""},
+		"custom controller":     {owned("SparkApplication", "etl-2cdfg"), "SparkApplication", "etl", ""},
 		"no controller":         {profile.Meta{Namespace: "n", Name: "one"}, "Pod", "one", ""},
 		"generated":             {profile.Meta{Namespace: "n", Name: "one-x", GenerateName: "one-"}, "Pod", "one", ""},
 	} {
@@ -167,6 +167,31 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 			of("Job", strings.Repeat("a", 58)+"x2x4z", "", nil), of("Job", strings.Repeat("a", 58)+"2bcd9", "", nil),
 			of("Job", strings.Repeat("a", 57)+"x2x4z", "", nil), "Job/" + strings.Repeat("a", 58),
 		},
+		"argo workflow, letters alone": {of("Workflow", "etl-bcdfg", "", nil), of("Workflow", "etl-x2x4z", "", nil), of("Workflow", "load-bcdfg", "", nil), "Workflow/etl"},
+		"keda": {
+			of("Job", "mails-bcdfg", "mails-bcdfg-x2x4z", labels{"scaledjob.keda.sh/name": "mails"}), of("Job", "mails-x2x4z", "mails-x2x4z-bcdfg", labels{"scaledjob.keda.sh/name": "mails"}),
+			of("Job", "mails-bcdfg", "", nil), "ScaledJob/mails",
+		},
+		"prefect": {
+			of("Job", "mauve-lemur-bcdfg", "", labels{"prefect.io/flow-name": "etl", "prefect.io/deployment-name": "nightly"}),
+			of("Job", "bold-heron-x2x4z", "", labels{"prefect.io/flow-name": "etl", "prefect.io/deployment-name": "nightly"}),
+			of("Job", "bold-heron-x2x4z", "", labels{"prefect.io/flow-name": "etl"}), "Prefect/etl.nightly",
+		},
+		"flyte": {
+			of("flyteworkflow", "f0ecbec3960ce41188a2", "f0ecbec3960ce41188a2-n0-0", labels{"workflow-name": "etl", "task-name": "load"}),
+			of("flyteworkflow", "f7f2026572f57fb57000", "f7f2026572f57fb57000-n0-0", labels{"workflow-name": "etl", "task-name": "load"}),
+			of("flyteworkflow", "f7f2026572f57fb57000", "f7f2026572f57fb57000-n1-0", labels{"workflow-name": "etl", "task-name": "sort"}), "flyteworkflow/etl.load",
+		},
+		"crossplane": {
+			of("ReplicaSet", "provider-aws-3f2a9c1d0b8e-7d9c5b8f6d", "", labels{"pod-template-hash": "7d9c5b8f6d", "pkg.crossplane.io/provider": "provider-aws"}),
+			of("ReplicaSet", "provider-aws-4c2d0a7ed57e-59cf7c4b8", "", labels{"pod-template-hash": "59cf7c4b8", "pkg.crossplane.io/provider": "provider-aws"}),
+			of("ReplicaSet", "provider-aws-59cf7c4b8", "", labels{"pod-template-hash": "59cf7c4b8"}), "Provider/provider-aws",
+		},
+		"mpi launcher": {
+			of("Job", "pi-x2x4z-launcher", "", labels{"training.kubeflow.org/job-name": "pi-x2x4z", "training.kubeflow.org/job-role": "launcher"}),
+			of("Job", "pi-2bcd9-launcher", "", labels{"training.kubeflow.org/job-name": "pi-2bcd9", "training.kubeflow.org/job-role": "launcher"}),
+			of("MPIJob", "pi-2bcd9", "", labels{"training.kubeflow.org/job-name": "pi-2bcd9", "training.kubeflow.org/job-role": "worker"}), "MPIJob/pi.launcher",
+		},
 		"agones": {
 			of("GameServer", "fps-x2x4z-2bcd9", "", labels{"agones.dev/fleet": "fps", "agones.dev/gameserverset": "fps-x2x4z"}),
 			of("GameServer", "fps-h2h4h-7bcd9", "", labels{"agones.dev/fleet": "fps", "agones.dev/gameserverset": "fps-h2h4h"}),
@@ -181,6 +206,34 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 				t.Errorf("%v and %v, want both n/%s; what is unlike is %v", a, b, c.want, other)
 			}
 		})
+	}
+}
+
+// No pod tells whether its owner's name was generated: what people write stays.
+func TestNamesThatPeopleGiveStay(t *testing.T) {
+	of := func(kind, owner string, labels ...string) profile.Meta {
+		m := profile.Meta{Namespace: "n", Name: "pod", Labels: map[string]string{}, Controller: profile.Owner{Kind: kind, Name: owner}}
+		for i := 0; i < len(labels); i += 2 {
+			m.Labels[labels[i]] = labels[i+1]
+		}
+		return m
+	}
+	for want, m := range map[string]profile.Meta{
+		"Job/backup-https":            of("Job", "backup-https"),
+		"Job/backup-pgsql":            of("Job", "backup-pgsql"),
+		"Job/build-27458":             of("Job", "build-27458"),
+		"Cluster/shop-pgsql":          of("Cluster", "shop-pgsql"), // of CloudNativePG
+		"StrimziPodSet/log-kafka":     of("StrimziPodSet", "log-kafka"),
+		"Pod/cache-https":             {Namespace: "n", Name: "cache-https"},
+		"Pod/cache-pgsql":             {Namespace: "n", Name: "cache-pgsql-x2x4z", GenerateName: "cache-pgsql-"},
+		"Configuration/api-x2x4z":     of("ReplicaSet", "api-x2x4z-00001-deployment-7d9c5b8f6d", "serving.knative.dev/configuration", "api-x2x4z"),
+		"DeploymentConfig/api-https":  of("ReplicationController", "api-https-3", "openshift.io/deployment-config.name", "api-https"),
+		"ScaledJob/mails-20260101":    of("Job", "mails-20260101-x2x4z", "scaledjob.keda.sh/name", "mails-20260101"),
+		"LeaderWorkerSet/llm-7b2d9c4": of("StatefulSet", "llm-7b2d9c4-0", "leaderworkerset.sigs.k8s.io/name", "llm-7b2d9c4"),
+	} {
+		if w, _, _ := profile.Identify(m); w.Kind+"/"+w.Name != want {
+			t.Errorf("%v, want %s", w, want)
+		}
 	}
 }
 
@@ -220,6 +273,8 @@ func TestStaticPodsAreOneWorkloadOnAllNodes(t *testing.T) {
 		"by its owner":       {owned, "etcd"},
 		"another":            {static("kube-proxy-cp-1", "cp-1"), "kube-proxy"},
 		"a node in capitals": {static("etcd-cp-1", "CP-1"), "etcd"},
+		"a node with dots":   {static("kube-proxy-ip-10-0-0-1.eu-west-1.compute.internal", "ip-10-0-0-1.eu-west-1.compute.internal"), "kube-proxy"},
+		"a long node":        {static("etcd-"+strings.Repeat("n", 63)+".a.b", strings.Repeat("n", 63)+".a.b"), "etcd"},
 	} {
 		if w, _, _ := profile.Identify(c.meta); w != (profile.Workload{Namespace: "kube-system", Kind: "StaticPod", Name: c.want}) {
 			t.Errorf("%s: %v, want StaticPod/%s", name, w, c.want)

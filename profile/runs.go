@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,39 +17,52 @@ type engine struct {
 	kind string
 	// labels, or annotations, whose values make the name, all of which must be there.
 	labels []string
+	// run: the first label's value is the name of a run, else of what lasts.
+	run bool
 	// revision is the label or annotation that has it.
 	revision string
 }
 
-// engines by their documentation. Where a name's first part is that of a run, it is
-// taken without what differs from run to run.
+// engines by their documentation.
 var engines = []engine{
-	{"ReplicaSet", "Configuration", []string{"serving.knative.dev/configuration"}, "serving.knative.dev/revision"},
-	{"ReplicaSet", "DaskWorkerGroup", []string{"dask.org/workergroup-name"}, ""},
-	{"ReplicationController", "DeploymentConfig", []string{"openshift.io/deployment-config.name"}, "openshift.io/deployment-config.latest-version"},
-	{"ReplicationController", "DeploymentConfig", []string{"deploymentconfig"}, "deployment"},
-	{"Build", "BuildConfig", []string{"openshift.io/build-config.name"}, ""},
-	{"StatefulSet", "LeaderWorkerSet", []string{"leaderworkerset.sigs.k8s.io/name"}, "leaderworkerset.sigs.k8s.io/template-revision-hash"},
-	{"GameServer", "Fleet", []string{"agones.dev/fleet"}, "agones.dev/gameserverset"},
-	{"EphemeralRunner", "AutoscalingRunnerSet", []string{"actions.github.com/scale-set-name"}, ""},
-	{"Runner", "RunnerDeployment", []string{"runner-deployment-name"}, ""},
-	{"TaskRun", "Pipeline", []string{"tekton.dev/pipeline", "tekton.dev/pipelineTask"}, ""},
-	{"TaskRun", "Task", []string{"tekton.dev/task"}, ""},
-	{"RayCluster", "", []string{"ray.io/cluster", "ray.io/group"}, ""},
-	{"Job", "JobSet", []string{"jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"}, ""},
-	{"Job", "", []string{"volcano.sh/job-name", "volcano.sh/task-spec"}, ""},
-	{"Job", "Dagster", []string{"dagster/job", "dagster/op"}, ""},
-	{"Job", "Dagster", []string{"dagster/job"}, ""},
-	{"TFJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, ""},
-	{"PyTorchJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, ""},
-	{"MPIJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, ""},
-	{"SparkApplication", "", []string{"sparkoperator.k8s.io/app-name", "spark-role"}, ""},
-	{"Pod", "SparkApplication", []string{"sparkoperator.k8s.io/app-name", "spark-role"}, ""},
-	{"Pod", "Spark", []string{"spark-app-name", "spark-role"}, ""},
-	{"", "Spark", []string{"spark-app-name", "spark-role"}, ""},
-	{"", "DAG", []string{"dag_id", "task_id"}, ""},
-	{"", "GitLab", []string{"project.runner.gitlab.com/id", "job.runner.gitlab.com/name"}, ""},
-	{"", "Nextflow", []string{"nextflow.io/processName"}, ""},
+	{"ReplicaSet", "Configuration", []string{"serving.knative.dev/configuration"}, false, "serving.knative.dev/revision"},
+	{"ReplicaSet", "DaskWorkerGroup", []string{"dask.org/workergroup-name"}, true, ""},
+	{"ReplicationController", "DeploymentConfig", []string{"openshift.io/deployment-config.name"}, false, "openshift.io/deployment-config.latest-version"},
+	{"ReplicationController", "DeploymentConfig", []string{"deploymentconfig"}, false, "deployment"},
+	{"Build", "BuildConfig", []string{"openshift.io/build-config.name"}, false, ""},
+	{"ReplicaSet", "Provider", []string{"pkg.crossplane.io/provider"}, false, "pkg.crossplane.io/revision"},
+	{"ReplicaSet", "Function", []string{"pkg.crossplane.io/function"}, false, "pkg.crossplane.io/revision"},
+	{"StatefulSet", "LeaderWorkerSet", []string{"leaderworkerset.sigs.k8s.io/name"}, false, "leaderworkerset.sigs.k8s.io/template-revision-hash"},
+	{"GameServer", "Fleet", []string{"agones.dev/fleet"}, false, "agones.dev/gameserverset"},
+	{"EphemeralRunner", "AutoscalingRunnerSet", []string{"actions.github.com/scale-set-name"}, false, ""},
+	{"Runner", "RunnerDeployment", []string{"runner-deployment-name"}, false, ""},
+	{"TaskRun", "Pipeline", []string{"tekton.dev/pipeline", "tekton.dev/pipelineTask"}, false, ""},
+	{"TaskRun", "Task", []string{"tekton.dev/task"}, false, ""},
+	{"RayCluster", "", []string{"ray.io/cluster", "ray.io/group"}, true, ""},
+	{"Job", "JobSet", []string{"jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"}, true, ""},
+	{"Job", "", []string{"volcano.sh/job-name", "volcano.sh/task-spec"}, true, ""},
+	{"Job", "Dagster", []string{"dagster/job", "dagster/op"}, false, ""},
+	{"Job", "Dagster", []string{"dagster/job"}, false, ""},
+	{"Job", "ScaledJob", []string{"scaledjob.keda.sh/name"}, false, ""},
+	{"Job", "Prefect", []string{"prefect.io/flow-name", "prefect.io/deployment-name"}, false, ""},
+	{"Job", "Prefect", []string{"prefect.io/flow-name"}, false, ""},
+	{"TFJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, true, ""},
+	{"PyTorchJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, true, ""},
+	{"XGBoostJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, true, ""},
+	{"PaddleJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, true, ""},
+	{"JAXJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, true, ""},
+	{"MPIJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/replica-type"}, true, ""},
+	{"MPIJob", "", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/job-role"}, true, ""},
+	{"Job", "MPIJob", []string{"training.kubeflow.org/job-name", "training.kubeflow.org/job-role"}, true, ""},
+	{"SparkApplication", "", []string{"sparkoperator.k8s.io/app-name", "spark-role"}, true, ""},
+	{"Pod", "SparkApplication", []string{"sparkoperator.k8s.io/app-name", "spark-role"}, true, ""},
+	{"Pod", "Spark", []string{"spark-app-name", "spark-role"}, true, ""},
+	{"", "Spark", []string{"spark-app-name", "spark-role"}, true, ""},
+	{"flyteworkflow", "", []string{"workflow-name", "task-name"}, false, ""},
+	{"flyteworkflow", "", []string{"workflow-name", "node-id"}, false, ""},
+	{"", "DAG", []string{"dag_id", "task_id"}, false, ""},
+	{"", "GitLab", []string{"project.runner.gitlab.com/id", "job.runner.gitlab.com/name"}, false, ""},
+	{"", "Nextflow", []string{"nextflow.io/processName"}, false, ""},
 }
 
 // name is the workload by the labels, ok if the pod has them all.
@@ -61,10 +75,13 @@ func (e *engine) name(m *Meta) (kind, name, revision string, ok bool) {
 		if part == "" {
 			return "", "", "", false
 		}
-		if i == 0 {
-			name = withoutRun(part, m.Created)
-		} else {
+		switch {
+		case i > 0:
 			name += "." + part
+		case e.run:
+			name = withoutRun(part, m.Controller.Kind, m.Created)
+		default:
+			name = part
 		}
 	}
 	if kind = e.kind; kind == "" {
@@ -94,14 +111,22 @@ const (
 	digits        = "0123456789"
 )
 
+// generatingKinds are of objects whose names are generated by what makes them.
+var generatingKinds = []string{"Workflow", "TaskRun", "RayCluster", "GameServer", "EphemeralRunner", "Runner"}
+
 // withoutRun takes off a name what differs from run to run: the generated suffix, and
 // wherever it stands after the beginning a UUID, a long random part, or a time in
-// seconds to nanoseconds since 1970, or as year to second, near to the creation.
-func withoutRun(name string, created time.Time) string {
-	if n := len(name) - suffixLength; n == generatedBase && allIn(name[n:], suffixLetters) {
-		name = strings.TrimSuffix(name[:n], "-")
-	} else if n > 1 && name[n-1] == '-' && allIn(name[n:], suffixLetters) {
-		name = name[:n-1]
+// seconds to nanoseconds since 1970, or as year to second, near to the creation. No pod
+// tells whether its owner's name was generated: unless the kind's are, a suffix needs a
+// letter and a digit, as three of four have, because people write https, pgsql and numbers.
+func withoutRun(name, kind string, created time.Time) string {
+	if n := len(name) - suffixLength; n > 1 && allIn(name[n:], suffixLetters) {
+		switch sure := mixed(name[n:]) || slices.Contains(generatingKinds, kind); {
+		case n == generatedBase:
+			name = strings.TrimSuffix(name[:n], "-")
+		case name[n-1] == '-' && sure:
+			name = name[:n-1]
+		}
 	}
 	parts := strings.Split(name, "-")
 	if parts[0] == "" {
@@ -174,8 +199,12 @@ func isTime(text string, created time.Time, unit time.Duration) bool {
 const randomLength = 8
 
 func random(part string) bool {
-	return len(part) >= randomLength && (allIn(part, hex) || allIn(part, suffixLetters)) &&
-		strings.ContainsAny(part, digits) && strings.Trim(part, digits) != ""
+	return len(part) >= randomLength && (allIn(part, hex) || allIn(part, suffixLetters)) && mixed(part)
+}
+
+// mixed reports whether a text has a digit and something else.
+func mixed(text string) bool {
+	return strings.ContainsAny(text, digits) && strings.Trim(text, digits) != ""
 }
 
 // allIn reports whether a text, which is not empty, is of these letters alone.

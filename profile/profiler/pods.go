@@ -75,18 +75,21 @@ func (s *Store) Pods(at time.Time, all []Pod) (unknown []profile.Workload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	there := make(map[reserve.PodKey]bool, len(all))
-	asked := map[profile.Workload]bool{}
 	for i := range all {
-		p := &all[i]
-		there[reserve.KeyOf(p.UID)] = true
-		if s.show(at, p) && !asked[p.Workload] {
-			asked[p.Workload] = true
-			unknown = append(unknown, p.Workload)
-		}
+		there[reserve.KeyOf(all[i].UID)] = true
 	}
+	// A static pod's new mirror follows the one that has gone.
 	for key, p := range s.pods {
 		if !there[key] {
 			s.depart(at, key, p)
+		}
+	}
+	asked := map[profile.Workload]bool{}
+	for i := range all {
+		p := &all[i]
+		if s.show(at, p) && !asked[p.Workload] {
+			asked[p.Workload] = true
+			unknown = append(unknown, p.Workload)
 		}
 	}
 	return unknown

@@ -209,6 +209,22 @@ func TestWindowsOfStaticPodsAreTheirMirrors(t *testing.T) {
 	}
 }
 
+// A mirror that was made anew while nothing was heard of the API has its pod's windows.
+func TestMirrorsMadeAnewBetweenLists(t *testing.T) {
+	c := newCluster(t, profiler.Config{})
+	const static = "0123456789abcdef0123456789abcdef"
+	w := window(0, .5, 1<<30)
+	w.Pod = reserve.KeyOf(static)
+	for n, name := range []string{"first", "second"} {
+		c.store.Pods(c.at, []profiler.Pod{{UID: uid(n), Mirrors: static, Node: "a", Workload: deployment(name)}})
+		want(t, name, c.send("a", w), profiler.Accepted, 1)
+		if got := c.publish(); len(got) != 1 || got[0].Workload != deployment(name) {
+			t.Errorf("updates %v, want of the %s", names(got), name)
+		}
+		c.at = c.at.Add(time.Hour)
+	}
+}
+
 // A mirror that claims an ordinary pod's UID gets none of its windows.
 func TestMirrorsTakeNoPodsWindows(t *testing.T) {
 	c := newCluster(t, profiler.Config{})

@@ -75,22 +75,20 @@ type Config struct {
 // Queries are PromQL.
 type Queries struct{ CPU, Memory string }
 
-// DefaultQueries sum the containers of a pod.
+// DefaultQueries sum the containers of a pod. A cAdvisor may count each CPU apart.
 var DefaultQueries = Queries{
-	CPU:    containers("pod", "rate(container_cpu_usage_seconds_total", `namespace="$namespace",pod=~"$pods"`, "[5m])"),
-	Memory: containers("pod", "container_memory_working_set_bytes", `namespace="$namespace",pod=~"$pods"`, ""),
+	CPU:    containers("pod", "sum without (cpu) (rate(container_cpu_usage_seconds_total{%s}[5m]))", `namespace="$namespace",pod=~"$pods",`),
+	Memory: containers("pod", "container_memory_working_set_bytes{%s}", `namespace="$namespace",pod=~"$pods",`),
 }
 
-// containers sums what a metric says of the containers of pods. Of one container there may be
-// several series: of the cgroup before a restart, of the same pod's predecessor, of groups
-// within its own, of two scrapers or two replicas of the server; the largest is taken. A pod
-// whose containers have no names, as with cri-dockerd, has the series of its own group.
-func containers(by, metric, matchers, end string) string {
-	if matchers != "" {
-		matchers += ","
-	}
-	return "sum by (" + by + ") (max by (" + by + ", container) (" + metric + "{" + matchers + `container!="",container!="POD"}` + end + "))" +
-		" or max by (" + by + ") (" + metric + "{" + matchers + `container="",pod!=""}` + end + ")"
+// containers sums what a query, in which matchers are to be filled, says of the containers
+// of pods. Of one container there may be several series: of the cgroup before a restart, of
+// the same pod's predecessor, of groups within its own, of two scrapers or two replicas of
+// the server; the largest is taken. A pod whose containers have no names, as with
+// cri-dockerd, has the series of its own group.
+func containers(by, query, matchers string) string {
+	return "sum by (" + by + ") (max by (" + by + ", container) (" + fmt.Sprintf(query, matchers+`container!="",container!="POD"`) + "))" +
+		" or max by (" + by + ") (" + fmt.Sprintf(query, matchers+`container="",pod!=""`) + ")"
 }
 
 func (c Config) withDefaults() Config {

@@ -27,9 +27,8 @@ const (
 // heldQuery asks for the share of the periods of pods' limits, in a span, in which these held
 // them up.
 func heldQuery(span time.Duration) string {
-	end := fmt.Sprintf("[%ds])", seconds(span))
 	of := func(metric string) string {
-		return "(" + containers("namespace, pod", "increase(container_cpu_cfs_"+metric, "", end) + ")"
+		return "(" + containers("namespace, pod", fmt.Sprintf("increase(container_cpu_cfs_%s{%%s}[%ds])", metric, seconds(span)), "") + ")"
 	}
 	return of("throttled_periods_total") + " / " + of("periods_total")
 }

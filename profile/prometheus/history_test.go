@@ -97,6 +97,10 @@ func TestDemandOfPods(t *testing.T) {
 	if len(s.asked) != 2 {
 		t.Fatalf("%d queries for as many pods as are enough", len(s.asked))
 	}
+	// A cAdvisor with a series of each CPU counts their sum.
+	if q := s.asked[0].query; strings.Count(q, "(sum without (cpu) (rate(container_cpu_usage_seconds_total{") != 2 {
+		t.Errorf("CPU is asked for by %s", q)
+	}
 	// Of two series of a container the larger counts, and of a pod without named containers its own.
 	for _, want := range []string{`namespace="shop"`, `container!=""`, "sum by (pod) (max by (pod, container) (", `or max by (pod) (`, `container=""`} {
 		for _, r := range s.asked {
@@ -153,6 +157,14 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"DaemonSet", a(57), []string{a(57) + "-x2x4v"}, nil},
 		{"DaemonSet", a(60), []string{a(58) + "x2x4v"}, []string{a(60) + "-x2x4v"}},
 		{"StatefulSet", a(61), []string{a(61) + "-0"}, nil},
+		{"StatefulSet", a(52), []string{a(52) + "-10", a(52) + "-1000"}, []string{a(52)}},
+		{"LeaderWorkerSet", "llm", []string{"llm-0", "llm-0-1", "llm-12-3"}, []string{"llm", "llm-0-1-2"}},
+		{"BuildConfig", "app", []string{"app-12-build"}, []string{"app-12-deploy", "app-build"}},
+		{"AutoscalingRunnerSet", "arc", []string{"arc-x2x4v-runner-h7k2p"}, []string{"arc-x2x4v-listener"}},
+		{"ScaledJob", "mails", []string{"mails-bcdfg-x2x4v"}, []string{"mails-urgent-bcdfg-x2x4v"}},
+		{"Workflow", "etl", []string{"etl", "etl-x2x4v", "etl-x2x4v-335831723", "etl-x2x4v-load-all-1335831723", "etl-1795867200-load-933488787"}, []string{"etl-extra-x2x4v-load-933488787", "etl-0"}},
+		{"Pod", "etl-taskmanager", []string{"etl-taskmanager-1-1", "etl-taskmanager-2-14"}, []string{"etl-taskmanager-5d4f8c7b9-x2x4v"}},
+		{"Pod", "pi-exec", []string{"pi-3b2d0a7ed57ea90d-exec-1", "pi-exec-12"}, []string{"pi-3b2d0a7ed57ea90d-driver"}},
 		{"CronJob", a(52), []string{a(52) + "-29394" + "x2x4v", a(52) + "-29-3-x2x4v"}, []string{a(52) + "-29394720-x2x4v"}},
 		{"CronJob", a(48), []string{a(48) + "-29394720-x2x4v"}, nil},
 		{"Job", a(60), []string{a(58) + "x2x4v", a(55) + "-0-x2x4v", a(54) + "-12-x2x4v"}, nil},

@@ -45,6 +45,14 @@ func podNames(of profile.Workload) string {
 		return anyOf([]string{name + "-" + suffix})
 	case "StatefulSet":
 		return regexp.QuoteMeta(name) + "-[0-9]+"
+	case "LeaderWorkerSet": // a leader and its workers
+		return regexp.QuoteMeta(name) + "-[0-9]+(-[0-9]+)?"
+	case "BuildConfig":
+		return regexp.QuoteMeta(name) + "-[0-9]+-build"
+	case "AutoscalingRunnerSet":
+		return anyOf([]string{name + "-" + suffix + "-runner-" + suffix})
+	case "Workflow": // of Argo, by run, template and hash
+		return regexp.QuoteMeta(name) + "|(" + expression(generated(name+"-")) + "|" + regexp.QuoteMeta(name) + "-[0-9]{10})((-.+)?-[0-9]{1,10})?"
 	case "CronJob":
 		var all []string
 		for minutes := 8; minutes <= 10; minutes++ {
@@ -55,6 +63,12 @@ func podNames(of profile.Workload) string {
 		// Its own name may end in what is no part of the workload's.
 		return anyOf(append(jobPods(name), jobPods(generated(name+"-"))...)) + "|" + regexp.QuoteMeta(name) + "-[0-9a-f-]{8,36}-?" + expression(suffix)
 	case "Pod":
+		if app, ok := strings.CutSuffix(name, "-exec"); ok { // of Spark
+			return regexp.QuoteMeta(app) + "(-[0-9a-f]{16})?-exec-[0-9]+|" + regexp.QuoteMeta(name)
+		}
+		if strings.HasSuffix(name, "-taskmanager") { // of Flink
+			return regexp.QuoteMeta(name) + "(-[0-9]+-[0-9]+)?"
+		}
 		return anyOf([]string{name, generated(name), generated(name + "-")}) + "|" + regexp.QuoteMeta(name) + "-[0-9a-f-]{8,36}"
 	case "Workload", "StaticPod":
 		return ""
