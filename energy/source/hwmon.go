@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,12 +66,17 @@ func (h *Hwmon) open() error {
 	h.quality = energy.None
 	var refused []error
 	for _, e := range entries {
-		dir, chip := findChip(filepath.Join(h.root, e.Name()))
+		dir := filepath.Join(h.root, e.Name())
+		device := filepath.Join(dir, "device") // of which some drivers have all, or all but the name
+		chip := cmp.Or(text(filepath.Join(dir, "name")), text(filepath.Join(device, "name")))
 		quality := hwmonChips[chip]
 		if quality == energy.None || quality < h.quality {
 			continue
 		}
 		sensors, err := findSensors(dir, e.Name()+"/"+chip, quality)
+		if err == nil && len(sensors) == 0 {
+			sensors, err = findSensors(device, e.Name()+"/"+chip, quality)
+		}
 		if err != nil {
 			refused = append(refused, err)
 			continue
@@ -93,17 +99,6 @@ func (h *Hwmon) open() error {
 	return fmt.Errorf("source: %w: %s has no sensor of %s", ErrNoPower, h.root, strings.Join(slices.Sorted(maps.Keys(hwmonChips)), ", "))
 }
 
-// findChip is where a chip's files are and its name, "" of one without. Some drivers have
-// them at their device.
-func findChip(dir string) (at, chip string) {
-	for _, at := range []string{dir, filepath.Join(dir, "device")} {
-		if name := text(filepath.Join(at, "name")); name != "" {
-			return at, name
-		}
-	}
-	return dir, ""
-}
-
 // text is a file's, "" of one that can't be read.
 func text(path string) string {
 	b, err := readText(path)
@@ -114,7 +109,8 @@ func text(path string) string {
 }
 
 // widest are the sensors that count of those of platforms, which contain the others; the
-// rest is closed. Of several that measure the whole machine the first chip's count.
+// rest is closed. Of several that measure the whole machine the first chip's count that shows
+// a power.
 func widest(sensors []sensor) []sensor {
 	top, gauge, output := width(0), true, true
 	for _, s := range sensors {
@@ -124,6 +120,9 @@ func widest(sensors []sensor) []sensor {
 		if s.width == top {
 			gauge, output = gauge && s.gauge, output && isOutput(s.label)
 		}
+	}
+	if top.once() {
+		slices.SortStableFunc(sensors, func(a, b sensor) int { return b.shows() - a.shows() })
 	}
 	var keep, rest []sensor
 	for _, s := range sensors {
@@ -136,6 +135,15 @@ func widest(sensors []sensor) []sensor {
 	}
 	_ = closeSensors(rest) // files that were read alone
 	return keep
+}
+
+// shows is 1 of a sensor that shows an amount which can be a machine's, 0 of another.
+func (s sensor) shows() int {
+	v, err := s.file.read(make([]byte, maxText))
+	if err != nil || s.gauge && !(v > 0 && v <= energy.MaxMachineWatts*1e6) {
+		return 0
+	}
+	return 1
 }
 
 // findSensors opens a chip's energy counters and its power meters, the latter only where a

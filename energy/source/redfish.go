@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -147,7 +149,20 @@ func (r *Redfish) ask(ctx context.Context) (float64, error) {
 // powerControl is an entry of PowerControl in a Power resource.
 type powerControl struct {
 	Name, PhysicalContext string
-	PowerConsumedWatts    *float64
+	PowerConsumedWatts    json.RawMessage
+}
+
+// watts is what an entry shows, if it does; some controllers write the number as a text.
+func (c powerControl) watts() (watts float64, known bool, err error) {
+	text := strings.TrimSpace(strings.Trim(string(c.PowerConsumedWatts), `"`))
+	if text == "" || text == "null" {
+		return 0, false, nil
+	}
+	watts, err = strconv.ParseFloat(text, 64)
+	if err != nil || !(watts >= 0 && watts <= energy.MaxWatts) {
+		return 0, false, &FieldError{"PowerConsumedWatts", text, ErrMalformed}
+	}
+	return watts, true, nil
 }
 
 // width is how much of the machine an entry covers: by its context, of none by its name.
@@ -155,9 +170,9 @@ func (c powerControl) width() width {
 	switch context := c.PhysicalContext; {
 	case context == "":
 		return widthOf(c.Name)
-	case context == "Chassis":
+	case context == "Chassis", context == "PowerSubsystem", strings.HasSuffix(context, "Input"): // as ACInput
 		return whole
-	case strings.HasPrefix(context, "PowerSu"): // PowerSupply, PowerSupplyBay, PowerSubsystem
+	case strings.HasPrefix(context, "PowerSupply"): // PowerSupplyBay, too
 		return supply
 	case context == "SystemBoard":
 		return board
@@ -184,14 +199,17 @@ func ParseRedfish(body []byte) (float64, error) {
 	watts, known := 0.0, false
 	var refused error
 	for _, c := range power.PowerControl {
-		switch w := c.PowerConsumedWatts; {
-		case w == nil || c.width() != top:
-		case !(*w >= 0 && *w <= energy.MaxWatts):
-			refused = &FieldError{"PowerConsumedWatts", *w, ErrMalformed}
+		if c.width() != top || contained(c, power.PowerControl) {
+			continue
+		}
+		switch w, ok, err := c.watts(); {
+		case err != nil:
+			refused = err
+		case !ok:
 		case top.once():
-			watts, known = max(watts, *w), true
+			watts, known = max(watts, w), true
 		default:
-			watts, known = watts+*w, true
+			watts, known = watts+w, true
 		}
 	}
 	switch {
@@ -201,6 +219,15 @@ func ParseRedfish(body []byte) (float64, error) {
 		return 0, &FieldError{"PowerControl", len(power.PowerControl), fmt.Errorf("%w: no PowerConsumedWatts of the widest PhysicalContext", ErrNoPower)}
 	}
 	return watts, nil
+}
+
+// contained reports whether one of the entries shows what contains c, as that of the
+// CPUSubsystem each CPU.
+func contained(c powerControl, in []powerControl) bool {
+	return slices.ContainsFunc(in, func(other powerControl) bool {
+		_, known, _ := other.watts()
+		return known && c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
+	})
 }
 
 // Name implements Source.

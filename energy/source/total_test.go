@@ -101,9 +101,19 @@ func TestWidestSensorCounts(t *testing.T) {
 			"hwmon0/power1_average": "230000000", "hwmon0/power1_oem_info": "PSU1", "hwmon1/power1_average": "220500000", "hwmon1/power1_oem_info": "PSU2",
 			"hwmon2/power1_average": "450500000", "hwmon2/power1_oem_info": "Total Power Supply Input",
 		}, 450.5},
-		"a battery":   {map[string]string{"hwmon0/power1_average": "70000000", "hwmon0/power1_is_battery": "1", "hwmon1/power1_average": "450500000"}, 450.5},
-		"parts alone": {map[string]string{"hwmon0/power1_average": "185200000", "hwmon0/power1_oem_info": "CPU", "hwmon1/power1_average": "32000000", "hwmon1/power1_oem_info": "Memory"}, 217.2},
-		"at a device": {map[string]string{"hwmon0/device/name": "power_meter", "hwmon0/device/power1_average": "450500000"}, 450.5},
+		"a meter that knows none, and another": {map[string]string{"hwmon0/power1_average": "4294967295000", "hwmon1/power1_average": "450500000"}, 450.5},
+		"a meter that is silent, and another":  {map[string]string{"hwmon0/power1_average": "", "hwmon1/power1_average": "450500000"}, 450.5},
+		"supplies by other names": {map[string]string{
+			"hwmon0/power1_average": "230000000", "hwmon0/power1_oem_info": "PS1 Input Power", "hwmon1/power1_average": "220500000", "hwmon1/power1_oem_info": "PowerSupply2",
+		}, 450.5},
+		"the rest of a part": {map[string]string{
+			"hwmon0/name": "ibmpowernv", "hwmon0/power1_input": "185200000", "hwmon0/power1_label": "Chip 0 ", "hwmon0/power2_input": "32000000", "hwmon0/power2_label": "IO",
+		}, 217.2},
+		"a battery":                    {map[string]string{"hwmon0/power1_average": "70000000", "hwmon0/power1_is_battery": "1", "hwmon1/power1_average": "450500000"}, 450.5},
+		"parts alone":                  {map[string]string{"hwmon0/power1_average": "185200000", "hwmon0/power1_oem_info": "CPU", "hwmon1/power1_average": "32000000", "hwmon1/power1_oem_info": "Memory"}, 217.2},
+		"at a device that has no name": {map[string]string{"hwmon0/name": "power_meter", "hwmon0/device/power1_average": "450500000", "hwmon0/device/power1_oem_info": "System", "hwmon0/device/power1_is_battery": "0"}, 450.5},
+		"a battery at a device":        {map[string]string{"hwmon0/name": "power_meter", "hwmon0/device/power1_average": "70000000", "hwmon0/device/power1_is_battery": "1", "hwmon1/power1_average": "450500000"}, 450.5},
+		"at a device":                  {map[string]string{"hwmon0/device/name": "power_meter", "hwmon0/device/power1_average": "450500000"}, 450.5},
 		"OPAL": {map[string]string{
 			"hwmon0/name": "ibmpowernv", "hwmon0/power1_input": "450500000", "hwmon0/power1_label": "System",
 			"hwmon0/power2_input": "120000000", "hwmon0/power2_label": "Chip 0", "hwmon0/power3_input": "60000000", "hwmon0/power3_label": "Chip 0 Vdd",
@@ -160,6 +170,18 @@ func TestWidestContextCounts(t *testing.T) {
 		"a part that is a text":   {`{"PowerConsumedWatts":450.5,"PhysicalContext":"Chassis"},{"PowerConsumedWatts":"32","PhysicalContext":"Memory"}`, 450.5},
 		"an unknown whole":        {`{"PowerConsumedWatts":null,"PhysicalContext":"Chassis"},{"PowerConsumedWatts":185.2,"PhysicalContext":"CPU"}`, 0},
 		"none":                    {``, 0},
+		"a number as a text":      {`{"Name":"System Power Control","PowerConsumedWatts":"450.5","PhysicalContext":"Chassis"}`, 450.5},
+		"a text that is no power": {`{"Name":"System Power Control","PowerConsumedWatts":"N/A"}`, 0},
+		"a word for unknown":      {`{"PowerConsumedWatts":4294967295,"PhysicalContext":"Chassis"}`, 0},
+		"all supplies and each":   {`{"PowerConsumedWatts":230,"PhysicalContext":"PowerSupply"},{"PowerConsumedWatts":220.5,"PhysicalContext":"PowerSupply"},{"PowerConsumedWatts":450.5,"PhysicalContext":"PowerSubsystem"}`, 450.5},
+		"all processors and each": {`{"PowerConsumedWatts":185.5,"PhysicalContext":"CPUSubsystem"},{"PowerConsumedWatts":100,"PhysicalContext":"CPU"},{"PowerConsumedWatts":85.5,"PhysicalContext":"CPU"}`, 185.5},
+		"each of an unknown all":  {`{"PowerConsumedWatts":null,"PhysicalContext":"CPUSubsystem"},{"PowerConsumedWatts":100,"PhysicalContext":"CPU"},{"PowerConsumedWatts":85.5,"PhysicalContext":"CPU"}`, 185.5},
+		"its input and its board": {`{"PowerConsumedWatts":400,"PhysicalContext":"SystemBoard"},{"PowerConsumedWatts":450.5,"PhysicalContext":"ACInput"}`, 450.5},
+		"supplies by their names": {`{"Name":"PowerSupply1 Input","PowerConsumedWatts":230},{"Name":"PS2_Input_Power","PowerConsumedWatts":220.5}`, 450.5},
+		"Dell":                    {`{"@odata.id":"/redfish/v1/Chassis/System.Embedded.1/Power/PowerControl","MemberId":"PowerControl","Name":"System Power Control","PowerAllocatedWatts":1600,"PowerConsumedWatts":450.5,"PowerMetrics":{"AverageConsumedWatts":430,"IntervalInMin":60,"MaxConsumedWatts":600},"RelatedItem":[]}`, 450.5},
+		"Lenovo":                  {`{"Name":"Server Power Control","PowerConsumedWatts":450.5,"PhysicalContext":"Chassis"},{"Name":"CPU Sub-system Power","PowerConsumedWatts":185,"PhysicalContext":"CPU"},{"Name":"Memory Sub-system Power","PowerConsumedWatts":null,"PhysicalContext":"Memory"},{"Name":"GPU Sub-system Power","PowerConsumedWatts":0}`, 450.5},
+		"OpenBMC":                 {`{"@odata.type":"#Power.v1_0_0.PowerControl","MemberId":"0","Name":"Chassis Power Control","PowerConsumedWatts":450.5,"PowerLimit":{"LimitInWatts":null}},{"MemberId":"1","Name":"total power","PowerConsumedWatts":450}`, 450.5},
+		"a switched off part":     {`{"Name":"System Power Control","PowerConsumedWatts":450.5,"Status":{"State":"Enabled"}},{"Name":"System Power Control","PowerConsumedWatts":0,"Status":{"State":"Absent"}}`, 450.5},
 	} {
 		watts, err := source.ParseRedfish([]byte(`{"PowerControl":[` + c.entries + `]}`))
 		if watts != c.want || (err != nil) != (c.want == 0) {

@@ -25,8 +25,8 @@ func (w width) once() bool { return w >= unnamed }
 
 // Beginnings of the words by which vendors name what they measure.
 var (
-	partWords   = []string{"sub", "cpu", "proc", "mem", "dimm", "dram", "gpu", "fan", "stor", "disk", "drive", "hdd", "ssd", "pci", "chip", "core", "socket", "vdd", "vdn", "soc", "accel", "cool", "battery"}
-	supplyWords = []string{"psu", "pin", "pout", "supply", "supplies"}
+	partWords   = []string{"sub", "cpu", "proc", "mem", "dimm", "dram", "gpu", "fan", "stor", "disk", "drive", "hdd", "ssd", "pci", "chip", "core", "socket", "vdd", "vdn", "soc", "accel", "cool", "battery", "io", "nic", "network", "riser", "backplane"}
+	supplyWords = []string{"ps", "psu", "pin", "pout", "supply", "supplies"}
 	wholeWords  = []string{"system", "server", "chassis", "platform", "enclosure", "machine", "node"}
 )
 
@@ -45,12 +45,28 @@ func widthOf(text string) width {
 	return unnamed
 }
 
-// hasWord reports whether a word of a text has one of the beginnings.
+// hasWord reports whether a word of a text has one of the beginnings, of which those of two
+// letters are words.
 func hasWord(text string, beginnings ...string) bool {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
-	return slices.ContainsFunc(words, func(word string) bool {
-		return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(word, b) })
+	return slices.ContainsFunc(wordsOf(text), func(word string) bool {
+		return slices.ContainsFunc(beginnings, func(b string) bool {
+			return word == b || len(b) > 2 && strings.HasPrefix(word, b)
+		})
 	})
+}
+
+// wordsOf are the words of a text in small letters. A capital begins one within PowerSupply1.
+func wordsOf(text string) []string {
+	var b strings.Builder
+	small := false
+	for _, r := range text {
+		if small && unicode.IsUpper(r) {
+			b.WriteByte(' ')
+		}
+		small = unicode.IsLower(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.FieldsFunc(b.String(), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // isOutput reports whether a supply's sensor is behind it, and shows what one in front shows
