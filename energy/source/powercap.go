@@ -70,7 +70,7 @@ func (p *Powercap) Close() error {
 }
 
 // open lists the tree and opens each counter; zones that can't be read are left out, of
-// all the error is returned.
+// all the error is returned. A part that is left out is missing from no sum, and no error.
 func (p *Powercap) open() error {
 	dirs, err := zoneDirs(p.config.Root)
 	if err != nil {
@@ -78,18 +78,21 @@ func (p *Powercap) open() error {
 	}
 	zones, err := findZones(p.config.Root, dirs, p.config.Zones)
 	p.dirs = dirs
-	refused := []error{err}
+	refused, parts := []error{err}, []error(nil)
 	for _, z := range zones {
 		f, err := openCounter(filepath.Join(z.dir, "energy_uj"))
-		if err != nil {
+		switch {
+		case err == nil:
+			p.zones, p.files = append(p.zones, z), append(p.files, f)
+		case z.part:
+			parts = append(parts, err)
+		default:
 			refused = append(refused, err)
-			continue
 		}
-		p.zones, p.files = append(p.zones, z), append(p.files, f)
 	}
 	p.absent = errors.Join(refused...)
 	if len(p.zones) == 0 {
-		return p.absent
+		return errors.Join(p.absent, errors.Join(parts...))
 	}
 	return nil
 }
@@ -118,17 +121,24 @@ func (p *Powercap) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading,
 		}
 	}
 	p.shown = p.shown[:0]
-	var failed []error
+	var failed, parts []error
 	for i := range p.zones {
 		z := &p.zones[i]
 		v, err := p.files[i].read(p.buffer[:])
-		if err != nil {
+		switch {
+		case err != nil && z.part:
+			parts = append(parts, err)
+			continue
+		case err != nil:
 			failed = append(failed, err)
 			continue
 		}
 		r := energy.Reading{Zone: z.name, Counter: v, Range: z.limit, Part: z.part, MaxWatts: z.watts, At: at}
 		r.Part = r.Part || p.mirrored(dst, &r, z.twin)
 		dst, p.shown = append(dst, r), append(p.shown, i)
+	}
+	if len(dst) == 0 {
+		failed = append(failed, parts...)
 	}
 	if len(failed) == 0 {
 		return dst, p.absent

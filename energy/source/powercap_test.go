@@ -304,3 +304,39 @@ func TestZonesText(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPartThatCannotBeRead: the packages are known where what they contain, or what contains
+// them, is not. A package that can't be read is missing.
+func TestPartThatCannotBeRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, text string
+		missing    bool
+	}{
+		"a part's counter":      {"intel-rapl:0:1/energy_uj", "", false},
+		"a part's range":        {"intel-rapl:0:1/max_energy_range_uj", "-1\n", false},
+		"psys":                  {"intel-rapl:2/energy_uj", "nan\n", false},
+		"a package's counter":   {"intel-rapl:1/energy_uj", "", true},
+		"a package's range":     {"intel-rapl:1/max_energy_range_uj", "", true},
+		"memory that is summed": {"intel-rapl:0:0/energy_uj", "", true},
+	} {
+		tree := machines()["two sockets"]
+		zone(zone(tree, "intel-rapl:0:1", "core", "500"), "intel-rapl:2", "psys", "9000")
+		root := filepath.Join(files(t, tree), "class/powercap")
+		write(t, filepath.Join(root, c.file), c.text)
+		p, err := source.NewPowercap(source.PowercapConfig{Root: root})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		sum := 0
+		readings, err := p.ReadTo(nil, start)
+		for _, r := range readings {
+			if !r.Part {
+				sum += int(r.Counter)
+			}
+		}
+		if (err != nil) != c.missing || (sum == 4600) == c.missing {
+			t.Errorf("%s: %d µJ of 4600, %v", name, sum, err)
+		}
+		_ = p.Close()
+	}
+}

@@ -22,13 +22,13 @@ type zone struct {
 }
 
 // findZones are the zones in the directories of a powercap tree, in their order. Those
-// without a name or a range are left out, and the error says why; without any it is that
-// there are none.
+// without a name or a range are left out, and the error says why, unless they are parts of
+// one that is there; without any it is that there are none.
 func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 	names := map[string]string{} // by directory
 	told := map[string]bool{}
 	var zones []zone
-	var refused []error
+	var refused, parts []error
 	for _, dir := range dirs {
 		text, err := readText(filepath.Join(root, dir, "name"))
 		if err != nil {
@@ -46,15 +46,23 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 		}
 		names[dir], told[name] = name, true
 		limit, err := readCounter(filepath.Join(root, dir, "max_energy_range_uj"))
-		if err != nil {
+		part := !summed(own, parent, sum)
+		switch {
+		case err != nil && part:
+			parts = append(parts, err)
+			continue
+		case err != nil:
 			refused = append(refused, err)
 			continue
 		}
-		z := zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: !summed(own, parent, sum), twin: twinOf(own, parent)}
+		z := zone{name: name, dir: filepath.Join(root, dir), limit: limit, part: part, twin: twinOf(own, parent)}
 		if isPsys(own) {
 			z.watts = energy.MaxMachineWatts
 		}
 		zones = append(zones, z)
+	}
+	if !sums(zones) {
+		refused = append(refused, parts...)
 	}
 	if len(zones) == 0 && len(refused) == 0 {
 		return nil, fmt.Errorf("source: %w: %s has no directory intel-rapl:*", ErrNoPower, root)
@@ -65,7 +73,7 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 // withSum makes all zones at the top count where none would: of a machine that has no
 // psys, or calls its packages otherwise. Psys counts where there is nothing else.
 func withSum(zones []zone) []zone {
-	if slices.ContainsFunc(zones, func(z zone) bool { return !z.part }) {
+	if sums(zones) {
 		return zones
 	}
 	for _, psys := range []bool{false, true} {
@@ -79,6 +87,11 @@ func withSum(zones []zone) []zone {
 		}
 	}
 	return zones
+}
+
+// sums reports whether one of the zones is summed.
+func sums(zones []zone) bool {
+	return slices.ContainsFunc(zones, func(z zone) bool { return !z.part })
 }
 
 // isPsys reports whether a zone is the platform, which contains the packages; a machine of
