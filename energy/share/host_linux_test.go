@@ -163,9 +163,9 @@ func (a *agent) joules() (sum float64) {
 
 // TestHost closes the chain: what the agents in the guests read of their trees is what each
 // was charged, which is what it took, and all of it with the rest is what the machine did.
-// The machine's counters go on at 0 every 100 J meanwhile.
+// The machine's counters go on at 0 every 1,100 J meanwhile.
 func TestHost(t *testing.T) {
-	p := newPlant(t, 3, 100)
+	p := newPlant(t, 3, 1100)
 	h := p.host(share.HostConfig{Divider: share.DividerConfig{Idle: share.IdleNone}})
 	random := rand.New(rand.NewPCG(3, 3))
 	var agents []*agent

@@ -124,6 +124,9 @@ func (c *Chain) read(dst []energy.Reading, at time.Time) ([]energy.Reading, erro
 		c.failures = 0
 		return dst, err
 	}
+	if errors.Is(refused, ErrUnchanged) {
+		return dst[:0], ErrUnchanged
+	}
 	if len(dst) == 0 && errors.Is(err, ErrUnchanged) {
 		return dst, err // nothing new makes a refused reading before it no better
 	}
@@ -149,6 +152,8 @@ func (c *Chain) probe(dst []energy.Reading, at time.Time, limit int) ([]energy.R
 		dst, err = c.try(dst, at, l)
 		bad := c.refusal(l, dst, at)
 		switch {
+		case errors.Is(bad, ErrUnchanged):
+			refused = append(refused, bad)
 		case bad != nil:
 			l.reads = 0
 			refused = append(refused, bad)
@@ -184,8 +189,8 @@ func (c *Chain) refusal(l *chainLink, readings []energy.Reading, at time.Time) e
 // passOver names the source whose readings are refused, if err is why. The log has it once,
 // until the source is taken again.
 func (c *Chain) passOver(l *chainLink, err error) error {
-	if err == nil {
-		return nil
+	if err == nil || errors.Is(err, ErrUnchanged) {
+		return err
 	}
 	if !l.passed {
 		l.passed = true

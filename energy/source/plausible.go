@@ -3,6 +3,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
@@ -29,40 +30,56 @@ const (
 
 // judge reports whether the readings of a source can be energy of a machine.
 type judge struct {
-	meter *energy.Meter // nil before the first reading
-	last  time.Time     // of the last reading
-	moved time.Time     // when energy was counted last
+	meter *energy.Meter    // nil before the first reading
+	shown []energy.Reading // the last reading, none of one that was refused
+	last  time.Time        // when that was
+	moved time.Time        // when energy was counted last
 }
 
-// accept returns an error that wraps ErrRefused or ErrStill, or nil: also where nothing is
-// known yet, as of the first readings.
+// accept returns an error that wraps ErrRefused, ErrStill or ErrUnchanged, or nil: also where
+// nothing is known yet, as of the first readings. Counters that a machine updates seldom are
+// ErrUnchanged until they move, so that what they count is told by the time that it took.
 func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error {
 	if j.meter == nil {
 		j.meter, _ = energy.NewMeter(energy.MeterConfig{}) // its defaults are valid
-		j.moved = at
 	}
 	since := at.Sub(j.last)
 	if since >= 0 && since < judgedAfter {
 		return nil
 	}
-	j.last = at
 	begins := since < 0 || since > max(judgedBefore, 3*of.Period())
+	stands := !begins && unmoved(j.shown, readings)
+	j.last, j.shown = at, append(j.shown[:0], readings...)
+	still := at.Sub(j.moved)
+	if stands && of.Quality().IsInstrument() && still < stillFor {
+		return ErrUnchanged
+	}
 	if begins {
 		j.meter.Rebase()
+		j.moved = at
 	}
 	in, err := j.meter.Add(readings)
 	var malformed *energy.FieldError
 	switch {
-	case errors.Is(err, energy.ErrGap): // whoever knows how much the zones take can count
-		j.moved = at
 	case errors.As(err, &malformed), !begins && (in.Partial || in.To.IsZero()):
+		j.shown = j.shown[:0]
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case begins:
 	case in.Joules > 0 || !of.Quality().IsInstrument():
 		j.moved = at
 	}
-	if still := at.Sub(j.moved); !begins && still >= stillFor {
+	if still = at.Sub(j.moved); !begins && still >= stillFor {
 		return fmt.Errorf("%w: for %v", ErrStill, still.Round(time.Second))
 	}
 	return nil
+}
+
+// unmoved reports whether no zone that is summed shows energy: its counter is what it was
+// before, or its gauge at 0.
+func unmoved(before, now []energy.Reading) bool {
+	return len(before) == len(now) && !slices.ContainsFunc(now, func(r energy.Reading) bool {
+		return !r.Part && !slices.ContainsFunc(before, func(b energy.Reading) bool {
+			return b.Zone == r.Zone && b.Gauge == r.Gauge && b.Counter == r.Counter && (!r.Gauge || r.Watts == 0)
+		})
+	})
 }

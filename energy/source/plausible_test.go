@@ -91,6 +91,7 @@ func TestSourceThatAnswersNonsense(t *testing.T) {
 		"a counter that leaps":       {rapl, "class/powercap/intel-rapl:0/energy_uj", func(second int) string { return fmt.Sprint(second % 2 * 130e9) }, micro(40), "powercap", "W"},
 		"one of two counters leaps":  {both, "class/powercap/intel-rapl:1/energy_uj", func(second int) string { return fmt.Sprint(second % 2 * 130e9) }, micro(40), "powercap", "package-1"},
 		"a counter that falls":       {amd, "class/hwmon/hwmon0/energy1_input", func(second int) string { return fmt.Sprint(1000000000 - second*1000000) }, micro(40), "hwmon", "backwards"},
+		"a counter of minutes":       {rapl, "class/powercap/intel-rapl:0/energy_uj", func(second int) string { return fmt.Sprint(second / 60 * 2400000000) }, micro(40), "powercap", "do not move"},
 		"a negative number":          {acpi, "class/hwmon/hwmon0/power1_average", constant("-400000000"), constant("400000000"), "hwmon", ""},
 		"no number":                  {acpi, "class/hwmon/hwmon0/power1_average", constant("nan"), constant("400000000"), "hwmon", ""},
 	} {
@@ -113,5 +114,54 @@ func TestSourceThatAnswersNonsense(t *testing.T) {
 				t.Errorf("now that it is bad again power is known by %v", known)
 			}
 		})
+	}
+}
+
+// TestCounterThatMovesSeldom: what a counter counts is told by the time that it took, however
+// many seconds lie between two of its steps, and also where a second of it looked like more
+// than a package takes.
+func TestCounterThatMovesSeldom(t *testing.T) {
+	for _, seldom := range []int{1, 2, 5, 8} {
+		for _, watts := range []int{40, 300} {
+			b := newBench(t, zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "")
+			m, _ := energy.NewMeter(energy.MeterConfig{})
+			known := 0
+			for second := range 240 {
+				write(t, filepath.Join(b.sys, "class/powercap/intel-rapl:0/energy_uj"), fmt.Sprintln(second/seldom*seldom*watts*1000000))
+				readings, _ := b.ReadTo(nil, after(float64(second)))
+				if len(readings) == 0 || b.Name() != source.NamePowercap {
+					continue
+				}
+				in, err := m.Add(readings)
+				if err != nil {
+					continue // the first
+				}
+				if known++; in.Watts < float64(watts)-.01 || in.Watts > float64(watts)+.01 {
+					t.Fatalf("each %d s, second %d: %g W of %d", seldom, second, in.Watts, watts)
+				}
+			}
+			if known < 160/seldom-3 {
+				t.Errorf("each %d s: power is known %d times\n%s", seldom, known, b.log.String())
+			}
+		}
+	}
+}
+
+// TestCounterTooShortToCount: a counter that goes on at 0 more often than it is read shows no
+// power, and one without an end does.
+func TestCounterTooShortToCount(t *testing.T) {
+	for limit, want := range map[string]string{"0": "powercap", "1": "model", "1000": "model", "65532610987": "powercap", "18446744073709551615": "powercap"} {
+		tree := zone(map[string]string{}, "intel-rapl:0", "package-0", "0")
+		tree["class/powercap/intel-rapl:0/max_energy_range_uj"] = limit + "\n"
+		b := newBench(t, tree, "class/powercap/intel-rapl:0/energy_uj")
+		b.show = func(second int) string {
+			if want == "model" {
+				return fmt.Sprint(second % 2)
+			}
+			return fmt.Sprint(second * 40000000)
+		}
+		if known := b.run(0, 100); known[want] < 90 || len(known) > 1 && known["model"] > 2 && want != "model" {
+			t.Errorf("a range of %s: power is known by %v\n%s", limit, known, b.log.String())
+		}
 	}
 }
