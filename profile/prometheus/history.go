@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,10 +58,10 @@ func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time)
 	}
 	cpu, memory := series{}, series{}
 	for end := at; at.Sub(end) < h.config.Back && len(memory) < h.config.Pods; end = end.Add(-h.config.Chunk) {
-		if err := h.read(ctx, h.config.Queries.CPU, of.Namespace, names, end, cpu); err != nil {
+		if err := h.read(ctx, h.config.Queries.CPU, of.Namespace, names, end, mostCores, cpu); err != nil {
 			return profile.Demand{}, err
 		}
-		if err := h.read(ctx, h.config.Queries.Memory, of.Namespace, names, end, memory); err != nil {
+		if err := h.read(ctx, h.config.Queries.Memory, of.Namespace, names, end, most, memory); err != nil {
 			return profile.Demand{}, err
 		}
 	}
@@ -92,8 +91,9 @@ func (s series) share(value func(*pod) float64) profile.Share {
 	return share
 }
 
-// read adds what a query says of the chunk that ends at a time.
-func (h *History) read(ctx context.Context, query, namespace, names string, end time.Time, into series) error {
+// read adds what a query says of the chunk that ends at a time; of one pod it is at most so
+// much.
+func (h *History) read(ctx context.Context, query, namespace, names string, end time.Time, most float64, into series) error {
 	query = strings.NewReplacer("$namespace", quoted(namespace), "$pods", quoted(names)).Replace(query)
 	select {
 	case h.turns <- struct{}{}:
@@ -112,7 +112,7 @@ func (h *History) read(ctx context.Context, query, namespace, names string, end 
 		return &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
 	}
 	for _, stream := range matrix {
-		if !into.add(stream) {
+		if !into.add(stream, most) {
 			h.dropped.Add(1)
 		}
 	}
@@ -125,32 +125,39 @@ func quoted(text string) string {
 	return q[1 : len(q)-1]
 }
 
-// most is beyond the bytes and cores of any machine.
-const most = 1 << 50
+// Values beyond these are no machine's: bytes, or bytes a second, and cores.
+const (
+	most      = 1 << 50
+	mostCores = 4096
+)
 
-// add takes a series in unless it has no pod, or a value or an order that no use has.
-func (s series) add(stream *model.SampleStream) bool {
-	if stream == nil || len(stream.Values) == 0 || len(stream.Metric["pod"]) == 0 {
+// add takes a series in without the values that no use has, as after a counter's overflow.
+// It is false if nothing is left, there is no pod, or times are not in order.
+func (s series) add(stream *model.SampleStream, most float64) bool {
+	if stream == nil || len(stream.Metric["pod"]) == 0 {
 		return false
 	}
+	var seen pod
 	for i, v := range stream.Values {
-		if x := float64(v.Value); !(x >= 0) || x > most || math.IsInf(x, 0) || i > 0 && v.Timestamp <= stream.Values[i-1].Timestamp {
+		if i > 0 && v.Timestamp <= stream.Values[i-1].Timestamp {
 			return false
 		}
+		if x := float64(v.Value); x >= 0 && x <= most {
+			seen.sum, seen.most, seen.n, seen.last = seen.sum+x, max(seen.most, x), seen.n+1, v.Timestamp.Time()
+		}
+	}
+	if seen.n == 0 {
+		return false
 	}
 	name := string(stream.Metric["pod"])
 	p := s[name]
 	if p == nil {
-		p = &pod{}
-		s[name] = p
+		s[name] = &seen
+		return true
 	}
-	for _, v := range stream.Values {
-		p.sum += float64(v.Value)
-		p.most = max(p.most, float64(v.Value))
-		p.n++
-	}
-	if last := stream.Values[len(stream.Values)-1].Timestamp.Time(); last.After(p.last) {
-		p.last = last
+	p.sum, p.most, p.n = p.sum+seen.sum, max(p.most, seen.most), p.n+seen.n
+	if seen.last.After(p.last) {
+		p.last = seen.last
 	}
 	return true
 }

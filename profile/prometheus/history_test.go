@@ -221,6 +221,26 @@ func TestBadSeries(t *testing.T) {
 	}
 }
 
+// One value that no use has, as after a counter's overflow, costs that value.
+func TestBadValuesCostNoOthers(t *testing.T) {
+	s := serve(t, func(query string) (int, string) {
+		if strings.Contains(query, "cpu") {
+			// 2^64 ns within five minutes are 61 million cores.
+			return 200, answer(series("web-5d4f8c7b9-x2x4v", "0.2", "NaN", "61489146", "-1", "0.4"), series("web-5d4f8c7b9-zzzzz", "61489146"))
+		}
+		return 200, answer(series("web-5d4f8c7b9-x2x4v", "1e8", "+Inf", "3e8"))
+	})
+	h := history(t, prometheus.Config{Address: s.URL, Back: time.Hour})
+	d, err := h.Demand(t.Context(), web, now)
+	near := func(got, want float64) bool { return got > want*(1-1e-6) && got < want*(1+1e-6) }
+	if err != nil || !near(d.CPU.Amount, .3) || !near(d.Memory.Amount, 3e8) {
+		t.Errorf("demand %+v, %v, want .3 cores and 300 MB", d, err)
+	}
+	if got := h.Dropped(); got != 1 {
+		t.Errorf("%d series dropped, want 1", got)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for name, answers := range map[string]func(string) (int, string){
 		"500": func(string) (int, string) { return 500, "internal" },
