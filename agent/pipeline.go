@@ -272,6 +272,16 @@ func (p *Pipeline) stale(at time.Time) bool {
 // Cores are those that the machine has at present.
 func (p *Pipeline) Cores() float64 { return p.config.Cores }
 
+// Memory is that of the machine in bytes, 0 where no channel is of it.
+func (p *Pipeline) Memory() float64 {
+	for i := range p.config.Channels {
+		if ch := &p.config.Channels[i]; ch.Name == Memory {
+			return ch.Size
+		}
+	}
+	return 0
+}
+
 // UsageTo writes y, the filtered usage of the newest sample, to dst and returns
 // it, grown as append does.
 func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }

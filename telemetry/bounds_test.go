@@ -139,13 +139,15 @@ func TestReclaimableCacheIsFree(t *testing.T) {
 		stats string
 		want  float64
 	}{
-		"none":      {"", .4},
-		"a cache":   {"13 1 0x01 123 4567 1 2\nname type data\nhits 4 7\nsize                            4    307200\nc_min 4 102400\nc_max 4 9\n", .2},
-		"all of it": {"size 4 307200\n", .1},
-		"floor":     {"size 4 102400\nc_min 4 307200\n", .4},
-		"malformed": {"size 4 -1\nc_min 4 1\n", .4},
-		"absurd":    {"size 4 18446744073709551615\nc_min 4 1\n", .4},
-		"above all": {"size 4 1152921504606846976\n", 0},
+		"none":                       {"", .4},
+		"a cache":                    {"13 1 0x01 123 4567 1 2\nname type data\nhits 4 7\nsize                            4    307200\nc_min 4 102400\nc_max 4 9\n", .2},
+		"no floor":                   {"size 4 307200\n", .4},
+		"all of it":                  {"size 4 307200\nc_min 4 0\n", .1},
+		"floor":                      {"size 4 102400\nc_min 4 307200\n", .4},
+		"malformed":                  {"size 4 -1\nc_min 4 1\n", .4},
+		"absurd":                     {"size 4 18446744073709551615\nc_min 4 1\n", .4},
+		"the host's, in a container": {"size 4 68719476736\nc_min 4 1073741824\n", .4},
+		"as large as the machine":    {"size 4 1024000\nc_min 4 0\n", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t) // 1000 KiB, 600 of them available

@@ -41,13 +41,13 @@ func (m *memory) sample(time.Time) (float64, error) {
 		return 0, err
 	}
 	m.total = info.Total
-	free, known, names := info.Available, info.HasAvailable, "MemAvailable"
+	free, known, lacks := info.Available, info.HasAvailable, "MemAvailable up to MemTotal; Linux before 3.14 has none, the memory mode free needs none"
 	if m.mode == MemoryFree {
-		free, known, names = info.Free+info.Buffers+info.Cached, info.HasCache, "MemFree, Buffers and Cached"
+		free, known, lacks = info.Free+info.Buffers+info.Cached, info.HasCache, "MemFree, Buffers and Cached that are up to MemTotal together"
 	}
 	if !known {
-		return 0, &ChannelError{memoryName, m.info.path, fmt.Errorf("%w: no %s up to MemTotal", ErrPartial, names)}
+		return 0, &ChannelError{memoryName, m.info.path, fmt.Errorf("%w: no %s", ErrPartial, lacks)}
 	}
-	free += m.arc.reclaimable()
+	free += m.arc.reclaimable(info.Total)
 	return clamp(1 - float64(free)/float64(info.Total)), nil
 }

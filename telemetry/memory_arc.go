@@ -24,9 +24,10 @@ func (a arc) close() {
 	}
 }
 
-// reclaimable is how many bytes the cache would give back. Where that cannot be read
-// the cache counts as used, as the kernel has it.
-func (a arc) reclaimable() uint64 {
+// reclaimable is how many bytes the cache would give back to a machine with so many. Where
+// that cannot be read, or the cache is another machine's (in a container it is the host's),
+// it counts as used, as the kernel has it.
+func (a arc) reclaimable(total uint64) uint64 {
 	if a.stats == nil {
 		return 0
 	}
@@ -34,16 +35,20 @@ func (a arc) reclaimable() uint64 {
 	if err != nil {
 		return 0
 	}
-	size, floor := parseARC(text, "size"), parseARC(text, "c_min")
+	size, sized := parseARC(text, "size")
+	floor, floored := parseARC(text, "c_min")
+	if !sized || !floored || size > total {
+		return 0
+	}
 	return size - min(floor, size)
 }
 
-// parseARC reads a line of arcstats: name, type and value. It is 0 where there is none.
-func parseARC(text []byte, name string) uint64 {
+// parseARC reads a line of arcstats: name, type and value. ok is false where there is none.
+func parseARC(text []byte, name string) (value uint64, ok bool) {
 	for {
 		line, rest, ok := cutLine(text)
 		if !ok {
-			return 0
+			return 0, false
 		}
 		text = rest
 		if string(nextField(&line)) != name {
@@ -51,9 +56,6 @@ func parseARC(text []byte, name string) uint64 {
 		}
 		nextField(&line)
 		value, _, found, valid := nextUint(bytes.TrimSpace(line))
-		if !found || !valid || value > maxKeyed {
-			return 0
-		}
-		return value
+		return value, found && valid
 	}
 }

@@ -220,7 +220,7 @@ type meminfo struct {
 	Available    uint64
 	HasAvailable bool
 	// HasCache is false where one of Free, Buffers and Cached is missing or cannot be
-	// read; they are 0 then.
+	// read, or they are more than Total together; they are 0 then.
 	Free, Buffers, Cached uint64
 	HasCache              bool
 }
@@ -270,7 +270,8 @@ func parseMeminfo(text []byte) (meminfo, error) {
 	if m.HasAvailable = values[1].found; m.HasAvailable {
 		m.Available = values[1].value
 	}
-	if m.HasCache = values[2].found && values[3].found && values[4].found; m.HasCache {
+	cache := values[2].value + values[3].value + values[4].value
+	if m.HasCache = values[2].found && values[3].found && values[4].found && cache <= total; m.HasCache {
 		m.Free, m.Buffers, m.Cached = values[2].value, values[3].value, values[4].value
 	}
 	return m, nil

@@ -188,6 +188,8 @@ func TestParseMeminfo(t *testing.T) {
 		{"no memory at all", strings.ReplaceAll(head, "1000", "0") + tail, telemetry.Meminfo{}, telemetry.ErrMalformed},
 		{"more free than there is", strings.ReplaceAll(head, "300", "1001") + "MemAvailable: 600 kB\n" + tail,
 			telemetry.Meminfo{Total: 1000 << 10, Available: 600 << 10, HasAvailable: true}, nil},
+		{"more free and cached than there is", strings.ReplaceAll(head, "300", "981") + "MemAvailable: 600 kB\n" + tail,
+			telemetry.Meminfo{Total: 1000 << 10, Available: 600 << 10, HasAvailable: true}, nil},
 		{"more available than there is", head + "MemAvailable: 1001 kB\n" + tail,
 			telemetry.Meminfo{Total: 1000 << 10, Free: 300 << 10, Buffers: 10 << 10, Cached: 20 << 10, HasCache: true}, nil},
 		{"no number", head + "MemAvailable: 600 kB\nBuffers: -4 kB\nCached: 20 kB\n",

@@ -129,7 +129,7 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 // where the rest makes the kernel sum up its statistics. A peak that can't be read is as
 // good as none.
 func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
-	peak, hasPeak, bad := parseUsage(b, g, memoryPeak, ParseCounter)
+	peak, hasPeak, bad := parseUsage(b, g, memoryPeak, parseBytes)
 	if !hasPeak || !g.known || g.whole || r.Age >= g.memoryAt || g.rose(peak) {
 		bad = errors.Join(bad, b.memoryHeld(g, peak))
 		g.memoryAt = memoryDue(r.Age)
@@ -178,7 +178,7 @@ func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	current := g.current
 	if peak > current {
 		var told bool
-		if current, told, err = parseUsage(b, g, memoryCurrent, ParseCounter); !told {
+		if current, told, err = parseUsage(b, g, memoryCurrent, parseBytes); !told {
 			current = peak
 		}
 	}

@@ -94,19 +94,40 @@ func parseMemoryUse(text []byte) (uint64, error) {
 		{name: "anon", needed: true}, {name: "shmem", needed: true},
 		{name: "slab_unreclaimable"}, {name: "kernel_stack"}, {name: "pagetables"}, {name: "sock"},
 	}
-	return parseSum(text, want[:])
+	return parseMemorySum(text, want[:])
 }
 
 // parseMemoryUseV1 is the same of cgroup v1, whose memory.stat tells no kernel memory.
 func parseMemoryUseV1(text []byte) (uint64, error) {
 	want := [...]keyed{{name: "total_rss", needed: true}, {name: "total_shmem"}} // shmem since Linux 4.16
-	return parseSum(text, want[:])
+	return parseMemorySum(text, want[:])
+}
+
+func parseMemorySum(text []byte, want []keyed) (uint64, error) {
+	sum, err := parseSum(text, want)
+	if err == nil && sum > maxBytes {
+		return 0, fmt.Errorf("%w: %d bytes of memory", ErrMalformed, sum)
+	}
+	return sum, err
 }
 
 // parseOOMKills reads memory.events of cgroup v2.
 func parseOOMKills(text []byte) (uint64, error) {
 	want := [...]keyed{{name: "oom_kill", needed: true}}
 	return parseSum(text, want[:])
+}
+
+// maxBytes is more memory than a machine has.
+const maxBytes = 1 << 50
+
+// parseBytes is ParseCounter of an amount of memory, which the kernel may have counted below
+// zero.
+func parseBytes(text []byte) (uint64, error) {
+	value, err := ParseCounter(text)
+	if err == nil && value > maxBytes {
+		return 0, fmt.Errorf("%w: %d bytes of memory", ErrMalformed, value)
+	}
+	return value, err
 }
 
 // parseSum adds up the wanted lines.

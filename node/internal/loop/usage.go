@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -71,6 +72,9 @@ func (l *Loop) readUsage(at time.Time) {
 	for i := range u.read.Pods {
 		r := readingOf(&u.read.Pods[i])
 		r.Cores = l.config.Pipeline.Cores()
+		if err := boundMemory(&r, u.read.Pods[i].UID, l.config.Pipeline.Memory()); err != nil && u.isNews(err, at) {
+			l.config.Logger.Warn("usage of a pod not read", "error", err, "bytes", u.read.Pods[i].Memory)
+		}
 		u.readings = append(u.readings, r)
 	}
 	if len(u.readings) > 0 {
@@ -82,6 +86,19 @@ func (l *Loop) readUsage(at time.Time) {
 	if l.config.OnUsage != nil {
 		l.config.OnUsage(at, u.readings)
 	}
+}
+
+// boundMemory makes memory unknown that is more than the machine has.
+func boundMemory(r *agent.PodReading, uid string, most float64) error {
+	switch {
+	case most == 0:
+	case float64(r.Memory) > most:
+		r.NoMemory, r.Memory, r.MemoryPeak, r.OOMKills = true, 0, 0, 0
+		return fmt.Errorf("memory of pod %s is more than the %.0f bytes of the machine", uid, most)
+	case float64(r.MemoryPeak) > most:
+		r.MemoryPeak = r.Memory
+	}
+	return nil
 }
 
 func readingOf(r *telemetry.PodReading) agent.PodReading {

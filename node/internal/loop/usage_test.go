@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -72,6 +73,48 @@ func TestLoopReadsUsage(t *testing.T) {
 	for _, once := range []string{"usage of pods not read", "usage of a pod not read"} {
 		if n := strings.Count(log.String(), once); n != 1 {
 			t.Errorf("%q was logged %d times, want once", once, n)
+		}
+	}
+}
+
+// largePods is a meter of pods with so much memory and so high a peak.
+type largePods struct{ memory, peak uint64 }
+
+func (largePods) Observe(time.Time, []telemetry.Pod) {}
+
+func (l largePods) ReadTo(dst *telemetry.Usage, _ time.Time) error {
+	dst.Pods = append(dst.Pods[:0], telemetry.PodReading{UID: "pod-1", Age: time.Second, CPU: time.Second / 2, Memory: l.memory, MemoryPeak: l.peak, OOMKills: 1})
+	return nil
+}
+
+// TestMemoryIsTheMachines: a pod holds no more than the 16 GiB that there are, nor has it ever.
+func TestMemoryIsTheMachines(t *testing.T) {
+	for _, tc := range []struct {
+		memory, peak uint64
+		want         agent.PodReading
+	}{
+		{16 << 30, 16 << 30, agent.PodReading{Memory: 16 << 30, MemoryPeak: 16 << 30, OOMKills: 1}},
+		{1 << 30, 17 << 30, agent.PodReading{Memory: 1 << 30, MemoryPeak: 1 << 30, OOMKills: 1}},
+		{17 << 30, 17 << 30, agent.PodReading{NoMemory: true}},
+	} {
+		readings, log := make(chan agent.PodReading, 10000), &transporttest.Output{}
+		r := &running{t: t, pods: newFakePods(), metrics: prometheus.NewRegistry()}
+		r.run(loop.Config{
+			Pipeline: newPipeline(t), Sampler: &fakeSampler{}, Pods: r.pods, Period: 2 * time.Millisecond, Now: fastClock(),
+			OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {},
+			Usage: largePods{tc.memory, tc.peak}, Logger: slog.New(slog.NewTextHandler(log, nil)),
+			OnUsage: func(_ time.Time, got []agent.PodReading) {
+				for _, reading := range got {
+					readings <- reading
+				}
+			},
+		})
+		tc.want.Pod, tc.want.Age, tc.want.CPU, tc.want.Cores = reserve.KeyOf("pod-1"), time.Second, time.Second/2, 4
+		if diff := cmp.Diff(tc.want, <-readings); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if logged := strings.Contains(log.String(), "more than the 17179869184 bytes of the machine"); logged != tc.want.NoMemory {
+			t.Errorf("%d bytes logged: %v", tc.memory, logged)
 		}
 	}
 }
