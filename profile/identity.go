@@ -56,7 +56,8 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 //  3. a controller whose kind makes pods anew for each run or revision and that
 //     labels them with what they are of: the labels' values (see engines)
 //  4. a ReplicaSet named PREFIX-HASH, HASH the value of a label: Deployment/PREFIX,
-//     Rollout/PREFIX by the label rollouts-pod-template-hash, revision HASH
+//     Rollout/PREFIX by the label rollouts-pod-template-hash, revision HASH; of Spinnaker
+//     its version
 //  5. a Job named X-DIGITS, the minute of the schedule, within 7 days of the pod's
 //     creation: CronJob/X
 //  6. a controller whose name stays (inPlaceKinds, lastingKinds, and those with which
@@ -156,11 +157,13 @@ func (m *Meta) ownName() string {
 	return name
 }
 
-// templateHash takes off a ReplicaSet's name the hash that a label of its pods
-// repeats.
+// templateHash takes off a ReplicaSet's name the hash, or version, that a label or
+// annotation of its pods repeats.
 func (m *Meta) templateHash() (kind, name, hash string, ok bool) {
-	for _, by := range [...]struct{ label, kind string }{{"pod-template-hash", "Deployment"}, {"rollouts-pod-template-hash", "Rollout"}} {
-		hash = m.Labels[by.label]
+	for _, by := range [...]struct{ label, kind string }{
+		{"pod-template-hash", "Deployment"}, {"rollouts-pod-template-hash", "Rollout"}, {"artifact.spinnaker.io/version", "ReplicaSet"},
+	} {
+		hash = m.said(by.label)
 		if name, ok = strings.CutSuffix(m.Controller.Name, "-"+hash); ok && hash != "" && name != "" {
 			return by.kind, name, hash, true
 		}

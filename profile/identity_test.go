@@ -187,6 +187,27 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 			of("ReplicaSet", "provider-aws-4c2d0a7ed57e-59cf7c4b8", "", labels{"pod-template-hash": "59cf7c4b8", "pkg.crossplane.io/provider": "provider-aws"}),
 			of("ReplicaSet", "provider-aws-59cf7c4b8", "", labels{"pod-template-hash": "59cf7c4b8"}), "Provider/provider-aws",
 		},
+		"argo cd hook": {
+			of("Job", "upgrade-sql-schema4773b9f-presync-1795867200", "", nil), of("Job", "upgrade-sql-schema8088f4c-presync-1795870800", "", nil),
+			of("Job", "upgrade-sql-schema4773b9f-presync-1295867200", "", nil), "Job/upgrade-sql-schema", // of 2011
+		},
+		"argo cd hook, with a dash": {
+			of("Job", "db-migrate-abc1234-postsync-1795867200", "", nil), of("Job", "db-migrate-77f0e12-postsync-1795867300", "", nil),
+			of("Job", "db-migrate-abc1234", "", nil), "Job/db-migrate",
+		},
+		"airflow jobs": {
+			of("Job", "job-load-3kdj2l1a", "", labels{"dag_id": "etl", "task_id": "load"}), of("Job", "job-load-9slq1p0z", "", labels{"dag_id": "etl", "task_id": "load"}),
+			of("Job", "job-load-9slq1p0z", "", nil), "DAG/etl.load",
+		},
+		"metaflow": {
+			of("Job", "t-3f2a9c1d-x2x4z", "", labels{"metaflow/flow_name": "Fit", "metaflow/step_name": "train"}),
+			of("Job", "t-4c2d0a7e-bcdfg", "", labels{"metaflow/flow_name": "Fit", "metaflow/step_name": "train"}),
+			of("Job", "t-3f2a9c1d-x2x4z", "", labels{"metaflow/flow_name": "Fit", "metaflow/step_name": "end"}), "Metaflow/Fit.train",
+		},
+		"spinnaker": {
+			of("ReplicaSet", "cart-v003", "", labels{"artifact.spinnaker.io/version": "v003"}), of("ReplicaSet", "cart-v004", "", labels{"artifact.spinnaker.io/version": "v004"}),
+			of("ReplicaSet", "cart-v003", "", nil), "ReplicaSet/cart",
+		},
 		"mpi launcher": {
 			of("Job", "pi-x2x4z-launcher", "", labels{"training.kubeflow.org/job-name": "pi-x2x4z", "training.kubeflow.org/job-role": "launcher"}),
 			of("Job", "pi-2bcd9-launcher", "", labels{"training.kubeflow.org/job-name": "pi-2bcd9", "training.kubeflow.org/job-role": "launcher"}),

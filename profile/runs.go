@@ -41,6 +41,10 @@ var engines = []engine{
 	{"RayCluster", "", []string{"ray.io/cluster", "ray.io/group"}, true, ""},
 	{"Job", "JobSet", []string{"jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"}, true, ""},
 	{"Job", "", []string{"volcano.sh/job-name", "volcano.sh/task-spec"}, true, ""},
+	{"Job", "DAG", []string{"dag_id", "task_id"}, false, ""},
+	{"SparkApplication", "DAG", []string{"dag_id", "task_id", "spark-role"}, false, ""},
+	{"Pod", "DAG", []string{"dag_id", "task_id", "spark-role"}, false, ""},
+	{"Job", "Metaflow", []string{"metaflow/flow_name", "metaflow/step_name"}, false, ""},
 	{"Job", "Dagster", []string{"dagster/job", "dagster/op"}, false, ""},
 	{"Job", "Dagster", []string{"dagster/job"}, false, ""},
 	{"Job", "ScaledJob", []string{"scaledjob.keda.sh/name"}, false, ""},
@@ -128,7 +132,7 @@ func withoutRun(name, kind string, created time.Time) string {
 			name = name[:n-1]
 		}
 	}
-	parts := strings.Split(name, "-")
+	parts := strings.Split(withoutSync(name, created), "-")
 	if parts[0] == "" {
 		return name
 	}
@@ -141,6 +145,26 @@ func withoutRun(name, kind string, created time.Time) string {
 		kept, rest = append(kept, rest[0]), rest[1:]
 	}
 	return strings.Join(kept, "-")
+}
+
+// syncPhases and revisionDigits are of what Argo CD appends to what a hook's name is to be
+// generated from: the beginning of a commit, the phase and the second of the sync.
+var syncPhases = []string{"presync", "sync", "postsync", "syncfail"}
+
+const revisionDigits = 7
+
+// withoutSync takes off a hook's name what Argo CD appended.
+func withoutSync(name string, created time.Time) string {
+	parts := strings.Split(name, "-")
+	n := len(parts) - 2
+	if n < 1 || !slices.Contains(syncPhases, parts[n]) || !isTime(parts[n+1], created, time.Second) {
+		return name
+	}
+	name = strings.Join(parts[:n], "-")
+	if n := len(name) - revisionDigits; n > 0 && allIn(name[n:], hex) {
+		return strings.TrimSuffix(name[:n], "-")
+	}
+	return name
 }
 
 // uuidParts are the lengths of a UUID's.

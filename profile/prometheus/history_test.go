@@ -158,6 +158,7 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"DaemonSet", a(60), []string{a(58) + "x2x4v"}, []string{a(60) + "-x2x4v"}},
 		{"StatefulSet", a(61), []string{a(61) + "-0"}, nil},
 		{"StatefulSet", a(52), []string{a(52) + "-10", a(52) + "-1000"}, []string{a(52)}},
+		{"Job", "db-migrate", []string{"db-migrate-abc1234-presync-1709500000-x2x4v", "db-migrate4773b9f-presync-1740414585-4tzdn"}, []string{"db-migrate-abc1234-presync-x2x4v"}},
 		{"LeaderWorkerSet", "llm", []string{"llm-0", "llm-0-1", "llm-12-3"}, []string{"llm", "llm-0-1-2"}},
 		{"BuildConfig", "app", []string{"app-12-build"}, []string{"app-12-deploy", "app-build"}},
 		{"AutoscalingRunnerSet", "arc", []string{"arc-x2x4v-runner-h7k2p"}, []string{"arc-x2x4v-listener"}},

@@ -61,7 +61,8 @@ func podNames(of profile.Workload) string {
 		return anyOf(all)
 	case "Job":
 		// Its own name may end in what is no part of the workload's.
-		return anyOf(append(jobPods(name), jobPods(generated(name+"-"))...)) + "|" + regexp.QuoteMeta(name) + "-[0-9a-f-]{8,36}-?" + expression(suffix)
+		return anyOf(append(jobPods(name), jobPods(generated(name+"-"))...)) + "|" + regexp.QuoteMeta(name) + "-[0-9a-f-]{8,36}-?" + expression(suffix) +
+			"|" + regexp.QuoteMeta(name) + "-?[0-9a-f]{7}-[a-z]+-[0-9]{10}-" + expression(suffix) // a hook of Argo CD
 	case "Pod":
 		if app, ok := strings.CutSuffix(name, "-exec"); ok { // of Spark
 			return regexp.QuoteMeta(app) + "(-[0-9a-f]{16})?-exec-[0-9]+|" + regexp.QuoteMeta(name)
