@@ -63,6 +63,9 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 	switch {
 	case errors.As(err, &malformed), !begins && (in.Partial || in.To.IsZero()):
 		j.shown = j.shown[:0]
+		if err == nil {
+			err = fmt.Errorf("%w: all zones are parts of one that is not read", ErrNoPower)
+		}
 		return fmt.Errorf("%w: %w", ErrRefused, err)
 	case begins:
 	case in.Joules > 0 || !of.Quality().IsInstrument():
@@ -77,9 +80,17 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 // unmoved reports whether no zone that is summed shows energy: its counter is what it was
 // before, or its gauge at 0.
 func unmoved(before, now []energy.Reading) bool {
-	return len(before) == len(now) && !slices.ContainsFunc(now, func(r energy.Reading) bool {
-		return !r.Part && !slices.ContainsFunc(before, func(b energy.Reading) bool {
+	summed := 0
+	for _, r := range now {
+		if r.Part {
+			continue
+		}
+		summed++
+		if !slices.ContainsFunc(before, func(b energy.Reading) bool {
 			return b.Zone == r.Zone && b.Gauge == r.Gauge && b.Counter == r.Counter && (!r.Gauge || r.Watts == 0)
-		})
-	})
+		}) {
+			return false
+		}
+	}
+	return summed > 0 && len(before) == len(now)
 }

@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
@@ -162,6 +163,25 @@ func TestCounterTooShortToCount(t *testing.T) {
 		}
 		if known := b.run(0, 100); known[want] < 90 || len(known) > 1 && known["model"] > 2 && want != "model" {
 			t.Errorf("a range of %s: power is known by %v\n%s", limit, known, b.log.String())
+		}
+	}
+}
+
+// TestSumThatIsNotRead: where the platform's counter is asked for and can't be read, its parts
+// are no sum, and the next source is read.
+func TestSumThatIsNotRead(t *testing.T) {
+	tree := zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:1", "psys", "")
+	root := filepath.Join(files(t, tree), "class/powercap")
+	chain, err := source.Open(t.Context(), source.Config{Powercap: source.PowercapConfig{Root: root, Zones: source.Psys}, SharedRoot: root, HwmonRoot: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer chain.Close()
+	for second := range 20 {
+		write(t, filepath.Join(root, "intel-rapl:0/energy_uj"), fmt.Sprintln(second*40000000))
+		readings, err := chain.ReadTo(nil, after(float64(second)))
+		if second > 0 && (len(readings) > 0 || !errors.Is(err, source.ErrRefused) || strings.Contains(err.Error(), "%!")) {
+			t.Fatal(second, readings, err)
 		}
 	}
 }

@@ -134,6 +134,8 @@ func (r *Redfish) ask(ctx context.Context) (float64, error) {
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK:
+	case http.StatusMovedPermanently, http.StatusPermanentRedirect, http.StatusFound, http.StatusTemporaryRedirect:
+		return 0, &FieldError{"redfish status", response.Status, fmt.Errorf("%w: the controller refers to %q, which is to be given as the URL", ErrNoPower, response.Header.Get("Location"))}
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return 0, &FieldError{"redfish status", response.Status, fmt.Errorf("%w: the token is refused", ErrNoPower)}
 	default:
@@ -206,6 +208,8 @@ func ParseRedfish(body []byte) (float64, error) {
 		case err != nil:
 			refused = err
 		case !ok:
+		case known && top.once() && max(watts, w) > energy.MaxMachineWatts: // a word for unknown
+			watts = min(watts, w)
 		case top.once():
 			watts, known = max(watts, w), true
 		default:
@@ -222,11 +226,14 @@ func ParseRedfish(body []byte) (float64, error) {
 }
 
 // contained reports whether one of the entries shows what contains c, as that of the
-// CPUSubsystem each CPU.
+// CPUSubsystem each CPU, and a supply's input its output.
 func contained(c powerControl, in []powerControl) bool {
 	return slices.ContainsFunc(in, func(other powerControl) bool {
-		_, known, _ := other.watts()
-		return known && c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
+		if _, known, _ := other.watts(); !known {
+			return false
+		}
+		behind := c.width() == supply && other.width() == supply && isOutput(c.Name) && !isOutput(other.Name)
+		return behind || c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
 	})
 }
 

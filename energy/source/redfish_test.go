@@ -135,3 +135,29 @@ func TestRedfishCloses(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRedfishRefers: the address that a controller refers to is in the error, as of those that
+// want a slash at the end. The token is not sent there.
+func TestRedfishRefers(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/Power" {
+			t.Error("asked for", r.URL.Path)
+		}
+		http.Redirect(w, r, "/Power/", http.StatusPermanentRedirect)
+	}))
+	defer server.Close()
+	r, err := source.NewRedfish(t.Context(), source.RedfishConfig{URL: server.URL + "/Power", TLS: trust(server)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for {
+		if _, err := r.ReadTo(nil, time.Now()); !errors.Is(err, source.ErrUnchanged) {
+			if !strings.Contains(err.Error(), `"/Power/"`) {
+				t.Error(err)
+			}
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
