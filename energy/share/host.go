@@ -16,6 +16,9 @@ import (
 // must be coarse.
 const MinPeriod = source.SharedPeriod
 
+// MaxPeriod is the most: a guest takes what is older for stale.
+const MaxPeriod = 3 * source.SharedPeriod
+
 // DefaultKeep is that of HostConfig.Keep.
 const DefaultKeep = 10 * time.Minute
 

@@ -21,8 +21,8 @@ import (
 // Config of a Sharing. Host is required.
 type Config struct {
 	Host share.HostConfig
-	// Period is the time between two publications, at least share.MinPeriod; 0 means
-	// that.
+	// Period is the time between two publications, from share.MinPeriod, which 0 means, to
+	// share.MaxPeriod.
 	Period time.Duration
 	// Registerer takes the metrics; nil means none.
 	Registerer prometheus.Registerer
@@ -74,6 +74,10 @@ func New(c Config) (*Sharing, error) {
 	if c.Period < share.MinPeriod {
 		return nil, &energy.FieldError{Field: "Period", Value: c.Period, Err: fmt.Errorf(
 			"%w: must be at least %v: what guests see of one another must be coarse", energy.ErrInvalid, share.MinPeriod)}
+	}
+	if c.Period > share.MaxPeriod {
+		return nil, &energy.FieldError{Field: "Period", Value: c.Period, Err: fmt.Errorf(
+			"%w: must be at most %v: guests take older energy for stale", energy.ErrInvalid, share.MaxPeriod)}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
