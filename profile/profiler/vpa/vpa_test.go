@@ -207,8 +207,8 @@ func TestAsks(t *testing.T) {
 // The owner of pods is the workload that Identify counts them in.
 func TestWorkload(t *testing.T) {
 	for ref, want := range map[string]string{
-		"{kind: Deployment, name: a-bcdfg}": "Deployment/a-bcdfg", "{kind: CronJob, name: a-bcdfg}": "CronJob/a-bcdfg", "{kind: Job, name: a-bcdfg}": "Job/a",
-		"{kind: SparkApplication, name: etl}": "SparkApplication/etl", "{kind: DaemonSet, name: a-bcdfg}": "DaemonSet/a-bcdfg", "{kind: StatefulSet, name: a-bcdfg}": "StatefulSet/a-bcdfg",
+		"{kind: Deployment, name: a-2cdfg}": "Deployment/a-2cdfg", "{kind: CronJob, name: a-2cdfg}": "CronJob/a-2cdfg", "{kind: Job, name: a-2cdfg}": "Job/a",
+		"{kind: SparkApplication, name: etl}": "SparkApplication/etl", "{kind: DaemonSet, name: a-2cdfg}": "DaemonSet/a-2cdfg", "{kind: StatefulSet, name: a-2cdfg}": "StatefulSet/a-2cdfg",
 		"{name: a}": "", "{kind: Deployment}": "",
 	} {
 		o := decode(t, object("spec: {targetRef: "+ref+"}"))
