@@ -67,11 +67,12 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 //  8. no controller, or a pod or Deployment that makes pods itself: Pod, with what
 //     the name is generated from, else the name, without what differs
 //
-// A run that is named by hand (by a date or a build number) is a workload of its own,
-// and so is one in four whose name's generated suffix has no digit or no letter, as
-// backup-https; two jobs that end in five such letters and digits alone (use-ppc64) are
-// one. All pods of one controller are one workload if no label of engines tells their
-// roles apart. The annotation mends these.
+// A run that is named by hand (by a date or a build number) is a workload of its own. Two
+// jobs or pods that end in five consonants or digits alone (use-ppc64, use-cntrs) are one
+// workload, unless they end in a common word (backup-https). Of other objects a fourth of
+// the generated suffixes, which have no digit, are not recognised. All pods of one
+// controller are one workload if no label of engines tells their roles apart. The
+// annotation mends these.
 func Identify(m Meta) (w Workload, revision string, template uint64) {
 	kind, name, revision := m.owner()
 	return Workload{Namespace: m.Namespace, Kind: kind, Name: name}, revision, hashTemplate(m.Containers)

@@ -230,7 +230,8 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 	}
 }
 
-// No pod tells whether its owner's name was generated: what people write stays.
+// No pod tells whether its owner's name was generated: what people write stays, but runs of one
+// job are one workload.
 func TestNamesThatPeopleGiveStay(t *testing.T) {
 	of := func(kind, owner string, labels ...string) profile.Meta {
 		m := profile.Meta{Namespace: "n", Name: "pod", Labels: map[string]string{}, Controller: profile.Owner{Kind: kind, Name: owner}}
@@ -243,6 +244,8 @@ func TestNamesThatPeopleGiveStay(t *testing.T) {
 		"Job/backup-https":            of("Job", "backup-https"),
 		"Job/backup-pgsql":            of("Job", "backup-pgsql"),
 		"Job/build-27458":             of("Job", "build-27458"),
+		"Job/nightly":                 of("Job", "nightly-bcdfg"), // a fourth of the generated ones have no digit
+		"Pod/etl":                     {Namespace: "n", Name: "etl-zzxwv"},
 		"Cluster/shop-pgsql":          of("Cluster", "shop-pgsql"), // of CloudNativePG
 		"StrimziPodSet/log-kafka":     of("StrimziPodSet", "log-kafka"),
 		"Pod/cache-https":             {Namespace: "n", Name: "cache-https"},
