@@ -31,6 +31,7 @@ type Hwmon struct {
 	root    string
 	sensors []sensor
 	quality energy.Quality
+	absent  error // of chips whose sensors are missing from the sum
 	buffer  [maxText]byte
 }
 
@@ -63,8 +64,8 @@ func (h *Hwmon) open() error {
 	if err != nil {
 		return fileError(h.root, err)
 	}
-	h.quality = energy.None
-	var refused []error
+	h.quality, h.absent = energy.None, nil
+	refused := map[energy.Quality][]error{}
 	for _, e := range entries {
 		dir := filepath.Join(h.root, e.Name())
 		device := filepath.Join(dir, "device") // of which some drivers have all, or all but the name
@@ -78,7 +79,7 @@ func (h *Hwmon) open() error {
 			sensors, err = findSensors(device, e.Name()+"/"+chip, quality)
 		}
 		if err != nil {
-			refused = append(refused, err)
+			refused[quality] = append(refused[quality], err)
 			continue
 		}
 		if len(sensors) > 0 && quality > h.quality {
@@ -92,9 +93,12 @@ func (h *Hwmon) open() error {
 	}
 	switch {
 	case len(h.sensors) > 0:
+		if h.quality != energy.Platform || !h.sensors[0].width.once() {
+			h.absent = errors.Join(refused[h.quality]...)
+		}
 		return nil
 	case len(refused) > 0:
-		return errors.Join(refused...)
+		return errors.Join(slices.Concat(slices.Collect(maps.Values(refused))...)...)
 	}
 	return fmt.Errorf("source: %w: %s has no sensor of %s", ErrNoPower, h.root, strings.Join(slices.Sorted(maps.Keys(hwmonChips)), ", "))
 }
@@ -225,7 +229,7 @@ func (h *Hwmon) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 			return dst, err
 		}
 	}
-	var refused []error
+	refused := []error{h.absent}
 	for i := range h.sensors {
 		s := &h.sensors[i]
 		v, err := s.file.read(h.buffer[:])

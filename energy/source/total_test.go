@@ -2,7 +2,9 @@ package source_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/energy"
@@ -148,6 +150,35 @@ func TestWidestSensorCounts(t *testing.T) {
 				t.Errorf("%g W of %v, %v; the machine takes %g", sum, readings, err, c.want)
 			}
 		})
+	}
+}
+
+// TestSensorThatCannotBeOpened: a sum that lacks a supply or a socket is not the machine's, and
+// the error names it; a meter of the whole lacks nothing.
+func TestSensorThatCannotBeOpened(t *testing.T) {
+	for name, c := range map[string]struct {
+		tree    map[string]string
+		absent  string
+		missing bool
+	}{
+		"a supply":    {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon0/power1_oem_info": "PSU1", "hwmon1/name": "power_meter"}, "hwmon1/power1_average", true},
+		"a socket":    {map[string]string{"hwmon0/name": "fam15h_power", "hwmon0/power1_input": "230000000", "hwmon1/name": "fam15h_power"}, "hwmon1/power1_input", true},
+		"a processor": {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon1/name": "fam15h_power"}, "hwmon1/power1_input", false},
+		"a part":      {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon1/name": "power_meter"}, "hwmon1/power1_average", false},
+	} {
+		root := files(t, c.tree)
+		if err := os.Symlink("nowhere", filepath.Join(root, c.absent)); err != nil {
+			t.Fatal(err)
+		}
+		h, err := source.NewHwmon(root)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		readings, err := h.ReadTo(nil, start)
+		if len(readings) != 1 || readings[0].Watts != 230 || (err != nil) != c.missing || c.missing && !strings.Contains(err.Error(), c.absent) {
+			t.Errorf("%s: %v, %v", name, readings, err)
+		}
+		_ = h.Close()
 	}
 }
 
