@@ -15,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -493,5 +494,50 @@ func TestZonesOfTheNodeAddUp(t *testing.T) {
 	}
 	if want := 100 * (40 + 2*20 + 2.); !near(sum, want, 1e-3) {
 		t.Errorf("the counters add up to %g J, the node took %g", sum, want)
+	}
+}
+
+// seldom is a machine whose counter moves each so many seconds.
+type seldom struct {
+	*machine
+	each  int
+	shown float64
+}
+
+func (s *seldom) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+	if int(at.Sub(start).Seconds())%s.each == 0 {
+		s.shown = s.joules
+	}
+	return append(dst[:0], energy.Reading{Zone: "package-0", Counter: uint64(math.Round(s.shown * 1e6)), At: at}), nil
+}
+
+// TestCounterThatMovesSeldom: the node's power is what it takes, never that of a second in which
+// the counter stood or leapt, and a pod is charged what its load takes.
+func TestCounterThatMovesSeldom(t *testing.T) {
+	for _, each := range []int{2, 3, 5} {
+		s := &seldom{machine: newMachine(), each: each}
+		chain := source.NewChain(source.Opener{Name: "powercap", Open: func() (source.Source, error) { return s, nil }})
+		p := power.New(power.Config{Source: chain, CPU: s})
+		for i := range 200 {
+			s.system = float64(i%5) * .75
+			s.machine.seconds(p, 3*each)
+		}
+		s.system, s.pods["a"] = 1, &pod{cores: 1}
+		s.machine.seconds(p, 3*each) // the first of the pod
+		before := series(t, p)["pod_joules_total{pod_uid=a}"]
+		known := 0
+		for range 300 {
+			last, told, _ := s.machine.seconds(p, 1)
+			if !told || !last.Known() {
+				continue
+			}
+			if known++; math.Abs(last.Watts-80) > .5 {
+				t.Fatalf("each %d s: %g W, %v of 80", each, last.Watts, last.Flags)
+			}
+		}
+		took := series(t, p)["pod_joules_total{pod_uid=a}"] - before
+		if known < 300/each-2 || took < 300*20*.9 || took > 300*20*1.1 {
+			t.Errorf("each %d s: known %d times in 300 s; the pod took %g J of 6000", each, known, took)
+		}
 	}
 }
