@@ -145,7 +145,7 @@ func (m *Meta) staticName() string {
 // Spark's driver, or a Deployment, as Flink's, numbers them.
 func (m *Meta) ownName() string {
 	if m.GenerateName != "" {
-		return withoutRun(strings.TrimSuffix(m.GenerateName, "-"), "", m.Created)
+		return withoutRun(strings.TrimSuffix(m.GenerateName, "-"), "Pod", m.Created)
 	}
 	name := cmp.Or(withoutRun(m.Name, "", m.Created), m.Controller.Name)
 	for m.Controller.Kind != "" {

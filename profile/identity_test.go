@@ -230,7 +230,7 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 	}
 }
 
-// No pod tells whether its owner's name was generated: what people write stays, but runs of one
+// A pod does not show that its owner's name was generated: what people write stays, but runs of one
 // job are one workload.
 func TestNamesThatPeopleGiveStay(t *testing.T) {
 	of := func(kind, owner string, labels ...string) profile.Meta {
@@ -250,6 +250,7 @@ func TestNamesThatPeopleGiveStay(t *testing.T) {
 		"StrimziPodSet/log-kafka":     of("StrimziPodSet", "log-kafka"),
 		"Pod/cache-https":             {Namespace: "n", Name: "cache-https"},
 		"Pod/cache-pgsql":             {Namespace: "n", Name: "cache-pgsql-x2x4z", GenerateName: "cache-pgsql-"},
+		"Pod/cache-tcprx":             {Namespace: "n", Name: "cache-tcprx-x2x4z", GenerateName: "cache-tcprx-"}, // it shows what was
 		"Configuration/api-x2x4z":     of("ReplicaSet", "api-x2x4z-00001-deployment-7d9c5b8f6d", "serving.knative.dev/configuration", "api-x2x4z"),
 		"DeploymentConfig/api-https":  of("ReplicationController", "api-https-3", "openshift.io/deployment-config.name", "api-https"),
 		"ScaledJob/mails-20260101":    of("Job", "mails-20260101-x2x4z", "scaledjob.keda.sh/name", "mails-20260101"),

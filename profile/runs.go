@@ -119,7 +119,7 @@ const (
 var generatingKinds = []string{"Workflow", "TaskRun", "RayCluster", "GameServer", "EphemeralRunner", "Runner"}
 
 // writtenWords could be generated suffixes, and are words that people end names with.
-var writtenWords = []string{"cntrl", "https", "mgmnt", "mssql", "pgsql", "plsql", "srvcs", "wrkrs", "xhtml"}
+var writtenWords = []string{"cntrl", "grpcs", "https", "httpx", "mgmnt", "mssql", "pgsql", "plsql", "rtmps", "smtps", "sqldb", "srvcs", "wrkrs", "xhtml"}
 
 // withoutRun takes off a name what differs from run to run: the generated suffix, and
 // wherever it stands after the beginning a UUID, a long random part, or a time in
@@ -227,8 +227,8 @@ func random(part string) bool {
 	return len(part) >= randomLength && (allIn(part, hex) || allIn(part, suffixLetters)) && mixed(part)
 }
 
-// isGenerated reports whether a suffix of the generated letters is taken for one. No pod
-// tells whether its owner's name was generated. A program makes most jobs and pods, and a
+// isGenerated reports whether a suffix of the generated letters is taken for one. A pod
+// does not show that its owner's name was generated. A program makes most jobs and pods, and a
 // run that is taken for a workload of its own is one more with every run; other objects bear
 // names that people give, where a suffix needs a letter and a digit, as three of four have.
 func isGenerated(suffix, kind string) bool {

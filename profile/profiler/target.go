@@ -7,7 +7,8 @@ import "github.com/spazio-scheduler/spazio/profile"
 // (profile.WorkloadAnnotation) are not in it.
 func Target(namespace, kind, name string) profile.Workload {
 	switch kind {
-	case "Deployment", "Rollout", "DeploymentConfig", "CronJob", "StatefulSet", "DaemonSet":
+	case "Deployment", "Rollout", "DeploymentConfig", "CronJob", "StatefulSet", "DaemonSet",
+		"LeaderWorkerSet", "Fleet", "RunnerDeployment", "AutoscalingRunnerSet", "ScaledJob":
 		return profile.Workload{Namespace: namespace, Kind: kind, Name: name}
 	}
 	w, _, _ := profile.Identify(profile.Meta{Namespace: namespace, Controller: profile.Owner{Kind: kind, Name: name}})

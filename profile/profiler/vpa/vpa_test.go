@@ -209,6 +209,7 @@ func TestWorkload(t *testing.T) {
 	for ref, want := range map[string]string{
 		"{kind: Deployment, name: a-2cdfg}": "Deployment/a-2cdfg", "{kind: CronJob, name: a-2cdfg}": "CronJob/a-2cdfg", "{kind: Job, name: a-2cdfg}": "Job/a",
 		"{kind: SparkApplication, name: etl}": "SparkApplication/etl", "{kind: DaemonSet, name: a-2cdfg}": "DaemonSet/a-2cdfg", "{kind: StatefulSet, name: a-2cdfg}": "StatefulSet/a-2cdfg",
+		"{kind: LeaderWorkerSet, name: a-2cdfg}": "LeaderWorkerSet/a-2cdfg", "{kind: Cluster, name: shop-pgsql}": "Cluster/shop-pgsql",
 		"{name: a}": "", "{kind: Deployment}": "",
 	} {
 		o := decode(t, object("spec: {targetRef: "+ref+"}"))
