@@ -69,15 +69,35 @@ func (p *Powercap) Close() error {
 	return errors.Join(errs...)
 }
 
-// open lists the tree and opens each counter; zones that can't be read are left out, of
-// all the error is returned. A part that is left out is missing from no sum, and no error.
-func (p *Powercap) open() error {
-	dirs, err := zoneDirs(p.config.Root)
-	if err != nil {
+// open lists the tree and opens the counters of the first driver of which one can be read.
+func (p *Powercap) open() (err error) {
+	if p.dirs, err = zoneDirs(p.config.Root); err != nil {
 		return err
 	}
+	drivers := byDriver(p.dirs)
+	for _, dirs := range drivers[:len(drivers)-1] {
+		if p.openDriver(dirs) == nil && p.reads() {
+			return nil
+		}
+		_ = p.Close() // files that were read alone
+	}
+	return p.openDriver(drivers[len(drivers)-1])
+}
+
+// reads reports whether a counter that is summed can be read.
+func (p *Powercap) reads() bool {
+	for i := range p.zones {
+		if _, err := p.files[i].read(p.buffer[:]); err == nil && !p.zones[i].part {
+			return true
+		}
+	}
+	return false
+}
+
+// openDriver opens each counter of a driver; zones that can't be read are left out, of all the
+// error is returned. A part that is left out is missing from no sum, and no error.
+func (p *Powercap) openDriver(dirs []string) error {
 	zones, err := findZones(p.config.Root, dirs, p.config.Zones)
-	p.dirs = dirs
 	refused, parts := []error{err}, []error(nil)
 	for _, z := range zones {
 		f, err := openCounter(filepath.Join(z.dir, "energy_uj"))

@@ -340,3 +340,32 @@ func TestPartThatCannotBeRead(t *testing.T) {
 		_ = p.Close()
 	}
 }
+
+// TestTwinThatReads: of two drivers that show the same package the one whose counter can be
+// read is, be it closed or without data.
+func TestTwinThatReads(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"no data": func(path string) error { return os.Truncate(path, 0) },
+		"closed":  os.Remove,
+		"neither": func(string) error { return nil },
+	} {
+		tree := zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "7"), "intel-rapl-mmio:0", "package-0", "8")
+		root := filepath.Join(files(t, tree), "class/powercap")
+		if err := spoil(filepath.Join(root, "intel-rapl:0/energy_uj")); err != nil {
+			t.Fatal(err)
+		}
+		p, err := source.NewPowercap(source.PowercapConfig{Root: root})
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		readings, err := p.ReadTo(nil, start)
+		want := uint64(8)
+		if name == "neither" {
+			want = 7
+		}
+		if len(readings) != 1 || readings[0].Counter != want || err != nil {
+			t.Errorf("%s: %v, %v", name, readings, err)
+		}
+		_ = p.Close()
+	}
+}

@@ -56,7 +56,7 @@ func (s *Shared) zones() ([]zone, error) {
 	if err != nil {
 		return nil, err
 	}
-	return findZones(s.root, dirs, PackageDRAM)
+	return findZones(s.root, byDriver(dirs)[0], PackageDRAM)
 }
 
 // ReadTo implements Source. It is ErrUnchanged where the host has published nothing

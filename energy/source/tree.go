@@ -98,25 +98,31 @@ func sums(zones []zone) bool {
 // several packages may have psys-1 and so on beside psys.
 func isPsys(name string) bool { return name == "psys" || strings.HasPrefix(name, "psys-") }
 
-// zoneDirs are the names of the zones' directories, sorted. Of a tree that has both,
-// intel-rapl-mmio shows what intel-rapl does and is left out.
+// zoneDirs are the names of the zones' directories, sorted.
 func zoneDirs(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return nil, fileError(root, err)
 	}
 	var dirs []string
-	msr := false
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "intel-rapl") && strings.Contains(e.Name(), ":") {
 			dirs = append(dirs, e.Name())
-			msr = msr || strings.HasPrefix(e.Name(), "intel-rapl:")
 		}
 	}
-	if msr {
-		dirs = slices.DeleteFunc(dirs, func(d string) bool { return !strings.HasPrefix(d, "intel-rapl:") })
-	}
 	return dirs, nil
+}
+
+// byDriver are the directories of intel-rapl, then those of others: intel-rapl-mmio shows
+// what intel-rapl does, so that one of them is read.
+func byDriver(dirs []string) [][]string {
+	isMSR := func(dir string) bool { return strings.HasPrefix(dir, "intel-rapl:") }
+	msr := slices.DeleteFunc(slices.Clone(dirs), func(d string) bool { return !isMSR(d) })
+	others := slices.DeleteFunc(slices.Clone(dirs), isMSR)
+	if len(msr) == 0 || len(others) == 0 {
+		return [][]string{dirs}
+	}
+	return [][]string{msr, others}
 }
 
 // parentDir is the directory of the zone that contains another: intel-rapl:0 of
