@@ -10,9 +10,18 @@ import (
 // a hierarchy.
 type kubeletTree struct {
 	hierarchy, rel string
-	// hasPods: there were pods when it was found.
-	hasPods bool
+	// use is what it held when it was found.
+	use treeUse
 }
+
+// treeUse is how much tells that a kubelet uses a tree.
+type treeUse int
+
+const (
+	treeEmpty      treeUse = iota
+	treePods               // cgroups of pods, which may be left over from before
+	treeContainers         // and in one of them a container's
+)
 
 // Bounds of the search for a tree in an unusual place: how deep it goes, and how many
 // directories it lists.
@@ -22,8 +31,9 @@ const (
 )
 
 // findKubelet looks for the kubelet's tree below root: in the usual places, then, if none
-// of these has pods, anywhere. One with pods is preferred to one without, which may be
-// another's of the same name. elsewhere is a directory that has pods without being one.
+// of these has containers, anywhere. The one most in use is preferred: another may be another's
+// of the same name, or left over from another cgroup driver. elsewhere is a directory that has
+// pods without being one.
 func findKubelet(root string) (found kubeletTree, ok bool, elsewhere string) {
 	for _, h := range hierarchies {
 		for _, parent := range parents {
@@ -32,36 +42,40 @@ func findKubelet(root string) (found kubeletTree, ok bool, elsewhere string) {
 					continue
 				}
 				rel := filepath.Join(parent, name)
-				if hasPods(filepath.Join(root, h, rel)) {
-					return kubeletTree{h, rel, true}, true, ""
+				use := useOf(filepath.Join(root, h, rel))
+				if use == treeContainers {
+					return kubeletTree{h, rel, use}, true, ""
 				}
-				if !ok {
-					found, ok = kubeletTree{h, rel, false}, true
+				if !ok || use > found.use {
+					found, ok = kubeletTree{h, rel, use}, true
 				}
 			}
 		}
 	}
 	for _, h := range hierarchies {
-		rel, inTree, stray := searchPods(filepath.Join(root, h), h == "")
-		if inTree {
-			return kubeletTree{h, rel, true}, true, ""
+		rel, use, stray := searchPods(filepath.Join(root, h), h == "")
+		if use > found.use {
+			found, ok = kubeletTree{h, rel, use}, true
 		}
 		if elsewhere == "" && stray != "" {
 			elsewhere = filepath.Join(root, h, stray)
 		}
 	}
+	if found.use > treeEmpty {
+		elsewhere = ""
+	}
 	return found, ok, elsewhere
 }
 
-// searchPods searches a hierarchy for a tree with pods, the shallowest first. stray is a
+// searchPods searches a hierarchy for the tree most in use, the shallowest first. stray is a
 // directory with pods that is no kubelet's.
-func searchPods(root string, skipHierarchies bool) (rel string, found bool, stray string) {
+func searchPods(root string, skipHierarchies bool) (rel string, use treeUse, stray string) {
 	level := []string{""}
 	for depth, listed := 0, 0; depth < searchDepth && len(level) > 0; depth++ {
 		var next []string
 		for _, dir := range level {
 			if listed++; listed > searchMost {
-				return "", false, stray
+				return rel, use, stray
 			}
 			for _, name := range directories(filepath.Join(root, dir)) {
 				path := filepath.Join(dir, name)
@@ -70,8 +84,13 @@ func searchPods(root string, skipHierarchies bool) (rel string, found bool, stra
 					continue
 				case isQoS(name) && isKubepods(filepath.Base(dir)):
 					continue
-				case isKubepods(name) && hasPods(filepath.Join(root, path)):
-					return path, true, ""
+				case isKubepods(name):
+					if there := useOf(filepath.Join(root, path)); there > use {
+						rel, use = path, there
+					}
+					if use == treeContainers {
+						return rel, use, ""
+					}
 				}
 				if uid, isPod := podUID(name); isPod && isUUID(uid) {
 					if stray == "" && !isKubepods(filepath.Base(dir)) {
@@ -84,16 +103,29 @@ func searchPods(root string, skipHierarchies bool) (rel string, found bool, stra
 		}
 		level = next
 	}
-	return "", false, stray
+	return rel, use, stray
 }
 
-// hasPods reports whether there are cgroups of pods in a kubelet's tree.
-func hasPods(tree string) bool {
-	isPod := func(name string) bool { _, ok := podUID(name); return ok }
+// useOf returns what a kubelet's tree holds.
+func useOf(tree string) (use treeUse) {
 	names := directories(tree)
-	return slices.ContainsFunc(names, isPod) || slices.ContainsFunc(names, func(name string) bool {
-		return isQoS(name) && slices.ContainsFunc(directories(filepath.Join(tree, name)), isPod)
-	})
+	for _, class := range append([]string{""}, names...) {
+		if class != "" {
+			if !isQoS(class) {
+				continue
+			}
+			names = directories(filepath.Join(tree, class))
+		}
+		for _, name := range names {
+			if _, isPod := podUID(name); !isPod {
+				continue
+			}
+			if use = treePods; slices.ContainsFunc(directories(filepath.Join(tree, class, name)), isContainer) {
+				return treeContainers
+			}
+		}
+	}
+	return use
 }
 
 // isUUID reports whether a UID is one that an API server or a kubelet makes, with or

@@ -89,6 +89,76 @@ func TestTreeIsFoundWhereverItIs(t *testing.T) {
 	}
 }
 
+// TestTreeLeftOver: another cgroup driver left its tree behind, with cgroups of pods in which
+// nothing runs. The pods are those of the tree in use, whichever was found first.
+func TestTreeLeftOver(t *testing.T) {
+	const slices = "kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod"
+	slice := strings.ReplaceAll(nestedUID, "-", "_") + ".slice"
+	for name, tc := range map[string]struct{ left, used string }{
+		"systemd after cgroupfs":   {"kubepods/besteffort/pod" + uidA, slices + slice},
+		"cgroupfs after systemd":   {slices + strings.ReplaceAll(uidA, "-", "_") + ".slice", "kubepods/burstable/pod" + nestedUID},
+		"kind beside a host's own": {"kubepods/pod" + uidA, "kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + slice},
+		"an unusual root":          {"kubepods/besteffort/pod" + uidA, "mine.slice/mine-kubepods.slice/mine-kubepods-pod" + slice},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/late=%t", name, late), func(t *testing.T) {
+				c := newCgroups(t)
+				c.dir(tc.left)
+				c.file(filepath.Join(c.root, "cgroup.controllers"), "cpu memory\n")
+				begin := func() {
+					dir := c.container(c.dir(tc.used), "cri-containerd-c0ffee.scope", "sh")
+					for _, dir := range []string{filepath.Dir(dir), dir} {
+						c.file(filepath.Join(dir, "cpu.stat"), "usage_usec 1000\n")
+						c.file(filepath.Join(dir, "memory.stat"), "anon 5\nshmem 6\n")
+					}
+				}
+				if !late {
+					begin()
+				}
+				config := telemetry.CgroupConfig{Root: c.root, ProcRoot: c.proc, Logger: slog.New(slog.DiscardHandler)}
+				usage, err := telemetry.NewPodUsage(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer usage.Close()
+				var read telemetry.Usage
+				if err := usage.ReadTo(&read, start); err != nil {
+					t.Fatal(err)
+				}
+				pods, health, err := telemetry.Rescans(config, func(i int) {
+					if i == 1 && late {
+						begin()
+					}
+				}, time.Minute, 2*time.Minute)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(pods[2]) != 1 || pods[2][0].UID != nestedUID || pods[2][0].State != telemetry.PodRunning || health[2] != nil {
+					t.Errorf("pods %v, health %v", pods[2], health[2])
+				}
+				if err := usage.ReadTo(&read, start.Add(time.Minute)); err != nil || len(read.Pods) != 1 || read.Pods[0].UID != nestedUID {
+					t.Errorf("usage %+v, %v", read.Pods, err)
+				}
+			})
+		}
+	}
+}
+
+// TestTreeStaysWhenEmpty: the last pod leaves a tree in an unusual place, which is no fault.
+func TestTreeStaysWhenEmpty(t *testing.T) {
+	c := newCgroups(t)
+	pod := c.dir("mine/kubepods/besteffort/pod" + nestedUID)
+	c.container(pod, "a", "sh")
+	pods, health, err := telemetry.Rescans(telemetry.CgroupConfig{Root: c.root, ProcRoot: c.proc, Logger: slog.New(slog.DiscardHandler)}, func(i int) {
+		if i == 1 {
+			c.remove(pod)
+		}
+	}, time.Minute)
+	if err != nil || len(pods[0]) != 1 || len(pods[1]) != 0 || health[1] != nil {
+		t.Errorf("pods %v, health %v, %v", pods, health, err)
+	}
+}
+
 // TestPodsWithoutATree: pods in a directory that is no kubelet's are an error that names it.
 func TestPodsWithoutATree(t *testing.T) {
 	for _, empty := range []string{"", "kubepods/besteffort"} {

@@ -298,14 +298,17 @@ func (t *tree) health(now time.Time) error {
 		ErrUnseenPods, probeUntil, unseen, len(t.pods), first)
 }
 
-// find looks for the kubelet's directory unless it is known and has pods; one without
+// find looks for the kubelet's directory unless it is known and has containers; one without
 // may be another's. Until one is found, every usual place is watched; afterwards only
 // its parent.
 func (t *tree) find() {
-	known := false
+	known, use := false, treeEmpty
 	t.elsewhere = ""
 	if t.top != "" {
-		if known, _ = isDirectory(t.top); known && hasPods(t.top) {
+		if known, _ = isDirectory(t.top); known {
+			use = useOf(t.top)
+		}
+		if use == treeContainers {
 			return
 		}
 	}
@@ -313,10 +316,10 @@ func (t *tree) find() {
 	found, ok, elsewhere := findKubelet(t.config.Root)
 	t.elsewhere = elsewhere
 	switch top := filepath.Join(t.config.Root, found.hierarchy, found.rel); {
+	case known && (!ok || top == t.top || found.use <= use):
+		return
 	case !ok:
 		t.top = ""
-		return
-	case known && (top == t.top || !found.hasPods):
 		return
 	default:
 		t.in.unwatch(t.parent)

@@ -469,15 +469,19 @@ func (u *PodUsage) rescan(at time.Time) {
 	u.wakeAt = at
 }
 
-// findTree looks for the kubelet's tree unless it is known and has pods; one without may
+// findTree looks for the kubelet's tree unless it is known and has containers; one without may
 // be another's.
 func (u *PodUsage) findTree(at time.Time) {
-	top := u.buffer.layout.top
-	if u.found && exists(top) && hasPods(top) {
+	top, use := u.buffer.layout.top, treeEmpty
+	known := u.found && exists(top)
+	if known {
+		use = useOf(top)
+	}
+	if use == treeContainers {
 		return
 	}
 	tree, found, _ := findKubelet(u.config.Root)
-	if found && u.found && exists(top) && (!tree.hasPods || top == filepath.Join(u.config.Root, tree.hierarchy, tree.rel)) {
+	if known && (!found || tree.use <= use || top == filepath.Join(u.config.Root, tree.hierarchy, tree.rel)) {
 		return
 	}
 	_ = u.Close()
