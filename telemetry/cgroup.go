@@ -74,8 +74,8 @@ func (c CgroupConfig) withDefaults() CgroupConfig {
 //
 // A container is live when its cgroup holds a process that has left the runtime's
 // start-up. Of the live containers of a pod at most one is its sandbox: one whose
-// processes are all named pause, or, where process names cannot be read (another
-// PID namespace), the first of them, except with CRI-O, which runs pods without a
+// processes are all named pause (pod with CRI-O, as OpenShift has it), or, where
+// process names cannot be read (another PID namespace), the first of them, except with CRI-O, which runs pods without a
 // sandbox. A pod runs while it has a live container beyond its sandbox, and ends
 // with its sandbox or, without one, with its cgroup. Cgroups do not tell init
 // containers from others: [Pod].Starts does. What a pod holds is concluded from
@@ -145,7 +145,7 @@ func NewCgroupPods(c CgroupConfig) (*CgroupPods, error) {
 // hierarchies are the directories below the root that may hold the kubelet's
 // tree, in order of preference: the root itself on v2, then the controllers of
 // v1 that every kubelet uses.
-var hierarchies = []string{"", "cpu,cpuacct", "cpu", "cpuacct", "memory", "pids", "systemd", "unified"}
+var hierarchies = []string{"", "cpu,cpuacct", "cpuacct,cpu", "cpu", "cpuacct", "memory", "pids", "systemd", "unified"}
 
 // parents are where the tree usually hangs in a hierarchy: at its top, or below the
 // kubelet's own group when it runs with --cgroup-root (kind does). Elsewhere it is
@@ -188,11 +188,22 @@ func podUID(name string) (string, bool) {
 	return uid, ok && uid != ""
 }
 
+// maxNested bounds how deep below a container's cgroup its processes are looked
+// for: a container that runs its own init has groups of its own, and crun puts
+// what it starts into one named container where systemd manages the cgroups.
+const maxNested = 4
+
 // isContainer says whether a directory below a pod is a container's: all are,
 // but for CRI-O's monitor process.
 func isContainer(name string) bool { return !strings.Contains(name, "conmon") }
 
 func isCRIO(name string) bool { return strings.HasPrefix(name, "crio-") }
+
+// isPause reports whether a process in a container's cgroup is that of a sandbox: pause, or
+// pod where CRI-O runs the one of OpenShift.
+func isPause(comm, container string) bool {
+	return comm == "pause" || comm == "pod" && isCRIO(container)
+}
 
 // isRuntime says whether a process in a container's cgroup is still the
 // runtime's: it joins the cgroup ahead of the workload's exec.

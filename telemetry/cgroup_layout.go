@@ -12,7 +12,7 @@ func CgroupLayout(root string) string {
 		return "v2"
 	case there("unified/cgroup.controllers"):
 		return "hybrid"
-	case there("cpu"), there("cpu,cpuacct"), there("pids"):
+	case there("cpu"), there("cpu,cpuacct"), there("cpuacct,cpu"), there("pids"):
 		return "v1"
 	}
 	return "none"

@@ -11,7 +11,7 @@ import (
 func TestCgroupLayout(t *testing.T) {
 	for want, files := range map[string][]string{
 		"v2": {"cgroup.controllers", "kubepods.slice/x"}, "hybrid": {"cpu,cpuacct/x", "unified/cgroup.controllers"},
-		"v1": {"cpu,cpuacct/x", "memory/x"}, "none": {"kubepods/x"},
+		"v1": {"cpuacct,cpu/x", "memory/x"}, "none": {"kubepods/x"},
 	} {
 		root := t.TempDir()
 		for _, file := range files {

@@ -237,6 +237,7 @@ func TestCgroupLayouts(t *testing.T) {
 			"kubepods.slice/kubepods-podfa1b2c3d_1111_2222_3333_444455556666.slice", "cri-containerd-%s.scope"},
 		{"v2, cgroupfs", "kubepods/burstable/pod" + uidA, "kubepods/pod" + uidB, "%s"},
 		{"v1, cgroupfs", "cpu,cpuacct/kubepods/besteffort/pod" + uidA, "cpu,cpuacct/kubepods/pod" + uidB, "%s"},
+		{"v1, the other way round", "cpuacct,cpu/kubepods/besteffort/pod" + uidA, "cpuacct,cpu/kubepods/pod" + uidB, "%s"},
 		{"v1, one controller a mount, CRI-O", "memory/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod0a1b2c3d_1111_2222_3333_444455556666.slice",
 			"memory/kubepods.slice/kubepods-podfa1b2c3d_1111_2222_3333_444455556666.slice", "crio-%s.scope"},
 		{"hybrid, cgroup v2 below unified", "unified/kubepods/burstable/pod" + uidA, "unified/kubepods/pod" + uidB, "%s"},
@@ -298,6 +299,18 @@ func TestPodCountsBeyondSandbox(t *testing.T) {
 			c.container(pod, "crio-conmon-s.scope", "conmon")
 			c.container(pod, "crio-s.scope", "pause")
 		}, false},
+		{"monitor process and sandbox of OpenShift", func(c *cgroups, pod string) {
+			c.container(pod, "crio-conmon-s.scope", "conmon")
+			c.nested(pod, "crio-s.scope", "pod")
+		}, false},
+		{"sandbox of OpenShift and container", func(c *cgroups, pod string) {
+			c.container(pod, "crio-s.scope", "pod")
+			c.container(pod, "crio-a.scope", "sh")
+		}, true},
+		{"a program of that name", func(c *cgroups, pod string) {
+			c.container(pod, "cri-containerd-s.scope", "pause")
+			c.container(pod, "cri-containerd-a.scope", "pod")
+		}, true},
 		{"dead container", func(c *cgroups, pod string) { c.container(pod, "s", "pause"); c.container(pod, "a") }, false},
 		{"runtime about to start it", func(c *cgroups, pod string) { c.container(pod, "s", "pause"); c.container(pod, "a", "runc:[2:INIT]") }, false},
 		{"its own groups", func(c *cgroups, pod string) {

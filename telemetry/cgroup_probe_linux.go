@@ -13,11 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxNested bounds how deep below a container's cgroup its processes are looked
-// for: a container that runs its own init has groups of its own, and crun puts
-// what it starts into one named container where systemd manages the cgroups.
-const maxNested = 4
-
 // prober reads how far containers have come. It keeps its buffers, and goes past
 // package os, which costs twice as much for a file of a few bytes: a node that
 // starts pods all the time is probed all the time.
@@ -43,7 +38,7 @@ func (p *prober) in(root, hierarchy string) {
 // for the workload's, and one without a readable name for one of another PID
 // namespace.
 func (p *prober) stageOf(dir string, aged bool) stage {
-	found, populated := p.stageBelow(dir, aged, maxNested)
+	found, populated := p.stageBelow(dir, filepath.Base(dir), aged, maxNested)
 	if !populated && p.counts(dir) {
 		return opaque
 	}
@@ -51,17 +46,17 @@ func (p *prober) stageOf(dir string, aged bool) stage {
 }
 
 // stageBelow looks at the processes of a cgroup and, if it has none, of those
-// below it.
-func (p *prober) stageBelow(dir string, aged bool, depth int) (found stage, populated bool) {
+// below it; container is the name of the container's cgroup.
+func (p *prober) stageBelow(dir, container string, aged bool, depth int) (found stage, populated bool) {
 	// A group whose processes cannot be read may have others below it.
 	if text, err := readInto(&p.procs, dir+"/cgroup.procs"); err == nil && len(text) > 0 {
-		return p.stageOfProcesses(text, aged), true
+		return p.stageOfProcesses(text, container, aged), true
 	}
 	if depth == 0 {
 		return starting, false
 	}
 	for _, name := range subdirectories(dir) {
-		below, any := p.stageBelow(dir+"/"+name, aged, depth-1)
+		below, any := p.stageBelow(dir+"/"+name, container, aged, depth-1)
 		found, populated = max(found, below), populated || any
 	}
 	return found, populated
@@ -69,7 +64,7 @@ func (p *prober) stageBelow(dir string, aged bool, depth int) (found stage, popu
 
 // stageOfProcesses looks at the processes of one cgroup, in the text of its
 // cgroup.procs. On cgroup v2 those of another PID namespace are listed as 0.
-func (p *prober) stageOfProcesses(text []byte, aged bool) stage {
+func (p *prober) stageOfProcesses(text []byte, container string, aged bool) stage {
 	found := starting
 	for line := range bytes.Lines(text) {
 		pid := string(bytes.TrimSpace(line))
@@ -81,7 +76,7 @@ func (p *prober) stageOfProcesses(text []byte, aged bool) stage {
 		case os.IsPermission(err):
 			return opaque
 		case err != nil: // most likely it ended meanwhile
-		case name == "pause":
+		case isPause(name, container):
 			found = max(found, paused)
 		case aged || !isRuntime(name):
 			return running

@@ -39,7 +39,7 @@ func findUsage(c Config) (*usage, error) {
 // same path is the container's own cgroup; only the true root has
 // cgroup.sane_behavior.
 func findCpuacct(root string) *usage {
-	for _, name := range []string{"cpuacct", "cpu,cpuacct"} {
+	for _, name := range []string{"cpuacct", "cpu,cpuacct", "cpuacct,cpu"} {
 		dir := filepath.Join(root, name)
 		u := &usage{CounterCpuacct, newFile(filepath.Join(dir, "cpuacct.usage"), 64), ParseCounter, 1e9}
 		if exists(filepath.Join(dir, "cgroup.sane_behavior")) && u.works() {

@@ -71,7 +71,7 @@ const perCPU = 4_000_000 << 10
 
 var layouts = []layout{{
 	name: "3.10 with v1: no MemAvailable, no pressure", cpus: 2, running: 3,
-	cgroups: "v1", controller: "cpu,cpuacct",
+	cgroups: "v1", controller: "cpuacct,cpu",
 	config: telemetry.Config{Memory: telemetry.MemoryFree},
 	want: expected{"v2;cpu=half-runnable;memory=free", telemetry.CounterCpuacct, true,
 		[]float64{2, 2 * perCPU}, []float64{(utilised + .75) / 2, .5}},

@@ -235,20 +235,34 @@ func (u *PodUsage) hasStopped(p *usagePod) bool {
 
 // kindOf looks at the first process of a container.
 func (u *PodUsage) kindOf(c *usageContainer) usageKind {
-	text, err := u.buffer.first(filepath.Join(u.buffer.layout.top, c.group.rel, "cgroup.procs"))
-	line, _, ok := bytes.Cut(text, []byte("\n"))
-	if err != nil || !ok {
+	pid := u.firstIn(filepath.Join(u.buffer.layout.top, c.group.rel), maxNested)
+	if pid == "" {
 		return unknownKind
 	}
-	pid := string(line)
 	comm, err := u.buffer.first(filepath.Join(u.config.ProcRoot, pid, "comm"))
 	switch name := string(bytes.TrimSpace(comm)); {
 	case os.IsPermission(err) || pid == "0":
 		return hiddenKind
 	case err != nil || isRuntime(name):
 		return unknownKind // it ended, or is to become the container's
-	case name == "pause":
+	case isPause(name, c.name):
 		return sandboxKind
 	}
 	return workKind
+}
+
+// firstIn returns the first process of a cgroup or, if it has none, of those below it.
+func (u *PodUsage) firstIn(dir string, depth int) string {
+	text, err := u.buffer.first(filepath.Join(dir, "cgroup.procs"))
+	if line, _, ok := bytes.Cut(text, []byte("\n")); err == nil && ok {
+		return string(line)
+	}
+	if depth > 0 {
+		for _, name := range directories(dir) {
+			if pid := u.firstIn(filepath.Join(dir, name), depth-1); pid != "" {
+				return pid
+			}
+		}
+	}
+	return ""
 }

@@ -35,6 +35,7 @@ func usageTrees(t *testing.T) map[string]*kubelet {
 		for name, k := range map[string]*kubelet{
 			"v2":     {parts: []string{""}},
 			"v1":     {v1: true, parts: []string{"cpu", "cpuacct", "memory"}},
+			"v1-one": {v1: true, parts: []string{"cpuacct,cpu", "memory"}},
 			"hybrid": {v1: true, unified: true, parts: []string{"cpu,cpuacct", "memory", "unified"}},
 		} {
 			k := *k
@@ -110,7 +111,7 @@ func (k *kubelet) set(dir string, g group) {
 		return
 	}
 	cpu, acct := k.parts[0], k.parts[0]
-	if !k.unified {
+	if cpu == "cpu" {
 		acct = "cpuacct"
 	}
 	file(acct, "cpuacct.usage", fmt.Sprintln(g.cpu.Nanoseconds()))
@@ -293,6 +294,30 @@ func TestNoSandbox(t *testing.T) {
 		got := read(t, u, start.Add(12*time.Second))
 		for i, id := range []string{"", idA, idB, "", idA, idB} {
 			if len(got) != 6 || got[i].Container != id {
+				t.Fatalf("%s: %+v", name, got)
+			}
+		}
+	}
+}
+
+// TestNestedContainers: what works may do so in groups below its container's, as crun has it with
+// systemd. The sandbox of OpenShift is none of them.
+func TestNestedContainers(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		for i, comm := range []string{"nginx", "sidecars", "pod"} {
+			id := []string{idA, idB, idP}[i]
+			scope := k.pod(podA) + "/crio-" + id + ".scope"
+			k.start(scope, "", group{cpu: time.Second, memory: 1000})
+			k.start(scope+"/container", comm, group{cpu: time.Second, memory: 1000})
+			k.start(k.pod(podA)+"/crio-conmon-"+id+".scope", "conmon", group{cpu: time.Second, memory: 1000})
+		}
+		k.set(k.pod(podA), group{cpu: 3 * time.Second, memory: 3000})
+		u := k.usage()
+		read(t, u, start)
+		u.Observe(start, []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 2}})
+		got := read(t, u, start.Add(12*time.Second))
+		for i, id := range []string{"", idA, idB} {
+			if len(got) != 3 || got[i].Container != id {
 				t.Fatalf("%s: %+v", name, got)
 			}
 		}
