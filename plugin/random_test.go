@@ -82,6 +82,8 @@ type world struct {
 	// tries are the pods that were tried and not bound.
 	tries   []*try
 	running []runningPod
+	// changed are the nodes' changes since the cycle of the current pod began.
+	changed []nodeChange
 	steps   []string
 
 	mu sync.Mutex
@@ -614,31 +616,38 @@ func (w *world) mayWake(pod *v1.Pod) bool {
 }
 
 // hint is kube-scheduler's: a node that changed has it try those pods again for which a
-// plugin that refused them nodes says so.
+// plugin that refused them nodes says so. What happens in a pod's cycle counts at its end.
 func (w *world) hint(old, node *v1.Node, added bool) {
 	w.changes++
+	w.changed = append(w.changed, nodeChange{old, node, added})
+	for _, pod := range w.pods.list() {
+		t := w.tryOf(pod.UID)
+		if _, ok := w.unbound(pod.UID); !ok || t == nil || pod.UID == w.current || slices.Contains(w.active, pod.UID) {
+			continue
+		}
+		if w.helps(nodeChange{old, node, added}, pod, t) {
+			w.active = append(w.active, pod.UID)
+		}
+	}
+}
+
+// nodeChange is one that the scheduler's cache has taken.
+type nodeChange struct {
+	old, node *v1.Node
+	added     bool
+}
+
+// helps says whether a change may help a pod, by the hints of the plugins that refused it.
+func (w *world) helps(c nodeChange, pod *v1.Pod, t *try) bool {
+	if t.elsewhere && fits(pod, c.node) && (c.added || !fits(pod, c.old)) {
+		return true
+	}
 	hints, err := w.EventsToRegister(context.Background())
 	if err != nil || len(hints) != 1 {
 		w.failf("%v, %v", hints, err)
 	}
-	for _, pod := range w.pods.list() {
-		t := w.tryOf(pod.UID)
-		if _, ok := w.unbound(pod.UID); !ok || t == nil || slices.Contains(w.active, pod.UID) {
-			continue
-		}
-		queue := t.elsewhere && fits(pod, node) && (added || !fits(pod, old))
-		if t.refused {
-			hint, err := hints[0].QueueingHintFn(klog.Background(), pod, old, node)
-			queue = queue || err != nil || hint == fwk.Queue
-		}
-		switch {
-		case !queue:
-		case pod.UID == w.current:
-			w.again = true
-		default:
-			w.active = append(w.active, pod.UID)
-		}
-	}
+	hint, err := hints[0].QueueingHintFn(klog.Background(), pod, c.old, c.node)
+	return t.refused && (err != nil || hint == fwk.Queue)
 }
 
 func (w *world) round() {
@@ -696,7 +705,11 @@ func (w *world) cycle(between func()) {
 		return
 	}
 	pod, _ := w.unbound(w.current)
+	w.changed = nil
 	placed := w.try(pod, between)
+	for _, c := range w.changed {
+		w.again = w.again || w.helps(c, pod, w.tryOf(pod.UID))
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.current = ""
