@@ -190,6 +190,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 		return nil
 	}
 	if !known {
+		c.attempt.unknown.Store(true)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, nameless.text[reserve.Stale]...)
 	}
 	if c.reach != nil {

@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	randomOps  = flag.Int("random-ops", 8000, "how many operations TestRandomEvents makes")
+	randomOps  = flag.Int("random-ops", 4000, "how many operations TestRandomEvents makes")
 	randomSeed = flag.Uint64("random-seed", 0, "the seed of TestRandomEvents; 0 draws one")
 )
 

@@ -175,7 +175,7 @@ func (w *waiting) overdue(typical int64, most int, now time.Duration) []activati
 		if left[of] <= 0 {
 			continue
 		}
-		if now-p.last >= w.retry && p.pause <= now && !p.attempt.reach().empty() && c.activate(p) {
+		if now-p.last >= w.retry && p.pause <= now && p.attempt.waitsForRoom() && c.activate(p) {
 			left[of]--
 		}
 	}

@@ -137,7 +137,7 @@ func (w *waiting) late(t *reserve.Trickle, now time.Duration) bool {
 // tried brings up to date since when a pod waits for room whose last attempt has
 // ended, or may have; w.mu is held.
 func (w *waiting) tried(p *waitingPod) {
-	if p.since.IsZero() && !p.attempt.reach().empty() {
+	if p.since.IsZero() && p.attempt.waitsForRoom() {
 		p.since = w.start.Add(p.began)
 	}
 }

@@ -128,6 +128,9 @@ type attempt struct {
 	// where memory does not allow for it.
 	decided atomic.Pointer[reach]
 	saw     atomic.Pointer[outline]
+	// unknown is set once a node refused the pod that the Hub had yet to be shown: it has
+	// room or not as any other, and no set can name it.
+	unknown atomic.Bool
 }
 
 // reach returns what the pod waits for: all nodes until PreFilter has decided, so
@@ -138,6 +141,9 @@ func (a *attempt) reach() *reach {
 	}
 	return everyNode
 }
+
+// waitsForRoom reports whether the plugin alone refused the pod some node.
+func (a *attempt) waitsForRoom() bool { return a.unknown.Load() || !a.reach().empty() }
 
 // outline sums up the nodes as an attempt found them.
 type outline struct {
@@ -168,7 +174,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now 
 		w.pods[pod.UID] = p
 		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
 		w.order = slices.Insert(w.order, at, p)
-	} else if w.tried(p); p.attempt.reach().empty() {
+	} else if w.tried(p); !p.attempt.waitsForRoom() {
 		p.since = time.Time{} // other plugins refused it all nodes
 	}
 	w.account(p, 0)
