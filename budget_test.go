@@ -27,7 +27,7 @@ var budget = map[string]int{
 	"FieldError types":           60,
 	"own flags":                  315,
 	"SpazioArgs fields":          33,
-	"metrics":                    137,
+	"metrics":                    138,
 	"SVG files":                  8,
 	"words of README":            1240,
 	"words of docs":              65500,

@@ -195,8 +195,10 @@ func (g *Guard) tap(ctx context.Context, _ *tap.Info) (context.Context, error) {
 	}
 	end := g.begin(c)
 	if end == nil {
-		g.overcalled.Add(1)
-		go c.conn.Close() // the transport's lock is held here
+		if c.overcalled.CompareAndSwap(false, true) {
+			g.overcalled.Add(1)
+			go c.conn.Close() // the transport's lock is held here
+		}
 		return ctx, nil
 	}
 	call, cancel := ctx, context.CancelFunc(func() {})

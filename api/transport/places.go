@@ -303,9 +303,10 @@ type caller struct {
 	ip    netip.Addr
 	guard *Guard
 	conn  net.Conn
-	// spoke says that something was read, calls are in progress.
-	spoke atomic.Bool
-	calls atomic.Int64
+	// spoke is set once something was read, overcalled once a call was one too many; calls
+	// are in progress.
+	spoke, overcalled atomic.Bool
+	calls             atomic.Int64
 
 	// The others are the places' to read and write: it is a stranger that is served, or waits
 	// in line, since then, or it has left. The timer looks again while it waits.

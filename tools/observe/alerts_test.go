@@ -139,7 +139,7 @@ var stories = map[string]struct {
 			`spazio_refused_callers_total{cause="calls", instance="a", job="s"} 0x91`,
 			`spazio_aggregator_refused_callers_total{cause="connections", instance="b", job="g"} 0x20 50x70`,
 		},
-		fires: []span{{`{instance="a", job="s"}`, 30, 59}},
+		fires: []span{{`{instance="a", job="s"}`, 30, 57}},
 	},
 	// The server's certificate ends 21 days and half an hour after the beginning, and is
 	// replaced by one of 90 days after two hours and a half. The authority's has 22 days.

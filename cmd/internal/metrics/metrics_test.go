@@ -90,7 +90,7 @@ func TestList(t *testing.T) {
 
 // isTestbeds says whether the metric is told of by others than this package's programs.
 func isTestbeds(name string) bool {
-	return strings.HasPrefix(name, "spazio_testbed_") && name != "spazio_testbed_swap_seconds"
+	return strings.HasPrefix(name, "spazio_testbed_") && name != "spazio_testbed_swap_seconds" && name != "spazio_testbed_refused_callers_total"
 }
 
 // isOthers says whether it is of Go's libraries or of Kubernetes. Which of them are listed is
@@ -329,6 +329,10 @@ func ofScheduler(t *testing.T) *prometheus.Registry {
 func ofTestbed(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(build.Info("spazio-testbed"), server.Certificates(transport.Config{}))
+	guard, err := transport.NewGuard(transport.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry.MustRegister(build.Info("spazio-testbed"), server.Certificates(transport.Config{}), server.Refusals("testbed", guard))
 	return registry
 }
