@@ -131,7 +131,7 @@ func TestStates(t *testing.T) {
 		v1beta2.ApplicationStatePendingRerun:     workload.Pending,
 		v1beta2.ApplicationStateInvalidating:     workload.Pending,
 		v1beta2.ApplicationStateSucceeding:       workload.Running,
-		v1beta2.ApplicationStateFailing:          workload.Running,
+		v1beta2.ApplicationStateFailing:          workload.Pending, // its driver has failed
 		v1beta2.ApplicationStateSuspending:       workload.Pending,
 		v1beta2.ApplicationStateSuspended:        workload.Pending,
 		v1beta2.ApplicationStateResuming:         workload.Pending,
