@@ -520,14 +520,14 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 		p := power.New(power.Config{Source: chain, CPU: s})
 		for i := range 200 {
 			s.system = float64(i%5) * .75
-			s.machine.seconds(p, 3*each)
+			s.seconds(p, 3*each)
 		}
 		s.system, s.pods["a"] = 1, &pod{cores: 1}
-		s.machine.seconds(p, 3*each) // the first of the pod
+		s.seconds(p, 3*each) // the first of the pod
 		before := series(t, p)["pod_joules_total{pod_uid=a}"]
 		known := 0
 		for range 300 {
-			last, told, _ := s.machine.seconds(p, 1)
+			last, told, _ := s.seconds(p, 1)
 			if !told || !last.Known() {
 				continue
 			}
