@@ -30,3 +30,23 @@ func TestBoundPodInACycle(t *testing.T) {
 		t.Errorf("%d pods wait, want none", got)
 	}
 }
+
+// TestAssumedPodNeedsRoom: in Reserve a pod has its node already, for the framework has assumed
+// it there, and yet a node takes no more pods than it has room for.
+func TestAssumedPodNeedsRoom(t *testing.T) {
+	c := newCluster(t, patient(1))
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
+	var states []*cycleState
+	for i := range 2 {
+		state := &cycleState{}
+		if _, status := c.PreFilter(t.Context(), state, newPod(i), c.infos); status.IsRejected() {
+			t.Fatalf("PreFilter of pod %d: %v", i, status)
+		}
+		states = append(states, state)
+	}
+	for i, admitted := range []bool{true, false} {
+		if status := c.Reserve(t.Context(), states[i], newPod(i, onNode(nodeName(0))), nodeName(0)); status.IsSuccess() != admitted {
+			t.Errorf("Reserve of assumed pod %d: %v, want success: %v", i, status, admitted)
+		}
+	}
+}

@@ -95,6 +95,9 @@ func isTied(pod *v1.Pod) bool {
 // have shown; where few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
+	if isBound(pod) {
+		state.Write(boundKey, boundMark{})
+	}
 	if p.exempt(pod) || isBound(pod) || p.ignoreRoom {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -174,6 +177,21 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // isBound reports whether a pod has its node: it is part of what the node reports or is
 // in flight there, and needs no room beside itself.
 func isBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
+
+// boundKey marks a CycleState whose pod had its node when the cycle began. In Reserve the pod
+// itself does not tell: the framework assumes it on its node first.
+const boundKey fwk.StateKey = Name + "/bound"
+
+type boundMark struct{}
+
+// Clone returns the mark itself.
+func (m boundMark) Clone() fwk.StateData { return m }
+
+// wasBound reports whether the pod had its node when the cycle began.
+func wasBound(state fwk.CycleState) bool {
+	_, err := state.Read(boundKey)
+	return err == nil
+}
 
 // Filter refuses a node without room. The code is Unresolvable, for otherwise
 // every full node would be a candidate for preemption.
@@ -290,7 +308,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	slots := n.slots
 	before := h.refreshLocked(n)
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !isBound(pod) && !p.ignoreRoom {
+	if !p.exempt(pod) && !wasBound(state) && !p.ignoreRoom {
 		asks := h.asks(h.told(pod))
 		reason = h.rules.admitDemand(v, asks, at)
 		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)

@@ -81,6 +81,7 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, refuse("pods of this profile are ghosts and pods for slots: their label %s is %s or %s", LabelRole, RoleGhost, RoleSlot)
 	}
 	if isBound(pod) {
+		state.Write(boundKey, boundMark{})
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	// Before its job is looked up: a change of that is then seen by either.
@@ -343,7 +344,7 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Reserve takes the slot.
 func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if isGhost(pod) || isBound(pod) {
+	if isGhost(pod) || wasBound(state) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -372,3 +373,18 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 
 // isBound reports whether a pod has its node already: no slot is looked for.
 func isBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
+
+// boundKey marks a CycleState whose pod had its node when the cycle began. In Reserve the pod
+// itself does not tell: the framework assumes it on its node first.
+const boundKey fwk.StateKey = Name + "/bound"
+
+type boundMark struct{}
+
+// Clone returns the mark itself.
+func (m boundMark) Clone() fwk.StateData { return m }
+
+// wasBound reports whether the pod had its node when the cycle began.
+func wasBound(state fwk.CycleState) bool {
+	_, err := state.Read(boundKey)
+	return err == nil
+}
