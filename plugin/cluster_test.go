@@ -572,9 +572,16 @@ func (p *profiled) schedule(pod *v1.Pod, nodes []fwk.NodeInfo) (string, *fwk.Sta
 			best = name
 		}
 	}
-	if status := p.Reserve(context.Background(), state, pod, best); !status.IsSuccess() {
+	if status := p.Reserve(context.Background(), state, assumed(pod, best), best); !status.IsSuccess() {
 		p.Unreserve(context.Background(), state, pod, best)
 		return "", status
 	}
 	return best, nil
+}
+
+// assumed is a pod as Reserve gets it: kube-scheduler has assumed it on its node by then.
+func assumed(pod *v1.Pod, node string) *v1.Pod {
+	pod = pod.DeepCopy()
+	pod.Spec.NodeName = node
+	return pod
 }

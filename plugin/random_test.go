@@ -772,7 +772,7 @@ func (w *world) try(pod *v1.Pod, between func()) (bound bool) {
 	roomy := known == nil || !w.m.fresh(known) || w.m.room(known, 0)
 	overdue, _ := w.m.isOverdue(pod.UID)
 	places := known != nil && w.m.fresh(known) && w.m.takesOverdue(known)
-	status = w.Reserve(ctx, state, pod, node)
+	status = w.Reserve(ctx, state, assumed(pod, node), node)
 	w.note("%s is reserved on %s: %v", describe(pod), node, status.IsSuccess())
 	if !status.IsSuccess() {
 		if undisturbed {
@@ -1125,7 +1125,7 @@ func (w *world) tryBeside() (end func()) {
 	reserved := ""
 	if len(feasible) > 0 {
 		name := feasible[w.rng.IntN(len(feasible))].Node().Name
-		if w.Reserve(context.Background(), state, pod, name).IsSuccess() {
+		if w.Reserve(context.Background(), state, assumed(pod, name), name).IsSuccess() {
 			reserved = name
 		} else {
 			w.Unreserve(context.Background(), state, pod, name)
