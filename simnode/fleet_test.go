@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kuberuntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -400,5 +401,25 @@ func TestRegister(t *testing.T) {
 		node.Status.Allocatable.Pods(), " ", node.Status.Conditions[0].Type, " ", node.Status.Conditions[0].Status)
 	if want := "4 16Gi 110 Ready True"; got != want {
 		t.Errorf("status %q, want %q", got, want)
+	}
+}
+
+// TestRegisterBesideOthers: a controller that writes the node between its creation and its
+// status is no error.
+func TestRegisterBesideOthers(t *testing.T) {
+	client := fake.NewClientset()
+	conflicts := 1
+	client.PrependReactor("update", "nodes", func(k8stesting.Action) (bool, kuberuntime.Object, error) {
+		if conflicts--; conflicts < 0 {
+			return false, nil, nil
+		}
+		return true, nil, apierrors.NewConflict(schema.GroupResource{Resource: "nodes"}, "node-1", errors.New("the object has been modified"))
+	})
+	if err := simnode.Register(t.Context(), client, simnode.NodeSpec{Name: "node-1", Cores: 4, Memory: 1 << 34}); err != nil {
+		t.Fatal(err)
+	}
+	node, err := client.CoreV1().Nodes().Get(t.Context(), "node-1", metav1.GetOptions{})
+	if err != nil || node.Status.Allocatable.Cpu().Value() != 4 {
+		t.Errorf("status %v, %v", node.Status.Allocatable, err)
 	}
 }

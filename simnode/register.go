@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 )
 
 // MaxPods is the number of pods a node accepts, the kubelet's default.
@@ -30,18 +31,23 @@ func Register(ctx context.Context, client kubernetes.Interface, n NodeSpec) erro
 	return err
 }
 
-// register says besides whether the node was new.
+// register says besides whether the node was new. It writes the status anew where somebody
+// else has written the node meanwhile, as the controller of nodes' lifecycle does.
 func register(ctx context.Context, client kubernetes.Interface, n NodeSpec) (created bool, err error) {
 	object := nodeObject(n)
 	nodes := client.CoreV1().Nodes()
-	node, err := nodes.Create(ctx, object, metav1.CreateOptions{})
+	_, err = nodes.Create(ctx, object, metav1.CreateOptions{})
 	created = err == nil
-	if apierrors.IsAlreadyExists(err) {
-		node, err = nodes.Get(ctx, n.Name, metav1.GetOptions{})
-	}
-	if err == nil {
-		node.Status = object.Status
-		_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+	if created || apierrors.IsAlreadyExists(err) {
+		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			node, err := nodes.Get(ctx, n.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			node.Status = object.Status
+			_, err = nodes.UpdateStatus(ctx, node, metav1.UpdateOptions{})
+			return err
+		})
 	}
 	if err != nil {
 		return created, fmt.Errorf("simnode: register node %s: %w", n.Name, err)

@@ -809,10 +809,11 @@ type metric struct {
 	Help   string   `json:"help"`
 }
 
-// elsewhere are the metrics of test beds that the scheduler and the interface show: packages
-// plugin/slots and external/server test them.
+// elsewhere are the metrics of test beds that the scheduler, the interface and the server show: packages
+// plugin/slots, external/server and api/identity/server test them.
 var elsewhere = []string{
 	"spazio_testbed_swap_seconds", "spazio_testbed_events_total", "spazio_testbed_requests_total", "spazio_testbed_watchers",
+	"spazio_testbed_refused_callers_total",
 }
 
 // documented are the metrics of test beds that are shown here.
