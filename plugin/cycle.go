@@ -24,8 +24,8 @@ const stateKey fwk.StateKey = Name
 // it: after PreFilter only the statuses change, each once.
 type cycle struct {
 	directory *directory
-	// taints are the nodes' when the cycle began.
-	taints  *map[*node][]v1.Taint
+	// taints is how often those of nodes had changed when the cycle began.
+	taints  uint64
 	attempt *attempt
 	// reach gets the nodes that Filter refuses; nil where Filter is left out or
 	// sees but a few nodes. rises tells of nodes that rose before they were in it.
@@ -41,6 +41,8 @@ type cycle struct {
 	// open counts the admitted.
 	verdicts []verdict
 	open     int
+	// marked says that the pod is marked in the API as waiting for room.
+	marked bool
 	// overdue says that the pod is admitted to nodes without room; trickled that it
 	// was reserved on one of them. lowest is the least rank of those, 0 where
 	// none is admitted.
@@ -69,7 +71,7 @@ func (c *cycle) Clone() fwk.StateData { return c }
 func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (c *cycle, t tally) {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
-	c = &cycle{directory: d, taints: h.tainted.published.Load(), attempt: a, at: at, asks: asks}
+	c = &cycle{directory: d, taints: h.tainted.changes.Load(), attempt: a, at: at, asks: asks}
 	c.question, c.known = reserve.Ask(asks, h.rules.admit)
 	if p.ranking.Energy > 0 {
 		c.weighing = p.thrift.weigh(d, at, h.cores(pod))

@@ -55,7 +55,7 @@ func (h *Hub) WaitSetBytes() int {
 func (h *Hub) BoundWaitSets(bytes int) {
 	h.waiting.mu.Lock()
 	defer h.waiting.mu.Unlock()
-	h.waiting.maxBytes = bytes
+	h.waiting.most = bytes
 }
 
 // Histories returns how many pods' are kept.

@@ -11,9 +11,9 @@ import (
 
 // What Kubernetes 1.35 has otherwise is here, and in kubernetes_1_35.go for it.
 
-// PreBindPreFlight leaves out PreBind for all but overdue pods.
-func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
-	return &fwk.PreBindPreFlightResult{AllowParallel: true}, p.preFlight(state)
+// PreBindPreFlight leaves out PreBind for pods of which there is nothing to be written.
+func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
+	return &fwk.PreBindPreFlightResult{AllowParallel: true}, p.preFlight(state, pod)
 }
 
 // isGrouped says that a pod is placed with others.

@@ -9,9 +9,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// PreBindPreFlight leaves out PreBind for all but overdue pods.
-func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) *fwk.Status {
-	return p.preFlight(state)
+// PreBindPreFlight leaves out PreBind for pods of which there is nothing to be written.
+func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	return p.preFlight(state, pod)
 }
 
 // isGrouped says that a pod is placed with others.

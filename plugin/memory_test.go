@@ -11,47 +11,59 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// TestWaitingPodsTakeBoundedMemory: 2¹⁴ pods may each know which of 2¹⁴ nodes they
-// wait for, which takes 32 MiB. Those beyond are woken for any node, one whose
-// taint they do not tolerate included, until others have gone.
-func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
-	if testing.Short() {
-		return // so many objects take the race detector a minute
+// taintedNodes are nodes without room, of which the i-th has a taint of its own, and pods of
+// which the i-th tolerates all taints but that. So no two pods wait for the same nodes.
+func taintedNodes(n int) (nodes []*v1.Node, pods []*v1.Pod) {
+	key := func(i int) string { return "taint-" + strconv.Itoa(i) }
+	for i := range n {
+		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "tainted-" + strconv.Itoa(i)}}
+		node.Spec.Taints = []v1.Taint{{Key: key(i), Effect: v1.TaintEffectNoSchedule}}
+		nodes = append(nodes, node)
+		pods = append(pods, newPod(i, func(p *v1.Pod) {
+			for other := range n {
+				if other != i {
+					p.Spec.Tolerations = append(p.Spec.Tolerations, v1.Toleration{Key: key(other), Operator: v1.TolerationOpExists})
+				}
+			}
+		}))
 	}
-	const nodes, known, more, left = 1 << 14, 1 << 14, 2, 64
-	s := patient(nodes - 1)
-	tainted := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "tainted"}}
-	tainted.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}
-	s.objects = append(s.objects, tainted)
-	pods := make([]*v1.Pod, known+more)
-	for i := range pods {
-		pods[i] = newPod(i)
-		s.objects = append(s.objects, pods[i])
+	return nodes, pods
+}
+
+// TestWaitingPodsTakeBoundedMemory: those beyond the memory for what pods wait for are woken for
+// any node, one whose taint they do not tolerate included, until others have gone.
+func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
+	const known, more = 8, 2
+	s := patient(0)
+	nodes, pods := taintedNodes(known + more)
+	dedicated := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "dedicated"}}
+	dedicated.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}
+	s.objects = append(s.objects, dedicated)
+	for i := range nodes {
+		s.objects = append(s.objects, nodes[i], pods[i])
 	}
 	c := newCluster(t, s)
-	c.eventually("all nodes are known", func() bool { return len(c.hub.Snapshot()) == nodes })
-	// A set has room for all nodes that ever were; with most of them gone it is made
-	// in a fraction of the time.
-	for i := left; i < nodes-1; i++ {
-		if err := c.client.CoreV1().Nodes().Delete(t.Context(), nodeName(i), metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
+	c.eventually("all nodes are known", func() bool { return len(c.hub.Snapshot()) == len(nodes)+1 })
+	c.infos = nil
+	for _, node := range nodes {
+		c.infos = append(c.infos, nodeInfo{node: node})
 	}
-	c.eventually("most nodes are gone", func() bool { return len(c.hub.Snapshot()) == left+1 })
 	attempt := func(pod *v1.Pod) {
 		t.Helper()
-		if _, status := c.PreFilter(t.Context(), &cycleState{}, pod, c.infos[:left]); !status.IsRejected() {
+		if _, status := c.PreFilter(t.Context(), &cycleState{}, pod, c.infos); !status.IsRejected() {
 			t.Fatalf("%s: %v", pod.Name, status)
 		}
 	}
-	for _, pod := range pods {
+	attempt(pods[0])
+	c.hub.BoundWaitSets(known * c.hub.WaitSetBytes())
+	for _, pod := range pods[1:] {
 		attempt(pod)
 	}
-	for _, pod := range pods[:10] { // the set of nodes takes the place of the one before
+	for _, pod := range pods[:known] { // the set of nodes takes the place of the one before
 		attempt(pod)
 	}
-	// woken returns the number of the pod that one slot of the tainted node wakes.
-	stream := c.open(c.dial(), tainted.Name)
+	// woken returns the number of the pod that one slot of the dedicated node wakes.
+	stream := c.open(c.dial(), dedicated.Name)
 	woken := func() int {
 		t.Helper()
 		stream.settle(agent.Report{Avail: 1})
@@ -78,5 +90,48 @@ func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
 	c.woken() // before it was tried again it may have been reminded
 	if second := woken(); second < known || second == first {
 		t.Errorf("pod %d is woken after pod %d", second, first)
+	}
+}
+
+// TestPodsShareWhatTheyWaitFor: pods that wait for the same nodes take the memory of one set,
+// whether PreFilter or Filter found out what they wait for, and also after nodes have changed.
+func TestPodsShareWhatTheyWaitFor(t *testing.T) {
+	c := newCluster(t, patient(5))
+	client := c.dial()
+	for i := range 5 {
+		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})
+	}
+	var plain, selecting []*v1.Pod
+	for i := range 10 {
+		plain, selecting = append(plain, newPod(i)), append(selecting, newPod(100+i, selective))
+	}
+	c.arrive(append(plain, selecting...)...)
+	attempt := func(pods []*v1.Pod, nodes int) {
+		t.Helper()
+		for _, pod := range pods {
+			if _, feasible, _ := c.attempt(pod, c.infos[:nodes]); len(feasible) > 0 {
+				t.Fatalf("%s found room", pod.Name)
+			}
+		}
+	}
+	attempt(plain[:1], 5)
+	one := c.hub.WaitSetBytes()
+	attempt(plain, 5)
+	if got := c.hub.WaitSetBytes(); one == 0 || got != one {
+		t.Errorf("ten pods that wait for all nodes take %d bytes, one takes %d", got, one)
+	}
+	attempt(selecting, 3) // the last set is not known to be complete
+	if got := c.hub.WaitSetBytes(); got > 3*one {
+		t.Errorf("ten more that wait for three nodes take %d bytes, want those of two sets", got-one)
+	}
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(5)}}
+	if _, err := c.client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("the node is known", func() bool { return c.state(node.Name).Node != "" })
+	attempt(plain[:5], 5)
+	attempt(selecting[:5], 3)
+	if got := c.hub.WaitSetBytes(); got > 5*one {
+		t.Errorf("after a node joined the sets take %d bytes, one takes %d", got, one)
 	}
 }

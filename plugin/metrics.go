@@ -168,7 +168,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
 	m.priced = resolve(newCounters("profile_pods_total", "Pods reserved, by where what is known of what they take comes from.", "source"),
 		sourceProfile, sourceTypical, sourceContradicted, sourceOff)
-	m.differences = resolve(newCounters("profile_observed_differences_total", "Decisions that profiles, which are but observed, would reverse: pods placed that they would refuse the node, and pods refused by all nodes that they would place.", "decision"),
+	m.differences = resolve(newCounters("profile_observed_differences_total", "Pods whose profile, which is but observed, would have decided otherwise about their node: refuse where it has no room for them by the profile, admit where an overdue pod has room by its profile.", "decision"),
 		differenceRefuse, differenceAdmit)
 	m.interruptions = resolve(newCounters("profile_interruptions_total", "Attempts to follow profiles that ended: absent if the API server has none or does not let them be read.", "cause"),
 		interruptedAbsent, interruptedError)

@@ -28,26 +28,33 @@ type PendingPod struct {
 
 // Pending returns the pods without a node that are the oldest, whatever their profile, at
 // most so many and the oldest first, and how many there are in all. A pod that is in
-// flight is none of them. The time that it takes grows with the number of pods.
+// flight is none of them. The time that it takes grows with the number of pods, which it
+// looks at one by one.
 func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
-	var pods []*v1.Pod
+	before := func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	}
+	var pods []*v1.Pod // the oldest so far and, unsorted, less than as many again and a thousand
 	for _, pod := range h.Pods() {
 		if pod.Spec.NodeName != "" || isTerminal(pod) {
 			continue
 		}
 		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
+			total++
 			pods = append(pods, pod)
 		}
+		if len(pods) >= 2*most+1000 {
+			slices.SortFunc(pods, before)
+			pods = pods[:most]
+		}
 	}
-	slices.SortFunc(pods, func(a, b *v1.Pod) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(pods, before)
 	for _, pod := range pods[:min(most, len(pods))] {
 		oldest = append(oldest, PendingPod{
 			Namespace: pod.Namespace, Name: pod.Name, Profile: pod.Spec.SchedulerName, Since: pod.CreationTimestamp.Time, Reason: h.whyPending(pod),
 		})
 	}
-	return oldest, len(pods)
+	return oldest, total
 }
 
 // Pods returns all pods that the scheduler knows, in any order; none before New. They are

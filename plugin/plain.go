@@ -37,10 +37,11 @@ func isElsewhere(v v1.Volume) bool {
 // tainted knows the nodes that have taints. Safe for concurrent use; the zero
 // value is ready.
 type tainted struct {
-	mu     sync.Mutex
-	byNode map[*node][]v1.Taint
-	// published is byNode, which never changes once it is here.
-	published atomic.Pointer[map[*node][]v1.Taint]
+	// changes counts the changes: an attempt during which there was one does not know what
+	// its pod waits for.
+	changes atomic.Uint64
+	mu      sync.Mutex
+	byNode  map[*node][]v1.Taint
 }
 
 // taintsOf returns the taints that keep pods from a node.
@@ -65,25 +66,21 @@ func (t *tainted) set(n *node, taints []v1.Taint) (lost bool) {
 	if slices.Equal(before, taints) {
 		return false
 	}
-	next := make(map[*node][]v1.Taint, len(t.byNode)+1)
-	for other, taints := range t.byNode {
-		next[other] = taints
+	if t.byNode == nil {
+		t.byNode = make(map[*node][]v1.Taint)
 	}
-	if next[n] = taints; len(taints) == 0 {
-		delete(next, n)
+	if t.byNode[n] = taints; len(taints) == 0 {
+		delete(t.byNode, n)
 	}
-	t.byNode = next
-	t.published.Store(&next)
+	t.changes.Add(1)
 	return slices.ContainsFunc(before, func(taint v1.Taint) bool { return !slices.Contains(taints, taint) })
 }
 
 // exclude takes the nodes out of r whose taints the pod does not tolerate.
 func (t *tainted) exclude(r *reach, pod *v1.Pod) {
-	all := t.published.Load()
-	if all == nil {
-		return
-	}
-	for n, taints := range *all {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n, taints := range t.byNode {
 		if slices.ContainsFunc(taints, func(taint v1.Taint) bool { return !tolerates(pod, &taint) }) {
 			r.remove(n.id)
 		}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -95,10 +96,8 @@ func isTied(pod *v1.Pod) bool {
 // have shown; where few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
-	if isBound(pod) {
-		state.Write(boundKey, boundMark{})
-	}
-	if p.exempt(pod) || isBound(pod) || p.ignoreRoom {
+	bound.Mark(state, pod)
+	if p.exempt(pod) || bound.Is(pod) || p.ignoreRoom {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -109,14 +108,12 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		k = now
 	}
 	if !h.synced.Load() {
+		h.waiting.decide(pod.UID, a, everyNode, true)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
 	c, t := p.judge(a, pod, k.asks)
 	if !since.IsZero() && h.rules.trickle.Overdue(h.clock().Sub(since)) {
 		p.trickle(c, &t)
-	}
-	if c.open == 0 && since.IsZero() {
-		h.compareRefused(pod, c)
 	}
 	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
@@ -159,9 +156,9 @@ func (p *spazio) plainReach(pod *v1.Pod, c *cycle) *reach {
 // the cycle looked at them; then it waits for all.
 func (p *spazio) await(pod *v1.Pod, c *cycle, r *reach) {
 	h := p.hub
-	h.waiting.decide(pod.UID, c.attempt, r)
-	if h.nodes.published.Load() != c.directory || h.tainted.published.Load() != c.taints {
-		h.waiting.decide(pod.UID, c.attempt, everyNode)
+	h.waiting.decide(pod.UID, c.attempt, r, r != c.reach)
+	if h.nodes.published.Load() != c.directory || h.tainted.changes.Load() != c.taints {
+		h.waiting.decide(pod.UID, c.attempt, everyNode, true)
 	}
 }
 
@@ -174,29 +171,10 @@ const narrowFrom = 100
 // reports before the next report.
 func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// isBound reports whether a pod has its node: it is part of what the node reports or is
-// in flight there, and needs no room beside itself.
-func isBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
-
-// boundKey marks a CycleState whose pod had its node when the cycle began. In Reserve the pod
-// itself does not tell: the framework assumes it on its node first.
-const boundKey fwk.StateKey = Name + "/bound"
-
-type boundMark struct{}
-
-// Clone returns the mark itself.
-func (m boundMark) Clone() fwk.StateData { return m }
-
-// wasBound reports whether the pod had its node when the cycle began.
-func wasBound(state fwk.CycleState) bool {
-	_, err := state.Read(boundKey)
-	return err == nil
-}
-
 // Filter refuses a node without room. The code is Unresolvable, for otherwise
 // every full node would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if p.ignoreRoom || isBound(pod) {
+	if p.ignoreRoom || bound.Is(pod) {
 		return nil
 	}
 	c, err := p.cycle(state)
@@ -207,8 +185,10 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if known && c.admits(i) {
 		return nil
 	}
+	if c.attempt.refuse() {
+		p.hub.waiting.refused(pod.UID, c.attempt)
+	}
 	if !known {
-		c.attempt.unknown.Store(true)
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, nameless.text[reserve.Stale]...)
 	}
 	if c.reach != nil {
@@ -220,7 +200,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 // PreScore leaves out the scoring of exempt pods, and sees to a view where a
 // profile enables the score alone or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if p.exempt(pod) || isBound(pod) {
+	if p.exempt(pod) || bound.Is(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
@@ -308,7 +288,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	slots := n.slots
 	before := h.refreshLocked(n)
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !wasBound(state) && !p.ignoreRoom {
+	if !p.exempt(pod) && !bound.Was(state) && !p.ignoreRoom {
 		asks := h.asks(h.told(pod))
 		reason = h.rules.admitDemand(v, asks, at)
 		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)
@@ -322,8 +302,8 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		}
 		if !trickled {
 			h.observe(n, v, at.Now)
-			h.compare(pod, v, at)
 		}
+		h.compare(pod, v, at, trickled)
 	}
 	err := h.ledger.Reserve(name, key, demand, h.clock())
 	h.repriced(pod, key, demand)
@@ -354,9 +334,10 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	}
 }
 
-// compare counts a granted reservation that would not have been granted if known
-// pods were counted as what they take, unless they are.
-func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment) {
+// compare counts a reservation that would have come otherwise if known pods were counted as
+// what they take, unless they are: one of a node that would have been refused and, of an overdue
+// pod, one of a node that would have had room.
+func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 	if h.profiling.off() {
 		return
 	}
@@ -364,24 +345,11 @@ func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment) {
 	if h.rules.byDemand && (k.decides || k.source != sourceProfile) {
 		return
 	}
-	if h.rules.byProfile(v, h.demand(k), at) != reserve.Admitted {
+	switch admitted := h.rules.byProfile(v, h.demand(k), at) == reserve.Admitted; {
+	case !overdue && !admitted:
 		h.metrics.differences[differenceRefuse].Inc()
-	}
-}
-
-// compareRefused counts a pod that no node takes and one would if known pods were
-// counted as what they take.
-func (h *Hub) compareRefused(pod *v1.Pod, c *cycle) {
-	k := h.told(pod)
-	if k.source != sourceProfile || h.rules.byDemand && k.decides {
-		return
-	}
-	demand := h.demand(k)
-	for _, n := range c.directory.nodes {
-		if h.rules.byProfile(n.view.Load(), demand, c.at) == reserve.Admitted {
-			h.metrics.differences[differenceAdmit].Inc()
-			return
-		}
+	case overdue && admitted && k.source == sourceProfile:
+		h.metrics.differences[differenceAdmit].Inc()
 	}
 }
 
@@ -390,11 +358,13 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *vie
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	if first, tried := p.hub.waiting.reserved(pod.UID, name); tried {
+	first, tried, marked := p.hub.waiting.reserved(pod.UID, name)
+	if tried {
 		p.hub.metrics.reserved(p.hub.now() - first)
 	}
 	p.hub.histories.reserved(reserve.KeyOf(string(pod.UID)), p.hub.clock())
 	if c, err := p.cycle(state); err == nil {
+		c.marked = marked
 		if a := c.attempt.saw.Load().export(); a != nil {
 			a.Reserved = name
 			if v != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 	profiles "github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // shelf is the part of an API server that holds WorkloadProfiles.
@@ -212,8 +213,15 @@ func TestProfilesAreObserved(t *testing.T) {
 	if _, feasible, _ := c.attempt(light, c.infos); len(feasible) != 0 {
 		t.Fatalf("nodes without room for a typical pod are feasible")
 	}
-	if _, a := c.differences(); a != admitted+1 {
-		t.Errorf("%v decisions to admit would differ, want 1", a-admitted)
+	c.refused(light)
+	clock.advance(reserve.DefaultMaxWait)
+	first.settle(agent.Report{Saturated: true})
+	second.settle(small)
+	if node := c.place(light); node != nodeName(1) {
+		t.Fatalf("the overdue pod went to %q", node)
+	}
+	if r, a := c.differences(); r != refused+1 || a != admitted+1 {
+		t.Errorf("%v decisions to refuse and %v to admit would differ, want 1 and 1", r-refused, a-admitted)
 	}
 }
 

@@ -2,12 +2,12 @@ package plugin
 
 import (
 	"context"
+	"maps"
 	"math/bits"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
@@ -58,41 +58,49 @@ func (w *waiting) round(ctx context.Context, at reserve.Moment) (activated int, 
 func (w *waiting) choose(o *offer, now time.Duration) []activation {
 	c := chooser{w: w, now: now}
 	w.granted = slices.DeleteFunc(w.granted, func(p *waitingPod) bool {
-		if p.until <= now {
-			p.granted = nil
+		if p.granted != nil && p.until <= now {
+			w.change(p, func() { p.granted = nil })
 		}
 		return p.granted == nil
 	})
 	for _, p := range w.granted {
 		if i, due := o.place[p.granted.id]; due {
-			o.give(i, w.classes.at(p.class), p.until)
+			o.give(i, w.classOf(p), p.until)
 		}
 		o.wait(c.again(p))
 	}
-	w.anywhere = slices.DeleteFunc(w.anywhere, func(p *waitingPod) bool { return !p.anywhere })
-	for _, p := range w.anywhere {
+	for p := range w.anywhere {
 		o.wait(c.again(p))
 	}
-	for _, p := range w.order {
-		if !o.open() {
-			break
-		}
-		if !p.anywhere {
-			c.offer(p, o)
+	if !o.open() {
+		return c.chosen
+	}
+	in := contest{before: func(a, b *waitingPod) bool { return comparePods(a, b) < 0 }, stands: func(g *group) *waitingPod { return g.ready.first() }}
+	for _, g := range w.groups {
+		// What rises for a class that is younger than the round is due again.
+		if o.lot(w.classes.at(g.kin.class)) != nil {
+			g.advance(now)
+			in.groups = append(in.groups, g)
 		}
 	}
-	for _, uid := range c.ghosts {
-		w.forget(uid)
+	groups := slices.Clone(in.groups)
+	in.run(func(g *group, p *waitingPod) (done, stop bool) { return c.offer(g, p, o), !o.open() })
+	for _, g := range groups {
+		if p := g.paused.first(); p != nil {
+			o.postpone(o.lot(w.classes.at(g.kin.class)), g.reach, p.free())
+		}
 	}
 	return c.chosen
 }
+
+// classOf returns the class of what a pod asks for; w.mu is held.
+func (w *waiting) classOf(p *waitingPod) *class { return w.classes.at(p.group.kin.class) }
 
 // chooser collects the pods of a round.
 type chooser struct {
 	w      *waiting
 	now    time.Duration
 	chosen []activation
-	ghosts []types.UID
 }
 
 // activation is what a pod is activated by.
@@ -101,39 +109,23 @@ type activation struct {
 	handle fwk.Handle
 }
 
-// offer grants p the slot of a node that it waits for, if there is one. A pod
-// that was activated before and has not come is activated again, but no slot is
-// kept for it any more.
-func (c *chooser) offer(p *waitingPod, o *offer) {
-	r, of := p.attempt.reach(), c.w.classes.at(p.class)
-	l := o.lot(of)
-	if l == nil { // the class is younger than the round: what rises for it is due again
-		return
-	}
-	if p.granted != nil {
-		o.postpone(l, r, p.until)
-		return
-	}
-	if p.pause > c.now {
-		o.postpone(l, r, p.pause)
-		return
-	}
-	i, found := o.find(l, r)
+// offer grants p, the first of a group, the slot of a node that it waits for, and reports
+// whether there is none. A pod that was activated before and has not come is activated
+// again, but no slot is kept for it any more.
+func (c *chooser) offer(g *group, p *waitingPod, o *offer) (none bool) {
+	i, found := o.find(o.lot(c.w.classOf(p)), g.reach)
 	if !found {
-		return
+		return true
 	}
 	first := p.activations == 0
-	if !c.activate(p) {
-		return
+	if !c.activate(p) || !first {
+		return false
 	}
-	if !first {
-		o.postpone(l, r, p.pause)
-		return
-	}
-	p.granted, p.until = o.nodes[i], c.now+grantTime
+	c.w.change(p, func() { p.granted, p.until = o.nodes[i], c.now+grantTime })
 	c.w.granted = append(c.w.granted, p)
-	o.give(i, of, p.until)
+	o.give(i, c.w.classOf(p), p.until)
 	o.wait(p.pause)
+	return false
 }
 
 // again activates a pod whose pause is over, and returns when to do so next.
@@ -144,44 +136,45 @@ func (c *chooser) again(p *waitingPod) time.Duration {
 	return p.pause
 }
 
-// activate says whether the pod still waits.
+// activate says whether the pod still waits; one that does not is forgotten.
 func (c *chooser) activate(p *waitingPod) bool {
 	if !c.w.waits(p.pod) {
-		c.ghosts = append(c.ghosts, p.pod.UID)
+		c.w.forget(p.pod.UID)
 		return false
 	}
 	c.chosen = append(c.chosen, activation{p.pod, p.handle})
-	p.last, p.pause = c.now, c.now+doubled(firstPause, p.activations, c.w.retry)
-	p.activations++
+	c.w.change(p, func() {
+		p.last, p.pause = c.now, c.now+doubled(firstPause, p.activations, c.w.retry)
+		p.activations++
+	})
 	return true
 }
 
 // overdue returns at most most of the pods that wait for some node and were neither
-// tried nor activated for the slow retry's period, and no more of a class than it has
-// slots; typical are those of typical pods.
+// tried nor activated for the slow retry's period, those first that were not for longest,
+// and no more of a class than it has slots; typical are those of typical pods.
 func (w *waiting) overdue(typical int64, most int, now time.Duration) []activation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := chooser{w: w, now: now}
 	left := map[*class]int64{nil: typical}
 	for _, of := range w.classes.list() {
 		left[of] = of.slots.Load()
 	}
-	for _, p := range w.order {
-		if len(c.chosen) >= most {
-			break
+	in := contest{before: func(a, b *waitingPod) bool { return a.idle(w.retry) < b.idle(w.retry) }, stands: func(g *group) *waitingPod {
+		if p := g.idle.first(); p != nil && p.idle(w.retry) <= now {
+			return p
 		}
-		of := w.classes.at(p.class)
-		if left[of] <= 0 {
-			continue
-		}
-		if now-p.last >= w.retry && p.pause <= now && p.attempt.waitsForRoom() && c.activate(p) {
+		return nil
+	}}
+	in.groups = slices.Collect(maps.Values(w.groups))
+	c := chooser{w: w, now: now}
+	in.run(func(g *group, p *waitingPod) (done, stop bool) {
+		of := w.classOf(p)
+		if left[of] > 0 && c.activate(p) {
 			left[of]--
 		}
-	}
-	for _, uid := range c.ghosts {
-		w.forget(uid)
-	}
+		return left[of] <= 0, len(c.chosen) >= most
+	})
 	return c.chosen
 }
 

@@ -2,56 +2,13 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// OverdueCondition is the type of the condition that marks a pod which waited for
-// measured room for longer than maxWait and was then bound to a node without. It
-// is written before the bind, so that every scheduler, also one that starts later,
-// counts the overdue pods of a node; a scheduler may patch pods' status anyway.
-const OverdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
-
-// overdueReason is the reason of the condition and of the event.
-const overdueReason = "OverdueAdmission"
-
-// isOverdue says whether a pod was bound to a node without room.
-func isOverdue(pod *v1.Pod) bool { return conditionOf(pod, OverdueCondition, v1.ConditionTrue) != nil }
-
-// conditionOf returns a pod's condition if it has the given status, or nil.
-func conditionOf(pod *v1.Pod, kind v1.PodConditionType, status v1.ConditionStatus) *v1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == kind && c.Status == status {
-			return c
-		}
-	}
-	return nil
-}
-
-// refusedSince is when the API first showed a pod as unschedulable, if its
-// condition says that this plugin refuses it nodes; else the zero time. It is all
-// that a scheduler knows of the pods that waited before it started.
-func refusedSince(pod *v1.Pod) time.Time {
-	c := conditionOf(pod, v1.PodScheduled, v1.ConditionFalse)
-	if c == nil || c.Reason != v1.PodReasonUnschedulable {
-		return time.Time{}
-	}
-	for _, reason := range reserve.Reasons() {
-		if strings.Contains(c.Message, nameless.text[reason][0]) {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
-}
 
 // places returns how many overdue pods of a demand a node as seen in v takes besides
 // those that have room.
@@ -115,68 +72,96 @@ func (h *Hub) wakeOverdue(ctx context.Context, at reserve.Moment) {
 	if !o.open() {
 		return
 	}
-	if woken := h.waiting.trickle(o, &h.rules.trickle, at.Now); len(woken) > 0 {
+	if woken := h.waiting.trickle(o, at.Now); len(woken) > 0 {
 		h.metrics.activations(causeOverdue, len(woken))
 		activate(ctx, woken)
 	}
 }
 
-// late brings up to date since when each pod waits for room, and says whether one
-// is overdue.
+// late sees to the pods that have waited for room for long, and reports whether one is
+// overdue.
 func (w *waiting) late(t *reserve.Trickle, now time.Duration) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	late := false
-	for _, p := range w.order {
+	for range agedMost {
+		p := w.young.first()
+		if p == nil || t.Off || w.start.Add(now).Before(p.stage(t)) {
+			break
+		}
+		w.young.remove(p)
+		if !p.marked {
+			p.marked = true
+			w.marks = append(w.marks, p)
+			w.young.add(p)
+			continue
+		}
+		w.part(p)
+		p.late = true
+		w.join(p, p.group.reach)
+	}
+	return w.lates > 0
+}
+
+// agedMost bounds how many pods an inspection finds to be overdue, so that it ends soon; so
+// many as there are in flight to one scheduler in a second.
+const agedMost = 1000
+
+// refused notes that the plugin alone has refused the pod of an attempt a node.
+func (w *waiting) refused(uid types.UID, a *attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil && p.attempt == a {
 		w.tried(p)
-		late = late || p.overdue(t, w.start.Add(now))
 	}
-	return late
 }
 
-// tried brings up to date since when a pod waits for room whose last attempt has
-// ended, or may have; w.mu is held.
+// tried brings up to date since when a pod waits for room that the plugin may have refused a
+// node; w.mu is held.
 func (w *waiting) tried(p *waitingPod) {
-	if p.since.IsZero() && p.attempt.waitsForRoom() {
-		p.since = w.start.Add(p.began)
+	if p.since.IsZero() && p.attempt.refused.Load() {
+		w.wantRoom(p, w.start.Add(p.began))
 	}
 }
 
-// overdue says whether the pod has waited for room for too long.
-func (p *waitingPod) overdue(t *reserve.Trickle, clock time.Time) bool {
-	return !p.since.IsZero() && t.Overdue(clock.Sub(p.since))
+// stage is when a pod that waits for room is to be marked or, once it is, turns overdue.
+func (p *waitingPod) stage(t *reserve.Trickle) time.Time {
+	wait := t.WithDefaults().MaxWait
+	if !p.marked {
+		wait /= markFraction
+	}
+	return p.since.Add(wait)
 }
 
 // trickle returns overdue pods for the places of an offer, by priority, then
-// arrival.
-func (w *waiting) trickle(o *offer, t *reserve.Trickle, now time.Duration) []activation {
+// arrival. For a pod of which is not known what it waits for, an attempt may be in vain, so
+// it has to have been idle for long.
+func (w *waiting) trickle(o *offer, now time.Duration) []activation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	in := contest{before: func(a, b *waitingPod) bool { return comparePods(a, b) < 0 }, stands: func(g *group) *waitingPod {
+		if g.reach != everyNode {
+			return g.ready.first()
+		}
+		if p := g.idle.first(); p != nil && p.idle(w.retry) <= now {
+			return p
+		}
+		return nil
+	}}
+	for _, g := range w.groups {
+		if g.late && o.lot(w.classes.at(g.kin.class)) != nil {
+			g.advance(now)
+			in.groups = append(in.groups, g)
+		}
+	}
 	c := chooser{w: w, now: now}
-	for _, p := range w.order {
-		if !o.open() || len(c.chosen) == overdueMost {
-			break
-		}
-		if p.granted != nil || p.pause > now || !p.overdue(t, w.start.Add(now)) {
-			continue
-		}
-		r := p.attempt.reach()
-		// For a pod of which is not known what it waits for, an attempt may be vain.
-		if r == everyNode && now-p.last < w.retry {
-			continue
-		}
-		of := w.classes.at(p.class)
-		l := o.lot(of)
-		if l == nil {
-			continue
-		}
-		if i, found := o.find(l, r); found && c.activate(p) {
+	in.run(func(g *group, p *waitingPod) (done, stop bool) {
+		of := w.classOf(p)
+		i, found := o.find(o.lot(of), g.reach)
+		if found && c.activate(p) {
 			o.give(i, of, p.pause)
 		}
-	}
-	for _, uid := range c.ghosts {
-		w.forget(uid)
-	}
+		return !found, !o.open() || len(c.chosen) == overdueMost
+	})
 	return c.chosen
 }
 
@@ -191,57 +176,8 @@ func (w *waiting) since(uid types.UID) time.Time {
 }
 
 // forRoom counts the pods that wait for room.
-func (w *waiting) forRoom() (pods int) {
+func (w *waiting) forRoom() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range w.order {
-		if !p.since.IsZero() {
-			pods++
-		}
-	}
-	return pods
-}
-
-// preFlight skips PreBind for all but overdue pods.
-func (p *spazio) preFlight(state fwk.CycleState) *fwk.Status {
-	if c, err := p.cycle(state); err == nil && c.trickled {
-		return nil
-	}
-	return fwk.NewStatus(fwk.Skip)
-}
-
-// PreBind marks an overdue pod in the API.
-func (p *spazio) PreBind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
-		"status": map[string]any{"conditions": []v1.PodCondition{{
-			Type: OverdueCondition, Status: v1.ConditionTrue, Reason: overdueReason,
-			Message: p.overdueMessage(), LastTransitionTime: metav1.NewTime(p.hub.clock()),
-		}}},
-	})
-	if err != nil {
-		return fwk.AsStatus(err)
-	}
-	pods := p.handle.ClientSet().CoreV1().Pods(pod.Namespace)
-	if _, err := pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
-		return fwk.AsStatus(fmt.Errorf("plugin: mark an overdue pod: %w", err))
-	}
-	return nil
-}
-
-func (p *spazio) overdueMessage() string {
-	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.trickle.WithDefaults().MaxWait)
-}
-
-// announceOverdue tells of an overdue pod that was bound.
-func (p *spazio) announceOverdue(pod *v1.Pod, node string, short reserve.Reason) {
-	p.hub.metrics.overdue.Inc()
-	which := ""
-	if short == reserve.NoCPU || short == reserve.NoMemory {
-		which = fmt.Sprintf(" (%s)", short)
-	}
-	if recorder := p.handle.EventRecorder(); recorder != nil {
-		recorder.Eventf(pod, nil, v1.EventTypeWarning, overdueReason, "Binding",
-			"%s: bound to %s, which has none either%s", p.overdueMessage(), node, which)
-	}
+	return w.wanting
 }

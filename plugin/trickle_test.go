@@ -312,23 +312,22 @@ func TestOverduePodTakesRoomFirst(t *testing.T) {
 // bound without room.
 func TestOverdueSurvivesRestart(t *testing.T) {
 	clock := newClock()
-	waited := func(since time.Duration, reason, message string) func(*v1.Pod) {
+	waited := func(since time.Duration, kind v1.PodConditionType, status v1.ConditionStatus) func(*v1.Pod) {
 		return func(p *v1.Pod) {
 			p.Status.Conditions = []v1.PodCondition{{
-				Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: reason, Message: message,
-				LastTransitionTime: metav1.NewTime(clock.Now().Add(-since)),
+				Type: kind, Status: status, LastTransitionTime: metav1.NewTime(clock.Now().Add(-since)),
 			}}
 		}
 	}
-	const words = "0/2 nodes are available: 2 node(s) saturated, shortest in cpu."
+	const room = "spazio-scheduler.github.io/waits-for-room"
 	there := newPod(9, onNode(nodeName(0)), func(p *v1.Pod) {
 		p.Status.Conditions = []v1.PodCondition{{Type: plugin.OverdueCondition, Status: v1.ConditionTrue}}
 	})
-	old := newPod(0, waited(maxWait, v1.PodReasonUnschedulable, words))
+	old := newPod(0, waited(maxWait, room, v1.ConditionTrue))
 	others := []*v1.Pod{
-		newPod(1, waited(maxWait-time.Second, v1.PodReasonUnschedulable, words)),
-		newPod(2, waited(time.Hour, v1.PodReasonUnschedulable, "0/2 nodes are available: 2 Insufficient cpu.")),
-		newPod(3, waited(time.Hour, v1.PodReasonSchedulingGated, words)),
+		newPod(1, waited(maxWait-time.Second, room, v1.ConditionTrue)),
+		newPod(2, waited(time.Hour, v1.PodScheduled, v1.ConditionFalse)),
+		newPod(3, waited(time.Hour, room, v1.ConditionFalse)),
 		newPod(4),
 	}
 	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4}, there, old)
@@ -392,7 +391,7 @@ func TestPodsMayWaitForEver(t *testing.T) {
 // The mark is worth a bind: a pod that can't be marked is not bound.
 func TestOverdueMark(t *testing.T) {
 	clock := newClock()
-	c, streams := busyCluster(t, clock, maxWait, []int64{4})
+	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4})
 	streams[0].settle(busy(-3, 10))
 	pod := newPod(0)
 	c.arrive(pod)
@@ -403,10 +402,7 @@ func TestOverdueMark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Status.Conditions) != 1 {
-		t.Fatalf("conditions %v", got.Status.Conditions)
-	}
-	mark := got.Status.Conditions[0]
+	mark := conditionOf(t, got, "spazio-scheduler.github.io/overdue")
 	want := v1.PodCondition{
 		Type: "spazio-scheduler.github.io/overdue", Status: v1.ConditionTrue, Reason: "OverdueAdmission",
 		Message: fmt.Sprintf("No node had measured room for %v", maxWait),
@@ -415,9 +411,86 @@ func TestOverdueMark(t *testing.T) {
 	if diff := cmp.Diff(want, mark); diff != "" {
 		t.Errorf("mark (-want +got):\n%s", diff)
 	}
+	if room := conditionOf(t, got, "spazio-scheduler.github.io/waits-for-room"); room.Status == v1.ConditionTrue {
+		t.Errorf("a pod with a node waits for room: %+v", room)
+	}
 	missing := newPod(7)
-	if status := c.PreBind(t.Context(), &cycleState{}, missing, nodeName(0)); status.IsSuccess() {
+	c.arrive(missing)
+	c.refused(missing)
+	clock.advance(maxWait)
+	streams[1].settle(busy(-3, 10))
+	state, feasible, status := c.attempt(missing, c.infos)
+	if len(feasible) != 1 {
+		t.Fatalf("%d nodes take the overdue pod: %v", len(feasible), status)
+	}
+	if status := c.Reserve(t.Context(), state, missing, nodeName(1)); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	c.delete(missing)
+	if status := c.PreBind(t.Context(), state, missing, nodeName(1)); status.IsSuccess() {
 		t.Error("a pod that is not there is marked")
+	}
+}
+
+// conditionOf returns a pod's condition, the zero one if there is none.
+func conditionOf(t *testing.T, pod *v1.Pod, kind v1.PodConditionType) v1.PodCondition {
+	t.Helper()
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return v1.PodCondition{}
+}
+
+// TestWaitOutlivesTheScheduler: since when a pod waits for room is written into its status once
+// it has waited for a quarter of maxWait, so that the scheduler that leads next lets it in at the
+// same time, whatever words either uses; and is taken off when the pod has a node.
+func TestWaitOutlivesTheScheduler(t *testing.T) {
+	clock := newClock()
+	c, streams := busyCluster(t, clock, maxWait, []int64{4})
+	streams[0].settle(busy(-3, 10))
+	pod := newPod(0)
+	c.arrive(pod)
+	began := clock.Now()
+	c.refused(pod)
+	room := func() v1.PodCondition {
+		t.Helper()
+		got, err := c.client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conditionOf(t, got, "spazio-scheduler.github.io/waits-for-room")
+	}
+	clock.advance(maxWait/4 - time.Second)
+	time.Sleep(time.Second) // four inspections
+	if got := room(); got != (v1.PodCondition{}) {
+		t.Fatalf("marked early: %+v", got)
+	}
+	clock.advance(time.Second)
+	c.eventually("the pod is marked", func() bool { return room().Status == v1.ConditionTrue })
+	if got := room().LastTransitionTime.Time; got.Sub(began).Abs() > time.Second {
+		t.Errorf("waits since %v, want %v", got, began)
+	}
+
+	marked, err := c.client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, signals := busyCluster(t, clock, maxWait, []int64{4}, marked)
+	signals[0].settle(busy(-3, 10))
+	next.refused(marked)
+	clock.advance(maxWait * 3 / 4)
+	if node := next.place(marked); node != nodeName(0) {
+		t.Errorf("the next scheduler places it on %q", node)
+	}
+
+	streams[0].settle(agent.Report{Avail: 1})
+	if node := c.place(pod); node != nodeName(0) {
+		t.Fatalf("went to %q", node)
+	}
+	if got := room(); got.Status != v1.ConditionFalse {
+		t.Errorf("a pod with a node: %+v", got)
 	}
 }
 

@@ -41,19 +41,34 @@ type waiting struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*waitingPod
-	// byWorkload are those of each workload.
-	byWorkload map[profile.Workload]map[*waitingPod]struct{}
-	// order are the pods by comparePods.
-	order []*waitingPod
-	seen  uint64
+	seen uint64
+	// byWorkload is what the pods of each workload have in common, groups are the pods
+	// that are alike, and reaches what they wait for.
+	byWorkload map[profile.Workload]*kin
+	groups     map[alike]*group
+	reaches
+	// young are the pods that wait for room and are not overdue, by when something is to be
+	// done about that, and marks those to be marked in the API. wanting counts all that wait
+	// for room, lates the overdue.
+	young          queue
+	marks          []*waitingPod
+	wanting, lates int
+	// open are the attempts that may still add nodes to what their pods wait for.
+	open []openAttempt
 	// due are the nodes whose slots are still to be granted, granted the pods
 	// that slots are kept for, anywhere those that need no certain node.
-	due               map[*node]struct{}
-	granted, anywhere []*waitingPod
+	due      map[*node]struct{}
+	granted  []*waitingPod
+	anywhere map[*waitingPod]struct{}
 	// failures are of pods that got a slot and were not bound.
 	failures map[types.UID]failure
-	// bytes is the memory of all reaches, at most maxBytes.
-	bytes, maxBytes int
+}
+
+// openAttempt is a pod's attempt and what the pod waits for.
+type openAttempt struct {
+	pod     *waitingPod
+	attempt *attempt
+	reach   *reach
 }
 
 const (
@@ -92,16 +107,21 @@ type waitingPod struct {
 	// since is when the plugin alone first refused it a node, the zero time while
 	// there is none or other plugins refuse it all.
 	since time.Time
-	bytes int
-	// workload is the pod's, class the place of the class of what it asks for.
+	// workload is the pod's, group that of the pods like it; late says that it is overdue.
 	workload profile.Workload
-	class    int
+	group    *group
+	late     bool
+	// marked says that the pod is to be marked in the API as waiting for room, or is; inAPI
+	// that it is.
+	marked, inAPI bool
+	// turn is its place among those of the group that are ready or, unless isReady, that
+	// pause; the others are its places in the group's queue idle and in young.
+	turn, idlePlace, sincePlace int
+	isReady                     bool
 	// activations counts those since the last attempt; the next one comes not
 	// before pause.
 	activations int
 	pause       time.Duration
-	// anywhere is set for a pod that needs no certain node to rise.
-	anywhere bool
 	// granted is the node whose slot the pod was last activated for, until when
 	// the slot is kept.
 	granted *node
@@ -124,26 +144,16 @@ type kind struct {
 // attempt is what is remembered of a pod's last scheduling attempt; it holds on
 // to none of the cycle's state. Safe for concurrent use.
 type attempt struct {
-	// decided is what the pod waits for once PreFilter has decided; nil before, and
-	// where memory does not allow for it.
-	decided atomic.Pointer[reach]
-	saw     atomic.Pointer[outline]
-	// unknown is set once a node refused the pod that the Hub had yet to be shown: it has
-	// room or not as any other, and no set can name it.
-	unknown atomic.Bool
+	saw atomic.Pointer[outline]
+	// refused is set once the plugin alone has refused the pod some node.
+	refused atomic.Bool
 }
 
-// reach returns what the pod waits for: all nodes until PreFilter has decided, so
-// that a rise meanwhile is not lost.
-func (a *attempt) reach() *reach {
-	if r := a.decided.Load(); r != nil {
-		return r
-	}
-	return everyNode
+// refuse notes that the plugin alone refused the pod a node, and reports whether that is the
+// first. Many nodes are refused at a time.
+func (a *attempt) refuse() (first bool) {
+	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }
-
-// waitsForRoom reports whether the plugin alone refused the pod some node.
-func (a *attempt) waitsForRoom() bool { return a.unknown.Load() || !a.reach().empty() }
 
 // outline sums up the nodes as an attempt found them.
 type outline struct {
@@ -153,40 +163,54 @@ type outline struct {
 }
 
 func newWaiting() *waiting {
-	return &waiting{
-		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]map[*waitingPod]struct{}),
-		due: make(map[*node]struct{}), failures: make(map[types.UID]failure), maxBytes: maxReachBytes,
+	w := &waiting{
+		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]*kin),
+		groups: make(map[alike]*group), reaches: newReaches(), anywhere: make(map[*waitingPod]struct{}),
+		due: make(map[*node]struct{}), failures: make(map[types.UID]failure),
 	}
+	w.young = queue{at: bySince, before: func(a, b *waitingPod) bool {
+		return a.stage(&w.rules.trickle).Before(b.stage(&w.rules.trickle))
+	}}
+	return w
 }
 
 // begin records that a pod is about to look for a node. handle is only used
 // later, from the waker: a scheduler that runs PreFilter has been built, so its
 // PodActivator is set, which it is not while New runs. It returns the node whose
 // slot the pod was activated for, if it is still kept, and since when it waits for
-// room.
+// room. Until decide tells what the pod waits for it waits for all nodes, so that a rise
+// meanwhile is not lost.
 func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now time.Duration) (granted *node, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.finish()
 	p := w.pods[pod.UID]
 	if p == nil {
 		w.seen++
-		p = &waitingPod{first: now, arrival: w.seen, priority: priorityOf(pod), since: refusedSince(pod), class: typicalClass}
+		p = &waitingPod{first: now, arrival: w.seen, priority: priorityOf(pod)}
+		since = roomSince(pod)
+		p.marked = !since.IsZero()
+		p.inAPI = p.marked
 		w.pods[pod.UID] = p
-		at, _ := slices.BinarySearchFunc(w.order, p, comparePods)
-		w.order = slices.Insert(w.order, at, p)
-	} else if w.tried(p); !p.attempt.waitsForRoom() {
-		p.since = time.Time{} // other plugins refused it all nodes
+	} else {
+		w.tried(p)
+		if since = p.since; !p.attempt.refused.Load() {
+			since = time.Time{} // other plugins refused it all nodes
+		}
+		w.part(p)
+		w.dismiss(p)
 	}
-	w.account(p, 0)
-	w.classify(p, k.asks)
-	w.assign(p, k.workload)
+	delete(w.anywhere, p)
 	p.pod, p.handle, p.attempt, p.began, p.last = pod, handle, a, now, now
-	p.activations, p.pause, p.anywhere = 0, w.failures[pod.UID].until, false
+	p.activations, p.pause = 0, w.failures[pod.UID].until
 	if p.granted != nil {
 		// It is trying for the slot now.
 		p.until = now + grantTime
 		p.pause = max(p.pause, p.until)
 	}
+	w.enlist(p, k.workload, k.asks)
+	w.join(p, everyNode)
+	w.wantRoom(p, since)
 	// A pod that was deleted after it left the queue leaves no event any more.
 	if !w.waits(pod) {
 		w.forget(pod.UID)
@@ -194,44 +218,54 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now 
 	return p.granted, p.since
 }
 
-// decide sets what the pod of an attempt waits for, if memory allows.
-func (w *waiting) decide(uid types.UID, a *attempt, r *reach) {
+// decide sets what the pod of an attempt waits for, the nodes that the plugin alone refused
+// it; unless all of them are known, the attempt adds more.
+func (w *waiting) decide(uid types.UID, a *attempt, r *reach, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p := w.pods[uid]; p != nil && p.attempt == a && w.account(p, r.bytes()) {
-		a.decided.Store(r)
-	}
-}
-
-// account changes the memory of p's reach, and says whether there is enough.
-func (w *waiting) account(p *waitingPod, bytes int) bool {
-	if w.bytes-p.bytes+bytes > w.maxBytes {
-		return false
-	}
-	w.bytes += bytes - p.bytes
-	p.bytes = bytes
-	return true
-}
-
-// classify puts a pod into the class of a demand; w.mu is held.
-func (w *waiting) classify(p *waitingPod, asks reserve.Demand) {
-	place := w.classes.join(asks)
-	w.classes.leave(p.class)
-	p.class = place
-}
-
-// assign notes a pod's workload, the zero one for none; w.mu is held.
-func (w *waiting) assign(p *waitingPod, of profile.Workload) {
-	if delete(w.byWorkload[p.workload], p); len(w.byWorkload[p.workload]) == 0 {
-		delete(w.byWorkload, p.workload)
-	}
-	if p.workload = of; of == (profile.Workload{}) {
+	p := w.pods[uid]
+	if p == nil || p.attempt != a {
 		return
 	}
-	if w.byWorkload[of] == nil {
-		w.byWorkload[of] = make(map[*waitingPod]struct{})
+	if all {
+		if !r.empty() {
+			a.refuse()
+		}
+		r = w.share(r)
+	} else {
+		w.open = append(w.open, openAttempt{p, a, r})
 	}
-	w.byWorkload[of][p] = struct{}{}
+	if w.fits(r) {
+		w.wait(p, r)
+		w.tried(p)
+		return
+	}
+	// Where memory does not allow for it the pod stays with all nodes. It may be woken for one
+	// that refuses it again and again, so it pauses like a pod that could not be bound once.
+	a.refuse()
+	w.tried(p)
+	w.change(p, func() { p.pause = max(p.pause, p.last+firstBackoff) })
+}
+
+// finish does what is left to do of the attempts before, of which the framework makes one at a
+// time: their sets are complete. One that is not is added to what its pod waits for then, too.
+func (w *waiting) finish() {
+	for _, o := range w.open {
+		p := o.pod
+		if w.pods[p.pod.UID] != p || p.attempt != o.attempt {
+			continue
+		}
+		if p.group.reach != o.reach {
+			continue
+		}
+		kept := w.share(o.reach)
+		if kept != o.reach {
+			o.reach.twin.Store(kept)
+			kept.include(o.reach) // what was added meanwhile
+		}
+		w.wait(p, kept)
+	}
+	w.open = w.open[:0]
 }
 
 // reclass has a workload's pods ask for something else, and returns its class and
@@ -239,12 +273,13 @@ func (w *waiting) assign(p *waitingPod, of profile.Workload) {
 func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) (c *class, moved bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for p := range w.byWorkload[of] {
-		before := p.class
-		w.classify(p, asks)
-		c, moved = w.classes.at(p.class), moved || p.class != before
+	k := w.byWorkload[of]
+	if k == nil {
+		return nil, false
 	}
-	return c, moved
+	before := k.class
+	w.classify(k, asks)
+	return w.classes.at(k.class), k.class != before
 }
 
 // workloads returns those of the pods.
@@ -266,7 +301,7 @@ func (w *waiting) release(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.pods[uid]; p != nil && p.granted != nil {
-		p.granted, p.pause = nil, w.failures[uid].until
+		w.change(p, func() { p.granted, p.pause = nil, w.failures[uid].until })
 		w.wake()
 	}
 }
@@ -302,31 +337,29 @@ func (w *waiting) forget(uid types.UID) {
 	if p == nil {
 		return
 	}
+	w.wantRoom(p, time.Time{})
+	w.part(p)
+	w.dismiss(p)
 	delete(w.pods, uid)
-	w.account(p, 0)
-	w.classes.leave(p.class)
-	p.class = typicalClass
-	w.assign(p, profile.Workload{})
-	p.granted, p.anywhere = nil, false
-	if at, found := slices.BinarySearchFunc(w.order, p, comparePods); found {
-		w.order = slices.Delete(w.order, at, at+1)
-	}
+	delete(w.anywhere, p)
+	p.granted = nil
 }
 
 // reserved forgets a pod that got a slot of the named node, and says when it was first
-// tried, if it was.
-func (w *waiting) reserved(uid types.UID, name string) (first time.Duration, tried bool) {
+// tried, if it was, and whether the API has it marked as waiting for room.
+func (w *waiting) reserved(uid types.UID, name string) (first time.Duration, tried, marked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := w.pods[uid]
 	if p == nil {
-		return 0, false
+		return 0, false, false
 	}
 	if p.granted != nil && p.granted.name != name {
 		w.wake() // the slot that was kept for it is free
 	}
+	marked = p.inAPI
 	w.forget(uid)
-	return p.first, true
+	return p.first, true, marked
 }
 
 // lost makes a pod whose node changed before it was in flight look again, once.
@@ -334,8 +367,10 @@ func (w *waiting) lost(uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.pods[uid]; p != nil {
+		w.part(p)
 		p.granted = nil
-		p.attempt.decided.Store(everyNode)
+		p.attempt.refuse()
+		w.join(p, everyNode)
 		w.free(p)
 	}
 }
@@ -364,10 +399,7 @@ func (w *waiting) optOut(uid types.UID) {
 
 // free has a pod activated whatever rises; w.mu is held.
 func (w *waiting) free(p *waitingPod) {
-	p.anywhere = true
-	if !slices.Contains(w.anywhere, p) {
-		w.anywhere = append(w.anywhere, p)
-	}
+	w.anywhere[p] = struct{}{}
 	w.wake()
 }
 
@@ -391,9 +423,7 @@ func (w *waiting) wake() {
 func (w *waiting) admit(n *node) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, p := range w.order {
-		p.attempt.reach().add(n.id)
-	}
+	w.reaches.admit(n.id)
 }
 
 func (w *waiting) count() int {

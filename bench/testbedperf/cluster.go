@@ -112,11 +112,7 @@ func (c *cluster) audit(e auditv1.Event) {
 
 // prepare makes the kinds, the classes and the nodes.
 func (c *cluster) prepare(ctx context.Context) error {
-	definitions, err := v1alpha1.CRDs()
-	if err != nil {
-		return err
-	}
-	for _, text := range definitions {
+	for _, text := range v1alpha1.CRDs() {
 		var o unstructured.Unstructured
 		if err := yaml.Unmarshal(text, &o.Object); err != nil {
 			return err

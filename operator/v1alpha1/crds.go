@@ -1,24 +1,15 @@
 package v1alpha1
 
-import (
-	"embed"
-	"path"
+import _ "embed"
+
+var (
+	//go:embed crd/testbed.spazio-scheduler.github.io_batchjobs.yaml
+	batchjobsCRD []byte
+	//go:embed crd/testbed.spazio-scheduler.github.io_schedulings.yaml
+	schedulingsCRD []byte
+	//go:embed crd/testbed.spazio-scheduler.github.io_testbeds.yaml
+	testbedsCRD []byte
 )
 
-//go:embed crd/*.yaml
-var definitions embed.FS
-
 // CRDs returns the definitions of the resources as YAML, one document each.
-func CRDs() ([][]byte, error) {
-	entries, err := definitions.ReadDir("crd")
-	if err != nil {
-		return nil, err
-	}
-	all := make([][]byte, len(entries))
-	for i, e := range entries {
-		if all[i], err = definitions.ReadFile(path.Join("crd", e.Name())); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
-}
+func CRDs() [][]byte { return [][]byte{batchjobsCRD, schedulingsCRD, testbedsCRD} }

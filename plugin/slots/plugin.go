@@ -10,6 +10,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
 )
 
 // plugin is the plugin of one profile.
@@ -80,8 +82,7 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !isGhost(pod) && !isTenant(pod) {
 		return nil, refuse("pods of this profile are ghosts and pods for slots: their label %s is %s or %s", LabelRole, RoleGhost, RoleSlot)
 	}
-	if isBound(pod) {
-		state.Write(boundKey, boundMark{})
+	if bound.Mark(state, pod); bound.Is(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	// Before its job is looked up: a change of that is then seen by either.
@@ -213,7 +214,7 @@ func (*plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter refuses a node where the pod fits into none of its slots.
 func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if isBound(pod) {
+	if bound.Is(pod) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -306,7 +307,7 @@ func (o *occupants) swaps(of *place) *swaps {
 
 // Score returns how late in the request the node's slot comes.
 func (*plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	if isBound(pod) {
+	if bound.Is(pod) {
 		return 0, nil
 	}
 	c, err := cycleOf(state)
@@ -344,7 +345,7 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Reserve takes the slot.
 func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if isGhost(pod) || wasBound(state) {
+	if isGhost(pod) || bound.Was(state) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -369,22 +370,4 @@ func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 // slot's resources, and the pod is to have it when it is tried again.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.table.unreserve(pod.UID, func() bool { return p.there(pod) })
-}
-
-// isBound reports whether a pod has its node already: no slot is looked for.
-func isBound(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
-
-// boundKey marks a CycleState whose pod had its node when the cycle began. In Reserve the pod
-// itself does not tell: the framework assumes it on its node first.
-const boundKey fwk.StateKey = Name + "/bound"
-
-type boundMark struct{}
-
-// Clone returns the mark itself.
-func (m boundMark) Clone() fwk.StateData { return m }
-
-// wasBound reports whether the pod had its node when the cycle began.
-func wasBound(state fwk.CycleState) bool {
-	_, err := state.Read(boundKey)
-	return err == nil
 }

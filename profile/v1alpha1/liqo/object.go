@@ -1,7 +1,6 @@
 package liqo
 
 import (
-	"embed"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1/internal/definitions"
 )
 
 // Job is the name of a workload as the thesis's objects have it: without its kind.
@@ -54,9 +52,3 @@ func NewConnectionProfile(from, to profile.Workload, at time.Time, bytesPerSecon
 	p.TypeMeta, p.ObjectMeta = meta("ConnectionProfile", from, name)
 	return p
 }
-
-//go:embed crd/*.yaml
-var crds embed.FS
-
-// CRDs returns definitions of the thesis's shapes as YAML, one document each.
-func CRDs() ([][]byte, error) { return definitions.Read(crds) }

@@ -80,10 +80,7 @@ func defineOthers(t *testing.T, client dynamic.Interface) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts, err := liqo.CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := liqo.CRDs()
 	for _, text := range append(texts, bytes.Split(text, []byte("\n---\n"))...) {
 		crd := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal(text, &crd.Object); err != nil {

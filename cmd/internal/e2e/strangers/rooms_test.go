@@ -116,10 +116,7 @@ func newTestbed(t *testing.T, units string) *bedObject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts, err := v1alpha1.CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := v1alpha1.CRDs()
 	definitions := all.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for _, text := range texts {
 		o := &unstructured.Unstructured{}

@@ -36,10 +36,7 @@ func clientOf(t *testing.T, config *rest.Config) dynamic.Interface {
 func connect(t *testing.T) dynamic.Interface {
 	t.Helper()
 	client := clientOf(t, cluster.Plane(t).RESTConfig())
-	texts, err := v1alpha1.CRDs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := v1alpha1.CRDs()
 	for _, text := range texts {
 		define(t, client, text)
 	}

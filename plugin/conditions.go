@@ -1,0 +1,191 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// The conditions that the plugin writes into the status of pods, which a scheduler may patch
+// anyway: what has to outlive the scheduler is kept where the next one finds it.
+const (
+	// OverdueCondition marks a pod that waited for measured room for longer than maxWait and
+	// was then bound to a node without. It is written before the bind, so that every scheduler,
+	// also one that starts later, counts the overdue pods of a node.
+	OverdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
+	// WaitsForRoomCondition marks a pod that has waited for measured room for a quarter of
+	// maxWait. Its last transition is when the pod began to, so that the pod is overdue at the
+	// same time whichever scheduler leads then. It is False once the pod has a node.
+	WaitsForRoomCondition v1.PodConditionType = "spazio-scheduler.github.io/waits-for-room"
+)
+
+const (
+	// overdueReason is the reason of the condition and of the event.
+	overdueReason = "OverdueAdmission"
+	noRoomReason  = "NoMeasuredRoom"
+	placedReason  = "Placed"
+	// markFraction of maxWait is how long a pod waits before it is marked: most find room
+	// earlier and cost no write.
+	markFraction = 4
+	// markSpacing is the least time between two marks: binds are sent through the same client,
+	// which by default sends 50 requests a second.
+	markSpacing = 100 * time.Millisecond
+)
+
+// isOverdue reports whether a pod was bound to a node without room.
+func isOverdue(pod *v1.Pod) bool { return conditionOf(pod, OverdueCondition, v1.ConditionTrue) != nil }
+
+// roomSince returns since when a pod is marked as waiting for room, the zero time if it is not.
+// It is all that a scheduler knows of the pods that waited before it started.
+func roomSince(pod *v1.Pod) time.Time {
+	if c := conditionOf(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// conditionOf returns a pod's condition if it has the given status, or nil.
+func conditionOf(pod *v1.Pod, kind v1.PodConditionType, status v1.ConditionStatus) *v1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == kind && c.Status == status {
+			return c
+		}
+	}
+	return nil
+}
+
+// setConditions writes conditions into a pod's status, if it is still the same pod.
+func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditions ...v1.PodCondition) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return err
+	}
+	pods := handle.ClientSet().CoreV1().Pods(pod.Namespace)
+	_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// markWaiting marks the next pod that has waited for long.
+func (h *Hub) markWaiting(ctx context.Context) {
+	p, pod, handle, since := h.waiting.nextMark()
+	if p == nil {
+		return
+	}
+	err := setConditions(ctx, handle, pod, v1.PodCondition{
+		Type: WaitsForRoomCondition, Status: v1.ConditionTrue, Reason: noRoomReason,
+		Message: "No node has had measured room for the pod since.", LastTransitionTime: metav1.NewTime(since),
+	})
+	if waits := h.waiting.written(p, err == nil); err == nil && !waits { // it was reserved meanwhile
+		err = setConditions(ctx, handle, pod, h.hasRoom())
+	}
+	gone := apierrors.IsNotFound(err) || apierrors.IsConflict(err)
+	if err != nil && !gone && ctx.Err() == nil {
+		klog.FromContext(ctx).Info("Cannot mark a pod as waiting for room; after a change of the leading scheduler it would wait anew; trying again",
+			"pod", klog.KObj(pod), "err", err)
+	}
+}
+
+// hasRoom is the condition of a pod that was marked and no longer waits.
+func (h *Hub) hasRoom() v1.PodCondition {
+	return v1.PodCondition{
+		Type: WaitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
+	}
+}
+
+// nextMark takes the pod that is to be marked next and still waits; nil for none.
+func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.marks) > 0 {
+		p, w.marks = w.marks[0], w.marks[1:]
+		if w.pods[p.pod.UID] == p && !p.since.IsZero() {
+			return p, p.pod, p.handle, p.since
+		}
+	}
+	return nil, nil, nil, time.Time{}
+}
+
+// written notes that a pod has been marked or, unless done, has to be tried again, and reports
+// whether it still waits.
+func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pods[p.pod.UID] != p {
+		return false
+	}
+	if p.inAPI = done; !done {
+		w.marks = append(w.marks, p)
+	}
+	return true
+}
+
+// preFlight skips PreBind for pods of which there is nothing to be written.
+func (p *spazio) preFlight(state fwk.CycleState, pod *v1.Pod) *fwk.Status {
+	if overdue, marked := p.toWrite(state, pod); overdue || marked {
+		return nil
+	}
+	return fwk.NewStatus(fwk.Skip)
+}
+
+// toWrite reports whether a cycle's pod was reserved on a node without room, and whether it is
+// marked as waiting for room.
+func (p *spazio) toWrite(state fwk.CycleState, pod *v1.Pod) (overdue, marked bool) {
+	c, err := p.cycle(state)
+	return err == nil && c.trickled, err == nil && c.marked || !roomSince(pod).IsZero()
+}
+
+// PreBind marks an overdue pod in the API, and takes the mark off one that no longer waits.
+func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	overdue, marked := p.toWrite(state, pod)
+	var conditions []v1.PodCondition
+	if marked {
+		conditions = append(conditions, p.hub.hasRoom())
+	}
+	if overdue {
+		conditions = append(conditions, v1.PodCondition{
+			Type: OverdueCondition, Status: v1.ConditionTrue, Reason: overdueReason, Message: p.overdueMessage(),
+			LastTransitionTime: metav1.NewTime(p.hub.clock()),
+		})
+	}
+	if len(conditions) == 0 {
+		return nil
+	}
+	err := setConditions(ctx, p.handle, pod, conditions...)
+	if err != nil && overdue {
+		return fwk.AsStatus(fmt.Errorf("plugin: mark an overdue pod: %w", err))
+	}
+	if err != nil { // the pod has its node all the same
+		klog.FromContext(ctx).Info("Cannot take the condition off a pod that no longer waits for room", "pod", klog.KObj(pod), "err", err)
+	}
+	return nil
+}
+
+func (p *spazio) overdueMessage() string {
+	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.trickle.WithDefaults().MaxWait)
+}
+
+// announceOverdue tells of an overdue pod that was bound.
+func (p *spazio) announceOverdue(pod *v1.Pod, node string, short reserve.Reason) {
+	p.hub.metrics.overdue.Inc()
+	which := ""
+	if short == reserve.NoCPU || short == reserve.NoMemory {
+		which = fmt.Sprintf(" (%s)", short)
+	}
+	if recorder := p.handle.EventRecorder(); recorder != nil {
+		recorder.Eventf(pod, nil, v1.EventTypeWarning, overdueReason, "Binding",
+			"%s: bound to %s, which has none either%s", p.overdueMessage(), node, which)
+	}
+}
