@@ -189,3 +189,33 @@ func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
 	cluster.WaitMetric(t, s, `spazio_nodes{state="fresh"}`, 1)
 	scheduler.Interrupt(t)
 }
+
+func TestStrangersTakeLittleOfTheProfiler(t *testing.T) {
+	client, kubeconfig := cluster.Connect(t)
+	const node = "node-profiled"
+	simnodetest.Register(t, client, node)
+	usage, metrics := transporttest.Address(t), transporttest.Address(t)
+	profiler := &cluster.Command{Role: "profiler", Args: []string{
+		"--kubeconfig=" + kubeconfig, "--lease-namespace=default", "--listen=" + usage, "--metrics-listen=" + metrics, "--debug-listen=",
+	}}
+	profiler.Start(t)
+	s := cluster.NewScraper("http://"+metrics, "")
+	cluster.WaitMetric(t, s, "spazio_profiler_nodes", 0)
+	sequence := uint64(0)
+	hand := func() error {
+		sequence++
+		connection := dialFrom(t, usage, known)
+		defer connection.Close()
+		stream, err := spaziov1.NewUsageServiceClient(connection).Report(t.Context())
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(api.FromUsage(agent.UsageBatch{Node: node, Incarnation: 1, Sequence: sequence})); err != nil {
+			return err
+		}
+		_, err = stream.Recv()
+		return err
+	}
+	besieged(t, s, siege(spaziov1.UsageService_Report_FullMethodName, usage), hand)
+	profiler.Interrupt(t)
+}
