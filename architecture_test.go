@@ -23,7 +23,7 @@ const modulePath = "github.com/spazio-scheduler/spazio"
 var free = []string{"cmd", "bench", "examples", "examples/scheduler", "examples/schedulertest"}
 
 // rooms returns of each module of the workspace those whose packages its own import, tests aside,
-// as go list says. The root, which holds no code, is left out.
+// as go list says. Of the root module each directory is a room.
 func rooms(t *testing.T) map[string][]string {
 	t.Helper()
 	list := func(args ...string) []string {
@@ -39,8 +39,16 @@ func rooms(t *testing.T) map[string][]string {
 			imports[strings.TrimPrefix(module, modulePath+"/")] = nil
 		}
 	}
-	for _, line := range list("-f", `{{.ImportPath}} {{join .Imports " "}}`, "work") {
+	packages := list("-f", `{{.Module.Path}} {{.ImportPath}} {{join .Imports " "}}`, "work")
+	for _, line := range packages {
 		paths := strings.Fields(line)
+		if dir, below := strings.CutPrefix(paths[1], modulePath+"/"); below && paths[0] == modulePath {
+			dir, _, _ = strings.Cut(dir, "/")
+			imports[dir] = nil
+		}
+	}
+	for _, line := range packages {
+		paths := strings.Fields(line)[1:]
 		from := room(imports, paths[0])
 		for _, path := range paths[1:] {
 			if to := room(imports, path); from != "" && to != "" && to != from && !slices.Contains(imports[from], to) {

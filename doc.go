@@ -9,8 +9,10 @@
 //
 // # Packages
 //
-// Every directory below is a module of its own, versioned on its own. The
-// first five are pure: they know no clock, no randomness and no sibling.
+// The first five are modules of their own and pure: they know no clock, no randomness and no
+// sibling. Modules, too, are telemetry, api, node, aggregate, plugin, profile/profiler, external,
+// operator, deploy, testcluster, sim, cmd, bench and examples; the others are packages of the root
+// module.
 //
 //	svd        the load model: incremental singular value decomposition with forgetting, merge, blend
 //	filter     per-channel filter that passes a change of level and holds back a spike
@@ -19,26 +21,21 @@
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above and energy
-//	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/service one to embed, profile/prometheus history
+//	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges, energy/share divides a host's among virtual machines
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
 //	external   what an outside program says and hears of slots and jobs, over HTTP: its JSON, a client, a server on any store, pages for people
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
-//	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it, aggregate/service is an aggregator to embed
-//	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments
-//	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/page shows what it knows on the page of web, plugin/service is kube-scheduler with both, to embed
-//	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on, operator/service the controllers to embed
-//	simnode    simulated kubelets and this machine as a node, for any API server
-//	embedded   etcd and an API server in one process
-//	podforward HTTP to a port on a pod's loopback, to which the API server forwards
-//	deploy     the manifests for a cluster, and what installs, checks and removes them
+//	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
+//	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them
+//	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/page shows what it knows on the page of web
+//	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on
+//	testcluster what stands in for a cluster: testcluster/embedded is etcd and an API server in one process, testcluster/simnode simulated kubelets and this machine as a node
+//	deploy     the manifests for a cluster, and what installs, checks and removes them; deploy/podforward reaches a port on a pod's loopback
 //	web        the page of what a scheduler knows and does, for browsers
-//	report     tables, plots and pages of runs and recordings
-//	compare    schedulers compared by energy and latency, on real processes of this machine or on a cluster
-//	demo       all of it from end to end in one process, on an embedded control plane with simulated nodes
-//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster
+//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster; cmd/aggregator/service, cmd/profiler/service, cmd/scheduler/service and cmd/testbed/service are these to embed, cmd/compare compares schedulers by energy and latency, cmd/demo is all of it in one process
 //	bench      programs that measure the others, which they start as processes; never published
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
@@ -46,19 +43,13 @@
 //
 //	svd  ←  pronto, aggregate              telemetry  ←  node
 //	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
-//	aggregate/modelserver, api/identity, node  ←  aggregate/service
-//	profile/profiler, profile/prometheus, api/identity, node  ←  profile/profiler/service
-//	agent, aggregate, pronto  ←  sim  ←  report    telemetry, sim, energy  ←  simnode    report, simnode, deploy  ←  compare
-//	profile  ←  report, profile/v1alpha1, profile/prometheus
-//	api, profile/v1alpha1  ←  profile/profiler
-//	testbed, web  ←  external, plugin    external, api/identity  ←  operator    operator, node  ←  operator/service
-//	podforward  ←  deploy    plugin  ←  plugin/service
-//	plugin/service, operator/service, aggregate/service, embedded, deploy, report, simnode  ←  demo
+//	agent, aggregate, pronto  ←  sim  ←  sim/report    telemetry, sim, energy  ←  testcluster/simnode
+//	profile  ←  sim/report, profile/v1alpha1    api, profile/v1alpha1  ←  profile/profiler
+//	testbed, web  ←  external, plugin    external, api/identity  ←  operator
 //	all of these  ←  cmd
 //
-// cmd is imported by nothing, and bench starts its programs as processes. Only
-// embedded, plugin/service, demo, cmd's spazio-demo and spazio-scheduler, bench, examples/scheduler
-// and examples/schedulertest build on k8s.io/kubernetes.
+// Of cmd only bench and examples import anything. Only testcluster/embedded, cmd, bench and
+// examples build on k8s.io/kubernetes.
 //
 // # The way of one sample
 //

@@ -5,10 +5,6 @@ go 1.24.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
-	github.com/spazio-scheduler/spazio/agent v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/pronto v0.1.0
-	github.com/spazio-scheduler/spazio/svd v0.1.0
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 )
@@ -21,16 +17,17 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 )
 
 require (
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/svd v0.1.0
 	golang.org/x/net v0.50.0 // indirect
 	golang.org/x/sys v0.41.0 // indirect
 	golang.org/x/text v0.34.0 // indirect
@@ -38,15 +35,11 @@ require (
 )
 
 replace (
-	github.com/spazio-scheduler/spazio/agent => ../agent
+	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
-	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
-	github.com/spazio-scheduler/spazio/profile => ../profile
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )
-
-replace github.com/spazio-scheduler/spazio/pronto => ../pronto

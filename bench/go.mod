@@ -146,7 +146,6 @@ require (
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/web v0.1.0
 	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
@@ -176,64 +175,45 @@ require (
 )
 
 require (
-	github.com/spazio-scheduler/spazio/agent v0.1.0
+	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/embedded v0.1.0
-	github.com/spazio-scheduler/spazio/energy v0.1.0
+	github.com/spazio-scheduler/spazio/cmd v0.1.0
 	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
-	github.com/spazio-scheduler/spazio/profile/profiler/service v0.1.0
-	github.com/spazio-scheduler/spazio/profile/prometheus v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
-	github.com/spazio-scheduler/spazio/simnode v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
-	github.com/spazio-scheduler/spazio/testbed v0.1.0
+	github.com/spazio-scheduler/spazio/testcluster v0.1.0
 	k8s.io/component-base v0.36.3
 	k8s.io/cri-api v0.36.3
 	k8s.io/kube-scheduler v0.36.3
 )
 
 replace (
-	github.com/spazio-scheduler/spazio/agent => ../agent
+	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
-	github.com/spazio-scheduler/spazio/embedded => ../embedded
-	github.com/spazio-scheduler/spazio/energy => ../energy
+	github.com/spazio-scheduler/spazio/cmd => ../cmd
+	github.com/spazio-scheduler/spazio/deploy => ../deploy
+	github.com/spazio-scheduler/spazio/external => ../external
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/node => ../node
+	github.com/spazio-scheduler/spazio/operator => ../operator
 	github.com/spazio-scheduler/spazio/plugin => ../plugin
-	github.com/spazio-scheduler/spazio/profile => ../profile
 	github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
-	github.com/spazio-scheduler/spazio/profile/profiler/service => ../profile/profiler/service
-	github.com/spazio-scheduler/spazio/profile/prometheus => ../profile/prometheus
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
-	github.com/spazio-scheduler/spazio/report => ../report
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/sim => ../sim
-	github.com/spazio-scheduler/spazio/simnode => ../simnode
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
+	github.com/spazio-scheduler/spazio/testcluster => ../testcluster
 )
-
-replace github.com/spazio-scheduler/spazio/pronto => ../pronto
-
-replace github.com/spazio-scheduler/spazio/operator => ../operator
-
-replace github.com/spazio-scheduler/spazio/testbed => ../testbed
-
-replace github.com/spazio-scheduler/spazio/external => ../external
-
-replace github.com/spazio-scheduler/spazio/web => ../web

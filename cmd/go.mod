@@ -60,7 +60,7 @@ require (
 	github.com/prometheus/client_golang v1.23.2
 	github.com/prometheus/client_model v0.6.2
 	github.com/prometheus/common v0.67.5
-	github.com/prometheus/procfs v0.19.2 // indirect
+	github.com/prometheus/procfs v0.19.2
 	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/sirupsen/logrus v1.9.3 // indirect
 	github.com/spf13/cobra v1.10.2
@@ -125,7 +125,6 @@ require (
 	codeberg.org/go-latex/latex v0.2.0 // indirect
 	codeberg.org/go-pdf/fpdf v0.11.1 // indirect
 	git.sr.ht/~sbinet/gg v0.7.0 // indirect
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
 	github.com/containerd/containerd/api v1.11.1 // indirect
 	github.com/containerd/log v0.1.0 // indirect
@@ -144,9 +143,7 @@ require (
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/profile/prometheus v0.1.0 // indirect
 	github.com/tmc/grpc-websocket-proxy v0.0.0-20220101234140-673ab2c3ae75 // indirect
-	github.com/tsenart/vegeta/v12 v12.12.0 // indirect
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
 	go.etcd.io/etcd/pkg/v3 v3.6.8 // indirect
@@ -177,38 +174,26 @@ require (
 )
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/coder/websocket v1.8.15
-	github.com/spazio-scheduler/spazio/agent v0.1.0
+	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/spazio-scheduler/spazio/aggregate v0.1.0
-	github.com/spazio-scheduler/spazio/aggregate/service v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0
-	github.com/spazio-scheduler/spazio/compare v0.1.0
-	github.com/spazio-scheduler/spazio/demo v0.1.0
 	github.com/spazio-scheduler/spazio/deploy v0.1.0
-	github.com/spazio-scheduler/spazio/embedded v0.1.0
-	github.com/spazio-scheduler/spazio/energy v0.1.0
 	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
-	github.com/spazio-scheduler/spazio/operator/service v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
-	github.com/spazio-scheduler/spazio/plugin/service v0.1.0
-	github.com/spazio-scheduler/spazio/podforward v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0
 	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
-	github.com/spazio-scheduler/spazio/profile/profiler/service v0.1.0
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
-	github.com/spazio-scheduler/spazio/pronto v0.1.0
-	github.com/spazio-scheduler/spazio/report v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
-	github.com/spazio-scheduler/spazio/simnode v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
-	github.com/spazio-scheduler/spazio/testbed v0.1.0
-	github.com/spazio-scheduler/spazio/web v0.1.0
+	github.com/spazio-scheduler/spazio/testcluster v0.1.0
+	github.com/tsenart/vegeta/v12 v12.12.0
 	k8s.io/apiserver v0.36.3
 	k8s.io/component-base v0.36.3
 	k8s.io/component-helpers v0.36.3

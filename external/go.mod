@@ -7,8 +7,6 @@ require (
 	github.com/go-stomp/stomp/v3 v3.1.3
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
-	github.com/spazio-scheduler/spazio/testbed v0.1.0
-	github.com/spazio-scheduler/spazio/web v0.1.0
 	golang.org/x/time v0.14.0
 )
 
@@ -20,11 +18,17 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/sys v0.41.0 // indirect
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 )
 
-replace github.com/spazio-scheduler/spazio/testbed => ../testbed
-
-replace github.com/spazio-scheduler/spazio/web => ../web
+replace (
+	github.com/spazio-scheduler/spazio => ..
+	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/filter => ../filter
+	github.com/spazio-scheduler/spazio/kalman => ../kalman
+	github.com/spazio-scheduler/spazio/reserve => ../reserve
+	github.com/spazio-scheduler/spazio/svd => ../svd
+)

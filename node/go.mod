@@ -5,22 +5,16 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
-	github.com/spazio-scheduler/spazio/agent v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/energy v0.1.0
-	github.com/spazio-scheduler/spazio/kalman v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/reserve v0.1.0
-	github.com/spazio-scheduler/spazio/svd v0.1.0
-	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	golang.org/x/sync v0.19.0
 	golang.org/x/sys v0.41.0
 	google.golang.org/grpc v1.79.3
 )
 
+require github.com/prometheus/common v0.67.5
+
 require (
-	github.com/prometheus/common v0.67.5
-	github.com/spazio-scheduler/spazio/pronto v0.1.0
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 )
 
 require (
@@ -33,8 +27,12 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/kalman v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/svd v0.1.0
+	github.com/spazio-scheduler/spazio/telemetry v0.1.0
 	go.opentelemetry.io/otel v1.41.0 // indirect
 	go.opentelemetry.io/otel/sdk/metric v1.40.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
@@ -45,16 +43,12 @@ require (
 )
 
 replace (
-	github.com/spazio-scheduler/spazio/agent => ../agent
+	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/api => ../api
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
-	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
-	github.com/spazio-scheduler/spazio/profile => ../profile
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
 )
-
-replace github.com/spazio-scheduler/spazio/pronto => ../pronto

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
-	github.com/spazio-scheduler/spazio/testbed v0.1.0
 	google.golang.org/grpc v1.79.3
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -18,13 +17,9 @@ require (
 require (
 	github.com/coder/websocket v1.8.15 // indirect
 	github.com/go-stomp/stomp/v3 v3.1.3 // indirect
-	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260128011058-8636f8732409 // indirect
@@ -55,6 +50,7 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0
 	github.com/spazio-scheduler/spazio/external v0.1.0
@@ -82,30 +78,14 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
-replace github.com/spazio-scheduler/spazio/testbed => ../testbed
-
-replace github.com/spazio-scheduler/spazio/api => ../api
-
-replace github.com/spazio-scheduler/spazio/agent => ../agent
-
-replace github.com/spazio-scheduler/spazio/capacity => ../capacity
-
-replace github.com/spazio-scheduler/spazio/energy => ../energy
-
-replace github.com/spazio-scheduler/spazio/filter => ../filter
-
-replace github.com/spazio-scheduler/spazio/kalman => ../kalman
-
-replace github.com/spazio-scheduler/spazio/profile => ../profile
-
-replace github.com/spazio-scheduler/spazio/pronto => ../pronto
-
-replace github.com/spazio-scheduler/spazio/reserve => ../reserve
-
-replace github.com/spazio-scheduler/spazio/svd => ../svd
-
-replace github.com/spazio-scheduler/spazio/external => ../external
-
-replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
-
-replace github.com/spazio-scheduler/spazio/web => ../web
+replace (
+	github.com/spazio-scheduler/spazio => ..
+	github.com/spazio-scheduler/spazio/api => ../api
+	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
+	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/external => ../external
+	github.com/spazio-scheduler/spazio/filter => ../filter
+	github.com/spazio-scheduler/spazio/kalman => ../kalman
+	github.com/spazio-scheduler/spazio/reserve => ../reserve
+	github.com/spazio-scheduler/spazio/svd => ../svd
+)

@@ -4,12 +4,6 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/spazio-scheduler/spazio/agent v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
-	github.com/spazio-scheduler/spazio/reserve v0.1.0
-	github.com/spazio-scheduler/spazio/testbed v0.1.0
 	google.golang.org/grpc v1.79.3
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
@@ -20,7 +14,12 @@ require (
 	k8s.io/kube-scheduler v0.36.3
 )
 
-require github.com/spazio-scheduler/spazio/energy v0.1.0
+require (
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
+)
 
 require (
 	cel.dev/expr v0.25.1 // indirect
@@ -51,13 +50,11 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/web v0.1.0
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
@@ -91,21 +88,13 @@ require (
 )
 
 replace (
-	github.com/spazio-scheduler/spazio/agent => ../agent
+	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/api => ../api
+	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
-	github.com/spazio-scheduler/spazio/energy => ../energy
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
-	github.com/spazio-scheduler/spazio/profile => ../profile
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
-	github.com/spazio-scheduler/spazio/testbed => ../testbed
 )
-
-replace github.com/spazio-scheduler/spazio/api/identity => ../api/identity
-
-replace github.com/spazio-scheduler/spazio/pronto => ../pronto
-
-replace github.com/spazio-scheduler/spazio/web => ../web

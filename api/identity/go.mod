@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
-	github.com/spazio-scheduler/spazio/api v0.1.0
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 	k8s.io/api v0.36.3
@@ -40,6 +39,7 @@ require (
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
+	github.com/spazio-scheduler/spazio/api v0.1.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
@@ -61,20 +61,12 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/spazio-scheduler/spazio/agent => ../../agent
-
-replace github.com/spazio-scheduler/spazio/capacity => ../../capacity
-
-replace github.com/spazio-scheduler/spazio/energy => ../../energy
-
-replace github.com/spazio-scheduler/spazio/filter => ../../filter
-
-replace github.com/spazio-scheduler/spazio/kalman => ../../kalman
-
-replace github.com/spazio-scheduler/spazio/reserve => ../../reserve
-
-replace github.com/spazio-scheduler/spazio/svd => ../../svd
-
-replace github.com/spazio-scheduler/spazio/api => ..
-
-replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
+replace (
+	github.com/spazio-scheduler/spazio => ../..
+	github.com/spazio-scheduler/spazio/api => ..
+	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/filter => ../../filter
+	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/reserve => ../../reserve
+	github.com/spazio-scheduler/spazio/svd => ../../svd
+)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/spazio-scheduler/spazio/report/ratio"
-	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/ratio"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
 // report is everything measured.

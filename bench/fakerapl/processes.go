@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
 // processes are real consumers, each a process on its package's CPUs.

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
-	"github.com/spazio-scheduler/spazio/simnode/children"
-	"github.com/spazio-scheduler/spazio/simnode/slice"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
 // The machine that is made up: two packages, whose counters go on at 0 after so many

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // TestRun: an agent is measured in either kind of cgroups, and nothing is left behind.

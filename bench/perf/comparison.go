@@ -7,9 +7,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/report/ratio"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/sim/report/ratio"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // comparison collects the results of both sides, pair by pair.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/profiler/service"
 	stores "github.com/spazio-scheduler/spazio/profile/profiler"
-	"github.com/spazio-scheduler/spazio/profile/profiler/service"
 )
 
 // agedPercent is at what share of what stays spazio-profiler collects garbage.

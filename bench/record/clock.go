@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
 )
 
 // clock counts from a run's start and keeps what happened when. It is safe for

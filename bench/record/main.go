@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/report/figures/measured"
-	"github.com/spazio-scheduler/spazio/simnode/burn"
+	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
 func main() { program.Main(command()) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 

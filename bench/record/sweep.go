@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/simnode/burn"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
 // Each load takes about .8 core-seconds on the machine of the committed

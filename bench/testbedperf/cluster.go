@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	simbatch "github.com/spazio-scheduler/spazio/simnode/batch"
+	simbatch "github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
 // partingTime is what a cluster gets to end in order after an interrupt.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
 	"github.com/spazio-scheduler/spazio/sim"
-	simbatch "github.com/spazio-scheduler/spazio/simnode/batch"
+	simbatch "github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
 // role makes the test binary stand for spazio-demo, which takes minutes to build;

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
 )
 
 // Programs asks Spazio's programs for what each shows on the loopback of its pod,

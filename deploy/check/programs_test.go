@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/deploy/check"
-	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
+	"github.com/spazio-scheduler/spazio/deploy/podforward/podforwardtest"
 )
 
 // shows serves texts by path and query.

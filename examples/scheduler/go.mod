@@ -3,10 +3,21 @@ module github.com/spazio-scheduler/spazio/examples/scheduler
 go 1.26.0
 
 require (
-	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spf13/cobra v1.10.2
 	k8s.io/component-base v0.36.3
 	k8s.io/kubernetes v1.36.3
+)
+
+require (
+	github.com/spazio-scheduler/spazio v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/api v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 )
 
 require (
@@ -57,18 +68,7 @@ require (
 	github.com/prometheus/common v0.67.5 // indirect
 	github.com/prometheus/procfs v0.19.2 // indirect
 	github.com/robfig/cron/v3 v3.0.1 // indirect
-	github.com/spazio-scheduler/spazio/agent v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/api v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/profile v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/plugin v0.1.0
 	github.com/spf13/pflag v1.0.9 // indirect
 	github.com/stoewer/go-strcase v1.3.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
@@ -131,22 +131,14 @@ require (
 )
 
 replace (
-	github.com/spazio-scheduler/spazio/agent => ../../agent
+	github.com/spazio-scheduler/spazio => ../..
 	github.com/spazio-scheduler/spazio/api => ../../api
+	github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
 	github.com/spazio-scheduler/spazio/capacity => ../../capacity
-	github.com/spazio-scheduler/spazio/energy => ../../energy
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/plugin => ../../plugin
-	github.com/spazio-scheduler/spazio/profile => ../../profile
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
-	github.com/spazio-scheduler/spazio/testbed => ../../testbed
 )
-
-replace github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
-
-replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
-
-replace github.com/spazio-scheduler/spazio/web => ../../web

@@ -27,8 +27,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"github.com/spazio-scheduler/spazio/embedded"
-	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 func main() {

@@ -6,11 +6,6 @@ require (
 	github.com/go-logr/logr v1.4.3
 	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.23.2
-	github.com/spazio-scheduler/spazio/agent v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
-	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	golang.org/x/time v0.14.0
 	google.golang.org/grpc v1.79.3
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
@@ -19,6 +14,13 @@ require (
 	k8s.io/client-go v0.36.3
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/yaml v1.6.0
+)
+
+require (
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 )
 
 require (
@@ -43,14 +45,12 @@ require (
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
-	github.com/prometheus/common v0.67.5 // indirect
+	github.com/prometheus/common v0.67.5
 	github.com/prometheus/procfs v0.19.2 // indirect
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/energy v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/pronto v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
@@ -75,16 +75,12 @@ require (
 )
 
 replace (
-	github.com/spazio-scheduler/spazio/agent => ../../agent
+	github.com/spazio-scheduler/spazio => ../..
 	github.com/spazio-scheduler/spazio/api => ../../api
 	github.com/spazio-scheduler/spazio/capacity => ../../capacity
-	github.com/spazio-scheduler/spazio/energy => ../../energy
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
-	github.com/spazio-scheduler/spazio/profile => ../
 	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )
-
-replace github.com/spazio-scheduler/spazio/pronto => ../../pronto

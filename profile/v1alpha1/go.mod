@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/google/go-cmp v0.7.0
-	github.com/spazio-scheduler/spazio/profile v0.1.0
 	k8s.io/apimachinery v0.36.3
 )
 
@@ -14,6 +13,7 @@ require (
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
+	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	golang.org/x/net v0.50.0 // indirect
@@ -28,4 +28,11 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/spazio-scheduler/spazio/profile => ../
+replace (
+	github.com/spazio-scheduler/spazio => ../..
+	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/filter => ../../filter
+	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/reserve => ../../reserve
+	github.com/spazio-scheduler/spazio/svd => ../../svd
+)

@@ -105,3 +105,12 @@ require (
 	gotest.tools/v3 v3.5.2 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 )
+
+replace (
+	github.com/spazio-scheduler/spazio => ../..
+	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/filter => ../../filter
+	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/reserve => ../../reserve
+	github.com/spazio-scheduler/spazio/svd => ../../svd
+)

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/kubeflow/spark-operator/v2 v2.5.2
-	github.com/spazio-scheduler/spazio/operator v0.1.0
 	k8s.io/apimachinery v0.36.3
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -23,6 +22,7 @@ require (
 	github.com/mailru/easyjson v0.7.7 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
+	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
@@ -41,30 +41,15 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
 )
 
-replace github.com/spazio-scheduler/spazio/operator => ../../operator
-
-replace github.com/spazio-scheduler/spazio/testbed => ../../testbed
-
-replace github.com/spazio-scheduler/spazio/api => ../../api
-
-replace github.com/spazio-scheduler/spazio/agent => ../../agent
-
-replace github.com/spazio-scheduler/spazio/capacity => ../../capacity
-
-replace github.com/spazio-scheduler/spazio/energy => ../../energy
-
-replace github.com/spazio-scheduler/spazio/filter => ../../filter
-
-replace github.com/spazio-scheduler/spazio/kalman => ../../kalman
-
-replace github.com/spazio-scheduler/spazio/profile => ../../profile
-
-replace github.com/spazio-scheduler/spazio/pronto => ../../pronto
-
-replace github.com/spazio-scheduler/spazio/reserve => ../../reserve
-
-replace github.com/spazio-scheduler/spazio/svd => ../../svd
-
-replace github.com/spazio-scheduler/spazio/external => ../../external
-
-replace github.com/spazio-scheduler/spazio/web => ../../web
+replace (
+	github.com/spazio-scheduler/spazio => ../..
+	github.com/spazio-scheduler/spazio/api => ../../api
+	github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
+	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/external => ../../external
+	github.com/spazio-scheduler/spazio/filter => ../../filter
+	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/operator => ../../operator
+	github.com/spazio-scheduler/spazio/reserve => ../../reserve
+	github.com/spazio-scheduler/spazio/svd => ../../svd
+)

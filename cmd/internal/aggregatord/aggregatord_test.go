@@ -16,8 +16,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/node/publish"

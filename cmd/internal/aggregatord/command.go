@@ -12,7 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/aggregate/service"
+	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 )

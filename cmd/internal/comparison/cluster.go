@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/compare"
-	"github.com/spazio-scheduler/spazio/report/schedulers"
-	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
 // cluster compares on the kubeconfig's.

@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/compare"
-	"github.com/spazio-scheduler/spazio/report/schedulers"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
 const long = `Compare schedulers by the energy that an application takes under them, and by how its

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/compare"
-	"github.com/spazio-scheduler/spazio/report/schedulers"
+	"github.com/spazio-scheduler/spazio/cmd/compare"
+	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
 // Who interrupts a comparison hears what it could not remove, and does not take that for an

@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
-	"github.com/spazio-scheduler/spazio/compare"
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/service"
-	"github.com/spazio-scheduler/spazio/simnode/children"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
 // Init does not return in a child of a comparison.

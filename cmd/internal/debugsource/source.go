@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
 )
 
 // Source says which program to ask. Flags gives the fields their defaults.

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
-	"github.com/spazio-scheduler/spazio/demo"
-	"github.com/spazio-scheduler/spazio/simnode/batch"
-	"github.com/spazio-scheduler/spazio/simnode/burn"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
 const long = `Run a batch of pods on an embedded cluster, first placed by Spazio, then by the

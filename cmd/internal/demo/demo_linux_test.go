@@ -14,10 +14,10 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	program "github.com/spazio-scheduler/spazio/cmd/internal/demo"
-	"github.com/spazio-scheduler/spazio/demo"
 )
 
 // A process can hold one control plane, so each demo is a child: the test binary

@@ -18,10 +18,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
-	"github.com/spazio-scheduler/spazio/demo"
-	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 func access(t *testing.T, kubeconfig string) *rest.Config {

@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
-	"github.com/spazio-scheduler/spazio/demo"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
 )

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo"
+	"github.com/spazio-scheduler/spazio/cmd/demo/testbeds"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/demo"
-	"github.com/spazio-scheduler/spazio/demo/testbeds"
 )
 
 const testbedLong = `Run a scheduler from outside the cluster: a program that knows nothing but the

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo/testbeds"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
-	"github.com/spazio-scheduler/spazio/demo/testbeds"
 )
 
 // A program outside the cluster tries each pair of four jobs, and puts those together that

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/report/figures"
+	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
 const figuresLong = `Draw the figures of the thesis anew, and say of each whether its claim holds.

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
-	"github.com/spazio-scheduler/spazio/report"
-	"github.com/spazio-scheduler/spazio/report/figures"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
 // drawn runs the command and returns what it wrote to stdout.
@@ -103,7 +103,7 @@ func TestFiguresRefuses(t *testing.T) {
 		{[]string{"4.6"}, func(err error) bool { return err != nil }},
 		{[]string{"--seed", "-1"}, func(err error) bool { return err != nil }},
 		{[]string{"--data", t.TempDir(), "--only", "4.5"}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-		{[]string{"--data", "../../../report/figures/testdata/empty", "--only", "4.5"}, func(err error) bool {
+		{[]string{"--data", "../../../sim/report/figures/testdata/empty", "--only", "4.5"}, func(err error) bool {
 			var none *figures.NoRunError
 			return errors.As(err, &none)
 		}},

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/report/comparison"
-	"github.com/spazio-scheduler/spazio/report/page"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/profile/replay"
-	"github.com/spazio-scheduler/spazio/report/chart"
-	"github.com/spazio-scheduler/spazio/report/profiles"
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report/profiles"
 )
 
 // NewProfileCommand returns the command `spazio-lab profile`.

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	evaluation "github.com/spazio-scheduler/spazio/report/prediction"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
+	evaluation "github.com/spazio-scheduler/spazio/sim/report/prediction"
 )
 
 const prontoLong = `evaluate holds Pronto's rejections against the contention that follows, as its paper

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/report"
-	"github.com/spazio-scheduler/spazio/report/replay"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/replay"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // ErrDiffers says that --verify found a report that differs.

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/report/chart"
-	tuned "github.com/spazio-scheduler/spazio/report/tuning"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	tuned "github.com/spazio-scheduler/spazio/sim/report/tuning"
 	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 

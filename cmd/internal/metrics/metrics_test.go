@@ -24,10 +24,11 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	aggregator "github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	aggregator "github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	profiler "github.com/spazio-scheduler/spazio/cmd/profiler/service"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/node"
@@ -35,7 +36,6 @@ import (
 	"github.com/spazio-scheduler/spazio/node/guests"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
-	profiler "github.com/spazio-scheduler/spazio/profile/profiler/service"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 

@@ -18,10 +18,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/cmd/profiler/service"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
-	"github.com/spazio-scheduler/spazio/profile/profiler/service"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
 )
 

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
-	"github.com/spazio-scheduler/spazio/report/replay"
+	"github.com/spazio-scheduler/spazio/sim/report/replay"
 )
 
 // What the node's agent reports through bursts of pods, its recording gives again bit

@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 // address is the node's, and its API server's.

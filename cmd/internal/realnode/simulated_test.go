@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 // simulated is what the simulator says of a pair: one node of this machine's cores

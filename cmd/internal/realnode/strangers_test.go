@@ -33,7 +33,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/podforward"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/compare/load"
-	"github.com/spazio-scheduler/spazio/compare/social"
 )
 
 // Main runs the program.

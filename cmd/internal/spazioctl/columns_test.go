@@ -13,9 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/deploy/check"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/report/text"
 	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // hostile are names that want to be more than names, or are longer than a line.

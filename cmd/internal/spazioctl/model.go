@@ -10,9 +10,9 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/podforward"
-	"github.com/spazio-scheduler/spazio/report/live"
-	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
 // modelOptions are the flags of spazio model.

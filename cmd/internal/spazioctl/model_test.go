@@ -11,10 +11,10 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/aggregate/service"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/svd"
 )

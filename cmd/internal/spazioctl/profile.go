@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
 // profileOptions are the flags of spazio profile's commands.

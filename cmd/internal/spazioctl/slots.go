@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // slotsOptions are the flags of spazio slots.

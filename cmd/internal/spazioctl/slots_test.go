@@ -11,7 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // bed has two nodes of two slots, beta before alpha by their labels, and one without any;

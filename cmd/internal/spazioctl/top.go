@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/podforward"
-	"github.com/spazio-scheduler/spazio/report/live"
-	"github.com/spazio-scheduler/spazio/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
 // topOptions are the flags of spazio top.

@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/report/live/livetest"
+	"github.com/spazio-scheduler/spazio/sim/report/live/livetest"
 )
 
 // programVariable has the test be the program spazio.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/podforward"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // whyPath is where an agent explains its last report.

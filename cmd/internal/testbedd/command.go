@@ -13,9 +13,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
-	"github.com/spazio-scheduler/spazio/operator/service"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.

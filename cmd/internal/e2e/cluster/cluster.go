@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 // roleVariable makes the test binary act as one of the commands.

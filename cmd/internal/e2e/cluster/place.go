@@ -8,8 +8,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/node/publish/publishtest"
-	"github.com/spazio-scheduler/spazio/simnode"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // PlaceNode is a node with a given number of places: the kubelet's machine and the agent

@@ -9,12 +9,12 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
-	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // StartScheduler runs a scheduler in this process until stop or the test's end.

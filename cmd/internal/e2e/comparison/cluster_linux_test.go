@@ -10,12 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
-	"github.com/spazio-scheduler/spazio/compare"
-	"github.com/spazio-scheduler/spazio/report/schedulers"
-	"github.com/spazio-scheduler/spazio/simnode"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // onCluster is small on a cluster.

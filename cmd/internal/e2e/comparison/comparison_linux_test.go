@@ -13,9 +13,9 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
 	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
-	"github.com/spazio-scheduler/spazio/report/schedulers"
-	"github.com/spazio-scheduler/spazio/simnode/children"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 func TestMain(m *testing.M) {

@@ -20,8 +20,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/embedded"
-	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 // kubelet runs the pods of workloads as processes of this machine: volumes are

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 func TestMain(m *testing.M) {

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The profiler needs its rights while it learns of workloads, is contradicted by

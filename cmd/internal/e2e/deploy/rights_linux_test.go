@@ -29,8 +29,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/svd"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The programs, as the manifests run them and with no rights but the manifests',

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/report/table"
-	"github.com/spazio-scheduler/spazio/report/text"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // narrow fails for a line that a terminal would break.

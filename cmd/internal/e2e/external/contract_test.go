@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The program keeps to the contract of the interface, as a process of its own behind TLS

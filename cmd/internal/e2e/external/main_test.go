@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 func TestMain(m *testing.M) { cluster.MainOn(m, embedded.Config{RBAC: true, Audit: audited.add}) }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // planned are the rows of a plan, JOB:SLOT,SLOT of a job that starts and JOB? of one that

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // endedToken is one that was good until its pod was deleted.

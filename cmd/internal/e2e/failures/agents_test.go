@@ -10,8 +10,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/simnode"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // runSimulatedNodes runs nodes of four cores with their agents until the test

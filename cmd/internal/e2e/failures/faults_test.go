@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/plugin/service"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // A dead agent's node is treated by the policy once its last report is too old:

@@ -22,9 +22,9 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/deploy/check"
-	"github.com/spazio-scheduler/spazio/embedded"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // said is what a command wrote, and how it ended.

@@ -19,9 +19,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/podforward/podforwardtest"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 // programs are the scheduler, an aggregator and an agent as what they show. Safe for

@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 func TestMain(m *testing.M) {

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // faring is a Prometheus server that knows that one service calls another, which a limit

@@ -34,7 +34,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 var features = []controller.Feature{controller.ForVPA, controller.ForResize, controller.ForExport}

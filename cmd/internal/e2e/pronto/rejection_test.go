@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/pronto"
-	"github.com/spazio-scheduler/spazio/simnode"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // scripted measures a load that hardly moves, whatever runs on the node, and once it

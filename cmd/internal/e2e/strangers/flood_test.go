@@ -24,7 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // impostor is the address of somebody with a valid token who speaks of others.

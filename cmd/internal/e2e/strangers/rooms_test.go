@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // A controller of test beds reads what nodes have room for, and what ghosts hold of it,

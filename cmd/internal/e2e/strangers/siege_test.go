@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/svd"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Addresses of the strangers and of the honest.

@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // heldMeter is a simulated node that its agent can't read while it is held.

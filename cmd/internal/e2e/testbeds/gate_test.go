@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
 // gate is between a program and the API server, and ends the program's life in the eyes

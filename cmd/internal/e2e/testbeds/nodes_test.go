@@ -12,7 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 // standing are the slots of the pods of a role that a node has, sorted.

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/simnode/operatordouble"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/operatordouble"
 )
 
 // install has the API server serve a kind.

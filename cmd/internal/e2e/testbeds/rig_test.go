@@ -27,14 +27,14 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/embedded/controllers"
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	"github.com/spazio-scheduler/spazio/plugin/service"
-	"github.com/spazio-scheduler/spazio/simnode"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded/controllers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // rig is a cluster of simulated nodes for one test, in a namespace of its own: upstream's

@@ -15,11 +15,11 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
+	"github.com/spazio-scheduler/spazio/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/plugin/service"
-	"github.com/spazio-scheduler/spazio/podforward"
-	"github.com/spazio-scheduler/spazio/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/web"
 	"github.com/spazio-scheduler/spazio/web/relay"
 )

@@ -1,0 +1,205 @@
+package compare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
+)
+
+// app is the application's pods. What kills one makes it again. It is safe for concurrent
+// use.
+type app struct {
+	client    kubernetes.Interface
+	scheduler string
+
+	mu        sync.Mutex
+	tiers     map[string]string // by UID
+	addresses map[string]string // of the pods that are ready, by UID
+	processes map[string]*children.Process
+	created   map[string]time.Time // by name
+	bound     map[string]time.Duration
+	names     map[replica]string
+	made      int
+	changed   chan struct{} // closed when something has
+}
+
+func newApp(client kubernetes.Interface, scheduler string) *app {
+	return &app{
+		client: client, scheduler: scheduler,
+		tiers: map[string]string{}, addresses: map[string]string{}, processes: map[string]*children.Process{},
+		created: map[string]time.Time{}, bound: map[string]time.Duration{}, names: map[replica]string{}, changed: make(chan struct{}),
+	}
+}
+
+// labels of the pods.
+const (
+	labelApp   = "app.kubernetes.io/name"
+	labelTier  = "app.kubernetes.io/component"
+	appName    = "social"
+	controller = "spazio-scheduler.github.io/workload" // as the profiles call a workload
+)
+
+// pod is a replica's, by the name of its turn.
+func (a *app) pod(r replica, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{labelApp: appName, labelTier: r.tier},
+			Annotations: map[string]string{controller: appName + "-" + r.tier},
+		},
+		Spec: corev1.PodSpec{
+			SchedulerName:                 a.scheduler,
+			TerminationGracePeriodSeconds: new(int64),
+			Containers:                    []corev1.Container{{Name: r.tier, Image: appName, Args: []string{"--tier", r.tier}}},
+		},
+	}
+}
+
+// create makes a replica's pod.
+func (a *app) create(ctx context.Context, r replica) error {
+	a.mu.Lock()
+	a.made++
+	name := fmt.Sprintf("%s-%d", r, a.made)
+	a.names[r] = name
+	a.created[name] = time.Now()
+	a.mu.Unlock()
+	made, err := a.client.CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, a.pod(r, name), metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create pod %s: %w", name, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.tiers[string(made.UID)] = r.tier
+	a.tellAll()
+	return nil
+}
+
+// kill ends a replica's pod at once and makes it again.
+func (a *app) kill(ctx context.Context, r replica) error {
+	a.mu.Lock()
+	name := a.names[r]
+	a.mu.Unlock()
+	if err := a.client.CoreV1().Pods(metav1.NamespaceDefault).Delete(ctx, name, *metav1.NewDeleteOptions(0)); err != nil {
+		return fmt.Errorf("kill pod %s: %w", name, err)
+	}
+	return a.create(ctx, r)
+}
+
+// observe hears of pods that are bound.
+func (a *app) observe(e simnode.Event) {
+	if e.Phase != simnode.Bound {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if created, ok := a.created[e.Pod.Name]; ok {
+		a.bound[e.Pod.Name] = e.At.Sub(created)
+	}
+}
+
+// processChanged hears of pods' processes, and tells all of them who is there.
+func (a *app) processChanged(e slice.Event) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case e.Ended:
+		delete(a.addresses, e.UID)
+		delete(a.processes, e.UID)
+	case e.Ready != "":
+		a.addresses[e.UID] = e.Ready
+		a.processes[e.UID] = e.Process
+	default:
+		return
+	}
+	a.tellAll()
+}
+
+// tellAll tells each process the replicas of all tiers. a.mu is held.
+func (a *app) tellAll() {
+	line, err := json.Marshal(a.replicas())
+	if err != nil { // strings encode
+		return
+	}
+	for _, p := range a.processes {
+		_, _ = p.Write(append(line, '\n')) // one that has ended will be heard of
+	}
+	close(a.changed)
+	a.changed = make(chan struct{})
+}
+
+// replicas are the addresses by tier, sorted. a.mu is held.
+func (a *app) replicas() map[string][]string {
+	replicas := map[string][]string{}
+	for _, uid := range slices.Sorted(maps.Keys(a.addresses)) {
+		if tier, ok := a.tiers[uid]; ok {
+			replicas[tier] = append(replicas[tier], a.addresses[uid])
+		}
+	}
+	return replicas
+}
+
+// front are the addresses of the front.
+func (a *app) front() []string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.replicas()[social.Front]
+}
+
+// await waits until so many pods are ready.
+func (a *app) await(ctx context.Context, pods int) error {
+	for {
+		a.mu.Lock()
+		n, known, changed := len(a.addresses), 0, a.changed
+		for _, replicas := range a.replicas() {
+			known += len(replicas)
+		}
+		a.mu.Unlock()
+		if n == pods && known == pods {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %d of %d: %w", errPlacing, known, pods, context.Cause(ctx))
+		}
+	}
+}
+
+// bindings is how many pods have been bound, and the mean time that took.
+func (a *app) bindings() (n int, mean time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return meanOf(a.bound)
+}
+
+func meanOf(times map[string]time.Duration) (n int, mean time.Duration) {
+	for _, d := range times {
+		mean += d
+	}
+	if n = len(times); n > 0 {
+		mean /= time.Duration(n)
+	}
+	return n, mean
+}
+
+// remove ends all pods and waits until their processes are gone.
+func (a *app) remove(ctx context.Context) error {
+	pods := a.client.CoreV1().Pods(metav1.NamespaceDefault)
+	err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{LabelSelector: labelApp + "=" + appName})
+	if err != nil {
+		return fmt.Errorf("remove the pods: %w", err)
+	}
+	return a.await(ctx, 0)
+}

@@ -1,0 +1,34 @@
+package social_test
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
+)
+
+// Requests take the CPU time that they are said to, and what HTTP takes besides.
+func TestRequestsBurn(t *testing.T) {
+	n := newNetwork(t)
+	const requests = 25
+	began := own(t)
+	for range requests {
+		get(t, n.front, "read")
+	}
+	took, want := own(t)-began, requests*social.Cost(social.Read)
+	if took < want {
+		t.Errorf("%v of CPU time for %d requests, want %v at least", took, requests, want)
+	}
+	t.Logf("%v a request more than the %v that it burns", (took-want)/requests, social.Cost(social.Read))
+}
+
+func own(t *testing.T) time.Duration {
+	t.Helper()
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(now.Nano())
+}

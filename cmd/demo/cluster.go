@@ -1,0 +1,247 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
+)
+
+// realNodeName is the node that this machine joins as.
+const realNodeName = "this-machine"
+
+// loopback is a free port out of reach of other machines.
+const loopback = "127.0.0.1:0"
+
+// realNodeLabel marks the node whose pods are processes of this machine.
+const realNodeLabel = "spazio-scheduler.github.io/real"
+
+// cluster is everything a batch runs on.
+type cluster struct {
+	config  Config
+	clock   simnode.Clock
+	plane   *embedded.ControlPlane
+	client  kubernetes.Interface
+	hub     *plugin.Hub
+	fleet   *simnode.Fleet
+	members []member // the simulated nodes, then this machine
+	targets endpoint.Targets
+	relays  []*relay // of the members' agents
+	follows bool     // they follow Pronto's signal
+	// kubeconfig is where the cluster's own is.
+	kubeconfig string
+	batch      atomic.Pointer[batch.Run]
+	runs       runs
+	// address is the URL of the page and the debug data.
+	address string
+}
+
+// member is a node with all that its agent needs.
+type member struct {
+	name  string
+	meter node.Meter
+	pods  telemetry.PodSource
+}
+
+// startCluster brings up all parts and returns when every node has been heard
+// of. What has been started by then is stopped by d.services, also after an
+// error.
+func startCluster(ctx context.Context, d *demo) (*cluster, error) {
+	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale), hub: plugin.NewHub(plugin.HubOptions{})}
+	if err := c.serve(ctx, d); err != nil { // first: that an address is not to be had is told at once
+		return nil, err
+	}
+	type step struct {
+		what string
+		run  func(context.Context, *demo) error
+		kept bool // only for a cluster that is kept
+	}
+	steps := []step{
+		{"control plane", c.startControlPlane, false},
+		{"controllers and kinds", c.startControllers, true},
+		{"nodes", c.startNodes, false},
+		{"scheduler", c.startScheduler, false},
+		{"test beds", c.startTestbeds, true},
+		{"aggregator and agents", c.startAgents, false},
+		{"first signals", c.waitSignals, false},
+	}
+	if !d.keeps() { // nobody brings manifests
+		steps = slices.DeleteFunc(steps, func(s step) bool { return s.kept })
+	}
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.run(ctx, d); err != nil {
+			return nil, fmt.Errorf("start the %s: %w", step.what, err)
+		}
+		d.screen.Printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
+	}
+	return c, nil
+}
+
+func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
+	plane, err := embedded.Start(ctx, embedded.Config{APIPort: d.options.APIPort})
+	if err != nil {
+		return err
+	}
+	c.plane = plane
+	d.services.Adopt("control plane", plane)
+	if c.client, err = kubernetes.NewForConfig(plane.RESTConfig()); err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	return c.writeKubeconfig(d)
+}
+
+func (c *cluster) writeKubeconfig(d *demo) error {
+	c.kubeconfig = filepath.Join(c.plane.Dir(), "kubeconfig")
+	if given := d.options.Kubeconfig; given != "" {
+		c.kubeconfig = given
+		d.services.OnStop(func() { _ = os.Remove(given) })
+	}
+	if err := embedded.WriteKubeconfig(c.kubeconfig, c.plane.RESTConfig()); err != nil {
+		return err
+	}
+	d.screen.Printf("kubectl --kubeconfig %s get pods,nodes -o wide", c.kubeconfig)
+	return nil
+}
+
+// startNodes has the nodes join.
+func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
+	var real []member
+	var machines []simnode.Machine
+	if !c.config.NoRealNode {
+		machine, self, err := thisMachine()
+		if err != nil {
+			return fmt.Errorf("this machine as a node (without --real-node it is left out): %w", err)
+		}
+		real, machines = []member{self}, []simnode.Machine{machine}
+	}
+	c.fleet, err = simnode.Start(ctx, simnode.Config{
+		Cluster:  c.plane.RESTConfig(),
+		Nodes:    c.config.Nodes,
+		Params:   simnode.Params{Cores: c.config.Cores, Seed: c.config.Seed},
+		Machines: machines,
+		Clock:    c.clock,
+		Observer: func(e simnode.Event) {
+			if run := c.batch.Load(); run != nil {
+				run.Observe(e)
+			}
+		},
+		OnError: func(err error) { d.screen.Printf("%v", err) },
+	})
+	if err != nil {
+		return err
+	}
+	d.services.Adopt("nodes", c.fleet)
+	for _, n := range c.fleet.Nodes() {
+		c.members = append(c.members, member{n.Name(), n, n.Pods()})
+	}
+	c.members = append(c.members, real...)
+	return nil
+}
+
+// thisMachine is the node whose pods are child processes.
+func thisMachine() (simnode.Machine, member, error) {
+	machine, err := burn.NewMachine(burn.Config{Name: realNodeName, Labels: map[string]string{realNodeLabel: "true"}})
+	if err != nil {
+		return nil, member{}, err
+	}
+	reader, err := telemetry.NewReader(telemetry.Config{})
+	if err != nil {
+		return nil, member{}, err
+	}
+	return machine, member{realNodeName, reader, machine.Pods()}, nil
+}
+
+// signalTimeout is how long the first signals may take in wall time; a second
+// is usual.
+const signalTimeout = 30 * time.Second
+
+// waitSignals waits until the scheduler has heard of every node.
+func (c *cluster) waitSignals(ctx context.Context, _ *demo) error {
+	return c.waitNodes(ctx, "signal", func(n nodeView) bool { return n.Known })
+}
+
+// waitNodes waits until something is so of every node.
+func (c *cluster) waitNodes(ctx context.Context, what string, so func(nodeView) bool) error {
+	deadline := time.Now().Add(signalTimeout)
+	for {
+		missing := ""
+		for _, n := range c.nodes() {
+			if !so(n) {
+				missing = n.Name
+			}
+		}
+		switch {
+		case missing == "":
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("node %s: no %s within %v", missing, what, signalTimeout)
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// waitQuiet waits until the nodes rest: no pods counted or in flight, and the
+// load of the last of them out of the agents' filters and churn windows.
+func (c *cluster) waitQuiet(ctx context.Context) error {
+	const rest = 3 * time.Second // virtual
+	quiet := c.clock.Now()
+	for c.clock.Now().Sub(quiet) < rest {
+		for _, n := range c.nodes() {
+			if n.Running > 0 || n.InFlight > 0 {
+				quiet = c.clock.Now()
+			}
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// nodes returns what the scheduler knows of each node, in the order of c.members.
+func (c *cluster) nodes() []nodeView {
+	states := make(map[string]plugin.NodeState, len(c.members))
+	for _, s := range c.hub.Snapshot() {
+		states[s.Node] = s
+	}
+	views := make([]nodeView, len(c.members))
+	for i, m := range c.members {
+		s := states[m.name]
+		views[i] = nodeView{
+			Name:     m.name,
+			Known:    s.Signal == "fresh",
+			Avail:    s.Avail,
+			InFlight: int(s.InFlight + .5),
+			Running:  s.Running,
+			K:        s.K,
+			Limiting: s.Limiting,
+		}
+	}
+	return views
+}

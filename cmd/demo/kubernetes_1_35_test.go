@@ -1,0 +1,38 @@
+//go:build kubernetes1.35
+
+package demo_test
+
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/cmd/demo"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+)
+
+// The scheduler with the libraries of Kubernetes 1.35 places pods on a cluster whose API
+// server is of 1.35, too: this tag compiles with no other version's.
+func TestSchedulesOnKubernetes(t *testing.T) {
+	const pods = 16
+	var result demo.Result
+	err := demo.Run(t.Context(), demo.Config{
+		Config: batch.Config{Pods: pods, CPUSeconds: 1}, Nodes: 2, Cores: 4, NoRealNode: true,
+	}, demo.Options{OnResult: func(r demo.Result) error {
+		result = r
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(result.Simulated) != 2 {
+		t.Fatalf("%d profiles ran, want both", len(result.Simulated))
+	}
+	for _, c := range result.Simulated {
+		if c.Pods != pods || c.Failed != 0 {
+			t.Errorf("%s: %d pods completed and %d failed, want %d and none", c.Profile, c.Pods, c.Failed, pods)
+		}
+	}
+	// Spazio's pods wait for room, so that each runs for less long.
+	if spazio, other := result.Simulated[0], result.Simulated[1]; spazio.RunTime.Mean >= other.RunTime.Mean {
+		t.Errorf("under %s a pod runs for %v s, under %s for %v", spazio.Profile, spazio.RunTime.Mean, other.Profile, other.RunTime.Mean)
+	}
+}

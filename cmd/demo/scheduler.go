@@ -1,0 +1,34 @@
+package demo
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
+	"github.com/spazio-scheduler/spazio/node/build"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/config"
+)
+
+// startScheduler runs one scheduler with all profiles.
+func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
+	options := service.Config{Kubeconfig: c.kubeconfig, Args: plugin.SpazioArgs{Listen: loopback}, Hub: c.hub}
+	if slices.Contains(c.config.Profiles, Pronto) {
+		options.Profiles = []service.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
+	}
+	if d.keeps() {
+		options.Slots = &config.SpazioSlotsArgs{}
+	}
+	scheduler, err := service.New(ctx, options)
+	if err != nil {
+		return err
+	}
+	d.services.Start("scheduler", scheduler.Run)
+	c.targets.Add("spazio-scheduler", "scheduler", build.Informed("spazio-scheduler", legacyregistry.DefaultGatherer))
+	d.screen.Printf("spazio top --watch --scheduler %s (or spazio explain POD, spazio web)", c.address)
+	d.screen.Printf("metrics of each part, as Prometheus' http_sd_configs reads them: %s%s", c.address, endpoint.TargetsPath)
+	return nil
+}

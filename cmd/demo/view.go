@@ -1,0 +1,46 @@
+package demo
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/sim/report/screen"
+)
+
+// How often a run is shown: often enough on a terminal to look alive, and as
+// lines not so often as to bury what else is there.
+const (
+	framePeriod = 250 * time.Millisecond
+	linePeriod  = 3 * time.Second
+)
+
+// view shows a run while it goes on.
+type view struct {
+	screen *screen.Screen
+	frame  func() frame
+	ticker *time.Ticker
+}
+
+func newView(s *screen.Screen, look func() frame) *view {
+	period := linePeriod
+	if s.Terminal() {
+		period = framePeriod
+	}
+	return &view{screen: s, frame: look, ticker: time.NewTicker(period)}
+}
+
+func (v *view) show() {
+	if v.screen.Terminal() {
+		v.screen.Draw(v.frame().lines)
+	} else {
+		v.screen.Printf("%s", v.frame().progress())
+	}
+}
+
+// finish shows the last state; on a terminal it stays.
+func (v *view) finish() {
+	v.ticker.Stop()
+	v.show()
+	v.screen.Release()
+}
+
+func (v *view) stop() { v.ticker.Stop() }

@@ -1,0 +1,43 @@
+// Package field has the error by which all packages but those of the maths refuse a field of
+// a configuration, an argument or a message. It depends on the standard library alone.
+package field
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Error names a field or an argument, and the value that it was refused for. It is a plain
+// value: concurrent reading is safe.
+type Error struct {
+	// Package is the name of the package that refuses it.
+	Package string
+	// Field is its name, with the names of what it is in, as in "channels[2].cost_sd".
+	Field string
+	// Value is what it held, or the length of what is too long.
+	Value any
+	// Err says why. It wraps an Err variable of the package.
+	Err error
+}
+
+// maxValue is how many bytes of a value are shown: others may have sent it, and the error
+// travels in statuses and logs.
+const maxValue = 64
+
+// Error is one line; a long value is cut.
+func (e *Error) Error() string {
+	value := fmt.Sprint(e.Value)
+	if value == "" || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		value = strconv.Quote(value)
+	}
+	if len(value) > maxValue {
+		value = strings.ToValidUTF8(value[:maxValue-len("...")], "") + "..."
+	}
+	return fmt.Sprintf("%s: %s = %s: %v", e.Package, e.Field, value, e.Err)
+}
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,46 @@
+package field_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/field"
+)
+
+var errNegative = errors.New("must not be negative")
+
+func ExampleError() {
+	var err error = &field.Error{Package: "queue", Field: "Config.Limit", Value: -1, Err: errNegative}
+	fmt.Println(err)
+	var refused *field.Error
+	fmt.Println(errors.As(err, &refused), refused.Field, errors.Is(err, errNegative))
+	// Output:
+	// queue: Config.Limit = -1: must not be negative
+	// true Config.Limit true
+}
+
+// An error is one line of bounded length whatever somebody else has sent.
+func TestError(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		value any
+		want  string
+	}{
+		{"number", 1.5, "p: F = 1.5: bad"},
+		{"nothing", "", `p: F = "": bad`},
+		{"nil", nil, "p: F = <nil>: bad"},
+		{"a forged line", "x\nlevel=ERROR", `p: F = "x\nlevel=ERROR": bad`},
+		{"colours", "\x1b[31mred", `p: F = "\x1b[31mred": bad`},
+		{"broken text", "a\xffb", `p: F = "a\xffb": bad`},
+		{"long", strings.Repeat("ü", 100), "p: F = " + strings.Repeat("ü", 30) + "...: bad"},
+		{"list", []int{1, 2}, "p: F = [1 2]: bad"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := (&field.Error{Package: "p", Field: "F", Value: tt.value, Err: errors.New("bad")}).Error(); got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
+	}
+}

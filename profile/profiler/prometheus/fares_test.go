@@ -1,0 +1,194 @@
+package prometheus_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/connection"
+	"github.com/spazio-scheduler/spazio/profile/continuous"
+	"github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
+)
+
+// vector is an instant query's answer.
+func vector(samples ...string) string {
+	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(samples, ",") + `]}}`
+}
+
+func sample(value string, labels map[string]string) string {
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		text = append(text, fmt.Sprintf("%q:%q", name, labels[name]))
+	}
+	return fmt.Sprintf(`{"metric":{%s},"value":[%d,%q]}`, strings.Join(text, ","), now.Unix(), value)
+}
+
+func call(from, to, value string) string {
+	return sample(value, map[string]string{
+		"source_workload": from, "source_workload_namespace": "shop", "destination_workload": to, "destination_workload_namespace": "shop",
+	})
+}
+
+func TestFlows(t *testing.T) {
+	s := serve(t, func(query string) (int, string) {
+		if strings.Contains(query, "istio_request_bytes_sum") {
+			return 200, vector(call("web", "cart", "100"), call("web", "ad", "1"), call("unknown", "web", "7"), call("web", "bad", "NaN"), call("web", "worse", "-1"))
+		}
+		return 200, vector(call("web", "cart", "4000"), call("ad", "db", "2"))
+	})
+	h := history(t, prometheus.Config{Address: s.URL})
+	flows, err := h.Flows(t.Context(), now, 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := func(name string) profile.Workload { return profile.Workload{Namespace: "shop", Name: name} }
+	want := []connection.Flow{
+		{From: named("web"), To: named("cart"), Request: 100, Response: 4000},
+		{From: named("web"), To: named("ad"), Request: 1},
+		{From: named("ad"), To: named("db"), Response: 2},
+	}
+	if diff := cmp.Diff(want, flows); diff != "" {
+		t.Error(diff)
+	}
+	if got := h.Dropped(); got != 3 {
+		t.Errorf("%d dropped, want 3", got)
+	}
+	// Golden: a rate, of one reporter, and once of two replicas of the server.
+	ask := `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
+		` (max without (job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__) (rate(istio_request_bytes_sum{reporter="source"}[600s])))`
+	if got := s.asked[0].query; got != ask {
+		t.Errorf("asked %s", got)
+	}
+}
+
+func TestThrottled(t *testing.T) {
+	pod := func(name, value string) string {
+		return sample(value, map[string]string{"namespace": "shop", "pod": name})
+	}
+	s := serve(t, func(string) (int, string) {
+		return 200, vector(pod("web-1", "0.25"), pod("slight", "1.05"), pod("idle", "NaN"), pod("much", "1.2"), pod("less", "-0.1"), pod("", "0.5"))
+	})
+	h := history(t, prometheus.Config{Address: s.URL})
+	pods, err := h.Throttled(t.Context(), now, 90*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []continuous.Throttling{{Namespace: "shop", Pod: "web-1", Share: .25}, {Namespace: "shop", Pod: "slight", Share: 1}}
+	if diff := cmp.Diff(want, pods); diff != "" {
+		t.Error(diff)
+	}
+	if got := h.Dropped(); got != 3 {
+		t.Errorf("%d dropped, want 3", got)
+	}
+	ask := `(sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_throttled_periods_total{container!="",container!="POD"}[90s])))` +
+		` or max by (namespace, pod) (increase(container_cpu_cfs_throttled_periods_total{container="",pod!=""}[90s])))` +
+		` / (sum by (namespace, pod) (max by (namespace, pod, container) (increase(container_cpu_cfs_periods_total{container!="",container!="POD"}[90s])))` +
+		` or max by (namespace, pod) (increase(container_cpu_cfs_periods_total{container="",pod!=""}[90s])))`
+	if got := s.asked[0].query; got != ask {
+		t.Errorf("asked %s", got)
+	}
+}
+
+func TestLiteral(t *testing.T) {
+	pod := func(name, value string) string {
+		return sample(value, map[string]string{"namespace": "shop", "pod": name})
+	}
+	s := serve(t, func(query string) (int, string) {
+		if strings.Contains(query, "failures") {
+			return 200, vector(pod("web-5d4f8c7b9", "1500.5"))
+		}
+		return 200, vector(pod("web-5d4f8c7b9", "3.5"), pod("idle", "NaN"), pod("less", "-1"), pod("", "1"))
+	})
+	h := history(t, prometheus.Config{Address: s.URL})
+	got, err := h.Literal(t.Context(), now, 10*time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := continuous.Literal{
+		Throttled: []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 3.5}},
+		Failures:  []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 1500.5}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if got := h.Dropped(); got != 3 {
+		t.Errorf("%d dropped, want 3", got)
+	}
+	// Golden: the thesis's own (§5.3.1) within a mean of the time between two steps, and each
+	// container once.
+	for i, want := range []string{
+		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
+		`avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container, failure_type, scope) (rate(container_memory_failures_total{pod!="", container!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[600s:1m])`,
+	} {
+		if got := s.asked[i].query; got != want {
+			t.Errorf("asked %s", got)
+		}
+	}
+}
+
+func TestFaresFail(t *testing.T) {
+	for name, answers := range map[string]func(string) (int, string){
+		"500":          func(string) (int, string) { return 500, "internal" },
+		"another type": func(string) (int, string) { return 200, answer() },
+		"no sample":    func(string) (int, string) { return 200, vector("null") },
+	} {
+		h := history(t, prometheus.Config{Address: serve(t, answers).URL})
+		_, err := h.Flows(t.Context(), now, time.Minute)
+		_, err2 := h.Throttled(t.Context(), now, time.Minute)
+		_, err3 := h.Literal(t.Context(), now, time.Minute)
+		var failed *prometheus.HistoryError
+		if !errors.As(err, &failed) || !errors.As(err2, &failed) || !errors.As(err3, &failed) {
+			t.Errorf("%s: %v, %v, %v", name, err, err2, err3)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := history(t, prometheus.Config{Address: serve(t, func(string) (int, string) { return 200, vector() }).URL})
+	if _, err := h.Flows(ctx, now, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Whatever a server answers, flows are such as a graph takes.
+func FuzzFares(f *testing.F) {
+	for _, seed := range []string{vector(), vector(call("a", "b", "1")), vector(call("a", "b", "NaN")), vector("null"), vector(`{"metric":{},"value":[1,"2"]}`), `{"status":"success"}`} {
+		f.Add(seed)
+	}
+	var body string
+	s := serve(f, func(string) (int, string) { return 200, body })
+	h := history(f, prometheus.Config{Address: s.URL})
+	f.Fuzz(func(t *testing.T, text string) {
+		body = text
+		s.mu.Lock()
+		s.asked = nil
+		s.mu.Unlock()
+		flows, err := h.Flows(t.Context(), now, time.Minute)
+		if err == nil {
+			g, _ := connection.New(connection.Config{})
+			if err := g.Observe(now, time.Minute, flows); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+		literal, _ := h.Literal(t.Context(), now, time.Minute)
+		for _, m := range slices.Concat(literal.Throttled, literal.Failures) {
+			if !(m.Value >= 0) || math.IsInf(m.Value, 1) || m.Pod == "" {
+				t.Errorf("%q: %+v", text, m)
+			}
+		}
+		pods, _ := h.Throttled(t.Context(), now, time.Minute)
+		for _, p := range pods {
+			if !(p.Share >= 0) || p.Share > 1 || p.Pod == "" {
+				t.Errorf("%q: %+v", text, p)
+			}
+		}
+	})
+}

@@ -1,0 +1,71 @@
+package comparison
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+// WriteCatalogue lists what can be compared: the experiments, the schedulers and the
+// constants and options of spazio, in lines that a terminal holds.
+func WriteCatalogue(w io.Writer) error {
+	var b strings.Builder
+	line := func(name, says string) { b.WriteString(text.Hang(name, says, table.Terminal) + "\n") }
+	asks := func(e experiment.Experiment) string { return e.Title + ": " + e.Question }
+	b.WriteString("experiments\n")
+	for _, e := range experiment.Experiments() {
+		line(fmt.Sprintf("  %-6s ", e.Name), asks(e))
+		if e.NeedsTrace != "" {
+			line("         --trace: ", e.NeedsTrace)
+		}
+	}
+	b.WriteString("  " + experiment.All + "    stands for all of these\n")
+	for _, name := range []string{experiment.Profiles, experiment.Energy} {
+		group, err := experiment.ByGroup(name)
+		if err != nil {
+			return err
+		}
+		b.WriteString(name + ", which stands for all of\n")
+		for _, e := range group {
+			line(fmt.Sprintf("  %-6s ", e.Name), asks(e))
+		}
+	}
+	findings, err := experiment.ByGroup(experiment.Findings)
+	if err != nil {
+		return err
+	}
+	b.WriteString(experiment.Findings + ", which stands for all of\n")
+	for _, e := range findings {
+		line(fmt.Sprintf("  %-18s ", e.Name), asks(e))
+	}
+	b.WriteString("schedulers, those with a * unless more are asked for\n")
+	for _, s := range experiment.Schedulers() {
+		mark := " "
+		if slices.Contains(experiment.Leading(), s.Name) {
+			mark = "*"
+		}
+		line(fmt.Sprintf("%s %-22s ", mark, s.Name), s.About)
+	}
+	b.WriteString("variants that the findings compare\n")
+	for _, s := range experiment.Variants() {
+		line(fmt.Sprintf("  %-24s ", s.Name), s.About)
+	}
+	b.WriteString("constants of spazio, which --set changes, and their defaults\n")
+	constants := experiment.Constants()
+	for _, c := range constants {
+		line(fmt.Sprintf("  %-28s ", c.Name), c.At(1))
+	}
+	b.WriteString("options without a default number, which --set changes, too\n")
+	for _, name := range experiment.Settings() {
+		if !slices.ContainsFunc(constants, func(c experiment.Constant) bool { return c.Name == name }) {
+			fmt.Fprintf(&b, "  %s\n", name)
+		}
+	}
+	_, err = io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,137 @@
+package comparison
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+)
+
+// Comparison is what was run: at least one case, and the rows of all. It is a plain
+// value, safe for concurrent reading.
+type Comparison struct {
+	Cases []experiment.Case
+	Rows  []experiment.Row
+	// LeftOut are experiments that were asked for and could not be run for want of
+	// a trace.
+	LeftOut []experiment.Experiment
+	Runs
+}
+
+// Runs says with what a report's runs were made.
+type Runs struct {
+	Seeds   []uint64
+	HeldOut bool     // from tuning
+	Set     []string // assignments to Spazio's options
+	// Revision is the build that made the runs, if it is to be said.
+	Revision string
+}
+
+// String is a sentence or two.
+func (r Runs) String() string {
+	kind := "for tuning"
+	if r.HeldOut {
+		kind = "held out from tuning"
+	}
+	text := "No seeds."
+	if n := len(r.Seeds); n > 0 {
+		text = fmt.Sprintf("%d seeds, %d to %d, and halves of traces, %s.", n, r.Seeds[0], r.Seeds[n-1], kind)
+	}
+	if len(r.Set) > 0 {
+		text += " Spazio with " + strings.Join(r.Set, ", ") + "."
+	}
+	if r.Revision != "" {
+		text += " Made by revision " + r.Revision + "."
+	}
+	return text
+}
+
+// Rows is the rows of a run for machines.
+func Rows(rows []experiment.Row) table.Table {
+	t := table.Table{Header: []string{"experiment", "scheduler", "seed", "metric", "value", "unit"}}
+	for _, row := range rows {
+		t.Add(row.Experiment, row.Scheduler, strconv.FormatUint(row.Seed, 10), row.Metric,
+			strconv.FormatFloat(row.Value, 'g', -1, 64), row.Unit)
+	}
+	return t
+}
+
+// Tables are two a case, one line a scheduler, and those of what holds. Their
+// columns are what fits the width and tells most of the case's experiment; all of
+// them without a width.
+func (c Comparison) Tables(width int) []table.Table {
+	lines, ratios := experiment.Summarise(c.Rows), experiment.Ratios(c.Rows, experiment.Default)
+	var tables []table.Table
+	for _, k := range c.Cases {
+		tables = append(tables, c.ofCase(k, lines, ratios, width)...)
+	}
+	return append(tables, present(c.targets(), c.losses(), c.findings())...)
+}
+
+func (c Comparison) ofCase(k experiment.Case, lines, ratios []experiment.Line, width int) []table.Table {
+	means := matrix{
+		title:  fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", k.Label, len(c.Seeds)),
+		lines:  of(k.Label, lines),
+		cell:   plusMinus,
+		metric: columns(k.Experiment.Name, of(k.Label, lines)),
+	}
+	others := of(k.Label, ratios)
+	others = slices.DeleteFunc(others, func(l experiment.Line) bool {
+		return l.Scheduler == experiment.Default || l.Scheduler == experiment.Idle
+	})
+	over := matrix{
+		title:  k.Label + ": ratio to default, with its 95 % interval",
+		lines:  others,
+		cell:   func(l experiment.Line) string { return interval(l.Interval) },
+		metric: judgedAlone(columns(k.Experiment.Name, others)),
+	}
+	return present(means.table(width), over.table(width))
+}
+
+// of are the lines of a case.
+func of(label string, lines []experiment.Line) (own []experiment.Line) {
+	for _, l := range lines {
+		if l.Experiment == label {
+			own = append(own, l)
+		}
+	}
+	return own
+}
+
+// present are the tables that have rows.
+func present(tables ...table.Table) []table.Table {
+	return slices.DeleteFunc(tables, func(t table.Table) bool { return len(t.Rows) == 0 })
+}
+
+func (c Comparison) targets() table.Table {
+	t := table.Table{Title: "targets of spazio", Header: []string{"experiment", "target", "measured", "holds"}}
+	for _, v := range experiment.Judge(c.Cases, c.Rows, experiment.Spazio) {
+		t.Add(v.Experiment, v.Claim, interval(v.Measured), yes(v.Holds))
+	}
+	return t
+}
+
+func (c Comparison) losses() table.Table {
+	t := table.Table{
+		Title:  "where another scheduler is better than spazio by more than a hundredth: the best one, and spazio's ratio to it",
+		Header: []string{"experiment", "metric", "the best", "spazio over it"},
+	}
+	for _, l := range experiment.Losses(c.Cases, c.Rows, experiment.Spazio) {
+		t.Add(l.Experiment, l.Metric, l.Other, interval(l.Ratio))
+	}
+	return t
+}
+
+func (c Comparison) findings() table.Table {
+	t := table.Table{
+		Title:  "what a fluid prototype found, and what holds here",
+		Header: []string{"experiment", "finding", "prototype", "measured", "holds"},
+	}
+	for _, v := range experiment.JudgeFindings(c.Cases, c.Rows) {
+		t.Add(v.Experiment, v.Claim, v.Prototype, interval(v.Measured), yes(v.Holds))
+	}
+	return t
+}

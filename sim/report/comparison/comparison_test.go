@@ -1,0 +1,246 @@
+package comparison_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/workload"
+)
+
+// cases are a small one of an experiment.
+func cases(t testing.TB, name string) []experiment.Case {
+	t.Helper()
+	e, err := experiment.ByName(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := e.Cases(experiment.Params{Nodes: 2, Pods: 12, Duration: 20}, experiment.Sweep{
+		Work: []float64{1}, Load: []float64{.5}, Law: []workload.Law{workload.Equal},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// rows makes up rows of two seeds of the default and spazio, who has half of it,
+// in every metric.
+func rows(c experiment.Case, metrics ...string) (all []experiment.Row) {
+	for i, metric := range metrics {
+		for seed := range uint64(2) {
+			value := float64(10*(i+1)) + float64(seed)
+			if metric == "kills" {
+				value = 0
+			}
+			for _, scheduler := range []string{experiment.Default, experiment.Spazio} {
+				all = append(all, experiment.Row{Experiment: c.Label, Scheduler: scheduler, Seed: seed + 1, Metric: metric, Value: value, Unit: "s"})
+				value /= 2
+			}
+		}
+	}
+	return all
+}
+
+// What the simulator reports are the columns, whatever its name, but for what is
+// nothing under all; the experiment's own come first, and of those that don't fit
+// the last ones go.
+func TestColumns(t *testing.T) {
+	metrics := []string{"novelty", "kills", "makespan", "run_mean", "server_p99", "sojourn_mean"}
+	for i := range 20 {
+		metrics = append(metrics, fmt.Sprintf("further_%d", i))
+	}
+	for name, first := range map[string]string{"s1": "server_p99, s", "b1": "makespan, s"} {
+		c := cases(t, name)[0]
+		set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: rows(c, metrics...), Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
+		narrow, wide := set.Tables(table.Terminal)[0], set.Tables(0)[0]
+		if narrow.Header[1] != first || wide.Header[1] != first {
+			t.Errorf("%s: the first columns are %q and %q", name, narrow.Header, wide.Header)
+		}
+		if !slices.Contains(wide.Header, "novelty, s") || slices.Contains(wide.Header, "kills, s") || len(wide.Header) != len(metrics) {
+			t.Errorf("%s: all columns are %q", name, wide.Header)
+		}
+		if n := len(narrow.Header); n < 5 || n >= len(wide.Header) || !slices.Equal(narrow.Header, wide.Header[:n]) {
+			t.Errorf("%s: narrow %q, wide %q", name, narrow.Header, wide.Header)
+		}
+		ratios := set.Tables(0)[1]
+		if len(ratios.Rows) != 1 || !strings.HasPrefix(ratios.Rows[0][1], "0.5 [") || slices.Contains(ratios.Header, "novelty, s") {
+			t.Errorf("%s: ratios %q %q", name, ratios.Header, ratios.Rows)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	for metric, want := range map[string]string{
+		"makespan": "makespan", "wait_max": "longest wait", "run_mean": "mean run time", "sojourn_p99": "99th percentile of the sojourn time",
+		"run_p50": "median run time", "slowdown_jain": "Jain's index of the slowdown", "useful_share": "useful share",
+		"most_pods_per_core": "most pods per core", "server_p95": "95th percentile of the response time of servers",
+	} {
+		if got := comparison.Words(metric); got != want {
+			t.Errorf("%s: %q, want %q", metric, got, want)
+		}
+	}
+	for label, want := range map[string]string{
+		"b1": "b1", "b1/work=0.1/law=exponential": "pods of 0.1 core-seconds, exponential sizes",
+		"b2/work=1/load=1.2": "pods of 1 core-seconds, load of 120 %", "w1/requests=over": "requests too high", "w1/requests=mixed": "mixed requests",
+		"b3/memory=0.5/rules.growth=2": "50 % press on memory, rules.growth 2", "b1/cores=16": "16 cores a node",
+		"s1/requests=servers/fleet=16x4+8x16+2x64": "requests of servers alone, 16 nodes of 4, 8 of 16, 2 of 64 cores",
+	} {
+		if got := comparison.CaseWords(label); got != want {
+			t.Errorf("%s: %q, want %q", label, got, want)
+		}
+	}
+}
+
+// A report's pictures are in words, and there is one of every judged metric that
+// differs.
+func TestReport(t *testing.T) {
+	c := cases(t, "b1")[0]
+	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: rows(c, "makespan", "run_mean", "novelty"), Runs: comparison.Runs{Seeds: []uint64{1, 2}, HeldOut: true}}
+	to := &page.Markdown{}
+	if err := set.Report(to, "base"); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range to.Files() {
+		names = append(names, f.Name)
+		if svg := string(f.Data); !strings.Contains(svg, "pods of 1 core-seconds") || strings.Contains(svg, "law=") || strings.Contains(svg, "_") {
+			t.Errorf("%s is not in words", f.Name)
+		}
+	}
+	if want := []string{"base-b1-makespan.svg", "base-b1-run_mean.svg"}; !slices.Equal(names, want) {
+		t.Errorf("pictures %q, want %q", names, want)
+	}
+	for _, want := range []string{"2 seeds, 1 to 2, and halves of traces, held out from tuning.", "## B1: A batch at once", "2 nodes of 4 cores."} {
+		if !strings.Contains(string(to.Bytes()), want) {
+			t.Errorf("no %q in the report", want)
+		}
+	}
+}
+
+// Where energy is known there is one picture, of what it costs the pods.
+func TestTrade(t *testing.T) {
+	c := cases(t, "e3")[0]
+	all := rows(c, "makespan", "energy", "sojourn_p99")
+	for seed := range uint64(2) {
+		for metric, value := range map[string]float64{"energy": 24.75, "sojourn_p99": 300} {
+			all = append(all, experiment.Row{Experiment: c.Label, Scheduler: "most-allocated", Seed: seed + 1, Metric: metric, Value: value, Unit: "s"})
+		}
+	}
+	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: all, Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
+	to := &page.Markdown{}
+	if err := set.Report(to, "base"); err != nil {
+		t.Fatal(err)
+	}
+	files := to.Files()
+	if len(files) != 1 || files[0].Name != "base-e3.svg" {
+		t.Fatalf("%d pictures", len(files))
+	}
+	for _, want := range []string{"E3: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "most-allocated 9.84/1.21"} {
+		if !strings.Contains(string(files[0].Data), want) {
+			t.Errorf("no %q in the picture", want)
+		}
+	}
+	if header := set.Tables(table.Terminal)[0].Header; header[1] != "energy, s" {
+		t.Errorf("the columns are %q", header)
+	}
+}
+
+// Cases on several fleets have a panel a fleet in one picture.
+func TestPanelsByFleet(t *testing.T) {
+	e, err := experiment.ByName("b1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := e.Cases(experiment.Params{}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}, Fleet: []string{"2x4", "1x8+1x16"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := comparison.Comparison{Cases: two, Rows: append(rows(two[0], "makespan"), rows(two[1], "makespan")...), Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
+	to := &page.Markdown{}
+	if err := set.Report(to, "base"); err != nil {
+		t.Fatal(err)
+	}
+	files := to.Files()
+	if len(files) != 1 {
+		t.Fatalf("%d pictures", len(files))
+	}
+	svg := string(files[0].Data)
+	for _, want := range []string{"2 nodes of 4 cores", "1 nodes of 8, 1 of 16 cores"} {
+		if strings.Count(svg, want) != 1 {
+			t.Errorf("%q is there %d times", want, strings.Count(svg, want))
+		}
+	}
+	if n := strings.Count(svg, "pods of 1 core-seconds"); n != 2 {
+		t.Errorf("the case is in %d legends", n)
+	}
+	if !strings.Contains(svg, "Times New Roman") {
+		t.Error("labels have one font alone")
+	}
+}
+
+// A constant that moves a case has a table of its own, and all are in the picture.
+func TestSensitivity(t *testing.T) {
+	var effects []experiment.Effect
+	for _, e := range []struct {
+		name, of string
+		ratio    float64
+	}{{"small", "b1/work=1", 1.02}, {"large", "b1/work=1", .7}, {"large", "b1/work=10", 1.01}} {
+		effects = append(effects, experiment.Effect{
+			Variation: experiment.Variation{Constant: experiment.Constant{Name: e.name}, Scale: 2, Value: "4", Of: e.of},
+			Interval:  experiment.Interval{Mean: e.ratio, Low: e.ratio - .01, High: e.ratio + .01, N: 3},
+		})
+	}
+	s := comparison.Sensitivity{Metric: "sojourn_mean", Scales: []float64{2}, Of: experiment.Sensitivities(effects)}
+	tables := s.Tables()
+	if len(tables) != 2 || tables[0].Rows[0][0] != "large" || tables[0].Rows[0][4] != "no" || tables[0].Rows[1][4] != "yes" {
+		t.Fatalf("%v", tables)
+	}
+	if len(tables[1].Rows) != 1 || tables[1].Rows[0][0] != "b1/work=1" {
+		t.Errorf("%v", tables[1])
+	}
+	to := &page.Markdown{}
+	if err := s.Report(to, "s"); err != nil {
+		t.Fatal(err)
+	}
+	if files := to.Files(); len(files) != 1 || !strings.Contains(string(files[0].Data), "default × 2") || !strings.Contains(string(files[0].Data), "small") {
+		t.Errorf("%d pictures", len(to.Files()))
+	}
+}
+
+func ExampleComparison_Tables() {
+	e, err := experiment.ByName("b1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cases, err := e.Cases(experiment.Params{Nodes: 2, Pods: 20}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	options := experiment.Options{Schedulers: []string{experiment.Spazio, experiment.Default}, Seeds: []uint64{1, 2}}
+	rows, err := experiment.Run(context.Background(), cases, options)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c := comparison.Comparison{Cases: cases, Rows: rows, Runs: comparison.Runs{Seeds: options.Seeds}}
+	first := c.Tables(table.Terminal)[0]
+	first.Header, first.Rows = first.Header[:1], [][]string{first.Rows[0][:1], first.Rows[1][:1]}
+	if err := first.WriteText(os.Stdout, table.Terminal); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// b1/work=1/law=equal: mean of 2 seeds ± half of the 95 % interval
+	// scheduler
+	// spazio
+	// default
+}

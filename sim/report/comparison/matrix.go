@@ -1,0 +1,110 @@
+package comparison
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+)
+
+// matrix is a table of schedulers by metrics.
+type matrix struct {
+	title  string
+	lines  []experiment.Line
+	cell   func(experiment.Line) string
+	metric []string // in order
+}
+
+// narrowest is the width that a column's name can be broken to.
+const narrowest = 10
+
+// table has the metrics, the first first, that fit the width; all without one.
+func (m matrix) table(width int) table.Table {
+	t := table.Table{Title: m.title, Header: []string{"scheduler"}}
+	index := map[string]int{} // of rows
+	for _, l := range m.lines {
+		if _, ok := index[l.Scheduler]; !ok {
+			index[l.Scheduler] = len(t.Rows)
+			t.Add(l.Scheduler)
+		}
+	}
+	left := width - t.Width()
+	for _, metric := range m.metric {
+		header, cells, widest := metric, make([]string, len(t.Rows)), narrowest
+		for i := range cells {
+			cells[i] = "-"
+		}
+		for _, l := range m.lines {
+			if l.Metric != metric {
+				continue
+			}
+			if l.Unit != "1" {
+				header = metric + ", " + l.Unit
+			}
+			cell := m.cell(l)
+			cells[index[l.Scheduler]] = cell
+			widest = max(widest, utf8.RuneCountInString(cell))
+		}
+		if left -= widest + 2; width > 0 && left < 0 {
+			break
+		}
+		t.Header = append(t.Header, header)
+		for i := range t.Rows {
+			t.Rows[i] = append(t.Rows[i], cells[i])
+		}
+	}
+	if len(t.Header) == 1 {
+		return table.Table{}
+	}
+	return t
+}
+
+// foremost are the metrics that an experiment's question is about, by the
+// experiment's name; of others, those of "".
+var foremost = map[string][]string{
+	"":     {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
+	"b3":   {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
+	"b3io": {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
+	"p1":   profiles, "p2": profiles, "p3": profiles, "p4": profiles, "p5": profiles, "p6": profiles, "p7": profiles, "p8": profiles,
+	"e1": energies, "e2": energies, "e3": energies, "e4": energies, "e5": energies,
+	"s1": {"server_p99", "makespan", "run_mean", "sojourn_mean"},
+	"o1": {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
+	"h1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"f1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"w1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+}
+
+// profiles are what experiments on profiles are about.
+var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_largest_tenth", "memory_overload", "kills", "profiled", "memory_ratio_p50"}
+
+// energies are what experiments on energy are about.
+var energies = []string{"energy", "energy_dynamic", "energy_if_empty_slept", "slowdown_p99", "sojourn_p99", "edp", "energy_pod"}
+
+// columns are the metrics of the lines, what tells most first: those that the
+// experiment is about, those that schedulers are judged by, and the others as they
+// come. What is 0 under every scheduler tells nothing.
+func columns(name string, lines []experiment.Line) []string {
+	var reported []string
+	for _, l := range lines {
+		if l.Mean != 0 && !slices.Contains(reported, l.Metric) {
+			reported = append(reported, l.Metric)
+		}
+	}
+	first, ok := foremost[name]
+	if !ok {
+		first = foremost[""]
+	}
+	var order []string
+	for _, metric := range slices.Concat(first, experiment.Judged(), reported) {
+		if slices.Contains(reported, metric) && !slices.Contains(order, metric) {
+			order = append(order, metric)
+		}
+	}
+	return order
+}
+
+// judgedAlone are the metrics whose ratio means something.
+func judgedAlone(metrics []string) []string {
+	return slices.DeleteFunc(metrics, func(m string) bool { return !slices.Contains(experiment.Judged(), m) })
+}

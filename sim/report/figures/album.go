@@ -1,0 +1,173 @@
+package figures
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+)
+
+// Made is a figure with what it showed.
+type Made struct {
+	Figure
+	Result
+}
+
+// Album are figures made. It is a plain value, safe for concurrent reading.
+type Album []Made
+
+// Make makes the figures in order. progress, if not nil, is told of each before it
+// begins. The error is that of a figure, with its ID.
+func Make(ctx context.Context, chosen []Figure, p Params, progress func(i int, f Figure)) (Album, error) {
+	var album Album
+	for i, f := range chosen {
+		if progress != nil {
+			progress(i, f)
+		}
+		result, err := f.Make(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("figure %s: %w", f.ID, err)
+		}
+		album = append(album, Made{f, result})
+	}
+	return album, nil
+}
+
+// Row is a value of a figure.
+type Row struct {
+	Figure  string  `json:"figure"`
+	Verdict Verdict `json:"verdict"`
+	Value
+}
+
+// Rows are the values of all figures.
+func (a Album) Rows() []Row {
+	rows := []Row{}
+	for _, m := range a {
+		for _, v := range m.Values {
+			rows = append(rows, Row{m.ID, m.Verdict, v})
+		}
+	}
+	return rows
+}
+
+// Values is Rows as a table.
+func (a Album) Values() table.Table {
+	t := table.Table{Title: "What was measured", Header: []string{"figure", "verdict", "metric", "value", "unit"}}
+	for _, r := range a.Rows() {
+		t.Add(r.Figure, string(r.Verdict), r.Name, strconv.FormatFloat(r.Value.Value, 'g', -1, 64), r.Unit)
+	}
+	return t
+}
+
+// Verdicts has one line a figure.
+func (a Album) Verdicts() table.Table {
+	t := table.Table{Title: "Which claims hold", Header: []string{"figure", "what", "claim", "data"}}
+	for _, m := range a {
+		t.Add(m.ID, m.Title, string(m.Verdict), m.origin())
+	}
+	return t
+}
+
+// origin is the first word of the source.
+func (r Result) origin() string {
+	before, _, _ := strings.Cut(r.Source, ":")
+	return before
+}
+
+// brief keeps more digits than a picture shows.
+func brief(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
+
+// points is all that a figure shows.
+func (r Result) points() table.Table {
+	t := table.Table{Header: []string{"panel", "series", "x", "y", "low", "high"}}
+	for _, p := range r.Panels {
+		for _, s := range p.Series {
+			for _, point := range s.Points {
+				low, high := "", ""
+				if point.Low != 0 || point.High != 0 {
+					low, high = brief(point.Low), brief(point.High)
+				}
+				t.Add(p.Title, s.Name, brief(point.X), brief(point.Y), low, high)
+			}
+		}
+		for _, m := range p.Marks {
+			t.Add(p.Title, m.Name, brief(m.X), "", "", "")
+		}
+	}
+	return t
+}
+
+const (
+	title = "The figures of the thesis, drawn anew"
+	about = `The thesis ("Hands at the Ready: Bringing Pronto to Kubernetes", L. Choteborsky, 2025) shows or announces these figures; most of them were left without data. Each is drawn anew here, with what the thesis claims of it and whether that holds. "Recording" is data of a real machine that is part of the repository, "simulator" is not: it shows what follows from the model of a node that the simulator has. Written by "spazio-lab figures --out DIR".`
+)
+
+// Save fills the directory, which it makes if need be, with an SVG, a PNG and a CSV
+// of each figure, and with all of them, their claims and verdicts as README.md and
+// index.html.
+func (a Album) Save(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	pages := map[string]page.Page{}
+	for _, name := range []string{"README.md", "index.html"} {
+		p, err := page.New(name, title)
+		if err != nil {
+			return err
+		}
+		p.Paragraph(about)
+		p.Table(a.Verdicts())
+		pages[name] = p
+	}
+	for _, m := range a {
+		svg, err := m.save(dir)
+		if err != nil {
+			return fmt.Errorf("figure %s: %w", m.ID, err)
+		}
+		for _, p := range pages {
+			m.describe(p, svg)
+		}
+	}
+	for name, p := range pages {
+		if err := page.Save(filepath.Join(dir, name), p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save writes what stands beside the pages, and returns the SVG, which Markdown
+// brings along.
+func (m Made) save(dir string) (svg []byte, err error) {
+	c := chart.Chart{Panels: m.Panels}
+	if err := c.WriteFile(filepath.Join(dir, m.base()+".png")); err != nil {
+		return nil, err
+	}
+	var points, picture bytes.Buffer
+	if err := m.points().WriteCSV(&points); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, m.base()+".csv"), points.Bytes(), 0o644); err != nil {
+		return nil, err
+	}
+	err = c.WriteSVG(&picture)
+	return picture.Bytes(), err
+}
+
+func (m Made) describe(p page.Page, svg []byte) {
+	p.Heading(2, "Figure "+m.ID+": "+m.Title)
+	p.Picture(page.Picture{Name: "figure " + m.ID, File: m.base() + ".svg", SVG: svg, Caption: "Claim: " + m.Claim})
+	p.Paragraph(fmt.Sprintf("Measured: %s", m.Measured))
+	p.Paragraph(fmt.Sprintf("Verdict: the claim %s. Data: %s", m.Verdict, m.Source))
+}
+
+// base is the figure's name in file names.
+func (f Figure) base() string { return "figure-" + chart.FileName(f.ID) }

@@ -1,0 +1,85 @@
+package figures
+
+import (
+	"context"
+	"io/fs"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
+)
+
+// Params are what a figure is made from. They are a plain value, safe for
+// concurrent use if Data is.
+type Params struct {
+	// Seed selects the random streams of what is simulated.
+	Seed uint64
+	// Seeds is how many consecutive ones, Seed first, a comparison of schedulers
+	// runs with; 0 means 5.
+	Seeds int
+	// Data holds the recordings by name, such as sweep.json.gz; nil means those
+	// of this package.
+	Data fs.FS
+}
+
+// Figure is one that can be made. It is a plain value; Make is safe for
+// concurrent use.
+type Figure struct {
+	// ID is its number in the thesis, such as 4.6, or a name; it is part of file
+	// names.
+	ID string
+	// Title says what is drawn, Claim what is said to hold, in sentences.
+	Title, Claim string
+	// Make makes it. Equal Params give an equal Result, to the last bit. The
+	// error is ctx's, or that of the data or the simulator.
+	Make func(ctx context.Context, p Params) (Result, error)
+}
+
+// Verdict says whether a claim holds.
+type Verdict string
+
+// Verdicts.
+const (
+	Holds  Verdict = "holds"
+	Partly Verdict = "holds in part"
+	Fails  Verdict = "does not hold"
+)
+
+// Result is a figure as made. It is a plain value, safe for concurrent reading.
+type Result struct {
+	// Panels stand one above the other.
+	Panels []chart.Panel
+	// Verdict is on the figure's claim, Measured what speaks for it, in sentences.
+	Verdict  Verdict
+	Measured string
+	// Source says where the data come from: the machine recorded, or the
+	// simulator with its seed.
+	Source string
+	// Values are the figures behind Measured, for machines.
+	Values []Value
+}
+
+// Value is a number with its unit; 1 is that of ratios and shares.
+type Value struct {
+	Name  string  `json:"metric"`
+	Value float64 `json:"value"`
+	Unit  string  `json:"unit"`
+}
+
+// All are the figures in order.
+func All() []Figure { return slices.Concat(thesis(), findings(), validation()) }
+
+// ByID returns the figures of the IDs, in the order of All; all without any. The
+// error is a *report.FieldError.
+func ByID(ids ...string) ([]Figure, error) {
+	all := All()
+	if len(ids) == 0 {
+		return all, nil
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(all, func(f Figure) bool { return f.ID == id }) {
+			return nil, report.Refuse("figure", id, "an ID of All")
+		}
+	}
+	return slices.DeleteFunc(all, func(f Figure) bool { return !slices.Contains(ids, f.ID) }), nil
+}

@@ -1,0 +1,171 @@
+package figures
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+)
+
+// fit is a recorded run beside what the model of a node makes of its load.
+type fit struct {
+	measured.Run
+	// readings has the model's for each sample, ends when it ends each job, in
+	// seconds from the run's start.
+	readings []node.Reading
+	ends     []float64
+	// steady are the samples during which as many workers ran as the run has.
+	steady []int
+}
+
+// untilEnded is the work of a job that is ended by another's hand.
+const untilEnded = 1e9
+
+// fitRun gives the model each job when it began, with the CPU time that it took,
+// or without an end of its own where it was ended.
+func fitRun(m measured.Machine, r measured.Run, seed uint64) (fit, error) {
+	f := fit{Run: r, readings: make([]node.Reading, len(r.At)), ends: make([]float64, len(r.Jobs))}
+	if len(r.At) < 2 {
+		return f, fmt.Errorf("%w: %s of %d workers has %d samples", measured.ErrFormat, r.Load, r.Workers, len(r.At))
+	}
+	model, err := node.New(node.Params{
+		Cores: m.Cores, Memory: m.Memory, Seed: seed,
+		StartWork: 1, StopWork: 1, // processes, not containers
+		Balanced: true, // in one group
+	})
+	if err != nil {
+		return f, err
+	}
+	for i := range r.At {
+		if f.isSteady(i) {
+			f.steady = append(f.steady, i)
+		}
+	}
+	return f, f.play(model)
+}
+
+// step is something that happens in a run.
+type step struct {
+	at    float64
+	kind  stepKind
+	index int // of the job or the sample
+}
+
+type stepKind uint8
+
+const (
+	jobBegins stepKind = iota
+	jobEnds
+	sampled
+)
+
+func (f *fit) steps() []step {
+	// The first sample's span begins where one before would have ended.
+	steps := []step{{2*f.At[0] - f.At[1], sampled, -1}}
+	for i, at := range f.At {
+		steps = append(steps, step{at, sampled, i})
+	}
+	for i, j := range f.Jobs {
+		steps = append(steps, step{j.Start, jobBegins, i})
+		if f.kept() {
+			steps = append(steps, step{j.End, jobEnds, i})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
+	return steps
+}
+
+// kept says that the jobs are ended by the recorder.
+func (f *fit) kept() bool { return f.Load == "busy" }
+
+func (f *fit) play(model *node.Model) error {
+	steps := f.steps()
+	origin := steps[0].at
+	advance := func(to float64) {
+		for _, t := range model.AdvanceTo(nil, to) {
+			if t.Phase == node.Succeeded {
+				f.ends[t.Pod] = t.At + origin
+			}
+		}
+	}
+	for _, s := range steps {
+		advance(s.at - origin)
+		switch s.kind {
+		case jobBegins:
+			pod := node.Pod{ID: node.PodID(s.index), Work: f.Jobs[s.index].CPU}
+			if f.kept() {
+				pod.Work = untilEnded
+			}
+			if err := model.Bind(model.Now(), pod); err != nil {
+				return err
+			}
+		case jobEnds:
+			model.Kill(node.PodID(s.index))
+		case sampled:
+			if r, ok := model.Read(); ok && s.index >= 0 {
+				f.readings[s.index] = r
+			}
+		}
+	}
+	for next, running := model.NextChange(); running; next, running = model.NextChange() {
+		advance(max(next, model.Now()+1e-3))
+	}
+	return nil
+}
+
+// isSteady says whether all workers ran throughout the i-th sample's span.
+func (f *fit) isSteady(i int) bool {
+	if i == 0 {
+		return false
+	}
+	running := 0
+	for _, j := range f.Jobs {
+		if j.Start+settling <= f.At[i-1] && f.At[i] <= j.End {
+			running++
+		}
+	}
+	return running == f.Workers
+}
+
+// gap is how far the model is off in one quantity over a set of samples.
+type gap struct {
+	recorded, model float64 // means
+	low, top        float64 // 5th and 95th percentile of the recorded samples
+}
+
+// off is how far the model's mean is from the recorded one.
+func (g gap) off() float64 { return g.model - g.recorded }
+
+func gapOf(samples []int, recorded, model func(int) float64) gap {
+	var on, in []float64
+	for _, i := range samples {
+		on, in = append(on, recorded(i)), append(in, model(i))
+	}
+	if len(samples) == 0 {
+		return gap{}
+	}
+	return gap{recorded: mean(on), model: mean(in), low: quantile(on, .05), top: quantile(on, .95)}
+}
+
+func (f *fit) utilisation(samples []int) gap {
+	return gapOf(samples, func(i int) float64 { return f.Utilisation[i] }, func(i int) float64 { return f.readings[i].Utilisation })
+}
+
+func (f *fit) pressure(samples []int) gap {
+	return gapOf(samples, func(i int) float64 { return f.Pressure[i] }, func(i int) float64 { return f.readings[i].Pressure })
+}
+
+// runTime compares the mean time from a job's start to its end; both are 0 of
+// jobs that are kept.
+func (f *fit) runTime() (recorded, model float64) {
+	if f.kept() {
+		return 0, 0
+	}
+	for i, j := range f.Jobs {
+		recorded += (j.End - j.Start) / float64(len(f.Jobs))
+		model += (f.ends[i] - j.Start) / float64(len(f.Jobs))
+	}
+	return recorded, model
+}

@@ -1,0 +1,43 @@
+package figures_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/sim/report/figures"
+)
+
+// The simulator's node is within the stated errors of the recording in this
+// repository, whatever its own noise.
+func TestNodeAgreesWithRecording(t *testing.T) {
+	i := slices.IndexFunc(figures.All(), func(f figures.Figure) bool { return f.ID == "sim-node" })
+	if i < 0 {
+		t.Fatal("no figure sim-node")
+	}
+	allowed := map[string]float64{
+		"utilisation_worst_mean": .06, "pressure_worst_mean": .06, "run_time_worst": .15, "run_time_p50": .05,
+		"utilisation_p95": .05, "pressure_p50": .02, "pressure_p95": .1,
+	}
+	for seed := range uint64(5) {
+		r, err := figures.All()[i].Make(t.Context(), figures.Params{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seed == 0 {
+			t.Log(r.Measured)
+		}
+		if r.Verdict != figures.Holds {
+			t.Errorf("seed %d: %s: %s", seed, r.Verdict, r.Measured)
+		}
+		for name, bound := range allowed {
+			k := slices.IndexFunc(r.Values, func(v figures.Value) bool { return v.Name == name })
+			if k < 0 {
+				t.Fatalf("no value %s", name)
+			}
+			if v := r.Values[k].Value; !(math.Abs(v) <= bound) {
+				t.Errorf("seed %d: %s is %.3f, at most %g", seed, name, v, bound)
+			}
+		}
+	}
+}

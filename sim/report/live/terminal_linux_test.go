@@ -1,0 +1,244 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/sim/report/live"
+	"github.com/spazio-scheduler/spazio/sim/report/live/livetest"
+	"golang.org/x/sys/unix"
+)
+
+// childVariable has the test be the program that shows a fleet which changes.
+const childVariable = "LIVE_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		child()
+	}
+	os.Exit(m.Run())
+}
+
+// child ends by 0 when the reader quits, 7 when the terminal is gone.
+func child() {
+	t, ok := live.Open(os.Stdin, os.Stdout)
+	if !ok {
+		os.Exit(2)
+	}
+	var asked atomic.Int64
+	err := t.Run(context.Background(), live.Config{
+		Period: 5 * time.Millisecond,
+		Ask: func(context.Context) (live.Frame, error) {
+			n := asked.Add(1)
+			return fleet(fmt.Sprint(n), "1", "2", "3", "4", "5"), nil
+		},
+		Detail: func(_ context.Context, sheet int, row string) (string, error) {
+			return fmt.Sprintf("detail of %d %s", sheet, row), nil
+		},
+	})
+	if errors.Is(err, live.ErrLost) {
+		os.Exit(7)
+	}
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	fmt.Println("over")
+	os.Exit(0)
+}
+
+func start(t *testing.T, x *livetest.Terminal) *exec.Cmd {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childVariable+"=1")
+	x.Start(c)
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	return c
+}
+
+// TestTerminal presses keys on a real one, which is as it was afterwards.
+func TestTerminal(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 8)
+	before := x.Settings()
+	c := start(t, x)
+	x.Shows("from 1 of 6 rows")
+	x.Press("jj\x1b[B\x1b[B\x1b[B")
+	x.Shows(">n4")
+	x.Press("\r")
+	x.Shows("detail of 0 n4")
+	x.Press("\x1b")
+	x.Shows(">n4")
+	x.Press("/n5\r")
+	x.Shows("1 of 1 row  with n5")
+	x.Press("\x1b")
+	x.Until("all rows", func(d *livetest.Display) bool { return strings.Contains(d.Text(), "of 6 rows") })
+	x.Resize(80, 5)
+	x.Until("the new size", func(d *livetest.Display) bool { return strings.HasPrefix(d.Lines()[4], "*↑↓ row   Enter detail") })
+	x.Press("\x0c")
+	x.Press("q")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	shown := x.Shows("over")
+	x.Until("the screen that was there", func(d *livetest.Display) bool { return !d.Alternate && !d.Hidden && d.Wraps && len(d.Unknown) == 0 })
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
+	}
+	if strings.Contains(shown, "n4") {
+		t.Errorf("what was shown is left:\n%s", shown)
+	}
+}
+
+// TestStops and goes on where it was, on a terminal that others had meanwhile.
+func TestStops(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 12)
+	before := x.Settings()
+	c := start(t, x)
+	x.Shows("from 1 of 6 rows")
+	x.Press("jjj")
+	x.Shows(">n2")
+	// As a shell does: the process is stopped, and continued on a screen that was used.
+	if err := c.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for stopped := false; !stopped; {
+		var status unix.WaitStatus
+		if _, err := unix.Wait4(c.Process.Pid, &status, unix.WUNTRACED, nil); err != nil {
+			t.Fatal(err)
+		}
+		stopped = status.Stopped()
+	}
+	fmt.Fprint(x.Slave, "\x1b[?1049l\x1b[?25hwhat another wrote\r\n")
+	x.Shows("what another wrote")
+	if err := c.Process.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	x.Until("the view again", func(d *livetest.Display) bool {
+		return d.Alternate && d.Hidden && strings.Contains(d.Text(), ">n2") && !strings.Contains(d.Text(), "another")
+	})
+	x.Press("\x03")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
+	}
+}
+
+// TestSuspended is Ctrl-Z below a shell: that has the terminal as it was, and gives it again.
+func TestSuspended(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 12)
+	before := x.Settings()
+	c := exec.Command("/bin/sh", "-c", `set -m; "$0"; echo the shell again; read line; fg`, os.Args[0])
+	c.Env = append(os.Environ(), childVariable+"=1")
+	x.Start(c)
+	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
+	x.Shows("from 1 of 6 rows")
+	x.Press("jjj")
+	x.Shows(">n2")
+	x.Press("\x1a")
+	x.Until("the shell", func(d *livetest.Display) bool {
+		return !d.Alternate && !d.Hidden && d.Wraps && strings.Contains(d.Text(), "the shell again")
+	})
+	if stopped := x.Settings(); stopped != before {
+		t.Errorf("settings were %v, are %v while it is stopped", before, stopped)
+	}
+	x.Press("\n")
+	x.Until("the view again", func(d *livetest.Display) bool { return d.Alternate && d.Hidden && strings.Contains(d.Text(), ">n2") })
+	x.Press("q")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
+	}
+}
+
+// TestGoesOn where nobody could continue it: a session's first process is not stopped.
+func TestGoesOn(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 12)
+	c := start(t, x)
+	x.Shows("from 1 of 6 rows")
+	x.Press("j\x1aj")
+	x.Shows(">n1")
+	x.Press("q")
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLost ends when the terminal is gone.
+func TestLost(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 8)
+	c := start(t, x)
+	x.Shows("from 1 of 6 rows")
+	x.HangUp()
+	var exit *exec.ExitError
+	if err := c.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 7 {
+		t.Errorf("ended by %v", err)
+	}
+}
+
+// TestDeaf is a terminal that can't be drawn on: it is as it was, too.
+func TestDeaf(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 8)
+	before := x.Settings()
+	out, err := os.OpenFile(x.Slave.Name(), os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	shown, ok := live.Open(x.Slave, out)
+	if !ok {
+		t.Fatal("no terminal")
+	}
+	err = shown.Run(t.Context(), live.Config{Ask: func(context.Context) (live.Frame, error) { return fleet("1"), nil }})
+	if !errors.Is(err, live.ErrLost) {
+		t.Errorf("ended by %v", err)
+	}
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
+	}
+}
+
+// TestContext ends with its context, and gives a terminal back to the process that has it.
+func TestContext(t *testing.T) {
+	x := livetest.NewTerminal(t, 60, 8)
+	before := x.Settings()
+	shown, ok := live.Open(x.Slave, x.Slave)
+	if !ok {
+		t.Fatal("no terminal")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- shown.Run(ctx, live.Config{Ask: func(context.Context) (live.Frame, error) { return fleet("1"), nil }})
+	}()
+	x.Shows("from 1 of 1 row")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if after := x.Settings(); after != before {
+		t.Errorf("settings were %v, are %v", before, after)
+	}
+	for name, c := range map[string]live.Config{"Ask": {}, "Period": {Period: -1, Ask: func(context.Context) (live.Frame, error) { return live.Frame{}, nil }}} {
+		var bad *live.FieldError
+		if err := shown.Run(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, live.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, ok := live.Open(strings.NewReader(""), x.Slave); ok {
+		t.Error("a reader is a terminal")
+	}
+	if _, ok := live.Open(x.Slave, new(strings.Builder)); ok {
+		t.Error("a builder is a terminal")
+	}
+}

@@ -1,0 +1,237 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+// Style is how a line looks.
+type Style int
+
+// The styles: as the terminal writes, bold, and with the colours exchanged.
+const (
+	Normal Style = iota
+	Bold
+	Reversed
+)
+
+// Line is one of a screen. A plain value.
+type Line struct {
+	Text  string
+	Style Style
+}
+
+const (
+	between = 2 // blanks between columns
+	// headMost bounds what is above the table, and so leaves room for it.
+	headMost = 3
+	clock    = "15:04:05"
+)
+
+// Lines are the screen, as many as it is high and none wider than it.
+func (m *Model) Lines() []Line {
+	lines := m.above()
+	page := m.page()
+	body := m.rows(page)
+	if m.detail != nil {
+		body = m.detailWindow(page)
+	}
+	for len(body) < page {
+		body = append(body, Line{})
+	}
+	lines = append(append(lines, body...), Line{m.below(), Bold})
+	if len(lines) > m.height {
+		lines = lines[:m.height]
+	}
+	for i := range lines {
+		lines[i].Text = text.Cut(text.Plain(lines[i].Text), m.width)
+		if lines[i].Style == Reversed {
+			lines[i].Text = text.Pad(lines[i].Text, m.width, false)
+		}
+	}
+	return lines
+}
+
+// page is the number of lines for rows.
+func (m *Model) page() int { return max(m.height-len(m.above())-1, 1) }
+
+// above are the lines above the rows.
+func (m *Model) above() []Line {
+	var lines []Line
+	head := slices.Clone(m.frame.Head)
+	if p := m.place(); p != nil && m.frame.Sheets[m.sheet].Title != "" {
+		head = append(head, strings.Split(strings.Trim(m.frame.Sheets[m.sheet].Title, "\n"), "\n")...)
+	}
+	for _, words := range head[:min(len(head), headMost)] {
+		lines = append(lines, Line{Text: words})
+	}
+	lines = append(lines, m.state())
+	if p := m.place(); p != nil && m.detail == nil {
+		lines = append(lines, Line{p.headline(m.width, m.frame.Sheets[m.sheet].Table), Bold})
+	}
+	return lines
+}
+
+// state says how old what is shown is, and which part of what there is.
+func (m *Model) state() Line {
+	switch {
+	case m.away != nil && m.shown.IsZero():
+		return Line{fmt.Sprintf("no answer since %s: %v", m.awaySince.Format(clock), m.away), Bold}
+	case m.away != nil:
+		return Line{fmt.Sprintf("as of %s; no answer since %s: %v", m.shown.Format(clock), m.awaySince.Format(clock), m.away), Bold}
+	case m.shown.IsZero():
+		return Line{Text: "asking …"}
+	}
+	parts := []string{m.shown.Format(clock)}
+	if m.detail != nil {
+		return Line{Text: strings.Join(append(parts, m.detail.row), "  ")}
+	}
+	if len(m.frame.Sheets) > 1 {
+		for i, s := range m.frame.Sheets {
+			name := s.Name
+			if i == m.sheet {
+				name = "[" + name + "]"
+			}
+			parts = append(parts, name)
+		}
+	}
+	if p := m.place(); p != nil {
+		parts = append(parts, fmt.Sprintf("from %d of %s", min(p.top+1, len(p.rows)), text.Count(len(p.rows), "row")))
+		if p.filter != "" && !p.typing {
+			parts = append(parts, "with "+p.filter)
+		}
+	}
+	return Line{Text: strings.Join(parts, "  ")}
+}
+
+// below is the last line.
+func (m *Model) below() string {
+	p := m.place()
+	switch {
+	case p != nil && p.typing:
+		return "rows with: " + p.filter + "_   Enter keeps it, Esc forgets it"
+	case m.detail != nil:
+		return "↑↓ PgUp PgDn move   Esc back   q quit"
+	case len(m.frame.Sheets) > 1:
+		return "↑↓ row   Enter detail   ←→ column to sort by, r reverse   / filter   Tab table   Esc let go   q quit"
+	}
+	return "↑↓ row   Enter detail   ←→ column to sort by, r reverse   / filter   Esc let go   q quit"
+}
+
+// widen makes the columns as wide as their cells.
+func (p *place) widen(t table.Table) {
+	if !slices.Equal(p.header, t.Header) {
+		p.header, p.widths = t.Header, make([]int, len(t.Header))
+	}
+	for i, name := range t.Header {
+		p.widths[i] = max(p.widths[i], text.Width(name))
+	}
+	for _, row := range t.Rows {
+		for i := range min(len(row), len(p.widths)) {
+			p.widths[i] = max(p.widths[i], text.Width(text.Plain(row[i])))
+		}
+	}
+}
+
+// narrowest is as narrow as a column is made so that more are seen.
+const narrowest = 8
+
+// fit returns the columns' widths on a screen: the widest give way, the name only beyond a
+// third of it.
+func (p *place) fit(width int) []int {
+	widths := slices.Clone(p.widths)
+	all := -between
+	for _, w := range widths {
+		all += w + between
+	}
+	for ; all > width; all-- {
+		widest := -1
+		for i, w := range widths {
+			if w > narrowest && (i > 0 || w > width/3) && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			break
+		}
+		widths[widest]--
+	}
+	return widths
+}
+
+// headline is that of the columns, the one that is the order's marked.
+func (p *place) headline(width int, t table.Table) string {
+	var b strings.Builder
+	for i, w := range p.fit(width) {
+		mark := ""
+		if i == p.column {
+			mark = "▲"
+			if orderBy(t, i, p.reversed).falling() {
+				mark = "▼"
+			}
+		}
+		name, right := text.Shorten(t.Header[i], w), i < len(t.Right) && t.Right[i]
+		if right {
+			b.WriteString(text.Pad(name, w, true) + text.Pad(mark, between, false))
+			continue
+		}
+		b.WriteString(text.Pad(name+mark, w+between, false))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// rows are those in the window.
+func (m *Model) rows(page int) []Line {
+	p := m.place()
+	if p == nil {
+		return nil
+	}
+	var lines []Line
+	widths, right := p.fit(m.width), m.frame.Sheets[m.sheet].Right
+	for i := p.top; i < min(p.top+page, len(p.rows)); i++ {
+		style := Normal
+		if p.holds && i == p.at {
+			style = Reversed
+		}
+		lines = append(lines, Line{rowText(p.rows[i], widths, right), style})
+	}
+	return lines
+}
+
+func rowText(row []string, widths []int, right []bool) string {
+	var b strings.Builder
+	for i, w := range widths {
+		cell := ""
+		if i < len(row) {
+			cell = text.Shorten(text.Plain(row[i]), w)
+		}
+		b.WriteString(text.Pad(cell, w, i < len(right) && right[i]) + strings.Repeat(" ", between))
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// detailLines are those of the detail, broken where the screen ends.
+func (m *Model) detailLines() []string {
+	if m.detail.lines == nil {
+		return []string{"asking …"}
+	}
+	var lines []string
+	for _, line := range m.detail.lines {
+		lines = append(lines, text.Wrap(text.Plain(line), m.width)...)
+	}
+	return lines
+}
+
+func (m *Model) detailWindow(page int) []Line {
+	all := m.detailLines()
+	from := min(m.detail.top, len(all))
+	var lines []Line
+	for _, line := range all[from:min(from+page, len(all))] {
+		lines = append(lines, Line{Text: line})
+	}
+	return lines
+}

@@ -1,0 +1,100 @@
+package page_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+)
+
+// written is a page with one of everything, saved, and what stands beside it.
+func written(t *testing.T, name string) (text string, others []string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	p, err := page.New(path, "Pods < nodes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Paragraph("a & b")
+	p.Table(table.Table{Title: "who", Header: []string{"name", "x"}, Rows: [][]string{{"a|b", "<1>"}}})
+	p.Picture(page.Picture{Name: "line", Caption: "a line", File: "line.svg", SVG: []byte("<?xml version=\"1.0\"?>\n<svg>1</svg>")})
+	if err := page.Save(path, p); err != nil {
+		t.Fatal(err)
+	}
+	files, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if f.Name() != name {
+			others = append(others, f.Name())
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data), others
+}
+
+func TestMarkdown(t *testing.T) {
+	text, others := written(t, "p.md")
+	for _, want := range []string{"# Pods < nodes\n", "\na & b\n", "who:\n\n| name | x |\n| --- | --- |\n| a\\|b | <1> |\n", "![line](line.svg)\n\na line\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if len(others) != 1 || others[0] != "line.svg" {
+		t.Errorf("beside it: %v", others)
+	}
+}
+
+func TestHTML(t *testing.T) {
+	text, others := written(t, "p.html")
+	for _, want := range []string{
+		"<title>Pods &lt; nodes</title>", "<h1>Pods &lt; nodes</h1>", "<p>a &amp; b</p>", "<th>name</th>", "<td>&lt;1&gt;</td>",
+		"<figure><svg>1</svg><figcaption>a line</figcaption></figure>",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if len(others) != 0 {
+		t.Errorf("beside it: %v", others)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	_, err := page.New("p.pdf", "title")
+	var field *report.FieldError
+	if !errors.As(err, &field) || field.Value != "p.pdf" || !errors.Is(err, report.ErrInvalid) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func ExampleNew() {
+	p, err := page.New("report.md", "A report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	p.Heading(2, "What was run")
+	p.Table(table.Table{Title: "Runs", Header: []string{"seed", "seconds"}, Rows: [][]string{{"1", "9.5"}}})
+	fmt.Printf("%s", p.Bytes())
+	// Output:
+	// # A report
+	//
+	// ## What was run
+	//
+	// Runs:
+	//
+	// | seed | seconds |
+	// | --- | --- |
+	// | 1 | 9.5 |
+}

@@ -1,0 +1,179 @@
+package replay
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/sim/report"
+)
+
+// Options say how a recording is replayed and what is kept of it. The zero value
+// replays all of it as it was recorded.
+type Options struct {
+	// Set makes assignments to the pipeline's options, key=value; Names lists the
+	// keys.
+	Set []string
+	// Window is the part that is shown. All of the recording is replayed.
+	Window Window
+	// Draw gathers what Result.Save draws.
+	Draw bool
+	// CSV, if not nil, gets a line for each report.
+	CSV io.Writer
+}
+
+// Validate returns a *report.FieldError that names Set and the first assignment
+// that can't be made.
+func (o Options) Validate() error {
+	for _, assignment := range o.Set {
+		if err := set(new(agent.Config), assignment); err != nil {
+			return refuse(assignment, err)
+		}
+	}
+	return nil
+}
+
+func refuse(assignment any, err error) error {
+	return &report.FieldError{Field: "Set", Value: assignment, Err: fmt.Errorf("%w: %w", report.ErrInvalid, err)}
+}
+
+// override returns what the assignments, which are valid one by one, do to a
+// Config; nil without any.
+func (o Options) override() func(*agent.Config) {
+	if len(o.Set) == 0 {
+		return nil
+	}
+	return func(c *agent.Config) {
+		for _, assignment := range o.Set {
+			set(c, assignment) //nolint:errcheck // Validate has made it
+		}
+	}
+}
+
+// Result is what a replay found. It is safe for concurrent reading.
+type Result struct {
+	Summary
+	traces *traces // nil unless drawn
+}
+
+// player runs a recording and hands what falls into its window to those who
+// asked.
+type player struct {
+	Options
+	override func(*agent.Config)
+	result   Result
+	rows     *rows     // nil if none are wanted
+	usage    []float64 // scratch
+}
+
+// Run reads r to its end. A torn end of a file, as a crash leaves it, is no error
+// but named in the summary; a difference is none either. The error is that of
+// reading, of Validate, or a *report.FieldError where the options as a whole are no
+// configuration of a recorded agent.
+func Run(r *recording.Reader, o Options) (Result, error) {
+	if err := o.Validate(); err != nil {
+		return Result{}, err
+	}
+	p := &player{Options: o, override: o.override(), result: Result{Summary: Summary{Options: o.Set}}}
+	if o.Draw {
+		p.result.traces = &traces{rerun: len(o.Set) > 0}
+	}
+	if o.CSV != nil {
+		p.rows = newRows(o.CSV)
+	}
+	if err := p.play(r); err != nil {
+		return Result{}, err
+	}
+	if p.rows != nil {
+		return p.result, p.rows.flush()
+	}
+	return p.result, nil
+}
+
+func (p *player) play(r *recording.Reader) error {
+	m := recording.Matcher{Replayer: recording.NewReplayer(p.override)}
+	for rec, err := range r.Records() {
+		var torn *recording.TornError
+		if errors.As(err, &torn) {
+			p.result.Torn = append(p.result.Torn, torn.Error())
+			m.Cut()
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.feed(&m, rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
+	if rec.Kind == recording.KindHeader {
+		if err := p.header(rec.Header); err != nil {
+			return err
+		}
+	}
+	pair, ok, err := m.Feed(rec)
+	var drift *recording.DriftError
+	if errors.As(err, &drift) {
+		p.result.differ(drift.At, "the state of a snapshot is not the one replayed")
+	} else if err != nil {
+		return err
+	}
+	p.Window.begin(rec.At)
+	if p.Window.holds(rec.At) {
+		p.result.record(rec)
+		p.draw(m, rec)
+	}
+	if ok && p.Window.holds(pair.At()) {
+		return p.report(pair)
+	}
+	return nil
+}
+
+func (p *player) header(h *recording.Header) error {
+	s := &p.result.Summary
+	s.Node = h.Config.Node
+	if s.Files++; h.Part == 1 || s.Files == 1 {
+		s.Starts++
+	}
+	c := h.Config
+	c.Channels = append([]agent.Channel(nil), c.Channels...)
+	if p.override != nil {
+		p.override(&c)
+		if err := c.Validate(); err != nil {
+			return refuse(p.Set, err)
+		}
+	}
+	if t := p.result.traces; t != nil {
+		t.begin(c)
+	}
+	return nil
+}
+
+func (p *player) draw(m *recording.Matcher, rec recording.Record) {
+	t := p.result.traces
+	if t == nil {
+		return
+	}
+	t.record(rec, p.Window.start)
+	if rec.Kind == recording.KindSample && m.Pipeline() != nil {
+		p.usage = m.Pipeline().UsageTo(p.usage)
+		t.sample(rec, p.usage, p.Window.start)
+	}
+}
+
+func (p *player) report(pair recording.Pair) error {
+	p.result.pair(pair)
+	if t := p.result.traces; t != nil {
+		t.report(pair, p.Window.start)
+	}
+	if p.rows != nil {
+		return p.rows.report(pair, p.Window.start)
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package replay_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/replay"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+var start = time.Date(2025, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// record writes the recording of a node whose pods come one by one, for so many
+// seconds.
+func record(dir string, seconds int) error {
+	c := agent.Config{
+		Node: "node-1", Incarnation: 1, Schema: "test/v1", Cores: 4,
+		Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: "memory", Size: 16e9}},
+	}
+	p, err := agent.New(c)
+	if err != nil {
+		return err
+	}
+	r, err := recording.Create(dir, c, recording.Options{State: p.State})
+	if err != nil {
+		return err
+	}
+	var pods []reserve.PodKey
+	for i := range seconds * 10 {
+		at := start.Add(time.Duration(i) * 100 * time.Millisecond)
+		if i%70 == 69 {
+			pods = append(pods, reserve.PodKey(i))
+			r.Pods(at, agent.RunningPods(pods...))
+			if report, due, err := p.Pods(at, agent.RunningPods(pods...)); err == nil && due {
+				r.Report(report)
+			}
+		}
+		y := []float64{.05 + .1*float64(len(pods)) + .01*math.Sin(float64(i)), .2 + .02*float64(len(pods))}
+		r.Sample(at, y)
+		report, due, err := p.Sample(at, y)
+		if err != nil {
+			return err
+		}
+		if due {
+			r.Report(report)
+		}
+	}
+	return r.Close()
+}
+
+func run(t *testing.T, dir string, o replay.Options) (replay.Result, error) {
+	t.Helper()
+	r, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	return replay.Run(r, o)
+}
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	if err := record(dir, 40); err != nil {
+		t.Fatal(err)
+	}
+	same, err := run(t, dir, replay.Options{})
+	if err != nil || same.Different != 0 || same.Samples != 400 || same.Recorded != same.Replayed || same.Pods != 5 {
+		t.Errorf("as recorded: %+v, %v", same.Summary, err)
+	}
+	var csv strings.Builder
+	other, err := run(t, dir, replay.Options{Set: []string{"avail.no-caution=true"}, CSV: &csv})
+	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
+		t.Errorf("with an option: %+v, %v", other.Summary, err)
+	}
+	late, err := run(t, dir, replay.Options{Window: replay.Window{From: replay.After(30 * time.Second), To: replay.At(start.Add(35 * time.Second))}})
+	if err != nil || late.Samples != 51 {
+		t.Errorf("five seconds: %d samples, %v", late.Samples, err)
+	}
+	if err := same.Save(filepath.Join(t.TempDir(), "p.svg")); !errors.Is(err, report.ErrInvalid) {
+		t.Errorf("drawn without Draw: %v", err)
+	}
+}
+
+func TestSave(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	if err := record(dir, 40); err != nil {
+		t.Fatal(err)
+	}
+	result, err := run(t, dir, replay.Options{Draw: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	picture := filepath.Join(out, "p.svg")
+	if err := result.Save(picture); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.ReadFile(picture)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"cpu usage", "n, pods that run", "seconds since 2025-06-01 12:00:00 UTC", "memory cost of a pod"} {
+		if !strings.Contains(string(svg), want) {
+			t.Errorf("no %q in the picture", want)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if err := record(dir, 5); err != nil {
+		t.Fatal(err)
+	}
+	for _, assignment := range []string{"speed=1", "caution", "caution=much", "cores=8", "fleet-share=2"} {
+		_, err := run(t, dir, replay.Options{Set: []string{assignment}})
+		var field *report.FieldError
+		if !errors.As(err, &field) || field.Field != "Set" || !errors.Is(err, report.ErrInvalid) {
+			t.Errorf("%s: error %v", assignment, err)
+		}
+	}
+	for text, valid := range map[string]bool{"": true, "90s": true, "2025-06-01T12:00:00Z": true, "noon": false} {
+		if _, err := replay.ParseBound(text); (err == nil) != valid || err != nil && !errors.Is(err, report.ErrInvalid) {
+			t.Errorf("%q: error %v", text, err)
+		}
+	}
+	if err := replay.CheckTarget(filepath.Join(dir, "p.svg")); err != nil {
+		t.Error(err)
+	}
+	file := filepath.Join(dir, "p.pdf")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := replay.CheckTarget(file); !errors.Is(err, report.ErrInvalid) {
+		t.Errorf("a .pdf: %v", err)
+	}
+}
+
+func ExampleRun() {
+	dir, err := os.MkdirTemp("", "recording")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	if err := record(dir, 20); err != nil {
+		fmt.Println(err)
+		return
+	}
+	reader, err := recording.Open(dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer reader.Close()
+	result, err := replay.Run(reader, replay.Options{})
+	fmt.Println(result.Node, result.Samples, result.Different, err)
+	// Output: node-1 200 0 <nil>
+}
+
+// A summary of long names, differences and options stays in lines that a terminal holds.
+func TestSummaryFits(t *testing.T) {
+	long := strings.Repeat("compute-europe-west4.", 12)
+	s := replay.Summary{
+		Node: long, Torn: []string{"/var/lib/spazio/" + long + "/recording"}, Options: []string{"channels=" + long, "lambda=.99"},
+		Different: 1, First: "report 7 of " + long + " says 1.5 where it was 2.5",
+	}
+	var b strings.Builder
+	if err := s.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(b.String(), "\nverdict   1 report would have been different") {
+		t.Errorf("it says\n%s", b.String())
+	}
+}

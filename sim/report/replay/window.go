@@ -1,0 +1,64 @@
+package replay
+
+import (
+	"time"
+
+	"github.com/spazio-scheduler/spazio/sim/report"
+)
+
+// Window is the part of a recording from one bound to another; zero bounds are
+// none.
+type Window struct {
+	From, To Bound
+	start    time.Time // of the recording
+}
+
+// Bound is a moment, or a span from the recording's start. The zero value is none.
+type Bound struct {
+	at    time.Time
+	after time.Duration
+	set   bool
+}
+
+// At is the bound at a moment.
+func At(t time.Time) Bound { return Bound{at: t, set: true} }
+
+// After is the bound so long after the recording's start.
+func After(d time.Duration) Bound { return Bound{after: d, set: true} }
+
+// ParseBound reads a moment (2025-06-01T12:00:00Z) or a span (90s); an empty text is
+// no bound. The error is a *report.FieldError.
+func ParseBound(text string) (Bound, error) {
+	if text == "" {
+		return Bound{}, nil
+	}
+	if d, err := time.ParseDuration(text); err == nil {
+		return After(d), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return Bound{}, report.Refuse("bound", text, "a span (90s) or a moment (2025-06-01T12:00:00Z)")
+	}
+	return At(at), nil
+}
+
+func (b Bound) moment(start time.Time) time.Time {
+	if b.at.IsZero() {
+		return start.Add(b.after)
+	}
+	return b.at
+}
+
+// begin takes the time of the recording's first record that has one.
+func (w *Window) begin(at time.Time) {
+	if w.start.IsZero() {
+		w.start = at
+	}
+}
+
+func (w *Window) holds(at time.Time) bool {
+	if w.From.set && at.Before(w.From.moment(w.start)) {
+		return false
+	}
+	return !w.To.set || !at.After(w.To.moment(w.start))
+}

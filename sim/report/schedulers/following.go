@@ -1,0 +1,134 @@
+package schedulers
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report/ratio"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+)
+
+// Following is how a guest's energy follows its processor time, in several settings. It is
+// a plain value, safe for concurrent reading.
+type Following struct {
+	// Quality says what the joules are.
+	Quality  string          `json:"quality"`
+	Settings []FollowedGuest `json:"settings"`
+}
+
+// FollowedGuest is a guest in a setting, each time that it was told its energy.
+type FollowedGuest struct {
+	Name string `json:"name"`
+	// CPUs is how many the guest has, all of which are meant to be busy; 0 if unknown.
+	CPUs     int               `json:"cpus,omitempty"`
+	Readings []FollowedReading `json:"readings"`
+}
+
+// FollowedReading is what a guest took between two publications of its energy.
+type FollowedReading struct {
+	// At is since the first, in seconds, and Seconds how long it was since the one before.
+	At      float64 `json:"at"`
+	Seconds float64 `json:"seconds"`
+	Cores   float64 `json:"cores"`
+	Watts   float64 `json:"watts"`
+}
+
+// changes are the readings' cores and watts over those of the reading before, where both
+// were above 0.
+func (g FollowedGuest) changes() (at, cores, watts []float64) {
+	for i := 1; i < len(g.Readings); i++ {
+		a, b := g.Readings[i-1], g.Readings[i]
+		if a.Cores > 0 && a.Watts > 0 && b.Cores > 0 && b.Watts > 0 {
+			at, cores, watts = append(at, b.At), append(cores, b.Cores/a.Cores), append(watts, b.Watts/a.Watts)
+		}
+	}
+	return at, cores, watts
+}
+
+// Table has a row a setting: the mean power a busy core with the 95 % interval of the
+// readings, how far they are from the mean, and by how much the change of energy from one
+// reading to the next differs from that of processor time, in 95 of a hundred.
+func (f Following) Table() table.Table {
+	t := table.Table{
+		Title:  fmt.Sprintf("A guest's energy beside its processor time, its CPUs kept busy (joules: %s)", f.Quality),
+		Header: []string{"setting", "readings", "cores", "± %", "W", "± %", "W a core", "energy's change is that of processor time ±, %"},
+		Right:  []bool{false, true, true, true, true, true, true, true},
+	}
+	for _, g := range f.Settings {
+		var cores, watts, price []float64
+		for _, r := range g.Readings {
+			cores, watts = append(cores, r.Cores), append(watts, r.Watts)
+			if r.Cores > 0 {
+				price = append(price, r.Watts/r.Cores)
+			}
+		}
+		_, c, w := g.changes()
+		var apart []float64
+		for i := range c {
+			apart = append(apart, math.Abs(w[i]-c[i]))
+		}
+		perCore, change := interval(price), told("%.1f", 100*nineteenOf20(apart))
+		if missed := notBusy(cores, g.CPUs); missed != "" {
+			perCore, change = "-", missed
+		}
+		t.Add(g.Name, fmt.Sprint(len(g.Readings)), number(mean(cores)), told("%.1f", 100*spread(cores)), number(mean(watts)), told("%.1f", 100*spread(watts)),
+			perCore, change)
+	}
+	return t
+}
+
+// spread is the standard deviation over the mean; NaN of fewer than two values.
+func spread(values []float64) float64 {
+	if len(values) < 2 {
+		return math.NaN()
+	}
+	m, squares := mean(values), 0.
+	for _, v := range values {
+		squares += (v - m) * (v - m)
+	}
+	return math.Sqrt(squares/float64(len(values)-1)) / m
+}
+
+// interval is a mean with its 95 % interval.
+func interval(values []float64) string {
+	m, half, err := ratio.Difference(values, make([]float64, len(values)))
+	if err != nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s ± %s", number(m), number(half))
+}
+
+// nineteenOf20 is what 95 of a hundred values do not exceed; NaN of none.
+func nineteenOf20(values []float64) float64 {
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[(len(sorted)*19+19)/20-1]
+}
+
+// Save writes the settings into a directory, as Components does.
+func (f Following) Save(dir string) error {
+	return save(dir, "following", "A guest's energy beside its processor time", f.Quality, f.Table(), f.Chart(), f)
+}
+
+// Chart has a panel a setting: energy and processor time of each reading over those of the
+// one before.
+func (f Following) Chart() chart.Chart {
+	var c chart.Chart
+	for _, g := range f.Settings {
+		at, cores, watts := g.changes()
+		lines := []chart.Series{{Name: "processor time"}, {Name: "energy", Style: chart.Dashed}}
+		for i, x := range at {
+			lines[0].Points = append(lines[0].Points, chart.Point{X: x, Y: cores[i]})
+			lines[1].Points = append(lines[1].Points, chart.Point{X: x, Y: watts[i]})
+		}
+		c.Panels = append(c.Panels, chart.Panel{
+			Title: fmt.Sprintf("%s (joules: %s)", g.Name, f.Quality),
+			X:     chart.Axis{Label: "s"}, Y: chart.Axis{Label: "over the reading before"}, Series: lines,
+		})
+	}
+	return c
+}

@@ -1,0 +1,479 @@
+package schedulers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+const quality = "simulated counter"
+
+// run is one of so many joules over a hundred requests.
+func run(scheduler string, pair int, joules float64) schedulers.Run {
+	return schedulers.Run{
+		Scheduler: scheduler, Pair: pair, Seconds: 60, Joules: joules, Overhead: joules / 10, Requests: 100,
+		CPU: map[string]float64{"app": 2, "scheduler": .5}, P50: .01, P99: .02, P999: .03, Bind: .004, Bound: 3,
+		Pods: map[string]float64{"slice-1": 14, "slice-2": 13},
+	}
+}
+
+func of(t *testing.T, r schedulers.Report, quantity string) schedulers.Ratio {
+	t.Helper()
+	for _, q := range r.Ratios() {
+		if q.Quantity == quantity {
+			return q
+		}
+	}
+	t.Fatalf("no ratio of %s", quantity)
+	return schedulers.Ratio{}
+}
+
+// Two pairs have one degree of freedom: the interval is mean ± 12.7062 s/√2 of the logs.
+func TestRatios(t *testing.T) {
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
+	got := of(t, r, schedulers.JoulesARequest)
+	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.7062*(math.Log(2.1)-math.Log(2))/2
+	if math.Abs(got.Ratio-math.Exp(mean)) > 1e-9 || math.Abs(got.Low-math.Exp(mean-half)) > 1e-9 || math.Abs(got.High-math.Exp(mean+half)) > 1e-9 || got.Pairs != 2 {
+		t.Errorf("%+v, want %v times e to the ± %v", got, math.Exp(mean), half)
+	}
+	for verdict, b := range map[string][2]float64{schedulers.More: {200, 201}, schedulers.Less: {50, 50.1}, schedulers.NoDifference: {99, 101.5}} {
+		r.Runs[1].Joules, r.Runs[2].Joules = b[0], b[1]
+		if got := of(t, r, schedulers.JoulesARequest); got.Verdict != verdict {
+			t.Errorf("%v over 100: %+v, want %q", b, got, verdict)
+		}
+	}
+	r.Runs[1].Joules, r.Runs[2].Joules = 100, 100
+	if got := of(t, r, schedulers.JoulesARequest); got.Verdict != schedulers.NoDifference || got.Ratio != 1 {
+		t.Errorf("the same numbers: %+v", got)
+	}
+}
+
+// A pair with a void run counts for nothing, and the run is shown.
+func TestVoidRuns(t *testing.T) {
+	void := run("b", 1, 1e6)
+	void.Void = "2.0 % sent late"
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{
+		run("a", 0, 100), run("b", 0, 200), void, run("a", 1, 1), run("a", 2, 100), run("b", 2, 201),
+	}}
+	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 2 || got.Verdict != schedulers.More {
+		t.Errorf("%+v, want more, of two pairs", got)
+	}
+	// One that was made again counts.
+	r.Runs = append(r.Runs, run("b", 1, 2))
+	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 3 || got.Ratio > 2.1 {
+		t.Errorf("%+v, want three pairs", got)
+	}
+	text := written(t, r)
+	for _, want := range []string{"| void runs | 0 | 1 |", "2.0 % sent late"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	r.Runs = r.Runs[:3]
+	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 0 || got.Verdict != schedulers.Unknown {
+		t.Errorf("of one pair %+v", got)
+	}
+}
+
+// What a run does not tell is no ratio and no number: neither NaN nor 0 stands for it.
+func TestUntold(t *testing.T) {
+	var runs []schedulers.Run
+	for pair := range 3 {
+		for _, s := range []string{"a", "b"} {
+			one := run(s, pair, 100)
+			one.Requests, one.Bind = 0, 0
+			runs = append(runs, one)
+		}
+	}
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
+	for _, q := range []string{schedulers.JoulesARequest, "creation to bind, ms"} {
+		if got := of(t, r, q); got.Pairs != 0 || got.Verdict != schedulers.Unknown {
+			t.Errorf("%s: %+v", q, got)
+		}
+	}
+	if text := written(t, r); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
+		t.Errorf("not a number in\n%s", text)
+	}
+	if _, err := json.Marshal(r.Ratios()); err != nil {
+		t.Error(err)
+	}
+}
+
+func written(t *testing.T, r schedulers.Report) string {
+	t.Helper()
+	var p page.Markdown
+	if err := r.AddTo(&p, "x.svg"); err != nil {
+		t.Fatal(err)
+	}
+	return string(p.Bytes())
+}
+
+// What the joules are heads every table and the picture.
+func TestQualityHeadsEveryTable(t *testing.T) {
+	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200)}}
+	tables := 0
+	for _, tt := range append(r.Tables(), table.Table{Title: quality}) {
+		tables++
+		if !strings.Contains(tt.Title, quality) {
+			t.Errorf("a table is headed %q", tt.Title)
+		}
+	}
+	if tables != 5 {
+		t.Errorf("%d tables", tables-1)
+	}
+	for i, panel := range r.Chart().Panels {
+		if !strings.Contains(panel.Title, quality) {
+			t.Errorf("panel %d is headed %q", i, panel.Title)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := schedulers.Report{Schedulers: []string{"a"}, Runs: []schedulers.Run{run("a", 0, 1)}}
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for field, bad := range map[string]schedulers.Report{
+		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []schedulers.Run{run("b", 0, 1)}},
+	} {
+		var refused *report.FieldError
+		if err := bad.AddTo(&page.Markdown{}, ""); !errors.As(err, &refused) || refused.Field != field {
+			t.Errorf("%s: error %v", field, err)
+		}
+	}
+}
+
+// An A/A comparison of five pairs, in the order A B B A A B B A A B, says that there is no
+// difference in 95 of a hundred: with noise alone, where the machine drifts steadily, where
+// it walks at random, and where what runs first in a pair is favoured. The order turns drift
+// and favour into noise between the pairs, which makes intervals wider, never the verdict
+// rasher.
+func TestNoDifferenceIsHonest(t *testing.T) {
+	const trials, pairs = 4000, 5
+	for _, world := range []struct {
+		name               string
+		drift, walk, first float64
+		exact              bool
+	}{
+		{"noise", 0, 0, 0, true}, {"steady drift", .01, 0, 0, false}, {"random walk", 0, .01, 0, false}, {"the first is favoured", 0, 0, .02, false},
+	} {
+		random := rand.New(rand.NewPCG(1, uint64(len(world.name))))
+		silent := 0
+		for range trials {
+			r := schedulers.Report{Schedulers: []string{"a", "b"}}
+			machine, walked := 0., 0.
+			for pair := range pairs {
+				order := []string{"a", "b"}
+				if pair%2 == 1 {
+					order = []string{"b", "a"}
+				}
+				for i, s := range order {
+					machine += world.drift
+					walked += world.walk * random.NormFloat64()
+					level := machine + walked + .01*random.NormFloat64() + world.first*float64(i)
+					r.Runs = append(r.Runs, run(s, pair, 100*math.Exp(level)))
+				}
+			}
+			if of(t, r, schedulers.JoulesARequest).Verdict == schedulers.NoDifference {
+				silent++
+			}
+		}
+		share := float64(silent) / trials
+		t.Logf("%s: no difference in %.3f of the trials", world.name, share)
+		allowed := 4 * math.Sqrt(.95*.05/trials) // four standard deviations of the share
+		if share < .95-allowed || world.exact && share > .95+allowed {
+			t.Errorf("%s: no difference in %.4f of the trials", world.name, share)
+		}
+	}
+}
+
+// A difference of 3 % beside noise of 1 % is found by five pairs more often than not.
+func TestDifferenceIsFound(t *testing.T) {
+	const trials = 500
+	random := rand.New(rand.NewPCG(3, 3))
+	found := 0
+	for range trials {
+		r := schedulers.Report{Schedulers: []string{"a", "b"}}
+		for pair := range 5 {
+			r.Runs = append(r.Runs, run("a", pair, 100*math.Exp(.01*random.NormFloat64())), run("b", pair, 97*math.Exp(.01*random.NormFloat64())))
+		}
+		if of(t, r, schedulers.JoulesARequest).Verdict == schedulers.Less {
+			found++
+		}
+	}
+	if found < trials*3/4 {
+		t.Errorf("found in %d of %d trials", found, trials)
+	}
+}
+
+// What a part adds is the mean difference to the part before it, or to the first, round by
+// round: of differences 1 and 3, 2 ± 12.71.
+func TestComponents(t *testing.T) {
+	c := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}},
+		{Name: "agents", Cores: []float64{.1, .1}, Watts: []float64{12, 12}},
+		{Name: "scheduler", Cores: []float64{.2, .2}, Watts: []float64{13, 15}},
+		{Name: "all busy", Alone: true, Cores: []float64{2, 2}, Watts: []float64{40, 40}},
+	}}
+	want := [][]string{
+		{"nothing", "0", "10", "", "", ""},
+		{"agents", "0.1", "12", "0.1 ± 0", "2 ± 0", "more"},
+		{"scheduler", "0.2", "14", "0.1 ± 0", "2 ± 12.71", "no difference shown"},
+		{"all busy", "2", "40", "2 ± 0", "30 ± 0", "more"},
+	}
+	table := c.Table()
+	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
+		t.Errorf("%s (-want +got):\n%s", table.Title, diff)
+	}
+}
+
+func TestGuests(t *testing.T) {
+	g := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 20, Publications: 580, Mean: 1, Least: .991, P99: 1.008, Most: 1.0126, Millicores: 2.345}}}
+	want := [][]string{{"20", "580", "1.000", "0.991", "1.008", "1.013", "2.35"}}
+	table := g.Table()
+	if diff := cmp.Diff(want, table.Rows); diff != "" || !strings.Contains(table.Title, quality) {
+		t.Errorf("%s (-want +got):\n%s", table.Title, diff)
+	}
+}
+
+func ExampleReport_Words() {
+	r := schedulers.Report{Quality: "simulated counter over real CPU time", Schedulers: []string{"default-scheduler", "spazio"}}
+	for pair, joules := range [][2]float64{{100, 98}, {101, 103}, {99, 98}} {
+		r.Runs = append(r.Runs,
+			schedulers.Run{Scheduler: "default-scheduler", Pair: pair, Joules: joules[0], Requests: 1000},
+			schedulers.Run{Scheduler: "spazio", Pair: pair, Joules: joules[1], Requests: 1000})
+	}
+	fmt.Println(r.Words())
+	// Output: Joules are of a simulated counter over real CPU time. spazio over default-scheduler, energy a request, J: no difference shown (0.996, 0.946 to 1.049, 3 pairs).
+}
+
+// The same report gives the same bytes, and its JSON reads back.
+func TestReportIsStable(t *testing.T) {
+	r := schedulers.Report{Quality: quality, Settings: [][2]string{{"rate", "100"}}, Schedulers: []string{"a", "b"}}
+	for pair := range 3 {
+		r.Runs = append(r.Runs, run("a", pair, 100+float64(pair)), run("b", pair, 110))
+	}
+	if a, b := written(t, r), written(t, r); a != b {
+		t.Error("two pages differ")
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back schedulers.Report
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, back); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+	var png bytes.Buffer
+	if err := r.Chart().WritePNG(&png); err != nil || png.Len() == 0 {
+		t.Errorf("a picture of %d bytes, error %v", png.Len(), err)
+	}
+}
+
+// Repeats count the verdicts of each quantity, and know the least and the most ratio; what
+// no run tells is "-", also in the tables of one comparison.
+func TestRepeats(t *testing.T) {
+	var r schedulers.Repeats
+	for _, b := range []float64{200, 101, 99} {
+		var runs []schedulers.Run
+		for pair := range 2 {
+			for s, joules := range map[string]float64{"a": 100, "b": b + float64(pair)} {
+				one := run(s, pair, joules)
+				one.CPU, one.Overhead = nil, 0
+				runs = append(runs, one)
+			}
+		}
+		r.Add(schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs})
+	}
+	tab := r.Table()
+	if !strings.Contains(tab.Title, "3 comparisons") || !strings.Contains(tab.Title, quality) {
+		t.Errorf("title %q", tab.Title)
+	}
+	rows := map[string][]string{}
+	for _, row := range tab.Rows {
+		rows[row[1]] = row
+	}
+	// √(200·201)/100 and √(99·100)/100.
+	if diff := cmp.Diff([]string{"b", schedulers.JoulesARequest, "2", "0", "1", "0", "0.995", "2.005"}, rows[schedulers.JoulesARequest]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"b", "scheduler and agents, J", "0", "0", "0", "3", "-", "-"}, rows["scheduler and agents, J"]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	one := r.Comparisons[0].Report
+	text := written(t, one)
+	if strings.Contains(text, "by role") || !strings.Contains(text, "\n| scheduler and agents, J | - | - |") {
+		t.Errorf("of what no run tells:\n%s", text)
+	}
+	dir := t.TempDir()
+	if err := one.Save(dir); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"means.csv", "ratios.csv", "report.md", "runs.csv", "runs.json", "schedulers.png", "schedulers.svg"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	var screen bytes.Buffer
+	if err := one.WriteText(&screen, table.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
+		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
+	}
+}
+
+// readings are of cores and watts, each a second.
+func readings(of ...float64) (all []schedulers.FollowedReading) {
+	for i := 0; i+1 < len(of); i += 2 {
+		all = append(all, schedulers.FollowedReading{At: float64(i/2 + 1), Seconds: 1, Cores: of[i], Watts: of[i+1]})
+	}
+	return all
+}
+
+// Of readings of 1, 2 and 1 cores at 20, 34 and 20 W a core takes 20, 17 and 20 W, 19 W ±
+// 4.303 √3/√3 by Student's distribution of two degrees of freedom; from one to the next
+// energy changes to 1.7 and .588 of what it was, processor time to 2 and .5.
+func TestFollowing(t *testing.T) {
+	f := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{
+		{Name: "alone", Readings: readings(1, 20, 2, 34, 1, 20)},
+		{Name: "idle", Readings: readings(0, 10)},
+	}}
+	want := [][]string{
+		{"alone", "3", "1.333", "43.3", "24.67", "32.8", "19 ± 4.303", "30.0"},
+		{"idle", "1", "0", "-", "10", "-", "-", "-"},
+	}
+	tab := f.Table()
+	if diff := cmp.Diff(want, tab.Rows); diff != "" || !strings.Contains(tab.Title, quality) {
+		t.Errorf("%s (-want +got):\n%s", tab.Title, diff)
+	}
+	c := f.Chart()
+	if len(c.Panels) != 2 || len(c.Panels[0].Series) != 2 {
+		t.Fatalf("%+v", c)
+	}
+	for i, want := range [][]chart.Point{{{X: 2, Y: 2}, {X: 3, Y: .5}}, {{X: 2, Y: 1.7}, {X: 3, Y: 20. / 34}}} {
+		if diff := cmp.Diff(want, c.Panels[0].Series[i].Points, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.Panels[0].Series[i].Name, diff)
+		}
+	}
+}
+
+// TestBusyCPUs: where CPUs that should be busy are not, neither table draws a conclusion from
+// them, and both have the numbers.
+func TestBusyCPUs(t *testing.T) {
+	for _, cpus := range []int{1, 2, 8, 64} {
+		for _, share := range []float64{.19, .85, .95, 1} {
+			busy := share * float64(cpus)
+			parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+				{Name: "nothing", Cores: []float64{.01, .02, .01}, Watts: []float64{20, 20.1, 20}},
+				{Name: "all CPUs busy", Alone: true, CPUs: cpus, Cores: []float64{busy, busy, busy}, Watts: []float64{250, 20, 500}},
+			}}
+			following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
+			row, guest := strings.Join(parts.Table().Rows[1], " "), strings.Join(following.Table().Rows[0], " ")
+			want := fmt.Sprintf("of %d CPUs were busy", cpus)
+			for _, text := range []string{row, guest} {
+				if strings.Contains(text, want) != (share < .9) || strings.Contains(text, "±") == (share < .9) {
+					t.Errorf("%g of %d CPUs busy: %s", busy, cpus, text)
+				}
+			}
+		}
+	}
+}
+
+// The figures have a dot a part with its interval, and a bar from the least to the most of
+// each number of guests; what is saved is the page, the picture, the table and all numbers.
+func TestFigures(t *testing.T) {
+	parts := schedulers.Components{Quality: quality, Parts: []schedulers.Component{
+		{Name: "nothing", Cores: []float64{0, 0}, Watts: []float64{10, 10}}, {Name: "agents", Cores: []float64{.1, .3}, Watts: []float64{12, 14}},
+	}}
+	c := parts.Chart()
+	// ± 12.7062·√2·.1/√2 about .2
+	if p := c.Panels[0].Series[0].Points[1]; len(c.Panels) != 2 || math.Abs(p.X-.2) > 1e-9 || math.Abs(p.High-.2-1.27062) > 1e-4 || math.Abs(.2-p.Low-1.27062) > 1e-4 {
+		t.Errorf("%+v", p)
+	}
+	guests := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
+	if diff := cmp.Diff([]chart.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.Chart().Panels[0].Series[0].Points); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
+	dir := t.TempDir()
+	for name, of := range map[string]interface{ Save(string) error }{"components": parts, "guests": guests, "following": following} {
+		if err := of.Save(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+		for _, end := range []string{".md", ".svg", ".png", ".csv", ".json"} {
+			text, err := os.ReadFile(filepath.Join(dir, name, name+end))
+			if err != nil || len(text) == 0 {
+				t.Errorf("%s%s: %d bytes, error %v", name, end, len(text), err)
+			}
+			if (end == ".md" || end == ".json") && !strings.Contains(string(text), quality) {
+				t.Errorf("%s%s does not say what the joules are", name, end)
+			}
+		}
+	}
+}
+
+// Whatever schedulers, nodes, roles and settings are called, and however large figures are, no line is
+// wider than a terminal's.
+func TestColumns(t *testing.T) {
+	long := func(i int) string {
+		return []string{fmt.Sprintf("gke-production-europe-west4-b-high-memory-pool-7f9c6d8b54-x2kq%d", i), fmt.Sprint(strings.Repeat("compute-europe-west4.", 11), i)}[i%2]
+	}
+	r := schedulers.Report{Quality: quality}
+	var repeats schedulers.Repeats
+	components := schedulers.Components{Quality: quality}
+	following := schedulers.Following{Quality: quality}
+	for i := range 6 {
+		r.Schedulers = append(r.Schedulers, long(i))
+		for pair := range 3 {
+			one := run(long(i), pair, 123456.789/float64(pair+1))
+			one.CPU, one.Pods = map[string]float64{long(6): 1e6, long(7): 1e6}, map[string]float64{long(8): 1e5, long(9): 1e5}
+			one.Requests, one.Errors = 123456789, 12345
+			r.Runs = append(r.Runs, one)
+		}
+		components.Parts = append(components.Parts, schedulers.Component{Name: long(i), Cores: []float64{1000, 1}, Watts: []float64{1e6, 2}})
+		following.Settings = append(following.Settings, schedulers.FollowedGuest{Name: long(i), Readings: readings(1000, 20000, 1, 2)})
+	}
+	repeats.Add(r)
+	repeats.Add(r)
+	var b bytes.Buffer
+	if err := r.WriteText(&b, table.Terminal); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []table.Table{repeats.Table(), components.Table(), following.Table()} {
+		if err := of.WriteText(&b, table.Terminal); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if n := strings.Count(b.String(), "…"); n < 20 {
+		t.Errorf("%d names are shortened:\n%s", n, b.String())
+	}
+}

@@ -1,0 +1,22 @@
+package text_test
+
+import (
+	"fmt"
+
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+// Letters of some scripts take two columns, and what moves a cursor takes none of it.
+func Example() {
+	fmt.Println(text.Width("节点 1"), text.Plain("a\tb\x1b[2J") == "a b\uFFFD[2J")
+	fmt.Println(text.Shorten("gke-pool-7f3a-x2k9", 11), text.Shorten("waits for a node", 11))
+	for _, line := range text.Wrap("no node has room for it", 10) {
+		fmt.Println(line)
+	}
+	// Output:
+	// 6 true
+	// gke-p…-x2k9 waits for …
+	// no node
+	// has room
+	// for it
+}

@@ -1,0 +1,56 @@
+package batch_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+)
+
+// 300 pods of three core-seconds on 40 cores are done in seven full rounds of 40 and one of
+// 20: (40 · (3 + 6 + … + 21) + 20 · 24) / 300 s.
+func TestLeastSojourn(t *testing.T) {
+	tasks := make([]batch.Task, 300)
+	for i := range tasks {
+		tasks[i].Work = 3 * time.Second
+	}
+	if got, want := batch.LeastSojourn(tasks, 40), (40*84.+20*24)/300; math.Abs(got-want) > 1e-9 {
+		t.Errorf("%g s, want %g", got, want)
+	}
+	if got := batch.LeastSojourn(tasks, 1000); got != 3 {
+		t.Errorf("with a core for each %g s, want 3", got)
+	}
+	for _, nothing := range []float64{batch.LeastSojourn(nil, 4), batch.LeastSojourn(tasks, 0)} {
+		if nothing != 0 {
+			t.Errorf("of nothing %g s", nothing)
+		}
+	}
+}
+
+// No order of unlike works beats it.
+func TestLeastSojournBoundsEveryOrder(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for range 200 {
+		cores, tasks := 1+rng.IntN(8), make([]batch.Task, 1+rng.IntN(40))
+		for i := range tasks {
+			tasks[i].Work = time.Duration(1+rng.IntN(5000)) * time.Millisecond
+		}
+		least := batch.LeastSojourn(tasks, cores)
+		free, sum := make([]float64, cores), 0.
+		for _, task := range tasks { // first come, first served
+			first := 0
+			for i := range free {
+				if free[i] < free[first] {
+					first = i
+				}
+			}
+			free[first] += task.Work.Seconds()
+			sum += free[first]
+		}
+		if mean := sum / float64(len(tasks)); mean < least-1e-9 {
+			t.Fatalf("%d works on %d cores take %g s, less than the least, %g", len(tasks), cores, mean, least)
+		}
+	}
+}

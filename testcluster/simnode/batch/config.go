@@ -1,0 +1,121 @@
+package batch
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+)
+
+// Distribution is the law of the pods' work.
+type Distribution string
+
+// The laws of the pods' work; both have the configured mean.
+const (
+	Equal       Distribution = "equal"
+	Exponential Distribution = "exponential"
+)
+
+// Config describes a batch. A zero field takes its default.
+type Config struct {
+	// Pods is their number; default 300.
+	Pods int `json:"pods"`
+	// CPUSeconds is the mean CPU time of a pod in seconds; default 5.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	// Distribution is the law of the CPU time; default Equal.
+	Distribution Distribution `json:"workDistribution"`
+	// Memory is what a pod takes in bytes; default 64 MiB.
+	Memory float64 `json:"memoryBytes"`
+	// RequestCPU is what a pod requests in cores; 0 is nothing.
+	RequestCPU float64 `json:"requestCPU"`
+	// Rate is the mean of Poisson arrivals per virtual second; 0 submits all
+	// pods at once.
+	Rate float64 `json:"rate"`
+	// Burst is the mean of the arrivals from BurstAfter on, in virtual seconds from the
+	// first moment; 0 is Rate throughout.
+	Burst      float64 `json:"burst,omitempty"`
+	BurstAfter float64 `json:"burstAfter,omitempty"`
+	// Seed selects works, arrivals and start-up latencies.
+	Seed uint64 `json:"seed"`
+}
+
+// ErrInvalid is wrapped by every FieldError.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// FieldError says which field is out of range.
+type FieldError struct {
+	Field string
+	Value any
+	Err   error
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("batch: %s = %v: %v", e.Field, e.Value, e.Err)
+}
+
+// Unwrap returns Err, which wraps ErrInvalid.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// Bounds of what one process can reasonably submit and follow.
+const (
+	maxPods    = 100_000
+	maxSeconds = 1e6
+	maxRequest = 1024
+)
+
+// Validate returns a *FieldError for the first field out of range.
+func (c Config) Validate() error {
+	finite := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+	invalid := func(field string, value any, want string) error {
+		return &FieldError{field, value, fmt.Errorf("%w: want %s", ErrInvalid, want)}
+	}
+	switch {
+	case c.Pods < 0 || c.Pods > maxPods:
+		return invalid("Pods", c.Pods, fmt.Sprintf("at most %d", maxPods))
+	case !finite(c.CPUSeconds) || c.CPUSeconds > maxSeconds:
+		return invalid("CPUSeconds", c.CPUSeconds, fmt.Sprintf("at most %g", maxSeconds))
+	case c.Distribution != "" && c.Distribution != Equal && c.Distribution != Exponential:
+		return invalid("Distribution", c.Distribution, fmt.Sprintf("%s or %s", Equal, Exponential))
+	case !finite(c.Memory):
+		return invalid("Memory", c.Memory, "a number of bytes")
+	case !finite(c.RequestCPU) || c.RequestCPU > maxRequest:
+		return invalid("RequestCPU", c.RequestCPU, fmt.Sprintf("cores, at most %d", maxRequest))
+	case !finite(c.Rate):
+		return invalid("Rate", c.Rate, "pods a second, 0 for all at once")
+	case !finite(c.Burst) || c.Burst > 0 && c.Rate == 0:
+		return invalid("Burst", c.Burst, "pods a second after a Rate, 0 for that throughout")
+	case !finite(c.BurstAfter) || c.BurstAfter > maxSeconds || c.BurstAfter > 0 && c.Burst == 0:
+		return invalid("BurstAfter", c.BurstAfter, fmt.Sprintf("seconds before a Burst, at most %g", maxSeconds))
+	}
+	return nil
+}
+
+// WithDefaults returns the configuration with its zero fields filled.
+func (c Config) WithDefaults() Config {
+	setDefault(&c.Pods, 300)
+	setDefault(&c.CPUSeconds, 5)
+	setDefault(&c.Distribution, Equal)
+	setDefault(&c.Memory, simnode.DefaultMemory)
+	return c
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// String says in a few words what the batch is.
+func (c Config) String() string {
+	c = c.WithDefaults()
+	arrival := "at once"
+	if c.Rate > 0 {
+		arrival = fmt.Sprintf("%g a second", c.Rate)
+	}
+	if c.Burst > 0 {
+		arrival += fmt.Sprintf(", %g from %g s on", c.Burst, c.BurstAfter)
+	}
+	return fmt.Sprintf("%d pods of %g CPU-seconds (%s), %s", c.Pods, c.CPUSeconds, c.Distribution, arrival)
+}

@@ -1,0 +1,120 @@
+package batch_test
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+)
+
+func plan(t *testing.T, c batch.Config) []batch.Task {
+	t.Helper()
+	tasks, err := batch.Plan(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tasks
+}
+
+func TestPlan(t *testing.T) {
+	tests := []struct {
+		name        string
+		config      batch.Config
+		meanWork    float64 // seconds, ± a tenth
+		meanArrival float64 // seconds between two pods, ± a tenth
+	}{
+		{"at once, equal", batch.Config{Pods: 5000, CPUSeconds: 2}, 2, 0},
+		{"at once, exponential", batch.Config{Pods: 5000, CPUSeconds: 2, Distribution: batch.Exponential}, 2, 0},
+		{"arrivals", batch.Config{Pods: 5000, Rate: 8}, 5, 1. / 8},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tasks := plan(t, test.config)
+			if len(tasks) != test.config.Pods {
+				t.Fatalf("%d tasks, want %d", len(tasks), test.config.Pods)
+			}
+			work := 0.
+			for i, task := range tasks {
+				work += task.Work.Seconds()
+				if task.Work <= 0 || task.Startup <= 0 || task.Memory <= 0 {
+					t.Fatalf("task %d: %+v", i, task)
+				}
+				if i > 0 && task.Arrival < tasks[i-1].Arrival {
+					t.Fatalf("task %d arrives before the one before it", i)
+				}
+			}
+			if mean := work / float64(len(tasks)); math.Abs(mean-test.meanWork) > .1*test.meanWork {
+				t.Errorf("mean work %.3f s, want %g", mean, test.meanWork)
+			}
+			gap := tasks[len(tasks)-1].Arrival.Seconds() / float64(len(tasks))
+			if math.Abs(gap-test.meanArrival) > .1*test.meanArrival {
+				t.Errorf("mean gap %.3f s, want %g", gap, test.meanArrival)
+			}
+		})
+	}
+}
+
+// A burst is a Poisson process of two rates, and what comes before it is as without.
+func TestPlanBursts(t *testing.T) {
+	config := batch.Config{Pods: 6000, Rate: 4, Seed: 5}
+	calm := plan(t, config)
+	config.Burst, config.BurstAfter = 17, 500
+	tasks := plan(t, config)
+	before := 0
+	for tasks[before].Arrival < 500*time.Second {
+		if tasks[before] != calm[before] {
+			t.Fatalf("task %d is another before the burst", before)
+		}
+		before++
+	}
+	if before < 1800 || before > 2200 {
+		t.Errorf("%d pods before the burst, want about 2000", before)
+	}
+	last := tasks[len(tasks)-1].Arrival.Seconds() - 500
+	if rate := float64(len(tasks)-before) / last; rate < 16 || rate > 18 {
+		t.Errorf("%.1f pods a second in the burst, want about 17", rate)
+	}
+	// The first pod of a burst is as far from its begin as any from the one before.
+	first, seeds := 0., 2000
+	for seed := range uint64(seeds) {
+		tasks := plan(t, batch.Config{Pods: 60, Rate: 4, Burst: 17, BurstAfter: 5, Seed: seed})
+		i := slices.IndexFunc(tasks, func(task batch.Task) bool { return task.Arrival >= 5*time.Second })
+		first += tasks[i].Arrival.Seconds() - 5
+	}
+	if mean := first / float64(seeds) * 17; math.Abs(mean-1) > .1 {
+		t.Errorf("the burst's first pod is %.2f mean gaps from its begin", mean)
+	}
+	// The gaps' deviation is their mean.
+	var sum, squares float64
+	for i := before + 1; i < len(tasks); i++ {
+		gap := (tasks[i].Arrival - tasks[i-1].Arrival).Seconds()
+		sum, squares = sum+gap, squares+gap*gap
+	}
+	n := float64(len(tasks) - before - 1)
+	if mean := sum / n; math.Abs(math.Sqrt(squares/n-mean*mean)/mean-1) > .1 {
+		t.Errorf("gaps of mean %.4f s have deviation %.4f s", mean, math.Sqrt(squares/n-mean*mean))
+	}
+}
+
+func TestPlanDependsOnTheSeedAlone(t *testing.T) {
+	config := batch.Config{Rate: 4, Distribution: batch.Exponential, Seed: 3}
+	a, b := plan(t, config), plan(t, config)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("two batches of one seed differ:\n%s", diff)
+	}
+	config.Seed++
+	if cmp.Equal(a, plan(t, config)) {
+		t.Error("two seeds give one batch")
+	}
+	config.Seed--
+	config.Rate = 0
+	for i, task := range plan(t, config) {
+		if task.Work != a[i].Work || task.Startup != a[i].Startup {
+			t.Fatalf("task %d: the arrivals change what the pod does", i)
+		}
+	}
+}

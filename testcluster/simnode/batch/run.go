@@ -1,0 +1,160 @@
+package batch
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+)
+
+// Namespace is where the pods of every batch are.
+const Namespace = metav1.NamespaceDefault
+
+// Record is what became of one pod. Times are virtual; the zero time says that
+// it has not happened.
+type Record struct {
+	Task
+	Name string
+	Node string
+	// Created is when it was submitted: of pods that arrive at once, the moment from which
+	// the first of them could be scheduled, when all were there. Bound when its binding was seen,
+	// Running and Done what its node says.
+	Created time.Time
+	Bound   time.Time
+	Running time.Time
+	Done    time.Time
+	// Failed: it ended without having done its work.
+	Failed bool
+}
+
+// Run is a batch under one scheduler, from its plan to its end. It is safe for
+// concurrent use.
+type Run struct {
+	scheduler string
+
+	mu      sync.Mutex
+	records []Record
+	index   map[types.NamespacedName]int
+	open    int // pods that have not ended
+	late    time.Duration
+	done    chan struct{}
+}
+
+// NewRun returns a run of the tasks under the scheduler of that name. Its pods
+// are called by the scheduler's name and a number, in order of submission; two
+// runs under one scheduler need the pods of the first deleted.
+func NewRun(scheduler string, tasks []Task) *Run {
+	r := &Run{
+		scheduler: scheduler,
+		records:   make([]Record, len(tasks)),
+		index:     make(map[types.NamespacedName]int, len(tasks)),
+		open:      len(tasks),
+		done:      make(chan struct{}),
+	}
+	width := len(strconv.Itoa(len(tasks)))
+	for i, task := range tasks {
+		name := fmt.Sprintf("%s-%0*d", scheduler, width, i+1)
+		r.records[i] = Record{Task: task, Name: name}
+		r.index[types.NamespacedName{Namespace: Namespace, Name: name}] = i
+	}
+	if len(tasks) == 0 {
+		close(r.done)
+	}
+	return r
+}
+
+// created notes when pod i was submitted.
+func (r *Run) created(i int, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records[i].Created = at
+}
+
+// delayed notes how much later than planned a pod could be scheduled.
+func (r *Run) delayed(by time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.late = max(r.late, by)
+}
+
+// Late returns how much later than planned the latest pod could be scheduled. It compares
+// with the batch's makespan: two batches are comparable only if both are small.
+func (r *Run) Late() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.late
+}
+
+// Observe is for [simnode.Config]'s Observer; pods of others are ignored.
+func (r *Run) Observe(e simnode.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i, ok := r.index[e.Pod]
+	if !ok {
+		return
+	}
+	p := &r.records[i]
+	switch e.Phase {
+	case simnode.Bound:
+		p.Node, p.Bound = e.Node, e.At
+	case simnode.Running:
+		p.Running = e.At
+	case simnode.Succeeded:
+		r.end(p, e.At, false)
+	case simnode.Failed, simnode.Killed:
+		r.end(p, e.At, true)
+	}
+}
+
+func (r *Run) end(p *Record, at time.Time, failed bool) {
+	if !p.Done.IsZero() {
+		return
+	}
+	p.Done, p.Failed = at, failed
+	if r.open--; r.open == 0 {
+		close(r.done)
+	}
+}
+
+// Done is closed when every pod has ended.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Records returns what became of the pods so far, in order of submission.
+func (r *Run) Records() []Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.records)
+}
+
+// Counts are numbers of pods. Bound (and not yet running), Running and Done are
+// disjoint parts of Submitted; the rest of those waits for a node.
+type Counts struct {
+	Total, Submitted, Bound, Running, Done int
+}
+
+// Counts returns the numbers of pods as they are now.
+func (r *Run) Counts() Counts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := Counts{Total: len(r.records)}
+	for _, p := range r.records {
+		switch {
+		case p.Created.IsZero():
+			continue
+		case !p.Done.IsZero():
+			c.Done++
+		case !p.Running.IsZero():
+			c.Running++
+		case !p.Bound.IsZero():
+			c.Bound++
+		}
+		c.Submitted++
+	}
+	return c
+}

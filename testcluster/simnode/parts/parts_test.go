@@ -1,0 +1,110 @@
+package parts_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
+)
+
+var _ parts.Part = (*simnode.Fleet)(nil)
+
+var errBroken = errors.New("broken")
+
+// log is what happened, in order.
+type log struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *log) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, line)
+}
+
+// part is one that was started elsewhere.
+type part struct {
+	*log
+	failed   chan struct{}
+	err      error // why it failed
+	refusing error // to close
+}
+
+func (p *part) Failed() <-chan struct{} { return p.failed }
+func (p *part) Err() error              { return p.err }
+func (p *part) Close() error            { p.add("plane closed"); return p.refusing }
+
+// Parts end in the reverse of their order, each gone before the next is told, even where
+// the context they were started under ended long before.
+func TestStop(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	var happened log
+	var reported []error
+	group, running := parts.New(ctx, func(err error) { reported = append(reported, err) })
+	group.Adopt("plane", &part{log: &happened, failed: make(chan struct{}), refusing: errBroken})
+	group.OnStop(func() { happened.add("file removed") })
+	for _, name := range []string{"nodes", "agents"} {
+		group.Start(name, func(ctx context.Context) error {
+			<-ctx.Done()
+			happened.add(name + " told")
+			happened.add(name + " gone")
+			return errBroken // of no interest by then
+		})
+	}
+	interrupt()
+	<-running.Done()
+	if len(happened.lines) > 0 {
+		t.Errorf("an interrupt alone ended %q", happened.lines)
+	}
+	group.Stop()
+	group.Stop()
+	want := []string{"agents told", "agents gone", "nodes told", "nodes gone", "file removed", "plane closed"}
+	if diff := cmp.Diff(want, happened.lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if len(reported) != 1 || !errors.Is(reported[0], errBroken) {
+		t.Errorf("reported %v", reported)
+	}
+	if cause := context.Cause(running); !errors.Is(cause, context.Canceled) {
+		t.Errorf("the cause is %v", cause)
+	}
+}
+
+// The first part that ends by itself ends the context, and is its cause.
+func TestFailure(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		fail func(*parts.Group, *log)
+		want error
+		says string
+	}{
+		{"with an error", func(g *parts.Group, _ *log) {
+			g.Start("nodes", func(context.Context) error { return errBroken })
+		}, errBroken, "nodes: broken"},
+		{"without one", func(g *parts.Group, _ *log) {
+			g.Start("nodes", func(context.Context) error { return nil })
+		}, parts.ErrEnded, "nodes: ended unexpectedly"},
+		{"adopted", func(g *parts.Group, l *log) {
+			failed := make(chan struct{})
+			close(failed)
+			g.Adopt("plane", &part{log: l, failed: failed, err: errBroken, refusing: errors.New("not again")})
+		}, errBroken, "plane: broken"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var happened log
+			group, running := parts.New(t.Context(), func(err error) { t.Errorf("reported %v", err) })
+			test.fail(group, &happened)
+			<-running.Done()
+			if err := context.Cause(running); !errors.Is(err, test.want) || err.Error() != test.says {
+				t.Errorf("the cause is %v", err)
+			}
+			group.Stop()
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// at is the node whose tile has the focus.
+const at = `document.activeElement.dataset.name ?? document.activeElement.id`
+
+// A person without a mouse gets to each node and pod, and back.
+func TestKeyboardAlone(t *testing.T) {
+	state := running()
+	source, address := serve(t, state)
+	b := show(t, address, 1280, 900)
+	b.Press(kb.Tab)
+	if got := eval[string](b, `document.activeElement.textContent`); got != "Skip to the nodes" {
+		t.Errorf("the first stop is %q", got)
+	}
+	b.TabTo(".tile")
+	for i, n := range state.Nodes {
+		if got := eval[string](b, at); got != n.Name {
+			t.Fatalf("stop %d is %s, want %s", i, got, n.Name)
+		}
+		b.Press(kb.ArrowRight)
+	}
+	across := eval[int](b, `[...document.querySelectorAll(".tile")].filter((t, _, all) => t.offsetTop === all[0].offsetTop).length`)
+	for _, step := range []struct {
+		key  string
+		want int
+	}{{kb.ArrowRight, 19}, {kb.Home, 0}, {kb.ArrowLeft, 0}, {kb.ArrowUp, 0}, {kb.ArrowDown, across}, {kb.ArrowUp, 0}, {kb.PageDown, across}, {kb.PageUp, 0}, {kb.End, 19}, {kb.ArrowDown, 19}, {kb.ArrowUp, 19 - across}} {
+		b.Press(step.key)
+		if got := eval[string](b, at); got != state.Nodes[step.want].Name {
+			t.Errorf("%q leads to %s, want %s", step.key, got, state.Nodes[step.want].Name)
+		}
+	}
+	if n := eval[int](b, `document.querySelectorAll('.tile[tabindex="0"]').length`); n != 1 {
+		t.Errorf("the tiles have %d stops", n)
+	}
+
+	// Frames that come meanwhile take the focus from nothing, not even where nodes come and go.
+	here := eval[string](b, at)
+	source.change(func(s *web.State) { s.Nodes = append(s.Nodes[1:], web.Node{Name: "node-99"}) })
+	b.Until(tile("node-99"))
+	if got := eval[string](b, at); got != here {
+		t.Errorf("the focus went from %s to %s", here, got)
+	}
+	b.Press(kb.Enter)
+	b.Until(`document.activeElement.id === "detail-title" && document.querySelectorAll("#detail .lines li").length === 2`)
+	if got := eval[string](b, `document.activeElement.textContent + document.querySelector('.tile[aria-selected="true"]').dataset.name`); got != here+here {
+		t.Errorf("told of %s", got)
+	}
+	b.TabTo("#detail .pods button")
+	b.Press(kb.Enter)
+	b.Until(`document.activeElement.id === "detail-title" && document.activeElement.textContent === "default/batch-17" && document.querySelectorAll(".timeline li").length === 6`)
+	b.Press(kb.Escape)
+	b.Until(`document.querySelector("#detail").hidden`)
+	if got := eval[string](b, at); got != here {
+		t.Errorf("Escape leads to %s", got)
+	}
+
+	b.TabTo("#pod")
+	b.Press("default/batch-4", kb.Enter)
+	b.Until(`document.activeElement.textContent === "default/batch-4" && document.querySelectorAll(".timeline li").length === 6`)
+	b.Press(kb.Escape)
+	if got := eval[string](b, at); got != "pod" {
+		t.Errorf("Escape leads to %s", got)
+	}
+	b.TabTo("#waiting button")
+	b.Press(kb.Enter)
+	b.Until(`document.activeElement.id === "detail-title"`)
+	b.TabTo("#detail-close")
+	b.Press(" ")
+	b.Until(`document.querySelector("#detail").hidden && document.activeElement.matches("#waiting button")`)
+	b.Hold()
+}
+
+// Of 5,000 nodes each is reached by arrow keys, all rows by one and what is in a row by the
+// other, and Tab leaves them again.
+func TestKeyboardReachesEach(t *testing.T) {
+	_, address := serve(t, thousands())
+	b := show(t, address, 1280, 900)
+	b.TabTo(".tile")
+	// The events are the script's: thousands of keys would take the protocol a minute.
+	wrong := eval[string](b, `(() => {
+		const tiles = [...document.querySelectorAll(".tile")], wrong = [];
+		const across = tiles.filter((t) => t.offsetTop === tiles[0].offsetTop).length, rows = Math.ceil(tiles.length / across);
+		const press = (key, to) => {
+			document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+			if (document.activeElement !== tiles[to]) wrong.push(key + " " + to);
+		};
+		if (across < 50 || document.activeElement !== tiles[0]) return "across " + across;
+		for (let row = 1; row < rows; row++) press("ArrowDown", row * across);
+		for (const row of [0, 17, rows - 1]) {
+			tiles[row * across].focus();
+			for (let i = row * across + 1; i < Math.min(tiles.length, (row + 1) * across + 1); i++) press("ArrowRight", i);
+		}
+		press("Home", 0);
+		press("End", tiles.length - 1);
+		return wrong.join();
+	})()`)
+	if wrong != "" {
+		t.Errorf("not reached: %s", wrong)
+	}
+	b.Press(kb.Enter)
+	b.Until(`document.querySelectorAll("#detail .lines li").length === 2`)
+	b.Press(kb.Escape, kb.Tab)
+	if eval[bool](b, `document.activeElement.matches(".tile")`) {
+		t.Error("Tab stays among the tiles")
+	}
+	b.Hold()
+}

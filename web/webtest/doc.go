@@ -1,6 +1,0 @@
-// Package webtest drives the page of package web in Chromium: with 5,000 nodes, names that
-// mean harm, a source that fails, and by keyboard alone. It is a module of its own, outside the
-// workspace: nobody else needs a browser.
-//
-// Run it with .ci/run web.
-package webtest
