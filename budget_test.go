@@ -19,12 +19,12 @@ import (
 // the tree smaller lowers the limit in the same commit; a limit rises only with a new feature, and
 // the commit says which.
 var budget = map[string]int{
-	"modules":                    54,
+	"modules":                    34,
 	"packages":                   228,
-	"lines of code":              131500, // without comments and blank lines; scripts count
-	"exported names":             4670,
-	"exported fields":            3790,
-	"FieldError types":           60,
+	"lines of code":              131_000, // without comments and blank lines; scripts count
+	"exported names":             4520,
+	"exported fields":            3620,
+	"FieldError types":           6,
 	"own flags":                  315,
 	"SpazioArgs fields":          33,
 	"metrics":                    138,

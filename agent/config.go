@@ -148,7 +148,7 @@ type Config struct {
 	Pronto *pronto.Config `json:",omitempty"`
 }
 
-// Validate reports the first field out of its range, as a *FieldError of this
+// Validate reports the first field out of its range, as a *field.Error of this
 // package or wrapped from the package the field belongs to.
 func (c Config) Validate() error {
 	switch {

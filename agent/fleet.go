@@ -17,7 +17,7 @@ type fleetView struct {
 
 // SetFleet uses what the aggregator returned from now on. A fleet of another schema or
 // shape, or with a model that is centred where the node's own is not, or the other way
-// round, is a *FieldError and changes nothing. With Config.Pronto the schema ends with
+// round, is a *field.Error and changes nothing. With Config.Pronto the schema ends with
 // ProntoSchema, and samples are projected on the fleet's directions until it has been
 // silent for FleetHalfLife.
 func (p *Pipeline) SetFleet(at time.Time, f Fleet) error {

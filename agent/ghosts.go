@@ -98,7 +98,7 @@ func (l *ghostLog) forget(at time.Time) {
 // Ghosts takes the pods that a scheduler says hold room on the node and run nothing:
 // all there are. They are none of n. One that was counted before anybody said what it
 // is, as after a restart of the agent, is taken out again as if it had never been; then
-// a report may be due. Too many are a *FieldError and change nothing.
+// a report may be due. Too many are a *field.Error and change nothing.
 func (p *Pipeline) Ghosts(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
 	if len(pods) > kalman.MaxPods {
 		return Report{}, false, refuse("len(pods)", len(pods), "must be at most %d", kalman.MaxPods)

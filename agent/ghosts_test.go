@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -283,7 +284,7 @@ func TestGhostsRefuse(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(1, .2, .1)
 	before := n.p.State()
-	var bad *agent.FieldError
+	var bad *field.Error
 	if _, _, err := n.p.Ghosts(n.at, make([]reserve.PodKey, kalman.MaxPods+1)); !errors.As(err, &bad) || bad.Field != "len(pods)" {
 		t.Errorf("too many ghosts: %v", err)
 	}

@@ -198,7 +198,7 @@ func (p *Pipeline) learn(at time.Time) error {
 
 // Pods takes all pods on the node, and returns a report if those that count
 // changed and one is due. Where ghosts alone have changed nothing has. Pods that no
-// source can mean are a *FieldError and change nothing.
+// source can mean are a *field.Error and change nothing.
 func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 	if err := checkPods(pods); err != nil {
 		return Report{}, false, err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -382,7 +383,7 @@ func TestFleetCosts(t *testing.T) {
 		"negative cost": {Schema: "test/v1", Costs: []agent.Cost{{Value: -1, Known: true}, {}}},
 		"NaN spread":    {Schema: "test/v1", Costs: []agent.Cost{{Value: 1, SD: math.NaN(), Known: true}, {}}},
 	} {
-		var fe *agent.FieldError
+		var fe *field.Error
 		if err := n.p.SetFleet(n.at, bad); !errors.As(err, &fe) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -401,7 +402,7 @@ func TestBadSampleChangesNothing(t *testing.T) {
 		good.samples(1, y...)
 		bad.samples(1, y...)
 		for _, s := range [][]float64{{math.NaN(), 0}, {0, math.Inf(1)}, {-.1, 0}, {0, 1.1}, {0}, nil} {
-			var fe *agent.FieldError
+			var fe *field.Error
 			if _, _, err := bad.p.Sample(bad.at.Add(time.Millisecond), s); !errors.As(err, &fe) {
 				t.Fatalf("sample %v: error %v", s, err)
 			}
@@ -416,7 +417,7 @@ func TestBadSampleChangesNothing(t *testing.T) {
 }
 
 func TestConfigValidate(t *testing.T) {
-	for field, edit := range map[string]func(*agent.Config){
+	for which, edit := range map[string]func(*agent.Config){
 		"Node":                func(c *agent.Config) { c.Node = "" },
 		"Schema":              func(c *agent.Config) { c.Schema = "" },
 		"Channels":            func(c *agent.Config) { c.Channels = nil },
@@ -438,9 +439,9 @@ func TestConfigValidate(t *testing.T) {
 	} {
 		c := config()
 		edit(&c)
-		var fe *agent.FieldError
-		if _, err := agent.New(c); !errors.As(err, &fe) || fe.Field != field || !errors.Is(err, agent.ErrInvalid) {
-			t.Errorf("%s: error %v", field, err)
+		var fe *field.Error
+		if _, err := agent.New(c); !errors.As(err, &fe) || fe.Field != which || !errors.Is(err, agent.ErrInvalid) {
+			t.Errorf("%s: error %v", which, err)
 		}
 	}
 	for name, edit := range map[string]func(*agent.Config){

@@ -297,7 +297,7 @@ func (l *podLog) measured(at time.Time) int {
 	return l.history[0].Count
 }
 
-// checkPods returns a *FieldError for the first pod that no source can mean.
+// checkPods returns a *field.Error for the first pod that no source can mean.
 func checkPods(pods []Pod) error {
 	if len(pods) > kalman.MaxPods {
 		return refuse("len(pods)", len(pods), "must be at most %d", kalman.MaxPods)

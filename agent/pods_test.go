@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -217,7 +218,7 @@ func TestBadPodsChangeNothing(t *testing.T) {
 		"starts": {pod(1, agent.PodRunning, -1)},
 		"many":   slices.Repeat([]agent.Pod{pod(1, agent.PodRunning, 1)}, 1_000_001),
 	} {
-		var fe *agent.FieldError
+		var fe *field.Error
 		if _, _, err := n.p.Pods(n.at, bad); !errors.As(err, &fe) || !errors.Is(err, agent.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}

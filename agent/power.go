@@ -2,13 +2,13 @@ package agent
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -43,11 +43,11 @@ type PowerState struct {
 
 // Power takes the node's power as of a time: the mean since the last call. The next
 // report carries it. One of no known quality says that nothing is known any more. A
-// power that is none is a *FieldError and changes nothing.
+// power that is none is a *field.Error and changes nothing.
 func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 	if err := power.Validate(); err != nil {
-		if bad := (*energy.FieldError)(nil); errors.As(err, &bad) {
-			return &FieldError{"Power." + bad.Field, bad.Value, fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
+		if bad := field.By(err, "energy"); bad != nil {
+			return &field.Error{Package: "agent", Field: "Power." + bad.Field, Value: bad.Value, Err: fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
 		}
 		return err
 	}
@@ -65,7 +65,7 @@ func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 }
 
 // PodPower takes what pods took of late. The next report carries it of those that it
-// counts. Pods that are none, or told twice, are a *FieldError and change nothing.
+// counts. Pods that are none, or told twice, are a *field.Error and change nothing.
 func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
 	took := slices.DeleteFunc(slices.Clone(pods), func(t PodPower) bool { return p.ghosts.has(t.Pod) })
 	slices.SortFunc(took, func(a, b PodPower) int { return cmp.Compare(a.Pod, b.Pod) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -193,8 +194,8 @@ func TestPowerRefuses(t *testing.T) {
 		return func(n *node) error { return n.p.Power(n.at, p) }
 	}
 	for _, tt := range []struct {
-		field string
-		give  func(*node) error
+		name string
+		give func(*node) error
 	}{
 		{"Power.Watts", draw(func(p *energy.Power) { p.Watts = nan })},
 		{"Power.Watts", draw(func(p *energy.Power) { p.Watts = -1 })},
@@ -214,12 +215,12 @@ func TestPowerRefuses(t *testing.T) {
 		for range 2 { // the second time something is known that could be lost
 			before := marshal(t, n.p.State())
 			err := tt.give(n)
-			var bad *agent.FieldError
-			if !errors.As(err, &bad) || bad.Field != tt.field || !errors.Is(err, agent.ErrInvalid) {
-				t.Errorf("%v, want a FieldError of %s", err, tt.field)
+			var bad *field.Error
+			if !errors.As(err, &bad) || bad.Field != tt.name || !errors.Is(err, agent.ErrInvalid) {
+				t.Errorf("%v, want a *field.Error of %s", err, tt.name)
 			}
 			if marshal(t, n.p.State()) != before {
-				t.Errorf("%s: the state is another", tt.field)
+				t.Errorf("%s: the state is another", tt.name)
 			}
 			n.power(measured())
 			if err := n.p.PodPower(n.at, []agent.PodPower{{Pod: 1, Cores: 1}}); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -212,7 +213,7 @@ func TestProntoRefusesFleets(t *testing.T) {
 		"Model":  {Schema: good.Schema, Model: plain.Model},
 		"Costs":  {Schema: good.Schema, Model: good.Model, Costs: []agent.Cost{{}}},
 	} {
-		var bad *agent.FieldError
+		var bad *field.Error
 		if err := n.p.SetFleet(n.at, f); !errors.As(err, &bad) || bad.Field != name {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -16,7 +16,7 @@ const modelTolerance = .1
 // Resize takes the absolute sizes of the channels (cores, bytes), one a channel,
 // where the machine has changed. What pods take is known in these units, so
 // costs and capacities hold on as other shares. Sizes that are no size are a
-// *FieldError and change nothing.
+// *field.Error and change nothing.
 func (p *Pipeline) Resize(sizes []float64) error {
 	if len(sizes) != len(p.config.Channels) {
 		return refuse("len(sizes)", len(sizes), "want %d", len(p.config.Channels))

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TestResizeKeepsCosts plugs 12 cores into a node of 4 whose pods take .6 of one:
@@ -108,7 +109,7 @@ func TestResizeRefuses(t *testing.T) {
 	n.samples(15, .3, .1)
 	before := n.p.State()
 	for _, bad := range [][]float64{nil, {4}, {4, 16e9, 1}, {0, 16e9}, {4, math.NaN()}, {math.Inf(1), 16e9}, {1e-30, 16e9}} {
-		var fe *agent.FieldError
+		var fe *field.Error
 		if err := n.p.Resize(bad); err == nil || len(bad) == 2 && bad[0] != 1e-30 && !errors.As(err, &fe) {
 			t.Errorf("%v: %v", bad, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -106,7 +107,7 @@ func TestFromStateRejects(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	var fe *agent.FieldError
+	var fe *field.Error
 	if _, err := agent.FromState(agent.Config{}, agent.State{}); !errors.As(err, &fe) {
 		t.Errorf("bad config: %v", err)
 	}

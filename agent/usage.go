@@ -110,7 +110,7 @@ type UsageLogConfig struct {
 	Most int
 }
 
-// Validate returns a *FieldError for the first field out of range.
+// Validate returns a *field.Error for the first field out of range.
 func (c UsageLogConfig) Validate() error {
 	switch {
 	case c.Every < 0:
@@ -183,7 +183,7 @@ type usageEntry struct {
 	due, listed bool
 }
 
-// NewUsageLog returns an empty log, or the *FieldError of c.Validate.
+// NewUsageLog returns an empty log, or the *field.Error of c.Validate.
 func NewUsageLog(c UsageLogConfig) (*UsageLog, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -386,12 +387,12 @@ func TestUsageBatchIsBounded(t *testing.T) {
 }
 
 func TestUsageLogRefuses(t *testing.T) {
-	for field, c := range map[string]agent.UsageLogConfig{
+	for name, c := range map[string]agent.UsageLogConfig{
 		"Every": {Every: -1}, "Gap": {Gap: -1}, "Longest": {Longest: 2 * time.Hour}, "Most": {Most: -1},
 	} {
-		var bad *agent.FieldError
-		if _, err := agent.NewUsageLog(c); !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, agent.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var bad *field.Error
+		if _, err := agent.NewUsageLog(c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, agent.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -93,7 +94,7 @@ type common struct {
 	kept    float64
 }
 
-// New returns an Aggregator without nodes, or a *FieldError.
+// New returns an Aggregator without nodes, or a *field.Error.
 func New(o Options) (*Aggregator, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (a *Aggregator) Len() int { return len(a.nodes) }
 // Put takes in a node's model, received at the given time. It returns false
 // without an error if l is what is there already, or is older than what came in
 // less than Options.Silence ago. Invalid models are refused with the error of
-// Local.Validate, what is beyond the bounds with a *FieldError of ErrFull, and a
+// Local.Validate, what is beyond the bounds with a *field.Error of ErrFull, and a
 // centred model among others, or another among centred ones, with one of ErrCentred;
 // the state is then unchanged. Put does not allocate for a node it knows.
 func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
@@ -181,7 +182,7 @@ func (a *Aggregator) mixes(n *node, key groupKey) error {
 	if !ok || n != nil && n.group == g && len(g.nodes) == 1 {
 		return nil
 	}
-	return &FieldError{Field: "Model.Mean", Value: key.centred, Err: fmt.Errorf("%w: schema %q", ErrCentred, key.schema)}
+	return &field.Error{Package: "aggregate", Field: "Model.Mean", Value: key.centred, Err: fmt.Errorf("%w: schema %q", ErrCentred, key.schema)}
 }
 
 // add makes a node without moments, and its group if it is the first there.

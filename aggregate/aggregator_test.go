@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -361,7 +362,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestOptionErrors(t *testing.T) {
-	for field, o := range map[string]aggregate.Options{
+	for name, o := range map[string]aggregate.Options{
 		"Policy":     {Policy: "newest"},
 		"HalfLife":   {HalfLife: -1},
 		"Forget":     {Forget: -1},
@@ -371,9 +372,9 @@ func TestOptionErrors(t *testing.T) {
 		"MaxGroups":  {MaxGroups: -1},
 	} {
 		_, err := aggregate.New(o)
-		var bad *aggregate.FieldError
-		if !errors.As(err, &bad) || bad.Field != field {
-			t.Errorf("New(%+v): %v, want a FieldError of %s", o, err, field)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name {
+			t.Errorf("New(%+v): %v, want a *field.Error of %s", o, err, name)
 		}
 	}
 	for _, p := range aggregate.Policies() {

@@ -1,6 +1,10 @@
 package aggregate
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
+)
 
 // holding is what nodes take: of a caller, or of all.
 type holding struct{ nodes, groups, bytes int }
@@ -77,10 +81,10 @@ func (a *Aggregator) fits(name string, n *node, key groupKey, caller string) err
 	return within(of, holding{share(most.nodes), share(most.groups), share(most.bytes)}, caller, name, key)
 }
 
-// within returns a *FieldError of the first bound that is exceeded.
+// within returns a *field.Error of the first bound that is exceeded.
 func within(h, most holding, caller, name string, key groupKey) error {
 	for _, b := range []struct {
-		field   string
+		which   string
 		h, most int
 	}{{"MaxNodes", h.nodes, most.nodes}, {"MaxGroups", h.groups, most.groups}, {"MaxBytes", h.bytes, most.bytes}} {
 		if b.h <= b.most {
@@ -90,7 +94,7 @@ func within(h, most holding, caller, name string, key groupKey) error {
 		if caller != "" {
 			err = fmt.Errorf("%w: its share for caller %q", err, caller)
 		}
-		return &FieldError{Field: b.field, Value: b.most, Err: err}
+		return &field.Error{Package: "aggregate", Field: b.which, Value: b.most, Err: err}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -153,7 +154,7 @@ func TestBoundsEqualNaive(t *testing.T) {
 		changed, err := a.Put(start, aggregate.Local{
 			Caller: h.caller, Node: name, Incarnation: uint64(step), Schema: h.schema, Model: models[h.dim],
 		})
-		var bad *aggregate.FieldError
+		var bad *field.Error
 		if want == "" && (!changed || err != nil) || want != "" && (!errors.Is(err, aggregate.ErrFull) || !errors.As(err, &bad) || bad.Field != want) {
 			t.Fatalf("step %d, %q %+v of %+v: %v, %v, want %q", step, name, h, nodes, changed, err, want)
 		}
@@ -204,7 +205,7 @@ func TestBytesAreBounded(t *testing.T) {
 			for ; ; n++ {
 				local.Caller, local.Node = caller, fmt.Sprint("a-node-of-", caller, n)
 				if _, err := a.Put(start, local); err != nil {
-					var bad *aggregate.FieldError
+					var bad *field.Error
 					if !errors.As(err, &bad) || bad.Field != "MaxBytes" || !errors.Is(err, aggregate.ErrFull) {
 						t.Fatal(err)
 					}

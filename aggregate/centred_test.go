@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -233,7 +234,7 @@ func TestKindsDoNotMix(t *testing.T) {
 			l := pushed(name, kinds[1])
 			l.Sequence = 9
 			_, err := a.Put(start, l)
-			var bad *aggregate.FieldError
+			var bad *field.Error
 			if !errors.As(err, &bad) || bad.Field != "Model.Mean" || !errors.Is(err, aggregate.ErrCentred) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -293,15 +294,15 @@ func TestCentredEntries(t *testing.T) {
 	} {
 		bad := e
 		edit(&bad)
-		var field *aggregate.FieldError
-		if err := bad.Validate(); !errors.As(err, &field) || field.Field != name {
+		var which *field.Error
+		if err := bad.Validate(); !errors.As(err, &which) || which.Field != name {
 			t.Errorf("%v, want %s", err, name)
 		}
 	}
 	l := pushed("x", centred(t, samplesOf(rng, 10, 2, 2, .3)))
 	l.Model.Mean = []float64{.5, 1.5}
-	var field *aggregate.FieldError
-	if err := l.Validate(); !errors.As(err, &field) || field.Field != "Model.Mean[1]" || !errors.Is(err, aggregate.ErrRange) {
+	var which *field.Error
+	if err := l.Validate(); !errors.As(err, &which) || which.Field != "Model.Mean[1]" || !errors.Is(err, aggregate.ErrRange) {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -249,7 +250,7 @@ func TestCostPriorOfHostileNodes(t *testing.T) {
 func TestClipOptions(t *testing.T) {
 	for _, o := range []aggregate.Options{{Clip: .5}, {Clip: math.NaN()}, {Clip: math.Inf(1)}, {Clip: 2, Policy: aggregate.Sequential}} {
 		_, err := aggregate.New(o)
-		var bad *aggregate.FieldError
+		var bad *field.Error
 		if !errors.As(err, &bad) || bad.Field != "Clip" {
 			t.Errorf("New(%+v): %v", o, err)
 		}

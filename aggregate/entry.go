@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Entry is what an Aggregator keeps of one node, as plain data: for other
@@ -47,24 +49,24 @@ const (
 	momentTolerance = 1e-12
 )
 
-// Validate returns a *FieldError for the first field that is not as
+// Validate returns a *field.Error for the first field that is not as
 // documented.
 func (e Entry) Validate() error {
 	switch {
 	case e.Node == "":
-		return &FieldError{Field: "Node", Value: `""`, Err: ErrMissing}
+		return &field.Error{Package: "aggregate", Field: "Node", Value: `""`, Err: ErrMissing}
 	case e.Schema == "":
-		return &FieldError{Field: "Schema", Value: `""`, Err: ErrMissing}
+		return &field.Error{Package: "aggregate", Field: "Schema", Value: `""`, Err: ErrMissing}
 	case e.Dim < 1 || e.Dim > maxDim:
-		return &FieldError{Field: "Dim", Value: e.Dim, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Dim", Value: e.Dim, Err: ErrRange}
 	case e.Age < 0:
-		return &FieldError{Field: "Age", Value: e.Age, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Age", Value: e.Age, Err: ErrRange}
 	case !(e.Weight >= 0 && e.Weight <= math.MaxFloat64):
-		return &FieldError{Field: "Weight", Value: e.Weight, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Weight", Value: e.Weight, Err: ErrRange}
 	case len(e.Moments) != packedLen(e.Dim):
-		return &FieldError{Field: "len(Moments)", Value: len(e.Moments), Err: ErrLength}
+		return &field.Error{Package: "aggregate", Field: "len(Moments)", Value: len(e.Moments), Err: ErrLength}
 	case len(e.Mean) != 0 && len(e.Mean) != e.Dim:
-		return &FieldError{Field: "len(Mean)", Value: len(e.Mean), Err: ErrLength}
+		return &field.Error{Package: "aggregate", Field: "len(Mean)", Value: len(e.Mean), Err: ErrLength}
 	}
 	if err := validateMean("Mean", e.Mean); err != nil {
 		return err
@@ -72,15 +74,15 @@ func (e Entry) Validate() error {
 	limit := float64(e.Dim) * (1 + traceSlack)
 	for i, v := range e.Moments {
 		if !(math.Abs(v) <= limit) {
-			return &FieldError{Field: fmt.Sprintf("Moments[%d]", i), Value: v, Err: ErrRange}
+			return &field.Error{Package: "aggregate", Field: fmt.Sprintf("Moments[%d]", i), Value: v, Err: ErrRange}
 		}
 	}
 	if t := trace(e.Moments); !(t == 0 || t >= faintest && t <= limit) {
-		return &FieldError{Field: "Moments", Value: t, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Moments", Value: t, Err: ErrRange}
 	}
 	if row := indefinite(e.Moments, e.Dim); row >= 0 {
 		at := packedLen(row+1) - 1
-		return &FieldError{Field: fmt.Sprintf("Moments[%d]", at), Value: e.Moments[at], Err: ErrIndefinite}
+		return &field.Error{Package: "aggregate", Field: fmt.Sprintf("Moments[%d]", at), Value: e.Moments[at], Err: ErrIndefinite}
 	}
 	return validateCosts(e.Costs, e.Dim)
 }
@@ -156,7 +158,7 @@ func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 // would tell each other of ever smaller corrections.
 //
 // It returns false without an error if nothing changed: the entry was not
-// newer, or older than 19/20 of Options.Forget. A *FieldError is that of
+// newer, or older than 19/20 of Options.Forget. A *field.Error is that of
 // Entry.Validate; it, ErrFull and ErrCentred leave the state unchanged, as does
 // ErrPolicy of an aggregator whose policy is not PerNode.
 func (a *Aggregator) Merge(at time.Time, e Entry, from uint64) (bool, error) {

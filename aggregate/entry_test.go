@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -340,7 +341,7 @@ func TestChangesOutliveManyOthers(t *testing.T) {
 
 func TestEntryRefusals(t *testing.T) {
 	nan := math.NaN()
-	for field, spoil := range map[string]func(*aggregate.Entry){
+	for name, spoil := range map[string]func(*aggregate.Entry){
 		"Node":         func(e *aggregate.Entry) { e.Node = "" },
 		"Schema":       func(e *aggregate.Entry) { e.Schema = "" },
 		"Dim":          func(e *aggregate.Entry) { e.Dim = 65 },
@@ -358,9 +359,9 @@ func TestEntryRefusals(t *testing.T) {
 		e := entry()
 		spoil(&e)
 		merged, err := a.Merge(start, e, 1)
-		var bad *aggregate.FieldError
-		if merged || !errors.As(err, &bad) || bad.Field != field || a.Len() != 0 {
-			t.Errorf("a bad %s: %v, %v, %d nodes", field, merged, err, a.Len())
+		var bad *field.Error
+		if merged || !errors.As(err, &bad) || bad.Field != name || a.Len() != 0 {
+			t.Errorf("a bad %s: %v, %v, %d nodes", name, merged, err, a.Len())
 		}
 	}
 	for _, weight := range []float64{-1, math.Inf(1)} {

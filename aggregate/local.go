@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -60,22 +61,6 @@ type Global struct {
 // Ages summarises the ages of the nodes' newest pushes.
 type Ages struct{ Min, Median, Max time.Duration }
 
-// FieldError names a field of a Local, of an Entry or of Options that was
-// refused.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error is one line.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("aggregate: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
-
 var (
 	// ErrMissing refuses an empty name.
 	ErrMissing = errors.New("missing")
@@ -89,7 +74,7 @@ var (
 	// ErrUnknown refuses the name of a policy that does not exist.
 	ErrUnknown = errors.New("unknown")
 	// ErrFull refuses what is beyond Options.MaxNodes, MaxGroups or MaxBytes, or
-	// beyond a caller's share of them. The *FieldError names which, and its value.
+	// beyond a caller's share of them. The *field.Error names which, and its value.
 	ErrFull = errors.New("full")
 	// ErrIndefinite refuses moments with negative energy in some direction.
 	ErrIndefinite = errors.New("not positive semidefinite")
@@ -97,14 +82,14 @@ var (
 	ErrPolicy = errors.New("needs the policy per-node")
 )
 
-// Validate returns a *FieldError for the first field that is not as
+// Validate returns a *field.Error for the first field that is not as
 // documented, or what svd.State.Validate refuses.
 func (l Local) Validate() error {
 	switch {
 	case l.Node == "":
-		return &FieldError{Field: "Node", Value: `""`, Err: ErrMissing}
+		return &field.Error{Package: "aggregate", Field: "Node", Value: `""`, Err: ErrMissing}
 	case l.Schema == "":
-		return &FieldError{Field: "Schema", Value: `""`, Err: ErrMissing}
+		return &field.Error{Package: "aggregate", Field: "Schema", Value: `""`, Err: ErrMissing}
 	}
 	if err := l.Model.Validate(); err != nil {
 		return fmt.Errorf("aggregate: Model: %w", err)
@@ -116,10 +101,10 @@ func (l Local) Validate() error {
 }
 
 // validateMean accepts that of samples in [0,1].
-func validateMean(field string, mean []float64) error {
+func validateMean(name string, mean []float64) error {
 	for i, v := range mean {
 		if !(v >= -traceSlack && v <= 1+traceSlack) {
-			return &FieldError{Field: fmt.Sprintf("%s[%d]", field, i), Value: v, Err: ErrRange}
+			return &field.Error{Package: "aggregate", Field: fmt.Sprintf("%s[%d]", name, i), Value: v, Err: ErrRange}
 		}
 	}
 	return nil
@@ -128,11 +113,11 @@ func validateMean(field string, mean []float64) error {
 // validateCosts accepts none at all or one a channel.
 func validateCosts(costs []Cost, dim int) error {
 	if n := len(costs); n != 0 && n != dim {
-		return &FieldError{Field: "len(Costs)", Value: n, Err: ErrLength}
+		return &field.Error{Package: "aggregate", Field: "len(Costs)", Value: n, Err: ErrLength}
 	}
 	for i, c := range costs {
 		if c.Known && !(c.Value >= minCost && c.Value <= maxCost && c.SD >= 0 && c.SD <= maxCost) {
-			return &FieldError{Field: fmt.Sprintf("Costs[%d]", i), Value: c, Err: ErrRange}
+			return &field.Error{Package: "aggregate", Field: fmt.Sprintf("Costs[%d]", i), Value: c, Err: ErrRange}
 		}
 	}
 	return nil

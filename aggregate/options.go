@@ -3,6 +3,8 @@ package aggregate
 import (
 	"math"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Policy names how models are merged.
@@ -66,7 +68,7 @@ type Options struct {
 // mostNodes keeps sums of the integer weights of medians within 64 bits.
 const mostNodes = 1 << 22
 
-// Validate returns a *FieldError for the first field out of its range.
+// Validate returns a *field.Error for the first field out of its range.
 func (o Options) Validate() error {
 	known := o.Policy == ""
 	for _, p := range Policies() {
@@ -74,29 +76,29 @@ func (o Options) Validate() error {
 	}
 	switch {
 	case !known:
-		return &FieldError{Field: "Policy", Value: string(o.Policy), Err: ErrUnknown}
+		return &field.Error{Package: "aggregate", Field: "Policy", Value: string(o.Policy), Err: ErrUnknown}
 	case o.HalfLife < 0:
-		return &FieldError{Field: "HalfLife", Value: o.HalfLife, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "HalfLife", Value: o.HalfLife, Err: ErrRange}
 	case o.Forget < 0:
-		return &FieldError{Field: "Forget", Value: o.Forget, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Forget", Value: o.Forget, Err: ErrRange}
 	case o.Silence < 0:
-		return &FieldError{Field: "Silence", Value: o.Silence, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Silence", Value: o.Silence, Err: ErrRange}
 	case !(o.Forgetting >= 0 && o.Forgetting < 1):
-		return &FieldError{Field: "Forgetting", Value: o.Forgetting, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Forgetting", Value: o.Forgetting, Err: ErrRange}
 	case o.Block < 0 || o.Block > 1<<20:
-		return &FieldError{Field: "Block", Value: o.Block, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Block", Value: o.Block, Err: ErrRange}
 	case o.MaxNodes < 0 || o.MaxNodes > mostNodes:
-		return &FieldError{Field: "MaxNodes", Value: o.MaxNodes, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "MaxNodes", Value: o.MaxNodes, Err: ErrRange}
 	case o.MaxGroups < 0:
-		return &FieldError{Field: "MaxGroups", Value: o.MaxGroups, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "MaxGroups", Value: o.MaxGroups, Err: ErrRange}
 	case o.MaxBytes < 0:
-		return &FieldError{Field: "MaxBytes", Value: o.MaxBytes, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "MaxBytes", Value: o.MaxBytes, Err: ErrRange}
 	case !(o.CallerShare >= 0 && o.CallerShare <= 1):
-		return &FieldError{Field: "CallerShare", Value: o.CallerShare, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "CallerShare", Value: o.CallerShare, Err: ErrRange}
 	case o.Clip != 0 && !(o.Clip >= 1 && o.Clip <= math.MaxFloat64):
-		return &FieldError{Field: "Clip", Value: o.Clip, Err: ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Clip", Value: o.Clip, Err: ErrRange}
 	case o.Clip != 0 && o.Policy == Sequential:
-		return &FieldError{Field: "Clip", Value: o.Clip, Err: ErrPolicy}
+		return &field.Error{Package: "aggregate", Field: "Clip", Value: o.Clip, Err: ErrPolicy}
 	}
 	return nil
 }

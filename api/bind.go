@@ -23,7 +23,7 @@ func FromBind(b agent.Bind) *spaziov1.PodBound {
 const maxInits = 1 << 20
 
 // ToBind converts and checks the notice of a bind from the wire. Errors are
-// *FieldError; then the Bind is the notice without what was refused.
+// *field.Error; then the Bind is the notice without what was refused.
 func ToBind(m *spaziov1.PodBound) (agent.Bind, error) {
 	b := agent.Bind{Pod: reserve.PodKey(m.GetPod())}
 	if m == nil {
@@ -54,7 +54,7 @@ func FromDemand(d profile.Demand) *spaziov1.PodDemand {
 }
 
 // ToDemand converts and checks what is known of a pod, nil for nothing. Errors are
-// *FieldError.
+// *field.Error.
 func ToDemand(m *spaziov1.PodDemand) (profile.Demand, error) {
 	if err := checkRanges([]ranged{
 		{"cpu_cores", m.GetCpuCores(), 0, reserve.MaxCores},

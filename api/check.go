@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // checkName accepts printable text of 1 to MaxName bytes; optional names may be
@@ -64,9 +66,9 @@ func element(list string, i int, err error) error {
 
 // under puts the path of a message before the field of it that err names.
 func under(path string, err error) error {
-	var bad *FieldError
+	var bad *field.Error
 	if errors.As(err, &bad) {
-		return &FieldError{Field: path + "." + bad.Field, Value: bad.Value, Err: bad.Err}
+		return &field.Error{Package: "api", Field: path + "." + bad.Field, Value: bad.Value, Err: bad.Err}
 	}
 	return err
 }

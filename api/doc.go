@@ -15,7 +15,7 @@
 // themselves; CheckChunk, CheckStates and CheckHeader hold their bounds.
 //
 // From functions trust their argument. To functions trust nothing: what they
-// return is within the bounds below, or they return a *FieldError that names
+// return is within the bounds below, or they return a *field.Error that names
 // the field and its value. Inputs are never modified and results share no
 // memory with them.
 //

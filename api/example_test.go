@@ -6,6 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -22,7 +23,7 @@ func ExampleToReport() {
 
 	message.Channels[0].Usage = 1.5
 	_, err = api.ToReport(message)
-	var bad *api.FieldError
+	var bad *field.Error
 	fmt.Println(errors.As(err, &bad), bad.Field)
 	fmt.Println(err)
 	// Output:

@@ -22,7 +22,7 @@ func FromFleet(f agent.Fleet, version uint64) *spaziov1.GlobalModel {
 }
 
 // ToFleet converts and checks the fleet's model from the wire. Errors are
-// *FieldError.
+// *field.Error.
 func ToFleet(m *spaziov1.GlobalModel) (agent.Fleet, error) {
 	if err := checkFleet(m); err != nil {
 		return agent.Fleet{}, err

@@ -14,7 +14,7 @@ func FromGhosts(pods []reserve.PodKey) *spaziov1.GhostPods {
 	return m
 }
 
-// ToGhosts converts and checks a node's ghosts from the wire. Errors are *FieldError.
+// ToGhosts converts and checks a node's ghosts from the wire. Errors are *field.Error.
 func ToGhosts(m *spaziov1.GhostPods) ([]reserve.PodKey, error) {
 	if m == nil {
 		return nil, refuse("ghost_pods", nil, ErrMissing)

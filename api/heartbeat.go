@@ -29,7 +29,7 @@ func FromHeartbeat(h Heartbeat) *spaziov1.Report {
 
 // ToHeartbeat converts and checks a heartbeat from the wire. A message that names
 // a node is a full report and refused: it must not count for one that it is not.
-// Errors are *FieldError.
+// Errors are *field.Error.
 func ToHeartbeat(m *spaziov1.Report) (Heartbeat, error) {
 	switch {
 	case !IsHeartbeat(m):

@@ -18,7 +18,7 @@ func FromLocal(l agent.Local) *spaziov1.LocalModel {
 }
 
 // ToLocal converts and checks a node's local model from the wire. Errors are
-// *FieldError.
+// *field.Error.
 func ToLocal(m *spaziov1.LocalModel) (agent.Local, error) {
 	if err := CheckLocal(m); err != nil {
 		return agent.Local{}, err

@@ -26,7 +26,7 @@ func FromModel(s svd.State) *spaziov1.Model {
 	}
 }
 
-// ToModel converts and checks a model from the wire. Errors are *FieldError.
+// ToModel converts and checks a model from the wire. Errors are *field.Error.
 func ToModel(m *spaziov1.Model) (svd.State, error) {
 	if err := CheckModel(m); err != nil {
 		return svd.State{}, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TestProductsOfAReportAreFinite: of whatever a report may say, what a scheduler makes by
@@ -19,7 +20,7 @@ func TestProductsOfAReportAreFinite(t *testing.T) {
 			for _, room := range []float64{-1e3, 1e-306, 1, 1e3, 1e6} {
 				m := &spaziov1.Report{Node: "n", Channels: []*spaziov1.ChannelEstimate{{Name: "cpu", Unit: unit, Cost: cost, Room: room, Capacity: 1}}}
 				r, err := api.ToReport(m)
-				var bad *api.FieldError
+				var bad *field.Error
 				if err != nil {
 					if !errors.As(err, &bad) {
 						t.Fatal(err)

@@ -12,21 +12,22 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// refused checks that err is a FieldError of the field with the cause.
-func refused(t *testing.T, err error, field string, cause error) {
+// refused checks that err is a *field.Error of the field with the cause.
+func refused(t *testing.T, err error, name string, cause error) {
 	t.Helper()
-	var bad *api.FieldError
+	var bad *field.Error
 	if !errors.As(err, &bad) {
-		t.Errorf("error is %v, want a FieldError of %s", err, field)
+		t.Errorf("error is %v, want a *field.Error of %s", err, name)
 		return
 	}
-	if bad.Field != field || !errors.Is(err, cause) {
-		t.Errorf("error is %q (field %s), want field %s because of %q", err, bad.Field, field, cause)
+	if bad.Field != name || !errors.Is(err, cause) {
+		t.Errorf("error is %q (field %s), want field %s because of %q", err, bad.Field, name, cause)
 	}
-	if most := len("api:  = : ") + len(field) + 64 + len(bad.Err.Error()); len(err.Error()) > most || strings.Contains(err.Error(), "\n") {
+	if most := len("api:  = : ") + len(name) + 64 + len(bad.Err.Error()); len(err.Error()) > most || strings.Contains(err.Error(), "\n") {
 		t.Errorf("error is not one short line: %q", err)
 	}
 }
@@ -196,7 +197,7 @@ func fuzz[M proto.Message, T any](f *testing.F, seed M, empty func() M, to func(
 		}
 		value, err := to(m)
 		if err != nil {
-			var bad *api.FieldError
+			var bad *field.Error
 			if !errors.As(err, &bad) || bad.Field == "" || len(err.Error()) > 400 {
 				t.Fatalf("refused with %v", err)
 			}

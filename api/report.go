@@ -60,7 +60,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 }
 
 // ToReport converts and checks a report from the wire. SampledAt is in UTC, or
-// the zero time where the message has none. Errors are *FieldError, of ErrMeaning for a
+// the zero time where the message has none. Errors are *field.Error, of ErrMeaning for a
 // report of a newer agent that nothing can be taken from.
 func ToReport(m *spaziov1.Report) (agent.Report, error) {
 	if err := CheckReport(m); err != nil {

@@ -42,7 +42,7 @@ func FromRooms(r Rooms) *spaziov1.Rooms {
 }
 
 // ToRooms converts and checks a part of an update from the wire. Errors are
-// *FieldError.
+// *field.Error.
 func ToRooms(m *spaziov1.Rooms) (Rooms, error) {
 	r := Rooms{Full: m.GetFull(), More: m.GetMore()}
 	if n := len(m.GetRooms()); n > MaxRooms {

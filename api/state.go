@@ -18,7 +18,7 @@ const maxMeanSquare = 1 + 4*energySlack
 
 // CheckChunk accepts states within the bounds of this package. Whether moments
 // are positive semidefinite it leaves to who merges them. Errors are
-// *FieldError.
+// *field.Error.
 func CheckChunk(m *spaziov1.StateChunk) error {
 	if m == nil {
 		return refuse("chunk", nil, ErrMissing)
@@ -77,7 +77,7 @@ func checkNodeState(m *spaziov1.NodeState) error {
 	return checkCosts(m.GetCosts(), dim)
 }
 
-// CheckHeader accepts the header of a snapshot. Errors are *FieldError.
+// CheckHeader accepts the header of a snapshot. Errors are *field.Error.
 func CheckHeader(m *spaziov1.SnapshotHeader) error {
 	if nanos := m.GetWrittenUnixNanos(); nanos < 0 {
 		return refuse("written_unix_nanos", nanos, ErrRange)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 func chunk() *spaziov1.StateChunk {
@@ -72,7 +73,7 @@ func FuzzCheckChunk(f *testing.F) {
 		if proto.Unmarshal(raw, &m) != nil {
 			return
 		}
-		var bad *api.FieldError
+		var bad *field.Error
 		if err := api.CheckChunk(&m); err != nil && (!errors.As(err, &bad) || bad.Field == "" || len(err.Error()) > 400) {
 			t.Fatalf("refused with %v", err)
 		}

@@ -48,7 +48,7 @@ func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
 	return m
 }
 
-// ToUsage checks and converts a batch from the wire. Errors are *FieldError.
+// ToUsage checks and converts a batch from the wire. Errors are *field.Error.
 func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
 	if m == nil {
 		return agent.UsageBatch{}, refuse("usage", nil, ErrMissing)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var update = flag.Bool("update", false, "write testdata/wire.txt anew, which only a release does")
@@ -177,7 +178,7 @@ func TestAbsence(t *testing.T) {
 		eachRefused(least.ProtoReflect(), said, func(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 			value := m.Get(f)
 			m.Clear(f)
-			var refused *api.FieldError
+			var refused *field.Error
 			if err := accept(least); !errors.As(err, &refused) || !strings.HasSuffix("."+refused.Field, "."+string(f.Name())) {
 				t.Errorf("%s without %s: %v", g.file, f.FullName(), err)
 			}

@@ -13,8 +13,8 @@
 //	go run ./bench/record      what a machine's counters show under a known load, for package report/figures
 //
 // Each starts what it measures as a process of its own: it builds the program from
-// this tree unless it is told where one is. None imports cmd, and no module that is
-// published requires this one.
+// this tree unless it is told where one is. None imports cmd but profileload, which has a
+// profiler in its own process, and no module that is published requires this one.
 //
 // Results go to standard output, as a table or with --output json; progress and
 // errors go to standard error. The exit code is 0, 1 after a failure or a missed

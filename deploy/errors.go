@@ -3,26 +3,13 @@ package deploy
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
-
-// FieldError names a value that can't be worked with.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error is one line.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("deploy: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every FieldError.
+	// ErrInvalid is in every field.Error.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrInUse refuses to remove a scheduler that pods wait for, or will.
 	ErrInUse = errors.New("still in use")
@@ -32,7 +19,7 @@ var (
 	ErrFailed = errors.New("failed")
 )
 
-// refuse makes a *FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "deploy", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

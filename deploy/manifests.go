@@ -91,7 +91,7 @@ var (
 	digestName   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// Validate returns a *FieldError for a value that is out of its range.
+// Validate returns a *field.Error for a value that is out of its range.
 func (c Config) Validate() error {
 	known := Components()
 	for i, name := range c.Components {
@@ -166,7 +166,7 @@ func images() []string {
 }
 
 // Objects returns what to install, in the order in which to do so: namespaces and
-// definitions of resources first. Errors are *FieldError.
+// definitions of resources first. Errors are *field.Error.
 func (c Config) Objects() ([]*unstructured.Unstructured, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var digest = "sha256:" + strings.Repeat("5a", 32)
@@ -182,7 +183,7 @@ func TestJobsAreNamedByWhatTheyRun(t *testing.T) {
 }
 
 func TestObjectsRefuse(t *testing.T) {
-	for field, configs := range map[string][]deploy.Config{
+	for name, configs := range map[string][]deploy.Config{
 		"Components": {
 			{Components: []string{"nothing"}}, {Components: []string{"profiler", "profiler"}}, {Components: []string{""}},
 			{Components: []string{"cgroup-v1", "monitoring", "agent-kube"}}, {Components: []string{"profiler", "cert-manager"}},
@@ -201,8 +202,8 @@ func TestObjectsRefuse(t *testing.T) {
 	} {
 		for _, config := range configs {
 			objects, err := config.Objects()
-			var refused *deploy.FieldError
-			if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, deploy.ErrInvalid) || objects != nil {
+			var refused *field.Error
+			if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, deploy.ErrInvalid) || objects != nil {
 				t.Errorf("%+v: %v", config, err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // There are schedulers of the Kubernetes that the programs require, which is the default,
@@ -121,7 +122,7 @@ func TestVersions(t *testing.T) {
 		}
 	}
 	for _, scheduler := range []string{"", "36", "2.36", "v1.36", "1.36.3", "1."} {
-		var refused *deploy.FieldError
+		var refused *field.Error
 		if err := (deploy.Version{Major: 1, Minor: 36}).Takes(scheduler); !errors.As(err, &refused) || refused.Field != "Kubernetes" {
 			t.Errorf("%q: %v", scheduler, err)
 		}

@@ -41,7 +41,7 @@ type BookConfig struct {
 	Workloads int
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c BookConfig) Validate() error {
 	for _, f := range [...]struct {
 		name  string
@@ -155,7 +155,7 @@ func NewBook(c BookConfig) (*Book, error) {
 }
 
 // Observe takes what a pod of a workload has taken. What is no amount, and a time
-// before the pod's last, is a *FieldError and changes nothing.
+// before the pod's last, is a *field.Error and changes nothing.
 func (b *Book) Observe(workload string, o Observation) error {
 	if err := checkObservation(workload, &o); err != nil {
 		return err

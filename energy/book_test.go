@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 func newBook(t testing.TB, c energy.BookConfig) *energy.Book {
@@ -345,7 +346,7 @@ func TestBookRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		workload string
 		change   func(*energy.Observation)
-		field    string
+		which    string
 	}{
 		"no name":      {"", func(*energy.Observation) {}, "workload"},
 		"long name":    {string(make([]byte, 1025)), func(*energy.Observation) {}, "workload"},
@@ -357,8 +358,8 @@ func TestBookRefuses(t *testing.T) {
 		o := good
 		c.change(&o)
 		err := b.Observe(c.workload, o)
-		var refused *energy.FieldError
-		if !errors.As(err, &refused) || refused.Field != c.field {
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != c.which {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

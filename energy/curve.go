@@ -27,7 +27,7 @@ type CurveConfig struct {
 	Gain float64
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c CurveConfig) Validate() error {
 	if err := amount("Max", c.Max, maxPower); err != nil {
 		return err
@@ -73,7 +73,7 @@ func NewCurve(c CurveConfig) (*Curve, error) {
 }
 
 // Learn takes the mean power of an interval and the utilisation of the same interval,
-// u ∈ [0, 1] and watts ∈ [0, 1e6]; else it is a *FieldError and learns nothing.
+// u ∈ [0, 1] and watts ∈ [0, 1e6]; else it is a *field.Error and learns nothing.
 func (k *Curve) Learn(u, watts float64) error {
 	if err := amount("u", u, 1); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 func newCurve(t testing.TB, c energy.CurveConfig) *energy.Curve {
@@ -494,7 +495,7 @@ func TestCurveState(t *testing.T) {
 	if d := cmp.Diff(k.State(), other.State()); d != "" {
 		t.Error(d)
 	}
-	for field, change := range map[string]func(*energy.CurveState){
+	for name, change := range map[string]func(*energy.CurveState){
 		"Watts[3]":     func(s *energy.CurveState) { s.Watts[3] = math.NaN() },
 		"Weight[0]":    func(s *energy.CurveState) { s.Weight[0] = -1 },
 		"Variance[10]": func(s *energy.CurveState) { s.Variance[10] = math.Inf(1) },
@@ -505,9 +506,9 @@ func TestCurveState(t *testing.T) {
 		change(&bad)
 		before, _ := other.At(.5)
 		err := other.SetState(bad)
-		var refused *energy.FieldError
-		if !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: %v", name, err)
 		}
 		if after, _ := other.At(.5); after != before {
 			t.Error("a refused state changed the curve")
@@ -520,11 +521,11 @@ func TestCurveRefuses(t *testing.T) {
 	k := newCurve(t, energy.CurveConfig{})
 	for _, c := range []struct {
 		u, watts float64
-		field    string
+		name     string
 	}{{1.01, 50, "u"}, {-.1, 50, "u"}, {math.NaN(), 50, "u"}, {.5, -1, "watts"}, {.5, math.NaN(), "watts"}, {.5, 2e6, "watts"}} {
 		err := k.Learn(c.u, c.watts)
-		var refused *energy.FieldError
-		if !errors.As(err, &refused) || refused.Field != c.field {
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != c.name {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -11,7 +11,7 @@ type CurveState struct {
 	IdleAt, IdleWatts       float64
 }
 
-// Validate returns a *FieldError for the first field that no Curve can have made.
+// Validate returns a *field.Error for the first field that no Curve can have made.
 func (s CurveState) Validate() error {
 	for _, f := range [...]struct {
 		name   string
@@ -37,7 +37,7 @@ func (s CurveState) Validate() error {
 // State returns what the curve has learnt; a prior is no part of it.
 func (k *Curve) State() CurveState { return k.state }
 
-// SetState makes the curve go on from s. A state that is not valid is a *FieldError
+// SetState makes the curve go on from s. A state that is not valid is a *field.Error
 // and changes nothing.
 func (k *Curve) SetState(s CurveState) error {
 	if err := s.Validate(); err != nil {

@@ -25,7 +25,7 @@
 //
 // Units are joules, watts, core-seconds and cores, except for a counter's microjoules.
 // The package is pure: time is an argument, inputs are never modified, and it imports
-// the standard library alone. Errors are a [*FieldError], or of a zone a
+// the standard library alone. Errors are a [*field.Error], or of a zone a
 // [*ZoneError]; none of them changes anything that it does not say.
 //
 // Types that do not speak of concurrent use are plain values.

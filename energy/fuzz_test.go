@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // numbers are the floats that data spells, bits and all.
@@ -88,8 +89,8 @@ func FuzzMeterState(f *testing.F) {
 		}
 		m := newMeter(t, energy.MeterConfig{})
 		if err := m.SetState(s); err != nil {
-			var field *energy.FieldError
-			if !errors.As(err, &field) || len(m.TotalsTo(nil)) != 0 {
+			var name *field.Error
+			if !errors.As(err, &name) || len(m.TotalsTo(nil)) != 0 {
 				t.Fatal(err, m.TotalsTo(nil))
 			}
 			return
@@ -149,8 +150,8 @@ func FuzzSplit(f *testing.F) {
 		}
 		shares, rest, err := energy.Split{Idle: energy.IdlePolicy(idle), Dynamic: energy.DynamicRule(dynamic)}.AttributeTo(nil, &a)
 		if err != nil {
-			var field *energy.FieldError
-			if !errors.As(err, &field) {
+			var name *field.Error
+			if !errors.As(err, &name) {
 				t.Fatal(err)
 			}
 			return

@@ -56,7 +56,7 @@ type MeterConfig struct {
 	Jitter time.Duration
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c MeterConfig) Validate() error {
 	if err := amount("MaxWatts", c.MaxWatts, 1e6); err != nil {
 		return err
@@ -152,7 +152,7 @@ func NewMeter(c MeterConfig) (*Meter, error) {
 // before. The first returns ErrPriming. A reading that makes no interval is a
 // *ZoneError, of several joined: the zone starts anew from it, its energy is not
 // counted, and the other zones are as they would be without. Readings that can't be
-// told apart, or that are no numbers, are a *FieldError and change nothing.
+// told apart, or that are no numbers, are a *field.Error and change nothing.
 func (m *Meter) Add(readings []Reading) (Interval, error) {
 	if err := m.check(readings); err != nil {
 		return Interval{}, err

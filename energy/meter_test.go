@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var start = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -350,7 +351,7 @@ func TestMeterStateRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*energy.ZoneState)
-		field  string
+		which  string
 	}{
 		"no name":          {func(z *energy.ZoneState) { z.Last.Zone = "" }, "Zones[1].Last.Zone"},
 		"long name":        {func(z *energy.ZoneState) { z.Last.Zone = string(make([]byte, 257)) }, "Zones[1].Last.Zone"},
@@ -367,8 +368,8 @@ func TestMeterStateRefuses(t *testing.T) {
 			c.change(&bad)
 			m := newMeter(t, energy.MeterConfig{})
 			err := m.SetState(energy.MeterState{Zones: []energy.ZoneState{good, bad}})
-			var field *energy.FieldError
-			if !errors.As(err, &field) || field.Field != c.field || len(m.TotalsTo(nil)) != 0 {
+			var which *field.Error
+			if !errors.As(err, &which) || which.Field != c.which || len(m.TotalsTo(nil)) != 0 {
 				t.Error(err, m.TotalsTo(nil))
 			}
 		})
@@ -456,7 +457,7 @@ func TestMeterRefuses(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		readings []energy.Reading
-		field    string
+		which    string
 	}{
 		"none":      {nil, "len(readings)"},
 		"no name":   {[]energy.Reading{counter("a", 1, 1), {At: after(1)}}, "readings[1].Zone"},
@@ -472,8 +473,8 @@ func TestMeterRefuses(t *testing.T) {
 			_, _ = m.Add([]energy.Reading{counter("a", 0, 0)})
 			before := m.State()
 			_, err := m.Add(c.readings)
-			var field *energy.FieldError
-			if !errors.As(err, &field) || field.Field != c.field || !errors.Is(err, energy.ErrInvalid) {
+			var which *field.Error
+			if !errors.As(err, &which) || which.Field != c.which || !errors.Is(err, energy.ErrInvalid) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(before, m.State()); d != "" {
@@ -523,8 +524,8 @@ func TestConfigErrors(t *testing.T) {
 		"Workloads": second(energy.NewBook(energy.BookConfig{Workloads: -1})),
 		"Weight":    second(energy.NewBook(energy.BookConfig{Weight: 2})),
 	} {
-		var field *energy.FieldError
-		if !errors.As(err, &field) || field.Field != strings.TrimSpace(name) {
+		var which *field.Error
+		if !errors.As(err, &which) || which.Field != strings.TrimSpace(name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

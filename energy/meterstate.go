@@ -20,7 +20,7 @@ type ZoneState struct {
 	Refused     uint64
 }
 
-// Validate returns a *FieldError for the first field that no Meter can have made.
+// Validate returns a *field.Error for the first field that no Meter can have made.
 func (s MeterState) Validate() error {
 	if len(s.Zones) > MaxZones {
 		return refuse("len(Zones)", len(s.Zones), "at most 1024")
@@ -59,7 +59,7 @@ func (m *Meter) State() MeterState {
 
 // SetState makes the meter go on from s: the next Add makes an interval of what the
 // counters have counted since, if that can still be told. A state that is not valid is
-// a *FieldError and changes nothing.
+// a *field.Error and changes nothing.
 func (m *Meter) SetState(s MeterState) error {
 	if err := s.Validate(); err != nil {
 		return err

@@ -87,7 +87,7 @@ type Power struct {
 	Flags  Flags
 }
 
-// Validate returns a *FieldError for the first field that is out of range. A Quality
+// Validate returns a *field.Error for the first field that is out of range. A Quality
 // that is not known is none of them: it counts as None.
 func (p *Power) Validate() error {
 	for _, f := range [...]struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TestGoodness by hand, for a pod of one core on a node of 8 that takes 100 W, 40 of
@@ -67,7 +68,7 @@ func TestPowerValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for field, change := range map[string]func(*energy.Power){
+	for name, change := range map[string]func(*energy.Power){
 		"Watts":    func(p *energy.Power) { p.Watts = 1.1e6 },
 		"SD":       func(p *energy.Power) { p.SD = math.NaN() },
 		"Max":      func(p *energy.Power) { p.Max = math.Inf(1) },
@@ -79,9 +80,9 @@ func TestPowerValidate(t *testing.T) {
 	} {
 		p := good
 		change(&p)
-		var refused *energy.FieldError
-		if err := p.Validate(); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if err := p.Validate(); !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

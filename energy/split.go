@@ -23,7 +23,7 @@ var idlePolicies = [...]string{"none", "even", "usage"}
 // String returns the policy's name.
 func (p IdlePolicy) String() string { return enum.Name(idlePolicies[:], p) }
 
-// ParseIdlePolicy reads a policy's name. The error is a *FieldError.
+// ParseIdlePolicy reads a policy's name. The error is a *field.Error.
 func ParseIdlePolicy(text string) (IdlePolicy, error) {
 	i, want := enum.Parse[IdlePolicy](idlePolicies[:], text)
 	if want != "" {
@@ -48,7 +48,7 @@ var dynamicRules = [...]string{"model", "ratio"}
 // String returns the rule's name.
 func (r DynamicRule) String() string { return enum.Name(dynamicRules[:], r) }
 
-// ParseDynamicRule reads a rule's name. The error is a *FieldError.
+// ParseDynamicRule reads a rule's name. The error is a *field.Error.
 func ParseDynamicRule(text string) (DynamicRule, error) {
 	d, want := enum.Parse[DynamicRule](dynamicRules[:], text)
 	if want != "" {
@@ -114,7 +114,7 @@ type Split struct {
 // AttributeTo divides in.Joules among the consumers, in their order, in the place of what
 // dst holds, which grows as append does and is returned. Shares and Rest sum up to
 // in.Joules but for rounding, whatever the CPU times say. What is no amount, or an unknown
-// policy, is a *FieldError, with dst as it was.
+// policy, is a *field.Error, with dst as it was.
 func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 	if err := s.check(in); err != nil {
 		return dst, Rest{}, err

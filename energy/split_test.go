@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TestSplit by hand: 10 s of a node of 4 cores that takes 40 W idle and took 700 J, 300
@@ -174,7 +175,7 @@ func TestSplitMost(t *testing.T) {
 // TestSplitRefuses: what is no account is named, and dst is as it was.
 func TestSplitRefuses(t *testing.T) {
 	good := energy.Account{Joules: 1, Capacity: 1, Consumers: []energy.Consumer{{Key: 1, CPU: 1, Weight: 1}}}
-	for field, c := range map[string]struct {
+	for name, c := range map[string]struct {
 		split  energy.Split
 		change func(*energy.Account)
 	}{
@@ -198,12 +199,12 @@ func TestSplitRefuses(t *testing.T) {
 		c.change(&a)
 		dst := []energy.Share{{Key: 9, Joules: 9}}
 		got, _, err := c.split.AttributeTo(dst, &a)
-		var refused *energy.FieldError
-		if !errors.As(err, &refused) || refused.Field != strings.TrimSpace(field) {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != strings.TrimSpace(name) {
+			t.Errorf("%s: %v", name, err)
 		}
 		if d := cmp.Diff([]energy.Share{{Key: 9, Joules: 9}}, got); d != "" {
-			t.Errorf("%s changed dst: %s", field, d)
+			t.Errorf("%s changed dst: %s", name, d)
 		}
 	}
 }
@@ -222,10 +223,10 @@ func TestParseRules(t *testing.T) {
 	}
 	_, idle := energy.ParseIdlePolicy("unknown")
 	_, dynamic := energy.ParseDynamicRule("")
-	for field, err := range map[string]error{"Idle": idle, "Dynamic": dynamic} {
-		var bad *energy.FieldError
-		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, energy.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+	for name, err := range map[string]error{"Idle": idle, "Dynamic": dynamic} {
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, energy.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

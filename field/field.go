@@ -4,6 +4,7 @@ package field
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,7 +14,8 @@ import (
 // Error names a field or an argument, and the value that it was refused for. It is a plain
 // value: concurrent reading is safe.
 type Error struct {
-	// Package is the name of the package that refuses it.
+	// Package is the name of the package that refuses it; empty where people read the error who
+	// know of no packages.
 	Package string
 	// Field is its name, with the names of what it is in, as in "channels[2].cost_sd".
 	Field string
@@ -36,8 +38,33 @@ func (e *Error) Error() string {
 	if len(value) > maxValue {
 		value = strings.ToValidUTF8(value[:maxValue-len("...")], "") + "..."
 	}
-	return fmt.Sprintf("%s: %s = %s: %v", e.Package, e.Field, value, e.Err)
+	text := fmt.Sprintf("%s = %s: %v", e.Field, value, e.Err)
+	if e.Package == "" {
+		return text
+	}
+	return e.Package + ": " + text
 }
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
+
+// By returns the first Error in err's tree that one of the packages made; nil if there is none.
+func By(err error, packages ...string) *Error {
+	//nolint:errorlint // it goes down the tree itself, as errors.As would to the first
+	switch e := err.(type) {
+	case *Error:
+		if slices.Contains(packages, e.Package) {
+			return e
+		}
+		return By(e.Err, packages...)
+	case interface{ Unwrap() error }:
+		return By(e.Unwrap(), packages...)
+	case interface{ Unwrap() []error }:
+		for _, part := range e.Unwrap() {
+			if found := By(part, packages...); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}

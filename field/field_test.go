@@ -44,3 +44,22 @@ func TestError(t *testing.T) {
 		})
 	}
 }
+
+func TestBy(t *testing.T) {
+	inner := &field.Error{Package: "store", Field: "Limit", Value: 0, Err: errNegative}
+	outer := &field.Error{Package: "server", Field: "Store.Limit", Value: 0, Err: fmt.Errorf("%w: %w", errNegative, inner)}
+	err := errors.Join(errNegative, fmt.Errorf("start: %w", outer))
+	for _, tt := range []struct {
+		packages []string
+		want     *field.Error
+	}{
+		{[]string{"server"}, outer}, {[]string{"store"}, inner}, {[]string{"store", "server"}, outer}, {[]string{"client"}, nil}, {nil, nil},
+	} {
+		if got := field.By(err, tt.packages...); got != tt.want {
+			t.Errorf("by %v: %v, want %v", tt.packages, got, tt.want)
+		}
+	}
+	if got := field.By(nil, "server"); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+}

@@ -22,11 +22,11 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -407,7 +407,7 @@ func (shrunk) SizesTo(dst []float64) []float64 { return append(dst[:0], 4) }
 
 func TestNewRefuses(t *testing.T) {
 	for _, tt := range []struct {
-		field string
+		name  string
 		spoil func(*node.Config)
 	}{
 		{"Name", func(c *node.Config) { c.Name = "" }},
@@ -451,14 +451,14 @@ func TestNewRefuses(t *testing.T) {
 		c := config()
 		tt.spoil(&c)
 		_, err := node.New(c)
-		var bad *node.FieldError
-		if !errors.As(err, &bad) || !errors.Is(err, node.ErrInvalid) || bad.Field != tt.field || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", tt.field, err)
+		var bad *field.Error
+		if !errors.As(err, &bad) || !errors.Is(err, node.ErrInvalid) || bad.Field != tt.name || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 	c := config()
 	c.RecordDir, c.Record.FileSize = t.TempDir(), 1
-	var bad *recording.FieldError
+	var bad *field.Error
 	if _, err := node.New(c); !errors.As(err, &bad) || bad.Field != "FileSize" {
 		t.Errorf("a file of one byte: %v", err)
 	}

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -126,7 +126,7 @@ type Config struct {
 // DefaultPeriod is the 10 Hz that the pipeline's defaults are made for.
 const DefaultPeriod = 100 * time.Millisecond
 
-// Validate returns a *FieldError for the first field that is missing or out of
+// Validate returns a *field.Error for the first field that is missing or out of
 // range, or what packages transport and recording refuse.
 func (c Config) Validate() error {
 	switch {
@@ -159,7 +159,7 @@ func (c Config) Validate() error {
 	if c.Aggregator != "" {
 		if err := c.models().Validate(); err != nil {
 			err = published(err)
-			if bad := (*FieldError)(nil); errors.As(err, &bad) && bad.Field == "TokenFile" {
+			if bad := field.By(err, "node"); bad != nil && bad.Field == "TokenFile" {
 				bad.Field = "AggregatorTokenFile"
 			}
 			return err
@@ -179,8 +179,8 @@ func (c Config) validatePronto() error {
 		return nil
 	}
 	err := c.Pronto.Validate()
-	if bad := (*pronto.FieldError)(nil); errors.As(err, &bad) {
-		return &FieldError{"Pronto." + bad.Field, bad.Value, fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
+	if bad := field.By(err, "pronto"); bad != nil {
+		return &field.Error{Package: "node", Field: "Pronto." + bad.Field, Value: bad.Value, Err: fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
 	}
 	if channels := len(c.Meter.Schema().Channels); err == nil && c.Pronto.Model.Rank > channels {
 		return refuse("Pronto.Model.Rank", c.Pronto.Model.Rank, fmt.Sprintf("more than the %d channels", channels))
@@ -193,7 +193,7 @@ func (c Config) validateUsage() error {
 		return refuse("Profilers", c.Profilers, "there is nothing to tell without Usage")
 	}
 	err := published(c.usages().Validate())
-	if bad := (*FieldError)(nil); errors.As(err, &bad) {
+	if bad := field.By(err, "node"); bad != nil {
 		switch bad.Field {
 		case "Schedulers":
 			bad.Field = "Profilers"

@@ -2,13 +2,13 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -59,8 +59,8 @@ func (c *EnergyConfig) validate() error {
 		name string
 		err  error
 	}{{"Nameplate", c.Nameplate.Validate()}, {"Meter", c.Meter.Validate()}, {"Split", split}} {
-		if bad := (*energy.FieldError)(nil); errors.As(part.err, &bad) {
-			return &FieldError{"Energy." + part.name + "." + bad.Field, bad.Value, fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
+		if bad := field.By(part.err, "energy"); bad != nil {
+			return &field.Error{Package: "node", Field: "Energy." + part.name + "." + bad.Field, Value: bad.Value, Err: fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
 		}
 	}
 	return nil

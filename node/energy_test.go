@@ -14,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording/recordingtest"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -201,7 +202,7 @@ func TestNewPowerMeterRefuses(t *testing.T) {
 			return err
 		},
 	} {
-		var bad *node.FieldError
+		var bad *field.Error
 		if err := try(); !errors.As(err, &bad) || bad.Field != "PowerLimit" || !errors.Is(err, node.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}

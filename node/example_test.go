@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -50,7 +51,7 @@ func Example() {
 // What is wrong with a Config is said by field.
 func ExampleConfig_Validate() {
 	err := node.Config{Name: "n1", Meter: quarter{}, Pods: telemetry.StaticPods(nil), Reserve: map[string]float64{"cpu": 1}}.Validate()
-	var bad *node.FieldError
+	var bad *field.Error
 	fmt.Println(errors.As(err, &bad), bad.Field, bad.Value)
 	fmt.Println(err)
 	// Output:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
@@ -27,7 +28,7 @@ type PowerMeter struct {
 
 // NewPowerMeter adds to a meter that is sampled every period the power that a source
 // shows, as a share of a limit in watts. The source is the meter's alone, and read twice
-// to see that it is there. The error is a *FieldError; a source that tells no news
+// to see that it is there. The error is a *field.Error; a source that tells no news
 // each period is one.
 func NewPowerMeter(m Meter, s source.Source, limit float64, period time.Duration) (*PowerMeter, error) {
 	if !(limit > 0 && limit <= energy.MaxWatts) {
@@ -44,7 +45,7 @@ func NewPowerMeter(m Meter, s source.Source, limit float64, period time.Duration
 	case s.Period() > period:
 		return nil, refuse("PowerLimit", limit, fmt.Sprintf("%s tells no power oftener than every %v, samples are %v apart", p.name, s.Period(), period))
 	case len(p.readings) == 0:
-		return nil, &FieldError{"PowerLimit", limit, fmt.Errorf("%w: no power is measured: %w", ErrInvalid, err)}
+		return nil, &field.Error{Package: "node", Field: "PowerLimit", Value: limit, Err: fmt.Errorf("%w: no power is measured: %w", ErrInvalid, err)}
 	}
 	return p, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -84,7 +85,7 @@ func TestPronto(t *testing.T) {
 }
 
 func TestProntoRefused(t *testing.T) {
-	for field, p := range map[string]pronto.Config{
+	for name, p := range map[string]pronto.Config{
 		"Pronto.Reject":       {Reject: 2},
 		"Pronto.Detector.Lag": {Detector: pronto.DetectorConfig{Lag: 1}},
 		"Pronto.Model.Block":  {Model: svd.Options{Block: -1}},
@@ -93,9 +94,9 @@ func TestProntoRefused(t *testing.T) {
 		c := config()
 		c.Pronto = &p
 		_, err := node.New(c)
-		var bad *node.FieldError
-		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, node.ErrInvalid) {
-			t.Errorf("%v, want %s", err, field)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, node.ErrInvalid) {
+			t.Errorf("%v, want %s", err, name)
 		}
 	}
 }

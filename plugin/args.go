@@ -13,10 +13,7 @@ import (
 // SpazioArgs are the plugin's arguments.
 type SpazioArgs = config.SpazioArgs
 
-// FieldError is an argument with a value that is not allowed.
-type FieldError = config.FieldError
-
-// ErrInvalid is what a FieldError wraps.
+// ErrInvalid is what a *field.Error of this package wraps.
 var ErrInvalid = config.ErrInvalid
 
 // AddToScheme registers SpazioArgs and SpazioSlotsArgs, internal and v1, with their

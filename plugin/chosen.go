@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Order is one of nodes.
@@ -56,13 +58,13 @@ type Choice struct {
 	Limit int
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c Choice) Validate() error {
 	switch {
 	case orders[c.Order] == nil:
-		return &FieldError{Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of %s, %s, %s, %s, %s", ErrInvalid, ByAvail, ByFree, ByInFlight, ByAge, ByName)}
+		return &field.Error{Package: "plugin", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of %s, %s, %s, %s, %s", ErrInvalid, ByAvail, ByFree, ByInFlight, ByAge, ByName)}
 	case c.Limit < 0:
-		return &FieldError{Field: "Limit", Value: c.Limit, Err: fmt.Errorf("%w: must not be negative", ErrInvalid)}
+		return &field.Error{Package: "plugin", Field: "Limit", Value: c.Limit, Err: fmt.Errorf("%w: must not be negative", ErrInvalid)}
 	}
 	return nil
 }

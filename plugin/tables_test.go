@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -189,12 +190,12 @@ func TestChoiceOfVerdicts(t *testing.T) {
 }
 
 func TestChoiceRefuses(t *testing.T) {
-	for field, c := range map[string]plugin.Choice{"Order": {Order: "size"}, "Limit": {Limit: -1}} {
+	for name, c := range map[string]plugin.Choice{"Order": {Order: "size"}, "Limit": {Limit: -1}} {
 		_, states := c.States(shown())
 		_, verdicts := c.Verdicts(nil)
 		for _, err := range []error{c.Validate(), states, verdicts} {
-			var bad *plugin.FieldError
-			if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, plugin.ErrInvalid) {
+			var bad *field.Error
+			if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, plugin.ErrInvalid) {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}

@@ -30,7 +30,7 @@ type price struct {
 	mode     v1alpha1.Mode
 }
 
-// priceOf reads a profile; the error is a *FieldError of v1alpha1.
+// priceOf reads a profile; the error is a *field.Error of v1alpha1.
 func priceOf(p *v1alpha1.WorkloadProfile) (price, error) {
 	read := price{mode: p.Spec.Mode}
 	if p.Status.ObservedAt != nil {

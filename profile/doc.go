@@ -28,7 +28,7 @@
 // examples/profile in the repository.
 //
 // The package is pure: time is an argument, inputs are never modified, and it
-// imports the standard library alone. Errors are a [*FieldError]; the state is then
+// imports the standard library alone. Errors are a [*field.Error]; the state is then
 // as it was.
 //
 // Types that do not speak of concurrent use are plain values.

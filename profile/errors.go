@@ -3,28 +3,14 @@ package profile
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every FieldError wraps.
+// ErrInvalid is what every field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field or argument and the value it was refused for. It is a
-// plain value, safe for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("profile: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// refuse makes a field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -226,16 +227,16 @@ func TestHistogramRefuses(t *testing.T) {
 }
 
 // refused checks that an error, or each that was joined, names the field.
-func refused(t *testing.T, field string, err error) {
+func refused(t *testing.T, name string, err error) {
 	t.Helper()
 	all := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		all = joined.Unwrap()
 	}
 	for _, err := range all {
-		var f *profile.FieldError
-		if !errors.As(err, &f) || f.Field != field || !errors.Is(err, profile.ErrInvalid) {
-			t.Errorf("%v, want a FieldError of %s", err, field)
+		var f *field.Error
+		if !errors.As(err, &f) || f.Field != name || !errors.Is(err, profile.ErrInvalid) {
+			t.Errorf("%v, want a *field.Error of %s", err, name)
 		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // StateVersion is that of State; Restore takes no other.
@@ -16,7 +18,7 @@ const StateVersion = 1
 var ErrVersion = errors.New("unknown version of state")
 
 func refuseState(err error) error {
-	return &FieldError{Field: "state", Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+	return &field.Error{Package: "profile", Field: "state", Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 }
 
 // Bounds of a state. With up to 4 slots it is at most 8 KiB a container.
@@ -243,7 +245,7 @@ func (d *decoder) peaks(dst *Peaks, most float64) {
 
 // Restore is the profile that a state is of. Where the configuration is another in
 // slots, zone or half-lives than the state's, what pods have shown in all of the day
-// is kept, and the rest begins anew. A state that is corrupt is a FieldError, one of
+// is kept, and the rest begins anew. A state that is corrupt is a field.Error, one of
 // another version wraps ErrVersion.
 func Restore(c Config, state []byte) (*Profile, error) {
 	if err := c.Validate(); err != nil {
@@ -251,7 +253,7 @@ func Restore(c Config, state []byte) (*Profile, error) {
 	}
 	d := decoder{b: state}
 	if v := d.uint(); d.err == nil && v != StateVersion {
-		return nil, &FieldError{Field: "state.version", Value: v, Err: ErrVersion}
+		return nil, &field.Error{Package: "profile", Field: "state.version", Value: v, Err: ErrVersion}
 	}
 	c = c.withDefaults()
 	of := c

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -48,7 +49,7 @@ type Config struct {
 	Window time.Duration
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c Config) Validate() error {
 	if err := c.Model.Validate(); err != nil {
 		return within("Model", err)
@@ -57,7 +58,7 @@ func (c Config) Validate() error {
 		return within("Detector", err)
 	}
 	if c.Weight != WeightSigma && c.Weight != WeightEnergy {
-		return &FieldError{"Weight", c.Weight, ErrRange}
+		return &field.Error{Package: "pronto", Field: "Weight", Value: c.Weight, Err: ErrRange}
 	}
 	if c.Reject != 0 {
 		if err := checkRange("Reject", c.Reject, math.SmallestNonzeroFloat64, 1); err != nil {
@@ -65,7 +66,7 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Window < 0 || c.Window > MaxWindow {
-		return &FieldError{"Window", c.Window, ErrRange}
+		return &field.Error{Package: "pronto", Field: "Window", Value: c.Window, Err: ErrRange}
 	}
 	return nil
 }

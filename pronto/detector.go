@@ -1,6 +1,10 @@
 package pronto
 
-import "math"
+import (
+	"math"
+
+	"github.com/spazio-scheduler/spazio/field"
+)
 
 // Defaults and bounds of a DetectorConfig.
 const (
@@ -37,7 +41,7 @@ type DetectorConfig struct {
 	Influence *float64
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c DetectorConfig) Validate() error {
 	if c.Lag != 0 {
 		if err := checkRange("Lag", float64(c.Lag), 2, MaxLag); err != nil {
@@ -97,10 +101,10 @@ func newDetector(c DetectorConfig) Detector {
 
 // Step takes the next value and returns 1 if it is a peak above the window before
 // it, −1 if it is one below, and 0 otherwise. A value that is not finite or beyond
-// MaxMagnitude is a *FieldError and changes nothing.
+// MaxMagnitude is a *field.Error and changes nothing.
 func (d *Detector) Step(v float64) (flag int8, err error) {
 	if err := sampleError(v); err != nil {
-		return 0, &FieldError{"v", v, err}
+		return 0, &field.Error{Package: "pronto", Field: "v", Value: v, Err: err}
 	}
 	return d.step(v), nil
 }

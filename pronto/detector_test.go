@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/pronto"
 )
 
@@ -231,10 +232,10 @@ func TestDetectorRejects(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func wantFieldError(t *testing.T, err error, field string, cause error) {
+func wantFieldError(t *testing.T, err error, name string, cause error) {
 	t.Helper()
-	var f *pronto.FieldError
-	if !errors.As(err, &f) || f.Field != field || !errors.Is(err, cause) {
-		t.Errorf("error %v, want one of field %s because %v", err, field, cause)
+	var f *field.Error
+	if !errors.As(err, &f) || f.Field != name || !errors.Is(err, cause) {
+		t.Errorf("error %v, want one of field %s because %v", err, name, cause)
 	}
 }

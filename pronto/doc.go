@@ -55,7 +55,7 @@
 //
 // [Detector] may be used alone. Time is an argument; nothing here reads a clock.
 // Inputs are never modified and never retained. Invalid input yields a
-// [*FieldError] and changes nothing; nothing panics. A function whose name ends in
+// [*field.Error] and changes nothing; nothing panics. A function whose name ends in
 // To writes to its first argument and does not allocate once that has grown.
 //
 // Types that do not speak of concurrent use are plain values.

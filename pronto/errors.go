@@ -2,9 +2,9 @@ package pronto
 
 import (
 	"errors"
-	"fmt"
 	"math"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -17,23 +17,6 @@ var (
 	ErrTime      = errors.New("before the last sample")
 	ErrCentring  = errors.New("a model that is not centred")
 )
-
-// FieldError says which field or argument was rejected, and why.
-type FieldError struct {
-	// Field is its name, such as "Detector.Lag", "y[1]" or "len(y)".
-	Field string
-	// Value is what was found.
-	Value any
-	// Err is the cause, one of the Err variables of this package or of svd.
-	Err error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("pronto: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // sampleError is what is wrong with a value: that it is not finite, or so large
 // that its square might overflow.
@@ -48,22 +31,22 @@ func sampleError(v float64) error {
 }
 
 // checkRange rejects a value of a configuration outside [low, high].
-func checkRange(field string, v, low, high float64) error {
+func checkRange(name string, v, low, high float64) error {
 	if !(v >= low && v <= high) {
-		return &FieldError{field, v, ErrRange}
+		return &field.Error{Package: "pronto", Field: name, Value: v, Err: ErrRange}
 	}
 	return nil
 }
 
 // within names the field that an error is of by the struct that holds it.
-func within(field string, err error) error {
-	var own *FieldError
+func within(name string, err error) error {
+	var own *field.Error
 	if errors.As(err, &own) {
-		return &FieldError{field + "." + own.Field, own.Value, own.Err}
+		return &field.Error{Package: "pronto", Field: name + "." + own.Field, Value: own.Value, Err: own.Err}
 	}
 	var models *svd.FieldError
 	if errors.As(err, &models) {
-		return &FieldError{field + "." + models.Field, models.Value, models.Err}
+		return &field.Error{Package: "pronto", Field: name + "." + models.Field, Value: models.Value, Err: models.Err}
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -54,7 +55,7 @@ func (t *Tracker) State() State {
 }
 
 // FromState returns a Tracker that goes on from s, which is copied. The error is
-// that of Config.Validate, or a *FieldError for a State that no Tracker of this
+// that of Config.Validate, or a *field.Error for a State that no Tracker of this
 // Config can have had.
 func FromState(c Config, s State) (*Tracker, error) {
 	t, err := New(c)
@@ -70,9 +71,9 @@ func FromState(c Config, s State) (*Tracker, error) {
 func (t *Tracker) restore(s State) (err error) {
 	switch {
 	case s.Version != StateVersion:
-		return &FieldError{"Version", s.Version, ErrRange}
+		return &field.Error{Package: "pronto", Field: "Version", Value: s.Version, Err: ErrRange}
 	case s.Dim < 0 || s.Dim > svd.MaxDim || s.Dim > 0 && t.config.Model.Rank > s.Dim:
-		return &FieldError{"Dim", s.Dim, ErrRange}
+		return &field.Error{Package: "pronto", Field: "Dim", Value: s.Dim, Err: ErrRange}
 	}
 	t.dim, t.last, t.wasRaised, t.raised = s.Dim, s.At, s.Raised, s.RaisedAt
 	if t.local, err = s.model("Model", s.Model); err != nil {
@@ -89,18 +90,18 @@ func (t *Tracker) restore(s State) (err error) {
 }
 
 // model returns one of the models of s, empty if there is none.
-func (s State) model(field string, from svd.State) (svd.Model, error) {
+func (s State) model(name string, from svd.State) (svd.Model, error) {
 	if from.Dim == 0 {
 		return svd.Model{}, nil
 	}
 	m, err := svd.FromState(from)
 	switch {
 	case err != nil:
-		return m, within(field, err)
+		return m, within(name, err)
 	case m.Dim() != s.Dim:
-		return m, &FieldError{field + ".Dim", m.Dim(), ErrLength}
+		return m, &field.Error{Package: "pronto", Field: name + ".Dim", Value: m.Dim(), Err: ErrLength}
 	case !m.Centred():
-		return m, &FieldError{field + ".Centred", false, ErrCentring}
+		return m, &field.Error{Package: "pronto", Field: name + ".Centred", Value: false, Err: ErrCentring}
 	}
 	return m, nil
 }
@@ -110,11 +111,11 @@ func (t *Tracker) restoreBlock(values []float64) error {
 		return nil
 	}
 	if t.dim == 0 || len(values)%t.dim != 0 || len(values) >= t.size()*t.dim {
-		return &FieldError{"len(Block)", len(values), ErrLength}
+		return &field.Error{Package: "pronto", Field: "len(Block)", Value: len(values), Err: ErrLength}
 	}
 	for i, v := range values {
 		if err := t.valueError(v); err != nil {
-			return &FieldError{fmt.Sprintf("Block[%d]", i), v, err}
+			return &field.Error{Package: "pronto", Field: fmt.Sprintf("Block[%d]", i), Value: v, Err: err}
 		}
 	}
 	for y := range slices.Chunk(values, t.dim) {
@@ -126,11 +127,11 @@ func (t *Tracker) restoreBlock(values []float64) error {
 // restoreWindows is for detectors that remember nothing yet.
 func (t *Tracker) restoreWindows(s State) error {
 	if len(s.Windows) != t.basis.rank() {
-		return &FieldError{"len(Windows)", len(s.Windows), ErrLength}
+		return &field.Error{Package: "pronto", Field: "len(Windows)", Value: len(s.Windows), Err: ErrLength}
 	}
 	lag := t.config.Detector.lag()
 	if s.Next < 0 || s.Next >= lag {
-		return &FieldError{"Next", s.Next, ErrRange}
+		return &field.Error{Package: "pronto", Field: "Next", Value: s.Next, Err: ErrRange}
 	}
 	seen := s.Next
 	if s.Full {
@@ -138,11 +139,11 @@ func (t *Tracker) restoreWindows(s State) error {
 	}
 	for j, values := range s.Windows {
 		if len(values) != seen {
-			return &FieldError{fmt.Sprintf("len(Windows[%d])", j), len(values), ErrLength}
+			return &field.Error{Package: "pronto", Field: fmt.Sprintf("len(Windows[%d])", j), Value: len(values), Err: ErrLength}
 		}
 		for i, v := range values {
 			if err := sampleError(v); err != nil {
-				return &FieldError{fmt.Sprintf("Windows[%d][%d]", j, i), v, err}
+				return &field.Error{Package: "pronto", Field: fmt.Sprintf("Windows[%d][%d]", j, i), Value: v, Err: err}
 			}
 		}
 		d := &t.detectors[j]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -123,7 +124,7 @@ func TestFromStateRefuses(t *testing.T) {
 		return y
 	}
 	for _, tt := range []struct {
-		field string
+		name  string
 		cause error
 		edit  func(*pronto.State)
 	}{
@@ -154,9 +155,9 @@ func TestFromStateRefuses(t *testing.T) {
 		s := tracker.State()
 		tt.edit(&s)
 		_, err := pronto.FromState(c, s)
-		var bad *pronto.FieldError
-		if !errors.As(err, &bad) || bad.Field != tt.field || !errors.Is(err, tt.cause) {
-			t.Errorf("%v, want %s: %v", err, tt.field, tt.cause)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != tt.name || !errors.Is(err, tt.cause) {
+			t.Errorf("%v, want %s: %v", err, tt.name, tt.cause)
 		}
 	}
 	ranked := pronto.Config{Model: svd.Options{Rank: 3}}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -84,7 +85,7 @@ func New(c Config) (*Tracker, error) {
 
 // Step takes the sample y of a time and returns what it says. The first sample
 // sets the number of channels, at most svd.MaxDim, and times may not go back. A
-// *FieldError names what was rejected, and nothing has changed.
+// *field.Error names what was rejected, and nothing has changed.
 func (t *Tracker) Step(at time.Time, y []float64) (Signal, error) {
 	var s Signal
 	err := t.StepTo(&s, at, y)
@@ -117,17 +118,17 @@ func (t *Tracker) Check(at time.Time, y []float64) error { return t.check(at, y)
 
 func (t *Tracker) check(at time.Time, y []float64) error {
 	if at.Before(t.last) {
-		return &FieldError{"at", at, ErrTime}
+		return &field.Error{Package: "pronto", Field: "at", Value: at, Err: ErrTime}
 	}
 	if len(y) == 0 || len(y) > svd.MaxDim || t.dim != 0 && len(y) != t.dim {
-		return &FieldError{"len(y)", len(y), ErrLength}
+		return &field.Error{Package: "pronto", Field: "len(y)", Value: len(y), Err: ErrLength}
 	}
 	if rank := t.config.Model.Rank; rank > len(y) {
-		return &FieldError{"Model.Rank", rank, fmt.Errorf("%w: %d channels", ErrRange, len(y))}
+		return &field.Error{Package: "pronto", Field: "Model.Rank", Value: rank, Err: fmt.Errorf("%w: %d channels", ErrRange, len(y))}
 	}
 	for i, v := range y {
 		if err := t.valueError(v); err != nil {
-			return &FieldError{fmt.Sprintf("y[%d]", i), v, err}
+			return &field.Error{Package: "pronto", Field: fmt.Sprintf("y[%d]", i), Value: v, Err: err}
 		}
 	}
 	return nil
@@ -231,7 +232,7 @@ func (t *Tracker) VectorTo(dst []float64, j int) []float64 {
 // Adopt replaces the directions and their weights by those of m, a centred model
 // of as many channels, such as the fleet's or a blend of it with [Tracker.Model].
 // They stay until the next Adopt; the node's own model goes on learning. An empty
-// model returns to it. The error is a *FieldError, and then nothing has changed.
+// model returns to it. The error is a *field.Error, and then nothing has changed.
 func (t *Tracker) Adopt(m svd.Model) error {
 	switch {
 	case m.Dim() == 0:
@@ -239,11 +240,11 @@ func (t *Tracker) Adopt(m svd.Model) error {
 		t.rebase()
 		return nil
 	case !m.Centred():
-		return &FieldError{"m.Centred", false, ErrCentring}
+		return &field.Error{Package: "pronto", Field: "m.Centred", Value: false, Err: ErrCentring}
 	case t.dim != 0 && m.Dim() != t.dim:
-		return &FieldError{"m.Dim", m.Dim(), ErrLength}
+		return &field.Error{Package: "pronto", Field: "m.Dim", Value: m.Dim(), Err: ErrLength}
 	case t.dim == 0 && t.config.Model.Rank > m.Dim():
-		return &FieldError{"m.Dim", m.Dim(), fmt.Errorf("%w: Model.Rank is %d", ErrLength, t.config.Model.Rank)}
+		return &field.Error{Package: "pronto", Field: "m.Dim", Value: m.Dim(), Err: fmt.Errorf("%w: Model.Rank is %d", ErrLength, t.config.Model.Rank)}
 	}
 	t.dim, t.fleet = m.Dim(), m.Clone()
 	t.rebase()

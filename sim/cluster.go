@@ -102,7 +102,7 @@ type cluster struct {
 
 // Run simulates the pods on the cluster until all have ended or the horizon has
 // come. It depends on its arguments alone; the pods are not modified. Errors are
-// a *FieldError, those of the parts, or ctx's.
+// a *field.Error, those of the parts, or ctx's.
 func Run(ctx context.Context, c Config, pods []Pod) (Result, error) {
 	c, err := checked(c, pods)
 	if err != nil {

@@ -65,7 +65,7 @@ type Series struct {
 // maxNodes bounds what a run may ask of memory by mistake.
 const maxNodes = 100_000
 
-// Validate returns a *FieldError of this package or of package node, or what the
+// Validate returns a *field.Error of this package or of package node, or what the
 // scheduler's options are refused for.
 func (c Config) Validate() error {
 	if c.Nodes < 0 || c.Nodes > maxNodes {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -47,7 +48,7 @@ func TestMachinesRefused(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		c        sim.Config
-		field    string
+		which    string
 		sentinel error
 	}{
 		{"other cores", sim.Config{Machines: []node.Params{{Power: small}, {Cores: 8, Power: small}}}, "Machines[1]", sim.ErrInvalid},
@@ -57,17 +58,17 @@ func TestMachinesRefused(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			_, err := sim.Run(t.Context(), test.c, []sim.Pod{{Work: 1}})
-			var ours *sim.FieldError
-			var theirs *node.FieldError
-			field := ""
+			var ours *field.Error
+			var theirs *field.Error
+			which := ""
 			switch {
 			case errors.As(err, &ours):
-				field = ours.Field
+				which = ours.Field
 			case errors.As(err, &theirs):
-				field = theirs.Field
+				which = theirs.Field
 			}
-			if field != test.field || !errors.Is(err, test.sentinel) {
-				t.Errorf("%v, want %s refused", err, test.field)
+			if which != test.which || !errors.Is(err, test.sentinel) {
+				t.Errorf("%v, want %s refused", err, test.which)
 			}
 		})
 	}
@@ -189,7 +190,7 @@ func TestPeaks(t *testing.T) {
 	}
 	bad := sim.Peaks{K: []baseline.PowerModel{{}, {K1: math.NaN()}}}
 	_, err := sim.Run(t.Context(), sim.Config{Nodes: 1, Scheduler: bad}, []sim.Pod{{Work: 1}})
-	var refused *sim.FieldError
+	var refused *field.Error
 	if !errors.As(err, &refused) || refused.Field != "Peaks.K[1]" {
 		t.Errorf("%v", err)
 	}

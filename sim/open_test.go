@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 )
@@ -196,8 +197,8 @@ type nobody struct{}
 func (nobody) Start(*sim.Cluster) (sim.Policy, error) { return nil, nil }
 
 func TestNoPolicy(t *testing.T) {
-	var field *sim.FieldError
-	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: nobody{}}, nil); !errors.As(err, &field) || field.Field != "Scheduler" {
+	var name *field.Error
+	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: nobody{}}, nil); !errors.As(err, &name) || name.Field != "Scheduler" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -68,7 +68,7 @@ func (p Profiles) withDefaults() Profiles {
 	return p
 }
 
-// Validate returns a *FieldError, or what the profiles' configuration is refused for.
+// Validate returns a *field.Error, or what the profiles' configuration is refused for.
 func (p Profiles) Validate() error {
 	for _, f := range []struct {
 		name  string

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
@@ -361,8 +362,8 @@ func TestProfilesRefuse(t *testing.T) {
 		{Config: profile.Config{Slots: 25}},
 	} {
 		_, err := sim.Run(t.Context(), sim.Config{Scheduler: counting(p)}, nil)
-		var own *sim.FieldError
-		var config *profile.FieldError
+		var own *field.Error
+		var config *field.Error
 		if !errors.As(err, &own) && !errors.As(err, &config) {
 			t.Errorf("%+v: %v", p, err)
 		}

@@ -51,7 +51,7 @@ type Pronto struct {
 	ByChance bool
 }
 
-// Validate returns a *FieldError of this package or of package pronto.
+// Validate returns a *field.Error of this package or of package pronto.
 func (o Pronto) Validate() error {
 	if o.Metrics > EachMetric {
 		return refuse("Metrics", o.Metrics, "AgentMetrics, UtilisationMetrics or EachMetric")

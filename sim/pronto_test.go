@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
@@ -137,17 +138,17 @@ func TestProntoVariantsDiffer(t *testing.T) {
 }
 
 func TestProntoRefusesOptions(t *testing.T) {
-	for field, s := range map[string]sim.Pronto{
+	for name, s := range map[string]sim.Pronto{
 		"Metrics":            {Metrics: sim.EachMetric + 1},
 		"Push":               {Push: -1},
 		"Tracker.Model.Rank": {Tracker: pronto.Config{Model: svd.Options{Rank: 3}}},
 	} {
-		var refused *sim.FieldError
-		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, trickle(1, 0, 1)); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: error %v", field, err)
+		var refused *field.Error
+		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, trickle(1, 0, 1)); !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	var refused *pronto.FieldError
+	var refused *field.Error
 	bad := sim.Pronto{Tracker: pronto.Config{Reject: 2}}
 	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: bad}, trickle(1, 0, 1)); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
@@ -177,10 +178,10 @@ func TestOverProvision(t *testing.T) {
 	if rare := most(sim.OverProvision{Window: 300}, 1); rare >= provided {
 		t.Errorf("a window of 300 pods: %g a core at most, %g with one of ten", rare, provided)
 	}
-	var refused *sim.FieldError
-	for field, s := range map[string]sim.OverProvision{"Window": {Window: -1}, "Threshold": {Threshold: .5}} {
-		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, trickle(1, 0, 1)); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: error %v", field, err)
+	var refused *field.Error
+	for name, s := range map[string]sim.OverProvision{"Window": {Window: -1}, "Threshold": {Threshold: .5}} {
+		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, trickle(1, 0, 1)); !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
@@ -231,7 +232,7 @@ func TestRunRefuses(t *testing.T) {
 		name   string
 		config sim.Config
 		pods   []sim.Pod
-		field  string
+		which  string
 	}{
 		{"nodes", sim.Config{Nodes: -1}, ok, "Nodes"},
 		{"latency", sim.Config{Latency: math.NaN()}, ok, "Latency"},
@@ -253,9 +254,9 @@ func TestRunRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := sim.Run(t.Context(), test.config, test.pods)
-		var field *sim.FieldError
-		if !errors.As(err, &field) || !errors.Is(err, sim.ErrInvalid) || field.Field != test.field {
-			t.Errorf("%s: error %v, want one of %s", test.name, err, test.field)
+		var which *field.Error
+		if !errors.As(err, &which) || !errors.Is(err, sim.ErrInvalid) || which.Field != test.which {
+			t.Errorf("%s: error %v, want one of %s", test.name, err, test.which)
 		}
 	}
 	if _, err := sim.Run(t.Context(), sim.Config{Node: node.Params{Cores: -1}}, ok); err == nil {

@@ -129,7 +129,7 @@ type spazioAgent struct {
 	places   int             // for overdue pods
 }
 
-// Validate returns a *FieldError, or what a part's options are refused for.
+// Validate returns a *field.Error, or what a part's options are refused for.
 func (o Spazio) Validate() error {
 	for _, f := range []struct {
 		name  string

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -222,7 +223,7 @@ func TestLargeNodes(t *testing.T) {
 
 func TestEnergyObjectiveRefused(t *testing.T) {
 	_, err := sim.Run(t.Context(), sim.Config{Nodes: 1, Scheduler: sim.Spazio{EnergyObjective: 2}}, []sim.Pod{{Work: 1}})
-	var refused *sim.FieldError
+	var refused *field.Error
 	if !errors.As(err, &refused) || refused.Field != "EnergyObjective" {
 		t.Errorf("%v", err)
 	}

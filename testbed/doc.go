@@ -13,7 +13,7 @@
 //	lifecycle  the states of a job and of a scheduling
 //	colocate   how long jobs take beside each other, and which to put together
 //
-// Errors of all of them are this package's [FieldError]. slot, queue and claim meet in
+// Errors of all of them are this package's [field.Error]. slot, queue and claim meet in
 // slots' identities; lifecycle and colocate stand by themselves. Module operator is a
 // controller for Kubernetes that is made of them.
 //

@@ -3,26 +3,14 @@ package testbed
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every FieldError of this module wraps.
+// ErrInvalid is what every field.Error of this module wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field or argument and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("testbed: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// Refuse makes a FieldError that wraps ErrInvalid; want completes "must be".
-func Refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// Refuse makes a field.Error that wraps ErrInvalid; want completes "must be".
+func Refuse(name string, value any, want string) error {
+	return &field.Error{Package: "testbed", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

@@ -20,7 +20,7 @@ func (n Name) Compare(m Name) int {
 	return cmp.Or(strings.Compare(n.Namespace, m.Namespace), strings.Compare(n.Name, m.Name))
 }
 
-// ParseName reads what String writes. The error is a *FieldError.
+// ParseName reads what String writes. The error is a *field.Error.
 func ParseName(text string) (Name, error) {
 	namespace, name, ok := strings.Cut(text, "/")
 	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {

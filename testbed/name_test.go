@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
@@ -21,14 +22,14 @@ func TestName(t *testing.T) {
 	}
 	for _, bad := range []string{"", "a", "/a", "a/", "a/b/c"} {
 		_, err := testbed.ParseName(bad)
-		var fe *testbed.FieldError
+		var fe *field.Error
 		if !errors.As(err, &fe) || !errors.Is(err, testbed.ErrInvalid) || fe.Field != "Name" || fe.Value != bad {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
 }
 
-func TestFieldError(t *testing.T) {
+func TestFieldErrors(t *testing.T) {
 	const want = "testbed: Slots = -1: invalid configuration or input: must be 0 or more"
 	if got := testbed.Refuse("Slots", -1, "0 or more").Error(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)

@@ -27,7 +27,9 @@ type answer struct {
 func startAsker(ctx context.Context, c Config) *asker {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &asker{answers: make(chan answer, 1), questions: make(chan struct{}, 1), cancel: cancel}
-	a.done.Go(func() {
+	a.done.Add(1) // WaitGroup.Go wants a newer Go than the root module's
+	go func() {
+		defer a.done.Done()
 		failing := false
 		for range a.questions {
 			state, err := askState(ctx, c)
@@ -41,7 +43,7 @@ func startAsker(ctx context.Context, c Config) *asker {
 			}
 			a.answers <- answer{state, err}
 		}
-	})
+	}()
 	return a
 }
 

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // ErrInvalid is wrapped by what New says of a Config.
@@ -51,25 +53,25 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns a *FieldError for what can't be.
+// Validate returns a *field.Error for what can't be.
 func (c Config) Validate() error {
 	if c.Source == nil {
-		return &FieldError{Field: "Source", Value: nil, Err: ErrInvalid}
+		return &field.Error{Package: "web", Field: "Source", Value: nil, Err: ErrInvalid}
 	}
 	for _, host := range c.Hosts {
 		if nameOf(host) == "" || strings.ContainsAny(host, "/ ") {
-			return &FieldError{Field: "Hosts", Value: host, Err: ErrInvalid}
+			return &field.Error{Package: "web", Field: "Hosts", Value: host, Err: ErrInvalid}
 		}
 	}
 	if c.Readers < 0 {
-		return &FieldError{Field: "Readers", Value: c.Readers, Err: ErrInvalid}
+		return &field.Error{Package: "web", Field: "Readers", Value: c.Readers, Err: ErrInvalid}
 	}
 	for _, d := range []struct {
-		field string
+		name  string
 		value time.Duration
 	}{{"Interval", c.Interval}, {"WriteTimeout", c.WriteTimeout}, {"AskTimeout", c.AskTimeout}} {
 		if d.value < 0 {
-			return &FieldError{Field: d.field, Value: d.value, Err: ErrInvalid}
+			return &field.Error{Package: "web", Field: d.name, Value: d.value, Err: ErrInvalid}
 		}
 	}
 	return nil

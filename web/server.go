@@ -33,7 +33,7 @@ type Server struct {
 // questions is how many questions of nodes and pods are before the Source at a time.
 const questions = 8
 
-// New makes a server. The error is a *FieldError.
+// New makes a server. The error is a *field.Error.
 func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

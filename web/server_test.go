@@ -22,6 +22,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -29,19 +30,19 @@ func TestConfig(t *testing.T) {
 	some := steady(web.State{})
 	for _, test := range []struct {
 		config web.Config
-		want   *web.FieldError
+		want   *field.Error
 	}{
-		{web.Config{}, &web.FieldError{Field: "Source", Err: web.ErrInvalid}},
+		{web.Config{}, &field.Error{Package: "web", Field: "Source", Err: web.ErrInvalid}},
 		{web.Config{Source: some}, nil},
-		{web.Config{Source: some, Readers: -1}, &web.FieldError{Field: "Readers", Value: -1, Err: web.ErrInvalid}},
-		{web.Config{Source: some, Interval: -time.Second}, &web.FieldError{Field: "Interval", Value: -time.Second, Err: web.ErrInvalid}},
-		{web.Config{Source: some, WriteTimeout: -1}, &web.FieldError{Field: "WriteTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
-		{web.Config{Source: some, AskTimeout: -1}, &web.FieldError{Field: "AskTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
-		{web.Config{Source: some, Hosts: []string{"a", "http://b"}}, &web.FieldError{Field: "Hosts", Value: "http://b", Err: web.ErrInvalid}},
-		{web.Config{Source: some, Hosts: []string{""}}, &web.FieldError{Field: "Hosts", Value: "", Err: web.ErrInvalid}},
+		{web.Config{Source: some, Readers: -1}, &field.Error{Package: "web", Field: "Readers", Value: -1, Err: web.ErrInvalid}},
+		{web.Config{Source: some, Interval: -time.Second}, &field.Error{Package: "web", Field: "Interval", Value: -time.Second, Err: web.ErrInvalid}},
+		{web.Config{Source: some, WriteTimeout: -1}, &field.Error{Package: "web", Field: "WriteTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
+		{web.Config{Source: some, AskTimeout: -1}, &field.Error{Package: "web", Field: "AskTimeout", Value: time.Duration(-1), Err: web.ErrInvalid}},
+		{web.Config{Source: some, Hosts: []string{"a", "http://b"}}, &field.Error{Package: "web", Field: "Hosts", Value: "http://b", Err: web.ErrInvalid}},
+		{web.Config{Source: some, Hosts: []string{""}}, &field.Error{Package: "web", Field: "Hosts", Value: "", Err: web.ErrInvalid}},
 	} {
 		_, err := web.New(test.config)
-		var got *web.FieldError
+		var got *field.Error
 		if errors.As(err, &got) != (test.want != nil) {
 			t.Errorf("%+v: %v", test.config, err)
 		} else if test.want != nil && (got.Field != test.want.Field || got.Value != test.want.Value || !errors.Is(err, web.ErrInvalid)) {
@@ -382,11 +383,11 @@ func TestQuestions(t *testing.T) {
 			case "node ä":
 				return web.Explanation{Lines: []string{"x < y"}, Pods: []web.PodName{{Namespace: "a", Name: "b"}}}, nil
 			}
-			return web.Explanation{}, &web.FieldError{Field: "node", Value: name, Err: web.ErrUnknownNode}
+			return web.Explanation{}, &field.Error{Package: "web", Field: "node", Value: name, Err: web.ErrUnknownNode}
 		},
 		pod: func(_ context.Context, namespace, name string) (web.Timeline, error) {
 			if namespace+name != "ab" {
-				return web.Timeline{}, fmt.Errorf("looking: %w", &web.FieldError{Field: "pod", Value: name, Err: web.ErrUnknownPod})
+				return web.Timeline{}, fmt.Errorf("looking: %w", &field.Error{Package: "web", Field: "pod", Value: name, Err: web.ErrUnknownPod})
 			}
 			return web.Timeline{Node: "n", Steps: []web.Step{{Name: "created", At: time.Unix(5, 0).UTC(), Detail: "d"}}}, nil
 		},
@@ -398,12 +399,12 @@ func TestQuestions(t *testing.T) {
 		want string
 	}{
 		{"/node?name=" + url.QueryEscape("node ä"), 200, `{"lines":["x \u003c y"],"pods":[{"namespace":"a","name":"b"}]}`},
-		{"/node?name=z", 404, `{"field":"node","value":"z","error":"web: node z: there is no such node"}`},
-		{"/node", 404, `{"field":"node","error":"web: node : there is no such node"}`},
+		{"/node?name=z", 404, `{"field":"node","value":"z","error":"web: node = z: there is no such node"}`},
+		{"/node", 404, `{"field":"node","error":"web: node = \"\": there is no such node"}`},
 		{"/node?name=bad", 502, `{"field":"node","value":"bad","error":"broken"}`},
 		{"/node?name=slow", 504, `{"field":"node","value":"slow","error":"asking: context deadline exceeded"}`},
 		{"/pod?namespace=a&name=b", 200, `{"node":"n","steps":[{"name":"created","at":"1970-01-01T00:00:05Z","detail":"d"}]}`},
-		{"/pod?namespace=a&name=c", 404, `{"field":"pod","value":"a/c","error":"looking: web: pod c: there is no such pod"}`},
+		{"/pod?namespace=a&name=c", 404, `{"field":"pod","value":"a/c","error":"looking: web: pod = c: there is no such pod"}`},
 	} {
 		answer := request(t, c, "GET", "http://localhost"+test.path, nil)
 		data, err := io.ReadAll(answer.Body)

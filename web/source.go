@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -27,18 +26,6 @@ var (
 	ErrUnknownNode = errors.New("there is no such node")
 	ErrUnknownPod  = errors.New("there is no such pod")
 )
-
-// FieldError is what is wrong with an argument or a setting.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string { return fmt.Sprintf("web: %s %v: %v", e.Field, e.Value, e.Err) }
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // State is everything that the page shows at a moment. Numbers that are not finite count as
 // not known, negative counts as 0. Like all types here but Source it is a plain value.

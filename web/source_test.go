@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -36,9 +37,9 @@ func TestStateByJSON(t *testing.T) {
 	}
 }
 
-func TestFieldError(t *testing.T) {
-	err := error(&web.FieldError{Field: "node", Value: "n-7", Err: web.ErrUnknownNode})
-	if !errors.Is(err, web.ErrUnknownNode) || errors.Is(err, web.ErrUnknownPod) || err.Error() != "web: node n-7: there is no such node" {
+func TestFieldErrors(t *testing.T) {
+	err := error(&field.Error{Package: "web", Field: "node", Value: "n-7", Err: web.ErrUnknownNode})
+	if !errors.Is(err, web.ErrUnknownNode) || errors.Is(err, web.ErrUnknownPod) || err.Error() != "web: node = n-7: there is no such node" {
 		t.Error(err)
 	}
 }

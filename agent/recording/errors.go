@@ -6,28 +6,15 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // ErrEmpty says that a directory holds no recording.
 var ErrEmpty = errors.New("recording: no files")
 
-// FieldError says which field of Options was refused and why. Err wraps
-// agent.ErrInvalid.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("recording: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse returns a *FieldError with the reason in words.
-func refuse(field string, value any, format string, args ...any) error {
-	return &FieldError{field, value, fmt.Errorf("%w: "+format, append([]any{agent.ErrInvalid}, args...)...)}
+// refuse returns a *field.Error with the reason in words.
+func refuse(name string, value any, format string, args ...any) error {
+	return &field.Error{Package: "recording", Field: name, Value: value, Err: fmt.Errorf("%w: "+format, append([]any{agent.ErrInvalid}, args...)...)}
 }
 
 // TornError says that a file ends within a record, as one does that its writer

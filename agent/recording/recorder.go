@@ -38,7 +38,7 @@ type Options struct {
 	Flush time.Duration
 }
 
-// Validate returns a *FieldError for the first field that is missing or out of
+// Validate returns a *field.Error for the first field that is missing or out of
 // its range.
 func (o Options) Validate() error {
 	d := o.withDefaults()

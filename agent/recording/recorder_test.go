@@ -10,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -242,19 +243,19 @@ func TestCreateRejects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, o := range map[string]recording.Options{
+	for name, o := range map[string]recording.Options{
 		"State":     {},
 		"FileSize":  {State: p.State, FileSize: 1},
 		"TotalSize": {State: p.State, FileSize: 1 << 20, TotalSize: 1 << 20},
 		"Buffer":    {State: p.State, Buffer: 1},
 		"Flush":     {State: p.State, Flush: -1},
 	} {
-		var fe *recording.FieldError
-		if _, err := recording.Create(t.TempDir(), config(), o); !errors.As(err, &fe) || fe.Field != field {
-			t.Errorf("%s: error %v", field, err)
+		var fe *field.Error
+		if _, err := recording.Create(t.TempDir(), config(), o); !errors.As(err, &fe) || fe.Field != name {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	var fe *agent.FieldError
+	var fe *field.Error
 	if _, err := recording.Create(t.TempDir(), agent.Config{}, recording.Options{State: p.State}); !errors.As(err, &fe) {
 		t.Errorf("config: error %v", err)
 	}

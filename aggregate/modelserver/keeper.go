@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // KeeperConfig says where a Keeper keeps a server's state.
@@ -23,13 +24,13 @@ type KeeperConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns an *aggregate.FieldError for the first field out of range.
+// Validate returns an *field.Error for the first field out of range.
 func (c KeeperConfig) Validate() error {
 	switch {
 	case c.Path == "":
-		return &aggregate.FieldError{Field: "Path", Value: c.Path, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Path", Value: c.Path, Err: aggregate.ErrRange}
 	case c.Interval < 0:
-		return &aggregate.FieldError{Field: "Interval", Value: c.Interval, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Interval", Value: c.Interval, Err: aggregate.ErrRange}
 	}
 	return nil
 }

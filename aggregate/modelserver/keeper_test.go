@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 func keeper(t *testing.T, s *modelserver.Server, path string) (k *modelserver.Keeper, log *bytes.Buffer) {
@@ -107,9 +107,9 @@ func TestKeeperFails(t *testing.T) {
 	if stats := k.Stats(); stats.Failed != 1 || stats.Saved != 0 || !strings.Contains(log.String(), "was not saved") {
 		t.Errorf("stats are %+v, logged %q", stats, log)
 	}
-	for field, c := range map[string]modelserver.KeeperConfig{"Path": {}, "Interval": {Path: "x", Interval: -1}} {
-		var bad *aggregate.FieldError
-		if _, err := modelserver.NewKeeper(s, c); !errors.As(err, &bad) || bad.Field != field {
+	for name, c := range map[string]modelserver.KeeperConfig{"Path": {}, "Interval": {Path: "x", Interval: -1}} {
+		var bad *field.Error
+		if _, err := modelserver.NewKeeper(s, c); !errors.As(err, &bad) || bad.Field != name {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // PeersConfig says where the other replicas are. The zero value of a field is
@@ -42,18 +43,18 @@ type PeersConfig struct {
 	OnError func(peer string, err error)
 }
 
-// Validate returns an *aggregate.FieldError for the first field out of range,
+// Validate returns an *field.Error for the first field out of range,
 // or what package transport refuses.
 func (c PeersConfig) Validate() error {
 	switch {
 	case c.Interval < 0:
-		return &aggregate.FieldError{Field: "Interval", Value: c.Interval, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Interval", Value: c.Interval, Err: aggregate.ErrRange}
 	case c.Timeout < 0:
-		return &aggregate.FieldError{Field: "Timeout", Value: c.Timeout, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Timeout", Value: c.Timeout, Err: aggregate.ErrRange}
 	}
 	for _, t := range c.Targets {
 		if _, _, err := net.SplitHostPort(strings.TrimPrefix(t, allOf)); err != nil {
-			return &aggregate.FieldError{Field: "Targets", Value: t, Err: err}
+			return &field.Error{Package: "aggregate", Field: "Targets", Value: t, Err: err}
 		}
 		if _, err := transport.DialOptions(t, c.Transport); err != nil {
 			return err
@@ -129,7 +130,7 @@ func NewPeers(s *Server, c PeersConfig) (*Peers, error) {
 		return nil, err
 	}
 	if s.config.Aggregate.Policy == aggregate.Sequential {
-		return nil, &aggregate.FieldError{Field: "Policy", Value: aggregate.Sequential, Err: aggregate.ErrPolicy}
+		return nil, &field.Error{Package: "aggregate", Field: "Policy", Value: aggregate.Sequential, Err: aggregate.ErrPolicy}
 	}
 	return &Peers{server: s, config: c.withDefaults(), peers: map[string]*peer{}}, nil
 }

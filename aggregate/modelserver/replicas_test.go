@@ -24,6 +24,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // replica is a server at an address of its own that knows the others by links
@@ -552,14 +553,14 @@ func TestPeersConfigErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for field, c := range map[string]modelserver.PeersConfig{
+	for name, c := range map[string]modelserver.PeersConfig{
 		"Interval": {Interval: -1},
 		"Timeout":  {Timeout: -1},
 		"Targets":  {Targets: []string{"no port"}},
 	} {
 		_, err := modelserver.NewPeers(s, c)
-		var bad *aggregate.FieldError
-		if !errors.As(err, &bad) || bad.Field != field {
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name {
 			t.Errorf("NewPeers(%+v): %v", c, err)
 		}
 	}

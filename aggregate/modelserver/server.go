@@ -17,6 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config of a Server. The zero value of a field is its default.
@@ -61,15 +62,15 @@ type Caller struct {
 	Node string
 }
 
-// Validate returns an *aggregate.FieldError for the first field out of range.
+// Validate returns an *field.Error for the first field out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Tick < 0:
-		return &aggregate.FieldError{Field: "Tick", Value: c.Tick, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Tick", Value: c.Tick, Err: aggregate.ErrRange}
 	case c.Queue < 0:
-		return &aggregate.FieldError{Field: "Queue", Value: c.Queue, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "Queue", Value: c.Queue, Err: aggregate.ErrRange}
 	case c.QueueBytes < 0:
-		return &aggregate.FieldError{Field: "QueueBytes", Value: c.QueueBytes, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "QueueBytes", Value: c.QueueBytes, Err: aggregate.ErrRange}
 	}
 	return c.Aggregate.Validate()
 }

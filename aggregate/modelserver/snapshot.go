@@ -109,7 +109,7 @@ func writeRecord(w io.Writer, m proto.Message) error {
 
 // ReadSnapshot decodes and checks a whole snapshot: it is good, or the error is
 // a *SnapshotError and nothing of it is returned. What is wrong with a state is
-// an *api.FieldError inside.
+// an *field.Error inside.
 func ReadSnapshot(r io.Reader) (Snapshot, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	begin := make([]byte, len(magic))

@@ -1,14 +1,13 @@
 package modelserver
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
-	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // chunkSize is where a chunk of states ends: with the largest state after it,
@@ -58,12 +57,9 @@ func toEntry(m *spaziov1.NodeState) aggregate.Entry {
 }
 
 func refuseState(i int, err error) error {
-	var bad *aggregate.FieldError
-	if !errors.As(err, &bad) {
+	bad := field.By(err, "aggregate")
+	if bad == nil {
 		return err
 	}
-	return &api.FieldError{
-		Field: fmt.Sprintf("states[%d].%s", i, strings.ToLower(bad.Field)),
-		Value: bad.Value, Err: bad.Err,
-	}
+	return &field.Error{Package: "api", Field: fmt.Sprintf("states[%d].%s", i, strings.ToLower(bad.Field)), Value: bad.Value, Err: bad.Err}
 }

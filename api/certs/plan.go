@@ -12,7 +12,7 @@ import (
 // Plan returns what should be stored at a time, given what is, and the changes
 // in the order in which to store them; without changes the state is the same.
 // What is stored in part only is planned anew. Leaves that nobody wants stay as
-// they are. Errors are *FieldError, or crypto/x509's of a key that does not sign.
+// they are. Errors are *field.Error, or crypto/x509's of a key that does not sign.
 func Plan(wanted map[string]Leaf, s State, now time.Time) (State, []Change, error) {
 	if err := Validate(wanted); err != nil {
 		return s, nil, err

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 const day = 24 * time.Hour
@@ -402,8 +403,8 @@ func TestPlanRefusesNames(t *testing.T) {
 	for _, names := range [][]string{nil, {""}, {"UPPER"}, {"under_score"}, {"*.wild"}, {"ok", "a..b"}, {"ümlaut"}} {
 		before := certs.State{Published: began}
 		got, changes, err := certs.Plan(map[string]certs.Leaf{"x": {Names: names}}, before, began)
-		var field *certs.FieldError
-		if !errors.As(err, &field) || !errors.Is(err, certs.ErrInvalid) || field.Field != "wanted[x].Names" {
+		var name *field.Error
+		if !errors.As(err, &name) || !errors.Is(err, certs.ErrInvalid) || name.Field != "wanted[x].Names" {
 			t.Errorf("%q: %v", names, err)
 		}
 		if changes != nil || !got.Published.Equal(began) {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 const day = 24 * time.Hour
@@ -75,37 +77,22 @@ type Change struct {
 	Reason string `json:"reason"`
 }
 
-// FieldError names what can't be planned for, and its value.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error is one line.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("certs: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
-
 // ErrInvalid refuses leaves without names, and names that are not DNS names.
 var ErrInvalid = errors.New("invalid configuration or input")
 
 // dnsName is RFC 1123's, at most 253 bytes.
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
 
-// Validate refuses leaves that can't be planned for. Errors are *FieldError.
+// Validate refuses leaves that can't be planned for. Errors are *field.Error.
 func Validate(wanted map[string]Leaf) error {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		field := "wanted[" + name + "].Names"
+		which := "wanted[" + name + "].Names"
 		if len(wanted[name].Names) == 0 {
-			return &FieldError{Field: field, Value: wanted[name].Names, Err: fmt.Errorf("%w: a certificate is for a name at least", ErrInvalid)}
+			return &field.Error{Package: "certs", Field: which, Value: wanted[name].Names, Err: fmt.Errorf("%w: a certificate is for a name at least", ErrInvalid)}
 		}
 		for _, dns := range wanted[name].Names {
 			if len(dns) > 253 || !dnsName.MatchString(dns) {
-				return &FieldError{Field: field, Value: dns, Err: fmt.Errorf("%w: not a DNS name", ErrInvalid)}
+				return &field.Error{Package: "certs", Field: which, Value: dns, Err: fmt.Errorf("%w: not a DNS name", ErrInvalid)}
 			}
 		}
 	}

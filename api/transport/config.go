@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config says how a process proves who it is and whom it trusts. The zero
@@ -33,22 +35,6 @@ type Config struct {
 	Insecure bool
 }
 
-// FieldError names the field of a Config or of Limits that can't be used, and
-// its value.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error is one line.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("transport: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
-
 // ErrInvalid refuses fields that are out of range or don't go together, and
 // files without what they should hold.
 var ErrInvalid = errors.New("invalid configuration or input")
@@ -67,11 +53,11 @@ var (
 func (c Config) Validate() error {
 	switch {
 	case c.CertFile != "" && c.KeyFile == "":
-		return &FieldError{Field: "CertFile", Value: c.CertFile, Err: errHalfPair}
+		return &field.Error{Package: "transport", Field: "CertFile", Value: c.CertFile, Err: errHalfPair}
 	case c.CertFile == "" && c.KeyFile != "":
-		return &FieldError{Field: "KeyFile", Value: c.KeyFile, Err: errHalfPair}
+		return &field.Error{Package: "transport", Field: "KeyFile", Value: c.KeyFile, Err: errHalfPair}
 	case c.Insecure && (c.CertFile != "" || c.CAFile != "" || c.ClientCAFile != ""):
-		return &FieldError{Field: "Insecure", Value: true, Err: errExcluded}
+		return &field.Error{Package: "transport", Field: "Insecure", Value: true, Err: errExcluded}
 	}
 	return nil
 }
@@ -80,7 +66,7 @@ func (c Config) Validate() error {
 func (c Config) Encrypted() bool { return c.CertFile != "" || c.CAFile != "" }
 
 // ServerTLS returns the TLS configuration of a server, or nil where it speaks
-// plaintext. Errors are *FieldError.
+// plaintext. Errors are *field.Error.
 func ServerTLS(c Config) (*tls.Config, error) {
 	f, err := serverFiles(c)
 	if f == nil || err != nil {
@@ -155,7 +141,7 @@ func (c Config) validateServer() error {
 		return err
 	}
 	if c.ClientCAFile != "" && c.CertFile == "" {
-		return &FieldError{Field: "ClientCAFile", Value: c.ClientCAFile, Err: errNoCert}
+		return &field.Error{Package: "transport", Field: "ClientCAFile", Value: c.ClientCAFile, Err: errNoCert}
 	}
 	return nil
 }
@@ -163,19 +149,19 @@ func (c Config) validateServer() error {
 func (c Config) certificates() ([]tls.Certificate, error) {
 	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, &FieldError{Field: "CertFile", Value: c.CertFile, Err: err}
+		return nil, &field.Error{Package: "transport", Field: "CertFile", Value: c.CertFile, Err: err}
 	}
 	return []tls.Certificate{pair}, nil
 }
 
-func authorities(field, file string) (*x509.CertPool, error) {
+func authorities(name, file string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, &FieldError{Field: field, Value: file, Err: err}
+		return nil, &field.Error{Package: "transport", Field: name, Value: file, Err: err}
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, &FieldError{Field: field, Value: file, Err: errNoPEM}
+		return nil, &field.Error{Package: "transport", Field: name, Value: file, Err: errNoPEM}
 	}
 	return pool, nil
 }

@@ -41,7 +41,7 @@ const (
 )
 
 // ServerOptions returns the credentials, bounds and keepalive of a gRPC server
-// that listens on what g.Listen returns. Errors are *FieldError.
+// that listens on what g.Listen returns. Errors are *field.Error.
 func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 	files, err := serverFiles(c)
 	if err != nil {
@@ -73,7 +73,7 @@ func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 // DialOptions returns the credentials, message bounds and keepalive of a gRPC
 // client of target. Plaintext to a target that may lie beyond loopback needs
 // Insecure: else the error is a *PlaintextError. Other errors are
-// *FieldError.
+// *field.Error.
 func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 	files, err := clientFiles(c)
 	if err != nil {

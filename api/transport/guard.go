@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/tap"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Limits bound what callers can make a server hold. The zero value of a field is its
@@ -45,7 +47,7 @@ type Limits struct {
 	Message int
 }
 
-// Validate returns a *FieldError for the first field that is negative.
+// Validate returns a *field.Error for the first field that is negative.
 func (l Limits) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -55,16 +57,16 @@ func (l Limits) Validate() error {
 		{"Calls", l.Calls}, {"CallsOfOne", l.CallsOfOne}, {"CallsOfStranger", l.CallsOfStranger}, {"Message", l.Message},
 	} {
 		if f.value < 0 || f.value > maxLimit {
-			return &FieldError{Field: f.name, Value: f.value, Err: errRange}
+			return &field.Error{Package: "transport", Field: f.name, Value: f.value, Err: errRange}
 		}
 	}
 	switch {
 	case l.Handshake < 0:
-		return &FieldError{Field: "Handshake", Value: l.Handshake, Err: errRange}
+		return &field.Error{Package: "transport", Field: "Handshake", Value: l.Handshake, Err: errRange}
 	case l.CallTime < 0:
-		return &FieldError{Field: "CallTime", Value: l.CallTime, Err: errRange}
+		return &field.Error{Package: "transport", Field: "CallTime", Value: l.CallTime, Err: errRange}
 	case l.Age < 0:
-		return &FieldError{Field: "Age", Value: l.Age, Err: errRange}
+		return &field.Error{Package: "transport", Field: "Age", Value: l.Age, Err: errRange}
 	}
 	return nil
 }
@@ -104,7 +106,7 @@ type Guard struct {
 	refused, overcalled atomic.Uint64
 }
 
-// NewGuard returns a Guard, or a *FieldError.
+// NewGuard returns a Guard, or a *field.Error.
 func NewGuard(l Limits) (*Guard, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err

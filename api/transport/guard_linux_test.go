@@ -15,6 +15,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Several addresses of loopback need Linux.
@@ -288,15 +289,15 @@ func TestHandshakesEnd(t *testing.T) {
 }
 
 func TestLimitErrors(t *testing.T) {
-	for field, l := range map[string]transport.Limits{
+	for name, l := range map[string]transport.Limits{
 		"Connections": {Connections: -1}, "Strangers": {Strangers: -1}, "Streams": {Streams: 1<<30 + 1},
 		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "CallsOfStranger": {CallsOfStranger: -1}, "Message": {Message: -1},
 		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1}, "Age": {Age: -1},
 	} {
 		_, err := transport.NewGuard(l)
-		var bad *transport.FieldError
-		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, transport.ErrInvalid) {
-			t.Errorf("NewGuard(%+v): %v, want a FieldError of %s", l, err, field)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, transport.ErrInvalid) {
+			t.Errorf("NewGuard(%+v): %v, want a *field.Error of %s", l, err, name)
 		}
 	}
 }

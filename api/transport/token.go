@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Token returns the option by which a client shows the bearer token in a file
@@ -31,7 +33,7 @@ func (f tokenFile) GetRequestMetadata(context.Context, ...string) (map[string]st
 		err = errNoToken
 	}
 	if err != nil {
-		return nil, &FieldError{Field: "TokenFile", Value: string(f), Err: err}
+		return nil, &field.Error{Package: "transport", Field: "TokenFile", Value: string(f), Err: err}
 	}
 	return map[string]string{"authorization": "Bearer " + token}, nil
 }

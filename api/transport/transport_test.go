@@ -30,6 +30,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // authority issues certificates for 127.0.0.1.
@@ -460,7 +461,7 @@ func TestFieldErrors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		config transport.Config
-		field  string
+		which  string
 	}{
 		{"certificate without key", transport.Config{CertFile: good.CertFile}, "CertFile"},
 		{"key without certificate", transport.Config{KeyFile: good.KeyFile}, "KeyFile"},
@@ -479,9 +480,9 @@ func TestFieldErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = guard.ServerOptions(tt.config)
-			var bad *transport.FieldError
-			if !errors.As(err, &bad) || bad.Field != tt.field {
-				t.Errorf("ServerOptions: %v, want a FieldError of %s", err, tt.field)
+			var bad *field.Error
+			if !errors.As(err, &bad) || bad.Field != tt.which {
+				t.Errorf("ServerOptions: %v, want a *field.Error of %s", err, tt.which)
 			}
 		})
 	}

@@ -5,22 +5,20 @@ import (
 	"errors"
 	"path/filepath"
 	"strings"
-
-	"github.com/spazio-scheduler/spazio/bench/internal/rapl"
 )
 
 // compareEnergy measures an agent that reads the energy counters of a made-up machine and
 // one that does not.
 func compareEnergy(ctx context.Context, o options, dir string, cgroups *tree) (result, error) {
 	sys := filepath.Join(dir, "sys")
-	m, err := rapl.New(sys)
+	m, err := newRAPL(sys)
 	if err != nil {
 		return result{}, err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	counted := make(chan error, 1)
-	go func() { counted <- m.Run(ctx) }()
+	go func() { counted <- m.run(ctx) }()
 	with := o
 	with.agentArgs = append([]string{"--energy", "powercap", "--sys-root", sys}, o.agentArgs...)
 	plain := o

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -108,9 +109,9 @@ func (c *cluster) State(context.Context) (web.State, error) {
 }
 
 func (c *cluster) Node(_ context.Context, name string) (web.Explanation, error) {
-	return web.Explanation{}, &web.FieldError{Field: "node", Value: name, Err: web.ErrUnknownNode}
+	return web.Explanation{}, &field.Error{Package: "web", Field: "node", Value: name, Err: web.ErrUnknownNode}
 }
 
 func (c *cluster) Pod(_ context.Context, namespace, name string) (web.Timeline, error) {
-	return web.Timeline{}, &web.FieldError{Field: "pod", Value: namespace + "/" + name, Err: web.ErrUnknownPod}
+	return web.Timeline{}, &field.Error{Package: "web", Field: "pod", Value: namespace + "/" + name, Err: web.ErrUnknownPod}
 }

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Nodes take what their agents counted between two reports, by the second: 30 J in 3 s of
@@ -43,15 +45,15 @@ func TestClusterRefuses(t *testing.T) {
 	if _, err := newFleet(good, nil); err != nil {
 		t.Fatal(err)
 	}
-	for field, change := range map[string]func(*ClusterConfig){
+	for name, change := range map[string]func(*ClusterConfig){
 		"Rest": func(c *ClusterConfig) { c.Rest = nil }, "Image": func(c *ClusterConfig) { c.Image = "" },
 		"Runs": func(c *ClusterConfig) { c.Runs = -1 },
 	} {
 		c := good
 		change(&c)
-		var refused *FieldError
-		if _, err := Cluster(t.Context(), c, nil); !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: error %v", field, err)
+		var refused *field.Error
+		if _, err := Cluster(t.Context(), c, nil); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/procfs/sysfs"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 	if err := good.Validate(2); err != nil {
 		t.Fatal(err)
 	}
-	for field, change := range map[string]func(*Config){
+	for name, change := range map[string]func(*Config){
 		"Schedulers": func(c *Config) { c.Schedulers = []string{""} }, "Runs": func(c *Config) { c.Runs = -1 },
 		"Duration": func(c *Config) { c.Duration = time.Millisecond }, "WarmUp": func(c *Config) { c.WarmUp = -1 },
 		"Kill": func(c *Config) { c.Kill = 22 }, "KillEvery": func(c *Config) { c.KillEvery = time.Millisecond },
@@ -108,9 +108,9 @@ func TestValidate(t *testing.T) {
 		c := good
 		change(&c)
 		err := c.Validate(2)
-		var refused *FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: error %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	c := good
@@ -120,7 +120,7 @@ func TestValidate(t *testing.T) {
 	}
 	c = good
 	c.Rate = -1
-	var refused *load.FieldError
+	var refused *field.Error
 	if err := c.Validate(2); !errors.As(err, &refused) || refused.Field != "Rate" {
 		t.Errorf("rate: %v", err)
 	}

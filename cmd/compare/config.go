@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config says what is compared by what. A zero field takes its default. It is a plain
@@ -146,7 +147,7 @@ func (c Config) Validate(cpus int) error {
 	case c.Topology != Separate && c.Topology != OneHost:
 		return refuse("Topology", c.Topology, fmt.Sprintf("%s or %s", Separate, OneHost))
 	case c.Slices > cpus:
-		return &FieldError{"Slices", c.Slices, fmt.Errorf("%w: %w: this machine has %d", ErrInvalid, ErrFewCPUs, cpus)}
+		return &field.Error{Package: "compare", Field: "Slices", Value: c.Slices, Err: fmt.Errorf("%w: %w: this machine has %d", ErrInvalid, ErrFewCPUs, cpus)}
 	case pods > c.Slices*mostPods:
 		return refuse("Replicas", c.Replicas, fmt.Sprintf("so that %d pods are %d a slice at most", pods, mostPods))
 	case !(c.MostLate >= 0 && c.MostLate <= 1):

@@ -40,8 +40,8 @@ const (
 	maxTimeScale = 1_000
 )
 
-// Validate returns for the first field out of range a *FieldError, or of the batch a
-// *batch.FieldError.
+// Validate returns for the first field out of range a *field.Error, or of the batch a
+// *field.Error.
 func (c Config) Validate() error {
 	switch {
 	case c.Nodes < 0 || c.Nodes > maxNodes:

@@ -3,30 +3,18 @@ package demo
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Errors of a demo.
 var (
-	// ErrInvalid is what a FieldError wraps.
+	// ErrInvalid is what a field.Error wraps.
 	ErrInvalid = errors.New("invalid configuration")
 	// ErrInterrupted is returned by a demo that was cut short.
 	ErrInterrupted = errors.New("interrupted")
 )
 
-// FieldError names a field of a Config and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("demo: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: want %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "demo", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
 }

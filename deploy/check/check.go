@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Status of a Result.
@@ -113,10 +114,10 @@ const defaultAsked = 20
 // Run runs all checks. Its error is that of a Config without a Cluster.
 func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Cluster == nil {
-		return Report{}, &deploy.FieldError{Field: "Cluster", Value: nil, Err: fmt.Errorf("%w: must be given", deploy.ErrInvalid)}
+		return Report{}, &field.Error{Package: "deploy", Field: "Cluster", Value: nil, Err: fmt.Errorf("%w: must be given", deploy.ErrInvalid)}
 	}
 	if c.AskedNodes < 0 {
-		return Report{}, &deploy.FieldError{Field: "AskedNodes", Value: c.AskedNodes, Err: fmt.Errorf("%w: must not be negative", deploy.ErrInvalid)}
+		return Report{}, &field.Error{Package: "deploy", Field: "AskedNodes", Value: c.AskedNodes, Err: fmt.Errorf("%w: must not be negative", deploy.ErrInvalid)}
 	}
 	c.AskedNodes, c.Kubectl = cmp.Or(c.AskedNodes, defaultAsked), cmp.Or(c.Kubectl, "kubectl")
 	if c.Now == nil {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Client asks a program for what it shows by HTTP. It is safe for concurrent use.
@@ -33,11 +35,11 @@ func NewClient(c Config, timeout time.Duration) (*Client, error) {
 }
 
 // DirectClient returns the Client of a program that this machine reaches by itself,
-// at the http or https URL that its paths are below. Errors are *FieldError.
+// at the http or https URL that its paths are below. Errors are *field.Error.
 func DirectClient(base string, timeout time.Duration) (*Client, error) {
 	at, err := url.Parse(base)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return nil, &FieldError{"base", base, fmt.Errorf("%w: want an http or https URL", ErrInvalid)}
+		return nil, &field.Error{Package: "podforward", Field: "base", Value: base, Err: fmt.Errorf("%w: want an http or https URL", ErrInvalid)}
 	}
 	return &Client{base: at, asked: at.Host, http: &http.Client{Timeout: timeout}}, nil
 }

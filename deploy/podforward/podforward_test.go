@@ -29,6 +29,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/deploy/podforward/podforwardtest"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // greeter listens on a loopback, as in a pod, and returns where. It tells of each request
@@ -234,7 +235,7 @@ func TestClient(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	for _, base := range []string{"", "127.0.0.1:1", "ftp://host", "http://", "http://%"} {
-		var bad *podforward.FieldError
+		var bad *field.Error
 		if _, err := podforward.DirectClient(base, 0); !errors.As(err, &bad) || bad.Value != base || !errors.Is(err, podforward.ErrInvalid) {
 			t.Errorf("%q: %v", base, err)
 		}
@@ -387,7 +388,7 @@ func TestValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Error(err)
 	}
-	for field, change := range map[string]func(*podforward.Config){
+	for name, change := range map[string]func(*podforward.Config){
 		"Cluster":   func(c *podforward.Config) { c.Cluster = nil },
 		"Namespace": func(c *podforward.Config) { c.Namespace = "" },
 		"Port":      func(c *podforward.Config) { c.Port = 65536 },
@@ -396,9 +397,9 @@ func TestValidate(t *testing.T) {
 		c := good
 		change(&c)
 		_, err := podforward.New(c)
-		var bad *podforward.FieldError
-		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, podforward.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, podforward.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -20,6 +20,8 @@ import (
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config of a Transport. All fields are needed.
@@ -36,31 +38,17 @@ type Config struct {
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every FieldError.
+	// ErrInvalid is in every field.Error.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrRefused is that of an answer that neither forwards nor says why as the API
 	// does; one that does is an API error, for k8s.io/apimachinery/pkg/api/errors.
 	ErrRefused = errors.New("the API server does not forward")
 )
 
-// FieldError names a field of a Config that can't be used, and its value.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("podforward: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// Validate returns a *FieldError for the first field that can't be used.
+// Validate returns a *field.Error for the first field that can't be used.
 func (c Config) Validate() error {
-	refuse := func(field string, value any, want string) error {
-		return &FieldError{field, value, fmt.Errorf("%w: want %s", ErrInvalid, want)}
+	refuse := func(name string, value any, want string) error {
+		return &field.Error{Package: "podforward", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
 	}
 	switch {
 	case c.Cluster == nil:
@@ -85,7 +73,7 @@ type Transport struct {
 	upgrade http.RoundTripper // by HTTP/1.1, which alone can be upgraded
 }
 
-// New returns a Transport that has asked nobody. Errors are *FieldError, or client-go's
+// New returns a Transport that has asked nobody. Errors are *field.Error, or client-go's
 // of a Cluster that it can't make a client of.
 func New(c Config) (*Transport, error) {
 	if err := c.Validate(); err != nil {

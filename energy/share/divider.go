@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/internal/enum"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Idle says which guests are charged what the machine takes without load.
@@ -28,7 +29,7 @@ var idles = [...]string{"vcpu", "even", "none"}
 // String returns the rule's name.
 func (i Idle) String() string { return enum.Name(idles[:], i) }
 
-// ParseIdle reads a rule's name. The error is an *energy.FieldError.
+// ParseIdle reads a rule's name. The error is an *field.Error.
 func ParseIdle(text string) (Idle, error) {
 	i, want := enum.Parse[Idle](idles[:], text)
 	if want != "" {
@@ -101,7 +102,7 @@ type Divider struct {
 	parts   []Part
 }
 
-// NewDivider returns a divider that has seen nothing. The error is an *energy.FieldError.
+// NewDivider returns a divider that has seen nothing. The error is an *field.Error.
 func NewDivider(c DividerConfig) (*Divider, error) {
 	if int(c.Idle) >= len(idles) {
 		return nil, refuse("Idle", uint8(c.Idle), "a rule")
@@ -129,13 +130,13 @@ func (d *Divider) Idle() (watts float64, known bool) {
 
 // Divide takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
 // interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
-// are none. A look that can't be one is an *energy.FieldError and changes nothing.
+// are none. A look that can't be one is an *field.Error and changes nothing.
 func (d *Divider) Divide(l *Look) (Division, error) {
 	if err := l.check(); err != nil {
 		return Division{}, err
 	}
 	in, err := d.meter.Add(l.Readings)
-	if bad := (*energy.FieldError)(nil); errors.As(err, &bad) {
+	if field.By(err, "energy") != nil {
 		return Division{}, err
 	}
 	primed := d.primed

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // rig is a machine of 8 cores that takes 40 W, 10 W a busy core, and 5 W of memory besides;
@@ -289,8 +290,8 @@ func TestDivideRefuses(t *testing.T) {
 	} {
 		l := *r.look()
 		spoil(&l)
-		var field *energy.FieldError
-		if _, err := d.Divide(&l); !errors.As(err, &field) || field.Field != name {
+		var which *field.Error
+		if _, err := d.Divide(&l); !errors.As(err, &which) || which.Field != name {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -305,8 +306,8 @@ func TestDivideRefuses(t *testing.T) {
 		}
 	}
 	for _, c := range []share.DividerConfig{{Idle: 3}, {Meter: energy.MeterConfig{Step: -1}}, {Curve: energy.CurveConfig{Max: -1}}} {
-		var field *energy.FieldError
-		if _, err := share.NewDivider(c); !errors.As(err, &field) {
+		var which *field.Error
+		if _, err := share.NewDivider(c); !errors.As(err, &which) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

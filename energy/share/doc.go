@@ -25,7 +25,7 @@
 // control groups are Linux's; elsewhere NewTree fails.
 //
 // Times are arguments and roots of trees are injected. The package imports the standard
-// library, energy and energy/source. Errors of arguments are an [*energy.FieldError].
+// library, energy and energy/source. Errors of arguments are an [*field.Error].
 //
 // Types that do not speak of concurrent use are plain values.
 package share

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var (
@@ -25,9 +26,9 @@ var (
 // MaxGuests bounds the guests of a machine.
 const MaxGuests = 1024
 
-// refuse makes an *energy.FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &energy.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", energy.ErrInvalid, want)}
+// refuse makes an *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "energy", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", energy.ErrInvalid, want)}
 }
 
 // maxName bounds a guest's name, in bytes.
@@ -41,7 +42,7 @@ func CheckName(name string) error {
 		ok = c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-'
 	}
 	if !ok {
-		return &energy.FieldError{Field: "Name", Value: name[:min(len(name), maxName)], Err: ErrName}
+		return &field.Error{Package: "energy", Field: "Name", Value: name[:min(len(name), maxName)], Err: ErrName}
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ var modes = [...]string{"auto", "cgroup", "process"}
 // String returns the mode's name.
 func (m Mode) String() string { return enum.Name(modes[:], m) }
 
-// ParseMode reads a mode's name. The error is an *energy.FieldError.
+// ParseMode reads a mode's name. The error is an *field.Error.
 func ParseMode(text string) (Mode, error) {
 	m, want := enum.Parse[Mode](modes[:], text)
 	if want != "" {
@@ -98,7 +98,7 @@ type candidate struct {
 // may become one, or another of its number.
 const rounds = 10
 
-// NewFinder returns a finder that has not looked yet. The error is an *energy.FieldError.
+// NewFinder returns a finder that has not looked yet. The error is an *field.Error.
 func NewFinder(c FinderConfig) (*Finder, error) {
 	if int(c.Mode) >= len(modes) {
 		return nil, refuse("Mode", uint8(c.Mode), "a mode")

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/share/fakeguest"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TestMain lets the test binary be guests.
@@ -362,11 +362,11 @@ func TestFinderConfig(t *testing.T) {
 			t.Error(mode, got, err)
 		}
 	}
-	var field *energy.FieldError
-	if _, err := share.ParseMode("libvirt"); !errors.As(err, &field) {
+	var name *field.Error
+	if _, err := share.ParseMode("libvirt"); !errors.As(err, &name) {
 		t.Error(err)
 	}
-	if _, err := share.NewFinder(share.FinderConfig{Mode: 3}); !errors.As(err, &field) || field.Field != "Mode" {
+	if _, err := share.NewFinder(share.FinderConfig{Mode: 3}); !errors.As(err, &name) || name.Field != "Mode" {
 		t.Error(err)
 	}
 }

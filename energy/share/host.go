@@ -90,7 +90,7 @@ const (
 	RefusedPublish = "publish"
 )
 
-// NewHost opens the trees. The error is an *energy.FieldError, ErrLocked, or the file
+// NewHost opens the trees. The error is an *field.Error, ErrLocked, or the file
 // system's.
 func NewHost(c HostConfig) (*Host, error) {
 	switch {

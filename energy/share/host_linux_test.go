@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // plant is a host whose energy counters are files, and whose guests are what it says.
@@ -518,7 +519,7 @@ func TestHostMemoryComes(t *testing.T) {
 func TestHostRefuses(t *testing.T) {
 	p := newPlant(t, 1, 0)
 	good := share.HostConfig{Dir: p.dir, Source: p.chain(), Guests: p, CPU: func() (time.Duration, int, error) { return 0, 1, nil }}
-	for field, spoil := range map[string]func(*share.HostConfig){
+	for name, spoil := range map[string]func(*share.HostConfig){
 		"Dir":    func(c *share.HostConfig) { c.Dir = "" },
 		"Source": func(c *share.HostConfig) { c.Source = nil },
 		"CPU":    func(c *share.HostConfig) { c.CPU = nil },
@@ -528,9 +529,9 @@ func TestHostRefuses(t *testing.T) {
 	} {
 		c := good
 		spoil(&c)
-		var bad *energy.FieldError
-		if _, err := share.NewHost(c); !errors.As(err, &bad) || bad.Field != field {
-			t.Errorf("%s: %v", field, err)
+		var bad *field.Error
+		if _, err := share.NewHost(c); !errors.As(err, &bad) || bad.Field != name {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := os.Stat(p.dir); !errors.Is(err, os.ErrNotExist) {

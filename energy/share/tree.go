@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Range is where published counters go on at 0, in µJ: that of most of Intel's processors,
@@ -63,7 +63,7 @@ type guestZone struct {
 
 // NewTree returns a tree below a directory, which is made if it is not there. zones are
 // those of each guest, as package-0, and package-0/dram of one within another before it. The
-// error is an *energy.FieldError, ErrLocked, or the file system's.
+// error is an *field.Error, ErrLocked, or the file system's.
 func NewTree(dir string, zones []string) (*Tree, error) {
 	planned, err := planZones(zones)
 	if err != nil {
@@ -82,7 +82,7 @@ func NewTree(dir string, zones []string) (*Tree, error) {
 	}
 	t := &Tree{root: root, lock: lock, zones: planned, guests: map[string]*treeGuest{}}
 	if !inMemory(dir) {
-		t.warn = &energy.FieldError{Field: "Dir", Value: dir, Err: ErrNotTmpfs}
+		t.warn = &field.Error{Package: "energy", Field: "Dir", Value: dir, Err: ErrNotTmpfs}
 	}
 	return t, nil
 }
@@ -133,7 +133,7 @@ func (t *Tree) extend(zones []string) error {
 	return errors.Join(errs...)
 }
 
-// Warning is an *energy.FieldError that wraps ErrNotTmpfs where the tree is on a disk, or
+// Warning is an *field.Error that wraps ErrNotTmpfs where the tree is on a disk, or
 // nil.
 func (t *Tree) Warning() error { return t.warn }
 
@@ -167,7 +167,7 @@ func (t *Tree) Guests() ([]string, error) {
 
 // Publish adds what a guest has taken to its counters, in joules by zone, and shows them as
 // of a time, which has to be later than that of the publication before. What is no such
-// argument is an *energy.FieldError or wraps ErrName or ErrTooMany, and changes nothing. Of
+// argument is an *field.Error or wraps ErrName or ErrTooMany, and changes nothing. Of
 // any other error the joules are kept, for the next publication to show.
 func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
 	if err := CheckName(guest); err != nil {
@@ -184,7 +184,7 @@ func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
 	g := t.guests[guest]
 	if g == nil {
 		if len(t.guests) >= MaxGuests {
-			return &energy.FieldError{Field: "guest", Value: guest, Err: ErrTooMany}
+			return &field.Error{Package: "energy", Field: "guest", Value: guest, Err: ErrTooMany}
 		}
 		g = &treeGuest{zones: make([]guestZone, len(t.zones))}
 		t.guests[guest] = g

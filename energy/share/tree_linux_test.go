@@ -24,6 +24,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var start = time.Date(2026, 11, 23, 4, 0, 0, 0, time.UTC)
@@ -144,8 +145,8 @@ func TestTreeZones(t *testing.T) {
 	for _, zones := range [][]string{
 		nil, {""}, {"package-0", "package-0"}, {"package-0/dram"}, {"package-0/dram", "package-0"}, {"../x"}, {"a/"}, {"a", "a/b", "a/b/c"}, {"A"}, {"a b"},
 	} {
-		var field *energy.FieldError
-		if _, err := share.NewTree(filepath.Join(dir, "none"), zones); !errors.As(err, &field) || !errors.Is(err, energy.ErrInvalid) {
+		var name *field.Error
+		if _, err := share.NewTree(filepath.Join(dir, "none"), zones); !errors.As(err, &name) || !errors.Is(err, energy.ErrInvalid) {
 			t.Errorf("%q: %v", zones, err)
 		}
 	}
@@ -295,8 +296,8 @@ func TestTreeRefuses(t *testing.T) {
 		{1, "vm", []float64{1, 1}, energy.ErrInvalid},
 		{.5, "vm", []float64{1, 1}, energy.ErrInvalid},
 	} {
-		var field *energy.FieldError
-		if err := tree.Publish(after(c.at), c.guest, c.joules); !errors.Is(err, c.err) || !errors.As(err, &field) {
+		var name *field.Error
+		if err := tree.Publish(after(c.at), c.guest, c.joules); !errors.Is(err, c.err) || !errors.As(err, &name) {
 			t.Errorf("%v: %v", c, err)
 		}
 		if err := share.CheckName(c.guest); errors.Is(c.err, share.ErrName) {

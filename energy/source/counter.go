@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strconv"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // maxText bounds what is read of a file of one number or name.
@@ -52,7 +54,7 @@ func (c counterFile) read(buffer []byte) (uint64, error) {
 	}
 	v, err := ParseCounter(buffer[:n])
 	if err != nil {
-		return 0, &FieldError{c.path, string(buffer[:n]), err}
+		return 0, &field.Error{Package: "source", Field: c.path, Value: string(buffer[:n]), Err: err}
 	}
 	return v, nil
 }
@@ -80,7 +82,7 @@ func readCounter(path string) (uint64, error) {
 	}
 	v, err := ParseCounter(text)
 	if err != nil {
-		return 0, &FieldError{path, string(text), err}
+		return 0, &field.Error{Package: "source", Field: path, Value: string(text), Err: err}
 	}
 	return v, nil
 }

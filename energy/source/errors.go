@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is what a FieldError of a configuration wraps.
+	// ErrInvalid is what a field.Error of a configuration wraps.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrNoPower is that there is nothing that shows energy or power.
 	ErrNoPower = errors.New("nothing shows energy or power")
@@ -22,25 +24,9 @@ var (
 	ErrStale = errors.New("no newer reading for three periods")
 )
 
-// FieldError names a field, or a file, and the value it was refused for. It is a plain
-// value, safe for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("source: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps one of the Err variables of this package.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// invalid makes a FieldError of a configuration; want completes "must be".
-func invalid(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// invalid makes a field.Error of a configuration; want completes "must be".
+func invalid(name string, value any, want string) error {
+	return &field.Error{Package: "source", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // fileError says why a file could not be read.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // ModelConfig is a machine's nameplate.
@@ -17,7 +18,7 @@ type ModelConfig struct {
 	Utilisation func() (float64, error)
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c ModelConfig) Validate() error {
 	switch {
 	case !(c.Max > 0 && c.Max <= energy.MaxWatts):
@@ -37,7 +38,7 @@ type Model struct {
 	last   time.Time
 }
 
-// NewModel returns the model of c. The error is a *FieldError.
+// NewModel returns the model of c. The error is a *field.Error.
 func NewModel(c ModelConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (m *Model) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 		return dst, fmt.Errorf("source: utilisation: %w", err)
 	}
 	if !(u >= 0 && u <= 1) {
-		return dst, &FieldError{"Utilisation", u, ErrMalformed}
+		return dst, &field.Error{Package: "source", Field: "Utilisation", Value: u, Err: ErrMalformed}
 	}
 	if seconds := at.Sub(m.last).Seconds(); !m.last.IsZero() && seconds > 0 {
 		m.joules += (m.config.Idle + u*(m.config.Max-m.config.Idle)) * seconds

@@ -35,7 +35,7 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c Config) Validate() error {
 	name := c.name()
 	if name != Auto && !slices.Contains(sourceNames, name) {

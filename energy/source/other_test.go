@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // publish writes a counter as a host does: a new file with the time of its sample.
@@ -169,8 +170,8 @@ func TestHwmonMalformed(t *testing.T) {
 	}
 	defer h.Close()
 	got, err := h.ReadTo(nil, start)
-	var field *source.FieldError
-	if !errors.As(err, &field) || field.Field != filepath.Join(root, "hwmon0/power1_average") || len(got) != 1 || got[0].Watts != 7 {
+	var name *field.Error
+	if !errors.As(err, &name) || name.Field != filepath.Join(root, "hwmon0/power1_average") || len(got) != 1 || got[0].Watts != 7 {
 		t.Error(got, err)
 	}
 }
@@ -213,7 +214,7 @@ func TestModel(t *testing.T) {
 // has to be there.
 func TestOpen(t *testing.T) {
 	usable := func() (float64, error) { return 0, nil }
-	for field, c := range map[string]source.Config{
+	for name, c := range map[string]source.Config{
 		"Source":         {Source: "guess"},
 		"Powercap.Zones": {Powercap: source.PowercapConfig{Zones: 7}},
 		"Redfish":        {Source: source.NameRedfish},
@@ -224,9 +225,9 @@ func TestOpen(t *testing.T) {
 		"Idle":           {Model: &source.ModelConfig{Idle: 5, Max: 4, Utilisation: usable}},
 		"Utilisation":    {Model: &source.ModelConfig{Idle: 1, Max: 4}},
 	} {
-		var refused *source.FieldError
-		if _, err := source.Open(t.Context(), c); !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, source.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if _, err := source.Open(t.Context(), c); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, source.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	nowhere := filepath.Join(t.TempDir(), "none")

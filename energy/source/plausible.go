@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var (
@@ -59,9 +60,8 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 		j.moved = at
 	}
 	in, err := j.meter.Add(readings)
-	var malformed *energy.FieldError
 	switch {
-	case errors.As(err, &malformed), !begins && (in.Partial || in.To.IsZero()):
+	case field.By(err, "energy") != nil, !begins && (in.Partial || in.To.IsZero()):
 		j.shown = j.shown[:0]
 		if err == nil {
 			err = fmt.Errorf("%w: all zones are parts of one that is not read", ErrNoPower)

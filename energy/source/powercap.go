@@ -34,7 +34,7 @@ type Powercap struct {
 // relist is how often the tree is looked at for what has come.
 const relist = time.Minute
 
-// NewPowercap finds the zones of the tree. The error is a *FieldError, or wraps
+// NewPowercap finds the zones of the tree. The error is a *field.Error, or wraps
 // ErrNoPower or ErrNotPermitted.
 func NewPowercap(c PowercapConfig) (*Powercap, error) {
 	if int(c.Zones) >= len(zonesNames) {

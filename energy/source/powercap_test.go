@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var start = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -187,8 +188,8 @@ func TestPowercapMalformed(t *testing.T) {
 			t.Fatal(err)
 		}
 		readings, err := p.ReadTo(nil, after(1))
-		var field *source.FieldError
-		if !errors.As(err, &field) || !errors.Is(err, source.ErrMalformed) || field.Field != filepath.Join(root, "intel-rapl:1/energy_uj") {
+		var name *field.Error
+		if !errors.As(err, &name) || !errors.Is(err, source.ErrMalformed) || name.Field != filepath.Join(root, "intel-rapl:1/energy_uj") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if d := cmp.Diff(map[string]uint64{"package-0": 1000, "package-0/dram": 200, "package-1/dram": 400}, told(readings)); d != "" {

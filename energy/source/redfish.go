@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // RedfishConfig says where a management controller tells the machine's power.
@@ -33,7 +34,7 @@ type RedfishConfig struct {
 	TLS *tls.Config
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c RedfishConfig) Validate() error {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
@@ -74,7 +75,7 @@ type redfishAnswer struct {
 	err   error
 }
 
-// NewRedfish begins to ask, until ctx ends or Close. The error is a *FieldError; that the
+// NewRedfish begins to ask, until ctx ends or Close. The error is a *field.Error; that the
 // controller does not answer is for ReadTo to say.
 func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 	if err := c.Validate(); err != nil {
@@ -135,11 +136,11 @@ func (r *Redfish) ask(ctx context.Context) (float64, error) {
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusMovedPermanently, http.StatusPermanentRedirect, http.StatusFound, http.StatusTemporaryRedirect:
-		return 0, &FieldError{"redfish status", response.Status, fmt.Errorf("%w: the controller refers to %q, which is to be given as the URL", ErrNoPower, response.Header.Get("Location"))}
+		return 0, &field.Error{Package: "source", Field: "redfish status", Value: response.Status, Err: fmt.Errorf("%w: the controller refers to %q, which is to be given as the URL", ErrNoPower, response.Header.Get("Location"))}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return 0, &FieldError{"redfish status", response.Status, fmt.Errorf("%w: the token is refused", ErrNoPower)}
+		return 0, &field.Error{Package: "source", Field: "redfish status", Value: response.Status, Err: fmt.Errorf("%w: the token is refused", ErrNoPower)}
 	default:
-		return 0, &FieldError{"redfish status", response.Status, ErrNoPower}
+		return 0, &field.Error{Package: "source", Field: "redfish status", Value: response.Status, Err: ErrNoPower}
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxRedfish+1))
 	if err != nil {
@@ -162,7 +163,7 @@ func (c powerControl) watts() (watts float64, known bool, err error) {
 	}
 	watts, err = strconv.ParseFloat(text, 64)
 	if err != nil || !(watts >= 0 && watts <= energy.MaxWatts) {
-		return 0, false, &FieldError{"PowerConsumedWatts", text, ErrMalformed}
+		return 0, false, &field.Error{Package: "source", Field: "PowerConsumedWatts", Value: text, Err: ErrMalformed}
 	}
 	return watts, true, nil
 }
@@ -187,11 +188,11 @@ func (c powerControl) width() width {
 // chassis show the same total, of which the largest is taken; others are summed.
 func ParseRedfish(body []byte) (float64, error) {
 	if len(body) > maxRedfish {
-		return 0, &FieldError{"redfish answer", len(body), ErrMalformed}
+		return 0, &field.Error{Package: "source", Field: "redfish answer", Value: len(body), Err: ErrMalformed}
 	}
 	var power struct{ PowerControl []powerControl }
-	var field *json.UnmarshalTypeError // of which the rest is decoded
-	if err := json.Unmarshal(body, &power); err != nil && !errors.As(err, &field) {
+	var name *json.UnmarshalTypeError // of which the rest is decoded
+	if err := json.Unmarshal(body, &power); err != nil && !errors.As(err, &name) {
 		return 0, fmt.Errorf("source: redfish: %w: %w", ErrMalformed, err)
 	}
 	top := width(0)
@@ -220,7 +221,7 @@ func ParseRedfish(body []byte) (float64, error) {
 	case refused != nil && (!known || !top.once()):
 		return 0, refused
 	case !known:
-		return 0, &FieldError{"PowerControl", len(power.PowerControl), fmt.Errorf("%w: no PowerConsumedWatts of the widest PhysicalContext", ErrNoPower)}
+		return 0, &field.Error{Package: "source", Field: "PowerControl", Value: len(power.PowerControl), Err: fmt.Errorf("%w: no PowerConsumedWatts of the widest PhysicalContext", ErrNoPower)}
 	}
 	return watts, nil
 }

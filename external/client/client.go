@@ -7,27 +7,15 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every FieldError of this package wraps.
+// ErrInvalid is what every field.Error of this package wraps.
 var ErrInvalid = errors.New("invalid configuration or argument")
 
-// FieldError names a field or argument and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("client: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "client", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Config says where the interface is and who asks.
@@ -57,7 +45,7 @@ type Client struct {
 	config Config
 }
 
-// New makes a client; it connects to nothing yet. The error is a *FieldError.
+// New makes a client; it connects to nothing yet. The error is a *field.Error.
 func New(config Config) (*Client, error) {
 	base, err := parseURL("URL", config.URL)
 	if err != nil {

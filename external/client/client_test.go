@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 func connect(t testing.TB, url, token string) *client.Client {
@@ -182,11 +183,11 @@ func TestArgumentsRefused(t *testing.T) {
 	}
 }
 
-func refused(t *testing.T, err error, field string) {
+func refused(t *testing.T, err error, name string) {
 	t.Helper()
-	var f *client.FieldError
-	if !errors.As(err, &f) || f.Field != field || !errors.Is(err, client.ErrInvalid) {
-		t.Errorf("%s: %v", field, err)
+	var f *field.Error
+	if !errors.As(err, &f) || f.Field != name || !errors.Is(err, client.ErrInvalid) {
+		t.Errorf("%s: %v", name, err)
 	}
 }
 

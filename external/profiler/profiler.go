@@ -11,12 +11,13 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
 // Errors of a Profiler.
 var (
-	// ErrInvalid is what a FieldError wraps.
+	// ErrInvalid is what a field.Error wraps.
 	ErrInvalid = errors.New("invalid configuration")
 	// ErrFails says that a pair failed each time that it was tried.
 	ErrFails = errors.New("the pair fails")
@@ -24,22 +25,8 @@ var (
 	ErrTooFew = errors.New("there are fewer than two jobs")
 )
 
-// FieldError names a field and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("profiler: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profiler", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Config of a Profiler.
@@ -73,7 +60,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns a *FieldError for the first field out of its range.
+// Validate returns a *field.Error for the first field out of its range.
 func (c Config) Validate() error {
 	switch {
 	case c.Client == nil:
@@ -144,7 +131,7 @@ func (p *Profiler) Matrix(ctx context.Context) (*colocate.Matrix, []string, erro
 
 // Profile tries, again and again, the pair with the fewest runs, until each has had so many;
 // 0 is until ctx ends. It returns ctx's cause if that ends first: the Scheduling of the pair
-// that is being tried is deleted. Other errors are a *FieldError without a Profiling,
+// that is being tried is deleted. Other errors are a *field.Error without a Profiling,
 // ErrTooFew, ErrTooSmall, ErrFails, and those of the Client.
 func (p *Profiler) Profile(ctx context.Context, samples int) error {
 	if p.c.Profiling == "" {
@@ -232,7 +219,7 @@ func (p *Profiler) try(ctx context.Context, pair colocate.Pair) (Trial, error) {
 // Schedule carries a plan out in the target Testbed: pairs that do not find a node of their
 // own wait for others to end, and slots that pairs leave empty are filled (Fill). Nothing else runs there meanwhile. It returns when all jobs
 // have ended; one that failed, or a plan that can't be carried out, is a *FailedError.
-// Other errors are a *FieldError without a Target, ErrTooSmall, ctx's cause, and those of
+// Other errors are a *field.Error without a Target, ErrTooSmall, ctx's cause, and those of
 // the Client.
 func (p *Profiler) Schedule(ctx context.Context, pairs []colocate.Pair) (Outcome, error) {
 	if p.c.Target == "" {

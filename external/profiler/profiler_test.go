@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
@@ -409,7 +410,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
-		field  string
+		name   string
 		config profiler.Config
 	}{
 		{"Client", profiler.Config{Profiling: "small"}},
@@ -419,9 +420,9 @@ func TestRefused(t *testing.T) {
 		{"Jobs", profiler.Config{Client: c, Profiling: "small", Jobs: []string{"x/a"}}},
 	} {
 		_, err := profiler.New(test.config)
-		var field *profiler.FieldError
-		if !errors.As(err, &field) || field.Field != test.field || !errors.Is(err, profiler.ErrInvalid) {
-			t.Errorf("%s: error %v", test.field, err)
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != test.name || !errors.Is(err, profiler.ErrInvalid) {
+			t.Errorf("%s: error %v", test.name, err)
 		}
 	}
 	w := newWorld(t, "a")

@@ -11,24 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every FieldError of this package wraps.
+// ErrInvalid is what every field.Error of this package wraps.
 var ErrInvalid = errors.New("invalid configuration")
-
-// FieldError names a field of Config and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("server: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // Config is what a Server is made of.
 type Config struct {
@@ -159,8 +146,8 @@ func (l *Limits) validate() error {
 	return nil
 }
 
-func required(field string) error { return refuse(field, nil, "given") }
+func required(name string) error { return refuse(name, nil, "given") }
 
-func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "server", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

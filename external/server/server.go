@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Server answers requests. Its methods are safe for concurrent use; Run is called once.
@@ -27,7 +28,7 @@ type Server struct {
 	description []byte
 }
 
-// New makes a server. The error is a *FieldError.
+// New makes a server. The error is a *field.Error.
 func New(config Config) (*Server, error) {
 	config = config.withDefaults()
 	if err := config.validate(); err != nil {
@@ -45,12 +46,12 @@ func New(config Config) (*Server, error) {
 	}
 	for _, origin := range config.Origins {
 		if err := s.crossing.AddTrustedOrigin(origin); err != nil {
-			return nil, &FieldError{Field: "Origins", Value: origin, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, &field.Error{Package: "server", Field: "Origins", Value: origin, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 	}
 	if config.Registerer != nil {
 		if err := config.Registerer.Register(s.requests); err != nil {
-			return nil, &FieldError{Field: "Registerer", Value: "requests_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "requests_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 	}
 	rows := routes()

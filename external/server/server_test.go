@@ -23,6 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // A configuration that cannot be is refused by the field's name.
@@ -37,8 +38,8 @@ func TestConfigRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct {
-		field string
-		edit  func(*server.Config)
+		name string
+		edit func(*server.Config)
 	}{
 		{"Store", func(c *server.Config) { c.Store = nil }},
 		{"Authenticator", func(c *server.Config) { c.Authenticator = nil }},
@@ -54,9 +55,9 @@ func TestConfigRefused(t *testing.T) {
 		config := good()
 		tc.edit(&config)
 		_, err := server.New(config)
-		var field *server.FieldError
-		if !errors.As(err, &field) || field.Field != tc.field || !errors.Is(err, server.ErrInvalid) {
-			t.Errorf("%s: %v", tc.field, err)
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != tc.name || !errors.Is(err, server.ErrInvalid) {
+			t.Errorf("%s: %v", tc.name, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // WatchConfig has the intervals of watches. Zero fields have the defaults.
@@ -102,7 +103,7 @@ func newWatches(s *Server) (*watches, error) {
 	w.ctx, w.end = context.WithCancelCause(context.Background())
 	if r := s.config.Registerer; r != nil {
 		if err := errors.Join(r.Register(w.watchers), r.Register(w.events)); err != nil {
-			return nil, &FieldError{Field: "Registerer", Value: "watchers, events_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "watchers, events_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 	}
 	return w, nil

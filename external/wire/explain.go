@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
@@ -76,12 +76,12 @@ func (e *explanation) value(data []byte, t reflect.Type, path string) bool {
 
 // wanted is what a type with its own decoding wants.
 func wanted(t reflect.Type, err error) string {
-	var field *testbed.FieldError
+	refused := field.By(err, "testbed")
 	switch {
 	case t == timeType:
 		return "a time such as 2006-01-02T15:04:05Z"
-	case errors.As(err, &field):
-		return strings.TrimPrefix(field.Err.Error(), testbed.ErrInvalid.Error()+": must be ")
+	case refused != nil:
+		return strings.TrimPrefix(refused.Err.Error(), testbed.ErrInvalid.Error()+": must be ")
 	}
 	return "a string"
 }

@@ -47,7 +47,7 @@ const (
 )
 
 // ParseName reads NAME, which is in the namespace, or NAMESPACE/NAME. The error is a
-// *testbed.FieldError.
+// *field.Error.
 func ParseName(text, namespace string) (testbed.Name, error) {
 	name := testbed.Name{Namespace: namespace, Name: text}
 	if strings.Contains(text, "/") {

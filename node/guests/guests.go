@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config of a Sharing. Host is required.
@@ -68,15 +69,15 @@ type guestRound struct {
 }
 
 // New opens the trees, so that it is known whether they can be written. The error is an
-// *energy.FieldError or that of share.NewHost. The caller must Run or Close it.
+// *field.Error or that of share.NewHost. The caller must Run or Close it.
 func New(c Config) (*Sharing, error) {
 	c.Period = cmp.Or(c.Period, share.MinPeriod)
 	if c.Period < share.MinPeriod {
-		return nil, &energy.FieldError{Field: "Period", Value: c.Period, Err: fmt.Errorf(
+		return nil, &field.Error{Package: "energy", Field: "Period", Value: c.Period, Err: fmt.Errorf(
 			"%w: must be at least %v: what guests see of one another must be coarse", energy.ErrInvalid, share.MinPeriod)}
 	}
 	if c.Period > share.MaxPeriod {
-		return nil, &energy.FieldError{Field: "Period", Value: c.Period, Err: fmt.Errorf(
+		return nil, &field.Error{Package: "energy", Field: "Period", Value: c.Period, Err: fmt.Errorf(
 			"%w: must be at most %v: guests take older energy for stale", energy.ErrInvalid, share.MaxPeriod)}
 	}
 	if c.Logger == nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/guests"
 	"github.com/spazio-scheduler/spazio/node/internal/metrictest"
 )
@@ -267,13 +268,13 @@ func TestRefuses(t *testing.T) {
 	h := newHost()
 	c := h.config(t.TempDir())
 	c.Period = 999 * time.Millisecond
-	var field *energy.FieldError
-	if _, err := guests.New(c); !errors.As(err, &field) || field.Field != "Period" {
+	var name *field.Error
+	if _, err := guests.New(c); !errors.As(err, &name) || name.Field != "Period" {
 		t.Error(err)
 	}
 	c.Period = 0
 	c.Host.Source = nil
-	if _, err := guests.New(c); !errors.As(err, &field) || field.Field != "Source" {
+	if _, err := guests.New(c); !errors.As(err, &name) || name.Field != "Source" {
 		t.Error(err)
 	}
 	c = h.config(c.Host.Dir)

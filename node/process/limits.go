@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 )
 
@@ -32,7 +33,7 @@ func Default() Limits { return Limits{Memory: 20 << 20, Procs: 1} }
 // so little garbage that collecting it twice as often costs nothing to be seen.
 const gcPercent = 50
 
-// Validate returns a *node.FieldError for the first field out of range.
+// Validate returns a *field.Error for the first field out of range.
 func (l Limits) Validate() error {
 	switch {
 	case l.Memory < 0:
@@ -45,8 +46,8 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-func refuse(field string, value any, reason string) error {
-	return &node.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: %s", node.ErrInvalid, reason)}
+func refuse(name string, value any, reason string) error {
+	return &field.Error{Package: "node", Field: name, Value: value, Err: fmt.Errorf("%w: %s", node.ErrInvalid, reason)}
 }
 
 // Apply sets the limits of the whole process. It is not for concurrent use.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/process"
 )
@@ -66,11 +67,11 @@ func TestApply(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for field, l := range map[string]process.Limits{
+	for name, l := range map[string]process.Limits{
 		"Memory": {Memory: -1}, "Procs": {Procs: -1}, "Niceness": {Niceness: 20},
 	} {
-		var bad *node.FieldError
-		if err := l.Apply(); !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, node.ErrInvalid) {
+		var bad *field.Error
+		if err := l.Apply(); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, node.ErrInvalid) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // ModelsConfig says where local models go, and when.
@@ -38,13 +39,13 @@ type ModelsConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *FieldError, or what package transport refuses.
+// Validate returns a *field.Error, or what package transport refuses.
 func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
-		return &FieldError{Field: "Target", Value: `""`, Err: invalid("missing")}
+		return &field.Error{Package: "publish", Field: "Target", Value: `""`, Err: invalid("missing")}
 	}
 	if c.Timeout < 0 {
-		return &FieldError{Field: "Timeout", Value: c.Timeout, Err: invalid("negative")}
+		return &field.Error{Package: "publish", Field: "Timeout", Value: c.Timeout, Err: invalid("negative")}
 	}
 	if err := c.Staleness.Validate(); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (c ModelsConfig) Validate() error {
 		return err
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &FieldError{Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
+		return &field.Error{Package: "publish", Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
 	}
 	_, err := transport.DialOptions(c.Target, c.Transport)
 	return err

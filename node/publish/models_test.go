@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -183,7 +184,7 @@ func TestMadeModelSharesItsWakeUp(t *testing.T) {
 }
 
 func TestModelsFieldErrors(t *testing.T) {
-	for field, c := range map[string]publish.ModelsConfig{
+	for name, c := range map[string]publish.ModelsConfig{
 		"Target":                {},
 		"Timeout":               {Timeout: -1},
 		"Staleness.MinInterval": {Staleness: publish.Staleness{MinInterval: -1}},
@@ -192,13 +193,13 @@ func TestModelsFieldErrors(t *testing.T) {
 		"Staleness.Stretch":     {Staleness: publish.Staleness{Stretch: math.NaN()}},
 		"Backoff.Min":           {Backoff: publish.Backoff{Min: -1}},
 	} {
-		if field != "Target" {
+		if name != "Target" {
 			c.Target = "127.0.0.1:1"
 		}
 		_, err := publish.NewModels(c)
-		var bad *publish.FieldError
-		if !errors.As(err, &bad) || bad.Field != field {
-			t.Errorf("%s: %v", field, err)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	_, err := publish.NewModels(publish.ModelsConfig{Target: "aggregator:9692"})

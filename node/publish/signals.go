@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // MaxTargets bounds the streams of an agent, and with them its memory and the
@@ -52,18 +53,18 @@ type SignalsConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *FieldError, or what package transport refuses.
+// Validate returns a *field.Error, or what package transport refuses.
 func (c SignalsConfig) Validate() error {
 	if len(c.Targets) > MaxTargets {
-		return &FieldError{Field: "Targets", Value: len(c.Targets), Err: invalid("too many")}
+		return &field.Error{Package: "publish", Field: "Targets", Value: len(c.Targets), Err: invalid("too many")}
 	}
 	if c.Refresh < 0 {
-		return &FieldError{Field: "Refresh", Value: c.Refresh, Err: invalid("negative")}
+		return &field.Error{Package: "publish", Field: "Refresh", Value: c.Refresh, Err: invalid("negative")}
 	}
 	seen := map[string]bool{}
 	for _, target := range c.Targets {
 		if target == "" || seen[target] {
-			return &FieldError{Field: "Targets", Value: c.Targets, Err: invalid("an empty or repeated target")}
+			return &field.Error{Package: "publish", Field: "Targets", Value: c.Targets, Err: invalid("an empty or repeated target")}
 		}
 		seen[target] = true
 		if _, _, err := parseTarget(target); err != nil {
@@ -74,7 +75,7 @@ func (c SignalsConfig) Validate() error {
 		}
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &FieldError{Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
+		return &field.Error{Package: "publish", Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
 	}
 	return c.Backoff.Validate()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/publish"
 )
 
@@ -207,9 +208,9 @@ func TestSignalsFieldErrors(t *testing.T) {
 		"negative":        {Backoff: publish.Backoff{Min: -1}},
 	} {
 		_, err := publish.NewSignals(c)
-		var bad *publish.FieldError
+		var bad *field.Error
 		if !errors.As(err, &bad) || !errors.Is(err, publish.ErrInvalid) {
-			t.Errorf("%s: %v, want a FieldError", name, err)
+			t.Errorf("%s: %v, want a *field.Error", name, err)
 		}
 	}
 	for _, target := range []string{"scheduler:9690", "dns:///scheduler:9690"} {

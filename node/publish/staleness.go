@@ -5,6 +5,7 @@ import (
 	"time"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Staleness is the rule by which a node pushes its local model: when it has
@@ -30,18 +31,18 @@ type Staleness struct {
 // time.
 const faint = .02
 
-// Validate returns a *FieldError.
+// Validate returns a *field.Error.
 func (s Staleness) Validate() error {
 	d := s.withDefaults()
 	switch {
 	case s.MinInterval < 0:
-		return &FieldError{Field: "Staleness.MinInterval", Value: s.MinInterval, Err: invalid("negative")}
+		return &field.Error{Package: "publish", Field: "Staleness.MinInterval", Value: s.MinInterval, Err: invalid("negative")}
 	case d.MaxAge < d.MinInterval:
-		return &FieldError{Field: "Staleness.MaxAge", Value: s.MaxAge, Err: invalid("less than MinInterval")}
+		return &field.Error{Package: "publish", Field: "Staleness.MaxAge", Value: s.MaxAge, Err: invalid("less than MinInterval")}
 	case !(d.Angle > 0 && d.Angle <= 1):
-		return &FieldError{Field: "Staleness.Angle", Value: s.Angle, Err: invalid("not in (0,1]")}
+		return &field.Error{Package: "publish", Field: "Staleness.Angle", Value: s.Angle, Err: invalid("not in (0,1]")}
 	case !(d.Stretch > 0) || math.IsInf(d.Stretch, 0):
-		return &FieldError{Field: "Staleness.Stretch", Value: s.Stretch, Err: invalid("not positive and finite")}
+		return &field.Error{Package: "publish", Field: "Staleness.Stretch", Value: s.Stretch, Err: invalid("not positive and finite")}
 	}
 	return nil
 }

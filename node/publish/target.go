@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Resolver looks names up; *net.Resolver is one. It is asked by several
@@ -22,14 +24,14 @@ type service struct {
 }
 
 // parseTarget tells names to look up, dns:///host:port, from targets to dial as
-// they are. A name of that form that can't be used is a *FieldError.
+// they are. A name of that form that can't be used is a *field.Error.
 func parseTarget(target string) (s service, isName bool, err error) {
 	rest, isName := strings.CutPrefix(target, "dns:")
 	if !isName {
 		return service{}, false, nil
 	}
 	refuse := func(reason string) (service, bool, error) {
-		return service{}, true, &FieldError{Field: "Targets", Value: target, Err: invalid(reason)}
+		return service{}, true, &field.Error{Package: "publish", Field: "Targets", Value: target, Err: invalid(reason)}
 	}
 	if server, found := strings.CutPrefix(rest, "//"); found {
 		if rest, found = strings.CutPrefix(server, "/"); !found {

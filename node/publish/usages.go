@@ -17,6 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/internal/metric"
 )
 
@@ -44,15 +45,15 @@ type UsagesConfig struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *FieldError, or what package transport refuses.
+// Validate returns a *field.Error, or what package transport refuses.
 func (c UsagesConfig) Validate() error {
 	for _, target := range c.Targets {
 		if _, isName, _ := parseTarget(target); isName {
-			return &FieldError{Field: "Targets", Value: target, Err: invalid("profilers are not looked up: want host:port of each")}
+			return &field.Error{Package: "publish", Field: "Targets", Value: target, Err: invalid("profilers are not looked up: want host:port of each")}
 		}
 	}
 	if c.Linger < 0 {
-		return &FieldError{Field: "Linger", Value: c.Linger, Err: invalid("negative")}
+		return &field.Error{Package: "publish", Field: "Linger", Value: c.Linger, Err: invalid("negative")}
 	}
 	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.backoff()}.Validate()
 }

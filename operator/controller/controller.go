@@ -58,7 +58,7 @@ const DefaultGhostImage = "registry.k8s.io/pause:3.10"
 // maxGhostWorkers is more than an API server should be asked for at once by one client.
 const maxGhostWorkers = 256
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (o Options) Validate() error {
 	for i, name := range o.Controllers {
 		if !slices.Contains(Controllers(), name) || slices.Contains(o.Controllers[:i], name) {

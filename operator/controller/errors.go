@@ -3,26 +3,14 @@ package controller
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every FieldError of this package wraps.
+// ErrInvalid is what every field.Error of this package wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field of Options and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("controller: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// refuse makes a field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "controller", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -784,14 +785,14 @@ func TestAnotherOfTheName(t *testing.T) {
 
 // What is out of range is refused by name.
 func TestOptions(t *testing.T) {
-	for field, o := range map[string]Options{
+	for name, o := range map[string]Options{
 		"Controllers":  {Controllers: []string{Testbed, "no"}},
 		"Namespaces":   {Namespaces: []string{"a", "a"}},
 		"GhostWorkers": {GhostWorkers: -1},
 	} {
-		var refused *FieldError
-		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := (Options{Controllers: Controllers(), Namespaces: []string{"a", "b"}}).Validate(); err != nil {

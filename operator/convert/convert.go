@@ -11,6 +11,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -27,7 +28,7 @@ func (n Note) String() string { return n.Object + ": " + n.Field + " is left out
 
 // Manifests rewrites a stream of YAML documents; of those it rewrites comments and the order
 // of fields are not kept. What was left out is in notes, in the order of the documents. The
-// error is a *FieldError for the first that can't be rewritten; out is nil then.
+// error is a *field.Error for the first that can't be rewritten; out is nil then.
 func Manifests(in []byte) (out []byte, notes []Note, err error) {
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(in)))
 	for i := 0; ; i++ {
@@ -36,7 +37,7 @@ func Manifests(in []byte) (out []byte, notes []Note, err error) {
 			return out, notes, nil
 		}
 		if err != nil {
-			return nil, nil, &FieldError{fmt.Sprintf("document %d", i), "", fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, nil, &field.Error{Package: "convert", Field: fmt.Sprintf("document %d", i), Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 		text, left, err := rewrite(i, document)
 		if err != nil {
@@ -58,7 +59,7 @@ func rewrite(i int, document []byte) ([]byte, []Note, error) {
 	at := fmt.Sprintf("document %d", i)
 	data, err := yaml.YAMLToJSON(document)
 	if err != nil {
-		return nil, nil, &FieldError{at, "", fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return nil, nil, &field.Error{Package: "convert", Field: at, Value: "", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	if string(data) == "null" {
 		return nil, nil, nil
@@ -126,9 +127,8 @@ func (m *manifest) convert() error {
 
 // named says which object an error is about.
 func (m *manifest) named(err error) error {
-	var refused *FieldError
-	if errors.As(err, &refused) {
-		return &FieldError{m.name + " " + refused.Field, refused.Value, refused.Err}
+	if refused := field.By(err, "convert"); refused != nil {
+		return &field.Error{Package: "convert", Field: m.name + " " + refused.Field, Value: refused.Value, Err: refused.Err}
 	}
 	return err
 }

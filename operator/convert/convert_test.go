@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/convert"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
@@ -134,7 +135,7 @@ func TestRefusals(t *testing.T) {
 	of := func(kind, spec string) string {
 		return "{apiVersion: batchjob.gcr.io/v1alpha1, kind: " + kind + ", metadata: {name: a}, spec: " + spec + "}"
 	}
-	for _, test := range []struct{ old, field string }{
+	for _, test := range []struct{ old, name string }{
 		{"a: [", "document 0"},
 		{"[1]", "document 0"},
 		{"a: b\n---\ntext", "document 1"},
@@ -151,9 +152,9 @@ func TestRefusals(t *testing.T) {
 		{flinkJob("jobManager: {resources: {limits: {cpu: much}}}"), "BatchJob/a spec.flinkSpec.jobManager.resources.limits.cpu"},
 	} {
 		_, _, err := convert.Manifests([]byte(test.old))
-		var refused *convert.FieldError
-		if !errors.As(err, &refused) || !errors.Is(err, convert.ErrInvalid) || !strings.HasSuffix(refused.Field, test.field) {
-			t.Errorf("%s: %v, want %s named", test.old, err, test.field)
+		var refused *field.Error
+		if !errors.As(err, &refused) || !errors.Is(err, convert.ErrInvalid) || !strings.HasSuffix(refused.Field, test.name) {
+			t.Errorf("%s: %v, want %s named", test.old, err, test.name)
 		}
 	}
 }
@@ -175,7 +176,7 @@ func FuzzManifests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, old []byte) {
 		text, _, err := convert.Manifests(old)
 		if err != nil {
-			var refused *convert.FieldError
+			var refused *field.Error
 			if !errors.As(err, &refused) || refused.Field == "" {
 				t.Errorf("%v names no field", err)
 			}

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -10,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // flink makes of the spec of a FlinkCluster (flinkoperator.k8s.io/v1beta1) that of a
@@ -39,9 +40,8 @@ func (m *manifest) flink(spec map[string]any) error {
 
 // within puts the path of an object before the field that an error names.
 func within(path string, err error) error {
-	var refused *FieldError
-	if errors.As(err, &refused) {
-		return &FieldError{path + refused.Field, refused.Value, refused.Err}
+	if refused := field.By(err, "convert"); refused != nil {
+		return &field.Error{Package: "convert", Field: path + refused.Field, Value: refused.Value, Err: refused.Err}
 	}
 	return err
 }

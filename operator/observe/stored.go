@@ -19,7 +19,7 @@ import (
 const MaxReason = 1024
 
 // Job reads what a status keeps of a job. What no step has written is a
-// *testbed.FieldError.
+// *field.Error.
 func Job(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
 	j := lifecycle.Job{Reason: status.Reason, Retries: int(status.Retries), NotBefore: timeOf(status.NotBefore), StalledSince: timeOf(status.StalledSince)}
 	if err := j.State.UnmarshalText([]byte(status.State)); err != nil {
@@ -105,7 +105,7 @@ func storedRun(run *lifecycle.Run) v1alpha1.Run {
 }
 
 // Scheduling reads what a status keeps of a scheduling. What no step has written is a
-// *testbed.FieldError.
+// *field.Error.
 func Scheduling(status *v1alpha1.SchedulingStatus) (lifecycle.Scheduling, error) {
 	s := lifecycle.Scheduling{Started: timeOf(status.Started), Completed: timeOf(status.Completed)}
 	if err := s.State.UnmarshalText([]byte(status.State)); err != nil {

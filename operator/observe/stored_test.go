@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -153,8 +154,8 @@ func TestStoredRefused(t *testing.T) {
 		var status v1alpha1.BatchJobStatus
 		change(&status)
 		_, err := observe.Job(&status)
-		var field *testbed.FieldError
-		if !errors.As(err, &field) || field.Field != what || !errors.Is(err, testbed.ErrInvalid) {
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != what || !errors.Is(err, testbed.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config says where the scheduler is. The zero value of a field but Target is its
@@ -40,23 +41,23 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *FieldError, or what package transport refuses.
+// Validate returns a *field.Error, or what package transport refuses.
 func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value time.Duration
 	}{{"MaxAge", c.MaxAge}, {"MinWait", c.MinWait}, {"MaxWait", c.MaxWait}} {
 		if f.value < 0 {
-			return &FieldError{f.name, f.value, fmt.Errorf("%w: negative", ErrInvalid)}
+			return &field.Error{Package: "room", Field: f.name, Value: f.value, Err: fmt.Errorf("%w: negative", ErrInvalid)}
 		}
 	}
 	switch d := c.withDefaults(); {
 	case c.Target == "":
-		return &FieldError{"Target", c.Target, fmt.Errorf("%w: missing", ErrInvalid)}
+		return &field.Error{Package: "room", Field: "Target", Value: c.Target, Err: fmt.Errorf("%w: missing", ErrInvalid)}
 	case d.MaxWait < d.MinWait:
-		return &FieldError{"MaxWait", c.MaxWait, fmt.Errorf("%w: less than MinWait", ErrInvalid)}
+		return &field.Error{Package: "room", Field: "MaxWait", Value: c.MaxWait, Err: fmt.Errorf("%w: less than MinWait", ErrInvalid)}
 	case c.TokenFile != "" && !c.Transport.Encrypted():
-		return &FieldError{"TokenFile", c.TokenFile, fmt.Errorf("%w: a token is not sent in plaintext", ErrInvalid)}
+		return &field.Error{Package: "room", Field: "TokenFile", Value: c.TokenFile, Err: fmt.Errorf("%w: a token is not sent in plaintext", ErrInvalid)}
 	}
 	return nil
 }

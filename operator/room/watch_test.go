@@ -22,6 +22,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/room"
 )
 
@@ -263,7 +264,7 @@ func TestMalformedRoomsEndTheStream(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for field, c := range map[string]room.Config{
+	for name, c := range map[string]room.Config{
 		"Target":    {},
 		"MaxAge":    {Target: "a:1", MaxAge: -1},
 		"MinWait":   {Target: "a:1", MinWait: -1},
@@ -271,9 +272,9 @@ func TestConfigIsChecked(t *testing.T) {
 		"TokenFile": {Target: "127.0.0.1:1", TokenFile: "token"},
 	} {
 		_, err := room.Watch(t.Context(), c)
-		var bad *room.FieldError
-		if !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, room.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var bad *field.Error
+		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, room.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	var plain *transport.PlaintextError

@@ -16,7 +16,7 @@ type Adapter interface {
 	// Kind is the child's.
 	Kind() schema.GroupVersionKind
 	// Child returns the object that runs a job in the slots of a request. The error is a
-	// *FieldError, whose field is one of the BatchJob's or of the request's.
+	// *field.Error, whose field is one of the BatchJob's or of the request's.
 	Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error)
 	// Pods returns how many pods in slots a child made by Child starts with.
 	Pods(child *unstructured.Unstructured) int32

@@ -2,15 +2,14 @@ package workload
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every FieldError that is nothing else.
+	// ErrInvalid is in every *field.Error that is nothing else.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrSlotTooSmall says that an application's pod does not fit in a slot.
 	ErrSlotTooSmall = errors.New("the slot is too small")
@@ -18,31 +17,25 @@ var (
 	ErrWebhookMissing = errors.New("the operator's webhook is not at work")
 )
 
-// FieldError names a field of a BatchJob, a CreationRequest or a pod whose value can't
-// be used.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
+// refuse makes a *field.Error, which people read who wrote the BatchJob, in whose conditions it
+// stands; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return refused(name, value, invalid("must be "+want))
 }
 
-// Error is for people who wrote the BatchJob, in whose conditions it stands.
-func (e *FieldError) Error() string {
-	value := fmt.Sprint(e.Value)
-	switch e.Value.(type) {
+func refused(name string, value any, err error) error {
+	switch value.(type) {
 	case map[string]any, []any:
-		value = short(e.Value)
+		value = short(value)
 	}
-	return fmt.Sprintf("%s = %s: %s", e.Field, cut(value), strings.TrimPrefix(e.Err.Error(), ErrInvalid.Error()+": "))
+	return &field.Error{Field: name, Value: value, Err: err}
 }
 
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
+// invalid is an ErrInvalid in words of its own.
+type invalid string
 
-// refuse makes a *FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
-}
+func (e invalid) Error() string        { return string(e) }
+func (e invalid) Is(target error) bool { return target == ErrInvalid }
 
 // Reason is that of the condition Valid (v1alpha1.BatchJobValid) for an error of this
 // package.

@@ -60,8 +60,7 @@ func jobResources(pod object, request *v1alpha1.CreationRequest) error {
 		amount := request.Resources[name]
 		if own, ok := asked[name]; ok {
 			if own.Cmp(amount) > 0 {
-				return &FieldError{pod.at("containers"), string(name) + " " + own.String(),
-					fmt.Errorf("%w: it holds %s", ErrSlotTooSmall, amount.String())}
+				return refused(pod.at("containers"), string(name)+" "+own.String(), fmt.Errorf("%w: it holds %s", ErrSlotTooSmall, amount.String()))
 			}
 			continue
 		}
@@ -117,7 +116,7 @@ func firstContainer(pod object) (object, error) {
 func requests(pod object) (corev1.ResourceList, error) {
 	var p corev1.Pod
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod.fields, &p.Spec); err != nil {
-		return nil, &FieldError{pod.path, pod.fields, fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return nil, refused(pod.path, pod.fields, invalid(err.Error()))
 	}
 	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range containers {

@@ -23,7 +23,7 @@ func parse(path string, given *runtime.RawExtension) (object, error) {
 	}
 	raw, err := given.MarshalJSON()
 	if err != nil {
-		return object{}, &FieldError{path, given, err}
+		return object{}, refused(path, given, err)
 	}
 	o := object{path: path}
 	if err := json.Unmarshal(raw, &o.fields); err != nil {

@@ -93,8 +93,8 @@ func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) er
 	slot := mebibytes(amount)
 	overhead := overhead(slot, factor)
 	if slot-overhead < minSparkMemory {
-		return &FieldError{"creationRequest.resources.memory", amount.String(), fmt.Errorf(
-			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", ErrSlotTooSmall, slot, overhead, minSparkMemory)}
+		return refused("creationRequest.resources.memory", amount.String(), fmt.Errorf(
+			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", ErrSlotTooSmall, slot, overhead, minSparkMemory))
 	}
 	executor.set("memory", fmt.Sprintf("%dm", slot-overhead))
 	executor.set("memoryOverhead", fmt.Sprintf("%dm", overhead))
@@ -275,6 +275,5 @@ func (spark) CheckPod(pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == v1alpha1.SchedulerName {
 		return nil
 	}
-	return &FieldError{"pod " + pod.Name + " spec.schedulerName", pod.Spec.SchedulerName,
-		fmt.Errorf("%w: must be %s", ErrWebhookMissing, v1alpha1.SchedulerName)}
+	return refused("pod "+pod.Name+" spec.schedulerName", pod.Spec.SchedulerName, fmt.Errorf("%w: must be %s", ErrWebhookMissing, v1alpha1.SchedulerName))
 }

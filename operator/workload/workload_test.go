@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
@@ -64,7 +65,7 @@ func child(t testing.TB, job *v1alpha1.BatchJob, r *v1alpha1.CreationRequest) (*
 	return adapter.Child(job, r)
 }
 
-func field(t *testing.T, o *unstructured.Unstructured, path string) any {
+func at(t *testing.T, o *unstructured.Unstructured, path string) any {
 	t.Helper()
 	value, _, err := unstructured.NestedFieldNoCopy(o.Object, strings.Split(path, ".")...)
 	if err != nil {
@@ -114,7 +115,7 @@ func TestSparkMemory(t *testing.T) {
 			t.Errorf("%s, %s: %v", test.slot, test.spec, err)
 			continue
 		}
-		memory, overhead := field(t, got, "spec.executor.memory"), field(t, got, "spec.executor.memoryOverhead")
+		memory, overhead := at(t, got, "spec.executor.memory"), at(t, got, "spec.executor.memoryOverhead")
 		if memory != test.memory || overhead != test.overhead {
 			t.Errorf("%s, %s: %v and %v, want %s and %s", test.slot, test.spec, memory, overhead, test.memory, test.overhead)
 		}
@@ -144,14 +145,14 @@ func TestCPU(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cores, asked := field(t, spark, "spec.executor.cores"), field(t, spark, "spec.executor.coreRequest"); cores != test.cores || asked != test.request {
+		if cores, asked := at(t, spark, "spec.executor.cores"), at(t, spark, "spec.executor.coreRequest"); cores != test.cores || asked != test.request {
 			t.Errorf("%s: %v cores, request %v; want %d, %s", test.cpu, cores, asked, test.cores, test.request)
 		}
 		flink, err := child(t, batchJob(t, "flink", "{job: {jarURI: local:///a.jar}}"), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cpu := field(t, flink, "spec.taskManager.resource.cpu"); cpu != test.flink {
+		if cpu := at(t, flink, "spec.taskManager.resource.cpu"); cpu != test.flink {
 			t.Errorf("%s: a task manager of %v, want %v", test.cpu, cpu, test.flink)
 		}
 	}
@@ -178,7 +179,7 @@ func TestSparkLimits(t *testing.T) {
 			continue
 		}
 		for key, want := range map[string]string{"coreLimit": test.cores, "memoryLimit": test.memory} {
-			if limit, _ := field(t, got, "spec.executor."+key).(string); limit != want {
+			if limit, _ := at(t, got, "spec.executor."+key).(string); limit != want {
 				t.Errorf("%s: %s is %q, want %q", test.given, key, limit, want)
 			}
 		}
@@ -192,7 +193,7 @@ func TestUnnamedResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]any{"cores": int64(3), "coreRequest": "3", "memory": "2g", "memoryOverhead": "512m"} {
-		if value := field(t, got, "spec.executor."+path); value != want {
+		if value := at(t, got, "spec.executor."+path); value != want {
 			t.Errorf("%s = %v, want %v", path, value, want)
 		}
 	}
@@ -200,14 +201,14 @@ func TestUnnamedResources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]any{"cpu": int64(3), "memory": "2g"}, field(t, got, "spec.taskManager.resource")); diff != "" {
+	if diff := cmp.Diff(map[string]any{"cpu": int64(3), "memory": "2g"}, at(t, got, "spec.taskManager.resource")); diff != "" {
 		t.Error(diff)
 	}
 	got, err = child(t, batchJob(t, "job", "{template: {spec: {containers: [{name: main}]}}}"), request(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]any{map[string]any{"name": "main"}}, field(t, got, "spec.template.spec.containers")); diff != "" {
+	if diff := cmp.Diff([]any{map[string]any{"name": "main"}}, at(t, got, "spec.template.spec.containers")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -258,7 +259,7 @@ func TestJobRequests(t *testing.T) {
 		}},
 		map[string]any{"name": "b", "resources": map[string]any{"limits": map[string]any{"cpu": int64(1)}}},
 	}
-	if diff := cmp.Diff(want, field(t, got, "spec.template.spec.containers")); diff != "" {
+	if diff := cmp.Diff(want, at(t, got, "spec.template.spec.containers")); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -292,7 +293,7 @@ func TestFlinkTaskSlots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, field(t, got, "spec.flinkConfiguration")); diff != "" {
+		if diff := cmp.Diff(want, at(t, got, "spec.flinkConfiguration")); diff != "" {
 			t.Errorf("%s: %s", spec, diff)
 		}
 	}
@@ -314,7 +315,7 @@ func TestFlinkTemplate(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(want), &template); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(template, field(t, got, "spec.podTemplate")); diff != "" {
+		if diff := cmp.Diff(template, at(t, got, "spec.podTemplate")); diff != "" {
 			t.Errorf("%s: %s", given, diff)
 		}
 	}
@@ -344,14 +345,14 @@ func TestSparkDynamicAllocation(t *testing.T) {
 		if diff := cmp.Diff(want, plain(t, got)["spec"].(map[string]any)[test.path]); diff != "" {
 			t.Errorf("%s: %s", test.spec, diff)
 		}
-		if n := field(t, got, "spec.executor.instances"); n != int64(3) {
+		if n := at(t, got, "spec.executor.instances"); n != int64(3) {
 			t.Errorf("%s: %v executors", test.spec, n)
 		}
 	}
 }
 
 func TestRefusals(t *testing.T) {
-	for _, test := range []struct{ kind, spec, field string }{
+	for _, test := range []struct{ kind, spec, name string }{
 		{"spark", "[]", "spec.sparkSpec"},
 		{"spark", "null", "spec.sparkSpec"},
 		{"spark", "{driver: 1}", "spec.sparkSpec.driver"},
@@ -395,9 +396,9 @@ func TestRefusals(t *testing.T) {
 		{"job", "{template: {metadata: {annotations: 1}}}", "spec.jobSpec.template.metadata.annotations"},
 	} {
 		_, err := child(t, batchJob(t, test.kind, test.spec), request(1, "cpu", "1", "memory", "2Gi"))
-		var refused *workload.FieldError
-		if !errors.As(err, &refused) || refused.Field != test.field || !errors.Is(err, workload.ErrInvalid) || workload.Reason(err) != "InvalidApplication" {
-			t.Errorf("%s %s: %v, want %s named", test.kind, test.spec, err, test.field)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != test.name || !errors.Is(err, workload.ErrInvalid) || workload.Reason(err) != "InvalidApplication" {
+			t.Errorf("%s %s: %v, want %s named", test.kind, test.spec, err, test.name)
 		}
 	}
 	for _, spec := range []v1alpha1.BatchJobSpec{{}, {JobSpec: &runtime.RawExtension{}, SparkSpec: &runtime.RawExtension{}}} {
@@ -409,7 +410,7 @@ func TestRefusals(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	for _, test := range []struct {
-		field  string
+		name   string
 		change func(*v1alpha1.BatchJob, *v1alpha1.CreationRequest)
 	}{
 		{"metadata.name", func(j *v1alpha1.BatchJob, _ *v1alpha1.CreationRequest) { j.Name = "" }},
@@ -432,15 +433,15 @@ func TestBadRequests(t *testing.T) {
 			job, r := batchJob(t, kind, "{}"), request(1, "cpu", "1", "memory", "2Gi")
 			test.change(job, r)
 			_, err := child(t, job, r)
-			var refused *workload.FieldError
-			if !errors.As(err, &refused) || refused.Field != test.field || !errors.Is(err, workload.ErrInvalid) {
-				t.Errorf("%s: %v, want %s named", kind, err, test.field)
+			var refused *field.Error
+			if !errors.As(err, &refused) || refused.Field != test.name || !errors.Is(err, workload.ErrInvalid) {
+				t.Errorf("%s: %v, want %s named", kind, err, test.name)
 			}
 		}
 	}
 	for range 20 { // of several the first by name, whatever the order of a map
 		_, err := child(t, batchJob(t, "job", "{}"), request(1, "memory", "0", "cpu", "0", "example.com/gpu", "0"))
-		var refused *workload.FieldError
+		var refused *field.Error
 		if !errors.As(err, &refused) || refused.Field != "creationRequest.resources.cpu" {
 			t.Fatalf("%v", err)
 		}
@@ -624,7 +625,7 @@ func FuzzChild(f *testing.F) {
 		r.Resources = corev1.ResourceList{"cpu": *resource.NewMilliQuantity(milli, resource.DecimalSI), "memory": *resource.NewQuantity(bytes, resource.BinarySI)}
 		got, err := child(t, job, r)
 		if err != nil {
-			var refused *workload.FieldError
+			var refused *field.Error
 			if !errors.As(err, &refused) || refused.Field == "" {
 				t.Errorf("%v names no field", err)
 			}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -73,11 +74,11 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 	got := make(map[string]bool)
 	for _, err := range all.Unwrap() {
-		var f *config.FieldError
+		var f *field.Error
 		if !errors.As(err, &f) || !errors.Is(err, config.ErrInvalid) {
 			t.Fatalf("%v is no field error", err)
 		}
-		if want := fmt.Sprintf("plugin: %s = %v: ", f.Field, f.Value); !strings.HasPrefix(err.Error(), want) {
+		if want := fmt.Sprintf("plugin: %s = ", f.Field); !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q, want %q and the reason", err, want)
 		}
 		got[f.Field] = true
@@ -102,7 +103,7 @@ func TestEnergyWeight(t *testing.T) {
 		ok        bool
 	}{{0, 1, true}, {.5, .5, true}, {.7, .3, true}, {.75, .5, false}, {1, .0625, false}, {0, 1.5, false}, {0, math.NaN(), false}} {
 		err := config.SpazioArgs{KWeight: test.k, EnergyWeight: test.energy}.Validate()
-		var f *config.FieldError
+		var f *field.Error
 		if ok := err == nil; ok != test.ok || !ok && (!errors.As(err, &f) || f.Field != "energyWeight") {
 			t.Errorf("kWeight %v, energyWeight %v: %v", test.k, test.energy, err)
 		}

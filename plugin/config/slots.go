@@ -34,7 +34,7 @@ func (a SpazioSlotsArgs) WithDefaults() SpazioSlotsArgs {
 	return a
 }
 
-// Validate returns a *FieldError if a field is wrong.
+// Validate returns a *field.Error if a field is wrong.
 func (a SpazioSlotsArgs) Validate() error {
 	if swap := a.WithDefaults().Swap; swap != SwapImmediate && swap != SwapGraceful {
 		return invalid("swap", a.Swap, "must be "+SwapImmediate+" or "+SwapGraceful)

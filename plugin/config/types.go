@@ -239,7 +239,7 @@ func (a SpazioArgs) Shared() SpazioArgs {
 	return a
 }
 
-// Objective returns EnergyObjective; the error is a *FieldError.
+// Objective returns EnergyObjective; the error is a *field.Error.
 func (a SpazioArgs) Objective() (energy.Objective, error) {
 	switch a.EnergyObjective {
 	case "", EnergyMarginal:

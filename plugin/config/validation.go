@@ -10,33 +10,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // ErrInvalid says that a value is not allowed where it stands.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError is a field of SpazioArgs, by its name in a configuration file, with
-// a value that is not allowed. Err wraps ErrInvalid or the error of the package
-// that refused the value. A plain value.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
+func invalid(name string, value any, must string) error {
+	return &field.Error{Package: "plugin", Field: name, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, must)}
 }
 
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("plugin: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func invalid(field string, value any, must string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, must)}
-}
-
-// Validate returns a *FieldError for each wrong field, joined.
+// Validate returns a *field.Error for each wrong field, joined.
 func (a SpazioArgs) Validate() error {
 	a = a.WithDefaults()
 	errs := append(a.validateTimes(), a.validateNumbers()...)
@@ -56,7 +41,7 @@ func (a SpazioArgs) Validate() error {
 		}
 	}
 	if err := a.Transport().Validate(); err != nil {
-		errs = append(errs, &FieldError{Field: "listen", Value: a.Listen, Err: fmt.Errorf("%w: %w", ErrInvalid, err)})
+		errs = append(errs, &field.Error{Package: "plugin", Field: "listen", Value: a.Listen, Err: fmt.Errorf("%w: %w", ErrInvalid, err)})
 	}
 	return errors.Join(append(errs, a.validateIdentity()...)...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 )
@@ -287,7 +288,7 @@ func TestRefused(t *testing.T) {
 		change(&f)
 		return []connection.Flow{good, f}
 	}
-	for field, err := range map[string]error{
+	for name, err := range map[string]error{
 		"Flow[1].From":     g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.From.Name = "" })),
 		"Flow[1].To":       g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.To.Namespace = "" })),
 		"Flow[1].Request":  g.Observe(start, time.Minute, with(func(f *connection.Flow) { f.Request = math.NaN() })),
@@ -297,9 +298,9 @@ func TestRefused(t *testing.T) {
 		"job":              g.InsertNewJob(start, connection.Job{}, time.Minute, nil),
 		"Flow[0].From":     g.InsertNewJob(start, job("ad"), time.Minute, []connection.Flow{good}),
 	} {
-		var refused *profile.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, profile.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, profile.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, err := range []error{

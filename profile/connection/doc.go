@@ -12,7 +12,7 @@
 // FindSCC, and Rule.Literal.
 //
 // Time is an argument, inputs are never modified, and errors are a
-// *profile.FieldError; the state is then as it was.
+// *field.Error; the state is then as it was.
 //
 // Types that do not speak of concurrent use are plain values.
 package connection

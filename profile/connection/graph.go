@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -420,7 +421,7 @@ func (g *Graph) sorted() []Job {
 	return jobs
 }
 
-// refuse makes a FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &profile.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -107,10 +108,10 @@ func decode(of Job, data []byte) (s callerState, err error) {
 		return s, refuse("len(state)", len(data), "at most 1 MiB")
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, &profile.FieldError{Field: "state", Value: "", Err: fmt.Errorf("%w: %w", profile.ErrInvalid, err)}
+		return s, &field.Error{Package: "profile", Field: "state", Value: "", Err: fmt.Errorf("%w: %w", profile.ErrInvalid, err)}
 	}
 	if s.Version != StateVersion {
-		return s, &profile.FieldError{Field: "state.version", Value: s.Version, Err: fmt.Errorf("%w: %w", profile.ErrInvalid, profile.ErrVersion)}
+		return s, &field.Error{Package: "profile", Field: "state.version", Value: s.Version, Err: fmt.Errorf("%w: %w", profile.ErrInvalid, profile.ErrVersion)}
 	}
 	if !timely(s.Updated) {
 		return s, refuse("state.t", s.Updated, "since 1970")

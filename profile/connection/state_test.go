@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 )
@@ -153,8 +154,8 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		g := graph(t, connection.Config{})
 		err := g.Restore(start, test.of, []byte(test.state))
-		var field *profile.FieldError
-		if !errors.Is(err, test.want) || !errors.As(err, &field) {
+		var which *field.Error
+		if !errors.Is(err, test.want) || !errors.As(err, &which) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if jobs := g.Jobs(); len(jobs) > 0 {

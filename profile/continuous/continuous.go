@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -183,7 +184,7 @@ func (s Service) validate(i int, relative bool) error {
 // Step returns the factors of an application's services from a time on, in their order,
 // appended to dst: all of one application at once, for each is judged by the mean of all.
 // Services have the factors of the step before, and what was seen of them since. Services
-// with a value out of its range are a *profile.FieldError.
+// with a value out of its range are a *field.Error.
 func (c Config) Step(dst []Factors, at time.Time, services []Service) ([]Factors, error) {
 	if err := c.Validate(); err != nil {
 		return dst, err
@@ -295,7 +296,7 @@ func (c Config) decayed(at time.Time, f Factors) Factors {
 	return f
 }
 
-// refuse makes a FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &profile.FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
@@ -266,7 +267,7 @@ func TestConstantInputSettles(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	good := limited(.1)
-	for field, change := range map[string]func(*continuous.Service){
+	for name, change := range map[string]func(*continuous.Service){
 		"Service[1].Throttled":      func(s *continuous.Service) { s.Throttled = 1.1 },
 		"Service[1].Stalled":        func(s *continuous.Service) { s.Stalled = math.NaN() },
 		"Service[1].Target":         func(s *continuous.Service) { s.Target = -1 },
@@ -278,9 +279,9 @@ func TestRefused(t *testing.T) {
 		change(&bad)
 		dst := []continuous.Factors{{CPU: 3}}
 		got, err := continuous.Config{}.Step(dst, start, []continuous.Service{good, bad})
-		var refused *profile.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, profile.ErrInvalid) || len(got) != 1 {
-			t.Errorf("%s: %v, %v", field, got, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, profile.ErrInvalid) || len(got) != 1 {
+			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 	for _, c := range []continuous.Config{

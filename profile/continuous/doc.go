@@ -21,5 +21,5 @@
 // their services fared calls it every Config.Every.
 //
 // The package is pure: time is an argument, inputs are never modified. Errors are a
-// *profile.FieldError.
+// *field.Error.
 package continuous

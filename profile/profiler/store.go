@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns a *FieldError, or a *profile.FieldError of what is that
+// Validate returns a *field.Error, or a *field.Error of what is that
 // package's.
 func (c Config) Validate() error {
 	if err := c.Profile.Validate(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -736,7 +737,7 @@ func TestCheckpoints(t *testing.T) {
 		t.Errorf("of another version: %v", err)
 	}
 	bad.State = saved.State[:20]
-	var at *profile.FieldError
+	var at *field.Error
 	if err := next.store.Restore(c.at, bad); !errors.As(err, &at) {
 		t.Errorf("cut short: %v", err)
 	}
@@ -1028,13 +1029,13 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []profiler.Config{{MaxWorkloads: -1}, {MaxOfNamespace: -1}, {Forget: -1}, {Wait: -1}, {MaxWaiting: -1}, {Refresh: -1}} {
-		var field *profiler.FieldError
-		if _, err := profiler.New(c); !errors.As(err, &field) || !errors.Is(err, profiler.ErrInvalid) {
+		var name *field.Error
+		if _, err := profiler.New(c); !errors.As(err, &name) || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	var field *profile.FieldError
-	if _, err := profiler.New(profiler.Config{Profile: profile.Config{Slots: 25}}); !errors.As(err, &field) {
+	var name *field.Error
+	if _, err := profiler.New(profiler.Config{Profile: profile.Config{Slots: 25}}); !errors.As(err, &name) {
 		t.Errorf("25 slots: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/replay"
 )
@@ -300,7 +301,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestReadRefuses(t *testing.T) {
-	for text, field := range map[string]string{
+	for text, name := range map[string]string{
 		"timestamp,cpu_cores\nyesterday,1\n":             "f.timestamp",
 		"timestamp,cpu_cores\n-5,1\n":                    "f.timestamp",
 		"timestamp,cpu_cores\n10,1\n5,1\n":               "f.timestamp",
@@ -309,9 +310,9 @@ func TestReadRefuses(t *testing.T) {
 		"timestamp,cpu usage [%],cpu cores\n10,1,many\n": "f.cores",
 	} {
 		_, err := replay.ReadCSV("f", strings.NewReader(text))
-		var f *replay.FieldError
-		if !errors.As(err, &f) || f.Field != field {
-			t.Errorf("%q: %v, want a FieldError of %s", text, err, field)
+		var f *field.Error
+		if !errors.As(err, &f) || f.Field != name {
+			t.Errorf("%q: %v, want a *field.Error of %s", text, err, name)
 		}
 	}
 	s := every(replay.CPU, 3, func(int) float64 { return 1 })
@@ -374,10 +375,10 @@ func TestBytesAreNoCores(t *testing.T) {
 		{"answer.json", "", "1e300", 0, true},
 	} {
 		s, err := replay.ReadPrometheus(c.file, strings.NewReader(answer(c.metric, c.value)))
-		var f *replay.FieldError
+		var f *field.Error
 		if c.refused {
 			if !errors.As(err, &f) {
-				t.Errorf("%+v: %v, %v, want a FieldError", c, s, err)
+				t.Errorf("%+v: %v, %v, want a *field.Error", c, s, err)
 			}
 		} else if err != nil || len(s) != 1 || s[0].Resource != c.want {
 			t.Errorf("%+v: %v, %v", c, s, err)

@@ -10,29 +10,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// ErrInvalid is what every FieldError wraps.
+// ErrInvalid is what every field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
 // +kubebuilder:object:generate=false
-
-// FieldError names a field and the value it was refused for. It is a plain value,
-// safe for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("v1alpha1: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // longestStem leaves room for the hash in an object's name.
 const longestStem = 253 - 9
@@ -75,7 +60,7 @@ func FromDemand(d profile.Demand) Demand {
 	}
 }
 
-// Value reads the demand. A [*FieldError] names what no definition of ours lets
+// Value reads the demand. A [*field.Error] names what no definition of ours lets
 // through: amounts below 0, or confidence that is no ratio.
 func (d Demand) Value() (profile.Demand, error) {
 	cpu, err := d.CPU.value("cpu")
@@ -104,8 +89,8 @@ func (s Share) value(field string) (profile.Share, error) {
 	return profile.Share{Amount: amount, SD: sd, Confidence: confidence}, nil
 }
 
-func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "v1alpha1", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Value reads the ratio; an empty one is 0.

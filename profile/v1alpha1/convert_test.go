@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
@@ -95,7 +96,7 @@ func TestDemandThereAndBack(t *testing.T) {
 
 func TestBadDemandsAreRefused(t *testing.T) {
 	good := v1alpha1.FromDemand(profile.Demand{})
-	for field, spoil := range map[string]func(*v1alpha1.Demand){
+	for name, spoil := range map[string]func(*v1alpha1.Demand){
 		"cpu.amount":        func(d *v1alpha1.Demand) { d.CPU.Amount = resource.MustParse("-1m") },
 		"memory.sd":         func(d *v1alpha1.Demand) { d.Memory.SD = resource.MustParse("-1") },
 		"memory.confidence": func(d *v1alpha1.Demand) { d.Memory.Confidence = "1.5" },
@@ -104,9 +105,9 @@ func TestBadDemandsAreRefused(t *testing.T) {
 		bad := good
 		spoil(&bad)
 		_, err := bad.Value()
-		var at *v1alpha1.FieldError
-		if !errors.As(err, &at) || at.Field != field || !errors.Is(err, v1alpha1.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var at *field.Error
+		if !errors.As(err, &at) || at.Field != name || !errors.Is(err, v1alpha1.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -125,7 +126,7 @@ func FuzzDemand(f *testing.F) {
 		}
 		got, err := d.Value()
 		if err != nil {
-			if field := (*v1alpha1.FieldError)(nil); !errors.As(err, &field) || !errors.Is(err, v1alpha1.ErrInvalid) {
+			if name := (*field.Error)(nil); !errors.As(err, &name) || !errors.Is(err, v1alpha1.ErrInvalid) {
 				t.Fatalf("%v", err)
 			}
 			return

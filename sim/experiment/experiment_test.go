@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/workload"
@@ -155,8 +156,8 @@ func TestRunRefuses(t *testing.T) {
 		t.Errorf("no trace: error %v", err)
 	}
 	bad := cases(t, "b1", experiment.Params{Nodes: 1}, experiment.Sweep{Work: []float64{-1}})
-	var field *workload.FieldError
-	if _, err := experiment.Run(t.Context(), bad, experiment.Options{Seeds: []uint64{1}}); !errors.As(err, &field) {
+	var which *field.Error
+	if _, err := experiment.Run(t.Context(), bad, experiment.Options{Seeds: []uint64{1}}); !errors.As(err, &which) {
 		t.Errorf("negative work: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

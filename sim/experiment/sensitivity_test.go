@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
@@ -119,10 +119,10 @@ func TestConstantsAreTheDefaults(t *testing.T) {
 }
 
 func TestSetRefuses(t *testing.T) {
-	var agentField *agent.FieldError
+	var agentField *field.Error
 	var rulesField *reserve.FieldError
 	var availField *capacity.FieldError
-	var simField *sim.FieldError
+	var simField *field.Error
 	tests := []struct {
 		assignment, name, value string
 		is                      func(error) bool

@@ -100,7 +100,7 @@ type Totals struct {
 	Joules, IdleJoules, EmptyJoules float64
 }
 
-// New returns an empty node at time 0, or a *FieldError.
+// New returns an empty node at time 0, or a *field.Error.
 func New(p Params) (*Model, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

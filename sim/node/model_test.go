@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
@@ -419,7 +420,7 @@ func TestBindRejects(t *testing.T) {
 
 func TestParamsValidate(t *testing.T) {
 	tests := []struct {
-		field  string
+		name   string
 		params node.Params
 	}{
 		{"", node.Params{}},
@@ -439,13 +440,13 @@ func TestParamsValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := node.New(test.params)
-		var field *node.FieldError
-		if test.field == "" {
+		var name *field.Error
+		if test.name == "" {
 			if err != nil {
 				t.Errorf("the zero value: %v", err)
 			}
-		} else if !errors.As(err, &field) || !errors.Is(err, node.ErrInvalid) || field.Field != test.field {
-			t.Errorf("error %v, want one of %s", err, test.field)
+		} else if !errors.As(err, &name) || !errors.Is(err, node.ErrInvalid) || name.Field != test.name {
+			t.Errorf("error %v, want one of %s", err, test.name)
 		}
 	}
 }

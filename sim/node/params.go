@@ -74,7 +74,7 @@ var (
 	Large  = Crowding{Each: .6, Most: .8}
 )
 
-// Validate returns a *FieldError for the first field out of range.
+// Validate returns a *field.Error for the first field out of range.
 func (p Params) Validate() error {
 	switch {
 	case p.Cores < 0 || p.Cores > 4096:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
@@ -38,7 +39,7 @@ func TestPowerAt(t *testing.T) {
 
 func TestPowerRefused(t *testing.T) {
 	for _, test := range []struct {
-		field string
+		name  string
 		power node.Power
 	}{
 		{"Power.Max", node.Power{Max: -1}},
@@ -53,9 +54,9 @@ func TestPowerRefused(t *testing.T) {
 		{"Power.Shape", node.Power{Max: 10, Shape: math.NaN()}},
 	} {
 		_, err := node.New(node.Params{Power: test.power})
-		var refused *node.FieldError
-		if !errors.As(err, &refused) || refused.Field != test.field || !errors.Is(err, node.ErrInvalid) {
-			t.Errorf("%+v: %v, want %s refused", test.power, err, test.field)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != test.name || !errors.Is(err, node.ErrInvalid) {
+			t.Errorf("%+v: %v, want %s refused", test.power, err, test.name)
 		}
 	}
 	for _, p := range []node.Power{{}, {Max: 1e6}, {Idle: 7, Max: 7, Shape: 1}, {Max: 10, Shape: 2}} {

@@ -27,7 +27,7 @@ type Result struct {
 }
 
 // Evaluate holds every signal against the spikes of every source, raw and filtered.
-// Seed is of what is left to chance. The error is a *FieldError.
+// Seed is of what is left to chance. The error is a *field.Error.
 func Evaluate(sources []Source, seed uint64) (Result, error) {
 	result := Result{Sources: sources}
 	names := map[string]bool{}
@@ -54,7 +54,7 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 }
 
 // Rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
-// is behind the agent's filter, as Row.Filtered. The error is a *FieldError.
+// is behind the agent's filter, as Row.Filtered. The error is a *field.Error.
 func Rejections(s Source, filtered bool) ([][]bool, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

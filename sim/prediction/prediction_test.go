@@ -19,6 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
 )
 
@@ -372,9 +373,9 @@ func TestSimulate(t *testing.T) {
 	if busy < .5 || busy > .95 || events < 500 || events > 1600 {
 		t.Errorf("%g of the cores are busy, %d samples see an event", busy, events)
 	}
-	var field *prediction.FieldError
+	var name *field.Error
 	for _, seconds := range []float64{0, 3601, math.NaN()} {
-		if _, err := prediction.Simulate(t.Context(), seconds, 1); !errors.As(err, &field) || field.Field != "seconds" || !errors.Is(err, prediction.ErrInvalid) {
+		if _, err := prediction.Simulate(t.Context(), seconds, 1); !errors.As(err, &name) || name.Field != "seconds" || !errors.Is(err, prediction.ErrInvalid) {
 			t.Errorf("%g s: error %v", seconds, err)
 		}
 	}
@@ -447,11 +448,11 @@ func TestReadRecording(t *testing.T) {
 	if err != nil || len(part.Nodes[0].Pressure) != 39 {
 		t.Errorf("a part: %+v, error %v", part, err)
 	}
-	var field *prediction.FieldError
-	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=half-runnable;memory=available", pressure)); !errors.As(err, &field) || field.Field != "Schema" {
+	var name *field.Error
+	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=half-runnable;memory=available", pressure)); !errors.As(err, &name) || name.Field != "Schema" {
 		t.Errorf("a recording without pressure: error %v", err)
 	}
-	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", pressure[:1])); !errors.As(err, &field) || field.Field != "samples" {
+	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", pressure[:1])); !errors.As(err, &name) || name.Field != "samples" {
 		t.Errorf("one sample: error %v", err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain.gz")
@@ -514,7 +515,7 @@ func TestValidate(t *testing.T) {
 	if _, err := prediction.Evaluate([]prediction.Source{good()}, 1); err != nil {
 		t.Fatal(err)
 	}
-	for field, spoil := range map[string]func(*prediction.Source){
+	for name, spoil := range map[string]func(*prediction.Source){
 		"Second":               func(s *prediction.Source) { s.Second = 0 },
 		"Nodes":                func(s *prediction.Source) { s.Nodes = nil },
 		"Nodes[0].Pressure":    func(s *prediction.Source) { s.Nodes[0].Pressure = nil },
@@ -533,15 +534,15 @@ func TestValidate(t *testing.T) {
 	} {
 		s := good()
 		spoil(&s)
-		var refused *prediction.FieldError
-		if _, err := prediction.Evaluate([]prediction.Source{s}, 1); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: error %v", field, err)
+		var refused *field.Error
+		if _, err := prediction.Evaluate([]prediction.Source{s}, 1); !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: error %v", name, err)
 		}
-		if _, err := prediction.Rejections(s, true); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: error %v", field, err)
+		if _, err := prediction.Rejections(s, true); !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
-	var refused *prediction.FieldError
+	var refused *field.Error
 	if _, err := prediction.Evaluate([]prediction.Source{good(), good()}, 1); !errors.As(err, &refused) || refused.Field != "Name" {
 		t.Errorf("one name twice: error %v", err)
 	}

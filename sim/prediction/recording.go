@@ -19,7 +19,7 @@ const pressured = ";cpu=pressure;"
 // FromRecording reads what an agent recorded whose channel of the CPU is pressure
 // (spazio-agent --cpu-mode contention --cpu-contention pressure). A file that ends within
 // a record, as a part of one does, is read as far as it goes. The error is that of
-// reading, or a *FieldError.
+// reading, or a *field.Error.
 func FromRecording(r *recording.Reader) (Source, error) {
 	n := Node{Name: "machine"}
 	schema, churned := "", false

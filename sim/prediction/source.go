@@ -28,7 +28,7 @@ type Source struct {
 	Nodes []Node
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (s Source) Validate() error {
 	if s.Second < 1 {
 		return refuse("Second", s.Second, "at least 1")

@@ -17,5 +17,5 @@
 //   - tuning: services whose requests a profiler corrects, as a table and a picture
 //   - live: tables that change on a whole terminal, with the reader's place kept
 //
-// The same input gives the same bytes. Errors about input are a [*FieldError].
+// The same input gives the same bytes. Errors about input are a [*field.Error].
 package report

@@ -8,27 +8,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// ErrInvalid is the reason of every FieldError of this package.
+// ErrInvalid is the reason of every field.Error of this package.
 var ErrInvalid = errors.New("invalid configuration or input")
-
-// FieldError names a field and the value it was refused for. It is a plain value, safe
-// for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("tuning: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // Config of a run. The zero value of a field is its default. It is a plain value, safe
 // for concurrent reading.
@@ -53,11 +38,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns a *FieldError.
+// Validate returns a *field.Error.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	refuse := func(field string, value any, want string) error {
-		return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	refuse := func(name string, value any, want string) error {
+		return &field.Error{Package: "tuning", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 	}
 	switch {
 	case !slices.Contains(Scenarios(), c.Scenario):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 
@@ -126,13 +127,13 @@ func TestRowsDoNotDependOnWorkers(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for field, c := range map[string]tuning.Config{
+	for name, c := range map[string]tuning.Config{
 		"Config.Scenario": {Scenario: "x"}, "Config.Tuner": {Tuner: "x"}, "Config.Minutes": {Minutes: 59}, "Config.Cores": {Cores: -1},
 	} {
 		_, err := tuning.Run(c)
-		var refused *tuning.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, tuning.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, tuning.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, c := range []tuning.Config{{Minutes: 1441}, {Cores: 257}} {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/workload"
@@ -84,8 +85,8 @@ func FuzzReadPods(f *testing.F) {
 			}
 			return
 		}
-		var field *sim.FieldError
-		if _, err := sim.LowerBound(sim.Config{}, pods); err != nil && !errors.As(err, &field) {
+		var name *field.Error
+		if _, err := sim.LowerBound(sim.Config{}, pods); err != nil && !errors.As(err, &name) {
 			t.Fatalf("error %v", err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -134,6 +135,6 @@ func TestUnlikeRefuses(t *testing.T) {
 }
 
 func isField(err error) bool {
-	var field *workload.FieldError
-	return errors.As(err, &field)
+	var name *field.Error
+	return errors.As(err, &name)
 }

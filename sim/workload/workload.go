@@ -77,7 +77,7 @@ func checked(law Law, fields ...any) error {
 const maxPods = 10_000_000
 
 // Batch is n single-threaded pods of the given mean work, all created at 0. Errors of this
-// and the other makers of pods are a *FieldError.
+// and the other makers of pods are a *field.Error.
 func Batch(seed uint64, n int, work float64, law Law) ([]sim.Pod, error) {
 	if err := checked(law, "work", work); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
 	"github.com/spazio-scheduler/spazio/sim/node"
@@ -195,8 +196,8 @@ func TestRefuses(t *testing.T) {
 	_, err[6] = workload.Background(1, make([]workload.Utilisation, 1), []int{4}, -1, 1, 1)
 	_, err[7] = workload.Invocations(1, nil, 0, 1, 1)
 	for i, e := range err {
-		var field *workload.FieldError
-		if !errors.As(e, &field) || !errors.Is(e, workload.ErrInvalid) {
+		var name *field.Error
+		if !errors.As(e, &name) || !errors.Is(e, workload.ErrInvalid) {
 			t.Errorf("case %d: error %v", i, e)
 		}
 	}
@@ -415,7 +416,7 @@ func TestInitialise(t *testing.T) {
 		t.Errorf("lengths from %v to %v", low, high)
 	}
 	for _, bad := range [][3]float64{{-1, 1, 0}, {2, 1, 0}, {0, math.Inf(1), 0}, {0, 1, 1.1}, {0, math.NaN(), 0}} {
-		var fe *workload.FieldError
+		var fe *field.Error
 		if _, err := workload.Initialise(1, pods, bad[0], bad[1], bad[2]); !errors.As(err, &fe) {
 			t.Errorf("%v: %v", bad, err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/queue"
@@ -182,7 +183,7 @@ func TestGrantTwice(t *testing.T) {
 
 func TestGrantRefuses(t *testing.T) {
 	good := queued("good", 1, "g")
-	for field, change := range map[string]func(*claim.Scheduling){
+	for name, change := range map[string]func(*claim.Scheduling){
 		"Scheduling.UID":     func(s *claim.Scheduling) { s.UID = "" },
 		"Request.Queue":      func(s *claim.Scheduling) { s.Request = queue.Request{} },
 		"Scheduling.JobUIDs": func(s *claim.Scheduling) { delete(s.JobUIDs, lab("b")) },
@@ -191,9 +192,9 @@ func TestGrantRefuses(t *testing.T) {
 		change(&bad)
 		table := newTable(t, "")
 		claims, err := table.Grant([]claim.Scheduling{good, bad}, both(0, 1, 2), epoch)
-		var fe *testbed.FieldError
-		if !errors.As(err, &fe) || fe.Field != field || claims != nil || len(table.Claims()) > 0 {
-			t.Errorf("%s: %v, %v", field, claims, err)
+		var fe *field.Error
+		if !errors.As(err, &fe) || fe.Field != name || claims != nil || len(table.Claims()) > 0 {
+			t.Errorf("%s: %v, %v", name, claims, err)
 		}
 	}
 	twice := queued("twice", 1, "b", "c")
@@ -223,14 +224,14 @@ func TestRebuild(t *testing.T) {
 	if c, _ := table.Of("b"); !slices.Equal(c.Slots, slots(1)) {
 		t.Error("the table keeps what it was given")
 	}
-	for field, bad := range map[string][]claim.Claim{
+	for name, bad := range map[string][]claim.Claim{
 		"Claim.JobUID": {{JobUID: "a"}, {JobUID: "a"}},
 		"Claim.Slots":  {{JobUID: "a", Slots: slots(0)}, {JobUID: "b", Slots: slots(1, 0)}},
 	} {
 		_, err := claim.Rebuild(bad, "")
-		var fe *testbed.FieldError
-		if !errors.As(err, &fe) || fe.Field != field {
-			t.Errorf("%s: %v", field, err)
+		var fe *field.Error
+		if !errors.As(err, &fe) || fe.Field != name {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := claim.Rebuild([]claim.Claim{{}}, ""); !errors.Is(err, testbed.ErrInvalid) {

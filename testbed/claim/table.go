@@ -35,7 +35,7 @@ type Scheduling struct {
 	JobUIDs map[testbed.Name]string
 }
 
-// Validate returns a FieldError for a scheduling that Grant would refuse.
+// Validate returns a *field.Error for a scheduling that Grant would refuse.
 func (s *Scheduling) Validate() error {
 	if s.UID == "" {
 		return testbed.Refuse("Scheduling.UID", s.UID, "set")
@@ -78,7 +78,7 @@ type Table struct {
 
 // Rebuild makes a table of the claims that are stored, and the UID of the scheduling
 // that has the testbed alone, empty if none has. Claims that contradict each other are a
-// FieldError.
+// *field.Error.
 func Rebuild(claims []Claim, exclusiveFor string) (*Table, error) {
 	t := &Table{
 		claims: make(map[string]Claim, len(claims)), owner: make(map[slot.ID]string), exclusive: exclusiveFor,
@@ -153,7 +153,7 @@ func (t *Table) Unlock(schedulingUID string) bool {
 // Grant claims slots for the jobs of the schedulings, and returns the new claims in the
 // order in which they were granted. They are to be stored with the others before anything
 // is created for them; a table whose claims could not be stored is of no more use. A
-// scheduling that Validate refuses is a FieldError, and nothing is granted then.
+// scheduling that Validate refuses is a *field.Error, and nothing is granted then.
 func (t *Table) Grant(schedulings []Scheduling, slots Slots, now time.Time) ([]Claim, error) {
 	order := make([]*Scheduling, len(schedulings))
 	for i := range schedulings {

@@ -19,7 +19,7 @@ type Cell struct {
 }
 
 // Add returns the cell with one more run. A time that is not finite or negative is a
-// FieldError.
+// *field.Error.
 func (c Cell) Add(seconds float64) (Cell, error) {
 	if !(seconds >= 0) || math.IsInf(seconds, 0) {
 		return c, testbed.Refuse("seconds", seconds, "0 or more and finite")
@@ -52,7 +52,7 @@ func (c Cell) SD() float64 {
 	return math.Sqrt(c.Squares / float64(c.Count-1))
 }
 
-// Validate returns a FieldError for what no runs can have led to.
+// Validate returns a *field.Error for what no runs can have led to.
 func (c Cell) Validate() error {
 	switch {
 	case c.Count < 0 || c.Count > math.MaxInt32:

@@ -47,7 +47,7 @@ type Matrix struct {
 	rows map[string]Row
 }
 
-// Set replaces the row of a job. An invalid cell is a FieldError, and nothing changes.
+// Set replaces the row of a job. An invalid cell is a *field.Error, and nothing changes.
 func (m *Matrix) Set(job string, row Row) error {
 	for _, cell := range row {
 		if err := cell.Validate(); err != nil {

@@ -92,7 +92,7 @@ func (m *Matrix) better(a, b, c string) bool {
 // Plan pairs the jobs so that the fewest run times are unknown, then the longest is the
 // least, then their sum; of equal pairings it takes the first by the jobs' names. Beyond
 // MostExact jobs it is Greedy of the names in order. A job without a name, or named twice,
-// is a FieldError, here as for Greedy.
+// is a *field.Error, here as for Greedy.
 func (m *Matrix) Plan(jobs []string) (Plan, error) {
 	if err := check(jobs); err != nil {
 		return Plan{}, err

@@ -16,7 +16,7 @@ type Survey struct {
 }
 
 // NewSurvey looks at all pairings of the jobs, of an odd number with each alone in turn. What
-// a pair takes is asked once of each. More than MostExact jobs are a FieldError; that many
+// a pair takes is asked once of each. More than MostExact jobs are a *field.Error; that many
 // have 6.5e8 pairings, which takes seconds.
 func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (Survey, error) {
 	if err := check(jobs); err != nil {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
@@ -97,8 +97,8 @@ func permute(left []string, visit func([]string)) {
 func TestSurveyRefuses(t *testing.T) {
 	takes := func(colocate.Pair) (float64, error) { return 1, nil }
 	for _, jobs := range [][]string{{"a", "a"}, {""}, names(colocate.MostExact + 1)} {
-		var field *testbed.FieldError
-		if _, err := colocate.NewSurvey(jobs, takes); !errors.As(err, &field) {
+		var name *field.Error
+		if _, err := colocate.NewSurvey(jobs, takes); !errors.As(err, &name) {
 			t.Errorf("%d jobs: %v", len(jobs), err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -513,7 +514,7 @@ func TestText(t *testing.T) {
 	}
 	s := lifecycle.Running
 	err := s.UnmarshalText([]byte("running"))
-	var fe *testbed.FieldError
+	var fe *field.Error
 	if !errors.As(err, &fe) || fe.Field != "JobState" || s != lifecycle.Running {
 		t.Errorf("%v, %v", err, s)
 	}

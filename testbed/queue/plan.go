@@ -44,7 +44,7 @@ type Result struct {
 	Blocked *Blocked
 }
 
-// Validate returns a FieldError if the request is no queue and no placements or both,
+// Validate returns a *field.Error if the request is no queue and no placements or both,
 // places a job twice, or gives a job a slot twice.
 func (r *Request) Validate() error {
 	if (len(r.Queue) == 0) == (len(r.Placements) == 0) {

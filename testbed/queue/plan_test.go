@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -201,7 +202,7 @@ func TestPlan(t *testing.T) {
 
 func TestPlanRefuses(t *testing.T) {
 	one := queue.Placement{Job: job(1), Slots: slots(1)}
-	for field, requests := range map[string][]queue.Request{
+	for name, requests := range map[string][]queue.Request{
 		"Request.Queue":   {{}, {Queue: jobs(1), Placements: []queue.Placement{one}}},
 		"Placement.Job":   {{Placements: []queue.Placement{one, one}}},
 		"Placement.Slots": {{Placements: []queue.Placement{{Job: job(1), Slots: slots(1, 2, 1)}}}},
@@ -210,9 +211,9 @@ func TestPlanRefuses(t *testing.T) {
 			_, err := queue.Plan(r, nil, slots(0, 1, 2))
 			_, infeasible := queue.Feasible(r, nil, slots(0, 1, 2))
 			for _, err := range []error{err, infeasible} {
-				var fe *testbed.FieldError
-				if !errors.As(err, &fe) || fe.Field != field || !errors.Is(err, testbed.ErrInvalid) {
-					t.Errorf("%s: %v", field, err)
+				var fe *field.Error
+				if !errors.As(err, &fe) || fe.Field != name || !errors.Is(err, testbed.ErrInvalid) {
+					t.Errorf("%s: %v", name, err)
 				}
 			}
 		}

@@ -40,7 +40,7 @@ func (a Auto) WithDefaults() Auto {
 	}
 }
 
-// Validate returns a FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (a Auto) Validate() error {
 	a = a.WithDefaults()
 	switch {

@@ -49,7 +49,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 const maxNodeName = 253
 
 // ParseID reads what String writes, and nothing else: one slot has one spelling. The error
-// is a *testbed.FieldError.
+// is a *field.Error.
 func ParseID(text string) (ID, error) {
 	node, position, ok := strings.Cut(text, "/")
 	if !ok || node == "" || len(node) > maxNodeName {
@@ -87,7 +87,7 @@ func (r Ref) String() string {
 	return strconv.Itoa(r.Index)
 }
 
-// ParseRef reads what String writes. The error is a *testbed.FieldError.
+// ParseRef reads what String writes. The error is a *field.Error.
 func ParseRef(text string) (Ref, error) {
 	if n, ok := parseIndex(text); ok {
 		return Ref{Index: n}, nil

@@ -10,16 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// refused fails the test unless err is a FieldError of the field.
-func refused(t *testing.T, err error, field string) {
+// refused fails the test unless err is a *field.Error of the field.
+func refused(t *testing.T, err error, name string) {
 	t.Helper()
-	var fe *testbed.FieldError
-	if !errors.As(err, &fe) || !errors.Is(err, testbed.ErrInvalid) || fe.Field != field {
-		t.Errorf("error %v, want a FieldError of %s", err, field)
+	var fe *field.Error
+	if !errors.As(err, &fe) || !errors.Is(err, testbed.ErrInvalid) || fe.Field != name {
+		t.Errorf("error %v, want a *field.Error of %s", err, name)
 	}
 }
 

@@ -142,7 +142,7 @@ func (o *Order) Index(id ID) (int, bool) {
 func (o *Order) Cut() (nodes, slots int) { return o.cutNodes, o.cutSlots }
 
 // ResolveTo appends the identities of the slots that refs name to dst[:0]. A slot that
-// does not exist or is named twice is a FieldError, and nil is returned with it.
+// does not exist or is named twice is a *field.Error, and nil is returned with it.
 func (o *Order) ResolveTo(dst []ID, refs []Ref) ([]ID, error) {
 	dst = slices.Grow(dst[:0], len(refs))
 	seen := make(map[ID]bool, len(refs))

@@ -94,7 +94,7 @@ func NewTable() *Table {
 	}
 }
 
-// Configure says what is wanted from now on. A negative patience is a FieldError.
+// Configure says what is wanted from now on. A negative patience is a *field.Error.
 func (t *Table) Configure(c Config, now time.Time) error {
 	if c.Patience < 0 {
 		return testbed.Refuse("Config.Patience", c.Patience, "0 or more")
@@ -139,7 +139,7 @@ func (t *Table) place(o *Order) {
 	}
 }
 
-// SetClaims says who claims what, all of it. A slot that is claimed twice is a FieldError,
+// SetClaims says who claims what, all of it. A slot that is claimed twice is a *field.Error,
 // and so is a claim without owner; nothing changes then. It costs a time that depends on the
 // number of claimed slots alone.
 func (t *Table) SetClaims(claims []Claim, now time.Time) error {
@@ -174,7 +174,7 @@ func (t *Table) SetClaims(claims []Claim, now time.Time) error {
 	return nil
 }
 
-// Observe takes in a pod as it is now. A pod without UID is a FieldError.
+// Observe takes in a pod as it is now. A pod without UID is a *field.Error.
 func (t *Table) Observe(p Pod, now time.Time) error {
 	if p.UID == "" {
 		return testbed.Refuse("Pod.UID", p.UID, "set")

@@ -9,34 +9,21 @@ import (
 	"path/filepath"
 
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every FieldError.
+	// ErrInvalid is in every field.Error.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrStarted is returned by a second Start in one process.
 	ErrStarted = errors.New("this process has already started a kube-apiserver")
 )
 
-// FieldError names a field of Config, or an argument, whose value is out of its
-// range.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("embedded: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a *FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "embedded", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Config says where a control plane lives and whom it lets do what. The zero
@@ -80,7 +67,7 @@ const dirPrefix = "spazio-"
 // terminating zero among them.
 const maxSocketPath = 103
 
-// Validate returns a *FieldError for a field out of its range.
+// Validate returns a *field.Error for a field out of its range.
 func (c Config) Validate() error {
 	if c.APIPort < 0 || c.APIPort > 65535 {
 		return refuse("APIPort", c.APIPort, "0 to 65535")
@@ -116,7 +103,7 @@ func (c Config) dir() (string, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", &FieldError{"Dir", c.Dir, fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return "", &field.Error{Package: "embedded", Field: "Dir", Value: c.Dir, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	return dir, nil
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
@@ -39,18 +40,18 @@ func TestStartRefuses(t *testing.T) {
 		is     func(error) bool
 	}{
 		"port out of range": {embedded.Config{Dir: dir, APIPort: 65536}, func(err error) bool {
-			var field *embedded.FieldError
-			return errors.As(err, &field) && field.Field == "APIPort" && errors.Is(err, embedded.ErrInvalid)
+			var which *field.Error
+			return errors.As(err, &which) && which.Field == "APIPort" && errors.Is(err, embedded.ErrInvalid)
 		}},
 		"any address": {embedded.Config{Dir: dir, Address: netip.IPv4Unspecified()}, func(err error) bool {
-			var field *embedded.FieldError
-			return errors.As(err, &field) && field.Field == "Address" && errors.Is(err, embedded.ErrInvalid)
+			var which *field.Error
+			return errors.As(err, &which) && which.Field == "Address" && errors.Is(err, embedded.ErrInvalid)
 		}},
 		"another's address": {embedded.Config{Dir: dir, Address: netip.MustParseAddr("203.0.113.1")}, func(err error) bool { return errors.Is(err, syscall.EADDRNOTAVAIL) }},
 		"busy port":         {embedded.Config{Dir: dir, APIPort: port}, func(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }},
 		"path too long for a socket": {embedded.Config{Dir: filepath.Join(dir, strings.Repeat("x", 100))}, func(err error) bool {
-			var field *embedded.FieldError
-			return errors.As(err, &field) && field.Field == "Dir" && errors.Is(err, embedded.ErrInvalid)
+			var which *field.Error
+			return errors.As(err, &which) && which.Field == "Dir" && errors.Is(err, embedded.ErrInvalid)
 		}},
 		"missing directory":     {embedded.Config{Dir: filepath.Join(dir, "none")}, func(err error) bool { return errors.Is(err, os.ErrNotExist) }},
 		"file for a directory":  {embedded.Config{Dir: file}, func(err error) bool { return errors.Is(err, syscall.ENOTDIR) }},

@@ -9,7 +9,7 @@ import (
 
 // What the documentation says of the version is what the module requires.
 func TestDocumentedVersion(t *testing.T) {
-	module, err := os.ReadFile("go.mod")
+	module, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,13 +3,15 @@ package simnode
 import (
 	"errors"
 	"fmt"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in the FieldErrors of configurations.
+	// ErrInvalid is in the errors of configurations.
 	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrBadPod is in the FieldErrors of pods.
+	// ErrBadPod is in the errors of pods.
 	ErrBadPod = errors.New("pod is not runnable")
 	// ErrDuplicatePod is returned for a pod that is on the node already.
 	ErrDuplicatePod = errors.New("simnode: pod is on the node already")
@@ -17,22 +19,7 @@ var (
 	ErrStopped = errors.New("simnode: machine has stopped")
 )
 
-// FieldError names a field of a configuration, a field of a pod or an annotation
-// whose value is out of its range.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("simnode: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a *FieldError; want completes "must be".
-func refuse(reason error, field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", reason, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(reason error, name string, value any, want string) error {
+	return &field.Error{Package: "simnode", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", reason, want)}
 }

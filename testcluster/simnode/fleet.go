@@ -14,6 +14,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config says which nodes join which cluster. A zero field takes its default;
@@ -55,7 +57,7 @@ type Config struct {
 // maxNodes is more than one process can simulate.
 const maxNodes = 100_000
 
-// Validate returns a *FieldError for the first field out of its range.
+// Validate returns a *field.Error for the first field out of its range.
 func (c Config) Validate() error {
 	switch {
 	case c.Cluster == nil && c.Client == nil:
@@ -64,7 +66,7 @@ func (c Config) Validate() error {
 		return refuse(ErrInvalid, "Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
 	}
 	if err := c.Params.Validate(); err != nil {
-		return &FieldError{"Params", fmt.Sprintf("%+v", c.Params), fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return &field.Error{Package: "simnode", Field: "Params", Value: fmt.Sprintf("%+v", c.Params), Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
@@ -128,8 +129,8 @@ func TestFleetFailsPodsItCannotRun(t *testing.T) {
 		r.create(t, "a", "node-1", map[string]string{annotation: value})
 		r.want(t, "a", "node-1", simnode.Bound, simnode.Failed)
 		err := <-r.errs
-		var field *simnode.FieldError
-		if !errors.As(err, &field) || field.Field != annotation || field.Value != value || !errors.Is(err, simnode.ErrBadPod) {
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != annotation || name.Value != value || !errors.Is(err, simnode.ErrBadPod) {
 			t.Errorf("%s = %s: error %v", annotation, value, err)
 		}
 	}
@@ -298,16 +299,16 @@ func nodeNames(t *testing.T, client *fake.Clientset) []string {
 func TestStartRefuses(t *testing.T) {
 	client := fake.NewClientset()
 	twice := []simnode.Machine{newPlace("mine"), newPlace("mine")}
-	for field, c := range map[string]simnode.Config{
+	for name, c := range map[string]simnode.Config{
 		"Cluster":  {},
 		"Nodes":    {Client: client, Nodes: -1},
 		"Params":   {Client: client, Params: simnode.Params{Cores: -1}},
 		"Machines": {Client: client, Machines: twice},
 	} {
 		fleet, err := simnode.Start(t.Context(), c)
-		var refused *simnode.FieldError
-		if fleet != nil || !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, simnode.ErrInvalid) {
-			t.Errorf("%s: %v, error %v", field, fleet, err)
+		var refused *field.Error
+		if fleet != nil || !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, simnode.ErrInvalid) {
+			t.Errorf("%s: %v, error %v", name, fleet, err)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
@@ -53,8 +54,8 @@ func TestFleetReadsIdleAndCores(t *testing.T) {
 	for annotation, value := range map[string]string{simnode.AnnotationIdle: "maybe", simnode.AnnotationCores: "0"} {
 		r.create(t, annotation[len(annotation)-4:], "mine", map[string]string{annotation: value})
 		err := <-r.errs
-		var field *simnode.FieldError
-		if !errors.As(err, &field) || field.Field != annotation || field.Value != value || !errors.Is(err, simnode.ErrBadPod) {
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != annotation || name.Value != value || !errors.Is(err, simnode.ErrBadPod) {
 			t.Errorf("%s = %s: error %v", annotation, value, err)
 		}
 	}

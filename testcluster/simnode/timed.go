@@ -56,7 +56,7 @@ func (m *Timed) MostHeld() int {
 	return m.most
 }
 
-// Bind implements Machine. Errors are a *FieldError and ErrDuplicatePod, wrapped.
+// Bind implements Machine. Errors are a *field.Error and ErrDuplicatePod, wrapped.
 func (m *Timed) Bind(p Pod) error {
 	if err := p.validate(); err != nil {
 		return err

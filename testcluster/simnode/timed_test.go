@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -127,8 +128,8 @@ func TestTimedRefuses(t *testing.T) {
 	if err := m.Bind(simnode.Pod{UID: "a"}); !errors.Is(err, simnode.ErrDuplicatePod) {
 		t.Errorf("the same pod again: %v", err)
 	}
-	var field *simnode.FieldError
-	if err := m.Bind(simnode.Pod{UID: "b", Work: -1}); !errors.As(err, &field) || field.Field != "Work" || !errors.Is(err, simnode.ErrBadPod) {
+	var name *field.Error
+	if err := m.Bind(simnode.Pod{UID: "b", Work: -1}); !errors.As(err, &name) || name.Field != "Work" || !errors.Is(err, simnode.ErrBadPod) {
 		t.Errorf("negative work: %v", err)
 	}
 	if m.MostHeld() != 1 {

@@ -5,22 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is what a FieldError wraps.
+// ErrInvalid is in every error of an option or of the input.
 var ErrInvalid = errors.New("invalid option or input")
 
-// FieldError names the option, or the line of a file, that cannot be followed.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("images: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-func (e *FieldError) Unwrap() error { return e.Err }
-
+// invalid names the option, or what of the input, that cannot be followed, and says why.
 func invalid(field string, value any, why string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: %s", ErrInvalid, why)}
+	return refused(field, value, fmt.Errorf("%w: %s", ErrInvalid, why))
+}
+
+func refused(field string, value any, err error) error {
+	return fmt.Errorf("images: %s = %v: %w", field, value, err)
 }

@@ -52,7 +52,7 @@ func open(ctx context.Context, root, kubernetes string) (*source, error) {
 	}
 	commit, err := output(ctx, root, nil, "git", "log", "-1", "--format=%H %ct")
 	if err != nil {
-		return nil, &FieldError{"root", root, fmt.Errorf("%w: no commit to build: %w", ErrInvalid, err)}
+		return nil, refused("root", root, fmt.Errorf("%w: no commit to build: %w", ErrInvalid, err))
 	}
 	hash, seconds, _ := strings.Cut(strings.TrimSpace(commit), " ")
 	unix, err := strconv.ParseInt(seconds, 10, 64)

@@ -5,22 +5,14 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is what a FieldError wraps.
+// ErrInvalid is in every error of an option or of the input.
 var ErrInvalid = errors.New("not releasable")
 
-// FieldError names the option, or what of the tree, stands in a release's way.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("release: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-func (e *FieldError) Unwrap() error { return e.Err }
-
+// invalid names the option, or what of the input, that cannot be followed, and says why.
 func invalid(field string, value any, why string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: %s", ErrInvalid, why)}
+	return refused(field, value, fmt.Errorf("%w: %s", ErrInvalid, why))
+}
+
+func refused(field string, value any, err error) error {
+	return fmt.Errorf("release: %s = %v: %w", field, value, err)
 }

@@ -71,7 +71,7 @@ func open(ctx context.Context, root string) (*tree, error) {
 func readCommit(ctx context.Context, root, revision string) (*tree, error) {
 	said, err := output(ctx, root, nil, "git", "log", "-1", "--format=%H %ct", revision, "--")
 	if err != nil {
-		return nil, &FieldError{"commit", revision, fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return nil, refused("commit", revision, fmt.Errorf("%w: %w", ErrInvalid, err))
 	}
 	hash, seconds, _ := strings.Cut(strings.TrimSpace(said), " ")
 	unix, err := strconv.ParseInt(seconds, 10, 64)
@@ -93,7 +93,7 @@ func readCommit(ctx context.Context, root, revision string) (*tree, error) {
 		}
 		file, err := modfile.Parse(name, []byte(text), nil)
 		if err != nil {
-			return nil, &FieldError{"go.mod", name, fmt.Errorf("%w: %w", ErrInvalid, err)}
+			return nil, refused("go.mod", name, fmt.Errorf("%w: %w", ErrInvalid, err))
 		}
 		if file.Module == nil {
 			return nil, invalid("go.mod", name, "it names no module")

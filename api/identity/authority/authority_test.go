@@ -21,6 +21,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/certs"
 	"github.com/spazio-scheduler/spazio/api/identity/authority"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
@@ -213,8 +214,8 @@ func TestValidate(t *testing.T) {
 		c := authority.Config{Namespace: "shop", ClusterDomain: "cluster.local", Servers: servers}
 		client := fake.NewClientset(manifest()...)
 		_, err := ensure(t.Context(), client.CoreV1(), c, began)
-		var field *certs.FieldError
-		if !errors.As(err, &field) || !errors.Is(err, certs.ErrInvalid) || !strings.Contains(err.Error(), name) {
+		var which *field.Error
+		if !errors.As(err, &which) || !errors.Is(err, certs.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%+v: %v", servers, err)
 		}
 		if asked := client.Actions(); len(asked) > 0 {

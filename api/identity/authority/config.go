@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config says what Ensure looks after.
@@ -37,13 +38,13 @@ type Server struct {
 
 var errTwice = fmt.Errorf("%w: named twice", certs.ErrInvalid)
 
-// Validate returns a *certs.FieldError, which wraps certs.ErrInvalid, for the first
+// Validate returns a *field.Error, which wraps certs.ErrInvalid, for the first
 // server that is named twice or has a name that is none.
 func (c Config) Validate() error {
 	seen := map[string]bool{}
 	for _, s := range c.Servers {
 		if seen[s.Name] {
-			return &certs.FieldError{Field: "Servers", Value: s.Name, Err: errTwice}
+			return &field.Error{Package: "certs", Field: "Servers", Value: s.Name, Err: errTwice}
 		}
 		seen[s.Name] = true
 	}

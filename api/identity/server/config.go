@@ -10,6 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity"
 	"github.com/spazio-scheduler/spazio/api/identity/access"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config of a Server. The zero value of a field is its default.
@@ -46,7 +47,7 @@ var (
 	errNoReviews = fmt.Errorf("%w: nobody says whose a token is", transport.ErrInvalid)
 )
 
-// Validate returns a *transport.FieldError for the first field out of range. It does
+// Validate returns a *field.Error for the first field out of range. It does
 // not ask for Reviews, which New does: flags are checked before there is a client.
 func (c Config) Validate() error {
 	if err := c.Transport.Validate(); err != nil {
@@ -61,11 +62,11 @@ func (c Config) Validate() error {
 	namespace, name, _ := strings.Cut(c.ServiceAccount, "/")
 	switch {
 	case namespace == "" || name == "" || strings.Contains(name, "/"):
-		return &transport.FieldError{Field: "ServiceAccount", Value: c.ServiceAccount, Err: errAccount}
+		return &field.Error{Package: "transport", Field: "ServiceAccount", Value: c.ServiceAccount, Err: errAccount}
 	case c.Transport.CertFile == "":
-		return &transport.FieldError{Field: "ServiceAccount", Value: c.ServiceAccount, Err: errPlaintext}
+		return &field.Error{Package: "transport", Field: "ServiceAccount", Value: c.ServiceAccount, Err: errPlaintext}
 	case len(c.Peers) > 0 && c.Transport.ClientCAFile == "":
-		return &transport.FieldError{Field: "Peers", Value: c.Peers, Err: errNoPeers}
+		return &field.Error{Package: "transport", Field: "Peers", Value: c.Peers, Err: errNoPeers}
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/identity/access"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Server is a gRPC server with its port open. Services are registered, then Run is
@@ -27,14 +28,14 @@ type Server struct {
 }
 
 // New opens the port, so that a busy one is known at once. The caller must Run or
-// Close the server. Errors are *transport.FieldError, those of transport.Listen, and
+// Close the server. Errors are *field.Error, those of transport.Listen, and
 // the port's.
 func New(ctx context.Context, c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	if c.ServiceAccount != "" && c.Reviews == nil {
-		return nil, &transport.FieldError{Field: "Reviews", Value: nil, Err: errNoReviews}
+		return nil, &field.Error{Package: "transport", Field: "Reviews", Value: nil, Err: errNoReviews}
 	}
 	c.Transport.Tokens = c.ServiceAccount != ""
 	guard, err := transport.NewGuard(c.Limits)

@@ -27,6 +27,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // models answers a push with the node of who pushes, as it is known.
@@ -292,7 +293,7 @@ func TestCallersByCertificate(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	tls := transporttest.SelfSigned(t, "127.0.0.1")
 	serving := transport.Config{CertFile: tls.CertFile, KeyFile: tls.KeyFile}
-	for field, c := range map[string]server.Config{
+	for name, c := range map[string]server.Config{
 		"CertFile":       {Transport: transport.Config{CertFile: "x"}},
 		"Streams":        {Limits: transport.Limits{Streams: -1}},
 		"ServiceAccount": {ServiceAccount: "a/b", Reviews: reviews{}},
@@ -300,14 +301,14 @@ func TestRefusals(t *testing.T) {
 		"Reviews":        {ServiceAccount: "a/b", Transport: serving},
 	} {
 		c.Listen = "127.0.0.1:0"
-		var bad *transport.FieldError
-		if _, err := server.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, transport.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var bad *field.Error
+		if _, err := server.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, transport.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, account := range []string{"a", "/b", "a/", "a/b/c"} {
 		err := server.Config{ServiceAccount: account, Transport: serving}.Validate()
-		if bad := (*transport.FieldError)(nil); !errors.As(err, &bad) || bad.Value != account {
+		if bad := (*field.Error)(nil); !errors.As(err, &bad) || bad.Value != account {
 			t.Errorf("account %q: %v", account, err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
@@ -60,11 +61,11 @@ func (c Config) Validate() error {
 	}
 	switch sequential := c.Server.Aggregate.Policy == aggregate.Sequential; {
 	case c.SnapshotInterval < 0:
-		return &aggregate.FieldError{Field: "SnapshotInterval", Value: c.SnapshotInterval, Err: aggregate.ErrRange}
+		return &field.Error{Package: "aggregate", Field: "SnapshotInterval", Value: c.SnapshotInterval, Err: aggregate.ErrRange}
 	case sequential && c.Snapshot != "":
-		return &aggregate.FieldError{Field: "Snapshot", Value: c.Snapshot, Err: aggregate.ErrPolicy}
+		return &field.Error{Package: "aggregate", Field: "Snapshot", Value: c.Snapshot, Err: aggregate.ErrPolicy}
 	case sequential && len(c.Peers.Targets) > 0:
-		return &aggregate.FieldError{Field: "Targets", Value: c.Peers.Targets, Err: aggregate.ErrPolicy}
+		return &field.Error{Package: "aggregate", Field: "Targets", Value: c.Peers.Targets, Err: aggregate.ErrPolicy}
 	}
 	return c.Server.Validate()
 }

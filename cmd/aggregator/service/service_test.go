@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // shows waits for a page that is as it should be.
@@ -141,7 +142,7 @@ func TestRefuses(t *testing.T) {
 		"Targets":          {Peers: modelserver.PeersConfig{Targets: []string{"127.0.0.1:1"}}, Server: modelserver.Config{Aggregate: aggregate.Options{Policy: aggregate.Sequential}}},
 	} {
 		c.Listen = "127.0.0.1:0"
-		var bad *aggregate.FieldError
+		var bad *field.Error
 		if _, err := service.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != name {
 			t.Errorf("%s: %v", name, err)
 		}

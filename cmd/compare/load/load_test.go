@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // server counts what it is asked.
@@ -129,7 +130,7 @@ func TestRunRefuses(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for field, change := range map[string]func(*load.Config){
+	for name, change := range map[string]func(*load.Config){
 		"Targets":     func(c *load.Config) { c.Targets = nil },
 		"Rate":        func(c *load.Config) { c.Rate = 0 },
 		"Connections": func(c *load.Config) { c.Connections = 0 },
@@ -139,9 +140,9 @@ func TestRunRefuses(t *testing.T) {
 		c := good
 		change(&c)
 		_, err := load.Run(t.Context(), c, func() {})
-		var refused *load.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, load.ErrInvalid) {
-			t.Errorf("%s: error %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, load.ErrInvalid) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

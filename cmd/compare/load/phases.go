@@ -6,28 +6,16 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is in every FieldError; match it with errors.Is.
+// ErrInvalid is in every field.Error; match it with errors.Is.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field whose value is out of its range.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("load: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a *FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "load", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Kind is what a phase asks for.

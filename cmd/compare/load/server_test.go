@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Who posts a load has it sent, and hears when it begins and what came of it.
@@ -88,7 +89,7 @@ func TestSendAgain(t *testing.T) {
 func TestSendRefuses(t *testing.T) {
 	good := load.Config{Targets: []string{"127.0.0.1:1"}, Rate: 10, Connections: 1, Duration: time.Second}
 	never := func() error { t.Error("it began"); return nil }
-	var refused *load.FieldError
+	var refused *field.Error
 	if _, err := load.Send(t.Context(), http.DefaultClient, "", load.Config{}, never); !errors.As(err, &refused) || refused.Field != "Targets" {
 		t.Errorf("nobody to send to: error %v", err)
 	}

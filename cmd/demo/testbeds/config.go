@@ -7,28 +7,15 @@ import (
 	"io"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// ErrInvalid is what a FieldError wraps.
+// ErrInvalid is what a field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration")
 
-// FieldError names a field of a Config and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("testbeds: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: want %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "testbeds", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
 }
 
 // Config of a run. A zero field takes its default. It is a plain value.
@@ -65,7 +52,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate returns a *FieldError for the first field out of range.
+// Validate returns a *field.Error for the first field out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Jobs < 0 || 2*c.Jobs > colocate.MostExact:

@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 )
 
@@ -79,7 +80,7 @@ func (e *energyFlags) parseRules() (err error) {
 // open opens the source. What it begins ends with ctx.
 func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyConfig, *source.Chain, error) {
 	config, chain, err := node.OpenEnergy(ctx, e.Config, cpu)
-	if bad := (*source.FieldError)(nil); errors.As(err, &bad) && errors.Is(err, source.ErrInvalid) {
+	if bad := field.By(err, "source"); bad != nil && errors.Is(err, source.ErrInvalid) {
 		return config, nil, energyflags.Usage(bad.Field, err)
 	}
 	if err != nil {

@@ -1,13 +1,12 @@
 package agentd
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/node"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/process"
 )
 
@@ -31,7 +30,7 @@ func (l *limits) bind(f *pflag.FlagSet) {
 func (l *limits) parse() error {
 	l.Memory = int64(l.memory)
 	err := l.Validate()
-	if bad := (*node.FieldError)(nil); errors.As(err, &bad) {
+	if bad := field.By(err, "node"); bad != nil {
 		return fmt.Errorf("--%s: %w", limitFlags[bad.Field], err)
 	}
 	return err

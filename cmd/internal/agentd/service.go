@@ -10,9 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -104,12 +104,10 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 
 // refused marks what node.New says of its config, that is, of flags.
 func refused(err error) error {
-	var field *node.FieldError
-	var record *recording.FieldError
-	if errors.As(err, &field) {
-		return energyflags.Usage(field.Field, err)
+	if bad := field.By(err, "node"); bad != nil {
+		return energyflags.Usage(bad.Field, err)
 	}
-	if errors.As(err, &record) {
+	if field.By(err, "recording") != nil {
 		return command.Usage(err)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Source says which program to ask. Flags gives the fields their defaults.
@@ -73,7 +74,7 @@ func (s *Source) Open(find podforward.Finder) (*Client, error) {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.Namespace, Port: s.Port, Find: find}, s.Timeout)
-	if bad := (*podforward.FieldError)(nil); errors.As(err, &bad) {
+	if bad := field.By(err, "podforward"); bad != nil {
 		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
 	}
 	if err != nil {

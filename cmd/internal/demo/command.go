@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
@@ -159,13 +159,8 @@ func unwanted(flag string, value any, want string) error {
 
 // flagged names the flag of a field that was refused.
 func flagged(err error) error {
-	var ofDemo *demo.FieldError
-	var ofBatch *batch.FieldError
-	switch {
-	case errors.As(err, &ofDemo):
-		return fmt.Errorf("--%s: %w", flagOf[ofDemo.Field], err)
-	case errors.As(err, &ofBatch):
-		return fmt.Errorf("--%s: %w", flagOf[ofBatch.Field], err)
+	if bad := field.By(err, "demo", "batch"); bad != nil {
+		return fmt.Errorf("--%s: %w", flagOf[bad.Field], err)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/demo/testbeds"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 const testbedLong = `Run a scheduler from outside the cluster: a program that knows nothing but the
@@ -51,9 +52,9 @@ func newTestbedCommand() *cobra.Command {
 				return encoder.Encode(r)
 			}
 			err := testbeds.Run(cmd.Context(), c)
-			var refused *testbeds.FieldError
+			refused := field.By(err, "testbeds")
 			switch {
-			case errors.As(err, &refused):
+			case refused != nil:
 				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds", "Samples": "samples"}[refused.Field], err))
 			case err != nil && context.Cause(cmd.Context()) != nil:
 				return demo.ErrInterrupted

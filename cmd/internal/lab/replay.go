@@ -10,7 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report/replay"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -83,8 +83,7 @@ func (f replayFlags) run(path string, stdout, stderr io.Writer) error {
 		return replay.Dump(r, options.Window, stdout, func(torn *recording.TornError) { fmt.Fprintln(stderr, torn) })
 	}
 	result, err := replay.Run(r, options)
-	var field *report.FieldError
-	if errors.As(err, &field) && field.Field == "Set" {
+	if bad := field.By(err, "report"); bad != nil && bad.Field == "Set" {
 		return command.Usage(fmt.Errorf("--set: %w", err))
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
@@ -173,10 +173,8 @@ func (f *simulateFlags) given() ([]experiment.Experiment, error) {
 // usage marks errors that are the caller's.
 func usage(err error) error {
 	var name *experiment.NameError
-	var field *workload.FieldError
 	var setting *option.Error
-	var refused *sim.FieldError
-	if errors.As(err, &name) || errors.As(err, &field) || errors.As(err, &setting) || errors.As(err, &refused) ||
+	if errors.As(err, &name) || errors.As(err, &setting) || field.By(err, "workload", "sim") != nil ||
 		errors.Is(err, experiment.ErrNoTrace) || errors.Is(err, workload.ErrPods) {
 		return command.Usage(err)
 	}

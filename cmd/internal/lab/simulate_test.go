@@ -19,9 +19,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
-	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -450,7 +450,7 @@ func TestRefuses(t *testing.T) {
 	var name *experiment.NameError
 	var setting *option.Error
 	flag := func(err error) bool { return errors.Is(err, lab.ErrFlag) }
-	var kind *report.FieldError
+	var kind *field.Error
 	tests := []struct {
 		args []string
 		is   func(error) bool

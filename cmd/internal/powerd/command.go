@@ -16,9 +16,9 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
-	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
@@ -151,12 +151,10 @@ func (o *options) parse() (c guests.Config, err error) {
 
 // refused marks what packages say of a config, that is, of flags.
 func refused(err error) error {
-	var shared *energy.FieldError
-	var read *source.FieldError
-	switch {
-	case errors.As(err, &read) && errors.Is(err, source.ErrInvalid):
+	switch read := field.By(err, "source"); {
+	case read != nil && errors.Is(err, source.ErrInvalid):
 		return energyflags.Usage(read.Field, err)
-	case errors.As(err, &shared):
+	case field.By(err, "energy") != nil:
 		return command.Usage(err)
 	}
 	return err

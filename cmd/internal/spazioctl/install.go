@@ -20,6 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // target are the flags of commands that change a cluster, or look at it whole.
@@ -174,8 +175,8 @@ func (c *configFlags) parse() error {
 // validate names the flag of a field that is refused.
 func (c *configFlags) validate() error {
 	err := c.config.Validate()
-	bad := (*deploy.FieldError)(nil)
-	if !errors.As(err, &bad) {
+	bad := field.By(err, "deploy")
+	if bad == nil {
 		return err
 	}
 	name, _, _ := strings.Cut(bad.Field, "[")

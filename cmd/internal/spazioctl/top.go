@@ -2,7 +2,6 @@ package spazioctl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/sim/report/live"
@@ -49,7 +49,7 @@ func (c *choice) parse() (err error) {
 		return command.Usage(fmt.Errorf("--node: %w", err))
 	}
 	err = c.Validate()
-	if bad := (*plugin.FieldError)(nil); errors.As(err, &bad) {
+	if bad := field.By(err, "plugin"); bad != nil {
 		err = fmt.Errorf("--%s: %w", choiceFlags[bad.Field], err)
 	}
 	return command.Usage(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/identity/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
@@ -64,13 +65,13 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns what the config's parts refuse, or a *profiler.FieldError.
+// Validate returns what the config's parts refuse, or a *field.Error.
 func (c Config) Validate() error {
 	if !(c.WriteRate >= 0) {
-		return &profiler.FieldError{Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
+		return &field.Error{Package: "profiler", Field: "WriteRate", Value: c.WriteRate, Err: profiler.ErrInvalid}
 	}
 	if m := c.Store.Continuous.Metrics; c.Prometheus.Address == "" && (m == profiler.OfPrometheus || m == profiler.OfSeed) {
-		return &profiler.FieldError{Field: "Continuous.Metrics", Value: m, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
+		return &field.Error{Package: "profiler", Field: "Continuous.Metrics", Value: m, Err: fmt.Errorf("%w: needs the address of a Prometheus server", profiler.ErrInvalid)}
 	}
 	err := cmp.Or(c.callers().Validate(), c.Store.Validate())
 	if err == nil && c.Prometheus.Address != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/profiler/service"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	history "github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
@@ -34,7 +35,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		c := config(t)
 		change(&c)
-		var bad *profiler.FieldError
+		var bad *field.Error
 		if _, err := service.New(t.Context(), c); !errors.As(err, &bad) || bad.Field != "WriteRate" && bad.Field != "Continuous.Metrics" || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}

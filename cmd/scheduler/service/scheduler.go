@@ -13,27 +13,14 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-// ErrInvalid is what a FieldError wraps.
+// ErrInvalid is what a field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration")
-
-// FieldError names a field of a Config and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("scheduler: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // Config of a Scheduler. It is a plain value.
 type Config struct {
@@ -82,10 +69,10 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // New makes a scheduler whose Hub listens for agents already. The caller must Run or Close
-// it. Of ctx it takes the values only. A Config without a Kubeconfig is a *FieldError.
+// it. Of ctx it takes the values only. A Config without a Kubeconfig is a *field.Error.
 func New(ctx context.Context, c Config) (*Scheduler, error) {
 	if c.Kubeconfig == "" {
-		return nil, &FieldError{"Kubeconfig", c.Kubeconfig, fmt.Errorf("%w: must name a file", ErrInvalid)}
+		return nil, &field.Error{Package: "scheduler", Field: "Kubeconfig", Value: c.Kubeconfig, Err: fmt.Errorf("%w: must name a file", ErrInvalid)}
 	}
 	s := &Scheduler{hub: c.Hub, slots: slots.NewFactory(slots.Options{})}
 	if s.hub == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 )
@@ -38,8 +39,8 @@ func TestNewAndClose(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	plugintest.EmptyTemp(t)
 	_, err := service.New(t.Context(), service.Config{})
-	var field *service.FieldError
-	if !errors.As(err, &field) || field.Field != "Kubeconfig" || !errors.Is(err, service.ErrInvalid) {
+	var name *field.Error
+	if !errors.As(err, &name) || name.Field != "Kubeconfig" || !errors.Is(err, service.ErrInvalid) {
 		t.Errorf("without a kubeconfig: %v", err)
 	}
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: -time.Second}}

@@ -16,14 +16,15 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
 )
 
 // What can't be is refused by name, before the API server is asked.
 func TestRefuses(t *testing.T) {
-	var ofController *controller.FieldError
-	var ofRoom *room.FieldError
+	var ofController *field.Error
+	var ofRoom *field.Error
 	var plaintext *transport.PlaintextError
 	for name, test := range map[string]struct {
 		change func(*service.Config)

@@ -8,25 +8,14 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is what every FieldError of this package wraps.
+// ErrInvalid is what every field.Error of this package wraps.
 var ErrInvalid = errors.New("invalid change")
 
-// FieldError names a field of a Change and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string { return fmt.Sprintf("hub: %s = %v: %v", e.Field, e.Value, e.Err) }
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func refuse(field string, value any, wanted string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, wanted)}
+func refuse(name string, value any, wanted string) error {
+	return &field.Error{Package: "hub", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, wanted)}
 }
 
 // Change is server.Change, field by field: the two convert.
@@ -104,7 +93,7 @@ func (c Change) check() (update, error) {
 		return u, nil
 	}
 	if u.raw, err = json.Marshal(c.Object); err != nil {
-		return update{}, &FieldError{Field: "Object", Value: fmt.Sprintf("%T", c.Object), Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return update{}, &field.Error{Package: "hub", Field: "Object", Value: fmt.Sprintf("%T", c.Object), Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	return u, nil
 }

@@ -17,7 +17,7 @@ type Filter struct {
 }
 
 // NewFilter returns a Filter of objects of the kinds, in the namespace or, if it is empty, in
-// all, and of the names or, if there are none, of any. A kind that is none is a *FieldError.
+// all, and of the names or, if there are none, of any. A kind that is none is a *field.Error.
 func NewFilter(of []wire.Kind, namespace string, names []string) (Filter, error) {
 	f := Filter{namespace: namespace}
 	for _, k := range of {

@@ -99,7 +99,7 @@ func (h *Hub) Synced() {
 func (h *Hub) Ready() <-chan struct{} { return h.ready }
 
 // Apply takes in a change and says whether it was news: what is not newer than what is
-// known changes nothing. Its error is a *FieldError, and the Hub is as it was.
+// known changes nothing. Its error is a *field.Error, and the Hub is as it was.
 func (h *Hub) Apply(c Change) (bool, error) {
 	u, err := c.check()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 func jobChange(op, name, version string) hub.Change {
@@ -214,7 +215,7 @@ func TestSubscribeNowEncodesNothing(t *testing.T) {
 
 func TestApplyRefuses(t *testing.T) {
 	good := jobChange(wire.Added, "a", "5")
-	for field, edit := range map[string]func(*hub.Change){
+	for name, edit := range map[string]func(*hub.Change){
 		"Kind":    func(c *hub.Change) { c.Kind = "pods" },
 		"Type":    func(c *hub.Change) { c.Type = "MOVED" },
 		"Version": func(c *hub.Change) { c.Version = "0x5" },
@@ -224,9 +225,9 @@ func TestApplyRefuses(t *testing.T) {
 		h, bad := hub.New(hub.Config{}), good
 		edit(&bad)
 		_, err := h.Apply(bad)
-		var refused *hub.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, hub.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, hub.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := hub.New(hub.Config{}).Subscribe(hub.Filter{}, "", nil); !errors.Is(err, hub.ErrNotSynced) {

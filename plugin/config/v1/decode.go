@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
@@ -34,7 +35,7 @@ func Decode(u *runtime.Unknown, kind string) (runtime.Object, error) {
 	assumed := SchemeGroupVersion.WithKind(kind)
 	obj, got, err := decoder.Decode(u.Raw, &assumed, nil)
 	if err != nil {
-		return nil, &config.FieldError{Field: kind, Value: string(u.Raw), Err: fmt.Errorf("%w: %w", config.ErrInvalid, err)}
+		return nil, &field.Error{Package: "plugin", Field: kind, Value: string(u.Raw), Err: fmt.Errorf("%w: %w", config.ErrInvalid, err)}
 	}
 	if got.Kind != kind {
 		return nil, WrongKind(got.String(), kind)
@@ -44,5 +45,5 @@ func Decode(u *runtime.Unknown, kind string) (runtime.Object, error) {
 
 // WrongKind says that arguments are of another kind than they must be.
 func WrongKind(got, kind string) error {
-	return &config.FieldError{Field: "args", Value: got, Err: fmt.Errorf("%w: must be %s", config.ErrInvalid, kind)}
+	return &field.Error{Package: "plugin", Field: "args", Value: got, Err: fmt.Errorf("%w: must be %s", config.ErrInvalid, kind)}
 }

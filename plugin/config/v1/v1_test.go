@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
@@ -183,8 +184,8 @@ func TestSlotsArgs(t *testing.T) {
 	if err := (config.SpazioSlotsArgs{}).Validate(); err != nil {
 		t.Errorf("the zero value: %v", err)
 	}
-	var field *config.FieldError
-	if err := (config.SpazioSlotsArgs{Swap: "graceful"}).Validate(); !errors.As(err, &field) || field.Field != "swap" || !errors.Is(err, config.ErrInvalid) {
+	var name *field.Error
+	if err := (config.SpazioSlotsArgs{Swap: "graceful"}).Validate(); !errors.As(err, &name) || name.Field != "swap" || !errors.Is(err, config.ErrInvalid) {
 		t.Errorf("a bad value: %v", err)
 	}
 	if (*configv1.SpazioSlotsArgs)(nil).DeepCopyObject() != nil || (*config.SpazioSlotsArgs)(nil).DeepCopyObject() != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
@@ -49,10 +50,10 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *profiler.FieldError.
+// Validate returns a *field.Error.
 func (c Config) Validate() error {
-	refuse := func(field string, value any) error {
-		return &profiler.FieldError{Field: field, Value: value, Err: profiler.ErrInvalid}
+	refuse := func(name string, value any) error {
+		return &field.Error{Package: "profiler", Field: name, Value: value, Err: profiler.ErrInvalid}
 	}
 	switch {
 	case c.Store == nil:

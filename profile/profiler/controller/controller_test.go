@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
@@ -639,15 +640,15 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := controller.Config{Store: store, REST: newAPIServer(t).config()}
-	for field, spoil := range map[string]func(*controller.Config){
+	for name, spoil := range map[string]func(*controller.Config){
 		"Store": func(c *controller.Config) { c.Store = nil }, "REST": func(c *controller.Config) { c.REST = nil },
 		"WriteRate": func(c *controller.Config) { c.WriteRate = -1 }, "LeaseDuration": func(c *controller.Config) { c.LeaseDuration = time.Millisecond },
 	} {
 		c := good
 		spoil(&c)
-		bad := (*profiler.FieldError)(nil)
-		if _, err := controller.New(c); !errors.As(err, &bad) || bad.Field != field || !errors.Is(err, profiler.ErrInvalid) {
-			t.Errorf("%s: %v", field, err)
+		bad := (*field.Error)(nil)
+		if _, err := controller.New(c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, profiler.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := controller.New(good); err != nil {

@@ -12,31 +12,17 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Errors that a FieldError or a HistoryError wraps.
+// Errors that a field.Error or a HistoryError wraps.
 var (
 	// ErrInvalid: a configuration is out of range.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrAnswer: the server's answer is not what the API promises.
 	ErrAnswer = errors.New("not an answer to the query")
 )
-
-// FieldError names a field of a Config and the value it was refused for. It is a
-// plain value, safe for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("prometheus: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // HistoryError names a query that failed. It is a plain value, safe for concurrent
 // reading.
@@ -102,11 +88,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate returns a *FieldError.
+// Validate returns a *field.Error.
 func (c Config) Validate() error {
 	c = c.withDefaults()
-	refuse := func(field string, value any, want string) error {
-		return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	refuse := func(name string, value any, want string) error {
+		return &field.Error{Package: "prometheus", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 	}
 	u, err := url.Parse(c.Address)
 	switch {
@@ -146,11 +132,11 @@ func newTripper(c Config) (http.RoundTripper, error) {
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)
 		if err != nil {
-			return nil, &FieldError{Field: "CAFile", Value: c.CAFile, Err: err}
+			return nil, &field.Error{Package: "prometheus", Field: "CAFile", Value: c.CAFile, Err: err}
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, &FieldError{Field: "CAFile", Value: c.CAFile, Err: fmt.Errorf("%w: no PEM certificate in it", ErrInvalid)}
+			return nil, &field.Error{Package: "prometheus", Field: "CAFile", Value: c.CAFile, Err: fmt.Errorf("%w: no PEM certificate in it", ErrInvalid)}
 		}
 		next.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
@@ -162,7 +148,7 @@ func (t *tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t.tokenFile != "" {
 		token, err := os.ReadFile(t.tokenFile)
 		if err != nil {
-			return nil, &FieldError{Field: "TokenFile", Value: t.tokenFile, Err: err}
+			return nil, &field.Error{Package: "prometheus", Field: "TokenFile", Value: t.tokenFile, Err: err}
 		}
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))

@@ -14,6 +14,7 @@ import (
 	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
 	"github.com/prometheus/common/model"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -37,7 +38,7 @@ func New(c Config) (*History, error) {
 	}
 	client, err := api.NewClient(api.Config{Address: c.Address, RoundTripper: tripper})
 	if err != nil {
-		return nil, &FieldError{Field: "Address", Value: c.Address, Err: err}
+		return nil, &field.Error{Package: "prometheus", Field: "Address", Value: c.Address, Err: err}
 	}
 	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, c.AtOnce)}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
@@ -325,13 +326,13 @@ func TestConfigIsChecked(t *testing.T) {
 		{}, {Address: "host:9090"}, {Address: "ftp://host"}, {Address: "http://host", Step: -1}, {Address: "http://host", Chunk: time.Second},
 		{Address: "http://host", Chunk: 48 * time.Hour}, {Address: "http://host", Back: time.Minute}, {Address: "http://host", AtOnce: -1}, {Address: "http://host", Pods: -1},
 	} {
-		var field *prometheus.FieldError
-		if _, err := prometheus.New(c); !errors.As(err, &field) || !errors.Is(err, prometheus.ErrInvalid) {
+		var name *field.Error
+		if _, err := prometheus.New(c); !errors.As(err, &name) || !errors.Is(err, prometheus.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	var field *prometheus.FieldError
-	if _, err := prometheus.New(prometheus.Config{Address: "https://host", CAFile: "/nonexistent"}); !errors.As(err, &field) || field.Field != "CAFile" {
+	var name *field.Error
+	if _, err := prometheus.New(prometheus.Config{Address: "https://host", CAFile: "/nonexistent"}); !errors.As(err, &name) || name.Field != "CAFile" {
 		t.Errorf("no CA file: %v", err)
 	}
 }

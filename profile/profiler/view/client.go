@@ -15,29 +15,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
-// ErrInvalid is what every FieldError wraps.
+// ErrInvalid is what every field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field and the value it was refused for. It is a plain value,
-// safe for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string { return fmt.Sprintf("view: %s = %v: %v", e.Field, e.Value, e.Err) }
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "view", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Client reads profiles. It is safe for concurrent use.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
@@ -240,11 +241,11 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-func refused(t *testing.T, field string, do func() error) {
+func refused(t *testing.T, name string, do func() error) {
 	t.Helper()
-	var e *view.FieldError
-	if err := do(); !errors.As(err, &e) || e.Field != field || !errors.Is(err, view.ErrInvalid) || !strings.HasPrefix(err.Error(), "view: "+field) {
-		t.Errorf("%s: %v", field, err)
+	var e *field.Error
+	if err := do(); !errors.As(err, &e) || e.Field != name || !errors.Is(err, view.ErrInvalid) || !strings.HasPrefix(err.Error(), "view: "+name) {
+		t.Errorf("%s: %v", name, err)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
@@ -104,22 +105,8 @@ const (
 	ConfigUnsupported      = "ConfigUnsupported"
 )
 
-// ErrInvalid is what every FieldError wraps.
+// ErrInvalid is what every field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
-
-// FieldError names a field and the value it was refused for. It is a plain value,
-// safe for concurrent reading.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-// Error implements error.
-func (e *FieldError) Error() string { return fmt.Sprintf("vpa: %s = %v: %v", e.Field, e.Value, e.Err) }
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // Decode reads an object as a dynamic client has it.
 func Decode(content map[string]any) (Object, error) {
@@ -139,7 +126,7 @@ func Decode(content map[string]any) (Object, error) {
 		err = errors.New("an object has a namespace and a name")
 	}
 	if err != nil {
-		return Object{}, &FieldError{Field: "object", Value: o.Metadata.Namespace + "/" + o.Metadata.Name, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return Object{}, &field.Error{Package: "vpa", Field: "object", Value: o.Metadata.Namespace + "/" + o.Metadata.Name, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	return Object{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Generation: o.Metadata.Generation, Spec: o.Spec, Status: o.Status}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
@@ -227,7 +228,7 @@ func TestDecodeRefuses(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 			t.Fatal(err)
 		}
-		var refused *vpa.FieldError
+		var refused *field.Error
 		if o, err := vpa.Decode(content); !errors.As(err, &refused) || refused.Field != "object" || !errors.Is(err, vpa.ErrInvalid) {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
@@ -108,15 +109,15 @@ func TestNames(t *testing.T) {
 
 // What no object of ours says is refused by the name of what it is.
 func TestTextsAreRefused(t *testing.T) {
-	for text, field := range map[string]string{
+	for text, name := range map[string]string{
 		`{"update_time": "2020-09-22T12:07:38Z"}`: "time", `{"update_time": 7}`: "time", `{"update_time": "2020-9-22 12:07:38"}`: "time",
 		`{"bandwidth_requirement": "-1.00"}`: "rate", `{"bandwidth_requirement": "1,000.00"}`: "rate", `{"bandwidth_requirement": 1}`: "rate",
 		`{"bandwidth_requirement": "1e3"}`: "rate", `{"bandwidth_requirement": ""}`: "rate", `{"bandwidth_requirement": "99999999999999"}`: "rate",
 	} {
 		var spec liqo.ConnectionProfileSpec
 		err := json.Unmarshal([]byte(text), &spec)
-		var refused *liqo.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, liqo.ErrInvalid) {
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, liqo.ErrInvalid) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

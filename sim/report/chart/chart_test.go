@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 )
@@ -182,7 +183,7 @@ func TestRefuses(t *testing.T) {
 	log := chart.Axis{Log: true}
 	tests := map[string]struct {
 		c     chart.Chart
-		field string
+		which string
 	}{
 		"no panel":     {chart.Chart{}, "Panels"},
 		"NaN":          {with(chart.Axis{}, chart.Line, chart.Point{Y: math.NaN()}), "Panels[0].Series[0].Points[0].Y"},
@@ -194,9 +195,9 @@ func TestRefuses(t *testing.T) {
 		"span":         {chart.Chart{Panels: []chart.Panel{{Spans: []chart.Span{{To: math.Inf(1)}}}}}, "Panels[0].Spans[0]"},
 	}
 	for name, test := range tests {
-		var field *report.FieldError
+		var which *field.Error
 		var b bytes.Buffer
-		if err := test.c.WriteSVG(&b); !errors.As(err, &field) || field.Field != test.field || !errors.Is(err, report.ErrInvalid) {
+		if err := test.c.WriteSVG(&b); !errors.As(err, &which) || which.Field != test.which || !errors.Is(err, report.ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if err := test.c.WritePNG(&b); err == nil || b.Len() > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// Validate returns a *report.FieldError that names the first value that can't be
+// Validate returns a *field.Error that names the first value that can't be
 // drawn: one that is not finite, or not above 0 on a logarithmic axis.
 func (c Chart) Validate() error {
 	if len(c.Panels) == 0 {

@@ -31,7 +31,7 @@ const (
 )
 
 // CheckFile says whether WriteFile takes the path; the error is a
-// *report.FieldError.
+// *field.Error.
 func CheckFile(path string) error {
 	if extension := filepath.Ext(path); extension != ".png" && extension != ".svg" {
 		return report.Refuse("path", path, "a file ending in .png or .svg")

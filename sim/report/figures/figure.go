@@ -70,7 +70,7 @@ type Value struct {
 func All() []Figure { return slices.Concat(thesis(), findings(), validation()) }
 
 // ByID returns the figures of the IDs, in the order of All; all without any. The
-// error is a *report.FieldError.
+// error is a *field.Error.
 func ByID(ids ...string) ([]Figure, error) {
 	all := All()
 	if len(ids) == 0 {

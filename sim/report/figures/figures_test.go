@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
@@ -139,8 +139,8 @@ func TestByID(t *testing.T) {
 	if err != nil || len(chosen) != 2 || chosen[0].ID != "2.3" {
 		t.Errorf("%d figures, error %v", len(chosen), err)
 	}
-	var field *report.FieldError
-	if _, err := figures.ByID("4.7", "9.9"); !errors.As(err, &field) || field.Value != "9.9" {
+	var name *field.Error
+	if _, err := figures.ByID("4.7", "9.9"); !errors.As(err, &name) || name.Value != "9.9" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config says what is shown.
@@ -24,31 +26,19 @@ const period = 2 * time.Second
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every FieldError.
+	// ErrInvalid is in every field.Error.
 	ErrInvalid = errors.New("invalid configuration")
 	// ErrLost is that of a terminal that is no longer there.
 	ErrLost = errors.New("the terminal is gone")
 )
 
-// FieldError names a field of a Config that can't be used, and its value.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string { return fmt.Sprintf("live: %s = %v: %v", e.Field, e.Value, e.Err) }
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// Validate returns a *FieldError for the first field that can't be used.
+// Validate returns a *field.Error for the first field that can't be used.
 func (c Config) Validate() error {
 	switch {
 	case c.Period < 0:
-		return &FieldError{"Period", c.Period, fmt.Errorf("%w: must not be negative", ErrInvalid)}
+		return &field.Error{Package: "live", Field: "Period", Value: c.Period, Err: fmt.Errorf("%w: must not be negative", ErrInvalid)}
 	case c.Ask == nil:
-		return &FieldError{"Ask", nil, fmt.Errorf("%w: nobody to ask", ErrInvalid)}
+		return &field.Error{Package: "live", Field: "Ask", Value: nil, Err: fmt.Errorf("%w: nobody to ask", ErrInvalid)}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/live/livetest"
 	"golang.org/x/sys/unix"
@@ -230,7 +231,7 @@ func TestContext(t *testing.T) {
 		t.Errorf("settings were %v, are %v", before, after)
 	}
 	for name, c := range map[string]live.Config{"Ask": {}, "Period": {Period: -1, Ask: func(context.Context) (live.Frame, error) { return live.Frame{}, nil }}} {
-		var bad *live.FieldError
+		var bad *field.Error
 		if err := shown.Run(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, live.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -38,7 +38,7 @@ func Open(in io.Reader, out io.Writer) (*Terminal, bool) {
 }
 
 // Run shows what c says until the reader quits or ctx ends, neither of which is an error.
-// Errors are *FieldError and ErrLost, wrapped. The terminal is then as it was. After ErrLost
+// Errors are *field.Error and ErrLost, wrapped. The terminal is then as it was. After ErrLost
 // the process hears no SIGHUP any more, which may come later than the loss shows: who was
 // told ends in its own way.
 func (t *Terminal) Run(ctx context.Context, c Config) (err error) {

@@ -36,7 +36,7 @@ type File struct {
 	Data []byte
 }
 
-// CheckFile says whether New takes the path; the error is a *report.FieldError.
+// CheckFile says whether New takes the path; the error is a *field.Error.
 func CheckFile(path string) error {
 	if extension := filepath.Ext(path); extension != ".html" && extension != ".md" {
 		return report.Refuse("path", path, "a file ending in .html or .md")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
@@ -72,8 +73,8 @@ func TestHTML(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	_, err := page.New("p.pdf", "title")
-	var field *report.FieldError
-	if !errors.As(err, &field) || field.Value != "p.pdf" || !errors.Is(err, report.ErrInvalid) {
+	var name *field.Error
+	if !errors.As(err, &name) || name.Value != "p.pdf" || !errors.Is(err, report.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -49,7 +49,7 @@ func (e Estimate) String() string {
 }
 
 // Of returns the ratio of a to b, which hold the quantities of each pair. The
-// error is ErrFew, a *PairError, or a *report.FieldError where the lengths differ.
+// error is ErrFew, a *PairError, or a *field.Error where the lengths differ.
 func Of(a, b []float64) (Estimate, error) {
 	if len(a) != len(b) {
 		return Estimate{}, report.Refuse("len(b)", len(b), fmt.Sprintf("%d, that of a", len(a)))
@@ -76,7 +76,7 @@ func Of(a, b []float64) (Estimate, error) {
 }
 
 // Difference returns the mean of a−b with half of its 95 % interval, mean ± t(n−1)·s/√n,
-// for quantities that may be 0. The error is ErrFew, or a *report.FieldError where the
+// for quantities that may be 0. The error is ErrFew, or a *field.Error where the
 // lengths differ.
 func Difference(a, b []float64) (mean, half float64, err error) {
 	if len(a) != len(b) {

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 )
 
-// CheckTarget says whether Save takes the path; the error is a *report.FieldError.
+// CheckTarget says whether Save takes the path; the error is a *field.Error.
 func CheckTarget(path string) error {
 	if chart.CheckFile(path) == nil {
 		return nil
@@ -22,7 +22,7 @@ func CheckTarget(path string) error {
 
 // Save draws the channels, the pods, the signal and the estimates over time, into
 // one file or, as a PNG each, into a directory, which it makes if need be. Without
-// Options.Draw it is refused with a *report.FieldError.
+// Options.Draw it is refused with a *field.Error.
 func (r Result) Save(path string) error {
 	if r.traces == nil {
 		return report.Refuse("Draw", false, "set to draw a replay")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
@@ -24,7 +25,7 @@ type Options struct {
 	CSV io.Writer
 }
 
-// Validate returns a *report.FieldError that names Set and the first assignment
+// Validate returns a *field.Error that names Set and the first assignment
 // that can't be made.
 func (o Options) Validate() error {
 	for _, assignment := range o.Set {
@@ -36,7 +37,7 @@ func (o Options) Validate() error {
 }
 
 func refuse(assignment any, err error) error {
-	return &report.FieldError{Field: "Set", Value: assignment, Err: fmt.Errorf("%w: %w", report.ErrInvalid, err)}
+	return &field.Error{Package: "report", Field: "Set", Value: assignment, Err: fmt.Errorf("%w: %w", report.ErrInvalid, err)}
 }
 
 // override returns what the assignments, which are valid one by one, do to a
@@ -70,7 +71,7 @@ type player struct {
 
 // Run reads r to its end. A torn end of a file, as a crash leaves it, is no error
 // but named in the summary; a difference is none either. The error is that of
-// reading, of Validate, or a *report.FieldError where the options as a whole are no
+// reading, of Validate, or a *field.Error where the options as a whole are no
 // configuration of a recorded agent.
 func Run(r *recording.Reader, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {

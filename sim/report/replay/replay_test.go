@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/replay"
@@ -123,8 +124,8 @@ func TestRefuses(t *testing.T) {
 	}
 	for _, assignment := range []string{"speed=1", "caution", "caution=much", "cores=8", "fleet-share=2"} {
 		_, err := run(t, dir, replay.Options{Set: []string{assignment}})
-		var field *report.FieldError
-		if !errors.As(err, &field) || field.Field != "Set" || !errors.Is(err, report.ErrInvalid) {
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != "Set" || !errors.Is(err, report.ErrInvalid) {
 			t.Errorf("%s: error %v", assignment, err)
 		}
 	}

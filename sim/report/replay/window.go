@@ -27,7 +27,7 @@ func At(t time.Time) Bound { return Bound{at: t, set: true} }
 func After(d time.Duration) Bound { return Bound{after: d, set: true} }
 
 // ParseBound reads a moment (2025-06-01T12:00:00Z) or a span (90s); an empty text is
-// no bound. The error is a *report.FieldError.
+// no bound. The error is a *field.Error.
 func ParseBound(text string) (Bound, error) {
 	if text == "" {
 		return Bound{}, nil

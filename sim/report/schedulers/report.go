@@ -46,7 +46,7 @@ const (
 	Unknown      = "too few pairs"
 )
 
-// Validate names the first field that is out of range, as a *report.FieldError.
+// Validate names the first field that is out of range, as a *field.Error.
 func (r Report) Validate() error {
 	if len(r.Schedulers) == 0 {
 		return report.Refuse("Schedulers", r.Schedulers, "one at least")

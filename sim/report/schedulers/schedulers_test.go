@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
@@ -150,12 +150,12 @@ func TestValidate(t *testing.T) {
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for field, bad := range map[string]schedulers.Report{
+	for name, bad := range map[string]schedulers.Report{
 		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []schedulers.Run{run("b", 0, 1)}},
 	} {
-		var refused *report.FieldError
-		if err := bad.AddTo(&page.Markdown{}, ""); !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: error %v", field, err)
+		var refused *field.Error
+		if err := bad.AddTo(&page.Markdown{}, ""); !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -40,22 +41,8 @@ type Config struct {
 	Seed uint64 `json:"seed"`
 }
 
-// ErrInvalid is wrapped by every FieldError.
+// ErrInvalid is wrapped by every field.Error.
 var ErrInvalid = errors.New("invalid configuration or input")
-
-// FieldError says which field is out of range.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("batch: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // Bounds of what one process can reasonably submit and follow.
 const (
@@ -64,11 +51,11 @@ const (
 	maxRequest = 1024
 )
 
-// Validate returns a *FieldError for the first field out of range.
+// Validate returns a *field.Error for the first field out of range.
 func (c Config) Validate() error {
 	finite := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
-	invalid := func(field string, value any, want string) error {
-		return &FieldError{field, value, fmt.Errorf("%w: want %s", ErrInvalid, want)}
+	invalid := func(name string, value any, want string) error {
+		return &field.Error{Package: "batch", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
 	}
 	switch {
 	case c.Pods < 0 || c.Pods > maxPods:

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
@@ -26,7 +27,7 @@ func TestConfigString(t *testing.T) {
 
 func TestConfigValidate(t *testing.T) {
 	tests := []struct {
-		field  string
+		name   string
 		config batch.Config
 	}{
 		{"", batch.Config{}},
@@ -46,15 +47,15 @@ func TestConfigValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		err := test.config.Validate()
-		if test.field == "" {
+		if test.name == "" {
 			if err != nil {
 				t.Errorf("%+v: %v", test.config, err)
 			}
 			continue
 		}
-		var field *batch.FieldError
-		if !errors.As(err, &field) || field.Field != test.field || !errors.Is(err, batch.ErrInvalid) {
-			t.Errorf("%+v: error %v, want one of %s", test.config, err, test.field)
+		var name *field.Error
+		if !errors.As(err, &name) || name.Field != test.name || !errors.Is(err, batch.ErrInvalid) {
+			t.Errorf("%+v: error %v, want one of %s", test.config, err, test.name)
 		}
 		if _, planned := batch.Plan(test.config); !errors.Is(planned, batch.ErrInvalid) {
 			t.Errorf("Plan of %+v: error %v", test.config, planned)

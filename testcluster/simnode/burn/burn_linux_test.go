@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
@@ -244,10 +245,10 @@ func stat(dir string) []string {
 }
 
 func TestRunRejects(t *testing.T) {
-	for field, load := range map[string]burn.Load{"CPU": {CPU: -1}, "Memory": {Memory: -1}} {
+	for name, load := range map[string]burn.Load{"CPU": {CPU: -1}, "Memory": {Memory: -1}} {
 		err := burn.Run(t.Context(), load, &bytes.Buffer{})
-		var refused *burn.FieldError
-		if !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, burn.ErrInvalid) {
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, burn.ErrInvalid) {
 			t.Errorf("%+v: error %v", load, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/internal/processes"
@@ -99,9 +100,9 @@ func (m *Machine) Pods() telemetry.PodSource { return m.feed }
 func (m *Machine) Bind(p simnode.Pod) error {
 	switch {
 	case p.Idle:
-		return &FieldError{"Idle", p.Idle, fmt.Errorf("%w: a child burns", simnode.ErrBadPod)}
+		return &field.Error{Package: "burn", Field: "Idle", Value: p.Idle, Err: fmt.Errorf("%w: a child burns", simnode.ErrBadPod)}
 	case p.Cores > 1:
-		return &FieldError{"Cores", p.Cores, fmt.Errorf("%w: a child has one thread", simnode.ErrBadPod)}
+		return &field.Error{Package: "burn", Field: "Cores", Value: p.Cores, Err: fmt.Errorf("%w: a child has one thread", simnode.ErrBadPod)}
 	}
 	if err := m.pods.Bind(p); err != nil {
 		return fmt.Errorf("burn: %w", err)

@@ -2,12 +2,11 @@ package children
 
 import (
 	"errors"
-	"fmt"
 )
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every FieldError.
+	// ErrInvalid is in every field.Error.
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrNoInit is returned for a group whose children would run the whole program
 	// once more.
@@ -20,17 +19,3 @@ var (
 	// their parent, or on CPUs.
 	ErrUnsupported = errors.New("children: not supported on this system")
 )
-
-// FieldError names a field whose value is out of its range.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("children: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }

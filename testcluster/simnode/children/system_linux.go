@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 const supported = true
@@ -41,7 +43,7 @@ func pin(cpus []int) error {
 		set.Set(cpu)
 	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return &FieldError{"CPUs", cpus, fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return &field.Error{Package: "children", Field: "CPUs", Value: cpus, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 	}
 	return nil
 }

@@ -20,28 +20,16 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is in every FieldError.
+// ErrInvalid is in every field.Error.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field of Config, or of an application, whose value can't be used.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("operatordouble: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a *FieldError; want completes "must be".
-func refuse(field string, value any, want string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "operatordouble", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // What the operators watch.
@@ -82,7 +70,7 @@ type Config struct {
 	OnError func(error)
 }
 
-// Validate returns a *FieldError for the first field out of its range.
+// Validate returns a *field.Error for the first field out of its range.
 func (c Config) Validate() error {
 	if c.Cluster == nil && (c.Client == nil || c.Custom == nil) {
 		return refuse("Cluster", "nil", "set, or Client and Custom")
@@ -242,8 +230,8 @@ func (a *application) text(path ...string) string {
 }
 
 // write sets fields of the status, each at its path, and writes it.
-func (a *application) write(ctx context.Context, fields ...field) error {
-	for _, f := range fields {
+func (a *application) write(ctx context.Context, settings ...setting) error {
+	for _, f := range settings {
 		if err := unstructured.SetNestedField(a.object.Object, f.value, append([]string{"status"}, f.path...)...); err != nil {
 			return err
 		}
@@ -252,12 +240,12 @@ func (a *application) write(ctx context.Context, fields ...field) error {
 	return err
 }
 
-type field struct {
+type setting struct {
 	value any
 	path  []string
 }
 
-func set(value any, path ...string) field { return field{value, path} }
+func set(value any, path ...string) setting { return setting{value, path} }
 
 // owner is the reference of what the application owns.
 func (a *application) owner() []metav1.OwnerReference {

@@ -22,6 +22,7 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/operatordouble"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
@@ -398,14 +399,14 @@ func TestDeletedIsLeftAlone(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	client := kubefake.NewClientset()
-	for field, c := range map[string]operatordouble.Config{
+	for name, c := range map[string]operatordouble.Config{
 		"Cluster": {Client: client},
 		"Kinds":   {Client: client, Custom: fake.NewSimpleDynamicClient(runtime.NewScheme()), Kinds: []schema.GroupVersionResource{{Resource: "jobs"}}},
 	} {
 		d, err := operatordouble.Start(t.Context(), c)
-		var refused *operatordouble.FieldError
-		if d != nil || !errors.As(err, &refused) || refused.Field != field || !errors.Is(err, operatordouble.ErrInvalid) {
-			t.Errorf("%s: %v, error %v", field, d, err)
+		var refused *field.Error
+		if d != nil || !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, operatordouble.ErrInvalid) {
+			t.Errorf("%s: %v, error %v", name, d, err)
 		}
 	}
 }
@@ -427,8 +428,8 @@ func TestErrorsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	var field *operatordouble.FieldError
-	if err := <-told; !errors.As(err, &field) || field.Field != "memory" || field.Value != "much" {
+	var name *field.Error
+	if err := <-told; !errors.As(err, &name) || name.Field != "memory" || name.Value != "much" {
 		t.Errorf("error %v", err)
 	}
 }

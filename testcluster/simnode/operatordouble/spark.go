@@ -81,7 +81,7 @@ func (a *application) driver() string { return a.object.GetName() + "-driver" }
 
 // submit runs spark-submit, which makes the driver.
 func (a *application) submit(ctx context.Context, spec *sparkSpec) error {
-	tried := []field{
+	tried := []setting{
 		set(now(), "lastSubmissionAttemptTime"), set(int64(1), "submissionAttempts"), set(int64(1), "executionAttempts"),
 	}
 	if a.faults.FailSubmission {
@@ -194,7 +194,7 @@ func (a *application) execute(ctx context.Context, spec *sparkSpec, driver *core
 // end writes the last state. The driver, which deletes its executors, is deleted itself
 // here, as simulated pods end by nobody's word.
 func (a *application) end(ctx context.Context, state, message string) error {
-	fields := []field{set(state, "applicationState", "state"), set(now(), "terminationTime")}
+	fields := []setting{set(state, "applicationState", "state"), set(now(), "terminationTime")}
 	if message != "" {
 		fields = append(fields, set(message, "applicationState", "errorMessage"))
 	}

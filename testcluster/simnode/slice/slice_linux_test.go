@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/spazio-scheduler/spazio/energy/share"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
@@ -343,7 +344,7 @@ func TestGeneratorRefuses(t *testing.T) {
 		{good, `{"leave":{"host":"a","id":"x"}}` + "\n", "id"},
 	} {
 		err := slice.Main(t.Context(), []string{test.args}, strings.NewReader(test.in), io.Discard)
-		var refused *slice.FieldError
+		var refused *field.Error
 		if !errors.As(err, &refused) || refused.Field != test.want || !errors.Is(err, slice.ErrInvalid) {
 			t.Errorf("%s with %q: error %v, want of %s", test.args, test.in, err, test.want)
 		}
@@ -487,14 +488,14 @@ func TestMachineStops(t *testing.T) {
 func TestNewMachineRefuses(t *testing.T) {
 	child := func(simnode.Pod) (children.Spec, error) { return children.Spec{}, nil }
 	g := &children.Group{}
-	for field, c := range map[string]slice.MachineConfig{
+	for name, c := range map[string]slice.MachineConfig{
 		"Name": {CPUs: []int{0}, Group: g, Child: child}, "CPUs": {Name: "a", Group: g, Child: child},
 		"Group": {Name: "a", CPUs: []int{0}}, "Memory": {Name: "a", CPUs: []int{0}, Group: g, Child: child, Memory: -1},
 	} {
 		_, err := slice.NewMachine(c)
-		var refused *slice.FieldError
-		if !errors.As(err, &refused) || refused.Field != field {
-			t.Errorf("%s: %v", field, err)
+		var refused *field.Error
+		if !errors.As(err, &refused) || refused.Field != name {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

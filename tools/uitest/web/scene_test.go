@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/tools/uitest/browser"
 	"github.com/spazio-scheduler/spazio/web"
 )
@@ -55,12 +56,12 @@ func (s *stage) Node(_ context.Context, name string) (web.Explanation, error) {
 			}, nil
 		}
 	}
-	return web.Explanation{}, &web.FieldError{Field: "node", Value: name, Err: web.ErrUnknownNode}
+	return web.Explanation{}, &field.Error{Package: "web", Field: "node", Value: name, Err: web.ErrUnknownNode}
 }
 
 func (s *stage) Pod(_ context.Context, namespace, name string) (web.Timeline, error) {
 	if namespace != "default" {
-		return web.Timeline{}, &web.FieldError{Field: "pod", Value: namespace + "/" + name, Err: web.ErrUnknownPod}
+		return web.Timeline{}, &field.Error{Package: "web", Field: "pod", Value: namespace + "/" + name, Err: web.ErrUnknownPod}
 	}
 	at := func(d time.Duration) time.Time { return now.Add(-40*time.Second + d) }
 	return web.Timeline{

@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 )
@@ -144,14 +145,14 @@ func worstOf(t reflect.Type) []any {
 }
 
 // fieldErrors are those that an error joins.
-func fieldErrors(err error) (errs []*config.FieldError) {
+func fieldErrors(err error) (errs []*field.Error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
 			errs = append(errs, fieldErrors(e)...)
 		}
 		return errs
 	}
-	var e *config.FieldError
+	var e *field.Error
 	if errors.As(err, &e) {
 		errs = append(errs, e)
 	}

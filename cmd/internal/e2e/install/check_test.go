@@ -16,6 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/deploy/check"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
@@ -223,8 +224,8 @@ func TestCheckRefuses(t *testing.T) {
 	c, _ := control(t)
 	for _, config := range []check.Config{{}, {Cluster: c, AskedNodes: -1}} {
 		_, err := check.Run(t.Context(), config)
-		var field *deploy.FieldError
-		if !errors.As(err, &field) || !errors.Is(err, deploy.ErrInvalid) {
+		var name *field.Error
+		if !errors.As(err, &name) || !errors.Is(err, deploy.ErrInvalid) {
 			t.Errorf("%v", err)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package rapl is a server's energy counters in a directory, which advance by what the
-// machine that runs this does.
-package rapl
+package main
 
 import (
 	"context"
@@ -13,21 +11,22 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Machine is one of two packages.
-type Machine struct{ counters *fakerapl.Machine }
+// raplCounters are a server's energy counters of two packages, which advance by what the machine
+// that runs this does.
+type raplCounters struct{ counters *fakerapl.Machine }
 
-// New makes its counters below a directory that takes the place of /sys. The caller must
-// Run it.
-func New(dir string) (*Machine, error) {
+// newRAPL makes the counters below a directory that takes the place of /sys. The caller must
+// run them.
+func newRAPL(dir string) (*raplCounters, error) {
 	counters, err := fakerapl.New(fakerapl.Config{
 		Dir: dir, Sockets: 2, Cores: runtime.NumCPU(), Idle: 40, Max: 180, DRAM: 20, Noise: .02, Random: rand.New(rand.NewPCG(1, 1)),
 	})
-	return &Machine{counters}, err
+	return &raplCounters{counters}, err
 }
 
-// Run advances the counters by what the real machine does, on the first package, until
+// run advances the counters by what the real machine does, on the first package, until
 // ctx ends.
-func (m *Machine) Run(ctx context.Context) error {
+func (m *raplCounters) run(ctx context.Context) error {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()
 	cpu, err := telemetry.NewPodUsage(telemetry.CgroupConfig{})
