@@ -50,6 +50,10 @@ func greeter(t *testing.T, never chan<- struct{}) string {
 			never <- struct{}{}
 			return
 		}
+		// As our programs', it is asked for by its loopback alone, whatever the URL says.
+		if host, _, err := net.SplitHostPort(r.Host); host != "localhost" && host != "127.0.0.1" {
+			t.Errorf("asked for as %q, %v", r.Host, err)
+		}
 		text, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)

@@ -112,7 +112,10 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		DisableKeepAlives: true,
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return t.stream(connection) },
 	}
-	response, err := over.RoundTrip(request)
+	// What a program shows on its loopback it shows to who asks for that alone.
+	asked := request.Clone(ctx)
+	asked.Host = net.JoinHostPort("localhost", strconv.Itoa(t.config.Port))
+	response, err := over.RoundTrip(asked)
 	if err != nil {
 		end()
 		return nil, ended(ctx, err)
