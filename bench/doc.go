@@ -10,7 +10,7 @@
 //	go run ./bench/contention  how well measures of CPU contention tell the tasks that want to run
 //	go run ./bench/crowd       what many containers at once cost a real kernel
 //	go run ./bench/validate    the simulator beside the demo's cluster on the same pods
-//	go run ./bench/record      what a machine's counters show under a known load, for package report/figures
+//	go run ./bench/record      what a machine's counters show under a known load, for package sim/report/figures
 //
 // Each starts what it measures as a process of its own: it builds the program from
 // this tree unless it is told where one is. None imports cmd but profileload, which has a

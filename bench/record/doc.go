@@ -1,4 +1,4 @@
-// Command record measures what package report/figures draws: what a machine's counters
+// Command record measures what package sim/report/figures draws: what a machine's counters
 // show under a known load. On a machine with nothing else to do:
 //
 //	go run ./bench/record sweep --out sweep.json.gz
