@@ -1134,7 +1134,10 @@ func (w *world) tryBeside() (end func()) {
 	return func() {
 		w.began(pod, t)
 		t.vain, t.refused, t.elsewhere = true, true, true
-		w.m.tried(pod.UID, true)
+		w.m.tried(pod.UID, false)
+		if p := w.m.waits(pod.UID); p != nil {
+			p.latest = 0 // whether a node was refused for its room is not known
+		}
 		w.note("%s was tried meanwhile and reserved on %q", describe(pod), reserved)
 		bound := false
 		if reserved != "" {
