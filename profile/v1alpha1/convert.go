@@ -17,8 +17,6 @@ import (
 // ErrInvalid is what every field.Error wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// +kubebuilder:object:generate=false
-
 // longestStem leaves room for the hash in an object's name.
 const longestStem = 253 - 9
 
