@@ -42,6 +42,10 @@ func TestNodesJoinWhilePodsWait(t *testing.T) {
 			c.eventually("the pod is woken", func() bool { return c.woken()[pod.Name] })
 			change()
 			c.attempt(pod, c.infos)
+			// The attempt saw none of the nodes that joined, so that it waits for them only if
+			// they change after it.
+			c.taint(joining, taint)
+			c.taint(joining)
 		},
 		"beyond the memory for sets of nodes": func(c *cluster, _ *stream, pod *v1.Pod, change func()) {
 			c.hub.BoundWaitSets(0)
