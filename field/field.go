@@ -27,7 +27,7 @@ type Error struct {
 
 // maxValue is how many bytes of a value are shown: others may have sent it, and the error
 // travels in statuses and logs.
-const maxValue = 64
+const maxValue = 256
 
 // Error is one line; a long value is cut.
 func (e *Error) Error() string {

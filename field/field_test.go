@@ -34,7 +34,7 @@ func TestError(t *testing.T) {
 		{"a forged line", "x\nlevel=ERROR", `p: F = "x\nlevel=ERROR": bad`},
 		{"colours", "\x1b[31mred", `p: F = "\x1b[31mred": bad`},
 		{"broken text", "a\xffb", `p: F = "a\xffb": bad`},
-		{"long", strings.Repeat("ü", 100), "p: F = " + strings.Repeat("ü", 30) + "...: bad"},
+		{"long", strings.Repeat("ü", 1000), "p: F = " + strings.Repeat("ü", 126) + "...: bad"},
 		{"list", []int{1, 2}, "p: F = [1 2]: bad"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -78,11 +78,27 @@ func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditio
 	return err
 }
 
-// markWaiting marks the next pod that has waited for long.
-func (h *Hub) markWaiting(ctx context.Context) {
+// markAll marks pods that have waited for long, one at a time, until ctx ends. After a mark that
+// the API refused it pauses for the slow retry's period.
+func (h *Hub) markAll(ctx context.Context) {
+	pause := markSpacing
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if pause = markSpacing; !h.markNext(ctx) {
+			pause = max(h.retry, markSpacing)
+		}
+	}
+}
+
+// markNext marks the next pod that has waited for long, and reports false if the API refused.
+func (h *Hub) markNext(ctx context.Context) bool {
 	p, pod, handle, since := h.waiting.nextMark()
 	if p == nil {
-		return
+		return true
 	}
 	err := setConditions(ctx, handle, pod, v1.PodCondition{
 		Type: WaitsForRoomCondition, Status: v1.ConditionTrue, Reason: noRoomReason,
@@ -91,11 +107,12 @@ func (h *Hub) markWaiting(ctx context.Context) {
 	if waits := h.waiting.written(p, err == nil); err == nil && !waits { // it was reserved meanwhile
 		err = setConditions(ctx, handle, pod, h.hasRoom())
 	}
-	gone := apierrors.IsNotFound(err) || apierrors.IsConflict(err)
-	if err != nil && !gone && ctx.Err() == nil {
-		klog.FromContext(ctx).Info("Cannot mark a pod as waiting for room; after a change of the leading scheduler it would wait anew; trying again",
-			"pod", klog.KObj(pod), "err", err)
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
+		return true // the last three: the pod or the scheduler is gone
 	}
+	klog.FromContext(ctx).Info("Cannot write the condition of a pod that waits for room; if another scheduler takes the lead, the pod's wait begins anew",
+		"pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "nextTry", h.retry, "err", err)
+	return false
 }
 
 // hasRoom is the condition of a pod that was marked and no longer waits.
@@ -110,7 +127,9 @@ func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, sin
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.marks) > 0 {
-		p, w.marks = w.marks[0], w.marks[1:]
+		p = w.marks[0]
+		w.marks[0] = nil // or the array keeps the pod
+		w.marks = w.marks[1:]
 		if w.pods[p.pod.UID] == p && !p.since.IsZero() {
 			return p, p.pod, p.handle, p.since
 		}
@@ -168,7 +187,7 @@ func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 		return fwk.AsStatus(fmt.Errorf("plugin: mark an overdue pod: %w", err))
 	}
 	if err != nil { // the pod has its node all the same
-		klog.FromContext(ctx).Info("Cannot take the condition off a pod that no longer waits for room", "pod", klog.KObj(pod), "err", err)
+		klog.FromContext(ctx).Info("Cannot set the condition of a pod that has found room to False", "pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "err", err)
 	}
 	return nil
 }

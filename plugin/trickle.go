@@ -102,8 +102,8 @@ func (w *waiting) late(t *reserve.Trickle, now time.Duration) bool {
 	return w.lates > 0
 }
 
-// agedMost bounds how many pods an inspection finds to be overdue, so that it ends soon; so
-// many as there are in flight to one scheduler in a second.
+// agedMost bounds how many pods one inspection marks or finds to be overdue, so that it does not
+// hold the mutex for long. The others follow at the next one.
 const agedMost = 1000
 
 // refused notes that the plugin alone has refused the pod of an attempt a node.

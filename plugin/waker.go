@@ -32,7 +32,7 @@ func (h *Hub) attend(ctx context.Context) {
 	h.tasks.Go(func() { h.wake(ctx) })
 	h.tasks.Go(func() { every(ctx, inspection, func() { h.inspect(ctx) }) })
 	h.tasks.Go(func() { every(ctx, gauging, func() { h.gauge(h.now()) }) })
-	h.tasks.Go(func() { every(ctx, markSpacing, func() { h.markWaiting(ctx) }) })
+	h.tasks.Go(func() { h.markAll(ctx) })
 	h.tasks.Go(func() {
 		h.certificates()
 		every(ctx, readCertificates, h.certificates)

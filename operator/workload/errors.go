@@ -24,9 +24,11 @@ func refuse(name string, value any, want string) error {
 }
 
 func refused(name string, value any, err error) error {
-	switch value.(type) {
+	switch v := value.(type) {
 	case map[string]any, []any:
-		value = short(value)
+		value = short(v)
+	case string:
+		value = cut(v)
 	}
 	return &field.Error{Field: name, Value: value, Err: err}
 }

@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 		`{template: []}`: `spec.jobSpec.template = []: must be an object`,
 		`{template: {spec: {nodeName: n7, containers: [{name: a}]}}}`:                    `spec.jobSpec.template.spec.nodeName = n7: must be absent: the scheduler chooses the node`,
 		`{template: {spec: {containers: {a: "` + long + `"}}}}`:                          `spec.jobSpec.template.spec = {"containers":{"a":"`,
-		`{template: {metadata: {labels: "` + long + `"}, spec: {}}}`:                     `spec.jobSpec.template.metadata.labels = ` + long[:61] + `...: must be an object`,
+		`{template: {metadata: {labels: "` + long + `"}, spec: {}}}`:                     `spec.jobSpec.template.metadata.labels = ` + long[:64] + `…: must be an object`,
 		`{template: {spec: {containers: [{name: a, resources: {requests: {cpu: 2}}}]}}}`: `spec.jobSpec.template.spec.containers = cpu 2: the slot is too small: it holds 900m`,
 	} {
 		_, err := child(t, batchJob(t, "job", spec), request(1, "cpu", "900m"))
