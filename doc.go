@@ -19,6 +19,7 @@
 //	kalman     estimators of a node's capacity and of one pod's cost
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
+//	field      the error by which packages refuse a field or an argument and its value
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above and energy
 //	profile    what a workload's pods take, learnt from measurements; profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/prometheus history
