@@ -41,7 +41,7 @@ type cycle struct {
 	// open counts the admitted.
 	verdicts []verdict
 	open     int
-	// marked says that the pod is marked in the API as waiting for room.
+	// marked is set if the API has the pod's condition waits-for-room.
 	marked bool
 	// overdue says that the pod is admitted to nodes without room; trickled that it
 	// was reserved on one of them. lowest is the least rank of those, 0 where

@@ -241,8 +241,8 @@ func (c *contest) Pop() any {
 	return g
 }
 
-// run calls try with the pod that is first, until try says that its group is done or the
-// group has no pod left that stands for it; it stops where try says so.
+// run calls try with the first pod of all groups, again and again, until try returns stop or no
+// group is left. A group is left out once try returns done for it or it has no pod to stand for it.
 func (c *contest) run(try func(*group, *waitingPod) (done, stop bool)) {
 	c.groups = slices.DeleteFunc(c.groups, func(g *group) bool { return c.stands(g) == nil })
 	for heap.Init(c); len(c.groups) > 0; {

@@ -27,7 +27,7 @@ type reach struct {
 	// twin is an equal set that is kept in the place of this one: what is added to one
 	// belongs to both.
 	twin atomic.Pointer[reach]
-	// groups are those that wait for the set, complete says that its attempt adds no more to
+	// groups counts those that wait for the set, complete is set once its attempt adds no more to
 	// it, and sum is its place among the complete ones; the mutex of waiting guards them.
 	groups   int
 	complete bool

@@ -136,7 +136,7 @@ func (c *chooser) again(p *waitingPod) time.Duration {
 	return p.pause
 }
 
-// activate says whether the pod still waits; one that does not is forgotten.
+// activate reports whether the pod still waits, and forgets one that does not.
 func (c *chooser) activate(p *waitingPod) bool {
 	if !c.w.waits(p.pod) {
 		c.w.forget(p.pod.UID)

@@ -107,12 +107,12 @@ type waitingPod struct {
 	// since is when the plugin alone first refused it a node, the zero time while
 	// there is none or other plugins refuse it all.
 	since time.Time
-	// workload is the pod's, group that of the pods like it; late says that it is overdue.
+	// workload is the pod's, group that of the pods like it; late is set once it is overdue.
 	workload profile.Workload
 	group    *group
 	late     bool
-	// marked says that the pod is to be marked in the API as waiting for room, or is; inAPI
-	// that it is.
+	// marked is set once the pod's condition waits-for-room is due to be written, inAPI once it
+	// has been.
 	marked, inAPI bool
 	// turn is its place among those of the group that are ready or, unless isReady, that
 	// pause; the others are its places in the group's queue idle and in young.
