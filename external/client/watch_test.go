@@ -28,9 +28,8 @@ func jobIn(state string) wire.Job {
 }
 
 func ExampleClient_Watch() {
-	url, store, end := exampleServer()
+	url, store, end := exampleServer(jobIn("Ready"))
 	defer end()
-	store.PutJob(jobIn("Ready"))
 	c, err := client.New(client.Config{URL: url, Token: client.StaticToken(servertest.Team)})
 	if err != nil {
 		fmt.Println(err)
@@ -62,8 +61,11 @@ func ExampleClient_Watch() {
 	// DELETED team/job
 }
 
-func exampleServer() (url string, _ *servertest.Store, end func()) {
+// exampleServer serves a store that holds the job before anybody can watch: one put later may
+// come after the first View.
+func exampleServer(job wire.Job) (url string, _ *servertest.Store, end func()) {
 	store, callers := servertest.NewStore(), servertest.Callers()
+	store.PutJob(job)
 	s, err := server.New(server.Config{Store: store, Authenticator: callers, Authorizer: callers})
 	if err != nil {
 		panic(err)
