@@ -280,7 +280,7 @@ func TestFloors(t *testing.T) {
 
 var (
 	portCell  = regexp.MustCompile(`(?m)^\| (\d+) \| ([a-z-]+) \| (loopback|service|metrics) \|`)
-	imageLine = regexp.MustCompile(`(?m)image: \S*/(spazio[a-z-]*)[:@]|containerPort: (\d+)`)
+	imageLine = regexp.MustCompile(`(?m)"(spazio-[a-z]+)"|containerPort: (\d+)`)
 	loopback  = regexp.MustCompile("`(?:http://)?127\\.0\\.0\\.1:(\\d+)`")
 )
 
@@ -288,7 +288,7 @@ var (
 // loopback by default, each at its program, and no others.
 func TestPorts(t *testing.T) {
 	want := map[string]string{}
-	manifests, err := filepath.Glob("deploy/rendered/*.yaml")
+	manifests, err := filepath.Glob("deploy/chart/templates/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

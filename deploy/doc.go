@@ -1,6 +1,6 @@
 // Package deploy is Spazio's manifests, and what puts them into a cluster and
-// takes them out again: the same objects as kubectl, Helm and kustomize make of
-// the files beside it.
+// takes them out again: the same objects as Helm makes of the
+// chart beside it, by Helm's own library.
 //
 //	config := deploy.Config{Registry: "registry.example/spazio", Components: []string{"cgroup-v1"}}
 //	cluster, err := deploy.Connect(restConfig)
@@ -16,8 +16,7 @@
 // interrupted is run again; nothing is kept elsewhere. A Lease in the system's
 // namespace keeps two installations from mixing.
 //
-// The files are generated from the chart by tools/deploy. What the chart's values
-// offer beyond [Config] takes Helm. Package deploy/check says whether what was
+// What the chart's values offer beyond [Config] takes Helm. Package deploy/check says whether what was
 // installed works.
 //
 // Types that do not speak of concurrent use are plain values.

@@ -2,28 +2,13 @@ package deploy
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"embed"
-	"encoding/hex"
-	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-)
-
-//go:embed rendered/install.yaml kustomize/components/*/*.yaml
-var files embed.FS
-
-const (
-	base       = "rendered/install.yaml"
-	components = "kustomize/components"
 )
 
 // The namespaces that are installed into, and the schedulers' names in pods: those but
@@ -35,16 +20,13 @@ const (
 	SlotsSchedulerName              = "spazio-slots"
 )
 
-// NoRegistry is what the manifests call the images' registry: there is none, but
+// NoRegistry is what the chart calls the images' registry by default: there is none, but
 // nodes may have been given images by that name.
 const NoRegistry = "registry.invalid/spazio"
 
-const (
-	noTag            = "dev"
-	schedulerProgram = "spazio-scheduler"
-)
+const schedulerProgram = "spazio-scheduler"
 
-// Config says what is installed. The zero value is what is committed, whose
+// Config says what is installed. The zero value is the chart's defaults, whose
 // images are nowhere: to run them takes a Registry. It is a plain value.
 type Config struct {
 	// Components are added to the defaults; Components() names them all.
@@ -63,25 +45,14 @@ type Config struct {
 	Kubernetes string
 }
 
-// Components are the names that a Config may have, sorted.
+// Components are the names that a Config may have, sorted: those of the files of values in
+// deploy/chart/ci.
 func Components() []string {
-	entries, err := fs.ReadDir(files, components)
-	if err != nil {
-		return nil // they are built in
-	}
 	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
+	for _, file := range componentFiles() {
+		names = append(names, componentName(file))
 	}
 	return names
-}
-
-// apart are the components that change the same part of an object: kustomize does
-// not combine them either.
-var apart = [][2]string{
-	{"agent-kube", "cgroup-v1"}, {"agent-kube", "energy"}, {"agent-kube", "profiler"},
-	{"cert-manager", "monitoring"}, {"cert-manager", "profiler"}, {"cert-manager", "testbed"},
-	{"energy", "profiles-on"}, {"energy", "testbed"}, {"profiles-on", "testbed"},
 }
 
 // What an image is named by; those of a registry's own syntax are narrower.
@@ -100,11 +71,6 @@ func (c Config) Validate() error {
 			return refuse("Components", name, "one of "+strings.Join(known, ", "))
 		case slices.Contains(c.Components[:i], name):
 			return refuse("Components", name, "named once")
-		}
-	}
-	for _, pair := range apart {
-		if slices.Contains(c.Components, pair[0]) && slices.Contains(c.Components, pair[1]) {
-			return refuse("Components", c.Components, "without "+pair[0]+" or without "+pair[1]+": Helm combines them, the components do not")
 		}
 	}
 	if c.Registry != "" && !registryName.MatchString(c.Registry) {
@@ -136,33 +102,9 @@ func (c Config) validateDigests() error {
 	return nil
 }
 
-var image = regexp.MustCompile(regexp.QuoteMeta(NoRegistry) + `/([-a-z]+):` + noTag)
-
 // Programs are those that there are images of, sorted.
 func Programs() []string {
-	texts, err := read(Components())
-	if err != nil {
-		return nil // they are built in
-	}
-	found := map[string]bool{}
-	for _, text := range texts {
-		for _, match := range image.FindAllStringSubmatch(text, -1) {
-			found[match[1]] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(found))
-}
-
-// images are the names that Digests may have: programs, and the scheduler once more for
-// each version of Kubernetes but the default.
-func images() []string {
-	names := Programs()
-	for _, minor := range Schedulers() {
-		if suffix := (Config{Kubernetes: minor}).suffix(schedulerProgram); suffix != "" {
-			names = append(names, schedulerProgram+suffix)
-		}
-	}
-	return names
+	return slices.DeleteFunc(images(), func(name string) bool { return strings.HasPrefix(name, schedulerProgram+"-") })
 }
 
 // Objects returns what to install, in the order in which to do so: namespaces and
@@ -171,126 +113,48 @@ func (c Config) Objects() ([]*unstructured.Unstructured, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	texts, err := read(c.Components)
+	values, err := c.values()
 	if err != nil {
 		return nil, err
 	}
-	for name := range texts {
-		texts[name] = image.ReplaceAllStringFunc(texts[name], c.image)
-	}
-	renameJobs(texts)
-	objects, err := decode(texts[base])
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range c.Components {
-		if objects, err = add(objects, texts, path.Join(components, name)); err != nil {
-			return nil, fmt.Errorf("deploy: component %s: %w", name, err)
-		}
-	}
-	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
-	return objects, nil
+	return render(values, "v"+cmp.Or(c.Kubernetes, DefaultScheduler())+".0")
 }
 
-// image returns what a program's image is called, given what the manifests call it.
-func (c Config) image(was string) string {
-	program := image.FindStringSubmatch(was)[1]
-	registry, suffix := cmp.Or(c.Registry, NoRegistry), c.suffix(program)
-	if digest := c.Digests[program+suffix]; digest != "" {
-		return registry + "/" + program + "@" + digest
+// values are those of the chart that make what the Config says.
+func (c Config) values() (map[string]any, error) {
+	images := map[string]any{}
+	if c.Registry != "" {
+		images["registry"] = c.Registry
 	}
-	return registry + "/" + program + ":" + cmp.Or(c.Tag, noTag) + suffix
+	if c.Tag != "" {
+		images["tag"] = c.Tag
+	}
+	if len(c.Digests) > 0 {
+		digests := map[string]any{}
+		for name, digest := range c.Digests {
+			digests[name] = digest
+		}
+		images["digests"] = digests
+	}
+	values := map[string]any{"images": images}
+	if c.Kubernetes != "" {
+		values["scheduler"] = map[string]any{"kubernetes": c.Kubernetes}
+	}
+	for _, name := range c.Components {
+		component, err := componentValues(name)
+		if err != nil {
+			return nil, err
+		}
+		values = loader.MergeMaps(values, component)
+	}
+	return values, nil
 }
 
 // suffix ends the tag of a scheduler that is not of the default Kubernetes, and its name
-// among digests; tools/images names them so, and the chart.
+// among digests, as tools/images and the chart name them.
 func (c Config) suffix(program string) string {
 	if program != schedulerProgram || c.Kubernetes == "" || c.Kubernetes == DefaultScheduler() {
 		return ""
 	}
 	return "-k8s" + c.Kubernetes
-}
-
-// read returns the base and what the components add, by the files' names.
-func read(components []string) (map[string]string, error) {
-	texts := map[string]string{}
-	add := func(name string) error {
-		text, err := files.ReadFile(name)
-		texts[name] = string(text)
-		return err
-	}
-	if err := add(base); err != nil {
-		return nil, err
-	}
-	for _, name := range components {
-		found, err := fs.Glob(files, path.Join("kustomize/components", name, "*.yaml"))
-		if err != nil {
-			return nil, err
-		}
-		for _, file := range found {
-			if err := add(file); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return texts, nil
-}
-
-// job is the one whose name ends with the hash of its pods' template, as the chart
-// names it: a Job can't be changed.
-var job = regexp.MustCompile(`(?ms)^  name: (spazio-certs-[0-9a-f]{8})$.*?^  template:\n(.*?)(^---$|\z)`)
-
-// named is a line that says what an object, or a patch's target, is called.
-var named = regexp.MustCompile(`(?m)^( *name: )(spazio-certs-[0-9a-f]{8})$`)
-
-// renameJobs gives Jobs the names that belong to their templates.
-func renameJobs(texts map[string]string) {
-	renamed := map[string]string{}
-	for _, text := range texts {
-		for _, match := range job.FindAllStringSubmatch(text, -1) {
-			template := strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll("\n"+match[2], "\n    ", "\n"), "\n"), "\n")
-			hash := sha256.Sum256([]byte(template))
-			renamed[match[1]] = "spazio-certs-" + hex.EncodeToString(hash[:])[:8]
-		}
-	}
-	for file, text := range texts {
-		texts[file] = named.ReplaceAllStringFunc(text, func(line string) string {
-			match := named.FindStringSubmatch(line)
-			return match[1] + cmp.Or(renamed[match[2]], match[2])
-		})
-	}
-}
-
-// decode parses YAML documents; a text at the end of one keeps its line's end.
-func decode(text string) (objects []*unstructured.Unstructured, err error) {
-	for _, part := range strings.Split("\n"+text, "\n---\n") {
-		o := &unstructured.Unstructured{}
-		if err := decodeInto([]byte(part+"\n"), &o.Object); err != nil {
-			return nil, err
-		}
-		if len(o.Object) > 0 {
-			objects = append(objects, o)
-		}
-	}
-	return objects, nil
-}
-
-// decodeInto keeps whole numbers whole, as the API does.
-func decodeInto(text []byte, into any) error {
-	text, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return err
-	}
-	return utiljson.Unmarshal(text, into)
-}
-
-// rank has what others are in, or are of, come first.
-func rank(o *unstructured.Unstructured) int {
-	switch o.GetKind() {
-	case "Namespace":
-		return 0
-	case "CustomResourceDefinition":
-		return 1
-	}
-	return 2
 }

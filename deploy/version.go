@@ -11,7 +11,7 @@ import (
 
 // schedulers are the minor versions of Kubernetes, of major 1 and in a row, whose scheduler
 // there is an image of: the last is what the tree is written for, and the default.
-var schedulers = []int{35, 36}
+var schedulers = []int{35, 36, 37}
 
 // Schedulers are the minor versions of Kubernetes, such as 1.35, that there are images of
 // the scheduler for, the oldest first. The last is the default of [Config.Kubernetes].
@@ -63,7 +63,7 @@ func (v Version) Scheduler() (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: schedulers are of %s, for API servers of %s to 1.%d, and this one is %s", ErrVersion,
-		strings.Join(Schedulers(), " and "), minorName(schedulers[0]), schedulers[len(schedulers)-1]+1, v.Text)
+		strings.Join(Schedulers(), ", "), minorName(schedulers[0]), schedulers[len(schedulers)-1]+1, v.Text)
 }
 
 // Takes returns an error that wraps ErrVersion, and says which one would, if a scheduler of a

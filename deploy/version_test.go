@@ -92,15 +92,18 @@ func TestVersions(t *testing.T) {
 			"1.34": "a scheduler of 1.34 is more than a minor version older than the API server, which is v1.36.3: one of 1.36 serves it",
 			"1.35": "", "1.36": "", "1.37": "a scheduler of 1.37 is newer than the API server",
 		}},
-		{deploy.Version{Major: 1, Minor: 37, Text: "v1.37.0"}, "1.36", map[string]string{
-			"1.35": "more than a minor version older than the API server, which is v1.37.0: one of 1.36 serves it", "1.36": "",
+		{deploy.Version{Major: 1, Minor: 37, Text: "v1.37.2"}, "1.37", map[string]string{
+			"1.35": "more than a minor version older than the API server, which is v1.37.2: one of 1.37 serves it", "1.36": "", "1.37": "",
+		}},
+		{deploy.Version{Major: 1, Minor: 38, Text: "v1.38.0"}, "1.37", map[string]string{
+			"1.36": "more than a minor version older than the API server, which is v1.38.0: one of 1.37 serves it", "1.37": "",
 		}},
 		{deploy.Version{Major: 1, Minor: 34, Text: "v1.34.9"}, "", map[string]string{
-			"1.35": "schedulers are of 1.35 and 1.36, for API servers of 1.35 to 1.37, and this one is v1.34.9", "1.36": "this one is v1.34.9",
+			"1.35": "schedulers are of 1.35, 1.36, 1.37, for API servers of 1.35 to 1.38, and this one is v1.34.9", "1.36": "this one is v1.34.9",
 		}},
-		{deploy.Version{Major: 1, Minor: 38, Text: "v1.38.0"}, "", map[string]string{"1.35": "this one is v1.38.0", "1.36": "this one is v1.38.0"}},
-		{deploy.Version{Major: 2, Minor: 36, Text: "v2.36.0"}, "", map[string]string{"1.36": "this one is v2.36.0"}},
-		{deploy.Version{Text: "v0.0.0-master"}, "1.36", map[string]string{"1.35": "", "1.36": "", "1.40": ""}},
+		{deploy.Version{Major: 1, Minor: 39, Text: "v1.39.0"}, "", map[string]string{"1.35": "this one is v1.39.0", "1.37": "this one is v1.39.0"}},
+		{deploy.Version{Major: 2, Minor: 37, Text: "v2.37.0"}, "", map[string]string{"1.37": "this one is v2.37.0"}},
+		{deploy.Version{Text: "v0.0.0-master"}, "1.37", map[string]string{"1.35": "", "1.36": "", "1.40": ""}},
 	} {
 		got, err := tt.server.Scheduler()
 		if got != tt.gets || (err == nil) != (tt.gets != "") || err != nil && !errors.Is(err, deploy.ErrVersion) {

@@ -102,15 +102,15 @@ type observedV1 struct {
 	listed func()
 }
 
-func (v observedV1) Pods() corev1.PodInformer { return observedPods{v.Interface.Pods(), v.listed} }
+func (v observedV1) Pods() podInformer { return observedPods{v.Interface.Pods(), v.listed} }
 
 type observedPods struct {
-	corev1.PodInformer
+	podInformer
 	listed func()
 }
 
 func (p observedPods) Lister() listers.PodLister {
-	return observedLister{p.PodInformer.Lister(), p.listed}
+	return observedLister{p.podInformer.Lister(), p.listed}
 }
 
 type observedLister struct {

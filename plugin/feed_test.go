@@ -185,8 +185,8 @@ type v1Feeds struct {
 	feeds *feeds
 }
 
-func (v v1Feeds) Pods() corev1.PodInformer   { return podFeed{v.feeds.pods} }
-func (v v1Feeds) Nodes() corev1.NodeInformer { return nodeFeed{v.feeds.nodes} }
+func (v v1Feeds) Pods() podInformer   { return podFeed{v.feeds.pods} }
+func (v v1Feeds) Nodes() nodeInformer { return nodeFeed{v.feeds.nodes} }
 
 type podFeed struct{ *feed[*v1.Pod] }
 

@@ -75,7 +75,7 @@ func (c *cluster) refused(pods ...*v1.Pod) {
 	}
 }
 
-// last is the status of results: Kubernetes 1.36 has one before it.
+// last is the status of results: Kubernetes 1.36 and later have one before it.
 func last(results ...any) *fwk.Status {
 	status, _ := results[len(results)-1].(*fwk.Status)
 	return status

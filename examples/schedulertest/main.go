@@ -97,7 +97,7 @@ func startScheduler(ctx context.Context, config *rest.Config) (stop func(), err 
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	informers := scheduler.NewInformerFactory(client, 0)
+	informers := scheduler.NewInformerFactory(client, 0, nil)
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
 	s, err := scheduler.New(ctx, client, informers, nil, profile.NewRecorderFactory(broadcaster),
 		scheduler.WithProfiles(profiles...),

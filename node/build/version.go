@@ -35,7 +35,7 @@ func About() string {
 // recorded one (by version it records none), its Go, and the release of Kubernetes that
 // the libraries linked with it are of:
 //
-//	v0.1.0, commit 0123456789ab, go1.26.8, Kubernetes v1.36.3
+//	v0.1.0, commit 0123456789ab, go1.26.8, Kubernetes v1.37.2
 func Describe(info *debug.BuildInfo) string {
 	parts := []string{cmp.Or(info.Main.Version, unversioned)}
 	commit, changed := "", ""
@@ -62,7 +62,7 @@ func Describe(info *debug.BuildInfo) string {
 }
 
 // kubernetes is the release of Kubernetes among modules: its own, or that of a library,
-// whose v0.36.3 is of v1.36.3; empty if there is none.
+// whose v0.37.2 is of v1.37.2; empty if there is none.
 func kubernetes(deps []*debug.Module) string {
 	library := ""
 	for _, d := range deps {

@@ -342,7 +342,7 @@ func (l lister) Get(name string) (fwk.NodeInfo, error) {
 }
 func (f factory) Core() coreinformers.Interface        { return group{world: f.world} }
 func (g group) V1() corev1informers.Interface          { return version{world: g.world} }
-func (v version) Pods() corev1informers.PodInformer    { return informer{world: v.world} }
+func (v version) Pods() podInformer                    { return informer{world: v.world} }
 func (i informer) Lister() listers.PodLister           { return listers.NewPodLister(i.world.pods) }
 func (i informer) Informer() cache.SharedIndexInformer { return i }
 func (registration) HasSynced() bool                   { return true }

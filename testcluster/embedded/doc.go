@@ -4,7 +4,7 @@
 //
 // There is one control plane a process, once: kube-apiserver keeps feature gates,
 // metrics and its logger in globals. The version is that of k8s.io/kubernetes in
-// this module's go.mod, 1.36.3; another takes another version of this module. Its
+// this module's go.mod, 1.37.2; another takes another version of this module. Its
 // first compilation takes minutes.
 //
 //	plane, err := embedded.Start(ctx, embedded.Config{})

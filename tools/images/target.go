@@ -24,7 +24,7 @@ type destination interface {
 	abandon() error
 }
 
-// unpublished is the registry that the rendered manifests name. Images in files have
+// unpublished is the registry that the chart names. Images in files have
 // its names, so that a node that imports them runs the manifests as they are.
 const unpublished = "registry.invalid/spazio"
 

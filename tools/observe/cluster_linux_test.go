@@ -84,21 +84,21 @@ func (b *beside) await(t *testing.T, method, path string, body object) {
 // define gives the API server what test beds are made of.
 func (b *beside) define(t *testing.T) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "deploy/rendered/testbed.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	files, err := filepath.Glob(filepath.Join(root, "deploy/chart/files/crd/testbed.*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d definitions: %v", len(files), err)
 	}
-	for documents := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var o object
-		if err := documents.Decode(&o); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if o["kind"] == "CustomResourceDefinition" {
-			if err := b.api.send(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", o, nil); err != nil {
-				t.Fatal(err)
-			}
+		var o object
+		if err := yaml.Unmarshal(text, &o); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if err := b.api.send(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", o, nil); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const (
 	root  = "../.."
-	rules = root + "/deploy/observe/rules/spazio.yaml"
+	rules = root + "/deploy/chart/files/observe/rules.yaml"
 )
 
 // expression is one of a dashboard's or an alert's.

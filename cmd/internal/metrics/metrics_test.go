@@ -98,7 +98,7 @@ func isTestbeds(name string) bool {
 func isOthers(name string) bool { return !strings.HasPrefix(name, "spazio_") }
 
 // described is how a Desc is written.
-var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
+var described = regexp.MustCompile(`^Desc\{fqName: ("(?:[^"\\]|\\.)*"), help: ("(?:[^"\\]|\\.)*"), (?:unit: "[^"]*", )?constLabels: \{(.*)\}, variableLabels: \{(.*)\}\}$`)
 
 // stability is what Kubernetes' libraries begin a help with.
 var stability = regexp.MustCompile(`^\[[A-Z]+\] `)

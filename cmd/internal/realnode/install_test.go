@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
 	"github.com/spazio-scheduler/spazio/deploy"
 )
 
@@ -80,22 +79,31 @@ func installBy(t *testing.T, way func()) {
 	eventually(t, "our programs are ready", node.ready)
 }
 
-// command runs spazio as the cluster's administrator.
-func command(t *testing.T, arguments ...string) {
+// command returns what spazio says as the cluster's administrator.
+func command(t *testing.T, arguments ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), program(node.work, "spazio"), arguments...)
 	c.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig(node.work, "admin"))
 	out, err := c.CombinedOutput()
-	t.Logf("spazio %s:\n%s", strings.Join(arguments, " "), out)
+	t.Logf("spazio %s:\n%.4000s", strings.Join(arguments, " "), out)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return string(out)
 }
 
 // rendered are the manifests for this machine.
 func rendered(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	return manifests.Read(t, filepath.Join(repository, "deploy/rendered", variant()+".yaml"))
+	config := deploy.Config{}
+	if !unified() {
+		config.Components = []string{"cgroup-v1"}
+	}
+	objects, err := config.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
 }
 
 // apply does what `kubectl apply --server-side` does.

@@ -46,8 +46,12 @@ func (r release) run(t *testing.T, arguments ...string) string {
 // half are the objects of the release in one of the namespaces.
 func (r release) half(t *testing.T, namespace string) (objects []*unstructured.Unstructured) {
 	t.Helper()
+	flags := []string{"--dry-run", "--output", "yaml"}
+	if strings.Contains(r.run(t, "install", "--help"), "--print") { // a parent of before there was yaml
+		flags = []string{"--print"}
+	}
 	file := filepath.Join(t.TempDir(), "printed.yaml")
-	if err := os.WriteFile(file, []byte(r.run(t, append(r.arguments(), "--print")...)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(r.run(t, append(r.arguments(), flags...)...)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return slices.DeleteFunc(manifests.Read(t, file), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })

@@ -25,19 +25,17 @@ type way struct {
 }
 
 var ways = []way{
-	{"kubectl apply --server-side", func(t *testing.T) {
-		kubectl(t, "apply", "--server-side", "-f", filepath.Join(repository, "deploy/rendered", variant()+".yaml"))
+	{"manifests, kubectl apply --server-side", func(t *testing.T) {
+		printed := filepath.Join(t.TempDir(), "printed.yaml")
+		manifests := command(t, append([]string{"install", "--registry", deploy.NoRegistry, "--dry-run", "--output", "yaml"}, components()...)...)
+		if err := os.WriteFile(printed, []byte(manifests), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, "apply", "--server-side", "-f", printed)
 	}, removeByCommand},
 	{"helm install", func(t *testing.T) {
 		helm(t, "install", "spazio", filepath.Join(repository, "deploy/chart"), "--namespace", "kube-system", "--set", fmt.Sprintf("agent.hostPID=%v", !unified()))
 	}, func(t *testing.T) { helm(t, "uninstall", "spazio", "--namespace", "kube-system", "--wait") }},
-	{"kustomize build and kubectl apply", func(t *testing.T) {
-		built := filepath.Join(t.TempDir(), "built.yaml")
-		if err := os.WriteFile(built, []byte(kubectl(t, "kustomize", overlay(t))), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		kubectl(t, "apply", "--server-side", "-f", built)
-	}, removeByCommand},
 	// The last, for it takes the other images away.
 	{"spazio install, pulled by digest", installPulled, removeByCommand},
 }
@@ -63,41 +61,12 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// variant is that of the manifests for this machine.
-func variant() string {
-	if unified() {
-		return "install"
-	}
-	return "cgroup-v1"
-}
-
 // components are those that this machine asks for, as the command's arguments.
 func components() []string {
 	if unified() {
 		return nil
 	}
 	return []string{"--component", "cgroup-v1"}
-}
-
-// overlay is a kustomization of somebody who has a clone.
-func overlay(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	tree, err := filepath.Abs(filepath.Join(repository, "deploy/kustomize"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tree, err = filepath.Rel(dir, tree); err != nil {
-		t.Fatal(err)
-	}
-	text := "resources: [" + tree + "/base]\n"
-	if !unified() {
-		text += "components: [" + tree + "/components/cgroup-v1]\n"
-	}
-	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
 
 // installPulled has the node pull each image by its digest from a registry, as none

@@ -153,7 +153,7 @@ func (c *configFlags) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.config.Registry, "registry", "", "where the images are, such as registry.example/spazio, or "+deploy.NoRegistry+" where the nodes have them already; needed, there is no default")
 	f.StringVar(&c.config.Tag, "tag", "dev", "tag of the images")
 	f.StringVar(&c.digests, "digests", "", "file of a JSON object that gives images, such as spazio-agent or spazio-scheduler-k8s1.35, their digests, which take the place of --tag")
-	f.StringVar(&c.config.Kubernetes, "kubernetes", "", "minor version of Kubernetes that the scheduler is of, "+strings.Join(deploy.Schedulers(), " or ")+": an API server's own or the one before (default: the newest that the API server takes; "+deploy.DefaultScheduler()+" with --print)")
+	f.StringVar(&c.config.Kubernetes, "kubernetes", "", "minor version of Kubernetes that the scheduler is of, "+strings.Join(deploy.Schedulers(), " or ")+": an API server's own or the one before (default: the newest that the API server takes; "+deploy.DefaultScheduler()+" with --output yaml)")
 	f.StringSliceVar(&c.config.Components, "component", nil, "what is added to the defaults, repeatable: "+strings.Join(deploy.Components(), ", "))
 }
 
@@ -189,7 +189,6 @@ type installOptions struct {
 	target
 	configFlags
 	options deploy.Options
-	print   bool
 }
 
 // newInstallCommand returns the command spazio install.
@@ -208,10 +207,10 @@ func newInstallCommand() *cobra.Command {
 	f := c.Flags()
 	o.target.flags(f, 5*time.Minute)
 	o.configFlags.flags(f)
-	f.BoolVar(&o.options.DryRun, "dry-run", false, "ask the API server what it would say, and store nothing")
+	f.BoolVar(&o.options.DryRun, "dry-run", false, "ask the API server what it would say, and store nothing; with --output yaml print the manifests, and ask nobody")
 	f.BoolVar(&o.options.Force, "force", false, "take over fields that others have set")
 	f.BoolVar(&o.options.NoWait, "no-wait", false, "do not wait until the pods run")
-	f.BoolVar(&o.print, "print", false, "print the manifests, and ask no cluster")
+	f.Lookup("output").Usage = "text, json, or with --dry-run yaml: the manifests"
 	return c
 }
 
@@ -224,12 +223,8 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	if err := o.parse(); err != nil {
 		return command.Usage(err)
 	}
-	objects, err := o.config.Objects()
-	if err != nil {
-		return command.Usage(err)
-	}
-	if o.print {
-		return printObjects(out, objects)
+	if o.output == "yaml" {
+		return o.print(out)
 	}
 	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
 		objects, problems, err := o.prepare(ctx, cluster)
@@ -293,10 +288,19 @@ func (o *installOptions) prepare(ctx context.Context, cluster *deploy.Cluster) (
 	return objects, append(o.config.Preflight(server), problems...), err
 }
 
-// printObjects writes YAML documents.
-func printObjects(out io.Writer, objects []*unstructured.Unstructured) error {
-	for _, o := range objects {
-		text, err := yaml.Marshal(o.Object)
+var errYAML = errors.New("--output yaml prints the manifests and installs nothing: it takes --dry-run")
+
+// print writes the manifests as YAML documents. It asks no cluster.
+func (o *installOptions) print(out io.Writer) error {
+	if !o.options.DryRun {
+		return command.Usage(errYAML)
+	}
+	objects, err := o.config.Objects()
+	if err != nil {
+		return command.Usage(err)
+	}
+	for _, object := range objects {
+		text, err := yaml.Marshal(object.Object)
 		if err != nil {
 			return err
 		}

@@ -44,7 +44,7 @@ func bench(b *testing.B, nodes, full int) *scheduler.Scheduler {
 		objects[i] = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: benchNode(i)}, Status: v1.NodeStatus{Capacity: room, Allocatable: room}}
 	}
 	client := fake.NewClientset(objects...)
-	informers := scheduler.NewInformerFactory(client, 0)
+	informers := scheduler.NewInformerFactory(client, 0, nil)
 	hub := plugin.NewHub(plugin.HubOptions{})
 	s, err := scheduler.New(ctx, client, informers, nil, none,
 		scheduler.WithProfiles(benchProfiles(b)...), scheduler.WithComponentConfigVersion(configv1.SchemeGroupVersion.String()),

@@ -26,7 +26,7 @@ app.kubernetes.io/part-of: spazio
 {{- if and (eq $server.Major "1") (or (lt $newer 0) (gt $newer 1)) -}}
 {{- fail (printf "scheduler.kubernetes is %s, and the API server %s (helm template: --kube-version): a scheduler may be a minor version older than the API server, and is never newer" $of $server.Version) -}}
 {{- end -}}
-{{- if ne $of "1.36" -}}
+{{- if ne $of "1.37" -}}
 -k8s{{ $of }}
 {{- end -}}
 {{- end }}

@@ -1,3 +1,3 @@
-// Package deploy holds the manifests in deploy/rendered against the API server and
+// Package deploy holds the chart's manifests against the API server and
 // the programs that they are for.
 package deploy

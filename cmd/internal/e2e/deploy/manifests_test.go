@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,38 +19,34 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
+	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 const (
-	root     = "../../../.."
-	rendered = root + "/deploy/rendered/"
-	install  = "install"
+	root    = "../../../.."
+	install = "install" // the variant without components
 
 	systemNamespace, agentNamespace = "spazio-system", "spazio-agent"
 )
 
-// variants are the names of all files of manifests.
-func variants(t *testing.T) (names []string) {
+// variants are the defaults, and each component beside them.
+func variants(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob(rendered + "*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		if name := strings.TrimSuffix(filepath.Base(file), ".yaml"); name != "kustomization" {
-			names = append(names, name)
-		}
-	}
-	if !slices.Contains(names, install) {
-		t.Fatalf("no %s among %v", install, names)
-	}
-	return names
+	return append(deploy.Components(), install)
 }
 
 func variant(t *testing.T, name string) []*unstructured.Unstructured {
 	t.Helper()
-	return manifests.Read(t, rendered+name+".yaml")
+	config := deploy.Config{Components: []string{name}}
+	if name == install {
+		config.Components = nil
+	}
+	objects, err := config.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
 }
 
 // all returns the objects of a kind as their type.
@@ -154,9 +149,9 @@ func (s server) define(t *testing.T) {
 	t.Helper()
 	var definitions []*unstructured.Unstructured
 	for _, f := range foreign {
-		// tools/deploy pins the version.
+		// tools pins the version.
 		command := exec.Command("go", "mod", "download", "-json", f.module)
-		command.Dir, command.Env = root+"/tools/deploy", append(os.Environ(), "GOWORK=off")
+		command.Dir, command.Env = root+"/tools", append(os.Environ(), "GOWORK=off")
 		out, err := command.Output()
 		if err != nil {
 			t.Fatalf("%v: %v %s", command, err, out)

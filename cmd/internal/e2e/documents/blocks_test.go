@@ -203,7 +203,7 @@ func TestBlocks(t *testing.T) {
 				if err != nil {
 					t.Errorf("%v\n%s\n%s", err, b.text, out)
 				}
-				if !strings.Contains(b.text+b.detail, "--wide") && !strings.Contains(b.detail, "--print") { // else it is for machines
+				if !strings.Contains(b.text+b.detail, "--wide") && !strings.Contains(b.detail, "yaml") { // else it is for machines
 					narrow(t, b.text, string(out))
 				}
 			})

@@ -17,6 +17,9 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/spazio-scheduler/spazio/deploy"
 )
 
 // foreign are commands of others, whose flags are theirs to know.
@@ -63,13 +66,12 @@ func role(args []string) error {
 		if !ok {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(root, "deploy/rendered/*.yaml"))
+		objects, err := deploy.Config{Components: deploy.Components()}.Objects()
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(files, func(file string) bool {
-			text, err := os.ReadFile(file)
-			return err == nil && strings.Contains(string(text), "\n  name: spazio-"+name+"\n")
+		if !slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+			return o.GetKind() == "ClusterRole" && o.GetName() == "spazio-"+name
 		}) {
 			return fmt.Errorf("no manifest has the role spazio-%s", name)
 		}
@@ -381,8 +383,8 @@ func TestChecker(t *testing.T) {
 		"go run ./cmd/spazio-agents":                                       "no program cmd/spazio-agents",
 		"go run ./bench/crowd --loads spin":                                "",
 		"go run ./bench/crowd --lads spin":                                 "no flag -lads",
-		"go run -C tools/deploy . -verify":                                 "",
-		"go run -C tools/deploy . -verity":                                 "no flag -verity",
+		"go run -C tools/images . -verify":                                 "",
+		"go run -C tools/images . -verity":                                 "no flag -verity",
 		"cd svd && go test -run Golden -v .":                               "",
 		"cd svd && go test -run 'Golden|Silver' -v .":                      "named Silver",
 		"go test -bench='Step/d=4' ./filter":                               "",
@@ -392,8 +394,8 @@ func TestChecker(t *testing.T) {
 		".ci/run vet test":                                                 "",
 		".ci/run vett":                                                     "no step vett",
 		".ci/tidi":                                                         "no .ci/tidi",
-		"kubectl apply -f deploy/rendered/install.yaml":                    "",
-		"kubectl apply -f deploy/rendered/uninstall.yaml":                  "no file",
+		"kubectl apply -f examples/testbeds/quota.yaml":                    "",
+		"kubectl apply -f examples/testbeds/none.yaml":                     "no file",
 		"spazio-scheduler --debug-listen 127.0.0.1:0 --config FILE":        "",
 		"spazio-scheduler --leader-elects":                                 "unknown flag",
 		"spazio-demo --seed N":                                             "",

@@ -72,7 +72,7 @@ func TestCheckCommand(t *testing.T) {
 	pods(t, client, "near")
 	defer unpods(t, client)
 	fresh := []plugin.NodeState{{Node: "near", Signal: "fresh"}}
-	shown := &programs{nodes: fresh, notAfter: time.Now().Add(80 * 24 * time.Hour), release: "v1.36.3"}
+	shown := &programs{nodes: fresh, notAfter: time.Now().Add(80 * 24 * time.Hour), release: "v1.37.2"}
 	admin := newFront(t, cluster.Plane(t).RESTConfig(), shown)
 	less, err := cluster.Plane(t).UserConfig(looker(t, client, "looker", "portforward"))
 	if err != nil {
@@ -132,17 +132,17 @@ func TestCheckCommand(t *testing.T) {
 		},
 		{
 			"the API server is older than the scheduler", func() { admin.calls("v1.35.9") }, func() { admin.calls("") }, admin,
-			map[string]string{"version": "a scheduler of 1.36 is newer than the API server, which is v1.35.9: one of 1.35 serves it"}, map[string]string{"version": "version"},
+			map[string]string{"version": "a scheduler of 1.37 is newer than the API server, which is v1.35.9: one of 1.35 serves it"}, map[string]string{"version": "version"},
 		},
 		{
 			"the API server is two versions newer than the scheduler",
 			func() { admin.calls("v1.37.1"); shown.set(func(p *programs) { p.release = "v1.35.4" }) },
-			func() { admin.calls(""); shown.set(func(p *programs) { p.release = "v1.36.3" }) }, admin,
-			map[string]string{"version": "a scheduler of 1.35 is more than a minor version older than the API server, which is v1.37.1: one of 1.36 serves it"}, map[string]string{"version": "version"},
+			func() { admin.calls(""); shown.set(func(p *programs) { p.release = "v1.37.2" }) }, admin,
+			map[string]string{"version": "a scheduler of 1.35 is more than a minor version older than the API server, which is v1.37.1: one of 1.37 serves it"}, map[string]string{"version": "version"},
 		},
 		{
 			"there is no scheduler for the API server", func() { admin.calls("v1.34.9") }, func() { admin.calls("") }, admin,
-			map[string]string{"version": "for API servers of 1.35 to 1.37, and this one is v1.34.9"}, map[string]string{"version": "version"},
+			map[string]string{"version": "for API servers of 1.35 to 1.38, and this one is v1.34.9"}, map[string]string{"version": "version"},
 		},
 		{
 			"a scheduler is not ready", func() { unready(t, client, "spazio-scheduler", 1) }, func() { unready(t, client, "spazio-scheduler", 2) }, admin,
@@ -241,11 +241,11 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{"v1.34.9", nil, command.ExitFailure, "version: unsupported version of Kubernetes: schedulers are of 1.35 and 1.36, for API servers of 1.35 to 1.37, and this one is v1.34.9"},
-		{"v1.38.0", nil, command.ExitFailure, "this one is v1.38.0"},
+		{"v1.34.9", nil, command.ExitFailure, "version: unsupported version of Kubernetes: schedulers are of 1.35, 1.36, 1.37, for API servers of 1.35 to 1.38, and this one is v1.34.9"},
+		{"v1.39.0", nil, command.ExitFailure, "this one is v1.39.0"},
 		{"v1.35.4", []string{"--kubernetes=1.36"}, command.ExitFailure, "a scheduler of 1.36 is newer than the API server, which is v1.35.4: one of 1.35 serves it"},
-		{"v1.37.0", []string{"--kubernetes=1.35"}, command.ExitFailure, "one of 1.36 serves it"},
-		{"v1.36.0", []string{"--kubernetes=1.34"}, command.ExitUsage, "must be one of 1.35, 1.36"},
+		{"v1.37.0", []string{"--kubernetes=1.35"}, command.ExitFailure, "one of 1.37 serves it"},
+		{"v1.36.0", []string{"--kubernetes=1.34"}, command.ExitUsage, "must be one of 1.35, 1.36, 1.37"},
 		{"v1.35.4", []string{"--digests=" + file}, command.ExitUsage, "must be with spazio-scheduler-k8s1.35"},
 	} {
 		front.calls(tt.server)
@@ -265,10 +265,11 @@ func TestSchedulerOfTheCluster(t *testing.T) {
 	}{
 		{"v1.35.4", nil, ":v2-k8s1.35"}, // as it is, a cluster goes to the next version, and Spazio after it
 		{"v1.36.0", []string{"--kubernetes=1.35"}, ":v2-k8s1.35"},
-		{"v1.36.0", nil, ":v2"},
+		{"v1.36.0", nil, ":v2-k8s1.36"},
 		{"v1.37.0", nil, ":v2"},
+		{"v1.38.0", nil, ":v2"},
 		{"v1.35.4", []string{"--digests=" + file}, "@" + of("b")},
-		{"v1.36.0", []string{"--digests=" + file}, "@" + of("a")},
+		{"v1.37.0", []string{"--digests=" + file}, "@" + of("a")},
 	} {
 		front.calls(tt.server)
 		got := spazio(patient(t), append([]string{"install", "--registry=r.example", "--tag=v2", "--no-wait", "--kubeconfig=" + front.kubeconfig}, tt.args...)...)
@@ -343,11 +344,11 @@ func TestRefusedCommands(t *testing.T) {
 		{"no rights", []string{"install", registry, "--kubeconfig=" + nobody}, command.ExitFailure, []string{"rights: create ", " more: --output json lists all\n", "nothing was changed"}},
 		{"no rights to look", []string{"uninstall", "--kubeconfig=" + nobody}, command.ExitFailure, []string{`cannot list resource`}},
 		{"a component that is not there", []string{"install", registry, "--component=profilr", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"profilr", "profiler"}},
-		{"components that exclude each other", []string{"install", registry, "--component=agent-kube,cgroup-v1", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"without agent-kube or without cgroup-v1"}},
+		{"manifests without a dry run", []string{"install", registry, "--output=yaml", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"it takes --dry-run"}},
 		{"a registry with a scheme", []string{"install", "--registry=https://r.example", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"without a scheme"}},
 		{"digests that are not there", []string{"install", registry, "--digests=" + dir + "/none.json", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"--digests", "none.json"}},
 		{"digests that are none", []string{"install", registry, "--digests=" + write("digests", `{"spazio-agent":"latest"}`), "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"sha256:"}},
-		{"an output that is none", []string{"install", registry, "--output=yaml", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{`"yaml" is neither text nor json`}},
+		{"an output that is none", []string{"install", registry, "--output=xml", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{`"xml" is neither text nor json`}},
 		{"no time", []string{"check", "--timeout=0s", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"--timeout: must be positive"}},
 		{"an argument", []string{"install", "everything"}, command.ExitUsage, []string{`unknown command "everything"`}},
 	} {

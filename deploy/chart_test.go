@@ -1,86 +1,115 @@
-package main
+package deploy
 
 import (
+	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-const root = "../.."
+// apiServer is one that takes the default scheduler.
+const apiServer = "v1.37.0"
 
-func load(t *testing.T) (*helmChart, map[string]map[string]any, tree) {
+// variants are the values of each component, and those of certificates that are there already.
+func variants(t *testing.T) map[string]map[string]any {
 	t.Helper()
-	files, err := generate(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crds, err := definitions(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := open(root, crds)
-	if err != nil {
-		t.Fatal(err)
-	}
-	variants, err := c.variants()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c, variants, files
-}
-
-// What is committed is what the chart makes.
-func TestCommitted(t *testing.T) {
-	if err := run(root, true); err != nil {
-		t.Errorf("%v\nrun: GOWORK=off go run -C tools/deploy .", err)
-	}
-}
-
-func TestCompareNamesEachDifference(t *testing.T) {
-	dir := t.TempDir()
-	want := tree{"deploy/rendered/a.yaml": "a\n", "deploy/kustomize/base/b.yaml": "b\n", "deploy/chart/files/c.yaml": "c\n"}
-	if err := want.write(dir); err != nil {
-		t.Fatal(err)
-	}
-	if differences := want.compare(dir); len(differences) > 0 {
-		t.Fatal(differences)
-	}
-	for path, text := range map[string]string{"deploy/rendered/a.yaml": "changed\n", "deploy/rendered/more.yaml": ""} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
+	all := map[string]map[string]any{"defaults": {}, "existing": nested("existing", "certificates", "method")}
+	for _, name := range Components() {
+		values, err := componentValues(name)
+		if err != nil {
 			t.Fatal(err)
 		}
+		all[name] = values
 	}
-	if err := os.Remove(filepath.Join(dir, "deploy/kustomize/base/b.yaml")); err != nil {
-		t.Fatal(err)
+	return all
+}
+
+// The package's digests and the chart's are of the same images, and the chart's default scheduler is
+// the package's.
+func TestNamesAreTheCharts(t *testing.T) {
+	for _, minor := range Schedulers() {
+		name := schedulerProgram + (Config{Kubernetes: minor}).suffix(schedulerProgram)
+		if !slices.Contains(images(), name) {
+			t.Errorf("the schema of values has no digest of %s", name)
+		}
+		objects, err := render(nested(minor, "scheduler", "kubernetes"), "v"+minor+".0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := NoRegistry + "/spazio-scheduler:dev" + (Config{Kubernetes: minor}).suffix(schedulerProgram)
+		if got := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"); got != want {
+			t.Errorf("%s: image %v, want %s", minor, got, want)
+		}
 	}
-	text := fmt.Sprint(want.compare(dir))
-	for _, part := range []string{"a.yaml differs", "more.yaml is not generated", "b.yaml is missing"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in %s", part, text)
+	if got, want := len(images()), len(Programs())+len(Schedulers())-1; got != want {
+		t.Errorf("%d images with digests, want %d", got, want)
+	}
+}
+
+// Components combine: the objects of two are those of each, and no object of one is lost.
+func TestComponentsCombine(t *testing.T) {
+	names := func(objects []*unstructured.Unstructured) (all []string) {
+		for _, o := range objects {
+			if o.GetKind() != "Job" { // which is named by what it certifies
+				all = append(all, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+			}
+		}
+		return all
+	}
+	for i, a := range Components() {
+		for _, b := range Components()[i+1:] {
+			both, err := Config{Components: []string{a, b}}.Objects()
+			if err != nil {
+				t.Errorf("%s and %s: %v", a, b, err)
+				continue
+			}
+			there := names(both)
+			if len(there) != len(slices.Compact(slices.Sorted(slices.Values(there)))) {
+				t.Errorf("%s and %s: an object is there twice", a, b)
+			}
+			for _, one := range []string{a, b} {
+				objects, err := Config{Components: []string{one}}.Objects()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range names(objects) {
+					// cert-manager takes the place of the program that makes certificates.
+					if !slices.Contains(there, name) && !(b == "cert-manager" || a == "cert-manager") {
+						t.Errorf("%s and %s: no %s", a, b, name)
+					}
+				}
+			}
 		}
 	}
 }
 
+// Helm's linter finds nothing in the chart.
 func TestLint(t *testing.T) {
-	c, variants, _ := load(t)
-	variants["existing"] = map[string]any{"certificates": map[string]any{"method": "existing"}}
-	for name, values := range variants {
-		for _, message := range c.lint(values) {
-			t.Errorf("%s: %v", name, message)
+	for name, values := range variants(t) {
+		for _, message := range lint.RunAll("chart", values, SystemNamespace).Messages {
+			if message.Severity > support.InfoSev {
+				t.Errorf("%s: %v", name, message)
+			}
 		}
 	}
 }
 
+// rendered are the objects that the chart makes of values.
+func rendered(values map[string]any) ([]*unstructured.Unstructured, error) {
+	return render(values, apiServer)
+}
+
+// nested is a value at a path of keys.
 func nested(value any, path ...string) map[string]any {
 	for _, key := range slices.Backward(path) {
 		value = map[string]any{key: value}
@@ -90,7 +119,6 @@ func nested(value any, path ...string) map[string]any {
 
 // The schema refuses what the templates would take for something else.
 func TestSchemaRefuses(t *testing.T) {
-	c, _, _ := load(t)
 	for _, values := range []map[string]any{
 		nested(1, "unknown"),
 		nested("x", "agent", "unknown"),
@@ -112,20 +140,20 @@ func TestSchemaRefuses(t *testing.T) {
 		nested([]any{"Lab"}, "testbed", "namespaces"),
 		nested(0, "testbed", "replicas"),
 	} {
-		if _, err := c.render(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
+		if _, err := rendered(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
 			t.Errorf("%v: %v", values, err)
 		}
 	}
 }
 
 // find returns what lies at the path in the one object of the kind and name.
-func find(t *testing.T, objects []object, kind, name string, path ...any) any {
+func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string, path ...any) any {
 	t.Helper()
-	i := slices.IndexFunc(objects, func(o object) bool { return o.kind() == kind && o.metadata("name") == name })
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
 	if i < 0 {
 		t.Fatalf("no %s %s", kind, name)
 	}
-	var value any = objects[i].content
+	var value any = objects[i].Object
 	for _, key := range path {
 		switch at := value.(type) {
 		case map[string]any:
@@ -140,9 +168,8 @@ func find(t *testing.T, objects []object, kind, name string, path ...any) any {
 }
 
 func TestValues(t *testing.T) {
-	c, _, _ := load(t)
 	digest := "sha256:" + strings.Repeat("a", 64)
-	objects, err := c.render(map[string]any{
+	objects, err := rendered(map[string]any{
 		"images":        map[string]any{"registry": "example.org/x", "tag": "v1", "digests": map[string]any{"spazio-agent": digest}},
 		"namespaces":    map[string]any{"system": "s", "agent": "a", "create": false},
 		"clusterDomain": "example.net",
@@ -171,11 +198,15 @@ func TestValues(t *testing.T) {
 		}
 	}
 	for _, o := range objects {
-		if namespace := o.metadata("namespace"); strings.HasPrefix(namespace, "spazio") || o.kind() == "Namespace" || o.kind() == "Secret" {
-			t.Errorf("%s was rendered", o.id())
+		if strings.HasPrefix(o.GetNamespace(), "spazio") || o.GetKind() == "Namespace" || o.GetKind() == "Secret" {
+			t.Errorf("%s %s was rendered", o.GetKind(), o.GetName())
 		}
-		if strings.Contains(o.text, "spazio-system") || strings.Contains(o.text, "cluster.local") {
-			t.Errorf("%s has a namespace or domain that is not the values'", o.id())
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "spazio-system") || strings.Contains(string(text), "cluster.local") {
+			t.Errorf("%s %s has a namespace or domain that is not the values'", o.GetKind(), o.GetName())
 		}
 	}
 }
@@ -183,7 +214,6 @@ func TestValues(t *testing.T) {
 // The scheduler's image is that of the version asked for, and of none that the API server may
 // not have.
 func TestKubernetes(t *testing.T) {
-	c, _, _ := load(t)
 	of := func(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
 	own := map[string]any{"spazio-scheduler": of("a")}
 	both := map[string]any{"spazio-scheduler": of("a"), "spazio-scheduler-k8s1.35": of("b")}
@@ -192,15 +222,16 @@ func TestKubernetes(t *testing.T) {
 		digests           map[string]any
 		image, refused    string
 	}{
-		{"v1.36.3", "", nil, ":dev", ""},
-		{"v1.37.0", "1.36", nil, ":dev", ""},
+		{"v1.37.2", "", nil, ":dev", ""},
+		{"v1.38.0", "1.37", nil, ":dev", ""},
+		{"v1.37.2", "1.36", nil, ":dev-k8s1.36", ""},
 		{"v1.35.4", "1.35", nil, ":dev-k8s1.35", ""},
 		{"v1.36.3-gke.100", "1.35", nil, ":dev-k8s1.35", ""},
-		{"v1.36.3", "", both, "@" + of("a"), ""},
+		{"v1.37.2", "", both, "@" + of("a"), ""},
 		{"v1.35.4", "1.35", both, "@" + of("b"), ""},
 		{"v1.35.4", "1.35", own, "", "none of spazio-scheduler-k8s1.35"},
-		{"v1.35.4", "", nil, "", "scheduler.kubernetes is 1.36, and the API server v1.35.4"},
-		{"v1.38.0", "", nil, "", "scheduler.kubernetes is 1.36, and the API server v1.38.0"},
+		{"v1.35.4", "", nil, "", "scheduler.kubernetes is 1.37, and the API server v1.35.4"},
+		{"v1.39.0", "", nil, "", "scheduler.kubernetes is 1.37, and the API server v1.39.0"},
 		{"v1.34.9", "1.35", nil, "", "scheduler.kubernetes is 1.35, and the API server v1.34.9"},
 		{"v1.37.0", "1.35", nil, "", "scheduler.kubernetes is 1.35, and the API server v1.37.0"},
 	} {
@@ -211,7 +242,7 @@ func TestKubernetes(t *testing.T) {
 		if tt.scheduler != "" {
 			values["scheduler"] = map[string]any{"kubernetes": tt.scheduler}
 		}
-		objects, err := c.renderFor(tt.server, values)
+		objects, err := render(values, tt.server)
 		if tt.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.refused) {
 				t.Errorf("%+v: %v", tt, err)
@@ -233,112 +264,7 @@ func TestKubernetes(t *testing.T) {
 
 // alone are the pairs of components that don't make together what the chart makes
 // of both: docs/install.md says so.
-var alone = map[string]bool{
-	"agent-kube cgroup-v1":    true, // only one of them can be meant
-	"agent-kube energy":       true,
-	"agent-kube profiler":     true,
-	"cert-manager monitoring": true,
-	"cert-manager profiler":   true,
-	"cert-manager testbed":    true,
-	"energy profiles-on":      true,
-	"energy testbed":          true,
-	"profiles-on testbed":     true,
-}
-
-// kustomize makes of the base and a component what Helm makes of the values.
-func TestComponents(t *testing.T) {
-	c, variants, files := load(t)
-	delete(variants, install)
-	names := slices.Sorted(maps.Keys(variants))
-	check := func(t *testing.T, values map[string]any, want bool, components ...string) {
-		t.Helper()
-		helm, err := c.render(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		built, err := build(files, components...)
-		if same := err == nil && contentOf(t, helm, built); same != want {
-			t.Errorf("%v: the same as Helm's is %v, want %v (%v)", components, same, want, err)
-		}
-	}
-	check(t, nil, true)
-	for i, a := range names {
-		check(t, variants[a], true, a)
-		for _, b := range names[i+1:] {
-			both := loader.MergeMaps(variants[a], variants[b])
-			pair := a + " " + b
-			check(t, both, !alone[pair], a, b)
-		}
-	}
-}
-
-// spazio install makes of its components, images and digests what Helm makes of the
-// values: the same objects by the same names.
-func TestInstall(t *testing.T) {
-	c, variants, _ := load(t)
-	digest := "sha256:" + strings.Repeat("a", 64)
-	images := map[string]any{"images": map[string]any{
-		"registry": "example.org/x", "tag": "v1", "digests": map[string]any{"spazio-agent": digest, "spazio-certs": digest},
-	}}
-	digests := filepath.Join(t.TempDir(), "digests.json")
-	if err := os.WriteFile(digests, fmt.Appendf(nil, `{"spazio-agent":%q,"spazio-certs":%q}`, digest, digest), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	top, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := filepath.Join(t.TempDir(), "spazio")
-	command := exec.Command("go", "build", "-o", program, "./cmd/spazio")
-	command.Dir, command.Env = top, append(os.Environ(), "GOWORK="+filepath.Join(top, "go.work"))
-	if text, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	variants["--kubernetes=1.35"] = nested("1.35", "scheduler", "kubernetes")
-	for name, values := range variants {
-		helm, err := c.render(loader.MergeMaps(values, images))
-		if err != nil {
-			t.Fatal(err)
-		}
-		args := []string{"install", "--print", "--registry=example.org/x", "--tag=v1", "--digests=" + digests}
-		switch {
-		case strings.HasPrefix(name, "--"):
-			args = append(args, name)
-		case name != install:
-			args = append(args, "--component="+name)
-		}
-		text, err := exec.Command(program, args...).Output()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		printed, err := split(string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !contentOf(t, helm, printed) {
-			t.Errorf("%s: not what Helm makes", name)
-		}
-	}
-}
-
-// contentOf says whether the objects are the same, in whatever order.
-func contentOf(t *testing.T, want, got []object) bool {
-	t.Helper()
-	wanted, found := byID(want), byID(got)
-	same := len(wanted) == len(found)
-	for id, o := range wanted {
-		if !reflect.DeepEqual(o.content, found[id].content) {
-			t.Logf("%s differs", id)
-			same = false
-		}
-	}
-	return same
-}
-
-// Agents get what their source of energy takes, and no more: uid 0 where counters are
-// root's, directories that are there on every node, and none of it where energy is off.
 func TestEnergy(t *testing.T) {
-	c, _, _ := load(t)
 	for source, want := range map[string]struct {
 		root   bool
 		mounts []string
@@ -354,13 +280,13 @@ func TestEnergy(t *testing.T) {
 		if source != "" {
 			energy["source"], energy["model"], energy["weight"] = source, "idle=4,max=12", .25
 		}
-		objects, err := c.render(map[string]any{"energy": energy})
+		objects, err := rendered(map[string]any{"energy": energy})
 		if err != nil {
 			t.Fatal(err)
 		}
 		container := find(t, objects, "DaemonSet", "spazio-agent", "spec", "template", "spec", "containers", 0).(map[string]any)
 		security := container["securityContext"].(map[string]any)
-		if user, ok := security["runAsUser"]; ok != want.root || ok && user != any(float64(0)) || security["allowPrivilegeEscalation"] != false {
+		if user, ok := security["runAsUser"]; ok != want.root || ok && user != any(int64(0)) || security["allowPrivilegeEscalation"] != false {
 			t.Errorf("%q: %v", source, security)
 		}
 		var mounts []string
@@ -390,7 +316,6 @@ func TestEnergy(t *testing.T) {
 
 // What the profiler may do beside profiles it may do where it is asked to, and not else.
 func TestProfilerRights(t *testing.T) {
-	c, _, _ := load(t)
 	for flag, test := range map[string]struct {
 		value any
 		rules []string
@@ -402,16 +327,16 @@ func TestProfilerRights(t *testing.T) {
 			"webapp.liqo.io.profiling [connectionprofiles] [list watch create patch delete]",
 		}},
 	} {
-		rendered := func(values map[string]any) (rules, args []any) {
-			objects, err := c.render(map[string]any{"profiler": values})
+		of := func(values map[string]any) (rules, args []any) {
+			objects, err := rendered(map[string]any{"profiler": values})
 			if err != nil {
 				t.Fatal(err)
 			}
 			return find(t, objects, "ClusterRole", "spazio-profiler", "rules").([]any),
 				find(t, objects, "StatefulSet", "spazio-profiler", "spec", "template", "spec", "containers", 0, "args").([]any)
 		}
-		bare, bareArgs := rendered(map[string]any{"enabled": true})
-		rules, args := rendered(map[string]any{"enabled": true, flag: test.value})
+		bare, bareArgs := of(map[string]any{"enabled": true})
+		rules, args := of(map[string]any{"enabled": true, flag: test.value})
 		var more []string
 		for _, rule := range rules[len(bare):] {
 			r := rule.(map[string]any)
@@ -428,7 +353,7 @@ func TestProfilerRights(t *testing.T) {
 }
 
 // helmCommands are those of a document that the test below takes.
-var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of tools/deploy -->\n```sh\n(.*?)^```$")
+var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of deploy -->\n```sh\n(.*?)^```$")
 
 // What a document has a reader tell Helm for a cluster of 1.35 makes its scheduler's image,
 // by the digest in the file that tools/images has written.
@@ -437,7 +362,7 @@ func TestHelmInDocuments(t *testing.T) {
 		t.Log("not run: there is no shell")
 		return
 	}
-	text, err := os.ReadFile(filepath.Join(root, "docs/install.md"))
+	text, err := os.ReadFile("../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -474,11 +399,10 @@ func TestHelmInDocuments(t *testing.T) {
 			t.Fatalf("%q: %v", args[i:], err)
 		}
 	}
-	if got, want := args[:3], []string{"install", "spazio", chartDir}; !slices.Equal(got, want) {
+	if got, want := args[:3], []string{"install", "spazio", "deploy/chart"}; !slices.Equal(got, want) {
 		t.Errorf("helm %q, want %q", got, want)
 	}
-	c, _, _ := load(t)
-	objects, err := c.renderFor("v1.35.4", values)
+	objects, err := render(values, "v1.35.4")
 	if err != nil {
 		t.Fatal(err)
 	}

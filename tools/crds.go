@@ -1,6 +1,6 @@
 //go:build crds
 
-package main
+package tools
 
 // The modules whose custom resource definitions the manifests' tests install.
 import (

@@ -1,4 +1,4 @@
-//go:build kubernetes1.35
+//go:build kubernetes1.35 || kubernetes1.36
 
 package demo_test
 
@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// The scheduler with the libraries of Kubernetes 1.35 places pods on a cluster whose API
-// server is of 1.35, too: this tag compiles with no other version's.
+// The scheduler with the libraries of an older Kubernetes places pods on a cluster whose API
+// server is of that version, too.
 func TestSchedulesOnKubernetes(t *testing.T) {
 	const pods = 16
 	var result demo.Result

@@ -1,0 +1,11 @@
+//go:build kubernetes1.35 || kubernetes1.36
+
+package plugin_test
+
+import corev1 "k8s.io/client-go/informers/core/v1"
+
+// What client-go's factories return.
+type (
+	podInformer  = corev1.PodInformer
+	nodeInformer = corev1.NodeInformer
+)

@@ -1,0 +1,23 @@
+//go:build !kubernetes1.35 && !kubernetes1.36
+
+package plugin_test
+
+import (
+	v1 "k8s.io/api/core/v1"
+	corev1 "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// What client-go's factories return, which in older versions has no typed informer.
+type (
+	podInformer  = corev1.TypedPodInformer
+	nodeInformer = corev1.TypedNodeInformer
+)
+
+func (p podFeed) TypedInformer() corev1.PodIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*v1.Pod](p.Informer())
+}
+
+func (n nodeFeed) TypedInformer() corev1.NodeIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*v1.Node](n.Informer())
+}
