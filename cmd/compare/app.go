@@ -19,28 +19,72 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
+// placed is what is known of a run's pods. It is safe for concurrent use.
+type placed struct {
+	mu      sync.Mutex
+	created map[string]time.Time // of the pods that wait for a node
+	bound   map[string]time.Duration
+	changed chan struct{} // closed when something has
+}
+
+func newPlaced() placed {
+	return placed{created: map[string]time.Time{}, bound: map[string]time.Duration{}, changed: make(chan struct{})}
+}
+
+// wake wakes those who wait. p.mu is held.
+func (p *placed) wake() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// until waits until done returns true. It calls done with p.mu held, and far, how far the pods are,
+// is part of the error if ctx ends before.
+func (p *placed) until(ctx context.Context, done func() (ok bool, far string)) error {
+	for {
+		p.mu.Lock()
+		ok, far := done()
+		changed := p.changed
+		p.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s: %w", errPlacing, far, context.Cause(ctx))
+		}
+	}
+}
+
+// bindings is how many pods have been bound, and the mean time that took.
+func (p *placed) bindings() (n int, mean time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, d := range p.bound {
+		mean += d
+	}
+	n = len(p.bound)
+	return n, mean / time.Duration(max(n, 1))
+}
+
 // app is the application's pods. What kills one makes it again. It is safe for concurrent
 // use.
 type app struct {
 	client    kubernetes.Interface
 	scheduler string
 
-	mu        sync.Mutex
+	placed                      // by name
 	tiers     map[string]string // by UID
 	addresses map[string]string // of the pods that are ready, by UID
 	processes map[string]*children.Process
-	created   map[string]time.Time // by name
-	bound     map[string]time.Duration
 	names     map[replica]string
 	made      int
-	changed   chan struct{} // closed when something has
 }
 
 func newApp(client kubernetes.Interface, scheduler string) *app {
 	return &app{
-		client: client, scheduler: scheduler,
-		tiers: map[string]string{}, addresses: map[string]string{}, processes: map[string]*children.Process{},
-		created: map[string]time.Time{}, bound: map[string]time.Duration{}, names: map[replica]string{}, changed: make(chan struct{}),
+		client: client, scheduler: scheduler, placed: newPlaced(),
+		tiers: map[string]string{}, addresses: map[string]string{}, processes: map[string]*children.Process{}, names: map[replica]string{},
 	}
 }
 
@@ -135,8 +179,7 @@ func (a *app) tellAll() {
 	for _, p := range a.processes {
 		_, _ = p.Write(append(line, '\n')) // one that has ended will be heard of
 	}
-	close(a.changed)
-	a.changed = make(chan struct{})
+	a.wake()
 }
 
 // replicas are the addresses by tier, sorted. a.mu is held.
@@ -159,39 +202,13 @@ func (a *app) front() []string {
 
 // await waits until so many pods are ready.
 func (a *app) await(ctx context.Context, pods int) error {
-	for {
-		a.mu.Lock()
-		n, known, changed := len(a.addresses), 0, a.changed
+	return a.until(ctx, func() (ok bool, far string) {
+		known := 0
 		for _, replicas := range a.replicas() {
 			known += len(replicas)
 		}
-		a.mu.Unlock()
-		if n == pods && known == pods {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %d of %d: %w", errPlacing, known, pods, context.Cause(ctx))
-		}
-	}
-}
-
-// bindings is how many pods have been bound, and the mean time that took.
-func (a *app) bindings() (n int, mean time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return meanOf(a.bound)
-}
-
-func meanOf(times map[string]time.Duration) (n int, mean time.Duration) {
-	for _, d := range times {
-		mean += d
-	}
-	if n = len(times); n > 0 {
-		mean /= time.Duration(n)
-	}
-	return n, mean
+		return len(a.addresses) == pods && known == pods, fmt.Sprintf("%d of %d", known, pods)
+	})
 }
 
 // remove ends all pods and waits until their processes are gone.

@@ -86,7 +86,6 @@ func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args 
 }
 
 func newFleet(c ClusterConfig, say func(string, ...any)) (*fleet, error) {
-	c.Config = c.WithDefaults(1)
 	c.Slices, c.Topology = 1, Separate
 	switch {
 	case c.Rest == nil:
@@ -272,7 +271,7 @@ func (f *fleet) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer a.close()
+	defer a.stop()
 	if err = a.place(ctx); err == nil {
 		r, err = f.measure(ctx, a, t)
 	}
@@ -323,6 +322,5 @@ func (f *fleet) measure(ctx context.Context, a *deployed, t turn) (r schedulers.
 
 // load has requests sent to the front's pods and something done from when the first is due.
 func (f *fleet) load(ctx context.Context, a *deployed, length time.Duration, meanwhile func() error) (load.Result, error) {
-	c := load.Config{Targets: a.front(), Rate: f.config.Rate, Connections: f.config.Connections, Duration: length, Phases: f.config.Phases}
-	return load.Send(ctx, f.sender, "http://"+senderName+load.Path, c, meanwhile)
+	return load.Send(ctx, f.sender, "http://"+senderName+load.Path, f.config.loadOn(a.front(), length), meanwhile)
 }

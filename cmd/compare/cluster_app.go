@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -98,19 +97,13 @@ type deployed struct {
 	scheduler string
 	stop      func() // watching
 
-	mu      sync.Mutex
-	pods    map[string]*corev1.Pod // by UID
-	created map[string]time.Time   // when each was first seen without a node
-	bound   map[string]time.Duration
-	changed chan struct{} // closed when something has
+	placed                        // by UID; created is when a pod was first seen without a node
+	pods   map[string]*corev1.Pod // by UID
 }
 
 // newReplicas watches the application's pods, of which there are none yet.
 func (f *fleet) newReplicas(ctx context.Context, scheduler string) (*deployed, error) {
-	a := &deployed{
-		fleet: f, scheduler: scheduler, pods: map[string]*corev1.Pod{}, created: map[string]time.Time{},
-		bound: map[string]time.Duration{}, changed: make(chan struct{}),
-	}
+	a := &deployed{fleet: f, scheduler: scheduler, placed: newPlaced(), pods: map[string]*corev1.Pod{}}
 	factory := informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(Namespace),
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = labelApp + "=" + appName }))
 	informer := factory.Core().V1().Pods().Informer()
@@ -127,8 +120,6 @@ func (f *fleet) newReplicas(ctx context.Context, scheduler string) (*deployed, e
 	}
 	return a, nil
 }
-
-func (a *deployed) close() { a.stop() }
 
 // seen is of a pod that is there.
 func (a *deployed) seen(object any) {
@@ -165,17 +156,10 @@ func (a *deployed) gone(object any) {
 	a.wake()
 }
 
-// wake tells those who wait. a.mu is held.
-func (a *deployed) wake() {
-	close(a.changed)
-	a.changed = make(chan struct{})
-}
-
 // await waits until there are as many pods, all ready.
 func (a *deployed) await(ctx context.Context, pods int) error {
-	for {
-		a.mu.Lock()
-		ready, trouble, all, changed := 0, "", len(a.pods), a.changed
+	return a.until(ctx, func() (ok bool, far string) {
+		ready, trouble := 0, ""
 		for _, p := range a.pods {
 			if isReady(p) && p.DeletionTimestamp == nil {
 				ready++
@@ -183,16 +167,8 @@ func (a *deployed) await(ctx context.Context, pods int) error {
 				trouble = deploy.Trouble(*p)
 			}
 		}
-		a.mu.Unlock()
-		if ready == pods && all == pods {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %d of %d: %s: %w", errPlacing, ready, pods, trouble, context.Cause(ctx))
-		}
-	}
+		return ready == pods && len(a.pods) == pods, fmt.Sprintf("%d of %d: %s", ready, pods, trouble)
+	})
 }
 
 // place makes the tiers and waits until all of their pods are ready.
@@ -284,11 +260,4 @@ func (a *deployed) count() map[string]float64 {
 		}
 	}
 	return pods
-}
-
-// bindings is how many pods have been bound, and the mean time that took.
-func (a *deployed) bindings() (n int, mean time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return meanOf(a.bound)
 }

@@ -41,7 +41,7 @@ func TestBetween(t *testing.T) {
 
 // What is asked of a cluster without which nothing can be made is refused by its name.
 func TestClusterRefuses(t *testing.T) {
-	good := ClusterConfig{Rest: &rest.Config{Host: "https://127.0.0.1:1"}, Image: "spazio-social"}
+	good := ClusterConfig{Config: DefaultConfig(), Rest: &rest.Config{Host: "https://127.0.0.1:1"}, Image: "spazio-social"}
 	if _, err := newFleet(good, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -61,10 +61,7 @@ func TestClusterRefuses(t *testing.T) {
 // Pods are numbered by their age, those that go are none, and what the watch tells late of
 // a pod is not taken for its binding.
 func TestDeployed(t *testing.T) {
-	a := &deployed{
-		fleet: &fleet{nodes: []string{"n1", "n2"}}, pods: map[string]*corev1.Pod{}, created: map[string]time.Time{},
-		bound: map[string]time.Duration{}, changed: make(chan struct{}),
-	}
+	a := &deployed{fleet: &fleet{nodes: []string{"n1", "n2"}}, placed: newPlaced(), pods: map[string]*corev1.Pod{}}
 	at := time.Unix(1000, 0)
 	pod := func(name, tier, node, ip string, age time.Duration) *corev1.Pod {
 		return &corev1.Pod{

@@ -37,7 +37,8 @@ func TestLabels(t *testing.T) {
 // Kills are due within the run, of so many different pods, none of the outward tiers; each
 // pair has its own, and each scheduler the same.
 func TestKills(t *testing.T) {
-	c := Config{Duration: time.Minute, Seed: 7}.WithDefaults(2)
+	c := DefaultConfig()
+	c.Seed = 7
 	first := c.kills(0)
 	var times []time.Duration
 	for _, k := range first {
@@ -66,8 +67,8 @@ func TestKills(t *testing.T) {
 	if cmp.Equal(first, other.kills(0), unexported) {
 		t.Error("two seeds kill the same")
 	}
-	c.NoKill = true
-	if got := c.WithDefaults(2).kills(0); got != nil {
+	c.Kill = 0
+	if got := c.kills(0); got != nil {
 		t.Errorf("none: %v", got)
 	}
 }
@@ -81,19 +82,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// The numbers of the thesis's section 5.2.4.
-func TestSeed(t *testing.T) {
-	s := Seed()
-	if s.Rate != 2056 || s.Connections != 64 || s.Kill != 3 || s.KillEvery != time.Minute || s.Duration != time.Hour || s.Replicas != 3 || s.Runs != 1 {
-		t.Errorf("%+v", s)
-	}
-	if err := s.WithDefaults(2).Validate(2); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestValidate(t *testing.T) {
-	good := Config{}.WithDefaults(2)
+	good := DefaultConfig().Sliced(2)
 	if err := good.Validate(2); err != nil {
 		t.Fatal(err)
 	}

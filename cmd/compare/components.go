@@ -78,53 +78,53 @@ func (t taken) cores() (sum float64) {
 
 // component brings up a part with those before it and measures all.
 func (b *bench) component(ctx context.Context, p part) (took taken, err error) {
+	err = b.with(ctx, p, func(ctx context.Context, t *trial) error {
+		if err := pause(ctx, t.config.WarmUp); err != nil {
+			return err
+		}
+		measure := func() error {
+			began, err := t.site.state(ctx)
+			if err != nil {
+				return err
+			}
+			if err := pause(ctx, t.config.Duration); err != nil {
+				return err
+			}
+			end, err := t.site.state(ctx)
+			took = t.site.between(began, end)
+			return err
+		}
+		if !p.load {
+			return measure()
+		}
+		_, err := t.load(ctx, t.config.Duration, measure)
+		return err
+	})
+	return took, err
+}
+
+// with brings up a part with those before it, of the last of the schedulers, for something to be
+// done. Nothing of it is left but the control plane.
+func (b *bench) with(ctx context.Context, p part, do func(context.Context, *trial) error) error {
 	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	running, fail := context.WithCancelCause(running)
 	defer fail(nil)
-	t, keep := b.trialOf(p)
-	defer keep()
-	if took, err = t.component(running, services, p, fail); err == nil && p.app {
-		err = t.app.remove(running)
-	}
-	return took, failure(running, err)
-}
-
-// trialOf is one of a part's topology. keep has its site count.
-func (b *bench) trialOf(p part) (t *trial, keep func()) {
 	laid := *b
 	laid.config.Topology = p.topology
-	t = &trial{bench: &laid, app: newApp(b.client, b.config.Schedulers[len(b.config.Schedulers)-1])}
-	return t, func() { b.runs = laid.runs }
-}
-
-func (t *trial) component(ctx context.Context, services *parts.Group, p part, fail func(error)) (took taken, err error) {
-	if t.site, err = t.newSite(ctx, services, p.plane); err != nil {
-		return took, err
+	defer func() { b.runs = laid.runs }()
+	t := &trial{bench: &laid, app: newApp(b.client, b.config.Schedulers[len(b.config.Schedulers)-1])}
+	var err error
+	if t.site, err = t.newSite(running, services, p.plane); err == nil {
+		err = t.bring(running, p, fail)
 	}
-	if err := t.bring(ctx, p, fail); err != nil {
-		return took, err
+	if err == nil {
+		err = do(running, t)
 	}
-	if err := pause(ctx, t.config.WarmUp); err != nil {
-		return took, err
+	if err == nil && p.app {
+		err = t.app.remove(running)
 	}
-	measure := func() error {
-		began, err := t.site.state(ctx)
-		if err != nil {
-			return err
-		}
-		if err := pause(ctx, t.config.Duration); err != nil {
-			return err
-		}
-		end, err := t.site.state(ctx)
-		took = t.site.between(began, end)
-		return err
-	}
-	if p.load {
-		_, err = t.load(ctx, t.config.Duration, measure)
-		return took, err
-	}
-	return took, measure()
+	return failure(running, err)
 }
 
 // bring starts what belongs to a part.

@@ -1,8 +1,8 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,42 +11,38 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Config says what is compared by what. A zero field takes its default. It is a plain
-// value.
+// Config says what is compared by what; DefaultConfig has the defaults. It is a plain value.
 type Config struct {
-	// Schedulers are the schedulerNames of the pods; default default-scheduler, spazio and
-	// spazio-energy. The first is what the others are compared with. A name may come
-	// again, which compares a scheduler with itself.
-	Schedulers []string `json:"schedulers"`
-	// Runs of each; default 5.
-	Runs int `json:"runs"`
-	// Duration is how long a run is measured; default a minute.
-	Duration time.Duration `json:"duration"`
-	// WarmUp is how long the load goes on before; default 5 s.
-	WarmUp time.Duration `json:"warm_up"`
-	// Rate is requests a second; default 100.
-	Rate float64 `json:"rate"`
-	// Connections is the most to each replica of the front; default 64.
-	Connections int `json:"connections"`
-	// Phases is what is asked; default mixed.
-	Phases load.Phases `json:"phases"`
-	// Kill pods are killed every KillEvery; defaults 3 and 20 s. NoKill kills none.
-	Kill      int           `json:"kill"`
-	KillEvery time.Duration `json:"kill_every"`
-	NoKill    bool          `json:"no_kill"`
-	// Replicas of each tier; default 3.
-	Replicas int `json:"replicas"`
-	// Slices of this machine that are nodes; default 2, or 1 on a machine of one CPU.
-	Slices int `json:"slices"`
-	// Topology is what the slices are; default Separate.
-	Topology Topology `json:"topology"`
+	// Schedulers are the schedulerNames of the pods. The first is what the others are compared
+	// with. A name may come again, which compares a scheduler with itself.
+	Schedulers []string
+	// Runs of each.
+	Runs int
+	// Duration is how long a run is measured.
+	Duration time.Duration
+	// WarmUp is how long the load goes on before.
+	WarmUp time.Duration
+	// Rate is requests a second.
+	Rate float64
+	// Connections is the most to each replica of the front.
+	Connections int
+	// Phases is what is asked; none mean mixed.
+	Phases load.Phases
+	// Kill pods are killed every KillEvery.
+	Kill      int
+	KillEvery time.Duration
+	// Replicas of each tier.
+	Replicas int
+	// Slices of this machine that are nodes; 0 is two, or one on a machine of one CPU.
+	Slices int
+	// Topology is what the slices are.
+	Topology Topology
 	// Seed picks who is killed, the same for each scheduler.
-	Seed uint64 `json:"seed"`
+	Seed uint64
 	// MostLate is the share of requests that may be sent late; a run with more is void.
-	// Default .01.
-	MostLate float64 `json:"most_late"`
-	// Placing is how long pods may take until all run; default 3 min.
-	Placing time.Duration `json:"placing"`
+	MostLate float64
+	// Placing is how long pods may take until all run.
+	Placing time.Duration
 }
 
 // Topology says which machines the slices are.
@@ -60,57 +56,19 @@ const (
 	OneHost Topology = "one-host"
 )
 
-// DefaultSchedulers are those of a Config without any.
-var DefaultSchedulers = []string{"default-scheduler", "spazio", "spazio-energy"}
-
-// WithDefaults returns the configuration with its defaults, on a machine of so many CPUs.
-func (c Config) WithDefaults(cpus int) Config {
-	if len(c.Schedulers) == 0 {
-		c.Schedulers = DefaultSchedulers
+// DefaultConfig returns the configuration of a comparison of which nothing else is said.
+func DefaultConfig() Config {
+	return Config{
+		Schedulers: []string{"default-scheduler", "spazio", "spazio-energy"}, Runs: 5, Duration: time.Minute, WarmUp: 5 * time.Second,
+		Rate: 100, Connections: 64, Phases: load.Phases{{Kind: load.Mix}}, Kill: 3, KillEvery: 20 * time.Second, Replicas: 3,
+		Topology: Separate, MostLate: .01, Placing: 3 * time.Minute,
 	}
-	c.Schedulers = slices.Clone(c.Schedulers)
-	for _, d := range []struct {
-		field    *int
-		standard int
-	}{{&c.Runs, 5}, {&c.Connections, 64}, {&c.Kill, 3}, {&c.Replicas, 3}, {&c.Slices, min(2, max(cpus, 1))}} {
-		if *d.field == 0 {
-			*d.field = d.standard
-		}
-	}
-	for _, d := range []struct {
-		field    *time.Duration
-		standard time.Duration
-	}{{&c.Duration, time.Minute}, {&c.WarmUp, 5 * time.Second}, {&c.KillEvery, 20 * time.Second}, {&c.Placing, 3 * time.Minute}} {
-		if *d.field == 0 {
-			*d.field = d.standard
-		}
-	}
-	if c.Rate == 0 {
-		c.Rate = 100
-	}
-	if c.Topology == "" {
-		c.Topology = Separate
-	}
-	if c.MostLate == 0 {
-		c.MostLate = .01
-	}
-	if c.NoKill {
-		c.Kill = 0
-	}
-	if len(c.Phases) == 0 {
-		c.Phases = load.Phases{{Kind: load.Mix}}
-	}
-	return c
 }
 
-// Seed are the numbers of the thesis's comparison (§5.2.4): wrk2 with 64 connections and
-// 2056 requests a second, 3 pods killed a minute, 3 replicas, an hour, once for each of its
-// two schedulers, of which the second chooses by energy.
-func Seed() Config {
-	return Config{
-		Schedulers: []string{"default-scheduler", "spazio-energy"}, Runs: 1, Duration: time.Hour,
-		Rate: 2056, Connections: 64, Kill: 3, KillEvery: time.Minute, Replicas: 3,
-	}
+// Sliced returns the configuration with its slices on a machine of so many CPUs.
+func (c Config) Sliced(cpus int) Config {
+	c.Slices = cmp.Or(c.Slices, min(2, max(cpus, 1)))
+	return c
 }
 
 // bounds of a run: beyond them something is a slip of the pen.
@@ -121,7 +79,7 @@ const (
 )
 
 // Validate names the first field that is out of range, of a configuration with its
-// defaults on a machine of so many CPUs.
+// slices on a machine of so many CPUs.
 func (c Config) Validate(cpus int) error {
 	for _, s := range c.Schedulers {
 		if s == "" || strings.ContainsAny(s, " /\t\n") {
@@ -130,6 +88,8 @@ func (c Config) Validate(cpus int) error {
 	}
 	pods := c.Replicas * len(social.Tiers())
 	switch {
+	case len(c.Schedulers) == 0:
+		return refuse("Schedulers", c.Schedulers, "one at least")
 	case c.Runs < 1 || c.Runs > mostRuns:
 		return refuse("Runs", c.Runs, fmt.Sprintf("1 to %d", mostRuns))
 	case c.Duration < time.Second || c.Duration > mostLength:
@@ -155,7 +115,12 @@ func (c Config) Validate(cpus int) error {
 	case c.Placing < time.Second:
 		return refuse("Placing", c.Placing, "a second at least")
 	}
-	return load.Config{Targets: []string{"front"}, Rate: c.Rate, Connections: c.Connections, Duration: c.Duration, Phases: c.Phases}.Validate()
+	return c.loadOn([]string{"front"}, c.Duration).Validate()
+}
+
+// loadOn is the load on some replicas of the front for a while.
+func (c Config) loadOn(targets []string, length time.Duration) load.Config {
+	return load.Config{Targets: targets, Rate: c.Rate, Connections: c.Connections, Duration: length, Phases: c.Phases}
 }
 
 // mostPods are those that a kubelet takes.

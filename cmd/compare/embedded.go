@@ -77,14 +77,13 @@ func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
 	return b.config.report(ctx, Quality, nodes, b.say, b.run)
 }
 
-// newBench starts the control plane for a configuration, whose defaults it takes. The
-// context ends when that does.
+// newBench starts the control plane for a configuration. The context ends when that does.
 func newBench(ctx context.Context, c Config, say func(string, ...any)) (b *bench, running context.Context, stop func() error, err error) {
 	cpus, err := children.CPUs()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c = c.WithDefaults(len(cpus))
+	c = c.Sliced(len(cpus))
 	if err := c.Validate(len(cpus)); err != nil {
 		return nil, nil, nil, err
 	}

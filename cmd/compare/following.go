@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
 // settings are what a guest is followed in, with all CPUs busy: by itself, and as a node.
@@ -43,28 +42,19 @@ func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, ar
 
 // following brings up a setting and follows the last slice.
 func (b *bench) following(ctx context.Context, p part) (readings []schedulers.FollowedReading, err error) {
-	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
-	defer services.Stop()
-	running, fail := context.WithCancelCause(running)
-	defer fail(nil)
-	t, keep := b.trialOf(p)
-	defer keep()
-	if t.site, err = t.newSite(running, services, p.plane); err != nil {
-		return nil, failure(running, err)
-	}
-	err = t.bring(running, p, fail)
-	shared := ""
-	if err == nil {
-		shared, err = t.site.share(running)
-	}
-	if err == nil {
-		err = pause(running, t.config.WarmUp)
-	}
-	if err == nil {
+	err = b.with(ctx, p, func(ctx context.Context, t *trial) error {
+		shared, err := t.site.share(ctx)
+		if err != nil {
+			return err
+		}
+		if err := pause(ctx, t.config.WarmUp); err != nil {
+			return err
+		}
 		last := len(t.site.slices) - 1
-		readings, err = t.site.follow(running, counterFile(shared, t.site.slices[last]), last, t.config.Duration)
-	}
-	return readings, failure(running, err)
+		readings, err = t.site.follow(ctx, counterFile(shared, t.site.slices[last]), last, t.config.Duration)
+		return err
+	})
+	return readings, err
 }
 
 // sampling is how often processor time is read, for its value at the times at which the

@@ -77,108 +77,80 @@ func (b *bench) guests(ctx context.Context, length time.Duration) (row scheduler
 	services, running := parts.New(ctx, func(err error) { b.say("%v", err) })
 	defer services.Stop()
 	s, err := b.newSite(running, services, false)
-	if err != nil {
-		return row, failure(running, err)
+	if err == nil {
+		row, err = s.guests(running, length)
 	}
+	return row, failure(running, err)
+}
+
+func (s *site) guests(ctx context.Context, length time.Duration) (row schedulers.GuestsRow, err error) {
 	for i := range s.slices {
 		if _, err := s.start(roleApp, i, "--tier", social.Front); err != nil {
-			return row, failure(running, err)
+			return row, err
 		}
 	}
-	dir, err := s.share(running)
-	if err != nil {
-		return row, failure(running, err)
-	}
-	w, err := newFollowed(dir, s.slices)
+	dir, err := s.share(ctx)
 	if err != nil {
 		return row, err
 	}
-	if err := w.pass(running, settle); err != nil {
-		return row, failure(running, err)
+	var files []string
+	for _, guest := range s.slices {
+		files = append(files, counterFile(dir, guest))
 	}
-	w.forget()
-	began, err := s.state(running)
+	last := make([]time.Time, len(files))
+	if _, err := gaps(ctx, files, last, settle); err != nil && !errors.Is(err, errSilent) {
+		return row, err
+	}
+	began, err := s.state(ctx)
 	if err != nil {
-		return row, failure(running, err)
+		return row, err
 	}
-	if err := w.pass(running, length); err != nil {
-		return row, failure(running, err)
-	}
-	end, err := s.state(running)
+	apart, err := gaps(ctx, files, last, length)
 	if err != nil {
-		return row, failure(running, err)
+		return row, err
+	}
+	end, err := s.state(ctx)
+	if err != nil {
+		return row, err
 	}
 	took := s.between(began, end)
-	return w.row(1000 * took.cpu[rolePower] / took.seconds)
-}
-
-// followed is what guests are told.
-type followed struct {
-	files []string
-	last  []time.Time
-	apart [][]time.Duration // two publications, by guest
-}
-
-// newFollowed begins with what has been published by now.
-func newFollowed(dir string, guests []string) (*followed, error) {
-	w := &followed{apart: make([][]time.Duration, len(guests))}
-	for _, g := range guests {
-		at, err := publication(counterFile(dir, g))
-		if err != nil {
-			return nil, err
-		}
-		w.files, w.last = append(w.files, counterFile(dir, g)), append(w.last, at)
+	row = schedulers.GuestsRow{Guests: len(files), Publications: len(apart), Millicores: 1000 * took.cpu[rolePower] / took.seconds}
+	slices.Sort(apart)
+	var sum time.Duration
+	for _, d := range apart {
+		sum += d
 	}
-	return w, nil
+	row.Mean = (sum / time.Duration(len(apart))).Seconds() // between least and most, which a sum of fractions need not be
+	row.Least, row.P99, row.Most = apart[0].Seconds(), apart[len(apart)*99/100].Seconds(), apart[len(apart)-1].Seconds()
+	return row, nil
 }
 
-// pass looks for a while.
-func (w *followed) pass(ctx context.Context, length time.Duration) error {
+// errSilent is of a guest for which nothing was published.
+var errSilent = errors.New("a guest was told nothing")
+
+// gaps returns the times between two publications of a file each, of all files, for a while. It
+// keeps when each was last published.
+func gaps(ctx context.Context, files []string, last []time.Time, length time.Duration) (apart []time.Duration, err error) {
+	published := make([]bool, len(files))
 	for end := time.Now().Add(length); time.Now().Before(end); {
-		for i, file := range w.files {
+		for i, file := range files {
 			at, err := publication(file)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if at.After(w.last[i]) {
-				w.apart[i] = append(w.apart[i], at.Sub(w.last[i]))
-				w.last[i] = at
+			if at.After(last[i]) {
+				if !last[i].IsZero() {
+					apart, published[i] = append(apart, at.Sub(last[i])), true
+				}
+				last[i] = at
 			}
 		}
 		if err := pause(ctx, look); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
-}
-
-// forget begins anew.
-func (w *followed) forget() {
-	for i := range w.apart {
-		w.apart[i] = w.apart[i][:0]
+	if i := slices.Index(published, false); i >= 0 {
+		return nil, fmt.Errorf("%w: %s", errSilent, files[i])
 	}
-}
-
-// errSilent is of a guest that was told nothing.
-var errSilent = errors.New("a guest was told nothing")
-
-// row sums up.
-func (w *followed) row(millicores float64) (schedulers.GuestsRow, error) {
-	row := schedulers.GuestsRow{Guests: len(w.files), Millicores: millicores}
-	var all []time.Duration
-	for i, apart := range w.apart {
-		if len(apart) == 0 {
-			return row, fmt.Errorf("%w: %s", errSilent, w.files[i])
-		}
-		all = append(all, apart...)
-	}
-	slices.Sort(all)
-	var sum time.Duration
-	for _, d := range all {
-		sum += d
-	}
-	row.Mean = (sum / time.Duration(len(all))).Seconds() // between least and most, which a sum of fractions need not be
-	row.Publications, row.Least, row.Most = len(all), all[0].Seconds(), all[len(all)-1].Seconds()
-	row.P99 = all[len(all)*99/100].Seconds()
-	return row, nil
+	return apart, nil
 }

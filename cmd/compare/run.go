@@ -2,9 +2,9 @@ package compare
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"time"
 
@@ -141,13 +141,7 @@ func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
 // load sends requests for a while from a process of its own and has meanwhile done, from
 // when the first is due.
 func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func() error) (r load.Result, err error) {
-	text, err := json.Marshal(load.Config{
-		Targets: t.app.front(), Rate: t.config.Rate, Connections: t.config.Connections, Duration: length, Phases: t.config.Phases,
-	})
-	if err != nil {
-		return r, err
-	}
-	p, err := t.group.Start(children.Spec{Role: roleLoad, Args: []string{string(text)}})
+	p, err := t.group.Start(children.Spec{Role: roleLoad})
 	if err != nil {
 		return r, err
 	}
@@ -158,15 +152,9 @@ func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func()
 	if err := t.site.join(roleLoad, onNone, p, 0); err != nil {
 		return r, err
 	}
-	if _, err := ready(ctx, p, roleLoad); err != nil {
-		return r, err
-	}
-	if err := meanwhile(); err != nil {
-		return r, err
-	}
-	line, err := p.Line(ctx)
+	address, err := ready(ctx, p, roleLoad)
 	if err != nil {
 		return r, err
 	}
-	return r, json.Unmarshal([]byte(line), &r)
+	return load.Send(ctx, http.DefaultClient, "http://"+address+load.Path, t.config.loadOn(t.app.front(), length), meanwhile)
 }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/cmd/demo/internal/kinds"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -65,31 +65,22 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	if err := c.serve(ctx, d); err != nil { // first: that an address is not to be had is told at once
 		return nil, err
 	}
-	type step struct {
-		what string
-		run  func(context.Context, *demo) error
-		kept bool // only for a cluster that is kept
+	var steps []kinds.Step
+	add := func(what string, start func(context.Context, *demo) error) {
+		steps = append(steps, kinds.Step{What: what, Run: func(ctx context.Context) error { return start(ctx, d) }})
 	}
-	steps := []step{
-		{"control plane", c.startControlPlane, false},
-		{"controllers and kinds", c.startControllers, true},
-		{"nodes", c.startNodes, false},
-		{"scheduler", c.startScheduler, false},
-		{"test beds", c.startTestbeds, true},
-		{"aggregator and agents", c.startAgents, false},
-		{"first signals", c.waitSignals, false},
+	add("control plane", c.startControlPlane)
+	if d.keeps() { // somebody may bring manifests
+		add("controllers and kinds", c.startControllers)
 	}
-	if !d.keeps() { // nobody brings manifests
-		steps = slices.DeleteFunc(steps, func(s step) bool { return s.kept })
+	add("nodes", c.startNodes)
+	add("scheduler", c.startScheduler)
+	if d.keeps() {
+		add("test beds", c.startTestbeds)
 	}
-	for _, step := range steps {
-		began := time.Now()
-		if err := step.run(ctx, d); err != nil {
-			return nil, fmt.Errorf("start the %s: %w", step.what, err)
-		}
-		d.screen.Printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
-	}
-	return c, nil
+	add("aggregator and agents", c.startAgents)
+	add("first signals", c.waitSignals)
+	return c, kinds.Bring(ctx, d.screen.Printf, steps...)
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {

@@ -2,9 +2,7 @@ package load
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -171,35 +169,4 @@ func (m *meter) result() Result {
 		P50: quantile(50), P99: quantile(99), P999: quantile(99.9),
 		Late: float64(m.late) / float64(max(m.sent, 1)),
 	}
-}
-
-// began is what is said when the first request is due.
-const began = "began"
-
-// Main is Run as the role of a child: its argument is a Config as JSON. It says "began" when
-// the first request is due, and at the end its Result as JSON.
-func Main(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
-	if len(args) != 1 {
-		return refuse("arguments", args, "a configuration")
-	}
-	var c Config
-	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
-		return refuse("arguments", args[0], "a configuration: "+err.Error())
-	}
-	prefer()
-	var said error
-	result, err := Run(ctx, c, func() { _, said = fmt.Fprintln(out, began) })
-	if err != nil || said != nil {
-		return firstOf(err, said)
-	}
-	return json.NewEncoder(out).Encode(result)
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

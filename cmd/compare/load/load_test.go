@@ -1,9 +1,7 @@
 package load_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -165,27 +163,6 @@ func TestPhasesAsText(t *testing.T) {
 		p := load.Phases{{Kind: load.Mix}}
 		if err := p.UnmarshalText([]byte(bad)); !errors.Is(err, load.ErrInvalid) || len(p) != 1 {
 			t.Errorf("%q: %v, error %v", bad, p, err)
-		}
-	}
-}
-
-func TestRole(t *testing.T) {
-	c, err := json.Marshal(load.Config{Targets: []string{serve(t, &server{})}, Rate: 100, Connections: 2, Duration: 100 * time.Millisecond, Phases: load.Phases{{Kind: load.Read}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	if err := load.Main(t.Context(), []string{string(c)}, nil, &out); err != nil {
-		t.Fatal(err)
-	}
-	text, ok := strings.CutPrefix(out.String(), "began\n")
-	var r load.Result
-	if err := json.Unmarshal([]byte(text), &r); !ok || err != nil || r.Requests != 10 {
-		t.Errorf("it said %q: %v", out.String(), err)
-	}
-	for _, args := range [][]string{nil, {"{"}, {"{}"}} {
-		if err := load.Main(t.Context(), args, nil, &out); !errors.Is(err, load.ErrInvalid) {
-			t.Errorf("%v: %v", args, err)
 		}
 	}
 }

@@ -11,15 +11,30 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 )
 
 // Path is where a server of loads takes them.
 const Path = "/load"
 
+// began is what is said when the first request is due.
+const began = "began"
+
+// Main serves Handler at a free port of the loopback, as the role of a child: it says its address
+// once it does.
+func Main(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
+	prefer()
+	return social.Serve(ctx, "127.0.0.1:0", Handler(), func(address string) error {
+		_, err := fmt.Fprintln(out, address)
+		return err
+	})
+}
+
 // Handler sends a load for whoever posts its Config as JSON to Path, one at a time; others
-// are told that it is busy (409). It answers as [Main] does, with an empty line each second
-// between, for the sake of what gives up connections that are silent. A load ends with its
-// request. At /ready it answers.
+// get the status 409, busy. It answers with a line, "began", when the first request is due,
+// and at the end with the Result as JSON, with an empty line each second between, for the sake of
+// what gives up connections that are silent. A load ends with its request. At /ready it answers.
 func Handler() http.Handler {
 	var busy sync.Mutex
 	mux := http.NewServeMux()

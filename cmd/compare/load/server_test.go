@@ -1,9 +1,11 @@
 package load_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -126,5 +128,26 @@ func TestSendRefuses(t *testing.T) {
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("ready: %s", answer.Status)
+	}
+}
+
+// As a role it says where it serves, until its context ends.
+func TestRole(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	said, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- load.Main(ctx, nil, nil, out) }()
+	address, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := load.Config{Targets: []string{serve(t, &server{})}, Rate: 100, Connections: 2, Duration: 100 * time.Millisecond, Phases: load.Phases{{Kind: load.Read}}}
+	r, err := load.Send(ctx, http.DefaultClient, "http://"+strings.TrimSpace(address)+load.Path, c, func() error { return nil })
+	if err != nil || r.Requests != 10 {
+		t.Errorf("%+v, error %v", r, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

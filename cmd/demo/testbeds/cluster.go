@@ -3,7 +3,6 @@ package testbeds
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -62,26 +61,15 @@ type cluster struct {
 // start brings up all parts; what has been started by then is stopped by c.services, also
 // after an error.
 func (c *cluster) start(ctx context.Context, seed uint64, nodes int, jobs []Job) error {
-	steps := []struct {
-		what string
-		run  func(context.Context) error
-	}{
-		{"control plane", c.startControlPlane},
-		{"roles and definitions", c.install},
-		{"program's account", c.invite},
-		{"nodes", func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
-		{"scheduler", c.startScheduler},
-		{"test beds", c.startOperator},
-		{"jobs", func(ctx context.Context) error { return c.submit(ctx, jobs) }},
-	}
-	for _, step := range steps {
-		began := time.Now()
-		if err := step.run(ctx); err != nil {
-			return fmt.Errorf("start the %s: %w", step.what, err)
-		}
-		c.screen.Printf("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
-	}
-	return nil
+	return kinds.Bring(ctx, c.screen.Printf,
+		kinds.Step{What: "control plane", Run: c.startControlPlane},
+		kinds.Step{What: "roles and definitions", Run: c.install},
+		kinds.Step{What: "program's account", Run: c.invite},
+		kinds.Step{What: "nodes", Run: func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
+		kinds.Step{What: "scheduler", Run: c.startScheduler},
+		kinds.Step{What: "test beds", Run: c.startOperator},
+		kinds.Step{What: "jobs", Run: func(ctx context.Context) error { return c.submit(ctx, jobs) }},
+	)
 }
 
 func (c *cluster) startControlPlane(ctx context.Context) (err error) {

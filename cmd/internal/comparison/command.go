@@ -68,7 +68,7 @@ func NewCommand() *cobra.Command {
 
 func (f *flags) bind(set *pflag.FlagSet) {
 	c := &f.config
-	d := compare.Config{}.WithDefaults(2)
+	d := compare.DefaultConfig().Sliced(2)
 	set.StringSliceVar(&c.Schedulers, "schedulers", d.Schedulers, fmt.Sprintf("what to compare, the first with each other one, of %v, or with --kubeconfig schedulerNames of the cluster; a name twice compares it with itself", slices.Sorted(maps.Keys(profiles))))
 	set.IntVar(&c.Runs, "runs", d.Runs, "runs of each scheduler")
 	set.DurationVar(&c.Duration, "duration", d.Duration, "how long a run is measured")
@@ -96,20 +96,26 @@ func (f *flags) bind(set *pflag.FlagSet) {
 
 // resolve turns flags into a configuration of a machine with so many CPUs.
 func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
-	c := f.config
 	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "connections", "kill-every", "replicas", "most-late", "placing", "repeat"); err != nil {
-		return c, err
+		return f.config, err
 	}
 	if err := f.where(set); err != nil {
-		return c, err
+		return f.config, err
 	}
 	switch f.preset {
 	case "seed":
-		c = preset(c, set)
+		for name, value := range seed {
+			if !set.Changed(name) {
+				if err := set.Set(name, value); err != nil {
+					return f.config, err
+				}
+			}
+		}
 	case "":
 	default:
-		return c, fmt.Errorf("--preset: %q is not seed", f.preset)
+		return f.config, fmt.Errorf("--preset: %q is not seed", f.preset)
 	}
+	c := f.config
 	for _, s := range c.Schedulers {
 		if _, ok := profiles[s]; !ok && f.kubeconfig == "" {
 			return c, fmt.Errorf("--schedulers: %q is none of %v", s, slices.Sorted(maps.Keys(profiles)))
@@ -121,8 +127,7 @@ func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	if !set.Changed("slices") {
 		c.Slices = 0 // as many as there are CPUs for
 	}
-	c.NoKill = c.Kill == 0
-	return c, c.WithDefaults(cpus).Validate(cpus)
+	return c, c.Sliced(cpus).Validate(cpus)
 }
 
 // where refuses flags that mean nothing where the comparison is made.
@@ -144,20 +149,12 @@ func (f *flags) where(set *pflag.FlagSet) error {
 
 var errNoImage = errors.New("--kubeconfig takes one")
 
-// preset takes the thesis's numbers where no flag is given.
-func preset(c compare.Config, set *pflag.FlagSet) compare.Config {
-	seed := compare.Seed()
-	for name, take := range map[string]func(){
-		"schedulers": func() { c.Schedulers = seed.Schedulers }, "runs": func() { c.Runs = seed.Runs },
-		"duration": func() { c.Duration = seed.Duration }, "rate": func() { c.Rate = seed.Rate },
-		"connections": func() { c.Connections = seed.Connections }, "kill": func() { c.Kill = seed.Kill },
-		"kill-every": func() { c.KillEvery = seed.KillEvery }, "replicas": func() { c.Replicas = seed.Replicas },
-	} {
-		if !set.Changed(name) {
-			take()
-		}
-	}
-	return c
+// seed are the numbers of the thesis's comparison (§5.2.4), by flags: wrk2 with 64 connections and
+// 2056 requests a second, 3 pods killed a minute, 3 replicas, an hour, once for each of its two
+// schedulers, of which the second chooses by energy.
+var seed = map[string]string{
+	"schedulers": "default-scheduler,spazio-energy", "runs": "1", "duration": "1h", "rate": "2056", "connections": "64",
+	"kill": "3", "kill-every": "1m", "replicas": "3",
 }
 
 func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {

@@ -17,9 +17,16 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
+// spazio is a configuration of Spazio alone.
+func spazio() compare.Config {
+	c := compare.DefaultConfig()
+	c.Schedulers = []string{"spazio"}
+	return c
+}
+
 // newComponents returns the command compare components.
 func newComponents() *cobra.Command {
-	c := compare.Config{Schedulers: []string{"spazio"}}
+	c := spazio()
 	cmd, f := measuring("components", "Measure what each part of a cluster takes: cores and watts, part by part",
 		func(ctx context.Context, say progressed) (measured, error) {
 			return compare.EmbeddedComponents(ctx, c, say)
@@ -34,7 +41,7 @@ func newComponents() *cobra.Command {
 
 // newFollowing returns the command compare following.
 func newFollowing() *cobra.Command {
-	c := compare.Config{Schedulers: []string{"spazio"}}
+	c := spazio()
 	cmd, f := measuring("following", "Measure how a guest's energy follows its processor time, with all CPUs busy",
 		func(ctx context.Context, say progressed) (measured, error) {
 			return compare.EmbeddedFollowing(ctx, c, say)

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // What no run could be made of, or no file written of, is refused before the first run: there may be
@@ -47,14 +45,6 @@ func (p *plan) checkGiven() error {
 		}
 	}
 	return nil
-}
-
-// ofTrace says of what was found in a trace in which it was, as its files are known by their names alone.
-func (p *plan) ofTrace(err error) error {
-	if errors.Is(err, workload.ErrTrace) {
-		return fmt.Errorf("--trace %s: %w", strings.Join(p.traces, ", "), err)
-	}
-	return err
 }
 
 // checkUsed refuses values for what none of the cases differs in.

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
@@ -128,6 +131,24 @@ func (p *plan) selection(names []string) experiment.Selection {
 	return s
 }
 
+// cases returns the cases that are selected and the experiments that are left out. It refuses a flag
+// that none of the cases uses.
+func (p *plan) cases(s experiment.Selection) (cases []experiment.Case, left []experiment.Experiment, err error) {
+	if cases, left, err = s.Cases(); err != nil {
+		return nil, nil, usage(err)
+	}
+	return cases, left, command.Usage(p.checkUsed(cases))
+}
+
+// run runs cases. An error in a trace names its directories, as its files are known by their names alone.
+func (p *plan) run(ctx context.Context, cases []experiment.Case, o experiment.Options) ([]experiment.Row, error) {
+	rows, err := experiment.Run(ctx, cases, o)
+	if errors.Is(err, workload.ErrTrace) {
+		err = fmt.Errorf("--trace %s: %w", strings.Join(p.traces, ", "), err)
+	}
+	return rows, usage(err)
+}
+
 // traceOf takes a value of --trace apart; of is empty without an experiment.
 func traceOf(trace string) (of, dir string) {
 	of, dir, ok := strings.Cut(trace, "=")
@@ -144,7 +165,7 @@ func isEvery(values []string) bool { return len(values) == 1 && strings.EqualFol
 
 // writeReport writes the page that --report asks for. fill writes into it; names of
 // files beside it begin with base.
-func (p *plan) writeReport(title string, fill func(to page.Page, base string) error, stderr io.Writer) error {
+func (p *plan) writeReport(title string, fill func(to *page.Page, base string) error, stderr io.Writer) error {
 	if p.report == "" {
 		return nil
 	}
@@ -155,7 +176,7 @@ func (p *plan) writeReport(title string, fill func(to page.Page, base string) er
 	if err := fill(to, strings.TrimSuffix(filepath.Base(p.report), filepath.Ext(p.report))); err != nil {
 		return err
 	}
-	if err := page.Save(p.report, to); err != nil {
+	if err := to.Save(p.report); err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "report: %s\n", p.report)

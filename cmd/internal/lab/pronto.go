@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
 	evaluation "github.com/spazio-scheduler/spazio/sim/report/prediction"
 )
@@ -62,9 +61,12 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
-	cases, err := f.cases()
+	if f.sweep.Work == nil {
+		f.sweep.Work = []float64{10}
+	}
+	cases, _, err := f.cases(f.selection(f.experiments))
 	if err != nil {
-		return usage(err)
+		return err
 	}
 	sources, err := f.sources(ctx)
 	if err != nil {
@@ -76,8 +78,12 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	}
 	e := evaluation.Evaluation{Prediction: result, Runs: f.runs(), Command: f.command(set)}
 	e.Runs.Revision = "" // the page is the same as long as what it says is
-	if e.Schedulers, err = f.schedulers(ctx, cases, stderr); err != nil {
-		return usage(err)
+	if len(cases) > 0 {
+		options := f.options(stderr)
+		options.Schedulers = evaluation.Schedulers()
+		if e.Schedulers, err = f.plan.run(ctx, cases, options); err != nil {
+			return err
+		}
 	}
 	if err := f.writeReport("Pronto: what its rejections foretell", e.Write, stderr); err != nil {
 		return err
@@ -107,29 +113,6 @@ func (f *prontoFlags) sources(ctx context.Context) (all []prediction.Source, err
 	}
 	s, err := prediction.Simulate(ctx, f.simulated, f.seedsNamed()[0])
 	return append(all, s), err
-}
-
-// cases are those of the experiments.
-func (f *prontoFlags) cases() ([]experiment.Case, error) {
-	if f.sweep.Work == nil {
-		f.sweep.Work = []float64{10}
-	}
-	cases, _, err := f.selection(f.experiments).Cases()
-	if err != nil {
-		return nil, err
-	}
-	return cases, command.Usage(f.checkUsed(cases))
-}
-
-// schedulers are the runs of the cases, none without any.
-func (f *prontoFlags) schedulers(ctx context.Context, cases []experiment.Case, stderr io.Writer) ([]experiment.Row, error) {
-	if len(cases) == 0 {
-		return nil, nil
-	}
-	options := f.options(stderr)
-	options.Schedulers = evaluation.Schedulers()
-	rows, err := experiment.Run(ctx, cases, options)
-	return rows, f.ofTrace(err)
 }
 
 // command is what makes the report again, with names in the place of paths.

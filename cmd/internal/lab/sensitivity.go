@@ -11,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
 )
 
 const sensitivityLong = `Run experiments under Spazio with each of its constants at other values than its
@@ -58,12 +59,9 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 	if len(args) == 0 {
 		args = []string{"b1", "b2", "b3"}
 	}
-	cases, _, err := f.selection(args).Cases()
+	cases, _, err := f.cases(f.selection(args))
 	if err != nil {
-		return usage(err)
-	}
-	if err := f.checkUsed(cases); err != nil {
-		return command.Usage(err)
+		return err
 	}
 	constants, err := f.varied()
 	if err != nil {
@@ -78,16 +76,17 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 	}
 	options := f.options(stderr)
 	options.Schedulers = []string{experiment.Spazio}
-	rows, err := experiment.Run(ctx, cases, options)
+	rows, err := f.plan.run(ctx, cases, options)
 	if err != nil {
-		return usage(f.ofTrace(err))
+		return err
 	}
 	effects := experiment.Effects(variations, rows, f.metric)
 	if len(effects) == 0 {
 		return command.Usage(fmt.Errorf("--metric %s, which no case has: %w", f.metric, ErrFlag))
 	}
 	s := comparison.Sensitivity{Metric: f.metric, Scales: f.scales, Of: experiment.Sensitivities(effects), Runs: f.runs()}
-	if err := f.writeReport("Sensitivity of Spazio to its constants", s.Report, stderr); err != nil {
+	report := func(to *page.Page, base string) error { s.Report(to, base); return nil }
+	if err := f.writeReport("Sensitivity of Spazio to its constants", report, stderr); err != nil {
 		return err
 	}
 	return f.output.write(stdout, rows, comparison.Rows(rows), s.Tables()...)

@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -100,12 +101,9 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if selection.Given, err = f.given(); err != nil {
 		return usage(err)
 	}
-	cases, left, err := selection.Cases()
+	cases, left, err := f.cases(selection)
 	if err != nil {
-		return usage(err)
-	}
-	if err := f.checkUsed(cases); err != nil {
-		return command.Usage(err)
+		return err
 	}
 	for _, e := range left {
 		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
@@ -119,16 +117,17 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err != nil {
 		return errors.Join(err, finish())
 	}
-	rows, err := experiment.Run(ctx, cases, options)
+	rows, err := f.plan.run(ctx, cases, options)
 	written := errors.Join(finish(), done())
 	if errors.Is(err, context.Canceled) && f.keep != "" && written == nil {
 		return fmt.Errorf("%w; %s keeps the runs that were made, and the same command goes on with them", command.ErrInterrupted, f.keep)
 	}
-	if err := errors.Join(usage(f.ofTrace(err)), written); err != nil {
+	if err := errors.Join(err, written); err != nil {
 		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
-	if err := f.writeReport("Simulated schedulers compared", c.Report, stderr); err != nil {
+	report := func(to *page.Page, base string) error { c.Report(to, base); return nil }
+	if err := f.writeReport("Simulated schedulers compared", report, stderr); err != nil {
 		return err
 	}
 	return f.output.write(stdout, rows, comparison.Rows(rows), c.Tables(f.output.width())...)

@@ -85,7 +85,7 @@ func labels(t *testing.T, data []byte) (all []label, width, height float64) {
 						}
 					}
 				}
-				style := text.Style{Font: font.From(plot.DefaultFont, vg.Points(size)), Handler: plot.DefaultTextHandler}
+				style := text.Style{Font: font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, vg.Points(size)), Handler: plot.DefaultTextHandler}
 				// Of a viewer whose font is wider, too, a label is as long as was measured.
 				left, length := number(e, "x"), number(e, "textLength")
 				if wide := style.Width(words).Points(); math.Abs(length-wide) > .01*wide {

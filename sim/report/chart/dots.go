@@ -1,50 +1,36 @@
 package chart
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // DotPlot is a dot plot after Cleveland (1984): a row for each name, the first on
 // top, in which the dots of the series stand one below the other. The zero value
 // is empty. It is not safe for concurrent use while it is filled.
 type DotPlot struct {
 	rows   []string
-	series []string
-	points map[string][]Point // by series; Y is the row
+	series []Series // Y is the row
 }
 
 // Add adds a dot to a row, with a bar from low to high where they differ. Rows and
 // series keep the order in which they are first named.
 func (d *DotPlot) Add(row, series string, value, low, high float64) {
-	if !slices.Contains(d.rows, row) {
-		d.rows = append(d.rows, row)
+	y, at := slices.Index(d.rows, row), slices.IndexFunc(d.series, func(s Series) bool { return s.Name == series })
+	if y < 0 {
+		y, d.rows = len(d.rows), append(d.rows, row)
 	}
-	if !slices.Contains(d.series, series) {
-		d.series = append(d.series, series)
+	if at < 0 {
+		at, d.series = len(d.series), append(d.series, Series{Name: series, Style: Across})
 	}
-	if d.points == nil {
-		d.points = map[string][]Point{}
-	}
-	p := Point{X: value, Y: float64(slices.Index(d.rows, row))}
+	p := Point{X: value, Y: float64(y)}
 	if low < high {
 		p.Low, p.High = low, high
 	}
-	d.points[series] = append(d.points[series], p)
+	d.series[at].Points = append(d.series[at].Points, p)
 }
 
 // Range is the least and the largest value, bars included; 0 and 0 without any.
 func (d *DotPlot) Range() (least, most float64) {
-	e := nothing
-	for _, points := range d.points {
-		for _, p := range points {
-			e = e.with(p.X)
-			if p.bounded() {
-				e = e.with(p.Low).with(p.High)
-			}
-		}
-	}
-	if math.IsInf(e.low, 1) {
+	e := Panel{Series: d.series}.data(nothing, true)
+	if e.low > e.high {
 		return 0, 0
 	}
 	return e.low, e.high
@@ -61,13 +47,13 @@ func (d *DotPlot) Panel(title string, values Axis) Panel {
 	if len(names) == 0 {
 		p.Y = Axis{}
 	}
-	for i, name := range d.series {
+	for i, s := range d.series {
 		shift := rowShare * (.5 - (float64(i)+.5)/float64(len(d.series)))
-		points := slices.Clone(d.points[name])
-		for k := range points {
-			points[k].Y = float64(len(names)-1) - points[k].Y + shift
+		s.Points = slices.Clone(s.Points)
+		for k := range s.Points {
+			s.Points[k].Y = float64(len(names)-1) - s.Points[k].Y + shift
 		}
-		p.Series = append(p.Series, Series{Name: name, Style: Across, Points: points})
+		p.Series = append(p.Series, s)
 	}
 	return p
 }

@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// marker is what labels the axis; nil leaves that to the plot.
+// marker is what labels the axis.
 func (a Axis) marker() plot.Ticker {
 	switch {
 	case len(a.Names) > 0:
@@ -18,33 +18,29 @@ func (a Axis) marker() plot.Ticker {
 		}
 		return ticks
 	case a.Log:
-		return decades{}
+		return plot.TickerFunc(decades)
 	case a.Whole:
-		return whole{}
+		return plot.TickerFunc(whole)
 	}
-	return nil
+	return plot.DefaultTicks{}
 }
 
 // unlabelled are ticks without their labels.
-type unlabelled struct{ plot.Ticker }
-
-// Ticks implements plot.Ticker.
-func (u unlabelled) Ticks(low, high float64) []plot.Tick {
-	ticks := u.Ticker.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = " " // a tick without any is a minor one
+func unlabelled(of plot.Ticker) plot.Ticker {
+	return plot.TickerFunc(func(low, high float64) []plot.Tick {
+		ticks := of.Ticks(low, high)
+		for i := range ticks {
+			if ticks[i].Label != "" {
+				ticks[i].Label = " " // a tick without any is a minor one
+			}
 		}
-	}
-	return ticks
+		return ticks
+	})
 }
 
 // whole are ticks at whole numbers, at most nine of them, 1, 2 or 5 times a power
 // of ten apart.
-type whole struct{}
-
-// Ticks implements plot.Ticker.
-func (whole) Ticks(low, high float64) (ticks []plot.Tick) {
+func whole(low, high float64) (ticks []plot.Tick) {
 	step := 1.
 	for i := 0; step < (high-low)/8; i++ {
 		step *= []float64{2, 2.5, 2}[i%3]
@@ -55,13 +51,9 @@ func (whole) Ticks(low, high float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// decades are ticks of a logarithmic axis: the finest of the steps that gives no
-// more than mostDecadeTicks.
-type decades struct{}
-
 const mostDecadeTicks = 9
 
-// Each list is within the one below it.
+// decadeSteps are each within the one below it.
 var decadeSteps = [][]float64{
 	{1},
 	{1, 2, 5},
@@ -69,26 +61,22 @@ var decadeSteps = [][]float64{
 	{1, 1.1, 1.2, 1.3, 1.5, 1.7, 2, 2.5, 3, 4, 5, 6, 7, 8, 9},
 }
 
-// Ticks implements plot.Ticker.
-func (decades) Ticks(low, high float64) []plot.Tick {
-	var ticks []plot.Tick
+// decades are ticks of a logarithmic axis: the finest of the steps that gives no
+// more than mostDecadeTicks.
+func decades(low, high float64) (ticks []plot.Tick) {
 	for i, steps := range decadeSteps {
-		finer := ticksAt(steps, low, high)
+		var finer []plot.Tick
+		for exponent := math.Floor(math.Log10(low)); exponent <= math.Log10(high); exponent++ {
+			for _, m := range steps {
+				if v := m * math.Pow(10, exponent); v >= low && v <= high {
+					finer = append(finer, plot.Tick{Value: v, Label: fmt.Sprintf("%.6g", v)})
+				}
+			}
+		}
 		if i > 0 && len(finer) > mostDecadeTicks {
 			break
 		}
 		ticks = finer
-	}
-	return ticks
-}
-
-func ticksAt(steps []float64, low, high float64) (ticks []plot.Tick) {
-	for exponent := math.Floor(math.Log10(low)); exponent <= math.Log10(high); exponent++ {
-		for _, m := range steps {
-			if v := m * math.Pow(10, exponent); v >= low && v <= high {
-				ticks = append(ticks, plot.Tick{Value: v, Label: fmt.Sprintf("%.6g", v)})
-			}
-		}
 	}
 	return ticks
 }

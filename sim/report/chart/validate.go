@@ -21,49 +21,42 @@ func (c Chart) Validate() error {
 	return nil
 }
 
-func (p Panel) validate(path string) error {
-	for _, a := range []struct {
-		name string
-		Axis
-	}{{"X", p.X}, {"Y", p.Y}} {
-		if e, ok := a.fixed(); ok && !(a.drawable(e.low) && a.drawable(e.high)) {
-			return report.Refuse(path+"."+a.name+".Min", a.Min, a.want())
+func (p Panel) validate(path string) (err error) {
+	check := func(a Axis, name string, values ...float64) {
+		for _, v := range values {
+			if err == nil && !a.drawable(v) {
+				err = report.Refuse(path+name, v, a.want())
+			}
+		}
+	}
+	for i, a := range []Axis{p.X, p.Y} {
+		if e, ok := a.fixed(); ok {
+			check(a, []string{".X.Min", ".Y.Min"}[i], e.low, e.high)
 		}
 	}
 	for i, s := range p.Series {
+		along := p.Y // of bounds
+		if s.Style == Across {
+			along = p.X
+		}
 		for k, point := range s.Points {
-			if err := p.validatePoint(fmt.Sprintf("%s.Series[%d].Points[%d]", path, i, k), s.Style, point); err != nil {
-				return err
+			name := fmt.Sprintf(".Series[%d].Points[%d]", i, k)
+			check(p.X, name+".X", point.X)
+			if s.Style != Band {
+				check(p.Y, name+".Y", point.Y)
+			}
+			if point.bounded() {
+				check(along, name+".Low", point.Low, point.High)
 			}
 		}
 	}
 	for i, m := range p.Marks {
-		if !p.X.drawable(m.X) {
-			return report.Refuse(fmt.Sprintf("%s.Marks[%d].X", path, i), m.X, p.X.want())
-		}
+		check(p.X, fmt.Sprintf(".Marks[%d].X", i), m.X)
 	}
 	for i, s := range p.Spans {
-		if !p.X.drawable(s.From) || !p.X.drawable(s.To) {
-			return report.Refuse(fmt.Sprintf("%s.Spans[%d]", path, i), s, p.X.want())
-		}
+		check(p.X, fmt.Sprintf(".Spans[%d]", i), s.From, s.To)
 	}
-	return nil
-}
-
-func (p Panel) validatePoint(path string, s Style, point Point) error {
-	along := p.Y
-	if s == Across {
-		along = p.X
-	}
-	switch {
-	case !p.X.drawable(point.X):
-		return report.Refuse(path+".X", point.X, p.X.want())
-	case s != Band && !p.Y.drawable(point.Y):
-		return report.Refuse(path+".Y", point.Y, p.Y.want())
-	case point.bounded() && !(along.drawable(point.Low) && along.drawable(point.High)):
-		return report.Refuse(path+".Low", point.Low, along.want())
-	}
-	return nil
+	return err
 }
 
 func (a Axis) drawable(v float64) bool {

@@ -16,32 +16,27 @@ import (
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, says string) { b.WriteString(text.Hang(name, says, table.Terminal) + "\n") }
-	asks := func(e experiment.Experiment) string { return e.Title + ": " + e.Question }
-	b.WriteString("experiments\n")
-	for _, e := range experiment.Experiments() {
-		line(fmt.Sprintf("  %-6s ", e.Name), asks(e))
-		if e.NeedsTrace != "" {
-			line("         --trace: ", e.NeedsTrace)
+	list := func(heading string, width int, all []experiment.Experiment) {
+		b.WriteString(heading + "\n")
+		for _, e := range all {
+			line(fmt.Sprintf("  %-*s ", width, e.Name), e.Title+": "+e.Question)
+			if e.NeedsTrace != "" {
+				line("         --trace: ", e.NeedsTrace)
+			}
 		}
 	}
+	list("experiments", 6, experiment.Experiments())
 	b.WriteString("  " + experiment.All + "    stands for all of these\n")
-	for _, name := range []string{experiment.Profiles, experiment.Energy} {
+	for _, name := range []string{experiment.Profiles, experiment.Energy, experiment.Findings} {
 		group, err := experiment.ByGroup(name)
 		if err != nil {
 			return err
 		}
-		b.WriteString(name + ", which stands for all of\n")
-		for _, e := range group {
-			line(fmt.Sprintf("  %-6s ", e.Name), asks(e))
+		width := 6
+		if name == experiment.Findings {
+			width = 18
 		}
-	}
-	findings, err := experiment.ByGroup(experiment.Findings)
-	if err != nil {
-		return err
-	}
-	b.WriteString(experiment.Findings + ", which stands for all of\n")
-	for _, e := range findings {
-		line(fmt.Sprintf("  %-18s ", e.Name), asks(e))
+		list(name+", which stands for all of", width, group)
 	}
 	b.WriteString("schedulers, those with a * unless more are asked for\n")
 	for _, s := range experiment.Schedulers() {
@@ -66,6 +61,6 @@ func WriteCatalogue(w io.Writer) error {
 			fmt.Fprintf(&b, "  %s\n", name)
 		}
 	}
-	_, err = io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }

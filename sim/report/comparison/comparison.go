@@ -78,17 +78,21 @@ func (c Comparison) ofCase(k experiment.Case, lines, ratios []experiment.Line, w
 		cell:   plusMinus,
 		metric: columns(k.Experiment.Name, of(k.Label, lines)),
 	}
-	others := of(k.Label, ratios)
-	others = slices.DeleteFunc(others, func(l experiment.Line) bool {
+	over := matrix{
+		title: k.Label + ": ratio to default, with its 95 % interval",
+		lines: others(of(k.Label, ratios)),
+		cell:  func(l experiment.Line) string { return interval(l.Interval) },
+	}
+	// Of others than those that schedulers are judged by a ratio means nothing.
+	over.metric = slices.DeleteFunc(columns(k.Experiment.Name, over.lines), func(m string) bool { return !slices.Contains(experiment.Judged(), m) })
+	return present(means.table(width), over.table(width))
+}
+
+// others leaves out those that ratios are not shown of, in the place of lines.
+func others(lines []experiment.Line) []experiment.Line {
+	return slices.DeleteFunc(lines, func(l experiment.Line) bool {
 		return l.Scheduler == experiment.Default || l.Scheduler == experiment.Idle
 	})
-	over := matrix{
-		title:  k.Label + ": ratio to default, with its 95 % interval",
-		lines:  others,
-		cell:   func(l experiment.Line) string { return interval(l.Interval) },
-		metric: judgedAlone(columns(k.Experiment.Name, others)),
-	}
-	return present(means.table(width), over.table(width))
 }
 
 // of are the lines of a case.

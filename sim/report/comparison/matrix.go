@@ -91,8 +91,8 @@ func columns(name string, lines []experiment.Line) []string {
 			reported = append(reported, l.Metric)
 		}
 	}
-	first, ok := foremost[name]
-	if !ok {
+	first := foremost[name]
+	if first == nil {
 		first = foremost[""]
 	}
 	var order []string
@@ -102,9 +102,4 @@ func columns(name string, lines []experiment.Line) []string {
 		}
 	}
 	return order
-}
-
-// judgedAlone are the metrics whose ratio means something.
-func judgedAlone(metrics []string) []string {
-	return slices.DeleteFunc(metrics, func(m string) bool { return !slices.Contains(experiment.Judged(), m) })
 }

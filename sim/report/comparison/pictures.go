@@ -1,7 +1,6 @@
 package comparison
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -15,15 +14,22 @@ import (
 // pictures draws the ratios to the default of an experiment's cases, one picture a
 // judged metric in which any scheduler differs from the default, with a panel a fleet;
 // where energy is known, it is one of what that costs the pods.
-func (c Comparison) pictures(name, base string) ([]page.Picture, error) {
-	lines := experiment.Ratios(c.Rows, experiment.Default)
+func (c Comparison) pictures(p *page.Page, name, base string, lines []experiment.Line) {
 	if panels := c.trades(lines, name); len(panels) > 0 {
-		return tradePicture(panels, name, base)
+		p.Picture("energy over sojourn", fmt.Sprintf("%s-%s.svg", base, name),
+			fmt.Sprintf("Energy of %s over the 99th percentile of its pods' sojourn, as ratios to kube-scheduler's default, with the 95 %% interval of the energy; low is thrifty, left is quick.", name),
+			chart.Chart{Panels: panels})
+		return
 	}
-	var all []page.Picture
+	var fleets []string
+	for _, k := range c.of(name) {
+		if !slices.Contains(fleets, k.Params.Fleet) {
+			fleets = append(fleets, k.Params.Fleet)
+		}
+	}
 	for _, metric := range experiment.Judged() {
-		var panels []chart.Panel
-		for _, fleet := range c.fleets(name) {
+		var drawn chart.Chart
+		for _, fleet := range fleets {
 			dots, differ := c.ratios(lines, name, fleet, metric)
 			if !differ {
 				continue
@@ -32,45 +38,58 @@ func (c Comparison) pictures(name, base string) ([]page.Picture, error) {
 			if fleet != "" {
 				title += ", " + settingWords("fleet", fleet)
 			}
-			panel := dots.Panel(title, ratioAxis(dots))
+			low, high := dots.Range()
+			panel := dots.Panel(title, chart.Axis{Label: "ratio to default", Log: true, Min: min(.5, low/1.1), Max: max(1.2, high*1.1)})
 			panel.Marks = []chart.Mark{{X: 1}}
-			panels = append(panels, panel)
+			drawn.Panels = append(drawn.Panels, panel)
 		}
-		if len(panels) == 0 {
-			continue
+		if len(drawn.Panels) > 0 {
+			p.Picture(metric, fmt.Sprintf("%s-%s-%s.svg", base, name, metric),
+				fmt.Sprintf("%s of %s, ratio to kube-scheduler's default with its 95 %% interval; left of 1 is less.", metric, name), drawn)
 		}
-		svg, err := drawn(panels)
-		if err != nil {
-			return nil, fmt.Errorf("draw %s of %s: %w", metric, name, err)
-		}
-		all = append(all, page.Picture{
-			Name: metric, File: fmt.Sprintf("%s-%s-%s.svg", base, name, metric), SVG: svg,
-			Caption: fmt.Sprintf("%s of %s, ratio to kube-scheduler's default with its 95 %% interval; left of 1 is less.", metric, name),
-		})
 	}
-	return all, nil
+}
+
+// of are the cases of an experiment.
+func (c Comparison) of(name string) []experiment.Case {
+	return slices.DeleteFunc(slices.Clone(c.Cases), func(k experiment.Case) bool { return k.Experiment.Name != name })
+}
+
+// besideFleet are the words of a case in a panel of its fleet.
+func besideFleet(k experiment.Case) string {
+	return CaseWords(strings.Replace(k.Label, "/fleet="+k.Params.Fleet, "", 1))
 }
 
 // trades are panels, one a case, of energy over sojourn: low is thrifty, left is quick.
 func (c Comparison) trades(lines []experiment.Line, name string) (panels []chart.Panel) {
-	for _, k := range c.Cases {
-		if k.Experiment.Name != name {
-			continue
-		}
+	for _, k := range c.of(name) {
 		series, beyond := trade(of(k.Label, lines))
 		if len(series) == 0 {
 			continue
 		}
-		title := fmt.Sprintf("%s: energy over sojourn, %s", strings.ToUpper(name), CaseWords(strings.Replace(k.Label, "/fleet="+k.Params.Fleet, "", 1)))
-		if len(beyond) > 0 {
-			title += "; off the edge, sojourn/energy: " + strings.Join(beyond, ", ")
-		}
-		panels = append(panels, chart.Panel{
-			Title: title,
-			X:     chart.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: nearest(series), Max: furthest},
-			Y:     tradeAxis(series),
+		panel := chart.Panel{
+			Title: fmt.Sprintf("%s: energy over sojourn, %s", strings.ToUpper(name), besideFleet(k)),
+			X:     chart.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: .95, Max: furthest},
+			Y:     chart.Axis{Label: "energy, ratio to default", Log: true},
 			Tall:  true, Series: series, Marks: []chart.Mark{{X: 1}},
-		})
+		}
+		if len(beyond) > 0 {
+			panel.Title += "; off the edge, sojourn/energy: " + strings.Join(beyond, ", ")
+		}
+		// Both axes have room for the series: X from below the least, Y in whole tenths.
+		low, high := 1., 1.
+		for _, s := range series {
+			p := s.Points[0]
+			if p.X < panel.X.Min {
+				panel.X.Min = max(math.Floor(10*p.X), .1) / 10
+			}
+			if p.Low == p.High {
+				p.Low, p.High = p.Y, p.Y
+			}
+			low, high = min(low, p.Y, p.Low), max(high, p.Y, p.High)
+		}
+		panel.Y.Min, panel.Y.Max = math.Floor(10*low)/10, math.Ceil(10*high+.01)/10
+		panels = append(panels, panel)
 	}
 	return panels
 }
@@ -78,44 +97,6 @@ func (c Comparison) trades(lines []experiment.Line, name string) (panels []chart
 // furthest is the ratio of sojourns up to which schedulers are drawn: those that let pods
 // wait for many times as long would press all others into a corner.
 const furthest = 1.25
-
-// nearest is a ratio of sojourns below which there is no scheduler, in tenths.
-func nearest(series []chart.Series) float64 {
-	x := .95
-	for _, s := range series {
-		for _, p := range s.Points {
-			if p.X < x {
-				x = max(math.Floor(10*p.X), .1) / 10
-			}
-		}
-	}
-	return x
-}
-
-// tradeAxis has room for the series, in whole tenths.
-func tradeAxis(series []chart.Series) chart.Axis {
-	low, high := 1., 1.
-	for _, s := range series {
-		for _, p := range s.Points {
-			low, high = min(low, p.Y), max(high, p.Y)
-			if p.Low < p.High {
-				low, high = min(low, p.Low), max(high, p.High)
-			}
-		}
-	}
-	return chart.Axis{Label: "energy, ratio to default", Log: true, Min: math.Floor(10*low) / 10, Max: math.Ceil(10*high+.01) / 10}
-}
-
-func tradePicture(panels []chart.Panel, name, base string) ([]page.Picture, error) {
-	svg, err := drawn(panels)
-	if err != nil {
-		return nil, fmt.Errorf("draw energy over sojourn of %s: %w", name, err)
-	}
-	return []page.Picture{{
-		Name: "energy over sojourn", File: fmt.Sprintf("%s-%s.svg", base, name), SVG: svg,
-		Caption: fmt.Sprintf("Energy of %s over the 99th percentile of its pods' sojourn, as ratios to kube-scheduler's default, with the 95 %% interval of the energy; low is thrifty, left is quick.", name),
-	}}, nil
-}
 
 // trade is a dot a scheduler of a case, the default at (1, 1) among them, and in words
 // those that are too far off; none where energy is not known.
@@ -143,46 +124,22 @@ func trade(lines []experiment.Line) (series []chart.Series, beyond []string) {
 	return series, beyond
 }
 
-// fleets are those of an experiment's cases, each once.
-func (c Comparison) fleets(name string) (fleets []string) {
-	for _, k := range c.Cases {
-		if k.Experiment.Name == name && !slices.Contains(fleets, k.Params.Fleet) {
-			fleets = append(fleets, k.Params.Fleet)
-		}
-	}
-	return fleets
-}
-
-// ratioAxis has 1 and room on either side of it.
-func ratioAxis(dots *chart.DotPlot) chart.Axis {
-	low, high := dots.Range()
-	return chart.Axis{Label: "ratio to default", Log: true, Min: min(.5, low/1.1), Max: max(1.2, high*1.1)}
-}
-
-func drawn(panels []chart.Panel) ([]byte, error) {
-	var svg bytes.Buffer
-	err := chart.Chart{Panels: panels}.WriteSVG(&svg)
-	return svg.Bytes(), err
-}
-
 // ratios collects what a logarithmic axis can show of a fleet's cases, a row a
 // scheduler and a series a case, and says whether there is anything to see.
-func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) (dots *chart.DotPlot, differ bool) {
-	dots = &chart.DotPlot{}
-	for _, k := range c.Cases {
-		if k.Experiment.Name != name || k.Params.Fleet != fleet {
+func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) (dots chart.DotPlot, differ bool) {
+	for _, k := range c.of(name) {
+		if k.Params.Fleet != fleet {
 			continue
 		}
-		series := CaseWords(strings.Replace(k.Label, "/fleet="+fleet, "", 1))
-		for _, l := range of(k.Label, lines) {
-			if l.Metric != metric || l.Scheduler == experiment.Default || l.Scheduler == experiment.Idle || !onLog(l.Mean) {
+		for _, l := range others(of(k.Label, lines)) {
+			if l.Metric != metric || !onLog(l.Mean) {
 				continue
 			}
 			low, high := l.Low, l.High
 			if !onLog(low) || !onLog(high) {
 				low, high = l.Mean, l.Mean
 			}
-			dots.Add(l.Scheduler, series, l.Mean, low, high)
+			dots.Add(l.Scheduler, besideFleet(k), l.Mean, low, high)
 			differ = differ || l.Mean != 1 || low < 1
 		}
 	}
@@ -190,13 +147,3 @@ func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) 
 }
 
 func onLog(v float64) bool { return v > 0 && !math.IsInf(v, 1) }
-
-// names are the experiments of the cases, each once.
-func (c Comparison) names() (names []string) {
-	for _, k := range c.Cases {
-		if !slices.Contains(names, k.Experiment.Name) {
-			names = append(names, k.Experiment.Name)
-		}
-	}
-	return names
-}

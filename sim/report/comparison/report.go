@@ -13,55 +13,29 @@ const method = `Every figure is the mean over the seeds with its 95 % confidence
 // Report writes the comparison into a page: what was run, what holds, and of each
 // experiment its question, pictures and tables with all columns. Files of pictures
 // begin with base.
-func (c Comparison) Report(p page.Page, base string) error {
+func (c Comparison) Report(p *page.Page, base string) {
 	p.Paragraph(c.String())
 	p.Paragraph(method)
 	for _, e := range c.LeftOut {
 		p.Paragraph(fmt.Sprintf("%s is left out, for want of %s.", strings.ToUpper(e.Name), e.NeedsTrace))
 	}
-	if t := c.targets(); len(t.Rows) > 0 {
-		p.Heading(2, "Which targets hold")
-		p.Table(t)
-	}
-	if t := c.losses(); len(t.Rows) > 0 {
-		p.Heading(2, "What is lost")
-		p.Table(t)
-	}
-	if t := c.findings(); len(t.Rows) > 0 {
-		p.Heading(2, "Which findings hold")
-		p.Table(t)
-	}
-	for _, name := range c.names() {
-		if err := c.reportOn(p, name, base); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (c Comparison) reportOn(p page.Page, name, base string) error {
-	pictures, err := c.pictures(name, base)
-	if err != nil {
-		return err
-	}
+	p.Tables("Which targets hold", c.targets())
+	p.Tables("What is lost", c.losses())
+	p.Tables("Which findings hold", c.findings())
 	lines, ratios := experiment.Summarise(c.Rows), experiment.Ratios(c.Rows, experiment.Default)
-	headed := false
-	for _, k := range c.Cases {
-		if k.Experiment.Name != name {
+	reported := map[string]bool{}
+	for _, first := range c.Cases {
+		name := first.Experiment.Name
+		if reported[name] {
 			continue
 		}
-		if !headed {
-			headed = true
-			p.Heading(2, strings.ToUpper(name)+": "+k.Experiment.Title)
-			p.Paragraph(k.Experiment.Question)
-			p.Paragraph(k.Params.Machines() + ".")
-			for _, picture := range pictures {
-				p.Picture(picture)
-			}
-		}
-		for _, t := range c.ofCase(k, lines, ratios, 0) {
-			p.Table(t)
+		reported[name] = true
+		p.Heading(2, strings.ToUpper(name)+": "+first.Experiment.Title)
+		p.Paragraph(first.Experiment.Question)
+		p.Paragraph(first.Params.Machines() + ".")
+		c.pictures(p, name, base, ratios)
+		for _, k := range c.of(name) {
+			p.Tables("", c.ofCase(k, lines, ratios, 0)...)
 		}
 	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
@@ -122,17 +123,10 @@ func moved(effects []experiment.Effect) table.Table {
 const sensitivityMethod = `Each constant was multiplied alone; whole numbers are rounded, and a value stays within its option's range. A ratio is that of a case with the changed constant to the same case with the default, seed by seed, averaged geometrically, with its 95 % confidence interval (Student's t on logarithms). In the picture every dot is a case.`
 
 // Report writes the sensitivities into a page, with a picture in base.svg.
-func (s Sensitivity) Report(p page.Page, base string) error {
+func (s Sensitivity) Report(p *page.Page, base string) {
 	p.Paragraph(s.String())
 	p.Paragraph(sensitivityMethod)
-	svg, err := s.picture()
-	if err != nil {
-		return fmt.Errorf("draw the sensitivities: %w", err)
-	}
-	p.Picture(page.Picture{
-		Name: s.Metric, Caption: s.Metric + " with one constant changed over that with its default; dashed lines are 10 % less and more.",
-		File: base + ".svg", SVG: svg,
-	})
+	p.Picture(s.Metric, base+".svg", s.Metric+" with one constant changed over that with its default; dashed lines are 10 % less and more.", s.tornado())
 	kept := 0
 	for _, c := range s.Of {
 		if stays(c) {
@@ -141,11 +135,35 @@ func (s Sensitivity) Report(p page.Page, base string) error {
 	}
 	p.Paragraph(fmt.Sprintf("%d of %d constants move no case by more than 10 %%.", kept, len(s.Of)))
 	p.Table(s.constants())
-	if tables := s.delicate(); len(tables) > 0 {
-		p.Heading(2, "The others, case by case")
-		for _, t := range tables {
-			p.Table(t)
+	p.Tables("The others, case by case", s.delicate()...)
+}
+
+// tornado has a row of dots a constant and scale, the constant that moves most on top.
+func (s Sensitivity) tornado() chart.Chart {
+	var dots chart.DotPlot
+	for _, c := range s.Of {
+		for _, scale := range s.Scales {
+			series := fmt.Sprintf("default × %g", scale)
+			least, most := math.Inf(1), 0.
+			for _, e := range c.Effects {
+				if e.Scale == scale && onLog(e.Mean) {
+					least, most = min(least, e.Mean), max(most, e.Mean)
+					dots.Add(c.Constant.Name, series, e.Mean, 0, 0)
+				}
+			}
+			if most > 0 {
+				dots.Add(c.Constant.Name, series, most, least, most) // the bar
+			}
 		}
 	}
-	return nil
+	low, high := dots.Range()
+	if low == 0 {
+		low = 1 // no effect can be drawn
+	}
+	const within = "10 % less and more"
+	panel := dots.Panel(Words(s.Metric)+" with one constant changed over that with its default", chart.Axis{
+		Label: "ratio", Log: true, Min: min(1/(1+2*tolerance), low/1.05), Max: max(1+2*tolerance, high*1.05),
+	})
+	panel.Marks = []chart.Mark{{X: 1}, {Name: within, X: 1 - tolerance}, {Name: within, X: 1 + tolerance}}
+	return chart.Chart{Panels: []chart.Panel{panel}}
 }

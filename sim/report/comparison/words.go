@@ -1,6 +1,7 @@
 package comparison
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -9,8 +10,12 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 )
 
-// quantities are what metrics are of, where their names are short for it.
-var quantities = map[string]string{"run": "run time", "sojourn": "sojourn time", "server": "response time of servers"}
+// quantities are what metrics are of, where their names are short for it, and statistics what of
+// them, by the ends of the names.
+var (
+	quantities = map[string]string{"run": "run time", "sojourn": "sojourn time", "server": "response time of servers"}
+	statistics = map[string]string{"mean": "mean ", "max": "longest ", "p50": "median ", "jain": "Jain's index of the "}
+)
 
 // Words is a metric's name for a reader: run_mean is mean run time.
 func Words(metric string) string {
@@ -18,29 +23,16 @@ func Words(metric string) string {
 	if i := strings.LastIndexByte(metric, '_'); i > 0 {
 		base, statistic = metric[:i], metric[i+1:]
 	}
-	of := func(base string) string {
-		if words, ok := quantities[base]; ok {
-			return words
+	words := statistics[statistic]
+	if percentile, ok := strings.CutPrefix(statistic, "p"); ok && words == "" {
+		if _, err := strconv.Atoi(percentile); err == nil {
+			words = percentile + "th percentile of the "
 		}
-		return strings.ReplaceAll(base, "_", " ")
 	}
-	percentile, isPercentile := strings.CutPrefix(statistic, "p")
-	if _, err := strconv.Atoi(percentile); err != nil {
-		isPercentile = false
+	if words == "" {
+		base = metric
 	}
-	switch {
-	case statistic == "mean":
-		return "mean " + of(base)
-	case statistic == "max":
-		return "longest " + of(base)
-	case statistic == "p50":
-		return "median " + of(base)
-	case statistic == "jain":
-		return "Jain's index of the " + of(base)
-	case isPercentile:
-		return percentile + "th percentile of the " + of(base)
-	}
-	return of(metric)
+	return words + cmp.Or(quantities[base], strings.ReplaceAll(base, "_", " "))
 }
 
 // CaseWords is what a case's label says beside its experiment, for a reader:
@@ -58,39 +50,27 @@ func CaseWords(label string) string {
 	return strings.Join(words, ", ")
 }
 
+// settings are what values of a setting mean, and requests what some of those do.
+var (
+	settings = map[string]string{"work": "pods of %s core-seconds", "law": "%s sizes", "requests": "%s requests", "cores": "%s cores a node"}
+	requests = map[string]string{"none": "no requests", "over": "requests too high", "under": "requests too low", "servers": "requests of servers alone"}
+)
+
 func settingWords(key, value string) string {
 	share, err := strconv.ParseFloat(value, 64)
 	switch {
-	case key == "work":
-		return "pods of " + value + " core-seconds"
-	case key == "law":
-		return value + " sizes"
-	case key == "requests":
-		return requestWords(value)
 	case key == "load" && err == nil:
 		return fmt.Sprintf("load of %.3g %%", 100*share)
 	case key == "memory" && err == nil:
 		return fmt.Sprintf("%.3g %% press on memory", 100*share)
 	case key == "fleet":
 		return fleetWords(value)
-	case key == "cores":
-		return value + " cores a node"
+	case key == "requests" && requests[value] != "":
+		return requests[value]
+	case settings[key] != "":
+		return fmt.Sprintf(settings[key], value)
 	}
 	return strings.TrimSpace(key + " " + value)
-}
-
-func requestWords(value string) string {
-	switch value {
-	case "none":
-		return "no requests"
-	case "over":
-		return "requests too high"
-	case "under":
-		return "requests too low"
-	case "servers":
-		return "requests of servers alone"
-	}
-	return value + " requests"
 }
 
 // fleetWords reads 16x4+2x64 as 16 nodes of 4 and 2 of 64 cores.

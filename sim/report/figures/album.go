@@ -1,9 +1,10 @@
 package figures
 
 import (
-	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Made is a figure with what it showed.
@@ -71,15 +73,10 @@ func (a Album) Values() table.Table {
 func (a Album) Verdicts() table.Table {
 	t := table.Table{Title: "Which claims hold", Header: []string{"figure", "what", "claim", "data"}}
 	for _, m := range a {
-		t.Add(m.ID, m.Title, string(m.Verdict), m.origin())
+		origin, _, _ := strings.Cut(m.Source, ":")
+		t.Add(m.ID, m.Title, string(m.Verdict), origin)
 	}
 	return t
-}
-
-// origin is the first word of the source.
-func (r Result) origin() string {
-	before, _, _ := strings.Cut(r.Source, ":")
-	return before
 }
 
 // brief keeps more digits than a picture shows.
@@ -117,7 +114,6 @@ func (a Album) Save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	pages := map[string]page.Page{}
 	for _, name := range []string{"README.md", "index.html"} {
 		p, err := page.New(name, title)
 		if err != nil {
@@ -125,49 +121,34 @@ func (a Album) Save(dir string) error {
 		}
 		p.Paragraph(about)
 		p.Table(a.Verdicts())
-		pages[name] = p
+		for _, m := range a {
+			p.Heading(2, "Figure "+m.ID+": "+m.Title)
+			p.Picture("figure "+m.ID, m.base()+".svg", "Claim: "+m.Claim, chart.Chart{Panels: m.Panels})
+			p.Paragraph("Measured: " + m.Measured)
+			p.Paragraph(fmt.Sprintf("Verdict: the claim %s. Data: %s", m.Verdict, m.Source))
+		}
+		if err := p.Save(filepath.Join(dir, name)); err != nil {
+			return err
+		}
 	}
 	for _, m := range a {
-		svg, err := m.save(dir)
-		if err != nil {
+		base := filepath.Join(dir, m.base())
+		if err := errors.Join(chart.Chart{Panels: m.Panels}.WriteFile(base+".png"), m.points().SaveCSV(base+".csv")); err != nil {
 			return fmt.Errorf("figure %s: %w", m.ID, err)
-		}
-		for _, p := range pages {
-			m.describe(p, svg)
-		}
-	}
-	for name, p := range pages {
-		if err := page.Save(filepath.Join(dir, name), p); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-// save writes what stands beside the pages, and returns the SVG, which Markdown
-// brings along.
-func (m Made) save(dir string) (svg []byte, err error) {
-	c := chart.Chart{Panels: m.Panels}
-	if err := c.WriteFile(filepath.Join(dir, m.base()+".png")); err != nil {
-		return nil, err
-	}
-	var points, picture bytes.Buffer
-	if err := m.points().WriteCSV(&points); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, m.base()+".csv"), points.Bytes(), 0o644); err != nil {
-		return nil, err
-	}
-	err = c.WriteSVG(&picture)
-	return picture.Bytes(), err
-}
-
-func (m Made) describe(p page.Page, svg []byte) {
-	p.Heading(2, "Figure "+m.ID+": "+m.Title)
-	p.Picture(page.Picture{Name: "figure " + m.ID, File: m.base() + ".svg", SVG: svg, Caption: "Claim: " + m.Claim})
-	p.Paragraph(fmt.Sprintf("Measured: %s", m.Measured))
-	p.Paragraph(fmt.Sprintf("Verdict: the claim %s. Data: %s", m.Verdict, m.Source))
-}
-
 // base is the figure's name in file names.
 func (f Figure) base() string { return "figure-" + chart.FileName(f.ID) }
+
+// WriteCatalogue lists all figures with what they claim, in lines that a terminal holds.
+func WriteCatalogue(w io.Writer) error {
+	var b strings.Builder
+	for _, f := range All() {
+		b.WriteString(text.Hang(fmt.Sprintf("%-8s ", f.ID), f.Title+": "+f.Claim, table.Terminal) + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,8 +1,8 @@
 package figures
 
 import (
-	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
@@ -11,16 +11,27 @@ import (
 // source is one that tells of a pod, by the mark that its first word is.
 type source struct{ mark, name string }
 
-// The API server hears of a pod's start from its kubelet, which hears of it from
-// the runtime: no watch can be earlier than that.
+// occasion is a start or an end of pods.
+type occasion struct {
+	what, zero string
+	// begin is the mark that it begins with; sources may tell lead seconds ahead.
+	begin string
+	lead  float64
+	// The API server learns of a pod from its kubelet, and that from the runtime: no watch can be
+	// earlier than the mark earliest, which bound describes.
+	earliest, bound string
+}
+
 var (
-	startSources = []source{
-		{"cgroup event", "cgroups"}, {"containerd event", "containerd"}, {"started", "API at the earliest"},
-	}
-	endSources = []source{
-		{"cgroup event", "cgroups"}, {"containerd event", "containerd"}, {"exited", "API at the earliest"},
-	}
+	starting = occasion{"start of a pod", "from the making of the pod's cgroup", "pod cgroup", .01, "started",
+		"the moment at which the runtime says that the container runs; a kubelet must notice and write its status first"}
+	stopping = occasion{"end of a pod", "from the exit of the container's process", "exited", .02, "exited",
+		"the exit itself; how much later a watch tells is not measured"}
 )
+
+func (o occasion) sources() []source {
+	return []source{{"cgroup event", "cgroups"}, {"containerd event", "containerd"}, {o.earliest, "API at the earliest"}}
+}
 
 // sight is what one start or end of a pod looks like, in seconds from its first
 // act.
@@ -33,29 +44,24 @@ type sight struct {
 
 // look finds the spike of the span that begins with a mark, and the sources' first
 // words in it.
-func look(run measured.Run, begin string, lead float64, sources []source) (sight, bool) {
-	zero, ok := start(run, begin)
+func (o occasion) look(run measured.Run) (sight, bool) {
+	zero, ok := start(run, o.begin)
 	if !ok {
 		return sight{}, false
 	}
 	s := sight{run: run, zero: zero}
-	for _, source := range sources {
-		found := false
-		for _, m := range run.Marks {
-			if m.Name == source.mark && m.At >= zero-lead {
-				s.first, found = append(s.first, m.At-zero), true
-				break
-			}
-		}
-		if !found {
+	for _, source := range o.sources() {
+		i := slices.IndexFunc(run.Marks, func(m measured.Mark) bool { return m.Name == source.mark && m.At >= zero-o.lead })
+		if i < 0 {
 			return s, false
 		}
+		s.first = append(s.first, run.Marks[i].At-zero)
 	}
 	load := half(run)
 	base := median(between(run.At, load, 0, .9))
 	height := 0.
 	for i, t := range run.At {
-		if t > zero-lead && t < zero+.8 && load[i]-base > height {
+		if t > zero-o.lead && t < zero+.8 && load[i]-base > height {
 			height, s.peak = load[i]-base, t-zero
 		}
 	}
@@ -67,53 +73,30 @@ func look(run measured.Run, begin string, lead float64, sources []source) (sight
 	return s, height > .05
 }
 
-func sights(p Params, begin string, lead float64, sources []source) (measured.Recording, []sight, error) {
-	r, err := p.recording(podsFile)
-	if err != nil {
-		return r, nil, err
-	}
+// draw is figures 4.9 and 4.10: the sources against the spike.
+func (o occasion) draw(r measured.Recording) (Result, error) {
 	list, err := calm(r, "idle")
 	if err != nil {
-		return r, nil, err
+		return Result{}, err
 	}
 	var all []sight
 	for _, run := range list {
-		if s, ok := look(run, begin, lead, sources); ok {
+		if s, ok := o.look(run); ok {
 			all = append(all, s)
 		}
 	}
 	if len(all) == 0 {
-		return r, nil, &NoRunError{"idle with marks"}
+		return Result{}, &NoRunError{"idle with marks"}
 	}
-	return r, all, nil
-}
-
-// creation is figure 4.9.
-func creation(_ context.Context, p Params) (Result, error) {
-	r, all, err := sights(p, "pod cgroup", .01, startSources)
-	if err != nil {
-		return Result{}, err
-	}
-	result := against(all, startSources, "start of a pod", "from the making of the pod's cgroup")
-	result.Source = recorded(r, podsFile) + " The recorder plays the kubelet, so the API server's part is a lower bound, the moment at which the runtime says that the container runs; a kubelet must notice and write its status first."
+	result := o.against(all)
+	result.Source = " The recorder plays the kubelet, so the API server's part is a lower bound, " + o.bound + "."
 	return result, nil
 }
 
-// ending is figure 4.10.
-func ending(_ context.Context, p Params) (Result, error) {
-	r, all, err := sights(p, "exited", .02, endSources)
-	if err != nil {
-		return Result{}, err
-	}
-	result := against(all, endSources, "end of a pod", "from the exit of the container's process")
-	result.Source = recorded(r, podsFile) + " The recorder plays the kubelet, so the API server's part is a lower bound, the exit itself; how much later a watch tells is not measured."
-	return result, nil
-}
-
-// against holds the sources against the spike.
-func against(all []sight, sources []source, what, zero string) Result {
-	x := chart.Axis{Label: "seconds " + zero, Min: -.3, Max: 1}
-	picture := chart.Panel{Title: "cpu channel at 100 Hz, every " + what + " (the first in bold)", X: x, Y: share}
+func (o occasion) against(all []sight) Result {
+	sources := o.sources()
+	x := chart.Axis{Label: "seconds " + o.zero, Min: -.3, Max: 1}
+	picture := chart.Panel{Title: "cpu channel at 100 Hz, every " + o.what + " (the first in bold)", X: x, Y: share}
 	for i := len(all) - 1; i >= 0; i-- {
 		style, name := chart.Faint, "cpu, others"
 		if i == 0 {
@@ -146,7 +129,7 @@ func against(all []sight, sources []source, what, zero string) Result {
 	}
 	told.Y.Names = names
 	peak, over := median(peaks), median(overs)
-	result.Measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), zero) + result.Measured +
+	result.Measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), o.zero) + result.Measured +
 		fmt.Sprintf("The spike peaks at %+.0f ms and is above half its height until %+.0f ms.", 1000*peak, 1000*over)
 	result.Values = append(result.Values, Value{"peak", peak, "s"}, Value{"over", over, "s"})
 	result.Panels = []chart.Panel{picture, told}

@@ -230,13 +230,13 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 	if err != nil {
 		return signalled{}, err
 	}
-	var at, k, sigma, cpu, memory, others []float64
+	var at, k, cpu, memory, others []float64
 	err = f.run(ctx, load, func(now float64) {
 		w, ok := f.hosts[0].pipeline.Why()
 		if !ok || w.Flags.WarmingUp {
 			return
 		}
-		at, k, sigma = append(at, now), append(k, w.Model.K), append(sigma, w.Model.Sigma)
+		at, k = append(at, now), append(k, w.Model.K)
 		cpu, memory = append(cpu, w.Channels[0].Demand), append(memory, w.Channels[1].Demand)
 		sum := 0.
 		for _, h := range f.hosts[1:] {
@@ -247,8 +247,10 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 	if err != nil {
 		return signalled{}, err
 	}
+	before := func(values []float64) float64 { return mean(between(at, values, 60, fleetArrive)) }
+	during := func(values []float64) float64 { return mean(between(at, values, fleetArrive+30, fleetArrive+120)) }
 	mark := []chart.Mark{{Name: "1,000 pods elsewhere", X: fleetArrive}}
-	r := signalled{before: mean(between(at, k, 60, fleetArrive)), during: mean(between(at, k, fleetArrive+30, fleetArrive+120))}
+	r := signalled{before: before(k), during: during(k)}
 	r.Result = Result{
 		Panels: []chart.Panel{
 			{Title: "signal k of the node: " + what, X: seconds, Y: chart.Axis{Label: "typical loads"}, Marks: mark,
@@ -262,14 +264,12 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 		Source: simulated(p.Seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",
 			fleetNodes, fleetPods, fleetWork)),
 	}
-	qBefore := [2]float64{mean(between(at, cpu, 60, fleetArrive)), mean(between(at, memory, 60, fleetArrive))}
-	qDuring := [2]float64{mean(between(at, cpu, fleetArrive+30, fleetArrive+120)), mean(between(at, memory, fleetArrive+30, fleetArrive+120))}
 	r.Measured = fmt.Sprintf("k is %.2f before the pods come and %.2f while they run. One more typical load is (%.2f cpu, %.2f memory) before and (%.2f, %.2f) then.",
-		r.before, r.during, qBefore[0], qBefore[1], qDuring[0], qDuring[1])
+		r.before, r.during, before(cpu), before(memory), during(cpu), during(memory))
 	r.Values = []Value{
 		{"k_before", r.before, "1"}, {"k_during", r.during, "1"},
-		{"q_cpu_before", qBefore[0], "1"}, {"q_cpu_during", qDuring[0], "1"},
-		{"q_memory_before", qBefore[1], "1"}, {"q_memory_during", qDuring[1], "1"},
+		{"q_cpu_before", before(cpu), "1"}, {"q_cpu_during", during(cpu), "1"},
+		{"q_memory_before", before(memory), "1"}, {"q_memory_during", during(memory), "1"},
 	}
 	return r, nil
 }

@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"context"
 	"fmt"
 	"math"
 
@@ -117,11 +116,7 @@ func at(all []level, n int) level {
 }
 
 // overTime is figure 4.3.
-func overTime(_ context.Context, p Params) (Result, error) {
-	r, err := p.recording(sweepFile)
-	if err != nil {
-		return Result{}, err
-	}
+func overTime(r measured.Recording) (Result, error) {
 	list, err := runs(r, "pi")
 	if err != nil {
 		return Result{}, err
@@ -149,7 +144,7 @@ func overTime(_ context.Context, p Params) (Result, error) {
 		spread = max(spread, math.Abs(l.memory-one.memory))
 	}
 	result := Result{
-		Panels: []chart.Panel{cpu, memory}, Source: recorded(r, sweepFile), Verdict: Fails,
+		Panels: []chart.Panel{cpu, memory}, Verdict: Fails,
 		Measured: fmt.Sprintf("While all of a batch run, utilisation is %.2f at one worker, %.2f at two and %.2f at %d, on %d cores; memory in use moves by %.3f at most.",
 			one.utilisation, at(all, 2).utilisation, last.utilisation, last.n, r.Machine.Cores, spread),
 		Values: []Value{
@@ -164,15 +159,11 @@ func overTime(_ context.Context, p Params) (Result, error) {
 }
 
 // completion is figure 4.4, and those of the first draft.
-func completion(_ context.Context, p Params) (Result, error) {
-	r, err := p.recording(sweepFile)
-	if err != nil {
-		return Result{}, err
-	}
+func completion(r measured.Recording) (Result, error) {
 	took := chart.Panel{Title: "mean completion time (bars: fastest and slowest)", X: workers, Y: chart.Axis{Label: "seconds"}}
 	rate := chart.Panel{Title: "throughput", X: workers, Y: chart.Axis{Label: "completions/s"}}
 	cpu := chart.Panel{Title: "utilisation and pressure", X: workers, Y: share}
-	result := Result{Source: recorded(r, sweepFile), Verdict: Holds}
+	result := Result{Verdict: Holds}
 	linear := true
 	for i, load := range []string{"pi", "train"} {
 		all, err := levels(r, load)
@@ -215,12 +206,8 @@ func completion(_ context.Context, p Params) (Result, error) {
 }
 
 // joined is figure 4.5.
-func joined(_ context.Context, p Params) (Result, error) {
-	r, err := p.recording(sweepFile)
-	if err != nil {
-		return Result{}, err
-	}
-	result := Result{Source: recorded(r, sweepFile), Verdict: Holds}
+func joined(r measured.Recording) (Result, error) {
+	result := Result{Verdict: Holds}
 	cores := r.Machine.Cores
 	for i, load := range []string{"pi", "train", "busy"} {
 		all, err := levels(r, load)

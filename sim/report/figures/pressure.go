@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -51,29 +50,26 @@ func starts(m measured.Mark) (string, bool) {
 	return "pods start: 1, 10, 10 and 2", m.Pod < 0
 }
 
-func batchesOfPods(p Params) (measured.Recording, measured.Run, []episode, error) {
-	r, err := p.recording(podsFile)
-	if err != nil {
-		return r, measured.Run{}, nil, err
-	}
+// batchesOfPods is the run of them, with at least one episode.
+func batchesOfPods(r measured.Recording) (measured.Run, []episode, error) {
 	list, err := runs(r, "batches")
 	if err != nil {
-		return r, measured.Run{}, nil, err
+		return measured.Run{}, nil, err
 	}
 	all := episodes(list[0])
 	if len(all) == 0 {
-		return r, measured.Run{}, nil, &NoRunError{"batches with marks"}
+		return measured.Run{}, nil, &NoRunError{"batches with marks"}
 	}
-	return r, list[0], all, nil
+	return list[0], all, nil
 }
 
 // totals is figure 2.3.
-func totals(_ context.Context, p Params) (Result, error) {
-	r, run, all, err := batchesOfPods(p)
+func totals(r measured.Recording) (Result, error) {
+	run, all, err := batchesOfPods(r)
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Source: recorded(r, podsFile), Verdict: Holds}
+	result := Result{Verdict: Holds}
 	result.Panels = []chart.Panel{
 		{Title: "CPU pressure by Δtotal/Δt: one pod that sleeps, ten, ten that compute π, two that do", X: seconds, Y: share,
 			Series: []chart.Series{{Name: "pressure, by total", Points: line(run.At, run.Pressure)}}, Marks: marks(run, starts)},
@@ -103,12 +99,12 @@ func metricName(s string) string {
 }
 
 // averages is figure 2.4.
-func averages(_ context.Context, p Params) (Result, error) {
-	r, run, all, err := batchesOfPods(p)
+func averages(r measured.Recording) (Result, error) {
+	run, all, err := batchesOfPods(r)
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Source: recorded(r, podsFile), Verdict: Fails}
+	result := Result{Verdict: Fails}
 	result.Panels = []chart.Panel{{
 		Title: "CPU pressure: the kernel's avg10 and the rate of total", X: seconds, Y: share,
 		Series: []chart.Series{

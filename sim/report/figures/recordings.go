@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"context"
 	"embed"
 	"fmt"
 	"io/fs"
@@ -42,6 +43,19 @@ func (p Params) recording(name string) (measured.Recording, error) {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
 	return r, nil
+}
+
+// ofRecording makes a figure of a recording, which draw may say more of than that it is the source.
+func ofRecording(name string, draw func(measured.Recording) (Result, error)) func(context.Context, Params) (Result, error) {
+	return func(_ context.Context, p Params) (Result, error) {
+		r, err := p.recording(name)
+		if err != nil {
+			return Result{}, err
+		}
+		result, err := draw(r)
+		result.Source = recorded(r, name) + result.Source
+		return result, err
+	}
 }
 
 // recorded is the source of a figure made of a recording.

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -57,15 +58,7 @@ func mostAtOnce(r sim.Result) []chart.Point {
 			changes = append(changes, change{record.Running, record.Node, 1}, change{record.Done, record.Node, -1})
 		}
 	}
-	slices.SortStableFunc(changes, func(a, b change) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return a.by - b.by
-	})
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.by-b.by) })
 	running := make([]int, r.Nodes)
 	var points []chart.Point
 	for _, c := range changes {

@@ -1,9 +1,7 @@
 package figures
 
 import (
-	"context"
 	"fmt"
-	"math"
 
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
@@ -63,16 +61,12 @@ const (
 )
 
 // filters is figure 4.6.
-func filters(_ context.Context, p Params) (Result, error) {
-	r, err := p.recording(podsFile)
-	if err != nil {
-		return Result{}, err
-	}
+func filters(r measured.Recording) (Result, error) {
 	all, err := smoothers()
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Source: recorded(r, podsFile) + " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
+	result := Result{Source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
 		list, err := calm(r, load)
 		if err != nil {
@@ -156,75 +150,64 @@ func judgeFilters(r measured.Recording, all []smoother) ([]judgement, error) {
 	}
 	var list []judgement
 	for _, s := range all {
-		j := judgement{spikes: len(idle), steps: len(busy)}
-		var leaks, delays []float64
-		for phase := range phases {
-			for _, run := range idle {
-				leaks, err = appendLeak(leaks, run, phase, s)
-				if err != nil {
-					return nil, err
-				}
-			}
-			for _, run := range busy {
-				delays, err = appendDelay(delays, run, phase, s)
-				if err != nil {
-					return nil, err
-				}
-			}
+		leaks, err := atPhases(idle, s, leak)
+		if err != nil {
+			return nil, err
+		}
+		delays, err := atPhases(busy, s, delay)
+		if err != nil {
+			return nil, err
 		}
 		if len(leaks) == 0 || len(delays) == 0 {
 			return nil, &NoRunError{"idle and busy with marks"}
 		}
-		j.leak, j.delay = mean(leaks), mean(delays)
-		list = append(list, j)
+		list = append(list, judgement{mean(leaks), mean(delays), len(idle), len(busy)})
 	}
 	return list, nil
 }
 
-// appendLeak adds the rise of the filtered channel within a second of a start
-// over that of the samples.
-func appendLeak(dst []float64, run measured.Run, phase int, s smoother) ([]float64, error) {
-	begin, ok := start(run, "pod cgroup")
-	if !ok {
-		return dst, nil
-	}
-	times, raw, out, err := phased(run, phase, s)
-	if err != nil {
-		return dst, err
-	}
-	base := median(between(times, raw, 0, begin))
-	rise := most(between(times, raw, begin, begin+1)) - base
-	if !(rise > .05) {
-		return dst, nil
-	}
-	return append(dst, (most(between(times, out, begin, begin+1))-base)/rise), nil
+// filtered is a run as the agent samples it, and as a filter passes it on.
+type filtered struct {
+	measured.Run
+	times, raw, out []float64
 }
 
-// appendDelay adds the time from the container's start until the filtered
-// channel has taken 90 % of the way to its level.
-func appendDelay(dst []float64, run measured.Run, phase int, s smoother) ([]float64, error) {
-	begin, ok := start(run, "started")
-	end, done := start(run, "exited")
-	if !ok || !done {
-		return dst, nil
-	}
-	times, raw, out, err := phased(run, phase, s)
-	if err != nil {
-		return dst, err
-	}
-	base := median(between(times, raw, 0, begin-.5))
-	level := median(between(times, raw, begin+.5, end))
-	for i, t := range times {
-		if t > begin && out[i] >= base+.9*(level-base) {
-			return append(dst, t-begin), nil
+// atPhases are what is found in the runs at all phases of the sampling, where it is.
+func atPhases(runs []measured.Run, s smoother, find func(filtered) (float64, bool)) (found []float64, err error) {
+	for phase := range phases {
+		for _, run := range runs {
+			f := filtered{Run: run}
+			f.times, f.raw = resample(run.At, half(run), run.At[0]+sampling+float64(phase)*sampling/phases, sampling)
+			if f.out, err = s.apply(f.raw); err != nil {
+				return nil, err
+			}
+			if v, ok := find(f); ok {
+				found = append(found, v)
+			}
 		}
 	}
-	return append(dst, math.Max(end-begin, 0)), nil
+	return found, nil
 }
 
-func phased(run measured.Run, phase int, s smoother) (times, raw, out []float64, err error) {
-	first := run.At[0] + sampling + float64(phase)*sampling/phases
-	times, raw = resample(run.At, half(run), first, sampling)
-	out, err = s.apply(raw)
-	return times, raw, out, err
+// leak is the rise of the filtered channel within a second of a start over that of the samples.
+func leak(f filtered) (float64, bool) {
+	begin, ok := start(f.Run, "pod cgroup")
+	base := median(between(f.times, f.raw, 0, begin))
+	rise := most(between(f.times, f.raw, begin, begin+1)) - base
+	return (most(between(f.times, f.out, begin, begin+1)) - base) / rise, ok && rise > .05
+}
+
+// delay is the time from the container's start until the filtered channel has taken 90 % of the way
+// to its level.
+func delay(f filtered) (float64, bool) {
+	begin, ok := start(f.Run, "started")
+	end, done := start(f.Run, "exited")
+	base := median(between(f.times, f.raw, 0, begin-.5))
+	level := median(between(f.times, f.raw, begin+.5, end))
+	for i, t := range f.times {
+		if t > begin && f.out[i] >= base+.9*(level-base) {
+			return t - begin, ok && done
+		}
+	}
+	return max(end-begin, 0), ok && done
 }

@@ -43,9 +43,12 @@ func modelledNode(ctx context.Context, p Params) (Result, error) {
 		result.Verdict = Fails
 	}
 	result.Panels = []chart.Panel{
-		sharePanel("utilisation while all workers run (bars: 5th and 95th percentile of samples)", all, (*fit).utilisation),
-		sharePanel("CPU pressure while all workers run", all, (*fit).pressure),
-		timePanel(all),
+		versus("utilisation while all workers run (bars: 5th and 95th percentile of samples)", share, all, over((*fit).utilisation)),
+		versus("CPU pressure while all workers run", share, all, over((*fit).pressure)),
+		versus("mean time from start to end", chart.Axis{Label: "seconds"}, all, func(f *fit) (machine, model chart.Point, ok bool) {
+			took, modelled := f.runTime()
+			return chart.Point{Y: took}, chart.Point{Y: modelled}, took > 0
+		}),
 	}
 	return result, nil
 }
@@ -90,8 +93,8 @@ func worstOf(all map[string][]fit) worst {
 			where := fmt.Sprintf("%d × %s", f.Workers, k.name)
 			w.runs++
 			w.samples += len(f.steady)
-			note(&w.utilisation, &w.where[0], f.utilisation(f.steady).off(), where)
-			note(&w.pressure, &w.where[1], f.pressure(f.steady).off(), where)
+			note(&w.utilisation, &w.where[0], f.utilisation().off(), where)
+			note(&w.pressure, &w.where[1], f.pressure().off(), where)
 			if took, model := f.runTime(); took > 0 {
 				note(&w.time, &w.where[2], model/took-1, where)
 				times = append(times, math.Abs(model/took-1))
@@ -130,44 +133,30 @@ func (w worst) values() []Value {
 	}
 }
 
-// sharePanel draws a quantity against the number of workers.
-func sharePanel(title string, all map[string][]fit, of func(*fit, []int) gap) chart.Panel {
-	p := chart.Panel{Title: title, X: workers, Y: share}
+// versus draws what the machine showed and what the model did against the number of workers; of tells
+// of a load both, or that there is nothing to tell.
+func versus(title string, y chart.Axis, all map[string][]fit, of func(*fit) (machine, model chart.Point, ok bool)) chart.Panel {
+	p := chart.Panel{Title: title, X: workers, Y: y}
 	for _, k := range known {
-		var machine, model []chart.Point
+		shown, modelled := chart.Series{Name: k.name, Style: chart.Dots}, chart.Series{Name: k.name + ": model", Style: chart.Dashed}
 		for i := range all[k.load] {
-			f := &all[k.load][i]
-			if len(f.steady) == 0 {
-				continue
+			if machine, model, ok := of(&all[k.load][i]); ok {
+				machine.X = float64(all[k.load][i].Workers)
+				model.X = machine.X
+				shown.Points, modelled.Points = append(shown.Points, machine), append(modelled.Points, model)
 			}
-			g := of(f, f.steady)
-			x := float64(f.Workers)
-			machine = append(machine, chart.Point{X: x, Y: g.recorded, Low: g.low, High: g.top})
-			model = append(model, chart.Point{X: x, Y: g.model})
 		}
-		p.Series = append(p.Series,
-			chart.Series{Name: k.name, Style: chart.Dots, Points: machine},
-			chart.Series{Name: k.name + ": model", Style: chart.Dashed, Points: model})
+		if len(shown.Points) > 0 {
+			p.Series = append(p.Series, shown, modelled)
+		}
 	}
 	return p
 }
 
-// timePanel draws the run times against the number of workers.
-func timePanel(all map[string][]fit) chart.Panel {
-	p := chart.Panel{Title: "mean time from start to end", X: workers, Y: chart.Axis{Label: "seconds"}}
-	for _, k := range known {
-		var machine, model []chart.Point
-		for i := range all[k.load] {
-			took, modelled := all[k.load][i].runTime()
-			if x := float64(all[k.load][i].Workers); took > 0 {
-				machine, model = append(machine, chart.Point{X: x, Y: took}), append(model, chart.Point{X: x, Y: modelled})
-			}
-		}
-		if len(machine) > 0 {
-			p.Series = append(p.Series,
-				chart.Series{Name: k.name, Style: chart.Dots, Points: machine},
-				chart.Series{Name: k.name + ": model", Style: chart.Dashed, Points: model})
-		}
+// over is a quantity while all workers run, with its range.
+func over(quantity func(*fit) gap) func(*fit) (machine, model chart.Point, ok bool) {
+	return func(f *fit) (machine, model chart.Point, ok bool) {
+		g := quantity(f)
+		return chart.Point{Y: g.recorded, Low: g.low, High: g.top}, chart.Point{Y: g.model}, len(f.steady) > 0
 	}
-	return p
 }

@@ -48,40 +48,38 @@ func fitRun(m measured.Machine, r measured.Run, seed uint64) (fit, error) {
 
 // step is something that happens in a run.
 type step struct {
-	at    float64
-	kind  stepKind
-	index int // of the job or the sample
+	at     float64
+	happen func() error
 }
 
-type stepKind uint8
-
-const (
-	jobBegins stepKind = iota
-	jobEnds
-	sampled
-)
-
-func (f *fit) steps() []step {
-	// The first sample's span begins where one before would have ended.
-	steps := []step{{2*f.At[0] - f.At[1], sampled, -1}}
-	for i, at := range f.At {
-		steps = append(steps, step{at, sampled, i})
-	}
-	for i, j := range f.Jobs {
-		steps = append(steps, step{j.Start, jobBegins, i})
-		if f.kept() {
-			steps = append(steps, step{j.End, jobEnds, i})
-		}
-	}
-	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
-	return steps
-}
-
-// kept says that the jobs are ended by the recorder.
+// kept reports whether the jobs are ended by the recorder.
 func (f *fit) kept() bool { return f.Load == "busy" }
 
 func (f *fit) play(model *node.Model) error {
-	steps := f.steps()
+	read := func(i int) func() error {
+		return func() error {
+			if r, ok := model.Read(); ok && i >= 0 {
+				f.readings[i] = r
+			}
+			return nil
+		}
+	}
+	// The first sample's span begins where one before would have ended.
+	steps := []step{{2*f.At[0] - f.At[1], read(-1)}}
+	for i, at := range f.At {
+		steps = append(steps, step{at, read(i)})
+	}
+	for i, j := range f.Jobs {
+		pod := node.Pod{ID: node.PodID(i), Work: j.CPU}
+		if f.kept() {
+			pod.Work = untilEnded
+		}
+		steps = append(steps, step{j.Start, func() error { return model.Bind(model.Now(), pod) }})
+		if f.kept() {
+			steps = append(steps, step{j.End, func() error { model.Kill(pod.ID); return nil }})
+		}
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 	origin := steps[0].at
 	advance := func(to float64) {
 		for _, t := range model.AdvanceTo(nil, to) {
@@ -92,21 +90,8 @@ func (f *fit) play(model *node.Model) error {
 	}
 	for _, s := range steps {
 		advance(s.at - origin)
-		switch s.kind {
-		case jobBegins:
-			pod := node.Pod{ID: node.PodID(s.index), Work: f.Jobs[s.index].CPU}
-			if f.kept() {
-				pod.Work = untilEnded
-			}
-			if err := model.Bind(model.Now(), pod); err != nil {
-				return err
-			}
-		case jobEnds:
-			model.Kill(node.PodID(s.index))
-		case sampled:
-			if r, ok := model.Read(); ok && s.index >= 0 {
-				f.readings[s.index] = r
-			}
+		if err := s.happen(); err != nil {
+			return err
 		}
 	}
 	for next, running := model.NextChange(); running; next, running = model.NextChange() {
@@ -115,7 +100,7 @@ func (f *fit) play(model *node.Model) error {
 	return nil
 }
 
-// isSteady says whether all workers ran throughout the i-th sample's span.
+// isSteady reports whether all workers ran throughout the i-th sample's span.
 func (f *fit) isSteady(i int) bool {
 	if i == 0 {
 		return false
@@ -129,7 +114,7 @@ func (f *fit) isSteady(i int) bool {
 	return running == f.Workers
 }
 
-// gap is how far the model is off in one quantity over a set of samples.
+// gap is how far the model is off in one quantity over the steady samples.
 type gap struct {
 	recorded, model float64 // means
 	low, top        float64 // 5th and 95th percentile of the recorded samples
@@ -138,23 +123,24 @@ type gap struct {
 // off is how far the model's mean is from the recorded one.
 func (g gap) off() float64 { return g.model - g.recorded }
 
-func gapOf(samples []int, recorded, model func(int) float64) gap {
-	var on, in []float64
-	for _, i := range samples {
-		on, in = append(on, recorded(i)), append(in, model(i))
-	}
-	if len(samples) == 0 {
+// gap compares what was recorded and what the model says at each of the steady samples.
+func (f *fit) gap(recorded, model func(i int) float64) gap {
+	if len(f.steady) == 0 {
 		return gap{}
+	}
+	var on, in []float64
+	for _, i := range f.steady {
+		on, in = append(on, recorded(i)), append(in, model(i))
 	}
 	return gap{recorded: mean(on), model: mean(in), low: quantile(on, .05), top: quantile(on, .95)}
 }
 
-func (f *fit) utilisation(samples []int) gap {
-	return gapOf(samples, func(i int) float64 { return f.Utilisation[i] }, func(i int) float64 { return f.readings[i].Utilisation })
+func (f *fit) utilisation() gap {
+	return f.gap(func(i int) float64 { return f.Utilisation[i] }, func(i int) float64 { return f.readings[i].Utilisation })
 }
 
-func (f *fit) pressure(samples []int) gap {
-	return gapOf(samples, func(i int) float64 { return f.Pressure[i] }, func(i int) float64 { return f.readings[i].Pressure })
+func (f *fit) pressure() gap {
+	return f.gap(func(i int) float64 { return f.Pressure[i] }, func(i int) float64 { return f.readings[i].Pressure })
 }
 
 // runTime compares the mean time from a job's start to its end; both are 0 of

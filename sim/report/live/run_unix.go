@@ -5,24 +5,11 @@ package live
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// answer is that of Ask, told that of Detail.
-type answer struct {
-	frame Frame
-	err   error
-	at    time.Time
-}
-
-type told struct {
-	opened
-	words string
-}
 
 // opened is a row that a reader has opened.
 type opened struct {
@@ -37,8 +24,8 @@ type view struct {
 	model    Model
 	painter  Painter
 	keys     Decoder
-	answers  chan answer
-	details  chan told
+	// answers are what is to be done with those of Ask and Detail, by the goroutine of run.
+	answers chan func()
 	// wanted is the row whose detail is to be looked for, the newest alone.
 	wanted chan opened
 }
@@ -60,10 +47,8 @@ func (v *view) run(ctx context.Context, chunks <-chan []byte, signals <-chan os.
 		select {
 		case <-ctx.Done():
 			return nil
-		case a := <-v.answers:
-			v.take(a)
-		case d := <-v.details:
-			v.model.Tell(d.sheet, d.row, d.words)
+		case take := <-v.answers:
+			take()
 		case p, ok := <-chunks:
 			if !ok {
 				return ErrLost
@@ -97,12 +82,12 @@ func (v *view) draw() error {
 }
 
 // take shows an answer, and has the open row looked at again.
-func (v *view) take(a answer) {
-	if a.err != nil {
-		v.model.Away(a.err, a.at)
+func (v *view) take(frame Frame, err error, at time.Time) {
+	if err != nil {
+		v.model.Away(err, at)
 		return
 	}
-	v.model.Show(a.frame, a.at)
+	v.model.Show(frame, at)
 	v.want()
 }
 
@@ -153,17 +138,16 @@ func (v *view) signalled(s os.Signal) error {
 
 // ask asks again and again until ctx ends.
 func (v *view) ask(ctx context.Context) {
-	for {
+	for ctx.Err() == nil {
 		frame, err := v.config.Ask(ctx)
+		at := time.Now()
 		select {
-		case v.answers <- answer{frame, err, time.Now()}:
+		case v.answers <- func() { v.take(frame, err, at) }:
 		case <-ctx.Done():
-			return
 		}
 		select {
 		case <-time.After(cmp.Or(v.config.Period, period)):
 		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -171,21 +155,19 @@ func (v *view) ask(ctx context.Context) {
 // look looks at rows as they are wanted until ctx ends.
 func (v *view) look(ctx context.Context) {
 	for {
-		var d told
 		select {
-		case d.opened = <-v.wanted:
-		case <-ctx.Done():
-			return
-		}
-		d.words = "nothing is told of " + d.row
-		if v.config.Detail != nil {
-			words, err := v.config.Detail(ctx, d.sheet, d.row)
-			if d.words = words; err != nil {
-				d.words = fmt.Sprint(err)
+		case of := <-v.wanted:
+			words := "nothing is told of " + of.row
+			if v.config.Detail != nil {
+				var err error
+				if words, err = v.config.Detail(ctx, of.sheet, of.row); err != nil {
+					words = err.Error()
+				}
 			}
-		}
-		select {
-		case v.details <- d:
+			select {
+			case v.answers <- func() { v.model.Tell(of.sheet, of.row, words) }:
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
 			return
 		}

@@ -62,7 +62,7 @@ func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	v := &view{terminal: t, config: c, answers: make(chan answer), details: make(chan told), wanted: make(chan opened, 1)}
+	v := &view{terminal: t, config: c, answers: make(chan func()), wanted: make(chan opened, 1)}
 	var tasks sync.WaitGroup
 	tasks.Go(func() { reader.run(ctx) })
 	tasks.Go(func() { v.ask(ctx) })

@@ -26,7 +26,6 @@ type Line struct {
 }
 
 const (
-	between = 2 // blanks between columns
 	// headMost bounds what is above the table, and so leaves room for it.
 	headMost = 3
 	clock    = "15:04:05"
@@ -143,23 +142,11 @@ const narrowest = 8
 // fit returns the columns' widths on a screen: the widest give way, the name only beyond a
 // third of it.
 func (p *place) fit(width int) []int {
-	widths := slices.Clone(p.widths)
-	all := -between
-	for _, w := range widths {
-		all += w + between
+	widths, least := slices.Clone(p.widths), slices.Repeat([]int{narrowest}, len(p.widths))
+	if len(least) > 0 {
+		least[0] = max(narrowest, width/3)
 	}
-	for ; all > width; all-- {
-		widest := -1
-		for i, w := range widths {
-			if w > narrowest && (i > 0 || w > width/3) && (widest < 0 || w > widths[widest]) {
-				widest = i
-			}
-		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
-	}
+	table.Narrow(widths, least, width)
 	return widths
 }
 
@@ -176,10 +163,10 @@ func (p *place) headline(width int, t table.Table) string {
 		}
 		name, right := text.Shorten(t.Header[i], w), i < len(t.Right) && t.Right[i]
 		if right {
-			b.WriteString(text.Pad(name, w, true) + text.Pad(mark, between, false))
+			b.WriteString(text.Pad(name, w, true) + text.Pad(mark, table.Between, false))
 			continue
 		}
-		b.WriteString(text.Pad(name+mark, w+between, false))
+		b.WriteString(text.Pad(name+mark, w+table.Between, false))
 	}
 	return strings.TrimRight(b.String(), " ")
 }
@@ -209,7 +196,7 @@ func rowText(row []string, widths []int, right []bool) string {
 		if i < len(row) {
 			cell = text.Shorten(text.Plain(row[i]), w)
 		}
-		b.WriteString(text.Pad(cell, w, i < len(right) && right[i]) + strings.Repeat(" ", between))
+		b.WriteString(text.Pad(cell, w, i < len(right) && right[i]) + strings.Repeat(" ", table.Between))
 	}
 	return strings.TrimRight(b.String(), " ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
@@ -24,8 +25,9 @@ func written(t *testing.T, name string) (text string, others []string) {
 	}
 	p.Paragraph("a & b")
 	p.Table(table.Table{Title: "who", Header: []string{"name", "x"}, Rows: [][]string{{"a|b", "<1>"}}})
-	p.Picture(page.Picture{Name: "line", Caption: "a line", File: "line.svg", SVG: []byte("<?xml version=\"1.0\"?>\n<svg>1</svg>")})
-	if err := page.Save(path, p); err != nil {
+	p.Tables("none", table.Table{Title: "nobody", Header: []string{"name"}})
+	p.Picture("line", "line.svg", "a line", chart.Chart{Panels: []chart.Panel{{Title: "a panel"}}})
+	if err := p.Save(path); err != nil {
 		t.Fatal(err)
 	}
 	files, err := os.ReadDir(filepath.Dir(path))
@@ -54,13 +56,16 @@ func TestMarkdown(t *testing.T) {
 	if len(others) != 1 || others[0] != "line.svg" {
 		t.Errorf("beside it: %v", others)
 	}
+	if strings.Contains(text, "none") || strings.Contains(text, "nobody") {
+		t.Errorf("a table without rows, or its heading, is in\n%s", text)
+	}
 }
 
 func TestHTML(t *testing.T) {
 	text, others := written(t, "p.html")
 	for _, want := range []string{
 		"<title>Pods &lt; nodes</title>", "<h1>Pods &lt; nodes</h1>", "<p>a &amp; b</p>", "<th>name</th>", "<td>&lt;1&gt;</td>",
-		"<figure><svg>1</svg><figcaption>a line</figcaption></figure>",
+		"<figure><svg ", ">a panel</text>", "</svg>\n<figcaption>a line</figcaption></figure>",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -68,6 +73,22 @@ func TestHTML(t *testing.T) {
 	}
 	if len(others) != 0 {
 		t.Errorf("beside it: %v", others)
+	}
+}
+
+// A picture that can't be drawn is an error of Save, which then writes nothing.
+func TestPictureIsRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.md")
+	p, err := page.New(path, "title")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Picture("empty", "empty.svg", "of no panel", chart.Chart{})
+	if err := p.Save(path); !errors.Is(err, report.ErrInvalid) || !strings.Contains(err.Error(), "draw empty") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the page is there: %v", err)
 	}
 }
 

@@ -9,9 +9,6 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
-// claim is a sentence of the paper or of the thesis and what became of it on a source.
-type claim struct{ text, source, measured, verdict string }
-
 func verdict(holds bool) string {
 	if holds {
 		return "holds"
@@ -19,27 +16,26 @@ func verdict(holds bool) string {
 	return "does not hold"
 }
 
-// beside holds a share of n cases against another: with two standard errors for room.
-func beside(share, other, n float64) string {
-	room := 2 * math.Sqrt(max(share*(1-share), other*(1-other))/n)
+// compare is the verdict on a claim that may be found so, or found the other way round.
+func compare(above, below bool) string {
 	switch {
-	case share > other+room:
+	case above:
 		return "holds"
-	case share < other-room:
+	case below:
 		return "the contrary"
 	}
 	return "no difference to be seen"
 }
 
-// below says whether a ratio is: by a hundredth at least, with its whole interval.
+// beside holds a share of n cases against another: with two standard errors for room.
+func beside(share, other, n float64) string {
+	room := 2 * math.Sqrt(max(share*(1-share), other*(1-other))/n)
+	return compare(share > other+room, share < other-room)
+}
+
+// below holds a ratio against 1: it has to be less by a hundredth at least, with its whole interval.
 func below(i experiment.Interval) string {
-	switch {
-	case i.Mean < .99 && !(i.High >= 1):
-		return "holds"
-	case i.Mean > 1.01 && !(i.Low <= 1):
-		return "the contrary"
-	}
-	return "no difference to be seen"
+	return compare(i.Mean < .99 && !(i.High >= 1), i.Mean > 1.01 && !(i.Low <= 1))
 }
 
 // scoreOf is what a signal did on a source, above its own percentile.
@@ -52,98 +48,74 @@ func scoreOf(r prediction.Result, source string, behind bool, signal string) (pr
 	return prediction.Score{}, false
 }
 
-// chance is the better of both coins.
-func chance(r prediction.Result, source string, behind bool, of func(prediction.Score) float64) float64 {
-	coin, _ := scoreOf(r, source, behind, prediction.Coin)
-	shifted, _ := scoreOf(r, source, behind, prediction.Shifted)
-	return math.Max(of(coin), of(shifted))
+// foretoldBy is the share of the spikes within a window that a signal foretells.
+func foretoldBy(r prediction.Result, source string, behind bool, signal string, window int) float64 {
+	score, _ := scoreOf(r, source, behind, signal)
+	return score.ForetoldShare(window)
 }
 
-// claims are those on prediction.
-func claims(r prediction.Result) (all []claim) {
-	within := func(i int) func(prediction.Score) float64 {
-		return func(s prediction.Score) float64 { return s.ForetoldShare(i) }
-	}
-	for i, w := range prediction.Windows {
-		for _, s := range r.Sources {
-			own, ok := scoreOf(r, s.Name, false, prediction.Pronto)
-			if !ok {
-				continue
-			}
-			by := chance(r, s.Name, false, within(i))
-			all = append(all, claim{
-				fmt.Sprintf("rejections precede spikes by at most %d", w), s.Name,
-				fmt.Sprintf("%s of the spikes, %s by chance", share(own.ForetoldShare(i)), share(by)), beside(own.ForetoldShare(i), by, own.Spikes),
-			})
-		}
-	}
-	for _, s := range r.Sources {
-		own, ok := scoreOf(r, s.Name, false, prediction.Pronto)
-		if !ok {
-			continue
-		}
-		coin, _ := scoreOf(r, s.Name, false, prediction.Coin)
-		all = append(all, claim{
-			"few alarms are in vain", s.Name,
-			fmt.Sprintf("%s of them, %s of a coin's", share(own.FalseShare(falseWindow)), share(coin.FalseShare(falseWindow))), verdict(own.FalseShare(falseWindow) < .5),
-		})
-	}
-	for _, s := range r.Sources {
-		own, ok := scoreOf(r, s.Name, false, prediction.Pronto)
-		alone, known := scoreOf(r, s.Name, false, prediction.Alone)
-		if !ok || !known {
-			continue
-		}
-		all = append(all, claim{
-			"a fleet's model predicts better than a node's own", s.Name,
-			fmt.Sprintf("%s of the spikes within %d, %s alone", share(own.ForetoldShare(falseWindow)), prediction.Windows[falseWindow], share(alone.ForetoldShare(falseWindow))),
-			beside(own.ForetoldShare(falseWindow), alone.ForetoldShare(falseWindow), own.Spikes),
-		})
-	}
-	for _, s := range r.Starts {
-		if s.Calm == 0 || s.Stills == 0 {
-			continue
-		}
-		all = append(all, claim{
-			"containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.Source,
-			fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.Still)), verdict(s.Rise > s.Still),
-		})
-	}
-	for _, s := range r.Sources {
-		own, ok := scoreOf(r, s.Name, true, prediction.Pronto)
-		if !ok || s.Second == 1 {
-			continue
-		}
-		by := chance(r, s.Name, true, within(0))
-		all = append(all, claim{
-			"behind filter and gate rejections precede spikes by at most 1", s.Name,
-			fmt.Sprintf("%s of the spikes, %s by chance", share(own.ForetoldShare(0)), share(by)), beside(own.ForetoldShare(0), by, own.Spikes),
-		})
-	}
-	return all
-}
-
-// schedulerClaims are those on what rejections do to a scheduler: fewer slow pods than
-// where they are left out, and than where a coin makes them.
-func schedulerClaims(rows []experiment.Row) (all []claim) {
+// claimed is what the paper and the thesis say, and what became of it on each source and under
+// schedulers.
+func claimed(r prediction.Result, rows []experiment.Row) table.Table {
+	t := table.Table{Title: "What is claimed, and what was found", Header: []string{"claim", "on", "found", "verdict"}}
+	addPredictions(&t, r)
+	// Under a scheduler fewer pods are slow than where rejections are left out, and than where a
+	// coin makes them.
 	for _, base := range []string{experiment.Default, experiment.ProntoCoin} {
 		for _, l := range experiment.Ratios(rows, base) {
-			if l.Scheduler != experiment.Pronto || l.Metric != "slowdown_p99" {
-				continue
+			if l.Scheduler == experiment.Pronto && l.Metric == "slowdown_p99" {
+				t.Add("with rejections fewer pods are slow than under "+base, l.Experiment,
+					"99th percentile of the slowdown "+ratio(l.Interval)+" of that", below(l.Interval))
 			}
-			all = append(all, claim{
-				"with rejections fewer pods are slow than under " + base, l.Experiment,
-				"99th percentile of the slowdown " + ratio(l.Interval) + " of that", below(l.Interval),
-			})
 		}
 	}
-	return all
+	return t
 }
 
-func claimed(all []claim) table.Table {
-	t := table.Table{Title: "What is claimed, and what was found", Header: []string{"claim", "on", "found", "verdict"}}
-	for _, c := range all {
-		t.Add(c.text, c.source, c.measured, c.verdict)
+// addPredictions adds the claims on what rejections foretell.
+func addPredictions(t *table.Table, r prediction.Result) {
+	// each adds a claim on those sources in which Pronto's signal has spikes enough.
+	each := func(claim string, behind bool, judge func(s prediction.Source, own prediction.Score) (found, verdict string)) {
+		for _, s := range r.Sources {
+			if own, ok := scoreOf(r, s.Name, behind, prediction.Pronto); ok {
+				if found, verdict := judge(s, own); found != "" {
+					t.Add(claim, s.Name, found, verdict)
+				}
+			}
+		}
 	}
-	return t
+	// byChance holds what is foretold against the better of both coins.
+	byChance := func(behind bool, window int) func(prediction.Source, prediction.Score) (found, verdict string) {
+		return func(s prediction.Source, own prediction.Score) (found, verdict string) {
+			if behind && s.Second == 1 {
+				return "", ""
+			}
+			of := own.ForetoldShare(window)
+			by := math.Max(foretoldBy(r, s.Name, behind, prediction.Coin, window), foretoldBy(r, s.Name, behind, prediction.Shifted, window))
+			return fmt.Sprintf("%s of the spikes, %s by chance", share(of), share(by)), beside(of, by, own.Spikes)
+		}
+	}
+	for i, w := range prediction.Windows {
+		each(fmt.Sprintf("rejections precede spikes by at most %d", w), false, byChance(false, i))
+	}
+	each("few alarms are in vain", false, func(s prediction.Source, own prediction.Score) (found, holds string) {
+		coin, _ := scoreOf(r, s.Name, false, prediction.Coin)
+		vain := own.FalseShare(falseWindow)
+		return fmt.Sprintf("%s of them, %s of a coin's", share(vain), share(coin.FalseShare(falseWindow))), verdict(vain < .5)
+	})
+	each("a fleet's model predicts better than a node's own", false, func(s prediction.Source, own prediction.Score) (found, verdict string) {
+		score, known := scoreOf(r, s.Name, false, prediction.Alone)
+		if !known {
+			return "", ""
+		}
+		of, alone := own.ForetoldShare(falseWindow), score.ForetoldShare(falseWindow)
+		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), prediction.Windows[falseWindow], share(alone)), beside(of, alone, own.Spikes)
+	})
+	for _, s := range r.Starts {
+		if s.Calm > 0 && s.Stills > 0 {
+			t.Add("containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.Source,
+				fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.Still)), verdict(s.Rise > s.Still))
+		}
+	}
+	each("behind filter and gate rejections precede spikes by at most 1", true, byChance(true, 0))
 }

@@ -1,7 +1,7 @@
 package prediction
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -38,7 +38,7 @@ const (
 )
 
 // Write writes the page; names of pictures begin with base.
-func (e Evaluation) Write(p page.Page, base string) error {
+func (e Evaluation) Write(p *page.Page, base string) error {
 	p.Paragraph(intro)
 	p.Paragraph("Written by")
 	p.Paragraph("    " + e.Command)
@@ -46,7 +46,7 @@ func (e Evaluation) Write(p page.Page, base string) error {
 		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
 	}
 	p.Heading(2, "Which claims hold")
-	p.Table(claimed(append(claims(e.Prediction), schedulerClaims(e.Schedulers)...)))
+	p.Table(claimed(e.Prediction, e.Schedulers))
 	p.Heading(2, "1 Prediction")
 	p.Paragraph(first)
 	var list []string
@@ -60,22 +60,18 @@ func (e Evaluation) Write(p page.Page, base string) error {
 	e.tables(p, false)
 	p.Heading(2, "2 Containers that start, a filter and a gate")
 	p.Paragraph(second)
-	if t := starts(e.Prediction); len(t.Rows) > 0 {
-		p.Table(t)
-	}
+	p.Tables("", starts(e.Prediction))
 	e.tables(p, true)
 	if len(e.Schedulers) > 0 {
 		p.Heading(2, "3 As a scheduler")
 		p.Paragraph(third)
 		p.Paragraph(e.Runs.String())
-		for _, t := range e.schedulers() {
-			p.Table(t)
-		}
+		p.Tables("", e.schedulers()...)
 	}
 	return nil
 }
 
-func (e Evaluation) tables(p page.Page, behind bool) {
+func (e Evaluation) tables(p *page.Page, behind bool) {
 	for _, s := range e.Prediction.Sources {
 		for _, spike := range prediction.Thresholds() {
 			if t, ok := scores(e.Prediction, s, behind, spike); ok {
@@ -88,37 +84,29 @@ func (e Evaluation) tables(p page.Page, behind bool) {
 }
 
 // pictures are the shares foretold and, of each source with a second, a minute of it.
-func (e Evaluation) pictures(p page.Page, base string) error {
-	if panels := e.foretold(); len(panels) > 0 {
-		svg, err := drawn(panels)
-		if err != nil {
-			return err
-		}
-		p.Picture(page.Picture{
-			Name: "foretold", File: base + "-foretold.svg", SVG: svg,
-			Caption: fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", prediction.Windows[falseWindow]),
-		})
+func (e Evaluation) pictures(p *page.Page, base string) error {
+	if c := e.foretold(); len(c.Panels) > 0 {
+		p.Picture("foretold", base+"-foretold.svg",
+			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", prediction.Windows[falseWindow]), c)
 	}
 	for _, s := range e.Prediction.Sources {
 		if s.Second == 1 {
 			continue
 		}
-		svg, err := minute(s)
+		c, err := minute(s)
 		if err != nil {
 			return err
 		}
-		p.Picture(page.Picture{
-			Name: s.Name, File: fmt.Sprintf("%s-%s.svg", base, s.Name), SVG: svg,
-			Caption: fmt.Sprintf("The minute of %s, %s, with most spikes: pressure, and shaded where Pronto rejects, raw and filtered.", s.Name, s.Nodes[0].Name),
-		})
+		p.Picture(s.Name, fmt.Sprintf("%s-%s.svg", base, s.Name),
+			fmt.Sprintf("The minute of %s, %s, with most spikes: pressure, and shaded where Pronto rejects, raw and filtered.", s.Name, s.Nodes[0].Name), c)
 	}
 	return nil
 }
 
 // foretold has a panel a source in which anything was foretold.
-func (e Evaluation) foretold() (panels []chart.Panel) {
+func (e Evaluation) foretold() (c chart.Chart) {
 	for _, s := range e.Prediction.Sources {
-		dots := &chart.DotPlot{}
+		var dots chart.DotPlot
 		for _, row := range e.Prediction.Rows {
 			if row.Source == s.Name && row.Spike == prediction.OwnPercentile && row.Spikes >= fewest {
 				v := row.ForetoldShare(falseWindow)
@@ -126,22 +114,21 @@ func (e Evaluation) foretold() (panels []chart.Panel) {
 			}
 		}
 		if _, most := dots.Range(); most > 0 {
-			panels = append(panels, dots.Panel(s.Name, chart.Axis{Label: "share foretold", Min: 0, Max: 1}))
+			c.Panels = append(c.Panels, dots.Panel(s.Name, chart.Axis{Label: "share foretold", Min: 0, Max: 1}))
 		}
 	}
-	return panels
+	return c
 }
 
 // minute draws the pressure of a source's first node with Pronto's rejections.
-func minute(s prediction.Source) ([]byte, error) {
+func minute(s prediction.Source) (c chart.Chart, err error) {
 	pressure := s.Nodes[0].Pressure
 	from := busiest(pressure, 60*s.Second)
 	to := min(from+60*s.Second, len(pressure))
-	var panels []chart.Panel
 	for _, behind := range []bool{false, true} {
 		rejects, err := prediction.Rejections(s, behind)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		p := chart.Panel{
 			Title: words(behind), X: chart.Axis{Label: "seconds", Min: 0, Max: 60}, Y: chart.Axis{Label: "pressure", Min: 0, Max: 1},
@@ -154,9 +141,9 @@ func minute(s prediction.Source) ([]byte, error) {
 				p.Spans = append(p.Spans, chart.Span{Name: "rejection", From: at, To: at + 1/float64(s.Second)})
 			}
 		}
-		panels = append(panels, p)
+		c.Panels = append(c.Panels, p)
 	}
-	return drawn(panels)
+	return c, nil
 }
 
 // busiest is where the span of so many samples with most crossings of .5 begins, of
@@ -177,52 +164,35 @@ func busiest(pressure []float64, length int) (from int) {
 	return from
 }
 
-func drawn(panels []chart.Panel) ([]byte, error) {
-	var svg bytes.Buffer
-	err := chart.Chart{Panels: panels}.WriteSVG(&svg)
-	return svg.Bytes(), err
-}
-
 // compared are the metrics of the scheduler's tables.
 var compared = []string{"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core", "useful_share"}
 
 // schedulers has a table a case.
 func (e Evaluation) schedulers() (all []table.Table) {
-	lines := experiment.Ratios(e.Schedulers, experiment.Default)
-	var cases []string
-	for _, l := range lines {
+	cells, cases := map[[3]string]string{}, []string{}
+	for _, l := range experiment.Ratios(e.Schedulers, experiment.Default) {
 		if !slices.Contains(cases, l.Experiment) {
 			cases = append(cases, l.Experiment)
 		}
+		cells[[3]string{l.Experiment, l.Scheduler, l.Metric}] = ratio(l.Interval)
 	}
 	for _, c := range cases {
 		name, _, _ := strings.Cut(c, "/")
-		t := table.Table{Title: strings.ToUpper(name) + ", " + comparison.CaseWords(c), Header: append([]string{"scheduler"}, describe(compared)...)}
+		t := table.Table{Title: strings.ToUpper(name) + ", " + comparison.CaseWords(c), Header: []string{"scheduler"}}
+		for _, metric := range compared {
+			t.Header = append(t.Header, comparison.Words(metric))
+		}
 		for _, s := range Schedulers() {
 			if s == experiment.Default {
 				continue
 			}
 			row := []string{s}
 			for _, metric := range compared {
-				i := slices.IndexFunc(lines, func(l experiment.Line) bool {
-					return l.Experiment == c && l.Scheduler == s && l.Metric == metric
-				})
-				if i < 0 {
-					row = append(row, "–")
-					continue
-				}
-				row = append(row, ratio(lines[i].Interval))
+				row = append(row, cmp.Or(cells[[3]string{c, s, metric}], "–"))
 			}
 			t.Add(row...)
 		}
 		all = append(all, t)
-	}
-	return all
-}
-
-func describe(metrics []string) (all []string) {
-	for _, m := range metrics {
-		all = append(all, comparison.Words(m))
 	}
 	return all
 }

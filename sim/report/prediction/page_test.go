@@ -68,19 +68,25 @@ func runs(factor float64) (rows []experiment.Row) {
 	return rows
 }
 
-func written(t *testing.T, s evaluated.Source, factor float64) *page.Markdown {
+func written(t *testing.T, s evaluated.Source, factor float64) *page.Page {
 	t.Helper()
 	r, err := evaluated.Evaluate([]evaluated.Source{s}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	e := prediction.Evaluation{Prediction: r, Schedulers: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}, Command: "spazio-lab pronto evaluate"}
-	var p page.Markdown
-	p.Heading(1, "Pronto")
-	if err := e.Write(&p, "pronto"); err != nil {
+	path := filepath.Join(t.TempDir(), "pronto.md")
+	p, err := page.New(path, "Pronto")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return &p
+	if err := e.Write(p, "pronto"); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Save(path); err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 // The page is the same to the last byte, pictures included.
@@ -116,7 +122,7 @@ func TestPageIsReproducible(t *testing.T) {
 }
 
 // verdicts are those of the claims that begin so.
-func verdicts(p *page.Markdown, claim string) (all []string) {
+func verdicts(p *page.Page, claim string) (all []string) {
 	for line := range strings.Lines(string(p.Bytes())) {
 		if cells := strings.Split(line, " | "); strings.HasPrefix(cells[0], "| "+claim) && len(cells) == 4 {
 			all = append(all, strings.TrimSuffix(strings.TrimSpace(cells[3]), " |"))
@@ -131,7 +137,7 @@ func TestClaims(t *testing.T) {
 	told, vain := written(t, leaping(true), .5), written(t, leaping(false), 2)
 	const none = "no difference to be seen"
 	for _, test := range []struct {
-		page  *page.Markdown
+		page  *page.Page
 		claim string
 		want  []string
 	}{

@@ -15,20 +15,16 @@ const falseWindow = 1
 // fewest spikes are worth a table.
 const fewest = 10
 
-// share is a number in [0,1] as a reader wants it, or that there is none.
-func share(v float64) string {
+// decimal is a number as a reader wants it, or that there is none.
+func decimal(v float64, digits int) string {
 	if math.IsNaN(v) {
 		return "–"
 	}
-	return strconv.FormatFloat(v, 'f', 3, 64)
+	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-func seconds(v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return strconv.FormatFloat(v, 'f', 1, 64)
-}
+// share is a number in [0,1].
+func share(v float64) string { return decimal(v, 3) }
 
 // header of scores.
 func header() []string {
@@ -45,7 +41,7 @@ func cells(s prediction.Score) []string {
 	for i := range prediction.Windows {
 		all = append(all, share(s.ForetoldShare(i)))
 	}
-	return append(all, share(s.ToldShare()), strconv.FormatFloat(s.Alarms, 'f', 0, 64), share(s.FalseShare(falseWindow)), share(s.Rejected()), seconds(s.MeanLead()))
+	return append(all, share(s.ToldShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1))
 }
 
 // words are how a source was seen, and what its spikes are.
@@ -102,12 +98,7 @@ func starts(r prediction.Result) table.Table {
 		Header: []string{"source", "events", "of the time", "of the spikes above the 95th percentile", "of those above .5",
 			"largest pressure within a second after two calm ones: with an event", "without"},
 	}
-	part := func(n, of int) string {
-		if of == 0 {
-			return "–"
-		}
-		return share(float64(n) / float64(of))
-	}
+	part := func(n, of int) string { return share(float64(n) / float64(of)) } // of none it is no number
 	for _, s := range r.Starts {
 		t.Add(s.Source, strconv.Itoa(s.Events), share(s.Share), part(s.Spikes[0], s.All[0]), part(s.Spikes[1], s.All[1]),
 			fmt.Sprintf("%s (%d)", share(s.Rise), s.Calm), fmt.Sprintf("%s (%d)", share(s.Still), s.Stills))

@@ -15,6 +15,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
@@ -51,27 +55,17 @@ func (e Estimate) String() string {
 // Of returns the ratio of a to b, which hold the quantities of each pair. The
 // error is ErrFew, a *PairError, or a *field.Error where the lengths differ.
 func Of(a, b []float64) (Estimate, error) {
-	if len(a) != len(b) {
-		return Estimate{}, report.Refuse("len(b)", len(b), fmt.Sprintf("%d, that of a", len(a)))
+	if err := paired(a, b); err != nil {
+		return Estimate{}, err
 	}
-	n := float64(len(a))
-	if n < 2 {
-		return Estimate{}, ErrFew
-	}
-	mean := 0.
 	logs := make([]float64, len(a))
 	for i := range a {
 		logs[i] = math.Log(a[i] / b[i])
 		if !(a[i] > 0 && b[i] > 0) || math.IsInf(logs[i], 0) || math.IsNaN(logs[i]) {
 			return Estimate{}, &PairError{Index: i, A: a[i], B: b[i]}
 		}
-		mean += logs[i] / n
 	}
-	squares := 0.
-	for _, l := range logs {
-		squares += (l - mean) * (l - mean)
-	}
-	half := student(len(a)-1) * math.Sqrt(squares/(n-1)/n)
+	mean, half := interval(logs)
 	return Estimate{Ratio: math.Exp(mean), Low: math.Exp(mean - half), High: math.Exp(mean + half), Pairs: len(a)}, nil
 }
 
@@ -79,37 +73,26 @@ func Of(a, b []float64) (Estimate, error) {
 // for quantities that may be 0. The error is ErrFew, or a *field.Error where the
 // lengths differ.
 func Difference(a, b []float64) (mean, half float64, err error) {
-	if len(a) != len(b) {
-		return 0, 0, report.Refuse("len(b)", len(b), fmt.Sprintf("%d, that of a", len(a)))
+	if err := paired(a, b); err != nil {
+		return 0, 0, err
 	}
-	n := float64(len(a))
-	if n < 2 {
-		return 0, 0, ErrFew
-	}
-	for i := range a {
-		mean += (a[i] - b[i]) / n
-	}
-	squares := 0.
-	for i := range a {
-		d := a[i] - b[i] - mean
-		squares += d * d
-	}
-	return mean, student(len(a)-1) * math.Sqrt(squares/(n-1)/n), nil
+	mean, half = interval(floats.SubTo(make([]float64, len(a)), a, b))
+	return mean, half, nil
 }
 
-// quantiles are those of Student's distribution at .975 for 1 to 10 degrees of
-// freedom.
-var quantiles = [...]float64{12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281}
-
-// student returns Student's quantile at .975, beyond the table by Fisher's
-// expansion about the normal one (Abramowitz and Stegun, 26.7.5), there within
-// 10⁻⁴.
-func student(degrees int) float64 {
-	if degrees <= len(quantiles) {
-		return quantiles[degrees-1]
+func paired(a, b []float64) error {
+	switch {
+	case len(a) != len(b):
+		return report.Refuse("len(b)", len(b), fmt.Sprintf("%d, that of a", len(a)))
+	case len(a) < 2:
+		return ErrFew
 	}
-	const z = 1.959963984540054
-	const z3, z5 = z * z * z, z * z * z * z * z
-	v := float64(degrees)
-	return z + (z3+z)/(4*v) + (5*z5+16*z3+3*z)/(96*v*v) + (3*z5*z*z+19*z5+17*z3-15*z)/(384*v*v*v)
+	return nil
+}
+
+// interval is the mean of values with half of its 95 % interval.
+func interval(values []float64) (mean, half float64) {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	n := float64(len(values))
+	return mean, distuv.StudentsT{Sigma: 1, Nu: n - 1}.Quantile(.975) * stat.StdErr(deviation, n)
 }

@@ -44,53 +44,36 @@ func (r Result) Save(path string) error {
 }
 
 // panels are one above the other on the same axis of time.
-func (t *traces) panels() []chart.Panel {
+func (t *traces) panels() (all []chart.Panel) {
 	s := t.scale()
+	add := func(title string, y chart.Axis, spans []chart.Span, series ...chart.Series) {
+		all = append(all, chart.Panel{Title: title, X: s.axis(t), Y: y, Spans: spans, Series: series})
+	}
 	gaps := s.spans("records lost", t.gaps)
 	grounds := append(s.spans("churn window", t.churn.windows), gaps...)
-	var all []chart.Panel
 	for _, c := range t.channels {
-		all = append(all, chart.Panel{
-			Title: c.name + " usage", Y: chart.Axis{Label: "share of " + c.name, Min: 0, Max: 1}, Spans: grounds,
-			Series: []chart.Series{s.series("as sampled", chart.Faint, c.raw), s.series("filtered", chart.Line, c.filtered)},
-		})
+		add(c.name+" usage", chart.Axis{Label: "share of " + c.name, Min: 0, Max: 1}, grounds,
+			s.series("as sampled", chart.Faint, c.raw), s.series("filtered", chart.Line, c.filtered))
 	}
 	pods := s.series("n, pods that run", chart.Steps, t.pods)
 	if n := len(pods.Points); n > 0 { // the last count holds until the end
 		last := pods.Points[n-1]
 		pods.Points = append(pods.Points, chart.Point{X: max(last.X, t.last/s.seconds), Y: last.Y})
 	}
-	all = append(all, chart.Panel{
-		Title: "pods", Y: chart.Axis{Label: "pods", Whole: true, Min: 0, Max: max(1, 1.1*t.pods.top(0))}, Spans: grounds,
-		Series: []chart.Series{pods},
-	})
-	all = append(all, t.sides("avail", "pods", t.avail, s, gaps), t.sides("signal k", "typical loads", t.k, s, gaps))
-	for _, c := range t.channels {
-		all = append(all, chart.Panel{
-			Title: c.name + " capacity", Y: chart.Axis{Label: "share of " + c.name, Min: 0, Max: c.capacity.top(1)}, Spans: gaps,
-			Series: []chart.Series{s.series("C, free at no pods", chart.Line, c.capacity)},
-		}, chart.Panel{
-			Title: c.name + " cost of a pod", Y: chart.Axis{Label: "share of " + c.name, Min: 0, Max: 1.1 * c.band.top(0)}, Spans: gaps,
-			Series: []chart.Series{s.band("c ± sd(c)", c.band), s.series("c, cost of a pod", chart.Line, c.cost)},
-		})
-	}
-	for i := range all {
-		all[i].X = s.axis(t)
-	}
-	return all
-}
-
-// sides holds what was recorded against what was replayed, over a line at 0.
-func (t *traces) sides(title, unit string, sides [2]trace, s timescale, gaps []chart.Span) chart.Panel {
+	add("pods", chart.Axis{Label: "pods", Whole: true, Min: 0, Max: max(1, 1.1*t.pods.top(0))}, grounds, pods)
+	// What was recorded is held against what was replayed, over a line at 0.
 	name := "replayed"
 	if t.rerun {
 		name = "with the options set"
 	}
-	return chart.Panel{
-		Title: title, Y: chart.Axis{Label: unit}, Spans: gaps,
-		Series: []chart.Series{
-			{Style: chart.Dashed, Points: []chart.Point{{X: s.low / s.seconds}, {X: s.high / s.seconds}}},
-			s.series("recorded", chart.Broad, sides[0]), s.series(name, chart.Line, sides[1]),
-		},
+	zero := chart.Series{Style: chart.Dashed, Points: []chart.Point{{X: s.low / s.seconds}, {X: s.high / s.seconds}}}
+	add("avail", chart.Axis{Label: "pods"}, gaps, zero, s.series("recorded", chart.Broad, t.avail[0]), s.series(name, chart.Line, t.avail[1]))
+	add("signal k", chart.Axis{Label: "typical loads"}, gaps, zero, s.series("recorded", chart.Broad, t.k[0]), s.series(name, chart.Line, t.k[1]))
+	for _, c := range t.channels {
+		add(c.name+" capacity", chart.Axis{Label: "share of " + c.name, Min: 0, Max: c.capacity.top(1)}, gaps,
+			s.series("C, free at no pods", chart.Line, c.capacity))
+		add(c.name+" cost of a pod", chart.Axis{Label: "share of " + c.name, Min: 0, Max: 1.1 * c.band.top(0)}, gaps,
+			s.series("c ± sd(c)", chart.Band, c.band), s.series("c, cost of a pod", chart.Line, c.cost))
 	}
+	return all
 }

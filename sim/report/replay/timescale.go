@@ -43,32 +43,25 @@ func (s timescale) axis(t *traces) chart.Axis {
 	}
 }
 
-// series draws a trace, up and down where values were merged.
+// series draws a trace, up and down where values were merged; a band fills what lies between.
 func (s timescale) series(name string, style chart.Style, t trace) chart.Series {
 	out := chart.Series{Name: name, Style: style}
 	for _, p := range t.points {
-		x := p.x / s.seconds
-		out.Points = append(out.Points, chart.Point{X: x, Y: p.low})
-		if p.high != p.low {
-			out.Points = append(out.Points, chart.Point{X: x, Y: p.high})
+		point := chart.Point{X: p.x / s.seconds, Y: p.low}
+		if style == chart.Band {
+			point.Low, point.High = p.low, p.high
+		}
+		out.Points = append(out.Points, point)
+		if style != chart.Band && p.high != p.low {
+			out.Points = append(out.Points, chart.Point{X: point.X, Y: p.high})
 		}
 	}
 	return out
 }
 
-// band fills what lies between the low and the high values of a trace.
-func (s timescale) band(name string, t trace) chart.Series {
-	out := chart.Series{Name: name, Style: chart.Band}
-	for _, p := range t.points {
-		out.Points = append(out.Points, chart.Point{X: p.x / s.seconds, Y: p.low, Low: p.low, High: p.high})
-	}
-	return out
-}
-
-func (s timescale) spans(name string, all []interval) []chart.Span {
-	var out []chart.Span
+func (s timescale) spans(name string, all []interval) (spans []chart.Span) {
 	for _, i := range all {
-		out = append(out, chart.Span{Name: name, From: i.from / s.seconds, To: i.to / s.seconds})
+		spans = append(spans, chart.Span{Name: name, From: i.from / s.seconds, To: i.to / s.seconds})
 	}
-	return out
+	return spans
 }

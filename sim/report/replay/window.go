@@ -29,17 +29,14 @@ func After(d time.Duration) Bound { return Bound{after: d, set: true} }
 // ParseBound reads a moment (2025-06-01T12:00:00Z) or a span (90s); an empty text is
 // no bound. The error is a *field.Error.
 func ParseBound(text string) (Bound, error) {
-	if text == "" {
-		return Bound{}, nil
-	}
 	if d, err := time.ParseDuration(text); err == nil {
 		return After(d), nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
+	if err != nil && text != "" {
 		return Bound{}, report.Refuse("bound", text, "a span (90s) or a moment (2025-06-01T12:00:00Z)")
 	}
-	return At(at), nil
+	return Bound{at: at, set: text != ""}, nil
 }
 
 func (b Bound) moment(start time.Time) time.Time {

@@ -3,6 +3,7 @@ package schedulers
 import (
 	"fmt"
 
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/ratio"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
@@ -46,8 +47,8 @@ func (c Components) Table() table.Table {
 		if p.Alone {
 			before = c.Parts[0]
 		}
-		cores, _ := added(p.Cores, before.Cores)
-		watts, says := added(p.Watts, before.Watts)
+		cores, _ := difference(p.Cores, before.Cores)
+		watts, says := difference(p.Watts, before.Watts)
 		if missed := notBusy(p.Cores, p.CPUs); missed != "" {
 			cores, watts, says = "-", "-", missed
 		}
@@ -68,52 +69,49 @@ func notBusy(cores []float64, cpus int) string {
 	return ""
 }
 
-// added is a mean difference with its interval, and what that says.
-func added(with, without []float64) (text, says string) {
+// difference is the mean of with−without, or of with alone, with its 95 % interval, and what that
+// says.
+func difference(with, without []float64) (text, says string) {
+	if without == nil {
+		without = make([]float64, len(with))
+	}
 	mean, half, err := ratio.Difference(with, without)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "-", Unknown
-	case mean-half > 0:
-		says = More
-	case mean+half < 0:
-		says = Less
-	default:
-		says = NoDifference
 	}
-	return fmt.Sprintf("%s ± %s", number(mean), number(half)), says
+	return fmt.Sprintf("%s ± %s", number(mean), number(half)), verdict(mean-half, mean+half, 0)
 }
 
-// Guests are what spazio-power does by the number of guests of a host. It is a plain value,
-// safe for concurrent reading.
-type Guests struct {
-	// Quality says what the joules are.
-	Quality string      `json:"quality"`
-	Rows    []GuestsRow `json:"rows"`
+// Save writes the parts into a directory: as a page with its picture, as a table and as
+// JSON.
+func (c Components) Save(dir string) error {
+	return save(dir, "components", "What each part takes", c.Quality, c.Table(), c.Chart(), c)
 }
 
-// GuestsRow is so many guests. Times are in seconds between two publications of a guest, of
-// all guests.
-type GuestsRow struct {
-	Guests       int     `json:"guests"`
-	Publications int     `json:"publications"`
-	Mean         float64 `json:"mean"`
-	Least        float64 `json:"least"`
-	P99          float64 `json:"p99"`
-	Most         float64 `json:"most"`
-	// Millicores are of spazio-power.
-	Millicores float64 `json:"millicores"`
+// Chart has a row a part: what all take with it, the mean of the rounds with its 95 %
+// interval.
+func (c Components) Chart() chart.Chart {
+	var cores, watts chart.DotPlot
+	for _, p := range c.Parts {
+		addMean(&cores, p.Name, p.Cores)
+		addMean(&watts, p.Name, p.Watts)
+	}
+	return chart.Chart{Panels: []chart.Panel{
+		above0(&cores, "busy cores, mean and 95 % interval", "cores"),
+		above0(&watts, fmt.Sprintf("power, mean and 95 %% interval (joules: %s)", c.Quality), "W"),
+	}}
 }
 
-// Table has a row a number of guests.
-func (g Guests) Table() table.Table {
-	t := table.Table{
-		Title:  fmt.Sprintf("Time between two publications of a guest's energy in seconds (joules: %s)", g.Quality),
-		Header: []string{"guests", "publications", "mean", "least", "p99", "most", "spazio-power, millicores"},
-		Right:  []bool{true, true, true, true, true, true, true},
+// addMean adds the mean of some values with its interval, where they have one.
+func addMean(d *chart.DotPlot, row string, values []float64) {
+	m, half, err := ratio.Difference(values, make([]float64, len(values)))
+	if err != nil {
+		m, half = mean(values), 0
 	}
-	for _, r := range g.Rows {
-		t.Add(fmt.Sprint(r.Guests), fmt.Sprint(r.Publications), fmt.Sprintf("%.3f", r.Mean), fmt.Sprintf("%.3f", r.Least), fmt.Sprintf("%.3f", r.P99), fmt.Sprintf("%.3f", r.Most), fmt.Sprintf("%.2f", r.Millicores))
-	}
-	return t
+	d.Add(row, "", m, m-half, m+half)
+}
+
+func above0(d *chart.DotPlot, title, label string) chart.Panel {
+	_, most := d.Range()
+	return d.Panel(title, chart.Axis{Label: label, Min: 0, Max: max(1.05*most, 1e-3)})
 }

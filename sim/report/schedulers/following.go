@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/ratio"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 
@@ -69,35 +70,21 @@ func (f Following) Table() table.Table {
 		for i := range c {
 			apart = append(apart, math.Abs(w[i]-c[i]))
 		}
-		perCore, change := interval(price), told("%.1f", 100*nineteenOf20(apart))
+		perCore, _ := difference(price, nil)
+		change := formatted("%.1f", 100*nineteenOf20(apart))
 		if missed := notBusy(cores, g.CPUs); missed != "" {
 			perCore, change = "-", missed
 		}
-		t.Add(g.Name, fmt.Sprint(len(g.Readings)), number(mean(cores)), told("%.1f", 100*spread(cores)), number(mean(watts)), told("%.1f", 100*spread(watts)),
+		t.Add(g.Name, fmt.Sprint(len(g.Readings)), number(mean(cores)), spread(cores), number(mean(watts)), spread(watts),
 			perCore, change)
 	}
 	return t
 }
 
-// spread is the standard deviation over the mean; NaN of fewer than two values.
-func spread(values []float64) float64 {
-	if len(values) < 2 {
-		return math.NaN()
-	}
-	m, squares := mean(values), 0.
-	for _, v := range values {
-		squares += (v - m) * (v - m)
-	}
-	return math.Sqrt(squares/float64(len(values)-1)) / m
-}
-
-// interval is a mean with its 95 % interval.
-func interval(values []float64) string {
-	m, half, err := ratio.Difference(values, make([]float64, len(values)))
-	if err != nil {
-		return "-"
-	}
-	return fmt.Sprintf("%s ± %s", number(m), number(half))
+// spread is the standard deviation over the mean in per cent; a dash for fewer than two values.
+func spread(values []float64) string {
+	mean, deviation := stat.MeanStdDev(values, nil)
+	return formatted("%.1f", 100*deviation/mean)
 }
 
 // nineteenOf20 is what 95 of a hundred values do not exceed; NaN of none.
@@ -105,8 +92,7 @@ func nineteenOf20(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
 	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[(len(sorted)*19+19)/20-1]
+	return stat.Quantile(.95, stat.Empirical, slices.Sorted(slices.Values(values)), nil)
 }
 
 // Save writes the settings into a directory, as Components does.

@@ -55,15 +55,7 @@ func (r Repeats) Table() table.Table {
 		if len(ratios[k]) > 0 {
 			least, most = slices.Min(ratios[k]), slices.Max(ratios[k])
 		}
-		t.Add(append(cells, told("%.3f", least), told("%.3f", most))...)
+		t.Add(append(cells, formatted("%.3f", least), formatted("%.3f", most))...)
 	}
 	return t
-}
-
-// told is a number, or a dash for none.
-func told(format string, v float64) string {
-	if math.IsNaN(v) {
-		return "-"
-	}
-	return fmt.Sprintf(format, v)
 }

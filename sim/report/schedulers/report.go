@@ -1,8 +1,8 @@
 package schedulers
 
 import (
-	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -64,110 +64,119 @@ func (r Report) Validate() error {
 	return nil
 }
 
-// run is that of a scheduler in a pair that counts.
-func (r Report) run(scheduler string, pair int) (Run, bool) {
+// counted are the runs of a scheduler that count, by pair.
+func (r Report) counted(scheduler string) map[int]Run {
+	counted := map[int]Run{}
 	for _, run := range r.Runs {
-		if run.Scheduler == scheduler && run.Pair == pair && run.counts() {
-			return run, true
+		if _, before := counted[run.Pair]; run.Scheduler == scheduler && run.Void == "" && !before {
+			counted[run.Pair] = run
 		}
 	}
-	return Run{}, false
-}
-
-// pairs is one more than the last.
-func (r Report) pairs() (n int) {
-	for _, run := range r.Runs {
-		n = max(n, run.Pair+1)
-	}
-	return n
+	return counted
 }
 
 // Ratios compares each scheduler with the first by each quantity that all of their pairs
 // tell. Of a pair in which one run is void, none counts.
 func (r Report) Ratios() (all []Ratio) {
+	firsts := r.counted(r.Schedulers[0])
 	for _, s := range r.Schedulers[1:] {
+		others := r.counted(s)
 		for _, q := range Quantities() {
-			all = append(all, r.ratio(s, r.Schedulers[0], q))
+			var a, b []float64
+			for _, pair := range slices.Sorted(maps.Keys(others)) {
+				if first, ok := firsts[pair]; ok {
+					a, b = append(a, q.Of(others[pair])), append(b, q.Of(first))
+				}
+			}
+			of := Ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.Name, Verdict: Unknown}
+			if e, err := ratio.Of(a, b); err == nil && !math.IsInf(e.High, 0) {
+				of.Ratio, of.Low, of.High, of.Pairs, of.Verdict = e.Ratio, e.Low, e.High, e.Pairs, verdict(e.Low, e.High, 1)
+			}
+			all = append(all, of)
 		}
 	}
 	return all
 }
 
-func (r Report) ratio(scheduler, over string, q Quantity) Ratio {
-	var a, b []float64
-	for pair := range r.pairs() {
-		x, ok := r.run(scheduler, pair)
-		y, both := r.run(over, pair)
-		if ok && both {
-			a, b = append(a, q.Of(x)), append(b, q.Of(y))
-		}
-	}
-	of := Ratio{Scheduler: scheduler, Over: over, Quantity: q.Name, Verdict: Unknown}
-	e, err := ratio.Of(a, b)
-	if err != nil || math.IsInf(e.High, 0) {
-		return of
-	}
-	of.Ratio, of.Low, of.High, of.Pairs = e.Ratio, e.Low, e.High, e.Pairs
+// verdict is what an interval says beside what would be no difference.
+func verdict(low, high, none float64) string {
 	switch {
-	case e.High < 1:
-		of.Verdict = Less
-	case e.Low > 1:
-		of.Verdict = More
-	default:
-		of.Verdict = NoDifference
+	case high < none:
+		return Less
+	case low > none:
+		return More
 	}
-	return of
+	return NoDifference
 }
 
 // title heads a table with what its joules are.
 func (r Report) title(text string) string { return fmt.Sprintf("%s (joules: %s)", text, r.Quality) }
 
-// Tables are what was measured of each scheduler, where runs tell processor time that, the
-// ratios, and the runs.
-func (r Report) Tables() []table.Table {
-	tables := []table.Table{r.means()}
-	if r.tellsCPU() {
-		tables = append(tables, r.cpus())
+// named is a table and the name of its file.
+type named struct {
+	name string
+	table.Table
+}
+
+// tables are those of Tables.
+func (r Report) tables() []named {
+	tables := []named{{"means", r.means()}}
+	if roles := r.keys(func(run Run) map[string]float64 { return run.CPU }); len(roles) > 0 {
+		t := r.columns("Processor time by role in seconds: mean (least to most)")
+		for _, role := range roles {
+			r.row(&t, role, r.spread(func(run Run) float64 { return run.CPU[role] }))
+		}
+		tables = append(tables, named{"cpu", t})
 	}
 	if len(r.Schedulers) > 1 {
-		tables = append(tables, r.ratios())
+		tables = append(tables, named{"ratios", r.ratios()})
 	}
-	return append(tables, r.all())
+	return append(tables, named{"runs", r.all()})
+}
+
+// Tables are what was measured of each scheduler, where runs tell processor time that, the
+// ratios, and the runs.
+func (r Report) Tables() (tables []table.Table) {
+	for _, t := range r.tables() {
+		tables = append(tables, t.Table)
+	}
+	return tables
 }
 
 // means has a row a quantity: the mean of the runs that count, the least and the most.
 func (r Report) means() table.Table {
 	t := r.columns("Schedulers: mean (least to most) of the runs that count")
 	for _, q := range Quantities() {
-		r.row(&t, q.Name, q.told)
+		r.row(&t, q.Name, r.spread(q.known))
 	}
-	r.row(&t, "errors", func(run Run) float64 { return float64(run.Errors) })
-	for _, node := range r.nodes() {
-		r.row(&t, "pods on "+node, func(run Run) float64 { return run.Pods[node] })
+	r.row(&t, "errors", r.spread(func(run Run) float64 { return float64(run.Errors) }))
+	for _, node := range r.keys(func(run Run) map[string]float64 { return run.Pods }) {
+		r.row(&t, "pods on "+node, r.spread(func(run Run) float64 { return run.Pods[node] }))
 	}
-	t.Add(r.counted("runs that count", true)...)
-	t.Add(r.counted("void runs", false)...)
+	for i, name := range []string{"runs that count", "void runs"} {
+		r.row(&t, name, func(scheduler string) string {
+			n := 0
+			for _, run := range r.Runs {
+				if run.Scheduler == scheduler && (run.Void != "") == (i == 1) {
+					n++
+				}
+			}
+			return fmt.Sprint(n)
+		})
+	}
 	return t
 }
 
-func (r Report) tellsCPU() bool {
-	return slices.ContainsFunc(r.Runs, func(run Run) bool { return len(run.CPU) > 0 })
-}
-
-// cpus has a row a role.
-func (r Report) cpus() table.Table {
-	t := r.columns("Processor time by role in seconds: mean (least to most)")
-	var roles []string
+// keys are those of a map of each run, sorted.
+func (r Report) keys(of func(Run) map[string]float64) []string {
+	all := map[string]float64{}
 	for _, run := range r.Runs {
-		roles = append(roles, run.roles()...)
+		maps.Copy(all, of(run))
 	}
-	slices.Sort(roles)
-	for _, role := range slices.Compact(roles) {
-		r.row(&t, role, func(run Run) float64 { return run.CPU[role] })
-	}
-	return t
+	return slices.Sorted(maps.Keys(all))
 }
 
+// columns is a table with a column a scheduler, row its row of what is said of each.
 func (r Report) columns(title string) table.Table {
 	t := table.Table{Title: r.title(title), Header: []string{""}, Right: []bool{false}}
 	for _, s := range r.Schedulers {
@@ -176,30 +185,28 @@ func (r Report) columns(title string) table.Table {
 	return t
 }
 
-func (r Report) row(t *table.Table, name string, of func(Run) float64) {
+func (r Report) row(t *table.Table, name string, cell func(scheduler string) string) {
 	cells := []string{name}
 	for _, s := range r.Schedulers {
-		cells = append(cells, r.spread(s, of))
+		cells = append(cells, cell(s))
 	}
 	t.Add(cells...)
 }
 
-// values are those of the scheduler's runs that count and tell it.
-func (r Report) values(scheduler string, of func(Run) float64) (values []float64) {
-	for _, run := range r.Runs {
-		if v := of(run); run.Scheduler == scheduler && run.counts() && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			values = append(values, v)
+// spread is the mean, the least and the most of the runs that count and tell a number.
+func (r Report) spread(of func(Run) float64) func(scheduler string) string {
+	return func(scheduler string) string {
+		var values []float64
+		for _, run := range r.Runs {
+			if v := of(run); run.Scheduler == scheduler && run.Void == "" && !math.IsNaN(v) && !math.IsInf(v, 0) {
+				values = append(values, v)
+			}
 		}
+		if len(values) == 0 {
+			return "-"
+		}
+		return fmt.Sprintf("%s (%s to %s)", number(mean(values)), number(slices.Min(values)), number(slices.Max(values)))
 	}
-	return values
-}
-
-func (r Report) spread(scheduler string, of func(Run) float64) string {
-	values := r.values(scheduler, of)
-	if len(values) == 0 {
-		return "-"
-	}
-	return fmt.Sprintf("%s (%s to %s)", number(mean(values)), number(slices.Min(values)), number(slices.Max(values)))
 }
 
 func mean(values []float64) (mean float64) {
@@ -209,38 +216,23 @@ func mean(values []float64) (mean float64) {
 	return mean
 }
 
-// number has four digits that count.
+// number has four digits that count, or is a dash for none.
 func number(v float64) string {
-	if a := math.Abs(v); a >= 1000 || a == 0 {
-		return fmt.Sprintf("%.0f", v)
+	switch a := math.Abs(v); {
+	case math.IsInf(a, 1):
+		return "-"
+	case a >= 1000 || a == 0:
+		return formatted("%.0f", v)
 	}
-	return fmt.Sprintf("%.4g", v)
+	return formatted("%.4g", v)
 }
 
-func (r Report) counted(name string, counts bool) []string {
-	cells := []string{name}
-	for _, s := range r.Schedulers {
-		n := 0
-		for _, run := range r.Runs {
-			if run.Scheduler == s && run.counts() == counts {
-				n++
-			}
-		}
-		cells = append(cells, fmt.Sprint(n))
+// formatted is a number, or a dash for none.
+func formatted(format string, v float64) string {
+	if math.IsNaN(v) {
+		return "-"
 	}
-	return cells
-}
-
-// nodes are the names of all, sorted.
-func (r Report) nodes() []string {
-	var nodes []string
-	for _, run := range r.Runs {
-		for node := range run.Pods {
-			nodes = append(nodes, node)
-		}
-	}
-	slices.Sort(nodes)
-	return slices.Compact(nodes)
+	return fmt.Sprintf(format, v)
 }
 
 func (r Report) ratios() table.Table {
@@ -251,10 +243,9 @@ func (r Report) ratios() table.Table {
 	}
 	for _, q := range r.Ratios() {
 		if q.Pairs == 0 {
-			t.Add(q.Scheduler, q.Quantity, "-", "-", "-", "0", q.Verdict)
-			continue
+			q.Ratio, q.Low, q.High = math.NaN(), math.NaN(), math.NaN()
 		}
-		t.Add(q.Scheduler, q.Quantity, fmt.Sprintf("%.3f", q.Ratio), fmt.Sprintf("%.3f", q.Low), fmt.Sprintf("%.3f", q.High), fmt.Sprint(q.Pairs), q.Verdict)
+		t.Add(q.Scheduler, q.Quantity, formatted("%.3f", q.Ratio), formatted("%.3f", q.Low), formatted("%.3f", q.High), fmt.Sprint(q.Pairs), q.Verdict)
 	}
 	return t
 }
@@ -270,11 +261,7 @@ func (r Report) all() table.Table {
 	for _, run := range r.Runs {
 		cells := []string{fmt.Sprint(run.Pair + 1), run.Scheduler}
 		for _, q := range Quantities() {
-			cell := "-"
-			if v := q.told(run); !math.IsNaN(v) && !math.IsInf(v, 0) {
-				cell = number(v)
-			}
-			cells = append(cells, cell)
+			cells = append(cells, number(q.known(run)))
 		}
 		t.Add(append(cells, fmt.Sprint(run.Requests), fmt.Sprint(run.Errors), fmt.Sprintf("%.2f", 100*run.Late), run.Void)...)
 	}
@@ -283,8 +270,7 @@ func (r Report) all() table.Table {
 
 // Chart draws the ratios with their intervals, and each run's energy over its processor
 // time.
-func (r Report) Chart() chart.Chart {
-	var c chart.Chart
+func (r Report) Chart() (c chart.Chart) {
 	var dots chart.DotPlot
 	for _, q := range r.Ratios() {
 		if q.Pairs > 0 {
@@ -300,7 +286,7 @@ func (r Report) Chart() chart.Chart {
 	for _, s := range r.Schedulers {
 		series := chart.Series{Name: s, Style: chart.Dots}
 		for _, run := range r.Runs {
-			if run.Scheduler == s && run.counts() && run.Requests > 0 && run.total() > 0 {
+			if run.Scheduler == s && run.Void == "" && run.Requests > 0 && run.total() > 0 {
 				series.Points = append(series.Points, chart.Point{X: run.total(), Y: run.Joules / float64(run.Requests)})
 			}
 		}
@@ -315,7 +301,7 @@ func (r Report) Chart() chart.Chart {
 }
 
 // AddTo adds the report to a page, with its picture as an SVG file of that name.
-func (r Report) AddTo(p page.Page, picture string) error {
+func (r Report) AddTo(p *page.Page, picture string) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
@@ -325,16 +311,11 @@ func (r Report) AddTo(p page.Page, picture string) error {
 		settings.Add(s[0], s[1])
 	}
 	p.Table(settings)
-	c := r.Chart()
-	if len(c.Panels) > 0 {
-		var svg bytes.Buffer
-		if err := c.WriteSVG(&svg); err != nil {
-			return err
-		}
-		p.Picture(page.Picture{Name: "schedulers", Caption: "Joules: " + r.Quality + ".", File: picture, SVG: svg.Bytes()})
+	if c := r.Chart(); len(c.Panels) > 0 {
+		p.Picture("schedulers", picture, "Joules: "+r.Quality+".", c)
 	}
-	for _, t := range r.Tables() {
-		p.Table(t)
+	for _, t := range r.tables() {
+		p.Table(t.Table)
 	}
 	return nil
 }
@@ -346,11 +327,11 @@ func (r Report) Words() string {
 		if q.Quantity != JoulesARequest {
 			continue
 		}
-		if q.Pairs == 0 {
-			text += fmt.Sprintf(" %s over %s, %s: %s.", q.Scheduler, q.Over, q.Quantity, q.Verdict)
-			continue
+		text += fmt.Sprintf(" %s over %s, %s: %s", q.Scheduler, q.Over, q.Quantity, q.Verdict)
+		if q.Pairs > 0 {
+			text += fmt.Sprintf(" (%.3f, %.3f to %.3f, %d pairs)", q.Ratio, q.Low, q.High, q.Pairs)
 		}
-		text += fmt.Sprintf(" %s over %s, %s: %s (%.3f, %.3f to %.3f, %d pairs).", q.Scheduler, q.Over, q.Quantity, q.Verdict, q.Ratio, q.Low, q.High, q.Pairs)
+		text += "."
 	}
 	return text
 }

@@ -1,6 +1,7 @@
 package schedulers
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -39,9 +40,6 @@ type Run struct {
 	Pods map[string]float64 `json:"pods"`
 }
 
-// counts says whether the run does.
-func (r Run) counts() bool { return r.Void == "" }
-
 // Quantity is a number of a run that schedulers are compared by.
 type Quantity struct {
 	// Name has its unit.
@@ -50,8 +48,8 @@ type Quantity struct {
 	Of func(Run) float64
 }
 
-// told is NaN where the run does not tell it.
-func (q Quantity) told(r Run) float64 {
+// known is NaN where the run does not have it.
+func (q Quantity) known(r Run) float64 {
 	if v := q.Of(r); v > 0 {
 		return v
 	}
@@ -76,17 +74,8 @@ func Quantities() []Quantity {
 const JoulesARequest = "energy a request, J"
 
 func (r Run) total() (sum float64) {
-	for _, role := range r.roles() { // sorted: sums of floats depend on their order
+	for _, role := range slices.Sorted(maps.Keys(r.CPU)) { // sums of floats depend on their order
 		sum += r.CPU[role]
 	}
 	return sum
-}
-
-func (r Run) roles() []string {
-	var roles []string
-	for role := range r.CPU {
-		roles = append(roles, role)
-	}
-	slices.Sort(roles)
-	return roles
 }

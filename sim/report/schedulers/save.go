@@ -1,11 +1,16 @@
 package schedulers
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
+	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -30,45 +35,49 @@ func (r Report) WriteText(w io.Writer, columns int) error {
 	return err
 }
 
-// Names of the files that Save makes.
-const (
-	PageFile    = "report.md"
-	PictureFile = "schedulers" // .svg and .png
-	RunsFile    = "runs.json"
-)
-
-// tableFiles are those of Tables, in their order.
-func (r Report) tableFiles() []string {
-	names := []string{"means.csv"}
-	if r.tellsCPU() {
-		names = append(names, "cpu.csv")
-	}
-	if len(r.Schedulers) > 1 {
-		names = append(names, "ratios.csv")
-	}
-	return append(names, "runs.csv")
-}
-
 // Save writes the report into a directory: as a page with its picture, as tables, and as
 // JSON.
 func (r Report) Save(dir string) error {
-	var p page.Markdown
-	p.Heading(1, "Schedulers compared")
-	if err := r.AddTo(&p, PictureFile+".svg"); err != nil {
+	p, err := page.New("report.md", "Schedulers compared")
+	if err != nil {
 		return err
 	}
-	if err := page.Save(filepath.Join(dir, PageFile), &p); err != nil {
+	if err := r.AddTo(p, "schedulers.svg"); err != nil {
 		return err
 	}
-	if c := r.Chart(); len(c.Panels) > 0 {
-		if err := c.WriteFile(filepath.Join(dir, PictureFile+".png")); err != nil {
-			return err
-		}
+	if err := p.Save(filepath.Join(dir, "report.md")); err != nil {
+		return err
 	}
-	for i, t := range r.Tables() {
-		if err := saveCSV(filepath.Join(dir, r.tableFiles()[i]), t); err != nil {
-			return err
-		}
+	return saveData(dir, "schedulers.png", r.Chart(), r.tables(), "runs.json", r.Outcome())
+}
+
+// save writes a page with a table and a picture, the table as CSV, and what they are of as
+// JSON.
+func save(dir, name, heading, quality string, t table.Table, c chart.Chart, of any) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
 	}
-	return saveJSON(filepath.Join(dir, RunsFile), r.Outcome())
+	p, err := page.New(name+".md", heading)
+	if err != nil {
+		return err
+	}
+	p.Picture(name, name+".svg", "Joules: "+quality+".", c)
+	p.Table(t)
+	if err := p.Save(filepath.Join(dir, name+".md")); err != nil {
+		return err
+	}
+	return saveData(dir, name+".png", c, []named{{name, t}}, name+".json", of)
+}
+
+// saveData writes what stands beside a page.
+func saveData(dir, picture string, c chart.Chart, tables []named, data string, of any) error {
+	text, err := json.MarshalIndent(of, "", "  ")
+	errs := []error{err, os.WriteFile(filepath.Join(dir, data), append(text, '\n'), 0o644)}
+	if len(c.Panels) > 0 {
+		errs = append(errs, c.WriteFile(filepath.Join(dir, picture)))
+	}
+	for _, t := range tables {
+		errs = append(errs, t.SaveCSV(filepath.Join(dir, t.name+".csv")))
+	}
+	return errors.Join(errs...)
 }

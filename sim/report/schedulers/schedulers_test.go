@@ -49,7 +49,7 @@ func of(t *testing.T, r schedulers.Report, quantity string) schedulers.Ratio {
 func TestRatios(t *testing.T) {
 	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
 	got := of(t, r, schedulers.JoulesARequest)
-	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.7062*(math.Log(2.1)-math.Log(2))/2
+	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.706204736*(math.Log(2.1)-math.Log(2))/2
 	if math.Abs(got.Ratio-math.Exp(mean)) > 1e-9 || math.Abs(got.Low-math.Exp(mean-half)) > 1e-9 || math.Abs(got.High-math.Exp(mean+half)) > 1e-9 || got.Pairs != 2 {
 		t.Errorf("%+v, want %v times e to the ± %v", got, math.Exp(mean), half)
 	}
@@ -116,10 +116,20 @@ func TestUntold(t *testing.T) {
 	}
 }
 
+// empty is a page with a heading.
+func empty(t *testing.T) *page.Page {
+	t.Helper()
+	p, err := page.New("report.md", "Schedulers compared")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func written(t *testing.T, r schedulers.Report) string {
 	t.Helper()
-	var p page.Markdown
-	if err := r.AddTo(&p, "x.svg"); err != nil {
+	p := empty(t)
+	if err := r.AddTo(p, "x.svg"); err != nil {
 		t.Fatal(err)
 	}
 	return string(p.Bytes())
@@ -154,7 +164,7 @@ func TestValidate(t *testing.T) {
 		"Schedulers": {Schedulers: []string{"a", "a"}}, "Runs.Scheduler": {Schedulers: []string{"a"}, Runs: []schedulers.Run{run("b", 0, 1)}},
 	} {
 		var refused *field.Error
-		if err := bad.AddTo(&page.Markdown{}, ""); !errors.As(err, &refused) || refused.Field != name {
+		if err := bad.AddTo(empty(t), ""); !errors.As(err, &refused) || refused.Field != name {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

@@ -3,8 +3,10 @@ package table
 
 import (
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -50,7 +52,8 @@ func (t Table) Compact(empty string, names ...string) Table {
 	return kept
 }
 
-const between = 2 // blanks between columns
+// Between is how many blanks are between columns.
+const Between = 2
 
 // WriteText writes the title and the rows in columns, no line longer than width
 // as far as that goes: the widest columns are made narrower, and their cells
@@ -81,11 +84,20 @@ func (t Table) WriteCSV(w io.Writer) error {
 	return nil
 }
 
+// SaveCSV writes the header and the rows to a file.
+func (t Table) SaveCSV(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.WriteCSV(f), f.Close())
+}
+
 // Width is that of the widest line of the rows as text, unbounded.
 func (t Table) Width() int { return total(t.fit(0)) }
 
 func total(widths []int) int {
-	sum := max(0, len(widths)-1) * between
+	sum := max(0, len(widths)-1) * Between
 	for _, w := range widths {
 		sum += w
 	}
@@ -116,10 +128,10 @@ func (t Table) fit(width int) []int {
 		cells[i], parts[i] = max(cells[i], header), max(parts[i], header)
 	}
 	if width > 0 {
-		narrow(widths, cells, width)
-		narrow(widths, t.bounded(parts, leastName), width)
-		narrow(widths, t.bounded(parts, leastWord), width)
-		narrow(widths, slices.Repeat([]int{1}, len(widths)), width)
+		Narrow(widths, cells, width)
+		Narrow(widths, t.bounded(parts, leastName), width)
+		Narrow(widths, t.bounded(parts, leastWord), width)
+		Narrow(widths, slices.Repeat([]int{1}, len(widths)), width)
 	}
 	return widths
 }
@@ -135,9 +147,9 @@ func (t Table) bounded(widths []int, most int) []int {
 	return bounded
 }
 
-// narrow takes from the widest column that is above its least until all fit or
+// Narrow takes from the widest column that is above its least until all fit or
 // none is.
-func narrow(widths, least []int, width int) {
+func Narrow(widths, least []int, width int) {
 	for total(widths) > width {
 		widest := -1
 		for i, w := range widths {
@@ -189,7 +201,7 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int, header b
 			if k < len(lines) {
 				cell = lines[k]
 			}
-			line.WriteString(text.Pad(cell, widths[i], t.right(i)) + strings.Repeat(" ", between))
+			line.WriteString(text.Pad(cell, widths[i], t.right(i)) + strings.Repeat(" ", Between))
 		}
 		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}

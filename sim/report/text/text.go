@@ -37,7 +37,7 @@ func RuneWidth(r rune) int {
 	return 1
 }
 
-// joins says of the two invisible letters that scripts need that they are such.
+// joins reports whether a letter is one of the two invisible ones that scripts need.
 func joins(r rune) bool { return r == '\u200c' || r == '\u200d' }
 
 // Plain is a text in which nothing moves a terminal's cursor, changes its colours or the
@@ -117,16 +117,22 @@ func Pad(s string, columns int, right bool) string {
 // /_, where there are any; 0 is no bound. A letter that is wider than a line has it to
 // itself.
 func Wrap(s string, columns int) []string {
-	var lines []string
-	for columns > 0 {
-		end := lineEnd(s, columns)
+	if columns <= 0 {
+		return []string{s}
+	}
+	return WrapBy(s, func(rest string) int { return len(Cut(rest, columns)) })
+}
+
+// WrapBy is Wrap for lines of which fits says how many bytes of a text one holds.
+func WrapBy(s string, fits func(rest string) int) (lines []string) {
+	for {
+		end := lineEnd(s, fits(s))
 		if end == len(s) {
-			break
+			return append(lines, s)
 		}
 		lines = append(lines, strings.TrimRight(s[:end], " "))
 		s = strings.TrimLeft(s[end:], " ")
 	}
-	return append(lines, s)
 }
 
 // Hang is a text behind a prefix, broken into lines of at most so many columns, all but the
@@ -175,9 +181,9 @@ func Whole(s string, columns int) string {
 	return b.String()
 }
 
-// lineEnd is where the first line of a text ends, len(s) if it is the last.
-func lineEnd(s string, columns int) int {
-	fits := len(Cut(s, columns))
+// lineEnd is where the first line of a text ends of which so many bytes fit, len(s) if it is the
+// last.
+func lineEnd(s string, fits int) int {
 	if fits == len(s) {
 		return fits
 	}

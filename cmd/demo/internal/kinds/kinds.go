@@ -17,6 +17,24 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
+// Step is a part of a cluster that is brought up.
+type Step struct {
+	What string
+	Run  func(context.Context) error
+}
+
+// Bring brings up parts in order and says how long each took.
+func Bring(ctx context.Context, say func(format string, args ...any), steps ...Step) error {
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.Run(ctx); err != nil {
+			return fmt.Errorf("start the %s: %w", step.What, err)
+		}
+		say("%-22s ready after %.1f s", step.What, time.Since(began).Seconds())
+	}
+	return nil
+}
+
 // Install applies what an installation with the components does, except what would run in
 // pods.
 func Install(ctx context.Context, plane *embedded.ControlPlane, components ...string) error {
