@@ -1,0 +1,115 @@
+package telemetry
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// usageContainer is a container's cgroup of a pod.
+type usageContainer struct {
+	name string
+	// id is that in the name.
+	id    string
+	group usageGroup
+	// stage is what its processes say it is.
+	stage stage
+}
+
+func (c *usageContainer) isCRIO() bool { return isCRIO(c.name) }
+
+// list looks which containers a pod has, unless its first one has started and tells enough.
+func (u *PodUsage) list(p *usagePod, at time.Time) {
+	if p.look == lookWhenDue && p.containers == nil && !u.lists(p.told) {
+		p.look = lookNever
+		return
+	}
+	names, err := directoriesIn(u.buffer.layout.top + "/" + p.group.rel)
+	if err != nil {
+		p.vanished, p.next = err, at
+		return
+	}
+	u.setContainers(p, names, at)
+}
+
+// setContainers takes which containers a pod has. One that went makes a reading due, and the
+// last one the last.
+func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
+	before := p.containers
+	p.look, p.containers = lookNever, make([]*usageContainer, 0, len(names))
+	stay := 0
+	for _, name := range names {
+		if !isContainer(name) {
+			continue
+		}
+		u.sandboxes = !isCRIO(name)
+		if i := slices.IndexFunc(before, func(c *usageContainer) bool { return c.name == name }); i >= 0 {
+			stay++
+			p.containers = append(p.containers, before[i])
+			continue
+		}
+		p.containers = append(p.containers, &usageContainer{
+			name: name, id: containerID(name), group: usageGroup{rel: filepath.Join(p.group.rel, name)},
+		})
+	}
+	went, all := stay < len(before), false // whether some went, and all that a pod with a sandbox had
+	if went {
+		all = stay == 0 && !slices.ContainsFunc(before, (*usageContainer).isCRIO)
+		p.next, p.group.memoryAt = at, 0
+		for _, c := range before {
+			if !slices.Contains(p.containers, c) {
+				c.group.close()
+			}
+		}
+	}
+	u.concludeContainers(p, before == nil, all, at)
+	u.measure(p)
+}
+
+// concludeContainers moves a pod to the state that follows from its containers, which were
+// never listed before if they are the first, and of which all may have gone.
+func (u *PodUsage) concludeContainers(p *usagePod, first, allWent bool, at time.Time) {
+	none, gone, over := len(p.containers) == 0, p.told.State == podGone, p.state >= usageEnding
+	switch {
+	case p.isRepeated():
+	case !none && (over || allWent): // a new sandbox: what was taken so far has been told
+		p.state, p.older, p.next = usageLive, true, at
+	case none && !over && (allWent || gone):
+		p.state, p.next = usageEnding, at
+	case !none && first && gone: // the rest of it goes soon
+		p.next = at
+	}
+}
+
+// measure chooses the containers that are read: all but the sandbox where there are two or
+// more.
+func (u *PodUsage) measure(p *usagePod) {
+	p.measured = p.measured[:0]
+	if u.hasOne(p) {
+		return
+	}
+	for _, c := range p.containers {
+		if c.stage == starting {
+			c.stage = u.probes.stageOf(filepath.Join(u.buffer.layout.top, c.group.rel), false)
+		}
+		if c.stage == running {
+			p.measured = append(p.measured, c)
+		}
+	}
+	if len(p.measured) == 1 {
+		p.measured = p.measured[:0]
+	}
+}
+
+// hasOne reports whether it is known without a look at processes that one container works
+// at most: of two that a runtime with sandboxes made, where one has started. What becomes
+// of it is told.
+func (u *PodUsage) hasOne(p *usagePod) bool {
+	switch {
+	case p.told.Starts != 1:
+		return false
+	case p.containers == nil:
+		return u.sandboxes
+	}
+	return len(p.containers) <= 2 && !slices.ContainsFunc(p.containers, (*usageContainer).isCRIO)
+}
