@@ -63,8 +63,8 @@ func BenchmarkObserve(b *testing.B) {
 			i := 0
 			step := func() {
 				w := profile.Window{
-					Pod: fmt.Sprint("pod", i%pods), Node: fmt.Sprint("node", i%pods), Age: at.Sub(start) + time.Hour, Span: time.Minute,
-					CPUSeconds: 50 + float64(i%7), StalledSeconds: 3, Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8,
+					Pod: fmt.Sprint("pod", i%pods), Node: fmt.Sprint("node", i%pods),
+					Usage: profile.Usage{Age: at.Sub(start) + time.Hour, Span: time.Minute, CPU: 50 + float64(i%7), Stalled: 3, Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8, Pressure: true},
 				}
 				if err := p.Observe(at, w); err != nil {
 					b.Fatal(err)

@@ -92,7 +92,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	w = w.amended()
+	w.amend()
 	if checkTime(at.Add(-w.Age)) != nil {
 		return refuse("Window.Age", w.Age, "no longer than since 1970")
 	}
@@ -104,7 +104,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	}
 	p.dirty, p.always = true, w.Always
 	if !w.NoCPU {
-		p.unstalled = w.Unstalled
+		p.unstalled = !w.Pressure
 	}
 	p.limits.add(at, &w)
 	slot, today := slotOf(at, p.config.Zone, len(p.slots))
