@@ -111,7 +111,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 		}
 		p.of, p.measured = of, false
 	}
-	of, usage := p.of, w.Usage
+	of, usage, restarts := p.of, w.Usage, p.of.profile.Restarts()
 	usage.Amend() // counts that contradict each other are left out, and the rest counts
 	if err := of.profile.Observe(at, window(usage, key, p, node, container)); err != nil {
 		return Refused
@@ -121,10 +121,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 		p.measured = true
 		of.pods++
 	}
-	if r := of.profile.Restarts(); r > of.restarts {
-		s.stats.Restarts += uint64(r - of.restarts)
-		of.restarts, of.restarted = r, at
-	}
+	s.stats.Restarts += uint64(of.profile.Restarts() - restarts)
 	if at.After(of.measured) {
 		of.measured = at
 	}
