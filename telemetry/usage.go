@@ -40,7 +40,7 @@ type PodReading struct {
 	Periods, ThrottledPeriods uint64
 	// Memory is what it holds that the machine can't reclaim, MemoryPeak the most
 	// of it, in bytes. While the kernel's own peak stays and no container goes, Memory and
-	// OOMKills are as they were up to a minute ago, but for a reading at 5 s.
+	// OOMKills are as they were up to a minute ago, except in the reading at 5 s.
 	Memory, MemoryPeak uint64
 	// MemoryStalled is the time in which at least one task waited for memory, known only
 	// if MemoryPressure, and as it was up to a minute ago: from a minute on, and at the end of
@@ -52,7 +52,7 @@ type PodReading struct {
 	OOMKills uint64
 }
 
-// isUnknown reports whether a reading tells nothing. A cgroup that has used no CPU time
+// isUnknown reports whether nothing is known by a reading. A cgroup that has used no CPU time
 // since it was made never had a process: what its pod takes is taken elsewhere, if at all.
 func (r *PodReading) isUnknown() bool {
 	if r.NoCPU {
@@ -63,7 +63,7 @@ func (r *PodReading) isUnknown() bool {
 
 // Usage is what a [PodUsage] has read. It is reused by the next reading.
 type Usage struct {
-	// At is the time of the reading, as ReadTo was told.
+	// At is the time of the reading, as it was passed to ReadTo.
 	At time.Time
 	// Pods are the readings that were due, a pod's own ahead of its containers'.
 	Pods []PodReading
@@ -95,13 +95,13 @@ const maxUsageReads = 64
 // within a second together, whenever a container's cgroup goes and once when the last
 // one has gone; those that were there before it at once and then every 10 s. The pod's
 // own cgroup outlives it by seconds and its counters are sums, so that a pod that ran for
-// a tenth of a second is measured too. Pods that it was not told of it finds itself, up to
-// CgroupConfig.Rescan late.
+// a tenth of a second is measured too. Pods that Observe did not report it finds itself, up
+// to CgroupConfig.Rescan late.
 //
 // A pod's own cgroup is always read, a container's in pods with more than one; they
-// are told from the sandbox by the names of their processes, and where those can't be
-// read containers are not. Of a pod whose one container had gone the last reading is the
-// one made then: it has nothing but its sandbox since.
+// are distinguished from the sandbox by the names of their processes, and where those can't
+// be read containers are not. Of a pod whose one container had gone the last reading is the
+// one made then: it has only its sandbox since.
 //
 // Files stay open. All of memory is read before any of the CPU: each makes the kernel
 // sum up its statistics. That of a pod whose peak of memory stays is read at its first
@@ -116,7 +116,7 @@ type PodUsage struct {
 	pods    []*usagePod // by UID
 	// followed is how many of them have a cgroup, untracked how many more the last scan saw.
 	followed, untracked int
-	// scans counts the scans of the tree. Before the first, pods that are told of are left to it.
+	// scans counts the scans of the tree. Before the first, pods that are reported are left to it.
 	scans int
 	// rescanAt is when the tree is scanned next, wakeAt when the first pod is due.
 	rescanAt, wakeAt time.Time
@@ -158,8 +158,8 @@ func (u *PodUsage) Close() error {
 	return nil
 }
 
-// Observe takes what a [PodSource] says: all pods by UID, sorted. A pod that it is the
-// first to tell of has its age from then on.
+// Observe takes what a [PodSource] reports: all pods by UID, sorted. A pod that it is the
+// first to report has its age from then on.
 func (u *PodUsage) Observe(at time.Time, pods []Pod) {
 	i := 0
 	for _, pod := range pods {

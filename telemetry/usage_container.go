@@ -18,9 +18,9 @@ type usageContainer struct {
 
 func (c *usageContainer) isCRIO() bool { return isCRIO(c.name) }
 
-// list looks which containers a pod has, unless its first one has started and tells enough.
+// list looks which containers a pod has, unless its first one has started and more need not be known.
 func (u *PodUsage) list(p *usagePod, at time.Time) {
-	if p.look == lookWhenDue && p.containers == nil && !u.lists(p.told) {
+	if p.look == lookWhenDue && p.containers == nil && !u.lists(p.reported) {
 		p.look = lookNever
 		return
 	}
@@ -69,14 +69,14 @@ func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
 // concludeContainers moves a pod to the state that follows from its containers, which were
 // never listed before if they are the first, and of which all may have gone.
 func (u *PodUsage) concludeContainers(p *usagePod, first, allWent bool, at time.Time) {
-	none, gone, over := len(p.containers) == 0, p.told.State == podGone, p.state >= usageEnding
+	none, dropped, over := len(p.containers) == 0, p.reported.State == podDropped, p.state >= usageEnding
 	switch {
 	case p.isRepeated():
-	case !none && (over || allWent): // a new sandbox: what was taken so far has been told
+	case !none && (over || allWent): // a new sandbox: what was taken so far has been emitted
 		p.state, p.older, p.next = usageLive, true, at
-	case none && !over && (allWent || gone):
+	case none && !over && (allWent || dropped):
 		p.state, p.next = usageEnding, at
-	case !none && first && gone: // the rest of it goes soon
+	case !none && first && dropped: // the rest of it goes soon
 		p.next = at
 	}
 }
@@ -103,10 +103,10 @@ func (u *PodUsage) measure(p *usagePod) {
 
 // hasOne reports whether it is known without a look at processes that one container works
 // at most: of two that a runtime with sandboxes made, where one has started. What becomes
-// of it is told.
+// of it is reported.
 func (u *PodUsage) hasOne(p *usagePod) bool {
 	switch {
-	case p.told.Starts != 1:
+	case p.reported.Starts != 1:
 		return false
 	case p.containers == nil:
 		return u.sandboxes

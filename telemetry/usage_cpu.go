@@ -75,7 +75,7 @@ func (u *PodUsage) ReadNode() (NodeCPU, error) {
 // that are followed into dst, the slices of which it uses again: the machine's first
 // and the tree's before that of its pods, so that what runs meanwhile is not missed
 // twice. The error is that of ReadNode, or wraps ErrNoPodUsage while there is no
-// kubelet's tree, of which dst then tells the node alone. It may be called without
+// kubelet's tree, where dst then has the node alone. It may be called without
 // ReadTo, or beside it.
 func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 	dst.At, dst.Tree, dst.Pods, dst.Failed = at, 0, dst.Pods[:0], dst.Failed[:0]

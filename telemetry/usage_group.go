@@ -21,7 +21,7 @@ type usageGroup struct {
 	// from which age on what a CPU limit held up is looked at.
 	ran            bool
 	ranAt, limitAt time.Duration
-	// unified says that it holds its processes in the unified hierarchy of the hybrid
+	// unified is that it holds its processes in the unified hierarchy of the hybrid
 	// layout, which does not change.
 	unified bool
 	// largest and current are the most of its use of memory and of all its memory,
@@ -32,11 +32,11 @@ type usageGroup struct {
 	// again whatever the peak.
 	held, kills, peak uint64
 	memoryAt          time.Duration
-	// known says that held is.
+	// known is that held is known.
 	known bool
 	// throttling is what a limit had held up at the last reading that could tell.
 	throttling cpuTotals
-	// whole says that the reading under way leaves nothing out: none may follow it.
+	// whole is that the reading under way leaves nothing out: none may follow it.
 	whole bool
 }
 
@@ -112,7 +112,7 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 // memory reads what of the machine's memory the group holds and its peak. The kernel
 // keeps the peak of all memory, the page cache too, which counts by as much as it
 // rose above what was seen at readings: where it did not, all memory is no more than that.
-// While the peak stays nothing can have grown beyond what it tells, and that is one number
+// While the peak stays nothing can have grown beyond it, and that is one number
 // where the rest makes the kernel sum up its statistics. A peak that can't be read is as
 // good as none.
 func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
@@ -153,13 +153,13 @@ func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	}
 	current := g.current
 	if peak > current {
-		var told bool
-		if current, told, err = parseUsage(b, g, memoryCurrent, parseBytes); !told {
+		var known bool
+		if current, known, err = parseUsage(b, g, memoryCurrent, parseBytes); !known {
 			current = peak
 		}
 	}
-	kills, told, bad := parseUsage(b, g, memoryEvents, parseOOMKills)
-	if told {
+	kills, known, bad := parseUsage(b, g, memoryEvents, parseOOMKills)
+	if known {
 		g.kills = kills
 	}
 	g.held, g.peak = held, peak
@@ -195,8 +195,8 @@ func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
 	return errors.Join(err, bad)
 }
 
-// cpuUsed is the CPU time that a group used, in ns; on cgroup v2 the same file tells what a limit
-// held up.
+// cpuUsed is the CPU time that a group used, in ns; on cgroup v2 what a limit held up is in
+// the same file.
 func (b *usageBuffer) cpuUsed(g *usageGroup) (totals cpuTotals, known bool, err error) {
 	if b.layout.v2 {
 		totals, known, err = parseUsage(b, g, cpuStat, parseCPUTotals)
@@ -234,7 +234,7 @@ func (b *usageBuffer) throttled(g *usageGroup, r *PodReading, totals *cpuTotals)
 }
 
 // isUnified reports whether a group of the hybrid layout holds its processes in the
-// unified hierarchy too, which alone tells pressure: if one waited there, or it counts most
+// unified hierarchy too, which alone has pressure: if one waited there, or it counts most
 // of the CPU time. A runtime that does not know that hierarchy leaves its groups there empty.
 func (b *usageBuffer) isUnified(g *usageGroup, stall Stall, used uint64) (bool, error) {
 	if g.unified = g.unified || stall.Some > 0; g.unified {

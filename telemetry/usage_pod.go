@@ -7,60 +7,63 @@ import (
 	"time"
 )
 
-// usageState is how far the readings of a pod have come. Events come from Observe (told,
-// dropped), from the search for cgroups and the scan of the tree (found), from listing the
-// containers of a pod (container gone, new container), from the clock (due), and from files
-// that fail because their cgroup was removed (vanished). What is emitted, the ReadTo that
-// follows the event emits.
+// usageState is the state of a pod that PodUsage knows. An event is followed by a
+// transition at once; what it emits is in the readings of the next ReadTo. The events are:
 //
-//	state    event                             next      emitted
-//	(none)   told, after the first scan        awaited
-//	(none)   found by a scan                   live      a reading at once, Older
-//	awaited  due: at 1 s, told that it         live if   a reading at once if it stopped,
-//	         stopped, dropped; then each 1 s   found     else at an age of 1 s
-//	awaited  not found once dropped, or        (none)
-//	         for 2 min
-//	live     due                               live      a reading of it and its containers
-//	live     due, and its one container has    stopped   a reading of it that leaves nothing out
-//	         stopped
-//	live     container gone                    live      a reading at once
-//	live     container gone: the last, but     ending
-//	         not CRI-O's
-//	live     dropped, and no container is left ending
-//	live     dropped, and there are some       live      a reading at once
-//	stopped  due                               stopped   a reading
-//	stopped  told otherwise                    live
-//	stopped  dropped                           ended     the reading before once more, Ended
-//	ending   due, which it is at once          ended     a reading, Ended; where its files tell
+//   - reported: Observe lists the pod, or lists it with another state or number of starts;
+//     dropped: Observe lists it no longer;
+//   - found: its cgroup is there, by a scan of the tree or where it was sought;
+//   - container gone, new container: by listing its cgroup's directories;
+//   - due: its time has come in a ReadTo;
+//   - vanished: a file or a listing fails because the cgroup was removed.
+//
+// The transitions, each state's in the order in which they are tried:
+//
+//	state    event                           next state  emitted
+//	none     reported, after the first scan  awaited
+//	none     found by a scan                 live        a reading at once, Older
+//	awaited  due and found                   live        a reading at an age of 1 s; at once of
+//	                                                     a pod that is reported as stopped
+//	awaited  due and not found               awaited, or none once it is dropped or after 2 min
+//	live     due                             live        a reading of it and its containers
+//	live     due, reported as stopped, and   stopped     a reading that leaves nothing out
+//	         it had one container
+//	live     container gone                  live        a reading at once
+//	live     last container gone             ending
+//	live     dropped, no container is left   ending
+//	stopped  due                             stopped     a reading
+//	stopped  reported otherwise              live
+//	stopped  dropped                         ended       the reading before once more, Ended
+//	ending   due, as it is at once           ended       a reading, Ended; if its files have
 //	                                                     nothing, the one before once more
-//	any      all containers replaced, or some  live      a reading at once, Older
-//	         after its end
-//	ended    not found by a scan, vanished     (none)
-//	others   vanished                          (none)    the reading before once more, Ended
+//	ended    not found by a scan, vanished   none
+//	ended    new container                   live        a reading at once, Older
+//	any      vanished                        none        the reading before once more, Ended
 //
-// CRI-O's pods have no sandbox, so that between two containers they have none. A pod that
-// has stopped has nothing but its sandbox, of which its last reading is to tell nothing. A
-// pod that has ended is kept, with its files closed, until its cgroup has gone: it would be
-// taken for a new one.
+// An awaited pod is due when it is 1 s old, when it is reported as stopped or dropped, and
+// 1 s after each search. A pod of CRI-O has no sandbox: it has no container between two, so
+// that it ends only once it is dropped. A stopped pod has its sandbox alone, which its last
+// reading leaves out. An ended pod is kept, with its files closed, while its cgroup is there:
+// a scan would take it for a new one.
 type usageState uint8
 
 const (
-	usageAwaited usageState = iota // a source has told of it, and its cgroup is sought
+	usageAwaited usageState = iota // a source reported it, and its cgroup is sought
 	usageLive                      // it is read when it is due
 	usageStopped                   // its one container had gone when it was read last
 	usageEnding                    // no container is left, and its last reading is due
 	usageEnded                     // its last reading was emitted
 )
 
-// podGone is what a source says of a pod that it no longer tells of.
-const podGone PodState = 255
+// podDropped is the state of a pod that a source has reported and reports no longer.
+const podDropped PodState = 255
 
 // usageLook is when the containers of a pod are listed next.
 type usageLook uint8
 
 const (
 	lookNever   usageLook = iota // none has come or gone
-	lookWhenDue                  // the first has started; of an awaited pod, that its cgroup was not sought yet
+	lookWhenDue                  // the first has started; an awaited pod was not sought yet
 	lookNow                      // some may have come or gone
 )
 
@@ -94,17 +97,18 @@ type usagePod struct {
 	group usageGroup
 	// period is from one reading to the next once the pod is not young.
 	period time.Duration
-	// told is what the pod source said last; it has no UID before it said anything.
-	told Pod
+	// reported is the pod as a source reported it last; it has no UID before that.
+	reported Pod
 	// scan is the last scan that found its cgroup.
 	scan int
 	// containers are those that there were when they were listed last, by name; nil before.
 	// measured are those of them that are read.
 	containers, measured []*usageContainer
-	// last is its last reading, without UID if there is none or it was emitted as Ended.
+	// last is its last reading; it has no UID before that and once the pod has ended.
 	last PodReading
 
-	// first is where its readings of the reading under way are; vanished, that its cgroup has.
+	// first is where its readings begin in the reading under way, and vanished why its cgroup
+	// is known to have gone.
 	first    int
 	vanished error
 }
@@ -140,11 +144,13 @@ func (p *usagePod) isDueSoon(at time.Time) bool {
 
 // isRepeated reports whether the reading before is emitted once more as the pod's last,
 // without a look at its files.
-func (p *usagePod) isRepeated() bool { return p.state == usageStopped && p.told.State == podGone }
+func (p *usagePod) isRepeated() bool {
+	return p.state == usageStopped && p.reported.State == podDropped
+}
 
 // hasStopped reports whether the one container of a pod has come and gone.
 func (u *PodUsage) hasStopped(p *usagePod) bool {
-	return p.told.State == PodStopped && u.hasOne(p)
+	return p.reported.State == PodStopped && u.hasOne(p)
 }
 
 // isFinal reports whether a reading has to leave nothing out, as no other may follow.
@@ -152,21 +158,21 @@ func (u *PodUsage) isFinal(p *usagePod) bool {
 	return p.state == usageEnding || p.state == usageLive && u.hasStopped(p)
 }
 
-// observe takes what a source says of a pod: told, or dropped if it is gone.
+// observe takes a pod as a source reports it, or that it was dropped.
 func (u *PodUsage) observe(p *usagePod, now Pod, at time.Time) {
-	before := p.told
+	before := p.reported
 	if now == before {
 		return
 	}
-	p.told = now
+	p.reported = now
 	switch {
 	case p.state == usageAwaited:
-		if now.State == PodStopped || now.State == podGone {
+		if now.State == PodStopped || now.State == podDropped {
 			p.next = at
 		}
 		u.wake(p.next)
 		return
-	case p.state == usageStopped && now.State == podGone:
+	case p.state == usageStopped && now.State == podDropped:
 		p.next = at
 	case p.state == usageLive && before.UID != "" && before.State == PodPending && now.State == PodRunning:
 		p.look = max(p.look, lookWhenDue)
@@ -176,16 +182,16 @@ func (u *PodUsage) observe(p *usagePod, now Pod, at time.Time) {
 	default:
 		p.look = lookNow
 	}
-	if p.state == usageStopped && now.State != podGone {
+	if p.state == usageStopped && now.State != podDropped {
 		p.state = usageLive
 	}
 	u.wake(at)
 }
 
-// observeDropped takes that a source does not tell of a pod, if it ever did.
+// observeDropped takes that a source does not report a pod, if it ever did.
 func (u *PodUsage) observeDropped(p *usagePod, at time.Time) {
-	if p.told.UID != "" {
-		u.observe(p, Pod{UID: p.uid, State: podGone}, at)
+	if p.reported.UID != "" {
+		u.observe(p, Pod{UID: p.uid, State: podDropped}, at)
 	}
 }
 
@@ -193,11 +199,11 @@ func (u *PodUsage) observeDropped(p *usagePod, at time.Time) {
 func (u *PodUsage) follow(p *usagePod, rel string, at time.Time) {
 	u.followed++
 	p.state, p.group.rel, p.look = usageLive, rel, lookNever
-	if u.lists(p.told) {
+	if u.lists(p.reported) {
 		p.look = lookNow
 	}
 	p.next = p.since.Add(usageAges[0])
-	if p.older || p.told.State == PodStopped { // its cgroup may not be there much longer
+	if p.older || p.reported.State == PodStopped { // its cgroup may not be there much longer
 		p.next = at
 	}
 }
@@ -234,7 +240,7 @@ func (u *PodUsage) finish(kept []PodReading, dst *Usage, p *usagePod, at time.Ti
 		p.last.Age, p.last.Ended = r.Age, true
 		kept = append(kept, p.last)
 	}
-	if p.vanished == nil && !r.NoCPU && r.CPU == 0 && p.told.State == PodRunning && r.Age >= probeUntil {
+	if p.vanished == nil && !r.NoCPU && r.CPU == 0 && p.reported.State == PodRunning && r.Age >= probeUntil {
 		dst.fail(fmt.Errorf("telemetry: %w for %v: %s", ErrUnseenPods, probeUntil, filepath.Join(u.buffer.layout.top, p.group.rel)))
 	}
 	if ends {

@@ -10,12 +10,12 @@ import (
 
 const (
 	// usageRetry and usagePatience are how often and for how long the cgroup of a
-	// pod that was told of is looked for.
+	// pod that was reported is looked for.
 	usageRetry    = time.Second
 	usagePatience = 2 * time.Minute
 )
 
-// scanIfDue reads the whole tree where it is time to, in case something was not told. The
+// scanIfDue reads the whole tree where it is time to, in case an event was missed. The
 // error wraps ErrNoPodUsage while there is no tree.
 func (u *PodUsage) scanIfDue(at time.Time) error {
 	if !at.Before(u.rescanAt) {
@@ -93,7 +93,7 @@ func (u *PodUsage) scanned(uid, rel string, at time.Time) {
 	u.pods[i].scan = u.scans
 }
 
-// findAwaited looks for the cgroups of pods that were told of, where it is time to or, if
+// findAwaited looks for the cgroups of pods that were reported, where it is time to or, if
 // early, ahead of that where it was not done yet.
 func (u *PodUsage) findAwaited(at time.Time, early bool) {
 	u.forget(func(p *usagePod) bool {
@@ -105,10 +105,10 @@ func (u *PodUsage) findAwaited(at time.Time, early bool) {
 }
 
 // find looks for the cgroup of a pod: in the class first in which the one before was. Where
-// it has containers to look for that tells them, too. It reports whether the pod is found or
+// its containers are to be looked for that lists them, too. It reports whether the pod is found or
 // still awaited.
 func (u *PodUsage) find(p *usagePod, at time.Time) bool {
-	lists := u.lists(p.told)
+	lists := u.lists(p.reported)
 	for i, class := range u.classes {
 		rel := u.buffer.layout.podDirectory(class, p.uid)
 		dir := u.buffer.layout.top + "/" + rel
@@ -132,11 +132,11 @@ func (u *PodUsage) find(p *usagePod, at time.Time) bool {
 		return true
 	}
 	p.next, p.look = at.Add(usageRetry), lookNever
-	return p.told.State != podGone && at.Sub(p.since) < usagePatience
+	return p.reported.State != podDropped && at.Sub(p.since) < usagePatience
 }
 
 // lists reports whether the containers of a pod that begins are to be looked for: not before
-// one has started, nor, beside sandboxes, while one alone has. Others will be told.
-func (u *PodUsage) lists(told Pod) bool {
-	return told.UID == "" || told.State != PodPending && (told.Starts != 1 || !u.sandboxes)
+// one has started, nor, beside sandboxes, while one alone has. Others will be reported.
+func (u *PodUsage) lists(reported Pod) bool {
+	return reported.UID == "" || reported.State != PodPending && (reported.Starts != 1 || !u.sandboxes)
 }
