@@ -20,7 +20,11 @@ func usageBatch() agent.UsageBatch {
 	return agent.UsageBatch{Node: "node-1", Incarnation: 1 << 60, Sequence: 7, Windows: []agent.Window{
 		{
 			Pod: math.MaxUint64, Container: 5,
-			Usage: profile.Usage{Age: time.Hour, Span: time.Minute, CPU: 90.25, Stalled: 30.5, Pressure: true, Throttled: 1.5, Periods: 600, ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, MemoryStalled: 12.5, MemoryPressure: true, Ended: true, Demand: []profile.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}}},
+			Usage: profile.Usage{
+				Age: time.Hour, Span: time.Minute, CPU: 90.25, Stalled: 30.5, Pressure: true, Throttled: 1.5, Periods: 600,
+				ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, MemoryStalled: 12.5, MemoryPressure: true,
+				Ended: true, Demand: []profile.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}},
+			},
 		},
 		{Pod: 1, Usage: profile.Usage{Span: time.Second, NoCPU: true}},
 	}}

@@ -63,7 +63,10 @@ func BenchmarkObserve(b *testing.B) {
 			step := func() {
 				w := profile.Window{
 					Pod: fmt.Sprint("pod", i%pods), Node: fmt.Sprint("node", i%pods),
-					Usage: profile.Usage{Age: at.Sub(start) + time.Hour, Span: time.Minute, CPU: 50 + float64(i%7), Stalled: 3, Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8, Pressure: true},
+					Usage: profile.Usage{
+						Age: at.Sub(start) + time.Hour, Span: time.Minute, CPU: 50 + float64(i%7), Stalled: 3,
+						Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8, Pressure: true,
+					},
 				}
 				if err := p.Observe(at, w); err != nil {
 					b.Fatal(err)

@@ -104,7 +104,9 @@ func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {
 	for name, c := range map[string]struct{ leaps int }{"one leap": {1}, "all leap": {20}} {
 		p := newProfile(t, profile.Config{})
 		for i := range 20 {
-			w := profile.Window{Pod: fmt.Sprint("job-", i), Node: "n", Usage: profile.Usage{Age: time.Second, Span: time.Second, CPU: .3, MemoryPeak: 1e8, Ended: true, Pressure: true}}
+			w := profile.Window{Pod: fmt.Sprint("job-", i), Node: "n", Usage: profile.Usage{
+				Age: time.Second, Span: time.Second, CPU: .3, MemoryPeak: 1e8, Ended: true, Pressure: true,
+			}}
 			if i < c.leaps {
 				w.Stalled = 4.295
 				w.Demand = []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(4.595)), Millis: 1000}}
@@ -130,7 +132,10 @@ func TestDemandsBeyondTheWindow(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	w := profile.Window{
 		Pod: "a", Node: "n",
-		Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 18, Stalled: 6, MemoryPeak: 1e8, Ended: true, Demand: []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(500)), Millis: 60000}}, Pressure: true},
+		Usage: profile.Usage{
+			Age: time.Minute, Span: time.Minute, CPU: 18, Stalled: 6, MemoryPeak: 1e8, Ended: true,
+			Demand: []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(500)), Millis: 60000}}, Pressure: true,
+		},
 	}
 	observe(t, p, start, w)
 	recommended, err := p.Recommend(start.Add(time.Minute), profile.Spazio(), profile.Bounds{})
@@ -291,7 +296,9 @@ func TestProfileGrowingMemory(t *testing.T) {
 		before := time.Duration(0)
 		for i, peak := range peaks {
 			age := []time.Duration{time.Second, 2 * time.Second, 5 * time.Second}[i]
-			observe(t, p, start.Add(age), profile.Window{Pod: pod, Node: "n", Usage: profile.Usage{Age: age, Span: age - before, CPU: (age - before).Seconds(), Memory: peak, MemoryPeak: peak, Pressure: true}})
+			observe(t, p, start.Add(age), profile.Window{Pod: pod, Node: "n", Usage: profile.Usage{
+				Age: age, Span: age - before, CPU: (age - before).Seconds(), Memory: peak, MemoryPeak: peak, Pressure: true,
+			}})
 			before = age
 		}
 		_, memory = p.Evidence()

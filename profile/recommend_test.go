@@ -315,7 +315,11 @@ func TestRecommendFromWithinWindows(t *testing.T) {
 		at = at.Add(time.Minute)
 		observe(t, p, at, profile.Window{
 			Pod: "a", Node: "n",
-			Usage: profile.Usage{Age: time.Hour, Span: time.Minute, CPU: 18, Demand: []profile.DemandTime{{Bucket: bucket(.1), Millis: 54000}, {Bucket: bucket(2), Millis: 6000}}, Memory: 1e8, MemoryPeak: 9e8, Pressure: true},
+			Usage: profile.Usage{
+				Age: time.Hour, Span: time.Minute, CPU: 18,
+				Demand: []profile.DemandTime{{Bucket: bucket(.1), Millis: 54000}, {Bucket: bucket(2), Millis: 6000}},
+				Memory: 1e8, MemoryPeak: 9e8, Pressure: true,
+			},
 		})
 	}
 	cpu := func(percentile float64) float64 {
@@ -414,7 +418,9 @@ func TestThrottled(t *testing.T) {
 	if got, want := p.Throttled(), (150+600.)/(600+600+600); math.Abs(got-want) > 1e-12 {
 		t.Errorf("late: %v of the periods, want %v", got, want)
 	}
-	refused(t, "Window.ThrottledPeriods", p.Observe(start, profile.Window{Pod: "a", Usage: profile.Usage{Span: time.Minute, Periods: 1, ThrottledPeriods: 2, Pressure: true}}))
+	refused(t, "Window.ThrottledPeriods", p.Observe(start, profile.Window{Pod: "a", Usage: profile.Usage{
+		Span: time.Minute, Periods: 1, ThrottledPeriods: 2, Pressure: true,
+	}}))
 }
 
 // What alike workloads have shown is the prior of one that is new, no matter how
@@ -605,7 +611,9 @@ func TestRecommendingChangesNothing(t *testing.T) {
 	at := start
 	for i := range 8 {
 		at = at.Add(5 * time.Hour)
-		w := profile.Window{Pod: "pod", Node: "node", Usage: profile.Usage{Age: at.Sub(start), Span: time.Minute, CPU: float64(1 + i), Memory: 1e8 * float64(1+i), Pressure: true}}
+		w := profile.Window{Pod: "pod", Node: "node", Usage: profile.Usage{
+			Age: at.Sub(start), Span: time.Minute, CPU: float64(1 + i), Memory: 1e8 * float64(1+i), Pressure: true,
+		}}
 		if err := p.Observe(at, w); err != nil {
 			t.Fatal(err)
 		}

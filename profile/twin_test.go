@@ -95,7 +95,10 @@ func TestProfileEqualsEveryPodKept(t *testing.T) {
 			}
 			w := profile.Window{
 				Node: key[0], Pod: key[0] + key[1],
-				Usage: profile.Usage{Age: time.Hour, Span: time.Duration(1+r.IntN(60)) * time.Second, Memory: 1e8 * (1 + .2*r.Float64()), Ended: r.IntN(3) == 0, Pressure: true},
+				Usage: profile.Usage{
+					Age: time.Hour, Span: time.Duration(1+r.IntN(60)) * time.Second, Memory: 1e8 * (1 + .2*r.Float64()),
+					Ended: r.IntN(3) == 0, Pressure: true,
+				},
 			}
 			w.CPU = w.Span.Seconds() * (1 + .2*r.Float64())
 			w.Stalled = w.Span.Seconds() * .1 * r.Float64()
@@ -168,7 +171,12 @@ func FuzzObserve(f *testing.F) {
 			at = at.Add(time.Duration(int32(kind)) * time.Millisecond * 100)
 			w := profile.Window{
 				Pod: fmt.Sprint(kind >> 32 & 3), Node: fmt.Sprint(kind >> 34 & 3), Revision: fmt.Sprint(kind >> 36 & 1), Container: []string{"", "a"}[kind>>37&1], Always: kind>>39&1 == 1,
-				Usage: profile.Usage{Ended: kind>>38&1 == 1, Pressure: kind>>40&1 == 0, OOMKills: uint32(kind >> 41 & 1), Age: time.Duration(next() >> 1), Span: time.Duration(next() % uint64(time.Hour)), CPU: math.Float64frombits(next()), Stalled: math.Float64frombits(next()), Memory: math.Float64frombits(next()), MemoryPeak: math.Float64frombits(next())},
+				Usage: profile.Usage{
+					Ended: kind>>38&1 == 1, Pressure: kind>>40&1 == 0, OOMKills: uint32(kind >> 41 & 1),
+					Age: time.Duration(next() >> 1), Span: time.Duration(next() % uint64(time.Hour)),
+					CPU: math.Float64frombits(next()), Stalled: math.Float64frombits(next()), Memory: math.Float64frombits(next()),
+					MemoryPeak: math.Float64frombits(next()),
+				},
 			}
 			if kind>>42&1 == 1 {
 				w.Demand = []profile.DemandTime{{Bucket: uint32(next()), Millis: uint32(next())}}

@@ -30,6 +30,7 @@ import (
 //	         it had one container
 //	live     container gone                  live        a reading at once
 //	live     last container gone             ending
+//	live     all containers replaced         live        a reading at once, Older
 //	live     dropped, no container is left   ending
 //	stopped  due                             stopped     a reading
 //	stopped  reported otherwise              live
