@@ -87,7 +87,7 @@ func TestUsageWindows(t *testing.T) {
 	}
 	take(1, agent.PodReading{CPU: second / 2, Stalled: second / 4, Pressure: true, Memory: 100, MemoryPeak: 150})
 	want := agent.UsageBatch{Node: "n", Incarnation: 5, Sequence: 1, Windows: []agent.Window{{
-		Pod:   7,
+		Pod: 7,
 		Usage: profile.Usage{
 			Age: second, Span: second, CPU: .5, Stalled: .25, Pressure: true, Memory: 100, MemoryPeak: 150,
 			Demand: []profile.DemandTime{{Bucket: agent.DemandBucket(.75), Millis: 1000}},
@@ -111,7 +111,7 @@ func TestUsageWindows(t *testing.T) {
 	full.Memory, full.MemoryPeak = 300, 300
 	take(5, full)
 	want.Sequence, want.Windows = 2, []agent.Window{{
-		Pod:   7,
+		Pod: 7,
 		Usage: profile.Usage{
 			Age: 5 * second, Span: 4 * second, CPU: 6.5, Pressure: true, Throttled: 1, Periods: 30, ThrottledPeriods: 10,
 			OOMKills: 2, Memory: 300, MemoryPeak: 300,

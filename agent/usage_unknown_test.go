@@ -63,7 +63,7 @@ func TestFieldsAreBoundedApart(t *testing.T) {
 	second2 := first
 	second2.Age, second2.CPU, second2.Stalled, second2.Memory, second2.OOMKills = 20*second, 11*second, 2*second, 1500, 4
 	full := agent.Window{
-		Pod:   7,
+		Pod: 7,
 		Usage: profile.Usage{
 			Age: 20 * second, Span: 20 * second, CPU: 11, Stalled: 2, Pressure: true, Throttled: 1, Periods: 100,
 			ThrottledPeriods: 10, Memory: 1500, MemoryPeak: 2000, OOMKills: 4,
