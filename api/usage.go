@@ -16,10 +16,10 @@ import (
 const (
 	// MaxUsageBytes is its greatest size on the wire, in bytes.
 	MaxUsageBytes = 64 << 10
-	// MaxSpan is the longest window.
-	MaxSpan = time.Hour
-	// MaxMemory is the most memory of a window, in bytes.
-	MaxMemory = 1 << 50
+	// maxSpan is the longest window.
+	maxSpan = time.Hour
+	// maxMemory is the most memory of a window, in bytes.
+	maxMemory = 1 << 50
 )
 
 // coreSlack is what rounding adds to times that are within bounds.
@@ -82,13 +82,13 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		most  float64
 	}{
 		{"age_nanos", float64(m.GetAgeNanos()), float64(MaxAge)},
-		{"span_nanos", float64(m.GetSpanNanos()), float64(MaxSpan)},
+		{"span_nanos", float64(m.GetSpanNanos()), float64(maxSpan)},
 		{"cpu_seconds", m.GetCpuSeconds(), most},
 		{"stalled_seconds", m.GetStalledSeconds(), most},
 		{"throttled_seconds", m.GetThrottledSeconds(), most},
 		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), most},
-		{"memory_bytes", m.GetMemoryBytes(), MaxMemory},
-		{"memory_peak_bytes", m.GetMemoryPeakBytes(), MaxMemory},
+		{"memory_bytes", m.GetMemoryBytes(), maxMemory},
+		{"memory_peak_bytes", m.GetMemoryPeakBytes(), maxMemory},
 	} {
 		if err := checkRange(n.field, n.value, 0, n.most); err != nil {
 			return agent.Window{}, err
