@@ -18,7 +18,8 @@ type usageContainer struct {
 
 func (c *usageContainer) isCRIO() bool { return isCRIO(c.name) }
 
-// list looks which containers a pod has, unless its first one has started and more need not be known.
+// list looks which containers a pod has, unless its first one has started and more need not
+// be known.
 func (u *PodUsage) list(p *usagePod, at time.Time) {
 	if p.look == lookWhenDue && p.containers == nil && !u.lists(p.reported) {
 		p.look = lookNever
@@ -35,34 +36,33 @@ func (u *PodUsage) list(p *usagePod, at time.Time) {
 // setContainers takes which containers a pod has. One that went makes a reading due, and the
 // last one the last.
 func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
-	before := p.containers
-	p.look, p.containers = lookNever, make([]*usageContainer, 0, len(names))
-	stay := 0
+	first, before, crio := p.containers == nil, len(p.containers), slices.ContainsFunc(p.containers, (*usageContainer).isCRIO)
+	p.containers = slices.DeleteFunc(p.containers, func(c *usageContainer) bool {
+		went := !slices.Contains(names, c.name)
+		if went {
+			c.group.close()
+		}
+		return went
+	})
+	stay := len(p.containers)
+	if stay < before {
+		p.next, p.group.memoryAt = at, 0
+	}
 	for _, name := range names {
 		if !isContainer(name) {
 			continue
 		}
 		u.sandboxes = !isCRIO(name)
-		if i := slices.IndexFunc(before, func(c *usageContainer) bool { return c.name == name }); i >= 0 {
-			stay++
-			p.containers = append(p.containers, before[i])
-			continue
-		}
-		p.containers = append(p.containers, &usageContainer{
-			name: name, id: containerID(name), group: usageGroup{rel: filepath.Join(p.group.rel, name)},
-		})
-	}
-	went, all := stay < len(before), false // whether some went, and all that a pod with a sandbox had
-	if went {
-		all = stay == 0 && !slices.ContainsFunc(before, (*usageContainer).isCRIO)
-		p.next, p.group.memoryAt = at, 0
-		for _, c := range before {
-			if !slices.Contains(p.containers, c) {
-				c.group.close()
-			}
+		if !slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.name == name }) {
+			p.containers = append(p.containers, &usageContainer{
+				name: name, id: containerID(name), group: usageGroup{rel: filepath.Join(p.group.rel, name)},
+			})
 		}
 	}
-	u.concludeContainers(p, before == nil, all, at)
+	if p.look = lookNever; p.containers == nil {
+		p.containers = []*usageContainer{}
+	}
+	u.concludeContainers(p, first, stay == 0 && before > 0 && !crio, at)
 	u.measure(p)
 }
 

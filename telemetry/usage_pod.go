@@ -102,7 +102,7 @@ type usagePod struct {
 	reported Pod
 	// scan is the last scan that found its cgroup.
 	scan int
-	// containers are those that there were when they were listed last, by name; nil before.
+	// containers are those that there were when they were listed last; nil before.
 	// measured are those of them that are read.
 	containers, measured []*usageContainer
 	// last is its last reading; it has no UID before that and once the pod has ended.

@@ -104,8 +104,8 @@ func (u *PodUsage) findAwaited(at time.Time, early bool) {
 	})
 }
 
-// find looks for the cgroup of a pod: in the class first in which the one before was. Where
-// its containers are to be looked for that lists them, too. It reports whether the pod is found or
+// find looks for the cgroup of a pod, first in the class in which the one before was, and lists
+// its containers where they have to be looked for. It reports whether the pod is found or
 // still awaited.
 func (u *PodUsage) find(p *usagePod, at time.Time) bool {
 	lists := u.lists(p.reported)
