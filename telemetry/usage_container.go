@@ -45,7 +45,7 @@ func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
 		return went
 	})
 	stay := len(p.containers)
-	if stay < before {
+	if stay < before && p.state != usageEnded {
 		p.next, p.group.memoryAt = at, 0
 	}
 	for _, name := range names {
