@@ -7,6 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -93,7 +94,7 @@ type Config struct {
 	Model  svd.Options
 	// Estimator is that of every channel, whose Prior is the channel's. A Spread
 	// of 0 means DefaultSpread; that of memory is MemorySpread.
-	Estimator kalman.Config
+	Estimator pipeline.EstimatorConfig
 	// MemorySpread is how much pods differ in memory, in [0, 10]; 0 means
 	// DefaultMemorySpread.
 	MemorySpread float64
@@ -241,7 +242,7 @@ func (c Config) validateParts() error {
 
 // estimator is that of a channel; the Config has its defaults.
 func (c *Config) estimator(ch Channel) kalman.Config {
-	e := c.Estimator
+	e := c.Estimator.Config
 	e.Prior = ch.Prior
 	switch {
 	case c.Alike:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -36,7 +37,7 @@ type Pipeline struct {
 	fleet     fleetView
 	blended   float64 // γ of the effective model
 
-	estimator *kalman.PerChannel
+	estimator pipeline.Estimator
 	headroom  []float64
 	own       []kalman.Estimate // before pooling
 	verdicts  []kalman.Verdict
@@ -82,7 +83,7 @@ func New(c Config) (*Pipeline, error) {
 	for i, ch := range c.Channels {
 		configs[i] = c.estimator(ch)
 	}
-	estimator, err := kalman.NewPerChannel(configs...)
+	estimator, err := c.Estimator.Method.New(configs...)
 	if err != nil {
 		return nil, fmt.Errorf("agent: estimator: %w", err)
 	}

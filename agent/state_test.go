@@ -14,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -113,15 +114,25 @@ func TestFromStateRejects(t *testing.T) {
 	}
 }
 
+// other is an estimator of another name than the default one.
+const other pipeline.Method = "other"
+
+func init() {
+	pipeline.Register(other, func(configs ...kalman.Config) (pipeline.Estimator, error) { return kalman.NewPerChannel(configs...) })
+}
+
 // TestConfigSurvivesJSON stores a Config in which no field is zero.
 func TestConfigSurvivesJSON(t *testing.T) {
 	c := agent.Config{
 		Node: "n1", Incarnation: math.MaxUint64 - 6, Schema: "s/v1",
 		Channels: []agent.Channel{{Name: "cpu", Size: 3.3, Prior: 1. / 3, Reserve: .5}, {Name: "io", Size: 1e-300, Prior: 1e-9, Reserve: .1}},
 		Cores:    3.3, PodsPerCore: 1.7, NoPressure: true,
-		Filter:    filter.Config{N: 3, Norm: .1, Hold: .2, Fast: .3, Delta: .1 + .2, Kappa: 1e6},
-		Model:     svd.Options{Rank: 1, Block: 3, Alpha: .3, Beta: .7, EnergyLow: .1, EnergyHigh: .9, Unit: true},
-		Estimator: kalman.Config{Method: kalman.Joint, Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
+		Filter: filter.Config{N: 3, Norm: .1, Hold: .2, Fast: .3, Delta: .1 + .2, Kappa: 1e6},
+		Model:  svd.Options{Rank: 1, Block: 3, Alpha: .3, Beta: .7, EnergyLow: .1, EnergyHigh: .9, Unit: true},
+		Estimator: pipeline.EstimatorConfig{
+			Method: other,
+			Config: kalman.Config{Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
+		},
 		Signal:    capacity.Options{Epsilon: 1e-9, Max: 7},
 		Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3},
 		Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
@@ -57,7 +58,7 @@ type scalarAgent struct {
 	nodeAgent
 	options   Scalar
 	pods      float64 // on an empty node, as far as is known before any
-	estimator *kalman.PerChannel
+	estimator pipeline.Estimator
 	own       []kalman.Estimate
 	fleet     kalman.Fleet
 }
@@ -124,7 +125,7 @@ func (a *scalarAgent) learn(z float64, why *agent.Why) error {
 			c.Noise *= z * z
 		}
 		var err error
-		if a.estimator, err = kalman.NewPerChannel(c); err != nil {
+		if a.estimator, err = c.Method.New(c.Config); err != nil {
 			return fmt.Errorf("sim: scalar estimator: %w", err)
 		}
 	}

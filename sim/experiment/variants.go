@@ -7,10 +7,12 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // Variants lists the schedulers that the findings compare beside those of
@@ -32,7 +34,7 @@ var variants = []Named{
 	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(sim.Headroom, 3)},
 	{"source-channels", "source, a cost a channel", func(Params) sim.Scheduler { return source(0).Spazio }},
 	{"source-ledger", "source, pods in flight until a report absorbs them", literally(func(s *sim.Scalar) { s.Literal = false })},
-	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = kalman.Centred })},
+	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = "" })},
 	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
 	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = aggregate.PerNode })},
 	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
@@ -107,8 +109,9 @@ func source(guards int) sim.Scalar {
 			Agent: agent.Config{
 				Avail: capacity.Thesis(), NoCoreSlots: true,
 				Allowance: capacity.AllowanceOptions{Off: true},
-				Estimator: kalman.Config{
-					Method: kalman.Naive, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
+				Estimator: pipeline.EstimatorConfig{
+					Method: thesis.Naive,
+					Config: kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6},
 				},
 				Alike:       true,
 				HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
@@ -157,8 +160,8 @@ func reference() sim.Spazio {
 		Agent: agent.Config{
 			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
 			Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
-			Estimator: kalman.Config{
-				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
+			Estimator: pipeline.EstimatorConfig{
+				Config: kalman.Config{PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125},
 			},
 			Alike:       true,
 			HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 10 * time.Second,
