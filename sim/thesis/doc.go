@@ -23,5 +23,14 @@
 //
 // They are values of the option estimator.method once this package is linked.
 //
+// # Filters
+//
+// [EMA], [MedianEMA] and [OneEuro] smooth the samples of one channel, as filter.Dynamic
+// does, and are pure steps over plain values behind [Scalar]. TestTrade holds the table
+// by which package filter explains its constants.
+//
+// Inputs are never modified and never retained. Invalid input, NaN and infinities
+// included, yields a *field.Error and changes nothing; nothing panics.
+//
 // Types that do not speak of concurrent use are plain values.
 package thesis

@@ -8,6 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // smoother is a filter under its name.
@@ -19,20 +20,20 @@ type smoother struct {
 // smoothers are the dynamic EMA and its baselines, each by its defaults, and a
 // plain average that leaks as little.
 func smoothers() ([]smoother, error) {
-	slow, err := filter.NewEMA(filter.EMAConfig{Gain: .05})
+	slow, err := thesis.NewEMA(thesis.EMAConfig{Gain: .05})
 	if err != nil {
 		return nil, err
 	}
 	return []smoother{
 		{"dynamic EMA", smooth(filter.Dynamic{})},
-		{"EMA, a = .3", smooth(filter.EMA{})},
+		{"EMA, a = .3", smooth(thesis.EMA{})},
 		{"EMA, a = .05", smooth(slow)},
-		{"median and EMA", smooth(filter.MedianEMA{})},
-		{"One Euro", smooth(filter.OneEuro{})},
+		{"median and EMA", smooth(thesis.MedianEMA{})},
+		{"One Euro", smooth(thesis.OneEuro{})},
 	}, nil
 }
 
-func smooth[S any](f filter.Scalar[S]) func([]float64) ([]float64, error) {
+func smooth[S any](f thesis.Scalar[S]) func([]float64) ([]float64, error) {
 	return func(x []float64) ([]float64, error) {
 		var s S
 		out := make([]float64, len(x))

@@ -1,6 +1,10 @@
-package filter
+package thesis
 
-import "math"
+import (
+	"math"
+
+	"github.com/spazio-scheduler/spazio/filter"
+)
 
 // Defaults of OneEuroConfig, for samples in [0,1] at 10 Hz.
 const (
@@ -30,7 +34,7 @@ type OneEuroConfig struct {
 	DerivativeCutoff float64
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c OneEuroConfig) Validate() error {
 	for _, f := range []struct {
 		name  string
@@ -109,8 +113,8 @@ func (f OneEuro) gain(cutoff float64) float64 {
 	return 1 / (1 + f.rate/(2*math.Pi*cutoff))
 }
 
-// Step returns the state after the sample x. A *FieldError reports an x that
-// is not finite or beyond MaxMagnitude, or a state that Step cannot have
+// Step returns the state after the sample x. A *field.Error reports an x that
+// is not finite or beyond filter.MaxMagnitude, or a state that Step cannot have
 // returned; the state returned is then s.
 func (f OneEuro) Step(s OneEuroState, x float64) (OneEuroState, error) {
 	if f.rate == 0 {
@@ -121,7 +125,7 @@ func (f OneEuro) Step(s OneEuroState, x float64) (OneEuroState, error) {
 		return s, reject("x", -1, x)
 	case !valid(s.Level):
 		return s, reject("Level", -1, s.Level)
-	case !(math.Abs(s.Speed) <= 2*MaxMagnitude*f.rate):
+	case !(math.Abs(s.Speed) <= 2*filter.MaxMagnitude*f.rate):
 		return s, reject("Speed", -1, s.Speed)
 	case !s.Started:
 		return OneEuroState{Level: x, Started: true}, nil

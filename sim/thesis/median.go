@@ -1,4 +1,4 @@
-package filter
+package thesis
 
 // Limits and defaults of MedianEMAConfig.
 const (
@@ -23,7 +23,7 @@ type MedianEMAConfig struct {
 	Gain float64
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns a *field.Error for the first field that is out of range.
 func (c MedianEMAConfig) Validate() error {
 	if c.Window != 0 && (c.Window < 1 || c.Window > MaxWindow || c.Window%2 == 0) {
 		return reject("Window", -1, float64(c.Window))
@@ -74,8 +74,8 @@ func NewMedianEMA(c MedianEMAConfig) (MedianEMA, error) {
 	return MedianEMA{c.Window, c.Gain}, nil
 }
 
-// Step returns the state after the sample x. A *FieldError reports an x that
-// is not finite or beyond MaxMagnitude, or a state that Step cannot have
+// Step returns the state after the sample x. A *field.Error reports an x that
+// is not finite or beyond filter.MaxMagnitude, or a state that Step cannot have
 // returned; the state returned is then s.
 func (f MedianEMA) Step(s MedianEMAState, x float64) (MedianEMAState, error) {
 	if f.window == 0 {

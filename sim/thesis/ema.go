@@ -1,8 +1,10 @@
-package filter
+package thesis
+
+import "github.com/spazio-scheduler/spazio/filter"
 
 // DefaultGain is the weight of a new sample in the plain average: that of the
 // dynamic EMA within its gate.
-const DefaultGain = DefaultNorm
+const DefaultGain = filter.DefaultNorm
 
 // EMAConfig tunes the exponential moving average. Zero fields take the
 // documented default. It is read-only and may be shared by any number of
@@ -12,7 +14,7 @@ type EMAConfig struct {
 	Gain float64
 }
 
-// Validate returns a *FieldError if Gain is out of range.
+// Validate returns a *field.Error if Gain is out of range.
 func (c EMAConfig) Validate() error { return checkGain(c.Gain) }
 
 func checkGain(gain float64) error {
@@ -54,8 +56,8 @@ func NewEMA(c EMAConfig) (EMA, error) {
 	return EMA{c.Gain}, nil
 }
 
-// Step returns the state after the sample x. A *FieldError reports an x or a
-// Level that is not finite or beyond MaxMagnitude; the state returned is
+// Step returns the state after the sample x. A *field.Error reports an x or a
+// Level that is not finite or beyond filter.MaxMagnitude; the state returned is
 // then s.
 func (f EMA) Step(s EMAState, x float64) (EMAState, error) {
 	if !valid(x) {

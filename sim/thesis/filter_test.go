@@ -1,0 +1,205 @@
+package thesis_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
+)
+
+// The zero value of each filter is what its constructor makes of the zero
+// Config.
+func TestZeroFiltersAreDefaults(t *testing.T) {
+	xs := signal(rand.New(rand.NewPCG(1, 11)), 300)
+	dynamic, err1 := filter.NewDynamic(filter.Config{})
+	ema, err2 := thesis.NewEMA(thesis.EMAConfig{})
+	median, err3 := thesis.NewMedianEMA(thesis.MedianEMAConfig{})
+	euro, err4 := thesis.NewOneEuro(thesis.OneEuroConfig{})
+	for _, pair := range [][2]contender{
+		{contend[filter.State]("dynamic", filter.Dynamic{}, nil), contend[filter.State]("", dynamic, err1)},
+		{contend[thesis.EMAState]("EMA", thesis.EMA{}, nil), contend[thesis.EMAState]("", ema, err2)},
+		{contend[thesis.MedianEMAState]("median", thesis.MedianEMA{}, nil), contend[thesis.MedianEMAState]("", median, err3)},
+		{contend[thesis.OneEuroState]("One Euro", thesis.OneEuro{}, nil), contend[thesis.OneEuroState]("", euro, err4)},
+	} {
+		if diff := cmp.Diff(pair[1].smooth(t, xs), pair[0].smooth(t, xs)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", pair[0].name, diff)
+		}
+	}
+}
+
+// No level leaves the hull of the samples.
+func TestBaselineHull(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 12))
+	for _, c := range contenders() {
+		xs := signal(rng, 500)
+		low, high := math.Inf(1), math.Inf(-1)
+		for i, m := range c.smooth(t, xs) {
+			low, high = math.Min(low, xs[i]), math.Max(high, xs[i])
+			if m < low || m > high {
+				t.Fatalf("%s: level %g outside [%g, %g]", c.name, m, low, high)
+			}
+		}
+	}
+}
+
+// rejects fails unless every state is refused with an error that names field
+// and comes back unchanged.
+func rejects[S any](t *testing.T, f thesis.Scalar[S], s S, x float64, field string, cause error) {
+	t.Helper()
+	got, err := f.Step(s, x)
+	var fe *field.Error
+	if !errors.As(err, &fe) || !errors.Is(err, cause) || fe.Field != field {
+		t.Errorf("%+v, %g: error %v, want %s: %v", s, x, err, field, cause)
+	}
+	if !cmp.Equal(got, s, cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })) {
+		t.Errorf("%+v has changed to %+v", s, got)
+	}
+}
+
+func TestBaselinesReject(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	rejects[thesis.EMAState](t, thesis.EMA{}, thesis.EMAState{Level: 1, Started: true}, nan, "x", filter.ErrNotFinite)
+	rejects[thesis.EMAState](t, thesis.EMA{}, thesis.EMAState{Level: inf, Started: true}, 1, "Level", filter.ErrNotFinite)
+	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{}, 1e301, "x", filter.ErrRange)
+	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Level: nan}, 1, "Level", filter.ErrNotFinite)
+	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Next: 9}, 1, "Next", filter.ErrRange)
+	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Recent: [thesis.MaxWindow]float64{2: nan}}, 1, "Recent[2]", filter.ErrNotFinite)
+	rejects[thesis.OneEuroState](t, thesis.OneEuro{}, thesis.OneEuroState{}, -inf, "x", filter.ErrNotFinite)
+	rejects[thesis.OneEuroState](t, thesis.OneEuro{}, thesis.OneEuroState{Level: -2e300}, 1, "Level", filter.ErrRange)
+	rejects[thesis.OneEuroState](t, thesis.OneEuro{}, thesis.OneEuroState{Speed: nan}, 1, "Speed", filter.ErrNotFinite)
+
+	for name, c := range map[string]struct{ err error }{
+		"Gain":             {thesis.EMAConfig{Gain: nan}.Validate()},
+		"Gain of a median": {thesis.MedianEMAConfig{Gain: 1.1}.Validate()},
+		"Window":           {thesis.MedianEMAConfig{Window: -1}.Validate()},
+		"Rate":             {thesis.OneEuroConfig{Rate: 1e7}.Validate()},
+		"MinCutoff":        {thesis.OneEuroConfig{MinCutoff: nan}.Validate()},
+		"Beta":             {thesis.OneEuroConfig{Beta: inf}.Validate()},
+		"DerivativeCutoff": {thesis.OneEuroConfig{DerivativeCutoff: 1e-9}.Validate()},
+	} {
+		var fe *field.Error
+		if !errors.As(c.err, &fe) {
+			t.Errorf("%s: error %v", name, c.err)
+		}
+	}
+}
+
+// TestConfigBounds: what lies at a bound is taken, what lies beyond is refused.
+func TestConfigBounds(t *testing.T) {
+	beyond := func(v float64) float64 { return math.Nextafter(v, math.Inf(1)) }
+	for name, c := range map[string]struct {
+		at, past interface{ Validate() error }
+	}{
+		"Gain":             {thesis.EMAConfig{Gain: 1}, thesis.EMAConfig{Gain: beyond(1)}},
+		"least Window":     {thesis.MedianEMAConfig{Window: 1}, thesis.MedianEMAConfig{Window: -1}},
+		"largest Window":   {thesis.MedianEMAConfig{Window: thesis.MaxWindow}, thesis.MedianEMAConfig{Window: thesis.MaxWindow + 2}},
+		"least Rate":       {thesis.OneEuroConfig{Rate: 1e-6}, thesis.OneEuroConfig{Rate: 9e-7}},
+		"largest Rate":     {thesis.OneEuroConfig{Rate: 1e6}, thesis.OneEuroConfig{Rate: beyond(1e6)}},
+		"DerivativeCutoff": {thesis.OneEuroConfig{DerivativeCutoff: 1e6}, thesis.OneEuroConfig{DerivativeCutoff: beyond(1e6)}},
+	} {
+		var fe *field.Error
+		if err := c.at.Validate(); err != nil {
+			t.Errorf("%s at its bound: %v", name, err)
+		}
+		if err := c.past.Validate(); !errors.As(err, &fe) {
+			t.Errorf("%s beyond its bound: error %v", name, err)
+		}
+	}
+}
+
+// TestSpeedBounds: a speed at its bound is taken, one beyond is refused.
+func TestSpeedBounds(t *testing.T) {
+	const most = filter.MaxMagnitude
+	var fe *field.Error
+	euro, err := thesis.NewOneEuro(thesis.OneEuroConfig{Rate: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fastest := 2 * most * 100
+	if _, err := euro.Step(thesis.OneEuroState{Speed: fastest, Started: true}, 0); err != nil {
+		t.Errorf("at the largest speed: %v", err)
+	}
+	if _, err := euro.Step(thesis.OneEuroState{Speed: math.Nextafter(fastest, math.Inf(1)), Started: true}, 0); !errors.As(err, &fe) || fe.Field != "Speed" {
+		t.Errorf("beyond the largest speed: error %v", err)
+	}
+}
+
+// TestMedianKeepsItsGain: the default window does not bring its gain with it.
+func TestMedianKeepsItsGain(t *testing.T) {
+	f, err := thesis.NewMedianEMA(thesis.MedianEMAConfig{Gain: .25})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s thesis.MedianEMAState
+	for i := range 1 + (thesis.DefaultWindow+1)/2 { // the median is 1 with the last
+		if s, err = f.Step(s, math.Min(float64(i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Level != .25 {
+		t.Errorf("level %g after the first median of 1, want .25", s.Level)
+	}
+}
+
+// signal is noise around a level that jumps now and then.
+func signal(rng *rand.Rand, n int) []float64 {
+	level, noise := rng.Float64(), 0.1*rng.Float64()
+	out := make([]float64, n)
+	for i := range out {
+		if rng.IntN(12) == 0 {
+			level = rng.Float64()
+		}
+		out[i] = level + noise*rng.NormFloat64()
+	}
+	return out
+}
+
+func TestFiltersAllocate(t *testing.T) {
+	for _, c := range contenders() {
+		step := c.new()
+		if n := testing.AllocsPerRun(100, func() { _, _ = step(.1) }); n != 0 {
+			t.Errorf("%s makes %g allocations", c.name, n)
+		}
+	}
+}
+
+// steady is a noisy level with a spike now and then, as a node's telemetry
+// is.
+func steady(n int) []float64 {
+	rng := rand.New(rand.NewPCG(1, 8))
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = 0.4 + 0.02*rng.NormFloat64()
+		if rng.IntN(40) == 0 {
+			xs[i] += 0.3
+		}
+	}
+	return xs
+}
+
+// BenchmarkBaselines measures a step of each contender on one channel.
+func BenchmarkBaselines(b *testing.B) {
+	xs := steady(4096)
+	for _, c := range contenders() {
+		switch c.name {
+		case "dynamic", "EMA .3", "median 9, EMA .8", "One Euro":
+			b.Run(c.name, func(b *testing.B) {
+				step := c.new()
+				b.ReportAllocs()
+				i := 0
+				for b.Loop() {
+					if _, err := step(xs[i%4096]); err != nil {
+						b.Fatal(err)
+					}
+					i++
+				}
+			})
+		}
+	}
+}
