@@ -1,7 +1,3 @@
-// Package pipeline holds what package agent's pipeline is made of and no operator
-// sets: which estimator learns what pods take.
-//
-// Types that do not speak of concurrent use are plain values.
 package pipeline
 
 import (

@@ -107,18 +107,20 @@ func source(guards int) sim.Scalar {
 	s := sim.Scalar{
 		Spazio: sim.Spazio{
 			Agent: agent.Config{
-				Avail: capacity.Thesis(), NoCoreSlots: true,
-				Allowance: capacity.AllowanceOptions{Off: true},
-				Estimator: pipeline.EstimatorConfig{
-					Method: thesis.Naive,
-					Config: kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6},
-				},
-				Alike:       true,
-				HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,
 				Settle:      time.Nanosecond,
-				InitLead:    time.Nanosecond,
 				MinInterval: time.Hour,
+				Constants: pipeline.Constants{
+					Avail: capacity.Thesis(), NoCoreSlots: true,
+					Allowance: capacity.AllowanceOptions{Off: true},
+					Estimator: pipeline.EstimatorConfig{
+						Method: thesis.Naive,
+						Config: kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6},
+					},
+					Alike:       true,
+					HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
+					InitLead: time.Nanosecond,
+				},
 			},
 			Aggregate: aggregate.Options{Policy: aggregate.Sequential},
 			Rules:     reserve.Rules{Epsilon: 1, Burst: 1e6},
@@ -158,16 +160,18 @@ func literally(change func(*sim.Scalar)) func(Params) sim.Scheduler {
 func reference() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
-			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
-			Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
-			Estimator: pipeline.EstimatorConfig{
-				Config: kalman.Config{PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125},
-			},
-			Alike:       true,
-			HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 10 * time.Second,
 			PodsPerCore: 1,
 			Settle:      600 * time.Millisecond,
 			MinInterval: 100 * time.Millisecond,
+			Constants: pipeline.Constants{
+				Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+				Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
+				Estimator: pipeline.EstimatorConfig{
+					Config: kalman.Config{PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125},
+				},
+				Alike:       true,
+				HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 10 * time.Second,
+			},
 		},
 		Rules:   reserve.Rules{Epsilon: 1, Burst: 1, Growth: .5},
 		Trickle: reserve.Trickle{Off: true},

@@ -27,24 +27,28 @@ type config struct {
 	Name    name
 	Several []int
 	hidden  int
+	Embedded
 }
+
+// Embedded has its fields set as if they were those of the struct that it is in.
+type Embedded struct{ Depth float64 }
 
 func TestSet(t *testing.T) {
 	var c config
 	fields := option.Of(&c)
-	want := []string{"count", "half-way", "inner.churn-hold", "inner.rule", "name", "several", "size"}
+	want := []string{"count", "depth", "half-way", "inner.churn-hold", "inner.rule", "name", "several", "size"}
 	if diff := cmp.Diff(want, fields.Names()); diff != "" {
 		t.Fatalf("names (-want +got):\n%s", diff)
 	}
 	for field, text := range map[string]string{
-		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "switched", "name": "x",
+		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "switched", "name": "x", "depth": "4",
 	} {
 		if err := fields.Set(field, text); err != nil {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	var set config
-	set.Size, set.Count, set.HalfWay, set.Name = 1e-3, 7, true, "x"
+	set.Size, set.Count, set.HalfWay, set.Name, set.Depth = 1e-3, 7, true, "x", 4
 	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, capacity.Switched
 	if diff := cmp.Diff(set, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
