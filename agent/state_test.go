@@ -114,11 +114,16 @@ func TestFromStateRejects(t *testing.T) {
 	}
 }
 
-// other is an estimator of another name than the default one.
-const other pipeline.Method = "other"
+// other is an estimator of another name than the default one, modelled the rule that
+// takes the model's equation.
+const (
+	other    pipeline.Method = "other"
+	modelled pipeline.Rule   = "modelled"
+)
 
 func init() {
-	pipeline.Register(other, func(configs ...kalman.Config) (pipeline.Estimator, error) { return kalman.NewPerChannel(configs...) })
+	pipeline.RegisterRule(modelled, func(bool) capacity.Mode { return capacity.ModelMode })
+	pipeline.RegisterMethod(other, func(configs ...kalman.Config) (pipeline.Estimator, error) { return kalman.NewPerChannel(configs...) })
 }
 
 // TestConfigSurvivesJSON stores a Config in which no field is zero.
@@ -136,7 +141,7 @@ func TestConfigSurvivesJSON(t *testing.T) {
 				Config: kalman.Config{Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
 			},
 			Signal:    capacity.Options{Epsilon: 1e-9, Max: 7},
-			Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3},
+			Avail:     pipeline.AvailConfig{Rule: modelled, AvailOptions: capacity.AvailOptions{Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3}},
 			Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},
 
 			MemorySpread: 2, Alike: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,

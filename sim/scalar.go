@@ -153,9 +153,11 @@ func (a *scalarAgent) avail(z float64, r *agent.Report, why *agent.Why) (capacit
 	} else {
 		top = 1
 	}
-	room := capacity.Channel{Usage: top, Capacity: e.Capacity() * scale, Cost: e.Cost * scale, CostSD: e.CostSD * scale}
-	pods := capacity.Pods{Now: float64(why.Pods), Measured: float64(why.Measured), Churn: why.Churn.Open}
-	return capacity.Available([]capacity.Channel{room}, pods, a.options.Agent.Avail)
+	channel := capacity.Channel{Usage: top, Capacity: e.Capacity() * scale, Cost: e.Cost * scale, CostSD: e.CostSD * scale}
+	pods := capacity.Pods{Now: float64(why.Pods), Measured: float64(why.Measured)}
+	o := a.options.Agent.Avail
+	room := o.Rule.Room(channel.Room(pods, o.AvailOptions), why.Churn.Open)
+	return capacity.Bound([]capacity.Channel{channel}, []capacity.Room{room}, pods, o.AvailOptions)
 }
 
 // Local sends the one cost for every channel.

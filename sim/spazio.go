@@ -296,7 +296,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	if !due || err != nil {
 		return
 	}
-	signal := r.SignalWith(s.options.Agent.Avail)
+	signal := r.SignalWith(s.options.Agent.Avail.AvailOptions)
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,

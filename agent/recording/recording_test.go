@@ -16,7 +16,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -38,7 +37,7 @@ func files(t *testing.T, dir string) []string {
 func configs() map[string]agent.Config {
 	eager, wide, alone, many := config(), config(), config(), config()
 	eager.Estimator.Spread, eager.Estimator.LevelDrift = .1, .03
-	eager.Avail = capacity.AvailOptions{Rule: capacity.Switched, Allowance: .5}
+	eager.Avail.NoCaution, eager.Avail.Allowance = true, .5
 	for _, name := range []string{"io", "network", "a", "b", "c"} {
 		wide.Channels = append(wide.Channels, agent.Channel{Name: name, Size: 1, Prior: .1})
 	}

@@ -62,7 +62,7 @@ type Constants struct {
 	// Avail is how the room in pods is counted: with caution, as an offer too many
 	// cannot be taken back (package capacity). It has a constant Allowance of 0 by
 	// default; it adds to the measured one.
-	Avail capacity.AvailOptions
+	Avail AvailConfig
 	// Allowance bounds the start-up allowance, which follows from the pods' run
 	// times, so that starts alone do not fill the node (package capacity).
 	Allowance capacity.AllowanceOptions

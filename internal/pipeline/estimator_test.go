@@ -18,7 +18,7 @@ const counting pipeline.Method = "counting"
 var made int
 
 func init() {
-	pipeline.Register(counting, func(configs ...kalman.Config) (pipeline.Estimator, error) {
+	pipeline.RegisterMethod(counting, func(configs ...kalman.Config) (pipeline.Estimator, error) {
 		made++
 		return kalman.NewPerChannel(configs...)
 	})
@@ -36,7 +36,7 @@ func TestMethodMakesItsEstimator(t *testing.T) {
 		}
 	}
 	var fe *field.Error
-	if _, err := pipeline.Method("best").New(kalman.Config{}); !errors.As(err, &fe) || fe.Field != "Method" || !errors.Is(err, pipeline.ErrMethod) {
+	if _, err := pipeline.Method("best").New(kalman.Config{}); !errors.As(err, &fe) || fe.Field != "Method" || !errors.Is(err, pipeline.ErrUnknown) {
 		t.Errorf("a method that nobody has registered: %v", err)
 	}
 }
@@ -61,7 +61,7 @@ func TestConfigText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{`{"Method":""}`, `{"Method":"best"}`} {
-		if err := json.Unmarshal([]byte(text), new(pipeline.EstimatorConfig)); !errors.Is(err, pipeline.ErrMethod) {
+		if err := json.Unmarshal([]byte(text), new(pipeline.EstimatorConfig)); !errors.Is(err, pipeline.ErrUnknown) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -111,7 +111,7 @@ func source(guards int) sim.Scalar {
 				Settle:      time.Nanosecond,
 				MinInterval: time.Hour,
 				Constants: pipeline.Constants{
-					Avail: capacity.Thesis(), NoCoreSlots: true,
+					Avail: thesis.Avail(), NoCoreSlots: true,
 					Allowance: capacity.AllowanceOptions{Off: true},
 					Estimator: pipeline.EstimatorConfig{
 						Method: thesis.Naive,
@@ -133,7 +133,7 @@ func source(guards int) sim.Scalar {
 		Literal: true,
 	}
 	if guards >= 1 {
-		s.Agent.Avail.Rule = capacity.LeastOfBoth
+		s.Agent.Avail.Rule = "" // the lower of both
 	}
 	if guards >= 3 {
 		s.Agent.Avail.NoCaution = false
@@ -164,7 +164,7 @@ func reference() sim.Spazio {
 			Settle:      600 * time.Millisecond,
 			MinInterval: 100 * time.Millisecond,
 			Constants: pipeline.Constants{
-				Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
+				Avail:     pipeline.AvailConfig{AvailOptions: capacity.AvailOptions{Caution: 1, Saturation: .98, FloorBelow: .5}},
 				Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
 				Estimator: pipeline.EstimatorConfig{
 					Config: kalman.Config{PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125},

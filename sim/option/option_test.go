@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 type name string
@@ -22,7 +23,7 @@ type config struct {
 	HalfWay bool
 	Inner   struct {
 		ChurnHold time.Duration
-		Rule      capacity.Rule
+		Rule      pipeline.Rule
 	}
 	Name    name
 	Several []int
@@ -49,7 +50,7 @@ func TestSet(t *testing.T) {
 	}
 	var set config
 	set.Size, set.Count, set.HalfWay, set.Name, set.Depth = 1e-3, 7, true, "x", 4
-	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, capacity.Switched
+	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, thesis.Switched
 	if diff := cmp.Diff(set, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -72,7 +73,7 @@ func TestRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := config{Size: 2, Count: 2, hidden: 2}
-		c.Inner.ChurnHold, c.Inner.Rule = time.Second, capacity.Switched
+		c.Inner.ChurnHold, c.Inner.Rule = time.Second, thesis.Switched
 		before := c
 		err := option.Of(&c).Set(test.field, test.text)
 		var refused *option.Error

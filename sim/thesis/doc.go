@@ -1,5 +1,5 @@
-// Package thesis has the estimators and the filters that the thesis describes or
-// that were tried in their place, and that lost ("Hands at the Ready: Bringing
+// Package thesis has the parts that the thesis describes, or that were tried in their
+// place, and that lost ("Hands at the Ready: Bringing
 // Pronto to Kubernetes", L. Choteborsky, 2025). They are for comparison: figures
 // and experiments that repeat the thesis's run whole agents with them.
 //
@@ -22,6 +22,10 @@
 // since the two are one filter in other coordinates, and the other two are far behind.
 //
 // They are values of the option estimator.method once this package is linked.
+//
+// # Availability
+//
+// [Switched] is the switch between eqs. 3.12 and 3.13, a value of the option avail.rule.
 //
 // # Filters
 //

@@ -16,7 +16,7 @@ const (
 
 func init() {
 	for method, a := range map[pipeline.Method]algebra{Naive: naive{}, Delta: delta{}, Joint: joint{}} {
-		pipeline.Register(method, func(configs ...kalman.Config) (pipeline.Estimator, error) {
+		pipeline.RegisterMethod(method, func(configs ...kalman.Config) (pipeline.Estimator, error) {
 			return newEstimator(a, configs)
 		})
 	}

@@ -206,7 +206,7 @@ func TestMethodText(t *testing.T) {
 	for _, bad := range []string{"best", ""} {
 		m := thesis.Joint
 		var fe *field.Error
-		if err := m.UnmarshalText([]byte(bad)); !errors.As(err, &fe) || !errors.Is(err, pipeline.ErrMethod) || m != thesis.Joint {
+		if err := m.UnmarshalText([]byte(bad)); !errors.As(err, &fe) || !errors.Is(err, pipeline.ErrUnknown) || m != thesis.Joint {
 			t.Errorf("%q was read as %v: %v", bad, m, err)
 		}
 	}
