@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
@@ -36,7 +35,7 @@ var variants = []Named{
 	{"source-ledger", "source, pods in flight until a report absorbs them", literally(func(s *sim.Scalar) { s.Literal = false })},
 	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = "" })},
 	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
-	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = aggregate.PerNode })},
+	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = thesis.PerNode })},
 	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
 		s.Unit = sim.Headroom
 		s.Agent.Estimator.Floor = kalman.DefaultFloor
@@ -122,7 +121,7 @@ func source(guards int) sim.Scalar {
 					InitLead: time.Nanosecond,
 				},
 			},
-			Aggregate: aggregate.Options{Policy: aggregate.Sequential},
+			Aggregate: thesis.AggregateConfig{Policy: thesis.Sequential},
 			Rules:     reserve.Rules{Epsilon: 1, Burst: 1e6},
 			Ranking:   reserve.Ranking{TieWidth: 1e-9},
 			Trickle:   reserve.Trickle{Off: true},

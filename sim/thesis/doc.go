@@ -1,7 +1,7 @@
 // Package thesis has the parts that the thesis describes, or that were tried in their
-// place, and that lost ("Hands at the Ready: Bringing
-// Pronto to Kubernetes", L. Choteborsky, 2025). They are for comparison: figures
-// and experiments that repeat the thesis's run whole agents with them.
+// place, and that lost ("Hands at the Ready: Bringing Pronto to Kubernetes",
+// L. Choteborsky, 2025). They are for comparison: figures and experiments that repeat
+// the thesis's run whole agents with them.
 //
 // # Estimators
 //
@@ -26,6 +26,11 @@
 // # Availability
 //
 // [Switched] is the switch between eqs. 3.12 and 3.13, a value of the option avail.rule.
+//
+// # Merging
+//
+// [Sequential] merges the nodes' models in order of arrival, a value of the option
+// aggregate.policy.
 //
 // # Filters
 //
