@@ -62,10 +62,10 @@ type Config struct {
 	Cores float64
 	// PodsPerCore is p of the cold start; 0 means DefaultPodsPerCore.
 	PodsPerCore float64
-	// NoPressure says that the CPU is judged by utilisation alone, for the kernel has
-	// not the pressure stall information asked for.
+	// NoPressure has the CPU judged by utilisation alone, where the kernel lacks the
+	// pressure stall information that the schema asks for.
 	NoPressure bool
-	// OwnModel says that the node keeps to its own model, whatever its fleet's.
+	// OwnModel has the node keep to its own model, whatever its fleet's.
 	OwnModel bool
 	// Settle is the lag of the filter; 0 means DefaultSettle. It grows with the time
 	// between two samples.

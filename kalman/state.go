@@ -182,7 +182,7 @@ type Innovation struct {
 	Value, Variance float64
 }
 
-// step is Step in place, on valid arguments: the gates around the update. It says
+// step is Step in place, on valid arguments: the gates around the update. It leaves
 // in tested what the gate has seen.
 func (s *State) step(read reading, n float64, t *tuning, tested *Innovation) Verdict {
 	*tested = Innovation{}

@@ -38,13 +38,13 @@ const (
 
 // Constants are what the algorithm's answers depend on and no operator sets. The zero
 // value is what agents run by. The simulator and replays vary them by name, to show
-// what each is worth: the evaluation's section on sensitivity has the figures.
+// what each is worth: docs/evaluation.md has the figures.
 type Constants struct {
 	// Filter smooths the samples: the spike of a container's start must not pass for
 	// load, and a level that lasts must be there within a second (package filter).
 	Filter filter.Config
 	// Model learns the typical load from blocks of samples, of a second each at 10 Hz
-	// by default, and forgets by their number (package svd). It is not centred, for
+	// by default, and forgets by their number (package svd). It is not centred, since
 	// the typical load is no deviation from itself.
 	Model svd.Options
 	// Estimator is that of every channel, whose Prior is the channel's. A Spread
@@ -53,11 +53,11 @@ type Constants struct {
 	// MemorySpread is how much pods differ in memory, in [0, 10]; 0 means
 	// DefaultMemorySpread.
 	MemorySpread float64
-	// Alike says that pods do not differ, in any channel, whatever the spreads: the
-	// thesis has one cost for all, and what the spreads are worth shows without them.
+	// Alike takes pods for alike in all channels, whatever the spreads: the thesis has
+	// one cost for all, and what the spreads are worth shows without them.
 	Alike bool
-	// Signal says how far the usage is extended along the typical load: k only has to
-	// tell busy nodes from idle ones (package capacity).
+	// Signal bounds how far the usage is extended along the typical load: k only has to
+	// distinguish busy nodes from idle ones (package capacity).
 	Signal capacity.Options
 	// Avail is how the room in pods is counted: with caution, as an offer too many
 	// cannot be taken back (package capacity). It has a constant Allowance of 0 by
@@ -66,7 +66,7 @@ type Constants struct {
 	// Allowance bounds the start-up allowance, which follows from the pods' run
 	// times, so that starts alone do not fill the node (package capacity).
 	Allowance capacity.AllowanceOptions
-	// NoCoreSlots says that usage alone bounds the pods on the CPU; otherwise, where
+	// NoCoreSlots has usage alone bound the pods on the CPU; otherwise, where
 	// a pod takes about a core, so does the number of cores, since half of the channel
 	// is waiting tasks, and room there would double the pods for nothing.
 	NoCoreSlots bool
@@ -86,8 +86,8 @@ type Constants struct {
 	// ChurnHold and ChurnCap bound the churn window, in which usage is that of starts
 	// and stops rather than of pods; 0 means the defaults.
 	ChurnHold, ChurnCap time.Duration
-	// HaltOnChurn says that the estimator learns nothing within the churn window,
-	// as the thesis has it: where pods live for seconds it then learns nothing at all.
+	// HaltOnChurn has the estimator learn nothing within the churn window, as in the
+	// thesis: where pods live for seconds it then learns nothing at all.
 	HaltOnChurn bool
 	// InitLead is how long a pod without a notice of its init containers runs
 	// before it is taken to run a container of its own, until pods on this node

@@ -58,7 +58,7 @@ func (m *Method) UnmarshalText(text []byte) error {
 	return err
 }
 
-// EstimatorConfig says how a node's channels are estimated.
+// EstimatorConfig is how the channels of a node are estimated.
 type EstimatorConfig struct {
 	// Method is the estimator; the zero value is kalman's.
 	Method Method

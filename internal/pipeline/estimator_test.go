@@ -37,7 +37,7 @@ func TestMethodMakesItsEstimator(t *testing.T) {
 	}
 	var fe *field.Error
 	if _, err := pipeline.Method("best").New(kalman.Config{}); !errors.As(err, &fe) || fe.Field != "Method" || !errors.Is(err, pipeline.ErrUnknown) {
-		t.Errorf("a method that nobody has registered: %v", err)
+		t.Errorf("a method that is not registered: %v", err)
 	}
 }
 

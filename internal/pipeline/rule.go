@@ -41,7 +41,7 @@ func (r *Rule) UnmarshalText(text []byte) error {
 	return err
 }
 
-// AvailConfig says how the room in pods is counted.
+// AvailConfig is how the room in pods is counted.
 type AvailConfig struct {
 	// Rule decides which equation counts; the zero value takes the lower.
 	Rule Rule

@@ -25,7 +25,7 @@ type channel struct {
 	state    kalman.State
 }
 
-// step takes channel i of a valid observation. It says in tested what the gate of
+// step takes channel i of a valid observation, and leaves in tested what the gate of
 // outliers has seen.
 func (c *channel) step(o *kalman.Observation, i int, tested *kalman.Innovation) kalman.Verdict {
 	read, z, n := o.Headroom[i], o.Headroom[i], o.Pods
@@ -104,7 +104,7 @@ func (c *channel) churnNoise(cost, n, moving float64) float64 {
 	return cost * cost * (1 + n + alikeReadings*(c.config.Spread*c.config.Spread)*n + moving*moving)
 }
 
-// bounds says that the measurement is a bound which the estimate meets, and so
+// bounds reports whether the measurement is a bound that the estimate meets, and so
 // teaches nothing.
 func (c *channel) bounds(read, z, n, r float64, churn bool) bool {
 	s := &c.state

@@ -21,7 +21,7 @@ type Scalar[S any] interface {
 
 var _ Scalar[filter.State] = filter.Dynamic{}
 
-// valid says that v is an acceptable sample: finite, and small enough for
+// valid reports whether v is an acceptable sample: finite, and small enough for
 // differences not to overflow.
 func valid(v float64) bool { return v >= -filter.MaxMagnitude && v <= filter.MaxMagnitude }
 

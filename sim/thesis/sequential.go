@@ -25,7 +25,7 @@ const (
 // ErrPolicy refuses a policy that does not exist, or what one can't do.
 var ErrPolicy = errors.New("not of this policy")
 
-// AggregateConfig says how the nodes' models are merged.
+// AggregateConfig is how the nodes' models are merged.
 type AggregateConfig struct {
 	// Policy is PerNode by default.
 	Policy Policy
