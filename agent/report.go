@@ -63,7 +63,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 		return capacity.Avail{}, err
 	}
 	options.Allowance += allowance
-	a, err := capacity.Bound(p.channels, p.room, pods, options)
+	a, err := capacity.AvailableIn(p.channels, p.room, pods, options)
 	if err != nil {
 		return a, fmt.Errorf("agent: avail: %w", err)
 	}

@@ -103,7 +103,7 @@ var goldens = map[string]func(f fields) error{
 				rooms = append(rooms, c.Room(p, o).By(mode))
 			}
 		}
-		a, err := capacity.Bound(ch, rooms, p, o)
+		a, err := capacity.AvailableIn(ch, rooms, p, o)
 		f.equal(a.Pods, f.num())
 		return err
 	},

@@ -10,7 +10,7 @@ import (
 )
 
 // TestRoomExplainsAvailable takes the least room of random channels: what
-// Available starts from, and Bound where another equation was chosen.
+// Available starts from, and AvailableIn where another equation was chosen.
 func TestRoomExplainsAvailable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for range 2000 {
@@ -36,7 +36,7 @@ func TestRoomExplainsAvailable(t *testing.T) {
 			}
 			return channels[i].Room(p, o)
 		}
-		a, err := capacity.Bound(channels, rooms, p, o)
+		a, err := capacity.AvailableIn(channels, rooms, p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,10 +65,10 @@ func TestRoomExplainsAvailable(t *testing.T) {
 	}
 }
 
-// TestBoundTakesARoomAChannel: rooms that are not one a channel are refused.
-func TestBoundTakesARoomAChannel(t *testing.T) {
+// TestAvailableInTakesARoomAChannel: rooms that are not one a channel are refused.
+func TestAvailableInTakesARoomAChannel(t *testing.T) {
 	ch := []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25}}
-	_, err := capacity.Bound(ch, make([]capacity.Room, 2), capacity.Pods{}, capacity.AvailOptions{})
+	_, err := capacity.AvailableIn(ch, make([]capacity.Room, 2), capacity.Pods{}, capacity.AvailOptions{})
 	if !errors.Is(err, capacity.ErrLength) {
 		t.Errorf("two rooms of one channel: %v", err)
 	}

@@ -157,7 +157,7 @@ func (a *scalarAgent) avail(z float64, r *agent.Report, why *agent.Why) (capacit
 	pods := capacity.Pods{Now: float64(why.Pods), Measured: float64(why.Measured)}
 	o := a.options.Agent.Avail
 	room := o.Rule.Room(channel.Room(pods, o.AvailOptions), why.Churn.Open)
-	return capacity.Bound([]capacity.Channel{channel}, []capacity.Room{room}, pods, o.AvailOptions)
+	return capacity.AvailableIn([]capacity.Channel{channel}, []capacity.Room{room}, pods, o.AvailOptions)
 }
 
 // Local sends the one cost for every channel.

@@ -15,7 +15,7 @@ import (
 // available is the availability of a node with one channel, by the options' rule.
 func available(c capacity.Channel, p capacity.Pods, churn bool, o pipeline.AvailConfig) (capacity.Avail, error) {
 	room := o.Rule.Room(c.Room(p, o.AvailOptions), churn)
-	return capacity.Bound([]capacity.Channel{c}, []capacity.Room{room}, p, o.AvailOptions)
+	return capacity.AvailableIn([]capacity.Channel{c}, []capacity.Room{room}, p, o.AvailOptions)
 }
 
 func TestSwitched(t *testing.T) {
