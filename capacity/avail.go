@@ -172,7 +172,9 @@ type Avail struct {
 // Available returns how many more pods fit beyond p.Now (thesis eqs. 3.12 and
 // 3.13 with the corrections of the package doc). Without channels nothing
 // limits and Pods is +Inf. It returns a *FieldError.
-func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) { return AvailableIn(ch, nil, p, o) }
+func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
+	return AvailableIn(ch, nil, p, o)
+}
 
 // AvailableIn is Available in rooms that were computed before, one a channel, by
 // Channel.Room, or by another equation, as Room.By has it.
