@@ -169,7 +169,6 @@ func TestAvailableRejects(t *testing.T) {
 		{"Reserve[1]", with(func(c *capacity.Channel) { c.Reserve = 1 }), capacity.Pods{}, capacity.AvailOptions{}},
 		{"Pods.Now", nil, capacity.Pods{Now: -1}, capacity.AvailOptions{}},
 		{"Pods.Measured", nil, capacity.Pods{Measured: math.NaN()}, capacity.AvailOptions{}},
-		{"Rule", nil, capacity.Pods{}, capacity.AvailOptions{Rule: 9}},
 		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: math.NaN()}},
 		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: -1}},
 		{"Saturation", nil, capacity.Pods{}, capacity.AvailOptions{Saturation: 2}},

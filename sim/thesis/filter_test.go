@@ -48,14 +48,14 @@ func TestBaselineHull(t *testing.T) {
 	}
 }
 
-// rejects fails unless every state is refused with an error that names field
+// rejects fails unless every state is refused with an error that names the field
 // and comes back unchanged.
-func rejects[S any](t *testing.T, f thesis.Scalar[S], s S, x float64, field string, cause error) {
+func rejects[S any](t *testing.T, f thesis.Scalar[S], s S, x float64, name string, cause error) {
 	t.Helper()
 	got, err := f.Step(s, x)
 	var fe *field.Error
-	if !errors.As(err, &fe) || !errors.Is(err, cause) || fe.Field != field {
-		t.Errorf("%+v, %g: error %v, want %s: %v", s, x, err, field, cause)
+	if !errors.As(err, &fe) || !errors.Is(err, cause) || fe.Field != name {
+		t.Errorf("%+v, %g: error %v, want %s: %v", s, x, err, name, cause)
 	}
 	if !cmp.Equal(got, s, cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) })) {
 		t.Errorf("%+v has changed to %+v", s, got)
