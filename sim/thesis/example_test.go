@@ -26,32 +26,25 @@ func ExampleEMA_Step() {
 	// 0 → 0.147
 }
 
-func ExampleNewEMA() {
-	f, err := thesis.NewEMA(thesis.EMAConfig{Gain: 0.5})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+func ExampleEMA_Level() {
+	f := thesis.EMA{Gain: 0.5}
 	s, _ := f.Step(thesis.EMAState{}, 2)
 	s, _ = f.Step(s, 4)
 	fmt.Println(f.Level(s))
 	// Output: 3
 }
 
-func ExampleEMAConfig_Validate() {
-	fmt.Println(thesis.EMAConfig{Gain: -0.5}.Validate())
+func ExampleEMA_Validate() {
+	fmt.Println(thesis.EMA{Gain: -0.5}.Validate())
 	// Output: thesis: Gain = -0.5: out of range
 }
 
 // A median over 5 samples removes a spike of two and delays a step by two.
 func ExampleMedianEMA_Step() {
-	f, err := thesis.NewMedianEMA(thesis.MedianEMAConfig{Window: 5, Gain: 1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	f := thesis.MedianEMA{Window: 5, Gain: 1}
 	var s thesis.MedianEMAState
 	for _, x := range []float64{0, 1, 1, 0, 0, 0, 2, 2, 2} {
+		var err error
 		if s, err = f.Step(s, x); err != nil {
 			fmt.Println(err)
 			return
@@ -62,15 +55,9 @@ func ExampleMedianEMA_Step() {
 	// Output: 0 0 0 0 0 0 0 0 2
 }
 
-func ExampleNewMedianEMA() {
-	_, err := thesis.NewMedianEMA(thesis.MedianEMAConfig{Window: 4})
-	fmt.Println(err)
-	// Output: thesis: Window = 4: out of range
-}
-
-func ExampleMedianEMAConfig_Validate() {
-	fmt.Println(thesis.MedianEMAConfig{Window: 7}.Validate())
-	fmt.Println(thesis.MedianEMAConfig{Window: thesis.MaxWindow + 2}.Validate())
+func ExampleMedianEMA_Validate() {
+	fmt.Println(thesis.MedianEMA{Window: 7}.Validate())
+	fmt.Println(thesis.MedianEMA{Window: 17}.Validate())
 	// Output:
 	// <nil>
 	// thesis: Window = 17: out of range
@@ -98,19 +85,15 @@ func ExampleOneEuro_Step() {
 }
 
 // A filter for samples of 1 Hz.
-func ExampleNewOneEuro() {
-	f, err := thesis.NewOneEuro(thesis.OneEuroConfig{Rate: 1, MinCutoff: 0.1})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+func ExampleOneEuro_Level() {
+	f := thesis.OneEuro{Rate: 1, MinCutoff: 0.1}
 	s, _ := f.Step(thesis.OneEuroState{}, 0.5)
 	fmt.Println(f.Level(s))
 	// Output: 0.5
 }
 
-func ExampleOneEuroConfig_Validate() {
-	fmt.Println(thesis.OneEuroConfig{Rate: -10}.Validate())
+func ExampleOneEuro_Validate() {
+	fmt.Println(thesis.OneEuro{Rate: -10}.Validate())
 	// Output: thesis: Rate = -10: out of range
 }
 

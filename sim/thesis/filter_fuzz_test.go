@@ -14,17 +14,17 @@ func FuzzBaselines(f *testing.F) {
 	f.Add(1e300, -2e307, 14, true, -1e300, 1.0, 15, 1e6)
 	f.Add(1.0, 0.0, 0, true, 1e-17, 0.0, 0, 0.0)
 	f.Fuzz(func(t *testing.T, level, other float64, next int, started bool, x, gain float64, window int, beta float64) {
-		if e, err := thesis.NewEMA(thesis.EMAConfig{Gain: gain}); err == nil {
+		if e := (thesis.EMA{Gain: gain}); e.Validate() == nil {
 			approaches(t, e, thesis.EMAState{Level: level, Started: started}, x, level, started)
 		}
-		if m, err := thesis.NewMedianEMA(thesis.MedianEMAConfig{Window: window, Gain: gain}); err == nil {
+		if m := (thesis.MedianEMA{Window: window, Gain: gain}); m.Validate() == nil {
 			s := thesis.MedianEMAState{Level: level, Next: next, Started: started}
 			for i := range s.Recent {
 				s.Recent[i] = other / float64(i+1)
 			}
 			approaches(t, m, s, x, min(level, other, 0), false)
 		}
-		if o, err := thesis.NewOneEuro(thesis.OneEuroConfig{Rate: gain, Beta: beta, MinCutoff: beta}); err == nil {
+		if o := (thesis.OneEuro{Rate: gain, Beta: beta, MinCutoff: beta}); o.Validate() == nil {
 			approaches(t, o, thesis.OneEuroState{Level: level, Speed: other, Started: started}, x, level, started)
 		}
 	})

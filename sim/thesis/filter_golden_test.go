@@ -64,14 +64,11 @@ func (g golden) contender(t *testing.T) contender {
 	p := g.parameters
 	switch g.name {
 	case "ema":
-		f, err := thesis.NewEMA(thesis.EMAConfig{Gain: p[0]})
-		return contend(g.name, thesis.Scalar[thesis.EMAState](f), err)
+		return contend[thesis.EMAState](g.name, thesis.EMA{Gain: p[0]}, nil)
 	case "median":
-		f, err := thesis.NewMedianEMA(thesis.MedianEMAConfig{Window: int(p[0]), Gain: p[1]})
-		return contend(g.name, thesis.Scalar[thesis.MedianEMAState](f), err)
+		return contend[thesis.MedianEMAState](g.name, thesis.MedianEMA{Window: int(p[0]), Gain: p[1]}, nil)
 	case "oneeuro":
-		f, err := thesis.NewOneEuro(thesis.OneEuroConfig{Rate: p[0], MinCutoff: p[1], Beta: p[2], DerivativeCutoff: p[3]})
-		return contend(g.name, thesis.Scalar[thesis.OneEuroState](f), err)
+		return contend[thesis.OneEuroState](g.name, thesis.OneEuro{Rate: p[0], MinCutoff: p[1], Beta: p[2], DerivativeCutoff: p[3]}, nil)
 	}
 	t.Fatalf("no filter %q", g.name)
 	return contender{}

@@ -13,19 +13,15 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
-// The zero value of each filter is what its constructor makes of the zero
-// Config.
+// The zero value of each filter is the one with the defaults named.
 func TestZeroFiltersAreDefaults(t *testing.T) {
 	xs := signal(rand.New(rand.NewPCG(1, 11)), 300)
-	dynamic, err1 := filter.NewDynamic(filter.Config{})
-	ema, err2 := thesis.NewEMA(thesis.EMAConfig{})
-	median, err3 := thesis.NewMedianEMA(thesis.MedianEMAConfig{})
-	euro, err4 := thesis.NewOneEuro(thesis.OneEuroConfig{})
+	dynamic, err := filter.NewDynamic(filter.Config{})
 	for _, pair := range [][2]contender{
-		{contend[filter.State]("dynamic", filter.Dynamic{}, nil), contend[filter.State]("", dynamic, err1)},
-		{contend[thesis.EMAState]("EMA", thesis.EMA{}, nil), contend[thesis.EMAState]("", ema, err2)},
-		{contend[thesis.MedianEMAState]("median", thesis.MedianEMA{}, nil), contend[thesis.MedianEMAState]("", median, err3)},
-		{contend[thesis.OneEuroState]("One Euro", thesis.OneEuro{}, nil), contend[thesis.OneEuroState]("", euro, err4)},
+		{contend[filter.State]("dynamic", filter.Dynamic{}, nil), contend[filter.State]("", dynamic, err)},
+		{contend[thesis.EMAState]("EMA", thesis.EMA{}, nil), contend[thesis.EMAState]("", thesis.EMA{Gain: .3}, nil)},
+		{contend[thesis.MedianEMAState]("median", thesis.MedianEMA{}, nil), contend[thesis.MedianEMAState]("", thesis.MedianEMA{Window: 9, Gain: .8}, nil)},
+		{contend[thesis.OneEuroState]("One Euro", thesis.OneEuro{}, nil), contend[thesis.OneEuroState]("", thesis.OneEuro{Rate: 10, MinCutoff: .682, Beta: 1, DerivativeCutoff: 1}, nil)},
 	} {
 		if diff := cmp.Diff(pair[1].smooth(t, xs), pair[0].smooth(t, xs)); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s", pair[0].name, diff)
@@ -64,24 +60,27 @@ func rejects[S any](t *testing.T, f thesis.Scalar[S], s S, x float64, name strin
 
 func TestBaselinesReject(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
+	rejects(t, thesis.EMA{Gain: 2}, thesis.EMAState{Level: 1, Started: true}, 1, "Gain", filter.ErrRange)
+	rejects(t, thesis.MedianEMA{Window: 4}, thesis.MedianEMAState{}, 1, "Window", filter.ErrRange)
+	rejects(t, thesis.OneEuro{Beta: -1}, thesis.OneEuroState{}, 1, "Beta", filter.ErrRange)
 	rejects[thesis.EMAState](t, thesis.EMA{}, thesis.EMAState{Level: 1, Started: true}, nan, "x", filter.ErrNotFinite)
 	rejects[thesis.EMAState](t, thesis.EMA{}, thesis.EMAState{Level: inf, Started: true}, 1, "Level", filter.ErrNotFinite)
 	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{}, 1e301, "x", filter.ErrRange)
 	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Level: nan}, 1, "Level", filter.ErrNotFinite)
 	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Next: 9}, 1, "Next", filter.ErrRange)
-	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Recent: [thesis.MaxWindow]float64{2: nan}}, 1, "Recent[2]", filter.ErrNotFinite)
+	rejects[thesis.MedianEMAState](t, thesis.MedianEMA{}, thesis.MedianEMAState{Recent: [15]float64{2: nan}}, 1, "Recent[2]", filter.ErrNotFinite)
 	rejects[thesis.OneEuroState](t, thesis.OneEuro{}, thesis.OneEuroState{}, -inf, "x", filter.ErrNotFinite)
 	rejects[thesis.OneEuroState](t, thesis.OneEuro{}, thesis.OneEuroState{Level: -2e300}, 1, "Level", filter.ErrRange)
 	rejects[thesis.OneEuroState](t, thesis.OneEuro{}, thesis.OneEuroState{Speed: nan}, 1, "Speed", filter.ErrNotFinite)
 
 	for name, c := range map[string]struct{ err error }{
-		"Gain":             {thesis.EMAConfig{Gain: nan}.Validate()},
-		"Gain of a median": {thesis.MedianEMAConfig{Gain: 1.1}.Validate()},
-		"Window":           {thesis.MedianEMAConfig{Window: -1}.Validate()},
-		"Rate":             {thesis.OneEuroConfig{Rate: 1e7}.Validate()},
-		"MinCutoff":        {thesis.OneEuroConfig{MinCutoff: nan}.Validate()},
-		"Beta":             {thesis.OneEuroConfig{Beta: inf}.Validate()},
-		"DerivativeCutoff": {thesis.OneEuroConfig{DerivativeCutoff: 1e-9}.Validate()},
+		"Gain":             {thesis.EMA{Gain: nan}.Validate()},
+		"Gain of a median": {thesis.MedianEMA{Gain: 1.1}.Validate()},
+		"Window":           {thesis.MedianEMA{Window: -1}.Validate()},
+		"Rate":             {thesis.OneEuro{Rate: 1e7}.Validate()},
+		"MinCutoff":        {thesis.OneEuro{MinCutoff: nan}.Validate()},
+		"Beta":             {thesis.OneEuro{Beta: inf}.Validate()},
+		"DerivativeCutoff": {thesis.OneEuro{DerivativeCutoff: 1e-9}.Validate()},
 	} {
 		var fe *field.Error
 		if !errors.As(c.err, &fe) {
@@ -96,12 +95,12 @@ func TestConfigBounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		at, past interface{ Validate() error }
 	}{
-		"Gain":             {thesis.EMAConfig{Gain: 1}, thesis.EMAConfig{Gain: beyond(1)}},
-		"least Window":     {thesis.MedianEMAConfig{Window: 1}, thesis.MedianEMAConfig{Window: -1}},
-		"largest Window":   {thesis.MedianEMAConfig{Window: thesis.MaxWindow}, thesis.MedianEMAConfig{Window: thesis.MaxWindow + 2}},
-		"least Rate":       {thesis.OneEuroConfig{Rate: 1e-6}, thesis.OneEuroConfig{Rate: 9e-7}},
-		"largest Rate":     {thesis.OneEuroConfig{Rate: 1e6}, thesis.OneEuroConfig{Rate: beyond(1e6)}},
-		"DerivativeCutoff": {thesis.OneEuroConfig{DerivativeCutoff: 1e6}, thesis.OneEuroConfig{DerivativeCutoff: beyond(1e6)}},
+		"Gain":             {thesis.EMA{Gain: 1}, thesis.EMA{Gain: beyond(1)}},
+		"least Window":     {thesis.MedianEMA{Window: 1}, thesis.MedianEMA{Window: -1}},
+		"largest Window":   {thesis.MedianEMA{Window: 15}, thesis.MedianEMA{Window: 17}},
+		"least Rate":       {thesis.OneEuro{Rate: 1e-6}, thesis.OneEuro{Rate: 9e-7}},
+		"largest Rate":     {thesis.OneEuro{Rate: 1e6}, thesis.OneEuro{Rate: beyond(1e6)}},
+		"DerivativeCutoff": {thesis.OneEuro{DerivativeCutoff: 1e6}, thesis.OneEuro{DerivativeCutoff: beyond(1e6)}},
 	} {
 		var fe *field.Error
 		if err := c.at.Validate(); err != nil {
@@ -117,10 +116,7 @@ func TestConfigBounds(t *testing.T) {
 func TestSpeedBounds(t *testing.T) {
 	const most = filter.MaxMagnitude
 	var fe *field.Error
-	euro, err := thesis.NewOneEuro(thesis.OneEuroConfig{Rate: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	euro := thesis.OneEuro{Rate: 100}
 	fastest := 2 * most * 100
 	if _, err := euro.Step(thesis.OneEuroState{Speed: fastest, Started: true}, 0); err != nil {
 		t.Errorf("at the largest speed: %v", err)
@@ -132,12 +128,10 @@ func TestSpeedBounds(t *testing.T) {
 
 // TestMedianKeepsItsGain: the default window does not bring its gain with it.
 func TestMedianKeepsItsGain(t *testing.T) {
-	f, err := thesis.NewMedianEMA(thesis.MedianEMAConfig{Gain: .25})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := thesis.MedianEMA{Gain: .25}
 	var s thesis.MedianEMAState
-	for i := range 1 + (thesis.DefaultWindow+1)/2 { // the median is 1 with the last
+	for i := range 1 + (9+1)/2 { // the median is 1 with the last
+		var err error
 		if s, err = f.Step(s, math.Min(float64(i), 1)); err != nil {
 			t.Fatal(err)
 		}

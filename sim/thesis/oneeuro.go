@@ -6,48 +6,19 @@ import (
 	"github.com/spazio-scheduler/spazio/filter"
 )
 
-// Defaults of OneEuroConfig, for samples in [0,1] at 10 Hz.
+// Defaults of OneEuro, for samples in [0,1] at 10 Hz.
 const (
-	// DefaultRate is the thesis's sampling rate, in Hz.
-	DefaultRate = 10
-	// DefaultMinCutoff, in Hz, makes the gain at rest .3 at 10 Hz, that of
+	// defaultRate is the thesis's sampling rate, in Hz.
+	defaultRate = 10
+	// defaultMinCutoff, in Hz, makes the gain at rest .3 at 10 Hz, that of
 	// the other filters: f = a/(1−a)·rate/2π.
-	DefaultMinCutoff = 0.682
-	// DefaultBeta raises the cutoff to 2.6 Hz, the gain to .62, with the
+	defaultMinCutoff = 0.682
+	// defaultBeta raises the cutoff to 2.6 Hz, the gain to .62, with the
 	// first sample of a step of half the range.
-	DefaultBeta = 1
-	// DefaultDerivativeCutoff, in Hz, is that of the paper.
-	DefaultDerivativeCutoff = 1
+	defaultBeta = 1
+	// defaultDerivativeCutoff, in Hz, is that of the paper.
+	defaultDerivativeCutoff = 1
 )
-
-// OneEuroConfig tunes the One Euro filter. Zero fields take the documented
-// default. It is read-only and may be shared by any number of goroutines.
-type OneEuroConfig struct {
-	// Rate is the number of samples a second; in [1e-6, 1e6].
-	Rate float64
-	// MinCutoff is the cutoff frequency at rest, in Hz; in [1e-6, 1e6].
-	MinCutoff float64
-	// Beta is the rise of the cutoff with the speed of the signal, in Hz per
-	// unit of the samples a second; in [1e-6, 1e6].
-	Beta float64
-	// DerivativeCutoff smooths the speed itself, in Hz; in [1e-6, 1e6].
-	DerivativeCutoff float64
-}
-
-// Validate returns a *field.Error for the first field that is out of range.
-func (c OneEuroConfig) Validate() error {
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{
-		{"Rate", c.Rate}, {"MinCutoff", c.MinCutoff}, {"Beta", c.Beta}, {"DerivativeCutoff", c.DerivativeCutoff},
-	} {
-		if f.value != 0 && !(f.value >= 1e-6 && f.value <= 1e6) {
-			return reject(f.name, -1, f.value)
-		}
-	}
-	return nil
-}
 
 // OneEuro is the speed-adaptive filter of G. Casiez, N. Roussel and D. Vogel,
 // "1€ Filter", CHI 2012: an average whose cutoff rises with the speed of the
@@ -60,15 +31,35 @@ func (c OneEuroConfig) Validate() error {
 // A OneEuro is a plain value, only read by its methods, that any number of
 // goroutines may share.
 type OneEuro struct {
-	rate, least, beta float64 // least is f_min; a rate of 0 stands for the defaults
-	derivative        float64 // a(f_d)
+	// Rate is the number of samples a second; in [1e-6, 1e6]. 0 means 10.
+	Rate float64
+	// MinCutoff is the cutoff frequency f_min at rest, in Hz; in [1e-6, 1e6]. 0
+	// means .682.
+	MinCutoff float64
+	// Beta is β, the rise of the cutoff with the speed of the signal, in Hz per
+	// unit of the samples a second; in [1e-6, 1e6]. 0 means 1.
+	Beta float64
+	// DerivativeCutoff is f_d, which smooths the speed itself, in Hz; in [1e-6, 1e6].
+	// 0 means 1.
+	DerivativeCutoff float64
 }
 
-var (
-	_ Scalar[OneEuroState] = OneEuro{}
+var _ Scalar[OneEuroState] = OneEuro{}
 
-	defaultOneEuro = newOneEuro(OneEuroConfig{})
-)
+// Validate returns a *field.Error for the first field that is out of range.
+func (f OneEuro) Validate() error {
+	for _, field := range [...]struct {
+		name  string
+		value float64
+	}{
+		{"Rate", f.Rate}, {"MinCutoff", f.MinCutoff}, {"Beta", f.Beta}, {"DerivativeCutoff", f.DerivativeCutoff},
+	} {
+		if field.value != 0 && !(field.value >= 1e-6 && field.value <= 1e6) {
+			return reject(field.name, -1, field.value)
+		}
+	}
+	return nil
+}
 
 // OneEuroState is the filter of one channel; the zero value has seen nothing.
 // It is a plain value.
@@ -81,57 +72,32 @@ type OneEuroState struct {
 	Started bool
 }
 
-// NewOneEuro returns the filter that c describes, or the error of
-// [OneEuroConfig.Validate].
-func NewOneEuro(c OneEuroConfig) (OneEuro, error) {
-	if err := c.Validate(); err != nil {
-		return OneEuro{}, err
-	}
-	return newOneEuro(c), nil
-}
-
-// newOneEuro is NewOneEuro of a valid Config.
-func newOneEuro(c OneEuroConfig) OneEuro {
-	or := func(v, otherwise float64) float64 {
-		if v == 0 {
-			return otherwise
-		}
-		return v
-	}
-	f := OneEuro{
-		rate:  or(c.Rate, DefaultRate),
-		least: or(c.MinCutoff, DefaultMinCutoff),
-		beta:  or(c.Beta, DefaultBeta),
-	}
-	f.derivative = f.gain(or(c.DerivativeCutoff, DefaultDerivativeCutoff))
-	return f
-}
-
 // gain returns the weight of a sample at a cutoff frequency > 0, which may
 // be infinite.
 func (f OneEuro) gain(cutoff float64) float64 {
-	return 1 / (1 + f.rate/(2*math.Pi*cutoff))
+	return 1 / (1 + f.Rate/(2*math.Pi*cutoff))
 }
 
 // Step returns the state after the sample x. A *field.Error reports an x that
 // is not finite or beyond filter.MaxMagnitude, or a state that Step cannot have
-// returned; the state returned is then s.
+// returned, or a OneEuro that is not valid; the state returned is then s.
 func (f OneEuro) Step(s OneEuroState, x float64) (OneEuroState, error) {
-	if f.rate == 0 {
-		f = defaultOneEuro
+	if err := f.Validate(); err != nil {
+		return s, err
 	}
+	f.Rate = or(f.Rate, defaultRate)
 	switch {
 	case !valid(x):
 		return s, reject("x", -1, x)
 	case !valid(s.Level):
 		return s, reject("Level", -1, s.Level)
-	case !(math.Abs(s.Speed) <= 2*filter.MaxMagnitude*f.rate):
+	case !(math.Abs(s.Speed) <= 2*filter.MaxMagnitude*f.Rate):
 		return s, reject("Speed", -1, s.Speed)
 	case !s.Started:
 		return OneEuroState{Level: x, Started: true}, nil
 	}
-	s.Speed = approach(s.Speed, (x-s.Level)*f.rate, f.derivative)
-	s.Level = approach(s.Level, x, f.gain(f.least+f.beta*math.Abs(s.Speed)))
+	s.Speed = approach(s.Speed, (x-s.Level)*f.Rate, f.gain(or(f.DerivativeCutoff, defaultDerivativeCutoff)))
+	s.Level = approach(s.Level, x, f.gain(or(f.MinCutoff, defaultMinCutoff)+or(f.Beta, defaultBeta)*math.Abs(s.Speed)))
 	return s, nil
 }
 

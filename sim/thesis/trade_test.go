@@ -40,18 +40,6 @@ func contenders() []contender {
 		f, err := filter.NewDynamic(c)
 		return contend(name, thesis.Scalar[filter.State](f), err)
 	}
-	ema := func(name string, c thesis.EMAConfig) contender {
-		f, err := thesis.NewEMA(c)
-		return contend(name, thesis.Scalar[thesis.EMAState](f), err)
-	}
-	median := func(name string, c thesis.MedianEMAConfig) contender {
-		f, err := thesis.NewMedianEMA(c)
-		return contend(name, thesis.Scalar[thesis.MedianEMAState](f), err)
-	}
-	euro := func(name string, c thesis.OneEuroConfig) contender {
-		f, err := thesis.NewOneEuro(c)
-		return contend(name, thesis.Scalar[thesis.OneEuroState](f), err)
-	}
 	return []contender{
 		dynamic("dynamic", filter.Config{}),
 		dynamic("N=4", filter.Config{N: 4}),
@@ -60,12 +48,12 @@ func contenders() []contender {
 		dynamic("delta=.05", filter.Config{Delta: 0.05}),
 		dynamic("kappa=2.5", filter.Config{Kappa: 2.5}),
 		dynamic("kappa=4", filter.Config{Kappa: 4}),
-		ema("EMA .3", thesis.EMAConfig{}),
-		ema("EMA .05", thesis.EMAConfig{Gain: 0.05}),
-		median("median 9, EMA .8", thesis.MedianEMAConfig{}),
-		median("median 5, EMA .3", thesis.MedianEMAConfig{Window: 5, Gain: 0.3}),
-		euro("One Euro", thesis.OneEuroConfig{}),
-		euro("One Euro, slow", thesis.OneEuroConfig{MinCutoff: 0.1, Beta: 0.1}),
+		contend[thesis.EMAState]("EMA .3", thesis.EMA{}, nil),
+		contend[thesis.EMAState]("EMA .05", thesis.EMA{Gain: 0.05}, nil),
+		contend[thesis.MedianEMAState]("median 9, EMA .8", thesis.MedianEMA{}, nil),
+		contend[thesis.MedianEMAState]("median 5, EMA .3", thesis.MedianEMA{Window: 5, Gain: 0.3}, nil),
+		contend[thesis.OneEuroState]("One Euro", thesis.OneEuro{}, nil),
+		contend[thesis.OneEuroState]("One Euro, slow", thesis.OneEuro{MinCutoff: 0.1, Beta: 0.1}, nil),
 	}
 }
 

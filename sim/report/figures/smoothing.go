@@ -19,18 +19,14 @@ type smoother struct {
 
 // smoothers are the dynamic EMA and its baselines, each by its defaults, and a
 // plain average that leaks as little.
-func smoothers() ([]smoother, error) {
-	slow, err := thesis.NewEMA(thesis.EMAConfig{Gain: .05})
-	if err != nil {
-		return nil, err
-	}
+func smoothers() []smoother {
 	return []smoother{
 		{"dynamic EMA", smooth(filter.Dynamic{})},
 		{"EMA, a = .3", smooth(thesis.EMA{})},
-		{"EMA, a = .05", smooth(slow)},
+		{"EMA, a = .05", smooth(thesis.EMA{Gain: .05})},
 		{"median and EMA", smooth(thesis.MedianEMA{})},
 		{"One Euro", smooth(thesis.OneEuro{})},
-	}, nil
+	}
 }
 
 func smooth[S any](f thesis.Scalar[S]) func([]float64) ([]float64, error) {
@@ -69,10 +65,7 @@ func filters(_ context.Context, p Params) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	all, err := smoothers()
-	if err != nil {
-		return Result{}, err
-	}
+	all := smoothers()
 	result := Result{Source: recorded(r, podsFile) + " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
 		list, err := calm(r, load)
