@@ -16,7 +16,7 @@
 //
 //	svd        the load model: incremental singular value decomposition with forgetting, merge, blend
 //	filter     per-channel filter that passes a change of level and holds back a spike
-//	kalman     estimators of a node's capacity and of one pod's cost
+//	kalman     the estimator of a node's capacity and of one pod's cost
 //	capacity   the signal k and the availability in pods
 //	reserve    what fits: free room, admission, score, and the ledger of pods in flight
 //	field      the error by which packages refuse a field or an argument and its value
@@ -30,7 +30,7 @@
 //	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/identity tells who is calling, api/identity/access who may call what, api/identity/server serves by both, api/identity/authority keeps certificates in a cluster
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
-//	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them
+//	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them, sim/thesis has the thesis's estimators and filters that others are compared with
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/page shows what it knows on the page of web
 //	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on
 //	testcluster what stands in for a cluster: testcluster/embedded is etcd and an API server in one process, testcluster/simnode simulated kubelets and this machine as a node

@@ -138,11 +138,14 @@ func (p *Pipeline) pacing() capacity.Pace {
 	return pace
 }
 
-// allow returns the allowance for p.channels and marks the CPU where its load is
-// fleeting.
-func (p *Pipeline) allow(pods capacity.Pods) (float64, error) {
+// allow returns the allowance for p.channels, computes their room and marks the CPU
+// where its load is fleeting.
+func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
+	avail, churning := &p.config.Avail, p.churning(at)
 	for i := range p.channels {
-		p.channels[i].Slots = p.coreSlots(i)
+		c := &p.channels[i]
+		c.Slots = p.coreSlots(i)
+		p.room[i] = avail.Rule.Room(c.Room(pods, avail.AvailOptions), churning)
 	}
 	pace, bounds := p.pacing(), p.bounds(pods)
 	p.slots = bounds.Slots
@@ -196,7 +199,7 @@ func (p *Pipeline) bounds(pods capacity.Pods) capacity.Bounds {
 	b := capacity.Bounds{Slots: p.config.Cores, Room: math.Inf(1), Free: 1}
 	offer := math.Inf(1)
 	for i, c := range p.channels {
-		room := c.Room(pods, p.config.Avail)
+		room := p.room[i]
 		b.Slots = min(b.Slots, max(room.Model+pods.Now, 0))
 		offer = min(offer, room.Pods())
 		if p.config.Channels[i].Name == CPU {

@@ -5,8 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/capacity"
-	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -21,37 +20,15 @@ const Memory = "memory"
 
 // Defaults of Config.
 const (
-	// DefaultSpread and DefaultMemorySpread are how much pods differ, the
-	// standard deviation relative to the mean: a thread takes a core or a part of
-	// it, while memory differs as much as a law without a typical size.
-	DefaultSpread       = 0.5
-	DefaultMemorySpread = 1
 	// DefaultPodsPerCore fills a fresh node by one pod a core: two fill it at
 	// once and make waves, since all its pods then end together.
 	DefaultPodsPerCore = 1
-	// DefaultFleetShare is γ: the node and its fleet count alike.
-	DefaultFleetShare = 0.5
-	// DefaultFleetHalfLife lets the fleet's share fade within minutes of the
-	// aggregator's silence.
-	DefaultFleetHalfLife = time.Minute
-	// DefaultChurnHold covers the spike of a container start, over .36 s after
-	// the pod's cgroup appears, and the next container of the same pod.
-	DefaultChurnHold = time.Second
-	// DefaultChurnCap ends a churn window that new events keep open, so that a
-	// node on which some pod may always be at its init containers still learns.
-	DefaultChurnCap = 10 * time.Second
 	// DefaultSettle is the filter's persistence gate and one sample, at 10 Hz.
 	DefaultSettle = 600 * time.Millisecond
-	// DefaultPaceHalfLife remembers some forty ends of one-second pods on four
-	// cores, and follows within a minute where pods become longer.
-	DefaultPaceHalfLife = 30 * time.Second
 	// DefaultMinInterval bounds the reports to ten a second.
 	DefaultMinInterval = 100 * time.Millisecond
 	// DefaultMaxAge is ten samples at 10 Hz.
 	DefaultMaxAge = time.Second
-	// DefaultInitLead covers init containers of a few seconds and the kubelet's
-	// second until the next one; it is as long as churn may halt the estimator.
-	DefaultInitLead = 10 * time.Second
 )
 
 // MaxBlock bounds Config.Model.Block, of which the pipeline keeps one in memory:
@@ -85,50 +62,13 @@ type Config struct {
 	Cores float64
 	// PodsPerCore is p of the cold start; 0 means DefaultPodsPerCore.
 	PodsPerCore float64
-	// NoPressure says that the CPU is judged by utilisation alone, for the kernel has
-	// not the pressure stall information asked for.
+	// NoPressure has the CPU judged by utilisation alone, where the kernel lacks the
+	// pressure stall information that the schema asks for.
 	NoPressure bool
-
-	Filter filter.Config
-	Model  svd.Options
-	// Estimator is that of every channel, whose Prior is the channel's. A Spread
-	// of 0 means DefaultSpread; that of memory is MemorySpread.
-	Estimator kalman.Config
-	// MemorySpread is how much pods differ in memory, in [0, 10]; 0 means
-	// DefaultMemorySpread.
-	MemorySpread float64
-	// Alike says that pods do not differ, in any channel, whatever the spreads.
-	Alike  bool
-	Signal capacity.Options
-	// Avail has a constant Allowance of 0 by default; it adds to the measured one.
-	Avail capacity.AvailOptions
-	// Allowance bounds the start-up allowance, which follows from the pods' run
-	// times (package doc).
-	Allowance capacity.AllowanceOptions
-	// NoCoreSlots says that usage alone bounds the pods on the CPU; otherwise, where
-	// a pod takes about a core, so does the number of cores.
-	NoCoreSlots bool
-	// PaceHalfLife is the time in which what was measured of run times counts
-	// half; 0 means DefaultPaceHalfLife.
-	PaceHalfLife time.Duration
-
-	// FleetShare is γ in [0, 1]; 0 means DefaultFleetShare.
-	FleetShare float64
-	// OwnModel says that the node keeps to its own model, whatever FleetShare.
+	// OwnModel has the node keep to its own model, whatever its fleet's.
 	OwnModel bool
-	// FleetSpread is how much the costs of nodes differ, relative to the fleet's:
-	// with a larger one a node keeps more of its own (kalman.Pool). 0 means
-	// kalman.DefaultFleetSpread.
-	FleetSpread float64
-	// FleetHalfLife is the time in which the fleet's share halves while the
-	// aggregator is silent; 0 means DefaultFleetHalfLife.
-	FleetHalfLife time.Duration
-	// ChurnHold and ChurnCap bound the churn window; 0 means the defaults.
-	ChurnHold, ChurnCap time.Duration
-	// HaltOnChurn says that the estimator learns nothing within the churn window,
-	// as the thesis has it; for comparison.
-	HaltOnChurn bool
-	// Settle is the lag of the filter; 0 means DefaultSettle.
+	// Settle is the lag of the filter; 0 means DefaultSettle. It grows with the time
+	// between two samples.
 	Settle time.Duration
 	// MinInterval is the least mean time between reports on events; 0 means
 	// DefaultMinInterval.
@@ -137,15 +77,15 @@ type Config struct {
 	// made of an older one, and what came before a longer gap is not mixed with
 	// what comes after. 0 means DefaultMaxAge.
 	MaxAge time.Duration
-	// InitLead is how long a pod without a notice of its init containers runs
-	// before it is taken to run a container of its own, until pods on this node
-	// show what they need; 0 means DefaultInitLead.
-	InitLead time.Duration
 
 	// Pronto, if set, has avail follow Pronto's rejection signal over the samples as
 	// they are measured, whatever the room (package doc). Its Model.Rank is at most
 	// the number of channels, its Model.Block at most MaxBlock.
 	Pronto *pronto.Config `json:",omitempty"`
+
+	// Constants are those of the algorithm, which the simulator varies and nodes leave
+	// at their defaults.
+	pipeline.Constants
 }
 
 // Validate reports the first field out of its range, as a *field.Error of this
@@ -241,7 +181,7 @@ func (c Config) validateParts() error {
 
 // estimator is that of a channel; the Config has its defaults.
 func (c *Config) estimator(ch Channel) kalman.Config {
-	e := c.Estimator
+	e := c.Estimator.Config
 	e.Prior = ch.Prior
 	switch {
 	case c.Alike:
@@ -249,9 +189,9 @@ func (c *Config) estimator(ch Channel) kalman.Config {
 	case ch.Name == Memory && c.MemorySpread != 0:
 		e.Spread = c.MemorySpread
 	case ch.Name == Memory:
-		e.Spread = DefaultMemorySpread
+		e.Spread = pipeline.DefaultMemorySpread
 	case e.Spread == 0:
-		e.Spread = DefaultSpread
+		e.Spread = pipeline.DefaultSpread
 	}
 	return e
 }
@@ -283,7 +223,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	if c.FleetShare == 0 {
-		c.FleetShare = DefaultFleetShare
+		c.FleetShare = pipeline.DefaultFleetShare
 	}
 	if c.OwnModel {
 		c.FleetShare = 0
@@ -295,9 +235,9 @@ func (c Config) withDefaults() Config {
 		field *time.Duration
 		value time.Duration
 	}{
-		{&c.FleetHalfLife, DefaultFleetHalfLife}, {&c.ChurnHold, DefaultChurnHold}, {&c.ChurnCap, DefaultChurnCap},
+		{&c.FleetHalfLife, pipeline.DefaultFleetHalfLife}, {&c.ChurnHold, pipeline.DefaultChurnHold}, {&c.ChurnCap, pipeline.DefaultChurnCap},
 		{&c.Settle, DefaultSettle}, {&c.MinInterval, DefaultMinInterval},
-		{&c.PaceHalfLife, DefaultPaceHalfLife}, {&c.MaxAge, DefaultMaxAge}, {&c.InitLead, DefaultInitLead},
+		{&c.PaceHalfLife, pipeline.DefaultPaceHalfLife}, {&c.MaxAge, DefaultMaxAge}, {&c.InitLead, pipeline.DefaultInitLead},
 	} {
 		if *d.field == 0 {
 			*d.field = d.value

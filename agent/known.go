@@ -281,7 +281,7 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 	for i := range channels {
 		c, room := &p.channels[i], &channels[i]
 		resource, unit := p.unit(i)
-		typical := c.Room(capacity.Pods{}, p.config.Avail).Cost
+		typical := c.Room(capacity.Pods{}, p.config.Avail.AvailOptions).Cost
 		expected := func(r *PodRecord) float64 {
 			share := r.told(resource, unit)
 			told := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical

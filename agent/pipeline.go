@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -36,12 +37,13 @@ type Pipeline struct {
 	fleet     fleetView
 	blended   float64 // γ of the effective model
 
-	estimator *kalman.PerChannel
+	estimator pipeline.Estimator
 	headroom  []float64
 	own       []kalman.Estimate // before pooling
 	verdicts  []kalman.Verdict
 	tested    []kalman.Innovation
 	channels  []capacity.Channel
+	room      []capacity.Room // of the channels
 	costKnown []bool
 
 	pods   podLog
@@ -82,7 +84,7 @@ func New(c Config) (*Pipeline, error) {
 	for i, ch := range c.Channels {
 		configs[i] = c.estimator(ch)
 	}
-	estimator, err := kalman.NewPerChannel(configs...)
+	estimator, err := c.Estimator.Method.New(configs...)
 	if err != nil {
 		return nil, fmt.Errorf("agent: estimator: %w", err)
 	}
@@ -91,7 +93,7 @@ func New(c Config) (*Pipeline, error) {
 		usage: make([]float64, d), demand: make([]float64, d), headroom: make([]float64, d),
 		raw: make([]float64, d), loads: make([]float64, d), taken: make([]float64, d),
 		own: estimator.EstimatesTo(nil), verdicts: estimator.VerdictsTo(nil), tested: estimator.InnovationsTo(nil),
-		channels: make([]capacity.Channel, d), costKnown: make([]bool, d),
+		channels: make([]capacity.Channel, d), room: make([]capacity.Room, d), costKnown: make([]bool, d),
 		why:   Why{Channels: make([]WhyChannel, d), Model: WhyModel{Direction: make([]float64, 0, d)}},
 		block: make([][]float64, c.Model.Block),
 		pace:  paceLog{lead: c.InitLead},
@@ -295,9 +297,7 @@ func (p *Pipeline) churning(at time.Time) bool {
 
 // count is the pod count now, and as the filtered usage shows it.
 func (p *Pipeline) count(at time.Time) capacity.Pods {
-	return capacity.Pods{
-		Now: float64(p.pods.counted), Measured: float64(p.measured(at)), Churn: p.churning(at),
-	}
+	return capacity.Pods{Now: float64(p.pods.counted), Measured: float64(p.measured(at))}
 }
 
 // measured is n₀, the pods whose load the filtered usage shows.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -104,7 +105,7 @@ func TestLead(t *testing.T) {
 	n := newNode(t, config())
 	n.see()
 	lead := func() time.Duration { return n.p.State().Pace.Lead }
-	if lead() != agent.DefaultInitLead {
+	if lead() != pipeline.DefaultInitLead {
 		t.Fatalf("at first %v", lead())
 	}
 	key := reserve.PodKey(0)

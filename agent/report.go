@@ -57,13 +57,13 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 			Known: known,
 		}
 	}
-	options := p.config.Avail
-	allowance, err := p.allow(pods)
+	options := p.config.Avail.AvailOptions
+	allowance, err := p.allow(at, pods)
 	if err != nil {
 		return capacity.Avail{}, err
 	}
 	options.Allowance += allowance
-	a, err := capacity.Available(p.channels, pods, options)
+	a, err := capacity.AvailableIn(p.channels, p.room, pods, options)
 	if err != nil {
 		return a, fmt.Errorf("agent: avail: %w", err)
 	}

@@ -69,7 +69,7 @@ func (p *Pipeline) resize(sizes []float64, states []kalman.State) (ratios []floa
 			return nil, fmt.Errorf("agent: sizes[%d]: %w", i, err)
 		}
 	}
-	estimator, err := kalman.NewPerChannel(configs...)
+	estimator, err := c.Estimator.Method.New(configs...)
 	if err != nil {
 		return nil, fmt.Errorf("agent: sizes: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -113,20 +114,39 @@ func TestFromStateRejects(t *testing.T) {
 	}
 }
 
+// other is an estimator of another name than the default one, modelled the rule that
+// takes the model's equation.
+const (
+	other    pipeline.Method = "other"
+	modelled pipeline.Rule   = "modelled"
+)
+
+func init() {
+	pipeline.RegisterRule(modelled, func(bool) capacity.Mode { return capacity.ModelMode })
+	pipeline.RegisterMethod(other, func(configs ...kalman.Config) (pipeline.Estimator, error) { return kalman.NewPerChannel(configs...) })
+}
+
 // TestConfigSurvivesJSON stores a Config in which no field is zero.
 func TestConfigSurvivesJSON(t *testing.T) {
 	c := agent.Config{
 		Node: "n1", Incarnation: math.MaxUint64 - 6, Schema: "s/v1",
 		Channels: []agent.Channel{{Name: "cpu", Size: 3.3, Prior: 1. / 3, Reserve: .5}, {Name: "io", Size: 1e-300, Prior: 1e-9, Reserve: .1}},
 		Cores:    3.3, PodsPerCore: 1.7, NoPressure: true,
-		Filter:    filter.Config{N: 3, Norm: .1, Hold: .2, Fast: .3, Delta: .1 + .2, Kappa: 1e6},
-		Model:     svd.Options{Rank: 1, Block: 3, Alpha: .3, Beta: .7, EnergyLow: .1, EnergyHigh: .9, Unit: true},
-		Estimator: kalman.Config{Method: kalman.Joint, Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
-		Signal:    capacity.Options{Epsilon: 1e-9, Max: 7},
-		Avail:     capacity.AvailOptions{Rule: capacity.Switched, Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3},
-		Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},
+		OwnModel: true, MaxAge: 8, Settle: 6, MinInterval: math.MaxInt64,
+		Constants: pipeline.Constants{
+			Filter: filter.Config{N: 3, Norm: .1, Hold: .2, Fast: .3, Delta: .1 + .2, Kappa: 1e6},
+			Model:  svd.Options{Rank: 1, Block: 3, Alpha: .3, Beta: .7, EnergyLow: .1, EnergyHigh: .9, Unit: true},
+			Estimator: pipeline.EstimatorConfig{
+				Method: other,
+				Config: kalman.Config{Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
+			},
+			Signal:    capacity.Options{Epsilon: 1e-9, Max: 7},
+			Avail:     pipeline.AvailConfig{Rule: modelled, AvailOptions: capacity.AvailOptions{Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3}},
+			Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},
 
-		MemorySpread: 2, Alike: true, OwnModel: true, MaxAge: 8, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3, ChurnHold: 4, ChurnCap: 5, HaltOnChurn: true, Settle: 6, MinInterval: math.MaxInt64, PaceHalfLife: 7,
+			MemorySpread: 2, Alike: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,
+			ChurnHold: 4, ChurnCap: 5, HaltOnChurn: true, PaceHalfLife: 7,
+		},
 	}
 	text, err := json.Marshal(c)
 	if err != nil {

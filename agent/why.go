@@ -233,7 +233,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	p.rememberPronto(w)
 	p.rememberPower(r)
 	for i := range w.Channels {
-		p.rememberChannel(i, pods)
+		p.rememberChannel(i)
 		w.Channels[i].Room, w.Channels[i].Ahead = r.Channels[i].Room, r.Channels[i].Ahead
 	}
 }
@@ -260,9 +260,8 @@ func (p *Pipeline) rememberModel(s capacity.Result) {
 	m.Direction = p.effective.DirectionTo(m.Direction)
 }
 
-func (p *Pipeline) rememberChannel(i int, pods capacity.Pods) {
-	used := p.channels[i]
-	room := used.Room(pods, p.config.Avail)
+func (p *Pipeline) rememberChannel(i int) {
+	used, room := p.channels[i], p.room[i]
 	c := WhyChannel{
 		Name: p.config.Channels[i].Name,
 		Raw:  p.raw[i], Filtered: p.usage[i], Demand: p.demand[i], Headroom: 1 - p.usage[i],

@@ -74,8 +74,7 @@ type node struct {
 	from    uint64 // the replica that told of it, 0 for the node itself
 }
 
-// merger is how one group's moments are combined: the part of a policy that
-// differs.
+// merger is how one group's moments are combined, centred ones or others.
 type merger interface {
 	// enter takes in n's moments, which are new.
 	enter(n *node)
@@ -201,16 +200,11 @@ func (a *Aggregator) add(name string, key groupKey, caller string) *node {
 }
 
 func (a *Aggregator) newMerger(key groupKey) merger {
-	switch total := make([]float64, key.vector()); {
-	case a.options.Policy == Sequential && key.centred:
-		return &sequentialCentred{sequential: sequential{total: total}, dim: key.dim}
-	case a.options.Policy == Sequential:
-		return &sequential{total: total}
-	case key.centred:
-		return &perNodeCentred{perNode: perNode{options: a.options, total: total}, dim: key.dim}
-	default:
-		return &perNode{options: a.options, total: total}
+	p := perNode{options: a.options, total: make([]float64, key.vector())}
+	if key.centred {
+		return &perNodeCentred{perNode: p, dim: key.dim}
 	}
+	return &p
 }
 
 // remove forgets a node, and its group with the last one.

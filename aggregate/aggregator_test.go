@@ -363,7 +363,6 @@ func TestRefusals(t *testing.T) {
 
 func TestOptionErrors(t *testing.T) {
 	for name, o := range map[string]aggregate.Options{
-		"Policy":     {Policy: "newest"},
 		"HalfLife":   {HalfLife: -1},
 		"Forget":     {Forget: -1},
 		"Forgetting": {Forgetting: 1},
@@ -376,27 +375,6 @@ func TestOptionErrors(t *testing.T) {
 		if !errors.As(err, &bad) || bad.Field != name {
 			t.Errorf("New(%+v): %v, want a *field.Error of %s", o, err, name)
 		}
-	}
-	for _, p := range aggregate.Policies() {
-		if err := (aggregate.Options{Policy: p}).Validate(); err != nil {
-			t.Errorf("policy %s: %v", p, err)
-		}
-	}
-}
-
-// TestSequential checks the thesis's arithmetic: the node k places before the
-// last weighs 2^-(k+1), the first as much as the second.
-func TestSequential(t *testing.T) {
-	a := create(t, aggregate.Options{Policy: aggregate.Sequential})
-	for i := range 3 {
-		u := make([]float64, 3)
-		u[i] = 1
-		feed(t, a, push{start, aggregate.Local{Node: fmt.Sprint(i), Schema: "s",
-			Model: svd.State{Dim: 3, Block: 10, Mass: 2, U: u, Sigma: []float64{1}}}})
-	}
-	want := []float64{.25, 0, 0, 0, .25, 0, 0, 0, .5}
-	if diff := cmp.Diff(want, only(t, a, start).Model.MomentsTo(nil), close12); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -416,28 +394,26 @@ func TestPutKeepsNothingOfItsInput(t *testing.T) {
 }
 
 func TestPutDoesNotAllocate(t *testing.T) {
-	for _, policy := range aggregate.Policies() {
-		for _, centred := range []bool{false, true} {
-			rng := rand.New(rand.NewPCG(13, 14))
-			a := create(t, aggregate.Options{Policy: policy})
-			samples := make([][]float64, 10)
-			for i := range samples {
-				samples[i] = []float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64()}
+	for _, centred := range []bool{false, true} {
+		rng := rand.New(rand.NewPCG(13, 14))
+		a := create(t, aggregate.Options{})
+		samples := make([][]float64, 10)
+		for i := range samples {
+			samples[i] = []float64{rng.Float64(), rng.Float64(), rng.Float64(), rng.Float64()}
+		}
+		m, err := svd.Update(svd.Model{}, samples, svd.Options{Centre: centred})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := aggregate.Local{Node: "a", Schema: "s", Model: m.State(), Costs: make([]aggregate.Cost, 4)}
+		feed(t, a, push{start, l})
+		if n := testing.AllocsPerRun(100, func() {
+			l.Sequence++
+			if changed, err := a.Put(start, l); err != nil || !changed {
+				t.Fatal(changed, err)
 			}
-			m, err := svd.Update(svd.Model{}, samples, svd.Options{Centre: centred})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l := aggregate.Local{Node: "a", Schema: "s", Model: m.State(), Costs: make([]aggregate.Cost, 4)}
-			feed(t, a, push{start, l})
-			if n := testing.AllocsPerRun(100, func() {
-				l.Sequence++
-				if changed, err := a.Put(start, l); err != nil || !changed {
-					t.Fatal(changed, err)
-				}
-			}); n != 0 {
-				t.Errorf("%s, centred %v: Put makes %v allocations", policy, centred, n)
-			}
+		}); n != 0 {
+			t.Errorf("centred %v: Put makes %v allocations", centred, n)
 		}
 	}
 }

@@ -65,22 +65,3 @@ func spreadTo(dst []float64, f float64, node []float64, dim int) {
 		}
 	}
 }
-
-// sequentialCentred is sequential about the joint mean of the global model and the
-// arriving one.
-type sequentialCentred struct {
-	sequential
-	dim int
-	was []float64 // the global model before the arriving one
-}
-
-func (s *sequentialCentred) enter(n *node) {
-	first := s.weight == 0
-	s.was = append(s.was[:0], s.total...)
-	s.sequential.enter(n)
-	if first || n.weight == 0 {
-		return
-	}
-	spreadTo(s.total, .5, n.moments, s.dim)
-	spreadTo(s.total, .5, s.was, s.dim)
-}

@@ -180,26 +180,6 @@ func alike(t *testing.T, got, want svd.Model) {
 	}
 }
 
-// TestCentredSequentially: half and half, about the joint mean.
-func TestCentredSequentially(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 1))
-	a := create(t, aggregate.Options{Policy: aggregate.Sequential})
-	var want svd.Model
-	for n := range 5 {
-		m := centred(t, samplesOf(rng, 10, 3, 3, .3))
-		put(t, a, pushed(fmt.Sprint(n), m))
-		if n == 0 {
-			want = m
-			continue
-		}
-		var err error
-		if want, err = svd.Blend(want, m, .5); err != nil {
-			t.Fatal(err)
-		}
-	}
-	alike(t, only(t, a, start).Model, want)
-}
-
 // TestCentredStandstill: nodes that do not vary at all have a model, of directions
 // without energy.
 func TestCentredStandstill(t *testing.T) {
@@ -344,9 +324,6 @@ func FuzzCentred(f *testing.F) {
 	f.Add(.3, .3, .3, .3, 0., 0., uint8(2))
 	f.Fuzz(func(t *testing.T, a, b, c, d, v, w float64, clip uint8) {
 		o := aggregate.Options{Clip: float64(clip % 4)}
-		if clip > 128 {
-			o = aggregate.Options{Policy: aggregate.Sequential}
-		}
 		agg, err := aggregate.New(o)
 		if err != nil {
 			t.Fatal(err)

@@ -25,9 +25,8 @@
 // yields. They do not merge with others: of a schema and dimension the first node says
 // which, and those of the other kind are refused until it is gone.
 //
-// Alternatively the Sequential policy merges each arriving model half and half
-// into the global one, as the thesis does (§4.3); the last to arrive then
-// weighs ½, the one before ¼.
+// The thesis merges each arriving model half and half into the global one (§4.3);
+// the last to arrive then weighs ½, the one before ¼. Package sim/thesis does so.
 //
 // # A node that lies
 //

@@ -159,16 +159,12 @@ func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 //
 // It returns false without an error if nothing changed: the entry was not
 // newer, or older than 19/20 of Options.Forget. A *field.Error is that of
-// Entry.Validate; it, ErrFull and ErrCentred leave the state unchanged, as does
-// ErrPolicy of an aggregator whose policy is not PerNode.
+// Entry.Validate; it, ErrFull and ErrCentred leave the state unchanged.
 func (a *Aggregator) Merge(at time.Time, e Entry, from uint64) (bool, error) {
 	return a.merge(at, e, from, a.options.fresh())
 }
 
 func (a *Aggregator) merge(at time.Time, e Entry, from uint64, oldest time.Duration) (bool, error) {
-	if a.options.Policy != PerNode {
-		return false, ErrPolicy
-	}
 	if err := e.Validate(); err != nil {
 		return false, err
 	}

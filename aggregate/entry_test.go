@@ -371,10 +371,6 @@ func TestEntryRefusals(t *testing.T) {
 			t.Errorf("a weight of %g: %v", weight, err)
 		}
 	}
-	sequential := create(t, aggregate.Options{Policy: aggregate.Sequential})
-	if _, err := sequential.Merge(start, entry(), 1); !errors.Is(err, aggregate.ErrPolicy) {
-		t.Errorf("Merge of an aggregator that depends on the order: %v", err)
-	}
 }
 
 // TestEveryPushMayTravel holds that what Put accepts, Merge accepts.

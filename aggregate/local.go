@@ -71,15 +71,11 @@ var (
 	// ErrCentred refuses a centred model where the nodes of the schema push others, and
 	// the other way round: one lacks what the other is about.
 	ErrCentred = errors.New("centred and other models do not merge")
-	// ErrUnknown refuses the name of a policy that does not exist.
-	ErrUnknown = errors.New("unknown")
 	// ErrFull refuses what is beyond Options.MaxNodes, MaxGroups or MaxBytes, or
 	// beyond a caller's share of them. The *field.Error names which, and its value.
 	ErrFull = errors.New("full")
 	// ErrIndefinite refuses moments with negative energy in some direction.
 	ErrIndefinite = errors.New("not positive semidefinite")
-	// ErrPolicy refuses what only the policy PerNode can do.
-	ErrPolicy = errors.New("needs the policy per-node")
 )
 
 // Validate returns a *field.Error for the first field that is not as

@@ -7,25 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Policy names how models are merged.
-type Policy string
-
-const (
-	// PerNode keeps the newest model of each node and merges them by mass and
-	// age. It is the default.
-	PerNode Policy = "per-node"
-	// Sequential merges each arriving model half and half into the global one,
-	// in order of arrival (thesis §4.3).
-	Sequential Policy = "sequential"
-)
-
-// Policies lists the names that Options accepts.
-func Policies() []Policy { return []Policy{PerNode, Sequential} }
-
 // Options of an Aggregator. The zero value of a field is its default.
 type Options struct {
-	// Policy is PerNode by default.
-	Policy Policy
 	// HalfLife is the silence after which a node weighs half, default 5 min: a
 	// node pushes at least every 10 s, so one that lives loses at most 2.3 %.
 	HalfLife time.Duration
@@ -58,8 +41,7 @@ type Options struct {
 	// clusters may lie behind one address, and a caller who does the same at each
 	// of three replicas, which tell each other, still leaves room.
 	CallerShare float64
-	// Clip is c of the package documentation, at least 1, for the policy
-	// PerNode: a node farther from the median model than c times the distance
+	// Clip is c of the package documentation, at least 1: a node farther from the median model than c times the distance
 	// that nine tenths of the fleet keep loses weight in proportion. 0 clips
 	// nobody.
 	Clip float64
@@ -70,13 +52,7 @@ const mostNodes = 1 << 22
 
 // Validate returns a *field.Error for the first field out of its range.
 func (o Options) Validate() error {
-	known := o.Policy == ""
-	for _, p := range Policies() {
-		known = known || o.Policy == p
-	}
 	switch {
-	case !known:
-		return &field.Error{Package: "aggregate", Field: "Policy", Value: string(o.Policy), Err: ErrUnknown}
 	case o.HalfLife < 0:
 		return &field.Error{Package: "aggregate", Field: "HalfLife", Value: o.HalfLife, Err: ErrRange}
 	case o.Forget < 0:
@@ -97,17 +73,12 @@ func (o Options) Validate() error {
 		return &field.Error{Package: "aggregate", Field: "CallerShare", Value: o.CallerShare, Err: ErrRange}
 	case o.Clip != 0 && !(o.Clip >= 1 && o.Clip <= math.MaxFloat64):
 		return &field.Error{Package: "aggregate", Field: "Clip", Value: o.Clip, Err: ErrRange}
-	case o.Clip != 0 && o.Policy == Sequential:
-		return &field.Error{Package: "aggregate", Field: "Clip", Value: o.Clip, Err: ErrPolicy}
 	}
 	return nil
 }
 
 // WithDefaults returns o with its zero fields replaced.
 func (o Options) WithDefaults() Options {
-	if o.Policy == "" {
-		o.Policy = PerNode
-	}
 	if o.HalfLife == 0 {
 		o.HalfLife = 5 * time.Minute
 	}

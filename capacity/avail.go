@@ -1,11 +1,6 @@
 package capacity
 
-import (
-	"fmt"
-	"math"
-	"slices"
-	"strings"
-)
+import "math"
 
 const (
 	// DefaultCaution raises the cost by one standard deviation: in simulation
@@ -62,40 +57,10 @@ func (c *Channel) used() float64 { return c.Usage + c.Reserve }
 type Pods struct {
 	// Now is n, the pods that run; Measured is n₀, the pods whose load y shows.
 	Now, Measured float64
-	// Churn says that containers are starting or stopping, so that y shows
-	// their spikes. Only the rule Switched heeds it.
-	Churn bool
-}
-
-// Rule says which of the two equations makes an availability; [Channel.Room]
-// tells both.
-type Rule uint8
-
-const (
-	// LeastOfBoth takes the lower of the two (default): the signal caps the
-	// model at all times.
-	LeastOfBoth Rule = iota
-	// Switched is the switch of the thesis (§3.5): the model (eq. 3.13) while
-	// containers churn, the signal (eq. 3.12) otherwise. A node in constant churn then offers its
-	// modelled room though it is full, and pods that y has not shown yet are
-	// missed in between; for comparison.
-	Switched
-)
-
-var rules = [...]string{"least-of-both", "switched"}
-
-func (r Rule) String() string {
-	if int(r) < len(rules) {
-		return rules[r]
-	}
-	return "unknown"
 }
 
 // AvailOptions tune Available. The zero value is the default.
 type AvailOptions struct {
-	// Rule is the way the two equations are used; the zero value takes the
-	// lower of them.
-	Rule Rule
 	// Caution is g in c⁺ = c + g·sd(c), ≥ 0; 0 means DefaultCaution. NoCaution
 	// counts pods at c, whatever Caution.
 	Caution   float64
@@ -116,8 +81,6 @@ type AvailOptions struct {
 // Validate reports the first field out of its range as a *FieldError.
 func (o AvailOptions) Validate() error {
 	switch {
-	case o.Rule > Switched:
-		return refuse("Rule", o.Rule, "is not a rule")
 	case !(o.Caution >= 0) || math.IsInf(o.Caution, 0):
 		return refuse("Caution", o.Caution, "must be finite and not negative")
 	case !(o.Saturation >= 0 && o.Saturation <= 1):
@@ -168,25 +131,6 @@ func (o AvailOptions) IsFull(usage float64) bool {
 func (o *AvailOptions) cautious(cost, sd float64) float64 { return cost + o.Caution*sd }
 func (o *AvailOptions) isFull(usage float64) bool         { return usage >= o.Saturation }
 
-// MarshalText writes the rule's name; one that does not exist is a *FieldError.
-func (r Rule) MarshalText() ([]byte, error) {
-	if int(r) >= len(rules) {
-		return nil, refuse("Rule", r, "is not a rule")
-	}
-	return []byte(rules[r]), nil
-}
-
-// UnmarshalText reads the name of a rule. Any other text is an error that lists
-// the names.
-func (r *Rule) UnmarshalText(text []byte) error {
-	i := slices.Index(rules[:], string(text))
-	if i < 0 {
-		return fmt.Errorf("capacity: %q is not a rule: %s", text, strings.Join(rules[:], ", "))
-	}
-	*r = Rule(i)
-	return nil
-}
-
 // Mode says which of the two equations bound an availability.
 type Mode uint8
 
@@ -225,17 +169,19 @@ type Avail struct {
 	Allowance float64
 }
 
-// Thesis returns the options that compute avail. as the thesis does: its switch
-// between the two equations, no caution, no floor, no heed of saturation. Pass
-// Measured = Now with them, for eq. 3.12 does not know of pods that y lacks.
-func Thesis() AvailOptions {
-	return AvailOptions{Rule: Switched, NoCaution: true, NeverSaturated: true, NoFloor: true}
-}
-
 // Available returns how many more pods fit beyond p.Now (thesis eqs. 3.12 and
 // 3.13 with the corrections of the package doc). Without channels nothing
 // limits and Pods is +Inf. It returns a *FieldError.
 func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
+	return AvailableIn(ch, nil, p, o)
+}
+
+// AvailableIn is Available in rooms that were computed before, one a channel, by
+// Channel.Room, or by another equation, as Room.By has it.
+func AvailableIn(ch []Channel, rooms []Room, p Pods, o AvailOptions) (Avail, error) {
+	if rooms != nil && len(rooms) != len(ch) {
+		return Avail{}, refuseLength("rooms", len(rooms), len(ch))
+	}
 	if err := o.Validate(); err != nil {
 		return Avail{}, err
 	}
@@ -250,7 +196,12 @@ func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 		if err := c.validate(i); err != nil {
 			return Avail{}, err
 		}
-		room := c.room(p, &o)
+		var room Room
+		if rooms != nil {
+			room = rooms[i]
+		} else {
+			room = c.room(p, &o)
+		}
 		if pods := room.Pods(); pods < a.Pods {
 			a.Pods, a.Limiting, a.Mode = pods, i, room.Mode
 		}
@@ -284,6 +235,16 @@ func (r Room) Pods() float64 {
 	return r.Signal
 }
 
+// By returns r with the given one of its equations, SignalMode or ModelMode, unless
+// the slots hold fewer pods.
+func (r Room) By(m Mode) Room {
+	r.Mode = m
+	if r.Slots < r.Pods() {
+		r.Mode = SlotsMode
+	}
+	return r
+}
+
 // Room explains Available: the least Room of all channels is what it starts
 // from, before the veto of saturation, the floor and the allowance. The
 // arguments must be such as Available accepts.
@@ -298,17 +259,13 @@ func (c *Channel) room(p Pods, o *AvailOptions) Room {
 	now, measured := max(p.Now-c.Known.Now, 0), max(p.Measured-c.Known.Measured, 0)
 	r.Signal = r.fit(1-c.used()-c.Known.Coming) + measured - now
 	r.Model = r.beside(now, max(c.Capacity-c.Reserve-c.Known.Taken, 0))
-	switch {
-	case o.Rule == Switched && p.Churn, o.Rule == LeastOfBoth && r.Model < r.Signal:
-		r.Mode = ModelMode
-	}
 	if c.Slots > 0 {
 		r.Slots = c.Slots - now
 	}
-	if r.Slots < r.Pods() {
-		r.Mode = SlotsMode
+	if r.Model < r.Signal {
+		return r.By(ModelMode)
 	}
-	return r
+	return r.By(SignalMode)
 }
 
 // maxPods is far above any room and keeps a division by a tiny cost finite.

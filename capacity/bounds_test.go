@@ -97,16 +97,3 @@ func TestStartupAllowanceBounds(t *testing.T) {
 		t.Errorf("pods that live for ever: %v, %v, want 0", got, err)
 	}
 }
-
-func TestNamesEnd(t *testing.T) {
-	after := capacity.Switched + 1 // the first that is not a rule
-	if got := after.String(); got != "unknown" {
-		t.Errorf("rule %d is %q", after, got)
-	}
-	if text, err := after.MarshalText(); err == nil {
-		t.Errorf("rule %d is written as %q", after, text)
-	}
-	if err := (capacity.AvailOptions{Rule: after}).Validate(); err == nil {
-		t.Errorf("rule %d is valid", after)
-	}
-}

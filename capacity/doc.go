@@ -39,13 +39,12 @@
 // C_i/c_i on an empty node. We differ from the thesis in four ways, each found
 // necessary in simulation.
 // The signal caps the model at all times: the thesis switches to the model while
-// containers churn (rule Switched), so that a node in constant churn offers its
+// containers churn (package sim/thesis), so that a node in constant churn offers its
 // modelled room though it is full. The room is counted per channel, not along
 // u₁. The cost is raised by its standard deviation, c⁺ = c + g·sd(c): the node
 // with the most underestimated cost attracts the most pods, so caution has to
 // stand in the denominator. And a node with every channel below ½ offers at
-// least one pod, or a bad estimate would lock it out. Thesis returns the options
-// that undo all but the second.
+// least one pod, or a bad estimate would lock it out.
 //
 // # Pods that differ, and a reserve
 //

@@ -75,23 +75,6 @@ func ExampleAvailable() {
 	// Output: room for 2.0 pods (signal mode)
 }
 
-// A full node in constant churn: the thesis's switch trusts the model, which
-// has not noticed that other processes took the room.
-func ExampleThesis() {
-	cpu := capacity.Channel{Usage: 1, Capacity: 1, Cost: .125}
-	pods := capacity.Pods{Now: 3, Measured: 3, Churn: true}
-	for _, o := range []capacity.AvailOptions{capacity.Thesis(), {}} {
-		a, err := capacity.Available([]capacity.Channel{cpu}, pods, o)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Printf("%s: %.0f pods, saturated: %v\n", o.Rule, a.Pods, a.Saturated)
-	}
-	// Output:
-	// switched: 5 pods, saturated: false
-	// least-of-both: 0 pods, saturated: true
-}
-
 func ExampleAvailOptions_Validate() {
 	fmt.Println(capacity.AvailOptions{Allowance: -1}.Validate())
 	// Output: capacity: Allowance = -1: invalid configuration or input: must be finite and not negative

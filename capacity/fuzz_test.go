@@ -35,8 +35,8 @@ func FuzzAvailable(f *testing.F) {
 			{Usage: y1, Capacity: c1, Cost: cost1, CostSD: sd1, Slots: pod},
 		}
 		before := slices.Clone(ch)
-		o := capacity.AvailOptions{Rule: capacity.Rule(bits % 2), Caution: caution, Saturation: saturation, Allowance: allowance, NoCaution: bits&8 > 0, NeverSaturated: bits&16 > 0, NoFloor: bits&32 > 0}
-		a, err := capacity.Available(ch, capacity.Pods{Now: now, Measured: measured, Churn: bits&4 > 0}, o)
+		o := capacity.AvailOptions{Caution: caution, Saturation: saturation, Allowance: allowance, NoCaution: bits&8 > 0, NeverSaturated: bits&16 > 0, NoFloor: bits&32 > 0}
+		a, err := capacity.Available(ch, capacity.Pods{Now: now, Measured: measured}, o)
 		if math.IsNaN(a.Pods) || math.IsInf(a.Pods, 0) {
 			t.Fatalf("avail = %v", a.Pods)
 		}

@@ -85,14 +85,25 @@ var goldens = map[string]func(f fields) error{
 		return err
 	},
 	"avail": func(f fields) error {
-		o := capacity.AvailOptions{Rule: capacity.Rule(f.num()), NoFloor: true}
-		p := capacity.Pods{Churn: f.num() == 1, Now: f.num(), Measured: f.num()}
+		o := capacity.AvailOptions{NoFloor: true}
+		switched, churn := f.num() == 1, f.num() == 1
+		p := capacity.Pods{Now: f.num(), Measured: f.num()}
 		y, c, cost, sd := f.vec(), f.vec(), f.vec(), f.vec()
 		ch := make([]capacity.Channel, len(y))
 		for i := range ch {
 			ch[i] = capacity.Channel{Usage: y[i], Capacity: c[i], Cost: cost[i], CostSD: sd[i]}
 		}
-		a, err := capacity.Available(ch, p, o)
+		var rooms []capacity.Room // by one equation for all channels, where not by the lower
+		if switched {
+			mode := capacity.SignalMode
+			if churn {
+				mode = capacity.ModelMode
+			}
+			for _, c := range ch {
+				rooms = append(rooms, c.Room(p, o).By(mode))
+			}
+		}
+		a, err := capacity.AvailableIn(ch, rooms, p, o)
 		f.equal(a.Pods, f.num())
 		return err
 	},

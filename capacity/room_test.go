@@ -1,7 +1,6 @@
 package capacity_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -10,10 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 )
 
-var allRules = []capacity.Rule{capacity.LeastOfBoth, capacity.Switched}
-
 // TestRoomExplainsAvailable takes the least room of random channels: what
-// Available starts from.
+// Available starts from, and AvailableIn where another equation was chosen.
 func TestRoomExplainsAvailable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	for range 2000 {
@@ -25,15 +22,27 @@ func TestRoomExplainsAvailable(t *testing.T) {
 				Slots: float64(rng.IntN(6)),
 			}
 		}
-		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5)), Churn: rng.IntN(2) == 0}
-		o := capacity.AvailOptions{Rule: allRules[rng.IntN(len(allRules))], Caution: 2 * rng.Float64(), NeverSaturated: true, NoFloor: true}
-		a, err := capacity.Available(channels, p, o)
+		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5))}
+		o := capacity.AvailOptions{Caution: 2 * rng.Float64(), NeverSaturated: true, NoFloor: true}
+		var rooms []capacity.Room // nil for the lower of both
+		if chosen := rng.IntN(3); chosen > 0 {
+			for _, c := range channels {
+				rooms = append(rooms, c.Room(p, o).By([]capacity.Mode{capacity.SignalMode, capacity.ModelMode}[chosen-1]))
+			}
+		}
+		room := func(i int) capacity.Room {
+			if rooms != nil {
+				return rooms[i]
+			}
+			return channels[i].Room(p, o)
+		}
+		a, err := capacity.AvailableIn(channels, rooms, p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		least := math.Inf(1)
-		for _, c := range channels {
-			r := c.Room(p, o)
+		for i, c := range channels {
+			r := room(i)
 			least = min(least, r.Pods())
 			if c.Slots > 0 && r.Pods() > c.Slots-p.Now || c.Slots == 0 && r.Mode == capacity.SlotsMode {
 				t.Fatalf("%v pods beside %v in %v slots", r.Pods(), p.Now, c.Slots)
@@ -50,29 +59,17 @@ func TestRoomExplainsAvailable(t *testing.T) {
 				t.Fatalf("%v pods by the model of %+v beside %v", r.Model, c, p.Now)
 			}
 		}
-		if limiting := channels[a.Limiting].Room(p, o); least != a.Pods || limiting.Pods() != a.Pods || limiting.Mode != a.Mode {
+		if limiting := room(a.Limiting); least != a.Pods || limiting.Pods() != a.Pods || limiting.Mode != a.Mode {
 			t.Fatalf("avail %+v, least room %v, that of its channel %+v", a, least, limiting)
 		}
 	}
 }
 
-func TestRuleText(t *testing.T) {
-	for _, r := range allRules {
-		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got capacity.Rule
-		if err := json.Unmarshal(text, &got); err != nil || got != r || string(text) != `"`+r.String()+`"` {
-			t.Errorf("%v: %s, %v, %v", r, text, got, err)
-		}
-	}
-	var r capacity.Rule
-	if err := r.UnmarshalText([]byte("most")); err == nil {
-		t.Error("a rule that does not exist was read")
-	}
-	var fe *capacity.FieldError
-	if _, err := capacity.Rule(99).MarshalText(); !errors.As(err, &fe) {
-		t.Errorf("a rule that does not exist was written: %v", err)
+// TestAvailableInTakesARoomAChannel: rooms that are not one a channel are refused.
+func TestAvailableInTakesARoomAChannel(t *testing.T) {
+	ch := []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25}}
+	_, err := capacity.AvailableIn(ch, make([]capacity.Room, 2), capacity.Pods{}, capacity.AvailOptions{})
+	if !errors.Is(err, capacity.ErrLength) {
+		t.Errorf("two rooms of one channel: %v", err)
 	}
 }

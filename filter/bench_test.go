@@ -27,12 +27,6 @@ func TestNoAllocations(t *testing.T) {
 			t.Errorf("%s makes %g allocations", name, n)
 		}
 	}
-	for _, c := range contenders() {
-		step := c.new()
-		if n := testing.AllocsPerRun(100, func() { _, _ = step(x[0]) }); n != 0 {
-			t.Errorf("%s makes %g allocations", c.name, n)
-		}
-	}
 }
 
 // steady is a noisy level with a spike now and then, as a node's telemetry
@@ -108,27 +102,6 @@ func BenchmarkBankStepTo(b *testing.B) {
 					b.Fatal(err)
 				}
 				benchmarkBank(b, bank, in.xs)
-			})
-		}
-	}
-}
-
-// BenchmarkBaselines measures a step of each contender on one channel.
-func BenchmarkBaselines(b *testing.B) {
-	xs := inputs[0].xs
-	for _, c := range contenders() {
-		switch c.name {
-		case "dynamic", "EMA .3", "median 9, EMA .8", "One Euro":
-			b.Run(c.name, func(b *testing.B) {
-				step := c.new()
-				b.ReportAllocs()
-				i := 0
-				for b.Loop() {
-					if _, err := step(xs[i%4096]); err != nil {
-						b.Fatal(err)
-					}
-					i++
-				}
 			})
 		}
 	}

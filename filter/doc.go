@@ -47,8 +47,8 @@
 //
 // # Why these defaults
 //
-// Beside the dynamic EMA stand three baselines: [EMA], [MedianEMA] and
-// [OneEuro]. A test holds this comparison: the leak of a spike of height .6 of
+// Package sim/thesis has three other filters to compare with: EMA, MedianEMA and
+// OneEuro. Its TestTrade holds this table: the leak of a spike of height .6 of
 // 300 and of 360 ms at a random phase, and of three spikes of 200 ms within a
 // second, the samples to 90 % of a step, the lag behind a ramp, and the leak
 // of four samples in a Gaussian noise of standard deviation .15.
@@ -81,8 +81,7 @@
 //
 // [Step] is the pure form over a value [State], [Dynamic] the same by a
 // configuration validated once, and [Bank] the form for several channels, free
-// of allocations. Each baseline is a pure Step over a value too, behind the
-// interface [Scalar].
+// of allocations.
 // Inputs are never modified and never retained. Invalid input, NaN and
 // infinities included, yields a [*FieldError] and changes nothing; nothing
 // panics.

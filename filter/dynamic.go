@@ -128,11 +128,7 @@ type Dynamic struct {
 	config *Config // without zero fields, never written; nil for the default
 }
 
-var (
-	_ Scalar[State] = Dynamic{}
-
-	defaults = Config{}.withDefaults()
-)
+var defaults = Config{}.withDefaults()
 
 // NewDynamic returns the filter that c describes, or the error of
 // [Config.Validate].

@@ -6,6 +6,10 @@ import (
 	"math"
 )
 
+// MaxMagnitude bounds the absolute value of a sample, so that differences of
+// samples do not overflow.
+const MaxMagnitude = 1e300
+
 // Causes of a rejected argument; test for them with errors.Is.
 var (
 	ErrNotFinite = errors.New("not finite")

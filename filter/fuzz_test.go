@@ -39,48 +39,6 @@ func FuzzStep(f *testing.F) {
 	})
 }
 
-// FuzzBaselines starts each baseline from any state.
-func FuzzBaselines(f *testing.F) {
-	f.Add(0.5, 0.1, 2, true, 0.9, 0.3, 5, 1.0)
-	f.Add(1e300, -2e307, 14, true, -1e300, 1.0, 15, 1e6)
-	f.Add(1.0, 0.0, 0, true, 1e-17, 0.0, 0, 0.0)
-	f.Fuzz(func(t *testing.T, level, other float64, next int, started bool, x, gain float64, window int, beta float64) {
-		if e, err := filter.NewEMA(filter.EMAConfig{Gain: gain}); err == nil {
-			approaches(t, e, filter.EMAState{Level: level, Started: started}, x, level, started)
-		}
-		if m, err := filter.NewMedianEMA(filter.MedianEMAConfig{Window: window, Gain: gain}); err == nil {
-			s := filter.MedianEMAState{Level: level, Next: next, Started: started}
-			for i := range s.Recent {
-				s.Recent[i] = other / float64(i+1)
-			}
-			approaches(t, m, s, x, min(level, other, 0), false)
-		}
-		if o, err := filter.NewOneEuro(filter.OneEuroConfig{Rate: gain, Beta: beta, MinCutoff: beta}); err == nil {
-			approaches(t, o, filter.OneEuroState{Level: level, Speed: other, Started: started}, x, level, started)
-		}
-	})
-}
-
-// approaches steps twice: an error leaves the state, a level is finite and,
-// if told so, between the last level and x.
-func approaches[S comparable](t *testing.T, f filter.Scalar[S], s S, x, level float64, between bool) {
-	t.Helper()
-	next, err := f.Step(s, x)
-	if err != nil {
-		if next != s && s == s {
-			t.Fatalf("changed by a rejected sample: %+v to %+v", s, next)
-		}
-		return
-	}
-	got := f.Level(next)
-	if between && !(got >= min(level, x) && got <= max(level, x)) || !(math.Abs(got) <= filter.MaxMagnitude) {
-		t.Fatalf("%+v after %g: %+v", s, x, next)
-	}
-	if _, err := f.Step(next, x); err != nil {
-		t.Fatalf("%+v is not taken back: %v", next, err)
-	}
-}
-
 // FuzzBank compares a Bank with Step channel by channel.
 func FuzzBank(f *testing.F) {
 	f.Add(0.1, 0.2, 0.9, 0.8)

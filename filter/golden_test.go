@@ -59,36 +59,24 @@ func numbers(t *testing.T, line string) []float64 {
 	return out
 }
 
-func (g golden) contender(t *testing.T) contender {
+func (g golden) smooth(t *testing.T) []float64 {
 	t.Helper()
 	p := g.parameters
-	switch g.name {
-	case "dynamic":
-		f, err := filter.NewDynamic(filter.Config{N: int(p[0]), Norm: p[1], Hold: p[2], Fast: p[3], Delta: p[4], Kappa: p[5]})
-		return contend(g.name, filter.Scalar[filter.State](f), err)
-	case "ema":
-		f, err := filter.NewEMA(filter.EMAConfig{Gain: p[0]})
-		return contend(g.name, filter.Scalar[filter.EMAState](f), err)
-	case "median":
-		f, err := filter.NewMedianEMA(filter.MedianEMAConfig{Window: int(p[0]), Gain: p[1]})
-		return contend(g.name, filter.Scalar[filter.MedianEMAState](f), err)
-	case "oneeuro":
-		f, err := filter.NewOneEuro(filter.OneEuroConfig{Rate: p[0], MinCutoff: p[1], Beta: p[2], DerivativeCutoff: p[3]})
-		return contend(g.name, filter.Scalar[filter.OneEuroState](f), err)
+	if g.name != "dynamic" {
+		t.Fatalf("no filter %q", g.name)
 	}
-	t.Fatalf("no filter %q", g.name)
-	return contender{}
+	return run(t, filter.Config{N: int(p[0]), Norm: p[1], Hold: p[2], Fast: p[3], Delta: p[4], Kappa: p[5]}, g.samples)
 }
 
 // TestGolden compares with an independent implementation to 1e-12.
 func TestGolden(t *testing.T) {
 	sequences := readGolden(t)
-	if len(sequences) < 20 {
+	if len(sequences) < 12 {
 		t.Fatalf("only %d sequences", len(sequences))
 	}
 	var worst float64
 	for k, g := range sequences {
-		for i, m := range g.contender(t).smooth(t, g.samples) {
+		for i, m := range g.smooth(t) {
 			off := math.Abs(m - g.level[i])
 			worst = max(worst, off)
 			if !(off <= 1e-12) {

@@ -1,7 +1,6 @@
 package kalman_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -26,56 +25,52 @@ func observations(channels int) []kalman.Observation {
 // BenchmarkStep is a step of every channel with all gates, its estimate and the
 // pooling with the fleet's cost.
 func BenchmarkStep(b *testing.B) {
-	for _, m := range kalman.Methods() {
-		b.Run(fmt.Sprintf("%s/d=4", m), func(b *testing.B) {
-			const channels = 4
-			configs := make([]kalman.Config, channels)
-			for i := range configs {
-				configs[i] = kalman.Config{Method: m, Prior: .1}
-			}
-			p, err := kalman.NewPerChannel(configs...)
-			if err != nil {
+	b.Run("centred/d=4", func(b *testing.B) {
+		const channels = 4
+		configs := make([]kalman.Config, channels)
+		for i := range configs {
+			configs[i] = kalman.Config{Prior: .1}
+		}
+		p, err := kalman.NewPerChannel(configs...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all, dst := observations(channels), make([]kalman.Estimate, channels)
+		fleet := kalman.Fleet{Cost: .12, SD: .02}
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			if err := p.Step(all[i&1023]); err != nil {
 				b.Fatal(err)
 			}
-			all, dst := observations(channels), make([]kalman.Estimate, channels)
-			fleet := kalman.Fleet{Cost: .12, SD: .02}
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				if err := p.Step(all[i&1023]); err != nil {
-					b.Fatal(err)
-				}
-				dst = p.EstimatesTo(dst)
-				for j := range dst {
-					dst[j] = kalman.Pool(dst[j], fleet, 0, 0)
-				}
-				i++
+			dst = p.EstimatesTo(dst)
+			for j := range dst {
+				dst[j] = kalman.Pool(dst[j], fleet, 0, 0)
 			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/channels, "ns/channel")
-		})
-	}
+			i++
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/channels, "ns/channel")
+	})
 }
 
 func TestStepAllocates(t *testing.T) {
-	for _, m := range kalman.Methods() {
-		p, err := kalman.NewPerChannel(kalman.Config{Method: m}, kalman.Config{Method: m})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, dst, verdicts, i := observations(2), make([]kalman.Estimate, 2), make([]kalman.Verdict, 2), 0
-		fleet := kalman.Fleet{Cost: .2}
-		var s kalman.State
-		n := testing.AllocsPerRun(500, func() {
-			o := all[i&1023]
-			_ = p.Step(o)
-			p.VerdictsTo(verdicts)
-			dst = p.EstimatesTo(dst)
-			dst[0] = kalman.Pool(dst[0], fleet, 0, 0)
-			s, _, _ = kalman.Step(s, o.Headroom[0], o.Pods, kalman.Config{Method: m})
-			i++
-		})
-		if n != 0 {
-			t.Errorf("%s: Step, EstimatesTo, VerdictsTo and Pool allocate %v times", m, n)
-		}
+	p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, dst, verdicts, i := observations(2), make([]kalman.Estimate, 2), make([]kalman.Verdict, 2), 0
+	fleet := kalman.Fleet{Cost: .2}
+	var s kalman.State
+	n := testing.AllocsPerRun(500, func() {
+		o := all[i&1023]
+		_ = p.Step(o)
+		p.VerdictsTo(verdicts)
+		dst = p.EstimatesTo(dst)
+		dst[0] = kalman.Pool(dst[0], fleet, 0, 0)
+		s, _, _ = kalman.Step(s, o.Headroom[0], o.Pods, kalman.Config{})
+		i++
+	})
+	if n != 0 {
+		t.Errorf("Step, EstimatesTo, VerdictsTo and Pool allocate %v times", n)
 	}
 }

@@ -38,7 +38,6 @@ func TestZeroFieldsAreDefaults(t *testing.T) {
 // TestConfigBounds: what lies at a bound is taken, what lies beyond is refused.
 func TestConfigBounds(t *testing.T) {
 	for name, c := range map[string]struct{ at, past kalman.Config }{
-		"Method":       {kalman.Config{Method: kalman.Joint}, kalman.Config{Method: kalman.Joint + 1}},
 		"Patience":     {kalman.Config{Patience: 100}, kalman.Config{Patience: 101}},
 		"least Prior":  {kalman.Config{Prior: 1e-6}, kalman.Config{Prior: 9e-7}},
 		"largest Gate": {kalman.Config{Gate: kalman.NoGate}, kalman.Config{Gate: math.Inf(1)}},
@@ -62,13 +61,8 @@ func TestConfigBounds(t *testing.T) {
 	if _, err := s.Rescale(1.1e9); err == nil {
 		t.Error("a ratio above the largest was taken")
 	}
-	for _, name := range []string{(kalman.Joint + 1).String(), (kalman.Outlier + 1).String()} {
-		if name != "unknown" {
-			t.Errorf("a name past the last: %q", name)
-		}
-	}
-	if _, err := (kalman.Joint + 1).MarshalText(); err == nil {
-		t.Error("a method past the last was written")
+	if name := (kalman.Outlier + 1).String(); name != "unknown" {
+		t.Errorf("a name past the last: %q", name)
 	}
 	if _, err := (kalman.Outlier + 1).MarshalText(); err == nil {
 		t.Error("a verdict past the last was written")

@@ -37,8 +37,6 @@ const MaxPods = 1e6
 
 // Config tunes the estimator of one channel. Zero fields mean the defaults.
 type Config struct {
-	// Method is the estimator; the zero value is Centred.
-	Method Method
 	// Prior is the cost of a pod before anything was seen, in [1e−6, 1e3]; 0
 	// means .25, a pod a core on four cores.
 	Prior float64
@@ -74,9 +72,6 @@ type Config struct {
 
 // Validate reports the first field out of its range as a *FieldError.
 func (c Config) Validate() error {
-	if int(c.Method) >= len(methods) {
-		return refuse("Method", c.Method, "is not a method")
-	}
 	if c.Patience < 0 || c.Patience > 100 {
 		return refuse("Patience", c.Patience, "must be in [0, 100]")
 	}
@@ -102,7 +97,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) withDefaults() Config {
+// WithDefaults returns c with its zero fields set.
+func (c Config) WithDefaults() Config {
 	def := func(f *float64, value float64) {
 		if *f == 0 {
 			*f = value
@@ -134,7 +130,7 @@ type tuning struct {
 }
 
 func (c Config) tuning() tuning {
-	c = c.withDefaults()
+	c = c.WithDefaults()
 	sd := c.PriorSD * c.Prior
 	return tuning{
 		Config:   c,

@@ -11,11 +11,12 @@
 // L. Choteborsky, 2025, §4.2.4) writes signal = capacity + cost·n with a
 // negative cost; we keep c positive. It puts both into two one-dimensional
 // filters, which share one innovation without knowing of each other: both claim
-// it, and the pair rings (Naive).
+// it, and the pair rings. Package sim/thesis has that pair and the thesis's other
+// filters, behind the gates of this package, and compares them with this one.
 //
 // # Centred dual filter
 //
-// Centred keeps the two scalar filters and centres the regressor, so that their
+// This package keeps the two scalar filters and centres the regressor, so that their
 // errors are uncorrelated and each can take its own share. With n̄ the centre,
 // x = n − n̄ and μ = C − c·n̄ the headroom at n̄, z = μ − c·x, and
 //
@@ -39,23 +40,12 @@
 // P_μ·R/(P_μ + R). A drift q of the cost, which leaves C alone, is added the
 // same way: P_μ += n̄²·P_c·q/(P_c + q), n̄ −= n̄·q/(P_c + q), P_c += q.
 //
-// So Centred and Joint, the filter with the matrix, agree to rounding as long as
-// no bound cuts in. The thesis finds the dual filter better than the
-// two-dimensional one, which oscillated with its "large constants in the Q
-// matrix"; under equal drifts and gates there is no difference to find. Centred
-// is the default for its form: it needs two thirds of the time, P cannot cease
-// to be positive, and the doubt of a sudden change splits into one of level and
-// one of cost.
-//
-// # Which method
-//
-// TestDefaultIsBest prints the mean absolute error of avail for every method on
-// nine synthetic regimes (drifting cost, bursts, outside load, a drop of the
-// capacity while n stands still, a CPU that is full in the middle of its range,
-// another workload, start-up spikes, pods that differ), with the default drifts and with those
-// tuned on other seeds. The default has the lowest mean in both, Joint ties, and
-// the thesis's other two are far behind. They stay for the figures that repeat
-// the thesis's, in which whole agents run them.
+// So this filter and the one with the matrix agree to rounding as long as no bound
+// cuts in. The thesis finds its dual filter better than the two-dimensional one,
+// which oscillated with its "large constants in the Q matrix"; under equal drifts
+// and gates there is no difference to find. The centred form has the advantage
+// that it needs two thirds of the time, P cannot cease to be positive, and the
+// doubt of a sudden change splits into one of level and one of cost.
 //
 // # Gates
 //

@@ -55,19 +55,18 @@ func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	return p, nil
 }
 
-// Step takes one observation into every channel that it says something about. It
-// returns a *FieldError, wrapped with the channel's index where it is of one
-// channel, and then changes nothing. It does not allocate.
-func (p *PerChannel) Step(o Observation) error {
-	if len(o.Headroom) != len(p.states) {
-		return refuseLength("Headroom", len(o.Headroom), len(p.states))
+// Validate returns a *FieldError for what no node of so many channels can be
+// like, wrapped with the channel's index where it is of one channel.
+func (o *Observation) Validate(channels int) error {
+	if len(o.Headroom) != channels {
+		return refuseLength("Headroom", len(o.Headroom), channels)
 	}
 	for _, f := range [...]struct {
 		name   string
 		values []float64
 	}{{"Load", o.Load}, {"Known", o.Known}} {
-		if f.values != nil && len(f.values) != len(p.states) {
-			return refuseLength(f.name, len(f.values), len(p.states))
+		if f.values != nil && len(f.values) != channels {
+			return refuseLength(f.name, len(f.values), channels)
 		}
 	}
 	for i, z := range o.Headroom {
@@ -77,6 +76,16 @@ func (p *PerChannel) Step(o Observation) error {
 	}
 	if o.Churn && !(o.Moving >= 0 && o.Moving <= MaxPods) {
 		return refuse("Moving", o.Moving, "must be in [0, 1e6]")
+	}
+	return nil
+}
+
+// Step takes one observation into every channel that it says something about. It
+// returns the error of Observation.Validate, and then changes nothing. It does not
+// allocate.
+func (p *PerChannel) Step(o Observation) error {
+	if err := o.Validate(len(p.states)); err != nil {
+		return err
 	}
 	if o.Halt {
 		for i := range p.verdicts {

@@ -15,41 +15,39 @@ import (
 // TestStatesGoOn hands the states of an estimator to a fresh one in mid-run:
 // both then learn the same, to the last bit.
 func TestStatesGoOn(t *testing.T) {
-	for _, method := range kalman.Methods() {
-		c := kalman.Config{Method: method}
-		first, err := kalman.NewPerChannel(c, c)
-		if err != nil {
+	c := kalman.Config{}
+	first, err := kalman.NewPerChannel(c, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var second *kalman.PerChannel
+	i := 0
+	trace(rand.New(rand.NewPCG(4, 4)), 400, func(int) float64 { return .15 }, func(_ int, z, n float64) {
+		if i++; i == 200 {
+			if second, err = kalman.NewPerChannel(c, c); err == nil {
+				err = second.SetStates(first.StatesTo(nil))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		o := kalman.Observation{Headroom: []float64{z, z / 2}, Pods: n, Churn: i%17 == 0}
+		if err := first.Step(o); err != nil {
 			t.Fatal(err)
 		}
-		var second *kalman.PerChannel
-		i := 0
-		trace(rand.New(rand.NewPCG(4, 4)), 400, func(int) float64 { return .15 }, func(_ int, z, n float64) {
-			if i++; i == 200 {
-				if second, err = kalman.NewPerChannel(c, c); err == nil {
-					err = second.SetStates(first.StatesTo(nil))
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			o := kalman.Observation{Headroom: []float64{z, z / 2}, Pods: n, Churn: i%17 == 0}
-			if err := first.Step(o); err != nil {
-				t.Fatal(err)
-			}
-			if second == nil {
-				return
-			}
-			if err := second.Step(o); err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(first.StatesTo(nil), second.StatesTo(nil)); d != "" {
-				t.Fatalf("%v, step %d:\n%s", method, i, d)
-			}
-			if d := cmp.Diff(first.InnovationsTo(nil), second.InnovationsTo(nil)); d != "" {
-				t.Fatalf("%v, step %d:\n%s", method, i, d)
-			}
-		})
-	}
+		if second == nil {
+			return
+		}
+		if err := second.Step(o); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(first.StatesTo(nil), second.StatesTo(nil)); d != "" {
+			t.Fatalf("step %d:\n%s", i, d)
+		}
+		if d := cmp.Diff(first.InnovationsTo(nil), second.InnovationsTo(nil)); d != "" {
+			t.Fatalf("step %d:\n%s", i, d)
+		}
+	})
 }
 
 func TestSetStatesRejects(t *testing.T) {
@@ -122,26 +120,5 @@ func TestVerdictText(t *testing.T) {
 	var fe *kalman.FieldError
 	if _, err := kalman.Verdict(99).MarshalText(); !errors.As(err, &fe) {
 		t.Errorf("a verdict that does not exist was written: %v", err)
-	}
-}
-
-func TestMethodText(t *testing.T) {
-	for _, m := range kalman.Methods() {
-		text, err := json.Marshal(m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got kalman.Method
-		if err := json.Unmarshal(text, &got); err != nil || got != m || string(text) != `"`+m.String()+`"` {
-			t.Errorf("%v: %s, %v, %v", m, text, got, err)
-		}
-	}
-	var m kalman.Method
-	if err := m.UnmarshalText([]byte("best")); err == nil {
-		t.Error("a method that does not exist was read")
-	}
-	var fe *kalman.FieldError
-	if _, err := kalman.Method(99).MarshalText(); !errors.As(err, &fe) {
-		t.Errorf("a method that does not exist was written: %v", err)
 	}
 }

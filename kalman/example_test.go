@@ -159,23 +159,3 @@ func ExamplePerChannel_Step() {
 	// kalman: len(Headroom) = 1: wrong length: want 2
 	// false
 }
-
-// A clean line is learnt by every method but the naive one, whose two filters
-// settle where their errors cancel.
-func ExampleMethods() {
-	for _, m := range kalman.Methods() {
-		c := kalman.Config{Method: m, Prior: .2}
-		var s kalman.State
-		for i := range 300 {
-			n := float64(i / 10 % 5)
-			s, _, _ = kalman.Step(s, .9-.1*n, n, c)
-		}
-		e := s.Estimate(c)
-		fmt.Printf("%-10s C = %.2f, c = %.2f\n", m, e.Capacity(), e.Cost)
-	}
-	// Output:
-	// centred    C = 0.90, c = 0.10
-	// naive      C = 1.28, c = 0.20
-	// delta      C = 0.90, c = 0.10
-	// joint      C = 0.90, c = 0.10
-}

@@ -22,16 +22,12 @@ func finite(t *testing.T, e kalman.Estimate) {
 
 // FuzzStep takes a configuration and two measurements again and again.
 func FuzzStep(f *testing.F) {
-	f.Add(uint8(0), .5, 2.0, .9, 3.0, .1, 4e-4, .03, .003, 9.0)
-	f.Add(uint8(3), 1.0, 1e6, .03, 0.0, 1e3, 1e-12, 1e6, 1e6, math.MaxFloat64)
-	f.Add(uint8(3), .03, 1e6, .04, 1e6-1, 1e-6, 1.0, 0.0, 0.0, 1e-300)
-	f.Add(uint8(1), 1.0, 1e6, .04, 1e6-1, 1e-6, 1.0, 0.0, 0.0, 1e-300) // Naive with a gate below 1
-	f.Add(uint8(2), 1.0, 1e6, .04, 1e6-1, 1e-6, 1.0, 0.0, 0.0, 1e-300)
-	f.Fuzz(func(t *testing.T, m uint8, z1, n1, z2, n2, prior, noise, level, cost, gate float64) {
-		c := kalman.Config{
-			Method: kalman.Method(m % 4), Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost,
-			Gate: gate, Saturation: 2,
-		}
+	f.Add(.5, 2.0, .9, 3.0, .1, 4e-4, .03, .003, 9.0)
+	f.Add(1.0, 1e6, .03, 0.0, 1e3, 1e-12, 1e6, 1e6, math.MaxFloat64)
+	f.Add(.03, 1e6, .04, 1e6-1, 1e-6, 1.0, 0.0, 0.0, 1e-300)
+	f.Add(1.0, 1e6, .04, 1e6-1, 1e-6, 1.0, 0.0, 0.0, 1e-300)
+	f.Fuzz(func(t *testing.T, z1, n1, z2, n2, prior, noise, level, cost, gate float64) {
+		c := kalman.Config{Prior: prior, Noise: noise, LevelDrift: level, CostDrift: cost, Gate: gate, Saturation: 2}
 		s := kalman.State{}
 		for i := range 40 {
 			z, n := z1, n1
@@ -55,14 +51,14 @@ func FuzzStep(f *testing.F) {
 
 // FuzzStepState takes a measurement into any state at all.
 func FuzzStepState(f *testing.F) {
-	f.Add(uint8(0), .5, 2.0, .5, .01, .2, .01, 0.0, 2.0, 1e-3, 3)
-	f.Add(uint8(0), .5, 47.0, -17.0, .001, .2, .02, 0.0, 2.0, .00025, 98) // P_c above its prior
-	f.Fuzz(func(t *testing.T, m uint8, z, n, level, levelVar, cost, costVar, cov, mean, diff float64, outliers int) {
+	f.Add(.5, 2.0, .5, .01, .2, .01, 0.0, 2.0, 1e-3, 3)
+	f.Add(.5, 47.0, -17.0, .001, .2, .02, 0.0, 2.0, .00025, 98) // P_c above its prior
+	f.Fuzz(func(t *testing.T, z, n, level, levelVar, cost, costVar, cov, mean, diff float64, outliers int) {
 		s := kalman.State{
 			Level: level, LevelVar: levelVar, Cost: cost, CostVar: costVar, Cov: cov, MeanPods: mean,
 			DiffVar: diff, LastSignal: z, LastPods: n, Outliers: outliers, Started: true,
 		}
-		c := kalman.Config{Method: kalman.Method(m % 4), Saturation: 2}
+		c := kalman.Config{Saturation: 2}
 		next, _, err := kalman.Step(s, z, n, c)
 		if err != nil {
 			if !sameBits(s, next) {
@@ -82,7 +78,7 @@ func sameBits(a, b kalman.State) bool {
 func FuzzPerChannel(f *testing.F) {
 	f.Add([]byte("0123456789abcdef0123456789abcdef"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{Method: kalman.Joint})
+		p, err := kalman.NewPerChannel(kalman.Config{}, kalman.Config{Prior: .1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -236,7 +236,6 @@ func TestConfigValidate(t *testing.T) {
 		"Gate":       {Gate: -1},
 		"Patience":   {Patience: -1},
 		"Saturation": {Saturation: 3},
-		"Method":     {Method: 99},
 		"Known":      {Known: 2},
 		"Floor":      {Floor: 2},
 	} {

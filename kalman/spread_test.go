@@ -70,16 +70,8 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// TestSpreadOfMethods: with pods that differ the centred filter is still the
-// two-dimensional one.
-func TestSpreadOfMethods(t *testing.T) {
-	estimate := func(m kalman.Method, spread float64) kalman.Estimate {
-		return mixed(t, rand.New(rand.NewPCG(3, 9)), kalman.Config{Method: m, Prior: .125, Spread: spread, Gate: math.MaxFloat64})
-	}
-	a, b := estimate(kalman.Centred, .7), estimate(kalman.Joint, .7)
-	if math.Abs(a.Cost-b.Cost) > 1e-9 || math.Abs(a.Capacity()-b.Capacity()) > 1e-9 || math.Abs(a.CostSD-b.CostSD) > 1e-9 {
-		t.Errorf("centred %+v, joint %+v", a, b)
-	}
+// TestSpreadIsChecked: a spread is at least 0 and at most 10.
+func TestSpreadIsChecked(t *testing.T) {
 	for _, spread := range []float64{-1, 11, math.NaN()} {
 		var field *kalman.FieldError
 		if err := (kalman.Config{Spread: spread}).Validate(); !errors.As(err, &field) || field.Field != "Spread" {

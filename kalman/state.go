@@ -1,6 +1,11 @@
 package kalman
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
 
 const (
 	noiseGain  = 0.05 // of the running variance of Δz at constant n
@@ -28,14 +33,14 @@ const (
 // a snapshot, and safe for concurrent use as any value is. The zero value has
 // seen nothing.
 type State struct {
-	// Level is the headroom at MeanPods pods, and LevelVar its variance: μ and
-	// P_μ of the centred filter, C and P_C of the others, whose MeanPods is 0.
+	// Level is μ, the headroom at MeanPods pods, and LevelVar its variance P_μ.
 	Level, LevelVar float64
 	// Cost is c and CostVar its variance P_c.
 	Cost, CostVar float64
-	// Cov is the covariance of Level and Cost (Joint).
+	// Cov is the covariance of Level and Cost. It is 0 here: other filters, which do
+	// not centre the pod count, keep theirs in a State, too.
 	Cov float64
-	// MeanPods is n̄ (Centred).
+	// MeanPods is n̄.
 	MeanPods float64
 	// DiffVar is the running variance of Δz at constant n, 2R.
 	DiffVar float64
@@ -122,11 +127,12 @@ func (v Verdict) MarshalText() ([]byte, error) {
 // UnmarshalText reads the name of a verdict. Any other text is an error that
 // lists the names.
 func (v *Verdict) UnmarshalText(text []byte) error {
-	i, err := indexOf(verdicts[:], string(text), "verdict")
-	if err == nil {
-		*v = Verdict(i)
+	i := slices.Index(verdicts[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("kalman: %q is not a verdict: %s", text, strings.Join(verdicts[:], ", "))
 	}
-	return err
+	*v = Verdict(i)
+	return nil
 }
 
 // Step takes the headroom z ∈ [0, 1] at n ∈ [0, MaxPods] pods and returns the
@@ -176,8 +182,8 @@ type Innovation struct {
 	Value, Variance float64
 }
 
-// step is Step in place, on valid arguments: the gates that all methods share
-// around the method's own update. It says in tested what the gate has seen.
+// step is Step in place, on valid arguments: the gates around the update. It leaves
+// in tested what the gate has seen.
 func (s *State) step(read reading, n float64, t *tuning, tested *Innovation) Verdict {
 	*tested = Innovation{}
 	if !s.Started {
@@ -189,7 +195,7 @@ func (s *State) step(read reading, n float64, t *tuning, tested *Innovation) Ver
 	}
 	z := read.without()
 	differ := s.drift(n, r, t)
-	nu, variance, cost := s.innovation(z, n, r, t.Method)
+	nu, variance, cost := s.innovation(z, n, r)
 	*tested = Innovation{nu, variance}
 	changed := nu*nu > t.Gate*variance
 	if changed {
@@ -199,7 +205,7 @@ func (s *State) step(read reading, n float64, t *tuning, tested *Innovation) Ver
 			return Outlier
 		}
 		s.inflate(nu*nu, variance, cost, t)
-		nu, variance, _ = s.innovation(z, n, r, t.Method)
+		nu, variance, _ = s.innovation(z, n, r)
 	}
 	s.update(z, n, nu, variance, r, t)
 	if n == s.LastPods && !changed {
@@ -228,7 +234,7 @@ func (s *State) stepChurn(read reading, n, moving float64, t *tuning, tested *In
 		return Censored
 	}
 	z := read.without()
-	nu, variance, _ := s.innovation(z, n, r, t.Method)
+	nu, variance, _ := s.innovation(z, n, r)
 	*tested = Innovation{nu, variance}
 	if nu*nu > t.Gate*variance {
 		return Outlier
@@ -244,7 +250,7 @@ func (s *State) bounds(read reading, n, r float64, churn bool, t *tuning) bool {
 	if z <= t.censored || z >= contended {
 		s.Contended = 0
 	}
-	nu, variance, _ := s.innovation(read.without(), n, r, t.Method)
+	nu, variance, _ := s.innovation(read.without(), n, r)
 	if nu <= 0 { // less room than expected
 		return false
 	}
@@ -272,27 +278,15 @@ func (s *State) begin(read reading, n, variance float64, t *tuning) Verdict {
 	if read.headroom <= t.censored {
 		return Censored
 	}
-	*s = start(read.without(), n, t)
-	s.LevelVar += variance
-	return Taken
-}
-
-func start(z, n float64, t *tuning) State {
-	s := State{
-		Level: z, LevelVar: t.Noise,
+	z := read.without()
+	*s = State{
+		Level: z, LevelVar: t.Noise + variance,
 		Cost: t.Prior, CostVar: t.priorVar,
 		MeanPods: n, DiffVar: 2 * t.Noise,
 		LastSignal: z, LastPods: n,
 		Started: true,
 	}
-	if t.Method != Centred { // C = z + c·n is as uncertain as c makes it
-		s.Level, s.MeanPods = z+t.Prior*n, 0
-		s.LevelVar += n * n * s.CostVar
-		if t.Method == Joint {
-			s.Cov = n * s.CostVar
-		}
-	}
-	return s
+	return Taken
 }
 
 // inflate opens the state to a change that was taken for outliers, until ν²/S

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
@@ -57,7 +58,7 @@ type scalarAgent struct {
 	nodeAgent
 	options   Scalar
 	pods      float64 // on an empty node, as far as is known before any
-	estimator *kalman.PerChannel
+	estimator pipeline.Estimator
 	own       []kalman.Estimate
 	fleet     kalman.Fleet
 }
@@ -124,7 +125,7 @@ func (a *scalarAgent) learn(z float64, why *agent.Why) error {
 			c.Noise *= z * z
 		}
 		var err error
-		if a.estimator, err = kalman.NewPerChannel(c); err != nil {
+		if a.estimator, err = c.Method.New(c.Config); err != nil {
 			return fmt.Errorf("sim: scalar estimator: %w", err)
 		}
 	}
@@ -152,9 +153,11 @@ func (a *scalarAgent) avail(z float64, r *agent.Report, why *agent.Why) (capacit
 	} else {
 		top = 1
 	}
-	room := capacity.Channel{Usage: top, Capacity: e.Capacity() * scale, Cost: e.Cost * scale, CostSD: e.CostSD * scale}
-	pods := capacity.Pods{Now: float64(why.Pods), Measured: float64(why.Measured), Churn: why.Churn.Open}
-	return capacity.Available([]capacity.Channel{room}, pods, a.options.Agent.Avail)
+	channel := capacity.Channel{Usage: top, Capacity: e.Capacity() * scale, Cost: e.Cost * scale, CostSD: e.CostSD * scale}
+	pods := capacity.Pods{Now: float64(why.Pods), Measured: float64(why.Measured)}
+	o := a.options.Agent.Avail
+	room := o.Rule.Room(channel.Room(pods, o.AvailOptions), why.Churn.Open)
+	return capacity.AvailableIn([]capacity.Channel{channel}, []capacity.Room{room}, pods, o.AvailOptions)
 }
 
 // Local sends the one cost for every channel.

@@ -11,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // Spazio is the scheduler of this repository: on each node its agent's pipeline,
@@ -21,7 +22,7 @@ type Spazio struct {
 	// by the simulator.
 	Agent agent.Config
 	// Aggregate configures the aggregator.
-	Aggregate aggregate.Options
+	Aggregate thesis.AggregateConfig
 	// Rules, Ranking, Freshness and Trickle are the plugin's.
 	Rules     reserve.Rules
 	Ranking   reserve.Ranking
@@ -83,7 +84,7 @@ type spazio struct {
 	rules      reserve.Rules
 	agents     []spazioAgent
 	ledger     reserve.Ledger
-	aggregator *aggregate.Aggregator
+	aggregator thesis.Aggregator
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
 	waits      waits
@@ -185,7 +186,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 			return nil, err
 		}
 	}
-	if s.aggregator, err = aggregate.New(o.Aggregate); err != nil {
+	if s.aggregator, err = thesis.NewAggregator(o.Aggregate); err != nil {
 		return nil, err
 	}
 	servers := make(map[int]bool)
@@ -296,7 +297,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	if !due || err != nil {
 		return
 	}
-	signal := r.SignalWith(s.options.Agent.Avail)
+	signal := r.SignalWith(s.options.Agent.Avail.AvailOptions)
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,

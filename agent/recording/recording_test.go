@@ -16,8 +16,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/capacity"
-	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -35,11 +33,11 @@ func files(t *testing.T, dir string) []string {
 	return paths
 }
 
-// configs differ in the number of channels, the method and more.
+// configs differ in the number of channels, the estimator's options and more.
 func configs() map[string]agent.Config {
-	joint, wide, alone, many := config(), config(), config(), config()
-	joint.Estimator.Method = kalman.Joint
-	joint.Avail = capacity.AvailOptions{Rule: capacity.Switched, Allowance: .5}
+	eager, wide, alone, many := config(), config(), config(), config()
+	eager.Estimator.Spread, eager.Estimator.LevelDrift = .1, .03
+	eager.Avail.NoCaution, eager.Avail.Allowance = true, .5
 	for _, name := range []string{"io", "network", "a", "b", "c"} {
 		wide.Channels = append(wide.Channels, agent.Channel{Name: name, Size: 1, Prior: .1})
 	}
@@ -53,7 +51,7 @@ func configs() map[string]agent.Config {
 	rejects.Pronto = &pronto.Config{Window: time.Second}
 	ranked.Pronto = &pronto.Config{Model: svd.Options{Rank: 2, Block: 7, HalfLife: 10}, Detector: pronto.DetectorConfig{Lag: 17, Threshold: 3}, Signed: true}
 	return map[string]agent.Config{
-		"default": config(), "joint": joint, "wide": wide, "alone": alone, "many": many,
+		"default": config(), "eager": eager, "wide": wide, "alone": alone, "many": many,
 		"pronto": rejects, "pronto of rank 2": ranked,
 	}
 }
@@ -169,7 +167,7 @@ func TestFlippedByte(t *testing.T) {
 // the one that has had them all along.
 func TestOverride(t *testing.T) {
 	override := func(c *agent.Config) {
-		c.Avail.NoCaution, c.Estimator.Method, c.PodsPerCore, c.Model.Block = true, kalman.Joint, 2, 8
+		c.Avail.NoCaution, c.Estimator.Spread, c.PodsPerCore, c.Model.Block = true, .1, 2, 8
 	}
 	dir := t.TempDir()
 	n := newNode(t, 8, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})

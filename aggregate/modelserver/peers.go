@@ -122,15 +122,10 @@ type peer struct {
 	last         time.Time
 }
 
-// NewPeers checks the config; nothing is connected yet. The server's policy has
-// to be aggregate.PerNode: any other depends on the order in which models
-// arrive, which replicas don't share.
+// NewPeers checks the config; nothing is connected yet.
 func NewPeers(s *Server, c PeersConfig) (*Peers, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
-	}
-	if s.config.Aggregate.Policy == aggregate.Sequential {
-		return nil, &field.Error{Package: "aggregate", Field: "Policy", Value: aggregate.Sequential, Err: aggregate.ErrPolicy}
 	}
 	return &Peers{server: s, config: c.withDefaults(), peers: map[string]*peer{}}, nil
 }

@@ -568,12 +568,6 @@ func TestPeersConfigErrors(t *testing.T) {
 	if _, err := modelserver.NewPeers(s, modelserver.PeersConfig{Targets: []string{"dns:///elsewhere:1"}}); !errors.As(err, &plaintext) {
 		t.Errorf("plaintext beyond loopback: %v", err)
 	}
-	if s, err = modelserver.New(modelserver.Config{Aggregate: aggregate.Options{Policy: aggregate.Sequential}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := modelserver.NewPeers(s, modelserver.PeersConfig{}); !errors.Is(err, aggregate.ErrPolicy) {
-		t.Errorf("replicas of an aggregator that depends on the order: %v", err)
-	}
 }
 
 // TestReadersAreBounded holds that those who ask and don't read can't pile up.

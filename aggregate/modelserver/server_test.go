@@ -611,7 +611,7 @@ func FuzzPush(f *testing.F) {
 }
 
 func TestConfigErrors(t *testing.T) {
-	for _, c := range []modelserver.Config{{Tick: -1}, {Queue: -1}, {Aggregate: aggregate.Options{Policy: "none"}}} {
+	for _, c := range []modelserver.Config{{Tick: -1}, {Queue: -1}, {Aggregate: aggregate.Options{HalfLife: -1}}} {
 		if _, err := modelserver.New(c); err == nil {
 			t.Errorf("New(%+v) succeeded", c)
 		}

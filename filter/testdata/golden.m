@@ -1,8 +1,9 @@
-% Golden values for package filter, written with GNU Octave's own median and
+% Golden values for packages filter and sim/thesis, written with GNU Octave's own median and
 % with the formulas in their textbook form. Run from the root of the tree
 % (Debian: apt-get install octave):
 %
-%	octave-cli --norc filter/testdata/golden.m > filter/testdata/golden.txt
+%	octave-cli --norc filter/testdata/golden.m dynamic > filter/testdata/golden.txt
+%	octave-cli --norc filter/testdata/golden.m ema median oneeuro > sim/thesis/testdata/filters.txt
 %
 % The samples come from a generator of its own, so every Octave writes the same
 % inputs. The format is three lines a sequence: the filter with its
@@ -86,6 +87,7 @@ endfunction
 
 function golden(name, f, p, n, noise)
   xs = trace(n, noise);
+  if (!any(strcmp(name, argv()))) return; endif
   printf("%s", name); printf(" %.17g", p); printf("\n");
   printf("x"); printf(" %.17g", xs); printf("\n");
   printf("m"); printf(" %.17g", f(xs, p)); printf("\n");

@@ -1,6 +1,8 @@
-% golden.m writes golden.txt, the values that golden_test.go compares with:
+% golden.m writes golden.txt, the values that golden_test.go compares with, and with
+% other names those of package sim/thesis:
 %
-%   octave-cli --norc golden.m > golden.txt
+%   octave-cli --norc golden.m centred > golden.txt
+%   octave-cli --norc golden.m naive delta joint > ../../sim/thesis/testdata/estimators.txt
 %
 % It shares no code and, for "centred", not even the form with the package: the
 % filter is the textbook one on the state (C, c) with a matrix P. Gates are off
@@ -147,6 +149,7 @@ for kind = 1:4
   end
   for m = 1:numel(names)
     id += 1;
+    if !any(strcmp(names{m}, argv())), continue; end
     sequence(id, names{m}, z, n, 0.1 + 0.02 * kind, 4e-4 / kind, 0.03 / kind, 0.01);
   end
 end
@@ -170,6 +173,7 @@ for kind = 1:4
   end
   for m = {"centred", "joint"}
     id += 1;
+    if !any(strcmp(m{1}, argv())), continue; end
     gated(id, m{1}, z, n, 0.1, 4e-4 / kind, 0.01, 0.01);
   end
 end

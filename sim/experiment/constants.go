@@ -9,6 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
@@ -38,15 +39,15 @@ var (
 // settings.
 var constants = []Constant{
 	{"agent.pods-per-core", agent.DefaultPodsPerCore, 0},
-	{"agent.memory-spread", agent.DefaultMemorySpread, 0},
-	{"agent.fleet-share", agent.DefaultFleetShare, 0},
+	{"agent.memory-spread", pipeline.DefaultMemorySpread, 0},
+	{"agent.fleet-share", pipeline.DefaultFleetShare, 0},
 	{"agent.fleet-spread", kalman.DefaultFleetSpread, 0},
-	{"agent.fleet-half-life", agent.DefaultFleetHalfLife, 0},
-	{"agent.churn-hold", agent.DefaultChurnHold, 0},
-	{"agent.churn-cap", agent.DefaultChurnCap, 0},
+	{"agent.fleet-half-life", pipeline.DefaultFleetHalfLife, 0},
+	{"agent.churn-hold", pipeline.DefaultChurnHold, 0},
+	{"agent.churn-cap", pipeline.DefaultChurnCap, 0},
 	{"agent.settle", agent.DefaultSettle, 0},
 	{"agent.min-interval", agent.DefaultMinInterval, 0},
-	{"agent.pace-half-life", agent.DefaultPaceHalfLife, 0},
+	{"agent.pace-half-life", pipeline.DefaultPaceHalfLife, 0},
 	{"agent.allowance.most-per-slot", capacity.DefaultMostPerSlot, 0},
 
 	{"agent.filter.n", filter.DefaultN, 0},
@@ -60,7 +61,7 @@ var constants = []Constant{
 	{"agent.model.alpha", svd.DefaultWeight, 0},
 
 	{"agent.estimator.prior-sd", kalman.DefaultCostSD, 0},
-	{"agent.estimator.spread", agent.DefaultSpread, 0},
+	{"agent.estimator.spread", pipeline.DefaultSpread, 0},
 	{"agent.estimator.noise", kalman.DefaultNoise, 0},
 	{"agent.estimator.level-drift", kalman.DefaultLevelDrift, 0},
 	{"agent.estimator.cost-drift", kalman.DefaultCostDrift, 0},

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // Variants lists the schedulers that the findings compare beside those of
@@ -32,9 +33,9 @@ var variants = []Named{
 	{"source-headroom-cautious", "the same, costs raised by a deviation", guarded(sim.Headroom, 3)},
 	{"source-channels", "source, a cost a channel", func(Params) sim.Scheduler { return source(0).Spazio }},
 	{"source-ledger", "source, pods in flight until a report absorbs them", literally(func(s *sim.Scalar) { s.Literal = false })},
-	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = kalman.Centred })},
+	{"source-centred", "source, the centred filter", literally(func(s *sim.Scalar) { s.Agent.Estimator.Method = "" })},
 	{"source-events", "source, reports on events", literally(func(s *sim.Scalar) { s.Agent.MinInterval = 0 })},
-	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = aggregate.PerNode })},
+	{"source-merged", "source, models merged by node", literally(func(s *sim.Scalar) { s.Aggregate.Policy = thesis.PerNode })},
 	{"source-headroom-floored", "source-headroom, no cost below an eighth of the first", literally(func(s *sim.Scalar) {
 		s.Unit = sim.Headroom
 		s.Agent.Estimator.Floor = kalman.DefaultFloor
@@ -105,19 +106,22 @@ func source(guards int) sim.Scalar {
 	s := sim.Scalar{
 		Spazio: sim.Spazio{
 			Agent: agent.Config{
-				Avail: capacity.Thesis(), NoCoreSlots: true,
-				Allowance: capacity.AllowanceOptions{Off: true},
-				Estimator: kalman.Config{
-					Method: kalman.Naive, Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6,
-				},
-				Alike:       true,
-				HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
 				PodsPerCore: 2,
 				Settle:      time.Nanosecond,
-				InitLead:    time.Nanosecond,
 				MinInterval: time.Hour,
+				Constants: pipeline.Constants{
+					Avail: thesis.Avail(), NoCoreSlots: true,
+					Allowance: capacity.AllowanceOptions{Off: true},
+					Estimator: pipeline.EstimatorConfig{
+						Method: thesis.Naive,
+						Config: kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6},
+					},
+					Alike:       true,
+					HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 24 * time.Hour,
+					InitLead: time.Nanosecond,
+				},
 			},
-			Aggregate: aggregate.Options{Policy: aggregate.Sequential},
+			Aggregate: thesis.AggregateConfig{Policy: thesis.Sequential},
 			Rules:     reserve.Rules{Epsilon: 1, Burst: 1e6},
 			Ranking:   reserve.Ranking{TieWidth: 1e-9},
 			Trickle:   reserve.Trickle{Off: true},
@@ -128,7 +132,7 @@ func source(guards int) sim.Scalar {
 		Literal: true,
 	}
 	if guards >= 1 {
-		s.Agent.Avail.Rule = capacity.LeastOfBoth
+		s.Agent.Avail.Rule = "" // the lower of both
 	}
 	if guards >= 3 {
 		s.Agent.Avail.NoCaution = false
@@ -155,16 +159,18 @@ func literally(change func(*sim.Scalar)) func(Params) sim.Scheduler {
 func reference() sim.Spazio {
 	return sim.Spazio{
 		Agent: agent.Config{
-			Avail:     capacity.AvailOptions{Rule: capacity.LeastOfBoth, Caution: 1, Saturation: .98, FloorBelow: .5},
-			Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
-			Estimator: kalman.Config{
-				Method: kalman.Centred, PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125,
-			},
-			Alike:       true,
-			HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 10 * time.Second,
 			PodsPerCore: 1,
 			Settle:      600 * time.Millisecond,
 			MinInterval: 100 * time.Millisecond,
+			Constants: pipeline.Constants{
+				Avail:     pipeline.AvailConfig{AvailOptions: capacity.AvailOptions{Caution: 1, Saturation: .98, FloorBelow: .5}},
+				Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
+				Estimator: pipeline.EstimatorConfig{
+					Config: kalman.Config{PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125},
+				},
+				Alike:       true,
+				HaltOnChurn: true, ChurnHold: time.Second, ChurnCap: 10 * time.Second,
+			},
 		},
 		Rules:   reserve.Rules{Epsilon: 1, Burst: 1, Growth: .5},
 		Trickle: reserve.Trickle{Off: true},

@@ -43,7 +43,8 @@ func (e *Error) Error() string { return fmt.Sprintf("option %s=%s: %v", e.Name, 
 func (e *Error) Unwrap() error { return e.Err }
 
 // Of returns the exported fields of the struct that config points to, those of
-// structs within it included; none if it points to something else.
+// structs within it included, of embedded ones by their names alone; none if it
+// points to something else.
 func Of[T any](config *T) Fields {
 	fields := Fields{}
 	if v := reflect.ValueOf(config).Elem(); v.Kind() == reflect.Struct {
@@ -57,6 +58,8 @@ func (f Fields) walk(v reflect.Value, prefix string) {
 		t, field := v.Type().Field(i), v.Field(i)
 		switch {
 		case !t.IsExported():
+		case t.Anonymous && field.Kind() == reflect.Struct:
+			f.walk(field, prefix)
 		case field.Kind() == reflect.Struct:
 			f.walk(field, prefix+kebab(t.Name)+".")
 		default:

@@ -10,8 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/capacity"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 type name string
@@ -22,30 +23,34 @@ type config struct {
 	HalfWay bool
 	Inner   struct {
 		ChurnHold time.Duration
-		Rule      capacity.Rule
+		Rule      pipeline.Rule
 	}
 	Name    name
 	Several []int
 	hidden  int
+	Embedded
 }
+
+// Embedded has its fields set as if they were those of the struct that it is in.
+type Embedded struct{ Depth float64 }
 
 func TestSet(t *testing.T) {
 	var c config
 	fields := option.Of(&c)
-	want := []string{"count", "half-way", "inner.churn-hold", "inner.rule", "name", "several", "size"}
+	want := []string{"count", "depth", "half-way", "inner.churn-hold", "inner.rule", "name", "several", "size"}
 	if diff := cmp.Diff(want, fields.Names()); diff != "" {
 		t.Fatalf("names (-want +got):\n%s", diff)
 	}
 	for field, text := range map[string]string{
-		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "switched", "name": "x",
+		"size": "1e-3", "count": "7", "half-way": "true", "inner.churn-hold": "500ms", "inner.rule": "switched", "name": "x", "depth": "4",
 	} {
 		if err := fields.Set(field, text); err != nil {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
 	var set config
-	set.Size, set.Count, set.HalfWay, set.Name = 1e-3, 7, true, "x"
-	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, capacity.Switched
+	set.Size, set.Count, set.HalfWay, set.Name, set.Depth = 1e-3, 7, true, "x", 4
+	set.Inner.ChurnHold, set.Inner.Rule = 500*time.Millisecond, thesis.Switched
 	if diff := cmp.Diff(set, c, cmp.AllowUnexported(config{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -68,7 +73,7 @@ func TestRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		c := config{Size: 2, Count: 2, hidden: 2}
-		c.Inner.ChurnHold, c.Inner.Rule = time.Second, capacity.Switched
+		c.Inner.ChurnHold, c.Inner.Rule = time.Second, thesis.Switched
 		before := c
 		err := option.Of(&c).Set(test.field, test.text)
 		var refused *option.Error

@@ -4,15 +4,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 )
 
 // How long a container event closes the gate, in seconds, and how long events that
 // follow one another may at most.
 const (
-	churnHold = int(agent.DefaultChurnHold / time.Second)
-	churnCap  = int(agent.DefaultChurnCap / time.Second)
+	churnHold = int(pipeline.DefaultChurnHold / time.Second)
+	churnCap  = int(pipeline.DefaultChurnCap / time.Second)
 )
 
 // gate is void where an agent takes containers to be coming or going, the event's own

@@ -59,13 +59,8 @@ func (c Config) Validate() error {
 	if err := c.peers(nil).Validate(); err != nil {
 		return err
 	}
-	switch sequential := c.Server.Aggregate.Policy == aggregate.Sequential; {
-	case c.SnapshotInterval < 0:
+	if c.SnapshotInterval < 0 {
 		return &field.Error{Package: "aggregate", Field: "SnapshotInterval", Value: c.SnapshotInterval, Err: aggregate.ErrRange}
-	case sequential && c.Snapshot != "":
-		return &field.Error{Package: "aggregate", Field: "Snapshot", Value: c.Snapshot, Err: aggregate.ErrPolicy}
-	case sequential && len(c.Peers.Targets) > 0:
-		return &field.Error{Package: "aggregate", Field: "Targets", Value: c.Peers.Targets, Err: aggregate.ErrPolicy}
 	}
 	return c.Server.Validate()
 }

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
@@ -138,8 +137,6 @@ func TestCloseFreesThePorts(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for name, c := range map[string]service.Config{
 		"SnapshotInterval": {SnapshotInterval: -time.Second},
-		"Snapshot":         {Snapshot: "state", Server: modelserver.Config{Aggregate: aggregate.Options{Policy: aggregate.Sequential}}},
-		"Targets":          {Peers: modelserver.PeersConfig{Targets: []string{"127.0.0.1:1"}}, Server: modelserver.Config{Aggregate: aggregate.Options{Policy: aggregate.Sequential}}},
 	} {
 		c.Listen = "127.0.0.1:0"
 		var bad *field.Error

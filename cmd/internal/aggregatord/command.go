@@ -4,13 +4,10 @@ package aggregatord
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
@@ -53,7 +50,6 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.MetricsListen, "metrics-listen", config.MetricsListen, "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9701; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+modelserver.DebugPath+", the models as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	options := &config.Server.Aggregate
-	flags.StringVar((*string)(&options.Policy), "policy", string(aggregate.PerNode), "how models are merged: "+policies())
 	flags.DurationVar(&options.HalfLife, "half-life", 0, "silence after which a node weighs half (default 5m)")
 	flags.DurationVar(&options.Forget, "forget", 0, "silence after which a node is forgotten (default ten half-lives)")
 	flags.IntVar(&options.MaxNodes, "max-nodes", 0, "most nodes kept (default 20000)")
@@ -77,12 +73,4 @@ func NewCommand() *cobra.Command {
 	flags.IntVar(&config.Callers.Limits.Strangers, "max-strangers", 0, "most connections of one address that have not yet pushed a model (default 256)")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
-}
-
-func policies() string {
-	var names []string
-	for _, p := range aggregate.Policies() {
-		names = append(names, fmt.Sprint(p))
-	}
-	return strings.Join(names, " or ")
 }

@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // The node of figure 4.11 has eight cores, so that a pod that computes takes
@@ -30,7 +32,7 @@ const (
 // estimator is a way to estimate, under its name in the figure.
 type estimator struct {
 	name   string
-	config kalman.Config
+	config pipeline.EstimatorConfig
 	// level says that it estimates the capacity, too.
 	level bool
 }
@@ -40,11 +42,11 @@ type estimator struct {
 func estimators() []estimator {
 	const large = 1
 	return []estimator{
-		{"Δ filter", kalman.Config{Method: kalman.Delta}, false},
-		{"2-D, large Q", kalman.Config{Method: kalman.Joint, LevelDrift: large, CostDrift: large}, true},
-		{"2-D", kalman.Config{Method: kalman.Joint}, true},
-		{"dual, as in the thesis", kalman.Config{Method: kalman.Naive}, true},
-		{"dual, centred (default)", kalman.Config{Method: kalman.Centred}, true},
+		{"Δ filter", pipeline.EstimatorConfig{Method: thesis.Delta}, false},
+		{"2-D, large Q", pipeline.EstimatorConfig{Method: thesis.Joint, Config: kalman.Config{LevelDrift: large, CostDrift: large}}, true},
+		{"2-D", pipeline.EstimatorConfig{Method: thesis.Joint}, true},
+		{"dual, as in the thesis", pipeline.EstimatorConfig{Method: thesis.Naive}, true},
+		{"dual, centred (default)", pipeline.EstimatorConfig{}, true},
 	}
 }
 

@@ -67,7 +67,7 @@ type Value struct {
 }
 
 // All are the figures in order.
-func All() []Figure { return slices.Concat(thesis(), findings(), validation()) }
+func All() []Figure { return slices.Concat(ofThesis(), findings(), validation()) }
 
 // ByID returns the figures of the IDs, in the order of All; all without any. The
 // error is a *field.Error.

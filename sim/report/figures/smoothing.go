@@ -6,6 +6,7 @@ import (
 	"github.com/spazio-scheduler/spazio/filter"
 	"github.com/spazio-scheduler/spazio/sim/report/chart"
 	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // smoother is a filter under its name.
@@ -16,21 +17,17 @@ type smoother struct {
 
 // smoothers are the dynamic EMA and its baselines, each by its defaults, and a
 // plain average that leaks as little.
-func smoothers() ([]smoother, error) {
-	slow, err := filter.NewEMA(filter.EMAConfig{Gain: .05})
-	if err != nil {
-		return nil, err
-	}
+func smoothers() []smoother {
 	return []smoother{
 		{"dynamic EMA", smooth(filter.Dynamic{})},
-		{"EMA, a = .3", smooth(filter.EMA{})},
-		{"EMA, a = .05", smooth(slow)},
-		{"median and EMA", smooth(filter.MedianEMA{})},
-		{"One Euro", smooth(filter.OneEuro{})},
-	}, nil
+		{"EMA, a = .3", smooth(thesis.EMA{})},
+		{"EMA, a = .05", smooth(thesis.EMA{Gain: .05})},
+		{"median and EMA", smooth(thesis.MedianEMA{})},
+		{"One Euro", smooth(thesis.OneEuro{})},
+	}
 }
 
-func smooth[S any](f filter.Scalar[S]) func([]float64) ([]float64, error) {
+func smooth[S any](f thesis.Scalar[S]) func([]float64) ([]float64, error) {
 	return func(x []float64) ([]float64, error) {
 		var s S
 		out := make([]float64, len(x))
@@ -62,10 +59,7 @@ const (
 
 // filters is figure 4.6.
 func filters(r measured.Recording) (Result, error) {
-	all, err := smoothers()
-	if err != nil {
-		return Result{}, err
-	}
+	all := smoothers()
 	result := Result{Source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
 		list, err := calm(r, load)

@@ -1,7 +1,7 @@
 package figures
 
-// thesis are the figures that the thesis has or announces.
-func thesis() []Figure {
+// ofThesis are the figures that the thesis has or announces.
+func ofThesis() []Figure {
 	return []Figure{
 		{"2.3", "CPU pressure by its total, under load",
 			"Even lightweight workloads make the pressure spike, because of the container runtime.", ofRecording(podsFile, totals)},

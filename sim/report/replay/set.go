@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/sim/option"
+	_ "github.com/spazio-scheduler/spazio/sim/thesis" // values of estimator.method
 )
 
 // fixed are the fields of agent.Config that can't be set: those that say what

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 )
 
 // traces are what is drawn, in bounded memory. Times are seconds from the
@@ -35,10 +36,10 @@ type interval struct{ from, to float64 }
 func (t *traces) begin(c agent.Config) {
 	t.churn.hold, t.churn.limit = c.ChurnHold.Seconds(), c.ChurnCap.Seconds()
 	if c.ChurnHold == 0 {
-		t.churn.hold = agent.DefaultChurnHold.Seconds()
+		t.churn.hold = pipeline.DefaultChurnHold.Seconds()
 	}
 	if c.ChurnCap == 0 {
-		t.churn.limit = agent.DefaultChurnCap.Seconds()
+		t.churn.limit = pipeline.DefaultChurnCap.Seconds()
 	}
 	for i := len(t.channels); i < len(c.Channels); i++ {
 		t.channels = append(t.channels, channelTraces{name: c.Channels[i].Name})

@@ -1,26 +1,10 @@
-package filter
+package thesis
 
-// DefaultGain is the weight of a new sample in the plain average: that of the
+import "github.com/spazio-scheduler/spazio/filter"
+
+// defaultGain is the weight of a new sample in the plain average: that of the
 // dynamic EMA within its gate.
-const DefaultGain = DefaultNorm
-
-// EMAConfig tunes the exponential moving average. Zero fields take the
-// documented default. It is read-only and may be shared by any number of
-// goroutines.
-type EMAConfig struct {
-	// Gain is a, the weight of a new sample; in (0, 1]. 0 means DefaultGain.
-	Gain float64
-}
-
-// Validate returns a *FieldError if Gain is out of range.
-func (c EMAConfig) Validate() error { return checkGain(c.Gain) }
-
-func checkGain(gain float64) error {
-	if !(gain >= 0 && gain <= 1) {
-		return reject("Gain", -1, gain)
-	}
-	return nil
-}
+const defaultGain = filter.DefaultNorm
 
 // EMA is the exponential moving average with one gain, the baseline of all
 // filters:
@@ -31,10 +15,21 @@ func checkGain(gain float64) error {
 // height. The zero value is the default filter. An EMA is a plain value, only
 // read by its methods, that any number of goroutines may share.
 type EMA struct {
-	gain float64 // 0 stands for DefaultGain
+	// Gain is a, the weight of a new sample; in (0, 1]. 0 means .3.
+	Gain float64
 }
 
 var _ Scalar[EMAState] = EMA{}
+
+// Validate returns a *field.Error if Gain is out of range.
+func (f EMA) Validate() error { return checkGain(f.Gain) }
+
+func checkGain(gain float64) error {
+	if !(gain >= 0 && gain <= 1) {
+		return reject("Gain", -1, gain)
+	}
+	return nil
+}
 
 // EMAState is the average of one channel; the zero value has seen nothing. It
 // is a plain value.
@@ -45,18 +40,9 @@ type EMAState struct {
 	Started bool
 }
 
-// NewEMA returns the filter that c describes, or the error of
-// [EMAConfig.Validate].
-func NewEMA(c EMAConfig) (EMA, error) {
-	if err := c.Validate(); err != nil {
-		return EMA{}, err
-	}
-	return EMA{c.Gain}, nil
-}
-
-// Step returns the state after the sample x. A *FieldError reports an x or a
-// Level that is not finite or beyond MaxMagnitude; the state returned is
-// then s.
+// Step returns the state after the sample x. A *field.Error reports an x or a
+// Level that is not finite or beyond filter.MaxMagnitude, or an EMA that is not
+// valid; the state returned is then s.
 func (f EMA) Step(s EMAState, x float64) (EMAState, error) {
 	if !valid(x) {
 		return s, reject("x", -1, x)
@@ -64,14 +50,13 @@ func (f EMA) Step(s EMAState, x float64) (EMAState, error) {
 	if !valid(s.Level) {
 		return s, reject("Level", -1, s.Level)
 	}
+	if err := f.Validate(); err != nil {
+		return s, err
+	}
 	if !s.Started {
 		return EMAState{Level: x, Started: true}, nil
 	}
-	gain := f.gain
-	if gain == 0 {
-		gain = DefaultGain
-	}
-	s.Level = approach(s.Level, x, gain)
+	s.Level = approach(s.Level, x, or(f.Gain, defaultGain))
 	return s, nil
 }
 
@@ -86,4 +71,12 @@ func approach(level, x, gain float64) float64 {
 		return x // rounding must not carry the level past the sample
 	}
 	return next
+}
+
+// or is v, or the default of a field that is 0.
+func or(v, otherwise float64) float64 {
+	if v == 0 {
+		return otherwise
+	}
+	return v
 }

@@ -1,4 +1,4 @@
-package filter_test
+package thesis_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/filter"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // contender is a filter of one channel under comparison. new returns a fresh one,
@@ -17,7 +18,7 @@ type contender struct {
 	new  func() func(x float64) (float64, error)
 }
 
-func contend[S any](name string, f filter.Scalar[S], err error) contender {
+func contend[S any](name string, f thesis.Scalar[S], err error) contender {
 	return contender{name, func() func(float64) (float64, error) {
 		if err != nil {
 			panic(err)
@@ -37,19 +38,7 @@ func contend[S any](name string, f filter.Scalar[S], err error) contender {
 func contenders() []contender {
 	dynamic := func(name string, c filter.Config) contender {
 		f, err := filter.NewDynamic(c)
-		return contend(name, filter.Scalar[filter.State](f), err)
-	}
-	ema := func(name string, c filter.EMAConfig) contender {
-		f, err := filter.NewEMA(c)
-		return contend(name, filter.Scalar[filter.EMAState](f), err)
-	}
-	median := func(name string, c filter.MedianEMAConfig) contender {
-		f, err := filter.NewMedianEMA(c)
-		return contend(name, filter.Scalar[filter.MedianEMAState](f), err)
-	}
-	euro := func(name string, c filter.OneEuroConfig) contender {
-		f, err := filter.NewOneEuro(c)
-		return contend(name, filter.Scalar[filter.OneEuroState](f), err)
+		return contend(name, thesis.Scalar[filter.State](f), err)
 	}
 	return []contender{
 		dynamic("dynamic", filter.Config{}),
@@ -59,12 +48,12 @@ func contenders() []contender {
 		dynamic("delta=.05", filter.Config{Delta: 0.05}),
 		dynamic("kappa=2.5", filter.Config{Kappa: 2.5}),
 		dynamic("kappa=4", filter.Config{Kappa: 4}),
-		ema("EMA .3", filter.EMAConfig{}),
-		ema("EMA .05", filter.EMAConfig{Gain: 0.05}),
-		median("median 9, EMA .8", filter.MedianEMAConfig{}),
-		median("median 5, EMA .3", filter.MedianEMAConfig{Window: 5, Gain: 0.3}),
-		euro("One Euro", filter.OneEuroConfig{}),
-		euro("One Euro, slow", filter.OneEuroConfig{MinCutoff: 0.1, Beta: 0.1}),
+		contend[thesis.EMAState]("EMA .3", thesis.EMA{}, nil),
+		contend[thesis.EMAState]("EMA .05", thesis.EMA{Gain: 0.05}, nil),
+		contend[thesis.MedianEMAState]("median 9, EMA .8", thesis.MedianEMA{}, nil),
+		contend[thesis.MedianEMAState]("median 5, EMA .3", thesis.MedianEMA{Window: 5, Gain: 0.3}, nil),
+		contend[thesis.OneEuroState]("One Euro", thesis.OneEuro{}, nil),
+		contend[thesis.OneEuroState]("One Euro, slow", thesis.OneEuro{MinCutoff: 0.1, Beta: 0.1}, nil),
 	}
 }
 

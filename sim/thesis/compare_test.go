@@ -1,4 +1,4 @@
-package kalman_test
+package thesis_test
 
 import (
 	"fmt"
@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
+	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
 // regime is a synthetic node: the law of its headroom over time, how its pods
@@ -118,12 +120,12 @@ type outcome struct {
 }
 
 // run follows one node. Without gates every measurement is taken.
-func (r regime) run(rng *rand.Rand, c kalman.Config, gates bool) outcome {
+func (r regime) run(rng *rand.Rand, c pipeline.EstimatorConfig, gates bool) outcome {
 	if !gates {
 		c.Gate, c.Saturation = math.MaxFloat64, 2
 	}
 	c.Spread = r.differ
-	p, err := kalman.NewPerChannel(c)
+	p, err := c.Method.New(c.Config)
 	if err != nil {
 		panic(err)
 	}
@@ -161,7 +163,7 @@ func (r regime) run(rng *rand.Rand, c kalman.Config, gates bool) outcome {
 const development, report, lastReport = 11, 12, 20
 
 // outcomes averages the runs of each regime.
-func outcomes(c kalman.Config, gates bool, seed uint64, runs int) []outcome {
+func outcomes(c pipeline.EstimatorConfig, gates bool, seed uint64, runs int) []outcome {
 	c.Prior = .1
 	all := make([]outcome, len(regimes))
 	for i, r := range regimes {
@@ -185,8 +187,8 @@ func meanAvail(all []outcome) float64 {
 
 // tuned returns the method with the drifts that suit it best on the development
 // seeds.
-func tuned(m kalman.Method) kalman.Config {
-	c := kalman.Config{Method: m}
+func tuned(m pipeline.Method) pipeline.EstimatorConfig {
+	c := pipeline.EstimatorConfig{Method: m}
 	best, least := c, math.Inf(1)
 	for _, c.LevelDrift = range []float64{.001, .003, .01, .03, .1, .3} {
 		for _, c.CostDrift = range []float64{1e-6, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, .1} {
@@ -205,7 +207,7 @@ type column struct {
 }
 
 // compare runs every method's configuration on a seed.
-func compare(configs []kalman.Config, seed uint64) []column {
+func compare(configs []pipeline.EstimatorConfig, seed uint64) []column {
 	const runs = 30
 	columns := make([]column, len(configs))
 	for i, c := range configs {
@@ -227,7 +229,7 @@ func table(title string, columns []column) string {
 		}
 	}
 	fmt.Fprintf(&b, "%s\n%-28s", title, "mean |error| of avail, pods")
-	for _, m := range kalman.Methods() {
+	for _, m := range methods {
 		fmt.Fprintf(&b, " %12s", m)
 	}
 	for i, r := range regimes {
@@ -248,13 +250,13 @@ func table(title string, columns []column) string {
 func TestDefaultIsBest(t *testing.T) {
 	for _, tt := range []struct {
 		title  string
-		choose func(kalman.Method) kalman.Config
+		choose func(pipeline.Method) pipeline.EstimatorConfig
 	}{
-		{"default drifts", func(m kalman.Method) kalman.Config { return kalman.Config{Method: m} }},
+		{"default drifts", func(m pipeline.Method) pipeline.EstimatorConfig { return pipeline.EstimatorConfig{Method: m} }},
 		{"tuned drifts", tuned},
 	} {
-		var configs []kalman.Config
-		for _, m := range kalman.Methods() {
+		var configs []pipeline.EstimatorConfig
+		for _, m := range methods {
 			configs = append(configs, tt.choose(m))
 		}
 		last := uint64(lastReport)
@@ -282,11 +284,11 @@ func TestDefaultIsBest(t *testing.T) {
 // BenchmarkMethods reports the mean absolute error of avail, in pods, of every
 // method with its default drifts on every regime.
 func BenchmarkMethods(b *testing.B) {
-	for _, m := range kalman.Methods() {
+	for _, m := range methods {
 		b.Run(m.String(), func(b *testing.B) {
 			var all []outcome
 			for b.Loop() {
-				all = outcomes(kalman.Config{Method: m}, true, report, 30)
+				all = outcomes(pipeline.EstimatorConfig{Method: m}, true, report, 30)
 			}
 			for i, r := range regimes {
 				b.ReportMetric(all[i].avail, "pods/"+strings.ReplaceAll(r.name, " ", "_"))
@@ -296,20 +298,16 @@ func BenchmarkMethods(b *testing.B) {
 	}
 }
 
-// TestCentredIsJoint holds the theorem of the package doc: the two scalar
+// TestCentredIsJoint holds the theorem of package kalman's doc: the two scalar
 // filters give what the filter with a matrix gives.
 func TestCentredIsJoint(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
-	config := func(m kalman.Method) kalman.Config {
-		return kalman.Config{Method: m, Prior: .1, Known: 1, Floor: 1e-3}
-	}
+	c := kalman.Config{Prior: .1, Known: 1, Floor: 1e-3}
 	for run := range 20 {
-		var centred, joint kalman.State
+		centred, joint := newLearner(t, "", c), newLearner(t, thesis.Joint, c)
 		trace(rng, 2000, func(i int) float64 { return .08 + .03*math.Sin(float64(i)/200) }, func(i int, z, n float64) {
-			var v, w kalman.Verdict
-			centred, v, _ = kalman.Step(centred, z, n, config(kalman.Centred))
-			joint, w, _ = kalman.Step(joint, z, n, config(kalman.Joint))
-			a, b := centred.Estimate(config(kalman.Centred)), joint.Estimate(config(kalman.Joint))
+			v, w := centred.step(z, n), joint.step(z, n)
+			a, b := centred.estimate(), joint.estimate()
 			want := []float64{b.Level, b.LevelSD, b.MeanPods, b.Cost, b.CostSD, b.Capacity()}
 			for j, got := range []float64{a.Level, a.LevelSD, a.MeanPods, a.Cost, a.CostSD, a.Capacity()} {
 				if v != w || math.Abs(got-want[j]) > 1e-9 {

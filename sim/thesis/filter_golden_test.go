@@ -1,0 +1,95 @@
+package thesis_test
+
+import (
+	"bufio"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/sim/thesis"
+)
+
+// golden is a sequence of testdata/filters.txt, which GNU Octave has written;
+// filter/testdata/golden.m says how and describes the format.
+type golden struct {
+	name           string
+	parameters     []float64
+	samples, level []float64
+}
+
+func readGolden(t *testing.T) []golden {
+	t.Helper()
+	file, err := os.Open("testdata/filters.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var out []golden
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		item, rest, _ := strings.Cut(lines.Text(), " ")
+		switch item {
+		case "#":
+		case "x":
+			out[len(out)-1].samples = numbers(t, rest)
+		case "m":
+			out[len(out)-1].level = numbers(t, rest)
+		default:
+			out = append(out, golden{name: item, parameters: numbers(t, rest)})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func numbers(t *testing.T, line string) []float64 {
+	t.Helper()
+	var out []float64
+	for _, field := range strings.Fields(line) {
+		v, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+func (g golden) contender(t *testing.T) contender {
+	t.Helper()
+	p := g.parameters
+	switch g.name {
+	case "ema":
+		return contend[thesis.EMAState](g.name, thesis.EMA{Gain: p[0]}, nil)
+	case "median":
+		return contend[thesis.MedianEMAState](g.name, thesis.MedianEMA{Window: int(p[0]), Gain: p[1]}, nil)
+	case "oneeuro":
+		return contend[thesis.OneEuroState](g.name, thesis.OneEuro{Rate: p[0], MinCutoff: p[1], Beta: p[2], DerivativeCutoff: p[3]}, nil)
+	}
+	t.Fatalf("no filter %q", g.name)
+	return contender{}
+}
+
+// TestGoldenFilters compares with an independent implementation to 1e-12.
+func TestGoldenFilters(t *testing.T) {
+	sequences := readGolden(t)
+	if len(sequences) < 20 {
+		t.Fatalf("only %d sequences", len(sequences))
+	}
+	var worst float64
+	for k, g := range sequences {
+		for i, m := range g.contender(t).smooth(t, g.samples) {
+			off := math.Abs(m - g.level[i])
+			worst = max(worst, off)
+			if !(off <= 1e-12) {
+				t.Errorf("sequence %d, %s %v: sample %d: level %.17g, want %.17g", k, g.name, g.parameters, i, m, g.level[i])
+				break
+			}
+		}
+	}
+	t.Logf("%d sequences, largest difference %.1e", len(sequences), worst)
+}
