@@ -61,7 +61,7 @@ type builderRow struct {
 const mostChoices = 20_000
 
 // Row is a row of the form.
-func (v builderView) Row(i int, e entry) builderRow {
+func (v *builderView) Row(i int, e entry) builderRow {
 	row := builderRow{I: i, Entry: e}
 	if len(v.Jobs)*(len(v.Entries)+1) <= mostChoices {
 		row.Jobs = v.Jobs

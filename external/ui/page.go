@@ -65,6 +65,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, p page) 
 		}
 	}
 	var b bytes.Buffer
+	b.Grow(1 << 18) // most pages are shorter, and do not grow it
 	if err := templates[p.Name].ExecuteTemplate(&b, "layout", p); err != nil {
 		s.config.Logger.Error("page not rendered", "page", p.Name, "error", err)
 		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)

@@ -24,7 +24,7 @@ const (
 )
 
 // Resource is an object of one of the kinds: a [Testbed], a [TestbedSlots], a [Job] or a
-// [Scheduling].
+// [Scheduling]. It is a plain value: concurrent reading is safe.
 type Resource interface {
 	ObjectKind() Kind
 	// Common returns what all objects have.

@@ -109,8 +109,8 @@ type replica struct {
 	heard [4]int // of streams
 	// newest is of each bed the newest version that its slots had.
 	newest map[string]int
-	beds  map[string]change
-	pods  map[string]change
+	beds   map[string]change
+	pods   map[string]change
 }
 
 // newReplica lists what the world's streams have made up to now.
