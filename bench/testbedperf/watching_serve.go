@@ -102,15 +102,12 @@ func (s *podStore) Follow(ctx context.Context, tell func(server.Change), synced 
 		meta := wire.Meta{Namespace: bedNamespace, Name: bedName, UID: "bed", ResourceVersion: strconv.Itoa(version)}
 		occupied := version % 2
 		bed := wire.Testbed{Meta: meta, Ready: true, Counts: wire.Counts{Slots: len(s.slots), Free: len(s.slots) - occupied, Occupied: occupied}}
-		change := server.Change{Type: op, Namespace: bedNamespace, Name: bedName, UID: "bed", Version: meta.ResourceVersion, At: time.Now()}
-		change.Kind, change.Object = wire.Testbeds, bed
-		tell(change)
-		change.Kind, change.Object = wire.Slots, wire.TestbedSlots{Meta: meta, Slots: slices.Clone(s.slots)}
-		tell(change)
+		tell(server.Change{Type: op, Object: bed})
+		tell(server.Change{Type: op, Object: wire.TestbedSlots{Meta: meta, Slots: slices.Clone(s.slots)}})
 	}
 	at(wire.Added)
 	for _, j := range s.jobs {
-		tell(server.Change{Type: wire.Added, Kind: wire.Jobs, Namespace: j.Namespace, Name: j.Name, UID: j.UID, Version: j.ResourceVersion, Object: j, At: time.Now()})
+		tell(server.Change{Type: wire.Added, Object: j})
 	}
 	synced()
 	tick := time.NewTicker(time.Second / time.Duration(s.rate))

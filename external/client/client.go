@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,47 +41,36 @@ type Config struct {
 
 // Client makes requests. It is safe for concurrent use.
 type Client struct {
-	base   *url.URL
-	bases  []*url.URL // that and the replicas'
+	bases  []*url.URL // of URL and of Replicas
 	config Config
 }
 
 // New makes a client; it connects to nothing yet. The error is a *field.Error.
 func New(config Config) (*Client, error) {
-	base, err := parseURL("URL", config.URL)
-	if err != nil {
-		return nil, err
-	}
-	bases := []*url.URL{base}
-	for _, text := range config.Replicas {
-		replica, err := parseURL("Replicas", text)
+	var bases []*url.URL
+	for i, text := range append([]string{config.URL}, config.Replicas...) {
+		field := "URL"
+		if i > 0 {
+			field = "Replicas"
+		}
+		base, err := parseURL(field, text)
 		if err != nil {
 			return nil, err
 		}
-		bases = append(bases, replica)
+		bases = append(bases, base)
 	}
-	if config.HTTP == nil {
-		config.HTTP = http.DefaultClient
-	}
-	for _, f := range []struct {
-		field    string
-		value    *time.Duration
-		standard time.Duration
-	}{{"Pause", &config.Pause, 200 * time.Millisecond}, {"MaxPause", &config.MaxPause, 10 * time.Second}} {
-		if *f.value < 0 {
-			return nil, refuse(f.field, *f.value, "positive")
-		}
-		if *f.value == 0 {
-			*f.value = f.standard
-		}
-	}
-	if config.Attempts < 0 {
+	config.HTTP = cmp.Or(config.HTTP, http.DefaultClient)
+	switch {
+	case config.Attempts < 0:
 		return nil, refuse("Attempts", config.Attempts, "positive")
+	case config.Pause < 0:
+		return nil, refuse("Pause", config.Pause, "positive")
+	case config.MaxPause < 0:
+		return nil, refuse("MaxPause", config.MaxPause, "positive")
 	}
-	if config.Attempts == 0 {
-		config.Attempts = 5
-	}
-	return &Client{base: base, bases: bases, config: config}, nil
+	config.Attempts = cmp.Or(config.Attempts, 5)
+	config.Pause, config.MaxPause = cmp.Or(config.Pause, 200*time.Millisecond), cmp.Or(config.MaxPause, 10*time.Second)
+	return &Client{bases: bases, config: config}, nil
 }
 
 func parseURL(field, text string) (*url.URL, error) {

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,14 +11,15 @@ import (
 
 // mirror makes of the messages of a subscription what there is.
 type mirror struct {
-	objects map[place]held
+	objects map[place]wire.Resource
 	// staged is the snapshot that is coming; objects stay as they are until it is whole.
-	staged map[place]held
+	staged map[place]wire.Resource
 	cursor string
-	whole  bool // a snapshot has come
-	// changed are the changes that have not been viewed, order their objects.
-	changed map[identity]string
-	order   []identity
+	// viewed is what the last View has, nil before the first; touched are the places that may
+	// differ from it, order has them by time.
+	viewed  map[place]wire.Resource
+	touched map[place]bool
+	order   []place
 }
 
 // place is where an object is; another may take it.
@@ -28,24 +28,16 @@ type place struct {
 	name testbed.Name
 }
 
-type identity struct {
-	place
-	uid string
-}
-
-type held struct {
-	uid, version string
-	object       any // as Change.Kind says
-}
+func placeOf(o wire.Resource) place { return place{o.ObjectKind(), o.Common().FullName()} }
 
 func newMirror() *mirror {
-	return &mirror{objects: map[place]held{}, staged: map[place]held{}, changed: map[identity]string{}}
+	return &mirror{objects: map[place]wire.Resource{}, staged: map[place]wire.Resource{}, touched: map[place]bool{}}
 }
 
 // begin is a connection's beginning: what of a snapshot had come comes again.
 func (m *mirror) begin() {
 	if m.staged != nil {
-		m.staged, m.cursor = map[place]held{}, ""
+		m.staged, m.cursor = map[place]wire.Resource{}, ""
 	}
 }
 
@@ -53,18 +45,18 @@ func (m *mirror) begin() {
 func (m *mirror) take(message *wire.Message) error {
 	switch message.Type {
 	case wire.Reset:
-		m.staged, m.cursor = map[place]held{}, ""
+		m.staged, m.cursor = map[place]wire.Resource{}, ""
 		return nil
 	case wire.Snapshot:
 		if m.staged == nil {
 			return errors.New("client: a snapshot that nothing announced")
 		}
 		for _, o := range message.Objects {
-			at, next, err := decode(o, held{})
+			object, err := o.Decode()
 			if err != nil {
-				return err
+				return fmt.Errorf("client: %w", err)
 			}
-			m.staged[at] = next
+			m.staged[placeOf(object)] = object
 		}
 		if message.More {
 			return nil
@@ -72,9 +64,11 @@ func (m *mirror) take(message *wire.Message) error {
 		m.replace()
 	case wire.EventsMessage:
 		for _, e := range message.Events {
-			if err := m.event(e); err != nil {
-				return err
+			object, err := e.Decode()
+			if err != nil {
+				return fmt.Errorf("client: %w", err)
 			}
+			m.event(e.Type, object)
 		}
 	}
 	if message.Cursor != "" {
@@ -83,140 +77,83 @@ func (m *mirror) take(message *wire.Message) error {
 	return nil
 }
 
-// replace puts the snapshot in the place of what there was.
+// replace puts the snapshot in the place of what there was. A replica that is behind does not
+// take an object back to an older state.
 func (m *mirror) replace() {
-	for at, was := range m.objects {
-		if next, ok := m.staged[at]; !ok || next.uid != was.uid {
-			m.note(at, was.uid, wire.Deleted)
+	before := m.objects
+	m.objects, m.staged = m.staged, nil
+	for at := range before {
+		if m.objects[at] == nil {
+			m.touch(at)
 		}
 	}
-	for at, next := range m.staged {
-		switch was, ok := m.objects[at]; {
-		case !ok || was.uid != next.uid:
-			m.note(at, next.uid, wire.Added)
-		case was.version != next.version:
-			m.note(at, next.uid, wire.Modified)
+	for at, next := range m.objects {
+		switch was := before[at]; {
+		case was == nil || isNews(was, next):
+			m.touch(at)
+		case at.kind != wire.Slots:
+			m.objects[at] = was
 		}
 	}
-	m.objects, m.staged, m.whole = m.staged, nil, true
 }
 
-func (m *mirror) event(e wire.Event) error {
-	var was held
-	at, err := placeOf(e.Object)
-	if err != nil {
-		return err
-	}
-	was, known := m.objects[at]
-	at, next, err := decode(e.Object, was)
+func (m *mirror) event(op string, next wire.Resource) {
+	at := placeOf(next)
+	was := m.objects[at]
+	slots, isSlots := next.(wire.TestbedSlots)
 	switch {
-	case err != nil:
-		return err
-	case e.Type == wire.Deleted:
-		if known && was.uid == next.uid {
-			delete(m.objects, at)
-			m.note(at, next.uid, wire.Deleted)
+	case op == wire.Deleted:
+		if was == nil || was.Common().UID != next.Common().UID {
+			return
 		}
-		return nil
-	case known && was.uid != next.uid:
-		m.note(at, was.uid, wire.Deleted)
-		known = false
-	case known && was.version == next.version && at.kind != wire.Slots:
-		return nil
+		delete(m.objects, at)
+	case isSlots: // their versions may not tell them apart
+		before, _ := was.(wire.TestbedSlots)
+		m.objects[at] = before.Apply(slots)
+	case was != nil && !isNews(was, next):
+		return
+	default:
+		m.objects[at] = next
 	}
-	m.objects[at] = next
-	if known {
-		m.note(at, next.uid, wire.Modified)
-	} else {
-		m.note(at, next.uid, wire.Added)
-	}
-	return nil
+	m.touch(at)
 }
 
-// note adds a change to those of the same object that have not been viewed.
-func (m *mirror) note(at place, uid, op string) {
-	id := identity{at, uid}
-	before, ok := m.changed[id]
-	switch {
-	case !ok:
-		m.order = append(m.order, id)
-	case before == wire.Added && op == wire.Deleted:
-		op = "" // nobody has seen it
-	case before == wire.Added:
-		op = wire.Added
-	case before == wire.Deleted && op == wire.Added:
-		op = wire.Modified
+// isNews reports whether next is another object, or a newer state of it. Versions of slots are
+// each replica's own: any other one is news.
+func isNews(was, next wire.Resource) bool {
+	a, b := was.Common(), next.Common()
+	if a.UID != b.UID {
+		return true
 	}
-	m.changed[id] = op
+	order, err := wire.CompareVersions(a.ResourceVersion, b.ResourceVersion)
+	if err != nil || next.ObjectKind() == wire.Slots {
+		return a.ResourceVersion != b.ResourceVersion
+	}
+	return order < 0
 }
 
-// view returns what there is, and forgets what has changed.
+func (m *mirror) touch(at place) {
+	if !m.touched[at] {
+		m.touched[at] = true
+		m.order = append(m.order, at)
+	}
+}
+
+// view returns what there is, and forgets what has changed; nil if nothing has, or if not all
+// has come yet.
 func (m *mirror) view() *View {
-	v := &View{
-		testbeds: map[testbed.Name]wire.Testbed{}, slots: map[testbed.Name]wire.TestbedSlots{},
-		jobs: map[testbed.Name]wire.Job{}, schedulings: map[testbed.Name]wire.Scheduling{},
+	first := m.viewed == nil
+	if first && m.staged != nil || !first && len(m.order) == 0 {
+		return nil
 	}
-	for _, id := range m.order {
-		if op := m.changed[id]; op != "" {
-			v.Changes = append(v.Changes, Change{Type: op, Kind: id.kind, Name: id.name, UID: id.uid})
-		}
+	v := &View{objects: maps.Clone(m.objects)}
+	for _, at := range m.order {
+		v.note(m.viewed[at], m.objects[at])
 	}
-	m.order, m.changed = nil, map[identity]string{}
-	for at, h := range maps.All(m.objects) {
-		switch object := h.object.(type) {
-		case wire.Testbed:
-			v.testbeds[at.name] = object
-		case wire.TestbedSlots:
-			v.slots[at.name] = object
-		case wire.Job:
-			v.jobs[at.name] = object
-		case wire.Scheduling:
-			v.schedulings[at.name] = object
-		}
+	m.viewed, m.order = v.objects, nil
+	clear(m.touched)
+	if !first && len(v.Changes) == 0 {
+		return nil
 	}
 	return v
-}
-
-// pending says whether there is something to view.
-func (m *mirror) pending(first bool) bool { return m.whole && (first || len(m.order) > 0) }
-
-func placeOf(o wire.Object) (place, error) {
-	var meta wire.Meta
-	if err := json.Unmarshal(o.Object, &meta); err != nil {
-		return place{}, fmt.Errorf("client: an object of %s: %w", o.Kind, err)
-	}
-	return place{o.Kind, testbed.Name{Namespace: meta.Namespace, Name: meta.Name}}, nil
-}
-
-// decode reads an object; of slots that are partial was is what there is.
-func decode(o wire.Object, was held) (place, held, error) {
-	var meta *wire.Meta
-	var object any
-	var err error
-	switch o.Kind {
-	case wire.Testbeds:
-		var t wire.Testbed
-		err, meta = json.Unmarshal(o.Object, &t), &t.Meta
-		object = t
-	case wire.Slots:
-		var s wire.TestbedSlots
-		err, meta = json.Unmarshal(o.Object, &s), &s.Meta
-		before, _ := was.object.(wire.TestbedSlots)
-		object = before.Apply(s)
-	case wire.Jobs:
-		var j wire.Job
-		err, meta = json.Unmarshal(o.Object, &j), &j.Meta
-		object = j
-	case wire.Schedulings:
-		var s wire.Scheduling
-		err, meta = json.Unmarshal(o.Object, &s), &s.Meta
-		object = s
-	default:
-		return place{}, held{}, fmt.Errorf("client: objects of kind %q", o.Kind)
-	}
-	if err != nil {
-		return place{}, held{}, fmt.Errorf("client: an object of %s: %w", o.Kind, err)
-	}
-	at := place{o.Kind, testbed.Name{Namespace: meta.Namespace, Name: meta.Name}}
-	return at, held{uid: meta.UID, version: meta.ResourceVersion, object: object}, nil
 }

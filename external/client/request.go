@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,14 +68,20 @@ func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
 		if !worth || attempt >= c.config.Attempts {
 			return status, err
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if sleep(ctx, wait) != nil {
 			return status, fmt.Errorf("client: %w, after %w", ctx.Err(), err)
-		case <-timer.C:
 		}
 		pause = min(2*pause, c.config.MaxPause)
+	}
+}
+
+// sleep returns after so long, or with ctx's error once that ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 
@@ -125,7 +132,7 @@ func (e *connectionError) Unwrap() error { return e.err }
 
 // once makes the request one time.
 func (c *Client) once(ctx context.Context, r *request, body []byte, v any) (int, error) {
-	u := *c.base.JoinPath(append([]string{"external", "v1"}, r.path...)...)
+	u := *c.bases[0].JoinPath(append([]string{"external", "v1"}, r.path...)...)
 	u.RawQuery = r.query.Encode()
 	q, err := http.NewRequestWithContext(ctx, r.method, u.String(), bytes.NewReader(body))
 	if err != nil {
@@ -136,10 +143,7 @@ func (c *Client) once(ctx context.Context, r *request, body []byte, v any) (int,
 	}
 	q.Header.Set("Accept", jsonType)
 	if body != nil {
-		q.Header.Set("Content-Type", jsonType)
-		if r.bodyType != "" {
-			q.Header.Set("Content-Type", r.bodyType)
-		}
+		q.Header.Set("Content-Type", cmp.Or(r.bodyType, jsonType))
 	}
 	if r.version != "" {
 		q.Header.Set("If-Match", `"`+r.version+`"`)

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -9,16 +8,13 @@ import (
 )
 
 // View is what Watch has been told, at an instant. It does not change, and is safe for
-// concurrent use. What it returns is not to be modified, but for the slices themselves.
+// concurrent use. What it returns is not to be modified, except for the slices themselves.
 type View struct {
 	// Changes are what is new since the View before: of an object once, and as it is now.
 	// All of the first View is.
 	Changes []Change
 
-	testbeds    map[testbed.Name]wire.Testbed
-	slots       map[testbed.Name]wire.TestbedSlots
-	jobs        map[testbed.Name]wire.Job
-	schedulings map[testbed.Name]wire.Scheduling
+	objects map[place]wire.Resource
 }
 
 // Change is an object that has changed.
@@ -31,42 +27,64 @@ type Change struct {
 	UID  string
 }
 
+// note adds what has changed at a place, nil being nothing.
+func (v *View) note(was, now wire.Resource) {
+	add := func(op string, o wire.Resource) {
+		v.Changes = append(v.Changes, Change{Type: op, Kind: o.ObjectKind(), Name: o.Common().FullName(), UID: o.Common().UID})
+	}
+	other := was == nil || now == nil || was.Common().UID != now.Common().UID
+	if was != nil && other {
+		add(wire.Deleted, was)
+	}
+	switch {
+	case now == nil:
+	case other:
+		add(wire.Added, now)
+	case now.ObjectKind() == wire.Slots || was.Common().ResourceVersion != now.Common().ResourceVersion:
+		add(wire.Modified, now)
+	}
+}
+
 // Testbeds are those that are watched, by namespace and name.
-func (v *View) Testbeds() []wire.Testbed { return sorted(v.testbeds) }
+func (v *View) Testbeds() []wire.Testbed { return sorted[wire.Testbed](v) }
 
 // Jobs are those that are watched, by namespace and name.
-func (v *View) Jobs() []wire.Job { return sorted(v.jobs) }
+func (v *View) Jobs() []wire.Job { return sorted[wire.Job](v) }
 
 // Schedulings are those that are watched, by namespace and name.
-func (v *View) Schedulings() []wire.Scheduling { return sorted(v.schedulings) }
+func (v *View) Schedulings() []wire.Scheduling { return sorted[wire.Scheduling](v) }
 
 // Testbed returns one, false if it is not there or not watched.
-func (v *View) Testbed(name testbed.Name) (wire.Testbed, bool) { return find(v.testbeds, name) }
+func (v *View) Testbed(name testbed.Name) (wire.Testbed, bool) { return find[wire.Testbed](v, name) }
 
 // Job returns one, false if it is not there or not watched.
-func (v *View) Job(name testbed.Name) (wire.Job, bool) { return find(v.jobs, name) }
+func (v *View) Job(name testbed.Name) (wire.Job, bool) { return find[wire.Job](v, name) }
 
 // Scheduling returns one, false if it is not there or not watched.
 func (v *View) Scheduling(name testbed.Name) (wire.Scheduling, bool) {
-	return find(v.schedulings, name)
+	return find[wire.Scheduling](v, name)
 }
 
 // Slots returns all of a Testbed's, in the order of their index, false if they are not
 // watched.
 func (v *View) Slots(of testbed.Name) ([]wire.Slot, bool) {
-	s, ok := v.slots[of]
+	s, ok := find[wire.TestbedSlots](v, of)
 	return s.Slots, ok
 }
 
-func find[T any](m map[testbed.Name]T, name testbed.Name) (T, bool) {
-	object, ok := m[name]
+func find[T wire.Resource](v *View, name testbed.Name) (T, bool) {
+	var none T
+	object, ok := v.objects[place{none.ObjectKind(), name}].(T)
 	return object, ok
 }
 
-func sorted[T any](m map[testbed.Name]T) []T {
-	all := make([]T, 0, len(m))
-	for _, name := range slices.SortedFunc(maps.Keys(m), testbed.Name.Compare) {
-		all = append(all, m[name])
+func sorted[T wire.Resource](v *View) []T {
+	all := []T{}
+	for _, o := range v.objects {
+		if object, ok := o.(T); ok {
+			all = append(all, object)
+		}
 	}
+	slices.SortFunc(all, func(a, b T) int { return a.Common().FullName().Compare(b.Common().FullName()) })
 	return all
 }

@@ -71,23 +71,16 @@ type watching struct {
 
 // deliver yields until the loop is left, which is nil, or run has ended.
 func (w *watching) deliver(yield func(*View, error) bool, ended <-chan error) error {
-	for first := true; ; {
+	for {
 		select {
 		case err := <-ended:
 			return err
 		case <-w.news:
 		}
 		w.mu.Lock()
-		var v *View
-		if w.mirror.pending(first) {
-			v = w.mirror.view()
-		}
+		v := w.mirror.view()
 		w.mu.Unlock()
-		if v == nil {
-			continue
-		}
-		first = false
-		if !yield(v, nil) {
+		if v != nil && !yield(v, nil) {
 			return nil
 		}
 	}
@@ -103,8 +96,8 @@ func (w *watching) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		var p *wire.Problem
-		if errors.As(err, &p) && !passing(p.Status) {
-			return err
+		if errors.As(err, &p) && p.Status != http.StatusTooManyRequests && p.Status < http.StatusInternalServerError {
+			return err // it would be refused again
 		}
 		if w.scope.Lost != nil {
 			w.scope.Lost(err)
@@ -115,20 +108,11 @@ func (w *watching) run(ctx context.Context) error {
 		if !came && i%len(c.bases) < len(c.bases)-1 {
 			continue // another may be there
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause)) // so that not all come back together
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if sleep(ctx, pause/2+rand.N(pause)) != nil { // so that not all come back together
 			return context.Cause(ctx)
-		case <-timer.C:
 		}
 		pause = min(2*pause, c.config.MaxPause)
 	}
-}
-
-// passing says whether it is worth asking again what was refused so.
-func passing(status int) bool {
-	return status == http.StatusTooManyRequests || status >= http.StatusInternalServerError
 }
 
 // once follows over one connection until that ends; it says whether anything came.

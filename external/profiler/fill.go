@@ -49,15 +49,13 @@ func Fill(slots []wire.Slot, jobs []wire.SlotJob, m *colocate.Matrix) []wire.Slo
 // besides is how long a job takes beside the slowest of others, alone without any; infinite
 // if one of these runs is unknown.
 func besides(m *colocate.Matrix, job string, others []string) float64 {
-	longest, alone := 0., true
+	longest := -1.
 	for _, other := range others {
-		if other == job {
-			continue
+		if other != job {
+			longest = max(longest, seconds(m.At(job, other)))
 		}
-		alone = false
-		longest = max(longest, seconds(m.At(job, other)))
 	}
-	if alone {
+	if longest < 0 {
 		return seconds(m.At(job, job))
 	}
 	return longest

@@ -27,10 +27,7 @@ func Place(slots []wire.Slot, pairs []colocate.Pair) ([]wire.SlotJob, error) {
 	if len(nodes) == 0 {
 		return nil, fmt.Errorf("%w: there are %d slots", ErrTooSmall, len(slots))
 	}
-	rounds := 1
-	if len(pairs) > 0 {
-		rounds = max(1, len(nodes)/len(pairs))
-	}
+	rounds := max(1, len(nodes)/max(1, len(pairs)))
 	var jobs []wire.SlotJob
 	for i, pair := range pairs {
 		var a, b []slot.Ref

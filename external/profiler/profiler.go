@@ -53,13 +53,6 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() Config {
-	c.Namespace = cmp.Or(c.Namespace, "default")
-	c.Attempts = cmp.Or(c.Attempts, 3)
-	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
-	return c
-}
-
 // Validate returns a *field.Error for the first field out of its range.
 func (c Config) Validate() error {
 	switch {
@@ -99,7 +92,9 @@ func New(c Config) (*Profiler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Profiler{c.withDefaults()}, nil
+	c.Namespace, c.Attempts = cmp.Or(c.Namespace, "default"), cmp.Or(c.Attempts, 3)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	return &Profiler{c}, nil
 }
 
 // Matrix reads what is known of the jobs, and returns it with their names, sorted.
@@ -113,7 +108,7 @@ func (p *Profiler) Matrix(ctx context.Context) (*colocate.Matrix, []string, erro
 		if len(p.c.Jobs) > 0 && !slices.Contains(p.c.Jobs, jobs[i].Name) || jobs[i].Deleting {
 			continue
 		}
-		row, err := rowOf(&jobs[i])
+		row, err := RowOf(&jobs[i])
 		if err != nil {
 			return nil, nil, err
 		}

@@ -13,8 +13,8 @@ import (
 // Key is where a job keeps what is known of it, in what outside programs keep in it.
 const Key = "profiler"
 
-// rowOf reads what is known of a job.
-func rowOf(job *wire.Job) (colocate.Row, error) {
+// RowOf reads what is known of a job; without anything it is empty.
+func RowOf(job *wire.Job) (colocate.Row, error) {
 	var kept map[string]json.RawMessage
 	if len(job.External) > 0 {
 		if err := json.Unmarshal(job.External, &kept); err != nil {
@@ -38,7 +38,7 @@ func (p *Profiler) learn(ctx context.Context, name, beside string, seconds float
 		if err != nil {
 			return err
 		}
-		row, err := rowOf(&job)
+		row, err := RowOf(&job)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (p *Profiler) learn(ctx context.Context, name, beside string, seconds float
 			return fmt.Errorf("profiler: job %s beside %s: %w", name, beside, err)
 		}
 		_, err = p.c.Client.PatchExternal(ctx, p.c.Namespace, name, job.ResourceVersion, map[string]colocate.Row{Key: row})
-		if !isStatus(err, http.StatusPreconditionFailed) {
+		if !wire.IsStatus(err, http.StatusPreconditionFailed) {
 			return err
 		}
 	}

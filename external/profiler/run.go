@@ -116,7 +116,7 @@ func (p *Profiler) create(ctx context.Context, name string, spec wire.Scheduling
 		if err := p.remove(ctx, name); err != nil {
 			return wire.Scheduling{}, err
 		}
-	} else if !isStatus(err, http.StatusNotFound) {
+	} else if !wire.IsStatus(err, http.StatusNotFound) {
 		return wire.Scheduling{}, err
 	}
 	made, _, err := p.c.Client.CreateScheduling(ctx, p.c.Namespace, name, spec)
@@ -126,7 +126,7 @@ func (p *Profiler) create(ctx context.Context, name string, spec wire.Scheduling
 // remove deletes a scheduling and waits until its jobs are released.
 func (p *Profiler) remove(ctx context.Context, name string) error {
 	err := p.c.Client.DeleteScheduling(ctx, p.c.Namespace, name, "")
-	if isStatus(err, http.StatusNotFound) {
+	if wire.IsStatus(err, http.StatusNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -196,9 +196,4 @@ func runOf(job *wire.Job, s *wire.Scheduling) (Run, error) {
 		break
 	}
 	return Run{}, failed
-}
-
-func isStatus(err error, status int) bool {
-	var problem *wire.Problem
-	return errors.As(err, &problem) && problem.Status == status
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -73,27 +74,29 @@ func (c *call) answer(status int, v any) error {
 	return nil
 }
 
+// answerObject answers with an object, or why there is none.
+func (c *call) answerObject(status int, object wire.Resource, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.answerVersion(status, object.Common().ResourceVersion, object)
+}
+
 // answerVersion writes an object of the version, or, to who reads and has it already, that
 // it is still so.
-func (c *call) answerVersion(status int, version Version, v any) error {
+func (c *call) answerVersion(status int, version string, v any) error {
 	header := c.w.Header()
 	header.Set("Cache-Control", "private, no-cache")
 	if version != "" {
-		tag := etag(version)
+		tag := `"` + version + `"`
 		header.Set("ETag", tag)
-		if c.r.Method == http.MethodGet || c.r.Method == http.MethodHead {
-			if matches(c.r.Header.Values("If-None-Match"), tag) {
-				c.w.WriteHeader(http.StatusNotModified)
-				return nil
-			}
+		reads := c.r.Method == http.MethodGet || c.r.Method == http.MethodHead
+		if reads && matches(c.r.Header.Values("If-None-Match"), tag) {
+			c.w.WriteHeader(http.StatusNotModified)
+			return nil
 		}
 	}
 	return c.answer(status, v)
-}
-
-func (c *call) answerNothing() error {
-	c.w.WriteHeader(http.StatusNoContent)
-	return nil
 }
 
 // answerHashed is answerVersion of what has no version that all replicas agree on: its tag
@@ -107,22 +110,14 @@ func (c *call) answerHashed(v any) error {
 	return c.answerVersion(http.StatusOK, hex.EncodeToString(sum[:12]), json.RawMessage(data))
 }
 
-func etag(version Version) string { return `"` + version + `"` }
-
-// matches says whether If-None-Match has the tag, by weak comparison.
+// matches reports whether If-None-Match has the tag, by weak comparison.
 func matches(lines []string, tag string) bool {
-	for entry := range strings.SplitSeq(strings.Join(lines, ","), ",") {
-		entry = strings.TrimPrefix(strings.TrimSpace(entry), "W/")
-		if entry == tag || entry == "*" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries(lines), func(entry string) bool { return entry == "*" || strings.TrimPrefix(entry, "W/") == tag })
 }
 
 // ifMatch returns the version at which alone may be written, empty for any. A weak tag
 // matches nothing.
-func (c *call) ifMatch() (Version, error) {
+func (c *call) ifMatch() (string, error) {
 	text := strings.TrimSpace(strings.Join(c.r.Header.Values("If-Match"), ","))
 	switch {
 	case text == "" || text == "*":
@@ -135,23 +130,9 @@ func (c *call) ifMatch() (Version, error) {
 	if !ok || !closed || version == "" || strings.ContainsAny(version, "\", ") {
 		return "", Refuse(http.StatusBadRequest, `If-Match must be one ETag, with its quotation marks, or "*".`)
 	}
-	if _, err := CompareVersions(version, version); err != nil {
+	if _, err := wire.CompareVersions(version, version); err != nil {
 		// No object has ever had such a version.
 		return "", Refuse(http.StatusPreconditionFailed, "The object has another version.")
 	}
 	return version, nil
-}
-
-// object reads a JSON object as maps, and writes it in one spelling.
-func object(data []byte) (map[string]any, error) {
-	v, err := wire.DecodeAny(data)
-	if err != nil {
-		return nil, malformed(err)
-	}
-	is, ok := v.(map[string]any)
-	if !ok {
-		return nil, Refuse(http.StatusUnprocessableEntity, "The data must be a JSON object.",
-			wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
-	}
-	return is, nil
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"sync"
@@ -19,8 +20,23 @@ type callers struct {
 
 	mu     sync.Mutex
 	limits map[string]*rate.Limiter
-	busy   map[string]int // requests in progress
-	all    int
+	busy   tally // requests in progress
+}
+
+// tally counts something of all callers, and of each by name.
+type tally struct {
+	all int
+	of  map[string]int
+}
+
+func (t *tally) add(name string, n int) {
+	if t.of == nil {
+		t.of = make(map[string]int)
+	}
+	t.all += n
+	if t.of[name] += n; t.of[name] == 0 {
+		delete(t.of, name)
+	}
 }
 
 const (
@@ -35,19 +51,15 @@ const (
 func (c *callers) begin(caller Caller) (end func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.all >= mostBusy || c.busy[caller.Name] >= mostBusyOfOne {
+	if c.busy.all >= mostBusy || c.busy.of[caller.Name] >= mostBusyOfOne {
 		return nil, RefuseForNow(http.StatusTooManyRequests, 1, fmt.Sprintf(
 			"Too many requests at once: a caller may have %d in progress, and all callers %d.", mostBusyOfOne, mostBusy))
 	}
-	c.all++
-	c.busy[caller.Name]++
+	c.busy.add(caller.Name, 1)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.all--
-		if c.busy[caller.Name]--; c.busy[caller.Name] == 0 {
-			delete(c.busy, caller.Name)
-		}
+		c.busy.add(caller.Name, -1)
 	}, nil
 }
 
@@ -66,7 +78,7 @@ func (c *callers) turn(ctx context.Context, work func() error) error {
 const maxCallers = 10_000
 
 func newCallers(l Limits) *callers {
-	return &callers{rate: rate.Limit(l.Rate), burst: l.Burst, limits: map[string]*rate.Limiter{}, busy: map[string]int{}, turns: make(chan struct{}, mostTurns)}
+	return &callers{rate: rate.Limit(l.Rate), burst: l.Burst, limits: map[string]*rate.Limiter{}, turns: make(chan struct{}, mostTurns)}
 }
 
 // enter counts a request of the caller, or says when the next may come.
@@ -83,25 +95,19 @@ func (c *callers) enter(caller Caller) error {
 func (c *callers) of(name string, now time.Time) *rate.Limiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	limit := c.limits[name]
-	if limit == nil {
-		if len(c.limits) >= maxCallers {
-			c.forget(now)
-		}
-		limit = rate.NewLimiter(c.rate, c.burst)
-		c.limits[name] = limit
+	if len(c.limits) >= maxCallers && c.limits[name] == nil {
+		c.forget(now)
 	}
-	return limit
+	if c.limits[name] == nil {
+		c.limits[name] = rate.NewLimiter(c.rate, c.burst)
+	}
+	return c.limits[name]
 }
 
 // forget drops those who may use all of their burst again: they lose nothing by it. If
 // nobody may, it drops all rather than grow.
 func (c *callers) forget(now time.Time) {
-	for name, limit := range c.limits {
-		if limit.TokensAt(now) >= float64(c.burst) {
-			delete(c.limits, name)
-		}
-	}
+	maps.DeleteFunc(c.limits, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(c.burst) })
 	if len(c.limits) >= maxCallers {
 		clear(c.limits)
 	}

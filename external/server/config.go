@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,12 +51,6 @@ type Config struct {
 
 // Limits bound what callers may use. Zero fields have the defaults.
 type Limits struct {
-	// Body is the longest body of a request in bytes (1 MiB), External that of what
-	// outside programs keep in a job (64 KiB).
-	Body     int64
-	External int
-	// Page is the greatest and the default number of objects of a page (500).
-	Page int
 	// Rate is how many requests a second a caller may make (100), Burst how many at once
 	// (200).
 	Rate  float64
@@ -63,90 +59,72 @@ type Limits struct {
 	// answer, may take twice as long.
 	Timeout time.Duration
 	// Connections is how many watches may be open at a time (1,000), CallerConnections how
-	// many of them one caller's (250), Subscriptions how many a watch may have (32), and
-	// Message the longest message that a client may send on one, in bytes (16 KiB).
+	// many of them one caller's (250), and Subscriptions how many a watch may have (32).
 	Connections       int
 	CallerConnections int
 	Subscriptions     int
-	Message           int64
 }
 
-func (l Limits) withDefaults() Limits {
-	setDefault(&l.Body, 1<<20)
-	setDefault(&l.External, 64<<10)
-	setDefault(&l.Page, 500)
-	setDefault(&l.Rate, 100)
-	setDefault(&l.Burst, 200)
-	setDefault(&l.Timeout, 30*time.Second)
-	setDefault(&l.Connections, 1000)
-	setDefault(&l.CallerConnections, 250)
-	setDefault(&l.Subscriptions, 32)
-	setDefault(&l.Message, 16<<10)
-	return l
+const (
+	// mostBody is the longest body of a request in bytes, mostExternal that of what outside
+	// programs keep in a job, and mostMessage the longest message of a client that watches.
+	mostBody     = 1 << 20
+	mostExternal = 64 << 10
+	mostMessage  = 16 << 10
+	// mostPage is the greatest and the default number of objects of a page.
+	mostPage = 500
+)
+
+// WatchConfig has the intervals of watches. Zero fields have the defaults.
+type WatchConfig struct {
+	// Bookmark is how often a subscription is told how far it is (10 s).
+	Bookmark time.Duration
+	// Ping is how often a client is asked whether it reads (10 s), Slow how long it may
+	// take to answer, or to take in what it is sent (30 s).
+	Ping, Slow time.Duration
+	// Recheck is how often it is asked again whether the token and the rights hold (60 s);
+	// a client whose rights nobody can tell five times is sent away.
+	Recheck time.Duration
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
+// complete returns the configuration with the defaults of fields that are zero. Its error is a
+// *field.Error for a field that cannot be.
+func (c Config) complete() (Config, error) {
+	for name, missing := range map[string]bool{"Store": c.Store == nil, "Authenticator": c.Authenticator == nil, "Authorizer": c.Authorizer == nil} {
+		if missing {
+			return c, refuse(name, nil, "given")
+		}
 	}
-}
-
-func (c Config) withDefaults() Config {
-	setDefault(&c.DefaultNamespace, "default")
-	c.Limits = c.Limits.withDefaults()
-	hosts := make([]string, len(c.Hosts))
+	if c.DefaultNamespace = cmp.Or(c.DefaultNamespace, "default"); !wire.ValidNamespace(c.DefaultNamespace) {
+		return c, refuse("DefaultNamespace", c.DefaultNamespace, "a namespace's name")
+	}
+	c.Hosts = slices.Clone(c.Hosts)
 	for i, host := range c.Hosts {
-		hosts[i] = strings.ToLower(host)
-	}
-	c.Hosts = hosts
-	c.Watch = c.Watch.withDefaults()
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
-}
-
-func (c *Config) validate() error {
-	switch {
-	case c.Store == nil:
-		return required("Store")
-	case c.Authenticator == nil:
-		return required("Authenticator")
-	case c.Authorizer == nil:
-		return required("Authorizer")
-	case !wire.ValidNamespace(c.DefaultNamespace):
-		return refuse("DefaultNamespace", c.DefaultNamespace, "a namespace's name")
-	}
-	for _, host := range c.Hosts {
 		if host == "" || strings.ContainsAny(host, ":/ ") {
-			return refuse("Hosts", host, "a host's name, without a port")
+			return c, refuse("Hosts", host, "a host's name, without a port")
 		}
+		c.Hosts[i] = strings.ToLower(host)
 	}
-	if err := c.Watch.validate(); err != nil {
-		return err
-	}
-	return c.Limits.validate()
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	l, w := &c.Limits, &c.Watch
+	err := cmp.Or(
+		positive("Limits.Rate", &l.Rate, 100), positive("Limits.Burst", &l.Burst, 200), positive("Limits.Timeout", &l.Timeout, 30*time.Second),
+		positive("Limits.Connections", &l.Connections, 1000), positive("Limits.CallerConnections", &l.CallerConnections, 250),
+		positive("Limits.Subscriptions", &l.Subscriptions, 32),
+		positive("Watch.Bookmark", &w.Bookmark, 10*time.Second), positive("Watch.Ping", &w.Ping, 10*time.Second),
+		positive("Watch.Slow", &w.Slow, 30*time.Second), positive("Watch.Recheck", &w.Recheck, time.Minute),
+	)
+	return c, err
 }
 
-func (l *Limits) validate() error {
-	for _, f := range []struct {
-		field string
-		value float64
-	}{
-		{"Body", float64(l.Body)}, {"External", float64(l.External)}, {"Page", float64(l.Page)},
-		{"Rate", l.Rate}, {"Burst", float64(l.Burst)}, {"Timeout", float64(l.Timeout)},
-		{"Connections", float64(l.Connections)}, {"CallerConnections", float64(l.CallerConnections)},
-		{"Subscriptions", float64(l.Subscriptions)}, {"Message", float64(l.Message)},
-	} {
-		if !(f.value > 0) {
-			return refuse("Limits."+f.field, f.value, "positive")
-		}
+// positive gives a field that is zero its default, and refuses one that is not positive.
+func positive[T int | float64 | time.Duration](name string, value *T, standard T) error {
+	*value = cmp.Or(*value, standard)
+	if !(*value > 0) {
+		return refuse(name, *value, "positive")
 	}
 	return nil
 }
-
-func required(name string) error { return refuse(name, nil, "given") }
 
 func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "server", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -16,18 +17,12 @@ func (s *Server) setExternal(c *call) error {
 	if err != nil {
 		return err
 	}
-	err = s.callers.turn(c.r.Context(), func() error {
-		data, err = s.normalExternal(data)
-		return err
-	})
+	normal, err := s.normalExternal(c, data)
 	if err != nil {
 		return err
 	}
-	job, err := s.config.Store.SetExternal(c.r.Context(), c.caller, c.namespace, c.name, version, data)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, job.ResourceVersion, job)
+	job, err := s.config.Store.SetExternal(c.r.Context(), c.caller, c.namespace, c.name, version, normal)
+	return c.answerObject(http.StatusOK, job, err)
 }
 
 // patchExternal merges a patch into it (RFC 7386).
@@ -53,44 +48,42 @@ func (s *Server) patchExternal(c *call) error {
 				return nil, fmt.Errorf("data of job %s/%s: %v", c.namespace, c.name, err) //nolint:errorlint // not to be found by errors.As
 			}
 		}
-		merged, ok := mergePatch(target, patch).(map[string]any)
-		if !ok {
-			return nil, Refuse(http.StatusUnprocessableEntity, "The patch would leave no JSON object.",
-				wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
-		}
-		return s.encodeExternal(merged)
+		return encodeExternal(mergePatch(target, patch))
 	}
 	job, err := s.config.Store.UpdateExternal(c.r.Context(), c.caller, c.namespace, c.name, version, edit)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, job.ResourceVersion, job)
+	return c.answerObject(http.StatusOK, job, err)
 }
 
-func (s *Server) readExternal(c *call, mediaType string) (Version, []byte, error) {
-	version, err := c.ifMatch()
-	if err != nil {
+func (s *Server) readExternal(c *call, mediaType string) (version string, data []byte, err error) {
+	if version, err = c.ifMatch(); err != nil {
 		return "", nil, err
 	}
 	if err := s.config.Store.Synced(); err != nil {
 		return "", nil, err
 	}
-	data, err := s.read(c, mediaType)
+	data, err = s.read(c, mediaType)
 	return version, data, err
 }
 
 // normalExternal returns the JSON object in one spelling.
-func (s *Server) normalExternal(data []byte) (json.RawMessage, error) {
-	value, err := object(data)
-	if err != nil {
-		return nil, err
-	}
-	return s.encodeExternal(value)
+func (s *Server) normalExternal(c *call, data []byte) (normal json.RawMessage, err error) {
+	err = s.callers.turn(c.r.Context(), func() error {
+		value, err := wire.DecodeAny(data)
+		if err == nil {
+			normal, err = encodeExternal(value)
+		}
+		return malformed(err)
+	})
+	return normal, err
 }
 
-// encodeExternal writes the data in one spelling: keys in order, without blanks. It is
-// that whose length counts.
-func (s *Server) encodeExternal(value map[string]any) (json.RawMessage, error) {
+// encodeExternal writes the data, which must be an object, in one spelling: keys in order,
+// without blanks. It is that whose length counts.
+func encodeExternal(value any) (json.RawMessage, error) {
+	if _, ok := value.(map[string]any); !ok {
+		return nil, Refuse(http.StatusUnprocessableEntity, "The data must be a JSON object.",
+			wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
+	}
 	if field, ok := storable(value); !ok {
 		return nil, Refuse(http.StatusUnprocessableEntity, "The data has a number that is too large.",
 			wire.Cause{Field: field, Reason: wire.Invalid, Message: "must be a number that a double can hold"})
@@ -102,8 +95,8 @@ func (s *Server) encodeExternal(value map[string]any) (json.RawMessage, error) {
 		return nil, err
 	}
 	data := bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
-	if most := s.config.Limits.External; len(data) > most {
-		return nil, Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The data must have at most %d bytes.", most))
+	if len(data) > mostExternal {
+		return nil, Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("The data must have at most %d bytes.", mostExternal))
 	}
 	return data, nil
 }
@@ -152,9 +145,7 @@ func mergePatch(target, patch any) any {
 	}
 	was, _ := target.(map[string]any)
 	merged := make(map[string]any, len(was)+len(changes))
-	for key, value := range was {
-		merged[key] = value
-	}
+	maps.Copy(merged, was)
 	for key, change := range changes {
 		if change == nil {
 			delete(merged, key)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -74,45 +75,29 @@ func tokenOf(r *http.Request) string {
 }
 
 // protocols are those that a WebSocket is to speak.
-func protocols(r *http.Request) []string {
-	var all []string
-	for _, list := range r.Header["Sec-Websocket-Protocol"] {
-		for protocol := range strings.SplitSeq(list, ",") {
-			all = append(all, strings.TrimSpace(protocol))
-		}
-	}
-	return all
-}
+func protocols(r *http.Request) []string { return entries(r.Header["Sec-Websocket-Protocol"]) }
 
-// identify says who makes a request.
-func (s *Server) identify(r *http.Request) (Caller, error) {
-	return s.authenticate(r.Context(), tokenOf(r))
+// entries are those of a header that has a list.
+func entries(lines []string) []string {
+	return strings.FieldsFunc(strings.Join(lines, ","), func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
 }
 
 // authenticate says who shows a token.
 func (s *Server) authenticate(ctx context.Context, token string) (Caller, error) {
-	if token == "" {
+	switch {
+	case token == "":
 		return Caller{}, Refuse(http.StatusUnauthorized, "A bearer token is needed.")
-	}
-	if !plausible(token) {
+	case !plausible(token):
 		return Caller{}, Refuse(http.StatusUnauthorized, "The token is not valid.")
 	}
 	return s.config.Authenticator.Authenticate(ctx, token)
 }
 
-// plausible says whether a token is one as RFC 6750 has them.
-func plausible(token string) bool {
-	if len(token) > maxToken {
-		return false
-	}
-	for _, c := range []byte(strings.TrimRight(token, "=")) {
-		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
-		if !letter && ('0' > c || c > '9') && !strings.ContainsRune("-._~+/", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
+// tokenForm is that of a token as RFC 6750 has them.
+var tokenForm = regexp.MustCompile(`^[-._~+/0-9A-Za-z]*=*$`)
+
+// plausible reports whether a token may be one.
+func plausible(token string) bool { return len(token) <= maxToken && tokenForm.MatchString(token) }
 
 // checkSource refuses requests to a name that is not the server's, by which a page from
 // elsewhere could be taken for ours, and those of pages from elsewhere.

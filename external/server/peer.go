@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -36,19 +38,25 @@ type peer struct {
 	// pinging are the pings that have not been answered, or given up.
 	pinging sync.WaitGroup
 
-	mu     sync.Mutex
+	who atomic.Pointer[identity]
+}
+
+// identity is who a client is, and the token that it has shown; it shows none before STOMP's
+// first frame.
+type identity struct {
 	caller Caller
 	token  string
 }
 
 // serve turns a request into a connection and sees it to its end.
 func (w *watches) serve(c *call, subprotocols []string, token string, speak func(*peer) protocol) error {
-	full, p := w.enter(c.caller)
-	if p != nil {
-		return p
+	full, err := w.enter(c.caller)
+	if err != nil {
+		return err
 	}
-	who := &peer{watches: w, caller: c.caller, token: token}
-	defer func() { w.leave(who.is()) }()
+	p := &peer{watches: w}
+	p.who.Store(&identity{c.caller, token})
+	defer func() { w.leave(p.is()) }()
 	conn, err := websocket.Accept(c.w, c.r, &websocket.AcceptOptions{
 		Subprotocols:       subprotocols,
 		InsecureSkipVerify: true, // pages from elsewhere were refused with all requests of theirs
@@ -57,13 +65,13 @@ func (w *watches) serve(c *call, subprotocols []string, token string, speak func
 		return nil // Accept has answered
 	}
 	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(w.server.config.Limits.Message)
+	conn.SetReadLimit(mostMessage)
 	if full != nil {
 		_ = conn.Close(full.code, full.reason)
 		return nil
 	}
-	who.conn = conn
-	who.converse(speak(who))
+	p.conn = conn
+	p.converse(speak(p))
 	return nil
 }
 
@@ -129,11 +137,10 @@ func (p *peer) guard(ctx context.Context, speech protocol) error {
 
 // expiry is when the token ends, if that is known.
 func (p *peer) expiry() (<-chan time.Time, func() bool) {
-	ends := p.is().Expires
-	if ends.IsZero() {
-		return nil, func() bool { return true }
+	timer := time.NewTimer(math.MaxInt64)
+	if ends := p.is().Expires; !ends.IsZero() {
+		timer.Reset(time.Until(ends))
 	}
-	timer := time.NewTimer(time.Until(ends))
 	return timer.C, timer.Stop
 }
 
@@ -176,26 +183,26 @@ func (p *peer) pong() error {
 // recheck asks again who the caller is and whether it may see what it watches. unknown
 // counts how often in a row nobody could tell.
 func (p *peer) recheck(ctx context.Context, speech protocol, unknown int) (int, error) {
-	caller, token := p.is(), p.shown()
-	if token == "" {
+	who := p.who.Load()
+	if who.token == "" {
 		return 0, nil // has not said yet who it is
 	}
 	s := p.watches.server
 	ctx, cancel := context.WithTimeout(ctx, s.config.Limits.Timeout)
 	defer cancel()
-	_, err := s.authenticate(ctx, token)
+	_, err := s.authenticate(ctx, who.token)
 	for _, access := range speech.rights() {
 		if err == nil {
-			err = s.authorize(ctx, caller, access)
+			err = s.authorize(ctx, who.caller, access)
 		}
 	}
 	if err == nil {
 		return 0, nil
 	}
-	switch p := problemOf(err); p.Status {
-	case http.StatusUnauthorized:
+	switch {
+	case wire.IsStatus(err, http.StatusUnauthorized):
 		return 0, &ending{wire.CloseUnauthorized, "the token has ended"}
-	case http.StatusForbidden:
+	case wire.IsStatus(err, http.StatusForbidden):
 		return 0, &ending{wire.CloseForbidden, "the right to what is watched was lost"}
 	}
 	return unknown + 1, nil
@@ -210,23 +217,11 @@ func (p *peer) identify(ctx context.Context, token string) error {
 	if full := p.watches.rename(p.is(), caller); full != nil {
 		return full
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.caller, p.token = caller, token
+	p.who.Store(&identity{caller, token})
 	return nil
 }
 
-func (p *peer) is() Caller {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.caller
-}
-
-func (p *peer) shown() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.token
-}
+func (p *peer) is() Caller { return p.who.Load().caller }
 
 // send writes a message. A client that does not take it in is the guard's to find.
 func (p *peer) send(data []byte) error {

@@ -1,45 +1,65 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-func (s *Server) listTestbeds(c *call) error {
-	objects, err := listed(s, c, s.config.Store.Testbeds)
-	if err != nil {
-		return err
+// A lister and a getter are methods of a Store.
+type (
+	lister[T wire.Resource] = func(_ Store, _ context.Context, namespace string) ([]T, error)
+	getter[T wire.Resource] = func(_ Store, _ context.Context, namespace, name string) (T, error)
+)
+
+func listed[T wire.Resource](s *Server, c *call, list lister[T]) ([]T, error) {
+	if err := s.config.Store.Synced(); err != nil {
+		return nil, err
 	}
-	return page(s, c, wire.Testbeds, objects, func(o *wire.Testbed) *wire.Meta { return &o.Meta })
+	objects, err := list(s.config.Store, c.r.Context(), c.namespace)
+	if objects == nil {
+		objects = []T{}
+	}
+	return objects, err
 }
 
-func (s *Server) listJobs(c *call) error {
-	objects, err := listed(s, c, s.config.Store.Jobs)
-	if err != nil {
-		return err
+func gotten[T wire.Resource](s *Server, c *call, get getter[T]) (object T, err error) {
+	if err := s.config.Store.Synced(); err != nil {
+		return object, err
 	}
-	return page(s, c, wire.Jobs, objects, func(o *wire.Job) *wire.Meta { return &o.Meta })
+	return get(s.config.Store, c.r.Context(), c.namespace, c.name)
 }
 
-func (s *Server) listSchedulings(c *call) error {
-	objects, err := listed(s, c, s.config.Store.Schedulings)
-	if err != nil {
-		return err
+// schema answers with the description.
+func (s *Server) schema(c *call) error { return c.answerHashed(json.RawMessage(s.description)) }
+
+// getOne answers with an object.
+func getOne[T wire.Resource](get getter[T]) func(*Server, *call) error {
+	return func(s *Server, c *call) error {
+		object, err := gotten(s, c, get)
+		return c.answerObject(http.StatusOK, object, err)
 	}
-	return page(s, c, wire.Schedulings, objects, func(o *wire.Scheduling) *wire.Meta { return &o.Meta })
 }
 
 // getTestbed is a Testbed, with its slots if they are asked for. They change by
 // themselves, without a version of the Testbed.
 func (s *Server) getTestbed(c *call) error {
-	object, err := gotten(s, c, s.config.Store.Testbed)
+	if c.r.URL.Query().Get("slots") != "true" {
+		return getOne(Store.Testbed)(s, c)
+	}
+	object, err := gotten(s, c, Store.Testbed)
 	if err != nil {
 		return err
-	}
-	if c.r.URL.Query().Get("slots") != "true" {
-		return c.answerVersion(http.StatusOK, object.ResourceVersion, object)
 	}
 	slots, err := s.config.Store.Slots(c.r.Context(), c.namespace, c.name)
 	if err != nil {
@@ -50,31 +70,14 @@ func (s *Server) getTestbed(c *call) error {
 }
 
 func (s *Server) getSlots(c *call) error {
-	object, err := gotten(s, c, s.config.Store.Slots)
+	object, err := gotten(s, c, Store.Slots)
 	if err != nil {
 		return err
 	}
-	slots := object.Slots
-	if slots == nil {
-		slots = []wire.Slot{}
+	if object.Slots == nil {
+		object.Slots = []wire.Slot{}
 	}
-	return c.answerHashed(slots)
-}
-
-func (s *Server) getJob(c *call) error {
-	object, err := gotten(s, c, s.config.Store.Job)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, object.ResourceVersion, object)
-}
-
-func (s *Server) getScheduling(c *call) error {
-	object, err := gotten(s, c, s.config.Store.Scheduling)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, object.ResourceVersion, object)
+	return c.answerHashed(object.Slots)
 }
 
 // overview is everything but the slots. The cursor is of before the objects were read: who
@@ -85,46 +88,89 @@ func (s *Server) overview(c *call) error {
 			return err
 		}
 	}
-	if err := s.config.Store.Synced(); err != nil {
-		return err
-	}
-	var o wire.Overview
-	var err error
-	if o.Cursor, err = s.cursor(c.namespace); err != nil {
-		return err
-	}
-	if o.Testbeds, err = listed(s, c, s.config.Store.Testbeds); err != nil {
-		return err
-	}
-	if o.Jobs, err = listed(s, c, s.config.Store.Jobs); err != nil {
-		return err
-	}
-	if o.Schedulings, err = listed(s, c, s.config.Store.Schedulings); err != nil {
+	o := wire.Overview{Cursor: s.watches.cursor(c.namespace)}
+	var errs [3]error
+	o.Testbeds, errs[0] = listed(s, c, Store.Testbeds)
+	o.Jobs, errs[1] = listed(s, c, Store.Jobs)
+	o.Schedulings, errs[2] = listed(s, c, Store.Schedulings)
+	if err := cmp.Or(errs[:]...); err != nil {
 		return err
 	}
 	return c.answer(http.StatusOK, o)
 }
 
-type (
-	lister[T any] = func(ctx context.Context, namespace string) ([]T, error)
-	getter[T any] = func(ctx context.Context, namespace, name string) (T, error)
-)
-
-func listed[T any](s *Server, c *call, list lister[T]) ([]T, error) {
-	if err := s.config.Store.Synced(); err != nil {
-		return nil, err
-	}
-	objects, err := list(c.r.Context(), c.namespace)
-	if objects == nil {
-		objects = []T{}
-	}
-	return objects, err
+// continuation is what a page of a list has as continue: the kind and the namespace that are listed,
+// and the page's last object. Objects are by namespace and name, which no change of one moves:
+// what is there from the first page to the last is on one page, and on one alone.
+func continuation(kind wire.Kind, of string, last testbed.Name) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(kind) + "/" + of + "/" + last.String()))
 }
 
-func gotten[T any](s *Server, c *call, get getter[T]) (T, error) {
-	if err := s.config.Store.Synced(); err != nil {
-		var none T
-		return none, err
+// parseToken returns the last object of the page before.
+func parseToken(text string, kind wire.Kind, of string) (testbed.Name, error) {
+	data, _ := base64.RawURLEncoding.DecodeString(text) // what is none is not what was given out
+	last, err := wire.ParseName(strings.TrimPrefix(string(data), string(kind)+"/"+of+"/"), "")
+	if err != nil || continuation(kind, of, last) != text {
+		return testbed.Name{}, badQuery("continue", wire.Invalid, "must be what an earlier page of the same kind and namespace had")
 	}
-	return get(c.r.Context(), c.namespace, c.name)
+	return last, nil
+}
+
+// listPage answers with a page of the objects.
+func listPage[T wire.Resource](list lister[T]) func(*Server, *call) error {
+	var none T
+	kind := none.ObjectKind()
+	return func(s *Server, c *call) error {
+		objects, err := listed(s, c, list)
+		if err != nil {
+			return err
+		}
+		query, limit := c.r.URL.Query(), mostPage
+		if text := query.Get("limit"); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return badQuery("limit", wire.Invalid, fmt.Sprintf("must be a whole number from 1 on; a page has at most %d objects", mostPage))
+			}
+			limit = min(limit, n)
+		}
+		if text := query.Get("continue"); text != "" {
+			after, err := parseToken(text, kind, c.namespace)
+			if err != nil {
+				return err
+			}
+			i, found := slices.BinarySearchFunc(objects, after, func(object T, last testbed.Name) int { return object.Common().FullName().Compare(last) })
+			if found {
+				i++
+			}
+			objects = objects[i:]
+		}
+		page := wire.List[T]{Items: objects[:min(limit, len(objects))]}
+		if len(objects) > limit {
+			page.Continue = continuation(kind, c.namespace, objects[limit-1].Common().FullName())
+		}
+		return c.answer(http.StatusOK, page)
+	}
+}
+
+// checkQuery refuses parameters that the row does not have: one that is misspelt would
+// else ask for something else.
+func checkQuery(row *route, r *http.Request) error {
+	query := r.URL.Query()
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		i := slices.IndexFunc(row.query, func(p parameter) bool { return p.name == name })
+		switch {
+		case i < 0:
+			return badQuery(name, wire.Unsupported, "is not a parameter here")
+		case len(query[name]) > 1:
+			return badQuery(name, wire.Duplicate, "must be given once")
+		case len(row.query[i].values) > 0 && !slices.Contains(row.query[i].values, query[name][0]):
+			return badQuery(name, wire.Unsupported, "must be one of "+strings.Join(row.query[i].values, ", "))
+		}
+	}
+	return nil
+}
+
+func badQuery(parameter, reason, message string) *wire.Problem {
+	return Refuse(http.StatusBadRequest, "The query parameter "+parameter+" "+message+".",
+		wire.Cause{Field: parameter, Reason: reason, Message: message})
 }

@@ -2,10 +2,8 @@ package server
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
@@ -57,17 +55,15 @@ func routes() []route {
 	testbed, job := base+"/namespaces/{namespace}/testbeds/{name}", base+"/namespaces/{namespace}/jobs/{name}"
 	schedulings := base + "/namespaces/{namespace}/schedulings"
 	scheduling := schedulings + "/{name}"
-	rows := slices.Concat(
-		lists(wire.Testbeds, wire.List[wire.Testbed]{}, (*Server).listTestbeds),
-		lists(wire.Jobs, wire.List[wire.Job]{}, (*Server).listJobs),
-		lists(wire.Schedulings, wire.List[wire.Scheduling]{}, (*Server).listSchedulings),
+	return slices.Concat(
+		lists(Store.Testbeds), lists(Store.Jobs), lists(Store.Schedulings),
 		[]route{
 			{method: http.MethodGet, path: testbed, summary: "A test bed.", verb: Get, kind: wire.Testbeds, query: []parameter{withSlots},
 				answers: map[int]any{200: wire.Testbed{}, 304: nil}, problems: []int{404}, serve: (*Server).getTestbed},
 			{method: http.MethodGet, path: testbed + "/slots", summary: "The slots of a test bed.", verb: Get, kind: wire.Testbeds,
 				answers: map[int]any{200: []wire.Slot{}, 304: nil}, problems: []int{404}, serve: (*Server).getSlots},
 			{method: http.MethodGet, path: job, summary: "A job.", verb: Get, kind: wire.Jobs,
-				answers: map[int]any{200: wire.Job{}, 304: nil}, problems: []int{404}, serve: (*Server).getJob},
+				answers: map[int]any{200: wire.Job{}, 304: nil}, problems: []int{404}, serve: getOne(Store.Job)},
 			{method: http.MethodPut, path: job + "/external", summary: "Replace what outside programs keep in a job.",
 				verb: Update, kind: wire.Jobs, external: true, bodyType: jsonType,
 				answers: map[int]any{200: wire.Job{}}, problems: []int{404, 412, 413, 415, 422}, serve: (*Server).setExternal},
@@ -78,7 +74,7 @@ func routes() []route {
 				verb: Create, kind: wire.Schedulings, query: []parameter{dryRun}, body: wire.Scheduling{}, bodyType: jsonType,
 				answers: map[int]any{200: either{wire.Scheduling{}, wire.Plan{}}, 201: wire.Scheduling{}}, problems: []int{404, 409, 413, 415, 422}, serve: (*Server).createScheduling},
 			{method: http.MethodGet, path: scheduling, summary: "A scheduling.", verb: Get, kind: wire.Schedulings,
-				answers: map[int]any{200: wire.Scheduling{}, 304: nil}, problems: []int{404}, serve: (*Server).getScheduling},
+				answers: map[int]any{200: wire.Scheduling{}, 304: nil}, problems: []int{404}, serve: getOne(Store.Scheduling)},
 			{method: http.MethodPut, path: scheduling, summary: "Replace a scheduling.", verb: Update, kind: wire.Schedulings,
 				body: wire.Scheduling{}, bodyType: jsonType,
 				answers: map[int]any{200: wire.Scheduling{}}, problems: []int{404, 412, 413, 415, 422}, serve: (*Server).replaceScheduling},
@@ -97,25 +93,16 @@ func routes() []route {
 			{method: http.MethodDelete, path: base + "/session", summary: "Take the session's cookie away.", anonymous: true,
 				answers: map[int]any{204: nil}, serve: (*Server).logout},
 		})
-	return rows
 }
 
 // lists are those of a kind: of all namespaces or one by the query, and of the path's.
-func lists(kind wire.Kind, answer any, serve func(*Server, *call) error) []route {
+func lists[T wire.Resource](list lister[T]) []route {
+	var none T
+	kind := none.ObjectKind()
 	all := route{method: http.MethodGet, path: base + "/" + string(kind), summary: "A page of " + string(kind) + ".",
 		verb: List, kind: kind, query: []parameter{ofNamespace, pageLimit, pageToken},
-		answers: map[int]any{200: answer}, serve: serve}
+		answers: map[int]any{200: wire.List[T]{}}, serve: listPage(list)}
 	one := all
 	one.path, one.query, one.problems = base+"/namespaces/{namespace}/"+string(kind), all.query[1:], []int{404}
 	return []route{all, one}
-}
-
-// allowed is the header Allow of a path.
-func allowed(methods map[string]route) string {
-	names := slices.Collect(maps.Keys(methods))
-	if methods[http.MethodGet].serve != nil {
-		names = append(names, http.MethodHead)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"errors"
+	"cmp"
 	"net/http"
 	"reflect"
 
@@ -26,22 +26,18 @@ func (s *Server) createScheduling(c *call) error {
 		return c.answer(http.StatusOK, plan)
 	}
 	object, created, err := s.create(c, body)
-	if err != nil {
-		return err
-	}
 	status := http.StatusOK
 	if created {
 		status = http.StatusCreated
 		c.w.Header().Set("Location", base+"/namespaces/"+object.Namespace+"/schedulings/"+object.Name)
 	}
-	return c.answerVersion(status, object.ResourceVersion, object)
+	return c.answerObject(status, object, err)
 }
 
 // create says, too, whether the scheduling was not there before.
 func (s *Server) create(c *call, body wire.Scheduling) (wire.Scheduling, bool, error) {
 	object, err := s.config.Store.CreateScheduling(c.r.Context(), c.caller, c.namespace, body.Name, body.SchedulingSpec)
-	var p *wire.Problem
-	if !errors.As(err, &p) || p.Status != http.StatusConflict || object.Name == "" || object.Deleting ||
+	if !wire.IsStatus(err, http.StatusConflict) || object.Name == "" || object.Deleting ||
 		!reflect.DeepEqual(object.Normal(c.namespace), body.Normal(c.namespace)) {
 		return object, err == nil, err
 	}
@@ -62,14 +58,9 @@ func (s *Server) replaceScheduling(c *call) error {
 	if err != nil {
 		return err
 	}
-	if version == "" {
-		version = body.ResourceVersion
-	}
+	version = cmp.Or(version, body.ResourceVersion)
 	object, err := s.config.Store.ReplaceScheduling(c.r.Context(), c.caller, c.namespace, c.name, version, body.SchedulingSpec)
-	if err != nil {
-		return err
-	}
-	return c.answerVersion(http.StatusOK, object.ResourceVersion, object)
+	return c.answerObject(http.StatusOK, object, err)
 }
 
 func (s *Server) deleteScheduling(c *call) error {
@@ -83,8 +74,12 @@ func (s *Server) deleteScheduling(c *call) error {
 	if err := s.config.Store.DeleteScheduling(c.r.Context(), c.caller, c.namespace, c.name, version); err != nil {
 		return err
 	}
-	return c.answerNothing()
+	c.w.WriteHeader(http.StatusNoContent)
+	return nil
 }
+
+// badName is a scheduling's name that cannot be one.
+var badName = wire.Cause{Field: "name", Reason: wire.Required, Message: "must be of lower-case letters, digits, hyphens and points"}
 
 // readScheduling reads and judges a scheduling by itself. What is read-only in it, as in
 // one that was read and is sent back, is left aside.
@@ -97,12 +92,10 @@ func (s *Server) readScheduling(c *call) (wire.Scheduling, error) {
 		return body, err
 	}
 	var causes []wire.Cause
-	if body.Name == "" {
-		body.Name = c.name
-	}
+	body.Name = cmp.Or(body.Name, c.name)
 	switch {
 	case !wire.ValidName(body.Name):
-		causes = append(causes, wire.Cause{Field: "name", Reason: wire.Required, Message: "must be of lower-case letters, digits, hyphens and points"})
+		causes = append(causes, badName)
 	case c.name != "" && body.Name != c.name:
 		causes = append(causes, wire.Cause{Field: "name", Reason: wire.Immutable, Message: "must be that of the path"})
 	}
@@ -110,7 +103,7 @@ func (s *Server) readScheduling(c *call) (wire.Scheduling, error) {
 		causes = append(causes, wire.Cause{Field: "namespace", Reason: wire.Immutable, Message: "must be that of the path"})
 	}
 	if body.ResourceVersion != "" {
-		if _, err := CompareVersions(body.ResourceVersion, body.ResourceVersion); err != nil {
+		if _, err := wire.CompareVersions(body.ResourceVersion, body.ResourceVersion); err != nil {
 			causes = append(causes, wire.Cause{Field: "resourceVersion", Reason: wire.Invalid, Message: "must be one that the object has had"})
 		}
 	}

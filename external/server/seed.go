@@ -1,96 +1,83 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// seedBase is what the paths of the thesis begin with.
-const seedBase = "/external"
-
 // seedRoutes are the paths of the thesis, of one namespace. Behind the name of a kind, a
 // solidus makes no difference.
 func seedRoutes() []route {
-	var rows []route
-	add := func(row route, paths ...string) {
-		row.seed = true
-		for _, row.path = range paths {
-			rows = append(rows, row)
+	const beds, jobs, schedulings = "/external/testbeds", "/external/jobs", "/external/schedulings"
+	const get = http.MethodGet
+	rows := []route{
+		{method: get, path: beds, verb: List, kind: wire.Testbeds, serve: seedList(Store.Testbeds)},
+		{method: get, path: beds + "/{name}", verb: Get, kind: wire.Testbeds, serve: seedGet(Store.Testbed)},
+		{method: get, path: jobs, verb: List, kind: wire.Jobs, serve: (*Server).seedListJobs},
+		{method: http.MethodPut, path: jobs, serve: (*Server).seedPutJob},
+		{method: get, path: jobs + "/{name}", verb: Get, kind: wire.Jobs, serve: seedGet(Store.Job)},
+		{method: get, path: schedulings, verb: List, kind: wire.Schedulings, serve: seedList(Store.Schedulings)},
+		{method: http.MethodPost, path: schedulings, verb: Create, kind: wire.Schedulings, serve: (*Server).seedPostScheduling},
+		{method: get, path: schedulings + "/{name}", verb: Get, kind: wire.Schedulings, serve: seedGet(Store.Scheduling)},
+		{method: http.MethodDelete, path: schedulings + "/{name}", verb: Delete, kind: wire.Schedulings, serve: (*Server).seedDeleteScheduling},
+		{method: get, path: "/scheduler", anonymous: true, long: true, serve: (*Server).stomp},
+	}
+	for i := range rows {
+		rows[i].seed = true
+		if slashed := rows[i]; slashed.path == beds || slashed.path == jobs || slashed.path == schedulings {
+			slashed.path += "/{$}"
+			rows = append(rows, slashed)
 		}
 	}
-	testbeds, jobs, schedulings := seedBase+"/testbeds", seedBase+"/jobs", seedBase+"/schedulings"
-	add(route{method: http.MethodGet, verb: List, kind: wire.Testbeds, serve: (*Server).seedListTestbeds}, testbeds, testbeds+"/{$}")
-	add(route{method: http.MethodGet, verb: Get, kind: wire.Testbeds, serve: (*Server).seedGetTestbed}, testbeds+"/{name}")
-	add(route{method: http.MethodGet, verb: List, kind: wire.Jobs, serve: (*Server).seedListJobs}, jobs, jobs+"/{$}")
-	add(route{method: http.MethodPut, serve: (*Server).seedPutJob}, jobs, jobs+"/{$}")
-	add(route{method: http.MethodGet, verb: Get, kind: wire.Jobs, serve: (*Server).seedGetJob}, jobs+"/{name}")
-	add(route{method: http.MethodGet, verb: List, kind: wire.Schedulings, serve: (*Server).seedListSchedulings}, schedulings, schedulings+"/{$}")
-	add(route{method: http.MethodPost, verb: Create, kind: wire.Schedulings, serve: (*Server).seedPostScheduling}, schedulings, schedulings+"/{$}")
-	add(route{method: http.MethodGet, verb: Get, kind: wire.Schedulings, serve: (*Server).seedGetScheduling}, schedulings+"/{name}")
-	add(route{method: http.MethodDelete, verb: Delete, kind: wire.Schedulings, serve: (*Server).seedDeleteScheduling}, schedulings+"/{name}")
-	add(route{method: http.MethodGet, anonymous: true, long: true, serve: (*Server).stomp}, "/scheduler")
 	return rows
 }
 
-func (s *Server) seedListTestbeds(c *call) error {
-	return seedList(s, c, s.config.Store.Testbeds, s.seedTestbed)
+// seedList answers with the bodies of what is listed.
+func seedList[T wire.Resource](list lister[T]) func(*Server, *call) error {
+	return func(s *Server, c *call) error {
+		objects, err := listed(s, c, list)
+		if err != nil {
+			return err
+		}
+		bodies := make([]any, len(objects))
+		for i, o := range objects {
+			if bodies[i], err = s.seedBody(c.r.Context(), o); err != nil {
+				return err
+			}
+		}
+		return c.answer(http.StatusOK, bodies)
+	}
 }
 
 // seedListJobs has jobs by their names.
 func (s *Server) seedListJobs(c *call) error {
-	objects, err := listed(s, c, s.config.Store.Jobs)
+	objects, err := listed(s, c, Store.Jobs)
 	if err != nil {
 		return err
 	}
-	byName := make(map[string]seedJob, len(objects))
+	byName := make(object, len(objects))
 	for _, o := range objects {
-		byName[o.Name] = s.seedJob(o)
+		byName[o.Name] = newSeedJob(o)
 	}
 	return c.answer(http.StatusOK, byName)
 }
 
-func (s *Server) seedListSchedulings(c *call) error {
-	return seedList(s, c, s.config.Store.Schedulings, s.seedScheduling)
-}
-
-// seedList answers with the bodies of what is listed.
-func seedList[T, B any](s *Server, c *call, list lister[T], body func(context.Context, T) (B, error)) error {
-	objects, err := listed(s, c, list)
-	if err != nil {
-		return err
+func seedGet[T wire.Resource](get getter[T]) func(*Server, *call) error {
+	return func(s *Server, c *call) error {
+		o, err := gotten(s, c, get)
+		return s.seedAnswer(c, o, err)
 	}
-	bodies := make([]B, len(objects))
-	for i, o := range objects {
-		if bodies[i], err = body(c.r.Context(), o); err != nil {
-			return err
-		}
-	}
-	return c.answer(http.StatusOK, bodies)
-}
-
-func (s *Server) seedGetTestbed(c *call) error {
-	o, err := gotten(s, c, s.config.Store.Testbed)
-	return s.seedAnswer(c, o, err)
-}
-
-func (s *Server) seedGetJob(c *call) error {
-	o, err := gotten(s, c, s.config.Store.Job)
-	return s.seedAnswer(c, o, err)
-}
-
-func (s *Server) seedGetScheduling(c *call) error {
-	o, err := gotten(s, c, s.config.Store.Scheduling)
-	return s.seedAnswer(c, o, err)
 }
 
 // seedAnswer answers with the object, or why there is none.
-func (s *Server) seedAnswer(c *call, object any, err error) error {
+func (s *Server) seedAnswer(c *call, object wire.Resource, err error) error {
 	if err != nil {
 		return err
 	}
@@ -124,11 +111,7 @@ func (s *Server) seedPutJob(c *call) error {
 	if len(body.ExternalScheduler) == 0 || string(body.ExternalScheduler) == "null" {
 		body.ExternalScheduler = json.RawMessage("{}")
 	}
-	var data json.RawMessage
-	err := s.callers.turn(c.r.Context(), func() (err error) {
-		data, err = s.normalExternal(body.ExternalScheduler)
-		return err
-	})
+	data, err := s.normalExternal(c, body.ExternalScheduler)
 	if err != nil {
 		return err
 	}
@@ -150,7 +133,7 @@ func (s *Server) seedPostScheduling(c *call) error {
 	var causes []wire.Cause
 	body.SchedulingSpec, causes = posted.spec()
 	if !wire.ValidName(body.Name) {
-		causes = append(causes, wire.Cause{Field: "name", Reason: wire.Required, Message: "must be of lower-case letters, digits, hyphens and points"})
+		causes = append(causes, badName)
 	}
 	for _, cause := range body.Validate(c.namespace) {
 		if cause.Field == "testbed" {
@@ -164,6 +147,191 @@ func (s *Server) seedPostScheduling(c *call) error {
 	body.SchedulingSpec = body.Normal(c.namespace)
 	object, _, err := s.create(c, body)
 	return s.seedAnswer(c, object, err)
+}
+
+// seedDeleteScheduling answers with the scheduling as it was, and 304 if there was none.
+func (s *Server) seedDeleteScheduling(c *call) error {
+	o, err := gotten(s, c, Store.Scheduling)
+	if err == nil {
+		err = s.config.Store.DeleteScheduling(c.r.Context(), c.caller, c.namespace, c.name, "")
+	}
+	if wire.IsStatus(err, http.StatusNotFound) {
+		c.w.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	return s.seedAnswer(c, o, err)
+}
+
+// seedInvalid is 400, where /external/v1 says 422.
+func seedInvalid(causes ...wire.Cause) *wire.Problem {
+	return Refuse(http.StatusBadRequest, "The body cannot be as it is.", causes...)
+}
+
+// A scheduling on the paths of the thesis. Bodies are as the program of its author has them:
+// absent values are null.
+type (
+	seedScheduling struct {
+		Name      string         `json:"name"`
+		State     string         `json:"state"`
+		JobStatus []seedStatus   `json:"jobStatus"`
+		TestBed   string         `json:"testBed"`
+		Queue     []string       `json:"queue"`
+		Slots     *seedSlotBased `json:"slots"`
+	}
+	seedStatus struct {
+		Name  string `json:"name"`
+		State string `json:"state"`
+	}
+	seedSlotBased struct {
+		Mode string        `json:"mode"`
+		Jobs []seedSlotJob `json:"jobs"`
+	}
+	seedSlotJob struct {
+		Slots []int  `json:"slots"`
+		Name  string `json:"name"`
+	}
+)
+
+// Names of states. What the thesis's program does not know has the name of what it would
+// take it for.
+var (
+	seedJobStates = map[string]string{
+		"Ready": "ReadyState", "InQueue": "InQueueState", "Submitted": "SubmittedState", "Scheduled": "ScheduledState",
+		"Running": "RunningState", "Completed": "CompletedState", "Failed": "FailedState", "Releasing": "PendingDeletion",
+	}
+	seedSchedulingStates = map[string]string{
+		"Acquiring": "AcquireState", "Confirming": "ConfirmationState", "Submitting": "SubmissionState",
+		"AwaitingCompletion": "AwaitingCompletionState", "Completed": "CompletedState", "Failed": "FailedState",
+		"Releasing": "FinishedState",
+	}
+	// A job that has failed has ended, and one that is released is to be had again.
+	seedStatuses = map[string]string{
+		"InQueue": "InQueue", "Submitted": "Submitted", "Scheduled": "Scheduled", "Running": "Scheduled", "Completed": "Completed", "Failed": "Completed",
+	}
+	// Nothing may be put into a slot that is pending or retiring.
+	seedSlotStates = map[slot.State]string{
+		slot.Free: "FREE", slot.Reserved: "RESERVED", slot.Occupied: "OCCUPIED", slot.Pending: "ERROR", slot.Retiring: "ERROR",
+	}
+)
+
+// optional is nil for nothing.
+func optional(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// seedBody returns the object as the paths of the thesis, and its topics, have it.
+func (s *Server) seedBody(ctx context.Context, object wire.Resource) (any, error) {
+	switch o := object.(type) {
+	case wire.Testbed:
+		slots, err := s.config.Store.Slots(ctx, o.Namespace, o.Name)
+		return s.newSeedTestbed(o, slots.Slots), err
+	case wire.Job:
+		return newSeedJob(o), nil
+	case wire.Scheduling:
+		return s.newSeedScheduling(ctx, o)
+	}
+	return nil, Refuse(http.StatusNotFound, "The thesis's paths have no such objects.")
+}
+
+func (s *Server) newSeedTestbed(o wire.Testbed, slots []wire.Slot) object {
+	byNode, most := make(map[string][]object), 0
+	for _, one := range slots {
+		body := object{
+			"reservedFor": optional(s.seedName(one.ReservedFor)), "state": seedSlotStates[one.State], "podName": optional(one.Pod),
+			"nodeName": one.Node, "nodeId": -1, "slotPositionOnNode": one.Position, "podUId": optional(one.PodUID), "position": one.Index,
+		}
+		if one.NodeID != nil {
+			body["nodeId"] = *one.NodeID
+		}
+		byNode[one.Node] = append(byNode[one.Node], body)
+		most = max(most, len(byNode[one.Node]))
+	}
+	return object{"name": o.Name, "state": seedTestbedState(o), "numberOfNodes": o.Nodes, "numberOfSlotsPerNode": most, "slotsByNode": byNode}
+}
+
+func seedTestbedState(o wire.Testbed) string {
+	switch {
+	case !o.Ready && (o.Reason == "NodeConflict" || o.Reason == "TooLarge"):
+		return "ERROR"
+	case !o.Ready && o.Reason == "" && o.Counts.Slots == 0:
+		return "INITIAL"
+	case o.Counts.Occupied > 0:
+		return "RUNNING"
+	case o.Ready && o.Counts.Free == o.Counts.Slots:
+		return "SUCCESS"
+	}
+	return "IN_PROGRESS"
+}
+
+func newSeedJob(o wire.Job) object {
+	events := []object{}
+	for _, run := range o.Runs {
+		if run.Started == nil {
+			continue
+		}
+		event := object{"start": run.Started.UTC().Format(time.RFC3339Nano), "stop": nil, "successful": nil, "scheduling": nil}
+		if run.Finished != nil {
+			event["stop"] = run.Finished.UTC().Format(time.RFC3339Nano)
+		}
+		if run.Outcome != "" {
+			event["successful"] = run.Outcome == "Succeeded"
+		}
+		if name, err := wire.ParseName(run.Scheduling, o.Namespace); err == nil {
+			event["scheduling"] = object{"namespace": name.Namespace, "name": name.Name}
+		}
+		events = append(events, event)
+	}
+	return object{"name": o.Name, "state": cmp.Or(seedJobStates[o.State], "UnknownState"), "externalScheduler": o.External, "scheduledEvents": events}
+}
+
+// newSeedScheduling has slots by index: the thesis knows no other name of them. Those that
+// are no more have none.
+func (s *Server) newSeedScheduling(ctx context.Context, o wire.Scheduling) (seedScheduling, error) {
+	is := seedScheduling{
+		Name: o.Name, State: cmp.Or(seedSchedulingStates[o.State], "InitialState"), TestBed: s.seedName(o.Testbed), JobStatus: []seedStatus{},
+	}
+	for _, job := range o.Jobs {
+		is.JobStatus = append(is.JobStatus, seedStatus{Name: s.seedName(job.Job), State: cmp.Or(seedStatuses[job.State], "Acquiring")})
+	}
+	for _, job := range o.Queue {
+		is.Queue = append(is.Queue, s.seedName(job))
+	}
+	if o.Slots == nil {
+		return is, nil
+	}
+	bed, err := wire.ParseName(o.Testbed, o.Namespace)
+	if err != nil {
+		return is, err
+	}
+	slots, err := s.config.Store.Slots(ctx, bed.Namespace, bed.Name)
+	if err != nil && !wire.IsStatus(err, http.StatusNotFound) {
+		return is, err
+	}
+	index := make(map[string]int, len(slots.Slots))
+	for _, one := range slots.Slots {
+		index[one.ID] = one.Index
+	}
+	is.Slots = &seedSlotBased{Mode: "strict"}
+	if o.Slots.Mode == wire.Relaxed {
+		is.Slots.Mode = "relaxed"
+	}
+	for _, job := range o.Slots.Jobs {
+		body := seedSlotJob{Name: s.seedName(job.Job), Slots: []int{}}
+		for _, ref := range job.Slots {
+			at, there := index[ref.ID.String()]
+			if ref.ID == (slot.ID{}) {
+				at, there = ref.Index, true
+			}
+			if there {
+				body.Slots = append(body.Slots, at)
+			}
+		}
+		is.Slots.Jobs = append(is.Slots.Jobs, body)
+	}
+	return is, nil
 }
 
 // spec is that of a scheduling that was posted. An empty queue is none.
@@ -191,21 +359,12 @@ func (b *seedScheduling) spec() (wire.SchedulingSpec, []wire.Cause) {
 	return spec, causes
 }
 
-// seedDeleteScheduling answers with the scheduling as it was, and 304 if there was none.
-func (s *Server) seedDeleteScheduling(c *call) error {
-	o, err := gotten(s, c, s.config.Store.Scheduling)
-	if err == nil {
-		err = s.config.Store.DeleteScheduling(c.r.Context(), c.caller, c.namespace, c.name, "")
+// seedName is the name by which the thesis's paths have an object: without the namespace,
+// which is the default one.
+func (s *Server) seedName(text string) string {
+	name, err := wire.ParseName(text, s.config.DefaultNamespace)
+	if err != nil || name.Namespace != s.config.DefaultNamespace {
+		return text
 	}
-	var p *wire.Problem
-	if errors.As(err, &p) && p.Status == http.StatusNotFound {
-		c.w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	return s.seedAnswer(c, o, err)
-}
-
-// seedInvalid is 400, where /external/v1 says 422.
-func seedInvalid(causes ...wire.Cause) *wire.Problem {
-	return Refuse(http.StatusBadRequest, "The body cannot be as it is.", causes...)
+	return name.Name
 }

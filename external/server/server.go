@@ -1,13 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,8 +33,8 @@ type Server struct {
 
 // New makes a server. The error is a *field.Error.
 func New(config Config) (*Server, error) {
-	config = config.withDefaults()
-	if err := config.validate(); err != nil {
+	config, err := config.complete()
+	if err != nil {
 		return nil, err
 	}
 	s := &Server{
@@ -49,24 +52,19 @@ func New(config Config) (*Server, error) {
 			return nil, &field.Error{Package: "server", Field: "Origins", Value: origin, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 	}
-	if config.Registerer != nil {
-		if err := config.Registerer.Register(s.requests); err != nil {
-			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "requests_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+	s.watches = newWatches(s)
+	if r := config.Registerer; r != nil {
+		if err := errors.Join(r.Register(s.requests), r.Register(s.watches.watchers), r.Register(s.watches.events)); err != nil {
+			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "metrics", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
 		}
 	}
 	rows := routes()
-	var err error
 	if s.description, err = openapi(rows); err != nil {
 		return nil, err
 	}
 	if config.SeedPaths {
 		rows = append(rows, seedRoutes()...)
 	}
-	watches, err := newWatches(s)
-	if err != nil {
-		return nil, err
-	}
-	s.watches = watches
 	s.serveRoutes(rows)
 	if config.UI != nil {
 		s.mux.Handle("/ui/", pages(config.UI(s)))
@@ -81,9 +79,7 @@ func New(config Config) (*Server, error) {
 // Run follows the Store, by which watches are told what has changed, until ctx ends, which
 // is no error, or Store.Follow fails; then it ends the watches and returns when all have
 // ended. Without it a watch is refused with status 503; other requests are answered.
-func (s *Server) Run(ctx context.Context) error {
-	return s.watches.run(ctx)
-}
+func (s *Server) Run(ctx context.Context) error { return s.watches.run(ctx) }
 
 // ServeHTTP answers a request. A panic becomes an answer of status 500.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if fault := recover(); fault != nil {
 			s.failed(rec, r, fault)
 		}
-		s.requests.WithLabelValues(strconv.Itoa(rec.status())).Inc()
+		s.requests.WithLabelValues(strconv.Itoa(cmp.Or(rec.code, http.StatusOK))).Inc()
 	}()
 	// A context bounds the server's own work alone, not the caller's sending; a connection
 	// that is taken over, as for a watch, loses the bound.
@@ -164,13 +160,6 @@ func (w *recorder) begin(code int) {
 	}
 }
 
-func (w *recorder) status() int {
-	if w.code == 0 {
-		return http.StatusOK
-	}
-	return w.code
-}
-
 // Unwrap lets http.ResponseController find what the writer can do.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
@@ -183,29 +172,22 @@ type call struct {
 	longest         int64 // of the body, in bytes
 }
 
-// serveRoutes serves the rows, those of one path by their methods.
+// serveRoutes serves the rows, and refuses other methods of their paths.
 func (s *Server) serveRoutes(rows []route) {
-	paths := make(map[string]map[string]route)
+	methods := make(map[string][]string)
 	for _, row := range rows {
-		if paths[row.path] == nil {
-			paths[row.path] = make(map[string]route)
-		}
-		paths[row.path][row.method] = row
+		s.mux.HandleFunc(row.method+" "+row.path, func(w http.ResponseWriter, r *http.Request) { s.serve(&row, w, r) })
+		methods[row.path] = append(methods[row.path], row.method)
 	}
-	for path, methods := range paths {
-		allow := allowed(methods)
+	for path, all := range methods {
+		if slices.Contains(all, http.MethodGet) {
+			all = append(all, http.MethodHead)
+		}
+		slices.Sort(all)
+		allow := strings.Join(all, ", ")
 		s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-			method := r.Method
-			if method == http.MethodHead {
-				method = http.MethodGet
-			}
-			row, ok := methods[method]
-			if !ok {
-				w.Header().Set("Allow", allow)
-				s.refuse(w, r, Caller{}, Refuse(http.StatusMethodNotAllowed, "The path takes "+allow+"."))
-				return
-			}
-			s.serve(&row, w, r)
+			w.Header().Set("Allow", allow)
+			s.refuse(w, r, Caller{}, Refuse(http.StatusMethodNotAllowed, "The path takes "+allow+"."))
 		})
 	}
 }
@@ -217,9 +199,9 @@ func (s *Server) serve(row *route, w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		r = r.WithContext(ctx)
 	}
-	c := &call{w: w, r: r, namespace: r.PathValue("namespace"), name: r.PathValue("name"), longest: s.config.Limits.Body}
+	c := &call{w: w, r: r, namespace: r.PathValue("namespace"), name: r.PathValue("name"), longest: mostBody}
 	if row.anonymous {
-		c.longest = min(c.longest, maxLogin)
+		c.longest = maxLogin
 	}
 	if err := s.admit(row, c); err != nil {
 		s.refuse(w, r, c.caller, err)
@@ -244,7 +226,7 @@ func (s *Server) admit(row *route, c *call) error {
 		return checkQuery(row, c.r)
 	}
 	var err error
-	if c.caller, err = s.identify(c.r); err != nil {
+	if c.caller, err = s.authenticate(c.r.Context(), tokenOf(c.r)); err != nil {
 		return err
 	}
 	if err := s.callers.enter(c.caller); err != nil {

@@ -48,9 +48,10 @@ func TestConfigRefused(t *testing.T) {
 		{"Hosts", func(c *server.Config) { c.Hosts = []string{"a.example", "b.example:80"} }},
 		{"Origins", func(c *server.Config) { c.Origins = []string{"a.example"} }},
 		{"Registerer", func(c *server.Config) { c.Registerer = registered }},
-		{"Limits.Body", func(c *server.Config) { c.Limits.Body = -1 }},
+		{"Limits.Burst", func(c *server.Config) { c.Limits.Burst = -1 }},
 		{"Limits.Rate", func(c *server.Config) { c.Limits.Rate = -1 }},
 		{"Limits.Timeout", func(c *server.Config) { c.Limits.Timeout = -1 }},
+		{"Watch.Ping", func(c *server.Config) { c.Watch.Ping = -1 }},
 	} {
 		config := good()
 		tc.edit(&config)

@@ -1,14 +1,18 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -56,7 +60,6 @@ func network(host string) string {
 // stompSession is the protocol of /scheduler.
 type stompSession struct {
 	*subscriptions
-	peer     *peer
 	messages int // told; the writer's alone
 
 	mu        sync.Mutex
@@ -67,7 +70,7 @@ type stompSession struct {
 }
 
 func newStomp(p *peer) protocol {
-	return &stompSession{subscriptions: newSubscriptions(), peer: p, heard: time.Now(), said: time.Now()}
+	return &stompSession{subscriptions: newSubscriptions(p), heard: time.Now(), said: time.Now()}
 }
 
 func (s *stompSession) read(ctx context.Context, data []byte) error {
@@ -144,7 +147,7 @@ func (s *stompSession) connect(ctx context.Context, f *frame.Frame) error {
 	if err != nil {
 		return err
 	}
-	if s.peer.shown() == "" {
+	if s.peer.who.Load().token == "" {
 		header := cmp.Or(f.Header.Get("Authorization"), f.Header.Get("authorization"))
 		if err := s.peer.identify(ctx, strings.TrimSpace(strings.TrimPrefix(header, "Bearer "))); err != nil {
 			return err
@@ -160,48 +163,25 @@ func (s *stompSession) connect(ctx context.Context, f *frame.Frame) error {
 }
 
 func (s *stompSession) subscribe(ctx context.Context, f *frame.Frame) error {
-	server := s.peer.watches.server
-	if err := server.callers.enter(s.peer.is()); err != nil {
+	w := s.peer.watches
+	if err := w.server.callers.enter(s.peer.is()); err != nil {
 		return err
 	}
 	destination := f.Header.Get(frame.Destination)
-	next := &subscription{id: idOf(f), destination: destination}
-	var kind, name string
-	if topic, ok := strings.CutPrefix(destination, "/topic/"); ok {
-		kind, name, _ = strings.Cut(topic, "/")
-	}
-	switch wire.Kind(kind) {
-	case wire.Testbeds, wire.Jobs, wire.Schedulings:
-	default:
+	topic, isTopic := strings.CutPrefix(destination, "/topic/")
+	kind, name, _ := strings.Cut(topic, "/")
+	if !isTopic || !slices.Contains([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, wire.Kind(kind)) {
 		return fmt.Errorf("%q is not /topic/testbeds, /topic/jobs or /topic/schedulings, nor one of these with /NAME", destination)
 	}
-	var names []string
-	if next.objects = name != ""; next.objects {
+	r := wire.Request{Kinds: []wire.Kind{wire.Kind(kind)}, Namespace: w.server.config.DefaultNamespace}
+	if name != "" {
 		if !wire.ValidName(name) {
 			return fmt.Errorf("nothing can have the name %q", name)
 		}
-		names = []string{name}
+		r.Names = []string{name}
 	}
-	access := Access{Verb: Watch, Kind: wire.Kind(kind), Namespace: server.config.DefaultNamespace}
-	if err := server.authorize(ctx, s.peer.is(), access); err != nil {
-		return err
-	}
-	next.takes = []Access{access}
-	filter, err := hub.NewFilter([]wire.Kind{wire.Kind(kind)}, server.config.DefaultNamespace, names)
-	if err != nil {
-		return err
-	}
-	switch {
-	case len(s.current()) >= server.config.Limits.Subscriptions:
-		return errors.New("too many subscriptions")
-	case s.has(next.id):
-		return fmt.Errorf("there is a subscription %q", next.id)
-	}
-	if next.hub, err = s.peer.watches.hub.SubscribeNow(filter, s.stir); err != nil {
-		return err
-	}
-	s.add(next)
-	return nil
+	r.Cursor = w.hub.Cursor(hub.NewFilter(r.Kinds, r.Namespace, r.Names)) // what is there already is not sent
+	return s.subscriptions.subscribe(ctx, &subscription{id: idOf(f), destination: destination, objects: name != ""}, r)
 }
 
 // idOf is the name that the client has for a subscription.
@@ -284,26 +264,27 @@ func (s *stompSession) message(ctx context.Context, t *subscription, m wire.Mess
 			return err
 		}
 	}
-	s.peer.watches.events.WithLabelValues(told).Add(float64(len(m.Events)))
-	if m.Type == wire.Reset {
-		s.peer.watches.events.WithLabelValues(reset).Inc()
-	}
+	s.peer.watches.sent(&m)
 	return nil
 }
 
-// event sends a message of an object's name or of the object, as the thesis has it.
+// event sends a message of an object's name or of the object, as the thesis has it: of a test
+// bed that has gone meanwhile without slots.
 func (s *stompSession) event(ctx context.Context, t *subscription, e wire.Event) error {
-	var meta wire.Meta
-	if err := json.Unmarshal(e.Object.Object, &meta); err != nil {
+	object, err := e.Decode()
+	if err != nil {
 		return err
 	}
-	body, mediaType := []byte(meta.Name), "text/plain"
+	body, mediaType := []byte(object.Common().Name), "text/plain"
 	if t.objects {
-		object, err := s.peer.watches.server.seedObject(ctx, e.Object)
-		if err != nil {
+		seed, err := s.peer.watches.server.seedBody(ctx, object)
+		if err != nil && !wire.IsStatus(err, http.StatusNotFound) {
 			return err
 		}
-		body, mediaType = object, jsonType
+		if body, err = json.Marshal(seed); err != nil {
+			return err
+		}
+		mediaType = jsonType
 	}
 	s.messages++
 	f := frame.New(frame.MESSAGE, frame.Destination, t.destination, frame.Subscription, t.id,
@@ -316,14 +297,11 @@ func (s *stompSession) event(ctx context.Context, t *subscription, e wire.Event)
 // refuse tells the client what was wrong, of which frame; that ends the connection.
 func (s *stompSession) refuse(f *frame.Frame, err error) error {
 	code := websocket.StatusPolicyViolation
-	var p *wire.Problem
-	if errors.As(err, &p) {
-		switch p.Status {
-		case http.StatusUnauthorized:
-			code = wire.CloseUnauthorized
-		case http.StatusForbidden:
-			code = wire.CloseForbidden
-		}
+	switch {
+	case wire.IsStatus(err, http.StatusUnauthorized):
+		code = wire.CloseUnauthorized
+	case wire.IsStatus(err, http.StatusForbidden):
+		code = wire.CloseForbidden
 	}
 	e := frame.New(frame.ERROR, frame.Message, err.Error(), frame.ContentType, "text/plain")
 	if receipt, ok := f.Header.Contains(frame.Receipt); ok {
@@ -345,4 +323,78 @@ func (s *stompSession) send(f *frame.Frame) error {
 	s.said = time.Now()
 	s.mu.Unlock()
 	return s.peer.send(data)
+}
+
+// errFrame is what is no frame.
+var errFrame = errors.New("malformed frame")
+
+var contentLength = regexp.MustCompile(`(?m)^content-length:([^\r\n]*)\r?$`)
+
+// parseFrames reads the frames of a message; line ends between them are heart-beats.
+func parseFrames(data []byte) ([]*frame.Frame, error) {
+	// The reader makes room for a body of the length that the frame claims.
+	for _, match := range contentLength.FindAllSubmatch(data, -1) {
+		if n, err := strconv.ParseUint(string(match[1]), 10, 31); err != nil || n > uint64(len(data)) {
+			return nil, errFrame
+		}
+	}
+	var all []*frame.Frame
+	r := frame.NewReader(bytes.NewReader(data))
+	for {
+		f, err := r.Read()
+		switch {
+		case errors.Is(err, io.EOF):
+			// What ends amid a frame ends so, too.
+			if rest := bytes.TrimRight(data, "\r\n"); len(rest) > 0 && (len(all) == 0 || rest[len(rest)-1] != 0) {
+				return nil, errFrame
+			}
+			return all, nil
+		case err != nil:
+			return nil, errFrame
+		case f != nil:
+			all = append(all, f)
+		}
+	}
+}
+
+// encodeFrame is the inverse of parseFrames.
+func encodeFrame(f *frame.Frame) ([]byte, error) {
+	var b bytes.Buffer
+	err := frame.NewWriter(&b).Write(f)
+	return b.Bytes(), err
+}
+
+// stompVersions are in the order of preference.
+var stompVersions = []string{"1.2", "1.1", "1.0"}
+
+// negotiate returns the newest version that both know; who accepts nothing in particular
+// knows the first.
+func negotiate(accepted string) (string, bool) {
+	theirs := strings.Split(strings.ReplaceAll(cmp.Or(accepted, "1.0"), " ", ""), ",")
+	for _, v := range stompVersions {
+		if slices.Contains(theirs, v) {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// beats are how often each side of a connection says something; 0 is as it likes.
+type beats struct{ send, expect time.Duration }
+
+// agree returns what comes of what both offer and want: the slower of both.
+func agree(header string, own time.Duration) (beats, error) {
+	if header == "" {
+		return beats{}, nil
+	}
+	offered, wanted, err := frame.ParseHeartBeat(header)
+	if err != nil {
+		return beats{}, errFrame
+	}
+	for _, d := range []*time.Duration{&offered, &wanted} {
+		if *d > 0 {
+			*d = max(*d, own)
+		}
+	}
+	return beats{send: wanted, expect: offered}, nil
 }

@@ -61,31 +61,21 @@ type Authorizer interface {
 	Authorize(ctx context.Context, caller Caller, access Access) error
 }
 
-// Version orders the states of an object: a resourceVersion. Compare with CompareVersions.
-type Version = string
-
 // Change is a change of an object.
 type Change struct {
 	// Type is wire.Added, wire.Modified or wire.Deleted; a Deleted one has the object as
-	// it was last and the version of the deletion. See Store.Follow for wire.Bookmark.
-	Type      string
-	Kind      wire.Kind
-	Namespace string
-	Name      string
-	UID       string
-	Version   Version
-	// Object is a wire.Testbed without slots, wire.TestbedSlots, wire.Job or
-	// wire.Scheduling. It is not to be modified.
-	Object any
-	// At is when the Store heard of it.
-	At time.Time
+	// it was last.
+	Type string
+	// Object is a Testbed without its slots, all of a Testbed's slots, a Job or a Scheduling.
+	// It is not to be modified.
+	Object wire.Resource
 }
 
 // Store holds the objects. Its methods are safe for concurrent use. Errors are
 // *wire.Problem (404 of what is not there); anything else is a fault of the server, of
 // which callers are told nothing. The caller's rights have been checked before. What it
 // returns may be shared and is not to be modified. An object of the same resourceVersion
-// is the same object.
+// is the same object; wire.CompareVersions says which version is the newer.
 type Store interface {
 	// Synced returns a *wire.Problem of status 503 until everything has been read once.
 	Synced() error
@@ -108,27 +98,19 @@ type Store interface {
 	// returns what is there, read anew, beside a *wire.Problem of status 409.
 	// ReplaceScheduling writes only at the version, if that is not empty: else 412.
 	CreateScheduling(ctx context.Context, caller Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Scheduling, error)
-	ReplaceScheduling(ctx context.Context, caller Caller, namespace, name string, version Version, spec wire.SchedulingSpec) (wire.Scheduling, error)
-	DeleteScheduling(ctx context.Context, caller Caller, namespace, name string, version Version) error
+	ReplaceScheduling(ctx context.Context, caller Caller, namespace, name string, version string, spec wire.SchedulingSpec) (wire.Scheduling, error)
+	DeleteScheduling(ctx context.Context, caller Caller, namespace, name string, version string) error
 	// Plan says what a scheduling would lead to if it were created now.
 	Plan(ctx context.Context, caller Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error)
 
 	// SetExternal writes what outside programs keep in a job, a JSON object, only at the
 	// version, if that is not empty: else 412. UpdateExternal writes what edit makes of
 	// what is there, again if somebody else wrote meanwhile.
-	SetExternal(ctx context.Context, caller Caller, namespace, name string, version Version, data json.RawMessage) (wire.Job, error)
-	UpdateExternal(ctx context.Context, caller Caller, namespace, name string, version Version, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error)
+	SetExternal(ctx context.Context, caller Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error)
+	UpdateExternal(ctx context.Context, caller Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error)
 
 	// Follow calls tell for every object there is, as Added, and then for each change, one
 	// at a time, until ctx ends; it returns when tell will not be called again. synced is
-	// called between the two. Changes of one object come in the order of their versions,
-	// after synced those of one kind but slots, too: a client resumes with the newest
-	// version of each kind that it was told.
-	//
-	// A Change of type wire.Bookmark has a Kind and a Version alone: all changes of the
-	// kind up to it have been told. With one of each kind but slots before synced, the
-	// version that was listed, clients of other replicas need not begin anew here. Without,
-	// they do: changes may then have passed each other by, as those of namespaces that are
-	// each listed and watched by themselves, and carry the version of what was told before.
+	// called between the two. Changes of one object come in the order of their versions.
 	Follow(ctx context.Context, tell func(Change), synced func()) error
 }

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
+	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -21,14 +23,18 @@ type subscription struct {
 // subscriptions are those of a connection. The goroutine that reads makes and ends them,
 // while others go over the list as it was.
 type subscriptions struct {
+	peer *peer
 	// wake holds one word: that there may be something to be told.
 	wake chan struct{}
 
-	mu   sync.Mutex
-	list []*subscription // in the order of their making; replaced, never modified
+	list atomic.Pointer[[]*subscription] // in the order of their making; replaced, never modified
 }
 
-func newSubscriptions() *subscriptions { return &subscriptions{wake: make(chan struct{}, 1)} }
+func newSubscriptions(p *peer) *subscriptions {
+	s := &subscriptions{peer: p, wake: make(chan struct{}, 1)}
+	s.list.Store(new([]*subscription))
+	return s
+}
 
 func (s *subscriptions) stir() {
 	select {
@@ -37,19 +43,33 @@ func (s *subscriptions) stir() {
 	}
 }
 
-func (s *subscriptions) current() []*subscription {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.list
-}
+func (s *subscriptions) current() []*subscription { return *s.list.Load() }
 
-func (s *subscriptions) replace(list []*subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.list = list
-}
+func (s *subscriptions) replace(list []*subscription) { s.list.Store(&list) }
 
-func (s *subscriptions) has(id string) bool { return find(s.current(), id) >= 0 }
+// subscribe begins next, which is about what a request says, if the caller may watch that.
+func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wire.Request) error {
+	w, list := s.peer.watches, s.current()
+	switch {
+	case find(list, next.id) >= 0:
+		return Refuse(http.StatusConflict, "On this connection there is a subscription of this ID.")
+	case len(list) >= w.server.config.Limits.Subscriptions:
+		return Refuse(http.StatusTooManyRequests, "Too many subscriptions on this connection.")
+	}
+	for _, kind := range r.Kinds {
+		access := Access{Verb: Watch, Kind: kind, Namespace: r.Namespace}
+		if err := w.server.authorize(ctx, s.peer.is(), access); err != nil {
+			return err
+		}
+		next.takes = append(next.takes, access)
+	}
+	var err error
+	if next.hub, err = w.hub.Subscribe(hub.NewFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.stir); err != nil {
+		return err
+	}
+	s.add(next)
+	return nil
+}
 
 // add has the writer look, too: what came since the subscription began has woken it in vain.
 func (s *subscriptions) add(next *subscription) {
@@ -57,7 +77,7 @@ func (s *subscriptions) add(next *subscription) {
 	s.stir()
 }
 
-// remove ends the subscription, and says whether there is one.
+// remove ends the subscription, and reports whether there is one.
 func (s *subscriptions) remove(id string) bool {
 	list := s.current()
 	i := find(list, id)
@@ -73,7 +93,7 @@ func find(list []*subscription, id string) int {
 	return slices.IndexFunc(list, func(one *subscription) bool { return one.id == id })
 }
 
-// turn takes a message of each subscription that has one, and says whether any had.
+// turn takes a message of each subscription that has one, and reports whether any had.
 func (s *subscriptions) turn(tell func(*subscription, wire.Message) error) (more bool, err error) {
 	for _, one := range s.current() {
 		m, ok := one.hub.Next()
@@ -89,8 +109,7 @@ func (s *subscriptions) turn(tell func(*subscription, wire.Message) error) (more
 }
 
 // rights are what all of them take.
-func (s *subscriptions) rights() []Access {
-	var all []Access
+func (s *subscriptions) rights() (all []Access) {
 	for _, one := range s.current() {
 		all = append(all, one.takes...)
 	}

@@ -11,37 +11,36 @@ import (
 
 // TestTurns: a subscription that always has more to tell holds up no other.
 func TestTurns(t *testing.T) {
-	h := hub.New(hub.Config{})
+	h := hub.New(100)
 	h.Synced()
-	s := newSubscriptions()
+	s := newSubscriptions(nil)
 	for _, kind := range []wire.Kind{wire.Jobs, wire.Schedulings} {
-		f, err := hub.NewFilter([]wire.Kind{kind}, "", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		told, err := h.SubscribeNow(f, s.stir)
+		f := hub.NewFilter([]wire.Kind{kind}, "", nil)
+		told, err := h.Subscribe(f, h.Cursor(f), s.stir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.add(&subscription{id: string(kind), hub: told})
 	}
-	version := 0
-	change := func(kind wire.Kind) {
+	made := 0
+	add := func(of func(wire.Meta) wire.Resource) {
 		t.Helper()
-		version++
-		name := fmt.Sprint("o", version)
-		if _, err := h.Apply(hub.Change{Type: wire.Added, Kind: kind, Name: name, UID: name, Version: fmt.Sprint(version), Object: wire.Job{}}); err != nil {
+		made++
+		if _, err := h.Apply(wire.Added, of(wire.Meta{Name: fmt.Sprint("o", made)})); err != nil {
 			t.Fatal(err)
 		}
 	}
-	change(wire.Jobs)
-	change(wire.Schedulings)
+	job := func(m wire.Meta) wire.Resource { return wire.Job{Meta: m} }
+	add(job)
+	add(func(m wire.Meta) wire.Resource { return wire.Scheduling{Meta: m} })
 	var told []string
 	for more := true; more && len(told) < 6; {
 		var err error
 		more, err = s.turn(func(one *subscription, m wire.Message) error {
-			told = append(told, one.id)
-			change(wire.Jobs) // before it is done there is more
+			if m.Type == wire.EventsMessage {
+				told = append(told, one.id)
+			}
+			add(job) // before it is done there is more
 			return nil
 		})
 		if err != nil {

@@ -1,12 +1,9 @@
 package server
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,47 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/field"
 )
-
-// WatchConfig has the intervals of watches. Zero fields have the defaults.
-type WatchConfig struct {
-	// Gather is how long after an event others of the same connection wait to go together
-	// (20 ms).
-	Gather time.Duration
-	// Bookmark is how often a subscription is told how far it is (10 s).
-	Bookmark time.Duration
-	// Ping is how often a client is asked whether it reads (10 s), Slow how long it may
-	// take to answer, or to take in what it is sent (30 s).
-	Ping, Slow time.Duration
-	// Recheck is how often it is asked again whether the token and the rights hold (60 s);
-	// a client whose rights nobody can tell five times is sent away.
-	Recheck time.Duration
-}
-
-func (c WatchConfig) withDefaults() WatchConfig {
-	return WatchConfig{
-		Gather:   cmp.Or(c.Gather, 20*time.Millisecond),
-		Bookmark: cmp.Or(c.Bookmark, 10*time.Second),
-		Ping:     cmp.Or(c.Ping, 10*time.Second),
-		Slow:     cmp.Or(c.Slow, 30*time.Second),
-		Recheck:  cmp.Or(c.Recheck, time.Minute),
-	}
-}
-
-func (c *WatchConfig) validate() error {
-	for _, f := range []struct {
-		field string
-		value time.Duration
-	}{
-		{"Gather", c.Gather}, {"Bookmark", c.Bookmark}, {"Ping", c.Ping}, {"Slow", c.Slow}, {"Recheck", c.Recheck},
-	} {
-		if f.value <= 0 {
-			return refuse("Watch."+f.field, f.value, "positive")
-		}
-	}
-	return nil
-}
 
 // watches are the connections that follow the Store, of either protocol. It is safe for
 // concurrent use.
@@ -69,28 +26,18 @@ type watches struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 
-	mu       sync.Mutex
-	ended    bool
-	open     sync.WaitGroup
-	total    int
-	byCaller map[string]int
+	mu    sync.Mutex
+	ended bool
+	open  sync.WaitGroup
+	count tally
 
 	watchers prometheus.Gauge
 	events   *prometheus.CounterVec
 }
 
-// Results of events_total.
-const (
-	heard   = "heard"   // from the Store
-	stale   = "stale"   // from the Store, and not newer than what was known
-	refused = "refused" // from the Store, and of no use
-	told    = "told"    // to a client
-	reset   = "reset"   // a client had to begin anew
-)
-
-func newWatches(s *Server) (*watches, error) {
+func newWatches(s *Server) *watches {
 	w := &watches{
-		server: s, hub: hub.New(hub.Config{ID: rand.Uint32()}), byCaller: map[string]int{},
+		server: s, hub: hub.New(hub.Remembered),
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spazio_testbed_watchers",
 			Help: "Connections of clients that watch.",
@@ -101,12 +48,7 @@ func newWatches(s *Server) (*watches, error) {
 		}, []string{"result"}),
 	}
 	w.ctx, w.end = context.WithCancelCause(context.Background())
-	if r := s.config.Registerer; r != nil {
-		if err := errors.Join(r.Register(w.watchers), r.Register(w.events)); err != nil {
-			return nil, &field.Error{Package: "server", Field: "Registerer", Value: "watchers, events_total", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
-		}
-	}
-	return w, nil
+	return w
 }
 
 // run follows the Store until ctx ends; then it ends all connections and waits for them.
@@ -123,20 +65,27 @@ func (w *watches) run(ctx context.Context) error {
 	return err
 }
 
+// hear takes in a change from the Store.
 func (w *watches) hear(c Change) {
-	news, err := w.hub.Apply(hub.Change(c))
-	result := heard
+	news, err := w.hub.Apply(c.Type, c.Object)
+	result := "heard"
 	switch {
 	case err != nil:
-		result = refused
-		w.server.config.Logger.LogAttrs(w.ctx, slog.LevelError, "change refused", slog.String("kind", string(c.Kind)),
-			slog.String("namespace", c.Namespace), slog.String("name", c.Name), slog.String("why", err.Error()))
-	case c.Type == wire.Bookmark:
-		return
+		result = "refused"
+		w.server.config.Logger.LogAttrs(w.ctx, slog.LevelError, "change refused", slog.String("kind", string(c.Object.ObjectKind())),
+			slog.String("object", c.Object.Common().FullName().String()), slog.String("why", err.Error()))
 	case !news:
-		result = stale
+		result = "stale"
 	}
 	w.events.WithLabelValues(result).Inc()
+}
+
+// sent counts what a client is sent.
+func (w *watches) sent(m *wire.Message) {
+	w.events.WithLabelValues("told").Add(float64(len(m.Events)))
+	if m.Type == wire.Reset {
+		w.events.WithLabelValues("reset").Inc()
+	}
 }
 
 // ready waits a moment for the hub, which hears of what is there after the Store has it;
@@ -162,26 +111,23 @@ const mostAnonymous = 32
 // that a browser's script can read, that they are too many.
 const turningAway = 100
 
-// enter counts a connection. What it returns ends it; the problem is instead of it.
-func (w *watches) enter(caller Caller) (*ending, *wire.Problem) {
+// enter counts a connection. What it returns ends it; the error, a problem, is instead of it.
+func (w *watches) enter(caller Caller) (*ending, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	limits := &w.server.config.Limits
-	if w.ended {
-		return nil, RefuseForNow(http.StatusServiceUnavailable, 1, "The server ends.")
-	}
-	if w.total >= limits.Connections+turningAway {
-		return nil, RefuseForNow(http.StatusTooManyRequests, 10, "Too many connections.")
-	}
 	var full *ending
 	switch {
-	case w.total >= limits.Connections:
+	case w.ended:
+		return nil, RefuseForNow(http.StatusServiceUnavailable, 1, "The server ends.")
+	case w.count.all >= limits.Connections+turningAway:
+		return nil, RefuseForNow(http.StatusTooManyRequests, 10, "Too many connections.")
+	case w.count.all >= limits.Connections:
 		full = &ending{wire.CloseTooMany, "too many connections"}
-	case w.byCaller[caller.Name] >= limits.CallerConnections, caller.anonymous() && w.byCaller[caller.Name] >= mostAnonymous:
+	case w.count.of[caller.Name] >= limits.CallerConnections, caller.anonymous() && w.count.of[caller.Name] >= mostAnonymous:
 		full = &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
-	w.total++
-	w.byCaller[caller.Name]++
+	w.count.add(caller.Name, 1)
 	w.open.Add(1)
 	w.watchers.Inc()
 	return full, nil
@@ -190,10 +136,7 @@ func (w *watches) enter(caller Caller) (*ending, *wire.Problem) {
 func (w *watches) leave(caller Caller) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.total--
-	if w.byCaller[caller.Name]--; w.byCaller[caller.Name] == 0 {
-		delete(w.byCaller, caller.Name)
-	}
+	w.count.add(caller.Name, -1)
 	w.watchers.Dec()
 	w.open.Done()
 }
@@ -202,13 +145,11 @@ func (w *watches) leave(caller Caller) {
 func (w *watches) rename(from, to Caller) *ending {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.byCaller[to.Name] >= w.server.config.Limits.CallerConnections {
+	if w.count.of[to.Name] >= w.server.config.Limits.CallerConnections {
 		return &ending{wire.CloseTooMany, "too many connections of this caller"}
 	}
-	if w.byCaller[from.Name]--; w.byCaller[from.Name] == 0 {
-		delete(w.byCaller, from.Name)
-	}
-	w.byCaller[to.Name]++
+	w.count.add(from.Name, -1)
+	w.count.add(to.Name, 1)
 	return nil
 }
 
@@ -239,15 +180,11 @@ func (s *Server) watch(c *call) error {
 // cursor is where a watch of a namespace's test beds, jobs and schedulings goes on from
 // what there is now. While the hub hears of all that for the first time it is empty, which
 // begins with everything.
-func (s *Server) cursor(namespace string) (string, error) {
+func (w *watches) cursor(namespace string) string {
 	select {
-	case <-s.watches.hub.Ready():
+	case <-w.hub.Ready():
+		return w.hub.Cursor(hub.NewFilter([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace, nil))
 	default:
-		return "", nil
+		return ""
 	}
-	f, err := hub.NewFilter([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace, nil)
-	if err != nil {
-		return "", err
-	}
-	return s.watches.hub.Cursor(f), nil
 }

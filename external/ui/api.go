@@ -2,93 +2,50 @@ package ui
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
+	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-const apiBase = "/external/v1"
+// apiURL is where requests to the interface seem to go: they stay in the process.
+const apiURL = "http://localhost"
 
 // api asks the interface in the name of whoever sent a request.
-type api struct {
+func (s *site) api(r *http.Request) *client.Client {
+	c, err := client.New(client.Config{URL: apiURL, HTTP: &http.Client{Transport: inProcess{s.config.API, r}}, Attempts: 1})
+	if err != nil {
+		panic(err) // nothing in it is another's
+	}
+	return c
+}
+
+// inProcess has a handler answer a request as if whoever sent another had sent it.
+type inProcess struct {
 	handler http.Handler
 	from    *http.Request
 }
-
-func (s *site) api(r *http.Request) api { return api{handler: s.config.API, from: r} }
 
 // passed are the headers by which the interface knows the caller and where the request
 // comes from.
 var passed = []string{"Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "X-Forwarded-For", "X-Forwarded-Proto", "Forwarded"}
 
-// call sends a request with a JSON body, unless that is nil, and decodes the answer's into
-// answer, unless that is nil. What is refused is a *wire.Problem.
-func (a api) call(method, path string, header http.Header, body, answer any) (http.Header, error) {
-	var content io.Reader
-	if body != nil {
-		data, err := json.Marshal(body)
-		if err != nil {
-			return nil, err
-		}
-		content = bytes.NewReader(data)
-	}
-	r, err := http.NewRequestWithContext(a.from.Context(), method, apiBase+path, content)
-	if err != nil {
-		return nil, err
-	}
-	r.Host, r.RemoteAddr, r.TLS = a.from.Host, a.from.RemoteAddr, a.from.TLS
-	r.RequestURI = r.URL.RequestURI()
+// RoundTrip implements http.RoundTripper.
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Host, r.RemoteAddr, r.TLS, r.RequestURI = t.from.Host, t.from.RemoteAddr, t.from.TLS, r.URL.RequestURI()
 	for _, name := range passed {
-		if values := a.from.Header[name]; values != nil {
+		if values := t.from.Header[name]; values != nil {
 			r.Header[name] = values
 		}
 	}
-	r.Header.Set("Accept", "application/json")
-	if body != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
 	w := &recorder{header: make(http.Header)}
-	a.handler.ServeHTTP(w, r)
-	return w.read(answer)
-}
-
-func (a api) get(path string, answer any) error {
-	_, err := a.call(http.MethodGet, path, nil, nil, answer)
-	return err
-}
-
-// list reads all pages of a collection.
-func list[T any](a api, kind wire.Kind, namespace string) ([]T, error) {
-	path := "/" + string(kind)
-	if namespace != "" {
-		path = "/namespaces/" + url.PathEscape(namespace) + path
-	}
-	query := make(url.Values)
-	var all []T
-	for {
-		var page wire.List[T]
-		if err := a.get(path+"?"+query.Encode(), &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Items...)
-		if page.Continue == "" {
-			return all, nil
-		}
-		query.Set("continue", page.Continue)
-	}
-}
-
-// objectPath is the path of an object, whatever its name has in it.
-func objectPath(kind wire.Kind, namespace, name string) string {
-	return "/namespaces/" + url.PathEscape(namespace) + "/" + string(kind) + "/" + url.PathEscape(name)
+	t.handler.ServeHTTP(w, r)
+	return &http.Response{StatusCode: cmp.Or(w.status, http.StatusOK), Header: w.header, Body: io.NopCloser(&w.body), Request: r}, nil
 }
 
 // recorder keeps an answer.
@@ -111,32 +68,42 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.body.Write(data)
 }
 
-// read decodes the answer, or returns the problem that it is.
-func (r *recorder) read(answer any) (http.Header, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
+// session begins a session by a login, or ends one, and hands on the cookies that the interface
+// sets.
+func (s *site) session(w http.ResponseWriter, r *http.Request, method string, login any) error {
+	body, err := json.Marshal(login)
+	if err != nil {
+		return err
 	}
-	if r.status >= 300 {
-		problem := &wire.Problem{}
-		if err := json.Unmarshal(r.body.Bytes(), problem); err != nil || problem.Status != r.status {
-			problem = &wire.Problem{Title: http.StatusText(r.status), Status: r.status, Detail: http.StatusText(r.status)}
-		}
-		return r.header, problem
+	q, err := http.NewRequestWithContext(r.Context(), method, apiURL+"/external/v1/session", bytes.NewReader(body))
+	if err != nil {
+		return err
 	}
-	if answer == nil {
-		return r.header, nil
+	q.Header.Set("Content-Type", "application/json")
+	answer, err := inProcess{s.config.API, r}.RoundTrip(q)
+	if err != nil {
+		return err
 	}
-	if err := json.Unmarshal(r.body.Bytes(), answer); err != nil {
-		return r.header, fmt.Errorf("the interface's answer cannot be read: %w", err)
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		p := &wire.Problem{Title: http.StatusText(answer.StatusCode)}
+		_ = json.NewDecoder(answer.Body).Decode(p) // what is no problem is one of its status
+		p.Status = answer.StatusCode
+		return p
 	}
-	return r.header, nil
+	for _, cookie := range answer.Header.Values("Set-Cookie") {
+		w.Header().Add("Set-Cookie", cookie)
+	}
+	return nil
 }
 
 // problemOf returns what was refused, or that the server is at fault.
 func problemOf(err error) *wire.Problem {
 	var p *wire.Problem
-	if errors.As(err, &p) {
+	switch {
+	case errors.As(err, &p):
 		return p
+	case errors.Is(err, client.ErrInvalid):
+		return &wire.Problem{Title: "Not found", Status: http.StatusNotFound, Detail: "Nothing can have this name."}
 	}
 	return &wire.Problem{Title: "Internal error", Status: http.StatusInternalServerError}
 }

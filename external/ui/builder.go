@@ -1,23 +1,21 @@
 package ui
 
 import (
-	"encoding/json"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
+	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-)
-
-// Forms of a scheduling, as the form has them.
-const (
-	byQueue = "queue"
-	bySlots = "slots"
 )
 
 // entry is a row of the builder: a job with how many slots it gets from the queue, or with
@@ -29,13 +27,15 @@ type entry struct {
 
 // draft is a scheduling as it is being put together: what the form has, word by word.
 type draft struct {
-	Namespace, Name, Testbed    string
-	Form, Mode                  string
-	Priority, TTL               string
-	Exclusive                   bool
-	ConfirmEach, StopsOnFailure bool
-	Entries                     []entry
+	fields  url.Values
+	Entries []entry
 }
+
+// Text is what a field of the form has.
+func (d *draft) Text(field string) string { return strings.TrimSpace(d.fields.Get(field)) }
+
+// BySlots reports whether jobs get the slots that are named, not the next ones of a queue.
+func (d *draft) BySlots() bool { return d.Text("form") == "slots" }
 
 // builderView is the form beside what it may name and what it would lead to.
 type builderView struct {
@@ -61,7 +61,7 @@ type builderRow struct {
 const mostChoices = 20_000
 
 // Row is a row of the form.
-func (v builderView) Row(i int, e entry) builderRow {
+func (v *builderView) Row(i int, e entry) builderRow {
 	row := builderRow{I: i, Entry: e}
 	if len(v.Jobs)*(len(v.Entries)+1) <= mostChoices {
 		row.Jobs = v.Jobs
@@ -69,40 +69,12 @@ func (v builderView) Row(i int, e entry) builderRow {
 	return row
 }
 
-// planView is a plan, or why there is none, by the form's rows.
-type planView struct {
-	Summary  string        `json:"summary"`
-	Feasible bool          `json:"feasible"`
-	Problems []planProblem `json:"problems"`
-	Rows     []planRow     `json:"rows"`
-}
-
-// planProblem is a cause at a row, counted from 0, or at none: -1.
-type planProblem struct {
-	Entry   int    `json:"entry"`
-	Field   string `json:"field"`
-	Message string `json:"message"`
-}
-
-type planRow struct {
-	Entry int      `json:"entry"`
-	Job   string   `json:"job"`
-	Slots []string `json:"slots"`
-	Now   bool     `json:"now"`
-}
-
-// List is the slots in words.
-func (r planRow) List() string { return strings.Join(r.Slots, " ") }
-
 // build shows the form, filled in by the query.
 func (s *site) build(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
-	d := draft{
-		Namespace: query.Get("namespace"), Testbed: query.Get("testbed"), Form: byQueue, Mode: wire.Strict,
-		Name: "manual-" + s.config.Now().UTC().Format("20060102-150405"), Priority: "0",
-	}
-	if query.Get("form") == bySlots {
-		d.Form = bySlots
+	d := draft{fields: url.Values{"name": {"manual-" + s.config.Now().UTC().Format("20060102-150405")}, "priority": {"0"}}}
+	for _, field := range []string{"namespace", "testbed", "form"} {
+		d.fields.Set(field, query.Get(field))
 	}
 	for _, job := range query["job"] {
 		d.Entries = append(d.Entries, entry{Job: job, Times: "1"})
@@ -152,17 +124,10 @@ func (s *site) parseForm(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// readDraft takes the form as it is, with as many rows as a scheduling may have jobs. A row without a job, and of which nothing else is
-// filled in either, is none.
+// readDraft takes the form as it is, with as many rows as a scheduling may have jobs. A row
+// without a job, and of which nothing else is filled in either, is none.
 func readDraft(form url.Values) draft {
-	d := draft{
-		Namespace: strings.TrimSpace(form.Get("namespace")), Name: strings.TrimSpace(form.Get("name")), Testbed: strings.TrimSpace(form.Get("testbed")),
-		Form: form.Get("form"), Mode: form.Get("mode"), Priority: form.Get("priority"), TTL: strings.TrimSpace(form.Get("ttl")),
-		Exclusive: form.Get("exclusive") != "", ConfirmEach: form.Get("confirm") != "", StopsOnFailure: form.Get("stop") != "",
-	}
-	if d.Form != bySlots {
-		d.Form = byQueue
-	}
+	d := draft{fields: form}
 	at := func(name string, i int) string {
 		if values := form[name]; i < len(values) {
 			return strings.TrimSpace(values[i])
@@ -194,43 +159,39 @@ func rearranged(entries []entry, op string, row int) []entry {
 
 // namespace is that of the scheduling: the one filled in, else the test bed's.
 func (d *draft) namespace() string {
-	if d.Namespace != "" {
-		return d.Namespace
-	}
-	namespace, _, ok := strings.Cut(d.Testbed, "/")
+	bed, _, ok := strings.Cut(d.Text("testbed"), "/")
 	if !ok {
-		return "default"
+		bed = ""
 	}
-	return namespace
+	return cmp.Or(d.Text("namespace"), bed, "default")
 }
 
 // scheduling reads the form. What a request cannot say is told by its causes.
 func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 	var causes []wire.Cause
-	spec := wire.SchedulingSpec{Testbed: d.Testbed, Exclusive: d.Exclusive, Confirm: wire.ConfirmNone, OnFailure: wire.Continue}
-	if d.ConfirmEach {
+	number := func(text, field, message string, least int64) int32 {
+		n, err := strconv.ParseInt(cmp.Or(text, "0"), 10, 32)
+		if err != nil || n < least {
+			causes = append(causes, wire.Cause{Field: field, Reason: wire.Invalid, Message: message})
+		}
+		return int32(n)
+	}
+	spec := wire.SchedulingSpec{
+		Testbed: d.Text("testbed"), Exclusive: d.Text("exclusive") != "", Confirm: wire.ConfirmNone, OnFailure: wire.Continue,
+		Priority: number(d.Text("priority"), "priority", "must be a whole number", math.MinInt32),
+	}
+	if d.Text("confirm") != "" {
 		spec.Confirm = wire.ConfirmEach
 	}
-	if d.StopsOnFailure {
+	if d.Text("stop") != "" {
 		spec.OnFailure = wire.Stop
 	}
-	if d.Priority != "" {
-		n, err := strconv.ParseInt(d.Priority, 10, 32)
-		if err != nil {
-			causes = append(causes, wire.Cause{Field: "priority", Reason: wire.Invalid, Message: "must be a whole number"})
-		}
-		spec.Priority = int32(n)
-	}
-	if d.TTL != "" {
-		n, err := strconv.ParseInt(d.TTL, 10, 32)
-		if err != nil || n < 0 {
-			causes = append(causes, wire.Cause{Field: "ttlSecondsAfterFinished", Reason: wire.Invalid, Message: "must be a whole number of seconds, not negative"})
-		}
-		ttl := int32(n)
+	if text := d.Text("ttl"); text != "" {
+		ttl := number(text, "ttlSecondsAfterFinished", "must be a whole number of seconds, not negative", 0)
 		spec.TTLSecondsAfterFinished = &ttl
 	}
-	if d.Form == bySlots {
-		spec.Slots = &wire.SlotBased{Mode: d.Mode}
+	if d.BySlots() {
+		spec.Slots = &wire.SlotBased{Mode: d.Text("mode")}
 	}
 	for i, e := range d.Entries {
 		if e.Job == "" && e.Slots == "" {
@@ -243,7 +204,7 @@ func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 			break
 		}
 	}
-	return wire.Scheduling{Meta: wire.Meta{Name: d.Name, Namespace: d.namespace()}, SchedulingSpec: spec}, causes
+	return wire.Scheduling{Meta: wire.Meta{Name: d.Text("name"), Namespace: d.namespace()}, SchedulingSpec: spec}, causes
 }
 
 // maxRefs bounds the slots of all rows, each of which costs many times its words: so many
@@ -280,144 +241,35 @@ func (e *entry) addTo(spec *wire.SchedulingSpec, field string) *wire.Cause {
 	return nil
 }
 
-var errTooManySlots = fmt.Errorf("a job must have at most %d slots", wire.MaxJobSlots)
-
 // parseRefs reads slots: IDs, indices and ranges of indices, 0-3, between blanks or commas.
 func parseRefs(text string) ([]slot.Ref, error) {
 	var refs []slot.Ref
-	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == ',' || c == '\n' || c == '\r' || c == '\t' }) {
+	tooMany := fmt.Errorf("a job must have at most %d slots", wire.MaxJobSlots)
+	for _, word := range strings.FieldsFunc(text, func(c rune) bool { return c == ',' || unicode.IsSpace(c) }) {
 		first, last, isRange := strings.Cut(word, "-")
 		from, err1 := strconv.Atoi(first)
 		to, err2 := strconv.Atoi(last)
-		if isRange && err1 == nil && err2 == nil {
-			if from > to || to >= slot.MaxSlots {
-				return nil, fmt.Errorf("slots %q must go from the lower index to the higher, which is below %d", word, slot.MaxSlots)
+		ref, err := slot.ParseRef(word)
+		switch {
+		case !isRange || err1 != nil || err2 != nil:
+			if err != nil {
+				return nil, fmt.Errorf("slot %q must be an index, a range of indices or NODE/POSITION", word)
 			}
-			if len(refs)+to-from >= wire.MaxJobSlots {
-				return nil, errTooManySlots
-			}
+			refs = append(refs, ref)
+		case from > to || to >= slot.MaxSlots:
+			return nil, fmt.Errorf("slots %q must go from the lower index to the higher, which is below %d", word, slot.MaxSlots)
+		case len(refs)+to-from >= wire.MaxJobSlots:
+			return nil, tooMany
+		default:
 			for i := from; i <= to; i++ {
 				refs = append(refs, slot.Ref{Index: i})
 			}
-			continue
 		}
-		ref, err := slot.ParseRef(word)
-		if err != nil {
-			return nil, fmt.Errorf("slot %q must be an index, a range of indices or NODE/POSITION", word)
-		}
-		if refs = append(refs, ref); len(refs) > wire.MaxJobSlots {
-			return nil, errTooManySlots
+		if len(refs) > wire.MaxJobSlots {
+			return nil, tooMany
 		}
 	}
 	return refs, nil
-}
-
-// entryOf finds the row that a field of the scheduling, or of entries, comes from.
-func (d *draft) entryOf(field string) int {
-	base, rest, ok := strings.Cut(field, "[")
-	number, _, closed := strings.Cut(rest, "]")
-	n, err := strconv.Atoi(number)
-	if !ok || !closed || err != nil {
-		return -1
-	}
-	if base == "entries" {
-		return n
-	}
-	for i, e := range d.Entries {
-		width := 1
-		switch {
-		case e.Job == "" && e.Slots == "":
-			continue
-		case base == "queue":
-			width, _ = strconv.Atoi(e.Times)
-		case base != "slots.jobs":
-			return -1
-		}
-		if n < width {
-			return i
-		}
-		n -= width
-	}
-	return -1
-}
-
-// rowOf finds the row of a job.
-func (d *draft) rowOf(job string) int {
-	return slices.IndexFunc(d.Entries, func(e entry) bool {
-		return e.Job == job || d.namespace()+"/"+e.Job == job
-	})
-}
-
-// ask asks for the plan of the form. The error is nil where the answer is that there is none.
-func (s *site) ask(r *http.Request, d *draft) (*planView, error) {
-	sched, causes := d.scheduling()
-	if len(causes) > 0 {
-		return d.unplannable("The form cannot be sent yet.", causes), nil
-	}
-	var plan wire.Plan
-	path := "/namespaces/" + url.PathEscape(sched.Namespace) + "/schedulings?dryRun=All"
-	_, err := s.api(r).call(http.MethodPost, path, nil, sched, &plan)
-	if p := problemOf(err); err != nil && p.Status == http.StatusUnprocessableEntity {
-		return d.unplannable(p.Detail, p.Causes), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d.planned(&plan), nil
-}
-
-func (d *draft) unplannable(summary string, causes []wire.Cause) *planView {
-	v := &planView{Summary: orElse(summary, "This is not possible."), Problems: []planProblem{}, Rows: []planRow{}}
-	for _, c := range causes {
-		v.Problems = append(v.Problems, planProblem{Entry: d.entryOf(c.Field), Field: c.Field, Message: c.Message})
-	}
-	return v
-}
-
-func (d *draft) planned(plan *wire.Plan) *planView {
-	v := d.unplannable("", plan.Problems)
-	v.Feasible = plan.Feasible
-	now := 0
-	for _, p := range plan.Plan {
-		v.Rows = append(v.Rows, planRow{Entry: d.rowOf(p.Job), Job: p.Job, Slots: p.Slots, Now: p.Now})
-		if p.Now {
-			now++
-		}
-	}
-	switch {
-	case !plan.Feasible:
-		v.Summary = "It can never run like this."
-	case now == len(plan.Plan) && now == 1:
-		v.Summary = "The job would start at once."
-	case now == len(plan.Plan):
-		v.Summary = fmt.Sprintf("All %d jobs would start at once.", now)
-	default:
-		v.Summary = fmt.Sprintf("%d of %s would start at once; the others wait for slots.", now, plural(len(plan.Plan), "job", "jobs"))
-	}
-	return v
-}
-
-// plan answers with the form and its plan, or with the plan alone as JSON.
-func (s *site) plan(w http.ResponseWriter, r *http.Request, d draft) {
-	plan, err := s.ask(r, &d)
-	if r.Header.Get("Accept") != "application/json" {
-		s.showBuilder(w, r, http.StatusOK, d, plan, err)
-		return
-	}
-	var answer any = plan
-	status := http.StatusOK
-	if err != nil {
-		p := s.judge(r, err)
-		answer, status = p, p.Status
-	}
-	text, err := json.Marshal(answer)
-	if err != nil {
-		s.config.Logger.Error("a plan cannot be written as JSON", "error", err)
-		text, status = []byte("{}"), http.StatusInternalServerError
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(text, '\n')) // the caller may have gone
 }
 
 func (s *site) create(w http.ResponseWriter, r *http.Request, d draft) {
@@ -426,13 +278,13 @@ func (s *site) create(w http.ResponseWriter, r *http.Request, d draft) {
 	if len(causes) > 0 {
 		err = &wire.Problem{Title: "Not complete", Status: http.StatusUnprocessableEntity, Detail: "The form cannot be sent yet.", Causes: causes}
 	} else {
-		_, err = s.api(r).call(http.MethodPost, "/namespaces/"+url.PathEscape(sched.Namespace)+"/schedulings", nil, sched, nil)
+		_, _, err = s.api(r).CreateScheduling(r.Context(), sched.Namespace, sched.Name, sched.SchedulingSpec)
 	}
 	if err != nil {
 		s.showBuilder(w, r, problemOf(err).Status, d, nil, err)
 		return
 	}
-	redirect(w, r, objectHref(wire.Schedulings, sched.Namespace, sched.Name), "created")
+	redirect(w, r, href(wire.Schedulings, key(sched)), "created")
 }
 
 // showBuilder answers with the form, its plan and, if err is not nil, what was refused.
@@ -441,15 +293,15 @@ func (s *site) showBuilder(w http.ResponseWriter, r *http.Request, status int, d
 		return
 	}
 	v := builderView{draft: d, Plan: plan, NoEntry: entry{Times: "1"}}
-	if s.toLogin(w, r, v.choices(s.api(r), r.URL.Query().Get("namespace"))) {
+	if s.toLogin(w, r, v.choices(r.Context(), s.api(r), r.URL.Query().Get("namespace"))) {
 		return
 	}
-	if v.Testbed != "" {
-		v.Grid = s.gridOf(r, v.Testbed)
+	if bed := v.Text("testbed"); bed != "" {
+		v.Grid = s.gridOf(r, bed)
 	}
 	var problem *problemView
 	if err != nil {
-		problem = &problemView{What: "Create the scheduling", Problem: s.judge(r, err)}
+		problem = s.problem(r, "Create the scheduling", err)
 		for _, c := range problem.Causes {
 			v.at(d.entryOf(c.Field), c.Message)
 		}
@@ -462,7 +314,7 @@ func (s *site) showBuilder(w http.ResponseWriter, r *http.Request, status int, d
 	if len(v.Entries) == 0 {
 		v.Entries = []entry{v.NoEntry}
 	}
-	s.show(w, r, status, page{Name: "build", Title: "New scheduling", Problem: problem, Body: v})
+	s.show(w, r, status, page{Name: "build", Title: "New scheduling", Problem: problem, Body: &v})
 }
 
 // at notes a problem at a row.
@@ -478,16 +330,16 @@ func (v *builderView) at(row int, message string) {
 
 // choices fills in what the form may name, as far as the caller may see it. The error says
 // of what not, and why; names can be typed all the same.
-func (v *builderView) choices(ask api, namespace string) error {
+func (v *builderView) choices(ctx context.Context, ask *client.Client, namespace string) error {
 	var noTestbeds, noJobs error
-	if v.Testbeds, noTestbeds = list[wire.Testbed](ask, wire.Testbeds, namespace); noTestbeds != nil {
+	if v.Testbeds, noTestbeds = client.Collect(ask.Testbeds(ctx, namespace)); noTestbeds != nil {
 		v.Unlisted = append(v.Unlisted, "test beds")
 	}
-	if v.Jobs, noJobs = list[wire.Job](ask, wire.Jobs, namespace); noJobs != nil {
+	if v.Jobs, noJobs = client.Collect(ask.Jobs(ctx, namespace)); noJobs != nil {
 		v.Unlisted = append(v.Unlisted, "jobs")
 	}
-	if v.Testbed == "" && len(v.Testbeds) > 0 {
-		v.Testbed = v.Testbeds[0].Namespace + "/" + v.Testbeds[0].Name
+	if v.Text("testbed") == "" && len(v.Testbeds) > 0 {
+		v.fields.Set("testbed", key(v.Testbeds[0]))
 	}
 	v.Entries = slices.Clone(v.Entries)
 	return errors.Join(noTestbeds, noJobs)
@@ -495,9 +347,9 @@ func (v *builderView) choices(ask api, namespace string) error {
 
 // gridOf returns the slots of a test bed, nil if they cannot be shown.
 func (s *site) gridOf(r *http.Request, name string) *gridView {
-	namespace, short, ok := strings.Cut(name, "/")
-	var t wire.Testbed
-	if !ok || s.api(r).get(objectPath(wire.Testbeds, namespace, short)+"?slots=true", &t) != nil {
+	namespace, short, _ := strings.Cut(name, "/")
+	t, err := s.api(r).Testbed(r.Context(), namespace, short)
+	if err != nil {
 		return nil
 	}
 	g := newGrid(t)

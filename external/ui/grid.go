@@ -25,7 +25,6 @@ type gridView struct {
 	Columns []int
 	Rows    []gridRow
 	States  []stateCount
-	Bar     []barPart
 }
 
 // gridRow is a node. Its cells are in the order of Columns, nil where it has no slot.
@@ -36,16 +35,12 @@ type gridRow struct {
 	Cells []*wire.Slot
 }
 
-// stateCount is a line of the legend.
+// stateCount is a line of the legend, and a part of the bar that shows the counts, in
+// hundredths of its length.
 type stateCount struct {
-	State slot.State
-	Count int
-	Means string
-}
-
-// barPart is a part of the bar that shows the counts, in hundredths of its length.
-type barPart struct {
 	State    slot.State
+	Count    int
+	Means    string
 	At, Long float64
 }
 
@@ -66,7 +61,7 @@ const gone = 1 << 30
 
 // newGrid arranges the slots of a test bed, which it takes over.
 func newGrid(t wire.Testbed) gridView {
-	g := gridView{Testbed: t, Key: t.Namespace + "/" + t.Name}
+	g := gridView{Testbed: t, Key: key(t)}
 	most := 0
 	byNode := make(map[string]int)
 	for i := range t.Slots {
@@ -121,12 +116,8 @@ func (g *gridView) count() {
 	at := 0.0
 	for _, s := range states {
 		n := s.count(&g.Counts)
-		g.States = append(g.States, stateCount{State: s.state, Count: n, Means: s.means})
-		long := 0.0
-		if g.Counts.Slots > 0 {
-			long = 100 * float64(n) / float64(max(g.Counts.Slots, 1))
-		}
-		g.Bar = append(g.Bar, barPart{State: s.state, At: at, Long: long})
+		long := 100 * float64(n) / float64(max(g.Counts.Slots, 1))
+		g.States = append(g.States, stateCount{State: s.state, Count: n, Means: s.means, At: at, Long: long})
 		at += long
 	}
 }

@@ -8,18 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// loginView is the form that takes a token.
-type loginView struct {
-	Next, Hint string
-}
-
 func (s *site) login(w http.ResponseWriter, r *http.Request) {
-	s.showLogin(w, r, http.StatusOK, r.URL.Query().Get("next"), nil)
-}
-
-func (s *site) showLogin(w http.ResponseWriter, r *http.Request, status int, next string, problem *problemView) {
-	s.show(w, r, status, page{Name: "login", Title: "Log in", Problem: problem,
-		Body: loginView{Next: within(next), Hint: s.config.LoginHint}})
+	s.show(w, r, http.StatusOK, page{Name: "login", Title: "Log in", Body: within(r.URL.Query().Get("next"))})
 }
 
 // logIn exchanges the token for a session, whose cookie is the interface's.
@@ -29,37 +19,25 @@ func (s *site) logIn(w http.ResponseWriter, r *http.Request) {
 	}
 	next := within(r.PostFormValue("next"))
 	token := strings.TrimSpace(r.PostFormValue("token"))
-	if token == "" {
-		s.showLogin(w, r, http.StatusUnprocessableEntity, next, &problemView{What: "Log in", Problem: &wire.Problem{
-			Title: "No token", Status: http.StatusUnprocessableEntity, Detail: "Enter a token.",
-		}})
-		return
+	var err error = &wire.Problem{Title: "No token", Status: http.StatusUnprocessableEntity, Detail: "Enter a token."}
+	if token != "" {
+		err = s.session(w, r, http.MethodPost, wire.Login{Token: token})
 	}
-	header, err := s.api(r).call(http.MethodPost, "/session", nil, wire.Login{Token: token}, nil)
 	if err != nil {
-		p := s.judge(r, err)
-		s.showLogin(w, r, p.Status, next, &problemView{What: "Log in", Problem: p})
+		p := s.problem(r, "Log in", err)
+		s.show(w, r, p.Status, page{Name: "login", Title: "Log in", Problem: p, Body: next})
 		return
 	}
-	keepCookies(w, header)
 	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
 func (s *site) logOut(w http.ResponseWriter, r *http.Request) {
-	header, err := s.api(r).call(http.MethodDelete, "/session", nil, nil, nil)
+	err := s.session(w, r, http.MethodDelete, nil)
 	if err != nil && problemOf(err).Status != http.StatusUnauthorized {
 		s.refuse(w, r, "Log out", err)
 		return
 	}
-	keepCookies(w, header)
 	http.Redirect(w, r, Base+"login", http.StatusSeeOther)
-}
-
-// keepCookies hands on the cookies that the interface sets.
-func keepCookies(w http.ResponseWriter, header http.Header) {
-	for _, cookie := range header.Values("Set-Cookie") {
-		w.Header().Add("Set-Cookie", cookie)
-	}
 }
 
 // within returns the path and the query, if they are those of a page of ours, else the path

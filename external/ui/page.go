@@ -3,7 +3,6 @@ package ui
 import (
 	"bytes"
 	"embed"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -20,9 +19,7 @@ var templateFiles embed.FS
 var templates = parseTemplates()
 
 func parseTemplates() map[string]*template.Template {
-	base := template.Must(template.New("").Funcs(template.FuncMap{
-		"clock": clock, "stamp": stamp, "problemAt": problemAt,
-	}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	base := template.Must(template.New("").Funcs(words).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
 	all := make(map[string]*template.Template)
 	for _, name := range []string{"build", "confirm", "job", "login", "matrix", "overview", "problem", "scheduling"} {
 		all[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, "templates/"+name+".html"))
@@ -63,13 +60,12 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, status int, p page) 
 	p.Namespace = r.URL.Query().Get("namespace")
 	p.Notice = notices[r.URL.Query().Get("done")]
 	if p.Name != "login" && p.User == "" {
-		var session wire.Session
-		// A caller with a token instead of a session has no name here.
-		if err := s.api(r).get("/session", &session); err == nil {
+		if session, err := s.api(r).Session(r.Context()); err == nil {
 			p.User = session.User
 		}
 	}
 	var b bytes.Buffer
+	b.Grow(1 << 18) // most pages are shorter, and do not grow it
 	if err := templates[p.Name].ExecuteTemplate(&b, "layout", p); err != nil {
 		s.config.Logger.Error("page not rendered", "page", p.Name, "error", err)
 		http.Error(w, "This page cannot be shown.", http.StatusInternalServerError)
@@ -86,17 +82,17 @@ func (s *site) refuse(w http.ResponseWriter, r *http.Request, what string, err e
 	if s.toLogin(w, r, err) {
 		return
 	}
-	p := s.judge(r, err)
-	s.show(w, r, p.Status, page{Name: "problem", Title: p.Title, Problem: &problemView{What: what, Problem: p}})
+	p := s.problem(r, what, err)
+	s.show(w, r, p.Status, page{Name: "problem", Title: p.Title, Problem: p})
 }
 
-// judge returns the problem, and logs it if the server is at fault.
-func (s *site) judge(r *http.Request, err error) *wire.Problem {
+// problem is what kept something from being done. It is logged if the server is at fault.
+func (s *site) problem(r *http.Request, what string, err error) *problemView {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError {
 		s.config.Logger.Error("page without an answer", "path", r.URL.Path, "error", err)
 	}
-	return p
+	return &problemView{What: what, Problem: p}
 }
 
 // toLogin sends whoever has no session to the login, and says whether it did.
@@ -122,9 +118,7 @@ func redirect(w http.ResponseWriter, r *http.Request, to, done string) {
 }
 
 func (s *site) lost(w http.ResponseWriter, r *http.Request) {
-	s.refuse(w, r, "Open "+r.URL.Path, &wire.Problem{
-		Title: "Not found", Status: http.StatusNotFound, Detail: "There is no such page.",
-	})
+	s.refuse(w, r, "Open "+r.URL.Path, &wire.Problem{Title: "Not found", Status: http.StatusNotFound, Detail: "There is no such page."})
 }
 
 // foreign refuses what a page of another origin has sent.
@@ -144,59 +138,4 @@ func problemAt(p *problemView, field string) string {
 		}
 	}
 	return strings.Join(all, "; ")
-}
-
-// clock is a time as a person reads it, in UTC, empty for none.
-func clock(t any) string { return format(t, "2006-01-02 15:04:05") }
-
-// stamp is a time as a program reads it.
-func stamp(t any) string { return format(t, time.RFC3339) }
-
-func format(t any, layout string) string {
-	switch t := t.(type) {
-	case time.Time:
-		return t.UTC().Format(layout)
-	case *time.Time:
-		if t != nil {
-			return t.UTC().Format(layout)
-		}
-	}
-	return ""
-}
-
-// span is a duration as a person reads it. The script says it the same way.
-func span(d time.Duration) string {
-	seconds := max(0, d.Seconds())
-	switch whole := int(seconds); {
-	case seconds < 10:
-		return fmt.Sprintf("%.1f s", seconds)
-	case whole < 120:
-		return fmt.Sprintf("%d s", whole)
-	case whole < 7200:
-		return fmt.Sprintf("%d min %d s", whole/60, whole%60)
-	default:
-		return fmt.Sprintf("%d h %d min", whole/3600, whole%3600/60)
-	}
-}
-
-// objectHref is the page of an object.
-func objectHref(kind wire.Kind, namespace, name string) string {
-	return Base + string(kind) + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
-}
-
-// nameHref is the page of an object NAMESPACE/NAME, empty for none.
-func nameHref(kind wire.Kind, name string) string {
-	namespace, short, ok := strings.Cut(name, "/")
-	if !ok {
-		return ""
-	}
-	return objectHref(kind, namespace, short)
-}
-
-// plural says how many there are.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

@@ -81,115 +81,90 @@ func DecodeAny(data []byte) (any, error) {
 // whose objects have each field once. The error is a *MalformedError.
 func Check(data []byte) error { return check(data, false) }
 
-// level is an object or array that is being read.
-type level struct {
-	keys  map[string]bool // nil in an array
-	key   string
-	index int
+func check(data []byte, folded bool) error {
+	s := scanner{Decoder: json.NewDecoder(bytes.NewReader(data)), folded: folded}
+	s.UseNumber()
+	if err := s.value(0); err != nil {
+		return err
+	}
+	if _, err := s.Token(); err != io.EOF {
+		return malformed("", Invalid, fmt.Sprintf("something follows the value at byte %d", s.InputOffset()))
+	}
+	return nil
 }
 
 // scanner reads a value token by token.
 type scanner struct {
-	levels []level
+	*json.Decoder
 	values int
 	// folded keys count as equal if they differ in case alone.
 	folded bool
 }
 
-func check(data []byte, folded bool) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	s := scanner{folded: folded}
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return malformed(s.path(), Invalid, syntax(err, d.InputOffset()))
-		}
-		if err := s.take(token); err != nil {
-			return err
-		}
-		if len(s.levels) == 0 {
-			break
-		}
+// next reads a token.
+func (s *scanner) next() (json.Token, error) {
+	token, err := s.Token()
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, malformed("", Invalid, "the value is not complete")
+	case err != nil:
+		return nil, malformed("", Invalid, fmt.Sprintf("%v, behind byte %d", err, s.InputOffset()))
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return malformed("", Invalid, fmt.Sprintf("something follows the value at byte %d", d.InputOffset()))
-	}
-	return nil
+	return token, nil
 }
 
-func syntax(err error, at int64) string {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "the value is not complete"
-	}
-	return fmt.Sprintf("%v, behind byte %d", err, at)
-}
-
-func (s *scanner) take(token json.Token) error {
-	if token == json.Delim('}') || token == json.Delim(']') {
-		s.levels = s.levels[:len(s.levels)-1]
-		s.next()
-		return nil
-	}
-	if top := s.top(); top != nil && top.keys != nil && top.key == "" && top.index == 0 {
-		key, _ := token.(string)
-		top.key, top.index = key, 1
-		if s.folded {
-			key = fold(key)
-		}
-		if top.keys[key] {
-			return malformed(s.path(), Duplicate, "must be given once")
-		}
-		top.keys[key] = true
-		return nil
+// value reads a value that is inside so many objects and arrays.
+func (s *scanner) value(depth int) error {
+	token, err := s.next()
+	if err != nil {
+		return err
 	}
 	if s.values++; s.values > MaxValues {
 		return malformed("", TooMany, fmt.Sprintf("must have at most %d values, those inside others included", MaxValues))
 	}
-	switch token {
-	case json.Delim('{'):
-		s.levels = append(s.levels, level{keys: map[string]bool{}})
-	case json.Delim('['):
-		s.levels = append(s.levels, level{})
-	default:
-		s.next()
+	open, ok := token.(json.Delim)
+	if !ok {
 		return nil
 	}
-	if len(s.levels) > MaxDepth {
+	if depth == MaxDepth {
 		return malformed("", TooMany, fmt.Sprintf("must have at most %d objects and arrays inside one another", MaxDepth))
 	}
-	return nil
-}
-
-func (s *scanner) top() *level {
-	if len(s.levels) == 0 {
-		return nil
-	}
-	return &s.levels[len(s.levels)-1]
-}
-
-// next is after a value: of an object a key follows.
-func (s *scanner) next() {
-	switch top := s.top(); {
-	case top == nil:
-	case top.keys != nil:
-		top.key, top.index = "", 0
-	default:
-		top.index++
-	}
-}
-
-// path is that of the value that comes next.
-func (s *scanner) path() string {
-	var path string
-	for _, l := range s.levels {
-		if l.keys == nil {
-			path = atIndex(path, l.index)
-		} else if l.index > 0 {
-			path = atKey(path, l.key)
+	keys := map[string]bool{}
+	for i := 0; s.More(); i++ {
+		at := "[" + strconv.Itoa(i) + "]"
+		if open == '{' {
+			token, err := s.next()
+			if err != nil {
+				return err
+			}
+			at, _ = token.(string)
+			key := at
+			if s.folded {
+				key = fold(key)
+			}
+			if keys[key] {
+				return malformed(cut(at, maxPath), Duplicate, "must be given once")
+			}
+			keys[key] = true
+		}
+		if err := s.value(depth + 1); err != nil {
+			return under(at, err)
 		}
 	}
-	return path
+	_, err = s.next()
+	return err
+}
+
+// under puts what a cause is under before the path of its field.
+func under(at string, err error) error {
+	var bad *MalformedError
+	if errors.As(err, &bad) && bad.Cause.Reason != TooMany { // which is of the whole
+		if field := bad.Cause.Field; field != "" && field[0] != '[' {
+			at += "."
+		}
+		bad.Cause.Field = cut(at+bad.Cause.Field, maxPath)
+	}
+	return err
 }
 
 // maxPath bounds a path, whose keys are the sender's.

@@ -3,9 +3,12 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -20,6 +23,32 @@ const (
 	Schedulings Kind = "schedulings"
 )
 
+// Resource is an object of one of the kinds: a [Testbed], a [TestbedSlots], a [Job] or a
+// [Scheduling]. It is a plain value: concurrent reading is safe.
+type Resource interface {
+	ObjectKind() Kind
+	// Common returns what all objects have.
+	Common() Meta
+}
+
+// ObjectKind implements [Resource].
+func (Testbed) ObjectKind() Kind { return Testbeds }
+
+// ObjectKind implements [Resource].
+func (TestbedSlots) ObjectKind() Kind { return Slots }
+
+// ObjectKind implements [Resource].
+func (Job) ObjectKind() Kind { return Jobs }
+
+// ObjectKind implements [Resource].
+func (Scheduling) ObjectKind() Kind { return Schedulings }
+
+// Common implements [Resource].
+func (m Meta) Common() Meta { return m }
+
+// FullName returns NAMESPACE/NAME.
+func (m Meta) FullName() testbed.Name { return testbed.Name{Namespace: m.Namespace, Name: m.Name} }
+
 // Meta is what all objects have.
 type Meta struct {
 	Name      string `json:"name"`
@@ -30,6 +59,17 @@ type Meta struct {
 	Created         *time.Time `json:"created,omitempty"`
 	// Deleting says that the object goes as soon as what it holds is released.
 	Deleting bool `json:"deleting,omitempty"`
+}
+
+// CompareVersions returns -1, 0 or 1 if a resourceVersion is older than, the same as or newer
+// than another. A version is a positive decimal number of any length, without leading zeros.
+func CompareVersions(a, b string) (int, error) {
+	for _, v := range []string{a, b} {
+		if v == "" || v[0] == '0' || strings.Trim(v, "0123456789") != "" {
+			return 0, fmt.Errorf("resourceVersion %q: not a positive decimal number", v)
+		}
+	}
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)), nil
 }
 
 // Condition is a verdict on an object, as Kubernetes has them.

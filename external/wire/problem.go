@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -28,6 +29,12 @@ type Cause struct {
 	Field   string `json:"field,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
+}
+
+// IsStatus reports whether the error is a Problem of the status.
+func IsStatus(err error, status int) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Status == status
 }
 
 func (p *Problem) Error() string {

@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -50,11 +52,8 @@ const (
 // *field.Error.
 func ParseName(text, namespace string) (testbed.Name, error) {
 	name := testbed.Name{Namespace: namespace, Name: text}
-	if strings.Contains(text, "/") {
-		var err error
-		if name, err = testbed.ParseName(text); err != nil {
-			return testbed.Name{}, err
-		}
+	if before, after, ok := strings.Cut(text, "/"); ok {
+		name = testbed.Name{Namespace: before, Name: after}
 	}
 	if !ValidNamespace(name.Namespace) || !ValidName(name.Name) {
 		return testbed.Name{}, testbed.Refuse("Name", text, "NAME or NAMESPACE/NAME, of lower-case letters, digits and hyphens")
@@ -62,32 +61,16 @@ func ParseName(text, namespace string) (testbed.Name, error) {
 	return name, nil
 }
 
-// ValidName says whether an object can have the name: an RFC 1123 subdomain.
-func ValidName(name string) bool {
-	const longest = 253
-	if len(name) > longest {
-		return false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if !validLabel(label, longest) {
-			return false
-		}
-	}
-	return true
-}
+var (
+	subdomain = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	label     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+)
 
-// ValidNamespace says whether a namespace can have the name: an RFC 1123 label.
-func ValidNamespace(name string) bool {
-	const longest = 63
-	return validLabel(name, longest)
-}
+// ValidName reports whether an object can have the name: an RFC 1123 subdomain.
+func ValidName(name string) bool { return len(name) <= 253 && subdomain.MatchString(name) }
 
-func validLabel(label string, longest int) bool {
-	if label == "" || len(label) > longest || label[0] == '-' || label[len(label)-1] == '-' {
-		return false
-	}
-	return strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
-}
+// ValidNamespace reports whether a namespace can have the name: an RFC 1123 label.
+func ValidNamespace(name string) bool { return len(name) <= 63 && label.MatchString(name) }
 
 // Normal returns the spec with what is left out filled in, as a scheduling of the
 // namespace has it: names are NAMESPACE/NAME, enumerations have a value. Two specs that
@@ -99,15 +82,15 @@ func (s SchedulingSpec) Normal(namespace string) SchedulingSpec {
 		s.Queue[i] = normalName(job, namespace)
 	}
 	if s.Slots != nil {
-		slots := SlotBased{Mode: orDefault(s.Slots.Mode, Strict), Jobs: slices.Clone(s.Slots.Jobs)}
+		slots := SlotBased{Mode: cmp.Or(s.Slots.Mode, Strict), Jobs: slices.Clone(s.Slots.Jobs)}
 		for i := range slots.Jobs {
 			slots.Jobs[i].Job = normalName(slots.Jobs[i].Job, namespace)
 			slots.Jobs[i].Slots = slices.Clone(slots.Jobs[i].Slots)
 		}
 		s.Slots = &slots
 	}
-	s.Confirm = orDefault(s.Confirm, ConfirmNone)
-	s.OnFailure = orDefault(s.OnFailure, Continue)
+	s.Confirm = cmp.Or(s.Confirm, ConfirmNone)
+	s.OnFailure = cmp.Or(s.OnFailure, Continue)
 	return s
 }
 
@@ -117,13 +100,6 @@ func normalName(text, namespace string) string {
 		return text
 	}
 	return name.String()
-}
-
-func orDefault(value, byDefault string) string {
-	if value == "" {
-		return byDefault
-	}
-	return value
 }
 
 // Validate says what is wrong with the spec of a scheduling in the namespace, by itself:
@@ -137,8 +113,12 @@ func (s *SchedulingSpec) Validate(namespace string) []Cause {
 		v.add("slots", Invalid, "is not allowed beside queue")
 	case len(s.Queue) == 0 && s.Slots == nil:
 		v.add("queue", Required, "must have one entry or more, or else slots be given")
+	case len(s.Queue) > MaxQueue:
+		v.add("queue", TooMany, fmt.Sprintf("must have at most %d entries", MaxQueue))
 	}
-	v.queue(s.Queue)
+	for i, job := range s.Queue[:min(len(s.Queue), MaxQueue)] {
+		v.name(fmt.Sprintf("queue[%d]", i), job)
+	}
 	if s.Slots != nil {
 		v.slots(s.Slots)
 	}
@@ -184,23 +164,19 @@ func (v *validation) oneOf(field, value string, values ...string) {
 	}
 }
 
-func (v *validation) queue(queue []string) {
-	if len(queue) > MaxQueue {
-		v.add("queue", TooMany, fmt.Sprintf("must have at most %d entries", MaxQueue))
-	}
-	for i, job := range queue[:min(len(queue), MaxQueue)] {
-		v.name(fmt.Sprintf("queue[%d]", i), job)
+// count checks that a list has an entry, and how many it has at most.
+func (v *validation) count(field string, n, most int, one, many string) {
+	switch {
+	case n == 0:
+		v.add(field, Required, "must have a "+one)
+	case n > most:
+		v.add(field, TooMany, fmt.Sprintf("must have at most %d %s", most, many))
 	}
 }
 
 func (v *validation) slots(s *SlotBased) {
 	v.oneOf("slots.mode", s.Mode, Strict, Relaxed)
-	switch n := len(s.Jobs); {
-	case n == 0:
-		v.add("slots.jobs", Required, "must have a job")
-	case n > MaxSlotJobs:
-		v.add("slots.jobs", TooMany, fmt.Sprintf("must have at most %d jobs", MaxSlotJobs))
-	}
+	v.count("slots.jobs", len(s.Jobs), MaxSlotJobs, "job", "jobs")
 	seen := make(map[string]bool, len(s.Jobs))
 	for i, job := range s.Jobs[:min(len(s.Jobs), MaxSlotJobs)] {
 		field := fmt.Sprintf("slots.jobs[%d].", i)
@@ -215,12 +191,7 @@ func (v *validation) slots(s *SlotBased) {
 }
 
 func (v *validation) refs(field string, slots []slot.Ref) {
-	switch n := len(slots); {
-	case n == 0:
-		v.add(field, Required, "must have a slot")
-	case n > MaxJobSlots:
-		v.add(field, TooMany, fmt.Sprintf("must have at most %d slots", MaxJobSlots))
-	}
+	v.count(field, len(slots), MaxJobSlots, "slot", "slots")
 	seen := make(map[slot.Ref]bool, len(slots))
 	for i, ref := range slots[:min(len(slots), MaxJobSlots)] {
 		if seen[ref] {

@@ -1,6 +1,9 @@
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Subprotocol is the WebSocket subprotocol of /external/v1/watch.
 const Subprotocol = "spazio.external.v1"
@@ -23,9 +26,10 @@ type Request struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Names are those of the objects; none are all.
 	Names []string `json:"names,omitempty"`
-	// Cursor is where an earlier subscription of the same namespace and names left off, on
-	// this replica or another, or that of an [Overview]: what has changed since is sent as
-	// events, kinds that it is not about as a snapshot. Without one everything is sent first.
+	// Cursor is where an earlier subscription of the same namespace and names left off, or that
+	// of an [Overview]: what has changed since is sent as events, kinds that it is not about as
+	// a snapshot. Without one everything is sent first. One of another replica, or one that is
+	// too old, brings a Reset.
 	Cursor string `json:"cursor,omitempty"`
 }
 
@@ -54,7 +58,8 @@ type Message struct {
 	ID      string   `json:"id,omitempty"`
 	Objects []Object `json:"objects,omitempty"`
 	Events  []Event  `json:"events,omitempty"`
-	// Cursor is opaque, and where to resume once this message has been taken in.
+	// Cursor is opaque. It says where to resume once this message has been taken in: behind it,
+	// or, of a message that others follow at once, before the first of these.
 	Cursor  string   `json:"cursor,omitempty"`
 	More    bool     `json:"more,omitempty"`
 	Reason  string   `json:"reason,omitempty"`
@@ -66,6 +71,29 @@ type Object struct {
 	Kind Kind `json:"kind"`
 	// Object is a Testbed, TestbedSlots, Job or Scheduling.
 	Object json.RawMessage `json:"object"`
+}
+
+// Decode returns the object as the type of its kind.
+func (o Object) Decode() (Resource, error) {
+	switch o.Kind {
+	case Testbeds:
+		return decodeAs[Testbed](o.Object)
+	case Slots:
+		return decodeAs[TestbedSlots](o.Object)
+	case Jobs:
+		return decodeAs[Job](o.Object)
+	case Schedulings:
+		return decodeAs[Scheduling](o.Object)
+	}
+	return nil, fmt.Errorf("there are no objects of kind %q", o.Kind)
+}
+
+func decodeAs[T Resource](data []byte) (Resource, error) {
+	var object T
+	if err := json.Unmarshal(data, &object); err != nil {
+		return nil, fmt.Errorf("an object of %s: %w", object.ObjectKind(), err)
+	}
+	return object, nil
 }
 
 // Types of an [Event]. Between two events an object may have changed more than once: the

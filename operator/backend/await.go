@@ -9,7 +9,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -120,7 +120,7 @@ func (s *Store) await(ctx context.Context, o client.Object) {
 		if seen == nil {
 			return changed // it was deleted since
 		}
-		order, err := server.CompareVersions(seen.GetResourceVersion(), version)
+		order, err := wire.CompareVersions(seen.GetResourceVersion(), version)
 		return err != nil || order >= 0
 	})
 }

@@ -10,7 +10,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
@@ -37,7 +36,7 @@ type beds struct {
 // of each pod that is or was in them.
 type bed struct {
 	*view.Bed
-	version server.Version
+	version string
 }
 
 func newBeds(logger *slog.Logger) *beds {
@@ -47,8 +46,8 @@ func newBeds(logger *slog.Logger) *beds {
 }
 
 // newer returns the newer version. What is none is older than any.
-func newer(a, b server.Version) server.Version {
-	if order, err := server.CompareVersions(a, b); err != nil && a != "" || err == nil && order >= 0 {
+func newer(a, b string) string {
+	if order, err := wire.CompareVersions(a, b); err != nil && a != "" || err == nil && order >= 0 {
 		return a
 	}
 	return b

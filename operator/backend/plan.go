@@ -17,16 +17,9 @@ import (
 )
 
 func (s *Store) plan(ctx context.Context, caller server.Caller, namespace, name string, spec *wire.SchedulingSpec) (wire.Plan, error) {
-	if !s.follows(namespace) {
-		return wire.Plan{}, unplannable(namespace)
-	}
-	stored, err := storedSpec(namespace, spec)
-	if err != nil {
-		return wire.Plan{}, err
-	}
 	question := controller.Question{
 		Scheduling: &v1alpha1.Scheduling{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: stored,
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: storedSpec(namespace, spec),
 		},
 		Cached: s.Cache, Live: s.Live, Namespaces: s.Namespaces, Now: s.Now(), Client: s.Client, Mapper: s.Client.RESTMapper(),
 		Slots: func(tb *v1alpha1.Testbed) (*slot.Order, []slot.ID, error) { return s.beds.free(tb.UID) },

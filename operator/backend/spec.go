@@ -10,56 +10,42 @@ import (
 
 // storedSpec is the spec of a Scheduling of the namespace as it is stored. A name in the
 // Scheduling's own namespace is stored without it.
-func storedSpec(namespace string, w *wire.SchedulingSpec) (v1alpha1.SchedulingSpec, error) {
+func storedSpec(namespace string, w *wire.SchedulingSpec) v1alpha1.SchedulingSpec {
 	s := v1alpha1.SchedulingSpec{
 		Priority: w.Priority, Exclusive: w.Exclusive, Confirm: v1alpha1.Confirm(w.Confirm), OnFailure: v1alpha1.OnFailure(w.OnFailure),
 		TTLSecondsAfterFinished: w.TTLSecondsAfterFinished,
 	}
-	names := reference{namespace: namespace}
-	s.Testbed.Namespace, s.Testbed.Name = names.of("testbed", w.Testbed)
-	for i, text := range w.Queue {
+	s.Testbed.Namespace, s.Testbed.Name = storedName(namespace, w.Testbed)
+	for _, text := range w.Queue {
 		var job v1alpha1.JobReference
-		job.Namespace, job.Name = names.of(at("queue", i), text)
+		job.Namespace, job.Name = storedName(namespace, text)
 		s.QueueBased = append(s.QueueBased, job)
 	}
 	if w.Slots != nil {
 		s.SlotBased = &v1alpha1.SlotBased{Mode: v1alpha1.SlotMode(w.Slots.Mode), Jobs: make([]v1alpha1.SlotJob, len(w.Slots.Jobs))}
 		for i := range w.Slots.Jobs {
 			job := &s.SlotBased.Jobs[i]
-			job.Namespace, job.Name = names.of(at("slots.jobs", i)+".job", w.Slots.Jobs[i].Job)
+			job.Namespace, job.Name = storedName(namespace, w.Slots.Jobs[i].Job)
 			job.Slots = make([]v1alpha1.SlotReference, len(w.Slots.Jobs[i].Slots))
 			for k, ref := range w.Slots.Jobs[i].Slots {
 				job.Slots[k] = v1alpha1.SlotReference{Text: ref.String()}
 			}
 		}
 	}
-	return s, names.err()
+	return s
 }
 
-// reference reads names, and collects those that are none.
-type reference struct {
-	namespace string
-	causes    []wire.Cause
-}
-
-// of returns a name and its namespace, which is empty if it is the Scheduling's.
-func (r *reference) of(field, text string) (namespace, name string) {
-	parsed, err := wire.ParseName(text, r.namespace)
-	if err != nil {
-		r.causes = append(r.causes, wire.Cause{Field: field, Reason: wire.Invalid, Message: "must be NAME or NAMESPACE/NAME"})
-		return "", ""
+// storedName returns a name and its namespace, which is empty if it is the Scheduling's. What is
+// no name, which a Store is not given, the API server refuses.
+func storedName(own, text string) (namespace, name string) {
+	parsed, err := wire.ParseName(text, own)
+	switch {
+	case err != nil:
+		return "", text
+	case parsed.Namespace == own:
+		return "", parsed.Name
 	}
-	if parsed.Namespace != r.namespace {
-		namespace = parsed.Namespace
-	}
-	return namespace, parsed.Name
-}
-
-func (r *reference) err() error {
-	if len(r.causes) == 0 {
-		return nil
-	}
-	return invalid(r.causes...)
+	return parsed.Namespace, parsed.Name
 }
 
 // storedPath are paths in a stored Scheduling, the longest first, and what they are called

@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -95,21 +94,21 @@ func (s *Store) Synced() error {
 func (s *Store) Testbeds(ctx context.Context, namespace string) ([]wire.Testbed, error) {
 	var list v1alpha1.TestbedList
 	err := s.list(ctx, namespace, &list)
-	return sorted(list.Items, testbedOf, func(t *wire.Testbed) *wire.Meta { return &t.Meta }), err
+	return sorted(list.Items, testbedOf), err
 }
 
 // Jobs implements server.Store.
 func (s *Store) Jobs(ctx context.Context, namespace string) ([]wire.Job, error) {
 	var list v1alpha1.BatchJobList
 	err := s.list(ctx, namespace, &list)
-	return sorted(list.Items, jobOf, func(j *wire.Job) *wire.Meta { return &j.Meta }), err
+	return sorted(list.Items, jobOf), err
 }
 
 // Schedulings implements server.Store.
 func (s *Store) Schedulings(ctx context.Context, namespace string) ([]wire.Scheduling, error) {
 	var list v1alpha1.SchedulingList
 	err := s.list(ctx, namespace, &list)
-	return sorted(list.Items, schedulingOf, func(s *wire.Scheduling) *wire.Meta { return &s.Meta }), err
+	return sorted(list.Items, schedulingOf), err
 }
 
 // list lists what the cache has; it is the cache's own.
@@ -129,15 +128,12 @@ func (s *Store) follows(namespace string) bool {
 }
 
 // sorted are the objects by namespace and name.
-func sorted[T, W any](items []T, show func(*T) W, meta func(*W) *wire.Meta) []W {
+func sorted[T any, W wire.Resource](items []T, show func(*T) W) []W {
 	out := make([]W, len(items))
 	for i := range items {
 		out[i] = show(&items[i])
 	}
-	slices.SortFunc(out, func(a, b W) int {
-		m, n := meta(&a), meta(&b)
-		return cmp.Or(cmp.Compare(m.Namespace, n.Namespace), cmp.Compare(m.Name, n.Name))
-	})
+	slices.SortFunc(out, func(a, b W) int { return a.Common().FullName().Compare(b.Common().FullName()) })
 	return out
 }
 

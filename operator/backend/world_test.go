@@ -33,34 +33,13 @@ func raw(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: 
 type informers struct {
 	cache.Cache
 	of map[reflect.Type]toolscache.SharedIndexInformer
-	// mute has them not say up to which version they have read, as those of several
-	// namespaces don't.
-	mute bool
-	// late has them not say yet up to which version they have read: handlers hear of a list
-	// before its reader says so.
-	late bool
 	// gets counts the objects that were read.
 	gets atomic.Int32
 }
 
-// lateInformer is an informer of whom each handler hears before it says what it has read.
-type lateInformer struct {
-	toolscache.SharedIndexInformer
-}
-
-// LastSyncResourceVersion implements toolscache.SharedInformer.
-func (lateInformer) LastSyncResourceVersion() string { return "" }
-
 // GetInformer implements cache.Informers.
 func (c *informers) GetInformer(_ context.Context, o client.Object, _ ...cache.InformerGetOption) (cache.Informer, error) {
-	informer := c.of[reflect.TypeOf(o)]
-	switch {
-	case c.mute:
-		return struct{ cache.Informer }{informer}, nil
-	case c.late:
-		return lateInformer{informer}, nil
-	}
-	return informer, nil
+	return c.of[reflect.TypeOf(o)], nil
 }
 
 // Get implements client.Reader.

@@ -21,14 +21,11 @@ import (
 
 // CreateScheduling implements server.Store.
 func (s *Store) CreateScheduling(ctx context.Context, caller server.Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Scheduling, error) {
-	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, Annotations: map[string]string{v1alpha1.AnnotationAuthor: caller.Name},
-	}}
-	var err error
-	if o.Spec, err = storedSpec(namespace, &spec); err != nil {
-		return wire.Scheduling{}, err
+	o := &v1alpha1.Scheduling{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{v1alpha1.AnnotationAuthor: caller.Name}},
+		Spec:       storedSpec(namespace, &spec),
 	}
-	err = s.Client.Create(ctx, o)
+	err := s.Client.Create(ctx, o)
 	problem := problemOf(err, "scheduling", namespace, name, false)
 	if apierrors.IsAlreadyExists(err) {
 		there := &v1alpha1.Scheduling{}
@@ -53,7 +50,7 @@ type patchOp struct {
 
 // patch sets a field of an object, if it is at the version, or at any if that is empty.
 // Finalizers and all that others write stay as they are.
-func (s *Store) patch(ctx context.Context, o client.Object, version server.Version, path string, value any) error {
+func (s *Store) patch(ctx context.Context, o client.Object, version string, path string, value any) error {
 	ops := []patchOp{{"add", path, value}}
 	if version != "" {
 		// What differs from the stored one is a conflict.
@@ -67,13 +64,9 @@ func (s *Store) patch(ctx context.Context, o client.Object, version server.Versi
 }
 
 // ReplaceScheduling implements server.Store.
-func (s *Store) ReplaceScheduling(ctx context.Context, _ server.Caller, namespace, name string, version server.Version, spec wire.SchedulingSpec) (wire.Scheduling, error) {
-	stored, err := storedSpec(namespace, &spec)
-	if err != nil {
-		return wire.Scheduling{}, err
-	}
+func (s *Store) ReplaceScheduling(ctx context.Context, _ server.Caller, namespace, name string, version string, spec wire.SchedulingSpec) (wire.Scheduling, error) {
 	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	if err := s.patch(ctx, o, version, "/spec", stored); err != nil {
+	if err := s.patch(ctx, o, version, "/spec", storedSpec(namespace, &spec)); err != nil {
 		return wire.Scheduling{}, problemOf(err, "scheduling", namespace, name, version != "")
 	}
 	s.await(ctx, o)
@@ -81,7 +74,7 @@ func (s *Store) ReplaceScheduling(ctx context.Context, _ server.Caller, namespac
 }
 
 // DeleteScheduling implements server.Store.
-func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace, name string, version server.Version) error {
+func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace, name string, version string) error {
 	o := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	options := []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}
 	if version != "" {
@@ -95,7 +88,7 @@ func (s *Store) DeleteScheduling(ctx context.Context, _ server.Caller, namespace
 }
 
 // SetExternal implements server.Store.
-func (s *Store) SetExternal(ctx context.Context, _ server.Caller, namespace, name string, version server.Version, data json.RawMessage) (wire.Job, error) {
+func (s *Store) SetExternal(ctx context.Context, _ server.Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error) {
 	job, err := s.setExternal(ctx, namespace, name, version, data)
 	if err != nil {
 		return wire.Job{}, problemOf(err, "job", namespace, name, version != "")
@@ -103,10 +96,7 @@ func (s *Store) SetExternal(ctx context.Context, _ server.Caller, namespace, nam
 	return jobOf(job), nil
 }
 
-func (s *Store) setExternal(ctx context.Context, namespace, name string, version server.Version, data json.RawMessage) (*v1alpha1.BatchJob, error) {
-	if trimmed := firstByte(data); trimmed != '{' || !json.Valid(data) {
-		return nil, invalid(wire.Cause{Reason: wire.Invalid, Message: "must be a JSON object"})
-	}
+func (s *Store) setExternal(ctx context.Context, namespace, name string, version string, data json.RawMessage) (*v1alpha1.BatchJob, error) {
 	o := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if err := s.patch(ctx, o, version, "/spec/externalScheduler", data); err != nil {
 		return nil, err
@@ -115,22 +105,12 @@ func (s *Store) setExternal(ctx context.Context, namespace, name string, version
 	return o, nil
 }
 
-// firstByte is that of the JSON value.
-func firstByte(data json.RawMessage) byte {
-	for _, c := range data {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return c
-		}
-	}
-	return 0
-}
-
 // contention is how often an update is tried anew: of a job that starts the status is
 // written several times a second.
 var contention = wait.Backoff{Steps: 12, Duration: 5 * time.Millisecond, Factor: 1.7, Jitter: 0.5, Cap: time.Second}
 
 // UpdateExternal implements server.Store.
-func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, name string, version server.Version, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
+func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
 	var job *v1alpha1.BatchJob
 	err := retry.RetryOnConflict(contention, func() error {
 		now := &v1alpha1.BatchJob{}
@@ -159,13 +139,11 @@ func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, 
 // Plan implements server.Store: see controller.Foresee. Of what the caller may not see,
 // and what is not there for the Scheduling, it says that there is none.
 func (s *Store) Plan(ctx context.Context, caller server.Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error) {
-	if err := s.Synced(); err != nil {
+	switch err := s.Synced(); {
+	case err != nil:
 		return wire.Plan{}, err
+	case !s.follows(namespace):
+		return wire.Plan{}, server.Refuse(http.StatusNotFound, fmt.Sprintf("Nothing is carried out in namespace %s.", namespace))
 	}
 	return s.plan(ctx, caller, namespace, name, &spec)
-}
-
-// unplannable says that a namespace is not followed, in which nothing is carried out.
-func unplannable(namespace string) *wire.Problem {
-	return server.Refuse(http.StatusNotFound, fmt.Sprintf("Nothing is carried out in namespace %s.", namespace))
 }

@@ -1,133 +1,75 @@
 package hub
 
 import (
-	"cmp"
-	"encoding/base64"
-	"encoding/binary"
-	"errors"
-	"hash/fnv"
+	"fmt"
+	"hash/crc32"
 	"slices"
+	"strings"
+
+	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// ErrCursor says that a cursor was not made by a Hub.
-var ErrCursor = errors.New("malformed cursor")
+// kinds are in the order of their bits in a kindSet.
+var kinds = [...]wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}
 
-// cursorFormat is the first byte of a cursor: a replica of another release may read another.
-const cursorFormat = 1
+// kindSet is a set of kinds by their indices in kinds.
+type kindSet uint8
 
-// maxMarks is of how many Testbeds' slots a cursor tells; with more, slots begin anew.
-const maxMarks = 256
+func indexOf(kind wire.Kind) int { return slices.Index(kinds[:], kind) }
 
-// lostSlots marks, among a cursor's kinds, that slots were watched but are not in it.
-const lostSlots kindSet = 1 << 7
+func (s kindSet) has(kind int) bool { return s&(1<<kind) != 0 }
 
-// cursor is how far a subscription was told.
+// Filter is which objects a subscription is about. The zero value is none.
+type Filter struct {
+	kinds     kindSet
+	namespace string
+	names     []string // sorted
+}
+
+// NewFilter returns a Filter of objects of the kinds, in the namespace or, if it is empty, in
+// all, and of the names or, if there are none, of any.
+func NewFilter(of []wire.Kind, namespace string, names []string) Filter {
+	f := Filter{namespace: namespace, names: slices.Sorted(slices.Values(names))}
+	for i, kind := range kinds {
+		if slices.Contains(of, kind) {
+			f.kinds |= 1 << i
+		}
+	}
+	return f
+}
+
+func (f *Filter) matches(k *key) bool {
+	if !f.kinds.has(k.kind) || f.namespace != "" && f.namespace != k.namespace {
+		return false
+	}
+	if len(f.names) == 0 {
+		return true
+	}
+	_, ok := slices.BinarySearch(f.names, k.name)
+	return ok
+}
+
+// scope differs for filters that can't use each other's cursors. Kinds make no difference: a
+// cursor has its own.
+func (f *Filter) scope() uint32 {
+	return crc32.ChecksumIEEE([]byte(f.namespace + "/" + strings.Join(f.names, "/"))) // no name has a solidus
+}
+
+// cursor is how far a subscription has been sent changes.
 type cursor struct {
-	filter   uint32  // Hub.scope of its Filter
-	kinds    kindSet // that it is about
-	versions [len(kinds)]uint64
-	marks    []mark // by object
+	hub   uint64  // Hub.id
+	scope uint32  // Filter.scope
+	kinds kindSet // that it is about
+	place uint64  // number of the latest change that was sent
 }
 
-// mark is which slots of a Testbed were told.
-type mark struct {
-	object  uint64 // hash of its key
-	hash    uint64 // of the slots
-	version uint64
-}
-
-// encode returns base64 of
-//
-//	format, filter (4 bytes), kinds, a varint version of each, but for slots
-//	the number of marks and object (8), hash (8), varint version of each,
-//	FNV-1a of all that (4)
 func (c *cursor) encode() string {
-	b := make([]byte, 0, 48+26*len(c.marks))
-	b = append(b, cursorFormat)
-	b = binary.BigEndian.AppendUint32(b, c.filter)
-	b = append(b, byte(c.kinds))
-	for r, version := range c.versions {
-		if c.kinds.has(r) && r != slotsRank {
-			b = binary.AppendUvarint(b, version)
-		}
-	}
-	if c.kinds.has(slotsRank) {
-		b = binary.AppendUvarint(b, uint64(len(c.marks)))
-		for _, m := range c.marks {
-			b = binary.BigEndian.AppendUint64(b, m.object)
-			b = binary.BigEndian.AppendUint64(b, m.hash)
-			b = binary.AppendUvarint(b, m.version)
-		}
-	}
-	b = binary.BigEndian.AppendUint32(b, checksum(b))
-	return base64.RawURLEncoding.EncodeToString(b)
+	text := fmt.Sprintf("%x-%x-%x-%x", c.hub, c.scope, c.kinds, c.place)
+	return fmt.Sprintf("%s-%x", text, crc32.ChecksumIEEE([]byte(text)))
 }
 
-// decodeCursor reads what encode wrote, and nothing else.
-func decodeCursor(text string) (cursor, error) {
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || len(data) < 10 || data[0] != cursorFormat {
-		return cursor{}, ErrCursor
-	}
-	body := data[:len(data)-4]
-	r := reader{data: body[1:]}
-	c := cursor{filter: binary.BigEndian.Uint32(r.take(4)), kinds: kindSet(r.take(1)[0])}
-	for i := range c.versions {
-		if c.kinds.has(i) && i != slotsRank {
-			c.versions[i] = r.uvarint()
-		}
-	}
-	if c.kinds.has(slotsRank) {
-		n := r.uvarint()
-		for range min(n, maxMarks+1) {
-			c.marks = append(c.marks, mark{
-				object: binary.BigEndian.Uint64(r.take(8)), hash: binary.BigEndian.Uint64(r.take(8)), version: r.uvarint(),
-			})
-		}
-	}
-	known := kindSet(1<<len(kinds) - 1)
-	switch {
-	case r.failed, len(r.data) > 0, len(c.marks) > maxMarks, c.kinds&^known&^lostSlots != 0,
-		c.kinds&lostSlots != 0 && c.kinds.has(slotsRank),
-		!slices.IsSortedFunc(c.marks, compareMarks):
-		return cursor{}, ErrCursor
-	}
-	if c.encode() != text { // nor is the sum right, or a varint spelt otherwise
-		return cursor{}, ErrCursor
-	}
-	return c, nil
-}
-
-func compareMarks(a, b mark) int { return cmp.Compare(a.object, b.object) }
-
-func checksum(data []byte) uint32 {
-	h := fnv.New32a()
-	h.Write(data)
-	return h.Sum32()
-}
-
-// reader takes bytes until there are none; then it fails, and takes zeros.
-type reader struct {
-	data   []byte
-	failed bool
-}
-
-func (r *reader) take(n int) []byte {
-	if len(r.data) < n {
-		r.failed, r.data = true, nil
-		return make([]byte, n)
-	}
-	taken := r.data[:n]
-	r.data = r.data[n:]
-	return taken
-}
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.data)
-	if n <= 0 {
-		r.failed, r.data = true, nil
-		return 0
-	}
-	r.data = r.data[n:]
-	return v
+// decodeCursor reads what encode wrote, and reports whether it is that.
+func decodeCursor(text string) (c cursor, ok bool) {
+	_, err := fmt.Sscanf(text, "%x-%x-%x-%x-", &c.hub, &c.scope, &c.kinds, &c.place)
+	return c, err == nil && c.encode() == text
 }

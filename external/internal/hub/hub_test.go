@@ -5,232 +5,236 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
-func jobChange(op, name, version string) hub.Change {
-	return hub.Change{Type: op, Kind: wire.Jobs, Name: name, UID: name, Version: version, Object: wire.Job{Meta: wire.Meta{Name: name, UID: name}}}
+func jobAt(name, version string) wire.Job {
+	return wire.Job{Meta: wire.Meta{Name: name, UID: name, ResourceVersion: version}}
 }
 
-func apply(t *testing.T, h *hub.Hub, changes ...hub.Change) {
+func apply(t *testing.T, h *hub.Hub, op string, object wire.Resource) {
 	t.Helper()
-	for _, c := range changes {
-		if _, err := h.Apply(c); err != nil {
+	if _, err := h.Apply(op, object); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func subscribe(t *testing.T, h *hub.Hub, cursor string, kinds ...wire.Kind) *hub.Subscription {
+	t.Helper()
+	s, err := h.Subscribe(hub.NewFilter(kinds, "", nil), cursor, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// read reads all there is, a line a message, and returns the last cursor, too.
+func read(t *testing.T, s *hub.Subscription) (lines []string, cursor string) {
+	t.Helper()
+	name := func(o wire.Object) string {
+		var meta wire.Meta
+		if err := json.Unmarshal(o.Object, &meta); err != nil {
 			t.Fatal(err)
 		}
+		return meta.Name + "@" + meta.ResourceVersion
 	}
-}
-
-// first is the type of what a subscription by the cursor is told first, and the last cursor.
-func first(t *testing.T, h *hub.Hub, cursor string) (string, string) {
-	t.Helper()
-	f, err := hub.NewFilter([]wire.Kind{wire.Jobs}, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := h.Subscribe(f, cursor, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	begins := ""
-	for {
-		m, ok := s.Next()
-		if !ok {
-			return begins, cursor
+	for m, ok := s.Next(); ok; m, ok = s.Next() {
+		words := []string{m.Type}
+		for _, o := range m.Objects {
+			words = append(words, name(o))
 		}
-		if begins == "" {
-			begins = m.Type
+		for _, e := range m.Events {
+			words = append(words, e.Type, name(e.Object))
 		}
+		lines = append(lines, strings.Join(words, " "))
 		if m.Cursor != "" {
 			cursor = m.Cursor
 		}
 	}
+	return lines, cursor
 }
 
-// A hub that may have missed a deletion takes no cursor that is older than what it knows
-// to be after it.
-func TestUncertainCursor(t *testing.T) {
-	other := hub.New(hub.Config{ID: 1})
-	other.Synced()
-	apply(t, other, jobChange(wire.Added, "a", "5"), jobChange(wire.Added, "b", "6"))
-	_, cursor := first(t, other, "")
-
-	listed := hub.New(hub.Config{ID: 2}) // b was deleted at 7, and it listed at 8
-	apply(t, listed, jobChange(wire.Added, "a", "5"))
-	listed.Synced()
-	if got, _ := first(t, listed, cursor); got != wire.Reset {
-		t.Errorf("%s where it is not known what was listed", got)
+func expect(t *testing.T, s *hub.Subscription, want ...string) string {
+	t.Helper()
+	got, cursor := read(t, s)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
-	apply(t, listed, jobChange(wire.Added, "c", "9"))
-	if got, _ := first(t, listed, cursor); got != wire.Reset {
-		t.Errorf("%s by a cursor from before", got)
-	}
-	apply(t, other, jobChange(wire.Added, "d", "10"))
-	_, newer := first(t, other, "")
-	if got, _ := first(t, listed, newer); got != wire.Reset {
-		t.Errorf("%s by a cursor of another, which may have passed by what came in order here", got)
-	}
-	_, later := first(t, listed, "")
-	if got, _ := first(t, listed, later); got != wire.Bookmark {
-		t.Errorf("%s by a cursor of its own", got)
-	}
-
-	apply(t, listed, jobChange(wire.Added, "late", "7")) // out of order
-	if got, _ := first(t, listed, later); got != wire.Reset {
-		t.Errorf("%s by a cursor that a change came behind", got)
-	}
-	apply(t, listed, jobChange(wire.Modified, "late", "10"))
-	_, after := first(t, listed, "")
-	if got, _ := first(t, listed, after); got != wire.Bookmark {
-		t.Errorf("%s once order is there again", got)
-	}
+	return cursor
 }
 
-// What comes out of order, as of a namespace whose watch is behind another's, is told whoever
-// watches, also by a cursor that is after it.
-func TestOutOfOrderIsTold(t *testing.T) {
-	in := func(namespace string, c hub.Change) hub.Change { c.Namespace = namespace; return c }
-	other, h := hub.New(hub.Config{}), hub.New(hub.Config{})
-	for _, h := range []*hub.Hub{other, h} {
-		apply(t, h, hub.Change{Type: wire.Bookmark, Kind: wire.Jobs, Version: "2"}, in("east", jobChange(wire.Added, "old", "1")))
+// A cursor is good at the Hub that gave it, as long as that remembers all changes since; at any
+// other the client begins anew.
+func TestCursorIsGood(t *testing.T) {
+	one, other := hub.New(4), hub.New(4)
+	for _, h := range []*hub.Hub{one, other} {
+		apply(t, h, wire.Added, jobAt("a", "1"))
 		h.Synced()
-		apply(t, h, in("west", jobChange(wire.Added, "a", "8")))
 	}
-	_, cursor := first(t, other, "")
-	f, err := hub.NewFilter([]wire.Kind{wire.Jobs}, "", nil)
-	if err != nil {
-		t.Fatal(err)
+	first := expect(t, subscribe(t, one, "", wire.Jobs), "SNAPSHOT a@1")
+	expect(t, subscribe(t, other, first, wire.Jobs), "RESET", "SNAPSHOT a@1")
+	for version := 2; version <= 5; version++ {
+		apply(t, one, wire.Modified, jobAt("a", fmt.Sprint(version)))
 	}
-	s, err := h.Subscribe(f, cursor, func() {})
-	if err != nil {
-		t.Fatal(err)
+	next := expect(t, subscribe(t, one, first, wire.Jobs), "EVENTS MODIFIED a@5", "BOOKMARK")
+	apply(t, one, wire.Deleted, jobAt("a", "5"))
+	expect(t, subscribe(t, one, first, wire.Jobs), "RESET", "SNAPSHOT")
+	expect(t, subscribe(t, one, next, wire.Jobs), "EVENTS DELETED a@5", "BOOKMARK")
+}
+
+// Who reads too slowly begins anew, in the middle of a subscription, too.
+func TestTooSlow(t *testing.T) {
+	h := hub.New(4)
+	h.Synced()
+	s := subscribe(t, h, "", wire.Jobs)
+	expect(t, s, "SNAPSHOT")
+	for i := range 5 {
+		apply(t, h, wire.Added, jobAt(fmt.Sprint("j", i), "1"))
 	}
-	defer s.Close()
-	told := func() (all []string) {
-		for m, ok := s.Next(); ok; m, ok = s.Next() {
-			for _, e := range m.Events {
-				var meta wire.Meta
-				if err := json.Unmarshal(e.Object.Object, &meta); err != nil {
-					t.Fatal(err)
-				}
-				all = append(all, e.Type+" "+meta.Name)
-			}
+	expect(t, s, "RESET", "SNAPSHOT j0@1 j1@1 j2@1 j3@1 j4@1")
+	apply(t, h, wire.Deleted, jobAt("j0", "1"))
+	expect(t, s, "EVENTS DELETED j0@1")
+}
+
+// What is gone is remembered up to 16 MiB of it, whatever the number of changes.
+func TestGoneIsBounded(t *testing.T) {
+	h := hub.New(1000)
+	h.Synced()
+	last := func(of int) string {
+		job := jobAt("large", "1")
+		job.External = json.RawMessage(`"` + strings.Repeat("x", of) + `"`)
+		s := subscribe(t, h, "", wire.Jobs)
+		_, cursor := read(t, s)
+		for range 2 {
+			apply(t, h, wire.Added, job)
+			apply(t, h, wire.Deleted, job)
 		}
-		return all
+		lines, _ := read(t, subscribe(t, h, cursor, wire.Jobs))
+		return lines[0]
 	}
-	if got := told(); got != nil {
-		t.Errorf("told again: %q", got)
+	if got := last(7 << 20); got != "BOOKMARK" { // it came and went
+		t.Errorf("%s after 14 MiB", got)
 	}
-	for _, step := range []struct {
-		change hub.Change
-		want   []string
-	}{
-		{in("east", jobChange(wire.Added, "late", "5")), []string{"MODIFIED late"}},
-		{in("east", jobChange(wire.Modified, "late", "6")), []string{"MODIFIED late"}},
-		{in("east", jobChange(wire.Deleted, "old", "7")), []string{"DELETED old"}},
-		{in("west", jobChange(wire.Modified, "a", "9")), []string{"MODIFIED a"}},
-		{in("west", jobChange(wire.Modified, "a", "4")), nil}, // older than what is known of it
-		{in("east", again(jobChange(wire.Modified, "late", "9"), "7")), []string{"MODIFIED late"}},
-		{in("east", again(jobChange(wire.Modified, "late", "9"), "7")), nil},
-		{in("east", again(jobChange(wire.Modified, "late", "9"), "8")), []string{"MODIFIED late"}},
-	} {
-		apply(t, h, step.change)
-		if diff := cmp.Diff(step.want, told()); diff != "" {
-			t.Errorf("after %s %s (-want +got):\n%s", step.change.Type, step.change.Name, diff)
-		}
+	if got := last(9 << 20); got != "RESET" {
+		t.Errorf("%s after 18 MiB", got)
 	}
 }
 
-// again is a change that carries the version of what was told before it, and had its own.
-func again(c hub.Change, own string) hub.Change {
-	job := c.Object.(wire.Job)
-	job.ResourceVersion = own
-	c.Object = job
-	return c
+// What is taken at once is told by pages, and the cursor of all but the last is from before them:
+// who resumes there misses nothing.
+func TestPagesKeepThePlace(t *testing.T) {
+	h := hub.New(10_000)
+	h.Synced()
+	s := subscribe(t, h, "", wire.Jobs)
+	before := expect(t, s, "SNAPSHOT")
+	for i := range 700 {
+		apply(t, h, wire.Added, jobAt(fmt.Sprint("j", i), "1"))
+	}
+	for i := range 700 {
+		apply(t, h, wire.Modified, jobAt(fmt.Sprint("j", i), "2"))
+	}
+	m, _ := s.Next()
+	if len(m.Events) != 500 || m.Cursor != before {
+		t.Fatalf("a page of %d at %q, want 500 at %q", len(m.Events), m.Cursor, before)
+	}
+	known := map[string]bool{}
+	again := subscribe(t, h, m.Cursor, wire.Jobs)
+	for m, ok := again.Next(); ok; m, ok = again.Next() {
+		for _, e := range m.Events {
+			known[string(e.Object.Object)] = e.Type == wire.Added
+		}
+	}
+	if len(known) != 700 {
+		t.Errorf("%d objects are known", len(known))
+	}
+	for object, added := range known {
+		if !added {
+			t.Errorf("%s is told of as known", object)
+		}
+	}
 }
 
 // Who begins with what changes from now on is told nothing of what was, and no less of what is.
-func TestSubscribeNow(t *testing.T) {
-	h := hub.New(hub.Config{})
-	apply(t, h, hub.Change{Type: wire.Bookmark, Kind: wire.Jobs, Version: "2"}, jobChange(wire.Added, "old", "1"))
+func TestFromNowOn(t *testing.T) {
+	h := hub.New(100)
+	apply(t, h, wire.Added, jobAt("old", "1"))
 	h.Synced()
-	apply(t, h, jobChange(wire.Added, "gone", "3"), jobChange(wire.Deleted, "gone", "4"))
-	f, err := hub.NewFilter([]wire.Kind{wire.Jobs}, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := h.SubscribeNow(f, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if m, ok := s.Next(); ok {
-		t.Errorf("told of the past: %+v", m)
-	}
-	apply(t, h, jobChange(wire.Modified, "old", "5"), jobChange(wire.Added, "new", "6"))
-	m, ok := s.Next()
-	if !ok || len(m.Events) != 2 || m.Events[0].Type != wire.Modified || m.Events[1].Type != wire.Added {
-		t.Errorf("told %+v", m)
-	}
-	if _, ok := s.Next(); ok {
-		t.Error("told twice")
-	}
-	if _, err := hub.New(hub.Config{}).SubscribeNow(f, nil); !errors.Is(err, hub.ErrNotSynced) {
+	apply(t, h, wire.Added, jobAt("gone", "3"))
+	apply(t, h, wire.Deleted, jobAt("gone", "3"))
+	s := subscribe(t, h, h.Cursor(hub.NewFilter([]wire.Kind{wire.Jobs}, "", nil)), wire.Jobs)
+	expect(t, s, "BOOKMARK")
+	apply(t, h, wire.Modified, jobAt("old", "5"))
+	apply(t, h, wire.Added, jobAt("new", "6"))
+	expect(t, s, "EVENTS MODIFIED old@5 ADDED new@6")
+	if _, err := hub.New(1).Subscribe(hub.Filter{}, "", nil); !errors.Is(err, hub.ErrNotSynced) {
 		t.Errorf("before everything has been told: %v", err)
 	}
 }
 
 // To begin now costs the same however many slots there are.
-func TestSubscribeNowEncodesNothing(t *testing.T) {
+func TestFromNowOnEncodesNothing(t *testing.T) {
 	bed := wire.TestbedSlots{Meta: wire.Meta{Name: "bed", UID: "u"}}
 	for i := range 5000 {
 		bed.Slots = append(bed.Slots, wire.Slot{ID: fmt.Sprint("node/", i), Node: "node"})
 	}
-	h := hub.New(hub.Config{})
-	apply(t, h, hub.Change{Type: wire.Added, Kind: wire.Slots, Name: "bed", UID: "u", Version: "1", Object: bed})
+	h := hub.New(100)
+	apply(t, h, wire.Added, bed)
 	h.Synced()
-	f, err := hub.NewFilter([]wire.Kind{wire.Slots}, "", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s, err := h.SubscribeNow(f, func() {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := subscribe(t, h, h.Cursor(hub.NewFilter([]wire.Kind{wire.Slots}, "", nil)), wire.Slots)
+	_, more := s.Next()
 	runtime.ReadMemStats(&after)
-	defer s.Close()
-	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 {
+	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 || !more {
 		t.Errorf("%d bytes", got)
 	}
 }
 
-func TestApplyRefuses(t *testing.T) {
-	good := jobChange(wire.Added, "a", "5")
-	for name, edit := range map[string]func(*hub.Change){
-		"Kind":    func(c *hub.Change) { c.Kind = "pods" },
-		"Type":    func(c *hub.Change) { c.Type = "MOVED" },
-		"Version": func(c *hub.Change) { c.Version = "0x5" },
-		"Name":    func(c *hub.Change) { c.Name = "" },
-		"Object":  func(c *hub.Change) { c.Object = wire.Job{External: []byte("{")} },
+// What is no news is told to nobody.
+func TestNews(t *testing.T) {
+	h := hub.New(100)
+	h.Synced()
+	for i, step := range []struct {
+		op     string
+		object wire.Resource
+		news   bool
+	}{
+		{wire.Deleted, jobAt("a", "1"), false}, // nobody knows it
+		{wire.Added, jobAt("a", "1"), true},
+		{wire.Added, jobAt("a", "1"), false},
+		{wire.Modified, jobAt("a", "2"), true},
+		{wire.Deleted, jobAt("a", "3"), true},
+		{wire.Deleted, jobAt("a", "3"), false},
+		{wire.Added, wire.TestbedSlots{Meta: wire.Meta{Name: "bed", ResourceVersion: "1"}}, true},
+		{wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "bed", ResourceVersion: "2"}}, false}, // the version alone
+		{wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "bed"}, Slots: []wire.Slot{{ID: "n/0"}}}, true},
+		{wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "bed", Deleting: true}, Slots: []wire.Slot{{ID: "n/0"}}}, true},
 	} {
-		h, bad := hub.New(hub.Config{}), good
-		edit(&bad)
-		_, err := h.Apply(bad)
-		var refused *field.Error
-		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, hub.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+		if news, err := h.Apply(step.op, step.object); err != nil || news != step.news {
+			t.Errorf("step %d, %s: news %t, %v", i, step.op, news, err)
 		}
 	}
-	if _, err := hub.New(hub.Config{}).Subscribe(hub.Filter{}, "", nil); !errors.Is(err, hub.ErrNotSynced) {
-		t.Errorf("before everything has been told: %v", err)
+}
+
+func TestApplyRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		op     string
+		object wire.Resource
+	}{
+		"type":   {"MOVED", jobAt("a", "5")},
+		"name":   {wire.Added, jobAt("", "5")},
+		"object": {wire.Added, wire.Job{Meta: wire.Meta{Name: "a"}, External: []byte("{")}},
+		"slots":  {wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "a"}, Partial: true}},
+	} {
+		if _, err := hub.New(1).Apply(c.op, c.object); !errors.Is(err, hub.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -19,13 +19,22 @@ import (
 
 var steps = flag.Int("steps", 60_000, "steps of the model test")
 
+// change is a change of the world.
+type change struct {
+	Type            string
+	Kind            wire.Kind
+	Namespace, Name string
+	UID, Version    string
+	Object          wire.Resource // nil of pods
+}
+
 // world is the naive twin: all that ever happened, in one order, as a store's log has it. It
 // is a stream a kind, and two of which slots are made: beds and pods.
 type world struct {
 	random  *rand.Rand
 	version int
-	streams [4][]hub.Change // testbeds, jobs, schedulings, pods
-	live    [3]map[string]hub.Change
+	streams [4][]change // testbeds, jobs, schedulings, pods
+	live    [3]map[string]change
 	pods    map[string]string // of slots BED/SLOT, the pod
 	uids    int
 }
@@ -37,7 +46,7 @@ var streamKinds = [3]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}
 func newWorld(random *rand.Rand) *world {
 	w := &world{random: random, version: 1, pods: map[string]string{}}
 	for i := range w.live {
-		w.live[i] = map[string]hub.Change{}
+		w.live[i] = map[string]change{}
 	}
 	return w
 }
@@ -50,7 +59,7 @@ func (w *world) step() {
 	w.version += 1 + w.random.IntN(3)
 	if w.random.IntN(3) == 0 {
 		key := fmt.Sprintf("bed%d/%d", w.random.IntN(3), w.random.IntN(slotsOfBed))
-		w.streams[podStream] = append(w.streams[podStream], hub.Change{
+		w.streams[podStream] = append(w.streams[podStream], change{
 			Name: key, UID: fmt.Sprintf("pod%d", w.random.IntN(3)), Version: strconv.Itoa(w.version),
 		})
 		return
@@ -69,7 +78,7 @@ func (w *world) step() {
 	switch {
 	case !there:
 		w.uids++
-		c = hub.Change{Type: wire.Added, Kind: kind, Namespace: namespace, Name: name, UID: strconv.Itoa(w.uids)}
+		c = change{Type: wire.Added, Kind: kind, Namespace: namespace, Name: name, UID: strconv.Itoa(w.uids)}
 	case w.random.IntN(3) == 0:
 		c.Type = wire.Deleted
 	default:
@@ -95,24 +104,20 @@ func (w *world) step() {
 
 // replica is a hub that has heard some of each stream.
 type replica struct {
-	w   *world
-	hub *hub.Hub
-	// apart is a replica that hears of each namespace at its own time, and doesn't know
-	// which version was listed.
-	apart bool
-
-	heard  [4][2]int // of streams, and of namespaces if these are apart
-	newest [3]int    // version that was told of each stream
-	beds   map[string]hub.Change
-	pods   map[string]hub.Change
+	w     *world
+	hub   *hub.Hub
+	heard [4]int // of streams
+	// newest is of each bed the newest version that its slots had.
+	newest map[string]int
+	beds   map[string]change
+	pods   map[string]change
 }
 
-// newReplica lists what the world's streams have made up to now, each at its own time.
-func newReplica(t *testing.T, w *world, c hub.Config, apart bool) *replica {
-	c.ID = w.random.Uint32()
-	r := &replica{w: w, hub: hub.New(c), apart: apart, beds: map[string]hub.Change{}, pods: map[string]hub.Change{}}
-	for i, kind := range streamKinds {
-		objects := map[string]hub.Change{}
+// newReplica lists what the world's streams have made up to now.
+func newReplica(t *testing.T, w *world, remembered int) *replica {
+	r := &replica{w: w, hub: hub.New(remembered), beds: map[string]change{}, pods: map[string]change{}, newest: map[string]int{}}
+	for i := range streamKinds {
+		objects := map[string]change{}
 		for _, c := range w.streams[i] {
 			if objects[c.Name] = c; c.Type == wire.Deleted {
 				delete(objects, c.Name)
@@ -122,20 +127,16 @@ func newReplica(t *testing.T, w *world, c hub.Config, apart bool) *replica {
 			c := objects[name]
 			c.Type = wire.Added
 			r.apply(t, c)
-			r.newest[i] = max(r.newest[i], number(c.Version))
 			if i == 0 {
 				r.beds[name] = c
 			}
-		}
-		if !apart {
-			r.apply(t, hub.Change{Type: wire.Bookmark, Kind: kind, Version: strconv.Itoa(w.version)})
 		}
 	}
 	for _, p := range w.streams[podStream] {
 		r.pods[p.Name] = p
 	}
 	for i := range r.heard {
-		r.heard[i] = [2]int{len(w.streams[i]), len(w.streams[i])}
+		r.heard[i] = len(w.streams[i])
 	}
 	for name := range r.beds {
 		r.slots(t, wire.Added, name)
@@ -144,22 +145,23 @@ func newReplica(t *testing.T, w *world, c hub.Config, apart bool) *replica {
 	return r
 }
 
-func (r *replica) apply(t *testing.T, c hub.Change) {
+func (r *replica) apply(t *testing.T, c change) {
 	t.Helper()
-	if _, err := r.hub.Apply(c); err != nil {
+	if _, err := r.hub.Apply(c.Type, c.Object); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (r *replica) slots(t *testing.T, op, name string) {
-	c := r.beds[name]
-	object := slotsOf(c, r.pods)
-	c.Type, c.Kind, c.Version, c.Object = op, wire.Slots, object.ResourceVersion, object
-	r.apply(t, c)
+	slots := slotsOf(r.beds[name], r.pods)
+	// What is heard late leaves the version as it is.
+	r.newest[slots.UID] = max(r.newest[slots.UID], number(slots.ResourceVersion))
+	slots.ResourceVersion = strconv.Itoa(r.newest[slots.UID])
+	r.apply(t, change{Type: op, Object: slots})
 }
 
 // slotsOf joins a bed, which says how many slots there are, and pods, as heard so far.
-func slotsOf(bed hub.Change, pods map[string]hub.Change) wire.TestbedSlots {
+func slotsOf(bed change, pods map[string]change) wire.TestbedSlots {
 	version := number(bed.Object.(wire.Testbed).ResourceVersion)
 	all := wire.TestbedSlots{
 		Meta:  wire.Meta{Name: bed.Name, Namespace: bed.Namespace, UID: bed.UID},
@@ -175,37 +177,13 @@ func slotsOf(bed hub.Change, pods map[string]hub.Change) wire.TestbedSlots {
 	return all
 }
 
-// next is what comes next of a stream, of either namespace if these are apart.
-func (r *replica) next(stream int) (hub.Change, bool) {
-	all, places := r.w.streams[stream], &r.heard[stream]
-	if stream == podStream || !r.apart {
-		if places[0] == len(all) {
-			return hub.Change{}, false
-		}
-		places[0]++
-		return all[places[0]-1], true
-	}
-	first := r.w.random.IntN(2)
-	for _, i := range []int{first, 1 - first} {
-		for places[i] < len(all) {
-			c := all[places[i]]
-			if places[i]++; c.Namespace == namespaces[i] {
-				// What comes behind another's is told as of that version.
-				r.newest[stream] = max(r.newest[stream], number(c.Version))
-				c.Version = strconv.Itoa(r.newest[stream])
-				return c, true
-			}
-		}
-	}
-	return hub.Change{}, false
-}
-
 // hear takes in the next of a stream, if there is one.
 func (r *replica) hear(t *testing.T, stream int) bool {
-	c, ok := r.next(stream)
-	if !ok {
+	if r.heard[stream] == len(r.w.streams[stream]) {
 		return false
 	}
+	c := r.w.streams[stream][r.heard[stream]]
+	r.heard[stream]++
 	if stream == podStream {
 		r.pods[c.Name] = c
 		bed := c.Name[:len("bed0")]
@@ -228,16 +206,18 @@ func (r *replica) hear(t *testing.T, stream int) bool {
 // client is what a client knows, and how it got to.
 type client struct {
 	id         int
-	of         []wire.Kind
+	kinds      []wire.Kind
 	namespace  string
 	names      []string
 	slow       int
 	at         *replica
 	sub        *hub.Subscription
 	cursor     string
+	of         *replica          // that gave the cursor
 	objects    map[string]object // by kind, name and UID
-	resets     int
-	incomplete bool // amid a snapshot
+	moved      bool              // the cursor is another replica's, and the reset is due
+	resets     int               // that were not due for that
+	incomplete bool              // amid a snapshot
 }
 
 type object struct {
@@ -250,17 +230,15 @@ func (c *client) connect(t *testing.T, to *replica) {
 	if c.sub != nil {
 		c.sub.Close()
 	}
-	f, err := hub.NewFilter(c.of, c.namespace, c.names)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.at, c.sub = to, nil; c.incomplete {
+	if c.at = to; c.incomplete {
 		c.cursor, c.incomplete = "", false
 	}
 	if c.cursor == "" {
 		c.objects = map[string]object{}
 	}
-	if c.sub, err = to.hub.Subscribe(f, c.cursor, func() {}); err != nil {
+	c.moved = c.cursor != "" && c.of != to
+	var err error
+	if c.sub, err = to.hub.Subscribe(hub.NewFilter(c.kinds, c.namespace, c.names), c.cursor, func() {}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -283,11 +261,15 @@ func (c *client) read(t *testing.T) bool {
 		t.Helper()
 		t.Fatalf("client %d: %s: %s %v", c.id, what, o.kind, o.meta)
 	}
+	if c.moved && m.Type != wire.Reset {
+		t.Fatalf("client %d goes on by another replica's cursor: %s", c.id, m.Type)
+	}
 	switch m.Type {
 	case wire.Reset:
-		// A replica that has not heard of a new testbed yet can't take the cursor for one
-		// that is gone.
-		c.resets++
+		if !c.moved {
+			c.resets++
+		}
+		c.moved = false
 		c.objects = map[string]object{}
 		c.incomplete = true
 	case wire.Snapshot:
@@ -325,15 +307,12 @@ func (c *client) read(t *testing.T) bool {
 					fail("back", next)
 				}
 				next.slots = before.slots.Apply(next.slots)
-				if known && cmp.Equal(next.slots.Slots, before.slots.Slots) && version(next) == version(before) {
-					fail("repeated", next)
-				}
 			}
 			c.objects[key] = next
 		}
 	}
 	if m.Cursor != "" {
-		c.cursor = m.Cursor
+		c.cursor, c.of = m.Cursor, c.at
 	}
 	return true
 }
@@ -349,7 +328,7 @@ func number(version string) int {
 func (c *client) check(t *testing.T) {
 	t.Helper()
 	want, got := map[string]string{}, map[string]string{}
-	pods := map[string]hub.Change{}
+	pods := map[string]change{}
 	for _, p := range c.at.w.streams[podStream] {
 		pods[p.Name] = p
 	}
@@ -358,10 +337,10 @@ func (c *client) check(t *testing.T) {
 			if c.namespace != "" && c.namespace != o.Namespace || len(c.names) > 0 && !slices.Contains(c.names, name) {
 				continue
 			}
-			if slices.Contains(c.of, kind) {
+			if slices.Contains(c.kinds, kind) {
 				want[fmt.Sprint(kind, "/", name, "/", o.UID)] = o.Version
 			}
-			if i == 0 && slices.Contains(c.of, wire.Slots) {
+			if i == 0 && slices.Contains(c.kinds, wire.Slots) {
 				want[fmt.Sprint(wire.Slots, "/", name, "/", o.UID)] = fmt.Sprint(slotsOf(o, pods).Slots)
 			}
 		}
@@ -377,36 +356,32 @@ func (c *client) check(t *testing.T) {
 }
 
 // Clients of two replicas that hear the same at different times, which read as slowly as
-// they like and go from one to the other whenever they like, know in the end what there is,
-// having been told nothing twice, backwards, or of what they did not know.
+// they like and go from one to the other whenever they like, know in the end what there is.
+// Between two resets they are told nothing twice, backwards, or of what they did not know.
 func TestModel(t *testing.T) {
 	for name, c := range map[string]struct {
-		config hub.Config
-		apart  bool // namespaces are
-		anew   bool // replicas are started again
-		resets bool // are due, of clients that don't watch slots
+		remembered int
+		anew       bool // replicas are started again
+		resets     bool // are due, of clients that stay
 	}{
-		"Ample":     {},
-		"Forgetful": {config: hub.Config{Tombstones: 3}, resets: true},
-		"Restarted": {anew: true, resets: true},
-		"Apart":     {apart: true, anew: true, resets: true},
+		"Ample":     {remembered: 1 << 16},
+		"Forgetful": {remembered: 40, resets: true},
+		"Restarted": {remembered: 1 << 16, anew: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(7, uint64(len(name))))
 			w := newWorld(random)
-			if c.resets { // the other begins with nothing
-				for range 50 {
-					w.step()
-				}
+			for range 50 {
+				w.step()
 			}
-			replicas := []*replica{newReplica(t, w, c.config, c.apart), newReplica(t, w, c.config, c.apart)}
+			replicas := []*replica{newReplica(t, w, c.remembered), newReplica(t, w, c.remembered)}
 			clients := []*client{
-				{of: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}, slow: 2},
-				{of: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}, slow: 200},
-				{of: []wire.Kind{wire.Jobs}, namespace: "ns1", slow: 5},
-				{of: []wire.Kind{wire.Slots}, slow: 20},
-				{of: []wire.Kind{wire.Jobs, wire.Schedulings}, names: []string{"o3", "o4", "o9"}, slow: 50},
+				{kinds: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}, slow: 2},
+				{kinds: []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}, slow: 200},
+				{kinds: []wire.Kind{wire.Jobs}, namespace: "ns1", slow: 5},
+				{kinds: []wire.Kind{wire.Slots}, slow: 20},
+				{kinds: []wire.Kind{wire.Jobs, wire.Schedulings}, names: []string{"o3", "o4", "o9"}, slow: 50},
 			}
 			for i, c := range clients {
 				c.id = i
@@ -446,7 +421,7 @@ func TestModel(t *testing.T) {
 					}
 					if i := random.IntN(2); c.anew && random.IntN(200) == 0 {
 						old := replicas[i]
-						replicas[i] = newReplica(t, w, c.config, c.apart)
+						replicas[i] = newReplica(t, w, c.remembered)
 						for _, client := range clients {
 							if client.at == old {
 								client.connect(t, replicas[random.IntN(2)])
@@ -458,9 +433,7 @@ func TestModel(t *testing.T) {
 			settle()
 			resets := 0
 			for _, c := range clients {
-				if !slices.Contains(c.of, wire.Slots) {
-					resets += c.resets
-				}
+				resets += c.resets
 			}
 			if (resets > 0) != c.resets {
 				t.Errorf("%d resets", resets)

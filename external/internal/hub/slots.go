@@ -2,7 +2,6 @@ package hub
 
 import (
 	"encoding/json"
-	"hash/fnv"
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -11,184 +10,109 @@ import (
 // maxGone is how many slots that are no more a Testbed remembers: as many as it can have.
 const maxGone = 5000
 
-// slotTable is a Testbed's slots and when each changed, so that what is told of an event is
-// that slot, not thousands.
+// slotTable is a Testbed's slots and when each changed, so that an event has the slots that
+// changed, not thousands.
 type slotTable struct {
 	meta  wire.Meta
 	cells []cell
-	seqs  []uint64 // when each changed
-	// gone are those that are no more, in the order of going; before complete some have
-	// been forgotten.
+	// gone are the slots that are no more, in the order of going; before the change complete
+	// some have been forgotten.
 	gone     []goneSlot
 	complete uint64
-	hash     uint64 // of all but the version
-	whole    []byte // the JSON of all of it; nil until it is wanted
+	whole    json.RawMessage // all of it; nil until it is wanted
 }
 
 type cell struct {
-	slot wire.Slot
-	raw  []byte
-	hash uint64
+	slot    wire.Slot
+	changed uint64 // number of the change
 }
 
 type goneSlot struct {
-	id  string
-	seq uint64
+	id   string
+	went uint64 // number of the change
 }
 
-func newSlotTable(all *wire.TestbedSlots, seq uint64) *slotTable {
-	t := &slotTable{complete: seq}
-	t.update(all, seq)
-	return t
-}
-
-// update says whether anything but the version is new.
-func (t *slotTable) update(all *wire.TestbedSlots, seq uint64) bool {
-	before, lasted, positions := t.cells, 0, map[string]int(nil)
-	cells, seqs := make([]cell, len(all.Slots)), make([]uint64, len(all.Slots))
-	changed := false
-	for i := range all.Slots {
-		s := &all.Slots[i]
-		at, known := i, i < len(before) && before[i].slot.ID == s.ID
+// update takes the slots in and reports whether anything but the version is new.
+func (t *slotTable) update(all *wire.TestbedSlots, change uint64) bool {
+	was, lasted, positions := t.cells, 0, map[string]int(nil)
+	news := t.meta.Deleting != all.Deleting
+	t.meta, t.cells, t.whole = all.Meta, make([]cell, len(all.Slots)), nil
+	for i, s := range all.Slots {
+		at, known := i, i < len(was) && was[i].slot.ID == s.ID
 		if !known { // mostly nothing has moved
 			if positions == nil {
-				positions = byID(before)
+				positions = byID(was)
 			}
-			at, known = positions[s.ID], hasKey(positions, s.ID)
+			at, known = positions[s.ID]
 		}
 		if known {
 			lasted++
-			if equalSlots(&before[at].slot, s) {
-				cells[i], seqs[i] = before[at], t.seqs[at]
-				continue
-			}
 		}
-		cells[i], seqs[i], changed = newCell(s), seq, true
-	}
-	if lasted < len(before) {
-		t.leave(before, cells, seq)
-		changed = true
-	}
-	meta := all.Meta
-	if hashMeta(meta) != hashMeta(t.meta) {
-		changed = true
-	}
-	t.meta, t.cells, t.seqs, t.whole = meta, cells, seqs, nil
-	if changed {
-		t.hash = hashMeta(meta)
-		for i := range cells {
-			t.hash ^= cells[i].hash
+		if known && equalSlots(was[at].slot, s) {
+			t.cells[i] = was[at]
+			continue
 		}
+		t.cells[i], news = cell{s, change}, true
 	}
-	return changed
-}
-
-// leave remembers the slots that are no more.
-func (t *slotTable) leave(before, now []cell, seq uint64) {
-	still := byID(now)
-	for i := range before {
-		if id := before[i].slot.ID; !hasKey(still, id) {
-			t.gone = append(t.gone, goneSlot{id, seq})
+	if lasted == len(was) {
+		return news
+	}
+	now := byID(t.cells)
+	for _, c := range was {
+		if _, still := now[c.slot.ID]; !still {
+			t.gone = append(t.gone, goneSlot{c.slot.ID, change})
 		}
 	}
 	if excess := len(t.gone) - maxGone; excess > 0 {
-		t.complete = t.gone[excess-1].seq
+		t.complete = t.gone[excess-1].went
 		t.gone = slices.Clone(t.gone[excess:])
 	}
+	return true
 }
 
-// since returns the JSON of what has changed after seq, or of everything, if that is
-// unknown, not less, or 0.
-func (t *slotTable) since(seq uint64) []byte {
-	var changed []int
-	if seq >= t.complete && seq > 0 {
-		for i, at := range t.seqs {
-			if at > seq {
-				changed = append(changed, i)
+// since returns the JSON of what has changed after a change, or of everything if that is
+// unknown or not less.
+func (t *slotTable) since(change uint64) json.RawMessage {
+	if change >= t.complete {
+		part := wire.TestbedSlots{Meta: t.meta, Slots: []wire.Slot{}, Partial: true}
+		for _, c := range t.cells {
+			if c.changed > change {
+				part.Slots = append(part.Slots, c.slot)
 			}
 		}
-		if 2*len(changed) <= len(t.cells) {
-			return t.partial(changed, t.goneSince(seq))
+		if 2*len(part.Slots) <= len(t.cells) {
+			part.Gone = t.goneSince(change)
+			return encode(&part)
 		}
 	}
 	if t.whole == nil {
-		all := make([]int, len(t.cells))
-		for i := range all {
-			all[i] = i
+		all := wire.TestbedSlots{Meta: t.meta, Slots: make([]wire.Slot, len(t.cells))}
+		for i, c := range t.cells {
+			all.Slots[i] = c.slot
 		}
-		t.whole = append(t.join(all), '}')
+		t.whole = encode(&all)
 	}
 	return t.whole
 }
 
-// goneSince returns the slots that went after seq and have not come again.
-func (t *slotTable) goneSince(seq uint64) []string {
-	from, _ := slices.BinarySearchFunc(t.gone, seq+1, func(g goneSlot, seq uint64) int {
-		if g.seq < seq {
-			return -1
-		}
-		return 1
-	})
-	if from == len(t.gone) {
+// goneSince returns the slots that went after a change and have not come again.
+func (t *slotTable) goneSince(change uint64) (ids []string) {
+	if len(t.gone) == 0 || t.gone[len(t.gone)-1].went <= change {
 		return nil
 	}
-	there, ids := byID(t.cells), []string(nil)
-	for _, g := range t.gone[from:] {
-		if !hasKey(there, g.id) && !slices.Contains(ids, g.id) {
+	there := byID(t.cells)
+	for _, g := range t.gone {
+		if _, again := there[g.id]; g.went > change && !again {
 			ids = append(ids, g.id)
+			there[g.id] = 0 // that it went is said once
 		}
 	}
 	return ids
 }
 
-func (t *slotTable) partial(changed []int, gone []string) []byte {
-	raw := append(t.join(changed), `,"partial":true`...)
-	if len(gone) > 0 {
-		list, _ := json.Marshal(gone) // strings always are JSON
-		raw = append(append(raw, `,"gone":`...), list...)
-	}
-	return append(raw, '}')
-}
-
-// join returns the JSON of a wire.TestbedSlots of these cells, but for its last brace.
-func (t *slotTable) join(cells []int) []byte {
-	meta, _ := json.Marshal(t.meta)
-	size := len(meta) + 64
-	for _, i := range cells {
-		size += len(t.cells[i].raw) + 1
-	}
-	raw := append(make([]byte, 0, size), meta[:len(meta)-1]...) // it has a name at least
-	raw = append(raw, `,"slots":[`...)
-	for n, i := range cells {
-		if n > 0 {
-			raw = append(raw, ',')
-		}
-		raw = append(raw, t.cells[i].raw...)
-	}
-	return append(raw, ']')
-}
-
-// tombstone returns the JSON of slots that are no more: there are none of them.
-func tombstone(all *wire.TestbedSlots) []byte {
-	raw, _ := json.Marshal(wire.TestbedSlots{Meta: all.Meta, Slots: []wire.Slot{}})
+func encode(slots *wire.TestbedSlots) json.RawMessage {
+	raw, _ := json.Marshal(slots) // strings, numbers and times always are JSON
 	return raw
-}
-
-func newCell(s *wire.Slot) cell {
-	raw, _ := json.Marshal(s) // strings and numbers always are JSON
-	return cell{slot: *s, raw: raw, hash: hash(raw)}
-}
-
-func hashMeta(m wire.Meta) uint64 {
-	m.ResourceVersion = ""
-	raw, _ := json.Marshal(m)
-	return hash(raw)
-}
-
-func hash(data []byte) uint64 {
-	h := fnv.New64a()
-	h.Write(data)
-	return h.Sum64()
 }
 
 func byID(cells []cell) map[string]int {
@@ -199,14 +123,8 @@ func byID(cells []cell) map[string]int {
 	return m
 }
 
-func hasKey[V any](m map[string]V, key string) bool {
-	_, ok := m[key]
-	return ok
-}
-
-func equalSlots(a, b *wire.Slot) bool {
-	x, y := *a, *b
-	same := x.NodeID == y.NodeID || x.NodeID != nil && y.NodeID != nil && *x.NodeID == *y.NodeID
-	x.NodeID, y.NodeID = nil, nil
-	return same && x == y
+func equalSlots(a, b wire.Slot) bool {
+	same := a.NodeID == b.NodeID || a.NodeID != nil && b.NodeID != nil && *a.NodeID == *b.NodeID
+	a.NodeID, b.NodeID = nil, nil
+	return same && a == b
 }

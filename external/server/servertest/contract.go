@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,27 +35,25 @@ type Target struct {
 // the server may read late, as from a cache, is waited for.
 func Contract(t *testing.T, target Target) {
 	c := &contract{Target: target}
-	if c.HTTP == nil {
-		c.HTTP = http.DefaultClient
-	}
+	c.HTTP = cmp.Or(c.HTTP, http.DefaultClient)
 	c.v1 = "/external/v1"
 	c.in = c.v1 + "/namespaces/" + c.Namespace
-	t.Run("Refusals", c.refusals)
-	t.Run("Testbeds", c.testbeds)
-	t.Run("Jobs", c.jobs)
-	t.Run("External", c.external)
-	t.Run("Plan", c.plan)
-	t.Run("Schedulings", c.schedulings)
-	t.Run("Slots", c.slots)
-	t.Run("Pages", c.pages)
-	t.Run("Overview", c.overview)
-	t.Run("Session", c.session)
-	t.Run("Description", c.description)
-	if c.Seed {
-		t.Run("SeedTestbeds", c.seedTestbeds)
-		t.Run("SeedJobs", c.seedJobs)
-		t.Run("SeedSchedulings", c.seedSchedulings)
+	parts := []part{
+		{"Refusals", c.refusals}, {"Testbeds", c.testbeds}, {"Jobs", c.jobs}, {"External", c.external}, {"Plan", c.plan}, {"Schedulings", c.schedulings},
+		{"Slots", c.slots}, {"Pages", c.pages}, {"Overview", c.overview}, {"Session", c.session}, {"Description", c.description},
 	}
+	if c.Seed {
+		parts = append(parts, part{"SeedTestbeds", c.seedTestbeds}, part{"SeedJobs", c.seedJobs}, part{"SeedSchedulings", c.seedSchedulings})
+	}
+	for _, p := range parts {
+		t.Run(p.name, p.test)
+	}
+}
+
+// part is a part of the contract.
+type part struct {
+	name string
+	test func(*testing.T)
 }
 
 type contract struct {
@@ -73,15 +72,10 @@ func (c *contract) testbeds(t *testing.T) {
 	path := c.in + "/testbeds/" + c.Testbed
 	one := c.get(t, c.Viewer, path).want(t, http.StatusOK)
 	free, _ := one.at("counts", "free").(float64)
-	if one.at("name") != c.Testbed || one.at("namespace") != c.Namespace || one.at("slots") != nil || free < 2 {
-		t.Errorf("%s: %s", path, one.body)
-	}
-	if want := `"` + one.text("resourceVersion") + `"`; one.header.Get("ETag") != want {
-		t.Errorf("%s: ETag %s, want %s", path, one.header.Get("ETag"), want)
-	}
-	if c.get(t, c.Viewer, path+"?slots=false").want(t, http.StatusOK).at("slots") != nil {
-		t.Errorf("%s: slots that were not asked for", path)
-	}
+	one.wrongIf(t, one.at("name") != c.Testbed || one.at("namespace") != c.Namespace || one.at("slots") != nil || free < 2)
+	one.wrongIf(t, one.header.Get("ETag") != `"`+one.text("resourceVersion")+`"`)
+	without := c.get(t, c.Viewer, path+"?slots=false").want(t, http.StatusOK)
+	without.wrongIf(t, without.at("slots") != nil)
 	with := c.get(t, c.Viewer, path+"?slots=true").want(t, http.StatusOK)
 	alone := c.get(t, c.Viewer, path+"/slots").want(t, http.StatusOK)
 	for _, slots := range []any{with.at("slots"), alone.json} {
@@ -140,9 +134,7 @@ func (c *contract) jobs(t *testing.T) {
 	}
 	path := c.in + "/jobs/" + c.Jobs[0]
 	one := c.get(t, c.Team, path).want(t, http.StatusOK)
-	if one.at("name") != c.Jobs[0] || one.header.Get("ETag") != `"`+one.text("resourceVersion")+`"` {
-		t.Errorf("%s: %s %s", path, one.header.Get("ETag"), one.body)
-	}
+	one.wrongIf(t, one.at("name") != c.Jobs[0] || one.header.Get("ETag") != `"`+one.text("resourceVersion")+`"`)
 	c.checkNotModified(t, path, one)
 	c.get(t, c.Team, c.v1+"/jobs").refused(t, http.StatusForbidden, "list", "jobs")
 	c.get(t, c.Viewer, c.in+"/jobs/absent").refused(t, http.StatusNotFound)
@@ -158,15 +150,11 @@ func (c *contract) external(t *testing.T) {
 	}
 	put := c.put(t, c.Team, path, `{"matrix": {"a": 1.5, "b": [1, null, "x"]}, "n": 7}`).want(t, http.StatusOK)
 	const first = `{"matrix":{"a":1.5,"b":[1,null,"x"]},"n":7}`
-	if !put.is(t, first, "externalScheduler") || put.header.Get("ETag") != `"`+put.text("resourceVersion")+`"` {
-		t.Errorf("%s %s", put.header.Get("ETag"), put.body)
-	}
+	put.wrongIf(t, !put.is(t, first, "externalScheduler") || put.header.Get("ETag") != `"`+put.text("resourceVersion")+`"`)
 	is(first)
 	patched := c.patch(t, c.Team, path, `{"matrix": {"a": null, "c": {"d": null, "e": 2}}, "n": 8}`).want(t, http.StatusOK)
 	const second = `{"matrix":{"b":[1,null,"x"],"c":{"e":2}},"n":8}`
-	if !patched.is(t, second, "externalScheduler") {
-		t.Errorf("%s", patched.body)
-	}
+	patched.wrongIf(t, !patched.is(t, second, "externalScheduler"))
 	is(second)
 	for _, r := range []request{
 		{method: http.MethodPut, path: path, token: c.Team, body: `{"late": true}`},
@@ -235,9 +223,7 @@ func (c *contract) plan(t *testing.T) {
 		plan := c.post(t, c.Team, path, body).want(t, http.StatusOK)
 		problems, _ := plan.at("problems").([]any)
 		named := slices.ContainsFunc(problems, func(p any) bool { return p.(map[string]any)["field"] == what })
-		if plan.at("feasible") != false || !named {
-			t.Errorf("%s: %s", what, plan.body)
-		}
+		plan.wrongIf(t, plan.at("feasible") != false || !named)
 	}
 	c.post(t, c.Viewer, path, `{"name": "planned", "testbed": "x", "queue": ["y"]}`).refused(t, http.StatusForbidden, "create", "schedulings")
 	c.post(t, c.Team, c.in+"/schedulings?dryRun=Some", `{}`).refused(t, http.StatusBadRequest, "dryRun")
@@ -249,20 +235,15 @@ func (c *contract) schedulings(t *testing.T) {
 	list, path := c.in+"/schedulings", c.in+"/schedulings/contract"
 	body := `{"name": "contract", "testbed": "` + c.Testbed + `", "queue": ["` + c.Jobs[0] + `"], "priority": 3}`
 	created := c.post(t, c.Team, list, body).want(t, http.StatusCreated)
-	if created.header.Get("Location") != path || created.at("testbed") != c.Namespace+"/"+c.Testbed || created.at("priority") != 3.0 || created.text("author") == "" {
-		t.Errorf("%s %s", created.header.Get("Location"), created.body)
-	}
+	created.wrongIf(t, created.header.Get("Location") != path || created.at("testbed") != c.Namespace+"/"+c.Testbed || created.at("priority") != 3.0 || created.text("author") == "")
 	// What is left out, and how names are spelt, makes no difference.
 	again := `{"queue": ["` + c.Namespace + "/" + c.Jobs[0] + `"], "priority": 3, "name": "contract", "confirm": "None", "testbed": "` + c.Namespace + "/" + c.Testbed + `"}`
-	if same := c.post(t, c.Team, list, again).want(t, http.StatusOK); same.text("uid") != created.text("uid") {
-		t.Errorf("%s, not %s", same.body, created.body)
-	}
+	same := c.post(t, c.Team, list, again).want(t, http.StatusOK)
+	same.wrongIf(t, same.text("uid") != created.text("uid"))
 	c.post(t, c.Team, list, strings.Replace(body, "3", "4", 1)).refused(t, http.StatusConflict)
 	var read *answer
 	until(t, func() bool { read = c.get(t, c.Team, path); return read.status == http.StatusOK })
-	if !read.is(t, `["`+c.Namespace+"/"+c.Jobs[0]+`"]`, "queue") {
-		t.Errorf("%s", read.body)
-	}
+	read.wrongIf(t, !read.is(t, `["`+c.Namespace+"/"+c.Jobs[0]+`"]`, "queue"))
 	find(t, c.get(t, c.Team, list).want(t, http.StatusOK).at("items"), c.Namespace, "contract")
 	find(t, c.get(t, c.Viewer, c.v1+"/schedulings").want(t, http.StatusOK).at("items"), c.Namespace, "contract")
 	c.get(t, c.Team, c.v1+"/schedulings").refused(t, http.StatusForbidden, "list", "schedulings")
@@ -298,9 +279,8 @@ func (c *contract) schedulings(t *testing.T) {
 	c.put(t, c.Viewer, path, body).refused(t, http.StatusForbidden, "update", "schedulings")
 	c.delete(t, c.Viewer, path).refused(t, http.StatusForbidden, "delete", "schedulings")
 	c.put(t, c.Team, c.in+"/schedulings/absent", strings.Replace(body, "contract", "absent", 1)).refused(t, http.StatusNotFound)
-	if is := c.get(t, c.Viewer, path).want(t, http.StatusOK); is.at("priority") != 5.0 || is.text("uid") != created.text("uid") {
-		t.Errorf("after refusals: %s", is.body)
-	}
+	is := c.get(t, c.Viewer, path).want(t, http.StatusOK)
+	is.wrongIf(t, is.at("priority") != 5.0 || is.text("uid") != created.text("uid"))
 	c.remove(t, "contract")
 	c.delete(t, c.Team, path).refused(t, http.StatusNotFound)
 }
@@ -313,13 +293,10 @@ func (c *contract) slots(t *testing.T) {
 	body := `{"name": "by-slot", "testbed": "` + c.Testbed + `", "slots": {"mode": "Relaxed", "jobs": [` +
 		`{"job": "` + c.Jobs[0] + `", "slots": [0]}, {"job": "` + c.Jobs[1] + `", "slots": ["` + id + `"]}]}}`
 	plan := c.post(t, c.Team, list+"?dryRun=All", body).want(t, http.StatusOK)
-	if rows, _ := plan.at("plan").([]any); plan.at("feasible") != true || len(rows) != 2 || !plan.is(t, `["`+id+`"]`, "plan", "1", "slots") {
-		t.Errorf("%s", plan.body)
-	}
+	rows, _ := plan.at("plan").([]any)
+	plan.wrongIf(t, plan.at("feasible") != true || len(rows) != 2 || !plan.is(t, `["`+id+`"]`, "plan", "1", "slots"))
 	created := c.post(t, c.Team, list, body).want(t, http.StatusCreated)
-	if created.at("slots", "mode") != "Relaxed" || !created.is(t, `["`+id+`"]`, "slots", "jobs", "1", "slots") || !created.is(t, `[0]`, "slots", "jobs", "0", "slots") {
-		t.Errorf("%s", created.body)
-	}
+	created.wrongIf(t, created.at("slots", "mode") != "Relaxed" || !created.is(t, `["`+id+`"]`, "slots", "jobs", "1", "slots") || !created.is(t, `[0]`, "slots", "jobs", "0", "slots"))
 	c.post(t, c.Team, list, body).want(t, http.StatusOK)
 	until(t, func() bool { return c.get(t, c.Team, list+"/by-slot").status == http.StatusOK })
 	c.put(t, c.Team, list+"/by-slot", `{"testbed": "`+c.Testbed+`", "queue": ["`+c.Jobs[0]+`"]}`).refused(t, http.StatusUnprocessableEntity)
@@ -402,12 +379,9 @@ func (c *contract) overview(t *testing.T) {
 		o := c.get(t, token, c.v1+path).want(t, http.StatusOK)
 		find(t, o.at("testbeds"), c.Namespace, c.Testbed)
 		find(t, o.at("jobs"), c.Namespace, c.Jobs[1])
-		if _, ok := o.at("schedulings").([]any); !ok {
-			t.Errorf("%s: %s", path, o.body)
-		}
-		if _, ok := o.at("cursor").(string); !ok {
-			t.Errorf("%s: %s", path, o.body)
-		}
+		_, listed := o.at("schedulings").([]any)
+		_, resumable := o.at("cursor").(string)
+		o.wrongIf(t, !listed || !resumable)
 	}
 	c.get(t, c.Team, c.v1+"/overview").refused(t, http.StatusForbidden, "list")
 }
@@ -429,9 +403,7 @@ func (c *contract) session(t *testing.T) {
 	}
 	shown := http.Header{"Cookie": {cookie.Name + "=" + cookie.Value}}
 	who := c.do(t, request{method: http.MethodGet, path: path, header: shown}).want(t, http.StatusOK)
-	if who.text("user") == "" || who.text("user") != login.text("user") {
-		t.Errorf("%s, not %s", who.body, login.body)
-	}
+	who.wrongIf(t, who.text("user") == "" || who.text("user") != login.text("user"))
 	c.do(t, request{method: http.MethodGet, path: c.in + "/jobs", header: shown}).want(t, http.StatusOK)
 	body := `{"name": "forged", "testbed": "` + c.Testbed + `", "queue": ["` + c.Jobs[0] + `"]}`
 	for _, forged := range []http.Header{{"Origin": {"https://elsewhere.example"}}, {"Sec-Fetch-Site": {"cross-site"}}, {"Sec-Fetch-Site": {"same-site"}}} {
@@ -456,9 +428,7 @@ func (c *contract) session(t *testing.T) {
 func (c *contract) description(t *testing.T) {
 	is := c.get(t, c.Nothing, c.v1+"/openapi.json").want(t, http.StatusOK)
 	paths, _ := is.at("paths").(map[string]any)
-	if version, _ := is.at("openapi").(string); !strings.HasPrefix(version, "3.1.") {
-		t.Errorf("openapi %q", version)
-	}
+	is.wrongIf(t, !strings.HasPrefix(is.text("openapi"), "3.1."))
 	for _, row := range c.rows() {
 		methods, _ := paths[row.pattern].(map[string]any)
 		if methods[strings.ToLower(row.method)] == nil {

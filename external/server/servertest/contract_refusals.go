@@ -121,7 +121,7 @@ func (c *contract) written(t *testing.T) []string {
 	c.remove(t, "fence")
 	fence := c.put(t, c.Admin, c.in+"/jobs/"+c.Jobs[1]+"/external", `{"fence": true}`).want(t, http.StatusOK)
 	until(t, func() bool {
-		return c.get(t, c.Admin, c.in+"/jobs/"+c.Jobs[1]).is(t, string(fence.part(t, "externalScheduler")), "externalScheduler")
+		return c.get(t, c.Admin, c.in+"/jobs/"+c.Jobs[1]).is(t, encode(t, fence.at("externalScheduler")), "externalScheduler")
 	})
 	c.put(t, c.Admin, c.in+"/jobs/"+c.Jobs[1]+"/external", `{}`).want(t, http.StatusOK)
 	until(t, func() bool {
@@ -133,7 +133,7 @@ func (c *contract) written(t *testing.T) []string {
 		all = append(all, encode(t, []any{o["name"], o["uid"], o["priority"], o["queue"], o["slots"], o["deleting"]}))
 	}
 	for _, name := range c.Jobs {
-		all = append(all, string(c.get(t, c.Admin, c.in+"/jobs/"+name).want(t, http.StatusOK).part(t, "externalScheduler")))
+		all = append(all, encode(t, c.get(t, c.Admin, c.in+"/jobs/"+name).want(t, http.StatusOK).at("externalScheduler")))
 	}
 	return all
 }

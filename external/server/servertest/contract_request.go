@@ -68,20 +68,14 @@ func (c *contract) do(t *testing.T, r request) *answer {
 		if a.status != http.StatusTooManyRequests {
 			return a
 		}
-		pause(t, response.Header.Get("Retry-After"))
-	}
-}
-
-// pause waits as Retry-After says.
-func pause(t *testing.T, retryAfter string) {
-	t.Helper()
-	seconds, err := strconv.Atoi(retryAfter)
-	if err != nil || seconds < 1 {
-		t.Fatalf("429 with Retry-After %q", retryAfter)
-	}
-	select {
-	case <-t.Context().Done():
-	case <-time.After(time.Duration(seconds) * time.Second):
+		seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
+		if err != nil || seconds < 1 {
+			t.Fatalf("429 with Retry-After %q", response.Header.Get("Retry-After"))
+		}
+		select {
+		case <-t.Context().Done():
+		case <-time.After(time.Duration(seconds) * time.Second):
+		}
 	}
 }
 
@@ -140,6 +134,14 @@ func (a *answer) want(t *testing.T, status int) *answer {
 	return a
 }
 
+// wrongIf fails the test with the answer, if that is wrong.
+func (a *answer) wrongIf(t *testing.T, wrong bool) {
+	t.Helper()
+	if wrong {
+		t.Errorf("%s %s: %d, ETag %s, Location %s: %s", a.request.method, a.request.path, a.status, a.header.Get("ETag"), a.header.Get("Location"), a.body)
+	}
+}
+
 // refused is the answer, which must be a problem of the status whose detail has the words.
 func (a *answer) refused(t *testing.T, status int, words ...string) *answer {
 	t.Helper()
@@ -196,16 +198,10 @@ func (a *answer) text(path ...string) string {
 	return text
 }
 
-// is says whether what is at the path is the JSON, keys in order and without blanks.
+// is reports whether what is at the path is the JSON, keys in order and without blanks.
 func (a *answer) is(t *testing.T, want string, path ...string) bool {
 	t.Helper()
-	return string(a.part(t, path...)) == want
-}
-
-// part is the JSON at the path.
-func (a *answer) part(t *testing.T, path ...string) []byte {
-	t.Helper()
-	return []byte(encode(t, a.at(path...)))
+	return encode(t, a.at(path...)) == want
 }
 
 func encode(t *testing.T, v any) string {

@@ -20,9 +20,7 @@ func (c *contract) seedTestbeds(t *testing.T) {
 	}
 	bed := c.get(t, c.Viewer, "/external/testbeds/"+c.Testbed).want(t, http.StatusOK)
 	states := []any{"IN_PROGRESS", "SUCCESS", "ERROR", "RUNNING", "INITIAL"}
-	if bed.at("name") != c.Testbed || !slices.Contains(states, bed.at("state")) || bed.at("numberOfNodes").(float64) < 1 || bed.at("numberOfSlotsPerNode").(float64) < 1 {
-		t.Errorf("%s", bed.body)
-	}
+	bed.wrongIf(t, bed.at("name") != c.Testbed || !slices.Contains(states, bed.at("state")) || bed.at("numberOfNodes").(float64) < 1 || bed.at("numberOfSlotsPerNode").(float64) < 1)
 	positions := 0
 	for node, slots := range bed.at("slotsByNode").(map[string]any) {
 		for _, one := range slots.([]any) {
@@ -38,27 +36,21 @@ func (c *contract) seedTestbeds(t *testing.T) {
 			positions++
 		}
 	}
-	if positions < 2 {
-		t.Errorf("%s", bed.body)
-	}
+	bed.wrongIf(t, positions < 2)
 	c.get(t, c.Viewer, "/external/testbeds/absent").refused(t, http.StatusNotFound)
 }
 
 func (c *contract) seedJobs(t *testing.T) {
 	all := c.get(t, c.Viewer, "/external/jobs").want(t, http.StatusOK)
 	for _, name := range c.Jobs {
-		if all.at(name, "name") != name || all.at(name, "state") != "ReadyState" {
-			t.Errorf("%s: %s", name, all.body)
-		}
+		all.wrongIf(t, all.at(name, "name") != name || all.at(name, "state") != "ReadyState")
 	}
 	// The thesis's example, §4.1.
 	const data = `{"profiler":[{"batchjob-sample3":"31 (8)","flink-wordcount":"24 (16)","spark-pi":"27 (16)"}]}`
 	for i, path := range []string{"/external/jobs/", "/external/jobs"} {
 		job := `{"name": "` + c.Jobs[i] + `", "state": "CompletedState", "externalScheduler": ` + data + `, "scheduledEvents": []}`
 		put := c.put(t, c.Team, path, job).want(t, http.StatusOK)
-		if !put.is(t, data, "externalScheduler") || put.at("state") != "ReadyState" || put.at("name") != c.Jobs[i] {
-			t.Errorf("%s", put.body)
-		}
+		put.wrongIf(t, !put.is(t, data, "externalScheduler") || put.at("state") != "ReadyState" || put.at("name") != c.Jobs[i])
 		until(t, func() bool {
 			return c.get(t, c.Viewer, "/external/jobs/"+c.Jobs[i]).want(t, http.StatusOK).is(t, data, "externalScheduler")
 		})
@@ -74,31 +66,25 @@ func (c *contract) seedSchedulings(t *testing.T) {
 	const list = "/external/schedulings"
 	queue := `{"name": "thesis-queue", "testBed": "` + c.Testbed + `", "queue": ["` + c.Jobs[0] + `"], "slots": null, "more": 1}`
 	created := c.post(t, c.Team, list, queue).want(t, http.StatusOK)
-	if created.at("name") != "thesis-queue" || created.at("testBed") != c.Testbed || !created.is(t, `["`+c.Jobs[0]+`"]`, "queue") || created.at("slots") != nil {
-		t.Errorf("%s", created.body)
-	}
+	created.wrongIf(t, created.at("name") != "thesis-queue" || created.at("testBed") != c.Testbed || !created.is(t, `["`+c.Jobs[0]+`"]`, "queue") || created.at("slots") != nil)
 	c.post(t, c.Team, list, queue).want(t, http.StatusOK)
 	c.post(t, c.Team, list, `{"name": "thesis-queue", "testBed": "`+c.Testbed+`", "queue": ["`+c.Jobs[1]+`"]}`).refused(t, http.StatusConflict)
 	slots := `{"name": "thesis-slots", "testBed": "` + c.Testbed + `", "slots": {"mode": "strict", "jobs": [{"name": "` + c.Jobs[1] + `", "slots": [1, 0]}]}}`
 	placed := c.post(t, c.Team, list, slots).want(t, http.StatusOK)
-	if placed.at("queue") != nil || !placed.is(t, `{"jobs":[{"name":"`+c.Jobs[1]+`","slots":[1,0]}],"mode":"strict"}`, "slots") {
-		t.Errorf("%s", placed.body)
-	}
+	placed.wrongIf(t, placed.at("queue") != nil || !placed.is(t, `{"jobs":[{"name":"`+c.Jobs[1]+`","slots":[1,0]}],"mode":"strict"}`, "slots"))
 	states := []any{"InitialState", "AcquireState", "ConfirmationState", "SubmissionState", "AwaitingCompletionState", "CompletedState", "FailedState", "FinishedState"}
 	for _, name := range []string{"thesis-queue", "thesis-slots"} {
 		var one *answer
 		until(t, func() bool { one = c.get(t, c.Viewer, list+"/"+name); return one.status == http.StatusOK })
-		if _, ok := one.at("jobStatus").([]any); !ok || !slices.Contains(states, one.at("state")) {
-			t.Errorf("%s", one.body)
-		}
+		_, ok := one.at("jobStatus").([]any)
+		one.wrongIf(t, !ok || !slices.Contains(states, one.at("state")))
 	}
 	if all := c.get(t, c.Viewer, list).want(t, http.StatusOK).json.([]any); len(all) != 2 {
 		t.Errorf("%v", all)
 	}
 	// In the form of /external/v1 they are the same objects.
-	if one := c.get(t, c.Viewer, c.in+"/schedulings/thesis-slots").want(t, http.StatusOK); one.at("slots", "mode") != "Strict" {
-		t.Errorf("%s", one.body)
-	}
+	one := c.get(t, c.Viewer, c.in+"/schedulings/thesis-slots").want(t, http.StatusOK)
+	one.wrongIf(t, one.at("slots", "mode") != "Strict")
 	for _, bad := range []struct{ body, field string }{
 		{`{"testBed": "a", "queue": ["a"]}`, "name"},
 		{`{"name": "bad", "queue": ["a"]}`, "testBed"},
@@ -114,12 +100,10 @@ func (c *contract) seedSchedulings(t *testing.T) {
 	}
 	c.get(t, c.Viewer, list+"/bad").refused(t, http.StatusNotFound)
 	for _, name := range []string{"thesis-queue", "thesis-slots"} {
-		if gone := c.delete(t, c.Team, list+"/"+name).want(t, http.StatusOK); gone.at("name") != name {
-			t.Errorf("%s", gone.body)
-		}
+		gone := c.delete(t, c.Team, list+"/"+name).want(t, http.StatusOK)
+		gone.wrongIf(t, gone.at("name") != name)
 		until(t, func() bool { return c.get(t, c.Admin, c.in+"/schedulings/"+name).status == http.StatusNotFound })
 	}
-	if none := c.delete(t, c.Team, list+"/thesis-queue").want(t, http.StatusNotModified); len(none.body) > 0 {
-		t.Errorf("%s", none.body)
-	}
+	none := c.delete(t, c.Team, list+"/thesis-queue").want(t, http.StatusNotModified)
+	none.wrongIf(t, len(none.body) > 0)
 }

@@ -1,12 +1,11 @@
 package servertest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -20,22 +19,21 @@ import (
 // Store is a server.Store in memory. Nothing in it happens by itself: tests put objects
 // in, and take them out, beside what the server writes. It is safe for concurrent use.
 type Store struct {
-	// Now is the clock, time.Now if nil. It is set before the Store is used.
-	Now func() time.Time
-
 	mu        sync.Mutex
 	unsynced  bool
 	version   uint64
-	objects   map[wire.Kind]map[testbed.Name]any
+	objects   map[wire.Kind]map[testbed.Name]wire.Resource
 	followers map[*follower]bool
 }
 
+var kinds = []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings}
+
 // NewStore returns an empty store.
 func NewStore() *Store {
-	// An API server's first list has a version, too, before there is any object.
-	s := &Store{version: 1, objects: make(map[wire.Kind]map[testbed.Name]any), followers: make(map[*follower]bool)}
-	for _, kind := range []wire.Kind{wire.Testbeds, wire.Slots, wire.Jobs, wire.Schedulings} {
-		s.objects[kind] = make(map[testbed.Name]any)
+	// No object has version 1: it is one that has been.
+	s := &Store{version: 1, objects: make(map[wire.Kind]map[testbed.Name]wire.Resource), followers: make(map[*follower]bool)}
+	for _, kind := range kinds {
+		s.objects[kind] = make(map[testbed.Name]wire.Resource)
 	}
 	return s
 }
@@ -64,19 +62,19 @@ func (s *Store) PutTestbed(object wire.Testbed) wire.Testbed {
 	defer s.mu.Unlock()
 	slots := wire.TestbedSlots{Meta: object.Meta, Slots: slices.Clone(object.Slots)}
 	object.Counts, object.Slots = wire.CountSlots(slots.Slots), nil
-	was, there := s.objects[wire.Testbeds][nameOf(object.Meta)].(wire.Testbed)
+	was, there := s.objects[wire.Testbeds][object.FullName()].(wire.Testbed)
 	if there {
 		object.Meta = was.Meta // so that what changes is what was put
 		object.Deleting = slots.Deleting
 	}
-	if !there || !same(was, object) {
-		object = put(s, wire.Testbeds, object, &object.Meta)
+	if !there || !reflect.DeepEqual(was, object) {
+		put(s, &object, &object.Meta)
 	}
-	before, there := s.objects[wire.Slots][nameOf(object.Meta)].(wire.TestbedSlots)
-	if !there || !same(before.Slots, slots.Slots) {
+	before, there := s.objects[wire.Slots][object.FullName()].(wire.TestbedSlots)
+	if !there || !reflect.DeepEqual(before.Slots, slots.Slots) {
 		slots.Meta = before.Meta
 		slots.Name, slots.Namespace, slots.UID = object.Name, object.Namespace, object.UID
-		put(s, wire.Slots, slots, &slots.Meta)
+		put(s, &slots, &slots.Meta)
 	}
 	return object
 }
@@ -102,14 +100,14 @@ func (s *Store) PutSlot(namespace, name string, slot wire.Slot) {
 func (s *Store) PutJob(object wire.Job) wire.Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return put(s, wire.Jobs, object, &object.Meta)
+	return put(s, &object, &object.Meta)
 }
 
 // PutScheduling creates or replaces a scheduling. It returns it as it is then.
 func (s *Store) PutScheduling(object wire.Scheduling) wire.Scheduling {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return put(s, wire.Schedulings, object, &object.Meta)
+	return put(s, &object, &object.Meta)
 }
 
 // Remove takes an object out; a Testbed with its slots.
@@ -122,167 +120,101 @@ func (s *Store) Remove(kind wire.Kind, namespace, name string) {
 	}
 }
 
-// put writes an object at a new version, and tells of it. meta is the object's own.
-func put[T any](s *Store, kind wire.Kind, object T, meta *wire.Meta) T {
-	name := nameOf(*meta)
+// put writes an object at a new version, tells of it and returns it. meta is the object's own.
+func put[T wire.Resource](s *Store, object *T, meta *wire.Meta) T {
+	kind, name := (*object).ObjectKind(), meta.FullName()
+	s.version++
 	change := wire.Added
 	if was, there := s.objects[kind][name]; there {
 		change = wire.Modified
-		before := metaOf(was)
-		meta.UID, meta.Created = before.UID, before.Created
+		meta.UID, meta.Created = was.Common().UID, was.Common().Created
 	} else {
-		now := s.now()
-		meta.UID, meta.Created = fmt.Sprintf("%s-%s-%d", kind, meta.Name, s.version+1), &now
+		now := time.Now().UTC()
+		meta.UID, meta.Created = fmt.Sprintf("%s-%s-%d", kind, meta.Name, s.version), &now
 	}
-	s.version++
 	meta.ResourceVersion = strconv.FormatUint(s.version, 10)
-	// The caller's copy of the object is what meta points into.
-	stored := withMeta(object, *meta)
-	s.objects[kind][name] = stored
-	s.tell(change, kind, *meta, meta.ResourceVersion, stored)
-	return stored.(T)
+	s.objects[kind][name] = *object
+	s.tell(change, *object)
+	return *object
 }
 
 func (s *Store) remove(kind wire.Kind, name testbed.Name) {
-	object, there := s.objects[kind][name]
-	if !there {
-		return
+	if object, there := s.objects[kind][name]; there {
+		delete(s.objects[kind], name)
+		s.version++
+		s.tell(wire.Deleted, object)
 	}
-	delete(s.objects[kind], name)
-	s.version++
-	s.tell(wire.Deleted, kind, metaOf(object), strconv.FormatUint(s.version, 10), object)
 }
 
-func (s *Store) tell(change string, kind wire.Kind, meta wire.Meta, version server.Version, object any) {
-	told := server.Change{
-		Type: change, Kind: kind, Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID,
-		Version: version, Object: object, At: s.now(),
-	}
+func (s *Store) tell(change string, object wire.Resource) {
 	for f := range s.followers {
-		f.add(told)
+		f.add(server.Change{Type: change, Object: object})
 	}
-}
-
-func (s *Store) now() time.Time {
-	if s.Now != nil {
-		return s.Now().UTC()
-	}
-	return time.Now().UTC()
-}
-
-func nameOf(m wire.Meta) testbed.Name { return testbed.Name{Namespace: m.Namespace, Name: m.Name} }
-
-func metaOf(object any) wire.Meta {
-	switch o := object.(type) {
-	case wire.Testbed:
-		return o.Meta
-	case wire.TestbedSlots:
-		return o.Meta
-	case wire.Job:
-		return o.Meta
-	case wire.Scheduling:
-		return o.Meta
-	}
-	panic(fmt.Sprintf("no kind of object: %T", object))
-}
-
-func withMeta(object any, meta wire.Meta) any {
-	switch o := object.(type) {
-	case wire.Testbed:
-		o.Meta = meta
-		return o
-	case wire.TestbedSlots:
-		o.Meta = meta
-		return o
-	case wire.Job:
-		o.Meta = meta
-		return o
-	case wire.Scheduling:
-		o.Meta = meta
-		return o
-	}
-	panic(fmt.Sprintf("no kind of object: %T", object))
-}
-
-// same compares as JSON, as callers see the two.
-func same(a, b any) bool {
-	x, err := json.Marshal(a)
-	if err != nil {
-		panic(err)
-	}
-	y, err := json.Marshal(b)
-	if err != nil {
-		panic(err)
-	}
-	return bytes.Equal(x, y)
 }
 
 // Testbeds is server.Store's.
 func (s *Store) Testbeds(_ context.Context, namespace string) ([]wire.Testbed, error) {
-	return list[wire.Testbed](s, wire.Testbeds, namespace), nil
+	return list[wire.Testbed](s, namespace), nil
 }
 
 // Jobs is server.Store's.
 func (s *Store) Jobs(_ context.Context, namespace string) ([]wire.Job, error) {
-	return list[wire.Job](s, wire.Jobs, namespace), nil
+	return list[wire.Job](s, namespace), nil
 }
 
 // Schedulings is server.Store's.
 func (s *Store) Schedulings(_ context.Context, namespace string) ([]wire.Scheduling, error) {
-	return list[wire.Scheduling](s, wire.Schedulings, namespace), nil
+	return list[wire.Scheduling](s, namespace), nil
 }
 
 // Testbed is server.Store's.
 func (s *Store) Testbed(_ context.Context, namespace, name string) (wire.Testbed, error) {
-	return get[wire.Testbed](s, wire.Testbeds, namespace, name)
+	return get[wire.Testbed](s, namespace, name)
 }
 
 // Slots is server.Store's.
 func (s *Store) Slots(_ context.Context, namespace, name string) (wire.TestbedSlots, error) {
-	return get[wire.TestbedSlots](s, wire.Slots, namespace, name)
+	return get[wire.TestbedSlots](s, namespace, name)
 }
 
 // Job is server.Store's.
 func (s *Store) Job(_ context.Context, namespace, name string) (wire.Job, error) {
-	return get[wire.Job](s, wire.Jobs, namespace, name)
+	return get[wire.Job](s, namespace, name)
 }
 
 // Scheduling is server.Store's.
 func (s *Store) Scheduling(_ context.Context, namespace, name string) (wire.Scheduling, error) {
-	return get[wire.Scheduling](s, wire.Schedulings, namespace, name)
+	return get[wire.Scheduling](s, namespace, name)
 }
 
-func list[T any](s *Store, kind wire.Kind, namespace string) []T {
+func list[T wire.Resource](s *Store, namespace string) (objects []T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var objects []T
-	for _, name := range slices.SortedFunc(maps.Keys(s.objects[kind]), testbed.Name.Compare) {
+	var none T
+	all := s.objects[none.ObjectKind()]
+	for _, name := range slices.SortedFunc(maps.Keys(all), testbed.Name.Compare) {
 		if namespace == "" || namespace == name.Namespace {
-			objects = append(objects, s.objects[kind][name].(T))
+			objects = append(objects, all[name].(T))
 		}
 	}
 	return objects
 }
 
-func get[T any](s *Store, kind wire.Kind, namespace, name string) (T, error) {
+func get[T wire.Resource](s *Store, namespace, name string) (T, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return getLocked[T](s, kind, testbed.Name{Namespace: namespace, Name: name})
+	return getLocked[T](s, testbed.Name{Namespace: namespace, Name: name}, "")
 }
 
-func getLocked[T any](s *Store, kind wire.Kind, name testbed.Name) (T, error) {
+// getLocked reads an object, which must be at the version, if that is not empty.
+func getLocked[T wire.Resource](s *Store, name testbed.Name, version string) (object T, err error) {
+	kind := object.ObjectKind()
 	object, there := s.objects[kind][name].(T)
-	if !there {
-		return object, server.Refuse(http.StatusNotFound, fmt.Sprintf("%s %s is not there.", kind, name))
-	}
-	return object, nil
-}
-
-// getAt is getLocked of what is to be written at a version; empty is any.
-func getAt[T any](s *Store, kind wire.Kind, name testbed.Name, version server.Version) (T, error) {
-	object, err := getLocked[T](s, kind, name)
-	if err == nil && version != "" && metaOf(object).ResourceVersion != version {
-		return object, server.Refuse(http.StatusPreconditionFailed, fmt.Sprintf("%s %s has another version.", kind, name))
+	switch {
+	case !there:
+		err = server.Refuse(http.StatusNotFound, fmt.Sprintf("%s %s is not there.", kind, name))
+	case version != "" && object.Common().ResourceVersion != version:
+		err = server.Refuse(http.StatusPreconditionFailed, fmt.Sprintf("%s %s has another version.", kind, name))
 	}
 	return object, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -18,21 +19,21 @@ func (s *Store) CreateScheduling(_ context.Context, caller server.Caller, namesp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	full := testbed.Name{Namespace: namespace, Name: name}
-	if there, err := getLocked[wire.Scheduling](s, wire.Schedulings, full); err == nil {
+	if there, err := getLocked[wire.Scheduling](s, full, ""); err == nil {
 		return there, server.Refuse(http.StatusConflict, fmt.Sprintf("Scheduling %s is there already.", full))
 	}
 	object := wire.Scheduling{
 		Meta:           wire.Meta{Namespace: namespace, Name: name},
 		SchedulingSpec: spec, Author: caller.Name, State: "Acquiring",
 	}
-	return put(s, wire.Schedulings, object, &object.Meta), nil
+	return put(s, &object, &object.Meta), nil
 }
 
 // ReplaceScheduling is server.Store's.
-func (s *Store) ReplaceScheduling(_ context.Context, _ server.Caller, namespace, name string, version server.Version, spec wire.SchedulingSpec) (wire.Scheduling, error) {
+func (s *Store) ReplaceScheduling(_ context.Context, _ server.Caller, namespace, name string, version string, spec wire.SchedulingSpec) (wire.Scheduling, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, err := getAt[wire.Scheduling](s, wire.Schedulings, testbed.Name{Namespace: namespace, Name: name}, version)
+	object, err := getLocked[wire.Scheduling](s, testbed.Name{Namespace: namespace, Name: name}, version)
 	if err != nil {
 		return object, err
 	}
@@ -46,19 +47,19 @@ func (s *Store) ReplaceScheduling(_ context.Context, _ server.Caller, namespace,
 	if len(causes) > 0 {
 		return object, server.Refuse(http.StatusUnprocessableEntity, "The scheduling cannot become this.", causes...)
 	}
-	if same(object.SchedulingSpec, spec) {
+	if reflect.DeepEqual(object.SchedulingSpec, spec) {
 		return object, nil
 	}
 	object.SchedulingSpec = spec
-	return put(s, wire.Schedulings, object, &object.Meta), nil
+	return put(s, &object, &object.Meta), nil
 }
 
 // DeleteScheduling is server.Store's. The object goes at once.
-func (s *Store) DeleteScheduling(_ context.Context, _ server.Caller, namespace, name string, version server.Version) error {
+func (s *Store) DeleteScheduling(_ context.Context, _ server.Caller, namespace, name string, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	full := testbed.Name{Namespace: namespace, Name: name}
-	if _, err := getAt[wire.Scheduling](s, wire.Schedulings, full, version); err != nil {
+	if _, err := getLocked[wire.Scheduling](s, full, version); err != nil {
 		return err
 	}
 	s.remove(wire.Schedulings, full)
@@ -66,15 +67,15 @@ func (s *Store) DeleteScheduling(_ context.Context, _ server.Caller, namespace, 
 }
 
 // SetExternal is server.Store's.
-func (s *Store) SetExternal(ctx context.Context, caller server.Caller, namespace, name string, version server.Version, data json.RawMessage) (wire.Job, error) {
+func (s *Store) SetExternal(ctx context.Context, caller server.Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error) {
 	return s.UpdateExternal(ctx, caller, namespace, name, version, func(json.RawMessage) (json.RawMessage, error) { return data, nil })
 }
 
 // UpdateExternal is server.Store's.
-func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, name string, version server.Version, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
+func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	object, err := getAt[wire.Job](s, wire.Jobs, testbed.Name{Namespace: namespace, Name: name}, version)
+	object, err := getLocked[wire.Job](s, testbed.Name{Namespace: namespace, Name: name}, version)
 	if err != nil {
 		return object, err
 	}
@@ -83,7 +84,7 @@ func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, na
 		return object, err
 	}
 	object.External = data
-	return put(s, wire.Jobs, object, &object.Meta), nil
+	return put(s, &object, &object.Meta), nil
 }
 
 // Plan is server.Store's: what package queue finds in the slots that are free.
@@ -95,7 +96,7 @@ func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, sp
 	if err != nil {
 		return plan, err
 	}
-	slots, err := getLocked[wire.TestbedSlots](s, wire.Slots, bed)
+	slots, err := getLocked[wire.TestbedSlots](s, bed, "")
 	if err != nil {
 		plan.Problems = append(plan.Problems, wire.Cause{Field: "testbed", Reason: "UnknownTestbed", Message: fmt.Sprintf("Testbed %s is not there", bed)})
 		return plan, nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
-	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
@@ -91,16 +91,17 @@ func (w *watch) ended() error {
 type seen struct {
 	objects map[string]wire.Meta // by kind and name
 	cursor  string
+	types   []string // of the messages, except events and bookmarks
 	faults  []string
 }
 
-// take takes in a message. resumed says that everything was told before.
-func (s *seen) take(m *wire.Message, resumed bool) {
-	switch m.Type {
-	case wire.Snapshot, wire.Reset, wire.ErrorMessage:
-		if resumed {
-			s.faults = append(s.faults, fmt.Sprintf("%s %s after resuming", m.Type, m.Reason))
-		}
+// take takes in a message.
+func (s *seen) take(m *wire.Message) {
+	if m.Type != wire.EventsMessage && m.Type != wire.Bookmark {
+		s.types = append(s.types, m.Type)
+	}
+	if m.Type == wire.Reset {
+		s.objects = map[string]wire.Meta{}
 	}
 	for _, o := range m.Objects {
 		key, meta := metaOf(o)
@@ -109,7 +110,7 @@ func (s *seen) take(m *wire.Message, resumed bool) {
 	for _, e := range m.Events {
 		key, meta := metaOf(e.Object)
 		before, known := s.objects[key]
-		order, _ := server.CompareVersions(meta.ResourceVersion, before.ResourceVersion)
+		order, _ := wire.CompareVersions(meta.ResourceVersion, before.ResourceVersion)
 		switch {
 		case e.Type == wire.Added && known && before.UID == meta.UID, e.Type != wire.Added && !known:
 			s.faults = append(s.faults, fmt.Sprintf("%s of %s, known %v", e.Type, key, known))
@@ -132,8 +133,8 @@ func metaOf(o wire.Object) (string, wire.Meta) {
 	return string(o.Kind) + " " + of.Name, of.Meta
 }
 
-// A client of a replica that is killed goes on at another, where its cursor is good: it is
-// told neither the same twice, nor too little.
+// A client of a replica that is killed goes on at another, which does not know its cursor: it is
+// reset and told all there is, and then neither the same twice, nor too little.
 func TestExternalKilledReplica(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
@@ -174,7 +175,7 @@ func TestExternalKilledReplica(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.take(&m, false)
+		s.take(&m)
 	}
 	first.Kill(t)
 	for { // what is on its way yet is taken in
@@ -182,13 +183,14 @@ func TestExternalKilledReplica(t *testing.T) {
 		if err != nil {
 			break
 		}
-		s.take(&m, false)
+		s.take(&m)
 	}
 	change(6, 12)
 	again, err := second.watch()
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.types = nil
 	again.subscribe(s.cursor, wire.Jobs, wire.Schedulings)
 	change(12, 14)
 	// What there is in the end, by word of the API server.
@@ -223,7 +225,10 @@ func TestExternalKilledReplica(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v; known %v, there are %v", err, s.objects, want())
 		}
-		s.take(&m, true)
+		s.take(&m)
+	}
+	if want := []string{wire.Reset, wire.Snapshot}; !slices.Equal(s.types, want) {
+		t.Errorf("after resuming it is sent %q beside events, want %q", s.types, want)
 	}
 	if len(s.faults) > 0 {
 		t.Errorf("told wrongly:\n%s", strings.Join(s.faults, "\n"))

@@ -1,10 +1,10 @@
-package server_test
+package wire_test
 
 import (
 	"math/big"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
 // Versions are compared as numbers of any length.
@@ -13,7 +13,7 @@ func FuzzCompareVersions(f *testing.F) {
 		f.Add(pair[0], pair[1])
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		got, err := server.CompareVersions(a, b)
+		got, err := wire.CompareVersions(a, b)
 		x, y := number(a), number(b)
 		if (err != nil) != (x == nil || y == nil) {
 			t.Fatalf("%q %q: %v", a, b, err)
