@@ -68,7 +68,7 @@ require (
 	github.com/stoewer/go-strcase v1.3.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.6.8 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.6.8 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.8
 	go.etcd.io/etcd/client/v3 v3.6.8 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.65.0 // indirect
@@ -89,7 +89,7 @@ require (
 	golang.org/x/net v0.50.0 // indirect
 	golang.org/x/oauth2 v0.34.0 // indirect
 	golang.org/x/sync v0.19.0
-	golang.org/x/sys v0.41.0
+	golang.org/x/sys v0.41.0 // indirect
 	golang.org/x/term v0.40.0 // indirect
 	golang.org/x/text v0.34.0 // indirect
 	golang.org/x/time v0.14.0 // indirect
@@ -97,7 +97,7 @@ require (
 	google.golang.org/genproto/googleapis/api v0.0.0-20260128011058-8636f8732409 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260128011058-8636f8732409 // indirect
 	google.golang.org/grpc v1.79.3
-	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
+	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/go-jose/go-jose.v2 v2.6.3 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
@@ -118,29 +118,22 @@ require (
 	go.etcd.io/etcd/server/v3 v3.6.8
 	k8s.io/api v0.36.3
 	k8s.io/apimachinery v0.36.3
-	k8s.io/apiserver v0.36.3
+	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/client-go v0.36.3
 )
 
 require (
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
-	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
-	sigs.k8s.io/controller-runtime v0.24.1 // indirect
+	sigs.k8s.io/controller-runtime v0.24.1
 )
 
 require (
-	github.com/containerd/containerd/api v1.11.1 // indirect
-	github.com/containerd/log v0.1.0 // indirect
-	github.com/containerd/ttrpc v1.2.7 // indirect
-	github.com/containerd/typeurl/v2 v2.2.3 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
 	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/go-stomp/stomp/v3 v3.1.3 // indirect
 	github.com/golang-jwt/jwt/v5 v5.3.0 // indirect
 	github.com/onsi/gomega v1.39.1 // indirect
-	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/soheilhy/cmux v0.1.5 // indirect
-	github.com/spazio-scheduler/spazio/aggregate v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/api/identity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
 	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
@@ -152,12 +145,12 @@ require (
 	go.etcd.io/etcd/pkg/v3 v3.6.8 // indirect
 	go.etcd.io/raft/v3 v3.6.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
-	gonum.org/v1/gonum v0.17.0 // indirect
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
 	k8s.io/cloud-provider v0.36.3 // indirect
 	k8s.io/cluster-bootstrap v0.36.3 // indirect
 	k8s.io/component-helpers v0.36.3 // indirect
 	k8s.io/controller-manager v0.36.3 // indirect
+	k8s.io/cri-api v0.36.3 // indirect
 	k8s.io/csi-translation-lib v0.36.3 // indirect
 	k8s.io/dynamic-resource-allocation v0.36.3 // indirect
 	k8s.io/endpointslice v0.36.3 // indirect
@@ -175,22 +168,19 @@ require (
 )
 
 require (
+	github.com/google/pprof v0.0.0-20260115054156-294ebfa9ad83
 	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/cmd v0.1.0
 	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/node v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
 	github.com/spazio-scheduler/spazio/plugin v0.1.0
-	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
 	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/spazio-scheduler/spazio/sim v0.1.0
 	github.com/spazio-scheduler/spazio/svd v0.1.0
 	github.com/spazio-scheduler/spazio/telemetry v0.1.0
-	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
 	github.com/spazio-scheduler/spazio/testcluster v0.1.0
 	k8s.io/component-base v0.36.3
-	k8s.io/cri-api v0.36.3
 	k8s.io/kube-scheduler v0.36.3
 )
 
