@@ -75,7 +75,6 @@ func (p *profiler) Measure(ctx context.Context, r *program.Result, g *children.G
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(progress, "listing pods")
 	listed := func(m endpoint.Metrics) bool { return m["spazio_profiler_pods"] == float64(p.pods) }
 	if err := process.Await(ctx, server, found[2], listed); err != nil {
 		return err

@@ -66,7 +66,9 @@ func (c *cluster) connect(ctx context.Context) (err error) {
 	if err := errors.Join(scheme.AddToScheme(known), v1alpha1.AddToScheme(known)); err != nil {
 		return err
 	}
-	if c.client, err = client.New(c.plane.RESTConfig(), client.Options{Scheme: known}); err != nil {
+	each := c.plane.RESTConfig() // kinds have the encoding that they know
+	each.ContentType, each.AcceptContentTypes = "", ""
+	if c.client, err = client.New(each, client.Options{Scheme: known}); err != nil {
 		return err
 	}
 	for _, text := range v1alpha1.CRDs() {

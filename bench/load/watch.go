@@ -49,7 +49,7 @@ func (w *watch) Validate(args []string) error {
 		program.Timing{Duration: w.duration}.Validate())
 }
 
-func (w *watch) Measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (w *watch) Measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
 	debug.SetGCPercent(gcPercent)
 	server, url, err := startServer(ctx, g, "watch", "--nodes", strconv.Itoa(w.nodes), "--slots", strconv.Itoa(w.slots),
 		"--jobs", strconv.Itoa(w.jobs), "--rate", strconv.Itoa(w.rate))
@@ -60,7 +60,6 @@ func (w *watch) Measure(ctx context.Context, r *program.Result, g *children.Grou
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "%d clients connect\n", w.clients)
 	var clients watchers
 	for range w.clients {
 		if err := clients.connect(ctx, url); err != nil {
