@@ -62,7 +62,7 @@ func measure(t *testing.T, args ...string) map[string]float64 {
 	t.Helper()
 	var f footprint
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.Flags(flags)
+	f.flags(flags)
 	agent, err := buildOnce()
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func measure(t *testing.T, args ...string) map[string]float64 {
 	if err := flags.Parse(append([]string{"--agent", agent, "--node-exporter", "", "--warm-up", "0s"}, args...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Validate(flags.Args()); err != nil {
+	if err := f.validate(flags.Args()); err != nil {
 		t.Fatal(err)
 	}
 	g, err := children.NewGroup()
@@ -79,7 +79,7 @@ func measure(t *testing.T, args ...string) map[string]float64 {
 	}
 	defer g.Close()
 	var r program.Result
-	if err := f.Measure(t.Context(), &r, g, io.Discard); err != nil {
+	if err := f.measure(t.Context(), &r, g, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for _, top := range []string{"", "cpu", "memory", "unified"} {
@@ -250,7 +250,8 @@ func TestRefuses(t *testing.T) {
 		{"--agent /bin/false --pods 1 -- --cpu-counter none", program.Failure},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := program.Run(t.Context(), program.Command("footprint", "", &footprint{}), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
+		var f footprint
+		if code := program.Run(t.Context(), program.Command("footprint", "", f.flags, f.validate, f.measure), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, want %d: %s", tc.line, code, tc.code, &stderr)
 		}
 	}

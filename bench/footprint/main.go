@@ -26,7 +26,9 @@ import (
 )
 
 func main() {
-	program.Main(program.Command("footprint [flags] [-- flags of spazio-agent]", "Measure CPU time and memory of spazio-agent while pods come and go", &footprint{}), map[string]children.Role{process.ExecRole: process.Exec})
+	var f footprint
+	c := program.Command("footprint [flags] [-- flags of spazio-agent]", "Measure CPU time and memory of spazio-agent while pods come and go", f.flags, f.validate, f.measure)
+	program.Main(c, map[string]children.Role{process.ExecRole: process.Exec})
 }
 
 // footprint measures what the agent takes of its node.
@@ -39,7 +41,7 @@ type footprint struct {
 	args            []string // of the agent
 }
 
-func (f *footprint) Flags(set *pflag.FlagSet) {
+func (f *footprint) flags(set *pflag.FlagSet) {
 	set.StringVar(&f.agent, "agent", "", "spazio-agent to run (default built from this tree)")
 	set.StringVar(&f.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
 	f.timing.Flags(set, time.Minute, 5*time.Minute)
@@ -49,7 +51,7 @@ func (f *footprint) Flags(set *pflag.FlagSet) {
 	set.BoolVar(&f.energy, "energy", false, "have the agent read made-up energy counters, in turn with one that does not, each for the duration")
 }
 
-func (f *footprint) Validate(args []string) error {
+func (f *footprint) validate(args []string) error {
 	f.args = args
 	switch {
 	case f.pods < 1 || f.pods > 1000:
@@ -60,7 +62,7 @@ func (f *footprint) Validate(args []string) error {
 	return f.timing.Validate()
 }
 
-func (f *footprint) Measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
+func (f *footprint) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
 	if f.agent, err = process.Build(ctx, f.agent, "spazio-agent", g.Dir(), progress); err != nil {
 		return err
 	}
@@ -180,7 +182,7 @@ func startScraped(ctx context.Context, g *children.Group, every time.Duration, p
 	}
 	addr := listener.Addr().String()
 	_ = listener.Close()
-	p, _, err := process.Start(ctx, g, nil, process.Program{Path: path}, slices.Insert(args, 1, addr)...)
+	p, _, err := process.Start(ctx, g, nil, path, "", "", slices.Insert(args, 1, addr)...)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type aggregator struct {
 	timing                       program.Timing
 }
 
-func (a *aggregator) Flags(f *pflag.FlagSet) {
+func (a *aggregator) flags(f *pflag.FlagSet) {
 	f.StringVar(&a.path, "aggregator", "", "spazio-aggregator to run (default built from this tree)")
 	f.IntVar(&a.nodes, "nodes", 5000, "nodes that push")
 	f.Float64Var(&a.rate, "rate", 1, "pushes a second of each node, above 0 to 1000")
@@ -42,7 +42,7 @@ func (a *aggregator) Flags(f *pflag.FlagSet) {
 	a.timing.Flags(f, 5*time.Second, 30*time.Second)
 }
 
-func (a *aggregator) Validate(args []string) error {
+func (a *aggregator) validate(args []string) error {
 	switch {
 	case a.channels > 64:
 		return fmt.Errorf("--channels: %d is more than 64", a.channels)
@@ -52,10 +52,9 @@ func (a *aggregator) Validate(args []string) error {
 	return errors.Join(program.Positive(args, map[string]int{"nodes": a.nodes, "connections": a.connections, "channels": a.channels}), a.timing.Validate())
 }
 
-func (a *aggregator) Measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (a *aggregator) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
 	debug.SetGCPercent(gcPercent)
-	aggregator := process.Program{Path: a.path, Name: "spazio-aggregator", Ready: `aggregator is listening" grpc=(\S+) metrics=(\S+)`}
-	server, found, err := process.Start(ctx, g, progress, aggregator, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+	server, found, err := process.Start(ctx, g, progress, a.path, "spazio-aggregator", `aggregator is listening" grpc=(\S+) metrics=(\S+)`, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}

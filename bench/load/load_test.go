@@ -20,14 +20,14 @@ func TestMain(m *testing.M) {
 }
 
 // measure runs a benchmark, whatever its bars say of this machine, and returns its figures.
-func measure(t *testing.T, b program.Benchmark, args ...string) map[string]float64 {
+func measure(t *testing.T, b benchmark, args ...string) map[string]float64 {
 	t.Helper()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	b.Flags(flags)
+	b.flags(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Validate(flags.Args()); err != nil {
+	if err := b.validate(flags.Args()); err != nil {
 		t.Fatal(err)
 	}
 	g, err := children.NewGroup()
@@ -36,7 +36,7 @@ func measure(t *testing.T, b program.Benchmark, args ...string) map[string]float
 	}
 	defer g.Close()
 	var r program.Result
-	if err := b.Measure(t.Context(), &r, g, io.Discard); err != nil {
+	if err := b.measure(t.Context(), &r, g, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	found := map[string]float64{}

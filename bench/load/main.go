@@ -31,14 +31,22 @@ const gcPercent = 400
 
 func command() *cobra.Command {
 	c := &cobra.Command{Use: "load", Short: "Measure our programs under the load of a fleet"}
-	c.AddCommand(
-		program.Command("aggregator", "Measure spazio-aggregator while the models of many nodes come", &aggregator{}),
-		program.Command("profiler", "Measure spazio-profiler while the windows of many pods come", &profiler{}),
-		program.Command("testbeds", "Measure test beds on an embedded control plane", &testbeds{}),
-		program.Command("watch", "Measure clients that watch pods come and go, on a Store in memory", &watch{}),
-		program.Command("page", "Measure the page of a scheduler with many nodes", &page{}),
-	)
+	add := func(use, short string, b benchmark) {
+		c.AddCommand(program.Command(use, short, b.flags, b.validate, b.measure))
+	}
+	add("aggregator", "Measure spazio-aggregator while the models of many nodes come", &aggregator{})
+	add("profiler", "Measure spazio-profiler while the windows of many pods come", &profiler{})
+	add("testbeds", "Measure test beds on an embedded control plane", &testbeds{})
+	add("watch", "Measure clients that watch pods come and go, on a Store in memory", &watch{})
+	add("page", "Measure the page of a scheduler with many nodes", &page{})
 	return c
+}
+
+// A benchmark is what a command measures, by the functions that program.Command wants.
+type benchmark interface {
+	flags(*pflag.FlagSet)
+	validate(args []string) error
+	measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error
 }
 
 // during measures processes while load runs, after a warm-up: edge is called when that begins and when
@@ -66,7 +74,7 @@ func during(ctx context.Context, t program.Timing, load func(context.Context) er
 // selfServing is a benchmark of a server that this program brings along: a handler, and what runs
 // beside it.
 type selfServing interface {
-	program.Benchmark
+	benchmark
 	server() (handler http.Handler, run func(context.Context) error, err error)
 }
 
@@ -75,7 +83,7 @@ type selfServing interface {
 func serve(s selfServing) children.Role {
 	return func(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		s.Flags(flags)
+		s.flags(flags)
 		if err := flags.Parse(args); err != nil {
 			return err
 		}

@@ -29,14 +29,14 @@ type page struct {
 	duration       time.Duration
 }
 
-func (p *page) Flags(f *pflag.FlagSet) {
+func (p *page) flags(f *pflag.FlagSet) {
 	f.IntVar(&p.nodes, "nodes", 5000, "nodes")
 	f.IntVar(&p.readers, "readers", 1, "readers at a time, 1 to 32")
 	f.Float64Var(&p.changing, "changing", 1, "share of the nodes that change from frame to frame")
 	f.DurationVar(&p.duration, "duration", 20*time.Second, "time measured, with and without readers")
 }
 
-func (p *page) Validate(args []string) error {
+func (p *page) validate(args []string) error {
 	switch {
 	case p.readers > 32:
 		return fmt.Errorf("--readers: %d are more than 32", p.readers)
@@ -48,8 +48,8 @@ func (p *page) Validate(args []string) error {
 	return program.Positive(args, map[string]int{"nodes": p.nodes, "readers": p.readers})
 }
 
-// Measure has bars for a page with 5,000 nodes, once a second, with one reader.
-func (p *page) Measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
+// measure has bars for a page with 5,000 nodes, once a second, with one reader.
+func (p *page) measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
 	server, url, err := startServer(ctx, g, "page", fmt.Sprint("--nodes=", p.nodes), fmt.Sprint("--changing=", p.changing))
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ type profiler struct {
 	timing                 program.Timing
 }
 
-func (p *profiler) Flags(f *pflag.FlagSet) {
+func (p *profiler) flags(f *pflag.FlagSet) {
 	f.StringVar(&p.path, "profiler", "", "spazio-profiler to run (default built from this tree)")
 	f.IntVar(&p.nodes, "nodes", 5000, "nodes")
 	f.IntVar(&p.pods, "pods", 150_000, "pods on them")
@@ -43,7 +43,7 @@ func (p *profiler) Flags(f *pflag.FlagSet) {
 	p.timing.Flags(f, 90*time.Second, 2*time.Minute)
 }
 
-func (p *profiler) Validate(args []string) error {
+func (p *profiler) validate(args []string) error {
 	err := program.Positive(args, map[string]int{"nodes": p.nodes, "pods": p.pods, "workloads": p.workloads})
 	switch {
 	case p.pods < p.nodes:
@@ -60,7 +60,7 @@ const (
 	accepted = windows + `result="accepted"}`
 )
 
-func (p *profiler) Measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (p *profiler) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
 	debug.SetGCPercent(gcPercent)
 	kubeconfig := filepath.Join(g.Dir(), "kubeconfig")
 	api, err := startAPIServer(p, kubeconfig)
@@ -68,8 +68,7 @@ func (p *profiler) Measure(ctx context.Context, r *program.Result, g *children.G
 		return err
 	}
 	defer api.stop()
-	profiler := process.Program{Path: p.path, Name: "spazio-profiler", Ready: `profiler is listening" grpc=(\S+) .*debug=(\S+)`}
-	server, found, err := process.Start(ctx, g, progress, profiler, append([]string{
+	server, found, err := process.Start(ctx, g, progress, p.path, "spazio-profiler", `profiler is listening" grpc=(\S+) .*debug=(\S+)`, append([]string{
 		"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--lease-namespace", "default",
 	}, p.arguments...)...)
 	if err != nil {

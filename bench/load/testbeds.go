@@ -28,7 +28,7 @@ type testbeds struct {
 	testbed, scheduler string
 }
 
-func (b *testbeds) Flags(f *pflag.FlagSet) {
+func (b *testbeds) flags(f *pflag.FlagSet) {
 	f.IntVar(&b.nodes, "nodes", 1250, "nodes")
 	f.IntVar(&b.slots, "slots", 4, "slots on each")
 	f.IntVar(&b.jobs, "jobs", 500, "jobs that are there")
@@ -41,7 +41,7 @@ func (b *testbeds) Flags(f *pflag.FlagSet) {
 	f.StringVar(&b.scheduler, "scheduler", "", "spazio-scheduler to run (default built from this tree)")
 }
 
-func (b *testbeds) Validate(args []string) error {
+func (b *testbeds) validate(args []string) error {
 	total := b.nodes * b.slots
 	err := program.Positive(args, map[string]int{
 		"nodes": b.nodes, "slots": b.slots, "jobs-per-scheduling": b.perRound, "competing": b.competing, "rounds": b.rounds, "pods": b.pods, "pairs": b.pairs,
@@ -78,7 +78,7 @@ profiles:
     args: {listen: "127.0.0.1:0"}
 `
 
-func (b *testbeds) Measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
+func (b *testbeds) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
 	debug.SetGCPercent(gcPercent)
 	c := &cluster{testbeds: b, group: g, progress: progress}
 	fmt.Fprintln(progress, "starting the control plane")

@@ -182,7 +182,7 @@ func (c *cluster) run(ctx context.Context, name, path string, arguments ...strin
 	if err := embedded.WriteKubeconfig(c.kubeconfig(name), config); err != nil {
 		return nil, err
 	}
-	p, _, err := process.Start(ctx, c.group, c.progress, process.Program{Path: path, Name: name}, arguments...)
+	p, _, err := process.Start(ctx, c.group, c.progress, path, name, "", arguments...)
 	return p, err
 }
 

@@ -34,7 +34,7 @@ type watch struct {
 	duration           time.Duration
 }
 
-func (w *watch) Flags(f *pflag.FlagSet) {
+func (w *watch) flags(f *pflag.FlagSet) {
 	f.IntVar(&w.nodes, "nodes", 1250, "nodes")
 	f.IntVar(&w.slots, "slots", 4, "slots on each")
 	f.IntVar(&w.jobs, "jobs", 500, "jobs that are there")
@@ -43,13 +43,13 @@ func (w *watch) Flags(f *pflag.FlagSet) {
 	f.DurationVar(&w.duration, "duration", 30*time.Second, "time measured")
 }
 
-func (w *watch) Validate(args []string) error {
+func (w *watch) validate(args []string) error {
 	return errors.Join(
 		program.Positive(args, map[string]int{"nodes": w.nodes, "slots": w.slots, "jobs": w.jobs, "rate": w.rate, "clients": w.clients}),
 		program.Timing{Duration: w.duration}.Validate())
 }
 
-func (w *watch) Measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
+func (w *watch) measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
 	debug.SetGCPercent(gcPercent)
 	server, url, err := startServer(ctx, g, "watch", "--nodes", strconv.Itoa(w.nodes), "--slots", strconv.Itoa(w.slots),
 		"--jobs", strconv.Itoa(w.jobs), "--rate", strconv.Itoa(w.rate))

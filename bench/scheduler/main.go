@@ -20,7 +20,8 @@ func main() {
 		serveEtcd()
 		return
 	}
-	program.Main(program.Command("scheduler", "Measure what the plugin costs a scheduler", &comparison{}),
+	var c comparison
+	program.Main(program.Command("scheduler", "Measure what the plugin costs a scheduler", c.flags, c.validate, c.measure),
 		map[string]children.Role{roleRun: measure, roleAgents: publishReports, roleBallast: burn})
 }
 
@@ -33,7 +34,7 @@ type comparison struct {
 	on, off      []result
 }
 
-func (c *comparison) Flags(f *pflag.FlagSet) {
+func (c *comparison) flags(f *pflag.FlagSet) {
 	f.StringVar(&c.workload.Name, "workload", "SchedulingBasic", "SchedulingBasic, Unschedulable or PreemptionAsync")
 	f.IntVar(&c.workload.Nodes, "nodes", 1000, "nodes")
 	f.IntVar(&c.workload.Init, "init", -1, "pods before the measured ones; -1 means upstream's number for the nodes")
@@ -45,7 +46,7 @@ func (c *comparison) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.profiles, "profiles", "", "directory to keep the CPU profiles in")
 }
 
-func (c *comparison) Validate(args []string) error {
+func (c *comparison) validate(args []string) error {
 	switch {
 	case c.pairs < 2:
 		return fmt.Errorf("--pairs: %d is less than 2, which an interval needs", c.pairs)
@@ -55,9 +56,9 @@ func (c *comparison) Validate(args []string) error {
 	return errors.Join(program.Positive(args, map[string]int{"nodes": c.workload.Nodes}), c.workload.complete())
 }
 
-// Measure has a run with the plugin and one without, in an order that changes from pair to pair; the
+// measure has a run with the plugin and one without, in an order that changes from pair to pair; the
 // first begins with the plugin, to learn what the agents take.
-func (c *comparison) Measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (c *comparison) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
 	defer func() { c.report(r) }()
 	beside := 0.
 	for i := range c.pairs {

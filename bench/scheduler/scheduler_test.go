@@ -23,7 +23,8 @@ func TestRefuses(t *testing.T) {
 		"--workload Nothing", "--nodes 0", "--pods 1", "--percentage 101", "--pairs 1", "--width NaN", "-o xml", "word",
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := program.Run(t.Context(), program.Command("scheduler", "", &comparison{}), strings.Fields(line), &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {
+		var c comparison
+		if code := program.Run(t.Context(), program.Command("scheduler", "", c.flags, c.validate, c.measure), strings.Fields(line), &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, stderr %q", line, code, &stderr)
 		}
 	}

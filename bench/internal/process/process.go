@@ -106,31 +106,24 @@ func Exec(_ context.Context, args []string, _ io.Reader, _ io.Writer) error {
 	return syscall.Exec("/bin/sh", append([]string{"sh", "-c", args[0], "sh"}, args[1:]...), os.Environ())
 }
 
-// Program is one to be started. It is a plain value.
-type Program struct {
-	// Path is where it is; if that is empty, it is the program of cmd with the Name, which is built.
-	Path, Name string
-	// Ready is a regular expression. If it is empty, Start does not wait until the program is ready.
-	Ready string
-}
-
-// Start runs a program in a group and returns once it has written to its standard error what Ready
-// matches, and the parts of that as FindStringSubmatch does; what it writes goes to progress. Of one
-// without Ready, the last that it writes is in the error with which it ends.
-func Start(ctx context.Context, g *children.Group, progress io.Writer, program Program, args ...string) (*children.Process, []string, error) {
-	path, err := Build(ctx, program.Path, program.Name, g.Dir(), progress)
+// Start runs in a group the program at path, or if that is empty the one that Build makes. It returns
+// once the program has written to its standard error what the regular expression ready matches, and the
+// parts of that as FindStringSubmatch does; what it writes goes to progress. If ready is empty, Start
+// does not wait, and the last that the program writes is in the error with which it ends.
+func Start(ctx context.Context, g *children.Group, progress io.Writer, path, name, ready string, args ...string) (*children.Process, []string, error) {
+	path, err := Build(ctx, path, name, g.Dir(), progress)
 	if err != nil {
 		return nil, nil, err
 	}
 	script := `exec "$@"`
-	if program.Ready != "" {
+	if ready != "" {
 		script += " 2>&1"
 	}
 	p, err := g.Start(children.Spec{Role: ExecRole, Args: append([]string{script, path}, args...)})
-	if err != nil || program.Ready == "" {
+	if err != nil || ready == "" {
 		return p, nil, err
 	}
-	match := regexp.MustCompile(program.Ready)
+	match := regexp.MustCompile(ready)
 	for {
 		line, err := p.Line(ctx)
 		if err != nil {

@@ -38,7 +38,7 @@ func newGroup(t *testing.T) *children.Group {
 // shell starts a script that ready waits for, and returns what it found.
 func shell(t *testing.T, g *children.Group, progress io.Writer, ready, script string) (*children.Process, []string, error) {
 	t.Helper()
-	return process.Start(t.Context(), g, progress, process.Program{Path: "/bin/sh", Ready: ready}, "-c", script)
+	return process.Start(t.Context(), g, progress, "/bin/sh", "", ready, "-c", script)
 }
 
 // What this process takes is what getrusage says of it.
@@ -90,7 +90,7 @@ func TestFollowRefuses(t *testing.T) {
 // A program is started once it has written that it is ready, on its standard error.
 func TestStart(t *testing.T) {
 	var said bytes.Buffer
-	p, found, err := shell(t, newGroup(t), &said, `listens at=(\d+)`, "echo begins; echo listens at=17 >&2; read -r line")
+	p, found, err := shell(t, newGroup(t), &said, `listens at=(\d+)`, "echo begins; echo listens at=17 >&2; read -r line; exit 0")
 	if err != nil || len(found) != 2 || found[1] != "17" || said.String() != "begins\nlistens at=17\n" {
 		t.Fatalf("%q after %q, error %v", found, &said, err)
 	}
@@ -113,7 +113,7 @@ func TestStartFails(t *testing.T) {
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 4: no room") {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := process.Start(t.Context(), g, io.Discard, process.Program{Path: "/nonexistent", Ready: "never"}); err == nil {
+	if _, _, err := process.Start(t.Context(), g, io.Discard, "/nonexistent", "", "never"); err == nil {
 		t.Error("no program has started")
 	}
 }
@@ -127,7 +127,7 @@ func TestAwait(t *testing.T) {
 	defer server.Close()
 	addr := strings.TrimPrefix(server.URL, "http://")
 	g := newGroup(t)
-	p, _, err := shell(t, g, nil, "", "read -r line")
+	p, _, err := shell(t, g, nil, "", "read -r line; exit 0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,19 +61,11 @@ func Main(root *cobra.Command, roles map[string]children.Role) {
 	os.Exit(Run(ctx, root, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A Benchmark is what a command measures. It is for one goroutine.
-type Benchmark interface {
-	// Flags adds its flags.
-	Flags(*pflag.FlagSet)
-	// Validate refuses flags and arguments.
-	Validate(args []string) error
-	// Measure adds what it finds to the result; what it adds before it fails is shown, too. It starts
-	// processes in the group and makes files in the group's directory; both go afterwards.
-	Measure(ctx context.Context, r *Result, g *children.Group, progress io.Writer) error
-}
-
-// Command returns a benchmark's command.
-func Command(use, short string, b Benchmark) *cobra.Command {
+// Command returns a benchmark's command: flags adds its flags, validate refuses their values and
+// arguments, and measure adds what it finds to the result; what it adds before it fails is shown, too.
+// It starts processes in the group and makes files in the group's directory; both go afterwards.
+func Command(use, short string, flags func(*pflag.FlagSet), validate func(args []string) error,
+	measure func(ctx context.Context, r *Result, g *children.Group, progress io.Writer) error) *cobra.Command {
 	var format, file string
 	c := &cobra.Command{
 		Use: use, Short: short,
@@ -81,7 +73,7 @@ func Command(use, short string, b Benchmark) *cobra.Command {
 			if format != "table" && format != "json" {
 				return fmt.Errorf("--output: %q is neither table nor json", format)
 			}
-			return b.Validate(args)
+			return validate(args)
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			g, err := children.NewGroup()
@@ -89,14 +81,14 @@ func Command(use, short string, b Benchmark) *cobra.Command {
 				return err
 			}
 			r := newResult()
-			err = errors.Join(b.Measure(c.Context(), r, g, c.ErrOrStderr()), g.Close())
+			err = errors.Join(measure(c.Context(), r, g, c.ErrOrStderr()), g.Close())
 			if len(r.Rows) == 0 {
 				return err
 			}
 			return errors.Join(err, r.write(c.OutOrStdout(), format), r.keep(file), r.missed())
 		},
 	}
-	b.Flags(c.Flags())
+	flags(c.Flags())
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	c.Flags().StringVar(&file, "out", "", "file to keep the result in as well, in JSON, as bench/results/NAME.json; empty for none")
 	return c

@@ -47,6 +47,10 @@ func (f *fake) Measure(_ context.Context, r *program.Result, g *children.Group, 
 	return f.fails
 }
 
+func commandOf(f *fake) *cobra.Command {
+	return program.Command("tool", "", f.Flags, f.Validate, f.Measure)
+}
+
 func TestExitCodes(t *testing.T) {
 	interrupted, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -70,7 +74,7 @@ func TestExitCodes(t *testing.T) {
 		{"cancelled by itself", t.Context(), nil, context.Canceled, program.Failure, "tool: context canceled\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := program.Command("tool", "", &fake{fails: tt.fails})
+			c := commandOf(&fake{fails: tt.fails})
 			c.AddCommand(&cobra.Command{Use: "sub", Args: cobra.NoArgs, RunE: c.RunE})
 			var stdout, stderr bytes.Buffer
 			if code := program.Run(tt.ctx, c, tt.args, &stdout, &stderr); code != tt.code || stderr.String() != tt.stderr {
@@ -90,7 +94,7 @@ func TestResult(t *testing.T) {
 		{What: "bytes", Value: 123456, Unit: "B"},
 	}}
 	var stdout, stderr bytes.Buffer
-	if code := program.Run(t.Context(), program.Command("tool", "", f), []string{"--out", file}, &stdout, &stderr); code != program.Failure {
+	if code := program.Run(t.Context(), commandOf(f), []string{"--out", file}, &stdout, &stderr); code != program.Failure {
 		t.Errorf("exit code %d", code)
 	}
 	if want := "tool: interrupted\na ratio: 0.5 ratio misses 0.8\n"; stderr.String() != want {
@@ -118,7 +122,7 @@ func TestResult(t *testing.T) {
 	stdout.Reset()
 	stderr.Reset()
 	f.fails = nil
-	if code := program.Run(t.Context(), program.Command("tool", "", f), []string{"-o", "json"}, &stdout, &stderr); code != program.Failure {
+	if code := program.Run(t.Context(), commandOf(f), []string{"-o", "json"}, &stdout, &stderr); code != program.Failure {
 		t.Errorf("exit code %d", code)
 	}
 	var printed program.Result
@@ -127,7 +131,7 @@ func TestResult(t *testing.T) {
 	}
 	stdout.Reset()
 	f.rows, f.fails = nil, errors.New("nothing works")
-	if code := program.Run(t.Context(), program.Command("tool", "", f), nil, &stdout, &stderr); code != program.Failure || stdout.Len() > 0 {
+	if code := program.Run(t.Context(), commandOf(f), nil, &stdout, &stderr); code != program.Failure || stdout.Len() > 0 {
 		t.Errorf("exit code %d, stdout %q", code, &stdout)
 	}
 }

@@ -20,6 +20,12 @@ import (
 
 // Result is what a benchmark has found, as bench/results keeps it. It is for one goroutine.
 type Result struct {
+	provenance
+	Rows []Row `json:"rows"`
+}
+
+// provenance is where a result comes from.
+type provenance struct {
 	// Command is what was typed, without the program's directory.
 	Command   string `json:"command"`
 	Date      string `json:"date"`
@@ -27,7 +33,6 @@ type Result struct {
 	Go        string `json:"go"`
 	Processor string `json:"processor"`
 	Cores     int    `json:"cores"`
-	Rows      []Row  `json:"rows"`
 }
 
 // Row is a figure. It is a plain value.
@@ -62,10 +67,10 @@ func (r Row) met() bool {
 }
 
 func newResult() *Result {
-	return &Result{
+	return &Result{provenance: provenance{
 		Command: strings.Join(append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...), " "), Date: time.Now().UTC().Format(time.DateOnly),
 		Version: build.Version(), Go: runtime.Version(), Processor: processor(), Cores: runtime.NumCPU(),
-	}
+	}}
 }
 
 // processor is what Linux calls this machine's, or nothing.
