@@ -49,7 +49,7 @@
 //	testbed, web  ←  external, plugin    external, api/identity  ←  operator
 //	all of these  ←  cmd
 //
-// Of cmd only bench and examples import anything. Only testcluster/embedded, cmd, bench and
+// Nothing imports cmd. Only testcluster/embedded, cmd, bench and
 // examples build on k8s.io/kubernetes.
 //
 // # The way of one sample

@@ -1,36 +1,30 @@
-// Command footprint measures what spazio-agent takes from the node it measures:
+// Command footprint measures what spazio-agent takes from the node it measures, as root:
 //
 //	go run ./bench/footprint --duration 5m
 //
 // It builds the agent and runs it at 10 Hz on the machine's own /proc, with the
 // cgroups of a kubelet: 50 pods, of which --rate start and as many end each
 // second, their groups and processes appearing in the order and at the distances
-// seen on a node with containerd. Where it may, as root on most machines, it makes
-// them in the kernel's own hierarchies, below a group where no kubelet looks, with a
-// process in each container that rests; it removes them at its end. Elsewhere, or with
-// --cgroups made-up, they are directories in a temporary one.
+// seen on a node with containerd. They are in the kernel's own hierarchies, below a group where no
+// kubelet looks, with a process in each container that rests; all of them are removed at the end.
 // The agent streams its reports to a signal server of this process, which takes
 // heartbeats, pushes its model to it, and is scraped as a Prometheus would. In the
 // same run and on the same machine a prometheus-node-exporter (Debian's package of
 // that name) is scraped once a second, unless --node-exporter is empty.
 //
-// With --usage the agent reads what each pod takes and tells a profiler of this process, and
+// With --usage the agent reads what each pod takes and sends it to a profiler of this process, and
 // agents take turns: without --usage, with, with, without, each for half the duration. The
-// table has what usage adds.
-// In made-up cgroups the files of every pod lead to those of this process's own, so that the
-// kernel makes each up anew; it has to sum up one group and not one a pod, but follows a link
-// for each that is opened, and reads directories that are on a disk.
-//
-// With --energy there are made-up energy counters of two packages, and agents take turns so
-// without --energy and with it. The table has what energy adds.
+// table has what usage adds. With --energy there are made-up energy counters of two packages, and
+// agents take turns so without --energy and with it.
 //
 // An agent does not know how often the containers of a pod that was there before it have
 // started, and looks at them oftener: at the default rate the last of those has ended after the
 // default warm-up, which each turn begins with.
 //
-// CPU time is utime + stime of /proc/PID/stat between the end of the warm-up
+// CPU time is that of the process by the operating system's account between the end of the warm-up
 // and the end of the run; memory is VmRSS, looked at once a second, and VmHWM of
-// /proc/PID/status. What follows -- goes to the agent: with
+// /proc/PID/status. What follows -- goes to the agent, flags about energy in the form --name=value:
+// with
 //
 //	go run ./bench/footprint --duration 1m -- --debug-listen 127.0.0.1:6060
 //

@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,56 +10,137 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/bench/internal/process"
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
-	"github.com/spazio-scheduler/spazio/sim/report/text"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// TestRun: an agent is measured in either kind of cgroups, and nothing is left behind.
-func TestRun(t *testing.T) {
-	agent, err := program.Build(t.Context(), "spazio-agent", t.TempDir(), io.Discard)
+// built is where the tests' agent is.
+var built string
+
+var buildOnce = sync.OnceValues(func() (string, error) {
+	return process.Build(context.Background(), "", "spazio-agent", built, io.Discard)
+})
+
+func TestMain(m *testing.M) {
+	children.Init(map[string]children.Role{process.ExecRole: process.Exec})
+	var err error
+	if built, err = os.MkdirTemp("", "spazio-footprint-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// canMeasure reports whether cgroups can be made here.
+func canMeasure(t *testing.T) bool {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), fmt.Sprintf("spazio-footprint-test-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	g, err := newCgroups(cgroupRoot, dir)
+	if err != nil {
+		t.Log(err)
+		return false
+	}
+	if err := g.close(); err != nil {
+		t.Fatal(err)
+	}
+	return true
+}
+
+// measure runs the benchmark, whatever its bars say of this machine, and returns its figures.
+func measure(t *testing.T, args ...string) map[string]float64 {
+	t.Helper()
+	var f footprint
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.flags(flags)
+	agent, err := buildOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("TMPDIR", t.TempDir())
-	for _, kind := range []string{groupsAuto, groupsMadeUp} {
-		var stdout, stderr bytes.Buffer
-		args := []string{
-			"--agent", agent, "--node-exporter", "", "--duration", "3s", "--warm-up", "0s", "--pods", "4", "--rate", "4",
-			"--cgroups", kind, "-o", "json",
+	if err := flags.Parse(append([]string{"--agent", agent, "--node-exporter", "", "--warm-up", "0s"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.validate(flags.Args()); err != nil {
+		t.Fatal(err)
+	}
+	g, err := children.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	var r program.Result
+	if err := f.measure(t.Context(), &r, g, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, top := range []string{"", "cpu", "memory", "unified"} {
+		if _, err := os.Stat(filepath.Join(cgroupRoot, top, filepath.Base(g.Dir()))); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("cgroups are left behind: %v", err)
 		}
-		if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
-			t.Fatalf("exit code %d: %s", code, &stderr)
-		}
-		var r result
-		if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-			t.Fatalf("%v\n%s", err, &stdout)
-		}
-		if r.Seconds < 3 || r.Pods != 4 || r.Started == 0 || r.Ended == 0 || r.Reports == 0 || r.Counted == 0 || r.Exporter != nil {
-			t.Errorf("result %+v", r)
-		}
-		if kind == groupsMadeUp && r.Cgroups != groupsMadeUp {
-			t.Errorf("%s cgroups", r.Cgroups)
-		}
-		if a := r.Agent; !(a.MeanMiB > 1 && a.MeanMiB <= a.MaxMiB && a.Millicores >= 0) {
-			t.Errorf("the agent takes %+v", a)
-		}
-		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
-		}
+	}
+	found := map[string]float64{}
+	for _, row := range r.Rows {
+		found[row.What] = row.Value
+	}
+	return found
+}
+
+// TestRun: an agent is measured, and nothing is left behind.
+func TestRun(t *testing.T) {
+	if !canMeasure(t) {
+		return
+	}
+	found := measure(t, "--duration", "3s", "--pods", "4", "--rate", "4")
+	if found[reports] == 0 || found["pods in the agent's last report"] == 0 || found["pods that ran in the end"] == 0 || found["spazio-agent"] <= 0 {
+		t.Errorf("%v", found)
+	}
+	if mean := found["spazio-agent, RSS mean"]; !(mean > 1 && mean <= found["spazio-agent, RSS most"] && found["spazio-agent, RSS most"] <= found["spazio-agent, VmHWM"]) {
+		t.Errorf("%v", found)
+	}
+	if _, there := found["without usage"]; there || found[powers] > 0 || found[windows] > 0 {
+		t.Errorf("%v", found)
 	}
 }
 
-// TestKernelGroups: a pod of the kernel's cgroups has a process under the sandbox's name and
-// another, and all that is made is removed, whatever still runs.
-func TestKernelGroups(t *testing.T) {
+// TestUsage: an agent that reads what pods take counts them, and a profiler gets windows of it.
+func TestUsage(t *testing.T) {
+	if !canMeasure(t) {
+		return
+	}
+	found := measure(t, "--duration", "8s", "--pods", "4", "--rate", "2", "--usage")
+	if found[windows] == 0 || found["pods in the agent's last report"] == 0 || found["without usage, RSS mean"] <= 1 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestEnergy: agents take turns, and those that measure energy report what pods take.
+func TestEnergy(t *testing.T) {
+	if !canMeasure(t) {
+		return
+	}
+	found := measure(t, "--duration", "12s", "--pods", "3", "--rate", "1", "--usage", "--energy", "--", "--energy-pods=1s")
+	if found[powers] == 0 || found["without energy, RSS mean"] <= 1 || found["spazio-agent, RSS mean"] <= 1 {
+		t.Errorf("%v", found)
+	}
+}
+
+// TestCgroups: a pod has a process under the sandbox's name and another, and all that is made is
+// removed, whatever still runs.
+func TestCgroups(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), fmt.Sprintf("spazio-footprint-%d", os.Getpid()))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	g, err := newKernelGroups(cgroupRoot, dir)
+	g, err := newCgroups(cgroupRoot, dir)
 	if err != nil {
 		t.Log(err) // they cannot be made here
 		return
@@ -68,11 +149,11 @@ func TestKernelGroups(t *testing.T) {
 	const pod = "pod0a000000-0000-4000-8000-000000000001"
 	names := func(container string) (names []string) {
 		t.Helper()
-		for _, class := range g.classes {
+		for _, dir := range g.dirs(pod, container) {
 			var text []byte
 			for len(text) == 0 { // it joins them itself
 				var err error
-				if text, err = os.ReadFile(filepath.Join(class, pod, container, "cgroup.procs")); err != nil {
+				if text, err = os.ReadFile(filepath.Join(dir, "cgroup.procs")); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -94,124 +175,84 @@ func TestKernelGroups(t *testing.T) {
 	if err := g.end(pod, "b"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(g.classes[0], pod, "b")); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(g.dirs(pod, "b")[0]); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the container's group: %v", err)
 	}
-	running := g.running[pod+"/a"].cmd
+	text, err := os.ReadFile(filepath.Join(g.dirs(pod, "a")[0], "cgroup.procs"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := g.close(); err != nil {
 		t.Fatal(err)
 	}
-	if running.ProcessState == nil {
-		t.Error("a process has not ended")
+	if _, err := os.Stat(filepath.Join("/proc", strings.TrimSpace(string(text)))); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a process has not ended: %v", err)
 	}
-	for _, own := range g.own {
-		if _, err := os.Stat(own); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s: %v", own, err)
+	for _, top := range g.tops {
+		if _, err := os.Stat(top); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: %v", top, err)
 		}
 	}
 }
 
-// TestNoKernelGroups: where none can be made, that is said.
-func TestNoKernelGroups(t *testing.T) {
+// TestNoCgroups: where none can be made, that is said.
+func TestNoCgroups(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := newKernelGroups(filepath.Join(dir, "none"), dir); !errors.Is(err, errNoCgroups) {
+	if _, err := newCgroups(filepath.Join(dir, "none"), dir); !errors.Is(err, errNoCgroups) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// TestUsage: an agent that reads what pods take counts them, and a profiler hears of it.
-func TestUsage(t *testing.T) {
-	if _, err := usageLinks("/sys/fs/cgroup"); err != nil {
-		t.Log(err) // nothing to read here
-		return
-	}
-	agent, err := program.Build(t.Context(), "spazio-agent", t.TempDir(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr bytes.Buffer
-	args := []string{
-		"--agent", agent, "--node-exporter", "", "--duration", "8s", "--warm-up", "0s", "--pods", "4", "--rate", "2", "--usage", "-o", "json",
-	}
-	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
-	var r result
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v\n%s", err, &stdout)
-	}
-	if r.Windows == 0 || r.Counted == 0 || r.Seconds < 8 || r.WithoutUsage == nil || r.WithoutUsage.MeanMiB <= 1 || r.WithoutEnergy != nil {
-		t.Errorf("result %+v", r)
-	}
-}
-
-// TestEnergy: agents take turns, and those that measure energy report what pods take.
-func TestEnergy(t *testing.T) {
-	if _, err := usageLinks("/sys/fs/cgroup"); err != nil {
-		t.Log(err) // nothing to read here
-		return
-	}
-	agent, err := program.Build(t.Context(), "spazio-agent", t.TempDir(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr bytes.Buffer
-	args := []string{
-		"--agent", agent, "--node-exporter", "", "--duration", "12s", "--warm-up", "0s", "--pods", "3", "--rate", "1",
-		"--usage", "--energy", "-o", "json", "--", "--energy-pods", "1s",
-	}
-	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
-	var r result
-	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
-		t.Fatalf("%v\n%s", err, &stdout)
-	}
-	if r.Seconds < 12 || r.Powers == 0 || r.WithoutEnergy == nil || r.WithoutEnergy.MeanMiB <= 1 || r.Agent.MeanMiB <= 1 {
-		t.Errorf("result %+v", r)
-	}
-}
-
-func TestTable(t *testing.T) {
-	var out bytes.Buffer
-	r := result{
-		Seconds: 300, Pods: 50, Rate: 5, Started: 1500, Ended: 1500, Reports: 3000, Heartbeats: 100, Pushes: 30, Counted: 50, Running: 50,
-		Agent: usage{Millicores: 4.2}, WithoutUsage: &usage{Millicores: 3.1}, Exporter: &usage{Millicores: 11}, Scrapes: 300,
-	}
-	if err := r.write(&out, "table"); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"300 s, 50 pods", "spazio-agent", "4.20", "bar", "8.00", "without usage", "3.10", "usage adds", "1.10", "node exporter, 300 scrapes", "11.00"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, &out)
+// Of turns the usage is the mean, and of what is a most the most.
+func TestTell(t *testing.T) {
+	with, without := newTally(), newTally()
+	with.agent = []process.Usage{{Cores: .004, MeanMiB: 20, MaxMiB: 21, PeakMiB: 23}, {Cores: .006, MeanMiB: 22, MaxMiB: 24, PeakMiB: 22}}
+	without.agent = []process.Usage{{Cores: .003}, {Cores: .002}}
+	with.exporter = []process.Usage{{Cores: .011}}
+	var r program.Result
+	with.report(&r, 5, without, "usage", 50)
+	found, bars := map[string]float64{}, map[string]float64{}
+	for _, row := range r.Rows {
+		found[row.What] = row.Value
+		if row.Bar != nil {
+			bars[row.What] = row.Bar.Value
 		}
 	}
-	for line := range strings.Lines(out.String()) {
-		if text.Width(strings.TrimSuffix(line, "\n")) > table.Terminal {
-			t.Errorf("too wide: %s", line)
+	for what, want := range map[string]float64{
+		"spazio-agent": 5, "spazio-agent, RSS mean": 21, "spazio-agent, RSS most": 24, "spazio-agent, VmHWM": 23, "without usage": 2.5, "usage adds": 2.5, "node exporter": 11,
+	} {
+		if got := found[what]; got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("%s: %v, want %v", what, got, want)
 		}
+	}
+	if bars["spazio-agent"] != 8 || bars["spazio-agent, RSS most"] != 25 || bars["usage adds"] != .5 {
+		t.Errorf("bars %v", bars)
+	}
+	r = program.Result{}
+	with.report(&r, 1, without, "", 50)
+	if r.Rows[0].Bar.Value != 4 {
+		t.Errorf("the bar is %v, want 4", r.Rows[0].Bar)
 	}
 }
 
 func TestRefuses(t *testing.T) {
 	for _, tc := range []struct {
-		args []string
+		line string
 		code int
 	}{
-		{[]string{"--bogus"}, program.Usage},
-		{[]string{"--duration", "0s"}, program.Usage},
-		{[]string{"--warm-up", "-1s"}, program.Usage},
-		{[]string{"--pods", "0"}, program.Usage},
-		{[]string{"--rate", "NaN"}, program.Usage},
-		{[]string{"--scrape-agent", "0s"}, program.Usage},
-		{[]string{"-o", "xml"}, program.Usage},
-		{[]string{"--cgroups", "none"}, program.Usage},
-		{[]string{"--agent", "/nonexistent/agent", "--pods", "1"}, program.Failure},
-		{[]string{"--agent", "/bin/false", "--pods", "1", "--", "--cpu-counter", "none"}, program.Failure},
+		{"--bogus", program.Usage},
+		{"--duration 0s", program.Usage},
+		{"--warm-up -1s", program.Usage},
+		{"--pods 0", program.Usage},
+		{"--rate NaN", program.Usage},
+		{"-o xml", program.Usage},
+		{"--agent /nonexistent/agent --pods 1", program.Failure},
+		{"--agent /bin/false --pods 1 -- --cpu-counter none", program.Failure},
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := program.Run(t.Context(), command(), tc.args, &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
-			t.Errorf("%q: exit code %d, want %d: %s", tc.args, code, tc.code, &stderr)
+		var f footprint
+		if code := program.Run(t.Context(), program.Command("footprint", "", f.flags, f.validate, f.measure), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
+			t.Errorf("%s: exit code %d, want %d: %s", tc.line, code, tc.code, &stderr)
 		}
 	}
 }

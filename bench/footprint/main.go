@@ -1,165 +1,268 @@
 package main
 
 import (
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
-	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/spazio-scheduler/spazio/bench/internal/process"
 	"github.com/spazio-scheduler/spazio/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
-	"github.com/spazio-scheduler/spazio/sim/report/text"
+	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
 func main() {
-	program.Main(command())
+	var f footprint
+	c := program.Command("footprint [flags] [-- flags of spazio-agent]", "Measure CPU time and memory of spazio-agent while pods come and go", f.flags, f.validate, f.measure)
+	program.Main(c, map[string]children.Role{process.ExecRole: process.Exec})
 }
 
-// options are the flags.
-type options struct {
-	agent, exporter  string
-	duration, warmUp time.Duration
-	pods             int
-	rate             float64
-	scrapeAgent      time.Duration
-	output           string
-	usage, energy    bool
-	cgroups          string
-	agentArgs        []string
+// footprint measures what the agent takes of its node.
+type footprint struct {
+	agent, exporter string
+	timing          program.Timing
+	pods            int
+	rate            float64
+	usage, energy   bool
+	args            []string // of the agent
 }
 
-func command() *cobra.Command {
-	var o options
-	c := &cobra.Command{
-		Use:   "footprint [flags] [-- flags of spazio-agent]",
-		Short: "Measure CPU time and memory of spazio-agent while pods come and go",
-		Args: func(_ *cobra.Command, args []string) error {
-			o.agentArgs = args
-			return o.validate()
-		},
-		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := run(c.Context(), o, c.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return r.write(c.OutOrStdout(), o.output)
-		},
-	}
-	f := c.Flags()
-	f.StringVar(&o.agent, "agent", "", "spazio-agent to run (default built from this tree)")
-	f.StringVar(&o.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
-	f.DurationVar(&o.duration, "duration", 5*time.Minute, "how long to measure")
-	f.DurationVar(&o.warmUp, "warm-up", time.Minute, "how long to run before measuring, so that the pods that were there before the agent are gone")
-	f.IntVar(&o.pods, "pods", 50, "pods on the node, 1 to 1000")
-	f.Float64Var(&o.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
-	f.DurationVar(&o.scrapeAgent, "scrape-agent", 15*time.Second, "how often the agent's /metrics are read")
-	f.BoolVar(&o.usage, "usage", false, "have the agent read what each pod takes and tell a profiler, in turn with one that does not, each for the duration; with --energy both do")
-	f.BoolVar(&o.energy, "energy", false, "have the agent read made-up energy counters, in turn with one that does not, each for the duration")
-	f.StringVar(&o.cgroups, "cgroups", groupsAuto, "cgroups of the pods: the kernel's own with kernel, which takes root, directories made up with made-up, or auto for the kernel's where they can be made")
-	f.StringVarP(&o.output, "output", "o", "table", "table or json")
-	return c
+func (f *footprint) flags(set *pflag.FlagSet) {
+	set.StringVar(&f.agent, "agent", "", "spazio-agent to run (default built from this tree)")
+	set.StringVar(&f.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
+	f.timing.Flags(set, time.Minute, 5*time.Minute)
+	set.IntVar(&f.pods, "pods", 50, "pods on the node, 1 to 1000")
+	set.Float64Var(&f.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
+	set.BoolVar(&f.usage, "usage", false, "have the agent read what each pod takes and send it to a profiler, in turn with one that does not, each for the duration; with --energy both do")
+	set.BoolVar(&f.energy, "energy", false, "have the agent read made-up energy counters, in turn with one that does not, each for the duration")
 }
 
-func (o options) validate() error {
+func (f *footprint) validate(args []string) error {
+	f.args = args
 	switch {
-	case o.duration <= 0:
-		return fmt.Errorf("--duration: %v is not positive", o.duration)
-	case o.warmUp < 0:
-		return fmt.Errorf("--warm-up: %v is negative", o.warmUp)
-	case o.pods < 1 || o.pods > 1000:
-		return fmt.Errorf("--pods: %d is not in 1 to 1000", o.pods)
-	case !(o.rate >= 0 && o.rate <= 1000):
-		return fmt.Errorf("--rate: %v is not in 0 to 1000", o.rate)
-	case o.scrapeAgent <= 0:
-		return fmt.Errorf("--scrape-agent: %v is not positive", o.scrapeAgent)
-	case o.cgroups != groupsAuto && o.cgroups != groupsKernel && o.cgroups != groupsMadeUp:
-		return fmt.Errorf("--cgroups: %q is none of auto, kernel and made-up", o.cgroups)
-	case o.output != "table" && o.output != "json":
-		return fmt.Errorf("--output: %q is neither table nor json", o.output)
+	case f.pods < 1 || f.pods > 1000:
+		return fmt.Errorf("--pods: %d is not in 1 to 1000", f.pods)
+	case !(f.rate >= 0 && f.rate <= 1000):
+		return fmt.Errorf("--rate: %v is not in 0 to 1000", f.rate)
 	}
-	return nil
+	return f.timing.Validate()
 }
 
-// result is what a run found. Its JSON names are for scripts.
-type result struct {
-	Seconds float64 `json:"seconds"`
-	Pods    int     `json:"pods"`
-	Rate    float64 `json:"rate"`
-	// Cgroups is "kernel" or "made-up".
-	Cgroups string `json:"cgroups"`
-	// Started and Ended count pods, Reports (full ones), Heartbeats and Pushes what
-	// the agent sent.
-	Started    int `json:"started"`
-	Ended      int `json:"ended"`
-	Reports    int `json:"reports"`
-	Heartbeats int `json:"heartbeats"`
-	Pushes     int `json:"pushes"`
-	// Windows are those of pods' usage.
-	Windows int `json:"windows"`
-	// Powers are reports that say what the node, or its pods, take in watts.
-	Powers int `json:"powers"`
-	// Counted is the pods in the agent's last report, Running those of the tree
-	// at that time, for a check that it saw them all.
-	Counted int   `json:"counted"`
-	Running int   `json:"running"`
-	Agent   usage `json:"agent"`
-	// WithoutUsage and WithoutEnergy are of an agent that reads none, if it was in turn
-	// with one that does.
-	WithoutUsage  *usage `json:"agent_without_usage,omitempty"`
-	WithoutEnergy *usage `json:"agent_without_energy,omitempty"`
-	// Exporter is nil without a node exporter.
-	Exporter *usage `json:"node_exporter,omitempty"`
-	Scrapes  int    `json:"scrapes"`
-}
-
-// barMemory is the agent's bar in MiB.
-const barMemory = 25
-
-// barCPU is the agent's bar in millicores at a rate of starts a second: 4 at one,
-// 6 at five; where it reads what pods take 5 and 8.
-func (r result) barCPU() float64 {
-	if r.WithoutUsage != nil || r.WithoutEnergy != nil {
-		return 4.25 + .75*r.Rate
+func (f *footprint) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
+	if f.agent, err = process.Build(ctx, f.agent, "spazio-agent", g.Dir(), progress); err != nil {
+		return err
 	}
-	return 3.5 + r.Rate/2
-}
-
-// barMore is how much of it reading what pods take may add, and energy as much.
-const barMore = .5
-
-func (r result) write(w io.Writer, output string) error {
-	if output == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+	cgroups, err := newCgroups(cgroupRoot, g.Dir())
+	if err != nil {
+		return err
 	}
-	about := fmt.Sprintf("%.0f s, %d pods (%s cgroups), %g starts and ends a second: %d starts, %d ends, %d reports, %d heartbeats, %d pushes; %d of %d pods counted at the end",
-		r.Seconds, r.Pods, r.Cgroups, r.Rate, r.Started, r.Ended, r.Reports, r.Heartbeats, r.Pushes, r.Counted, r.Running)
-	fmt.Fprintf(w, "%s\n\n", text.Fold(about, table.Terminal))
-	fmt.Fprintf(w, "%-26s %10s %12s %12s %12s\n", "", "millicores", "RSS mean MiB", "RSS max MiB", "VmHWM MiB")
-	row := func(name string, u usage) {
-		fmt.Fprintf(w, "%-26s %10.2f %12.1f %12.1f %12.1f\n", name, u.Millicores, u.MeanMiB, u.MaxMiB, u.PeakMiB)
-	}
-	row("spazio-agent", r.Agent)
-	fmt.Fprintf(w, "%-26s %10.2f %12s %12d\n", "  bar", r.barCPU(), "", barMemory)
-	adds := func(what string, without *usage) {
-		if without == nil {
-			return
+	defer func() { err = errors.Join(err, cgroups.close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	beside, ctx := errgroup.WithContext(ctx)
+	defer func() {
+		stop()
+		err = errors.Join(err, beside.Wait())
+	}()
+	sys := filepath.Join(g.Dir(), "sys")
+	if f.energy {
+		// A server of two packages.
+		counters, err := fakerapl.New(fakerapl.Config{
+			Dir: sys, Sockets: 2, Cores: runtime.NumCPU(), Idle: 40, Max: 180, DRAM: 20, Noise: .02, Random: rand.New(rand.NewPCG(1, 1)),
+		})
+		if err != nil {
+			return err
 		}
-		row("  without "+what, *without)
-		fmt.Fprintf(w, "%-26s %10.2f %12.1f\n", "  "+what+" adds", r.Agent.Millicores-without.Millicores, r.Agent.MeanMiB-without.MeanMiB)
-		fmt.Fprintf(w, "%-26s %10.2f\n", "  bar", barMore)
+		beside.Go(func() error { return advance(ctx, counters) })
 	}
-	adds("usage", r.WithoutUsage)
-	adds("energy", r.WithoutEnergy)
-	if r.Exporter != nil {
-		row(fmt.Sprintf("node exporter, %d scrapes", r.Scrapes), *r.Exporter)
+	var running atomic.Int64
+	beside.Go(func() error { return cgroups.churn(ctx, f.pods, f.rate, &running) })
+	for running.Load() < int64(f.pods) {
+		if err := process.Sleep(ctx, 10*time.Millisecond); err != nil {
+			return err
+		}
 	}
+	return f.turns(ctx, r, g, cgroups.root, sys, &running)
+}
+
+// turns has an agent measured, or one without something and one with it, each twice for half the
+// duration, so that neither has the better half of a machine that changes.
+func (f *footprint) turns(ctx context.Context, r *program.Result, g *children.Group, root, sys string, running *atomic.Int64) error {
+	without := append([]string{"--cgroup-root", root}, f.args...)
+	with, what := without, ""
+	if f.usage {
+		with, what = append([]string{"--usage", "on"}, without...), "usage"
+	}
+	if f.energy {
+		// An agent that measures no energy refuses flags about it.
+		without = slices.DeleteFunc(slices.Clone(with), func(arg string) bool { return strings.HasPrefix(arg, "--energy-") })
+		with, what = append([]string{"--energy", "powercap", "--sys-root", sys}, with...), "energy"
+	}
+	order, duration := []bool{false, true, true, false}, f.timing.Duration/2
+	if what == "" {
+		order, duration = []bool{true}, f.timing.Duration
+	}
+	tallies := map[bool]*tally{false: newTally(), true: newTally()}
+	for _, turn := range order {
+		args := map[bool][]string{false: without, true: with}[turn]
+		if err := f.turn(ctx, g, duration, args, tallies[turn]); err != nil {
+			return err
+		}
+	}
+	tallies[true].report(r, f.rate, tallies[false], what, running.Load())
 	return nil
 }
 
-// errNotLinux: there is no /proc to measure with.
-var errNotLinux = errors.New("no /proc of this process: footprint needs Linux")
+// tally is what was seen in the turns of an agent, which are as long as one another.
+type tally struct {
+	peers
+	agent, exporter []process.Usage // of each turn
+}
+
+func newTally() *tally { return &tally{peers: peers{count: map[string]float64{}}} }
+
+// turn measures an agent, and the node exporter side by side.
+func (f *footprint) turn(ctx context.Context, g *children.Group, duration time.Duration, args []string, t *tally) (err error) {
+	peer, stop, err := t.serve()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	args = append([]string{"--node-name", "footprint", "--schedulers", peer, "--aggregator", peer, "--log-level", "warn"}, args...)
+	if slices.Contains(args, "--usage") {
+		args = append(args, "--profiler", peer)
+	}
+	agent, err := startScraped(ctx, g, 15*time.Second, f.agent, append([]string{"--listen"}, args...))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, agent.Stop(ctx)) }()
+	pids := []int{agent.PID()}
+	if f.exporter != "" {
+		exporter, err := startScraped(ctx, g, time.Second, f.exporter, []string{"--web.listen-address", "--log.level", "error"})
+		if err != nil {
+			return err
+		}
+		defer exporter.Kill()
+		pids = append(pids, exporter.PID())
+	}
+	if err := process.Sleep(ctx, f.timing.WarmUp); err != nil {
+		return err
+	}
+	t.counting.Store(true)
+	used, err := process.Follow(ctx, duration, pids...)
+	if t.counting.Store(false); err != nil {
+		return err
+	}
+	t.agent, t.exporter = append(t.agent, used[0]), append(t.exporter, used[1:]...)
+	return nil
+}
+
+// startScraped runs a server on a port that was free a moment ago, the first flag's value, and has it
+// scraped so often once it answers, until ctx ends.
+func startScraped(ctx context.Context, g *children.Group, every time.Duration, path string, args []string) (*children.Process, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := listener.Addr().String()
+	_ = listener.Close()
+	p, _, err := process.Start(ctx, g, nil, path, "", "", slices.Insert(args, 1, addr)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Await(ctx, p, addr, func(endpoint.Metrics) bool { return true }); err != nil {
+		return nil, err
+	}
+	go func() {
+		for process.Sleep(ctx, every) == nil {
+			_, _ = process.Scrape(ctx, addr) // what it costs to answer is what counts
+		}
+	}()
+	return p, nil
+}
+
+// report adds the rows of an agent, and of one without something if there was one. The agent's bars are
+// 25 MiB and, at a rate of starts a second, 4 millicores at one and 6 at five; where it reads what pods
+// take 5 and 8, of which that may add half a millicore, and energy as much.
+func (t *tally) report(r *program.Result, rate float64, without *tally, what string, running int64) {
+	cpu := 3.5 + rate/2
+	if what != "" {
+		cpu = 4.25 + .75*rate
+	}
+	agent := mean(t.agent)
+	rows("spazio-agent", agent, r, program.AtMost(cpu), program.AtMost(25))
+	if what != "" {
+		plain := mean(without.agent)
+		rows("without "+what, plain, r, nil, nil)
+		r.Add(
+			program.Row{What: what + " adds", Value: 1e3 * (agent.Cores - plain.Cores), Unit: "millicores", Bar: program.AtMost(.5)},
+			program.Row{What: what + " adds, RSS mean", Value: agent.MeanMiB - plain.MeanMiB, Unit: "MiB"},
+		)
+	}
+	if len(t.exporter) > 0 {
+		rows("node exporter", mean(t.exporter), r, nil, nil)
+	}
+	for _, sent := range sent {
+		r.Add(program.Row{What: sent, Value: t.count[sent], Unit: "messages"})
+	}
+	r.Add(
+		program.Row{What: "pods in the agent's last report", Value: float64(t.pods), Unit: "pods"},
+		program.Row{What: "pods that ran in the end", Value: float64(running), Unit: "pods"},
+	)
+}
+
+func rows(name string, u process.Usage, r *program.Result, cpu, memory *program.Bar) {
+	r.Add(
+		program.Row{What: name, Value: 1e3 * u.Cores, Unit: "millicores", Bar: cpu},
+		program.Row{What: name + ", RSS mean", Value: u.MeanMiB, Unit: "MiB"},
+		program.Row{What: name + ", RSS most", Value: u.MaxMiB, Unit: "MiB", Bar: memory},
+		program.Row{What: name + ", VmHWM", Value: u.PeakMiB, Unit: "MiB"},
+	)
+}
+
+// mean is the usage of processes one after the other, each for as long; of what is a most it is the
+// most.
+func mean(all []process.Usage) (m process.Usage) {
+	for _, u := range all {
+		m.Cores += u.Cores / float64(len(all))
+		m.MeanMiB += u.MeanMiB / float64(len(all))
+		m.MaxMiB, m.PeakMiB = max(m.MaxMiB, u.MaxMiB), max(m.PeakMiB, u.PeakMiB)
+	}
+	return m
+}
+
+// advance advances counters by what the real machine does, on the first package, until ctx ends.
+func advance(ctx context.Context, counters *fakerapl.Machine) (err error) {
+	defer func() { err = errors.Join(err, counters.Close()) }()
+	cpu, err := telemetry.NewPodUsage(telemetry.CgroupConfig{})
+	if err != nil {
+		return err
+	}
+	defer cpu.Close()
+	for process.Sleep(ctx, 100*time.Millisecond) == nil {
+		used, err := cpu.ReadNode()
+		if err != nil {
+			return err
+		}
+		if err := counters.Advance(time.Now(), []fakerapl.Consumer{{CPU: used.Busy}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -63,12 +63,12 @@ type Params struct {
 // Crowding slows pods down whose threads take turns on a core, for each finds its
 // caches full of others' data: with w threads a core, w > 1, a thread does
 // 1/(1 + min(Most, Each·(w − 1))) of its work in the same time on the core. The zero
-// value is none, as with pods that compute in registers; bench/crowd measures it.
+// value is none, as with pods that compute in registers.
 type Crowding struct{ Each, Most float64 }
 
 // Cached is the crowding of pods that live in 1 MiB, about what a core caches for
-// itself, and Large of pods that walk through 16 MiB, as bench/crowd found it on a
-// real kernel.
+// itself, and Large of pods that walk through 16 MiB, as measured on a real
+// kernel (docs/validation.md).
 var (
 	Cached = Crowding{Each: .085, Most: 1.3}
 	Large  = Crowding{Each: .6, Most: .8}

@@ -1,79 +1,165 @@
-// Package process reads what a process takes, and its metrics.
+// Package process builds and starts the programs under measurement, and reads what they take of the
+// machine and what their metrics show.
 package process
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
-	"strconv"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
+
+	"github.com/spazio-scheduler/spazio/node/endpoint"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// tick is the unit of times in /proc/PID/stat: USER_HZ, 100 on every architecture
-// Go runs on.
-const tick = 10 * time.Millisecond
-
-// ErrMalformed is a file under /proc that is not of the kernel's form.
-var ErrMalformed = errors.New("not of the kernel's form")
-
-// CPU is the user and system time of a process so far.
-func CPU(pid int) (time.Duration, error) {
-	path := fmt.Sprintf("/proc/%d/stat", pid)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return 0, err
-	}
-	d, err := parseStat(text)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return d, nil
+// Usage is what a process took of its machine.
+type Usage struct {
+	// Cores is its CPU time over the time by the wall.
+	Cores float64
+	// MeanMiB and MaxMiB are of VmRSS, PeakMiB is VmHWM: the most since the process started.
+	MeanMiB, MaxMiB, PeakMiB float64
 }
 
-// parseStat adds utime and stime, the 14th and 15th field. The second is the
-// command's name in parentheses and may hold anything; the fields are counted
-// after it.
-func parseStat(text []byte) (time.Duration, error) {
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) < 13 {
-		return 0, ErrMalformed
+// Follow looks at processes once a second for a duration, and returns what each took.
+func Follow(ctx context.Context, duration time.Duration, pids ...int) ([]Usage, error) {
+	began, usages := time.Now(), make([]Usage, len(pids))
+	for samples := 0.; ; samples++ {
+		elapsed := time.Since(began)
+		for i, pid := range pids {
+			u := &usages[i]
+			cpu, err := children.CPUTime(pid)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case samples == 0:
+				u.Cores = -cpu.Seconds()
+			case elapsed >= duration:
+				u.Cores = (u.Cores + cpu.Seconds()) / time.Since(began).Seconds()
+			}
+			p, err := procfs.NewProc(pid)
+			if err != nil {
+				return nil, err
+			}
+			status, err := p.NewStatus()
+			if err != nil {
+				return nil, err
+			}
+			resident := float64(status.VmRSS) / (1 << 20)
+			u.MeanMiB += (resident - u.MeanMiB) / (samples + 1)
+			u.MaxMiB, u.PeakMiB = max(u.MaxMiB, resident), float64(status.VmHWM)/(1<<20)
+		}
+		if elapsed >= duration {
+			return usages, nil
+		}
+		if err := Sleep(ctx, min(time.Second, duration-elapsed)); err != nil {
+			return nil, err
+		}
 	}
-	var ticks time.Duration
-	for _, field := range fields[11:13] {
-		n, err := strconv.ParseInt(string(field), 10, 64)
+}
+
+// Sleep returns after d, or before that with the reason why ctx has ended.
+func Sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Build returns path, or if that is empty compiles a program of cmd, as spazio-agent, into dir and
+// returns where it is. What the compiler says goes to progress. It needs the workspace that holds
+// the working directory.
+func Build(ctx context.Context, path, name, dir string, progress io.Writer) (string, error) {
+	if path != "" {
+		return path, nil
+	}
+	path = filepath.Join(dir, name)
+	fmt.Fprintf(progress, "building %s\n", name)
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", path, "github.com/spazio-scheduler/spazio/cmd/"+name)
+	// GOWORK=off of a caller that looks at one module is not meant for cmd, which
+	// needs its siblings.
+	cmd.Env = append(os.Environ(), "GOWORK=")
+	cmd.Stdout, cmd.Stderr = progress, progress
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("build %s: %w", name, err)
+	}
+	return path, nil
+}
+
+// ExecRole names the role Exec, which each program that calls Start has.
+const ExecRole = "exec"
+
+// Exec is the role of a child that becomes another program: its arguments are a script that executes the
+// script's own arguments, and these.
+func Exec(_ context.Context, args []string, _ io.Reader, _ io.Writer) error {
+	return syscall.Exec("/bin/sh", append([]string{"sh", "-c", args[0], "sh"}, args[1:]...), os.Environ())
+}
+
+// Start runs in a group the program at path, or if that is empty the one that Build makes. It returns
+// once the program has written to its standard error what the regular expression ready matches, and the
+// parts of that as FindStringSubmatch does; what it writes goes to progress. If ready is empty, Start
+// does not wait, and the last that the program writes is in the error with which it ends.
+func Start(ctx context.Context, g *children.Group, progress io.Writer, path, name, ready string, args ...string) (*children.Process, []string, error) {
+	path, err := Build(ctx, path, name, g.Dir(), progress)
+	if err != nil {
+		return nil, nil, err
+	}
+	script := `exec "$@"`
+	if ready != "" {
+		script += " 2>&1"
+	}
+	p, err := g.Start(children.Spec{Role: ExecRole, Args: append([]string{script, path}, args...)})
+	if err != nil || ready == "" {
+		return p, nil, err
+	}
+	match := regexp.MustCompile(ready)
+	for {
+		line, err := p.Line(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("%w: %w", ErrMalformed, err)
+			return nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
-		ticks += time.Duration(n)
-	}
-	return ticks * tick, nil
-}
-
-// Memory is what a process has resident and the most it ever had, in MiB.
-func Memory(pid int) (resident, peak float64, err error) {
-	path := fmt.Sprintf("/proc/%d/status", pid)
-	status, err := os.ReadFile(path)
-	if err != nil {
-		return 0, 0, err
-	}
-	resident, err = mebibytes(status, "VmRSS:")
-	if err == nil {
-		peak, err = mebibytes(status, "VmHWM:")
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return resident, peak, nil
-}
-
-// mebibytes returns a field of /proc/PID/status, which is in KiB.
-func mebibytes(status []byte, field string) (float64, error) {
-	for line := range bytes.Lines(status) {
-		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == field {
-			kib, err := strconv.ParseFloat(string(f[1]), 64)
-			return kib / 1024, err
+		fmt.Fprintln(progress, line)
+		if found := match.FindStringSubmatch(line); found != nil {
+			go func() { // until the program ends
+				for line, err := p.Line(context.Background()); err == nil; line, err = p.Line(context.Background()) {
+					fmt.Fprintln(progress, line)
+				}
+			}()
+			return p, found, nil
 		}
 	}
-	return 0, fmt.Errorf("%s: %w", field, ErrMalformed)
+}
+
+// Await returns once a process's metrics are as check wants them. It is an error if the process ends
+// before.
+func Await(ctx context.Context, p *children.Process, addr string, check func(endpoint.Metrics) bool) error {
+	for {
+		if m, err := Scrape(ctx, addr); err == nil && check(m) {
+			return nil
+		}
+		select {
+		case <-p.Done():
+			return errors.Join(children.ErrEnded, p.Err())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// Scrape reads the metrics of a server at an address, over a connection of its own.
+func Scrape(ctx context.Context, addr string) (endpoint.Metrics, error) {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return endpoint.Scraper{URL: "http://" + addr, Client: client}.Scrape(ctx)
 }

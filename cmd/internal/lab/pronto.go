@@ -18,10 +18,10 @@ import (
 const prontoLong = `evaluate holds Pronto's rejections against the contention that follows, as its paper
 does, beside a threshold, a z-score, other models and two coins that reject as often:
 on simulated nodes, on a recording of a machine (--recording, of an agent with
---cpu-mode contention --cpu-contention pressure, or of bench/record mixes), and on
-series of utilisation (--series NAME=DIR, CSV files of CloudWatch or the Grid
-Workloads Archive). With --experiments it also runs Pronto as a scheduler; h1 needs
---trace. --report writes the page, with pictures and the claims that hold.`
+--cpu-mode contention --cpu-contention pressure), and on series of utilisation
+(--series NAME=DIR, CSV files of CloudWatch or the Grid Workloads Archive). With
+--experiments it also runs Pronto as a scheduler; h1 needs --trace. --report
+writes the page, with pictures and the claims that hold.`
 
 // prontoFlags are the command line in its own units.
 type prontoFlags struct {

@@ -1,7 +1,6 @@
 // Package measured is the format of what a real machine showed under a known
-// load: a gzipped JSON object, a [Recording]. Program record writes it, package
-// figures draws it, and whoever wants to hold a model against a machine can read
-// it with any JSON library.
+// load: a gzipped JSON object, a [Recording]. Package figures draws it, and whoever
+// wants to hold a model against a machine can read it with any JSON library.
 //
 //	{"version": 1,
 //	 "machine": {"cpu": "AMD EPYC", "cores": 2, "memory": 8e9, "kernel": "6.18", …},

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package main
-
-import "errors"
-
-func spent() (usage, error) { return usage{}, errors.ErrUnsupported }
