@@ -134,12 +134,12 @@ func TestVersions(t *testing.T) {
 		"cmd/go.sum": "", "bench/more.go": "package main\n",
 	})
 	mustRefuse(t, root, "no module has changed", "tag")
-	commit(t, root, map[string]string{"base/base.go": "package base\n\nconst Word = \"mended\"\n"})
+	commit(t, root, map[string]string{"base/base.go": "// Package base is mended.\npackage base\n\nconst Word = \"from the base\"\n"})
 	if got := tagsOf(must(t, root, "tag")); got != "base/v0.1.1" {
 		t.Errorf("tags %s", got)
 	}
 	git(t, root, "tag", "base/v0.1.1")
-	commit(t, root, map[string]string{"base/base.go": "package base\n\nconst Word = \"mended again\"\n", "doc.go": "// Package r is new.\npackage r\n"})
+	commit(t, root, map[string]string{"base/base.go": "// Package base is mended again.\npackage base\n\nconst Word = \"from the base\"\n", "doc.go": "// Package r is new.\npackage r\n"})
 	if got := tagsOf(must(t, root, "tag")); got != "base/v0.1.2 v0.1.1" {
 		t.Errorf("tags %s", got)
 	}
