@@ -35,5 +35,5 @@
 // 450 MiB of memory Spark does not start: ErrSlotTooSmall.
 //
 // Children are unstructured: no operator's module is in anybody's graph. That the Spark
-// operator's own types take them, tools/operators tests.
+// operator's own types take them, tools/compat/spark tests.
 package workload

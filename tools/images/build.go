@@ -1,170 +1,271 @@
 package main
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"runtime/debug"
-	"strconv"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing/fstest"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/ko/pkg/build"
-	"github.com/sigstore/cosign/v3/pkg/oci"
+	"golang.org/x/mod/semver"
+
+	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
-// built is the image of a program: an index of as many platforms as were asked
-// for, or of one the image itself.
-type built struct {
-	name   string
-	result build.Result
-	digest v1.Hash
-	bills  []bill
+const (
+	module    = "github.com/spazio-scheduler/spazio" // the prefix of all import paths
+	koVersion = "v0.19.1"                            // that of go.mod, as bills of materials say
+)
+
+// source is a clone that images are built from, and where they go: into a layout, or elsewhere.
+type source struct {
+	*checkout.Checkout
+	to         target
+	made       layout.Path
+	log        io.Writer
+	kubernetes string // the version that the workspace selects
+	suffix     string // of the scheduler's name in the file of digests, if Kubernetes is another than the tree's
 }
 
-// bill is an SPDX document of what an image, or an index, is made of.
-type bill struct {
-	subject  v1.Descriptor
-	document []byte
+// open clones the tree and sets the environment of this process, which ko hands to the
+// toolchain. The tree is written for one minor version of Kubernetes, that of cmd/go.mod. Of
+// others the scheduler is made by a workspace of the same modules which replaces Kubernetes' own,
+// with a build tag such as kubernetes1.35 for what that version has otherwise.
+func open(ctx context.Context, o options, dir, cache string, log io.Writer) (*source, error) {
+	c, err := checkout.New(ctx, o.root, dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{Checkout: c, to: o.to, log: log}
+	settings := append(c.Environ, "KOCACHE=", "KO_GO_PATH=")
+	if cache != "" {
+		settings = append(settings, "GOCACHE="+cache)
+	}
+	other := filepath.Join(dir, "tools", "kubernetes", o.kubernetes, "go.work")
+	if _, err := os.Stat(other); err == nil {
+		s.suffix = "-k8s" + o.kubernetes
+		settings = append(settings, "GOWORK="+other, "GOFLAGS=-tags=kubernetes"+o.kubernetes)
+	}
+	for _, setting := range settings {
+		key, value, _ := strings.Cut(setting, "=")
+		if err := os.Setenv(key, value); err != nil {
+			return nil, err
+		}
+	}
+	said, err := checkout.Output(ctx, dir, nil, "go", "list", "-m", "-f", "{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}", "k8s.io/kubernetes")
+	if err != nil {
+		return nil, err
+	}
+	s.kubernetes = strings.TrimSpace(said)
+	if o.kubernetes != "" && semver.MajorMinor(s.kubernetes) != "v"+o.kubernetes {
+		return nil, invalid("kubernetes", o.kubernetes, "tools/kubernetes has no workspace of it, and the tree's own is "+s.kubernetes)
+	}
+	return s, nil
 }
 
-// build makes a program's image. The environment has to be pinned.
-func (s *source) build(ctx context.Context, p program) (built, error) {
-	config, err := s.config(p)
+// make builds a program's image, an index if it is for several platforms, puts it where it goes, its
+// bills of materials behind it, and returns what it is named by.
+func (s *source) make(ctx context.Context, p program) (name.Digest, error) {
+	result, err := s.build(ctx, p)
 	if err != nil {
-		return built{}, err
+		return name.Digest{}, err
 	}
-	options := []build.Option{
-		build.WithBaseImages(func(ctx context.Context, _ string) (name.Reference, build.Result, error) { return s.bases(ctx, p) }),
-		build.WithConfig(map[string]build.Config{p.path: config}),
-		build.WithCreationTime(v1.Time{Time: s.created}),
-		build.WithKoDataCreationTime(v1.Time{Time: s.created}),
-		build.WithTrimpath(true),
-		build.WithPlatforms("all"),
-		build.WithSPDX(koVersion()),
-		build.WithJobs(1),
-	}
-	for label, value := range map[string]string{
-		"org.opencontainers.image.title":    p.name,
-		"org.opencontainers.image.source":   "https://" + module,
-		"org.opencontainers.image.revision": s.revision,
-		"org.opencontainers.image.licenses": "Apache-2.0",
-	} {
-		options = append(options, build.WithLabel(label, value))
-	}
-	builder, err := build.NewGo(ctx, s.root, options...)
+	bills, err := s.bills(ctx, p.name, result)
 	if err != nil {
-		return built{}, err
+		return name.Digest{}, err
 	}
-	result, err := builder.Build(ctx, build.StrictScheme+p.path)
+	tag, err := s.to.tagOf(p.name)
 	if err != nil {
-		return built{}, err
+		return name.Digest{}, err
+	}
+	if err := s.to.put(ctx, s.made, tag, result); err != nil {
+		return name.Digest{}, err
+	}
+	for _, b := range bills {
+		digest, err := b.Digest()
+		if err != nil {
+			return name.Digest{}, err
+		}
+		if err := s.to.put(ctx, s.made, tag.Context().Digest(digest.String()), b); err != nil {
+			return name.Digest{}, err
+		}
 	}
 	digest, err := result.Digest()
-	if err != nil {
-		return built{}, err
-	}
-	bills, err := billsOf(result)
-	if err != nil {
-		return built{}, err
-	}
-	for i := range bills {
-		if bills[i].document, err = s.correct(bills[i].document); err != nil {
-			return built{}, err
-		}
-	}
-	return built{p.name, result, digest, bills}, nil
+	return tag.Context().Digest(digest.String()), err
 }
 
-// config is how the toolchain builds the program.
-func (s *source) config(p program) (build.Config, error) {
-	config := build.Config{
-		Flags:   build.FlagArray{"-buildvcs=" + strconv.FormatBool(s.stamped)},
-		Ldflags: build.StringArray{"-s", "-w"},
+// build has ko build a program's image.
+func (s *source) build(ctx context.Context, p program) (build.Result, error) {
+	if err := s.layLicences(ctx, p); err != nil {
+		return nil, err
 	}
-	if p.name != scheduler {
-		return config, nil
+	importPath := path.Join(module, "cmd", p.name)
+	ldflags := build.StringArray{"-s", "-w"}
+	if p.name == scheduler { // which says else that it is v0.0.0-master
+		ldflags = append(ldflags, "-X", "k8s.io/component-base/version.gitVersion="+s.kubernetes)
 	}
-	// Without it, kube-scheduler says that it is v0.0.0-master.
-	version, err := s.kubernetesVersion()
-	config.Ldflags = append(config.Ldflags, "-X", "k8s.io/component-base/version.gitVersion="+version)
-	return config, err
-}
-
-// bases are what the image is built on, a platform each.
-func (s *source) bases(ctx context.Context, p program) (name.Reference, build.Result, error) {
-	reference, err := name.ParseReference(baseReference)
-	if err != nil {
-		return nil, nil, err
-	}
-	images := make([]v1.Image, len(p.platforms))
-	for i, platform := range p.platforms {
-		licences, err := s.notices(ctx, p.path, platform)
-		if err != nil {
-			return nil, nil, err
-		}
-		if images[i], err = base(platform, append(licences, system...), s.created); err != nil {
-			return nil, nil, err
-		}
-	}
-	return reference, index(p.platforms, images), nil
-}
-
-// billsOf takes from ko's result the documents that it attached.
-func billsOf(result build.Result) ([]bill, error) {
-	entity, ok := result.(oci.SignedEntity)
-	if !ok {
-		return nil, fmt.Errorf("ko made a %T without bills of materials", result)
-	}
-	first, err := billOf(entity)
+	created := v1.Time{Time: s.Created}
+	builder, err := build.NewGo(ctx, s.Dir,
+		build.WithBaseImages(func(context.Context, string) (name.Reference, build.Result, error) {
+			// How ko calls it in annotations: it is nowhere to be pulled.
+			reference, err := name.ParseReference(path.Join(unpublished, "base"))
+			if err != nil {
+				return nil, nil, err
+			}
+			index, err := base(created)
+			return reference, index, err
+		}),
+		build.WithConfig(map[string]build.Config{importPath: {Flags: build.FlagArray{"-buildvcs=true"}, Ldflags: ldflags}}),
+		build.WithCreationTime(created),
+		build.WithKoDataCreationTime(created),
+		build.WithTrimpath(true),
+		build.WithPlatforms(p.platforms...),
+		build.WithSPDX(koVersion),
+		build.WithJobs(1),
+		build.WithLabel("org.opencontainers.image.title", p.name),
+		build.WithLabel("org.opencontainers.image.source", "https://"+module),
+		build.WithLabel("org.opencontainers.image.revision", s.Revision),
+		build.WithLabel("org.opencontainers.image.licenses", "Apache-2.0"),
+	)
 	if err != nil {
 		return nil, err
 	}
-	bills := []bill{first}
-	index, ok := result.(oci.SignedImageIndex)
-	if !ok {
-		return bills, nil
+	return builder.Build(ctx, build.StrictScheme+importPath)
+}
+
+// base makes what images are built on: a user, and a directory for temporary files where the root
+// can be written. There is no shell, and no public authorities, for the programs trust their
+// cluster's alone.
+func base(created v1.Time) (v1.ImageIndex, error) {
+	var buf bytes.Buffer
+	w := tar.NewWriter(&buf)
+	err := w.AddFS(fstest.MapFS{
+		"etc":        {Mode: fs.ModeDir | 0o755, ModTime: created.Time},
+		"etc/group":  {Mode: 0o644, ModTime: created.Time, Data: []byte("root:x:0:\nnonroot:x:65532:\n")},
+		"etc/passwd": {Mode: 0o644, ModTime: created.Time, Data: []byte("root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n")},
+		"tmp":        {Mode: fs.ModeDir | fs.ModeSticky | 0o777, ModTime: created.Time},
+	})
+	if err = errors.Join(err, w.Close()); err != nil {
+		return nil, err
 	}
-	manifest, err := index.IndexManifest()
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buf.Bytes())), nil },
+		tarball.WithCompressedCaching, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range manifest.Manifests {
-		image, err := index.SignedImage(d.Digest)
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, text := range supported {
+		platform, err := v1.ParsePlatform(text)
 		if err != nil {
 			return nil, err
 		}
-		next, err := billOf(image)
+		// A user without a name: a kubelet that is to refuse root has to see a number.
+		image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), &v1.ConfigFile{
+			OS: platform.OS, Architecture: platform.Architecture, Created: created, RootFS: v1.RootFS{Type: "layers"},
+			Config: v1.Config{User: "65532:65532", WorkingDir: "/"},
+		})
 		if err != nil {
 			return nil, err
 		}
-		bills = append(bills, next)
+		image, err = mutate.Append(image, mutate.Addendum{Layer: layer, History: v1.History{Author: "spazio", Created: created, Comment: "user and /tmp"}})
+		if err != nil {
+			return nil, err
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{MediaType: types.OCIManifestSchema1, Platform: platform},
+		})
 	}
-	return bills, nil
+	return index, nil
 }
 
-func billOf(entity oci.SignedEntity) (bill, error) {
-	attached, err := entity.Attachment("sbom")
-	if err != nil {
-		return bill{}, fmt.Errorf("bill of materials: %w", err)
-	}
-	document, err := attached.Payload()
-	if err != nil {
-		return bill{}, fmt.Errorf("bill of materials: %w", err)
-	}
-	subject, err := describe(entity)
-	return bill{subject, document}, err
-}
+// notice matches the names of files that a licence wants handed on.
+var notice = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)s?([._-].*)?$`)
 
-// koVersion is the version that this program was built with, as its documents say.
-func koVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
+// linked prints of each package that a program is made of its module and version, the module's
+// directory and its own, if it is of somebody else.
+const linked = `{{if not .Standard}}{{with .Module}}{{if not .Main}}` +
+	`{{.Path}}@{{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}|{{.Dir}}|{{$.Dir}}` + "\n" + `{{end}}{{end}}{{end}}`
+
+// layLicences writes the licence of Spazio, Go's, and those of each module that is linked into the
+// program, down to the packages that are, to where ko takes a program's data from. It fails for
+// a module that nobody may hand on, since it has no licence.
+func (s *source) layLicences(ctx context.Context, p program) error {
+	goroot, err := checkout.Output(ctx, s.Dir, nil, "go", "env", "GOROOT")
+	if err != nil {
+		return err
 	}
-	for _, d := range info.Deps {
-		if d.Path == "github.com/google/ko" {
-			return d.Version
+	from := map[string]string{
+		"LICENSE":             filepath.Join(s.Dir, "LICENSE"),
+		"licenses/go/LICENSE": filepath.Join(strings.TrimSpace(goroot), "LICENSE"),
+	}
+	for _, platform := range p.platforms {
+		system, arch, _ := strings.Cut(platform, "/")
+		said, err := checkout.Output(ctx, s.Dir, []string{"GOOS=" + system, "GOARCH=" + arch}, "go", "list", "-deps", "-f", linked, "./cmd/"+p.name)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(said) {
+			if fields := strings.Split(strings.TrimSpace(line), "|"); len(fields) == 3 {
+				into := path.Join("licenses", fields[0])
+				if err := collect(from, into, fields[2], fields[1]); err != nil {
+					return err
+				}
+				if !slices.ContainsFunc(slices.Collect(maps.Keys(from)), func(name string) bool { return strings.HasPrefix(name, into+"/") }) {
+					return fmt.Errorf("the module %s has no licence", fields[0])
+				}
+			}
 		}
 	}
-	return ""
+	for name, file := range from {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		name = filepath.Join(s.Dir, "cmd", p.name, "kodata", filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, text, 0o644)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// collect finds the notices in the directories from dir up to the module's root.
+func collect(found map[string]string, into, dir, root string) error {
+	for {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return err
+		}
+		inside, err := filepath.Rel(root, dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if e.Type().IsRegular() && notice.MatchString(e.Name()) && path.Ext(e.Name()) != ".go" {
+				found[path.Join(into, filepath.ToSlash(inside), e.Name())] = filepath.Join(dir, e.Name())
+			}
+		}
+		if inside == "." || !fs.ValidPath(filepath.ToSlash(inside)) {
+			return nil
+		}
+		dir = filepath.Dir(dir)
+	}
 }

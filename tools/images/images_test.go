@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"debug/buildinfo"
 	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -14,7 +16,10 @@ import (
 	"strings"
 	"testing"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
 // invoke runs the command line and returns what it printed.
@@ -32,9 +37,63 @@ func made(t *testing.T, root string, args ...string) []image {
 	if code, _, stderr := invoke(t, append([]string{"-root", root, "-to", "layout:" + dir}, args...)...); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	images, err := read(layout.Path(dir))
+	return read(t, dir)
+}
+
+// must returns a value of which there is no doubt.
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
+	}
+	return v
+}
+
+// image is one of a layout.
+type image struct {
+	name   string
+	digest v1.Hash
+	parts  []part
+}
+
+// part is the image of one platform, with its bill of materials.
+type part struct {
+	v1.Image
+	platform string
+	bill     []byte
+}
+
+// read returns the images of a layout, as others would find them.
+func read(t *testing.T, dir string) (images []image) {
+	t.Helper()
+	root := must(layout.Path(dir).ImageIndex())
+	bills := map[v1.Hash][]byte{}
+	manifest := must(root.IndexManifest())
+	for _, d := range manifest.Manifests {
+		if d.Annotations[containerdName] == "" {
+			bill := must(root.Image(d.Digest))
+			subject := must(bill.Manifest()).Subject
+			text := must(must(bill.Layers())[0].Uncompressed())
+			bills[subject.Digest] = must(io.ReadAll(text))
+		}
+	}
+	for _, d := range manifest.Manifests {
+		named := d.Annotations[containerdName]
+		if named == "" {
+			continue
+		}
+		index, descriptors := root, []v1.Descriptor{d}
+		if d.MediaType.IsIndex() {
+			index = must(root.ImageIndex(d.Digest))
+			descriptors = must(index.IndexManifest()).Manifests
+		}
+		i := image{digest: d.Digest}
+		i.name, _, _ = strings.Cut(path.Base(named), ":")
+		for _, d := range descriptors {
+			found := must(index.Image(d.Digest))
+			config := must(found.ConfigFile())
+			i.parts = append(i.parts, part{found, config.OS + "/" + config.Architecture, bills[d.Digest]})
+		}
+		images = append(images, i)
 	}
 	return images
 }
@@ -64,7 +123,7 @@ func TestImage(t *testing.T) {
 		if got := config.Created.Unix(); got != seconds {
 			t.Errorf("%s was created at %d, the commit at %d", want, got, seconds)
 		}
-		files, err := p.files()
+		files, err := filesOf(p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,15 +177,19 @@ func TestAgent(t *testing.T) {
 		arch = "amd64"
 	}
 	images := made(t, "../..", "-only", "agent", "-platforms", "linux/"+arch)
-	if err := images[0].check(t.Output()); err != nil {
-		t.Error(err)
+	files, err := filesOf(images[0].parts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := 0
+	for _, content := range files {
+		size += len(content)
+	}
+	if size > 25e6 {
+		t.Errorf("its files have %d bytes", size)
 	}
 	if runtime.GOOS != "linux" || runtime.GOARCH != arch {
 		return
-	}
-	files, err := images[0].parts[0].files()
-	if err != nil {
-		t.Fatal(err)
 	}
 	if got := start(t, files["ko-app/spazio-agent"], "--help"); !strings.Contains(got, "--listen") {
 		t.Errorf("--help says %s", got)
@@ -142,7 +205,7 @@ func TestScheduler(t *testing.T) {
 	if len(images[0].parts) != 1 {
 		t.Fatalf("made for %d platforms", len(images[0].parts))
 	}
-	files, err := images[0].parts[0].files()
+	files, err := filesOf(images[0].parts[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,24 +230,27 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestIncompleteSums: what the toolchain adds to go.work.sum does not change the tree.
+// TestIncompleteSums: what the toolchain adds to go.work.sum does not change the tree, nor what the
+// programs say of it.
 func TestIncompleteSums(t *testing.T) {
-	root := newTree(t, map[string]string{"cmd/go.sum": ""})
-	images := made(t, root, "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
-	if changes := git(t, root, "status", "--porcelain"); changes != "" {
-		t.Errorf("changed %s", changes)
+	for name, over := range map[string]map[string]string{
+		"no file": {"cmd/go.sum": ""}, "an empty one": {"cmd/go.sum": "", "go.work.sum": ""},
+	} {
+		root := newTree(t, over)
+		images := made(t, root, "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
+		if changes := git(t, root, "status", "--porcelain"); changes != "" {
+			t.Errorf("%s: changed %s", name, changes)
+		}
+		if version := builtFrom(t, images[0]).Main.Version; strings.Contains(version, "dirty") {
+			t.Errorf("%s: the program is of %s", name, version)
+		}
 	}
-	files, err := images[0].parts[0].files()
-	if err != nil {
-		t.Fatal(err)
-	}
-	modules, err := linkedModules(files["ko-app/spazio-agent"])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(strings.Join(modules, " "), "dirty") {
-		t.Errorf("the program is built from %q", modules)
-	}
+}
+
+// builtFrom is what an image's program says of itself.
+func builtFrom(t *testing.T, i image) *buildinfo.BuildInfo {
+	t.Helper()
+	return must(buildinfo.Read(bytes.NewReader(must(filesOf(i.parts[0]))["ko-app/"+i.name])))
 }
 
 func TestUnlicensed(t *testing.T) {
@@ -250,9 +316,8 @@ func TestReplace(t *testing.T) {
 			t.Fatalf("exit code %d: %s", code, stderr)
 		}
 	}
-	images, err := read(layout.Path(dir))
-	if err != nil || len(images) != 1 {
-		t.Errorf("%d images, %v", len(images), err)
+	if images := read(t, dir); len(images) != 1 {
+		t.Errorf("%d images", len(images))
 	}
 	if entries, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(entries) != 1 {
 		t.Errorf("left beside it: %v, %v", entries, err)
@@ -295,24 +360,45 @@ func TestUnwritableDigests(t *testing.T) {
 	nothingIn(t, parent)
 }
 
-// writes changes the tree when the first image is done.
-type writes struct{ file string }
-
-func (w writes) Write(p []byte) (int, error) {
-	return len(p), os.WriteFile(w.file, nil, 0o644)
+// TestUncommitted: what is not committed is built too, new and removed files among it, with a warning,
+// and neither the tree nor its index changes.
+func TestUncommitted(t *testing.T) {
+	root := newTree(t, map[string]string{"lib/old.go": "package lib\n\nfunc init() { panic(Word) }\n"})
+	if err := os.Remove(filepath.Join(root, "lib", "old.go")); err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, root, map[string]string{
+		"lib/lib.go": "package lib\n\nconst Word = \"another \" + word\n", "lib/new.go": "package lib\n\nconst word = \"word\"\n",
+	})
+	before := git(t, root, "status", "--porcelain")
+	dir := filepath.Join(t.TempDir(), "images")
+	code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+dir, "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
+	if code != 0 || !strings.Contains(stderr, "there are changes beyond") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	if after := git(t, root, "status", "--porcelain"); after != before {
+		t.Errorf("the tree had the changes\n%s\nand has now\n%s", before, after)
+	}
+	images := read(t, dir)
+	if version := builtFrom(t, images[0]).Main.Version; !strings.HasSuffix(version, "+dirty") {
+		t.Errorf("the program is of %s", version)
+	}
+	if runtime.GOOS == "linux" {
+		if got := start(t, must(filesOf(images[0].parts[0]))["ko-app/spazio-agent"]); got != "another word" {
+			t.Errorf("the program says %q", got)
+		}
+	}
 }
 
-// TestChanged: what is built while the tree changes is thrown away.
-func TestChanged(t *testing.T) {
+// A worktree is built as a clone is.
+func TestWorktree(t *testing.T) {
 	root := newTree(t, nil)
-	parent := t.TempDir()
-	var stderr bytes.Buffer
-	code := command(t.Context(), []string{"-root", root, "-to", "tar:" + filepath.Join(parent, "images.tar"), "-platforms", "linux/" + runtime.GOARCH, "-only", "agent"},
-		writes{filepath.Join(root, "cmd", "new.go")}, &stderr)
-	if code != 1 || !strings.Contains(stderr.String(), "cmd/new.go") {
-		t.Errorf("exit code %d: %s", code, stderr.String())
+	worktree := filepath.Join(t.TempDir(), "worktree")
+	git(t, root, "worktree", "add", "--quiet", "--detach", worktree)
+	args := []string{"-only", "agent", "-platforms", "linux/" + runtime.GOARCH}
+	if plain, other := made(t, root, args...), made(t, worktree, args...); plain[0].digest != other[0].digest {
+		t.Errorf("%s, in a worktree %s", plain[0].digest, other[0].digest)
 	}
-	nothingIn(t, parent)
 }
 
 // TestTar: an archive holds what the layout holds.
@@ -325,10 +411,10 @@ func TestTar(t *testing.T) {
 		}
 	}
 	unpacked := t.TempDir()
-	if _, err := output(t.Context(), unpacked, nil, "tar", "-xf", filepath.Join(dir, "images.tar")); err != nil {
+	if _, err := checkout.Output(t.Context(), unpacked, nil, "tar", "-xf", filepath.Join(dir, "images.tar")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := output(t.Context(), dir, nil, "diff", "-r", "layout", unpacked); err != nil {
+	if _, err := checkout.Output(t.Context(), dir, nil, "diff", "-r", "layout", unpacked); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,26 +11,65 @@
 // tools/kubernetes/1.35; -k8s1.35 ends its tag, and its name in the file of -digests, to
 // which it is added.
 //
-// A commit has one digest an image, whoever builds it where: the toolchain is
-// go.work's, the environment's settings of the compiler do not count, and all
-// times are the commit's. That holds for a clone; a git worktree and one with
-// changes are built too, with a warning.
+// A commit has one digest an image, whoever builds it where: it is built from a clone, the
+// toolchain is go.work's, the environment's settings of the compiler do not count, and all
+// times are the commit's. What is not committed is built too, with a warning.
 //
 // The programs are built within the workspace, as everywhere else in the tree: the
-// siblings that cmd/go.mod requires need not be published. This module alone lies
-// outside of it, for ko's dependencies are many.
+// siblings that cmd/go.mod requires need not be published.
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
+
+// program is one image to be made: its name, which is the program's, and for which platforms.
+type program struct {
+	name      string
+	platforms []string
+}
+
+// scheduler is the one program that builds k8s.io/kubernetes, which takes minutes.
+const scheduler = "spazio-scheduler"
+
+// names are all programs that run in a cluster, as the chart's images.digests has
+// them. The others are made where they are asked for alone: nothing that is installed runs them.
+var (
+	names = []string{
+		"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-profiler", scheduler, "spazio-testbed",
+	}
+	others = []string{"spazio-social"}
+)
+
+// supported are the platforms of an image.
+var supported = []string{"linux/amd64", "linux/arm64"}
+
+// options are what the command line asks for.
+type options struct {
+	root       string
+	programs   []program
+	kubernetes string // the minor version whose scheduler is made, the tree's for ""
+	to         target
+	digests    string
+	verify     bool
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -40,80 +79,192 @@ func main() {
 
 // command returns the exit code: 2 for what it was not asked rightly.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	opts, err := parse(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	o, err := parse(args, stderr)
+	code := 2
+	if err == nil {
+		code = 1
+		if o.verify {
+			err = verify(ctx, o, stdout)
+		} else {
+			err = run(ctx, o, stdout, stderr)
+		}
+	}
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
-	case err != nil:
-		fmt.Fprintln(stderr, err)
-		return 2
 	}
-	if opts.verify {
-		err = verify(ctx, opts, stdout, stderr)
-	} else {
-		err = run(ctx, opts, stdout, stderr)
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-		return 1
-	}
-	return 0
+	fmt.Fprintln(stderr, "images:", err)
+	return code
 }
 
-// run builds the images and hands them on.
-func run(ctx context.Context, opts options, stdout, stderr io.Writer) (err error) {
-	src, err := open(ctx, opts.root, opts.kubernetes)
+// invalid names the option that cannot be followed, and says why.
+func invalid(option string, value any, why string) error {
+	return fmt.Errorf("%s = %v: %s", option, value, why)
+}
+
+// parse reads the command line. Usage and the flags' own errors go to stderr.
+func parse(args []string, stderr io.Writer) (options, error) {
+	var (
+		o                        options
+		to, only, platforms, tag string
+		all, insecure            bool
+		flags                    = flag.NewFlagSet("images", flag.ContinueOnError)
+	)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.root, "root", "../..", "directory of the repository")
+	flags.StringVar(&to, "to", "", "where the images go: layout:DIR, tar:FILE (absolute paths) or push:ADDRESS")
+	flags.StringVar(&only, "only", "", "these programs alone, comma-separated (all: "+strings.Join(names, ",")+"; and "+strings.Join(others, ",")+")")
+	flags.StringVar(&platforms, "platforms", "", "these platforms alone, comma-separated (default: linux/amd64,linux/arm64, of the scheduler this machine's architecture alone)")
+	flags.BoolVar(&all, "all", false, "both platforms of the scheduler too")
+	flags.StringVar(&o.kubernetes, "kubernetes", "", "minor version of Kubernetes, such as 1.35: makes the scheduler of it alone, with -k8s1.35 at the end of its tag")
+	flags.StringVar(&tag, "tag", "dev", "tag of the images")
+	flags.StringVar(&o.digests, "digests", "", "file (an absolute path) for the digest of each program, as JSON; with -kubernetes it is added to what the file says")
+	flags.BoolVar(&insecure, "insecure", false, "push over plain HTTP (an address of the loopback is always asked so)")
+	flags.BoolVar(&o.verify, "verify", false, "build two clones of the commit at two paths with two empty build caches; fail if digests differ, an image is too large, or its bill of materials is not what the program was built from")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	var err error
+	if o.root, err = filepath.Abs(o.root); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, invalid("arguments", flags.Args(), "none are taken")
+	}
+	if o.kubernetes != "" {
+		if only != "" && only != "scheduler" && only != scheduler {
+			return o, invalid("kubernetes", o.kubernetes, "the scheduler alone is made of it, not "+only)
+		}
+		only, tag = scheduler, tag+"-k8s"+o.kubernetes
+	}
+	if o.programs, err = choose(only, platforms, all); err != nil {
+		return o, err
+	}
+	if o.verify {
+		if to != "" || o.digests != "" {
+			return o, invalid("verify", true, "it keeps nothing: -to and -digests do not go with it")
+		}
+		o.to = target{tag: tag}
+		return o, nil
+	}
+	if o.digests != "" && !filepath.IsAbs(o.digests) {
+		return o, invalid("digests", o.digests, "want an absolute path")
+	}
+	o.to, err = newTarget(to, tag, insecure)
+	return o, err
+}
+
+// choose returns the programs in their order, each with its platforms.
+func choose(only, platforms string, all bool) ([]program, error) {
+	chosen, everywhere := names, supported
+	if only != "" {
+		chosen = strings.Split(only, ",")
+	}
+	if platforms != "" {
+		everywhere = strings.Split(platforms, ",")
+		for _, platform := range everywhere {
+			if !slices.Contains(supported, platform) {
+				return nil, invalid("platforms", platform, "images are made for "+strings.Join(supported, " and "))
+			}
+		}
+	}
+	var programs []program
+	for _, name := range chosen {
+		p := program{"spazio-" + strings.TrimPrefix(name, "spazio-"), everywhere}
+		if known := slices.Concat(names, others); !slices.Contains(known, p.name) {
+			return nil, invalid("only", name, "no such program, there are "+strings.Join(known, ", "))
+		}
+		if p.name == scheduler && platforms == "" && !all {
+			p.platforms = []string{"linux/" + runtime.GOARCH}
+		}
+		programs = append(programs, p)
+	}
+	return programs, nil
+}
+
+// run builds the images beside where they go, and hands them on once all are there.
+func run(ctx context.Context, o options, stdout, stderr io.Writer) (err error) {
+	// What the file of digests says stays if it is added to.
+	digests := map[string]string{}
+	if o.digests != "" {
+		text, err := os.ReadFile(o.digests)
+		if err == nil && o.kubernetes != "" {
+			err = json.Unmarshal(text, &digests)
+		} else if errors.Is(err, fs.ErrNotExist) {
+			_, err = os.Stat(filepath.Dir(o.digests))
+		}
+		if err != nil {
+			return invalid("digests", o.digests, err.Error())
+		}
+	}
+	parent, err := o.to.check(o.programs[0].name)
 	if err != nil {
 		return err
 	}
-	for _, doubt := range src.doubts {
-		fmt.Fprintln(stderr, "warning:", doubt)
+	scratch, err := os.MkdirTemp(parent, ".images*")
+	if err != nil {
+		return invalid("to", o.to.place, err.Error())
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if err := makeAll(ctx, o, scratch, "", digests, stdout, stderr); err != nil {
+		return err
+	}
+	if err := o.to.deliver(filepath.Join(scratch, "layout")); err != nil || o.digests == "" {
+		return err
+	}
+	text, err := json.MarshalIndent(digests, "", "  ")
+	return errors.Join(err, os.WriteFile(o.digests, append(text, '\n'), 0o644))
+}
+
+// makeAll builds the images from a clone that it makes in a directory, by a build cache, "" for this
+// machine's, and adds their digests to those given, as the chart's images.digests takes them.
+func makeAll(ctx context.Context, o options, dir, cache string, digests map[string]string, stdout, log io.Writer) error {
+	s, err := open(ctx, o, filepath.Join(dir, "clone"), cache, log)
+	if err != nil {
+		return err
+	}
+	if s.Changes != "" {
+		fmt.Fprintf(log, "warning: there are changes beyond %s: the images are not that commit's\n", s.Revision)
+	}
+	if s.made, err = layout.Write(filepath.Join(dir, "layout"), empty.Index); err != nil {
+		return err
+	}
+	for _, p := range o.programs {
+		reference, err := s.make(ctx, p)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		digests[p.name+s.suffix] = reference.DigestStr()
+		fmt.Fprintln(stdout, reference)
+	}
+	return nil
+}
+
+// verify builds the commit twice, as two people would: from clones at paths of unlike lengths,
+// each with a build cache that is empty.
+func verify(ctx context.Context, o options, stdout io.Writer) (err error) {
 	scratch, err := os.MkdirTemp("", "images")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	if err := src.pin(ctx, scratch); err != nil {
-		return err
+	places := []string{filepath.Join(scratch, "a"), filepath.Join(scratch, "another", "place")}
+	for _, place := range places {
+		if err := makeAll(ctx, o, place, filepath.Join(place, "cache"), map[string]string{}, stdout, stdout); err != nil {
+			return fmt.Errorf("clone at %s: %w", place, err)
+		}
 	}
-	file, err := newDigestsFile(opts.digests, opts.kubernetes != "")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.abandon()) }()
-	dst, err := opts.to.open(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dst.abandon()) }()
-	digests, err := produce(ctx, src, opts, dst, stdout)
-	if err != nil {
-		return err
-	}
-	if err := src.unchanged(ctx); err != nil {
-		return err
-	}
-	if err := dst.commit(ctx); err != nil {
-		return err
-	}
-	return file.commit(digests)
+	return same(filepath.Join(places[0], "layout"), filepath.Join(places[1], "layout"))
 }
 
-// produce builds the images one after the other and hands each on as it is built,
-// so that what is wrong with where they go is known with the first.
-func produce(ctx context.Context, src *source, opts options, dst destination, stdout io.Writer) (map[string]string, error) {
-	digests := map[string]string{}
-	for _, p := range opts.programs {
-		img, err := src.build(ctx, p)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
-		}
-		if err := dst.add(ctx, img); err != nil {
-			return nil, fmt.Errorf("%s: %w", p.name, err)
-		}
-		digests[src.digestName(p.name)] = img.digest.String()
-		fmt.Fprintf(stdout, "%s@%s\n", opts.to.repository(p.name), img.digest)
+// same fails if the digests of images, or of their bills of materials, are not the same in two layouts.
+func same(first, second string) error {
+	a, err := os.ReadFile(filepath.Join(first, "index.json"))
+	if err != nil {
+		return err
 	}
-	return digests, nil
+	b, err := os.ReadFile(filepath.Join(second, "index.json"))
+	if err == nil && !bytes.Equal(a, b) {
+		err = fmt.Errorf("not reproducible: one clone makes\n%s\nand the other\n%s", a, b)
+	}
+	return err
 }

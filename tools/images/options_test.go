@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"golang.org/x/mod/modfile"
 )
 
 func TestHostileOptions(t *testing.T) {
@@ -41,16 +38,11 @@ func TestHostileOptions(t *testing.T) {
 		{"-to", "layout:/x", "-only", "nobody"},
 		{"-to", "layout:/x", "-only", "../../etc"},
 		{"-to", "layout:/x", "-only", "agent,"},
-		{"-to", "layout:/x", "-only", "agent,spazio-agent"},
 		{"-to", "layout:/x", "-platforms", "windows/amd64"},
 		{"-to", "layout:/x", "-platforms", "linux/amd64/v3"},
-		{"-to", "layout:/x", "-platforms", "linux/amd64,linux/amd64"},
 		{"-to", "layout:/x", "-platforms", "a/b/c/d"},
 		{"-to", "layout:/x", "-platforms", "linux"},
-		{"-to", "layout:/x", "-platforms", "linux/amd64", "-all"},
 		{"-to", "layout:/x", "stray"},
-		{"-to", "layout:/x", "-kubernetes", "1"},
-		{"-to", "layout:/x", "-kubernetes", "v1.35"},
 		{"-to", "layout:/x", "-kubernetes", "../../.."},
 		{"-to", "layout:/x", "-kubernetes", "1.35", "-only", "agent"},
 		{"-to", "layout:/x", "-kubernetes", "1.35", "-only", "scheduler,agent"},
@@ -58,9 +50,8 @@ func TestHostileOptions(t *testing.T) {
 		{"-verify", "-to", "layout:/x"},
 		{"-verify", "-digests", "x"},
 	} {
-		_, err := parse(args, &bytes.Buffer{})
-		if !errors.Is(err, ErrInvalid) {
-			t.Errorf("%q: %v", args, err)
+		if _, err := parse(args, &bytes.Buffer{}); err == nil {
+			t.Errorf("%q is taken", args)
 		}
 	}
 	for _, args := range [][]string{{"-nonsense"}, {"-all=perhaps"}, {"-to"}} {
@@ -92,7 +83,7 @@ func TestChoice(t *testing.T) {
 		got := map[string][]string{}
 		for _, p := range opts.programs {
 			for _, platform := range p.platforms {
-				got[p.name] = append(got[p.name], platform.String())
+				got[p.name] = append(got[p.name], platform)
 			}
 		}
 		if len(got) != len(names) || !slices.Equal(got["spazio-agent"], c.agent) || !slices.Equal(got["spazio-scheduler"], c.scheduler) {
@@ -107,7 +98,7 @@ func TestAskedForAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(opts.programs) != 1 || opts.programs[0].name != "spazio-social" || opts.programs[0].path != "github.com/spazio-scheduler/spazio/cmd/spazio-social" {
+	if len(opts.programs) != 1 || opts.programs[0].name != "spazio-social" {
 		t.Errorf("%+v", opts.programs)
 	}
 	if _, err := os.Stat("../../cmd/spazio-social/main.go"); err != nil {
@@ -141,7 +132,7 @@ func TestNames(t *testing.T) {
 	}
 	want := slices.Clone(names)
 	for _, file := range others {
-		want = append(want, (&source{tags: "kubernetes" + filepath.Base(filepath.Dir(file))}).digestName(scheduler))
+		want = append(want, scheduler+"-k8s"+filepath.Base(filepath.Dir(file)))
 	}
 	slices.Sort(want)
 	if chart := slices.Sorted(maps.Keys(digests.Properties)); !slices.Equal(chart, want) {
@@ -149,39 +140,35 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestToolchain: this module is run with the toolchain that it builds with.
-func TestToolchain(t *testing.T) {
-	_, work, err := workspace("../../go.work")
+// TestKoVersion: bills of materials name the ko that made them.
+func TestKoVersion(t *testing.T) {
+	text, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := modfile.Parse("go.mod", text, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if mod.Toolchain == nil || mod.Toolchain.Name != work {
-		t.Errorf("go.mod pins %v, go.work %s", mod.Toolchain, work)
+	if !bytes.Contains(text, []byte("\tgithub.com/google/ko "+koVersion+"\n")) {
+		t.Errorf("go.mod requires another ko than %s", koVersion)
 	}
 }
 
 func TestNoSource(t *testing.T) {
 	tree := newTree(t, nil)
-	without := func(files map[string]string) string {
+	with := func(work string) string {
 		dir := t.TempDir()
-		writeFiles(t, dir, files)
+		writeFiles(t, dir, map[string]string{"go.work": work})
+		git(t, dir, "init", "--quiet")
+		commit(t, dir)
 		return dir
 	}
+	bare := t.TempDir()
+	git(t, bare, "init", "--quiet")
 	for name, root := range map[string]string{
 		"nothing":         filepath.Join(tree, "nowhere"),
-		"no workspace":    t.TempDir(),
-		"no commit":       without(map[string]string{"go.work": tiny["go.work"]}),
-		"bad workspace":   without(map[string]string{"go.work": "what?"}),
-		"no toolchain":    without(map[string]string{"go.work": "go 1.26.0\n"}),
-		"other toolchain": without(map[string]string{"go.work": "go 1.26.0\n\ntoolchain go1.27.1\n"}),
+		"no repository":   t.TempDir(),
+		"no commit":       bare,
+		"bad workspace":   with("what?"),
+		"no toolchain":    with("go 1.26.0\n"),
+		"other toolchain": with("go 1.26.0\n\ntoolchain go1.27.1\n"),
 	} {
 		code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+filepath.Join(t.TempDir(), "images"))
 		if code != 1 || !strings.HasPrefix(stderr, "images: ") {

@@ -14,15 +14,9 @@ import (
 	xmodule "golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/mod/zip"
-)
 
-// TestMain lets the test's program stand for the command: verify runs itself.
-func TestMain(m *testing.M) {
-	if os.Getenv("IMAGES_COMMAND") != "" {
-		main()
-	}
-	os.Exit(m.Run())
-}
+	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
+)
 
 // published are the modules of a tree's module proxy.
 var published = map[xmodule.Version]map[string]string{
@@ -68,6 +62,7 @@ var published = map[xmodule.Version]map[string]string{
 // in every test.
 var tiny = map[string]string{
 	"LICENSE":         "tiny's licence\n",
+	"go.mod":          "module github.com/spazio-scheduler/spazio\n\ngo 1.26.0\n",
 	"go.work":         "go 1.26.0\n\ntoolchain " + runtime.Version() + "\n\nuse (\n\t./cmd\n\t./examples\n\t./lib\n)\n",
 	"examples/go.mod": "module github.com/spazio-scheduler/spazio/examples\n\ngo 1.26.0\n\nreplace github.com/spazio-scheduler/spazio/lib => ../lib\n",
 	"lib/go.mod":      "module github.com/spazio-scheduler/spazio/lib\n\ngo 1.26.0\n",
@@ -147,10 +142,11 @@ func newTree(t *testing.T, over map[string]string) string {
 // run pins. The settings that the images must not depend on are as if never set.
 func restoreEnvironment(t *testing.T) {
 	t.Helper()
-	for _, name := range fetching {
-		t.Setenv(name, os.Getenv(name))
-	}
-	for _, name := range append([]string{"GOENV", "GOWORK", "GOTOOLCHAIN", "GOAMD64", "GOARM64", "CGO_ENABLED"}, ignored...) {
+	for _, name := range []string{
+		"GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE", "GOVCS", "GOAUTH", "GOMODCACHE", "GOCACHE", "GOPATH",
+		"GOENV", "GOWORK", "GOTOOLCHAIN", "GOAMD64", "GOARM64", "CGO_ENABLED",
+		"GOOS", "GOARCH", "GOFLAGS", "GOEXPERIMENT", "GODEBUG", "GOFIPS140", "GO111MODULE", "GOROOT", "KOCACHE", "KO_GO_PATH",
+	} {
 		t.Setenv(name, os.Getenv(name))
 		if os.Getenv(name) == "" {
 			os.Unsetenv(name)
@@ -166,7 +162,7 @@ func commit(t *testing.T, root string) {
 
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	out, err := output(context.Background(), dir, nil, "git", args...)
+	out, err := checkout.Output(context.Background(), dir, nil, "git", args...)
 	if err != nil {
 		t.Fatal(err)
 	}

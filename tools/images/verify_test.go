@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -11,7 +13,6 @@ import (
 // TestVerify: two clones agree, and the bill of materials is what was linked.
 func TestVerify(t *testing.T) {
 	root := newTree(t, nil)
-	t.Setenv("IMAGES_COMMAND", "1")
 	code, stdout, stderr := invoke(t, "-root", root, "-verify", "-only", "agent", "-platforms", "linux/"+runtime.GOARCH)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
@@ -21,25 +22,35 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestDifferent: images that differ are told, by their names.
+// TestDifferent: images that differ are told, by their names and digests, and bills of materials, too.
 func TestDifferent(t *testing.T) {
 	root := newTree(t, nil)
-	args := []string{"-only", "agent,scheduler", "-platforms", "linux/" + runtime.GOARCH}
-	first := made(t, root, args...)
-	writeFiles(t, root, map[string]string{"lib/lib.go": "package lib\n\nconst Word = \"another word\"\n"})
-	second := made(t, root, args...)
-	if err := same(first, first); err != nil {
-		t.Error(err)
+	build := func() (dir string, images []image) {
+		dir = filepath.Join(t.TempDir(), "images")
+		if code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+dir, "-only", "agent,scheduler", "-platforms", "linux/"+runtime.GOARCH); code != 0 {
+			t.Fatal(stderr)
+		}
+		return dir, read(t, dir)
 	}
-	if err := same(first, second); err == nil || !strings.Contains(err.Error(), "spazio-agent@"+second[0].digest.String()) {
-		t.Errorf("said %v of two trees", err)
+	first, images := build()
+	if again, _ := build(); same(first, again) != nil {
+		t.Error(same(first, again))
 	}
-	if err := same(first, first[:1]); err == nil {
-		t.Error("one of two images is missing, and nothing is said")
+	bill := images[0].digest.String() // what the agent's bill refers to comes before it
+	index, err := os.ReadFile(filepath.Join(first, "index.json"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	other := image{first[0].name, first[0].digest, []part{{first[0].parts[0].Image, first[0].parts[0].platform, []byte("{}")}}}
-	if err := same(first[:1], []image{other}); err == nil {
+	last := bytes.LastIndex(index, []byte("sha256:")) // of the scheduler's bill
+	other := t.TempDir()
+	writeFiles(t, other, map[string]string{"index.json": string(index[:last]) + bill + string(index[last+len(bill):])})
+	if err := same(first, other); err == nil {
 		t.Error("another bill of materials, and nothing is said")
+	}
+	writeFiles(t, root, map[string]string{"lib/lib.go": "package lib\n\nconst Word = \"another word\"\n"})
+	second, changed := build()
+	if err := same(first, second); err == nil || !strings.Contains(err.Error(), "spazio-agent:dev") || !strings.Contains(err.Error(), changed[0].digest.String()) {
+		t.Errorf("said %v of two trees", err)
 	}
 }
 
@@ -47,29 +58,28 @@ func TestDifferent(t *testing.T) {
 // program's, is told.
 func TestCheck(t *testing.T) {
 	images := made(t, newTree(t, nil), "-only", "agent,scheduler", "-platforms", "linux/"+runtime.GOARCH)
-	good := images[0]
-	if err := good.check(io.Discard); err != nil {
+	good, s := images[0].parts[0], &source{log: io.Discard}
+	if _, err := s.check("spazio-agent", good, good.bill); err != nil {
 		t.Fatal(err)
 	}
-	for want, bill := range map[string][]byte{
-		"example.org/dep@v1.2.3":       images[1].parts[0].bill,
-		"example.org/dep@v1.2.4":       bytes.ReplaceAll(good.parts[0].bill, []byte("v1.2.3"), []byte("v1.2.4")),
-		"not a valid SPDX":             []byte("[]"),
-		"does not contain spdxVersion": []byte("{}"),
+	for want, bills := range map[string][][]byte{
+		"example.org/dep v1.2.3, which": {images[1].parts[0].bill, bytes.ReplaceAll(good.bill, []byte("v1.2.3"), []byte("v1.2.4"))},
+		"lists 0":                       {nil, []byte("[]")},
+		"lists 4":                       {append(good.bill, `{"pkg:golang/example.org/more@v1.0.0?type=module"}`...)},
 	} {
-		bad := image{good.name, good.digest, []part{{good.parts[0].Image, good.parts[0].platform, bill}}}
-		if err := bad.check(io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("said %v, want %s", err, want)
+		for _, bill := range bills {
+			if _, err := s.check("spazio-agent", good, bill); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("said %v, want %s", err, want)
+			}
 		}
 	}
-	unnamed := image{"spazio-certs", good.digest, good.parts}
-	if err := unnamed.check(io.Discard); err == nil {
+	if _, err := s.check("spazio-certs", good, good.bill); err == nil {
 		t.Error("the program is missing, and nothing is said")
 	}
-	limit := limits[good.name]
-	defer func() { limits[good.name] = limit }()
-	limits[good.name] = 1e5
-	if err := good.check(io.Discard); err == nil || !strings.Contains(err.Error(), "100000") {
+	limit := limits["spazio-agent"]
+	defer func() { limits["spazio-agent"] = limit }()
+	limits["spazio-agent"] = 1e5
+	if _, err := s.check("spazio-agent", good, good.bill); err == nil || !strings.Contains(err.Error(), "100000") {
 		t.Errorf("said %v of an image that is too large", err)
 	}
 }

@@ -1,18 +1,70 @@
+// Command mutate asks a module's tests whether they notice faults: it puts one
+// small fault (a mutant) at a time into the module's code and runs the tests
+// that reach it. A mutant that no test fails for has survived.
+//
+//	mutate [-sample 200 -seed 1] DIR...
+//
+// Each DIR is a folder of the workspace; its packages and all below it are
+// mutated, and their own tests are run. .ci/mutate builds and runs it.
+//
+// # Mutants
+//
+//	arithmetic   + and -, * and /, % to *, also in assignments (+= to -=)
+//	bitwise      & and |, also in assignments
+//	boundary     < and <=, > and >=
+//	negation     == and !=, < and >=, > and <=
+//	logic        && and ||
+//	step         ++ and --
+//	sign         -x to x, !x to x
+//	removal      an assignment, a call, an increment that stands alone is left out
+//
+// Constant expressions, generated files and files of other platforms are left
+// alone, and functions that recover, since only the deferred function itself
+// may.
+//
+// # How
+//
+// All mutants of a module are compiled at once (mutant schemata; Untch, Offutt,
+// Harrold, 1993): a function becomes a switch over copies of itself, one a
+// mutant, and an environment variable picks the copy, so that a mutant costs a
+// run of tests and no build. Each test is run alone first, to see which
+// functions it calls and how long it takes; a mutant then meets only the tests
+// that call its function, the quick ones first, and none that takes longer than
+// -slow. A mutant under which the tests run away is stopped (ten times their
+// time and five seconds) and counts as killed.
+//
+// # Survivors
+//
+// A survivor is either a missing test or equivalent: no input tells it from the
+// original. Equivalent ones are listed in testdata/mutants.txt beside the tests
+// of the package, a line each, four fields separated by tabs:
+//
+//	update.go	UpdateTo	n < m -> n <= m	both branches give the same for n = m
+//
+// that is the file, the function, the mutation as printed, and the reason. A
+// line that matches no mutant, or one that the tests kill, is reported: it is
+// out of date. The share that is compared with -min counts listed mutants as
+// survivors.
+//
+// The exit status is 0, 1 when less than -min percent were killed, 2 when the
+// run was not possible.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"sync"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,13 +73,11 @@ import (
 
 // options are the flags.
 type options struct {
-	sample      int
-	seed        uint64
-	minimum     float64
-	slow, slack time.Duration
-	workers     int
-	verbose     bool
-	constants   bool
+	sample  int
+	seed    uint64
+	minimum float64
+	slow    time.Duration
+	verbose bool
 }
 
 // errTooFew is a run in which the tests noticed less than they should.
@@ -39,16 +89,13 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the choice")
 	flag.Float64Var(&o.minimum, "min", 0, "fail if less than this many percent are killed")
 	flag.DurationVar(&o.slow, "slow", 10*time.Second, "leave out tests that take longer than this")
-	flag.DurationVar(&o.slack, "slack", 5*time.Second, "how much longer than ten times its time a run may take: the machine may be busy")
-	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "mutants to try at once")
-	flag.BoolVar(&o.constants, "constants", false, "double constants, too: many such mutants only move a tolerance")
 	flag.BoolVar(&o.verbose, "v", false, "also print the mutants that were killed, and by which test")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: mutate [flags] DIR...")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() == 0 || o.sample < 0 || o.workers < 1 || o.slow <= 0 || o.slack < 0 {
+	if flag.NArg() == 0 || o.sample < 0 || o.slow <= 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -56,31 +103,24 @@ func main() {
 	defer stop()
 	code := 0
 	for _, dir := range flag.Args() {
-		if err := mutate(ctx, dir, o, os.Stdout, os.Stderr); errors.Is(err, errTooFew) {
+		if err := mutate(ctx, dir, o, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, "mutate:", err)
-			code = max(code, 1)
-		} else if err != nil {
-			fmt.Fprintln(os.Stderr, "mutate:", err)
-			code = 2
+			status := 2
+			if errors.Is(err, errTooFew) {
+				status = 1
+			}
+			code = max(code, status)
 		}
 	}
-	stop()
 	os.Exit(code)
 }
 
 // mutate tries the mutants below one folder and prints what it found.
-func mutate(ctx context.Context, dir string, o options, out, progress io.Writer) error {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
+func mutate(ctx context.Context, dir string, o options, out, progress io.Writer) (err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	say := func(format string, args ...any) {
-		if len(format) == 0 || format[0] != '\r' {
-			format += "\n"
-		}
-		fmt.Fprintf(progress, format, args...)
-	}
-	pkgs, all, err := load(dir, o.constants)
+	pkgs, all, err := load(dir)
 	if err != nil {
 		return err
 	}
@@ -90,114 +130,136 @@ func mutate(ctx context.Context, dir string, o options, out, progress io.Writer)
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	say("%s: %d of %d mutants", filepath.Base(dir), len(chosen), len(all))
-
-	b := builder{dir: dir, scratch: scratch, pkgs: pkgs, files: filesOf(chosen)}
-	suites, dropped, err := b.build(ctx)
+	fmt.Fprintf(progress, "%s: %d of %d mutants\n", filepath.Base(dir), len(chosen), len(all))
+	b := builder{dir: dir, scratch: scratch, pkgs: pkgs}
+	suites, tried, err := b.build(ctx, chosen)
 	if err != nil {
 		return err
 	}
-	for _, m := range dropped {
-		say("left out, does not compile: %v", m)
-	}
-	chosen = slices.DeleteFunc(chosen, func(m *mutant) bool { return slices.Contains(dropped, m) })
-	tests, err := survey(ctx, suites, o, scratch, say)
+	tests, err := survey(ctx, suites, o.slow, scratch, progress)
 	if err != nil {
 		return err
 	}
-	verdicts, err := judgeAll(ctx, chosen, tests, o, say)
+	verdicts, err := judgeAll(ctx, tried, tests, progress)
 	if err != nil {
 		return err
 	}
-	lists, err := listsOf(pkgs)
-	if err != nil {
-		return err
+	lists := map[string]string{}
+	for _, pkg := range pkgs {
+		if err := readList(lists, filepath.Dir(pkg.GoFiles[0])); err != nil {
+			return err
+		}
 	}
-	r := report{dir: filepath.Base(dir), total: len(all), verdicts: verdicts, lists: lists, whole: len(chosen)+len(dropped) == len(all)}
-	r.print(out, o.verbose)
-	if share := r.share(); share < o.minimum {
-		return fmt.Errorf("%w: %.1f %% of %s, want %g %%", errTooFew, share, r.dir, o.minimum)
+	share := report(out, verdicts, lists, len(chosen) == len(all), o.verbose, fmt.Sprintf("%s: %d of %d mutants tried", filepath.Base(dir), len(verdicts), len(all)))
+	if share < o.minimum {
+		return fmt.Errorf("%w: %.1f %% of %s, want %g %%", errTooFew, share, filepath.Base(dir), o.minimum)
 	}
 	return nil
 }
 
-// choose numbers the mutants and draws a sample of them; 0 takes all. They stay
-// in the order of the source.
+// choose draws a sample of the mutants; 0 takes all. They stay in the order of the source.
 func choose(all []*mutant, sample int, seed uint64) []*mutant {
-	chosen := slices.Clone(all)
-	if sample > 0 && sample < len(all) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		order := random.Perm(len(all))[:sample]
-		slices.Sort(order)
-		chosen = chosen[:0]
-		for _, i := range order {
-			chosen = append(chosen, all[i])
-		}
+	if sample == 0 || sample >= len(all) {
+		return all
 	}
-	functions := 0
-	for i, m := range chosen {
-		m.id = i + 1
-		if m.fn.id == 0 {
-			functions++
-			m.fn.id = functions
-		}
-		m.fn.chosen = append(m.fn.chosen, m)
+	order := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:sample]
+	slices.Sort(order)
+	chosen := make([]*mutant, sample)
+	for i, of := range order {
+		chosen[i] = all[of]
 	}
 	return chosen
 }
 
-func filesOf(mutants []*mutant) []*source {
-	var files []*source
-	for _, m := range mutants {
-		if !slices.Contains(files, m.file) {
-			files = append(files, m.file)
-		}
-	}
-	return files
+// listName is the file of equivalent mutants, beside a package's tests.
+const listName = "testdata/mutants.txt"
+
+// key identifies a mutant across changes of the lines around it.
+func (m *mutant) key() string {
+	return strings.Join([]string{m.fn.file.path, m.fn.name, m.mutation}, "\t")
 }
 
-func listsOf(pkgs []*packages.Package) ([]*entry, error) {
-	var all []*entry
-	for _, pkg := range pkgs {
-		entries, err := readList(filepath.Dir(pkg.GoFiles[0]))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, entries...)
+// readList adds the lines of the list of the package in dir, if there is one: where each is, by its
+// mutant's key.
+func readList(lists map[string]string, dir string) error {
+	path := filepath.Join(dir, listName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return all, nil
+	for i, line := range strings.Split(string(data), "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		at := fmt.Sprintf("%s:%d", path, i+1)
+		fields := strings.Split(line, "\t")
+		if len(fields) != 4 || strings.TrimSpace(fields[3]) == "" {
+			return fmt.Errorf("%s: want file, function, mutation and reason, separated by tabs", at)
+		}
+		lists[filepath.Join(dir, fields[0])+"\t"+fields[1]+"\t"+fields[2]] = at
+	}
+	return err
 }
 
-// judgeAll tries the mutants, several at once, and keeps their order.
-func judgeAll(ctx context.Context, mutants []*mutant, tests []test, o options, say func(string, ...any)) ([]verdict, error) {
-	verdicts := make([]verdict, len(mutants))
-	next := make(chan int)
-	var done, survived int
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range o.workers {
-		wg.Go(func() {
-			for i := range next {
-				v := judge(ctx, mutants[i], tests, o.slack)
-				verdicts[i] = v
-				mu.Lock()
-				done++
-				if v.killer == "" {
-					survived++
-				}
-				say("\rmutants: %d of %d, %d survive ", done, len(mutants), survived)
-				mu.Unlock()
+// report prints the survivors, what is wrong with the lists, of which lines without a mutant are
+// known if all have been tried, and a summary. It returns how many percent of the mutants were killed.
+func report(out io.Writer, verdicts []verdict, lists map[string]string, whole, verbose bool, summary string) float64 {
+	killed, listed := 0, 0
+	for _, v := range verdicts {
+		at, isListed := lists[v.key()]
+		delete(lists, v.key())
+		switch {
+		case v.killer != "":
+			killed++
+			if isListed {
+				fmt.Fprintf(out, "%s: listed, but %s kills it\n", at, v.killer)
+			} else if verbose {
+				fmt.Fprintf(out, "killed    %v  (%s)\n", v.mutant, v.killer)
 			}
-		})
-	}
-	for i := range mutants {
-		if ctx.Err() != nil {
-			break
+		case isListed:
+			listed++
+		case v.ran == 0:
+			fmt.Fprintf(out, "uncovered %v\n", v.mutant)
+		default:
+			fmt.Fprintf(out, "survived  %v\n", v.mutant)
 		}
-		next <- i
 	}
-	close(next)
-	wg.Wait()
-	say("")
-	return verdicts, ctx.Err()
+	if whole {
+		for _, at := range slices.Sorted(maps.Values(lists)) {
+			fmt.Fprintf(out, "%s: listed, but there is no such mutant\n", at)
+		}
+	}
+	share := 100.
+	if len(verdicts) > 0 {
+		share = 100 * float64(killed) / float64(len(verdicts))
+	}
+	fmt.Fprintf(out, "%s, %d killed (%.1f %%), %d survived, %d of them listed as equivalent\n", summary, killed, share, len(verdicts)-killed, listed)
+	return share
+}
+
+// load reads the packages below dir and lists their mutants.
+func load(dir string) ([]*packages.Package, []*mutant, error) {
+	pkgs, err := packages.Load(&packages.Config{Dir: dir, Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles |
+		packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo | packages.NeedImports | packages.NeedModule}, "./...")
+	if err != nil {
+		return nil, nil, err
+	}
+	var mutants []*mutant
+	for _, pkg := range pkgs {
+		if len(pkg.Errors) > 0 {
+			return nil, nil, fmt.Errorf("%s: %w", pkg.PkgPath, pkg.Errors[0])
+		}
+		for _, file := range pkg.Syntax {
+			found, err := mutantsOf(pkg, file, dir)
+			if err != nil {
+				return nil, nil, err
+			}
+			mutants = append(mutants, found...)
+		}
+	}
+	for i, m := range mutants {
+		m.id = i + 1
+		m.fn.id = cmp.Or(m.fn.id, m.id)
+	}
+	return pkgs, mutants, nil
 }

@@ -7,19 +7,36 @@ import (
 	"go/constant"
 	"go/token"
 	"go/types"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/tools/go/packages"
 )
 
-// A mutant is one change of a function's source.
-type mutant struct {
-	id   int // 1 and up, unique in a run
-	file *source
-	fn   *function
+// A source is a file of the code under test.
+type source struct {
+	path, label string // absolute, and relative to the folder that was asked for
+	pkg         *packages.Package
+	text        []byte
+	file        *token.File
+}
 
+// A function is one whose body can be chosen at run time.
+type function struct {
+	id   int // that of its first mutant
+	file *source
+	name string // as a reader would write it: (*Model).Update
+	decl *ast.FuncDecl
+}
+
+// A mutant is one change of a function's source: the bytes [from, to) of the file become text.
+type mutant struct {
+	id       int // 1 and up, unique in a run
+	fn       *function
 	operator string
 	line     int
-	// What changes: the bytes [from, to) of the file become text.
 	from, to int
 	text     string
 	// mutation describes it without positions: "n < m -> n <= m", and " #2"
@@ -29,65 +46,119 @@ type mutant struct {
 
 // String is the mutant's position, operator and mutation on one line.
 func (m *mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s: %s: %s", m.file.label, m.line, m.fn.name, m.operator, m.mutation)
+	return fmt.Sprintf("%s:%d: %s: %s: %s", m.fn.file.label, m.line, m.fn.name, m.operator, m.mutation)
+}
+
+func (s *source) offset(p token.Pos) int { return s.file.Offset(p) }
+
+func (s *source) slice(n ast.Node) string { return string(s.text[s.offset(n.Pos()):s.offset(n.End())]) }
+
+// mutantsOf lists the mutants of a file.
+func mutantsOf(pkg *packages.Package, file *ast.File, dir string) ([]*mutant, error) {
+	path := pkg.Fset.Position(file.Package).Filename
+	text, err := os.ReadFile(path)
+	if err != nil || ast.IsGenerated(file) {
+		return nil, err
+	}
+	label, err := filepath.Rel(dir, path)
+	if err != nil {
+		return nil, err
+	}
+	s := &source{path: path, label: label, pkg: pkg, text: text, file: pkg.Fset.File(file.Package)}
+	var all []*mutant
+	for _, d := range file.Decls {
+		decl, ok := d.(*ast.FuncDecl)
+		if !ok || !switchable(decl) {
+			continue
+		}
+		f := &finder{fn: &function{file: s, decl: decl, name: decl.Name.Name}, info: pkg.TypesInfo, seen: map[string]int{}}
+		if decl.Recv != nil {
+			receiver := s.slice(decl.Recv.List[0].Type)
+			if receiver[0] == '*' {
+				receiver = "(" + receiver + ")"
+			}
+			f.fn.name = receiver + "." + decl.Name.Name
+		}
+		ast.Inspect(decl.Body, f.visit)
+		if len(f.out) > 0 {
+			slices.SortStableFunc(f.out, func(a, b *mutant) int { return cmp.Compare(a.from, b.from) })
+			all = append(all, f.out...)
+		}
+	}
+	return all, nil
+}
+
+// switchable reports whether a call of the function may be handed on to a copy
+// of it: not where its place on the stack or a directive counts.
+func switchable(decl *ast.FuncDecl) bool {
+	name := decl.Name.Name
+	if decl.Body == nil || name == "_" || decl.Recv == nil && (name == "init" || name == "main") || slices.Contains(typeParameters(decl), "_") {
+		return false
+	}
+	if decl.Doc != nil && slices.ContainsFunc(decl.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:") }) {
+		return false
+	}
+	recovers := false
+	ast.Inspect(decl.Body, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && isNamed(call.Fun, "recover") {
+			recovers = true
+		}
+		_, inner := n.(*ast.FuncLit)
+		return !inner
+	})
+	return !recovers
+}
+
+func typeParameters(decl *ast.FuncDecl) (names []string) {
+	if decl.Type.TypeParams == nil {
+		return nil
+	}
+	for _, field := range decl.Type.TypeParams.List {
+		for _, name := range field.Names {
+			names = append(names, name.Name)
+		}
+	}
+	return names
+}
+
+func isNamed(e ast.Expr, name string) bool {
+	id, ok := e.(*ast.Ident)
+	return ok && id.Name == name
+}
+
+type swap struct {
+	operator string
+	by       token.Token
 }
 
 // swaps are the replacements of a binary operator or an assignment's.
-var swaps = map[token.Token][]struct {
-	operator string
-	by       token.Token
-}{
-	token.ADD: {{"arithmetic", token.SUB}},
-	token.SUB: {{"arithmetic", token.ADD}},
-	token.MUL: {{"arithmetic", token.QUO}},
-	token.QUO: {{"arithmetic", token.MUL}},
-	token.REM: {{"arithmetic", token.MUL}},
-	token.AND: {{"bitwise", token.OR}},
-	token.OR:  {{"bitwise", token.AND}},
-
-	token.ADD_ASSIGN: {{"arithmetic", token.SUB_ASSIGN}},
-	token.SUB_ASSIGN: {{"arithmetic", token.ADD_ASSIGN}},
-	token.MUL_ASSIGN: {{"arithmetic", token.QUO_ASSIGN}},
-	token.QUO_ASSIGN: {{"arithmetic", token.MUL_ASSIGN}},
-	token.REM_ASSIGN: {{"arithmetic", token.MUL_ASSIGN}},
-	token.AND_ASSIGN: {{"bitwise", token.OR_ASSIGN}},
-	token.OR_ASSIGN:  {{"bitwise", token.AND_ASSIGN}},
-
-	token.LSS: {{"boundary", token.LEQ}, {"negation", token.GEQ}},
-	token.LEQ: {{"boundary", token.LSS}, {"negation", token.GTR}},
-	token.GTR: {{"boundary", token.GEQ}, {"negation", token.LEQ}},
-	token.GEQ: {{"boundary", token.GTR}, {"negation", token.LSS}},
-	token.EQL: {{"negation", token.NEQ}},
-	token.NEQ: {{"negation", token.EQL}},
-
-	token.LAND: {{"logic", token.LOR}},
-	token.LOR:  {{"logic", token.LAND}},
-
-	token.INC: {{"step", token.DEC}},
-	token.DEC: {{"step", token.INC}},
+var swaps = map[token.Token][]swap{
+	token.ADD: {{"arithmetic", token.SUB}}, token.ADD_ASSIGN: {{"arithmetic", token.SUB_ASSIGN}},
+	token.SUB: {{"arithmetic", token.ADD}}, token.SUB_ASSIGN: {{"arithmetic", token.ADD_ASSIGN}},
+	token.MUL: {{"arithmetic", token.QUO}}, token.MUL_ASSIGN: {{"arithmetic", token.QUO_ASSIGN}},
+	token.QUO: {{"arithmetic", token.MUL}}, token.QUO_ASSIGN: {{"arithmetic", token.MUL_ASSIGN}},
+	token.REM: {{"arithmetic", token.MUL}}, token.REM_ASSIGN: {{"arithmetic", token.MUL_ASSIGN}},
+	token.AND: {{"bitwise", token.OR}}, token.AND_ASSIGN: {{"bitwise", token.OR_ASSIGN}},
+	token.OR: {{"bitwise", token.AND}}, token.OR_ASSIGN: {{"bitwise", token.AND_ASSIGN}},
+	token.LSS: {{"boundary", token.LEQ}, {"negation", token.GEQ}}, token.LEQ: {{"boundary", token.LSS}, {"negation", token.GTR}},
+	token.GTR: {{"boundary", token.GEQ}, {"negation", token.LEQ}}, token.GEQ: {{"boundary", token.GTR}, {"negation", token.LSS}},
+	token.EQL: {{"negation", token.NEQ}}, token.NEQ: {{"negation", token.EQL}},
+	token.LAND: {{"logic", token.LOR}}, token.LOR: {{"logic", token.LAND}},
+	token.INC: {{"step", token.DEC}}, token.DEC: {{"step", token.INC}},
 }
 
 // finder collects the mutants of one function.
 type finder struct {
-	file      *source
-	fn        *function
-	info      *types.Info
-	constants bool // double constants, too
-	seen      map[string]int
-	out       []*mutant
-}
-
-// mutants lists the mutants of the function, in the order of its source.
-func (fn *function) mutants(file *source, info *types.Info, constants bool) []*mutant {
-	f := &finder{file: file, fn: fn, info: info, constants: constants, seen: map[string]int{}}
-	ast.Inspect(fn.decl.Body, f.visit)
-	slices.SortStableFunc(f.out, func(a, b *mutant) int { return cmp.Compare(a.from, b.from) })
-	return f.out
+	fn   *function
+	info *types.Info
+	seen map[string]int
+	out  []*mutant
 }
 
 func (f *finder) visit(n ast.Node) bool {
-	if e, ok := n.(ast.Expr); ok && f.constant(e) {
-		f.double(e)
+	// What the compiler evaluates is left alone: a changed one might not compile, and where
+	// it does the value is a decision, not a fault.
+	if e, ok := n.(ast.Expr); ok && f.info.Types[e].Value != nil {
 		return false
 	}
 	switch n := n.(type) {
@@ -104,118 +175,73 @@ func (f *finder) visit(n ast.Node) bool {
 			f.swap(n, n.TokPos, n.Tok, n.Lhs[0], n.Rhs[0])
 		}
 	case *ast.BlockStmt:
-		f.removals(n.List)
+		f.remove(n.List)
 	case *ast.CaseClause:
-		f.removals(n.Body)
+		f.remove(n.Body)
 	case *ast.CommClause:
-		f.removals(n.Body)
+		f.remove(n.Body)
 	case *ast.CallExpr:
-		// A capacity twice as large is no fault.
-		name, ok := n.Fun.(*ast.Ident)
-		return !ok || name.Name != "make"
+		return !isNamed(n.Fun, "make") // a capacity twice as large is no fault
 	}
 	return true
 }
 
-// constant reports whether the compiler evaluates the expression: a changed one
-// might not compile, and where it does the value is a decision, not a fault.
-func (f *finder) constant(e ast.Expr) bool { return f.info.Types[e].Value != nil }
-
-// double adds a mutant in which a number stands doubled. Members of an
-// enumeration have types of their own and are left alone.
-func (f *finder) double(e ast.Expr) {
-	v := f.info.Types[e]
-	basic, ok := v.Type.(*types.Basic)
-	if !f.constants || !ok || basic.Info()&types.IsNumeric == 0 || constant.Sign(v.Value) == 0 {
-		return
-	}
-	text := f.file.slice(e)
-	f.replace("constant", e, e.Pos(), len(text), "(2 * ("+text+"))")
-}
-
 func (f *finder) swap(n ast.Node, at token.Pos, op token.Token, x, y ast.Expr) {
 	for _, s := range swaps[op] {
-		if !f.allowed(s.by, x, y) {
-			continue
+		switch s.by {
+		case token.SUB, token.SUB_ASSIGN:
+			// Strings can be added, not subtracted; a type parameter may be one.
+			if basic, ok := f.info.TypeOf(x).Underlying().(*types.Basic); !ok || basic.Info()&types.IsNumeric == 0 {
+				continue
+			}
+		case token.QUO, token.QUO_ASSIGN:
+			if v := f.info.Types[y].Value; v != nil && constant.Sign(v) == 0 {
+				continue
+			}
 		}
 		f.replace(s.operator, n, at, len(op.String()), s.by.String())
 	}
 }
 
-// allowed reports whether the operands admit the operator.
-func (f *finder) allowed(op token.Token, x, y ast.Expr) bool {
-	basic, ok := f.info.TypeOf(x).Underlying().(*types.Basic)
-	switch op {
-	case token.SUB, token.SUB_ASSIGN:
-		// Strings can be added, not subtracted; a type parameter may be one.
-		return ok && basic.Info()&types.IsNumeric != 0
-	case token.QUO, token.QUO_ASSIGN:
-		v := f.info.Types[y].Value
-		return v == nil || constant.Sign(v) != 0
-	}
-	return true
-}
-
-// replace adds a mutant that puts text in place of n bytes at a position
-// inside the node.
+// replace adds a mutant that puts text in place of n bytes at a position inside the node.
 func (f *finder) replace(operator string, node ast.Node, at token.Pos, n int, text string) {
-	from := f.file.offset(at)
-	start, end := f.file.offset(node.Pos()), f.file.offset(node.End())
-	before := string(f.file.text[start:end])
-	after := string(f.file.text[start:from]) + text + string(f.file.text[from+n:end])
-	f.add(&mutant{operator: operator, line: f.file.line(at), from: from, to: from + n, text: text},
-		flat(before)+" -> "+flat(after))
+	s := f.fn.file
+	start, from := s.offset(node.Pos()), s.offset(at)
+	before := s.slice(node)
+	f.add(&mutant{operator: operator, line: s.file.Line(at), from: from, to: from + n, text: text},
+		before, before[:from-start]+text+before[from-start+n:])
 }
 
-// removals adds a mutant for each statement that can be left out.
-func (f *finder) removals(list []ast.Stmt) {
-	for _, s := range list {
-		if !f.removable(s) {
-			continue
+// remove adds a mutant for each statement that can be left out: not deleted but never run, so that what
+// only it uses stays in use.
+func (f *finder) remove(list []ast.Stmt) {
+	s := f.fn.file
+	for _, statement := range list {
+		if text := s.slice(statement); removable(statement) {
+			f.add(&mutant{operator: "removal", line: s.file.Line(statement.Pos()), from: s.offset(statement.Pos()), to: s.offset(statement.End()),
+				text: "if false { " + text + " }"}, text, "nothing")
 		}
-		start, end := f.file.offset(s.Pos()), f.file.offset(s.End())
-		text := string(f.file.text[start:end])
-		// Not deleted but never run: what only it uses stays in use.
-		f.add(&mutant{operator: "removal", line: f.file.line(s.Pos()), from: start, to: end, text: "if false { " + text + " }"},
-			flat(text)+" -> nothing")
 	}
 }
 
-func (f *finder) removable(s ast.Stmt) bool {
+func removable(s ast.Stmt) bool {
 	switch s := s.(type) {
 	case *ast.AssignStmt:
-		return s.Tok != token.DEFINE && !blank(s.Lhs)
+		return s.Tok != token.DEFINE && slices.ContainsFunc(s.Lhs, func(e ast.Expr) bool { return !isNamed(e, "_") })
 	case *ast.IncDecStmt, *ast.SendStmt, *ast.DeferStmt:
 		return true
 	case *ast.ExprStmt:
 		call, ok := s.X.(*ast.CallExpr)
-		if !ok {
-			return false
-		}
-		name, ok := call.Fun.(*ast.Ident)
-		return !ok || name.Name != "panic" // it may end the function
+		return ok && !isNamed(call.Fun, "panic") // which may end the function
 	}
 	return false
 }
 
-// blank reports whether all of an assignment's left side is _.
-func blank(lhs []ast.Expr) bool {
-	for _, e := range lhs {
-		if name, ok := e.(*ast.Ident); !ok || name.Name != "_" {
-			return false
-		}
+func (f *finder) add(m *mutant, before, after string) {
+	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	m.fn, m.mutation = f.fn, flat(before)+" -> "+flat(after)
+	if f.seen[m.mutation]++; f.seen[m.mutation] > 1 {
+		m.mutation = fmt.Sprintf("%s #%d", m.mutation, f.seen[m.mutation])
 	}
-	return true
-}
-
-func (f *finder) add(m *mutant, mutation string) {
-	f.seen[mutation]++
-	if n := f.seen[mutation]; n > 1 {
-		mutation = fmt.Sprintf("%s #%d", mutation, n)
-	}
-	m.file, m.fn, m.mutation = f.file, f.fn, mutation
 	f.out = append(f.out, m)
 }
-
-// flat puts source on one line.
-func flat(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -21,7 +21,7 @@ func run(t *testing.T, o options) ([]string, error) {
 	if o.slow == 0 {
 		o.slow = time.Minute
 	}
-	o.workers, o.slack = 2, 2*time.Second
+	slack = 2 * time.Second
 	var out bytes.Buffer
 	err := mutate(context.Background(), "testdata/sample", o, &out, io.Discard)
 	dir, absErr := filepath.Abs("testdata/sample")
@@ -46,7 +46,7 @@ func TestVerdicts(t *testing.T) {
 		"uncovered sample.go:47: Untested: sign: !b -> b",
 		"testdata/mutants.txt:3: listed, but TestOver kills it",
 		"testdata/mutants.txt:4: listed, but there is no such mutant",
-		"sample: 24 of 24 mutants tried, 18 killed (75.0 %; 2 ran away), 6 survived, 1 of them listed as equivalent",
+		"sample: 24 of 24 mutants tried, 18 killed (75.0 %), 6 survived, 1 of them listed as equivalent",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -56,19 +56,6 @@ func TestVerdicts(t *testing.T) {
 func TestMinimum(t *testing.T) {
 	if _, err := run(t, options{minimum: 75.1}); !errors.Is(err, errTooFew) {
 		t.Errorf("three quarters killed and 75.1 %% wanted: %v", err)
-	}
-}
-
-// The limit of 10+1 and the factor .5 are the sample's constants outside
-// returns of zero and steps of one.
-func TestConstants(t *testing.T) {
-	got, err := run(t, options{constants: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	last := got[len(got)-1]
-	if !strings.HasPrefix(last, "sample: 26 of 26 mutants tried, 20 killed") {
-		t.Errorf("%s", last)
 	}
 }
 
@@ -115,7 +102,7 @@ func TestInterrupted(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := mutate(ctx, "testdata/sample", options{workers: 1, slow: time.Minute}, io.Discard, io.Discard)
+	err := mutate(ctx, "testdata/sample", options{slow: time.Minute}, io.Discard, io.Discard)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -130,7 +117,7 @@ func TestListErrors(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, listName), []byte("# a comment\n\n"+line+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readList(dir); err == nil || !strings.Contains(err.Error(), "mutants.txt:3") {
+		if err := readList(map[string]string{}, dir); err == nil || !strings.Contains(err.Error(), "mutants.txt:3") {
 			t.Errorf("%q: %v", line, err)
 		}
 	}

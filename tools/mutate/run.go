@@ -1,165 +1,102 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
+
+const (
+	// grace is how long a killed run may take to let go of its output.
+	grace = 5 * time.Second
+	// memory bounds what a mutant that allocates without end can take.
+	memory = 12 << 30
+)
+
+// slack is how much longer than ten times its time a run may take: the machine may be busy.
+var slack = 5 * time.Second
 
 // A test is one top-level test, example or fuzz target (its seeds).
 type test struct {
 	suite suite
 	name  string
 	took  time.Duration
-	calls map[int]bool // functions by id
+	calls map[string]bool // functions by id
 }
 
 // named is a test's name with the suite's folder before it.
-func (s suite) named(test string) string {
-	if s.label == "." {
-		return test
-	}
-	return s.label + "." + test
-}
-
-// grace is how long a killed run may take to let go of its output.
-const grace = 5 * time.Second
-
-// memory bounds what a mutant that allocates without end can take.
-const memory = 12 << 30
+func (s suite) named(test string) string { return strings.TrimPrefix(s.label+"."+test, "..") }
 
 // survey runs every test of the suites alone, without a mutant.
-func survey(ctx context.Context, suites []suite, o options, scratch string, say func(string, ...any)) ([]test, error) {
+func survey(ctx context.Context, suites []suite, slow time.Duration, scratch string, progress io.Writer) ([]test, error) {
 	var tests []test
+	record := filepath.Join(scratch, "record")
 	for _, s := range suites {
-		names, err := s.list(ctx)
+		list := exec.CommandContext(ctx, s.binary, "-test.list", ".")
+		list.Dir = s.dir
+		names, err := list.Output()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: listing tests: %w", s.label, err)
 		}
-		for i, name := range names {
-			record := filepath.Join(scratch, "record")
+		for _, name := range strings.Fields(string(names)) {
+			if strings.HasPrefix(name, "Benchmark") {
+				continue
+			}
 			if err := os.RemoveAll(record); err != nil {
 				return nil, err
 			}
 			start := time.Now()
-			outcome, output := s.run(ctx, []string{name}, 10*o.slow+o.slack, "MUTATE_RECORD="+record)
+			_, err := s.run(ctx, []string{name}, 10*slow+slack, "MUTATE_RECORD="+record)
 			took := time.Since(start)
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
 			switch {
-			case outcome != passed:
-				say("left out, fails without a mutant: %s (%s)", s.named(name), firstLine(output))
-			case took > o.slow:
-				say("left out, takes %.1f s: %s", took.Seconds(), s.named(name))
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil:
+				fmt.Fprintf(progress, "left out, fails without a mutant: %s: %v\n", s.named(name), err)
+			case took > slow:
+				fmt.Fprintf(progress, "left out, takes %.1f s: %s\n", took.Seconds(), s.named(name))
 			default:
-				calls, err := called(record)
-				if err != nil {
-					return nil, err
+				t := test{suite: s, name: name, took: took, calls: map[string]bool{}}
+				called, _ := os.ReadFile(record) // there is none if it calls no function
+				for id := range strings.FieldsSeq(string(called)) {
+					t.calls[id] = true
 				}
-				tests = append(tests, test{suite: s, name: name, took: took, calls: calls})
+				tests = append(tests, t)
 			}
-			say("\rtests of %s: %d of %d ", s.label, i+1, len(names))
 		}
 	}
 	slices.SortStableFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
 	return tests, nil
 }
 
-// firstLine is the first line of a test's output that says why it failed.
-func firstLine(output string) string {
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "===") {
-			return line
-		}
-	}
-	return "no output"
-}
-
-// list names the suite's tests, examples and fuzz targets.
-func (s suite) list(ctx context.Context) ([]string, error) {
-	cmd := exec.CommandContext(ctx, s.binary, "-test.list", ".")
-	cmd.Dir = s.dir
-	output, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s: listing tests: %w", s.label, err)
-	}
-	var names []string
-	for _, name := range strings.Fields(string(output)) {
-		if !strings.HasPrefix(name, "Benchmark") {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
-type outcome int
-
-const (
-	passed outcome = iota
-	failed
-	ranAway
-)
-
 // run runs tests of the suite and kills them, with all they started, when the
 // time is over.
-func (s suite) run(ctx context.Context, names []string, limit time.Duration, env ...string) (outcome, string) {
+func (s suite) run(ctx context.Context, names []string, limit time.Duration, env string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = regexp.QuoteMeta(name)
-	}
-	pattern := "^(" + strings.Join(quoted, "|") + ")$"
+	pattern := "^(" + strings.Join(names, "|") + ")$"
 	// The shell bounds the memory; the test then takes its place.
 	script := fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory>>10)
 	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", s.binary, "-test.run", pattern, "-test.failfast", "-test.timeout", "0")
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), env...)
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
+	cmd.Env = append(os.Environ(), env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = grace
-	err := cmd.Run()
-	switch {
-	case err == nil:
-		return passed, output.String()
-	case ctx.Err() != nil:
-		return ranAway, output.String()
-	}
-	return failed, output.String()
-}
-
-// called reads which functions a test called.
-func called(record string) (map[int]bool, error) {
-	data, err := os.ReadFile(record)
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	calls := map[int]bool{}
-	for _, field := range strings.Fields(string(data)) {
-		id, err := strconv.Atoi(field)
-		if err != nil {
-			return nil, fmt.Errorf("record of calls: %w", err)
-		}
-		calls[id] = true
-	}
-	return calls, nil
+	output, err := cmd.CombinedOutput()
+	return string(output), err
 }
 
 // A verdict is what became of a mutant.
@@ -167,34 +104,51 @@ type verdict struct {
 	*mutant
 	killer string // the test that failed; empty where none did
 	ran    int    // tests that call the function
-	away   bool   // killed by running away
 }
+
+// judgeAll tries the mutants, several at once, and keeps their order.
+func judgeAll(ctx context.Context, mutants []*mutant, tests []test, progress io.Writer) ([]verdict, error) {
+	verdicts := make([]verdict, len(mutants))
+	var workers errgroup.Group
+	workers.SetLimit(runtime.NumCPU())
+	for i, m := range mutants {
+		fmt.Fprintf(progress, "\rmutants: %d of %d ", i+1, len(mutants))
+		workers.Go(func() error {
+			verdicts[i] = judge(ctx, m, tests)
+			return ctx.Err()
+		})
+	}
+	err := workers.Wait()
+	fmt.Fprintln(progress)
+	return verdicts, err
+}
+
+var failLine = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
 // judge runs the tests that call the mutant's function, the quick ones
 // together and first, until one fails.
-func judge(ctx context.Context, m *mutant, tests []test, slack time.Duration) verdict {
+func judge(ctx context.Context, m *mutant, tests []test) verdict {
 	v := verdict{mutant: m}
-	var relevant []test
-	for _, t := range tests {
-		if t.calls[m.fn.id] {
-			relevant = append(relevant, t)
-		}
-	}
+	id := fmt.Sprint(m.fn.id)
+	relevant := slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return !t.calls[id] })
 	v.ran = len(relevant)
 	for _, group := range batches(relevant) {
 		var took time.Duration
-		names := make([]string, len(group))
-		for i, t := range group {
+		var names []string
+		for _, t := range group {
 			took += t.took
-			names[i] = t.name
+			names = append(names, t.name)
 		}
-		outcome, output := group[0].suite.run(ctx, names, 10*took+slack, fmt.Sprintf("MUTATE_ACTIVE=%d", m.id))
+		s := group[0].suite
+		output, err := s.run(ctx, names, 10*took+slack, fmt.Sprintf("MUTATE_ACTIVE=%d", m.id))
 		if ctx.Err() != nil {
 			return v
 		}
-		if outcome != passed {
-			v.killer = group[0].suite.named(failedTest(output, names))
-			v.away = outcome == ranAway
+		if err != nil {
+			v.killer = s.named(names[0]) // a crash names none, so the first stands for it
+			if match := failLine.FindStringSubmatch(output); match != nil {
+				v.killer = s.named(match[1])
+			}
 			return v
 		}
 	}
@@ -218,15 +172,4 @@ func batches(tests []test) [][]test {
 		total[i] += t.took
 	}
 	return out
-}
-
-var failLine = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-
-// failedTest names the test that failed; a crash names none, so the run's first
-// stands for it.
-func failedTest(output string, names []string) string {
-	if match := failLine.FindStringSubmatch(output); match != nil {
-		return match[1]
-	}
-	return names[0]
 }

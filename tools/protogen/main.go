@@ -1,135 +1,91 @@
-// Command protogen turns the .proto files below a directory into Go, without
+// Command protogen turns the .proto files of a directory into Go, without
 // protoc: it compiles them with protocompile and hands the descriptors to the
-// plugins that this module's go.mod pins as tools. Run it from the tools
-// module; .ci/generate does.
+// generators that go.mod pins as tools. Run it from the tools module; .ci/generate does.
+//
+//	go run ./protogen ../api spazio/v1
 package main
 
 import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
-	"sort"
-	"strings"
 
 	"github.com/bufbuild/protocompile"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/pluginpb"
 )
 
-// plugins are the tools that write Go; each is built by `go tool` at the
-// version in go.mod.
-var plugins = []string{"protoc-gen-go", "protoc-gen-go-grpc"}
-
 func main() {
-	root := flag.String("root", "../api", "directory that imports are relative to and code is written to")
-	flag.Parse()
-	if err := generate(context.Background(), *root); err != nil {
+	if err := generate(context.Background(), os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-func generate(ctx context.Context, root string) error {
-	names, err := protoFiles(root)
+// generate has code written for the files in a directory below root, which imports are relative to.
+func generate(ctx context.Context, root, dir string) error {
+	names, err := filepath.Glob(filepath.Join(root, dir, "*.proto"))
 	if err != nil {
 		return err
 	}
-	request, err := compile(ctx, root, names)
-	if err != nil {
-		return err
+	for i := range names {
+		names[i] = path.Join(dir, filepath.Base(names[i]))
 	}
-	for _, plugin := range plugins {
-		if err := run(ctx, plugin, request, root); err != nil {
-			return fmt.Errorf("%s: %w", plugin, err)
-		}
-	}
-	return nil
-}
-
-// protoFiles lists the .proto files below root, sorted, with slashes: the
-// names they are imported by.
-func protoFiles(root string) ([]string, error) {
-	var names []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".proto") {
-			return err
-		}
-		name, err := filepath.Rel(root, path)
-		names = append(names, filepath.ToSlash(name))
-		return err
-	})
-	if err == nil && len(names) == 0 {
-		err = fmt.Errorf("no .proto file below %s", root)
-	}
-	return names, err
-}
-
-func compile(ctx context.Context, root string, names []string) (*pluginpb.CodeGeneratorRequest, error) {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: []string{root}}),
 		SourceInfoMode: protocompile.SourceInfoStandard,
 	}
 	files, err := compiler.Compile(ctx, names...)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	request := &pluginpb.CodeGeneratorRequest{
-		FileToGenerate: names,
-		Parameter:      proto.String("paths=source_relative"),
-	}
+	request := &pluginpb.CodeGeneratorRequest{FileToGenerate: names, Parameter: proto.String("paths=source_relative")}
 	seen := map[string]bool{}
+	var add func(file protoreflect.FileDescriptor)
+	add = func(file protoreflect.FileDescriptor) { // behind everything that it imports, as generators require
+		if seen[file.Path()] {
+			return
+		}
+		seen[file.Path()] = true
+		for i := range file.Imports().Len() {
+			add(file.Imports().Get(i).FileDescriptor)
+		}
+		request.ProtoFile = append(request.ProtoFile, protodesc.ToFileDescriptorProto(file))
+	}
 	for _, file := range files {
-		request.ProtoFile = appendFile(request.ProtoFile, file, seen)
+		add(file)
 	}
-	return request, nil
-}
-
-// appendFile appends file behind everything it imports, as plugins require.
-func appendFile(dst []*descriptorpb.FileDescriptorProto, file protoreflect.FileDescriptor, seen map[string]bool) []*descriptorpb.FileDescriptorProto {
-	if seen[file.Path()] {
-		return dst
-	}
-	seen[file.Path()] = true
-	imports := file.Imports()
-	for i := range imports.Len() {
-		dst = appendFile(dst, imports.Get(i).FileDescriptor, seen)
-	}
-	return append(dst, protodesc.ToFileDescriptorProto(file))
-}
-
-// run hands the request to one plugin and writes the files it answers with.
-func run(ctx context.Context, plugin string, request *pluginpb.CodeGeneratorRequest, root string) error {
 	input, err := proto.Marshal(request)
 	if err != nil {
 		return err
 	}
-	var output bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", "tool", plugin)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), &output, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return err
+	return errors.Join(run(ctx, "protoc-gen-go", input, root), run(ctx, "protoc-gen-go-grpc", input, root))
+}
+
+// run hands a request to one generator and writes the files it answers with.
+func run(ctx context.Context, generator string, request []byte, root string) error {
+	cmd := exec.CommandContext(ctx, "go", "tool", generator)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(request), os.Stderr
+	output, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s: %w", generator, err)
 	}
 	var response pluginpb.CodeGeneratorResponse
-	if err := proto.Unmarshal(output.Bytes(), &response); err != nil {
-		return err
+	if err = proto.Unmarshal(output, &response); err == nil && response.Error != nil {
+		err = errors.New(response.GetError())
 	}
-	if response.Error != nil {
-		return errors.New(response.GetError())
+	if err != nil {
+		return fmt.Errorf("%s: %w", generator, err)
 	}
-	sort.Slice(response.File, func(i, j int) bool { return response.File[i].GetName() < response.File[j].GetName() })
 	for _, file := range response.File {
-		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(file.GetName())), []byte(file.GetContent()), 0o644); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.WriteFile(filepath.Join(root, filepath.FromSlash(file.GetName())), []byte(file.GetContent()), 0o644))
 	}
-	return nil
+	return err
 }

@@ -1,130 +1,90 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	xmodule "golang.org/x/mod/module"
-	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/mod/zip"
+
+	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
-// sums are what go.sum says of a module version, and of its go.mod (Version with the
-// suffix /go.mod).
-type sums map[xmodule.Version]string
-
-// lines are the sums as go.sum has them.
-func (s sums) lines() string {
-	versions := slices.Collect(maps.Keys(s))
-	xmodule.Sort(versions)
-	var lines strings.Builder
-	for _, v := range versions {
-		fmt.Fprintf(&lines, "%s %s %s\n", v.Path, v.Version, s[v])
-	}
-	return lines.String()
-}
-
-// parseSums reads go.sum.
-func parseSums(text string) sums {
-	s := sums{}
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) == 3 {
-			s[xmodule.Version{Path: f[0], Version: f[1]}] = f[2]
-		}
-	}
-	return s
-}
-
-func writeProxy(ctx context.Context, o options) error {
-	r, err := openRelease(ctx, o.root)
-	if err != nil {
-		return err
-	}
+func writeProxy(ctx context.Context, t *tree, o options) error {
 	if err := newDirectory(o.argument); err != nil {
 		return err
 	}
-	s, err := r.proxy(ctx, o.argument)
-	if err != nil {
-		return err
+	for _, m := range t.published {
+		fmt.Fprintln(o.stdout, m.path, m.version)
 	}
-	_, err = io.WriteString(o.stdout, s.lines())
-	return err
+	return t.proxy(ctx, o.argument)
 }
 
-// proxy writes the published modules below a directory as a GOPROXY serves them, and
-// returns their sums.
-func (r *release) proxy(ctx context.Context, dir string) (_ sums, err error) {
-	scratch, err := os.MkdirTemp("", "release")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	clone := filepath.Join(scratch, "clone")
-	if err := r.copyTo(ctx, clone); err != nil {
-		return nil, err
-	}
-	s := sums{}
-	for _, m := range r.published {
-		if err := r.publish(m, clone, dir, s); err != nil {
-			return nil, fmt.Errorf("%s: %w", m.named(), err)
+// proxy writes the published modules below a directory as a GOPROXY serves them: their releases, and
+// what HEAD has of those that are to be released.
+func (t *tree) proxy(ctx context.Context, dir string) error {
+	return inScratch(func(scratch string) error {
+		clone := filepath.Join(scratch, "clone") // a worktree is no repository to x/mod
+		if _, err := t.git(ctx, "clone", "--quiet", "--shared", "--no-checkout", t.root, clone); err != nil {
+			return err
 		}
-	}
-	return s, nil
+		for _, m := range t.published {
+			for _, r := range m.versions(t.revision) {
+				if err := m.publish(ctx, r, clone, dir); err != nil {
+					return fmt.Errorf("%s %s: %w", m.path, r.version, err)
+				}
+			}
+		}
+		return nil
+	})
 }
 
-// publish writes one module's list, .info, .mod and .zip: what a clone has of the commit,
-// not what lies in the directory.
-func (r *release) publish(m *module, clone, dir string, s sums) error {
-	escaped, err := xmodule.EscapePath(m.path())
+// versions are the module's releases, and HEAD's if that is to be one.
+func (m *module) versions(head string) []release {
+	if !m.next() {
+		return m.releases
+	}
+	return append(slices.Clone(m.releases), release{m.version, head})
+}
+
+// publish adds a version to a module's list, and writes its .info, .mod and .zip: what a clone has of
+// the commit, not what lies in the directory.
+func (m *module) publish(ctx context.Context, r release, clone, dir string) (err error) {
+	escaped, err := xmodule.EscapePath(m.path)
 	if err != nil {
 		return err
 	}
 	dir = filepath.Join(dir, filepath.FromSlash(escaped), "@v")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+	list, err := os.ReadFile(filepath.Join(dir, "list"))
+	if errors.Is(err, os.ErrNotExist) {
+		err = os.MkdirAll(dir, 0o777)
 	}
-	info, err := json.Marshal(struct {
-		Version string
-		Time    time.Time
-	}{r.version, r.committed})
 	if err != nil {
 		return err
 	}
-	for name, text := range map[string][]byte{"list": []byte(r.version + "\n"), r.version + ".info": info, r.version + ".mod": m.text} {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
+	mod, err := checkout.Output(ctx, clone, nil, "git", "show", r.revision+":"+path.Join(m.dir, "go.mod"))
+	if err != nil {
+		return err
+	}
+	for name, text := range map[string]string{
+		"list": string(list) + r.version + "\n", r.version + ".info": `{"Version":"` + r.version + `"}`, r.version + ".mod": mod,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			return err
 		}
 	}
-	zipped := filepath.Join(dir, r.version+".zip")
-	if err := r.zip(m, clone, zipped); err != nil {
-		return err
-	}
-	v := r.modulesVersion(m)
-	if s[v], err = dirhash.HashZip(zipped, dirhash.Hash1); err != nil {
-		return err
-	}
-	v.Version += "/go.mod"
-	s[v], err = dirhash.Hash1([]string{"go.mod"}, func(string) (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(m.text)), nil
-	})
-	return err
-}
-
-func (r *release) zip(m *module, clone, name string) error {
-	file, err := os.Create(name)
+	file, err := os.Create(filepath.Join(dir, r.version+".zip"))
 	if err != nil {
 		return err
 	}
-	err = zip.CreateFromVCS(file, r.modulesVersion(m), clone, r.revision, m.dir)
+	err = zip.CreateFromVCS(file, xmodule.Version{Path: m.path, Version: r.version}, clone, r.revision, strings.TrimPrefix(m.dir, "."))
 	return errors.Join(err, file.Close())
 }
+
+func fileURL(dir string) string { return "file://" + filepath.ToSlash(dir) }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The go command takes the modules from the proxy, with the sums that were printed, which
-// are those that it works out itself, and each has a licence.
+// The go command takes the modules from the proxy in the versions that were printed, and each has a
+// licence.
 func TestProxy(t *testing.T) {
 	root := newTree(t, nil)
 	dir := filepath.Join(t.TempDir(), "proxy")
@@ -22,11 +22,11 @@ func TestProxy(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v: %s", module, err, out)
 		}
-		var got struct{ Version, Dir, Sum, GoModSum string }
+		var got struct{ Version, Dir string }
 		if err := json.Unmarshal(out, &got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Version != "v0.1.0" || !strings.Contains(said, module+" v0.1.0 "+got.Sum+"\n") || !strings.Contains(said, module+" v0.1.0/go.mod "+got.GoModSum+"\n") {
+		if got.Version != "v0.1.0" || !strings.Contains(said, module+" v0.1.0\n") {
 			t.Errorf("%s is %+v, and it was said\n%s", module, got, said)
 		}
 		if files := read(t, got.Dir); files["LICENSE"] != tiny["LICENSE"] {

@@ -30,8 +30,6 @@ func TestReleasing(t *testing.T) {
 		switch words[0] {
 		case "set":
 			write(t, root, map[string]string{"CHANGELOG.md": strings.Replace(tiny["CHANGELOG.md"], "## [Unreleased]", "## [Unreleased]\n\n## [0.2.0] - 2026-11-23", 1)})
-			fallthrough
-		case "sums":
 			commit(t, root, nil)
 		case "tag": // but the push
 			tags, _, _ := strings.Cut(said, "git push")
@@ -43,7 +41,7 @@ func TestReleasing(t *testing.T) {
 			}
 		}
 	}
-	if want := []string{"set", "sums", "tag", "archives"}; !slices.Equal(done, want) {
+	if want := []string{"set", "tag", "archives"}; !slices.Equal(done, want) {
 		t.Fatalf("the document has %q, want %q", done, want)
 	}
 	if got, want := strings.Fields(git(t, root, "tag")), []string{"base/v0.2.0", "cmd/v0.2.0", "lib/v0.2.0", "v0.2.0"}; !slices.Equal(got, want) {

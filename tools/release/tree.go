@@ -1,257 +1,275 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+
+	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
-// tree holds the modules of a commit.
+// tree holds the modules of HEAD.
 type tree struct {
 	root      string
-	revision  string    // the commit's hash
-	committed time.Time // when
+	revision  string    // HEAD's hash
 	path      string    // the root module's, which begins that of all others
-	published []*module // those that are tagged, each after those it requires
+	published []*module // those that are tagged, by their directories
 	others    []*module // those that never are
-	forgotten []string  // directories of modules of which nothing is said
 }
 
 // module is one go.mod of the tree.
 type module struct {
-	dir  string // slash-separated, "" for the root
-	text []byte // go.mod's
-	file *modfile.File
-	// programs are the import paths of what go install makes of it.
-	programs []string
+	dir, path string // the directory is slash-separated, "." for the root
+	file      *modfile.File
+	programs  []string // the import paths of what go install makes of it
+	releases  []release
+	version   string // HEAD's: the last release's if nothing has changed since
 }
 
-func (m *module) path() string { return m.file.Module.Mod.Path }
+// release is a version of a module and the commit that has its tag.
+type release struct{ version, revision string }
 
-// named is how a person calls it.
-func (m *module) named() string { return path.Join(".", m.dir) }
+// last is the module's newest release, none for "".
+func (m *module) last() (r release) {
+	if len(m.releases) > 0 {
+		r = m.releases[len(m.releases)-1]
+	}
+	return r
+}
+
+// next reports whether HEAD is to be tagged for the module.
+func (m *module) next() bool { return m.version != m.last().version }
+
+// tag is the name of the tag that publishes the module.
+func (m *module) tag() string { return path.Join(m.dir, m.version) }
 
 // open reads the modules of HEAD. The tree must have nothing else: what is verified has to
 // be what somebody reads, and tags name commits alone.
 func open(ctx context.Context, root string) (*tree, error) {
-	changes, err := output(ctx, root, nil, "git", "status", "--porcelain")
+	t := &tree{root: root}
+	changes, err := t.git(ctx, "status", "--porcelain")
 	if err != nil {
 		return nil, err
 	}
 	if changes != "" {
-		return nil, invalid("root", root, "there are changes beyond HEAD: commit or undo them first\n"+changes)
+		return nil, fmt.Errorf("%s: there are changes beyond HEAD: commit or undo them first\n%s", root, changes)
 	}
-	t, err := readCommit(ctx, root, "HEAD")
+	if t.revision, err = t.git(ctx, "rev-parse", "HEAD"); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return nil, err
 	}
-	if err := t.sort(ctx); err != nil {
+	t.path = modfile.ModulePath(text)
+	if err := t.readModules(ctx); err != nil {
 		return nil, err
 	}
-	programs, err := t.findPrograms(ctx)
-	for _, m := range t.published {
-		m.programs = programs[m.path()]
+	if err := t.readTags(ctx); err != nil {
+		return nil, err
 	}
-	return t, err
+	return t, t.choose(ctx)
 }
 
-// readCommit reads every go.mod of a commit; none is published yet.
-func readCommit(ctx context.Context, root, revision string) (*tree, error) {
-	said, err := output(ctx, root, nil, "git", "log", "-1", "--format=%H %ct", revision, "--")
-	if err != nil {
-		return nil, refused("commit", revision, fmt.Errorf("%w: %w", ErrInvalid, err))
-	}
-	hash, seconds, _ := strings.Cut(strings.TrimSpace(said), " ")
-	unix, err := strconv.ParseInt(seconds, 10, 64)
-	if err != nil {
-		return nil, invalid("commit", revision, "git tells no time of it: "+said)
-	}
-	t := &tree{root: root, revision: hash, committed: time.Unix(unix, 0).UTC()}
-	names, err := output(ctx, root, nil, "git", "ls-tree", "-r", "--name-only", "-z", hash)
-	if err != nil {
-		return nil, err
-	}
-	for name := range strings.SplitSeq(names, "\x00") {
-		if path.Base(name) != "go.mod" {
-			continue
-		}
-		text, err := output(ctx, root, nil, "git", "show", hash+":"+name)
-		if err != nil {
-			return nil, err
-		}
-		file, err := modfile.Parse(name, []byte(text), nil)
-		if err != nil {
-			return nil, refused("go.mod", name, fmt.Errorf("%w: %w", ErrInvalid, err))
-		}
-		if file.Module == nil {
-			return nil, invalid("go.mod", name, "it names no module")
-		}
-		m := &module{dir: strings.TrimSuffix(strings.TrimSuffix(name, "go.mod"), "/"), text: []byte(text), file: file}
-		if m.dir == "" {
-			t.path = m.path()
-		}
-		t.others = append(t.others, m)
-	}
-	if t.path == "" {
-		return nil, invalid("root", root, "it has no go.mod")
-	}
-	return t, nil
+// git returns what git prints.
+func (t *tree) git(ctx context.Context, args ...string) (string, error) {
+	said, err := checkout.Output(ctx, t.root, nil, "git", args...)
+	return strings.TrimSpace(said), err
 }
 
-// sort tells the modules that are published, which .ci/run knows, and puts them into the
-// order in which they require each other.
-func (t *tree) sort(ctx context.Context) error {
-	lists := map[string][]string{}
-	for _, which := range []string{"-published", "-unpublished"} {
-		said, err := output(ctx, t.root, nil, filepath.Join(t.root, ".ci", "run"), which)
+// readModules reads every go.mod, and the import paths of the programs that others can install.
+func (t *tree) readModules(ctx context.Context) error {
+	names, err := t.git(ctx, "ls-files", "go.mod", "*/go.mod")
+	if err != nil {
+		return err
+	}
+	published, err := checkout.Output(ctx, t.root, nil, filepath.Join(t.root, ".ci", "run"), "-published")
+	if err != nil {
+		return err
+	}
+	programs, err := checkout.Output(ctx, t.root, []string{"GOWORK=" + filepath.Join(t.root, "go.work"), "GOFLAGS="},
+		"go", "list", "-find", "-f", `{{if eq .Name "main"}}{{.Module.Path}} {{.ImportPath}}{{end}}`, "work")
+	if err != nil {
+		return err
+	}
+	for name := range strings.FieldsSeq(names) {
+		text, err := os.ReadFile(filepath.Join(t.root, filepath.FromSlash(name)))
 		if err != nil {
 			return err
 		}
-		for dir := range strings.FieldsSeq(said) {
-			lists[which] = append(lists[which], strings.TrimPrefix(dir, "."))
+		m := &module{dir: path.Dir(name)}
+		if m.file, err = modfile.Parse(name, text, nil); err != nil {
+			return err
 		}
-	}
-	var others []*module
-	for _, m := range t.others {
-		switch {
-		case slices.Contains(lists["-published"], m.dir):
-			t.published = append(t.published, m)
-		case slices.Contains(lists["-unpublished"], m.dir):
-			others = append(others, m)
-		default:
-			t.forgotten = append(t.forgotten, m.named())
+		m.path = path.Join(t.path, m.dir)
+		if !slices.Contains(strings.Fields(published), m.dir) {
+			t.others = append(t.others, m)
+			continue
 		}
+		for line := range strings.Lines(programs) {
+			if of, program, _ := strings.Cut(strings.TrimSpace(line), " "); of == m.path && !slices.Contains(strings.Split(program, "/"), "internal") {
+				m.programs = append(m.programs, program)
+			}
+		}
+		t.published = append(t.published, m)
 	}
-	t.others = others
-	var err error
-	t.published, err = inOrder(t.published)
-	return err
+	return nil
 }
 
-// inOrder returns the modules each after those of them that it requires, else by their
-// directories.
-func inOrder(modules []*module) ([]*module, error) {
-	left := slices.SortedFunc(slices.Values(modules), func(a, b *module) int { return strings.Compare(a.dir, b.dir) })
-	var sorted []*module
-	for len(left) > 0 {
-		i := slices.IndexFunc(left, func(m *module) bool {
-			return !slices.ContainsFunc(m.file.Require, func(r *modfile.Require) bool {
-				return slices.ContainsFunc(left, func(other *module) bool { return other != m && other.path() == r.Mod.Path })
-			})
-		})
-		if i < 0 {
-			return nil, invalid("go.mod", left[0].named(), "it requires modules that require it")
-		}
-		sorted = append(sorted, left[i])
-		left = slices.Delete(left, i, i+1)
+// readTags finds the releases among HEAD's tags.
+func (t *tree) readTags(ctx context.Context) error {
+	said, err := t.git(ctx, "for-each-ref", "--merged", "HEAD", "--format=%(refname:lstrip=2) %(objectname) %(*objectname)", "refs/tags")
+	if err != nil {
+		return err
 	}
-	return sorted, nil
-}
-
-// isSibling says whether a module belongs to this repository.
-func (t *tree) isSibling(modulePath string) bool {
-	return modulePath == t.path || strings.HasPrefix(modulePath, t.path+"/")
-}
-
-// siblings are what a module requires of this repository.
-func (t *tree) siblings(m *module) []*modfile.Require {
-	var found []*modfile.Require
-	for _, r := range m.file.Require {
-		if t.isSibling(r.Mod.Path) {
-			found = append(found, r)
+	for line := range strings.Lines(said) {
+		fields := strings.Fields(line)
+		dir, version := path.Split(fields[0])
+		if m := t.module(path.Join(t.path, dir)); m != nil && semver.IsValid(version) {
+			m.releases = append(m.releases, release{version, fields[len(fields)-1]}) // an annotated tag's commit comes last
 		}
 	}
-	return found
+	for _, m := range t.published {
+		slices.SortFunc(m.releases, func(a, b release) int { return semver.Compare(a.version, b.version) })
+	}
+	return nil
 }
 
-// publishedAs returns the published module of a path, or nil.
-func (t *tree) publishedAs(modulePath string) *module {
-	if i := slices.IndexFunc(t.published, func(m *module) bool { return m.path() == modulePath }); i >= 0 {
+// module returns the published module of a path, or nil.
+func (t *tree) module(modulePath string) *module {
+	if i := slices.IndexFunc(t.published, func(m *module) bool { return m.path == modulePath }); i >= 0 {
 		return t.published[i]
 	}
 	return nil
 }
 
-// version is the one that all published modules require of each other.
-func (t *tree) version() (string, error) {
-	version, who := "", ""
+// siblings are what a module requires of this repository.
+func (t *tree) siblings(m *module) []*modfile.Require {
+	return slices.DeleteFunc(slices.Clone(m.file.Require), func(r *modfile.Require) bool {
+		return r.Mod.Path != t.path && !strings.HasPrefix(r.Mod.Path, t.path+"/")
+	})
+}
+
+// choose gives each published module the version that HEAD has of it, as the package's comment says.
+func (t *tree) choose(ctx context.Context) error {
+	newest := ""                    // of all that is required
+	required := map[string]string{} // by path
 	for _, m := range t.published {
 		for _, r := range t.siblings(m) {
-			switch {
-			case version == "":
-				version, who = r.Mod.Version, m.named()
-			case version != r.Mod.Version:
-				return "", invalid("go.mod", m.named(), fmt.Sprintf("it requires %s, %s requires %s of its siblings: run set", r.Mod, who, version))
-			}
+			required[r.Mod.Path] = higher(required[r.Mod.Path], r.Mod.Version)
+			newest = higher(newest, minor(r.Mod.Version))
 		}
 	}
-	if semver.Canonical(version) != version || version == "" || semver.Prerelease(version) == ".invalid" {
-		return "", invalid("version", version, "no module requires a sibling at a version: run set")
-	}
-	return version, nil
-}
-
-// findPrograms returns by modules' paths the import paths of the programs that others can
-// install.
-func (t *tree) findPrograms(ctx context.Context) (map[string][]string, error) {
-	said, err := output(ctx, t.root, []string{"GOWORK=" + filepath.Join(t.root, "go.work"), "GOFLAGS="},
-		"go", "list", "-find", "-f", `{{if eq .Name "main"}}{{.Module.Path}} {{.ImportPath}}{{end}}`, "work")
-	if err != nil {
-		return nil, err
-	}
-	found := map[string][]string{}
-	for line := range strings.Lines(said) {
-		module, program, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if module != "" && !slices.Contains(strings.Split(program, "/"), "internal") {
-			found[module] = append(found[module], program)
+	for _, m := range t.published {
+		m.version = higher(m.last().version, required[m.path])
+		if m.last().version == "" {
+			m.version = higher(m.version, newest)
+		}
+		changed, err := t.changed(ctx, m)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			continue
+		}
+		for _, r := range t.siblings(m) {
+			m.version = higher(m.version, minor(r.Mod.Version))
+		}
+		if !m.next() {
+			m.version = patched(m.version)
+		}
+		if !semver.IsValid(m.version) {
+			return fmt.Errorf("%s: no module requires another at a version: run set", m.dir)
 		}
 	}
-	return found, nil
+	return nil
 }
 
-// copyTo makes a clone without files. A worktree is no repository to the go command, nor to
-// x/mod.
-func (t *tree) copyTo(ctx context.Context, dir string) error {
-	_, err := output(ctx, t.root, nil, "git", "clone", "--quiet", "--shared", "--no-checkout", t.root, dir)
-	return err
+func higher(a, b string) string {
+	if semver.Compare(a, b) < 0 {
+		return b
+	}
+	return a
 }
 
-// output returns what a program prints, run in the directory with additions to the
-// environment; its error has what it complained of.
-func output(ctx context.Context, dir string, environ []string, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), environ...)
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w: %s", filepath.Base(name), strings.Join(args, " "), err, strings.TrimSpace(complaint.String()))
-	}
-	return string(out), nil
+// minor is the first version of a version's minor one.
+func minor(version string) string { return semver.MajorMinor(version) + ".0" }
+
+// patched is the version after another.
+func patched(version string) string {
+	var patch int
+	fmt.Sscanf(strings.TrimPrefix(version, semver.MajorMinor(version)), ".%d", &patch)
+	return fmt.Sprintf("%s.%d", semver.MajorMinor(version), patch+1)
 }
 
-// settings are what the go command goes by in a directory, those of the names.
-func settings(ctx context.Context, dir string, names ...string) (map[string]string, error) {
-	text, err := output(ctx, dir, nil, "go", append([]string{"env", "-json"}, names...)...)
-	if err != nil {
-		return nil, err
+// changed reports whether who requires a module would get another at HEAD than at its last release:
+// files of other modules do not count, nor do tests, documents and what is hidden.
+func (t *tree) changed(ctx context.Context, m *module) (bool, error) {
+	if m.last().revision == "" {
+		return true, nil
 	}
-	var found map[string]string
-	if err := json.Unmarshal([]byte(text), &found); err != nil {
-		return nil, fmt.Errorf("go env: %w", err)
+	args := []string{"diff", "--name-only", m.last().revision, "HEAD", "--", m.dir}
+	for _, except := range []string{"*_test.go", "*testdata/*", "*.md", "docs/*", ".*", "*go.sum", "go.work*"} {
+		args = append(args, ":(exclude)"+except)
 	}
-	return found, nil
+	for _, other := range slices.Concat(t.published, t.others) {
+		if m.dir == "." && other != m || strings.HasPrefix(other.dir, m.dir+"/") {
+			args = append(args, ":(exclude)"+other.dir)
+		}
+	}
+	files, err := t.git(ctx, args...)
+	return files != "", err
+}
+
+// set has every module require its siblings at one version: the published as
+// their users will get them, the others as `go mod tidy` would.
+func set(_ context.Context, t *tree, o options) error {
+	version := semver.Canonical(o.argument)
+	if version == "" || semver.Build(o.argument) != "" || semver.Prerelease(version) != "" {
+		return fmt.Errorf("VERSION = %s: want vMAJOR.MINOR or vMAJOR.MINOR.PATCH", o.argument)
+	}
+	if major := semver.Major(version); major != "v0" && major != "v1" {
+		return fmt.Errorf("VERSION = %s: from v2 on the modules' paths would have to name it", o.argument)
+	}
+	var errs []error
+	for _, m := range slices.Concat(t.published, t.others) {
+		for _, r := range t.siblings(m) {
+			errs = append(errs, m.file.AddRequire(r.Mod.Path, version))
+		}
+		name := filepath.Join(t.root, filepath.FromSlash(m.dir), "go.mod")
+		if len(t.siblings(m)) > 0 {
+			errs = append(errs, os.WriteFile(name, modfile.Format(m.file.Syntax), 0o666))
+		}
+	}
+	fmt.Fprintf(o.stdout, "every module requires its siblings at %s now\n", version)
+	return errors.Join(errs...)
+}
+
+// printTags prints the commands that publish HEAD: a tag for each module that is to be released, and
+// one push of all, so that nobody ever sees some of them. It makes none.
+func printTags(_ context.Context, t *tree, o options) error {
+	var names []string
+	for _, m := range t.published {
+		if !m.next() {
+			continue
+		}
+		if _, has := section(t.changelog(), m.version); !has && m.version == minor(m.version) {
+			return fmt.Errorf("CHANGELOG.md: it has no heading of %s", m.version)
+		}
+		names = append(names, m.tag())
+		fmt.Fprintf(o.stdout, "git tag -a -m 'Spazio %s' %s %s\n", m.version, m.tag(), t.revision)
+	}
+	if len(names) == 0 {
+		return errors.New("no module has changed since its last release")
+	}
+	fmt.Fprintf(o.stdout, "git push --atomic origin %s\n", strings.Join(names, " "))
+	return nil
 }

@@ -5,7 +5,7 @@
 // The types are what a recommender reads and writes of VPA 1.7.0's
 // (k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1), which its
 // module would bring along with newer versions of half of what everything here is built
-// from; tools/vpa decodes by that module what is written by these.
+// from; tools/compat/vpa decodes by that module what is written by these.
 //
 // Types that do not speak of concurrent use are plain values.
 package vpa

@@ -23,7 +23,7 @@ import (
 )
 
 // foreign are commands of others, whose flags are theirs to know.
-var foreign = []string{"apt-get", "benchstat", "cat", "curl", "echo", "exit", "export", "grep", "helm", "install", "kubectl", "mkdir", "mount", "sh", "systemctl"}
+var foreign = []string{"apt-get", "benchstat", "cat", "cmp", "curl", "echo", "exit", "export", "grep", "helm", "install", "kubectl", "mkdir", "mount", "sh", "systemctl"}
 
 // placeholder is what a document writes where the reader is to write something, as DIR or …: no
 // program takes it as it stands.

@@ -48,7 +48,7 @@ func observing(t *testing.T, caller string) []string {
 }
 
 // vpaTools is the module that pins the Vertical Pod Autoscaler's.
-const vpaTools = "../../../../tools/vpa"
+const vpaTools = "../../../../tools/compat/vpa"
 
 // resizeNode is the node of the pods that are resized.
 const resizeNode = "node-resize"

@@ -3,7 +3,7 @@
 // on the metrics of running programs; that each alert comes and goes as its page in
 // docs/runbook says, and none comes while the programs are well.
 //
-//	GOWORK=off go test -C tools/observe ./...
+//	GOWORK=off go test -C tools/compat ./observe
 //
 // It is no part of the workspace, for Prometheus wants newer libraries than kube-scheduler.
 package observe

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	root  = "../.."
+	root  = "../../.."
 	rules = root + "/deploy/chart/files/observe/rules.yaml"
 )
 

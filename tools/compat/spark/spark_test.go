@@ -1,10 +1,15 @@
-package main
+package spark
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"flag"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,25 +22,50 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
-// The copy is the module's file.
+// digest is that of the definition when somebody looked at it.
+const digest = "ecd9c14fcadb9d5f8ced4c4ee31920548ea53a892e0a69c3e43aa758bfca6d94"
+
+var update = flag.Bool("update", false, "copy the definition of SparkApplication from the operator's module")
+
+// The copy of the definition, for the tests of cmd/internal/e2e/testbeds, is the module's file.
 func TestDefinition(t *testing.T) {
-	want, err := definition()
-	if err != nil {
-		t.Fatal(err)
+	const copied = "../../../cmd/internal/e2e/testbeds/testdata/sparkapplications.yaml"
+	want := read(t, "config/crd/bases/sparkoperator.k8s.io_sparkapplications.yaml")
+	if sum := sha256.Sum256(want); hex.EncodeToString(sum[:]) != digest {
+		t.Fatalf("not the definition that was looked at: sha256 %x", sum)
 	}
-	got, err := os.ReadFile(target)
+	if *update {
+		if err := os.WriteFile(copied, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(copied)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is not the module's: go run .", target)
+		t.Errorf("%s is not the module's: -update copies it", copied)
 	}
+}
+
+// read reads a file of the operator's module.
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/kubeflow/spark-operator/v2").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // The operator's own types take our SparkApplications, strictly, and lose nothing of
 // them: what they encode has all that we wrote.
 func TestApplications(t *testing.T) {
-	files, err := filepath.Glob("../../operator/workload/testdata/golden/spark*.yaml")
+	files, err := filepath.Glob("../../../operator/workload/testdata/golden/spark*.yaml")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}

@@ -1,4 +1,4 @@
-package main
+package spark
 
 import (
 	"go/ast"
@@ -11,11 +11,7 @@ import (
 // declaredStates are the constants of type ApplicationStateType in the operator's source.
 func declaredStates(t *testing.T) []string {
 	t.Helper()
-	text, err := read("api/v1beta2/sparkapplication_types.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := parser.ParseFile(token.NewFileSet(), "", text, 0)
+	file, err := parser.ParseFile(token.NewFileSet(), "", read(t, "api/v1beta2/sparkapplication_types.go"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

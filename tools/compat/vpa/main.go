@@ -2,7 +2,7 @@
 // types of the Vertical Pod Autoscaler's own module, strictly: a field that these don't
 // have is an error. It prints the status, encoded anew by them.
 //
-//	GOWORK=off go run -C tools/vpa . < object.json
+//	GOWORK=off go run -C tools/compat/vpa . < object.json
 //
 // The module is outside the workspace because what it requires is newer than what
 // k8s.io/kubernetes is built from. The tests of cmd/internal/e2e/profiles run it on what
