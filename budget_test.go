@@ -19,22 +19,22 @@ import (
 // the tree smaller lowers the limit in the same commit; a limit rises only with a new feature, and
 // the commit says which.
 var budget = map[string]int{
-	"modules":                    34,
-	"packages":                   228,
-	"lines of code":              131_000, // without comments and blank lines; scripts count
-	"exported names":             4520,
-	"exported fields":            3620,
+	"modules":                    30,
+	"packages":                   220,
+	"lines of code":              119_200, // without comments and blank lines; scripts count
+	"exported names":             4515,
+	"exported fields":            3585,
 	"FieldError types":           6,
-	"own flags":                  315,
+	"own flags":                  313,
 	"SpazioArgs fields":          33,
 	"metrics":                    138,
 	"SVG files":                  8,
 	"words of README":            1240,
-	"words of docs":              65500,
-	"words of CONTRIBUTING":      2570,
-	"words of CHANGELOG":         1000,
-	"words of BENCHMARKS":        1500,
-	"words of generated reports": 22000,
+	"words of docs":              64800,
+	"words of CONTRIBUTING":      2540,
+	"words of CHANGELOG":         600,
+	"words of BENCHMARKS":        1000,
+	"words of generated reports": 21700,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
