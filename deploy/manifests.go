@@ -108,7 +108,8 @@ func Programs() []string {
 }
 
 // Objects returns what to install, in the order in which to do so: namespaces and
-// definitions of resources first. Errors are *field.Error.
+// definitions of resources first. A Config that Validate
+// refuses is a *field.Error.
 func (c Config) Objects() ([]*unstructured.Unstructured, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

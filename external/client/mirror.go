@@ -89,9 +89,9 @@ func (m *mirror) replace() {
 	}
 	for at, next := range m.objects {
 		switch was := before[at]; {
-		case was == nil || isNews(was, next):
+		case was == nil || at.kind == wire.Slots || isNews(was, next): // versions may not tell slots apart
 			m.touch(at)
-		case at.kind != wire.Slots:
+		default:
 			m.objects[at] = was
 		}
 	}

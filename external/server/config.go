@@ -90,10 +90,13 @@ type WatchConfig struct {
 // complete returns the configuration with the defaults of fields that are zero. Its error is a
 // *field.Error for a field that cannot be.
 func (c Config) complete() (Config, error) {
-	for name, missing := range map[string]bool{"Store": c.Store == nil, "Authenticator": c.Authenticator == nil, "Authorizer": c.Authorizer == nil} {
-		if missing {
-			return c, refuse(name, nil, "given")
-		}
+	switch {
+	case c.Store == nil:
+		return c, refuse("Store", nil, "given")
+	case c.Authenticator == nil:
+		return c, refuse("Authenticator", nil, "given")
+	case c.Authorizer == nil:
+		return c, refuse("Authorizer", nil, "given")
 	}
 	if c.DefaultNamespace = cmp.Or(c.DefaultNamespace, "default"); !wire.ValidNamespace(c.DefaultNamespace) {
 		return c, refuse("DefaultNamespace", c.DefaultNamespace, "a namespace's name")

@@ -136,6 +136,7 @@ func (h *Hub) Apply(op string, object wire.Resource) (bool, error) {
 
 // remember numbers a change of e and puts it into the ring.
 func (h *Hub) remember(e *entry) {
+	e.changed = 0 // else forgetting its change before would count a deletion as forgotten
 	if h.seq-h.forgotten == uint64(len(h.recent)) {
 		h.forget()
 	}

@@ -13,8 +13,8 @@ const (
 	pageBytes   = 1 << 20
 )
 
-// Subscription is a reader's place in a Hub. It is not safe for concurrent use, except for the
-// wake function that it was made with, which the Hub calls.
+// Subscription is a reader's place in a Hub. It is not safe for concurrent use, except for Close and
+// the wake function that it was made with, which the Hub calls.
 type Subscription struct {
 	hub    *Hub
 	filter Filter
@@ -66,10 +66,8 @@ func (s *Subscription) Close() {
 
 // begin starts anew, for the reason, if there is one.
 func (s *Subscription) begin(reason string) {
-	*s = Subscription{
-		hub: s.hub, filter: s.filter, wake: s.wake, reset: reason,
-		sent: cursor{hub: s.hub.id, scope: s.filter.scope()},
-	}
+	s.place, s.known, s.sent = 0, 0, cursor{hub: s.hub.id, scope: s.filter.scope()}
+	s.reset, s.snapshot, s.events, s.snapshotting, s.resuming = reason, nil, nil, false, false
 }
 
 // resume goes on from a cursor, or resets if it cannot. The Hub is locked.
