@@ -21,9 +21,9 @@ import (
 var budget = map[string]int{
 	"modules":                    30,
 	"packages":                   220,
-	"lines of code":              119_200, // without comments and blank lines; scripts count
-	"exported names":             4515,
-	"exported fields":            3585,
+	"lines of code":              119_400, // without comments and blank lines; scripts count
+	"exported names":             4525,
+	"exported fields":            3605,
 	"FieldError types":           6,
 	"own flags":                  313,
 	"SpazioArgs fields":          33,
