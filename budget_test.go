@@ -31,7 +31,7 @@ var budget = map[string]int{
 	"SVG files":                  8,
 	"words of README":            1240,
 	"words of docs":              64800,
-	"words of CONTRIBUTING":      2540,
+	"words of CONTRIBUTING":      2545,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
 	"words of generated reports": 21700,
