@@ -57,7 +57,7 @@ func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 		grpc.StaticConnWindowSize(window),
 		grpc.ReadBufferSize(buffer),
 		grpc.WriteBufferSize(buffer),
-		grpc.SharedWriteBuffer(true),
+		grpc.SharedWriteBuffer(true), //nolint:staticcheck // the version in go.mod does not share by default
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: probe, Timeout: patience, MaxConnectionIdle: idle,
 			MaxConnectionAge: g.limits.Age, MaxConnectionAgeGrace: cmp.Or(g.limits.CallTime, lastCalls),

@@ -123,7 +123,7 @@ func (c Config) complete() (Config, error) {
 // positive gives a field that is zero its default, and refuses one that is not positive.
 func positive[T int | float64 | time.Duration](name string, value *T, standard T) error {
 	*value = cmp.Or(*value, standard)
-	if !(*value > 0) {
+	if !(*value > 0) { //nolint:staticcheck // what is not a number is refused, too
 		return refuse(name, *value, "positive")
 	}
 	return nil

@@ -87,7 +87,7 @@ func check(data []byte, folded bool) error {
 	if err := s.value(0); err != nil {
 		return err
 	}
-	if _, err := s.Token(); err != io.EOF {
+	if _, err := s.Token(); !errors.Is(err, io.EOF) {
 		return malformed("", Invalid, fmt.Sprintf("something follows the value at byte %d", s.InputOffset()))
 	}
 	return nil

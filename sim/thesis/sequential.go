@@ -59,7 +59,7 @@ func NewAggregator(c AggregateConfig) (Aggregator, error) {
 	if err != nil || c.Policy != Sequential {
 		return a, err
 	}
-	return &sequential{Aggregator: a, options: c.Options.WithDefaults(), groups: map[group]*total{}}, nil
+	return &sequential{Aggregator: a, options: c.WithDefaults(), groups: map[group]*total{}}, nil
 }
 
 // sequential takes all but the models from an aggregate.Aggregator.
