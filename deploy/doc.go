@@ -16,7 +16,7 @@
 // interrupted is run again; nothing is kept elsewhere. A Lease in the system's
 // namespace keeps two installations from mixing.
 //
-// What the chart's values offer beyond [Config] takes Helm. Package deploy/check says whether what was
+// Values of the chart that [Config] lacks can be set with Helm only. Package deploy/check says whether what was
 // installed works.
 //
 // Types that do not speak of concurrent use are plain values.

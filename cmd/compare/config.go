@@ -45,7 +45,7 @@ type Config struct {
 	Placing time.Duration
 }
 
-// Topology says which machines the slices are.
+// Topology is how the slices are spread over machines.
 type Topology string
 
 const (

@@ -125,8 +125,8 @@ func (s *site) guests(ctx context.Context, length time.Duration) (row schedulers
 	return row, nil
 }
 
-// errSilent is of a guest for which nothing was published.
-var errSilent = errors.New("a guest was told nothing")
+// errSilent reports a guest for which no energy counter was published.
+var errSilent = errors.New("no energy counter was published for a guest")
 
 // gaps returns the times between two publications of a file each, of all files, for a while. It
 // keeps when each was last published.

@@ -73,7 +73,7 @@ type Transport struct {
 	upgrade http.RoundTripper // by HTTP/1.1, which alone can be upgraded
 }
 
-// New returns a Transport that has asked nobody. Errors are *field.Error, or client-go's
+// New returns a Transport; it sends no request yet. Errors are *field.Error, or client-go's
 // of a Cluster that it can't make a client of.
 func New(c Config) (*Transport, error) {
 	if err := c.Validate(); err != nil {

@@ -23,7 +23,7 @@ type Step struct {
 	Run  func(context.Context) error
 }
 
-// Bring brings up parts in order and says how long each took.
+// Bring brings up parts in order and reports how long each took.
 func Bring(ctx context.Context, say func(format string, args ...any), steps ...Step) error {
 	for _, step := range steps {
 		began := time.Now()

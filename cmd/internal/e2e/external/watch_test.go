@@ -134,7 +134,7 @@ func metaOf(o wire.Object) (string, wire.Meta) {
 }
 
 // A client of a replica that is killed goes on at another, which does not know its cursor: it is
-// reset and told all there is, and then neither the same twice, nor too little.
+// sent a reset and a snapshot, and after that no object's state twice and none missing.
 func TestExternalKilledReplica(t *testing.T) {
 	r := newRig(t)
 	r.job(r.namespace, "job")
