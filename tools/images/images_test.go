@@ -209,7 +209,7 @@ func TestScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := start(t, files["ko-app/spazio-scheduler"]); got != "v1.36.3 of 36" {
+	if got := start(t, files["ko-app/spazio-scheduler"]); got != "v1.37.2 of 37" {
 		t.Errorf("it says it is %q", got)
 	}
 }

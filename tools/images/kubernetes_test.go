@@ -102,7 +102,7 @@ func checkBill(t *testing.T, document, program []byte) {
 func TestOwnKubernetes(t *testing.T) {
 	root := newTree(t, nil)
 	platform := []string{"-platforms", "linux/" + runtime.GOARCH}
-	plain, named := made(t, root, append(platform, "-only", "scheduler")...), made(t, root, append(platform, "-kubernetes", "1.36")...)
+	plain, named := made(t, root, append(platform, "-only", "scheduler")...), made(t, root, append(platform, "-kubernetes", "1.37")...)
 	if len(named) != 1 || plain[0].digest != named[0].digest {
 		t.Errorf("%+v, by its number %+v", plain, named)
 	}
@@ -139,7 +139,7 @@ func TestDigestsOfBoth(t *testing.T) {
 func TestKubernetesRefused(t *testing.T) {
 	for _, minor := range []string{"1.34", "1", "v1.35"} {
 		code, _, stderr := invoke(t, "-root", newTree(t, nil), "-to", "layout:"+filepath.Join(t.TempDir(), "images"), "-kubernetes", minor)
-		if code != 1 || !strings.Contains(stderr, "has no workspace of it, and the tree's own is v1.36.3") {
+		if code != 1 || !strings.Contains(stderr, "has no workspace of it, and the tree's own is v1.37.2") {
 			t.Errorf("%s: exit code %d, %s", minor, code, stderr)
 		}
 	}

@@ -51,7 +51,7 @@ func TestReleasing(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "digests.json")); err != nil || json.Unmarshal(text, &digests) != nil {
 		t.Fatalf("%s, %v", text, err)
 	}
-	if len(digests) != len(names)+1 {
+	if len(digests) != len(names)+2 {
 		t.Errorf("digests of %d images: %v", len(digests), digests)
 	}
 	tagged := func(image string) string {
@@ -70,8 +70,15 @@ func TestReleasing(t *testing.T) {
 			t.Errorf("%s is %s, in the file %s", program, got, digests[program])
 		}
 	}
-	own, other := tagged(scheduler+":v0.2.0-k8s1.36"), tagged(scheduler+":v0.2.0-k8s1.35")
-	if own != digests[scheduler] || other != digests[scheduler+"-k8s1.35"] || own == other {
-		t.Errorf("schedulers %s and %s, in the file %v", own, other, digests)
+	if own := tagged(scheduler + ":v0.2.0-k8s1.37"); own != digests[scheduler] {
+		t.Errorf("the tree's own scheduler is %s, in the file %v", own, digests)
+	}
+	for _, minor := range []string{"1.36", "1.35"} {
+		if other := tagged(scheduler + ":v0.2.0-k8s" + minor); other != digests[scheduler+"-k8s"+minor] || other == digests[scheduler] {
+			t.Errorf("the scheduler of %s is %s, in the file %v", minor, other, digests)
+		}
+	}
+	if digests[scheduler+"-k8s1.36"] == digests[scheduler+"-k8s1.35"] {
+		t.Errorf("one image for two versions of Kubernetes: %v", digests)
 	}
 }

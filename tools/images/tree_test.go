@@ -35,6 +35,16 @@ var published = map[xmodule.Version]map[string]string{
 		"go.mod":        "module example.org/unlicensed\n\ngo 1.26.0\n",
 		"unlicensed.go": "package unlicensed\n\nfunc Do() {}\n",
 	},
+	{Path: "k8s.io/component-base", Version: "v0.37.2"}: {
+		"go.mod":             "module k8s.io/component-base\n\ngo 1.26.0\n",
+		"LICENSE":            "kubernetes' licence\n",
+		"version/version.go": "package version\n\nvar gitVersion = \"v0.0.0-master\"\n\nfunc Get() string { return gitVersion }\n",
+	},
+	{Path: "k8s.io/kubernetes", Version: "v1.37.2"}: {
+		"go.mod":        "module k8s.io/kubernetes\n\ngo 1.26.0\n",
+		"LICENSE":       "kubernetes' licence\n",
+		"kubernetes.go": "package kubernetes\n\nconst Minor = \" of 37\"\n",
+	},
 	{Path: "k8s.io/component-base", Version: "v0.36.3"}: {
 		"go.mod":             "module k8s.io/component-base\n\ngo 1.26.0\n",
 		"LICENSE":            "kubernetes' licence\n",
@@ -74,8 +84,8 @@ go 1.26.0
 require (
 	example.org/dep v1.2.3
 	github.com/spazio-scheduler/spazio/lib v0.1.0
-	k8s.io/component-base v0.36.3
-	k8s.io/kubernetes v1.36.3
+	k8s.io/component-base v0.37.2
+	k8s.io/kubernetes v1.37.2
 )
 `,
 	"cmd/spazio-agent/main.go": `package main
@@ -109,13 +119,15 @@ func main() {
 `,
 	"cmd/spazio-scheduler/own.go":   "//go:build !kubernetes1.35\n\npackage main\n\nconst as = \"\"\n",
 	"cmd/spazio-scheduler/other.go": "//go:build kubernetes1.35\n\npackage main\n\nconst as = \", as it was\"\n",
-	"tools/kubernetes/1.35/go.work": otherWork("k8s.io/kubernetes => k8s.io/kubernetes v1.35.4"),
+	"tools/kubernetes/1.36/go.work": otherWork("v0.36.3", "k8s.io/kubernetes => k8s.io/kubernetes v1.36.3"),
+	"tools/kubernetes/1.35/go.work": otherWork("v0.35.4", "k8s.io/kubernetes => k8s.io/kubernetes v1.35.4"),
 }
 
-// otherWork is a workspace of the same modules with another Kubernetes.
-func otherWork(replaced string) string {
+// otherWork is a workspace of the same modules with another version of component-base, and what else is
+// replaced.
+func otherWork(base, replaced string) string {
 	return "go 1.26.0\n\ntoolchain " + runtime.Version() + "\n\nuse (\n\t../../../cmd\n\t../../../examples\n\t../../../lib\n)\n\n" +
-		"replace (\n\tk8s.io/component-base => k8s.io/component-base v0.35.4\n\t" + replaced + "\n)\n"
+		"replace (\n\tk8s.io/component-base => k8s.io/component-base " + base + "\n\t" + replaced + "\n)\n"
 }
 
 // newTree makes a repository of the files, laid over tiny's, with one commit. Its
@@ -130,7 +142,9 @@ func newTree(t *testing.T, over map[string]string) string {
 	t.Setenv("GOMODCACHE", t.TempDir())
 	root := t.TempDir()
 	files := maps.Clone(tiny)
-	files["cmd/go.sum"], files["tools/kubernetes/1.35/go.work.sum"] = sums, sums
+	for _, file := range []string{"cmd/go.sum", "tools/kubernetes/1.36/go.work.sum", "tools/kubernetes/1.35/go.work.sum"} {
+		files[file] = sums
+	}
 	maps.Copy(files, over)
 	writeFiles(t, root, files)
 	git(t, root, "init", "--quiet")

@@ -272,7 +272,7 @@ func scratch(t *testing.T) string {
 	if err := os.MkdirAll(filepath.Join(dir, "tmp/archives"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	digests := fmt.Sprintf(`{"spazio-agent":"sha256:%064[1]d","spazio-scheduler":"sha256:%064[1]d","spazio-scheduler-k8s1.35":"sha256:%064[1]d"}`, 1)
+	digests := fmt.Sprintf(`{"spazio-agent":"sha256:%064[1]d","spazio-scheduler":"sha256:%064[1]d","spazio-scheduler-k8s1.36":"sha256:%064[1]d","spazio-scheduler-k8s1.35":"sha256:%064[1]d"}`, 1)
 	if err := os.WriteFile(filepath.Join(dir, "tmp/digests.json"), []byte(digests), 0o600); err != nil {
 		t.Fatal(err)
 	}
