@@ -288,7 +288,7 @@ var (
 // loopback by default, each at its program, and no others.
 func TestPorts(t *testing.T) {
 	want := map[string]string{}
-	manifests, err := filepath.Glob("deploy/chart/templates/*.yaml")
+	manifests, err := filepath.Glob("cmd/deploy/chart/templates/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

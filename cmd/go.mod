@@ -34,7 +34,7 @@ require (
 	github.com/google/cel-go v0.29.2 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
 	github.com/google/go-cmp v0.7.0
-	github.com/google/uuid v1.6.0 // indirect
+	github.com/google/uuid v1.6.0
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus v1.1.0 // indirect
 	github.com/grpc-ecosystem/go-grpc-middleware/v2 v2.3.3 // indirect
@@ -66,7 +66,7 @@ require (
 	github.com/spf13/pflag v1.0.10
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.0 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.7.0 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.7.0
 	go.etcd.io/etcd/client/v3 v3.7.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.68.0 // indirect
@@ -111,7 +111,7 @@ require (
 )
 
 require (
-	go.etcd.io/etcd/server/v3 v3.7.0 // indirect
+	go.etcd.io/etcd/server/v3 v3.7.0
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
@@ -128,6 +128,7 @@ require (
 	github.com/Masterminds/semver/v3 v3.5.0 // indirect
 	github.com/Masterminds/sprig/v3 v3.3.0 // indirect
 	github.com/ajstarks/svgo v0.0.0-20211024235047-1546f124cd8b // indirect
+	github.com/asaskevich/govalidator v0.0.0-20230301143203-a9d515a09cc2 // indirect
 	github.com/containerd/containerd/api v1.11.1 // indirect
 	github.com/containerd/log v0.1.0 // indirect
 	github.com/containerd/ttrpc v1.2.9 // indirect
@@ -154,6 +155,7 @@ require (
 	github.com/influxdata/tdigest v0.0.1 // indirect
 	github.com/mitchellh/copystructure v1.2.0 // indirect
 	github.com/mitchellh/reflectwalk v1.0.2 // indirect
+	github.com/onsi/gomega v1.42.1 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/rs/dnscache v0.0.0-20230804202142-fc85eb664529 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
@@ -168,11 +170,11 @@ require (
 	go.etcd.io/bbolt v1.5.0 // indirect
 	go.etcd.io/etcd/pkg/v3 v3.7.0 // indirect
 	go.etcd.io/raft/v3 v3.7.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
 	golang.org/x/image v0.30.0 // indirect
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 	gonum.org/v1/plot v0.17.0 // indirect
-	helm.sh/helm/v4 v4.3.1 // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/cloud-provider v0.37.2 // indirect
 	k8s.io/cluster-bootstrap v0.37.2 // indirect
@@ -191,33 +193,37 @@ require (
 	k8s.io/metrics v0.37.2 // indirect
 	k8s.io/mount-utils v0.37.2 // indirect
 	k8s.io/pod-security-admission v0.37.2 // indirect
-	k8s.io/streaming v0.37.2 // indirect
 )
 
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/coder/websocket v1.8.15
-	github.com/spazio-scheduler/spazio v0.1.0
-	github.com/spazio-scheduler/spazio/aggregate v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/api/identity v0.1.0
-	github.com/spazio-scheduler/spazio/deploy v0.1.0
-	github.com/spazio-scheduler/spazio/external v0.1.0
-	github.com/spazio-scheduler/spazio/node v0.1.0
-	github.com/spazio-scheduler/spazio/operator v0.1.0
-	github.com/spazio-scheduler/spazio/plugin v0.1.0
-	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
-	github.com/spazio-scheduler/spazio/reserve v0.1.0
-	github.com/spazio-scheduler/spazio/sim v0.1.0
-	github.com/spazio-scheduler/spazio/svd v0.1.0
-	github.com/spazio-scheduler/spazio/telemetry v0.1.0
-	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
-	github.com/spazio-scheduler/spazio/testcluster v0.1.0
 	github.com/tsenart/vegeta/v12 v12.12.0
 	k8s.io/apiserver v0.37.2
 	k8s.io/component-base v0.37.2
 	k8s.io/component-helpers v0.37.2
 	k8s.io/kube-scheduler v0.37.2
 	sigs.k8s.io/controller-runtime v0.25.2
+)
+
+require github.com/google/pprof v0.0.0-20260402051712-545e8a4df936
+
+require (
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/aggregate v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/api/kube v0.1.0
+	github.com/spazio-scheduler/spazio/external v0.1.0
+	github.com/spazio-scheduler/spazio/node v0.1.0
+	github.com/spazio-scheduler/spazio/operator v0.1.0
+	github.com/spazio-scheduler/spazio/plugin v0.1.0
+	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/sim v0.1.0
+	github.com/spazio-scheduler/spazio/svd v0.1.0
+	github.com/spazio-scheduler/spazio/telemetry v0.1.0
+	github.com/spazio-scheduler/spazio/telemetry/podsource v0.1.0
+	github.com/spazio-scheduler/spazio/testcluster v0.1.0
+	helm.sh/helm/v4 v4.3.1
+	k8s.io/streaming v0.37.2
 )

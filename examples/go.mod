@@ -125,14 +125,6 @@ require (
 )
 
 require (
-	github.com/spazio-scheduler/spazio v0.1.0
-	github.com/spazio-scheduler/spazio/capacity v0.1.0
-	github.com/spazio-scheduler/spazio/external v0.1.0
-	github.com/spazio-scheduler/spazio/node v0.1.0
-	github.com/spazio-scheduler/spazio/sim v0.1.0
-	github.com/spazio-scheduler/spazio/svd v0.1.0
-	github.com/spazio-scheduler/spazio/telemetry v0.1.0
-	github.com/spazio-scheduler/spazio/testcluster v0.1.0
 	gonum.org/v1/gonum v0.17.0 // indirect
 	k8s.io/api v0.37.2
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
@@ -171,26 +163,36 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+require (
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/capacity v0.1.0
+	github.com/spazio-scheduler/spazio/external v0.1.0
+	github.com/spazio-scheduler/spazio/node v0.1.0
+	github.com/spazio-scheduler/spazio/sim v0.1.0
+	github.com/spazio-scheduler/spazio/svd v0.1.0
+	github.com/spazio-scheduler/spazio/telemetry v0.1.0
+	github.com/spazio-scheduler/spazio/testcluster v0.1.0
+)
+
 replace (
 	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
 	github.com/spazio-scheduler/spazio/api => ../api
-	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
-	github.com/spazio-scheduler/spazio/cmd => ../cmd
-	github.com/spazio-scheduler/spazio/deploy => ../deploy
 	github.com/spazio-scheduler/spazio/external => ../external
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/node => ../node
-	github.com/spazio-scheduler/spazio/operator => ../operator
-	github.com/spazio-scheduler/spazio/plugin => ../plugin
-	github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/sim => ../sim
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
-	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
 	github.com/spazio-scheduler/spazio/testcluster => ../testcluster
+)
+
+// For the workspace: cmd requires these and replaces nothing, so that it can be installed by version.
+replace (
+	github.com/spazio-scheduler/spazio/operator => ../operator
+	github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
+	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
 )

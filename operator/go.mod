@@ -28,11 +28,6 @@ require (
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
 	github.com/go-stomp/stomp/v3 v3.1.3 // indirect
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260803160001-6ac0973c030d // indirect
 )
 
@@ -59,10 +54,11 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
-	github.com/spazio-scheduler/spazio v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/api/identity v0.1.0
-	github.com/spazio-scheduler/spazio/external v0.1.0
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/reserve v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
@@ -86,10 +82,17 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
+require (
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/api/kube v0.1.0
+	github.com/spazio-scheduler/spazio/external v0.1.0
+)
+
 replace (
 	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/api => ../api
-	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
+	github.com/spazio-scheduler/spazio/api/kube => ../api/kube
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
 	github.com/spazio-scheduler/spazio/external => ../external
 	github.com/spazio-scheduler/spazio/filter => ../filter

@@ -26,10 +26,6 @@ require (
 	github.com/go-openapi/swag/stringutils v0.27.1 // indirect
 	github.com/go-openapi/swag/typeutils v0.27.1 // indirect
 	github.com/go-openapi/swag/yamlutils v0.27.1 // indirect
-	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
-	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 )
 
 require (
@@ -59,11 +55,10 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
-	github.com/spazio-scheduler/spazio v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/api/identity v0.1.0
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
-	github.com/spazio-scheduler/spazio/reserve v0.1.0
+	github.com/spazio-scheduler/spazio/capacity v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/filter v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/kalman v0.1.0 // indirect
+	github.com/spazio-scheduler/spazio/svd v0.1.0 // indirect
 	github.com/spf13/cobra v1.10.2 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
@@ -94,14 +89,20 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+require (
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/api/kube v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+)
+
 replace (
 	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/api => ../api
-	github.com/spazio-scheduler/spazio/api/identity => ../api/identity
+	github.com/spazio-scheduler/spazio/api/kube => ../api/kube
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/svd => ../svd
 )

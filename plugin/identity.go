@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/api/identity"
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 

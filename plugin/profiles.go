@@ -16,7 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 // profilesRetry is how often an API server without WorkloadProfiles, or one that

@@ -21,7 +21,7 @@
 //
 //	next, changes, err := certs.Plan(wanted, stored, time.Now())
 //
-// and then store what of next each change names. Package api/identity/authority does so
+// and then store what of next each change names. Package api/kube/authority does so
 // with Secrets of a cluster.
 //
 // Types that do not speak of concurrent use are plain values.

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare/load"
-	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
 // Where agents say what their nodes take.

@@ -14,14 +14,14 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 )
 
-// Each metric is shown as deploy/observe/metrics.json has it.
+// Each metric is shown as cmd/deploy/observe/metrics.json has it.
 func TestMetricsAreDocumented(t *testing.T) {
 	type metric struct {
 		Type   string   `json:"type"`
 		Labels []string `json:"labels"`
 		Help   string   `json:"help"`
 	}
-	text, err := os.ReadFile("../../deploy/observe/metrics.json")
+	text, err := os.ReadFile("../../cmd/deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for name, m := range shown {
 		if diff := cmp.Diff(documented[name], m); diff != "" {
-			t.Errorf("%s in deploy/observe/metrics.json (-it +shown):\n%s", name, diff)
+			t.Errorf("%s in cmd/deploy/observe/metrics.json (-it +shown):\n%s", name, diff)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/api/identity"
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/external/server"
 )

@@ -800,7 +800,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// metric is what deploy/observe/metrics.json says of one, by which the dashboards are held.
+// metric is what cmd/deploy/observe/metrics.json says of one, by which the dashboards are held.
 type metric struct {
 	Type   string   `json:"type"`
 	Labels []string `json:"labels"`
@@ -808,7 +808,7 @@ type metric struct {
 }
 
 // elsewhere are the metrics of test beds that the scheduler, the interface and the server show: packages
-// plugin/slots, external/server and api/identity/server test them.
+// plugin/slots, external/server and api/kube/server test them.
 var elsewhere = []string{
 	"spazio_testbed_swap_seconds", "spazio_testbed_events_total", "spazio_testbed_requests_total", "spazio_testbed_watchers",
 	"spazio_testbed_refused_callers_total",
@@ -817,7 +817,7 @@ var elsewhere = []string{
 // documented are the metrics of test beds that are shown here.
 func documented(t *testing.T) map[string]metric {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/observe/metrics.json")
+	text, err := os.ReadFile("../../cmd/deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -850,7 +850,7 @@ func shown(t *testing.T, g prometheus.Gatherer) map[string]metric {
 	return all
 }
 
-// Each metric is shown as deploy/observe/metrics.json has it, none besides, and all follow
+// Each metric is shown as cmd/deploy/observe/metrics.json has it, none besides, and all follow
 // Prometheus' rules.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
@@ -866,7 +866,7 @@ func TestMetrics(t *testing.T) {
 	m.runs.WithLabelValues("Job", "Succeeded").Inc()
 	m.schedulingSeconds.WithLabelValues("Acquiring").Observe(1)
 	if diff := cmp.Diff(documented(t), shown(t, registry)); diff != "" {
-		t.Errorf("deploy/observe/metrics.json differs (-it +shown):\n%s", diff)
+		t.Errorf("cmd/deploy/observe/metrics.json differs (-it +shown):\n%s", diff)
 	}
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil || len(problems) > 0 {

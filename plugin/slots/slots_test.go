@@ -873,10 +873,10 @@ func TestWithoutPreFilter(t *testing.T) {
 	}
 }
 
-// The metric is shown as deploy/observe/metrics.json has it, by which the dashboard is held.
+// The metric is shown as cmd/deploy/observe/metrics.json has it, by which the dashboard is held.
 func TestMetric(t *testing.T) {
 	newWorld(t).start() // it registers it
-	text, err := os.ReadFile("../../deploy/observe/metrics.json")
+	text, err := os.ReadFile("../../cmd/deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
 	}

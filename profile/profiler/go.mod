@@ -57,10 +57,6 @@ require (
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.70.0
 	github.com/prometheus/procfs v0.21.1 // indirect
-	github.com/spazio-scheduler/spazio v0.1.0
-	github.com/spazio-scheduler/spazio/api v0.1.0
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 v0.1.0
-	github.com/spazio-scheduler/spazio/reserve v0.1.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
@@ -83,13 +79,20 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
+require (
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/api v0.1.0
+	github.com/spazio-scheduler/spazio/api/kube v0.1.0
+	github.com/spazio-scheduler/spazio/reserve v0.1.0
+)
+
 replace (
 	github.com/spazio-scheduler/spazio => ../..
 	github.com/spazio-scheduler/spazio/api => ../../api
+	github.com/spazio-scheduler/spazio/api/kube => ../../api/kube
 	github.com/spazio-scheduler/spazio/capacity => ../../capacity
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
-	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )

@@ -9,7 +9,6 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.316.0
-	github.com/spazio-scheduler/spazio/operator v0.1.0
 	go.yaml.in/yaml/v3 v3.0.5
 	k8s.io/apimachinery v0.37.2
 	k8s.io/autoscaler/vertical-pod-autoscaler v1.7.0
@@ -19,11 +18,13 @@ require (
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/coder/websocket v1.8.15 // indirect
 	github.com/dennwc/varint v1.0.0 // indirect
 	github.com/edsrzf/mmap-go v1.2.1-0.20241212181136-fad1cd13edbd // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/facette/natsort v0.0.0-20181210072756-2cd4dd1e2dcb // indirect
 	github.com/fxamacker/cbor/v2 v2.9.2 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-openapi/jsonpointer v1.0.2 // indirect
@@ -40,6 +41,7 @@ require (
 	github.com/go-openapi/swag/stringutils v0.29.2 // indirect
 	github.com/go-openapi/swag/typeutils v0.29.2 // indirect
 	github.com/go-openapi/swag/yamlutils v0.29.2 // indirect
+	github.com/go-stomp/stomp/v3 v3.1.3 // indirect
 	github.com/google/gnostic-models v0.7.1 // indirect
 	github.com/grafana/regexp v0.0.0-20250905093917-f7b3be9d1853 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
@@ -47,7 +49,6 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	github.com/spazio-scheduler/spazio v0.1.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
@@ -59,6 +60,7 @@ require (
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/time v0.16.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.2 // indirect
@@ -69,19 +71,6 @@ require (
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-)
-
-replace (
-	github.com/spazio-scheduler/spazio => ../..
-	github.com/spazio-scheduler/spazio/api => ../../api
-	github.com/spazio-scheduler/spazio/api/identity => ../../api/identity
-	github.com/spazio-scheduler/spazio/capacity => ../../capacity
-	github.com/spazio-scheduler/spazio/external => ../../external
-	github.com/spazio-scheduler/spazio/filter => ../../filter
-	github.com/spazio-scheduler/spazio/kalman => ../../kalman
-	github.com/spazio-scheduler/spazio/operator => ../../operator
-	github.com/spazio-scheduler/spazio/reserve => ../../reserve
-	github.com/spazio-scheduler/spazio/svd => ../../svd
 )
 
 // The workspace's versions, which are compiled already; `.ci/run tidy` holds those of vpa and spark. Of
@@ -119,4 +108,28 @@ replace (
 	k8s.io/kube-openapi => k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad
 	k8s.io/utils => k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	sigs.k8s.io/structured-merge-diff/v6 => sigs.k8s.io/structured-merge-diff/v6 v6.4.2
+)
+
+require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
+)
+
+require (
+	github.com/spazio-scheduler/spazio v0.1.0
+	github.com/spazio-scheduler/spazio/external v0.1.0
+	github.com/spazio-scheduler/spazio/operator v0.1.0
+)
+
+replace (
+	github.com/spazio-scheduler/spazio => ../..
+	github.com/spazio-scheduler/spazio/api => ../../api
+	github.com/spazio-scheduler/spazio/api/kube => ../../api/kube
+	github.com/spazio-scheduler/spazio/capacity => ../../capacity
+	github.com/spazio-scheduler/spazio/external => ../../external
+	github.com/spazio-scheduler/spazio/filter => ../../filter
+	github.com/spazio-scheduler/spazio/kalman => ../../kalman
+	github.com/spazio-scheduler/spazio/operator => ../../operator
+	github.com/spazio-scheduler/spazio/reserve => ../../reserve
+	github.com/spazio-scheduler/spazio/svd => ../../svd
 )

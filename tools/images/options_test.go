@@ -108,7 +108,7 @@ func TestAskedForAlone(t *testing.T) {
 
 // TestNames: the images are those that the chart names.
 func TestNames(t *testing.T) {
-	text, err := os.ReadFile("../../deploy/chart/values.schema.json")
+	text, err := os.ReadFile("../../cmd/deploy/chart/values.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

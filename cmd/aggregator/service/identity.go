@@ -11,9 +11,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/api/identity"
-	"github.com/spazio-scheduler/spazio/api/identity/access"
-	"github.com/spazio-scheduler/spazio/api/identity/server"
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
+	"github.com/spazio-scheduler/spazio/api/kube/access"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/api/identity/server"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/build"

@@ -98,7 +98,7 @@ var ofOthers = []string{
 	"spazio_energy_guest_publish_lateness_seconds", "spazio_energy_guest_refused_total",
 }
 
-// Each metric of energy that deploy/observe/metrics.json has, and the dashboards with it, is shown,
+// Each metric of energy that cmd/deploy/observe/metrics.json has, and the dashboards with it, is shown,
 // of that type and with those labels, and none besides; and all follow Prometheus' rules.
 func TestEnergyMetrics(t *testing.T) {
 	type metric struct {
@@ -106,7 +106,7 @@ func TestEnergyMetrics(t *testing.T) {
 		Labels []string `json:"labels"`
 	}
 	var wanted map[string]metric
-	text, err := os.ReadFile("../../../deploy/observe/metrics.json")
+	text, err := os.ReadFile("../../../cmd/deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestEnergyMetrics(t *testing.T) {
 			t.Logf("shown are %v", shown)
 		}
 	}()
-	waitFor(t, "the metrics of deploy/observe/metrics.json", func() bool {
+	waitFor(t, "the metrics of cmd/deploy/observe/metrics.json", func() bool {
 		families, err := registry.Gather()
 		if err != nil {
 			t.Fatal(err)

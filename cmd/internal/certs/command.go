@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/api/certs"
-	"github.com/spazio-scheduler/spazio/api/identity/authority"
+	"github.com/spazio-scheduler/spazio/api/kube/authority"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 

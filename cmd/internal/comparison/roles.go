@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"

@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
 // Client asks a program. Its errors name what was asked, of which cluster, and what to do.

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/field"
 )
 

@@ -1,4 +1,4 @@
-// Package metrics holds the test that deploy/observe/metrics.json lists what the programs
+// Package metrics holds the test that cmd/deploy/observe/metrics.json lists what the programs
 // show, by whose names, labels and help the dashboards, the alerts and docs/configure go:
 //
 //	go test ./internal/metrics -update

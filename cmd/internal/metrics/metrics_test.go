@@ -24,7 +24,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/api/identity/server"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	aggregator "github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
@@ -39,9 +39,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-var update = flag.Bool("update", false, "write deploy/observe/metrics.json")
+var update = flag.Bool("update", false, "write cmd/deploy/observe/metrics.json")
 
-const list = "../../../deploy/observe/metrics.json"
+const list = "../../../cmd/deploy/observe/metrics.json"
 
 // metric is what the list says of one.
 type metric struct {

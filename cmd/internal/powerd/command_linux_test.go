@@ -149,7 +149,7 @@ func value(metrics, series string) float64 {
 
 // TestPower: guests that are processes of this machine get the energy that they are charged,
 // as an agent with --energy shared reads it; what it shows are the metrics that
-// deploy/observe/metrics.json has; it goes on after a restart.
+// cmd/deploy/observe/metrics.json has; it goes on after a restart.
 func TestPower(t *testing.T) {
 	own := fmt.Sprintf("powerd-test-%d-", os.Getpid())
 	for i, name := range []string{"busy", "idle", "../up"} {
@@ -238,7 +238,7 @@ func lint(t *testing.T, text string) {
 	}
 }
 
-// beside holds metrics against those of deploy/observe/metrics.json that are spazio-power's.
+// beside holds metrics against those of cmd/deploy/observe/metrics.json that are spazio-power's.
 func beside(t *testing.T, text string) {
 	t.Helper()
 	type metric struct {
@@ -246,7 +246,7 @@ func beside(t *testing.T, text string) {
 		Labels []string `json:"labels"`
 	}
 	var known map[string]metric
-	file, err := os.ReadFile("../../../deploy/observe/metrics.json")
+	file, err := os.ReadFile("../../../cmd/deploy/observe/metrics.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/deploy/check"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 

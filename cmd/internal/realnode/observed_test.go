@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
 // administrator is how the cluster's administrator reaches the API.

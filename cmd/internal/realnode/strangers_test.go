@@ -32,8 +32,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
 // A release is the command and the images of a commit.

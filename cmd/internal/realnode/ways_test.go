@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
 // A way is how somebody installs Spazio, and how he removes it.
@@ -34,7 +34,7 @@ var ways = []way{
 		kubectl(t, "apply", "--server-side", "-f", printed)
 	}, removeByCommand},
 	{"helm install", func(t *testing.T) {
-		helm(t, "install", "spazio", filepath.Join(repository, "deploy/chart"), "--namespace", "kube-system", "--set", fmt.Sprintf("agent.hostPID=%v", !unified()))
+		helm(t, "install", "spazio", filepath.Join(repository, "cmd/deploy/chart"), "--namespace", "kube-system", "--set", fmt.Sprintf("agent.hostPID=%v", !unified()))
 	}, func(t *testing.T) { helm(t, "uninstall", "spazio", "--namespace", "kube-system", "--wait") }},
 	// The last, for it takes the other images away.
 	{"spazio install, pulled by digest", installPulled, removeByCommand},

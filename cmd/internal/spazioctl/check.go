@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/deploy/check"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )

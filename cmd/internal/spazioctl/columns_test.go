@@ -11,7 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
-	"github.com/spazio-scheduler/spazio/deploy/check"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/report/table"

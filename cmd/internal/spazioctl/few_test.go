@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
-	"github.com/spazio-scheduler/spazio/deploy"
-	"github.com/spazio-scheduler/spazio/deploy/check"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 )
 
 // Of many lines of a kind a person is shown a few, and how many more there are.

@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/sim/report/table"
 )
 

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
 // scheduler are the flags that say which scheduler is asked: the leading one

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/deploy/podforward/podforwardtest"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 )
 
 // A command as the README has it asks the cluster that kubectl asks.

@@ -16,9 +16,9 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/api/identity"
-	"github.com/spazio-scheduler/spazio/api/identity/access"
-	"github.com/spazio-scheduler/spazio/api/identity/server"
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
+	"github.com/spazio-scheduler/spazio/api/kube/access"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/field"

@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/spazio-scheduler/spazio/api/identity"
-	callers "github.com/spazio-scheduler/spazio/api/identity/server"
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
+	callers "github.com/spazio-scheduler/spazio/api/kube/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/ui"

@@ -22,7 +22,7 @@ import (
 	runtimemetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/spazio-scheduler/spazio/api/identity/server"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/endpoint"

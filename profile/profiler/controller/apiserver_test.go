@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 type object = map[string]any

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 // fares says that web calls cart and is held up, unless it fails.

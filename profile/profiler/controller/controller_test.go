@@ -25,7 +25,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 

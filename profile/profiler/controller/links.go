@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 )
 
 // link is a ConnectionProfile that belongs to a profile.

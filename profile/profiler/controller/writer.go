@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/profile/profiler"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 const (

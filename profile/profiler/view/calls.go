@@ -1,6 +1,6 @@
 package view
 
-import "github.com/spazio-scheduler/spazio/profile/v1alpha1"
+import "github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 
 // Call is what goes between a workload and one that it calls, in bytes a second. It is a
 // plain value, safe for concurrent use.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 // Table is a table for people: Right says which columns hold numbers. A plain value.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 // Text describes a profile at a time, in lines.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 const web = `

@@ -84,7 +84,7 @@ func (b *beside) await(t *testing.T, method, path string, body object) {
 // define gives the API server what test beds are made of.
 func (b *beside) define(t *testing.T) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "deploy/chart/files/crd/testbed.*.yaml"))
+	files, err := filepath.Glob(filepath.Join(root, "cmd/deploy/chart/files/crd/testbed.*.yaml"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d definitions: %v", len(files), err)
 	}

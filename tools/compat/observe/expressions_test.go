@@ -15,7 +15,7 @@ import (
 
 const (
 	root  = "../../.."
-	rules = root + "/deploy/chart/files/observe/rules.yaml"
+	rules = root + "/cmd/deploy/chart/files/observe/rules.yaml"
 )
 
 // expression is one of a dashboard's or an alert's.
@@ -34,10 +34,10 @@ type dashboard struct {
 	}
 }
 
-// dashboards are those of deploy/observe by their files' names.
+// dashboards are those of cmd/deploy/observe by their files' names.
 func dashboards(t *testing.T) map[string]dashboard {
 	t.Helper()
-	files, err := filepath.Glob(root + "/deploy/observe/dashboards/*.json")
+	files, err := filepath.Glob(root + "/cmd/deploy/observe/dashboards/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

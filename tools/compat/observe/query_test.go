@@ -20,7 +20,7 @@ type metric struct {
 
 func knownMetrics(t *testing.T) map[string]metric {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "deploy/observe/metrics.json"))
+	text, err := os.ReadFile(filepath.Join(root, "cmd/deploy/observe/metrics.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

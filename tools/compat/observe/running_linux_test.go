@@ -85,7 +85,7 @@ func (r *recorder) scrape(t *testing.T, from target, at time.Time) {
 			r.judge(t, from, f, m)
 			r.record(from, f, at)
 		} else if strings.HasPrefix(name, "spazio_") {
-			r.complain(t, "%s shows %s, which deploy/observe/metrics.json has not", from.job, name)
+			r.complain(t, "%s shows %s, which cmd/deploy/observe/metrics.json has not", from.job, name)
 		}
 	}
 	problems, err := promlint.NewWithMetricFamilies(ours).Lint()

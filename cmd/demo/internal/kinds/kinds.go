@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded/controllers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"

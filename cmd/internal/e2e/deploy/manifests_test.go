@@ -19,7 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 

@@ -19,7 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
 // foreign are commands of others, whose flags are theirs to know.
@@ -211,7 +211,7 @@ func (c *checker) run(pkg string, args []string) error {
 func (c *checker) flagsOf(dir string, args []string) error {
 	_, declared := source(dir)
 	if strings.HasPrefix(dir, "bench/") { // whose programs share some
-		_, shared := source("bench/internal/program")
+		_, shared := source("cmd/bench/internal/program")
 		maps.Copy(declared, shared)
 	}
 	for _, arg := range args {
@@ -385,8 +385,8 @@ func TestChecker(t *testing.T) {
 		"spazio-lab simulate b1 --seeds …":                                 "",
 		"go run ./cmd/spazio-agent --energy=model":                         "",
 		"go run ./cmd/spazio-agents":                                       "no program cmd/spazio-agents",
-		"go run ./bench/load page --nodes 5 --out F":                       "",
-		"go run ./bench/load page --noodles 5":                             "no flag -noodles",
+		"go run ./cmd/bench/load page --nodes 5 --out F":                       "",
+		"go run ./cmd/bench/load page --noodles 5":                             "no flag -noodles",
 		"go run -C tools/images . -verify":                                 "",
 		"go run -C tools/images . -verity":                                 "no flag -verity",
 		"cd svd && go test -run Golden -v .":                               "",

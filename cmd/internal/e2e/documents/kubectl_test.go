@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
 // asKubectl is the environment variable that makes the test's binary as much of kubectl as the

@@ -28,11 +28,11 @@ type schema struct {
 // chartPage has a table of the chart's values, as their schema and defaults say.
 func chartPage(t *testing.T) string {
 	var s schema
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/chart/values.schema.json"))), &s); err != nil {
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "cmd/deploy/chart/values.schema.json"))), &s); err != nil {
 		t.Fatal(err)
 	}
 	var defaults map[string]any
-	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/chart/values.yaml"))), &defaults); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, filepath.Join(root, "cmd/deploy/chart/values.yaml"))), &defaults); err != nil {
 		t.Fatal(err)
 	}
 	var p page
@@ -94,18 +94,18 @@ func asJSON(t *testing.T, value any) string {
 	return "`" + columns.Replace(strings.TrimSpace(text.String())) + "`"
 }
 
-// metricsPage has a table of the metrics that deploy/observe/metrics.json lists.
+// metricsPage has a table of the metrics that cmd/deploy/observe/metrics.json lists.
 func metricsPage(t *testing.T) string {
 	var metrics map[string]struct {
 		Type, Help       string
 		Labels, Programs []string
 	}
-	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "deploy/observe/metrics.json"))), &metrics); err != nil {
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(root, "cmd/deploy/observe/metrics.json"))), &metrics); err != nil {
 		t.Fatal(err)
 	}
 	var p page
 	p.title("Metrics")
-	p.line("What the programs show at `/metrics`, from [deploy/observe/metrics.json](../../deploy/observe/metrics.json), which is made\nfrom their descriptions. What to watch of it says [operate.md](../operate.md#what-to-watch). Those that do not begin with spazio_ are of Go's and\nKubernetes' libraries, as far as the dashboards show them.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
+	p.line("What the programs show at `/metrics`, from [cmd/deploy/observe/metrics.json](../../cmd/deploy/observe/metrics.json), which is made\nfrom their descriptions. What to watch of it says [operate.md](../operate.md#what-to-watch). Those that do not begin with spazio_ are of Go's and\nKubernetes' libraries, as far as the dashboards show them.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		m := metrics[name]
 		p.line(fmt.Sprintf("| `%s` | %s | %s | %s | %s |", name, m.Type, strings.Join(m.Labels, ", "), strings.Join(m.Programs, ", "), cell(m.Help)))

@@ -31,7 +31,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/backend"

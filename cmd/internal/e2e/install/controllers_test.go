@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
 )
 
 // controllers stand in for kube-controller-manager and for kubelets, as far as

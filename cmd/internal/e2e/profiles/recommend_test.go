@@ -32,8 +32,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
 	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/profile/v1alpha1/liqo"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 

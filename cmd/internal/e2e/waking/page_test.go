@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
-	"github.com/spazio-scheduler/spazio/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"

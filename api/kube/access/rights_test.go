@@ -1,0 +1,37 @@
+package access_test
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	_ "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/spazio-scheduler/spazio/api/kube/access"
+	_ "github.com/spazio-scheduler/spazio/api/spazio/v1"
+)
+
+// TestEveryMethodHasARight, whoever serves it.
+func TestEveryMethodHasARight(t *testing.T) {
+	methods := 0
+	protoregistry.GlobalFiles.RangeFiles(func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				methods++
+				name := "/" + string(service.FullName()) + "/" + string(service.Methods().Get(j).Name())
+				if _, ok := access.Right(name); !ok {
+					t.Errorf("nobody said who may call %s", name)
+				}
+			}
+		}
+		return true
+	})
+	if methods < 7 {
+		t.Errorf("%d methods were looked at", methods)
+	}
+	if role, ok := access.Right("/spazio.v1.ModelService/Forget"); ok {
+		t.Errorf("a method that is not there may be called by %s", role)
+	}
+}

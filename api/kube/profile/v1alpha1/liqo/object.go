@@ -1,0 +1,54 @@
+package liqo
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+)
+
+// Job is the name of a workload as the thesis's objects have it: without its kind.
+func Job(w profile.Workload) string { return w.Name }
+
+func meta(kind string, w profile.Workload, name string) (metav1.TypeMeta, metav1.ObjectMeta) {
+	return metav1.TypeMeta{Kind: kind, APIVersion: GroupVersion.String()}, metav1.ObjectMeta{Namespace: w.Namespace, Name: name}
+}
+
+// NewMemoryProfile says how many bytes a pod of a workload takes, to the next one.
+func NewMemoryProfile(w profile.Workload, at time.Time, bytes float64) MemoryProfile {
+	p := MemoryProfile{Spec: MemoryProfileSpec{MemoryProfiling{Time{at}, int64(math.Ceil(min(max(bytes, 0), most)))}}}
+	p.TypeMeta, p.ObjectMeta = meta("MemoryProfile", w, v1alpha1.NameOf(w))
+	return p
+}
+
+// NewCPUProfile says how many cores it takes, to the next thousandth.
+func NewCPUProfile(w profile.Workload, at time.Time, cores float64) CPUProfile {
+	const thousandths, rounding = 1000, 1e-6
+	p := CPUProfile{Spec: CPUProfileSpec{CPUProfiling{Time{at}, Cores(math.Ceil(cores*thousandths-rounding) / thousandths)}}}
+	p.TypeMeta, p.ObjectMeta = meta("CPUProfile", w, v1alpha1.NameOf(w))
+	return p
+}
+
+// longestStem leaves room for two hashes in an object's name.
+const longestStem = 253 - 18
+
+// NewConnectionProfile says how many bytes a second go from one workload to another. It
+// is in the namespace of the one that sends.
+func NewConnectionProfile(from, to profile.Workload, at time.Time, bytesPerSecond float64) ConnectionProfile {
+	p := ConnectionProfile{Spec: ConnectionProfileSpec{
+		BandwidthRequirement: Rate(bytesPerSecond), UpdateTime: Time{at},
+		SourceJob: Job(from), SourceNamespace: from.Namespace, DestinationJob: Job(to), DestinationNamespace: to.Namespace,
+	}}
+	source := v1alpha1.NameOf(from)
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(to.String()))
+	name := fmt.Sprintf("%s-%08x", strings.TrimRight(source[:min(len(source), longestStem)], "-"), hash.Sum32())
+	p.TypeMeta, p.ObjectMeta = meta("ConnectionProfile", from, name)
+	return p
+}

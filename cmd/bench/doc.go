@@ -1,0 +1,14 @@
+// Package bench is the map of the programs that measure Spazio; it holds no code.
+//
+//	go run ./cmd/bench/scheduler   throughput and CPU of a scheduler with the plugin, on Kubernetes' scheduler_perf
+//	go run ./cmd/bench/footprint   CPU and memory that the agent takes of its node
+//	go run ./cmd/bench/load        what a fleet costs an aggregator, a profiler, test beds and the page; one command each
+//
+// Each starts what it measures as a process of its own: it builds the program from
+// this tree unless a flag names one. None imports cmd, and no module that is published
+// requires this one.
+//
+// Results go to standard output, as a table or with --output json, and with --out into a file, as those
+// in cmd/bench/results; progress and errors go to standard error. The exit code is 0, 1 after a
+// failure or a missed bar, and 2 for a wrong command line.
+package bench

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/pprof/profile"
+
+	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+)
+
+func TestRefuses(t *testing.T) {
+	for _, line := range []string{
+		"--workload Nothing", "--nodes 0", "--pods 1", "--percentage 101", "--pairs 1", "--width NaN", "-o xml", "word",
+	} {
+		var stdout, stderr bytes.Buffer
+		var c comparison
+		if code := program.Run(t.Context(), program.Command("scheduler", "", c.flags, c.validate, c.measure), strings.Fields(line), &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {
+			t.Errorf("%s: exit code %d, stderr %q", line, code, &stderr)
+		}
+	}
+}
+
+// Two pairs, in both of which the plugin makes everything take twice the time.
+func TestTell(t *testing.T) {
+	off := result{Pods: 11, Seconds: 1, Process: 4, Scheduler: 1, Server: 0, Beside: .1}
+	on := result{Pods: 11, Seconds: 2, Process: 8, Scheduler: 2, Server: 1, Beside: .1}
+	c := comparison{on: []result{on, on}, off: []result{off, off}}
+	var r program.Result
+	c.report(&r)
+	var rows []program.Row
+	for i := 0; i < len(r.Rows); i += 3 {
+		rows = append(rows, r.Rows[i])
+	}
+	want := []program.Row{
+		{What: "throughput, with the plugin over without", Value: .5, Unit: "ratio", Interval: []float64{.5, .5}},
+		{What: "CPU/pod, process, with the plugin over without", Value: 2, Unit: "ratio", Interval: []float64{2, 2}},
+		{What: "CPU/pod, scheduler, with the plugin over without", Value: 2, Unit: "ratio", Interval: []float64{2, 2}},
+		{What: "the same without the server, with the plugin over without", Value: 1, Unit: "ratio", Interval: []float64{1, 1}},
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if throughput, cpu := r.Rows[1:3], r.Rows[4]; throughput[0].Value != 5 || throughput[1].Value != 10 || cpu.Value != 800 {
+		t.Errorf("%+v, %+v", throughput, cpu)
+	}
+	r = program.Result{}
+	(&comparison{on: c.on[:1]}).report(&r)
+	if len(r.Rows) > 0 {
+		t.Errorf("without a pair: %+v", r.Rows)
+	}
+}
+
+// The pods before the measured ones are as many as upstream has.
+func TestComplete(t *testing.T) {
+	for name, want := range map[string]int{"SchedulingBasic": 200, "Unschedulable": 20, "PreemptionAsync": 4000} {
+		w := workload{Name: name, Nodes: 1000, Init: -1, Pods: 2}
+		if err := w.complete(); err != nil || w.Init != want {
+			t.Errorf("%s: %d first pods, want %d; error %v", name, w.Init, want, err)
+		}
+	}
+}
+
+// What scheduler_perf is given are files that it can read, with upstream's pods.
+func TestWrite(t *testing.T) {
+	for name := range preparations {
+		dir := t.TempDir()
+		top, err := workload{Name: name, Nodes: 3, Init: 2, Pods: 4, Percentage: 50}.write(dir, true)
+		if err != nil || top != filepath.Join(dir, "workload.yaml") {
+			t.Fatal(top, err)
+		}
+		var pod struct {
+			Spec struct {
+				Priority   int
+				Grace      *int `json:"terminationGracePeriodSeconds"`
+				Containers []struct {
+					Resources struct{ Requests, Limits map[string]string }
+				}
+			}
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+		if err != nil || len(files) != 6 {
+			t.Fatal(files, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var into any
+			if filepath.Base(file) == "coming.yaml" && name == "PreemptionAsync" {
+				into = &pod
+			}
+			if len(text) == 0 && filepath.Base(file) == "coming.yaml" && name == "SchedulingBasic" {
+				continue
+			}
+			if into == nil {
+				into = new(any)
+			}
+			if err := json.Unmarshal(text, into); err != nil {
+				t.Errorf("%s of %s: %v", file, name, err)
+			}
+		}
+		if name != "PreemptionAsync" {
+			continue
+		}
+		want := map[string]string{"cpu": "3", "memory": "500Mi"}
+		if r := pod.Spec.Containers[0].Resources; pod.Spec.Priority != 10 || pod.Spec.Grace == nil || *pod.Spec.Grace != 0 || !cmp.Equal(r.Requests, want) || !cmp.Equal(r.Limits, want) {
+			t.Errorf("%+v", pod)
+		}
+	}
+}
+
+// On a busy machine a profile may have few samples: then the next one is longer.
+func TestSecondsByPart(t *testing.T) {
+	x := 1.
+	for work := 100 * time.Millisecond; work < time.Minute; work *= 2 {
+		var text bytes.Buffer
+		if err := pprof.StartCPUProfile(&text); err != nil {
+			t.Fatal(err)
+		}
+		spin := func(context.Context) {
+			for begin := time.Now(); time.Since(begin) < work; {
+				x = math.Sqrt(x + 1)
+			}
+		}
+		pprof.Do(t.Context(), pprof.Labels(labelKey, "first", "other", "x"), spin)
+		pprof.Do(t.Context(), pprof.Labels(labelKey, "second"), spin)
+		spin(t.Context())
+		pprof.StopCPUProfile()
+		seconds, err := secondsByPart(text.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for part := range seconds {
+			if part != "first" && part != "second" && part != "" {
+				t.Fatalf("unknown part %q in %v", part, seconds)
+			}
+		}
+		if seconds["first"] > 0 && seconds["second"] > 0 && seconds[""] > 0 {
+			return
+		}
+	}
+	t.Error("no profile had samples of every part")
+}
+
+// What the collector has an allocating goroutine do is not that goroutine's doing.
+func TestSecondsByPartLeavesOutTheCollector(t *testing.T) {
+	assist, own := &profile.Function{ID: 1, Name: "runtime.gcAssistAlloc"}, &profile.Function{ID: 2, Name: "main.run"}
+	at := func(id uint64, f *profile.Function) *profile.Location {
+		return &profile.Location{ID: id, Line: []profile.Line{{Function: f}}}
+	}
+	inAssist, inRun := at(1, assist), at(2, own)
+	sample := func(ns int64, where ...*profile.Location) *profile.Sample {
+		return &profile.Sample{Location: where, Value: []int64{1, ns}, Label: map[string][]string{labelKey: {partScheduler}}}
+	}
+	p := &profile.Profile{
+		SampleType: []*profile.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}},
+		Sample:     []*profile.Sample{sample(2e9, inRun), sample(4e9, inAssist, inRun)},
+		Location:   []*profile.Location{inAssist, inRun}, Function: []*profile.Function{assist, own},
+	}
+	var text bytes.Buffer
+	if err := p.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	if seconds, err := secondsByPart(text.Bytes()); err != nil || seconds[partScheduler] != 2 {
+		t.Errorf("%v, error %v, want 2 s", seconds, err)
+	}
+}
+
+func TestSecondsByPartRefuses(t *testing.T) {
+	if _, err := secondsByPart([]byte("text")); err == nil {
+		t.Error("text is a profile")
+	}
+}

@@ -1,0 +1,412 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// apiServer is one that takes the default scheduler.
+const apiServer = "v1.37.0"
+
+// variants are the values of each component, and those of certificates that are there already.
+func variants(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	all := map[string]map[string]any{"defaults": {}, "existing": nested("existing", "certificates", "method")}
+	for _, name := range Components() {
+		values, err := componentValues(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = values
+	}
+	return all
+}
+
+// The package's digests and the chart's are of the same images, and the chart's default scheduler is
+// the package's.
+func TestNamesAreTheCharts(t *testing.T) {
+	for _, minor := range Schedulers() {
+		name := schedulerProgram + (Config{Kubernetes: minor}).suffix(schedulerProgram)
+		if !slices.Contains(images(), name) {
+			t.Errorf("the schema of values has no digest of %s", name)
+		}
+		objects, err := render(nested(minor, "scheduler", "kubernetes"), "v"+minor+".0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := NoRegistry + "/spazio-scheduler:dev" + (Config{Kubernetes: minor}).suffix(schedulerProgram)
+		if got := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"); got != want {
+			t.Errorf("%s: image %v, want %s", minor, got, want)
+		}
+	}
+	if got, want := len(images()), len(Programs())+len(Schedulers())-1; got != want {
+		t.Errorf("%d images with digests, want %d", got, want)
+	}
+}
+
+// Components combine: the objects of two are those of each, and no object of one is lost.
+func TestComponentsCombine(t *testing.T) {
+	names := func(objects []*unstructured.Unstructured) (all []string) {
+		for _, o := range objects {
+			if o.GetKind() != "Job" { // which is named by what it certifies
+				all = append(all, o.GetKind()+" "+o.GetNamespace()+"/"+o.GetName())
+			}
+		}
+		return all
+	}
+	for i, a := range Components() {
+		for _, b := range Components()[i+1:] {
+			both, err := Config{Components: []string{a, b}}.Objects()
+			if err != nil {
+				t.Errorf("%s and %s: %v", a, b, err)
+				continue
+			}
+			there := names(both)
+			if len(there) != len(slices.Compact(slices.Sorted(slices.Values(there)))) {
+				t.Errorf("%s and %s: an object is there twice", a, b)
+			}
+			for _, one := range []string{a, b} {
+				objects, err := Config{Components: []string{one}}.Objects()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, name := range names(objects) {
+					// cert-manager takes the place of the program that makes certificates.
+					if !slices.Contains(there, name) && a != "cert-manager" && b != "cert-manager" {
+						t.Errorf("%s and %s: no %s", a, b, name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Helm's linter finds nothing in the chart.
+func TestLint(t *testing.T) {
+	for name, values := range variants(t) {
+		for _, message := range lint.RunAll("chart", values, SystemNamespace).Messages {
+			if message.Severity > support.InfoSev {
+				t.Errorf("%s: %v", name, message)
+			}
+		}
+	}
+}
+
+// rendered are the objects that the chart makes of values.
+func rendered(values map[string]any) ([]*unstructured.Unstructured, error) {
+	return render(values, apiServer)
+}
+
+// nested is a value at a path of keys.
+func nested(value any, path ...string) map[string]any {
+	for _, key := range slices.Backward(path) {
+		value = map[string]any{key: value}
+	}
+	return value.(map[string]any)
+}
+
+// The schema refuses what the templates would take for something else.
+func TestSchemaRefuses(t *testing.T) {
+	for _, values := range []map[string]any{
+		nested(1, "unknown"),
+		nested("x", "agent", "unknown"),
+		nested("cri", "agent", "podSource"),
+		nested(0, "scheduler", "replicas"),
+		nested("2", "aggregator", "replicas"),
+		nested("1.34", "scheduler", "kubernetes"),
+		nested(1.35, "scheduler", "kubernetes"),
+		nested("CronJob", "certificates", "method"),
+		nested("sha256:abc", "images", "digests", "spazio-agent"),
+		nested("sha256:"+strings.Repeat("a", 64), "images", "digests", "spazio-agnet"),
+		nested("Spazio", "namespaces", "system"),
+		nested([]any{"insecure"}, "aggregator", "extraArgs"),
+		nested("", "images", "registry"),
+		nested("15", "monitoring", "interval"),
+		nested("rapl", "energy", "source"),
+		nested("idle=4", "energy", "model"),
+		nested(1.5, "energy", "weight"),
+		nested([]any{"Lab"}, "testbed", "namespaces"),
+		nested(0, "testbed", "replicas"),
+	} {
+		if _, err := rendered(values); err == nil || !strings.Contains(err.Error(), "values don't meet the specifications of the schema") {
+			t.Errorf("%v: %v", values, err)
+		}
+	}
+}
+
+// find returns what lies at the path in the one object of the kind and name.
+func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string, path ...any) any {
+	t.Helper()
+	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+	if i < 0 {
+		t.Fatalf("no %s %s", kind, name)
+	}
+	var value any = objects[i].Object
+	for _, key := range path {
+		switch at := value.(type) {
+		case map[string]any:
+			value = at[key.(string)]
+		case []any:
+			value = at[key.(int)]
+		default:
+			t.Fatalf("%s %s has nothing at %v", kind, name, path)
+		}
+	}
+	return value
+}
+
+func TestValues(t *testing.T) {
+	digest := "sha256:" + strings.Repeat("a", 64)
+	objects, err := rendered(map[string]any{
+		"images":        map[string]any{"registry": "example.org/x", "tag": "v1", "digests": map[string]any{"spazio-agent": digest}},
+		"namespaces":    map[string]any{"system": "s", "agent": "a", "create": false},
+		"clusterDomain": "example.net",
+		"agent":         map[string]any{"extraArgs": []any{"--log-level=debug"}, "hostProc": true},
+		"scheduler":     map[string]any{"args": map[string]any{"maxWait": "1m", "listen": ":1"}},
+		"certificates":  map[string]any{"method": "existing"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := []any{"spec", "template", "spec", "containers", 0}
+	if got, want := find(t, objects, "DaemonSet", "spazio-agent", append(pod, "image")...), "example.org/x/spazio-agent@"+digest; got != want {
+		t.Errorf("image %v, want %v", got, want)
+	}
+	if got, want := find(t, objects, "Deployment", "spazio-scheduler", append(pod, "image")...), "example.org/x/spazio-scheduler:v1"; got != want {
+		t.Errorf("image %v, want %v", got, want)
+	}
+	args := find(t, objects, "DaemonSet", "spazio-agent", append(pod, "args")...).([]any)
+	if args[len(args)-1] != "--log-level=debug" || !slices.Contains(args, any("--schedulers=dns:///spazio-scheduler.s.svc.example.net:9690")) || !slices.Contains(args, any("--proc-root=/host/proc")) {
+		t.Errorf("the agent's arguments: %v", args)
+	}
+	text := find(t, objects, "ConfigMap", "spazio-scheduler", "data", "config.yaml").(string)
+	for _, line := range []string{"listen: :1\n", "maxWait: 1m\n", "agentServiceAccount: a/spazio-agent\n", "resourceNamespace: s\n"} {
+		if strings.Count(text, line) != 1 {
+			t.Errorf("the scheduler's configuration has not one %q:\n%s", line, text)
+		}
+	}
+	for _, o := range objects {
+		if strings.HasPrefix(o.GetNamespace(), "spazio") || o.GetKind() == "Namespace" || o.GetKind() == "Secret" {
+			t.Errorf("%s %s was rendered", o.GetKind(), o.GetName())
+		}
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "spazio-system") || strings.Contains(string(text), "cluster.local") {
+			t.Errorf("%s %s has a namespace or domain that is not the values'", o.GetKind(), o.GetName())
+		}
+	}
+}
+
+// The scheduler's image is that of the version asked for, and of none that the API server may
+// not have.
+func TestKubernetes(t *testing.T) {
+	of := func(digit string) string { return "sha256:" + strings.Repeat(digit, 64) }
+	own := map[string]any{"spazio-scheduler": of("a")}
+	both := map[string]any{"spazio-scheduler": of("a"), "spazio-scheduler-k8s1.35": of("b")}
+	for _, tt := range []struct {
+		server, scheduler string
+		digests           map[string]any
+		image, refused    string
+	}{
+		{"v1.37.2", "", nil, ":dev", ""},
+		{"v1.38.0", "1.37", nil, ":dev", ""},
+		{"v1.37.2", "1.36", nil, ":dev-k8s1.36", ""},
+		{"v1.35.4", "1.35", nil, ":dev-k8s1.35", ""},
+		{"v1.36.3-gke.100", "1.35", nil, ":dev-k8s1.35", ""},
+		{"v1.37.2", "", both, "@" + of("a"), ""},
+		{"v1.35.4", "1.35", both, "@" + of("b"), ""},
+		{"v1.35.4", "1.35", own, "", "none of spazio-scheduler-k8s1.35"},
+		{"v1.35.4", "", nil, "", "scheduler.kubernetes is 1.37, and the API server v1.35.4"},
+		{"v1.39.0", "", nil, "", "scheduler.kubernetes is 1.37, and the API server v1.39.0"},
+		{"v1.34.9", "1.35", nil, "", "scheduler.kubernetes is 1.35, and the API server v1.34.9"},
+		{"v1.37.0", "1.35", nil, "", "scheduler.kubernetes is 1.35, and the API server v1.37.0"},
+	} {
+		values := map[string]any{}
+		if tt.digests != nil {
+			values["images"] = map[string]any{"digests": tt.digests}
+		}
+		if tt.scheduler != "" {
+			values["scheduler"] = map[string]any{"kubernetes": tt.scheduler}
+		}
+		objects, err := render(values, tt.server)
+		if tt.refused != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.refused) {
+				t.Errorf("%+v: %v", tt, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%+v: %v", tt, err)
+			continue
+		}
+		if got, want := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"), "registry.invalid/spazio/spazio-scheduler"+tt.image; got != want {
+			t.Errorf("%+v: image %v, want %v", tt, got, want)
+		}
+		if got, want := find(t, objects, "Deployment", "spazio-aggregator", "spec", "template", "spec", "containers", 0, "image"), "registry.invalid/spazio/spazio-aggregator:dev"; got != want {
+			t.Errorf("%+v: image %v, want %v", tt, got, want)
+		}
+	}
+}
+
+// alone are the pairs of components that don't make together what the chart makes
+// of both: docs/install.md says so.
+func TestEnergy(t *testing.T) {
+	for source, want := range map[string]struct {
+		root   bool
+		mounts []string
+	}{
+		"":         {false, nil},
+		"auto":     {true, []string{"/host/sys/class", "/host/sys/devices"}},
+		"powercap": {true, []string{"/host/sys/class", "/host/sys/devices/virtual"}},
+		"hwmon":    {false, []string{"/host/sys/class", "/host/sys/devices"}},
+		"shared":   {false, []string{"/var/lib/spazio/power"}},
+		"model":    {false, nil},
+	} {
+		energy := map[string]any{"enabled": source != ""}
+		if source != "" {
+			energy["source"], energy["model"], energy["weight"] = source, "idle=4,max=12", .25
+		}
+		objects, err := rendered(map[string]any{"energy": energy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		container := find(t, objects, "DaemonSet", "spazio-agent", "spec", "template", "spec", "containers", 0).(map[string]any)
+		security := container["securityContext"].(map[string]any)
+		if user, ok := security["runAsUser"]; ok != want.root || ok && user != any(int64(0)) || security["allowPrivilegeEscalation"] != false {
+			t.Errorf("%q: %v", source, security)
+		}
+		var mounts []string
+		for _, m := range container["volumeMounts"].([]any) {
+			at := m.(map[string]any)
+			if path := at["mountPath"].(string); strings.Contains(path, "/sys/") && !strings.Contains(path, "cgroup") || strings.Contains(path, "power") {
+				mounts = append(mounts, path)
+				if at["readOnly"] != true {
+					t.Errorf("%q: %s is not read-only", source, path)
+				}
+			}
+		}
+		if !slices.Equal(mounts, want.mounts) {
+			t.Errorf("%q: mounts %q", source, mounts)
+		}
+		args := fmt.Sprint(container["args"])
+		if on := source != ""; strings.Contains(args, "--energy="+source) != on || strings.Contains(args, "--energy-model=idle=4,max=12") != on ||
+			strings.Contains(args, "--sys-root=/host/sys") != (len(want.mounts) == 2) {
+			t.Errorf("%q: %s", source, args)
+		}
+		config := find(t, objects, "ConfigMap", "spazio-scheduler", "data", "config.yaml").(string)
+		if on := source != ""; strings.Contains(config, "schedulerName: spazio-energy") != on || strings.Contains(config, "energyWeight: 0.25") != on {
+			t.Errorf("%q: %s", source, config)
+		}
+	}
+}
+
+// What the profiler may do beside profiles it may do where it is asked to, and not else.
+func TestProfilerRights(t *testing.T) {
+	for flag, test := range map[string]struct {
+		value any
+		rules []string
+	}{
+		"vpaName": {"spazio", []string{"autoscaling.k8s.io [verticalpodautoscalers] [list watch]", "autoscaling.k8s.io [verticalpodautoscalers/status] [patch]"}},
+		"resize":  {true, []string{"autoscaling [horizontalpodautoscalers] [list watch]", " [pods/resize] [patch]"}},
+		"exportLiqo": {true, []string{
+			"webapp.liqo.io.profiling [memoryprofiles cpuprofiles] [create patch]",
+			"webapp.liqo.io.profiling [connectionprofiles] [list watch create patch delete]",
+		}},
+	} {
+		of := func(values map[string]any) (rules, args []any) {
+			objects, err := rendered(map[string]any{"profiler": values})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return find(t, objects, "ClusterRole", "spazio-profiler", "rules").([]any),
+				find(t, objects, "StatefulSet", "spazio-profiler", "spec", "template", "spec", "containers", 0, "args").([]any)
+		}
+		bare, bareArgs := of(map[string]any{"enabled": true})
+		rules, args := of(map[string]any{"enabled": true, flag: test.value})
+		var more []string
+		for _, rule := range rules[len(bare):] {
+			r := rule.(map[string]any)
+			more = append(more, fmt.Sprint(r["apiGroups"].([]any)[0], " ", r["resources"], " ", r["verbs"]))
+		}
+		if !slices.Equal(more, test.rules) {
+			t.Errorf("%s: rules %q", flag, more)
+		}
+		want := map[string]string{"vpaName": "--vpa-name=spazio", "resize": "--resize", "exportLiqo": "--export-liqo"}[flag]
+		if len(args) != len(bareArgs)+1 || !slices.Contains(args, any(want)) {
+			t.Errorf("%s: arguments %v", flag, args)
+		}
+	}
+}
+
+// helmCommands are those of a document that the test below takes.
+var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of deploy -->\n```sh\n(.*?)^```$")
+
+// What a document has a reader tell Helm for a cluster of 1.35 makes its scheduler's image,
+// by the digest in the file that tools/images has written.
+func TestHelmInDocuments(t *testing.T) {
+	if _, err := exec.LookPath("sh"); err != nil {
+		t.Log("not run: there is no shell")
+		return
+	}
+	text, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := helmCommands.FindAllStringSubmatch(string(text), -1)
+	if len(commands) != 1 {
+		t.Fatalf("%d commands", len(commands))
+	}
+	dir := t.TempDir()
+	file := filepath.Join(dir, "digests.json")
+	own, other := "sha256:"+strings.Repeat("a", 64), "sha256:"+strings.Repeat("b", 64)
+	if err := os.WriteFile(file, fmt.Appendf(nil, `{"spazio-scheduler":%q,"spazio-scheduler-k8s1.35":%q}`, own, other), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A helm that says what it was given.
+	if err := os.WriteFile(filepath.Join(dir, "helm"), []byte("#!/bin/sh\nprintf '%s\\0' \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	shell := exec.Command("sh", "-eu", "-c", strings.ReplaceAll(commands[0][1], "/tmp/digests.json", "'"+file+"'"))
+	shell.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	given, err := shell.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]any{}
+	args := strings.Split(strings.TrimSuffix(string(given), "\x00"), "\x00")
+	for i, arg := range args {
+		switch arg {
+		case "--set":
+			err = strvals.ParseInto(args[i+1], values)
+		case "--set-json":
+			err = strvals.ParseJSON(args[i+1], values)
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", args[i:], err)
+		}
+	}
+	if got, want := args[:3], []string{"install", "spazio", "cmd/deploy/chart"}; !slices.Equal(got, want) {
+		t.Errorf("helm %q, want %q", got, want)
+	}
+	objects, err := render(values, "v1.35.4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := find(t, objects, "Deployment", "spazio-scheduler", "spec", "template", "spec", "containers", 0, "image"), "REGISTRY/spazio-scheduler@"+other; got != want {
+		t.Errorf("image %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,63 @@
+package external
+
+import (
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/cdproto/network"
+
+	"github.com/spazio-scheduler/spazio/external/server"
+	"github.com/spazio-scheduler/spazio/external/server/servertest"
+	"github.com/spazio-scheduler/spazio/external/ui"
+	"github.com/spazio-scheduler/spazio/tools/compat/browser"
+)
+
+// tab is a page of the interface.
+type tab struct {
+	*browser.Tab
+	url string
+}
+
+// open starts a browser with a tab of that size, for pages of the server at the address.
+func open(t testing.TB, address string, width, height int64) tab {
+	t.Helper()
+	return tab{browser.Open(t, address, width, height), address}
+}
+
+// visit opens a page, by its path behind /ui/.
+func (b tab) visit(path string) {
+	b.T.Helper()
+	b.Visit(ui.Base + path)
+}
+
+// login gives the browser the session that the login form would.
+func (b tab) login(token string) {
+	b.T.Helper()
+	yes := true
+	browser.Call(b.Tab, network.SetCookie, network.SetCookieParams{
+		Name: "spazio-session", Value: token, URL: b.url, HTTPOnly: &yes, SameSite: network.CookieSameSiteStrict,
+	})
+}
+
+// eval returns what a script comes to.
+func eval[T any](b tab, script string) T {
+	b.T.Helper()
+	return browser.Eval[T](b.Tab, script)
+}
+
+// withUI lets a server have the pages.
+func withUI(c *server.Config) {
+	c.UI = func(api http.Handler) http.Handler {
+		return ui.Handler(ui.Config{API: api, Logger: slog.New(slog.DiscardHandler)})
+	}
+	c.Limits.Rate, c.Limits.Burst = 1e4, 1e4
+}
+
+// serve starts a server with the scene.
+func serve(t testing.TB) *servertest.Bench {
+	t.Helper()
+	b := servertest.Start(t, withUI)
+	stage(b.Store)
+	return b
+}

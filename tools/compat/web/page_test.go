@@ -1,0 +1,189 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+
+	"github.com/spazio-scheduler/spazio/tools/compat/browser"
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// All rules of axe hold in all scenes, in both schemes, and in a narrow window.
+func TestAxe(t *testing.T) {
+	for _, s := range scenes {
+		source, address := serve(t, s.state())
+		b := browser.Open(t, address, 1280, 900)
+		b.LetAxe()
+		for _, look := range []struct {
+			scheme string
+			width  int64
+		}{{"light", 1280}, {"dark", 1280}, {"light", 400}} {
+			b.Likes(look.scheme)
+			b.Do(chromedp.EmulateViewport(look.width, 900))
+			b.Visit("/page/")
+			b.Until(shown)
+			what := fmt.Sprintf("%s, %s, %d wide", s.name, look.scheme, look.width)
+			if look.scheme == "light" {
+				b.Axe(what)
+			}
+			if look.width == 1280 {
+				s.do(b)
+				b.Axe(what + ", with what is told")
+			}
+		}
+		source.set(func() { source.err = errors.New("the scheduler is gone") })
+		b.Until(`!document.querySelector("#problem").hidden`)
+		b.Axe(s.name + ", stale")
+		b.Hold()
+	}
+}
+
+// A source that fails is told of beside what it said last, and so is a server that is gone.
+func TestProblems(t *testing.T) {
+	source, address := serve(t, twenty())
+	b := show(t, address, 1280, 900)
+	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
+	source.set(func() { source.err = errors.New(hostile[0]) })
+	b.Until(`document.querySelector("#problem").textContent === ` + quoted("No answer: "+hostile[0]+" What is below is of 09:30:12 UTC."))
+	b.Until(`document.querySelector("#link").textContent === "Stale" && document.querySelectorAll(".tile").length === 20`)
+	block := make(chan struct{})
+	source.set(func() { source.err, source.block = nil, block })
+	b.Until(`/^No answer for \d.* s\. What is below is of 09:30:12 UTC\.$/.test(document.querySelector("#problem").textContent)`)
+	// What is asked of one node is answered all the same.
+	b.Script(tile("node-13") + `.click()`)
+	b.Until(`document.querySelectorAll("#detail .lines li").length === 2`)
+	source.set(func() { source.block = nil })
+	close(block)
+	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
+	// What isn't there is said where it was asked.
+	b.Script(`document.querySelector("#pod").value = "other/pod"; document.querySelector("#find button").click()`)
+	b.Until(`document.querySelector("#detail .problem")?.textContent === "web: pod other/pod: there is no such pod"`)
+	b.Hold("404 (Not Found)")
+}
+
+// Who finds no place is told so, and has one once another has gone.
+func TestCrowded(t *testing.T) {
+	_, address := serve(t, twenty(), func(c *web.Config) { c.Readers = 1 })
+	answer, err := http.Get(address + "/page/events")
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	b := browser.Open(t, address, 1280, 900)
+	b.Visit("/page/")
+	b.Until(`document.querySelector("#problem").textContent === "1 readers look already; trying again."`)
+	answer.Body.Close()
+	b.Until(shown)
+	b.Until(`document.querySelector("#link").textContent === "Live"`)
+	b.Hold("503 (Service Unavailable)")
+}
+
+// The curves are drawn, and what is under the pointer is said.
+func TestCurves(t *testing.T) {
+	_, address := serve(t, twenty())
+	b := show(t, address, 1280, 900)
+	for _, id := range []string{"curves", "rates"} {
+		if n := eval[int](b, `(() => {
+			const canvas = document.querySelector("#`+id+` canvas"), colours = new Set();
+			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			for (let i = 0; i < data.length; i += 4) if (data[i + 3] === 255) colours.add(data[i] + "," + data[i + 1] + "," + data[i + 2]);
+			const of = (v) => { const d = document.createElement("i"); d.style.color = getComputedStyle(document.documentElement).getPropertyValue(v); document.body.append(d); const c = getComputedStyle(d).color.match(/\d+/g).join(); d.remove(); return c; };
+			return [of("--run-0"), of("--run-1")].filter((c) => colours.has(c)).length;
+		})()`); n != 2 {
+			t.Errorf("%s: %d lines of 2", id, n)
+		}
+	}
+	box := eval[[]float64](b, `(() => { const r = document.querySelector("#curves .u-over").getBoundingClientRect(); return [r.left + r.width * .45, r.top + r.height / 2]; })()`)
+	b.Do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, box[0], box[1]))
+	b.Until(`/^After \d\d s: default-scheduler \d+, spazio \d+$/.test(document.querySelector("#curves-readout").textContent)`)
+	if got := eval[string](b, `document.querySelector("#verdict").textContent`); got != web.Verdict(twenty())[0] {
+		t.Error(got)
+	}
+	b.Hold()
+}
+
+// The name of a line near the axis stands above it, not among the axis's numbers.
+func TestNameOfLowCurve(t *testing.T) {
+	state := twenty()
+	state.Runs[0].Completions = state.Runs[0].Completions[:3]
+	state.Runs[0].Ended = false
+	_, address := serve(t, state)
+	b := show(t, address, 1280, 900)
+	b.Script(`window.names = {}; const fill = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { if (this.font.includes("600 ")) window.names[text] = y / devicePixelRatio; return fill.call(this, text, x, y); }`)
+	b.Do(chromedp.EmulateViewport(1100, 900))
+	b.Until(`"default-scheduler" in window.names && "spazio" in window.names`)
+	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.entries(window.names).filter(([, y]) => y < plot.offsetTop || y > plot.offsetTop + plot.offsetHeight).map((e) => e.join(" ")).join(); })()`); got != "" {
+		t.Errorf("outside of the plot: %s", got)
+	}
+	b.Hold()
+}
+
+// The name of a line at the top of the plot stands below it, not on it; and one that is longer than the plot
+// is shortened, inside of it.
+func TestNameOfHighCurve(t *testing.T) {
+	state := thousands()
+	long := strings.Repeat("profile-", 30)
+	for i := range state.Runs {
+		if state.Runs[i].Profile == "default-scheduler" {
+			state.Runs[i].Profile = long
+		}
+	}
+	_, address := serve(t, state)
+	b := show(t, address, 1280, 900)
+	b.Script(`window.names = {}; const fill = CanvasRenderingContext2D.prototype.fillText; CanvasRenderingContext2D.prototype.fillText = function (text, x, y) { if (this.font.includes("600 ")) { const w = this.measureText(text).width, left = this.textAlign === "right" ? x - w : x; window.names[this.fillStyle] = [text, ...[left, left + w, y].map((v) => v / devicePixelRatio)]; } return fill.call(this, text, x, y); }`)
+	b.Do(chromedp.EmulateViewport(1100, 900))
+	b.Until(`Object.keys(window.names).length === 2`)
+	if got := eval[string](b, `(() => { const plot = document.querySelector("#curves .u-over"); return Object.values(window.names).filter(([name, left, right, y]) => left < plot.offsetLeft || right > plot.offsetLeft + plot.offsetWidth || name !== "spazio" && !name.endsWith("…") || name === "spazio" && y < plot.offsetTop + plot.offsetHeight * .05 + 12).map((e) => e.join(" ")).join(); })()`); got != "" {
+		t.Errorf("not in its place: %s", got)
+	}
+	b.Hold()
+}
+
+// barPaint is within which 5,000 nodes are to be on the page.
+const barPaint = 1500 * time.Millisecond
+
+func TestPaint(t *testing.T) {
+	_, address := serve(t, thousands(), func(c *web.Config) { c.Interval = 0 })
+	b := browser.Open(t, address, 1280, 900)
+	var first, nodes []time.Duration
+	var spent time.Duration
+	for i := range 5 {
+		b.Visit("/page/")
+		b.Until(shown)
+		first = append(first, b.FirstPaint())
+		ms := eval[float64](b, `new Promise((done) => { const wait = () => { const m = performance.getEntriesByName("painted")[0]; m ? done(m.startTime) : requestAnimationFrame(wait); }; wait(); })`)
+		nodes = append(nodes, time.Duration(ms*1e6))
+		if i == 0 {
+			spent = b.Spent() // with the start of the process
+		}
+	}
+	spent = (b.Spent() - spent) / 4
+	slices.Sort(first)
+	slices.Sort(nodes)
+	browser.Judge(t, "first paint, median of 5", first[2], barPaint)
+	browser.Judge(t, "5,000 nodes painted, median of 5", nodes[2], barPaint)
+	browser.Judge(t, "5,000 nodes painted, least of 5", nodes[0], barPaint)
+	t.Logf("processor time of the page's process for a visit: %.0f ms", spent.Seconds()*1e3)
+	b.Hold()
+}
+
+// The page and its window bear what the source calls what is shown, as a text whatever that is, and the
+// program's name where it is called nothing.
+func TestTitle(t *testing.T) {
+	source, address := serve(t, twenty())
+	b := show(t, address, 1280, 900)
+	for _, title := range []string{"20 simulated nodes × 2 cores", "production", hostile[0], "production"} {
+		source.change(func(s *web.State) { s.Title = title })
+		b.Until(`document.title === ` + quoted(title+" – Spazio") + ` && document.querySelector("#title").textContent === ` + quoted(title))
+	}
+	source.change(func(s *web.State) { s.Title = "" })
+	b.Until(`document.title === "Spazio" && document.querySelector("#title").textContent === ""`)
+	b.Hold()
+}

@@ -1,0 +1,46 @@
+package web
+
+import (
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/tools/compat/browser"
+	"github.com/spazio-scheduler/spazio/web"
+)
+
+// scenes are what is looked at.
+var scenes = []struct {
+	name  string
+	state func() web.State
+	// does something before the picture is taken
+	do func(*browser.Tab)
+}{
+	{"twenty", twenty, func(*browser.Tab) {}},
+	{"running", running, func(b *browser.Tab) {
+		b.Script(`document.querySelector('#waiting button').click()`)
+		b.Until(`document.querySelectorAll(".timeline li").length === 6`)
+	}},
+	{"thousands", thousands, func(b *browser.Tab) {
+		b.Script(`document.querySelector('.tile[data-kind="stale"]').click()`)
+		b.Until(`document.querySelectorAll("#detail .lines li").length === 2`)
+	}},
+}
+
+func TestPictures(t *testing.T) {
+	browser.Pictures(t)
+	for _, s := range scenes {
+		_, address := serve(t, s.state())
+		b := browser.Open(t, address, 1280, 900)
+		for _, scheme := range []string{"light", "dark"} {
+			b.Likes(scheme)
+			b.Visit("/page/")
+			b.Until(shown)
+			s.do(b)
+			name := s.name
+			if scheme == "dark" {
+				name += "-dark"
+			}
+			b.Picture(name)
+		}
+		b.Hold()
+	}
+}
