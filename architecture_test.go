@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write docs/architecture.svg and the tab
 const modulePath = "github.com/spazio-scheduler/spazio"
 
 // free are modules that are no rooms: they import whatever they need, and nothing imports them.
-var free = []string{"cmd", "bench", "examples", "examples/scheduler", "examples/schedulertest"}
+var free = []string{"cmd", "examples", "examples/scheduler", "examples/schedulertest"}
 
 // rooms returns of each module of the workspace those whose packages its own import, tests aside,
 // as go list says. Of the root module each directory is a room.

@@ -19,7 +19,7 @@ import (
 // the tree smaller lowers the limit in the same commit; a limit rises only with a new feature, and
 // the commit says which.
 var budget = map[string]int{
-	"modules":                    30,
+	"modules":                    26,
 	"packages":                   220,
 	"lines of code":              119_400, // without comments and blank lines; scripts count
 	"exported names":             4525,

@@ -11,7 +11,7 @@
 //
 // The first five are modules of their own and pure: they know no clock, no randomness and no
 // sibling. Modules, too, are telemetry, api, node, aggregate, plugin, profile/profiler, external,
-// operator, deploy, testcluster, sim, cmd, bench and examples; the others are packages of the root
+// operator, testcluster, sim, cmd and examples; the others are packages of the root
 // module.
 //
 //	svd        the load model: incremental singular value decomposition with forgetting, merge, blend
@@ -22,22 +22,20 @@
 //	field      the error by which packages refuse a field or an argument and its value
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above and energy
-//	profile    what a workload's pods take, learnt from measurements; api/kube/profile/v1alpha1 has its objects in Kubernetes, profile/profiler the profiler, profile/profiler/prometheus history
+//	profile    what a workload's pods take, learnt from measurements; profile/profiler the profiler, profile/profiler/prometheus history
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges, energy/share divides a host's among virtual machines
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
 //	external   what an outside program says and hears of slots and jobs, over HTTP: its JSON, a client, a server on any store, pages for people
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
-//	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/kube tells who is calling, api/kube/access who may call what, api/kube/server serves by both, api/kube/authority keeps certificates in a cluster
+//	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/kube is what of it uses Kubernetes' API: api/kube/identity finds out who is calling, api/kube/access who may call what, api/kube/server serves by both, api/kube/authority keeps certificates in a cluster, api/kube/profile/v1alpha1 has the objects of profiles
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them, sim/thesis has the thesis's estimators and filters that others are compared with
 //	plugin     the kube-scheduler plugin, on the scheduler framework alone; plugin/slots puts pods into slots of test beds, plugin/page shows what it knows on the page of web
 //	operator   test beds and the jobs that run in their slots: operator/v1alpha1 has the objects, operator/workload the applications, operator/convert the manifests of before, operator/controller the controllers, operator/view what people see, operator/backend what the interface of external stands on
 //	testcluster what stands in for a cluster: testcluster/embedded is etcd and an API server in one process, testcluster/simnode simulated kubelets and this machine as a node
-//	deploy     the manifests for a cluster, and what installs, checks and removes them; cmd/deploy/podforward reaches a port on a pod's loopback
 //	web        the page of what a scheduler knows and does, for browsers
-//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster; cmd/aggregator/service, cmd/profiler/service, cmd/scheduler/service and cmd/testbed/service are these to embed, cmd/compare compares schedulers by energy and latency, cmd/demo is all of it in one process
-//	bench      programs that measure the others, which they start as processes; never published
+//	cmd        the programs: spazio, spazio-lab, spazio-demo, and those that run in a cluster; cmd/aggregator/service, cmd/profiler/service, cmd/scheduler/service and cmd/testbed/service are these to embed, cmd/compare compares schedulers by energy and latency, cmd/demo is all of it in one process, cmd/deploy has the chart and installs, checks and removes it, cmd/bench measures the others
 //	examples   small programs that use the libraries; examples/scheduler is a kube-scheduler with the plugin
 //
 // Imports point one way:
@@ -45,11 +43,11 @@
 //	svd  ←  pronto, aggregate              telemetry  ←  node
 //	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
 //	agent, aggregate, pronto  ←  sim  ←  sim/report    telemetry, sim, energy  ←  testcluster/simnode
-//	profile  ←  sim/report, api/kube/profile/v1alpha1    api, api/kube/profile/v1alpha1  ←  profile/profiler
+//	profile  ←  sim/report, api/kube    api, api/kube  ←  profile/profiler
 //	testbed, web  ←  external, plugin    external, api/kube  ←  operator
 //	all of these  ←  cmd
 //
-// Nothing imports cmd. Only testcluster/embedded, cmd, bench and
+// Nothing imports cmd. Only testcluster/embedded, cmd and
 // examples build on k8s.io/kubernetes.
 //
 // # The way of one sample

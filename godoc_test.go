@@ -28,7 +28,7 @@ func libraries(t *testing.T) (dirs []string) {
 		if err != nil || !entry.IsDir() {
 			return err
 		}
-		if name := entry.Name(); path != "." && (name[0] == '.' || name == "testdata" || name == "internal" || slices.Contains([]string{"cmd", "bench", "tools", "examples", "uitest"}, name)) {
+		if name := entry.Name(); path != "." && (name[0] == '.' || name == "testdata" || name == "internal" || slices.Contains([]string{"cmd", "tools", "examples"}, name)) {
 			return filepath.SkipDir
 		}
 		if files, _ := filepath.Glob(filepath.Join(path, "*.go")); len(files) > 0 {

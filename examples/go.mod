@@ -178,21 +178,20 @@ replace (
 	github.com/spazio-scheduler/spazio => ..
 	github.com/spazio-scheduler/spazio/aggregate => ../aggregate
 	github.com/spazio-scheduler/spazio/api => ../api
+	github.com/spazio-scheduler/spazio/api/kube => ../api/kube
 	github.com/spazio-scheduler/spazio/capacity => ../capacity
+	github.com/spazio-scheduler/spazio/cmd => ../cmd
 	github.com/spazio-scheduler/spazio/external => ../external
 	github.com/spazio-scheduler/spazio/filter => ../filter
 	github.com/spazio-scheduler/spazio/kalman => ../kalman
 	github.com/spazio-scheduler/spazio/node => ../node
+	github.com/spazio-scheduler/spazio/operator => ../operator
+	github.com/spazio-scheduler/spazio/plugin => ../plugin
+	github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
 	github.com/spazio-scheduler/spazio/reserve => ../reserve
 	github.com/spazio-scheduler/spazio/sim => ../sim
 	github.com/spazio-scheduler/spazio/svd => ../svd
 	github.com/spazio-scheduler/spazio/telemetry => ../telemetry
-	github.com/spazio-scheduler/spazio/testcluster => ../testcluster
-)
-
-// For the workspace: cmd requires these and replaces nothing, so that it can be installed by version.
-replace (
-	github.com/spazio-scheduler/spazio/operator => ../operator
-	github.com/spazio-scheduler/spazio/profile/profiler => ../profile/profiler
 	github.com/spazio-scheduler/spazio/telemetry/podsource => ../telemetry/podsource
+	github.com/spazio-scheduler/spazio/testcluster => ../testcluster
 )

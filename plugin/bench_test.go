@@ -13,8 +13,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // fleet is a cluster whose nodes have all reported; full of them have no room.

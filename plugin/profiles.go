@@ -14,9 +14,9 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 // profilesRetry is how often an API server without WorkloadProfiles, or one that

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
 	profiles "github.com/spazio-scheduler/spazio/profile"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 

@@ -362,7 +362,7 @@ func TestHelmInDocuments(t *testing.T) {
 		t.Log("not run: there is no shell")
 		return
 	}
-	text, err := os.ReadFile("../docs/install.md")
+	text, err := os.ReadFile("../../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
 	}

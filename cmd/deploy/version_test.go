@@ -18,7 +18,7 @@ import (
 // There are schedulers of the Kubernetes that the programs require, which is the default,
 // and of each that has a workspace in tools/kubernetes.
 func TestSchedulers(t *testing.T) {
-	text, err := os.ReadFile("../cmd/go.mod")
+	text, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestSchedulers(t *testing.T) {
 		t.Errorf("the default is %s, the programs' %s", got, own[1])
 	}
 	want := []string{string(own[1])}
-	others, err := filepath.Glob("../tools/kubernetes/*/go.work")
+	others, err := filepath.Glob("../../tools/kubernetes/*/go.work")
 	if err != nil || len(others) == 0 {
 		t.Fatal(others, err)
 	}

@@ -16,13 +16,13 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/cmd/profiler/service"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.

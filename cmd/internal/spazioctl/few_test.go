@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
+	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 )
 
 // Of many lines of a kind a person is shown a few, and how many more there are.

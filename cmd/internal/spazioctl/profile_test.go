@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/profile"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 const webProfile = `{"apiVersion": "profile.spazio-scheduler.github.io/v1alpha1", "kind": "WorkloadProfile", "metadata": {"name": "w", "namespace": "shop"},

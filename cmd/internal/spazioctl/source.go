@@ -3,8 +3,8 @@ package spazioctl
 import (
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
+	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 )
 
 // scheduler are the flags that say which scheduler is asked: the leading one

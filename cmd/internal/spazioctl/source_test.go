@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // A command as the README has it asks the cluster that kubectl asks.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
-	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
 	"github.com/spazio-scheduler/spazio/web/relay"

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 )
 
 // observing looks at connections each second.

@@ -9,9 +9,9 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
+	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 )
 
 // Right is one that a profiler needs, and what does not work without.

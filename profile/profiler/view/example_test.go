@@ -5,8 +5,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 )
 
 // A profile as the API server has it, and the row of its one container.

@@ -3,8 +3,8 @@ package v1alpha1_test
 import (
 	"fmt"
 
-	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/profile"
 )
 
 // What a pod takes as an object has it: quantities, rounded up, and a ratio as text.

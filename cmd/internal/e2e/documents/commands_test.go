@@ -53,7 +53,7 @@ func (c *checker) command(words []string) (known bool, err error) {
 	if _, ok := programs[filepath.Base(name)]; ok {
 		return true, ours(filepath.Base(name), args)
 	}
-	if bench := filepath.Join("bench", filepath.Base(name)); name != "." && exists(filepath.Join(bench, "main.go")) {
+	if bench := filepath.Join("cmd/bench", filepath.Base(name)); name != "." && exists(filepath.Join(bench, "main.go")) {
 		return true, c.flagsOf(bench, args)
 	}
 	return slices.Contains(foreign, name), errors.Join(c.files(args), role(args))
@@ -95,7 +95,7 @@ func (c *checker) directory(path string) error {
 // files refuses names of files in the tree that are not there.
 func (c *checker) files(args []string) error {
 	for _, arg := range args {
-		for _, dir := range []string{"deploy/", "examples/", "docs/"} {
+		for _, dir := range []string{"cmd/deploy/", "examples/", "docs/"} {
 			if strings.HasPrefix(arg, dir) && !exists(arg) {
 				return fmt.Errorf("there is no file %s", arg)
 			}
@@ -210,7 +210,7 @@ func (c *checker) run(pkg string, args []string) error {
 // flagsOf holds the flags among arguments against those that a program's source declares.
 func (c *checker) flagsOf(dir string, args []string) error {
 	_, declared := source(dir)
-	if strings.HasPrefix(dir, "bench/") { // whose programs share some
+	if strings.HasPrefix(dir, "cmd/bench/") { // whose programs share some
 		_, shared := source("cmd/bench/internal/program")
 		maps.Copy(declared, shared)
 	}
@@ -385,8 +385,8 @@ func TestChecker(t *testing.T) {
 		"spazio-lab simulate b1 --seeds …":                                 "",
 		"go run ./cmd/spazio-agent --energy=model":                         "",
 		"go run ./cmd/spazio-agents":                                       "no program cmd/spazio-agents",
-		"go run ./cmd/bench/load page --nodes 5 --out F":                       "",
-		"go run ./cmd/bench/load page --noodles 5":                             "no flag -noodles",
+		"go run ./cmd/bench/load page --nodes 5 --out F":                   "",
+		"go run ./cmd/bench/load page --noodles 5":                         "no flag -noodles",
 		"go run -C tools/images . -verify":                                 "",
 		"go run -C tools/images . -verity":                                 "no flag -verity",
 		"cd svd && go test -run Golden -v .":                               "",

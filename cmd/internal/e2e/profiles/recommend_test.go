@@ -26,14 +26,14 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
 	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
