@@ -6,7 +6,7 @@
 //	GOWORK=off go run -C tools/node . -to DIR
 //
 // DIR/bin gets the programs, kubectl and Helm among them; DIR/images archives of the
-// images for `ctr images import`, under the names that the manifests in deploy have;
+// images for `ctr images import`, under the names that the manifests in cmd/deploy have;
 // DIR/parent the command spazio and the images of the parent commit (-parent).
 // runc is not among them: it wants libseccomp, and Debian has it.
 package main
