@@ -156,12 +156,12 @@ func (u *cpu) stuck(now cpuReading, at time.Time) error {
 	}
 	busy := float64(now.Busy-now.Steal) - float64(was.Busy-was.Steal)
 	unseen := busy/ticksPerSecond > lateness.Seconds()*float64(now.Online) // one may be read that much later
-	switch {
-	case at.Sub(u.still.at) < standsAfter:
+	switch known := now.badBusy == nil && now.badIdle == nil && was.badBusy == nil && was.badIdle == nil; {
+	case !known || at.Sub(u.still.at) < standsAfter:
 		return nil
 	case frozen:
 		return &ChannelError{cpuName, u.stat.path, ErrStuck}
-	case unseen && now.badBusy == nil && was.badBusy == nil:
+	case unseen:
 		return &ChannelError{cpuName, u.usage.file.path, ErrStuck}
 	}
 	return nil

@@ -229,9 +229,9 @@ func TestLinkThatCannotBeMeasured(t *testing.T) {
 		"malformed":  {{1, 3, nil, .3}, {3, 0, torn("-1\n"), .2}, {4, 11, nil, .4}},
 		"backwards":  {{1, 3, nil, .3}, {3, 2, nil, .2}, {4, 5, nil, .3}},
 		"a leap":     {{1, 3, nil, .3}, {3, 1 << 20, nil, .2}, {4, 1<<20 + 3, nil, .3}},
-		"a name that is none": {{1, 3, nil, .3}, {3, 4, func(m *machine) {
+		"a name that is none": {{1, 3, func(m *machine) {
 			m.write(filepath.Join(m.proc, "net/dev"), "a|\nb|\n  eth0: 1\n../x: 1\n no name\n  eth1: 1\n")
-		}, .2}},
+		}, .3}, {3, 4, nil, .2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, c := networkMachine(t)
@@ -241,7 +241,7 @@ func TestLinkThatCannotBeMeasured(t *testing.T) {
 			c.MaxInterval = 2 * time.Second
 			r := m.reader(c)
 			m.prime(r, start)
-			at := start.Add(950 * time.Millisecond) // the list is read anew at the second step
+			at := start.Add(950 * time.Millisecond) // the list is read anew at the first step
 			m.idle(at)
 			m.sample(r, at)
 			for i, s := range steps {

@@ -51,7 +51,7 @@ type DividerConfig struct {
 
 // Look is what was seen of a machine at a time.
 type Look struct {
-	// At is when Busy and Guests were read; zero means when the newest of Readings was.
+	// At is when Busy and Guests were read; zero means at the mean time of Readings.
 	At time.Time
 	// Readings are those of its energy.
 	Readings []energy.Reading
@@ -147,7 +147,10 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 		return Division{}, err
 	}
 	primed := d.primed
-	at := l.at()
+	at := l.At
+	if at.IsZero() {
+		at = in.To
+	}
 	most := mostCPU(at.Sub(d.at), l.Cores)
 	bad := d.consume(l, most)
 	busy, badBusy := grown(d.busy, l.Busy, most)
@@ -162,28 +165,14 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 	return found, errors.Join(err, bad, failed)
 }
 
-// at is when the CPU times were read.
-func (l *Look) at() time.Time {
-	at := l.At
-	for i := 0; l.At.IsZero() && i < len(l.Readings); i++ {
-		if r := l.Readings[i].At; r.After(at) {
-			at = r
-		}
-	}
-	return at
-}
-
 // lateness is by how much CPU times may be read after the time of their look.
 const lateness = 100 * time.Millisecond
 
-// mostCPU is the most CPU time that a machine can have given between two looks.
+// mostCPU is the most CPU time that a machine can have given between two looks, of what can be
+// counted in nanoseconds.
 func mostCPU(span time.Duration, cores int) time.Duration {
-	seconds := (span.Seconds() + lateness.Seconds()) * float64(cores)
-	return time.Duration(min(seconds, maxSeconds) * float64(time.Second))
+	return time.Duration(min((span.Seconds()+lateness.Seconds())*float64(cores), 9e9) * float64(time.Second))
 }
-
-// maxSeconds is a CPU time that can still be counted in nanoseconds.
-const maxSeconds = 9e9
 
 // grown is by how much a CPU time has grown. The error wraps energy.ErrBackwards or
 // energy.ErrImplausible.

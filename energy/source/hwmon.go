@@ -229,7 +229,7 @@ func sensorFile(path, attribute string) string {
 	return filepath.Join(filepath.Dir(path), name+"_"+attribute)
 }
 
-// labelOf is what a chip says that a sensor measures.
+// labelOf returns the words of a chip for what a sensor measures.
 func labelOf(path string) string {
 	return strings.TrimSpace(text(sensorFile(path, "label")) + " " + text(sensorFile(path, "oem_info")))
 }
