@@ -279,3 +279,20 @@ func TestStatThatStandsStill(t *testing.T) {
 		}
 	}
 }
+
+// TestMalformedColumnIsNoStandstill: whether time passes by a column that cannot be read is
+// unknown, and the counter of an idle machine may stand still.
+func TestMalformedColumnIsNoStandstill(t *testing.T) {
+	m := newMachine(t)
+	m.usage("", 5)
+	c := m.config()
+	c.CPU = telemetry.CPUUtilisation
+	m.write(filepath.Join(m.proc, "stat"), "cpu  1 2 4 -8\ncpu0 1\nprocs_running 1\n")
+	r := m.reader(c)
+	m.prime(r, start)
+	for i := range 30 {
+		if got := m.sample(r, start.Add(time.Duration(i+1)*period)); got[0] != 0 {
+			t.Fatalf("%v, want an idle machine", got)
+		}
+	}
+}
