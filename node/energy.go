@@ -93,7 +93,8 @@ func OpenEnergy(ctx context.Context, c source.Config, cpu CPUMeter) (EnergyConfi
 }
 
 // Utilisation returns what a source.ModelConfig asks for: the busy share of the
-// machine's cores since it was last asked, 0 at first.
+// machine's cores since it was last asked, 0 at first. It is an error where the CPU time
+// ran backwards, or grew by more than the cores can have been busy.
 func Utilisation(cpu CPUMeter) func() (float64, error) {
 	var last telemetry.NodeCPU
 	var at time.Time
@@ -103,11 +104,15 @@ func Utilisation(cpu CPUMeter) func() (float64, error) {
 			return 0, err
 		}
 		now := time.Now()
-		busy, span, first := node.Busy-last.Busy, now.Sub(at), at.IsZero()
+		was, span, first := last, now.Sub(at), at.IsZero()
 		last, at = node, now
-		if first || span <= 0 || node.Cores <= 0 {
+		if first || span <= 0 {
 			return 0, nil
 		}
-		return min(max(busy.Seconds()/(span.Seconds()*float64(node.Cores)), 0), 1), nil
+		u, ok := power.Utilisation(was, node, span)
+		if !ok {
+			return 0, &field.Error{Package: "node", Field: "CPU.Busy", Value: node.Busy, Err: fmt.Errorf("%w: was %v, %v before, on %d cores", ErrInvalid, was.Busy, span, node.Cores)}
+		}
+		return u, nil
 	}
 }

@@ -29,6 +29,7 @@ type burning struct {
 	watts  float64 // if set, a gauge that shows it
 	silent bool
 	err    error
+	absent error // of a zone that is missing from what is read
 	reads  atomic.Int64
 }
 
@@ -57,7 +58,7 @@ func (b *burning) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 		return append(dst, energy.Reading{Zone: "board", Gauge: true, Watts: b.watts, At: at}), nil
 	}
 	micro := at.UnixNano()/1000%1e15*40 + busy(at).Microseconds()*20
-	return append(dst, energy.Reading{Zone: "package-0", Counter: uint64(micro), At: at}), nil
+	return append(dst, energy.Reading{Zone: "package-0", Counter: uint64(micro), At: at}), b.absent
 }
 
 func (b *burning) Observe(time.Time, []telemetry.Pod) {}
@@ -182,8 +183,16 @@ func TestPowerMeter(t *testing.T) {
 	if _, err := m.SampleTo(nil, at.Add(2*time.Second)); !errors.As(err, &bad) || bad.Channel != node.PowerChannel {
 		t.Errorf("another source: %v", err)
 	}
-	b.name, b.err = "", errors.New("gone")
-	if _, err := m.SampleTo(nil, at.Add(3*time.Second)); !errors.Is(err, b.err) {
+	b.name, b.absent = "", errors.New("package-1 can't be read")
+	if _, err := m.SampleTo(nil, at.Add(5*time.Second/2)); !errors.Is(err, b.absent) {
+		t.Errorf("a part of the power: %v", err)
+	}
+	b.absent = nil
+	if y, err := m.SampleTo(nil, at.Add(3*time.Second)); err != nil || len(y) != len(s.Channels) {
+		t.Errorf("all of it again: %v, %v", y, err)
+	}
+	b.err = errors.New("gone")
+	if _, err := m.SampleTo(nil, at.Add(4*time.Second)); !errors.Is(err, b.err) {
 		t.Errorf("no source: %v", err)
 	}
 }
@@ -199,6 +208,10 @@ func TestNewPowerMeterRefuses(t *testing.T) {
 		},
 		"no source": func() error {
 			_, err := node.NewPowerMeter(quarter{}, &burning{err: source.ErrNoPower}, 100, time.Second)
+			return err
+		},
+		"a part of the power": func() error {
+			_, err := node.NewPowerMeter(quarter{}, &burning{absent: source.ErrNotPermitted}, 100, time.Second)
 			return err
 		},
 	} {
@@ -227,12 +240,21 @@ func TestUtilisation(t *testing.T) {
 	if got, err := u(); got != 0 || err != nil {
 		t.Errorf("at first %v, %v", got, err)
 	}
-	b.at = b.at.Add(time.Hour) // of CPU time, in no time
+	b.at = b.at.Add(50 * time.Millisecond) // in no time: by less than it may be read late
 	if got, err := u(); got != 1 || err != nil {
-		t.Errorf("more than there are cores: %v, %v", got, err)
+		t.Errorf("all busy: %v, %v", got, err)
 	}
 	if got, err := u(); got != 0 || err != nil {
 		t.Errorf("idle: %v, %v", got, err)
+	}
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		b.at = b.at.Add(by)
+		if got, err := u(); !errors.Is(err, node.ErrInvalid) {
+			t.Errorf("a counter that moved by %v: %v, %v", by, got, err)
+		}
+		if got, err := u(); got != 0 || err != nil {
+			t.Errorf("idle: %v, %v", got, err)
+		}
 	}
 	b.err = errors.New("no /proc")
 	if _, err := u(); !errors.Is(err, b.err) {
@@ -259,7 +281,7 @@ func TestOpenEnergy(t *testing.T) {
 		if readings, err = chain.ReadTo(readings, at); err != nil {
 			t.Log(err) // a chain wants two
 		}
-		at, b.at = at.Add(time.Second), b.at.Add(time.Hour) // of CPU time: it is busy
+		at, b.at = at.Add(time.Second), b.at.Add(50*time.Millisecond) // it is busy
 	}
 	if len(readings) != 1 {
 		t.Fatalf("readings %+v", readings)

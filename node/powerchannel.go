@@ -46,6 +46,8 @@ func NewPowerMeter(m Meter, s source.Source, limit float64, period time.Duration
 		return nil, refuse("PowerLimit", limit, fmt.Sprintf("%s tells no power oftener than every %v, samples are %v apart", p.name, s.Period(), period))
 	case len(p.readings) == 0:
 		return nil, &field.Error{Package: "node", Field: "PowerLimit", Value: limit, Err: fmt.Errorf("%w: no power is measured: %w", ErrInvalid, err)}
+	case err != nil:
+		return nil, &field.Error{Package: "node", Field: "PowerLimit", Value: limit, Err: fmt.Errorf("%w: a part of the power is not measured: %w", ErrInvalid, err)}
 	}
 	return p, nil
 }
@@ -87,6 +89,7 @@ func (p *PowerMeter) watts(at time.Time) (float64, error) {
 	if len(p.readings) == 0 {
 		return 0, err
 	}
+	partial := err
 	if name := p.source.Name(); name != p.name {
 		return 0, fmt.Errorf("%w: %s is read, not %s", source.ErrNoPower, name, p.name)
 	}
@@ -94,8 +97,8 @@ func (p *PowerMeter) watts(at time.Time) (float64, error) {
 	if errors.Is(err, energy.ErrPriming) && in.To.IsZero() {
 		return 0, telemetry.ErrPriming
 	}
-	if in.Partial || in.To.IsZero() {
-		return 0, err
+	if in.Partial || in.To.IsZero() || partial != nil {
+		return 0, errors.Join(partial, err)
 	}
 	if in.Watts == 0 && p.source.Quality().IsInstrument() {
 		return 0, source.ErrStill

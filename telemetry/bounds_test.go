@@ -207,3 +207,92 @@ func TestIdleTimeThatStandsStill(t *testing.T) {
 		}
 	}
 }
+
+// TestCPUTimeThatStandsStill: idle time is time as well, so that not all of /proc/stat stands
+// still for a second, and a counter of CPU time does not while tasks run by /proc/stat. That of
+// an idle machine may.
+func TestCPUTimeThatStandsStill(t *testing.T) {
+	usage := func(m *machine, micros uint64) { m.usage("", 5+micros) }
+	cpuacct := func(m *machine, micros uint64) { m.cpuacct("cpuacct", 5+1000*micros) }
+	for name, tc := range map[string]struct {
+		used       func(m *machine, micros uint64)
+		busy, idle uint64 // ticks in a tenth of a second, of 4 CPUs
+		file       string // "": the machine is idle
+	}{
+		"a cgroup's, while a task runs":     {usage, 10, 30, "cpu.stat"},
+		"a cgroup's, while all CPUs do":     {usage, 40, 0, "cpu.stat"},
+		"cpuacct's, while a task runs":      {cpuacct, 10, 30, "cpuacct.usage"},
+		"a cgroup's, and all of /proc/stat": {usage, 0, 0, "stat"},
+		"a cgroup's of an idle machine":     {usage, 0, 40, ""},
+		"cpuacct's of an idle machine":      {cpuacct, 0, 40, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			tc.used(m, 0)
+			c := m.config()
+			c.CPU = telemetry.CPUUtilisation
+			r := m.reader(c)
+			m.prime(r, start)
+			var busy, idle uint64
+			at := start
+			next := func() ([]float64, error) {
+				at = at.Add(period)
+				m.stat(4, busy, idle)
+				return r.SampleTo(nil, at)
+			}
+			for range 30 {
+				busy, idle = busy+tc.busy, idle+tc.idle
+				got, err := next()
+				switch stands := at.Sub(start) >= time.Second; {
+				case tc.file == "" && (err != nil || got[0] != 0):
+					t.Fatalf("idle for %v: %v, %v", at.Sub(start), got, err)
+				case tc.file != "" && stands && !errors.Is(err, telemetry.ErrStuck):
+					t.Fatalf("after %v: %v, %v, want %v", at.Sub(start), got, err, telemetry.ErrStuck)
+				case tc.file != "" && stands && !strings.HasSuffix(telemetry.ChannelErrors(err)[0].Path, tc.file):
+					t.Fatalf("%v does not name %s", err, tc.file)
+				}
+			}
+			// It counts again: two of four CPUs.
+			busy, idle = busy+20, idle+20
+			tc.used(m, 200_000)
+			if got, err := next(); err != nil || got[0] != .5 {
+				t.Errorf("afterwards %v, %v, want .5", got, err)
+			}
+		})
+	}
+}
+
+// TestStatThatStandsStill: without a finer counter nothing is known either.
+func TestStatThatStandsStill(t *testing.T) {
+	m := newMachine(t)
+	m.stat(4, 100, 900)
+	r := m.reader(m.config())
+	m.prime(r, start)
+	for i := range 20 {
+		_, err := r.SampleTo(nil, start.Add(time.Duration(i+1)*period))
+		want := telemetry.ErrNoInterval
+		if i >= 9 {
+			want = telemetry.ErrStuck
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("after %d periods: %v, want %v", i+1, err, want)
+		}
+	}
+}
+
+// TestMalformedColumnIsNoStandstill: whether time passes by a column that cannot be read is
+// unknown, and the counter of an idle machine may stand still.
+func TestMalformedColumnIsNoStandstill(t *testing.T) {
+	m := newMachine(t)
+	m.usage("", 5)
+	c := m.config()
+	c.CPU = telemetry.CPUUtilisation
+	m.write(filepath.Join(m.proc, "stat"), "cpu  1 2 4 -8\ncpu0 1\nprocs_running 1\n")
+	r := m.reader(c)
+	m.prime(r, start)
+	for i := range 30 {
+		if got := m.sample(r, start.Add(time.Duration(i+1)*period)); got[0] != 0 {
+			t.Fatalf("%v, want an idle machine", got)
+		}
+	}
+}

@@ -20,8 +20,19 @@ type cpu struct {
 
 	span    span
 	last    cpuReading
+	still   standstill
 	waiting waiting
 }
+
+// standstill is the first reading that shows the CPU time that the last one does.
+type standstill struct {
+	cpuReading
+	at time.Time
+}
+
+// standsAfter is for how long a counter may stand still. Idle time counts on each CPU, so
+// that something moves in /proc/stat within a few ticks.
+const standsAfter = time.Second
 
 // cpuReading holds the counters at one moment: used in usage's unit, stalled in
 // µs.
@@ -118,6 +129,11 @@ func (u *cpu) sample(at time.Time) (float64, error) {
 	case now.Online != last.Online:
 		err = &ChannelError{cpuName, u.stat.path, ErrResized}
 	}
+	if err != nil {
+		u.still = standstill{now, at}
+	} else {
+		err = u.stuck(now, at)
+	}
 	value := 0.
 	if err == nil {
 		value, err = u.value(last, now, since.Seconds())
@@ -126,6 +142,29 @@ func (u *cpu) sample(at time.Time) (float64, error) {
 		u.waiting = waiting{}
 	}
 	return value, err
+}
+
+// stuck returns an error of a counter of CPU time that has stood still for standsAfter where
+// that cannot be: tasks took time by /proc/stat, or no time passed by it either. The counter
+// of an idle machine may stand still.
+func (u *cpu) stuck(now cpuReading, at time.Time) error {
+	was := u.still.cpuReading
+	frozen := now.Busy == was.Busy && now.idle == was.idle && now.iowait == was.iowait
+	if u.usage == nil && !frozen || now.used != was.used {
+		u.still = standstill{now, at}
+		return nil
+	}
+	busy := float64(now.Busy-now.Steal) - float64(was.Busy-was.Steal)
+	unseen := busy/ticksPerSecond > lateness.Seconds()*float64(now.Online) // one may be read that much later
+	switch known := now.badBusy == nil && now.badIdle == nil && was.badBusy == nil && was.badIdle == nil; {
+	case !known || at.Sub(u.still.at) < standsAfter:
+		return nil
+	case frozen:
+		return &ChannelError{cpuName, u.stat.path, ErrStuck}
+	case unseen:
+		return &ChannelError{cpuName, u.usage.file.path, ErrStuck}
+	}
+	return nil
 }
 
 func (u *cpu) read() (cpuReading, error) {

@@ -27,7 +27,8 @@
 //   - memory-pressure, io: the share of time in which some task waited for
 //     memory or for a block device (PSI).
 //   - network: the load of the busiest link, bytes per second of the busier
-//     direction over its speed. Only interfaces with a device count.
+//     direction over its speed. Only interfaces with a device count. A link that cannot
+//     be measured is left out as long as there is another.
 //
 // memory-pressure, io and network are off unless [Config].Channels asks for them.
 // NewReader refuses a machine that has not what was asked for: [ErrNoPressure],
@@ -35,8 +36,8 @@
 //
 // Every value is a rate over the time between two samples or a level at the
 // sample; both come from counters, never from the kernel's own averages, which
-// lag by seconds. A counter that runs backwards or grows by more than the time that
-// passed, a file that is missing or cut, a CPU or a link that came or went, and an interval that is empty or too long
+// lag by seconds. A counter that runs backwards, grows by more than the time that
+// passed allows or stands still where it cannot, a file that is missing or cut, a CPU or a link that came or went, and an interval that is empty or too long
 // (suspend, clock step) drop the sample with a [*SampleError] that holds one
 // [*ChannelError] for each channel concerned: a value that cannot be trusted is
 // never replaced by a guess and is never NaN. A malformed line or column that a

@@ -14,11 +14,13 @@ var (
 	ErrPriming = errors.New("first reading, no interval yet")
 	// ErrBackwards: a counter is smaller than at the sample before.
 	ErrBackwards = errors.New("counter ran backwards")
-	// ErrLeap: a counter of time grew by more than the time that passed.
-	ErrLeap = errors.New("counter grew by more than the time that passed")
-	// ErrStuck: idle time stands still although CPUs had time that was not used, as where
-	// lxcfs stands in for /proc.
-	ErrStuck = errors.New("idle time stands still while CPUs idle (lxcfs?)")
+	// ErrLeap: a counter of time grew by more than the time that passed, or one of bytes by
+	// more than the link carries in it.
+	ErrLeap = errors.New("counter grew by more than the time that passed allows")
+	// ErrStuck: a counter of CPU time stands still although that time passed: idle time while
+	// CPUs had time that was not used, as where lxcfs stands in for /proc, CPU time while tasks
+	// ran, or all of /proc/stat for a second.
+	ErrStuck = errors.New("a counter of CPU time stands still while time passes (lxcfs?)")
 	// ErrPartial: the text ends inside or ahead of a line that is needed.
 	ErrPartial = errors.New("incomplete text")
 	// ErrMalformed: a needed line does not have the kernel's form.

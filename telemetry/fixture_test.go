@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,34 @@ func (m *machine) write(path, text string) {
 func (m *machine) stat(cpus int, busy, idle uint64) {
 	m.t.Helper()
 	m.write(filepath.Join(m.proc, "stat"), statText(cpus, busy, idle, m.steal, m.running))
+}
+
+// idle sets the ticks of a machine of 4 CPUs that has been idle since start.
+func (m *machine) idle(at time.Time) {
+	m.t.Helper()
+	m.stat(4, 0, uint64(4*max(at.Sub(start), 0)/(10*time.Millisecond)))
+}
+
+// ticking returns a function that lets a tick of idle time pass in stat, in place and without
+// allocating.
+func (m *machine) ticking() (tick func()) {
+	m.t.Helper()
+	_, rest, _ := strings.Cut(string(m.read("stat")), "\n")
+	const before = "cpu  1 0 0 "
+	idle := uint64(1e18)
+	m.write(filepath.Join(m.proc, "stat"), fmt.Sprintf("%s%d 0 0 0 0 0 0\n%s", before, idle, rest))
+	f, err := os.OpenFile(filepath.Join(m.proc, "stat"), os.O_WRONLY, 0)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { f.Close() })
+	digits := make([]byte, 0, 20)
+	return func() {
+		idle++
+		if _, err := f.WriteAt(strconv.AppendUint(digits, idle, 10), int64(len(before))); err != nil {
+			m.t.Error(err)
+		}
+	}
 }
 
 func statText(cpus int, busy, idle, steal, running uint64) string {

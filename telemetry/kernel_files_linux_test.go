@@ -36,6 +36,7 @@ func TestSpeedIsReadAside(t *testing.T) {
 	for range 5 {
 		at, moved = at.Add(time.Second), moved+10*tenth
 		m.moved("eth0", moved, 5000)
+		m.idle(at)
 		if got := m.sample(r, at)[2]; !cmp.Equal(.1, got, near) {
 			t.Errorf("%v of the speed before, want .1", got)
 		}
@@ -51,6 +52,7 @@ func TestSpeedIsReadAside(t *testing.T) {
 			t.Fatalf("sizes %v, want 10 Gbit/s", r.Sizes())
 		}
 		at = at.Add(time.Second)
+		m.idle(at)
 		_, err := r.SampleTo(nil, at)
 		if err != nil && !errors.Is(err, telemetry.ErrResized) {
 			t.Fatal(err)
@@ -63,6 +65,7 @@ func TestSpeedIsReadAside(t *testing.T) {
 
 	// Close waits for the read that is under way.
 	m.write(m.linkFile("eth0", "carrier_changes"), "6\n")
+	m.idle(at.Add(time.Second))
 	m.sample(r, at.Add(time.Second))
 	closed := make(chan error, 1)
 	go func() { closed <- r.Close() }()

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"sync"
@@ -15,13 +16,15 @@ const alwaysWait = time.Duration(math.MaxInt64)
 
 // link is a network interface with a device, read from its directory in sysfs.
 type link struct {
-	name                   string
-	rxBytes, txBytes       *file
-	operstate              *file
-	carrierChanges         *file
-	speed                  speedFile
-	received, sent         uint64 // as read last
-	baseReceived, baseSent uint64
+	name             string
+	rxBytes, txBytes *file
+	operstate        *file
+	carrierChanges   *file
+	speed            speedFile
+	span             span
+	received, sent   uint64 // as read last
+	// fast: the last interval showed more than the link carries.
+	fast bool
 	// whole is what it carries each way in bytes/s, 0 while it is down or its
 	// speed unknown; changes is the count of carrier changes it is of.
 	whole   float64
@@ -29,8 +32,9 @@ type link struct {
 	seen    bool
 }
 
-// newLink returns the link at dir; what it reads aside is counted in aside.
-func newLink(name, dir string, aside *sync.WaitGroup) *link {
+// newLink returns the link at dir, whose readings may be longest apart; what it reads aside
+// is counted in aside.
+func newLink(name, dir string, longest time.Duration, aside *sync.WaitGroup) *link {
 	open := func(path ...string) *file {
 		return newFile(filepath.Join(dir, filepath.Join(path...)), 64)
 	}
@@ -41,6 +45,7 @@ func newLink(name, dir string, aside *sync.WaitGroup) *link {
 		operstate:      open("operstate"),
 		carrierChanges: open("carrier_changes"),
 		speed:          speedFile{path: filepath.Join(dir, "speed"), aside: aside},
+		span:           span{longest: longest},
 		seen:           true,
 	}
 }
@@ -82,22 +87,47 @@ func (l *link) speedNow(fixed float64, patience time.Duration) float64 {
 	return speed
 }
 
-// read reads the counters without making them the base.
-func (l *link) read() (err error) {
-	if l.received, err = readAs(networkName, l.rxBytes, ParseCounter); err != nil {
-		return err
+// read returns the bytes received and sent since the link was made.
+func (l *link) read() (received, sent uint64, err error) {
+	if received, err = readAs(networkName, l.rxBytes, ParseCounter); err != nil {
+		return 0, 0, err
 	}
-	l.sent, err = readAs(networkName, l.txBytes, ParseCounter)
-	return err
+	sent, err = readAs(networkName, l.txBytes, ParseCounter)
+	return received, sent, err
 }
 
-// advance makes what was read the base, and returns the bytes moved since the base
-// before in the busier direction; ok is false if a counter ran backwards.
-func (l *link) advance() (moved uint64, ok bool) {
-	received, sent := l.baseReceived, l.baseSent
-	l.baseReceived, l.baseSent = l.received, l.sent
-	if l.received < received || l.sent < sent {
-		return 0, false
+// load returns the load of the busier direction since the last reading, in [0,1]. A reading
+// that fails leaves the base as it is, so that the next is the mean over both intervals.
+//
+// More bytes than the link can carry in the time that passed are refused, as the leap of a
+// counter. A counter does not leap twice running: a link that goes on so is faster than its
+// stated speed, as virtual ones are within a host, and is full.
+func (l *link) load(at time.Time) (float64, error) {
+	received, sent, err := l.read()
+	if err != nil {
+		return 0, err
 	}
-	return max(l.received-received, l.sent-sent), true
+	lastReceived, lastSent, fast := l.received, l.sent, l.fast
+	l.received, l.sent, l.fast = received, sent, false
+	since, err := l.span.next(at)
+	switch {
+	case err != nil:
+		return 0, &ChannelError{Channel: networkName, Err: err}
+	case received < lastReceived:
+		return 0, &ChannelError{networkName, l.rxBytes.path, ErrBackwards}
+	case sent < lastSent:
+		return 0, &ChannelError{networkName, l.txBytes.path, ErrBackwards}
+	}
+	path, moved := l.rxBytes.path, received-lastReceived
+	if out := sent - lastSent; out > moved {
+		path, moved = l.txBytes.path, out
+	}
+	seconds := float64(moved) / l.whole
+	if most := mostIn(since.Seconds()); seconds > most {
+		l.fast = true
+		if !fast {
+			return 0, &ChannelError{networkName, path, fmt.Errorf("%w: %d bytes, at %g bytes/s in at most %.3f s", ErrLeap, moved, l.whole, most)}
+		}
+	}
+	return clamp(seconds / since.Seconds()), nil
 }

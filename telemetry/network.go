@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -15,16 +16,17 @@ const (
 
 // network is the network channel: the load of the busiest real link, one with a
 // device, that is up and has a known speed. A virtual interface would count
-// traffic twice and has no speed of its own.
+// traffic twice and has no speed of its own. A link that cannot be measured is left out of an
+// interval; without any other the sample fails.
 //
 // The bytes come from sysfs, not from /proc/net/dev, for which the kernel sums up
 // the counters of every interface (0.3 ms with 200 veths, where the two files of
 // a link take 4 µs). /proc/net/dev only lists the names, once a second.
 type network struct {
-	list  *file
-	class string
-	fixed float64 // speed in place of each link's own, unless 0
-	span  span
+	list    *file
+	class   string
+	fixed   float64 // speed in place of each link's own, unless 0
+	longest time.Duration
 
 	links []*link
 	whole float64 // the last known speed of the fastest link
@@ -48,18 +50,33 @@ func newNetwork(c Config) (*network, error) {
 		list:    newFile(listOfInterfaces(c.ProcRoot), 8<<10),
 		class:   filepath.Join(c.SysRoot, "class", "net"),
 		fixed:   c.LinkSpeed,
-		span:    span{longest: c.MaxInterval},
+		longest: c.MaxInterval,
 		virtual: map[string]*virtualLink{},
 	}
 	err := n.scan(time.Time{}, alwaysWait)
 	if err == nil {
-		_, err = n.advance()
+		err = n.readable()
 	}
 	if err != nil {
 		n.close()
 		return nil, err
 	}
+	n.changed = false
 	return n, nil
+}
+
+// readable returns nil if the counters of a link of known speed can be read.
+func (n *network) readable() error {
+	err := n.noSpeed()
+	for _, l := range n.links {
+		if l.whole == 0 {
+			continue
+		}
+		if _, _, err = l.read(); err == nil {
+			return nil
+		}
+	}
+	return err
 }
 
 // listOfInterfaces is net/dev of process 1: net is that of the reader's own
@@ -89,60 +106,49 @@ func (n *network) sample(at time.Time) (float64, error) {
 			return 0, err
 		}
 	}
-	busiest, err := n.advance()
-	if err != nil {
-		// A link that cannot be read may just have gone: then go on without it.
-		if failed := n.scan(at, speedPatience); failed != nil || !n.changed {
-			return 0, err
-		}
-		if busiest, err = n.advance(); err != nil {
+	busiest, err := n.advance(at)
+	if errors.Is(err, ErrNoLinkSpeed) {
+		return 0, err
+	}
+	if err != nil { // a link that cannot be read may just have gone
+		if failed := n.scan(at, speedPatience); failed != nil && busiest < 0 {
 			return 0, err
 		}
 	}
 	changed := n.changed
 	n.changed = false
-	since, err := n.span.next(at)
 	switch {
-	case err != nil:
-		return 0, &ChannelError{Channel: networkName, Err: err}
 	case changed:
 		return 0, &ChannelError{networkName, n.class, ErrResized}
 	case busiest < 0:
-		return 0, &ChannelError{networkName, n.class, ErrBackwards}
-	}
-	return clamp(busiest / since.Seconds()), nil
-}
-
-// advance reads every link and makes its counters the new base, unless one
-// fails: then all keep theirs. It returns what the busiest link moved, in seconds
-// at its full speed; less than 0 if a counter ran backwards.
-func (n *network) advance() (float64, error) {
-	measured := false
-	for _, l := range n.links {
-		if l.whole == 0 {
-			continue
-		}
-		measured = true
-		if err := l.read(); err != nil {
-			return 0, err
-		}
-	}
-	if !measured {
-		return 0, n.noSpeed()
-	}
-	busiest, backwards := 0., false
-	for _, l := range n.links {
-		if l.whole == 0 {
-			continue
-		}
-		moved, ok := l.advance()
-		busiest = max(busiest, float64(moved)/l.whole)
-		backwards = backwards || !ok
-	}
-	if backwards {
-		return -1, nil
+		return 0, err
 	}
 	return busiest, nil
+}
+
+// advance reads every link and returns the load of the busiest. A link that cannot be
+// measured costs the others nothing: err is the first such link's, and busiest is less than
+// 0 only where no link could be measured.
+func (n *network) advance(at time.Time) (busiest float64, err error) {
+	busiest = -1
+	up := false
+	for _, l := range n.links {
+		if l.whole == 0 {
+			continue
+		}
+		up = true
+		load, failed := l.load(at)
+		switch {
+		case failed == nil:
+			busiest = max(busiest, load)
+		case err == nil:
+			err = failed
+		}
+	}
+	if !up {
+		return busiest, n.noSpeed()
+	}
+	return busiest, err
 }
 
 // noSpeed names the links there are.
@@ -212,6 +218,6 @@ func (n *network) observe(name []byte) {
 		n.virtual[string(name)] = &virtualLink{seen: true}
 		return
 	}
-	n.links = append(n.links, newLink(string(name), dir, &n.aside))
+	n.links = append(n.links, newLink(string(name), dir, n.longest, &n.aside))
 	n.changed = true
 }

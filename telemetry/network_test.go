@@ -51,7 +51,7 @@ func TestLinksComeAndGo(t *testing.T) {
 		steps: []networkStep{
 			{do: moved("eth0", 5000+tenth, 5000+3*tenth), want: .3},
 			{do: moved("eth0", 5000+5*tenth, 5000+4*tenth), want: .4},
-			{do: moved("eth0", 5000+50*tenth, 5000+4*tenth), want: 1},
+			{do: moved("eth0", 5000+20*tenth, 5000+4*tenth), want: 1},
 			{do: func(*machine) {}, want: 0},
 		},
 		size: 1.25e8,
@@ -123,9 +123,29 @@ func TestLinksComeAndGo(t *testing.T) {
 	}, {
 		name: "32 bits wrap",
 		steps: []networkStep{
-			{do: moved("eth0", 5000, 1<<32-1), want: 1},
+			{do: moved("eth0", 5000, 1<<32-1), after: 35 * time.Second, want: float64(1<<32-1-5000) / (35 * 1.25e8)},
 			{do: moved("eth0", 5000, 17), err: telemetry.ErrBackwards},
 			{do: moved("eth0", 5000, 17+tenth), want: .1},
+		},
+		size: 1.25e8,
+	}, {
+		name: "a counter leaps",
+		steps: []networkStep{
+			{do: moved("eth0", 5000+tenth, 5000), want: .1},
+			{do: moved("eth0", 5000+tenth+1<<32, 5000), err: telemetry.ErrLeap},
+			{do: moved("eth0", 5000+3*tenth+1<<32, 5000), want: .2},
+			{do: moved("eth0", 5000+3*tenth+1<<32, 1<<63), err: telemetry.ErrLeap},
+			{do: func(*machine) {}, want: 0},
+		},
+		size: 1.25e8,
+	}, {
+		name: "a link is faster than it says, as a virtual one within a host",
+		steps: []networkStep{
+			{do: moved("eth0", 5000+30*tenth, 5000), err: telemetry.ErrLeap},
+			{do: moved("eth0", 5000+60*tenth, 5000), want: 1},
+			{do: moved("eth0", 5000+90*tenth, 5000), want: 1},
+			{do: moved("eth0", 5000+91*tenth, 5000), want: .1},
+			{do: moved("eth0", 5000+121*tenth, 5000), err: telemetry.ErrLeap},
 		},
 		size: 1.25e8,
 	}, {
@@ -163,7 +183,7 @@ func TestLinksComeAndGo(t *testing.T) {
 	}} {
 		t.Run(tc.name, func(t *testing.T) {
 			m, c := networkMachine(t)
-			c.MaxInterval = 5 * time.Second
+			c.MaxInterval = 40 * time.Second
 			r := m.reader(c)
 			m.prime(r, start)
 			at := start
@@ -173,6 +193,7 @@ func TestLinksComeAndGo(t *testing.T) {
 					step.after = period
 				}
 				at = at.Add(step.after)
+				m.idle(at)
 				got, err := r.SampleTo(nil, at)
 				if !errors.Is(err, step.err) {
 					t.Fatalf("step %d: %v, %v, want %v", i, got, err, step.err)
@@ -188,6 +209,72 @@ func TestLinksComeAndGo(t *testing.T) {
 				t.Errorf("size = %v, want %v", got, tc.size)
 			}
 		})
+	}
+}
+
+// TestLinkThatCannotBeMeasured: a bad link costs itself, and not the others. Once it is good
+// again, so is its load.
+func TestLinkThatCannotBeMeasured(t *testing.T) {
+	t.Cleanup(telemetry.WaitForSpeeds())
+	type step struct {
+		eth0, eth1 uint64 // tenths received so far
+		spoil      func(m *machine)
+		want       float64
+	}
+	torn := func(text string) func(m *machine) {
+		return func(m *machine) { m.write(m.linkFile("eth1", "statistics/rx_bytes"), text) }
+	}
+	for name, steps := range map[string][]step{
+		"unreadable": {{1, 3, nil, .3}, {3, 0, torn(""), .2}, {4, 11, nil, .4}, {4, 12, nil, .1}}, // .4: over both intervals
+		"malformed":  {{1, 3, nil, .3}, {3, 0, torn("-1\n"), .2}, {4, 11, nil, .4}},
+		"backwards":  {{1, 3, nil, .3}, {3, 2, nil, .2}, {4, 5, nil, .3}},
+		"a leap":     {{1, 3, nil, .3}, {3, 1 << 20, nil, .2}, {4, 1<<20 + 3, nil, .3}},
+		"a name that is none": {{1, 3, func(m *machine) {
+			m.write(filepath.Join(m.proc, "net/dev"), "a|\nb|\n  eth0: 1\n../x: 1\n no name\n  eth1: 1\n")
+		}, .3}, {3, 4, nil, .2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, c := networkMachine(t)
+			m.interfaces("eth0", "eth1")
+			m.link("eth0", "1000", "up", 0, 0)
+			m.link("eth1", "1000", "up", 0, 0)
+			c.MaxInterval = 2 * time.Second
+			r := m.reader(c)
+			m.prime(r, start)
+			at := start.Add(950 * time.Millisecond) // the list is read anew at the first step
+			m.idle(at)
+			m.sample(r, at)
+			for i, s := range steps {
+				m.moved("eth0", s.eth0*tenth, 0)
+				m.moved("eth1", s.eth1*tenth, 0)
+				if s.spoil != nil {
+					s.spoil(m)
+				}
+				at = at.Add(period)
+				m.idle(at)
+				if got := m.sample(r, at)[2]; !cmp.Equal(s.want, got, near) {
+					t.Errorf("step %d: %v, want %v", i, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+// TestLinkThatIsBadFromTheStart does not keep a Reader from measuring the others.
+func TestLinkThatIsBadFromTheStart(t *testing.T) {
+	m, c := networkMachine(t)
+	m.interfaces("eth0", "eth1")
+	m.link("eth1", "1000", "up", 0, 0)
+	m.write(m.linkFile("eth1", "statistics/tx_bytes"), "")
+	r := m.reader(c)
+	m.prime(r, start)
+	m.moved("eth0", 5000+2*tenth, 5000)
+	if got := m.sample(r, start.Add(period))[2]; !cmp.Equal(.2, got, near) {
+		t.Errorf("%v, want .2", got)
+	}
+	m.write(m.linkFile("eth0", "statistics/tx_bytes"), "")
+	if _, err := telemetry.NewReader(c); !errors.Is(err, telemetry.ErrPartial) {
+		t.Errorf("no link can be read: %v", err)
 	}
 }
 

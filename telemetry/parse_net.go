@@ -7,8 +7,9 @@ import (
 
 // parseInterfaces returns the names of the network interfaces in the text of
 // /proc/net/dev, in its order. They are appended to dst[:0], so that a reused dst
-// saves the allocation, and point into text. Every name is fit for a path. The
-// error wraps ErrPartial or ErrMalformed.
+// saves the allocation, and point into text. Every name is fit for a path. A line
+// without one is left out, unless there is no other. The error wraps ErrPartial or
+// ErrMalformed.
 func parseInterfaces(dst [][]byte, text []byte) ([][]byte, error) {
 	dst = dst[:0]
 	for range 2 { // the heading
@@ -21,19 +22,25 @@ func parseInterfaces(dst [][]byte, text []byte) ([][]byte, error) {
 		}
 		text = rest
 	}
+	malformed := false
 	for {
 		line, rest, ok := cutLine(text)
 		if !ok {
-			return dst, nil
+			break
 		}
 		text = rest
 		name, _, ok := bytes.Cut(line, []byte(":"))
 		name = bytes.TrimLeft(name, " ")
 		if !ok || !isInterfaceName(name) {
-			return dst[:0], fmt.Errorf("%w: a line without an interface", ErrMalformed)
+			malformed = true
+			continue
 		}
 		dst = append(dst, name)
 	}
+	if malformed && len(dst) == 0 {
+		return dst, fmt.Errorf("%w: a line without an interface", ErrMalformed)
+	}
+	return dst, nil
 }
 
 // isInterfaceName holds to the kernel's rule: neither . nor .., no slash, colon

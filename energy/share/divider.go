@@ -2,6 +2,7 @@ package share
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -50,6 +51,8 @@ type DividerConfig struct {
 
 // Look is what was seen of a machine at a time.
 type Look struct {
+	// At is when Busy and Guests were read; zero means at the mean time of Readings.
+	At time.Time
 	// Readings are those of its energy.
 	Readings []energy.Reading
 	// Busy is the CPU time that all of it has taken since it was started, and Cores its
@@ -93,8 +96,9 @@ type Divider struct {
 	config  DividerConfig
 	meter   *energy.Meter
 	curve   *energy.Curve
+	at      time.Time
 	busy    time.Duration
-	primed  bool // busy and last are of a look
+	primed  bool // at, busy and last are of a look
 	last    map[string]Guest
 	account energy.Account
 	names   []string
@@ -130,7 +134,10 @@ func (d *Divider) Idle() (watts float64, known bool) {
 
 // Divide takes a look. The first gives energy.ErrPriming. A zone whose reading makes no
 // interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
-// are none. A look that can't be one is an *field.Error and changes nothing.
+// are none. A guest whose CPU time ran backwards, or grew by more than the machine's cores
+// can have given, is an error beside a Division in which it is no Part and its neighbours are
+// charged as ever; of the machine's own CPU time nothing can be divided, and To is zero. A look
+// that can't be one is an *field.Error and changes nothing.
 func (d *Divider) Divide(l *Look) (Division, error) {
 	if err := l.check(); err != nil {
 		return Division{}, err
@@ -140,14 +147,44 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 		return Division{}, err
 	}
 	primed := d.primed
-	busy := max(l.Busy-d.busy, 0).Seconds()
-	d.consume(l)
-	d.busy, d.primed = l.Busy, true
+	at := l.At
+	if at.IsZero() {
+		at = in.To
+	}
+	most := mostCPU(at.Sub(d.at), l.Cores)
+	bad := d.consume(l, most)
+	busy, badBusy := grown(d.busy, l.Busy, most)
+	d.at, d.busy, d.primed = at, l.Busy, true
 	if in.To.IsZero() || !primed {
 		return Division{}, err
 	}
-	found, bad := d.divide(l, in, busy)
-	return found, errors.Join(err, bad)
+	if badBusy != nil {
+		return Division{}, errors.Join(err, fmt.Errorf("share: the machine's CPU time: %w", badBusy))
+	}
+	found, failed := d.divide(l, in, busy.Seconds())
+	return found, errors.Join(err, bad, failed)
+}
+
+// lateness is by how much CPU times may be read after the time of their look.
+const lateness = 100 * time.Millisecond
+
+// mostCPU is the most CPU time that a machine can have given between two looks, of what can be
+// counted in nanoseconds.
+func mostCPU(span time.Duration, cores int) time.Duration {
+	return time.Duration(min((span.Seconds()+lateness.Seconds())*float64(cores), 9e9) * float64(time.Second))
+}
+
+// grown is by how much a CPU time has grown. The error wraps energy.ErrBackwards or
+// energy.ErrImplausible.
+func grown(last, now, most time.Duration) (time.Duration, error) {
+	switch delta := now - last; {
+	case delta < 0:
+		return 0, fmt.Errorf("%w: from %v to %v", energy.ErrBackwards, last, now)
+	case delta > most:
+		return 0, fmt.Errorf("%w: %v of CPU time, where the machine had %v", energy.ErrImplausible, delta, most)
+	default:
+		return delta, nil
+	}
 }
 
 // check refuses what is no look.
@@ -173,9 +210,11 @@ func (l *Look) check() error {
 	return nil
 }
 
-// consume makes consumers of the guests that were in the look before, and remembers all.
-func (d *Divider) consume(l *Look) {
-	d.names, d.account.Consumers = d.names[:0], d.account.Consumers[:0]
+// consume makes consumers of the guests that were in the look before, and remembers all. The
+// error names each that has taken more than most, or less than before.
+func (d *Divider) consume(l *Look, most time.Duration) error {
+	d.names, d.account.Consumers, d.account.Weights = d.names[:0], d.account.Consumers[:0], 0
+	var refused []error
 	for _, g := range l.Guests {
 		last, ok := d.last[g.Name]
 		if !ok || last.Instance != g.Instance {
@@ -188,15 +227,22 @@ func (d *Divider) consume(l *Look) {
 		case IdleEven:
 			weight = 1
 		}
+		d.account.Weights += weight // of one that is refused, too: its part is nobody else's
+		used, err := grown(last.CPU, g.CPU, most)
+		if err != nil {
+			refused = append(refused, fmt.Errorf("share: guest %q: %w", g.Name, err))
+			continue
+		}
 		d.names = append(d.names, g.Name)
 		d.account.Consumers = append(d.account.Consumers, energy.Consumer{
-			Key: uint64(len(d.names)), CPU: max(g.CPU-last.CPU, 0).Seconds(), Weight: weight,
+			Key: uint64(len(d.names)), CPU: used.Seconds(), Weight: weight,
 		})
 	}
 	clear(d.last)
 	for _, g := range l.Guests {
 		d.last[g.Name] = g
 	}
+	return errors.Join(refused...)
 }
 
 // divide charges the consumers with an interval.
@@ -205,9 +251,8 @@ func (d *Divider) divide(l *Look, in energy.Interval, busy float64) (Division, e
 	u := min(busy/(seconds*float64(l.Cores)), 1)
 	a := &d.account
 	a.Joules, a.SD, a.Busy, a.Capacity = in.Joules, in.SD, busy, seconds*float64(l.Cores)
-	a.Weights = 0
 	if d.config.Idle == IdleVCPU {
-		a.Weights = float64(l.Cores)
+		a.Weights = max(a.Weights, float64(l.Cores))
 	}
 	if !in.Partial { // the curve is that of all zones
 		if err := d.curve.Learn(u, min(in.Watts, energy.MaxWatts)); err != nil {

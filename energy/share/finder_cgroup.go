@@ -103,6 +103,11 @@ func (f *Finder) measureScope(path, name string) {
 		f.cgroups.known[path] = s
 	}
 	s.look = f.looks
+	if f.isEmpty(path) { // left behind by a guest that has ended
+		s.guest = ""
+		f.refuse(RefusedGone)
+		return
+	}
 	if s.guest == "" && !f.identify(path, name, s) {
 		return
 	}
@@ -122,6 +127,12 @@ func (f *Finder) measureScope(path, name string) {
 	f.found = append(f.found, candidate{
 		Guest: Guest{Name: s.guest, CPU: cpu, VCPUs: s.vcpus, Instance: hash(path)}, order: s.order,
 	})
+}
+
+// isEmpty reports whether a control group of version 2 has no process, nor has one in it.
+func (f *Finder) isEmpty(path string) bool {
+	text, err := f.read(filepath.Join(path, "cgroup.events"))
+	return err == nil && bytes.Contains(text, []byte("populated 0\n"))
 }
 
 // identify finds out which guest a scope is: by the command line of its process, for

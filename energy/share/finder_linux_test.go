@@ -356,6 +356,25 @@ func TestCgroupVanishes(t *testing.T) {
 	}
 }
 
+// TestCgroupLeftBehind: a group of a guest's name without a process is no guest, and does not
+// keep guests that are processes from being found.
+func TestCgroupLeftBehind(t *testing.T) {
+	m := newMachine(t)
+	scope := filepath.Join(m.cgs, "machine.slice/machine-qemu\\x2d3\\x2dvm.scope")
+	m.write(filepath.Join(scope, "cpu.stat"), "usage_usec 1500000\n")
+	m.write(filepath.Join(scope, "cgroup.events"), "populated 0\nfrozen 0\n")
+	m.qemu(100, 150, 7000, "other")
+	f := m.finder(share.Auto)
+	for range 30 {
+		expect(t, f, "other 3s 2")
+	}
+	expectRefused(t, f, map[string]uint64{share.RefusedGone: 30})
+	m.qemu(200, 5, 8000, "vm")
+	m.write(filepath.Join(scope, "cgroup.procs"), "200\n")
+	m.write(filepath.Join(scope, "cgroup.events"), "populated 1\nfrozen 0\n")
+	eventually(t, f, "vm 1.5s 2")
+}
+
 func TestFinderConfig(t *testing.T) {
 	for _, mode := range []share.Mode{share.Auto, share.ByCgroup, share.ByProcess} {
 		if got, err := share.ParseMode(mode.String()); err != nil || got != mode {

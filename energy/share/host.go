@@ -82,7 +82,8 @@ type Zone struct {
 const (
 	// RefusedSource is a source of energy that could not be read.
 	RefusedSource = "source"
-	// RefusedCPU is the machine's CPU time that could not be read.
+	// RefusedCPU is the machine's CPU time that could not be read, or that of a guest or the
+	// machine that can't be: it ran backwards or grew by more than there was.
 	RefusedCPU = "cpu"
 	// RefusedGuests is that guests could not be looked for.
 	RefusedGuests = "guests"
@@ -151,8 +152,8 @@ func (h *Host) Guests() []Guest { return h.guests }
 // Share reads what the machine has taken until now, at, divides it and publishes each
 // guest's part. Where nothing can be divided the Division's To is zero, nothing is
 // published and the error says why; what was taken meanwhile is divided the next time. An
-// error beside a Division is of a zone that is missing from it or of guests that could not
-// be published: what these took is published the next time.
+// error beside a Division is of a zone or a guest that is missing from it, or of guests that
+// could not be published: what the latter took is published the next time.
 func (h *Host) Share(at time.Time) (Division, error) {
 	readings, err := h.config.Source.ReadTo(h.readings, at)
 	h.readings = readings
@@ -162,7 +163,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 		}
 		return Division{}, err
 	}
-	look := Look{Readings: readings}
+	look := Look{At: at, Readings: readings}
 	var failed error
 	if look.Busy, look.Cores, failed = h.config.CPU(); failed != nil {
 		h.totals.Refused[RefusedCPU]++
@@ -203,18 +204,20 @@ func (h *Host) follow() (err error) {
 
 // refuse counts what a meter has refused. A zone's first reading is none.
 func (h *Host) refuse(err error) {
-	if err == nil || errors.Is(err, energy.ErrPriming) {
-		return
-	}
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range several.Unwrap() {
 			h.refuse(one)
 		}
 		return
 	}
+	if err == nil || errors.Is(err, energy.ErrPriming) {
+		return
+	}
 	cause := RefusedMalformed
 	if zone := (*energy.ZoneError)(nil); errors.As(err, &zone) {
 		cause = zone.Cause()
+	} else if errors.Is(err, energy.ErrImplausible) || errors.Is(err, energy.ErrBackwards) {
+		cause = RefusedCPU
 	}
 	h.totals.Refused[cause]++
 }

@@ -466,6 +466,22 @@ func TestHostOfAZoneThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// TestHostOfAGuestThatLeaps divides among the others, and counts the refusal.
+func TestHostOfAGuestThatLeaps(t *testing.T) {
+	p := newPlant(t, 2, 0)
+	h := p.host(share.HostConfig{})
+	for range 4 {
+		p.advance(0, 1, 1)
+		_, _ = h.Share(p.at)
+	}
+	p.advance(0, 1, 1)
+	p.guests[1].CPU += time.Hour
+	found, err := h.Share(p.at)
+	if !errors.Is(err, energy.ErrImplausible) || len(found.Parts) != 1 || found.Parts[0].Guest != "vm0" || h.Totals().Refused[share.RefusedCPU] != 1 {
+		t.Errorf("%+v, %v, %v", found, err, h.Totals().Refused)
+	}
+}
+
 // early is a source of samples that are older than their reading, without memory as long as
 // it is called one.
 type early struct{ changing }

@@ -131,7 +131,7 @@ func (c *Chain) read(dst []energy.Reading, at time.Time) ([]energy.Reading, erro
 		return dst, err // nothing new makes a refused reading before it no better
 	}
 	if c.failures++; c.failures < chainFailures {
-		return dst, err // a Meter refuses what is refused here, and says so
+		return dst, errors.Join(err, refused) // a Meter refuses most of it as well, and says so
 	}
 	c.current, c.failures = -1, 0
 	return dst[:0], errors.Join(c.passOver(l, refused), err, l.drop())

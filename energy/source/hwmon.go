@@ -26,7 +26,9 @@ var hwmonChips = map[string]energy.Quality{
 
 // Hwmon reads energy counters and power meters of the kernel's hardware monitoring. Of
 // chips of unlike quality it takes the best, and of a platform's sensors the widest by what
-// their labels say that they measure, so that a total is counted once. They are found anew after none could be read.
+// their labels say that they measure, so that a total is counted once. Only what is known to
+// be parts is summed: a chip with several sensors that don't say what they measure is refused,
+// since one of them may contain the others. Sensors are found anew after none could be read.
 type Hwmon struct {
 	root    string
 	sensors []sensor
@@ -36,8 +38,9 @@ type Hwmon struct {
 }
 
 type sensor struct {
-	zone, chip string
-	file       counterFile
+	zone string
+	file counterFile
+	err  error // why there is no file
 	// gauge says that the file is a power in µW, else it is an energy in µJ.
 	gauge bool
 	// width is what the chip says that it measures, in the words of label.
@@ -65,42 +68,75 @@ func (h *Hwmon) open() error {
 		return fileError(h.root, err)
 	}
 	h.quality, h.absent = energy.None, nil
-	refused := map[energy.Quality][]error{}
+	found, refused := map[energy.Quality][]sensor{}, map[energy.Quality][]error{}
 	for _, e := range entries {
 		dir := filepath.Join(h.root, e.Name())
 		device := filepath.Join(dir, "device") // of which some drivers have all, or all but the name
 		chip := cmp.Or(text(filepath.Join(dir, "name")), text(filepath.Join(device, "name")))
 		quality := hwmonChips[chip]
-		if quality == energy.None || quality < h.quality {
+		if quality == energy.None {
 			continue
 		}
 		sensors, err := findSensors(dir, e.Name()+"/"+chip, quality)
 		if err == nil && len(sensors) == 0 {
 			sensors, err = findSensors(device, e.Name()+"/"+chip, quality)
 		}
-		if err != nil {
-			refused[quality] = append(refused[quality], err)
-			continue
-		}
-		if len(sensors) > 0 && quality > h.quality {
-			h.Close()
-			h.quality, h.sensors = quality, nil
-		}
-		h.sensors = append(h.sensors, sensors...)
+		found[quality] = append(found[quality], sensors...)
+		refused[quality] = append(refused[quality], err)
 	}
-	if h.quality == energy.Platform {
-		h.sensors = widest(h.sensors)
-	}
-	switch {
-	case len(h.sensors) > 0:
-		if h.quality != energy.Platform || !h.sensors[0].width.once() {
-			h.absent = errors.Join(refused[h.quality]...)
+	var all []error
+	for _, quality := range []energy.Quality{energy.Measured, energy.Platform} {
+		sensors, err := summedSensors(found[quality], quality)
+		switch {
+		case len(h.sensors) > 0:
+			_ = closeSensors(sensors) // files that were read alone
+		case len(sensors) > 0:
+			h.quality, h.sensors = quality, sensors
+			if quality != energy.Platform || !sensors[0].width.once() {
+				h.absent = errors.Join(append(refused[quality], err)...)
+			}
 		}
+		all = append(append(all, refused[quality]...), err)
+	}
+	if len(h.sensors) > 0 {
 		return nil
-	case len(refused) > 0:
-		return errors.Join(slices.Concat(slices.Collect(maps.Values(refused))...)...)
+	}
+	if err := errors.Join(all...); err != nil {
+		return err
 	}
 	return fmt.Errorf("source: %w: %s has no sensor of %s", ErrNoPower, h.root, strings.Join(slices.Sorted(maps.Keys(hwmonChips)), ", "))
+}
+
+// summedSensors are those of the sensors of a quality that are summed; the rest is closed. The
+// error is of those that are missing: where one of them is wider than all others, these are
+// parts of what it measures, and no sum.
+func summedSensors(sensors []sensor, quality energy.Quality) ([]sensor, error) {
+	var opened, missing []sensor
+	for _, s := range sensors {
+		if s.err == nil {
+			opened = append(opened, s)
+		} else {
+			missing = append(missing, s)
+		}
+	}
+	top := width(0)
+	if quality == energy.Platform && len(opened) > 0 {
+		opened = widest(opened)
+		top = opened[0].width
+	}
+	var errs []error
+	wider := false
+	for _, s := range missing {
+		if s.width >= top || quality != energy.Platform {
+			errs = append(errs, s.err)
+		}
+		wider = wider || quality == energy.Platform && s.width > top && s.label != "" && !top.once()
+	}
+	if wider {
+		errs = append(errs, closeSensors(opened))
+		opened = nil
+	}
+	return opened, errors.Join(errs...)
 }
 
 // text is a file's, "" of one that can't be read.
@@ -130,8 +166,8 @@ func widest(sensors []sensor) []sensor {
 	}
 	var keep, rest []sensor
 	for _, s := range sensors {
-		switch same := len(keep) == 0 || !top.once() || top == unnamed && s.chip == keep[0].chip; {
-		case s.width == top && same && s.gauge == gauge && (output || !isOutput(s.label)):
+		switch first := len(keep) == 0 || !top.once(); {
+		case s.width == top && first && s.gauge == gauge && (output || !isOutput(s.label)):
 			keep = append(keep, s)
 		default:
 			rest = append(rest, s)
@@ -152,10 +188,14 @@ func (s sensor) shows() int {
 
 // findSensors opens a chip's energy counters and its power meters, the latter only where a
 // platform has them beside or there are no counters. Where sockets have counters of their
-// own, those of cores are left out.
+// own, those of cores are left out. A sensor that can't be opened has its error; that of the
+// chip is that its sensors don't say what they measure.
 func findSensors(dir, zone string, quality energy.Quality) ([]sensor, error) {
 	counters, err := filepath.Glob(filepath.Join(dir, "energy*_input"))
 	if err != nil {
+		return nil, err
+	}
+	if err := labelled(counters, quality); err != nil {
 		return nil, err
 	}
 	counters = sockets(counters)
@@ -167,29 +207,57 @@ func findSensors(dir, zone string, quality energy.Quality) ([]sensor, error) {
 			}
 		}
 	}
+	meters = slices.DeleteFunc(meters, func(path string) bool { return text(sensorFile(path, "is_battery")) == "1" })
+	if err := labelled(meters, quality); err != nil {
+		return nil, err
+	}
 	slices.Sort(counters)
 	slices.Sort(meters)
 	var out []sensor
 	for i, path := range slices.Concat(counters, meters) {
-		base := filepath.Join(dir, strings.SplitN(filepath.Base(path), "_", 2)[0])
-		if text(base+"_is_battery") == "1" {
-			continue
-		}
 		f, err := openCounter(path)
-		if err != nil {
-			return nil, errors.Join(err, closeSensors(out))
-		}
-		label := text(base+"_label") + " " + text(base+"_oem_info")
-		out = append(out, sensor{zone + "/" + filepath.Base(base), zone, f, i >= len(counters), widthOf(label), label})
+		label := labelOf(path)
+		name, _, _ := strings.Cut(filepath.Base(path), "_")
+		out = append(out, sensor{zone + "/" + name, f, err, i >= len(counters), widthOf(label), label})
 	}
 	return out, nil
+}
+
+// sensorFile is a file beside a sensor's, as power1_label beside power1_input.
+func sensorFile(path, attribute string) string {
+	name, _, _ := strings.Cut(filepath.Base(path), "_")
+	return filepath.Join(filepath.Dir(path), name+"_"+attribute)
+}
+
+// labelOf returns the words of a chip for what a sensor measures.
+func labelOf(path string) string {
+	return strings.TrimSpace(text(sensorFile(path, "label")) + " " + text(sensorFile(path, "oem_info")))
+}
+
+// labelled refuses several sensors of one chip that don't say what they measure: one may be the
+// sum of the others. A platform's that is alone in that is the machine's, as of ACPI, and does
+// not matter beside one of the whole machine.
+func labelled(paths []string, quality energy.Quality) error {
+	var unclear []string
+	for _, path := range paths {
+		label := labelOf(path)
+		switch {
+		case quality == energy.Platform && widthOf(label) == whole:
+			return nil
+		case label == "" || quality == energy.Platform && widthOf(label) == unnamed:
+			unclear = append(unclear, path)
+		}
+	}
+	if len(paths) < 2 || len(unclear) == 0 || quality == energy.Platform && len(unclear) == 1 {
+		return nil
+	}
+	return fmt.Errorf("source: %w: no label says what %s measure, so that they are not summed: one may contain the others", ErrNoPower, strings.Join(unclear, ", "))
 }
 
 // sockets are the files that are labelled as a socket's, of none all.
 func sockets(files []string) []string {
 	whole := slices.DeleteFunc(slices.Clone(files), func(path string) bool {
-		label, err := readText(strings.TrimSuffix(path, "_input") + "_label")
-		return err != nil || !strings.HasPrefix(string(label), "Esocket")
+		return !strings.HasPrefix(text(sensorFile(path, "label")), "Esocket")
 	})
 	if len(whole) > 0 {
 		return whole

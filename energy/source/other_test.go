@@ -163,7 +163,7 @@ func TestHwmonComesAgain(t *testing.T) {
 
 // TestHwmonMalformed: the other sensors are read, and the bad one is named.
 func TestHwmonMalformed(t *testing.T) {
-	root := files(t, map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "-5\n", "hwmon0/power2_average": "7000000\n"})
+	root := files(t, map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "-5\n", "hwmon0/power1_oem_info": "PSU1", "hwmon0/power2_average": "7000000\n", "hwmon0/power2_oem_info": "PSU2"})
 	h, err := source.NewHwmon(root)
 	if err != nil {
 		t.Fatal(err)

@@ -14,8 +14,9 @@ var (
 	// ErrRefused is that a source answers, and that its readings can't be energy of this
 	// machine.
 	ErrRefused = errors.New("its readings are refused")
-	// ErrStill is that a source answers, and that no energy has been counted for some time:
-	// a machine that runs takes some.
+	// ErrStill is that a source answers, and that no energy has been counted for some time, by
+	// none of its counters or by one of them: a machine that runs takes some, and so does each
+	// of its processors.
 	ErrStill = errors.New("its counters do not move")
 )
 
@@ -35,6 +36,13 @@ type judge struct {
 	shown []energy.Reading // the last reading, none of one that was refused
 	last  time.Time        // when that was
 	moved time.Time        // when energy was counted last
+	zones map[string]zoneMoved
+}
+
+// zoneMoved is when a zone's counter came to what it shows.
+type zoneMoved struct {
+	counter uint64
+	at      time.Time
 }
 
 // accept returns an error that wraps ErrRefused, ErrStill or ErrUnchanged, or nil: also where
@@ -51,6 +59,7 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 	begins := since < 0 || since > max(judgedBefore, 3*of.Period())
 	stands := !begins && unmoved(j.shown, readings)
 	j.last, j.shown = at, append(j.shown[:0], readings...)
+	stuck := j.standing(readings, of, at, begins)
 	still := at.Sub(j.moved)
 	if stands && of.Quality().IsInstrument() && still < stillFor {
 		return ErrUnchanged
@@ -73,6 +82,29 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 	}
 	if still = at.Sub(j.moved); !begins && still >= stillFor {
 		return fmt.Errorf("%w: for %v", ErrStill, still.Round(time.Second))
+	}
+	return stuck
+}
+
+// standing returns an error that wraps ErrStill and names a counter that is summed and has stood
+// still for stillFor. A gauge may show 0, as that of a supply in reserve does.
+func (j *judge) standing(readings []energy.Reading, of Source, at time.Time, begins bool) error {
+	if !of.Quality().IsInstrument() {
+		return nil
+	}
+	if j.zones == nil || begins {
+		j.zones = map[string]zoneMoved{}
+	}
+	for _, r := range readings {
+		if r.Gauge || r.Part {
+			continue
+		}
+		was, known := j.zones[r.Zone]
+		if !known || was.counter != r.Counter {
+			j.zones[r.Zone] = zoneMoved{r.Counter, at}
+		} else if still := at.Sub(was.at); still >= stillFor {
+			return fmt.Errorf("%w: zone %q for %v, while others do", ErrStill, r.Zone, still.Round(time.Second))
+		}
 	}
 	return nil
 }

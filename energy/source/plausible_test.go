@@ -22,6 +22,7 @@ type bench struct {
 	log  bytes.Buffer
 	show func(second int) string // what the instrument's file has
 	file string
+	busy []string // counters beside it, of 40 W
 }
 
 func newBench(t *testing.T, tree map[string]string, file string) *bench {
@@ -49,6 +50,9 @@ func (b *bench) run(from, to int) map[string]int {
 	for second := from; second < to; second++ {
 		if b.show != nil {
 			write(b.t, filepath.Join(b.sys, b.file), b.show(second)+"\n")
+		}
+		for _, file := range b.busy {
+			write(b.t, filepath.Join(b.sys, file), fmt.Sprintln(second*40e6))
 		}
 		readings, _ = b.ReadTo(readings, after(float64(second)))
 		if b.Name() != name {
@@ -99,6 +103,9 @@ func TestSourceThatAnswersNonsense(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, c.tree, c.file)
 			b.show = c.bad
+			if c.says == "package-1" {
+				b.busy = []string{"class/powercap/intel-rapl:0/energy_uj"}
+			}
 			if known := b.run(0, 180); known["model"] < 160 || known[c.source] > 0 && c.says != "package-1" {
 				t.Errorf("of 180 s power is known by %v", known)
 			}
@@ -115,6 +122,70 @@ func TestSourceThatAnswersNonsense(t *testing.T) {
 				t.Errorf("now that it is bad again power is known by %v", known)
 			}
 		})
+	}
+}
+
+// TestOneOfTwoCountersStands: a processor that runs takes energy, so that a sum with a counter
+// that stands still is not the machine's. The log names the counter, and once it moves the sum
+// is believed again. So it is with memory; a supply in reserve may show 0 for ever.
+func TestOneOfTwoCountersStands(t *testing.T) {
+	for _, stands := range []string{"package-1", "package-0/dram"} {
+		tree := zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:1", "package-1", "0")
+		zone(tree, "intel-rapl:0:0", "dram", "0")
+		b := newBench(t, tree, "")
+		dirs := map[string]string{"package-0": "intel-rapl:0", "package-1": "intel-rapl:1", "package-0/dram": "intel-rapl:0:0"}
+		move := func(from, to int, still string) map[string]int {
+			known := map[string]int{}
+			for second := from; second < to; second++ {
+				for name, dir := range dirs {
+					if name != still {
+						write(t, filepath.Join(b.sys, "class/powercap", dir, "energy_uj"), fmt.Sprintln(second*40e6))
+					}
+				}
+				for name, n := range b.run(second, second+1) {
+					known[name] += n
+				}
+			}
+			return known
+		}
+		move(0, 30, "")
+		if b.Name() != source.NamePowercap {
+			t.Fatalf("all move: %s is read", b.Name())
+		}
+		move(30, 60, stands)
+		if log := b.log.String(); b.Name() != source.NameModel || strings.Count(log, "passed over") != 1 || !strings.Contains(log, stands) {
+			t.Errorf("%s stands: %s is read\n%s", stands, b.Name(), log)
+		}
+		if move(60, 180, ""); b.Name() != source.NamePowercap {
+			t.Errorf("%s moves again: %s is read", stands, b.Name())
+		}
+	}
+	reserve := newBench(t, map[string]string{
+		"class/hwmon/hwmon0/name": "power_meter\n", "class/hwmon/hwmon0/power1_average": "400000000\n", "class/hwmon/hwmon0/power1_oem_info": "PSU1\n",
+		"class/hwmon/hwmon0/power2_average": "0\n", "class/hwmon/hwmon0/power2_oem_info": "PSU2\n",
+	}, "")
+	if known := reserve.run(0, 60); known[source.NameHwmon] < 55 {
+		t.Errorf("with a supply in reserve power is known by %v\n%s", known, reserve.log.String())
+	}
+}
+
+// TestReadingThatIsRefused comes with the reason from the first time on, before the source is
+// passed over.
+func TestReadingThatIsRefused(t *testing.T) {
+	b := newBench(t, zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:1", "package-1", "0"), "class/powercap/intel-rapl:0/energy_uj")
+	refused := 0
+	for second := range 30 {
+		write(t, filepath.Join(b.sys, b.file), fmt.Sprintln(second*40e6))
+		readings, err := b.ReadTo(nil, after(float64(second)))
+		if len(readings) == 2 && err != nil {
+			refused++
+			if !errors.Is(err, source.ErrStill) || !strings.Contains(err.Error(), "package-1") || strings.Contains(err.Error(), "package-0") {
+				t.Errorf("second %d: %v", second, err)
+			}
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d readings came with the reason, want the two before the source is passed over", refused)
 	}
 }
 

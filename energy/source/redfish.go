@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -153,6 +154,7 @@ func (r *Redfish) ask(ctx context.Context) (float64, error) {
 type powerControl struct {
 	Name, PhysicalContext string
 	PowerConsumedWatts    json.RawMessage
+	Status                struct{ State string }
 }
 
 // watts is what an entry shows, if it does; some controllers write the number as a text.
@@ -185,7 +187,9 @@ func (c powerControl) width() width {
 
 // ParseRedfish returns the watts that a Power resource shows in the entries of PowerControl of
 // the widest context: the chassis contains the processors' and memory's. Several of the whole
-// chassis show the same total, of which the largest is taken; others are summed.
+// chassis show the same total, of which the largest is taken; others are summed. Where one of
+// those that are summed shows nothing, as a supply whose reading is null, the sum is unknown:
+// the error wraps ErrNoPower and names it. One that is Absent takes nothing.
 func ParseRedfish(body []byte) (float64, error) {
 	if len(body) > maxRedfish {
 		return 0, &field.Error{Package: "source", Field: "redfish answer", Value: len(body), Err: ErrMalformed}
@@ -208,7 +212,9 @@ func ParseRedfish(body []byte) (float64, error) {
 		switch w, ok, err := c.watts(); {
 		case err != nil:
 			refused = err
+		case !ok && (top.once() || c.Status.State == "Absent" || containsKnown(c, power.PowerControl)):
 		case !ok:
+			refused = &field.Error{Package: "source", Field: "PowerConsumedWatts", Value: string(c.PowerConsumedWatts), Err: fmt.Errorf("%w: %q shows none, and the others are no sum without it", ErrNoPower, cmp.Or(c.Name, c.PhysicalContext))}
 		case known && top.once() && max(watts, w) > energy.MaxMachineWatts: // a word for unknown
 			watts = min(watts, w)
 		case top.once():
@@ -234,8 +240,21 @@ func contained(c powerControl, in []powerControl) bool {
 			return false
 		}
 		behind := c.width() == supply && other.width() == supply && isOutput(c.Name) && !isOutput(other.Name)
-		return behind || c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
+		return behind || c.isPartOf(other)
 	})
+}
+
+// containsKnown reports whether one of the entries shows a part of what c measures.
+func containsKnown(c powerControl, in []powerControl) bool {
+	return slices.ContainsFunc(in, func(part powerControl) bool {
+		_, known, _ := part.watts()
+		return known && part.isPartOf(c)
+	})
+}
+
+// isPartOf reports whether other is of all that c is one of, as CPUSubsystem of CPU.
+func (c powerControl) isPartOf(other powerControl) bool {
+	return c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
 }
 
 // Name implements Source.

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -165,6 +166,12 @@ func TestSensorThatCannotBeOpened(t *testing.T) {
 		"a socket":    {map[string]string{"hwmon0/name": "fam15h_power", "hwmon0/power1_input": "230000000", "hwmon1/name": "fam15h_power"}, "hwmon1/power1_input", true},
 		"a processor": {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon1/name": "fam15h_power"}, "hwmon1/power1_input", false},
 		"a part":      {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon1/name": "power_meter"}, "hwmon1/power1_average", false},
+		"a supply of a chip": {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon0/power1_oem_info": "PSU1", "hwmon0/power2_oem_info": "PSU2"},
+			"hwmon0/power2_average", true},
+		"a part of a chip": {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "230000000", "hwmon0/power1_oem_info": "System", "hwmon0/power2_oem_info": "CPU"},
+			"hwmon0/power2_average", false},
+		"a socket of a chip": {map[string]string{"hwmon0/name": "fam15h_power", "hwmon0/power1_input": "230000000", "hwmon0/power1_label": "socket 0", "hwmon0/power2_label": "socket 1"},
+			"hwmon0/power2_input", true},
 	} {
 		root := files(t, c.tree)
 		if err := os.Symlink("nowhere", filepath.Join(root, c.absent)); err != nil {
@@ -179,6 +186,63 @@ func TestSensorThatCannotBeOpened(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, readings, err)
 		}
 		_ = h.Close()
+	}
+}
+
+// TestWholeThatCannotBeOpened: what else the chip shows are parts of it, and no machine's power.
+func TestWholeThatCannotBeOpened(t *testing.T) {
+	root := files(t, map[string]string{
+		"hwmon0/name": "power_meter", "hwmon0/power1_oem_info": "System Power", "hwmon0/power2_average": "185200000", "hwmon0/power2_oem_info": "CPU",
+	})
+	if err := os.Symlink("nowhere", filepath.Join(root, "hwmon0/power1_average")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := source.NewHwmon(root); !errors.Is(err, source.ErrNoPower) || !strings.Contains(err.Error(), "hwmon0/power1_average") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestSensorsWithoutLabels: of several sensors of a chip that don't say what they measure one may
+// contain the others. They are not summed, the error names them, and another chip is read.
+func TestSensorsWithoutLabels(t *testing.T) {
+	acpi := map[string]string{"hwmon1/name": "power_meter", "hwmon1/power1_average": "450500000"}
+	for name, c := range map[string]struct {
+		tree   map[string]string
+		unread []string // what the error names
+	}{
+		"inputs": {map[string]string{"hwmon0/name": "power_meter", "hwmon0/power1_average": "450500000", "hwmon0/power2_average": "265300000", "hwmon0/power3_average": "185200000"},
+			[]string{"hwmon0/power1_average", "hwmon0/power2_average", "hwmon0/power3_average"}},
+		"numbered ones": {map[string]string{
+			"hwmon0/name": "ibmpowernv", "hwmon0/power1_input": "450500000", "hwmon0/power1_label": "Power 1", "hwmon0/power2_input": "265300000", "hwmon0/power2_label": "Power 2",
+		}, []string{"hwmon0/power1_input", "hwmon0/power2_input"}},
+		"cores and sockets": {map[string]string{"hwmon0/name": "amd_energy", "hwmon0/energy1_input": "11", "hwmon0/energy2_input": "22", "hwmon0/energy3_input": "33"},
+			[]string{"hwmon0/energy1_input", "hwmon0/energy2_input", "hwmon0/energy3_input"}},
+		"a socket beside cores": {map[string]string{
+			"hwmon0/name": "amd_energy", "hwmon0/energy1_input": "11", "hwmon0/energy1_label": "Ecore000", "hwmon0/energy2_input": "22",
+		}, []string{"hwmon0/energy2_input"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := source.NewHwmon(files(t, c.tree))
+			if !errors.Is(err, source.ErrNoPower) {
+				t.Fatalf("%v, want ErrNoPower", err)
+			}
+			for _, file := range c.unread {
+				if !strings.Contains(err.Error(), file) {
+					t.Errorf("%v does not name %s", err, file)
+				}
+			}
+			for path, text := range acpi {
+				c.tree[path] = text
+			}
+			h, err := source.NewHwmon(files(t, c.tree))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			if readings, err := h.ReadTo(nil, start); err != nil || len(readings) != 1 || readings[0].Watts != 450.5 {
+				t.Errorf("beside a meter of the machine: %v, %v", readings, err)
+			}
+		})
 	}
 }
 
@@ -214,6 +278,11 @@ func TestWidestContextCounts(t *testing.T) {
 		"Dell":                       {`{"@odata.id":"/redfish/v1/Chassis/System.Embedded.1/Power/PowerControl","MemberId":"PowerControl","Name":"System Power Control","PowerAllocatedWatts":1600,"PowerConsumedWatts":450.5,"PowerMetrics":{"AverageConsumedWatts":430,"IntervalInMin":60,"MaxConsumedWatts":600},"RelatedItem":[]}`, 450.5},
 		"Lenovo":                     {`{"Name":"Server Power Control","PowerConsumedWatts":450.5,"PhysicalContext":"Chassis"},{"Name":"CPU Sub-system Power","PowerConsumedWatts":185,"PhysicalContext":"CPU"},{"Name":"Memory Sub-system Power","PowerConsumedWatts":null,"PhysicalContext":"Memory"},{"Name":"GPU Sub-system Power","PowerConsumedWatts":0}`, 450.5},
 		"OpenBMC":                    {`{"@odata.type":"#Power.v1_0_0.PowerControl","MemberId":"0","Name":"Chassis Power Control","PowerConsumedWatts":450.5,"PowerLimit":{"LimitInWatts":null}},{"MemberId":"1","Name":"total power","PowerConsumedWatts":450}`, 450.5},
+		"a supply of unknown power":  {`{"Name":"PSU1","PowerConsumedWatts":230,"PhysicalContext":"PowerSupply"},{"Name":"PSU2","PowerConsumedWatts":null,"PhysicalContext":"PowerSupply"}`, 0},
+		"a supply without a power":   {`{"Name":"PSU1","PowerConsumedWatts":230},{"Name":"PSU2"}`, 0},
+		"an absent supply":           {`{"Name":"PSU1","PowerConsumedWatts":450.5},{"Name":"PSU2","PowerConsumedWatts":null,"Status":{"State":"Absent"}}`, 450.5},
+		"an unknown processor":       {`{"PowerConsumedWatts":null,"PhysicalContext":"CPU"},{"PowerConsumedWatts":85.5,"PhysicalContext":"CPU"}`, 0},
+		"an unknown supply, a whole": {`{"PowerConsumedWatts":null,"PhysicalContext":"PowerSupply"},{"PowerConsumedWatts":450.5,"PhysicalContext":"Chassis"}`, 450.5},
 		"a switched off part":        {`{"Name":"System Power Control","PowerConsumedWatts":450.5,"Status":{"State":"Enabled"}},{"Name":"System Power Control","PowerConsumedWatts":0,"Status":{"State":"Absent"}}`, 450.5},
 	} {
 		watts, err := source.ParseRedfish([]byte(`{"PowerControl":[` + c.entries + `]}`))

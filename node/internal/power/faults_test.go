@@ -478,6 +478,48 @@ func TestCPUTimesThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestWindowOfCPUTimesThatCannotBe: of two busy cores a pod keeps one, which takes 100 J in a
+// window. It is charged no more where the machine's or the tree's counter ran backwards or
+// leapt; what the machine's own can't divide is the system's. Afterwards it is charged again.
+func TestWindowOfCPUTimesThatCannotBe(t *testing.T) {
+	for _, by := range []time.Duration{time.Hour, -time.Hour} {
+		for of, want := range map[string]float64{"machine": 0, "tree": 100} {
+			m := newMachine()
+			m.node, m.tree = 2*time.Hour, 2*time.Hour
+			p := m.meter(energy.Split{})
+			m.everyLoad(p)
+			m.system, m.pods[podA] = 1, &pod{cores: 1}
+			charged := func() float64 { return series(t, p)["pod_joules_total{pod_uid="+podA+"}"] }
+			for before := 0.; charged() == before; {
+				m.seconds(p, 1) // to the end of a window
+			}
+			m.seconds(p, 5)
+			node, system := m.joules, series(t, p)["unattributed_joules_total{part=system}"]
+			if of == "machine" {
+				m.node += by
+			} else {
+				m.tree += by
+			}
+			before := charged()
+			m.seconds(p, 5)
+			if got := charged() - before; !near(got, want, 2) {
+				t.Errorf("the %s's counter moved by %v: the pod is charged %g J, want %g", of, by, got, want)
+			}
+			if got := series(t, p)["unattributed_joules_total{part=system}"] - system; of == "machine" && !near(got, m.joules-node, 100) {
+				t.Errorf("the machine's counter moved by %v: the system took %g J of %g", by, got, m.joules-node)
+			}
+			if all := series(t, p); all["refused_total{cause=cpu}"] != 1 {
+				t.Errorf("the %s's counter moved by %v: %v", of, by, all)
+			}
+			before = charged()
+			m.seconds(p, 5)
+			if got := charged() - before; !near(got, 100, 2) {
+				t.Errorf("the %s's counter moved by %v: afterwards the pod is charged %g J", of, by, got)
+			}
+		}
+	}
+}
+
 // TestZonesOfTheNodeAddUp: the sum of the counters that are no parts is what the node took.
 func TestZonesOfTheNodeAddUp(t *testing.T) {
 	m := newMachine()

@@ -217,7 +217,7 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	m.joules = min(m.joules+interval.Joules, energy.MaxJoules)
 	m.window.joules += interval.Joules
 	m.window.variance += interval.SD * interval.SD
-	u, ok := utilisation(last, node)
+	u, ok := Utilisation(last.NodeCPU, node.NodeCPU, node.at.Sub(last.at))
 	if interval.Partial || interval.To.IsZero() || !ok {
 		m.window.broken = true
 		if ok {
@@ -231,18 +231,25 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 	return m.tell(at, interval, u, node)
 }
 
-// utilisation is the busy share of the machine's cores between two readings. It is not
-// known where the counter ran backwards, or by more than the cores can have been busy.
-func utilisation(last, now nodeReading) (u float64, ok bool) {
-	seconds := now.at.Sub(last.at).Seconds()
-	if last.Cores == 0 || seconds <= 0 {
+// Utilisation is the busy share of the machine's cores between two readings so far apart. It
+// is not known where the counter ran backwards, or by more than the cores can have been busy.
+func Utilisation(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok bool) {
+	seconds := span.Seconds()
+	if last.Cores == 0 || now.Cores == 0 || seconds <= 0 {
 		return 0, false
 	}
-	busy := (now.Busy - last.Busy).Seconds()
-	if busy < 0 || busy > (seconds+lateness)*float64(now.Cores) {
+	busy, ok := grown(last.Busy, now.Busy, (seconds+lateness)*float64(now.Cores))
+	return min(busy/(seconds*float64(now.Cores)), 1), ok
+}
+
+// grown is by how many seconds a CPU time has grown; ok is false where it ran backwards or grew
+// by more than most, and the seconds are then 0.
+func grown(last, now time.Duration, most float64) (seconds float64, ok bool) {
+	seconds = (now - last).Seconds()
+	if seconds < 0 || seconds > most {
 		return 0, false
 	}
-	return min(busy/(seconds*float64(now.Cores)), 1), true
+	return seconds, true
 }
 
 // lateness is by how many seconds a counter may be read after the time it is of.

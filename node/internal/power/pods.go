@@ -2,6 +2,7 @@ package power
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 	"time"
@@ -81,7 +82,11 @@ func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	l.consume(w.pods, m.cpu.Pods, (seconds+lateness)*float64(m.cpu.Node.Cores))
 	residual, err := m.attribute(seconds)
 	if err != nil {
-		l.refuse("split")
+		cause := "split"
+		if errors.Is(err, errCPU) {
+			cause = "cpu"
+		}
+		l.refuse(cause)
 		l.rest.System += w.joules
 		return nil, false
 	}
@@ -90,18 +95,25 @@ func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	return l.tookTo(seconds, m.cpu.Node.Cores), !w.broken
 }
 
+// errCPU is that the machine's CPU time can't be what it shows.
+var errCPU = errors.New("the machine's CPU time ran backwards or leapt")
+
 // attribute divides the energy of the window into the ledger's shares and rest.
 func (m *Meter) attribute(seconds float64) (residual float64, err error) {
 	w, l := &m.window, &m.ledger
 	capacity := seconds * float64(m.cpu.Node.Cores)
-	busy := max((m.cpu.Node.Busy - w.node.Busy).Seconds(), 0)
+	most := (seconds + lateness) * float64(m.cpu.Node.Cores)
+	busy, ok := grown(w.node.Busy, m.cpu.Node.Busy, most)
+	if !ok {
+		return 0, errCPU
+	}
 	if w.curve != nil && capacity > 0 {
 		u := min(busy/capacity, 1)
 		residual = math.Hypot(w.curve.Residual(u), w.curve.Uneven(u, w.seconds, w.packages))
 	}
 	shares, rest, err := m.config.Split.AttributeTo(l.shares, &energy.Account{
 		Joules: w.joules, SD: math.Sqrt(w.variance), Idle: w.idle, IdleKnown: w.idleKnown,
-		Busy: busy, Tree: m.treeUsed(), Capacity: capacity,
+		Busy: busy, Tree: m.treeUsed(most), Capacity: capacity,
 		Residual: residual, Consumers: l.consumers,
 	})
 	l.shares = shares
@@ -115,13 +127,18 @@ func (m *Meter) attribute(seconds float64) (residual float64, err error) {
 	return residual, nil
 }
 
-// treeUsed is the CPU time that all pods used in the window, in seconds: 0, as far as is
-// known, where that was not read at its beginning.
-func (m *Meter) treeUsed() float64 {
-	if m.window.tree == 0 {
+// treeUsed is the CPU time that all pods used in the window, in seconds, of which the machine
+// had so many at most: 0, as far as is known, where that was not read at its beginning or
+// end, ran backwards or leapt.
+func (m *Meter) treeUsed(most float64) float64 {
+	if m.window.tree == 0 || m.cpu.Tree == 0 {
 		return 0
 	}
-	return max((m.cpu.Tree - m.window.tree).Seconds(), 0)
+	used, ok := grown(m.window.tree, m.cpu.Tree, most)
+	if !ok {
+		m.ledger.refuse("cpu")
+	}
+	return used
 }
 
 // consume lists who used CPU time in the window, of which the machine had so many seconds
