@@ -9,7 +9,9 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.1
 	github.com/prometheus/prometheus v0.316.0
+	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
+	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
 	go.yaml.in/yaml/v3 v3.0.5
 	k8s.io/apimachinery v0.37.2
 	k8s.io/autoscaler/vertical-pod-autoscaler v1.7.0
@@ -47,7 +49,6 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/prometheus/procfs v0.22.0 // indirect
-	github.com/spazio-scheduler/spazio v0.1.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
@@ -59,6 +60,7 @@ require (
 	golang.org/x/net v0.61.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.2 // indirect
@@ -80,6 +82,8 @@ replace (
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/operator => ../../operator
+	github.com/spazio-scheduler/spazio/profile/profiler => ../../profile/profiler
+	github.com/spazio-scheduler/spazio/profile/v1alpha1 => ../../profile/v1alpha1
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )

@@ -243,6 +243,55 @@ func TestBadValuesCostNoOthers(t *testing.T) {
 	}
 }
 
+// A query that fails costs what it asks for: what the other says, and what was read before, is
+// kept, and the rest is unknown.
+func TestOneFailedQueryCostsNoOther(t *testing.T) {
+	near := func(got, want float64) bool { return got > want*(1-1e-6) && got < want*(1+1e-6) }
+	chunks := 0
+	for name, c := range map[string]struct {
+		fails       func(isCPU bool) bool
+		cpu, memory float64
+		failed      string
+		asked       int
+	}{
+		"CPU":                      {func(isCPU bool) bool { return isCPU }, 0, 3e8, "container_cpu", 4},
+		"memory":                   {func(isCPU bool) bool { return !isCPU }, .4, 0, "container_memory", 4},
+		"CPU, of the second chunk": {func(isCPU bool) bool { return isCPU && chunks > 1 }, .4, 3e8, "container_cpu", 5},
+	} {
+		chunks = 0
+		s := serve(t, func(query string) (int, string) {
+			isCPU := strings.Contains(query, "container_cpu")
+			if isCPU {
+				chunks++
+			}
+			switch {
+			case c.fails(isCPU):
+				return 500, "internal"
+			case isCPU:
+				return 200, answer(series("web-5d4f8c7b9-x2x4v", "0.4"))
+			}
+			return 200, answer(series("web-5d4f8c7b9-x2x4v", "3e8"))
+		})
+		h := history(t, prometheus.Config{Address: s.URL, Back: 3 * time.Hour})
+		d, err := h.Demand(t.Context(), web, now)
+		var failed *prometheus.HistoryError
+		if !errors.As(err, &failed) || !strings.Contains(failed.Query, c.failed) {
+			t.Errorf("%s: %v, want an error of %s", name, err, c.failed)
+		}
+		for _, share := range []struct {
+			got  profile.Share
+			want float64
+		}{{d.CPU, c.cpu}, {d.Memory, c.memory}} {
+			if share.want == 0 && share.got != (profile.Share{}) || share.want > 0 && !near(share.got.Amount, share.want) {
+				t.Errorf("%s: %+v, want %v", name, share.got, share.want)
+			}
+		}
+		if got := len(s.asked); got != c.asked {
+			t.Errorf("%s: %d queries, want %d: one that failed is not asked again", name, got, c.asked)
+		}
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for name, answers := range map[string]func(string) (int, string){
 		"500": func(string) (int, string) { return 500, "internal" },
