@@ -1,0 +1,94 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+// ErrNoPodTold is that a source tells of no pod at all although the cgroups hold containers of
+// pods: it asks another runtime, another namespace of the runtime, or about another node.
+var ErrNoPodTold = errors.New("the source tells of no pod, and there are containers of pods")
+
+// CheckedPods is a PodSource that does not read cgroups, checked against them: once each Rescan
+// while it tells of no pod. Where the cgroups can't be seen nothing contradicts it. Run may be
+// called once; Health is safe for concurrent use.
+type CheckedPods struct {
+	source PodSource
+	config CgroupConfig
+	// told is true while the source tells of a pod.
+	told  atomic.Bool
+	blind atomic.Pointer[error]
+}
+
+// NewCheckedPods returns a source checked by the cgroups of c, of which it uses Root, Rescan
+// and Logger. The error is a *FieldError.
+func NewCheckedPods(source PodSource, c CgroupConfig) (*CheckedPods, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	return &CheckedPods{source: source, config: c.withDefaults()}, nil
+}
+
+// Health returns the source's own error, or one that wraps ErrNoPodTold after two checks have
+// found that; nil before Run.
+func (p *CheckedPods) Health() error {
+	if err := PodSourceHealth(p.source); err != nil {
+		return err
+	}
+	if err := p.blind.Load(); err != nil && !p.told.Load() {
+		return *err
+	}
+	return nil
+}
+
+// Run implements PodSource.
+func (p *CheckedPods) Run(ctx context.Context, notify func(PodEvent)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	checked := make(chan struct{})
+	go func() {
+		defer close(checked)
+		p.check(ctx)
+	}()
+	defer func() {
+		cancel()
+		<-checked
+	}()
+	return p.source.Run(ctx, func(e PodEvent) {
+		if e.Changed {
+			p.told.Store(len(e.Pods) > 0)
+		}
+		notify(e)
+	})
+}
+
+// check looks for containers of pods while the source tells of none, until ctx ends. A pod
+// that starts or ends is in the cgroups for a moment longer: it takes two looks.
+func (p *CheckedPods) check(ctx context.Context) {
+	ticker := time.NewTicker(p.config.Rescan)
+	defer ticker.Stop()
+	for looks := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if p.told.Load() || !p.hasContainers() {
+			looks = 0
+			p.blind.Store(nil)
+			continue
+		}
+		if looks++; looks == 2 {
+			err := fmt.Errorf("telemetry: %w below %s: is it the right socket, namespace and node name?", ErrNoPodTold, p.config.Root)
+			p.blind.Store(&err)
+			p.config.Logger.Warn("pods of the node are not seen", "err", err)
+		}
+	}
+}
+
+func (p *CheckedPods) hasContainers() bool {
+	tree, _, _ := findKubelet(p.config.Root)
+	return tree.use == treeContainers
+}
