@@ -163,8 +163,8 @@ func TestCallsOfStrangersUseUpNothing(t *testing.T) {
 }
 
 // TestAKnownAddressComesBack: where strangers of many addresses have all their places, and
-// all have spoken, an address that was admitted before is served without waiting for the end of
-// anybody's hour, and a new one waits.
+// all have spoken, an address that was admitted before is served while all have
+// most of an hour left, and a new one waits.
 func TestAKnownAddressComesBack(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Handshake: time.Hour}, transport.Config{}, admitting{})
 	defer stop()
