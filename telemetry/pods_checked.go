@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// ErrNoPodTold is that a source tells of no pod at all although the cgroups hold containers of
+// ErrNoPods is that a source reports no pod at all although the cgroups hold containers of
 // pods: it asks another runtime, another namespace of the runtime, or about another node.
-var ErrNoPodTold = errors.New("the source tells of no pod, and there are containers of pods")
+var ErrNoPods = errors.New("the source reports no pod, and there are containers of pods")
 
 // CheckedPods is a PodSource that does not read cgroups, checked against them: once each Rescan
-// while it tells of no pod. Where the cgroups can't be seen nothing contradicts it. Run may be
+// while it reports no pod. Where the cgroups can't be seen nothing contradicts it. Run may be
 // called once; Health is safe for concurrent use.
 type CheckedPods struct {
 	source PodSource
 	config CgroupConfig
-	// told is true while the source tells of a pod.
-	told  atomic.Bool
-	blind atomic.Pointer[error]
+	// reports is true while the source reports a pod.
+	reports atomic.Bool
+	blind   atomic.Pointer[error]
 }
 
 // NewCheckedPods returns a source checked by the cgroups of c, of which it uses Root, Rescan
@@ -32,13 +32,13 @@ func NewCheckedPods(source PodSource, c CgroupConfig) (*CheckedPods, error) {
 	return &CheckedPods{source: source, config: c.withDefaults()}, nil
 }
 
-// Health returns the source's own error, or one that wraps ErrNoPodTold after two checks have
+// Health returns the source's own error, or one that wraps ErrNoPods after two checks have
 // found that; nil before Run.
 func (p *CheckedPods) Health() error {
 	if err := PodSourceHealth(p.source); err != nil {
 		return err
 	}
-	if err := p.blind.Load(); err != nil && !p.told.Load() {
+	if err := p.blind.Load(); err != nil && !p.reports.Load() {
 		return *err
 	}
 	return nil
@@ -58,13 +58,13 @@ func (p *CheckedPods) Run(ctx context.Context, notify func(PodEvent)) error {
 	}()
 	return p.source.Run(ctx, func(e PodEvent) {
 		if e.Changed {
-			p.told.Store(len(e.Pods) > 0)
+			p.reports.Store(len(e.Pods) > 0)
 		}
 		notify(e)
 	})
 }
 
-// check looks for containers of pods while the source tells of none, until ctx ends. A pod
+// check looks for containers of pods while the source reports none, until ctx ends. A pod
 // that starts or ends is in the cgroups for a moment longer: it takes two looks.
 func (p *CheckedPods) check(ctx context.Context) {
 	ticker := time.NewTicker(p.config.Rescan)
@@ -75,13 +75,13 @@ func (p *CheckedPods) check(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if p.told.Load() || !p.hasContainers() {
+		if p.reports.Load() || !p.hasContainers() {
 			looks = 0
 			p.blind.Store(nil)
 			continue
 		}
 		if looks++; looks == 2 {
-			err := fmt.Errorf("telemetry: %w below %s: is it the right socket, namespace and node name?", ErrNoPodTold, p.config.Root)
+			err := fmt.Errorf("telemetry: %w below %s: is it the right socket, namespace and node name?", ErrNoPods, p.config.Root)
 			p.blind.Store(&err)
 			p.config.Logger.Warn("pods of the node are not seen", "err", err)
 		}

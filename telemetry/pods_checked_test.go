@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// asked is a source that tells of the pods it is sent.
+// asked is a source that reports the pods it is sent.
 type asked struct {
 	events chan []telemetry.Pod
 	health error
@@ -65,9 +65,9 @@ func healthBecomes(t *testing.T, source telemetry.PodSource, want error) {
 	}
 }
 
-// A source that tells of no pod, as one with a wrong socket, namespace or name of the node
+// A source that reports no pod, as one with a wrong socket, namespace or name of the node
 // does, is not healthy while the cgroups hold containers of pods, and says so once; it is when
-// it tells of one, or there are none.
+// it reports one, or there are none.
 func TestSourceOfNoPodIsUnhealthy(t *testing.T) {
 	root := t.TempDir()
 	pod := filepath.Join(root, "kubepods/burstable/pod0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b")
@@ -89,11 +89,11 @@ func TestSourceOfNoPodIsUnhealthy(t *testing.T) {
 	go func() { ended <- checked.Run(ctx, func(e telemetry.PodEvent) { events <- e }) }()
 
 	source.events <- nil
-	healthBecomes(t, checked, telemetry.ErrNoPodTold)
+	healthBecomes(t, checked, telemetry.ErrNoPods)
 	source.events <- telemetry.RunningPods("a")
 	healthBecomes(t, checked, nil)
 	source.events <- nil
-	healthBecomes(t, checked, telemetry.ErrNoPodTold)
+	healthBecomes(t, checked, telemetry.ErrNoPods)
 	if err := os.Remove(container); err != nil { // a cgroup of a pod that is left over
 		t.Fatal(err)
 	}

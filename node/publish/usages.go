@@ -285,8 +285,8 @@ func (s *usageStream) drop(sent uint64, why error) error {
 	return &refusedError{len(b.Windows), why}
 }
 
-// acknowledge reports whether that leaves nothing to wait for; what is to be sent next, take
-// tells of. Windows that the profiler refused count as dropped and are not sent again: it
+// acknowledge reports whether that leaves nothing to wait for; take wakes the stream for what
+// is to be sent next. Windows that the profiler refused count as dropped and are not sent again: it
 // would refuse them each time.
 func (s *usageStream) acknowledge(ack *spaziov1.UsageAck) (quiet bool) {
 	s.mu.Lock()

@@ -17,7 +17,7 @@ import (
 // of the caller alone count here; of the kubelet's the containers of a pod are weighed
 // by their periods. What two scrapers or two replicas of the server say alike counts once,
 // and so does a proxy that is scraped at two of its ports, or as two of its pod's containers:
-// its host, without the port, tells it from others.
+// its host, without the port, is what it is known by.
 const (
 	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
 		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
