@@ -126,9 +126,9 @@ func read(m proto.Message) (any, error) {
 	case *spaziov1.Rooms:
 		return api.ToRooms(m)
 	case *spaziov1.UsageBatch:
-		b, refused, err := api.ToUsage(m)
-		if len(refused) > 0 {
-			err = refused[0].Err
+		b, ack, err := api.ToUsage(m)
+		if len(ack.GetRefused()) > 0 {
+			err = errors.New(ack.Refusal)
 		}
 		return b, err
 	case *spaziov1.UsageAck, *spaziov1.ChangesRequest, *spaziov1.WatchRooms:

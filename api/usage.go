@@ -48,52 +48,35 @@ func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
 	return m
 }
 
-// RefusedWindow is a window that a batch is taken without.
-type RefusedWindow struct {
-	// Index is its place in the batch that was sent.
-	Index int
-	// Err is a *field.Error.
-	Err error
-}
-
 // ToUsage checks and converts a batch from the wire. A window that is out of range is left
-// out and returned as refused; its neighbours are kept. Errors are *field.Error and refuse
-// the batch as a whole.
-func ToUsage(m *spaziov1.UsageBatch) (b agent.UsageBatch, refused []RefusedWindow, err error) {
+// out, and the acknowledgement names it; its neighbours are kept. Errors are *field.Error
+// and refuse the batch as a whole.
+func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, *spaziov1.UsageAck, error) {
 	if m == nil {
-		return b, nil, refuse("usage", nil, ErrMissing)
+		return agent.UsageBatch{}, nil, refuse("usage", nil, ErrMissing)
 	}
 	if err := checkName("node", m.Node, false); err != nil {
-		return b, nil, err
+		return agent.UsageBatch{}, nil, err
 	}
 	if n := len(m.Windows); n > agent.MaxWindows {
-		return b, nil, refuseLength("windows", n, agent.MaxWindows)
+		return agent.UsageBatch{}, nil, refuseLength("windows", n, agent.MaxWindows)
 	}
 	if n := proto.Size(m); n > MaxUsageBytes {
-		return b, nil, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, MaxUsageBytes))
+		return agent.UsageBatch{}, nil, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, MaxUsageBytes))
 	}
-	b = agent.UsageBatch{Node: m.Node, Incarnation: m.Incarnation, Sequence: m.Sequence}
+	b := agent.UsageBatch{Node: m.Node, Incarnation: m.Incarnation, Sequence: m.Sequence}
+	ack := &spaziov1.UsageAck{Incarnation: m.Incarnation, Sequence: m.Sequence}
 	for i, one := range m.Windows {
 		w, err := toWindow(one)
-		if err != nil {
-			refused = append(refused, RefusedWindow{i, element("windows", i, err)})
+		if err == nil {
+			b.Windows = append(b.Windows, w)
 			continue
 		}
-		b.Windows = append(b.Windows, w)
-	}
-	return b, refused, nil
-}
-
-// UsageAck acknowledges a batch and names the windows that it was taken without.
-func UsageAck(b agent.UsageBatch, refused []RefusedWindow) *spaziov1.UsageAck {
-	ack := &spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}
-	for i, r := range refused {
-		if i == 0 {
-			ack.Refusal = r.Err.Error()
+		if ack.Refused = append(ack.Refused, uint32(i)); len(ack.Refused) == 1 {
+			ack.Refusal = element("windows", i, err).Error()
 		}
-		ack.Refused = append(ack.Refused, uint32(r.Index))
 	}
-	return ack
+	return b, ack, nil
 }
 
 func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {

@@ -49,8 +49,8 @@ func TestFullUsageBatchFits(t *testing.T) {
 	for range agent.MaxWindows / 2 {
 		b.Windows = append(b.Windows, one)
 	}
-	if _, refused, err := api.ToUsage(api.FromUsage(b)); err != nil || refused != nil {
-		t.Error(err, refused, proto.Size(api.FromUsage(b)))
+	if _, ack, err := api.ToUsage(api.FromUsage(b)); err != nil || ack.Refused != nil {
+		t.Error(err, ack, proto.Size(api.FromUsage(b)))
 	}
 }
 
@@ -82,11 +82,12 @@ func TestToUsageRefuses(t *testing.T) {
 	} {
 		m := api.FromUsage(usageBatch())
 		tt.spoil(m, m.Windows[0])
-		_, windows, err := api.ToUsage(m)
-		if len(windows) > 0 {
-			err = windows[0].Err
+		_, ack, err := api.ToUsage(m)
+		if !strings.HasPrefix(tt.field, "windows[") {
+			refused(t, err, tt.field, tt.cause)
+		} else if text := ack.GetRefusal(); err != nil || !strings.Contains(text, tt.field+" = ") || !strings.Contains(text, tt.cause.Error()) {
+			t.Errorf("%s: %v, %q, want %v", tt.field, err, text, tt.cause)
 		}
-		refused(t, err, tt.field, tt.cause)
 	}
 	_, _, err := api.ToUsage(nil)
 	refused(t, err, "usage", api.ErrMissing)
@@ -119,9 +120,9 @@ func TestOneBadCountCostsNoOther(t *testing.T) {
 		m := api.FromUsage(b)
 		c.spoil(m.Windows[0])
 		c.want(&b.Windows[0])
-		got, refused, err := api.ToUsage(m)
-		if err != nil || refused != nil {
-			t.Errorf("%s: %v, %v", name, refused, err)
+		got, ack, err := api.ToUsage(m)
+		if err != nil || ack.Refused != nil {
+			t.Errorf("%s: %v, %v", name, ack, err)
 		} else if d := cmp.Diff(b, got); d != "" {
 			t.Errorf("%s:\n%s", name, d)
 		}
@@ -138,7 +139,7 @@ func TestOneBadWindowCostsNoOther(t *testing.T) {
 	m := api.FromUsage(b)
 	m.Windows[1].CpuSeconds = 4097
 	m.Windows[3].SpanNanos = -1
-	got, refused, err := api.ToUsage(m)
+	got, ack, err := api.ToUsage(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,12 +147,8 @@ func TestOneBadWindowCostsNoOther(t *testing.T) {
 	if d := cmp.Diff(b, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	if len(refused) != 2 {
-		t.Fatalf("refused: %v", refused)
-	}
-	ack := wire(t, api.UsageAck(got, refused), &spaziov1.UsageAck{})
-	want := &spaziov1.UsageAck{Incarnation: 1 << 60, Sequence: 7, Refused: []uint32{1, 3}, Refusal: refused[0].Err.Error()}
-	if !proto.Equal(want, ack) {
+	want := &spaziov1.UsageAck{Incarnation: 1 << 60, Sequence: 7, Refused: []uint32{1, 3}, Refusal: ack.Refusal}
+	if ack = wire(t, ack, &spaziov1.UsageAck{}); !proto.Equal(want, ack) {
 		t.Errorf("acknowledged with %v, want %v", ack, want)
 	}
 	for _, part := range []string{"windows[1].cpu_seconds", "4097", "0 to 4096"} {
@@ -192,9 +189,9 @@ func TestBatchesOfALogAreTaken(t *testing.T) {
 		if !ok {
 			break
 		}
-		got, refused, err := api.ToUsage(api.FromUsage(b))
-		if err != nil || refused != nil {
-			t.Fatalf("a batch of %d windows: %v, %v", len(b.Windows), refused, err)
+		got, ack, err := api.ToUsage(api.FromUsage(b))
+		if err != nil || ack.Refused != nil {
+			t.Fatalf("a batch of %d windows: %v, %v", len(b.Windows), ack, err)
 		}
 		for _, w := range got.Windows {
 			sent[w.Pod] = true
@@ -209,9 +206,9 @@ func TestBatchesOfALogAreTaken(t *testing.T) {
 
 func FuzzToUsage(f *testing.F) {
 	to := func(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
-		b, refused, err := api.ToUsage(m)
-		if err == nil && len(b.Windows)+len(refused) != len(m.GetWindows()) {
-			return b, fmt.Errorf("%d windows taken and %d refused of %d", len(b.Windows), len(refused), len(m.GetWindows()))
+		b, ack, err := api.ToUsage(m)
+		if err == nil && len(b.Windows)+len(ack.Refused) != len(m.GetWindows()) {
+			return b, fmt.Errorf("%d windows taken and %d refused of %d", len(b.Windows), len(ack.Refused), len(m.GetWindows()))
 		}
 		return b, err
 	}

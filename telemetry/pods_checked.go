@@ -12,10 +12,8 @@ import (
 // pods: it asks another runtime, another namespace of the runtime, or about another node.
 var ErrNoPods = errors.New("the source reports no pod, and there are containers of pods")
 
-// CheckedPods is a PodSource that does not read cgroups, checked against them: once each Rescan
-// while it reports no pod. Where the cgroups can't be seen nothing contradicts it. Run may be
-// called once; Health is safe for concurrent use.
-type CheckedPods struct {
+// checkedPods is the source that CheckPods returns.
+type checkedPods struct {
 	source PodSource
 	config CgroupConfig
 	// reports is true while the source reports a pod.
@@ -23,18 +21,19 @@ type CheckedPods struct {
 	blind   atomic.Pointer[error]
 }
 
-// NewCheckedPods returns a source checked by the cgroups of c, of which it uses Root, Rescan
-// and Logger. The error is a *FieldError.
-func NewCheckedPods(source PodSource, c CgroupConfig) (*CheckedPods, error) {
+// CheckPods returns a source that does not read cgroups, checked against those of c, of which
+// it uses Root, Rescan and Logger: once each Rescan while it reports no pod. PodSourceHealth
+// of it is the source's own, or wraps ErrNoPods after two checks have found that. Where the
+// cgroups can't be seen nothing contradicts the source. The error is a *FieldError.
+func CheckPods(source PodSource, c CgroupConfig) (PodSource, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &CheckedPods{source: source, config: c.withDefaults()}, nil
+	return &checkedPods{source: source, config: c.withDefaults()}, nil
 }
 
-// Health returns the source's own error, or one that wraps ErrNoPods after two checks have
-// found that; nil before Run.
-func (p *CheckedPods) Health() error {
+// Health is for PodSourceHealth.
+func (p *checkedPods) Health() error {
 	if err := PodSourceHealth(p.source); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (p *CheckedPods) Health() error {
 }
 
 // Run implements PodSource.
-func (p *CheckedPods) Run(ctx context.Context, notify func(PodEvent)) error {
+func (p *checkedPods) Run(ctx context.Context, notify func(PodEvent)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	checked := make(chan struct{})
 	go func() {
@@ -66,7 +65,7 @@ func (p *CheckedPods) Run(ctx context.Context, notify func(PodEvent)) error {
 
 // check looks for containers of pods while the source reports none, until ctx ends. A pod
 // that starts or ends is in the cgroups for a moment longer: it takes two looks.
-func (p *CheckedPods) check(ctx context.Context) {
+func (p *checkedPods) check(ctx context.Context) {
 	ticker := time.NewTicker(p.config.Rescan)
 	defer ticker.Stop()
 	for looks := 0; ; {
@@ -88,7 +87,7 @@ func (p *CheckedPods) check(ctx context.Context) {
 	}
 }
 
-func (p *CheckedPods) hasContainers() bool {
+func (p *checkedPods) hasContainers() bool {
 	tree, _, _ := findKubelet(p.config.Root)
 	return tree.use == treeContainers
 }

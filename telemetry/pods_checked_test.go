@@ -77,11 +77,11 @@ func TestSourceOfNoPodIsUnhealthy(t *testing.T) {
 	}
 	log := &lines{}
 	source := &asked{events: make(chan []telemetry.Pod)}
-	checked, err := telemetry.NewCheckedPods(source, telemetry.CgroupConfig{Root: root, Rescan: time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	checked, err := telemetry.CheckPods(source, telemetry.CgroupConfig{Root: root, Rescan: time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := checked.Health(); err != nil {
+	if err := telemetry.PodSourceHealth(checked); err != nil {
 		t.Errorf("before Run: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -113,12 +113,12 @@ func TestSourceOfNoPodIsUnhealthy(t *testing.T) {
 // The source's own error comes first; a config that no source takes is refused.
 func TestCheckedPodsPassOn(t *testing.T) {
 	away := errors.New("the runtime is away")
-	checked, err := telemetry.NewCheckedPods(&asked{health: away}, telemetry.CgroupConfig{})
-	if err != nil || !errors.Is(checked.Health(), away) {
-		t.Errorf("%v, %v", checked.Health(), err)
+	checked, err := telemetry.CheckPods(&asked{health: away}, telemetry.CgroupConfig{})
+	if got := telemetry.PodSourceHealth(checked); err != nil || !errors.Is(got, away) {
+		t.Errorf("%v, %v", got, err)
 	}
 	var bad *telemetry.FieldError
-	if _, err := telemetry.NewCheckedPods(&asked{}, telemetry.CgroupConfig{Rescan: -1}); !errors.As(err, &bad) {
+	if _, err := telemetry.CheckPods(&asked{}, telemetry.CgroupConfig{Rescan: -1}); !errors.As(err, &bad) {
 		t.Errorf("a negative Rescan: %v", err)
 	}
 }

@@ -176,11 +176,8 @@ type JobObserved struct {
 	StallTimeout time.Duration
 }
 
-// Defaults of JobObserved.
-const (
-	SubmitTimeout = 10 * time.Minute
-	StallTimeout  = 10 * time.Minute
-)
+// Timeout is the default of JobObserved.SubmitTimeout and StallTimeout.
+const Timeout = 10 * time.Minute
 
 const (
 	retryDelay = 10 * time.Second
@@ -238,10 +235,10 @@ func StepJob(o JobObserved, now time.Time) (Job, []JobAction) {
 		o.RetryDelay = retryDelay
 	}
 	if o.SubmitTimeout == 0 {
-		o.SubmitTimeout = SubmitTimeout
+		o.SubmitTimeout = Timeout
 	}
 	if o.StallTimeout == 0 {
-		o.StallTimeout = StallTimeout
+		o.StallTimeout = Timeout
 	}
 	j := o.Stored
 	j.Runs = slices.Clone(j.Runs)

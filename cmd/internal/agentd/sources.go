@@ -35,7 +35,7 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return telemetry.NewCheckedPods(source, telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, Logger: logger})
+	return telemetry.CheckPods(source, telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, Logger: logger})
 }
 
 // asked returns a source that asks the runtime or the API server.

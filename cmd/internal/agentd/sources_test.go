@@ -1,6 +1,7 @@
 package agentd
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 
@@ -28,8 +29,8 @@ func TestSourcesAreChecked(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", source, err)
 		}
-		if _, is := got.(*telemetry.CheckedPods); is != want {
-			t.Errorf("%s: a %T", source, got)
+		if text := fmt.Sprintf("%T", got); (text == "*telemetry.checkedPods") != want {
+			t.Errorf("%s: a %s", source, text)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func (s *Server) Report(stream grpc.BidiStreamingServer[spaziov1.UsageBatch, spa
 		if err != nil {
 			return err
 		}
-		b, refused, err := api.ToUsage(m)
+		b, ack, err := api.ToUsage(m)
 		if err != nil {
 			s.counts.refused.Add(1)
 			return status.Error(codes.InvalidArgument, err.Error())
@@ -148,26 +148,26 @@ func (s *Server) Report(stream grpc.BidiStreamingServer[spaziov1.UsageBatch, spa
 			return status.FromContextError(err).Err()
 		}
 		s.counts.batches.Add(1)
-		s.countRefused(b.Node, refused)
+		s.countRefused(b.Node, ack)
 		s.store.Windows(s.config.Now(), b)
 		select {
 		case s.wake <- struct{}{}:
 		default:
 		}
-		if err := stream.Send(api.UsageAck(b, refused)); err != nil {
+		if err := stream.Send(ack); err != nil {
 			return err
 		}
 	}
 }
 
 // countRefused counts windows that were refused, and logs the first of all.
-func (s *Server) countRefused(node string, refused []api.RefusedWindow) {
-	if len(refused) == 0 {
+func (s *Server) countRefused(node string, ack *spaziov1.UsageAck) {
+	if len(ack.Refused) == 0 {
 		return
 	}
-	s.counts.windows.Add(uint64(len(refused)))
+	s.counts.windows.Add(uint64(len(ack.Refused)))
 	s.warned.Do(func() {
-		s.config.Logger.Warn("a window of a pod's usage is out of range and left out; more are counted only", "node", node, "error", refused[0].Err)
+		s.config.Logger.Warn("a window of a pod's usage is out of range and left out; more are counted only", "node", node, "error", ack.Refusal)
 	})
 }
 
