@@ -126,7 +126,11 @@ func read(m proto.Message) (any, error) {
 	case *spaziov1.Rooms:
 		return api.ToRooms(m)
 	case *spaziov1.UsageBatch:
-		return api.ToUsage(m)
+		b, ack, err := api.ToUsage(m)
+		if len(ack.GetRefused()) > 0 {
+			err = errors.New(ack.Refusal)
+		}
+		return b, err
 	case *spaziov1.UsageAck, *spaziov1.ChangesRequest, *spaziov1.WatchRooms:
 		return nil, nil
 	}

@@ -48,29 +48,35 @@ func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
 	return m
 }
 
-// ToUsage checks and converts a batch from the wire. Errors are *field.Error.
-func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
+// ToUsage checks and converts a batch from the wire. A window that is out of range is left
+// out, and the acknowledgement names it; its neighbours are kept. Errors are *field.Error
+// and refuse the batch as a whole.
+func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, *spaziov1.UsageAck, error) {
 	if m == nil {
-		return agent.UsageBatch{}, refuse("usage", nil, ErrMissing)
+		return agent.UsageBatch{}, nil, refuse("usage", nil, ErrMissing)
 	}
 	if err := checkName("node", m.Node, false); err != nil {
-		return agent.UsageBatch{}, err
+		return agent.UsageBatch{}, nil, err
 	}
 	if n := len(m.Windows); n > agent.MaxWindows {
-		return agent.UsageBatch{}, refuseLength("windows", n, agent.MaxWindows)
+		return agent.UsageBatch{}, nil, refuseLength("windows", n, agent.MaxWindows)
 	}
 	if n := proto.Size(m); n > MaxUsageBytes {
-		return agent.UsageBatch{}, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, MaxUsageBytes))
+		return agent.UsageBatch{}, nil, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, MaxUsageBytes))
 	}
 	b := agent.UsageBatch{Node: m.Node, Incarnation: m.Incarnation, Sequence: m.Sequence}
+	ack := &spaziov1.UsageAck{Incarnation: m.Incarnation, Sequence: m.Sequence}
 	for i, one := range m.Windows {
 		w, err := toWindow(one)
-		if err != nil {
-			return agent.UsageBatch{}, element("windows", i, err)
+		if err == nil {
+			b.Windows = append(b.Windows, w)
+			continue
 		}
-		b.Windows = append(b.Windows, w)
+		if ack.Refused = append(ack.Refused, uint32(i)); len(ack.Refused) == 1 {
+			ack.Refusal = element("windows", i, err).Error()
+		}
 	}
-	return b, nil
+	return b, ack, nil
 }
 
 func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {

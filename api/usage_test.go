@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -27,7 +28,7 @@ func usageBatch() agent.UsageBatch {
 }
 
 func TestUsageRoundTrip(t *testing.T) {
-	got, err := api.ToUsage(wire(t, api.FromUsage(usageBatch()), &spaziov1.UsageBatch{}))
+	got, _, err := api.ToUsage(wire(t, api.FromUsage(usageBatch()), &spaziov1.UsageBatch{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +49,8 @@ func TestFullUsageBatchFits(t *testing.T) {
 	for range agent.MaxWindows / 2 {
 		b.Windows = append(b.Windows, one)
 	}
-	if _, err := api.ToUsage(api.FromUsage(b)); err != nil {
-		t.Error(err, proto.Size(api.FromUsage(b)))
+	if _, ack, err := api.ToUsage(api.FromUsage(b)); err != nil || ack.Refused != nil {
+		t.Error(err, ack, proto.Size(api.FromUsage(b)))
 	}
 }
 
@@ -81,10 +82,14 @@ func TestToUsageRefuses(t *testing.T) {
 	} {
 		m := api.FromUsage(usageBatch())
 		tt.spoil(m, m.Windows[0])
-		_, err := api.ToUsage(m)
-		refused(t, err, tt.field, tt.cause)
+		_, ack, err := api.ToUsage(m)
+		if !strings.HasPrefix(tt.field, "windows[") {
+			refused(t, err, tt.field, tt.cause)
+		} else if text := ack.GetRefusal(); err != nil || !strings.Contains(text, tt.field+" = ") || !strings.Contains(text, tt.cause.Error()) {
+			t.Errorf("%s: %v, %q, want %v", tt.field, err, text, tt.cause)
+		}
 	}
-	_, err := api.ToUsage(nil)
+	_, _, err := api.ToUsage(nil)
 	refused(t, err, "usage", api.ErrMissing)
 }
 
@@ -115,11 +120,40 @@ func TestOneBadCountCostsNoOther(t *testing.T) {
 		m := api.FromUsage(b)
 		c.spoil(m.Windows[0])
 		c.want(&b.Windows[0])
-		got, err := api.ToUsage(m)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
+		got, ack, err := api.ToUsage(m)
+		if err != nil || ack.Refused != nil {
+			t.Errorf("%s: %v, %v", name, ack, err)
 		} else if d := cmp.Diff(b, got); d != "" {
 			t.Errorf("%s:\n%s", name, d)
+		}
+	}
+}
+
+// A window that is out of range costs that window: its neighbours are kept, and the sender
+// gets to know which was refused, and why.
+func TestOneBadWindowCostsNoOther(t *testing.T) {
+	b := usageBatch()
+	for len(b.Windows) < 5 {
+		b.Windows = append(b.Windows, agent.Window{Pod: reserve.PodKey(len(b.Windows)), Span: time.Second, NoCPU: true})
+	}
+	m := api.FromUsage(b)
+	m.Windows[1].CpuSeconds = 4097
+	m.Windows[3].SpanNanos = -1
+	got, ack, err := api.ToUsage(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Windows = []agent.Window{b.Windows[0], b.Windows[2], b.Windows[4]}
+	if d := cmp.Diff(b, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+	want := &spaziov1.UsageAck{Incarnation: 1 << 60, Sequence: 7, Refused: []uint32{1, 3}, Refusal: ack.Refusal}
+	if ack = wire(t, ack, &spaziov1.UsageAck{}); !proto.Equal(want, ack) {
+		t.Errorf("acknowledged with %v, want %v", ack, want)
+	}
+	for _, part := range []string{"windows[1].cpu_seconds", "4097", "0 to 4096"} {
+		if !strings.Contains(ack.Refusal, part) {
+			t.Errorf("%q does not contain %q", ack.Refusal, part)
 		}
 	}
 }
@@ -155,9 +189,9 @@ func TestBatchesOfALogAreTaken(t *testing.T) {
 		if !ok {
 			break
 		}
-		got, err := api.ToUsage(api.FromUsage(b))
-		if err != nil {
-			t.Fatalf("a batch of %d windows: %v", len(b.Windows), err)
+		got, ack, err := api.ToUsage(api.FromUsage(b))
+		if err != nil || ack.Refused != nil {
+			t.Fatalf("a batch of %d windows: %v, %v", len(b.Windows), ack, err)
 		}
 		for _, w := range got.Windows {
 			sent[w.Pod] = true
@@ -171,5 +205,12 @@ func TestBatchesOfALogAreTaken(t *testing.T) {
 }
 
 func FuzzToUsage(f *testing.F) {
-	fuzz(f, api.FromUsage(usageBatch()), func() *spaziov1.UsageBatch { return &spaziov1.UsageBatch{} }, api.ToUsage, api.FromUsage)
+	to := func(m *spaziov1.UsageBatch) (agent.UsageBatch, error) {
+		b, ack, err := api.ToUsage(m)
+		if err == nil && len(b.Windows)+len(ack.Refused) != len(m.GetWindows()) {
+			return b, fmt.Errorf("%d windows taken and %d refused of %d", len(b.Windows), len(ack.Refused), len(m.GetWindows()))
+		}
+		return b, err
+	}
+	fuzz(f, api.FromUsage(usageBatch()), func() *spaziov1.UsageBatch { return &spaziov1.UsageBatch{} }, to, api.FromUsage)
 }

@@ -29,7 +29,7 @@ func (p *profiler) Report(stream spaziov1.UsageService_ReportServer) error {
 		if err != nil {
 			return err
 		}
-		b, err := api.ToUsage(m)
+		b, _, err := api.ToUsage(m)
 		if err != nil {
 			return err
 		}

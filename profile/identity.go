@@ -54,7 +54,8 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 //  1. the annotation WorkloadAnnotation
 //  2. a static pod: StaticPod and its name without the node's, alike on all nodes
 //  3. a controller whose kind makes pods anew for each run or revision and that
-//     labels them with what they are of: the labels' values (see engines)
+//     labels them with what they are of: the labels' values (see engines, and special
+//     for what a value holds beside that)
 //  4. a ReplicaSet named PREFIX-HASH, HASH the value of a label: Deployment/PREFIX,
 //     Rollout/PREFIX by the label rollouts-pod-template-hash, revision HASH; of Spinnaker
 //     its version
@@ -92,6 +93,9 @@ func (m *Meta) owner() (kind, name, revision string) {
 	owner := m.Controller
 	if owner.Kind == "Node" || m.Annotations[MirrorAnnotation] != "" {
 		return "StaticPod", m.staticName(), ""
+	}
+	if kind, name, ok := m.special(); ok {
+		return kind, name, ""
 	}
 	for i := range engines {
 		if kind, name, revision, ok := engines[i].name(m); ok {

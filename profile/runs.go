@@ -65,6 +65,8 @@ var engines = []engine{
 	{"flyteworkflow", "", []string{"workflow-name", "task-name"}, false, ""},
 	{"flyteworkflow", "", []string{"workflow-name", "node-id"}, false, ""},
 	{"", "DAG", []string{"dag_id", "task_id"}, false, ""},
+	{"", "Kestra", []string{"kestra.io/namespace", "kestra.io/flow-id", "kestra.io/task-id"}, false, ""},
+	{"Job", "Kestra", []string{"kestra.io/namespace", "kestra.io/flow-id", "kestra.io/task-id"}, false, ""},
 	{"", "GitLab", []string{"project.runner.gitlab.com/id", "job.runner.gitlab.com/name"}, false, ""},
 	{"", "Nextflow", []string{"nextflow.io/processName"}, false, ""},
 }

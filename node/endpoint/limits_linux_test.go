@@ -2,12 +2,15 @@ package endpoint_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -30,8 +33,29 @@ func (c *counted) registry() *prometheus.Registry {
 	return r
 }
 
-// TestManyConnections: whoever opens connections without end, silent or full of requests,
-// keeps a few of them open, and has few requests answered at a time; others are served.
+// mostOpen are those that are served and those that wait for a place.
+const mostOpen = 128
+
+// stillOpen is how many of the connections the server has not closed.
+func stillOpen(all []net.Conn) (n int) {
+	answers := make([]byte, 64<<10)
+	for _, conn := range all {
+		_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+		for {
+			if _, err := conn.Read(answers); err != nil {
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					n++
+				}
+				break
+			}
+		}
+	}
+	return n
+}
+
+// TestManyConnections: whoever opens 4,000 connections, silent or full of requests that wait
+// for no answer, keeps a few of them open, and has few requests answered at a time; others are
+// served.
 func TestManyConnections(t *testing.T) {
 	gatherer := &counted{}
 	s, err := endpoint.NewMetrics(t.Context(), endpoint.Config{Addr: "127.0.0.1:0", Gatherer: gatherer.registry()})
@@ -42,13 +66,15 @@ func TestManyConnections(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 	requests := []byte(strings.Repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 100))
-	for i := range 600 {
+	var all []net.Conn
+	for i := range 4000 {
 		conn, err := net.Dial("tcp", s.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if i%2 == 0 {
+		all = append(all, conn)
+		if i%4 > 0 {
 			_, _ = conn.Write(requests) // a connection may have been closed
 		}
 	}
@@ -64,6 +90,11 @@ func TestManyConnections(t *testing.T) {
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("somebody else: %s", answer.Status)
 		}
+	}
+	// Who came later has been served, so that whoever is one too many has been closed, and not by
+	// a timeout.
+	if open := stillOpen(all); open > mostOpen {
+		t.Errorf("%d connections are open, want at most %d", open, mostOpen)
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -39,6 +39,8 @@ type peer struct {
 	err    error
 	// refuse, if set, says which batches end their stream, and with what.
 	refuse func(*spaziov1.UsageBatch) error
+	// without, if set, returns the places of windows that a batch is taken without.
+	without func(*spaziov1.UsageBatch) []uint32
 	// report, if set, is what is done with a stream of windows instead.
 	report func(spaziov1.UsageService_ReportServer) error
 	// connections, if set, gets true for each connection that begins, and false at its end.
@@ -135,7 +137,12 @@ func (p *peer) Report(stream spaziov1.UsageService_ReportServer) error {
 				return err
 			}
 		}
-		if err := stream.Send(&spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}); err != nil {
+		ack := &spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}
+		if p.without != nil {
+			ack.Refused = p.without(b)
+			ack.Refusal = "windows[0].cpu_seconds"
+		}
+		if err := stream.Send(ack); err != nil {
 			return err
 		}
 	}

@@ -145,6 +145,7 @@ type usageStream struct {
 	mu      sync.Mutex
 	log     *agent.UsageLog
 	dropped uint64
+	warned  bool // about a window that was refused
 }
 
 func (s *usageStream) take(at time.Time, readings []agent.PodReading) (lost uint64) {
@@ -284,12 +285,20 @@ func (s *usageStream) drop(sent uint64, why error) error {
 	return &refusedError{len(b.Windows), why}
 }
 
-// acknowledge says whether that leaves nothing to wait for; what is to be sent next, take
-// tells of.
+// acknowledge reports whether that leaves nothing to wait for; take wakes the stream for what
+// is to be sent next. Windows that the profiler refused count as dropped and are not sent again: it
+// would refuse them each time.
 func (s *usageStream) acknowledge(ack *spaziov1.UsageAck) (quiet bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log.Acknowledge(ack.GetIncarnation(), ack.GetSequence())
+	if n := len(ack.GetRefused()); n > 0 {
+		s.lost.Add(float64(n))
+		if !s.warned {
+			s.warned = true
+			s.logger.Error("profiler refuses windows of a batch; more are counted only", "windows", n, "error", ack.GetRefusal())
+		}
+	}
 	return s.log.Quiet()
 }
 

@@ -92,6 +92,32 @@ func TestRefusedBatchIsDropped(t *testing.T) {
 	}
 }
 
+// A window that a profiler takes a batch without is dropped and counted, and not sent again.
+// One line says so, however many follow.
+func TestRefusedWindowIsDropped(t *testing.T) {
+	p, log, registry := newPeer(t), &transporttest.Journal{}, prometheus.NewRegistry()
+	p.without = func(b *spaziov1.UsageBatch) (places []uint32) {
+		for i, w := range b.GetWindows() {
+			if w.GetPod()%2 == 1 {
+				places = append(places, uint32(i))
+			}
+		}
+		return places
+	}
+	p.start()
+	a := usages(t, publish.UsagesConfig{Targets: []string{p.addr}, Registerer: registry, Logger: slog.New(log)})
+	for pod := range uint64(5) {
+		a.read(reserve.PodKey(pod))
+		if got := a.told(t, p); !slices.Equal(got, []uint64{pod}) {
+			t.Fatalf("a batch of pods %v, want %v", got, pod)
+		}
+	}
+	waitFor(t, "two windows count as dropped", func() bool { return value(t, registry, dropped, "") == 2 })
+	if n := log.Count("profiler refuses windows of a batch; more are counted only"); n != 1 {
+		t.Errorf("%d lines about it, want 1", n)
+	}
+}
+
 // A profiler that refuses the caller, or fails, gets the batch again.
 func TestUnacknowledgedBatchIsSentAgain(t *testing.T) {
 	for _, code := range []codes.Code{codes.PermissionDenied, codes.ResourceExhausted, codes.Unavailable, codes.Unauthenticated} {

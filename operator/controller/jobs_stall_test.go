@@ -183,6 +183,40 @@ func TestJobWithoutPodsFails(t *testing.T) {
 	}
 }
 
+// A pod whose node is off stays Terminating. The condition says until when it keeps the slots,
+// and after that they, and the job, are free.
+func TestPodOfADeadNodeKeepsNoSlots(t *testing.T) {
+	l := newLab(t).withTestbed(1).withJobs("a").withQueue("s", "a")
+	l.settle()
+	l.want("under way", "a Running, s AwaitingCompletion", l.states("s", "a"))
+	for _, pod := range l.pods("a-r1") { // no kubelet confirms its deletion
+		pod.Finalizers = []string{"test/kubelet"}
+		l.must(l.api.Update(t.Context(), &pod))
+		l.must(l.api.Delete(t.Context(), &pod))
+	}
+	pods := l.pods("a-r1")
+	if len(pods) == 0 || pods[0].DeletionTimestamp == nil {
+		t.Fatalf("pods %+v", pods)
+	}
+	// The API server of this lab has a clock of its own.
+	l.now = pods[0].DeletionTimestamp.UTC()
+	remove[v1alpha1.Scheduling](l, "s")
+	l.pass(8 * time.Minute)
+	job := l.job("a")
+	running := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobIsRunning)
+	want := "pods that are being deleted (1) keep the job's slots until " + pods[0].DeletionTimestamp.Add(10*time.Minute).UTC().Format(time.RFC3339) + " at the latest (stallTimeout 10m0s)"
+	if job.Status.State != v1alpha1.BatchJobReleasing || running == nil || running.Message != want {
+		t.Errorf("before the bound: %s, %+v, want %q", job.Status.State, running, want)
+	}
+	if len(l.testbed().Status.Claims) != 1 {
+		t.Error("freed while the pod may yet go")
+	}
+	l.pass(4 * time.Minute)
+	if job := l.job("a"); job.Status.State != v1alpha1.BatchJobReady || len(l.testbed().Status.Claims) > 0 {
+		t.Errorf("after the bound: %s, claims %+v", job.Status.State, l.testbed().Status.Claims)
+	}
+}
+
 // An operator that is gone leaves its finalizer on the application: its deletion never
 // completes, and the slots and the job are free all the same.
 func TestStuckApplicationKeepsNothing(t *testing.T) {

@@ -18,10 +18,15 @@ func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.Po
 	of := lifecycle.Pods{Expected: expected}
 	counts := v1alpha1.PodCounts{Expected: int32(expected)}
 	var bound, started []time.Time
+	stays := false
 	for i := range pods {
 		pod := &pods[i]
 		if Live(pod) {
 			of.Live++
+			stays = stays || pod.DeletionTimestamp == nil
+			if at := pod.DeletionTimestamp; at != nil && at.After(of.DeletedAt) {
+				of.DeletedAt = at.UTC()
+			}
 		}
 		if Attempt(pod) != attempt {
 			continue
@@ -44,6 +49,9 @@ func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.Po
 		if at := endedAt(pod); at.After(of.EndedAt) {
 			of.EndedAt = at
 		}
+	}
+	if stays {
+		of.DeletedAt = time.Time{}
 	}
 	of.Bound, of.BoundAt = len(bound), nth(bound, expected)
 	of.Running, of.StartedAt = len(started), nth(started, expected)

@@ -85,8 +85,13 @@ func (v *JobView) running(j *lifecycle.Job, state v1alpha1.BatchJobState) Verdic
 	case !j.StalledSince.IsZero():
 		return Verdict{v1alpha1.ReasonStalled, j.Reason}
 	case run != nil && j.State != lifecycle.Running:
-		bound := cmp.Or(duration(v.Job.Spec.SubmitTimeout), lifecycle.SubmitTimeout)
+		bound := cmp.Or(duration(v.Job.Spec.SubmitTimeout), lifecycle.Timeout)
 		return Verdict{string(state), fmt.Sprintf("the run fails at %s unless it runs by then (submitTimeout %s)", run.Submitted.Add(bound).UTC().Format(time.RFC3339), bound)}
+	case run == nil && v.Claim != nil:
+		if pods, _ := Pods(v.Pods, 0, 0); !pods.DeletedAt.IsZero() {
+			bound := cmp.Or(duration(v.Job.Spec.StallTimeout), lifecycle.Timeout)
+			return Verdict{string(state), fmt.Sprintf("pods that are being deleted (%d) keep the job's slots until %s at the latest (stallTimeout %s)", pods.Live, pods.DeletedAt.Add(bound).Format(time.RFC3339), bound)}
+		}
 	}
 	return unless(j.State == lifecycle.Running, state)
 }

@@ -75,7 +75,9 @@ type BatchJobSpec struct {
 	SubmitTimeout *metav1.Duration `json:"submitTimeout,omitempty"`
 	// StallTimeout is how long a run that runs may make no progress before it has failed: its
 	// application does not say that it runs, or none of its pods runs. An application that is
-	// being deleted and has no pods is waited for as long. The default is 10m.
+	// being deleted and has no pods is waited for as long, and so are pods that are being
+	// deleted, beyond their grace period: on a node that is off they stay, and their slots
+	// are freed. The default is 10m.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string

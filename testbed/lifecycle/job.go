@@ -126,8 +126,10 @@ type Pods struct {
 	// EndedAt is when the last one of the run ended, zero if none has or none says.
 	Alive   int
 	EndedAt time.Time
-	// Live are those of any run that have not ended, bound or not.
-	Live int
+	// Live are those of any run that have not ended, bound or not. DeletedAt is by when the
+	// last of them was to be gone, zero unless all of them are being deleted.
+	Live      int
+	DeletedAt time.Time
 }
 
 // Check is what a trial creation of the application said.
@@ -169,17 +171,16 @@ type JobObserved struct {
 	// SubmitTimeout is how long a run may take until it runs; 0 is 10 min.
 	SubmitTimeout time.Duration
 	// StallTimeout is how long a run that runs may make no progress, and how long an
-	// application that is being deleted and has no pods is waited for; 0 is 10 min.
+	// application that is being deleted and has no pods is waited for, and pods that should
+	// be gone; 0 is 10 min.
 	StallTimeout time.Duration
 }
 
-// SubmitTimeout is the default of JobObserved.SubmitTimeout.
-const SubmitTimeout = 10 * time.Minute
+// Timeout is the default of JobObserved.SubmitTimeout and StallTimeout.
+const Timeout = 10 * time.Minute
 
-// Other defaults of JobObserved.
 const (
-	retryDelay   = 10 * time.Second
-	stallTimeout = 10 * time.Minute
+	retryDelay = 10 * time.Second
 	// endGrace is how long an application may take to report its end after that of its last
 	// pod before the run counts as stalled.
 	endGrace = 10 * time.Second
@@ -234,14 +235,17 @@ func StepJob(o JobObserved, now time.Time) (Job, []JobAction) {
 		o.RetryDelay = retryDelay
 	}
 	if o.SubmitTimeout == 0 {
-		o.SubmitTimeout = SubmitTimeout
+		o.SubmitTimeout = Timeout
 	}
 	if o.StallTimeout == 0 {
-		o.StallTimeout = stallTimeout
+		o.StallTimeout = Timeout
 	}
 	j := o.Stored
 	j.Runs = slices.Clone(j.Runs)
 	step := jobStep{Job: &j, o: &o, now: now}
+	if step.podsAreOverdue() {
+		o.Pods.Live = 0
+	}
 	if step.isAbandoned() {
 		o.Application = Application{}
 	}

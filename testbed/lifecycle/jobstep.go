@@ -152,6 +152,16 @@ func (s *jobStep) endsBy() time.Time {
 	return at.Add(endGrace)
 }
 
+// podsAreOverdue reports whether the pods of runs that have ended, all of which are being
+// deleted, are not waited for any more: on a node that is off nothing completes their deletion.
+func (s *jobStep) podsAreOverdue() bool {
+	return s.podsLeave() && !s.now.Before(s.o.Pods.DeletedAt.Add(s.o.StallTimeout))
+}
+
+func (s *jobStep) podsLeave() bool {
+	return s.Run() == nil && s.o.Pods.Live > 0 && !s.o.Pods.DeletedAt.IsZero()
+}
+
 // isAbandoned reports whether the application of a run that has ended is being deleted and
 // is not waited for any more: what should complete its deletion is gone, and no pod is left.
 func (s *jobStep) isAbandoned() bool {
@@ -240,6 +250,7 @@ func (s *jobStep) actions() []JobAction {
 		do(!s.StalledSince.IsZero(), JobAction{Op: WakeJob, At: s.stallsUntil()})
 		do(s.State == Running && s.StalledSince.IsZero() && s.now.Before(s.endsBy()), JobAction{Op: WakeJob, At: s.endsBy()})
 	}
+	do(s.podsLeave(), JobAction{Op: WakeJob, At: o.Pods.DeletedAt.Add(o.StallTimeout)})
 	do(s.leaves(), JobAction{Op: WakeJob, At: app.DeletedAt.Add(o.StallTimeout)})
 	do(!absent && !app.Deleting && s.superfluous(run), JobAction{Op: DeleteApplication, Attempt: app.Attempt, UID: app.UID})
 	do(o.Claimed && s.vacant(), JobAction{Op: FreeSlots})

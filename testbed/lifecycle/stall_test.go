@@ -145,3 +145,40 @@ func TestStuckDeletionKeepsNoSlots(t *testing.T) {
 		}
 	}
 }
+
+// The slots of a job are free at last although its pods, which are being deleted, stay: on a
+// node that is off nothing completes their deletion. A pod that is not being deleted keeps them.
+func TestStuckPodsKeepNoSlots(t *testing.T) {
+	for _, state := range []lifecycle.JobState{lifecycle.Completed, lifecycle.Failed, lifecycle.Releasing} {
+		hold := "wanted"
+		if state == lifecycle.Releasing {
+			hold = "unwanted"
+		}
+		o, _ := observed(stored(state, ""), hold, "absent", "lingering", "c")
+		o.StallTimeout = 20 * time.Minute
+		frees := func(at time.Time) (frees bool, wakes time.Time) {
+			_, actions := lifecycle.StepJob(o, at)
+			for _, a := range actions {
+				switch a.Op {
+				case lifecycle.FreeSlots:
+					frees = true
+				case lifecycle.WakeJob:
+					wakes = a.At
+				}
+			}
+			return frees, wakes
+		}
+		month := 30 * 24 * time.Hour
+		if got, _ := frees(epoch.Add(month)); got {
+			t.Errorf("%v: freed beside a pod that is not being deleted", state)
+		}
+		o.Pods.DeletedAt = epoch
+		got, wakes := frees(epoch.Add(19 * time.Minute))
+		if got || !wakes.Equal(epoch.Add(20*time.Minute)) {
+			t.Errorf("%v: before the bound: freed %v, looked at again at %v", state, got, wakes)
+		}
+		if got, _ := frees(epoch.Add(20 * time.Minute)); !got {
+			t.Errorf("%v: never freed", state)
+		}
+	}
+}

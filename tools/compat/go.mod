@@ -61,6 +61,7 @@ require (
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
+	gonum.org/v1/gonum v0.17.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.2 // indirect
@@ -119,6 +120,7 @@ require (
 	github.com/spazio-scheduler/spazio v0.1.0
 	github.com/spazio-scheduler/spazio/external v0.1.0
 	github.com/spazio-scheduler/spazio/operator v0.1.0
+	github.com/spazio-scheduler/spazio/profile/profiler v0.1.0
 )
 
 replace (
@@ -130,6 +132,7 @@ replace (
 	github.com/spazio-scheduler/spazio/filter => ../../filter
 	github.com/spazio-scheduler/spazio/kalman => ../../kalman
 	github.com/spazio-scheduler/spazio/operator => ../../operator
+	github.com/spazio-scheduler/spazio/profile/profiler => ../../profile/profiler
 	github.com/spazio-scheduler/spazio/reserve => ../../reserve
 	github.com/spazio-scheduler/spazio/svd => ../../svd
 )

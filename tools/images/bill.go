@@ -127,8 +127,11 @@ func correct(document []byte, info *buildinfo.BuildInfo) ([]byte, error) {
 				continue
 			}
 			sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(d.Replace.Sum, "h1:"))
-			if err != nil || len(sum) == 0 {
-				return nil, fmt.Errorf("%s %s has no sum: %w", d.Path, d.Replace.Version, err)
+			if err == nil && len(sum) == 0 {
+				err = errors.New("it is empty")
+			}
+			if err != nil {
+				return nil, fmt.Errorf("sum %q of %s %s: %w", d.Replace.Sum, d.Path, d.Replace.Version, err)
 			}
 			p.PackageVersion = d.Replace.Version
 			p.PackageDownloadLocation = strings.ReplaceAll(p.PackageDownloadLocation, "/@v/"+d.Version, "/@v/"+d.Replace.Version)

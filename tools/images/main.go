@@ -156,6 +156,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 // choose returns the programs in their order, each with its platforms.
 func choose(only, platforms string, all bool) ([]program, error) {
 	chosen, everywhere := names, supported
+	if all && platforms != "" {
+		return nil, invalid("platforms", platforms, "-all is for both platforms: give one of the two")
+	}
 	if only != "" {
 		chosen = strings.Split(only, ",")
 	}
@@ -166,12 +169,18 @@ func choose(only, platforms string, all bool) ([]program, error) {
 				return nil, invalid("platforms", platform, "images are made for "+strings.Join(supported, " and "))
 			}
 		}
+		if len(slices.Compact(slices.Sorted(slices.Values(everywhere)))) < len(everywhere) {
+			return nil, invalid("platforms", platforms, "one of them is there twice")
+		}
 	}
 	var programs []program
 	for _, name := range chosen {
 		p := program{"spazio-" + strings.TrimPrefix(name, "spazio-"), everywhere}
 		if known := slices.Concat(names, others); !slices.Contains(known, p.name) {
 			return nil, invalid("only", name, "no such program, there are "+strings.Join(known, ", "))
+		}
+		if slices.ContainsFunc(programs, func(other program) bool { return other.name == p.name }) {
+			return nil, invalid("only", only, p.name+" is there twice")
 		}
 		if p.name == scheduler && platforms == "" && !all {
 			p.platforms = []string{"linux/" + runtime.GOARCH}

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"debug/buildinfo"
 	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +40,10 @@ func TestHostileOptions(t *testing.T) {
 		{"-to", "layout:/x", "-only", "nobody"},
 		{"-to", "layout:/x", "-only", "../../etc"},
 		{"-to", "layout:/x", "-only", "agent,"},
+		{"-to", "layout:/x", "-only", "agent,agent"},
+		{"-to", "layout:/x", "-only", "agent,spazio-agent"},
+		{"-to", "layout:/x", "-platforms", "linux/arm64,linux/arm64"},
+		{"-to", "layout:/x", "-platforms", "linux/arm64", "-all"},
 		{"-to", "layout:/x", "-platforms", "windows/amd64"},
 		{"-to", "layout:/x", "-platforms", "linux/amd64/v3"},
 		{"-to", "layout:/x", "-platforms", "a/b/c/d"},
@@ -173,6 +179,21 @@ func TestNoSource(t *testing.T) {
 		code, _, stderr := invoke(t, "-root", root, "-to", "layout:"+filepath.Join(t.TempDir(), "images"))
 		if code != 1 || !strings.HasPrefix(stderr, "images: ") {
 			t.Errorf("%s: exit code %d, %s", name, code, stderr)
+		}
+	}
+}
+
+// A module that was replaced and has no sum is named with what it has.
+func TestBillOfModulesWithoutSums(t *testing.T) {
+	document := []byte(`{"spdxVersion": "SPDX-2.3", "SPDXID": "SPDXRef-DOCUMENT", "packages": [{"name": "example.org/a", "SPDXID": "SPDXRef-a"}]}`)
+	for sum, why := range map[string]string{
+		"":        `sum "" of example.org/a v1.2.3: it is empty`,
+		"h1:":     `sum "h1:" of example.org/a v1.2.3: it is empty`,
+		"h1:,,,,": `sum "h1:,,,," of example.org/a v1.2.3: illegal base64 data at input byte 0`,
+	} {
+		info := &buildinfo.BuildInfo{Deps: []*debug.Module{{Path: "example.org/a", Version: "v1.0.0", Replace: &debug.Module{Version: "v1.2.3", Sum: sum}}}}
+		if _, err := correct(document, info); err == nil || err.Error() != why {
+			t.Errorf("%q: %v, want %s", sum, err, why)
 		}
 	}
 }

@@ -230,7 +230,8 @@ func (t *tree) changed(ctx context.Context, m *module) (bool, error) {
 }
 
 // set has every module require its siblings at one version: the published as
-// their users will get them, the others as `go mod tidy` would.
+// their users will get them, the others as `go mod tidy` would. It may not be older than a
+// release of one of them.
 func set(_ context.Context, t *tree, o options) error {
 	version := semver.Canonical(o.argument)
 	if version == "" || semver.Build(o.argument) != "" || semver.Prerelease(version) != "" {
@@ -238,6 +239,11 @@ func set(_ context.Context, t *tree, o options) error {
 	}
 	if major := semver.Major(version); major != "v0" && major != "v1" {
 		return fmt.Errorf("VERSION = %s: from v2 on the modules' paths would have to name it", o.argument)
+	}
+	for _, m := range t.published {
+		if last := m.last().version; semver.Compare(version, last) < 0 {
+			return fmt.Errorf("VERSION = %s: it is older than %s, which is released", o.argument, path.Join(m.dir, last))
+		}
 	}
 	var errs []error
 	for _, m := range slices.Concat(t.published, t.others) {

@@ -171,6 +171,18 @@ func tagsOf(said string) string {
 	return strings.Join(names, " ")
 }
 
+// TestSetGoesNotBack: no version is set that is older than what a module has been released as.
+func TestSetGoesNotBack(t *testing.T) {
+	root := released(t)
+	git(t, root, "tag", "lib/v0.1.4")
+	mustRefuse(t, root, "VERSION = v0.1: it is older than lib/v0.1.4, which is released", "set", "v0.1")
+	mustRefuse(t, root, "VERSION = v0.1.3: it is older than lib/v0.1.4, which is released", "set", "v0.1.3")
+	if changes := git(t, root, "status", "--porcelain"); changes != "" {
+		t.Errorf("what was refused has changed the tree:\n%s", changes)
+	}
+	must(t, root, "set", "v0.1.4")
+}
+
 func TestSet(t *testing.T) {
 	root := newTree(t, nil)
 	for _, bad := range []string{"0.2", "v", "v0.2.0+meta", "v0.2.0-rc.1", "v2.0.0", "next"} {

@@ -288,7 +288,13 @@ type UsageAck struct {
 	// incarnation is the batch's. Absent: 0, as in a batch.
 	Incarnation uint64 `protobuf:"varint,1,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	// sequence is the batch's. Absent: 0, as in a batch.
-	Sequence      uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Sequence uint64 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	// refused are the places, in the batch, of windows that were out of range; to send them
+	// again is of no use. Absent: all were taken.
+	Refused []uint32 `protobuf:"varint,3,rep,packed,name=refused,proto3" json:"refused,omitempty"`
+	// refusal names the field, the value and the range of the first that was refused.
+	// Absent: all were taken.
+	Refusal       string `protobuf:"bytes,4,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -337,6 +343,20 @@ func (x *UsageAck) GetSequence() uint64 {
 	return 0
 }
 
+func (x *UsageAck) GetRefused() []uint32 {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+func (x *UsageAck) GetRefusal() string {
+	if x != nil {
+		return x.Refusal
+	}
+	return ""
+}
+
 var File_spazio_v1_usage_proto protoreflect.FileDescriptor
 
 const file_spazio_v1_usage_proto_rawDesc = "" +
@@ -369,10 +389,12 @@ const file_spazio_v1_usage_proto_rawDesc = "" +
 	"\x06counts\x18\x0f \x03(\rR\x06counts\x129\n" +
 	"\x16memory_stalled_seconds\x18\x10 \x01(\x01H\x01R\x14memoryStalledSeconds\x88\x01\x01B\x12\n" +
 	"\x10_stalled_secondsB\x19\n" +
-	"\x17_memory_stalled_seconds\"H\n" +
+	"\x17_memory_stalled_seconds\"|\n" +
 	"\bUsageAck\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence2H\n" +
+	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x18\n" +
+	"\arefused\x18\x03 \x03(\rR\arefused\x12\x18\n" +
+	"\arefusal\x18\x04 \x01(\tR\arefusal2H\n" +
 	"\fUsageService\x128\n" +
 	"\x06Report\x12\x15.spazio.v1.UsageBatch\x1a\x13.spazio.v1.UsageAck(\x010\x01B;Z9github.com/spazio-scheduler/spazio/api/spazio/v1;spaziov1b\x06proto3"
 

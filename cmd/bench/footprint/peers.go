@@ -71,12 +71,12 @@ func (p *peers) Report(stream spaziov1.UsageService_ReportServer) error {
 		if err != nil {
 			return err
 		}
-		b, err := api.ToUsage(m)
+		b, ack, err := api.ToUsage(m)
 		if err != nil {
 			return err
 		}
 		p.add(windows, len(b.Windows))
-		if err := stream.Send(&spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}); err != nil {
+		if err := stream.Send(ack); err != nil {
 			return err
 		}
 	}

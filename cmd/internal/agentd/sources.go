@@ -30,6 +30,17 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 		return telemetry.StaticPods(nil), nil
 	case "cgroup":
 		return telemetry.NewCgroupPods(telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, ProcRoot: o.telemetry.ProcRoot, Logger: logger})
+	}
+	source, err := o.asked(logger)
+	if err != nil {
+		return nil, err
+	}
+	return telemetry.CheckPods(source, telemetry.CgroupConfig{Root: o.telemetry.CgroupRoot, Logger: logger})
+}
+
+// asked returns a source that asks the runtime or the API server.
+func (o options) asked(logger *slog.Logger) (telemetry.PodSource, error) {
+	switch o.podSource {
 	case "cri":
 		return cri.New(cri.Config{Endpoint: o.runtime, Logger: logger})
 	case "containerd":

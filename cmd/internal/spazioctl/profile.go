@@ -80,7 +80,9 @@ func newProfileCommand() *cobra.Command {
 			"all of a namespace. With -o yaml it prints objects that give them that. Pipe these into\n"+
 			"`kubectl apply -f - --server-side --force-conflicts --field-manager spazio-recommend`,\n"+
 			"so that this field manager alone owns the requests. Without one of its own, kubectl would\n"+
-			"take the rest of the object, which it owns, out of it.",
+			"take the rest of the object, which it owns, out of it. It would, too, of an object that is\n"+
+			"applied without --server-side: write that into a file, and give it to\n"+
+			"`kubectl patch -f FILE --patch-file FILE --field-manager spazio-recommend`.",
 		cobra.MaximumNArgs(1), []string{"table", "yaml", "json"}, (*profileOptions).recommend, func(o *profileOptions, f *pflag.FlagSet) {
 			everywhere(o, f)
 			f.BoolVar(&o.limits, "limits", false, "also limits, of twice the requests")

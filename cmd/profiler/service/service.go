@@ -108,7 +108,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	if s.store, err = profiler.New(c.Store); err != nil {
 		return nil, err
 	}
-	usage := usageserver.Config{}
+	usage := usageserver.Config{Logger: s.logger}
 	if c.Callers.Knows() {
 		usage.Identify = func(ctx context.Context) (usageserver.Caller, error) {
 			caller, err := access.From(ctx)

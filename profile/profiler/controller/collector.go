@@ -55,6 +55,7 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n))
 	}
 	s, heard := c.store.Stats(), c.server.Stats()
+	s.Windows[profiler.Refused] += heard.RefusedWindows
 	for i, n := range s.Windows {
 		count(windowsDesc, n, profiler.Result(i).String())
 	}

@@ -12,7 +12,8 @@ import (
 // History tells what the pods of a workload took before the profiler heard of it.
 // It is asked by several goroutines at once.
 type History interface {
-	// Demand returns a demand without confidence where nothing is known.
+	// Demand returns a demand without confidence where nothing is known. Beside an error
+	// it returns what is known none the less.
 	Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error)
 }
 
@@ -46,7 +47,7 @@ func newAsker(c Config, m *metrics) *asker {
 	return &asker{
 		history: c.History, store: c.Store, metrics: m, queue: make(chan profile.Workload, mostAsked), asked: map[profile.Workload]time.Time{},
 		failed: func(of profile.Workload, err error) {
-			logger.Warn("no history of a workload", "workload", of.String(), "error", err)
+			logger.Warn("the history of a workload could not be read in full", "workload", of.String(), "error", err)
 		},
 	}
 }
@@ -93,14 +94,17 @@ func (a *asker) ask(ctx context.Context, of profile.Workload) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	d, err := a.history.Demand(ctx, of, time.Now())
+	known := d.CPU.Confidence > 0 || d.Memory.Confidence > 0
+	if known {
+		a.store.Expect(time.Now(), of, d)
+	}
 	switch {
-	case err == nil && d.CPU.Confidence == 0 && d.Memory.Confidence == 0:
-		a.metrics.history.WithLabelValues("none").Inc()
 	case err != nil:
 		a.metrics.history.WithLabelValues("failed").Inc()
 		a.failed(of, err)
-	default:
+	case known:
 		a.metrics.history.WithLabelValues("answered").Inc()
-		a.store.Expect(time.Now(), of, d)
+	default:
+		a.metrics.history.WithLabelValues("none").Inc()
 	}
 }

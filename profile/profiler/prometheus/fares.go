@@ -15,9 +15,13 @@ import (
 
 // The queries of how services fare. Istio's proxies on both ends count a request, those
 // of the caller alone count here; of the kubelet's the containers of a pod are weighed
-// by their periods. What two scrapers or two replicas of the server say alike counts once.
+// by their periods. What two scrapers or two replicas of the server say alike counts once,
+// and so does a proxy that is scraped at two of its ports, or as two of its pod's containers:
+// its host, without the port, is what it is known by.
 const (
-	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace) (max without (job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__) (rate(istio_%s_bytes_sum{reporter="source"}[%ds])))`
+	flowQuery = `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
+		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
+		` (label_replace(rate(istio_%s_bytes_sum{reporter="source"}[%ds]), "host", "$1", "instance", "(.+?)(:[0-9]+)?")))`
 	// The thesis's queries (§5.3.1), of all jobs at once: in it they name a job by
 	// pod="name.*", which no pod is called.
 	seedThrottledQuery = `avg_over_time(sum by (pod, namespace) (label_replace(max by (namespace, pod, container) (rate(container_cpu_cfs_throttled_seconds_total{pod!=""}[1m])), "pod", "$1", "pod", "(.*)-.{5}"))[%ds:1m])`
@@ -102,15 +106,16 @@ func (h *History) Literal(ctx context.Context, at time.Time, span time.Duration)
 	var all continuous.Literal
 	for _, q := range []struct {
 		text string
+		most float64
 		to   *[]continuous.Metric
-	}{{seedThrottledQuery, &all.Throttled}, {seedFailuresQuery, &all.Failures}} {
+	}{{seedThrottledQuery, mostThrottled, &all.Throttled}, {seedFailuresQuery, mostFailures, &all.Failures}} {
 		samples, err := h.instant(ctx, fmt.Sprintf(q.text, seconds(span)), at)
 		if err != nil {
 			return continuous.Literal{}, err
 		}
 		for _, s := range samples {
 			m := continuous.Metric{Namespace: string(s.Metric["namespace"]), Pod: string(s.Metric["pod"]), Value: float64(s.Value)}
-			if m.Namespace == "" || m.Pod == "" || !(m.Value >= 0) || m.Value > most {
+			if m.Namespace == "" || m.Pod == "" || !(m.Value >= 0) || m.Value > q.most {
 				h.dropped.Add(1)
 				continue
 			}
@@ -119,6 +124,15 @@ func (h *History) Literal(ctx context.Context, at time.Time, span time.Duration)
 	}
 	return all, nil
 }
+
+// Bounds of the thesis's metrics, of all pods that are added up under a name.
+const (
+	// mostThrottled is in seconds a second: tasks are held up on each core for at most the
+	// span, and no name has more than a thousand pods on the largest of machines.
+	mostThrottled = 1000 * mostCores
+	// mostFailures is in failures a second: none is handled by a core in less than 100 ns.
+	mostFailures = 1e7 * mostThrottled
+)
 
 // extrapolated is by what an increase may be too large, as Prometheus goes on to the
 // ends of its range.

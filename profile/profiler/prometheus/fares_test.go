@@ -62,9 +62,10 @@ func TestFlows(t *testing.T) {
 	if got := h.Dropped(); got != 3 {
 		t.Errorf("%d dropped, want 3", got)
 	}
-	// Golden: a rate, of one reporter, and once of two replicas of the server.
+	// Golden: a rate, of one reporter, once of two replicas of the server and of two ports of a proxy.
 	ask := `sum by (source_workload, source_workload_namespace, destination_workload, destination_workload_namespace)` +
-		` (max without (job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__) (rate(istio_request_bytes_sum{reporter="source"}[600s])))`
+		` (max without (instance, container, port, job, endpoint, service, monitor, prometheus, prometheus_replica, replica, __replica__)` +
+		` (label_replace(rate(istio_request_bytes_sum{reporter="source"}[600s]), "host", "$1", "instance", "(.+?)(:[0-9]+)?")))`
 	if got := s.asked[0].query; got != ask {
 		t.Errorf("asked %s", got)
 	}
@@ -104,9 +105,10 @@ func TestLiteral(t *testing.T) {
 	}
 	s := serve(t, func(query string) (int, string) {
 		if strings.Contains(query, "failures") {
-			return 200, vector(pod("web-5d4f8c7b9", "1500.5"))
+			return 200, vector(pod("web-5d4f8c7b9", "1500.5"), pod("busy", "5e9"), pod("wrapped", "6e16"))
 		}
-		return 200, vector(pod("web-5d4f8c7b9", "3.5"), pod("idle", "NaN"), pod("less", "-1"), pod("", "1"))
+		// 2^64 ns within a minute, of ten, are 31 million seconds a second.
+		return 200, vector(pod("web-5d4f8c7b9", "3.5"), pod("many", "4e6"), pod("idle", "NaN"), pod("less", "-1"), pod("wrapped", "30744573"), pod("", "1"))
 	})
 	h := history(t, prometheus.Config{Address: s.URL})
 	got, err := h.Literal(t.Context(), now, 10*time.Minute)
@@ -114,14 +116,14 @@ func TestLiteral(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := continuous.Literal{
-		Throttled: []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 3.5}},
-		Failures:  []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 1500.5}},
+		Throttled: []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 3.5}, {Namespace: "shop", Pod: "many", Value: 4e6}},
+		Failures:  []continuous.Metric{{Namespace: "shop", Pod: "web-5d4f8c7b9", Value: 1500.5}, {Namespace: "shop", Pod: "busy", Value: 5e9}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := h.Dropped(); got != 3 {
-		t.Errorf("%d dropped, want 3", got)
+	if got := h.Dropped(); got != 5 {
+		t.Errorf("%d dropped, want 5", got)
 	}
 	// Golden: the thesis's own (§5.3.1) within a mean of the time between two steps, and each
 	// container once.

@@ -2,6 +2,7 @@ package prometheus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,22 +52,31 @@ const half = .5
 
 // Demand is what the workload's pods took until a time: looked back on from then, as
 // far as there are too few of them. There is no confidence where nothing is known of
-// them. Errors are a *HistoryError.
+// them. If a query fails, what was read before, and by the other, is returned beside the
+// error, which joins a *HistoryError of each that failed.
 func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error) {
 	names := podNames(of)
 	if names == "" {
 		return profile.Demand{}, nil
 	}
 	cpu, memory := series{}, series{}
-	for end := at; at.Sub(end) < h.config.Back && len(memory) < h.config.Pods; end = end.Add(-h.config.Chunk) {
-		if err := h.read(ctx, h.config.Queries.CPU, of.Namespace, names, end, mostCores, cpu); err != nil {
-			return profile.Demand{}, err
+	var cpuErr, memoryErr error
+	for end := at; at.Sub(end) < h.config.Back && (cpuErr == nil || memoryErr == nil); end = end.Add(-h.config.Chunk) {
+		pods := memory
+		if memoryErr != nil {
+			pods = cpu
 		}
-		if err := h.read(ctx, h.config.Queries.Memory, of.Namespace, names, end, most, memory); err != nil {
-			return profile.Demand{}, err
+		if len(pods) >= h.config.Pods {
+			break
+		}
+		if cpuErr == nil {
+			cpuErr = h.read(ctx, h.config.Queries.CPU, of.Namespace, names, end, mostCores, cpu)
+		}
+		if memoryErr == nil {
+			memoryErr = h.read(ctx, h.config.Queries.Memory, of.Namespace, names, end, most, memory)
 		}
 	}
-	return profile.Demand{CPU: cpu.share((*pod).mean), Memory: memory.share((*pod).peak)}, nil
+	return profile.Demand{CPU: cpu.share((*pod).mean), Memory: memory.share((*pod).peak)}, errors.Join(cpuErr, memoryErr)
 }
 
 // series are what pods took, by their names.

@@ -167,6 +167,8 @@ func TestPodsAreTheirWorkloadsAlone(t *testing.T) {
 		{"Workflow", "etl", []string{"etl", "etl-x2x4v", "etl-x2x4v-335831723", "etl-x2x4v-load-all-1335831723", "etl-1795867200-load-933488787"}, []string{"etl-extra-x2x4v-load-933488787", "etl-0"}},
 		{"Pod", "etl-taskmanager", []string{"etl-taskmanager-1-1", "etl-taskmanager-2-14"}, []string{"etl-taskmanager-5d4f8c7b9-x2x4v"}},
 		{"Pod", "pi-exec", []string{"pi-3b2d0a7ed57ea90d-exec-1", "pi-exec-12"}, []string{"pi-3b2d0a7ed57ea90d-driver"}},
+		{"AnalysisRun", "smoke", []string{"0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.smoke.1-x2x4v", "0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.smoke.12-zzzzz"}, []string{"smoke-x2x4v", "0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b.load.1-x2x4v"}},
+		{"AnalysisRun", a(30), []string{"0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b." + a(21) + "x2x4v"}, []string{"0b8f6f8e-1c1d-4c0a-9f55-0d6d3e1f2a3b." + a(20) + "x2x4v"}},
 		{"CronJob", a(52), []string{a(52) + "-29394" + "x2x4v", a(52) + "-29-3-x2x4v"}, []string{a(52) + "-29394720-x2x4v"}},
 		{"CronJob", a(48), []string{a(48) + "-29394720-x2x4v"}, nil},
 		{"Job", a(60), []string{a(58) + "x2x4v", a(55) + "-0-x2x4v", a(54) + "-12-x2x4v"}, nil},
@@ -240,6 +242,55 @@ func TestBadValuesCostNoOthers(t *testing.T) {
 	}
 	if got := h.Dropped(); got != 1 {
 		t.Errorf("%d series dropped, want 1", got)
+	}
+}
+
+// A query that fails costs what it asks for: what the other says, and what was read before, is
+// kept, and the rest is unknown.
+func TestOneFailedQueryCostsNoOther(t *testing.T) {
+	near := func(got, want float64) bool { return got > want*(1-1e-6) && got < want*(1+1e-6) }
+	chunks := 0
+	for name, c := range map[string]struct {
+		fails       func(isCPU bool) bool
+		cpu, memory float64
+		failed      string
+		asked       int
+	}{
+		"CPU":                      {func(isCPU bool) bool { return isCPU }, 0, 3e8, "container_cpu", 4},
+		"memory":                   {func(isCPU bool) bool { return !isCPU }, .4, 0, "container_memory", 4},
+		"CPU, of the second chunk": {func(isCPU bool) bool { return isCPU && chunks > 1 }, .4, 3e8, "container_cpu", 5},
+	} {
+		chunks = 0
+		s := serve(t, func(query string) (int, string) {
+			isCPU := strings.Contains(query, "container_cpu")
+			if isCPU {
+				chunks++
+			}
+			switch {
+			case c.fails(isCPU):
+				return 500, "internal"
+			case isCPU:
+				return 200, answer(series("web-5d4f8c7b9-x2x4v", "0.4"))
+			}
+			return 200, answer(series("web-5d4f8c7b9-x2x4v", "3e8"))
+		})
+		h := history(t, prometheus.Config{Address: s.URL, Back: 3 * time.Hour})
+		d, err := h.Demand(t.Context(), web, now)
+		var failed *prometheus.HistoryError
+		if !errors.As(err, &failed) || !strings.Contains(failed.Query, c.failed) {
+			t.Errorf("%s: %v, want an error of %s", name, err, c.failed)
+		}
+		for _, share := range []struct {
+			got  profile.Share
+			want float64
+		}{{d.CPU, c.cpu}, {d.Memory, c.memory}} {
+			if share.want == 0 && share.got != (profile.Share{}) || share.want > 0 && !near(share.got.Amount, share.want) {
+				t.Errorf("%s: %+v, want %v", name, share.got, share.want)
+			}
+		}
+		if got := len(s.asked); got != c.asked {
+			t.Errorf("%s: %d queries, want %d: one that failed is not asked again", name, got, c.asked)
+		}
 	}
 }
 

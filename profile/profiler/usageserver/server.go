@@ -5,9 +5,10 @@
 //	spaziov1.RegisterUsageServiceServer(grpcServer, server)
 //
 // A batch is checked, given to the store and acknowledged; what becomes of each
-// window the store counts. A malformed batch ends the stream with InvalidArgument and
-// the name of the field, one of another node than the caller's with PermissionDenied;
-// neither changes anything. A node may have four streams, and send twenty batches a
+// window the store counts. A window that is out of range is left out, and the
+// acknowledgement names it; its neighbours are kept. A malformed batch ends the stream
+// with InvalidArgument and the name of the field, one of another node than the caller's
+// with PermissionDenied; neither changes anything. A node may have four streams, and send twenty batches a
 // second on all of them together: a faster one waits.
 //
 // Types that do not speak of concurrent use are plain values.
@@ -17,6 +18,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,6 +42,9 @@ type Config struct {
 	Identify func(context.Context) (Caller, error)
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
+	// Logger gets one line about the first window that is refused; the rest are counted.
+	// Nil logs nothing.
+	Logger *slog.Logger
 }
 
 // Caller is who opened a stream.
@@ -62,7 +67,8 @@ type Server struct {
 	config Config
 	store  *profiler.Store
 	wake   chan struct{}
-	counts struct{ batches, refused, foreign atomic.Uint64 }
+	counts struct{ batches, refused, foreign, windows atomic.Uint64 }
+	warned sync.Once
 
 	mu    sync.Mutex
 	nodes map[string]*node
@@ -79,12 +85,17 @@ type Stats struct {
 	// Batches were given to the store, Refused ones were malformed, and Foreign ones
 	// of another node than the caller's.
 	Batches, Refused, Foreign uint64
+	// RefusedWindows were out of range; the rest of their batches was taken.
+	RefusedWindows uint64
 }
 
 // New returns a Server of a store.
 func New(store *profiler.Store, c Config) *Server {
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Server{config: c, store: store, wake: make(chan struct{}, 1), nodes: map[string]*node{}}
 }
@@ -95,7 +106,7 @@ func (s *Server) Heard() <-chan struct{} { return s.wake }
 
 // Stats returns the counts.
 func (s *Server) Stats() Stats {
-	return Stats{Batches: s.counts.batches.Load(), Refused: s.counts.refused.Load(), Foreign: s.counts.foreign.Load()}
+	return Stats{Batches: s.counts.batches.Load(), Refused: s.counts.refused.Load(), Foreign: s.counts.foreign.Load(), RefusedWindows: s.counts.windows.Load()}
 }
 
 // Report implements spaziov1.UsageServiceServer.
@@ -117,7 +128,7 @@ func (s *Server) Report(stream grpc.BidiStreamingServer[spaziov1.UsageBatch, spa
 		if err != nil {
 			return err
 		}
-		b, err := api.ToUsage(m)
+		b, ack, err := api.ToUsage(m)
 		if err != nil {
 			s.counts.refused.Add(1)
 			return status.Error(codes.InvalidArgument, err.Error())
@@ -137,15 +148,27 @@ func (s *Server) Report(stream grpc.BidiStreamingServer[spaziov1.UsageBatch, spa
 			return status.FromContextError(err).Err()
 		}
 		s.counts.batches.Add(1)
+		s.countRefused(b.Node, ack)
 		s.store.Windows(s.config.Now(), b)
 		select {
 		case s.wake <- struct{}{}:
 		default:
 		}
-		if err := stream.Send(&spaziov1.UsageAck{Incarnation: b.Incarnation, Sequence: b.Sequence}); err != nil {
+		if err := stream.Send(ack); err != nil {
 			return err
 		}
 	}
+}
+
+// countRefused counts windows that were refused, and logs the first of all.
+func (s *Server) countRefused(node string, ack *spaziov1.UsageAck) {
+	if len(ack.Refused) == 0 {
+		return
+	}
+	s.counts.windows.Add(uint64(len(ack.Refused)))
+	s.warned.Do(func() {
+		s.config.Logger.Warn("a window of a pod's usage is out of range and left out; more are counted only", "node", node, "error", ack.Refusal)
+	})
 }
 
 // enter counts a stream of a node and returns its turns, nil if it has too many.

@@ -1,9 +1,13 @@
 package usageserver_test
 
 import (
+	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,11 +109,6 @@ func TestMalformedBatches(t *testing.T) {
 	spoil := []func(*spaziov1.UsageBatch){
 		func(b *spaziov1.UsageBatch) { b.Node = "" },
 		func(b *spaziov1.UsageBatch) { b.Node = string(make([]byte, 300)) },
-		func(b *spaziov1.UsageBatch) { b.Windows[0].SpanNanos = -1 },
-		func(b *spaziov1.UsageBatch) { b.Windows[0].CpuSeconds = 1e9 },
-		func(b *spaziov1.UsageBatch) { b.Windows[0].StalledSeconds = proto.Float64(-1) },
-		func(b *spaziov1.UsageBatch) { b.Windows[0].MemoryBytes = 1 << 60 },
-		func(b *spaziov1.UsageBatch) { b.Windows[0].Buckets = []uint32{1, 1} },
 		func(b *spaziov1.UsageBatch) {
 			for range 600 {
 				b.Windows = append(b.Windows, b.Windows[0])
@@ -125,6 +124,47 @@ func TestMalformedBatches(t *testing.T) {
 	}
 	if got := store.Stats(); got.Windows != ([profiler.ResultCount]uint64{}) || server.Stats().Refused != uint64(len(spoil)) {
 		t.Errorf("%+v, %+v", got, server.Stats())
+	}
+}
+
+// A window that is out of range is left out, counted, logged once and named to the sender;
+// its neighbours reach the store, whichever field is wrong.
+func TestWindowsOutOfRange(t *testing.T) {
+	var log bytes.Buffer
+	store, server, client := serve(t, usageserver.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	stream := open(t, client)
+	spoil := []func(*spaziov1.PodWindow){
+		func(w *spaziov1.PodWindow) { w.SpanNanos = -1 },
+		func(w *spaziov1.PodWindow) { w.CpuSeconds = 1e9 },
+		func(w *spaziov1.PodWindow) { w.StalledSeconds = proto.Float64(-1) },
+		func(w *spaziov1.PodWindow) { w.MemoryBytes = 1 << 60 },
+		func(w *spaziov1.PodWindow) { w.Buckets = []uint32{1, 1} },
+	}
+	for i, spoil := range spoil {
+		b := batch("a", uint64(i+1))
+		bad := proto.CloneOf(b.Windows[0])
+		spoil(bad)
+		b.Windows = []*spaziov1.PodWindow{bad, b.Windows[0]}
+		if err := stream.Send(b); err != nil {
+			t.Fatal(err)
+		}
+		ack, err := stream.Recv()
+		if err != nil {
+			t.Fatalf("case %d: %v", i, err)
+		}
+		if got := ack.GetRefused(); !slices.Equal(got, []uint32{0}) || ack.GetSequence() != b.Sequence || ack.GetRefusal() == "" {
+			t.Errorf("case %d: acknowledged %v", i, ack)
+		}
+	}
+	n := uint64(len(spoil))
+	if got, want := server.Stats(), (usageserver.Stats{Batches: n, RefusedWindows: n}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := store.Stats().Windows; got[profiler.Accepted] != n {
+		t.Errorf("%v accepted windows, want %d", got, n)
+	}
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "windows[0].span_nanos = -1: out of range: 0 to 3.6e+12") {
+		t.Errorf("logged\n%s", got)
 	}
 }
 

@@ -2,6 +2,8 @@ package testbeds
 
 import (
 	"context"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,6 +118,50 @@ func TestStatusIsOurs(t *testing.T) {
 				t.Errorf("who may write the status may write the rest: %v", err)
 			}
 		})
+	}
+}
+
+// `kubectl get sched` shows why a Scheduling waits: the API server makes the table, of which
+// kubectl prints the columns.
+func TestSchedulingsAreListedWithTheirReason(t *testing.T) {
+	admin := connect(t)
+	const reason = "the BatchJob default/a waits for 2 slots, of which 1 are not claimed; the BatchJob default/b of the Scheduling default/first has 3 slots"
+	made := create(t, resourceOf(admin, v1alpha1.Schedulings), object(t, v1alpha1.Schedulings, "listed", specs[v1alpha1.Schedulings]))
+	made.Object["status"] = map[string]any{"state": "Submitting", "reason": reason}
+	if _, err := resourceOf(admin, v1alpha1.Schedulings).UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(cluster.Plane(t).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return slices.Contains(r.ShortNames, "sched") }) {
+		t.Errorf("no resource is called sched: %+v", served.APIResources)
+	}
+	text, err := client.Discovery().RESTClient().Get().
+		AbsPath("/apis", v1alpha1.GroupVersion.String(), "namespaces", metav1.NamespaceDefault, v1alpha1.Schedulings, "listed").
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table metav1.Table
+	if err := json.Unmarshal(text, &table); err != nil || len(table.Rows) != 1 {
+		t.Fatalf("%v: %s", err, text)
+	}
+	shown := map[string]any{}
+	for i, column := range table.ColumnDefinitions {
+		if column.Priority == 0 { // without -o wide
+			shown[column.Name] = table.Rows[0].Cells[i]
+		}
+	}
+	delete(shown, "Age")
+	want := map[string]any{"Name": "listed", "Testbed": "small", "State": "Submitting", "Done": nil, "Reason": reason}
+	if diff := cmp.Diff(want, shown); diff != "" {
+		t.Errorf("columns (-want +got):\n%s", diff)
 	}
 }
 
