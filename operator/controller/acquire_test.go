@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -396,82 +394,19 @@ func TestConfirmed(t *testing.T) {
 	l := newLab(t).withTestbed(1)
 	api, reads, _, letGo := counted(l)
 	letGo()
-	live := newLatest(api)
+	live := newLiveReader(api)
 	cached := l.testbed()
-	tb, err := live.confirmed(t.Context(), cached, l.now)
+	tb, err := live.confirmed(t.Context(), cached)
 	if err != nil || tb != cached || reads.Load() != 0 {
 		t.Errorf("unchanged: %v, the cache's own: %v, read %d times", err, tb == cached, reads.Load())
 	}
 	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
-	if tb, err = live.confirmed(t.Context(), cached, l.now.Add(wordHolds)); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
+	if tb, err = live.confirmed(t.Context(), cached); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
 		t.Errorf("changed: %v, %v, read %d times", err, tb.Labels, reads.Load())
 	}
 	another := cached.DeepCopy()
 	another.UID, another.ResourceVersion = "another", tb.ResourceVersion
-	if tb, err = live.confirmed(t.Context(), another, l.now); err != nil || tb.UID == another.UID {
+	if tb, err = live.confirmed(t.Context(), another); err != nil || tb.UID == another.UID {
 		t.Errorf("another of the name: %v, %v", err, tb.UID)
-	}
-}
-
-// What the API server has said of a Testbed holds for a moment, and until it says something
-// later; who has heard it reads nothing.
-func TestHeard(t *testing.T) {
-	l := newLab(t).withTestbed(1)
-	api, reads, _, letGo := counted(l)
-	letGo()
-	live, versions := newLatest(api), 0
-	ask := live.versions.do
-	live.versions.do = func(ctx context.Context, name types.NamespacedName, all []struct{}) (*metav1.PartialObjectMetadata, error) {
-		versions++
-		return ask(ctx, name, all)
-	}
-	old := l.testbed()
-	check := func(what string, tb *v1alpha1.Testbed, after time.Duration, asks int) {
-		t.Helper()
-		versions = 0
-		now, err := live.confirmed(t.Context(), tb, l.now.Add(after))
-		if err != nil || now.ResourceVersion != l.testbed().ResourceVersion {
-			t.Errorf("%s: %v, %v", what, now, err)
-		}
-		if versions != asks {
-			t.Errorf("%s: asked %d times, want %d", what, versions, asks)
-		}
-	}
-	check("nothing is known", old, 0, 1)
-	check("it was said", old, wordHolds-1, 0)
-	check("a while ago", old, wordHolds, 1)
-	check("again", old, 2*wordHolds-1, 0)
-	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
-	live.heard.note(l.testbed(), l.now.Add(wordHolds)) // it was written
-	check("behind what was written", old, wordHolds, 1)
-	check("what was written", l.testbed(), wordHolds, 0)
-	live.heard.note(old, l.now.Add(wordHolds)) // an answer that comes late
-	check("still", l.testbed(), wordHolds, 0)
-	another := l.testbed()
-	another.UID = "another"
-	check("another of the name", another, wordHolds, 1)
-	live.heard.forget(client.ObjectKeyFromObject(old))
-	check("forgotten", l.testbed(), wordHolds, 1)
-	if n := reads.Load(); n != 2 {
-		t.Errorf("Testbeds were read %d times, want 2", n)
-	}
-}
-
-// Jobs whose claims this process has written ask nothing of the API server before they are
-// submitted.
-func TestSubmittedWithoutReads(t *testing.T) {
-	l := newLab(t).withTestbed(1).withJobs("a", "b")
-	l.look()
-	l.withQueue("s", "a", "b")
-	l.mustAct(l.schedulings, "s")
-	l.grant()
-	l.jobs.live.heard.note(l.testbed(), l.now)
-	l.jobs.live.versions.do = func(context.Context, types.NamespacedName, []struct{}) (*metav1.PartialObjectMetadata, error) {
-		t.Error("the Testbed is asked for")
-		return nil, errors.New("no")
-	}
-	for _, name := range []string{"a", "b"} {
-		l.mustAct(l.jobs, name)
-		l.want(name, "s's, Submitted", l.of(name))
 	}
 }

@@ -31,12 +31,12 @@ import (
 // called lost, all is read anew from the API server. Safe for concurrent use.
 type batchJobs struct {
 	client client.Client
-	// cached is behind; live is the API server's own answer.
-	cached stored
-	live   *latest
+	// cached may be behind; live is the API server.
+	cached cacheReader
+	live   *liveReader
 	// releases are the ends of claims, written together for a Testbed: it is long, and
 	// those who change it get into each other's way.
-	releases joint[types.NamespacedName, release, struct{}]
+	releases callGroup[types.NamespacedName, release, struct{}]
 	// written is what this controller has last written of each job, and resting are those
 	// whose application it has just created.
 	written   writes
@@ -58,7 +58,7 @@ type release struct {
 
 func newBatchJobs(c client.Client, cached, live client.Reader, mapper meta.RESTMapper, recorder events.EventRecorder, m *metrics, logger *slog.Logger) *batchJobs {
 	r := &batchJobs{
-		client: c, cached: stored{cached}, live: newLatest(live), trial: trial{c, mapper}, recorder: recorder, metrics: m, logger: logger, now: time.Now,
+		client: c, cached: cacheReader{cached}, live: newLiveReader(live), trial: trial{c, mapper}, recorder: recorder, metrics: m, logger: logger, now: time.Now,
 	}
 	r.releases.do = r.release
 	return r
@@ -187,7 +187,7 @@ func (p *jobPass) request(ctx context.Context) error {
 	tb := v.testbed
 	if !v.live {
 		var err error
-		if tb, err = p.live.confirmed(ctx, v.testbed, p.now); err != nil {
+		if tb, err = p.live.confirmed(ctx, v.testbed); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
@@ -366,8 +366,7 @@ func (p *jobPass) freeSlots(ctx context.Context) error {
 
 // release ends the claims of a Testbed as they were seen.
 func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all []release) (struct{}, error) {
-	asked := r.now()
-	tb, err := updateTestbed(ctx, r.client, r.live, name, func(tb *v1alpha1.Testbed) bool {
+	return struct{}{}, updateTestbed(ctx, r.client, r.live, name, func(tb *v1alpha1.Testbed) bool {
 		before := len(tb.Status.Claims)
 		tb.Status.Claims = slices.DeleteFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool {
 			return slices.ContainsFunc(all, func(r release) bool {
@@ -376,12 +375,6 @@ func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all 
 		})
 		return len(tb.Status.Claims) < before
 	})
-	if tb != nil {
-		r.live.heard.note(tb, asked)
-	} else { // it may be written for all that
-		r.live.heard.forget(name)
-	}
-	return struct{}{}, err
 }
 
 // tell tells people, and counts, what has become of a job.

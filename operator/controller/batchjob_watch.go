@@ -52,7 +52,7 @@ func indexUID(object client.Object) []string { return []string{string(object.Get
 const jobWorkers = 16
 
 // addBatchJob adds the controller of BatchJobs.
-func addBatchJob(mgr manager.Manager, o Options, m *metrics, heard *answers) error {
+func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	ctx, indexer := context.Background(), mgr.GetFieldIndexer()
 	if err := indexer.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims); err != nil {
 		return err
@@ -61,7 +61,6 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics, heard *answers) err
 		return err
 	}
 	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), mgr.GetEventRecorder(component), m, o.Logger)
-	r.live.heard = heard
 	// Jobs are known to every API server. Others' kinds are watched once they are there.
 	jobs := &unstructured.Unstructured{}
 	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))

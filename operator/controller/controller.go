@@ -111,12 +111,11 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	heard := &answers{}
 	for _, name := range o.Controllers {
-		add := map[string]func(manager.Manager, Options, *metrics, *answers) error{
+		add := map[string]func(manager.Manager, Options, *metrics) error{
 			Testbed: addTestbed, BatchJob: addBatchJob, Scheduling: addScheduling,
 		}[name]
-		if err := add(mgr, o, m, heard); err != nil {
+		if err := add(mgr, o, m); err != nil {
 			return fmt.Errorf("controller: %s: %w", name, err)
 		}
 	}

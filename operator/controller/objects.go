@@ -20,11 +20,10 @@ type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // updateTestbed changes a Testbed's status as the API server has it, however often others
 // write between. change says whether there is anything to change. A Testbed that is gone
-// has nothing to change. It returns the Testbed as it is then, nil of one that was not found
-// or not written.
-func updateTestbed(ctx context.Context, c client.Client, live client.Reader, name types.NamespacedName, change func(*v1alpha1.Testbed) bool) (tb *v1alpha1.Testbed, err error) {
-	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		tb = &v1alpha1.Testbed{}
+// has nothing to change.
+func updateTestbed(ctx context.Context, c client.Client, live client.Reader, name types.NamespacedName, change func(*v1alpha1.Testbed) bool) error {
+	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		tb := &v1alpha1.Testbed{}
 		if err := live.Get(ctx, name, tb); err != nil {
 			return err
 		}
@@ -32,11 +31,7 @@ func updateTestbed(ctx context.Context, c client.Client, live client.Reader, nam
 			return nil
 		}
 		return c.Status().Update(ctx, tb)
-	})
-	if err != nil {
-		return nil, client.IgnoreNotFound(err)
-	}
-	return tb, nil
+	}))
 }
 
 // turnedFalse returns the condition if it is false for another reason than before.

@@ -258,7 +258,7 @@ func TestPromiseIsConfirmed(t *testing.T) {
 	l.grant()
 	caches := &behind{l, map[string]client.Client{}}
 	caches.catchUp(walkKinds...)
-	l.jobs.cached = stored{caches}
+	l.jobs.cached = cacheReader{caches}
 	tb := l.testbed()
 	tb.Status.Claims = nil
 	l.must(l.api.Status().Update(t.Context(), tb))
@@ -278,7 +278,7 @@ func TestGoneAfterItsJobs(t *testing.T) {
 		if behindIt {
 			caches := &behind{l, map[string]client.Client{}}
 			caches.catchUp(walkKinds...)
-			l.jobs.cached = stored{caches}
+			l.jobs.cached = cacheReader{caches}
 		}
 		remove[v1alpha1.Scheduling](l, "s")
 		for range 3 {
@@ -293,7 +293,7 @@ func TestGoneAfterItsJobs(t *testing.T) {
 		if gone := l.scheduling("s") == nil; gone == behindIt {
 			t.Errorf("behind %t: it is gone: %t", behindIt, gone)
 		}
-		l.jobs.cached = stored{l.api}
+		l.jobs.cached = cacheReader{l.api}
 		l.settle()
 		l.want("in the end", "nobody's, Ready", l.of("a"))
 		if l.scheduling("s") != nil || len(l.testbed().Status.Claims) > 0 || len(l.children()) > 0 {

@@ -219,14 +219,13 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	case lifecycle.AcquireJobs:
 		return p.acquire(ctx, c, a.Jobs)
 	case lifecycle.Unlock:
-		_, err := updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
+		return updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
 			had := tb.Status.ExclusiveFor == s.UID
 			if had {
 				tb.Status.ExclusiveFor = ""
 			}
 			return had
 		})
-		return err
 	case lifecycle.DeleteScheduling:
 		return p.client.Delete(ctx, s.DeepCopy(), client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
 			client.PropagationPolicy(metav1.DeletePropagationBackground))

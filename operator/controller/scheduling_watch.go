@@ -26,7 +26,7 @@ import (
 const schedulingWorkers = 4
 
 // addScheduling adds the controller of Schedulings.
-func addScheduling(mgr manager.Manager, o Options, m *metrics, _ *answers) error {
+func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 	r := &schedulings{
 		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), trial: trial{mgr.GetClient(), mgr.GetRESTMapper()},
 		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,

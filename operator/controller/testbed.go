@@ -31,8 +31,6 @@ type testbeds struct {
 	metrics        *metrics
 	logger         *slog.Logger
 	now            func() time.Time
-	// heard is what the API server has said of Testbeds lately.
-	heard *answers
 	// claimable is observe.ClaimableIn.
 	claimable claimable
 	// wake has a Testbed be looked at after a while; work has a request to the API server
@@ -62,7 +60,7 @@ type testbeds struct {
 func newTestbeds(c, ghosts client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
 		client: c, ghosts: ghosts, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
-		heard: &answers{}, claimable: observe.ClaimableIn, stale: true,
+		claimable: observe.ClaimableIn, stale: true,
 		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
 		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
 	}
@@ -188,7 +186,6 @@ func (r *testbeds) named(name types.NamespacedName) types.UID {
 // forget drops what is kept of a Testbed that is gone.
 func (r *testbeds) forget(name types.NamespacedName) {
 	uid := r.named(name)
-	r.heard.forget(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.states, name)
@@ -215,14 +212,11 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	}
 	next := o.testbed.DeepCopy()
 	next.Status = out.status
-	asked := r.now()
 	if err := r.client.Status().Update(ctx, next); err != nil {
-		r.heard.forget(client.ObjectKeyFromObject(next)) // it may be written for all that
 		r.refused(ctx, s, o, err)
 		return fmt.Errorf("status of Testbed %s: %w", client.ObjectKeyFromObject(next), err)
 	}
 	r.metrics.statusWrites.WithLabelValues("Testbed", "written").Inc()
-	r.heard.note(next, asked)
 	s.written, s.staleSince = next, time.Time{}
 	o.testbed = next.DeepCopy()
 	r.metrics.claims.WithLabelValues("granted").Add(float64(len(out.granted)))

@@ -31,7 +31,7 @@ const (
 )
 
 // addTestbed adds the controller of Testbeds.
-func addTestbed(mgr manager.Manager, o Options, m *metrics, heard *answers) error {
+func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS = -1 // the workers are the limit
 	ghosts, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -39,7 +39,6 @@ func addTestbed(mgr manager.Manager, o Options, m *metrics, heard *answers) erro
 		return err
 	}
 	r := newTestbeds(mgr.GetClient(), ghosts, mgr.GetAPIReader(), o, m)
-	r.heard = heard
 	workers := &pool{most: o.GhostWorkers}
 	r.work = workers.run
 	// Not a handler's context: that one ends when its cache has been filled.

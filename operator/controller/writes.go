@@ -57,54 +57,6 @@ func (w *writes) forget(name types.NamespacedName) {
 	delete(w.of, name)
 }
 
-// answers are the versions of objects that the API server has named last, each with when it
-// was asked. Safe for concurrent use; the zero value has none.
-type answers struct {
-	mu sync.Mutex
-	of map[types.NamespacedName]answer
-}
-
-type answer struct {
-	written
-	asked time.Time
-}
-
-// wordHolds is for how long an answer counts as the API server's word: much less than a
-// lease takes to pass to another who might write meanwhile.
-const wordHolds = 250 * time.Millisecond
-
-// note notes an answer to what was asked at a time, unless a later one is known.
-func (a *answers) note(o client.Object, asked time.Time) {
-	name, is := client.ObjectKeyFromObject(o), written{o.GetUID(), o.GetResourceVersion()}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if was, ok := a.of[name]; ok && was.uid == is.uid {
-		order, err := resourceversion.CompareResourceVersion(is.version, was.version)
-		if err == nil && (order < 0 || order == 0 && asked.Before(was.asked)) {
-			return
-		}
-	}
-	if a.of == nil {
-		a.of = make(map[types.NamespacedName]answer)
-	}
-	a.of[name] = answer{is, asked}
-}
-
-// lately says whether the object was so, by an answer, a moment ago.
-func (a *answers) lately(o client.Object, now time.Time) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	last, ok := a.of[client.ObjectKeyFromObject(o)]
-	return ok && last.written == written{o.GetUID(), o.GetResourceVersion()} && now.Sub(last.asked) < wordHolds
-}
-
-// forget forgets an object that is gone.
-func (a *answers) forget(name types.NamespacedName) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.of, name)
-}
-
 // rests are objects that are left alone for the time being, each until a time at which
 // somebody looks at it. Safe for concurrent use; the zero value has none.
 type rests struct {
