@@ -244,7 +244,7 @@ func TestTakenIsForgotten(t *testing.T) {
 	l.look()
 	l.withQueue("s", "a", "b")
 	l.look()
-	if n := len(l.schedulings.told.of); n != 1 {
+	if n := len(l.schedulings.known.of); n != 1 {
 		t.Errorf("%d Schedulings are remembered, want 1", n)
 	}
 	l.unpromised()
@@ -252,8 +252,8 @@ func TestTakenIsForgotten(t *testing.T) {
 	if n := len(l.schedulings.written.of); n != 2 {
 		t.Fatalf("%d writes are remembered, want 2", n)
 	}
-	if n := len(l.schedulings.taking.of); n != 0 {
-		t.Errorf("%d jobs are still being taken", n)
+	if n := len(l.schedulings.locks.locked); n != 0 {
+		t.Errorf("%d jobs are still locked", n)
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
@@ -268,8 +268,8 @@ func TestTakenIsForgotten(t *testing.T) {
 	s.Finalizers = nil
 	l.must(l.api.Update(t.Context(), s))
 	l.mustAct(l.schedulings, "s")
-	if n, m := len(l.schedulings.told.of), len(l.schedulings.resting.of); n != 0 || m != 0 {
-		t.Errorf("of Schedulings that are gone %d writes and %d rests are remembered", n, m)
+	if n := len(l.schedulings.known.of); n != 0 {
+		t.Errorf("%d Schedulings that are gone are remembered", n)
 	}
 }
 
@@ -365,25 +365,26 @@ func (o only) List(ctx context.Context, list client.ObjectList, opts ...client.L
 	return err
 }
 
-func TestInHand(t *testing.T) {
-	var h inHand
+// Jobs are locked all or none.
+func TestJobLocks(t *testing.T) {
+	var l jobLocks
 	a, b, c := testbed.Name{Name: "a"}, testbed.Name{Name: "b"}, testbed.Name{Name: "c"}
 	steps := []struct {
-		take, letGo []testbed.Name
-		want        bool
+		lock, unlock []testbed.Name
+		want         bool
 	}{
-		{take: []testbed.Name{a, b}, want: true},
-		{take: []testbed.Name{c, b}},
-		{take: []testbed.Name{c}, want: true}, // of what was not taken nothing is kept
-		{letGo: []testbed.Name{a, b}},
-		{take: []testbed.Name{b}, want: true},
-		{take: []testbed.Name{c}},
+		{lock: []testbed.Name{a, b}, want: true},
+		{lock: []testbed.Name{c, b}},
+		{lock: []testbed.Name{c}, want: true}, // the step before has locked nothing
+		{unlock: []testbed.Name{a, b}},
+		{lock: []testbed.Name{b}, want: true},
+		{lock: []testbed.Name{c}},
 	}
 	for i, step := range steps {
-		if step.letGo != nil {
-			h.letGo(step.letGo)
-		} else if got := h.take(step.take); got != step.want {
-			t.Errorf("step %d: taken %v, want %v", i, got, step.want)
+		if step.unlock != nil {
+			l.unlock(step.unlock)
+		} else if got := l.tryLock(step.lock); got != step.want {
+			t.Errorf("step %d: locked %v, want %v", i, got, step.want)
 		}
 	}
 }

@@ -19,9 +19,8 @@ func (a *alarm) wake(at time.Time) {
 	}
 }
 
-// result is what the queue is told after a look. A conflict is no error: another has
-// written first, and what is to be done follows from what it wrote. Nor is a cache that is
-// behind.
+// result is what the queue gets after a look. A conflict is no error: another has written
+// first, and what is to be done follows from what it wrote. Nor is a cache that is behind.
 func (a *alarm) result(err error, now time.Time) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), errors.Is(err, errBehind):

@@ -23,8 +23,8 @@ type jobView struct {
 	stored v1alpha1.BatchJobStatus
 	// testbed has the claim; without a claim it is the scheduling's, nil if there is none.
 	testbed *v1alpha1.Testbed
-	// promised is the Scheduling that has the job once it has the claim, nil if there is none.
-	promised *v1alpha1.Scheduling
+	// reserver is the Scheduling that reserves the job, and has it with the claim; nil if none.
+	reserver *v1alpha1.Scheduling
 	// live says that the API server has said all this.
 	live bool
 	// checked says that the application was just tried, and trouble why that said nothing;
@@ -74,19 +74,22 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	if v.testbed, v.Claim, err = r.claim(ctx, v, from); err != nil {
 		return nil, err
 	}
-	if v.promised, err = promisedBy(ctx, job, v.Claim, from); err != nil {
+	if v.reserver, err = reservedBy(ctx, job, v.Claim, from); err != nil {
 		return nil, err
 	}
 	if v.Child, err = r.children.find(ctx, job, from); err != nil {
 		return nil, err
 	}
-	r.creations.recall(job, v.Child != nil)
+	if v.Child == nil {
+		made := r.creations.get(name)
+		made.recall(job)
+	}
 	v.Pods, err = from.podsOf(ctx, job)
 	return v, err
 }
 
-// promisedBy is the Scheduling of a claim that the job, which nobody has, was promised to.
-func promisedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, from reader) (*v1alpha1.Scheduling, error) {
+// reservedBy returns the Scheduling of the claim if it reserves the job, else nil.
+func reservedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, from reader) (*v1alpha1.Scheduling, error) {
 	if c == nil || !observe.Available(job) {
 		return nil, nil
 	}
@@ -95,7 +98,7 @@ func promisedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, 
 		return nil, nil // nobody's
 	}
 	s, err := from.scheduling(ctx, observe.Key(name))
-	if err != nil || s.UID != c.SchedulingUID || !observe.PromisedTo(s, job) {
+	if err != nil || s.UID != c.SchedulingUID || !observe.IsReservedFor(s, job) {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return s, nil

@@ -208,7 +208,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 	}
 	turn := false
 	if c.feasible.OK() {
-		if turn, err = f.pass(f.Cached).turn(ctx, c); err != nil {
+		if turn, err = f.pass(f.Cached).turn(ctx, c, c.observed.Lacking()); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"unicode/utf8"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,4 +58,27 @@ func note(text string) string {
 		end--
 	}
 	return text[:end]
+}
+
+// finalize adds or removes a finalizer, unless the object has changed.
+func finalize(ctx context.Context, c client.Client, o client.Object, name string, change func(client.Object, string) bool) error {
+	before, ok := o.DeepCopyObject().(client.Object)
+	if !ok || !change(o, name) {
+		return nil
+	}
+	return c.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// updateStatus writes the status of an object, which must not have changed, and counts the write.
+func (m *metrics) updateStatus(ctx context.Context, c client.Client, kind string, o client.Object) error {
+	err := c.Status().Update(ctx, o)
+	result := "failed"
+	switch {
+	case err == nil:
+		result = "written"
+	case apierrors.IsConflict(err):
+		result = "conflict"
+	}
+	m.statusWrites.WithLabelValues(kind, result).Inc()
+	return err
 }

@@ -141,7 +141,7 @@ func sameWishes(was, is *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	}
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
-		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Promised(was) == observe.Promised(is)
+		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Reserves(was) == observe.Reserves(is)
 }
 
 // testbedChanged has the Schedulings of a Testbed looked at that what has changed there

@@ -212,11 +212,12 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	}
 	next := o.testbed.DeepCopy()
 	next.Status = out.status
-	if err := r.client.Status().Update(ctx, next); err != nil {
-		r.refused(ctx, s, o, err)
+	if err := r.metrics.updateStatus(ctx, r.client, "Testbed", next); err != nil {
+		if apierrors.IsConflict(err) {
+			r.overtaken(ctx, s, o)
+		}
 		return fmt.Errorf("status of Testbed %s: %w", client.ObjectKeyFromObject(next), err)
 	}
-	r.metrics.statusWrites.WithLabelValues("Testbed", "written").Inc()
 	s.written, s.staleSince = next, time.Time{}
 	o.testbed = next.DeepCopy()
 	r.metrics.claims.WithLabelValues("granted").Add(float64(len(out.granted)))
@@ -230,19 +231,13 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	return nil
 }
 
-// refused notes that a status was not written. Whatever another has written first is
-// what the next look starts from.
-func (r *testbeds) refused(ctx context.Context, s *testbedState, o *observation, err error) {
-	result := "failed"
-	if apierrors.IsConflict(err) {
-		result = "conflict"
-		r.metrics.claims.WithLabelValues("conflict").Inc()
-		fresh := &v1alpha1.Testbed{}
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
-			s.written = fresh
-		}
+// overtaken reads the Testbed that another has written first: the next look starts from it.
+func (r *testbeds) overtaken(ctx context.Context, s *testbedState, o *observation) {
+	r.metrics.claims.WithLabelValues("conflict").Inc()
+	fresh := &v1alpha1.Testbed{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
+		s.written = fresh
 	}
-	r.metrics.statusWrites.WithLabelValues("Testbed", result).Inc()
 }
 
 // remember notes which jobs have slots of the Testbed.

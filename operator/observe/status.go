@@ -169,7 +169,7 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	status.Reason = shorten(view.reason(s, o, feasible, now))
 	acquired := Verdict{}
 	switch {
-	case v.Promised && len(o.Lacking()) > 0:
+	case v.Reserves && len(o.Lacking()) > 0:
 		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
 		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not had all its jobs yet")}
