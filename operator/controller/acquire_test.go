@@ -258,7 +258,7 @@ func TestTakenIsForgotten(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for _, name := range []string{"a", "b"} {
-		l.schedulings.jobGone(t.Context(), l.job(name), queue)
+		l.schedulings.jobChanged(t.Context(), l.job(name), nil, queue)
 	}
 	if n := len(l.schedulings.written.of); n != 0 {
 		t.Errorf("%d writes of jobs that are gone are remembered", n)

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
@@ -18,6 +20,28 @@ import (
 
 // requestQueue is what handlers of events put requests into.
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// onChange makes a handler of changed, which gets an object as it was and as it is; nil stands
+// for one that is not there.
+func onChange(changed func(ctx context.Context, before, after client.Object, q requestQueue)) handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) { changed(ctx, nil, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
+			changed(ctx, e.ObjectOld, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { changed(ctx, e.Object, nil, q) },
+	}
+}
+
+// first returns the first object that is there.
+func first(objects ...client.Object) client.Object {
+	for _, o := range objects {
+		if o != nil {
+			return o
+		}
+	}
+	return nil
+}
 
 // updateTestbed changes a Testbed's status as the API server has it, however often others
 // write between. change says whether there is anything to change. A Testbed that is gone

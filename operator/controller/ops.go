@@ -144,39 +144,19 @@ func (o *ops) state() (running int, failed error) {
 	return o.running, o.failed
 }
 
-// pool runs functions, so many at once, in their order. Safe for concurrent use.
+// pool runs functions, as many at once as fit in running. Safe for concurrent use.
 type pool struct {
-	most    int
-	mu      sync.Mutex
-	waiting []func()
-	running int
+	running chan struct{}
 	all     sync.WaitGroup
 }
 
-// run has f run when it is its turn.
+// run runs f as soon as there is room.
 func (p *pool) run(f func()) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.waiting = append(p.waiting, f)
-	if p.running < p.most {
-		p.running++
-		p.all.Go(p.work)
-	}
-}
-
-func (p *pool) work() {
-	for {
-		p.mu.Lock()
-		if len(p.waiting) == 0 {
-			p.running--
-			p.mu.Unlock()
-			return
-		}
-		f := p.waiting[0]
-		p.waiting = p.waiting[1:]
-		p.mu.Unlock()
+	p.all.Go(func() {
+		p.running <- struct{}{}
+		defer func() { <-p.running }()
 		f()
-	}
+	})
 }
 
 // wait returns when nothing runs and nothing waits.

@@ -42,8 +42,7 @@ type testbeds struct {
 	background context.Context
 	once       sync.Once
 
-	nodes nodeStore
-	pods  podStore
+	pods podStore
 
 	mu sync.Mutex
 	// states and names are of the Testbeds that were looked at, names by UID.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -213,6 +214,10 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
 	r.stale = false
 	all := list.Items
 	if !slices.ContainsFunc(all, func(t v1alpha1.Testbed) bool { return t.UID == tb.UID }) {
@@ -229,7 +234,7 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 				selector = labels.Nothing()
 			}
 		}
-		matching[i] = r.nodes.matching(t, selector)
+		matching[i] = matchingNodes(t, selector, nodes.Items)
 		tenants[i] = slot.Tenant{
 			Name: testbed.Name{Namespace: t.Namespace, Name: t.Name}, Created: t.CreationTimestamp.Time,
 			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: r.pods.holds(t.UID),
@@ -252,4 +257,20 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 		}
 	}
 	return nil
+}
+
+// matchingNodes returns the nodes that the Testbed wants, each with the value of its label. A
+// Testbed that is being deleted wants none.
+func matchingNodes(tb *v1alpha1.Testbed, selector labels.Selector, nodes []corev1.Node) map[string]string {
+	out := map[string]string{}
+	if tb.DeletionTimestamp != nil {
+		return out
+	}
+	for i := range nodes {
+		of := nodes[i].Labels
+		if value, ok := of[tb.Spec.NodeLabel]; ok && selector.Matches(labels.Set(of)) {
+			out[nodes[i].Name] = value
+		}
+	}
+	return out
 }
