@@ -23,9 +23,9 @@ import (
 // reasonTaken is the fault of a run whose application's name is somebody else's.
 const reasonTaken = "ApplicationNameTaken"
 
-// checks says whether the application is to be tried. Of one that nobody is there to run
-// it is looked whether somebody has come; one of a job that nobody has is tried once, as far
-// as that can be without a slot.
+// checks reports whether the application is to be tried: where the step asks for it, where its
+// operator was missing, and once, as far as that can be without a slot, for a job that no
+// Scheduling has.
 func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 	for _, a := range actions {
 		if a.Op == lifecycle.CheckApplication {

@@ -25,17 +25,17 @@ type jobView struct {
 	testbed *v1alpha1.Testbed
 	// reserver is the Scheduling that reserves the job, and has it with the claim; nil if none.
 	reserver *v1alpha1.Scheduling
-	// live says that the API server has said all this.
+	// live reports whether all this was read from the API server.
 	live bool
-	// checked says that the application was just tried, and trouble why that said nothing;
-	// adrift that nobody could say of what: that its Testbed or its Scheduling comes back no
-	// watch tells the job.
+	// checked reports whether the application was just tried, and trouble is why that had no
+	// result. adrift reports whether its Testbed or its Scheduling is missing: no watch wakes
+	// the job when that comes back.
 	checked, adrift bool
 	trouble         error
 }
 
-// strange says that the job's claim is of a scheduling which does not have the job: it
-// was granted by somebody who was behind. While something may be in its slots it stays.
+// strange reports whether the job's claim is of a Scheduling that does not have the job, as
+// after a decision by a stale cache, and is to end. While something may be in its slots it stays.
 func (v *jobView) strange() bool {
 	status := &v.Job.Status
 	switch {
@@ -47,7 +47,7 @@ func (v *jobView) strange() bool {
 	return status.State == v1alpha1.BatchJobInQueue
 }
 
-// stray says that the claim is not of the scheduling that has the job.
+// stray reports whether the claim is of another Scheduling than the one that has the job.
 func stray(job *v1alpha1.BatchJob, c *v1alpha1.Claim) bool {
 	active := job.Status.ActiveScheduling
 	return active != nil && c.SchedulingUID != active.UID
@@ -95,7 +95,7 @@ func reservedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, 
 	}
 	name, err := testbed.ParseName(c.Scheduling)
 	if err != nil {
-		return nil, nil // nobody's
+		return nil, nil // of no Scheduling
 	}
 	s, err := from.scheduling(ctx, observe.Key(name))
 	if err != nil || s.UID != c.SchedulingUID || !observe.IsReservedFor(s, job) {
@@ -176,7 +176,7 @@ type children struct {
 	follow func(*unstructured.Unstructured) error
 }
 
-// knows says whether the API server knows the adapter's kind.
+// knows reports whether the API server knows the adapter's kind.
 func knows(mapper meta.RESTMapper, adapter workload.Adapter) (bool, error) {
 	kind := adapter.Kind()
 	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {

@@ -141,7 +141,7 @@ type callGroup[P comparable, K, V any] struct {
 }
 
 // place is where calls are made one after the other. running is held during one; next is the
-// one that has yet to begin, nil if nobody waits.
+// one that has yet to begin, nil if there is none.
 type place[K, V any] struct {
 	running sync.Mutex
 	next    *call[K, V]

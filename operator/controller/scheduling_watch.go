@@ -68,7 +68,7 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 	}
 }
 
-// sameMember says whether a job is what it was, as far as Schedulings can tell.
+// sameMember reports whether a job is the same in all that Schedulings go by.
 func sameMember(was, is *v1alpha1.BatchJob) bool {
 	a, b := &was.Status, &is.Status
 	valid := func(s *v1alpha1.BatchJobStatus) *metav1.Condition {
@@ -107,8 +107,7 @@ func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Obj
 	}
 }
 
-// sameWishes says whether a Scheduling wants the jobs that it wanted before, as far as
-// others can tell.
+// sameWishes reports whether a Scheduling is the same in all that others that want its jobs go by.
 func sameWishes(was, is *v1alpha1.Scheduling) bool {
 	feasible := func(s *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)

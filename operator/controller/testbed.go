@@ -19,13 +19,13 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// testbeds is the controller of Testbeds: it keeps their ghosts, grants their slots and
+// testbeds is the controller of Testbeds: it keeps their placeholders, grants their slots and
 // writes their status. Its methods are safe for concurrent use, those of one Testbed's
 // reconciliation one at a time.
 type testbeds struct {
-	// client reads from the cache and writes; live reads from the API server; ghosts writes
+	// client reads from the cache and writes; live reads from the API server; writer writes pods
 	// without a limit of its own.
-	client, ghosts client.Client
+	client, writer client.Client
 	live           client.Reader
 	options        Options
 	metrics        *metrics
@@ -50,15 +50,15 @@ type testbeds struct {
 	names  map[types.UID]types.NamespacedName
 	// claims are the Testbeds in which jobs have slots, by the job's UID.
 	claims map[types.UID]types.NamespacedName
-	// allotments are what each Testbed may use, by UID; stale says that they are to be made
-	// anew.
+	// allotments are what each Testbed may use, by UID; stale reports whether they are to be
+	// made anew.
 	allotments map[types.UID]allotment
 	stale      bool
 }
 
-func newTestbeds(c, ghosts client.Client, live client.Reader, o Options, m *metrics) *testbeds {
+func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
-		client: c, ghosts: ghosts, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
+		client: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
 		claimable: observe.ClaimableIn, stale: true,
 		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
 		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
@@ -70,7 +70,7 @@ func (r *testbeds) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	due, err := r.look(ctx, req.NamespacedName)
 	switch {
 	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil // of what is gone a watch tells
+		return reconcile.Result{}, nil // the watch reports the deletion
 	case apierrors.IsConflict(err):
 		// Another has written first: what is to be done follows from that.
 		return reconcile.Result{RequeueAfter: soon}, nil
@@ -254,11 +254,11 @@ func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
 	}
 }
 
-// finish lets the Testbed go once nobody has slots of it and no ghost is left.
+// finish removes the Testbed's finalizer once it has no claims and no placeholders.
 func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
 	tb := o.testbed
 	running, _ := s.ops.state()
-	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.ghosts(tb.UID) > 0 {
+	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.placeholders(tb.UID) > 0 {
 		return nil
 	}
 	left, err := r.leftovers(ctx, tb)
@@ -270,7 +270,7 @@ func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, 
 	return r.client.Update(ctx, tb)
 }
 
-// leftovers deletes the ghosts that no watch has shown, and returns how many there were.
+// leftovers deletes the placeholders that no watch has shown, and returns how many there were.
 func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, error) {
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(podListKind)

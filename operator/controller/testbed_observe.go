@@ -83,7 +83,7 @@ func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error
 	for i := range list.Items {
 		s := &list.Items[i]
 		if s.UID == exclusive {
-			locked = !letsGo(s, o.testbed)
+			locked = !isReleased(s, o.testbed)
 		}
 		if s.DeletionTimestamp != nil {
 			continue
@@ -113,7 +113,7 @@ func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error
 	return nil
 }
 
-// uses says whether the Scheduling may still want slots.
+// uses reports whether the Scheduling may still want slots.
 func uses(s *v1alpha1.Scheduling) bool {
 	if s.Status.State == v1alpha1.SchedulingCompleted || s.Status.State == v1alpha1.SchedulingFailed {
 		return false
@@ -124,8 +124,8 @@ func uses(s *v1alpha1.Scheduling) bool {
 	return feasible < 0
 }
 
-// letsGo says whether the Scheduling that has the Testbed for itself needs that no more.
-func letsGo(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
+// isReleased reports whether the Scheduling that has the Testbed for itself needs that no more.
+func isReleased(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
 	held := slices.ContainsFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.SchedulingUID == s.UID })
 	switch {
 	case held:
@@ -136,9 +136,9 @@ func letsGo(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
 	return !s.Spec.Exclusive
 }
 
-// schedulingGone says whether the Scheduling that has the Testbed for itself is not
-// there, or lets it go. That it is not there is asked of the API server: a cache that has
-// just been filled may be behind what another controller has seen.
+// schedulingGone reports whether the Scheduling that has the Testbed for itself does not exist,
+// or releases it. That it does not exist is read from the API server: a cache that was just filled
+// may be older than what another controller has seen.
 func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduling, uid types.UID, tb *v1alpha1.Testbed) (bool, error) {
 	if slices.ContainsFunc(known, func(s v1alpha1.Scheduling) bool { return s.UID == uid }) {
 		return true, nil // it was looked at, and lets go

@@ -33,11 +33,11 @@ const (
 func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS = -1 // the workers are the limit
-	ghosts, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	writer, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return err
 	}
-	r := newTestbeds(mgr.GetClient(), ghosts, mgr.GetAPIReader(), o, m)
+	r := newTestbeds(mgr.GetClient(), writer, mgr.GetAPIReader(), o, m)
 	workers := &pool{running: make(chan struct{}, o.GhostWorkers)}
 	r.work = workers.run
 	// Not a handler's context: that one ends when its cache has been filled.
@@ -76,7 +76,7 @@ func (r *testbeds) handler(changed func(before, after client.Object)) handler.Ev
 	})
 }
 
-// testbedChanged hears of a Testbed. What it wants concerns the others.
+// testbedChanged wakes the Testbed. What it wants concerns the others.
 func (r *testbeds) testbedChanged(before, after client.Object) {
 	tb := first(after, before)
 	old, isOld := before.(*v1alpha1.Testbed)

@@ -25,7 +25,7 @@ type SchedulingView struct {
 	Job func(types.NamespacedName) *v1alpha1.BatchJob
 	// Holds is how many jobs have it as their active one, listed or not.
 	Holds int
-	// Turn says that it may have all the jobs that it lacks.
+	// Turn reports whether it may have all the jobs that it lacks.
 	Turn bool
 	// Reserves reports whether the jobs that it lacks may be given slots before it has them.
 	Reserves bool
@@ -89,7 +89,7 @@ func (v *SchedulingView) isLost(name testbed.Name) bool {
 	return last != nil && (!ended(last.State) || strings.HasPrefix(last.Reason, reasonDeleted))
 }
 
-// member is a job that the scheduling lists, as far as the job tells.
+// member is a job that the scheduling lists, as far as the job itself shows.
 func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, now time.Time) (lifecycle.Member, error) {
 	m := lifecycle.Member{Job: name}
 	if job == nil {
@@ -107,12 +107,12 @@ func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, n
 	return m, nil
 }
 
-// Holds says that the job's active scheduling is this one.
+// Holds reports whether the job's active scheduling is this one.
 func Holds(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
 	return job.Status.ActiveScheduling != nil && job.Status.ActiveScheduling.UID == s.UID
 }
 
-// Available says whether a job may be had.
+// Available reports whether a job may be had.
 func Available(job *v1alpha1.BatchJob) bool {
 	return job != nil && job.DeletionTimestamp == nil && job.Status.ActiveScheduling == nil &&
 		(job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady)
@@ -145,8 +145,8 @@ func countReserved(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, jobs
 	}
 }
 
-// untried says that the job is known to be about to be tried, or that nobody is there who
-// runs it: it must not be given slots yet.
+// untried reports whether the job is about to be tried, or its operator is missing: it must not
+// be given slots yet.
 func untried(job *v1alpha1.BatchJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	if c == nil {
@@ -233,7 +233,7 @@ func submits(o *lifecycle.SchedulingObserved, now time.Time) []testbed.Name {
 	return nil
 }
 
-// refused says that the Scheduling has been found to lack somebody's consent.
+// refused reports whether the Scheduling was found not to be allowed.
 func refused(s *v1alpha1.Scheduling) bool {
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotAllowed

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"errors"
+	"time"
 	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +46,7 @@ func first(objects ...client.Object) client.Object {
 }
 
 // updateTestbed changes a Testbed's status as the API server has it, however often others
-// write between. change says whether there is anything to change. A Testbed that is gone
+// write between. change reports whether there is anything to change. A Testbed that is gone
 // has nothing to change.
 func updateTestbed(ctx context.Context, c client.Client, live client.Reader, name types.NamespacedName, change func(*v1alpha1.Testbed) bool) error {
 	return client.IgnoreNotFound(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -105,4 +107,27 @@ func (m *metrics) updateStatus(ctx context.Context, c client.Client, kind string
 	}
 	m.statusWrites.WithLabelValues(kind, result).Inc()
 	return err
+}
+
+// alarm is when to look at an object again even if nothing happens; the zero value is
+// never. Not safe for concurrent use.
+type alarm struct{ again time.Time }
+
+// wake has the next look be at a time or before; zero is never.
+func (a *alarm) wake(at time.Time) {
+	if !at.IsZero() && (a.again.IsZero() || at.Before(a.again)) {
+		a.again = at
+	}
+}
+
+// result is what the queue gets after a look. A conflict is no error: another has written
+// first, and what is to be done follows from what it wrote. Nor is a cache that is behind.
+func (a *alarm) result(err error, now time.Time) (reconcile.Result, error) {
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsNotFound(err), errors.Is(err, errBehind):
+		return reconcile.Result{RequeueAfter: tooSoon}, nil
+	case err != nil || a.again.IsZero():
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: max(a.again.Sub(now), time.Millisecond)}, nil
 }
