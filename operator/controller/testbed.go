@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -133,10 +132,10 @@ func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testb
 	if err := r.client.Get(ctx, name, tb); err != nil {
 		return nil, err
 	}
-	if s == nil || s.written == nil || s.written.UID != tb.UID {
+	if s == nil || s.written == nil {
 		return tb, nil
 	}
-	if order, err := resourceversion.CompareResourceVersion(tb.ResourceVersion, s.written.ResourceVersion); err == nil && order < 0 {
+	if versionOf(s.written).isNewerThan(tb) {
 		return s.written.DeepCopy(), nil
 	}
 	s.written = nil
@@ -157,45 +156,32 @@ func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedSta
 			return nil, err
 		}
 	}
-	if r.named(name) != tb.UID {
-		r.forget(name)
+	if s := r.state(name); s != nil && s.uid == tb.UID {
+		return s, nil
 	}
+	r.forget(name)
+	s := newTestbedState(tb.UID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.states[name]
-	if s == nil {
-		s = newTestbedState()
-		r.states[name], r.names[tb.UID] = s, name
-	}
+	r.states[name], r.names[tb.UID] = s, name
 	return s, nil
-}
-
-// named returns the UID of the Testbed of the name that was last looked at.
-func (r *testbeds) named(name types.NamespacedName) types.UID {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for uid, of := range r.names {
-		if of == name {
-			return uid
-		}
-	}
-	return ""
 }
 
 // forget drops what is kept of a Testbed that is gone.
 func (r *testbeds) forget(name types.NamespacedName) {
-	uid := r.named(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.states, name)
-	delete(r.names, uid)
+	if s := r.states[name]; s != nil {
+		delete(r.states, name)
+		delete(r.names, s.uid)
+		r.pods.drop(s.uid)
+	}
 	for job, of := range r.claims {
 		if of == name {
 			delete(r.claims, job)
 		}
 	}
 	r.stale = true
-	r.pods.drop(uid)
 	r.metrics.slots.DeletePartialMatch(map[string]string{"testbed": name.String()})
 	r.metrics.signalAge.DeleteLabelValues(name.String())
 }

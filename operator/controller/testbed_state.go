@@ -78,6 +78,7 @@ type outcome struct {
 // testbedState is what is kept of a Testbed between two looks. All of it can be made anew from
 // the API, except since when something has been so. It is used by one look at a time.
 type testbedState struct {
+	uid    types.UID
 	table  *slot.Table
 	config slot.Config
 	// nodes and most are what config.Order was made of.
@@ -107,9 +108,9 @@ type testbedState struct {
 	automatic atomic.Bool
 }
 
-func newTestbedState() *testbedState {
+func newTestbedState(uid types.UID) *testbedState {
 	return &testbedState{
-		table: slot.NewTable(), sizes: map[string]placeholderSize{}, claimed: map[string]string{},
+		uid: uid, table: slot.NewTable(), sizes: map[string]placeholderSize{}, claimed: map[string]string{},
 		autos: map[string]*autoNode{}, asking: map[string]time.Time{},
 	}
 }

@@ -435,7 +435,7 @@ func TestPlaceholdersOfTheLargestTestbed(t *testing.T) {
 	if !slices.ContainsFunc(crds, func(crd []byte) bool { return strings.Contains(string(crd), bound) }) {
 		t.Errorf("no definition has %s", bound)
 	}
-	s := newTestbedState()
+	s := newTestbedState("bed")
 	for i := range v1alpha1.MaxPlaceholders + 1 {
 		id := slot.ID{Node: fmt.Sprint("n", i)}
 		if err := s.table.Observe(slot.Pod{UID: fmt.Sprintf("%s%06d", uid[:30], i), Name: "g", Namespace: "lab", Slot: id, Node: id.Node}, time.Time{}); err != nil {

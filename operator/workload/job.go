@@ -180,6 +180,4 @@ func (job) Status(child *unstructured.Unstructured) Status {
 	return s
 }
 
-func (job) LeavesPods() bool { return false }
-
 func (job) CheckPod(*corev1.Pod) error { return nil }

@@ -98,7 +98,7 @@ func TestTakenWithoutSlots(t *testing.T) {
 
 // What is promised to one is nobody else's, whether or not the cache has it yet, and however
 // much before him the other is.
-func TestPromisedToOne(t *testing.T) {
+func TestReservedByOne(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()
 	l.withQueue("s", "a", "b").withQueue("t", "b")
@@ -132,7 +132,7 @@ func TestPromisedToOne(t *testing.T) {
 }
 
 // Who finds, with the jobs in hand, that another's decision is not seen yet lets go of them.
-func TestLetsGoWhenBehind(t *testing.T) {
+func TestUnlocksWhenBehind(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()
 	l.withQueue("s", "a", "b").withQueue("t", "b")
@@ -170,7 +170,7 @@ func (s stale) List(ctx context.Context, list client.ObjectList, opts ...client.
 }
 
 // A claim of a job that its Scheduling has lost meanwhile is given back, and nothing was run.
-func TestPromiseLapses(t *testing.T) {
+func TestReservationLapses(t *testing.T) {
 	for what, lose := range map[string]func(*lab){
 		"deleted": func(l *lab) { remove[v1alpha1.Scheduling](l, "s") },
 		"edited": func(l *lab) {
@@ -203,7 +203,7 @@ func TestPromiseLapses(t *testing.T) {
 
 // A job that is deleted before it is taken, while another has begun, keeps its Scheduling from
 // ending no more than one that is deleted after.
-func TestPromisedJobDeleted(t *testing.T) {
+func TestReservedJobDeleted(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		l := newLab(t).withTestbed(1).withJobs("a", "b")
 		l.look()
@@ -233,7 +233,7 @@ func TestPromisedJobDeleted(t *testing.T) {
 }
 
 // A claim that the cache still has, and the API server no more, gives nobody a job.
-func TestPromiseIsConfirmed(t *testing.T) {
+func TestReservationIsConfirmed(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	l.look()
 	l.withQueue("s", "a")
@@ -341,7 +341,7 @@ func TestStrayClaimGoes(t *testing.T) {
 // Two controllers that promise the same jobs at the same moment, each to another Scheduling,
 // of which each starts one: nobody waits for ever for the job that the other has. It is had
 // once the other is gone.
-func TestPromisedTwice(t *testing.T) {
+func TestReservedTwice(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	put(l, &v1alpha1.Testbed{
 		ObjectMeta: metav1.ObjectMeta{Name: "other"},
@@ -381,7 +381,7 @@ func TestPromisedTwice(t *testing.T) {
 
 // A Scheduling that completes without a job that another has keeps those that have ended,
 // also one that was refused before it had slots: what it came to would be lost.
-func TestCompletedGivesNothingBack(t *testing.T) {
+func TestCompletedRollsNothingBack(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b", "f")
 	l.look()
 	l.withQueue("s", "a", "b", "f").withQueue("t", "b")
