@@ -20,8 +20,8 @@ const DefaultAudience = "spazio-external"
 // a caller may do.
 const DefaultReview = time.Minute
 
-// Authenticator has the API server say whose token it is. It asks nothing that the token
-// itself tells, nor again within the time that an answer counts; see identity.Reviewer.
+// Authenticator has the API server say whose token it is. It does not ask what the token
+// itself shows, nor again while an answer counts; see identity.Reviewer.
 // Safe for concurrent use.
 type Authenticator struct {
 	reviewer *identity.Reviewer

@@ -25,8 +25,8 @@ const (
 	maxAnswers = 20_000
 	// reviewsAtOnce bounds the reviews under way; further ones wait.
 	reviewsAtOnce = 16
-	// refusalFresh is how long a refusal counts at most: who was just given a role must not
-	// be told for long that he has none.
+	// refusalFresh is how long a refusal counts at most: a role that was just given
+	// must not be refused for long.
 	refusalFresh = 10 * time.Second
 	// mostRefused bounds the refusals to a caller that are asked for within refusalFresh:
 	// names without end are each a question of their own.

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// errGone says that there is no such Testbed.
+// errGone means that there is no such Testbed.
 var errGone = errors.New("there is no such Testbed")
 
 // beds has all Testbeds with what is in their slots, up to date with each event of the
@@ -27,9 +27,9 @@ type beds struct {
 	mu    sync.Mutex
 	of    map[types.UID]*bed
 	names map[client.ObjectKey]types.UID
-	// heard are told, with mu held, of each Testbed whose slots may have changed.
-	heard map[int]func(types.UID)
-	next  int
+	// followers are called, with mu held, for each Testbed whose slots may have changed.
+	followers map[int]func(types.UID)
+	next      int
 }
 
 // bed is a Testbed's slots, and the newest version of what they are by: its own, and that
@@ -41,7 +41,7 @@ type bed struct {
 
 func newBeds(logger *slog.Logger) *beds {
 	return &beds{
-		logger: logger, of: map[types.UID]*bed{}, names: map[client.ObjectKey]types.UID{}, heard: map[int]func(types.UID){},
+		logger: logger, of: map[types.UID]*bed{}, names: map[client.ObjectKey]types.UID{}, followers: map[int]func(types.UID){},
 	}
 }
 
@@ -53,7 +53,7 @@ func newer(a, b string) string {
 	return b
 }
 
-// handler has changed hear of every object as it was and as it is, nil for nothing.
+// handler calls changed with every object as it was and as it is, nil for none.
 func handler[T any](changed func(before, after *T)) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { changed(nil, typed[T](o)) },
@@ -134,26 +134,26 @@ func (b *beds) bed(uid types.UID) *bed {
 }
 
 func (b *beds) tell(uid types.UID) {
-	for _, hear := range b.heard {
-		hear(uid)
+	for _, changed := range b.followers {
+		changed(uid)
 	}
 }
 
-// follow has hear be told of all Testbeds that there are, and then of each whose slots may
-// have changed, until stop. hear must not block, nor ask.
-func (b *beds) follow(hear func(types.UID)) (stop func()) {
+// follow calls changed for all Testbeds that there are, and then for each whose slots may have
+// changed, until stop. changed must not block, nor use the beds.
+func (b *beds) follow(changed func(types.UID)) (stop func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.next++
 	key := b.next
-	b.heard[key] = hear
+	b.followers[key] = changed
 	for uid := range b.of {
-		hear(uid)
+		changed(uid)
 	}
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		delete(b.heard, key)
+		delete(b.followers, key)
 	}
 }
 

@@ -44,10 +44,10 @@ type follower struct {
 	// dirty are the Testbeds whose slots may have changed, and since when.
 	dirty map[types.UID]time.Time
 
-	told map[types.UID]wire.TestbedSlots // the slots that were told last; run's own
+	told map[types.UID]wire.TestbedSlots // the slots that were sent last; only run uses it
 }
 
-// listen registers for all that is to be told, until stop.
+// listen registers for all changes, until stop.
 func (f *follower) listen(ctx context.Context) (stop func(), err error) {
 	stops := []func(){f.store.beds.follow(f.slotsChanged)}
 	stop = func() {
@@ -164,7 +164,7 @@ func (f *follower) run(ctx context.Context, synced func()) error {
 	}
 }
 
-// round tells what is due, and returns how long there is nothing more to be told.
+// round sends what is due, and returns the time until something else is.
 func (f *follower) round(now time.Time) time.Duration {
 	f.drain()
 	f.slots(func(since time.Time) bool { return now.Sub(since) >= gather })
@@ -177,7 +177,7 @@ func (f *follower) round(now time.Time) time.Duration {
 	return wait
 }
 
-// drain tells the objects' changes.
+// drain sends the objects' changes.
 func (f *follower) drain() {
 	f.mu.Lock()
 	queue := f.queue
@@ -188,7 +188,7 @@ func (f *follower) drain() {
 	}
 }
 
-// slots tells the slots of those Testbeds that have been dirty since a time that is due.
+// slots sends the slots of the Testbeds that have been dirty since a time that is due.
 func (f *follower) slots(due func(since time.Time) bool) {
 	f.mu.Lock()
 	var now []types.UID
@@ -223,7 +223,7 @@ func (f *follower) slotsOf(uid types.UID) {
 	}
 }
 
-// sameSlots says that the slots are those that were told: a Bed makes others only when
+// sameSlots reports whether the slots are those that were sent: a Bed makes others only when
 // something has changed.
 func sameSlots(a, b []wire.Slot) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])

@@ -19,8 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// The objects as others are told of them. What they are made of is the cache's, shared and
-// not modified.
+// The objects as outside programs see them. They are made of the cache's objects, which are
+// shared and not modified.
 
 func metaOf(o metav1.Object) wire.Meta {
 	created := o.GetCreationTimestamp()

@@ -46,7 +46,7 @@ func (s *Store) plan(ctx context.Context, caller server.Caller, namespace, name 
 	return plan, nil
 }
 
-// sees says whether the caller may see an object.
+// sees reports whether the caller may see an object.
 func (s *Store) sees(ctx context.Context, caller server.Caller, o client.Object) (bool, error) {
 	kind := wire.Jobs
 	if _, ok := o.(*v1alpha1.Testbed); ok {

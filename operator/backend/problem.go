@@ -19,18 +19,18 @@ func invalid(causes ...wire.Cause) *wire.Problem {
 	return server.Refuse(http.StatusUnprocessableEntity, "The object cannot be as it is.", causes...)
 }
 
-// noSuch says that there is no object of the kind.
+// noSuch is the problem that there is no object of the kind.
 func noSuch(what, namespace, name string) *wire.Problem {
 	return server.Refuse(http.StatusNotFound, fmt.Sprintf("There is no %s %s/%s.", what, namespace, name))
 }
 
-// outdated says that the object has changed since it was at the version that was given.
+// outdated is the problem that the object has changed since the version that was given.
 func outdated(what string) *wire.Problem {
 	return server.Refuse(http.StatusPreconditionFailed, fmt.Sprintf("The %s has changed since it was read.", what))
 }
 
-// problemOf is what the API server has said to a write of an object, as the caller is told
-// it. versioned says that the write was for one version alone.
+// problemOf is the API server's answer to a write of an object, in the words of the interface.
+// versioned reports whether the write was for one version alone.
 func problemOf(err error, what, namespace, name string, versioned bool) error {
 	var status apierrors.APIStatus
 	if err == nil || !errors.As(err, &status) {

@@ -122,7 +122,7 @@ func (s *Store) list(ctx context.Context, namespace string, into client.ObjectLi
 	return s.Cache.List(ctx, into, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
 }
 
-// follows says whether the cache has the namespace's objects.
+// follows reports whether the cache has the namespace's objects.
 func (s *Store) follows(namespace string) bool {
 	return len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, namespace)
 }

@@ -136,8 +136,8 @@ func (s *Store) UpdateExternal(ctx context.Context, _ server.Caller, namespace, 
 	return jobOf(job), nil
 }
 
-// Plan implements server.Store: see controller.Foresee. Of what the caller may not see,
-// and what is not there for the Scheduling, it says that there is none.
+// Plan implements server.Store: see controller.Foresee. What the caller may not
+// see, and the Scheduling may not use, is treated as if it did not exist.
 func (s *Store) Plan(ctx context.Context, caller server.Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error) {
 	switch err := s.Synced(); {
 	case err != nil:

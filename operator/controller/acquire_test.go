@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -246,7 +244,7 @@ func TestTakenIsForgotten(t *testing.T) {
 	l.look()
 	l.withQueue("s", "a", "b")
 	l.look()
-	if n := len(l.schedulings.told.of); n != 1 {
+	if n := len(l.schedulings.known.of); n != 1 {
 		t.Errorf("%d Schedulings are remembered, want 1", n)
 	}
 	l.unpromised()
@@ -254,13 +252,13 @@ func TestTakenIsForgotten(t *testing.T) {
 	if n := len(l.schedulings.written.of); n != 2 {
 		t.Fatalf("%d writes are remembered, want 2", n)
 	}
-	if n := len(l.schedulings.taking.of); n != 0 {
-		t.Errorf("%d jobs are still being taken", n)
+	if n := len(l.schedulings.locks.locked); n != 0 {
+		t.Errorf("%d jobs are still locked", n)
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	for _, name := range []string{"a", "b"} {
-		l.schedulings.jobGone(t.Context(), l.job(name), queue)
+		l.schedulings.jobChanged(t.Context(), l.job(name), nil, queue)
 	}
 	if n := len(l.schedulings.written.of); n != 0 {
 		t.Errorf("%d writes of jobs that are gone are remembered", n)
@@ -270,8 +268,8 @@ func TestTakenIsForgotten(t *testing.T) {
 	s.Finalizers = nil
 	l.must(l.api.Update(t.Context(), s))
 	l.mustAct(l.schedulings, "s")
-	if n, m := len(l.schedulings.told.of), len(l.schedulings.resting.of); n != 0 || m != 0 {
-		t.Errorf("of Schedulings that are gone %d writes and %d rests are remembered", n, m)
+	if n := len(l.schedulings.known.of); n != 0 {
+		t.Errorf("%d Schedulings that are gone are remembered", n)
 	}
 }
 
@@ -367,25 +365,26 @@ func (o only) List(ctx context.Context, list client.ObjectList, opts ...client.L
 	return err
 }
 
-func TestInHand(t *testing.T) {
-	var h inHand
+// Jobs are locked all or none.
+func TestJobLocks(t *testing.T) {
+	var l jobLocks
 	a, b, c := testbed.Name{Name: "a"}, testbed.Name{Name: "b"}, testbed.Name{Name: "c"}
 	steps := []struct {
-		take, letGo []testbed.Name
-		want        bool
+		lock, unlock []testbed.Name
+		want         bool
 	}{
-		{take: []testbed.Name{a, b}, want: true},
-		{take: []testbed.Name{c, b}},
-		{take: []testbed.Name{c}, want: true}, // of what was not taken nothing is kept
-		{letGo: []testbed.Name{a, b}},
-		{take: []testbed.Name{b}, want: true},
-		{take: []testbed.Name{c}},
+		{lock: []testbed.Name{a, b}, want: true},
+		{lock: []testbed.Name{c, b}},
+		{lock: []testbed.Name{c}, want: true}, // the step before has locked nothing
+		{unlock: []testbed.Name{a, b}},
+		{lock: []testbed.Name{b}, want: true},
+		{lock: []testbed.Name{c}},
 	}
 	for i, step := range steps {
-		if step.letGo != nil {
-			h.letGo(step.letGo)
-		} else if got := h.take(step.take); got != step.want {
-			t.Errorf("step %d: taken %v, want %v", i, got, step.want)
+		if step.unlock != nil {
+			l.unlock(step.unlock)
+		} else if got := l.tryLock(step.lock); got != step.want {
+			t.Errorf("step %d: locked %v, want %v", i, got, step.want)
 		}
 	}
 }
@@ -396,82 +395,19 @@ func TestConfirmed(t *testing.T) {
 	l := newLab(t).withTestbed(1)
 	api, reads, _, letGo := counted(l)
 	letGo()
-	live := newLatest(api)
+	live := newLiveReader(api)
 	cached := l.testbed()
-	tb, err := live.confirmed(t.Context(), cached, l.now)
+	tb, err := live.confirmed(t.Context(), cached)
 	if err != nil || tb != cached || reads.Load() != 0 {
 		t.Errorf("unchanged: %v, the cache's own: %v, read %d times", err, tb == cached, reads.Load())
 	}
 	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
-	if tb, err = live.confirmed(t.Context(), cached, l.now.Add(wordHolds)); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
+	if tb, err = live.confirmed(t.Context(), cached); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
 		t.Errorf("changed: %v, %v, read %d times", err, tb.Labels, reads.Load())
 	}
 	another := cached.DeepCopy()
 	another.UID, another.ResourceVersion = "another", tb.ResourceVersion
-	if tb, err = live.confirmed(t.Context(), another, l.now); err != nil || tb.UID == another.UID {
+	if tb, err = live.confirmed(t.Context(), another); err != nil || tb.UID == another.UID {
 		t.Errorf("another of the name: %v, %v", err, tb.UID)
-	}
-}
-
-// What the API server has said of a Testbed holds for a moment, and until it says something
-// later; who has heard it reads nothing.
-func TestHeard(t *testing.T) {
-	l := newLab(t).withTestbed(1)
-	api, reads, _, letGo := counted(l)
-	letGo()
-	live, versions := newLatest(api), 0
-	ask := live.versions.do
-	live.versions.do = func(ctx context.Context, name types.NamespacedName, all []struct{}) (*metav1.PartialObjectMetadata, error) {
-		versions++
-		return ask(ctx, name, all)
-	}
-	old := l.testbed()
-	check := func(what string, tb *v1alpha1.Testbed, after time.Duration, asks int) {
-		t.Helper()
-		versions = 0
-		now, err := live.confirmed(t.Context(), tb, l.now.Add(after))
-		if err != nil || now.ResourceVersion != l.testbed().ResourceVersion {
-			t.Errorf("%s: %v, %v", what, now, err)
-		}
-		if versions != asks {
-			t.Errorf("%s: asked %d times, want %d", what, versions, asks)
-		}
-	}
-	check("nothing is known", old, 0, 1)
-	check("it was said", old, wordHolds-1, 0)
-	check("a while ago", old, wordHolds, 1)
-	check("again", old, 2*wordHolds-1, 0)
-	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
-	live.heard.note(l.testbed(), l.now.Add(wordHolds)) // it was written
-	check("behind what was written", old, wordHolds, 1)
-	check("what was written", l.testbed(), wordHolds, 0)
-	live.heard.note(old, l.now.Add(wordHolds)) // an answer that comes late
-	check("still", l.testbed(), wordHolds, 0)
-	another := l.testbed()
-	another.UID = "another"
-	check("another of the name", another, wordHolds, 1)
-	live.heard.forget(client.ObjectKeyFromObject(old))
-	check("forgotten", l.testbed(), wordHolds, 1)
-	if n := reads.Load(); n != 2 {
-		t.Errorf("Testbeds were read %d times, want 2", n)
-	}
-}
-
-// Jobs whose claims this process has written ask nothing of the API server before they are
-// submitted.
-func TestSubmittedWithoutReads(t *testing.T) {
-	l := newLab(t).withTestbed(1).withJobs("a", "b")
-	l.look()
-	l.withQueue("s", "a", "b")
-	l.mustAct(l.schedulings, "s")
-	l.grant()
-	l.jobs.live.heard.note(l.testbed(), l.now)
-	l.jobs.live.versions.do = func(context.Context, types.NamespacedName, []struct{}) (*metav1.PartialObjectMetadata, error) {
-		t.Error("the Testbed is asked for")
-		return nil, errors.New("no")
-	}
-	for _, name := range []string{"a", "b"} {
-		l.mustAct(l.jobs, name)
-		l.want(name, "s's, Submitted", l.of(name))
 	}
 }

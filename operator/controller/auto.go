@@ -19,17 +19,17 @@ func autoOf(spec *v1alpha1.TestbedSpec) slot.Auto {
 	}
 }
 
-// noSlots says that nodes are to have no slots, whatever their room.
+// noSlots reports whether nodes have no slots, whatever their room.
 func noSlots(spec *v1alpha1.TestbedSpec) bool {
 	return spec.Auto != nil && spec.Auto.Max != nil && *spec.Auto.Max == 0
 }
 
 // nodeUse is what a Testbed has on a node.
 type nodeUse struct {
-	// there are the positions with a ghost, pods those with a pod, and busy those with a
+	// there are the positions with a placeholder, pods those with a pod, and busy those with a
 	// pod or a claim.
 	there, pods, busy slot.Positions
-	// held is what its bound ghosts hold of the node's room.
+	// held is what its bound placeholders hold of the node's room.
 	held float64
 }
 
@@ -46,7 +46,7 @@ type autoNode struct {
 	scale slot.Scale
 	// wanted is the number of slots that its room would do for, as it was last known.
 	wanted int
-	// fresh says that it is known now; freshAt is when it last was, at first when the node
+	// fresh reports whether it is known now; freshAt is when it last was, at first when the node
 	// was first looked at.
 	fresh   bool
 	freshAt time.Time

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,9 +23,9 @@ import (
 // reasonTaken is the fault of a run whose application's name is somebody else's.
 const reasonTaken = "ApplicationNameTaken"
 
-// checks says whether the application is to be tried. Of one that nobody is there to run
-// it is looked whether somebody has come; one of a job that nobody has is tried once, as far
-// as that can be without a slot.
+// checks reports whether the application is to be tried: where the step asks for it, where its
+// operator was missing, and once, as far as that can be without a slot, for a job that no
+// Scheduling has.
 func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 	for _, a := range actions {
 		if a.Op == lifecycle.CheckApplication {
@@ -147,62 +147,33 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 		return "", err
 	case verdict.OK():
 		v.Child, p.created = child, true
-		p.creations.note(v.Job, child)
+		p.creations.set(client.ObjectKeyFromObject(v.Job), creation{
+			v.Job.UID, child.GetUID(), observe.LastAttempt(&v.Job.Status), p.batchJobs.now().Add(atRest),
+		})
 		return "", nil
 	}
 	return p.refuse(verdict), nil
 }
 
-// creations are the applications that were created last, each until its run says which it is:
-// one that goes before that is lost, and not to be made again. Safe for concurrent use; the
-// zero value has none.
-type creations struct {
-	mu sync.Mutex
-	of map[types.NamespacedName]creation
-}
-
+// creation is the application that was created last for a job. Until the job's run has its UID
+// stored, this is how an application that is deleted at once is known to be lost: it is not made
+// again.
 type creation struct {
 	job, application types.UID
 	attempt          int32
+	// quietUntil is until when the job is left alone.
+	quietUntil time.Time
 }
 
-// note notes the application of the job's last attempt.
-func (c *creations) note(job *v1alpha1.BatchJob, application client.Object) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = make(map[types.NamespacedName]creation)
-	}
-	c.of[client.ObjectKeyFromObject(job)] = creation{job.UID, application.GetUID(), observe.LastAttempt(&job.Status)}
-}
-
-// recall has the job's run say which application it has, though that is not there any more.
-func (c *creations) recall(job *v1alpha1.BatchJob, there bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	name := client.ObjectKeyFromObject(job)
-	made, ok := c.of[name]
-	if !ok {
-		return
-	}
+// recall sets the UID of the run's application by what was created, if it is there no more.
+func (c *creation) recall(job *v1alpha1.BatchJob) {
 	n := len(job.Status.Runs)
-	if n == 0 || made.job != job.UID {
-		delete(c.of, name)
+	if n == 0 || c.job != job.UID {
 		return
 	}
-	switch run := &job.Status.Runs[n-1]; {
-	case run.Attempt != made.attempt, run.Outcome != "", run.Application != "":
-		delete(c.of, name)
-	case !there:
-		run.Application = made.application
+	if run := &job.Status.Runs[n-1]; run.Attempt == c.attempt && run.Outcome == "" && run.Application == "" {
+		run.Application = c.application
 	}
-}
-
-// forget forgets a job that is gone.
-func (c *creations) forget(name types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.of, name)
 }
 
 // refuse notes why the application can't be created, and returns it as a run's fault.

@@ -23,19 +23,19 @@ type jobView struct {
 	stored v1alpha1.BatchJobStatus
 	// testbed has the claim; without a claim it is the scheduling's, nil if there is none.
 	testbed *v1alpha1.Testbed
-	// promised is the Scheduling that has the job once it has the claim, nil if there is none.
-	promised *v1alpha1.Scheduling
-	// live says that the API server has said all this.
+	// reserver is the Scheduling that reserves the job, and has it with the claim; nil if none.
+	reserver *v1alpha1.Scheduling
+	// live reports whether all this was read from the API server.
 	live bool
-	// checked says that the application was just tried, and trouble why that said nothing;
-	// adrift that nobody could say of what: that its Testbed or its Scheduling comes back no
-	// watch tells the job.
+	// checked reports whether the application was just tried, and trouble is why that had no
+	// result. adrift reports whether its Testbed or its Scheduling is missing: no watch wakes
+	// the job when that comes back.
 	checked, adrift bool
 	trouble         error
 }
 
-// strange says that the job's claim is of a scheduling which does not have the job: it
-// was granted by somebody who was behind. While something may be in its slots it stays.
+// strange reports whether the job's claim is of a Scheduling that does not have the job, as
+// after a decision by a stale cache, and is to end. While something may be in its slots it stays.
 func (v *jobView) strange() bool {
 	status := &v.Job.Status
 	switch {
@@ -47,7 +47,7 @@ func (v *jobView) strange() bool {
 	return status.State == v1alpha1.BatchJobInQueue
 }
 
-// stray says that the claim is not of the scheduling that has the job.
+// stray reports whether the claim is of another Scheduling than the one that has the job.
 func stray(job *v1alpha1.BatchJob, c *v1alpha1.Claim) bool {
 	active := job.Status.ActiveScheduling
 	return active != nil && c.SchedulingUID != active.UID
@@ -74,28 +74,31 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 	if v.testbed, v.Claim, err = r.claim(ctx, v, from); err != nil {
 		return nil, err
 	}
-	if v.promised, err = promisedBy(ctx, job, v.Claim, from); err != nil {
+	if v.reserver, err = reservedBy(ctx, job, v.Claim, from); err != nil {
 		return nil, err
 	}
 	if v.Child, err = r.children.find(ctx, job, from); err != nil {
 		return nil, err
 	}
-	r.creations.recall(job, v.Child != nil)
+	if v.Child == nil {
+		made := r.creations.get(name)
+		made.recall(job)
+	}
 	v.Pods, err = from.podsOf(ctx, job)
 	return v, err
 }
 
-// promisedBy is the Scheduling of a claim that the job, which nobody has, was promised to.
-func promisedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, from reader) (*v1alpha1.Scheduling, error) {
+// reservedBy returns the Scheduling of the claim if it reserves the job, else nil.
+func reservedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, from reader) (*v1alpha1.Scheduling, error) {
 	if c == nil || !observe.Available(job) {
 		return nil, nil
 	}
 	name, err := testbed.ParseName(c.Scheduling)
 	if err != nil {
-		return nil, nil // nobody's
+		return nil, nil // of no Scheduling
 	}
 	s, err := from.scheduling(ctx, observe.Key(name))
-	if err != nil || s.UID != c.SchedulingUID || !observe.PromisedTo(s, job) {
+	if err != nil || s.UID != c.SchedulingUID || !observe.IsReservedFor(s, job) {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return s, nil
@@ -173,7 +176,7 @@ type children struct {
 	follow func(*unstructured.Unstructured) error
 }
 
-// knows says whether the API server knows the adapter's kind.
+// knows reports whether the API server knows the adapter's kind.
 func knows(mapper meta.RESTMapper, adapter workload.Adapter) (bool, error) {
 	kind := adapter.Kind()
 	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {

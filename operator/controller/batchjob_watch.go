@@ -52,7 +52,7 @@ func indexUID(object client.Object) []string { return []string{string(object.Get
 const jobWorkers = 16
 
 // addBatchJob adds the controller of BatchJobs.
-func addBatchJob(mgr manager.Manager, o Options, m *metrics, heard *answers) error {
+func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	ctx, indexer := context.Background(), mgr.GetFieldIndexer()
 	if err := indexer.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims); err != nil {
 		return err
@@ -61,13 +61,12 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics, heard *answers) err
 		return err
 	}
 	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), mgr.GetEventRecorder(component), m, o.Logger)
-	r.live.heard = heard
 	// Jobs are known to every API server. Others' kinds are watched once they are there.
 	jobs := &unstructured.Unstructured{}
 	jobs.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.BatchJob{}, handler.OnlyControllerOwner())
 	c, err := builder.ControllerManagedBy(mgr).Named(BatchJob).For(&v1alpha1.BatchJob{}).
-		Watches(&v1alpha1.Testbed{}, claimHandler(r.enqueueClaims)).
+		Watches(&v1alpha1.Testbed{}, onChange(r.claimsChanged)).
 		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(wishes)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.jobOfPod)).
 		Watches(jobs, owner).
@@ -151,26 +150,12 @@ func requests[T any](items []T, object func(*T) metav1.Object) []reconcile.Reque
 	return all
 }
 
-// enqueueClaims has the jobs of claims looked at.
-func (r *batchJobs) enqueueClaims(claims []v1alpha1.Claim, to adder) {
-	for i := range claims {
-		if name, err := testbed.ParseName(claims[i].BatchJob); err == nil {
-			to.Add(reconcile.Request{NamespacedName: observe.Key(name)})
+// claimsChanged has the jobs looked at whose claims have come, gone or changed.
+func (r *batchJobs) claimsChanged(_ context.Context, before, after client.Object, q requestQueue) {
+	for _, c := range changedClaims(before, after) {
+		if name, err := testbed.ParseName(c.BatchJob); err == nil {
+			q.Add(reconcile.Request{NamespacedName: observe.Key(name)})
 		}
-	}
-}
-
-// adder is the part of a queue that handlers need.
-type adder interface{ Add(reconcile.Request) }
-
-// claimHandler handles the claims of Testbeds that have come, gone or changed.
-func claimHandler(handle func([]v1alpha1.Claim, adder)) handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q requestQueue) { handle(changedClaims(nil, e.Object), q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requestQueue) {
-			handle(changedClaims(e.ObjectOld, e.ObjectNew), q)
-		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requestQueue) { handle(changedClaims(nil, e.Object), q) },
 	}
 }
 

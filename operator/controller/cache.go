@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"context"
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -8,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -33,7 +37,7 @@ func Cache(namespaces []string) cache.Options {
 	return o
 }
 
-// stripPod leaves of a ghost where it is and what it holds: there may be thousands.
+// stripPod leaves of a placeholder where it is and what it holds: there may be thousands.
 func stripPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -57,4 +61,83 @@ func stripNode(object any) (any, error) {
 	return &corev1.Node{TypeMeta: n.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels,
 	}}, nil
+}
+
+// Indexes of the manager's cache. Objects are named NAMESPACE/NAME.
+const (
+	// schedulingTestbed is the Testbed of a Scheduling.
+	schedulingTestbed = "spec.testbed"
+	// schedulingJob are the jobs that a Scheduling lists.
+	schedulingJob = "spec.jobs"
+	// podBatchJob is the UID of a pod's BatchJob.
+	podBatchJob = "batchjob-uid"
+	// jobScheduling is the UID of the Scheduling that has a BatchJob.
+	jobScheduling = "status.activeScheduling.uid"
+)
+
+func addIndexes(ctx context.Context, x client.FieldIndexer) error {
+	return errors.Join(
+		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingTestbed, indexTestbed),
+		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingJob, indexJobs),
+		x.IndexField(ctx, &v1alpha1.BatchJob{}, jobScheduling, indexScheduling),
+		x.IndexField(ctx, &corev1.Pod{}, podBatchJob, indexBatchJob),
+	)
+}
+
+func indexTestbed(object client.Object) []string {
+	s, ok := object.(*v1alpha1.Scheduling)
+	if !ok {
+		return nil
+	}
+	return []string{observe.TestbedOf(s).String()}
+}
+
+func indexJobs(object client.Object) []string {
+	s, ok := object.(*v1alpha1.Scheduling)
+	if !ok {
+		return nil
+	}
+	names := observe.Names(s)
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = name.String()
+	}
+	return texts
+}
+
+func indexScheduling(object client.Object) []string {
+	job, ok := object.(*v1alpha1.BatchJob)
+	if !ok || job.Status.ActiveScheduling == nil {
+		return nil
+	}
+	return []string{string(job.Status.ActiveScheduling.UID)}
+}
+
+func indexBatchJob(object client.Object) []string {
+	p, ok := object.(*corev1.Pod)
+	if !ok || p.Labels[v1alpha1.LabelBatchJobUID] == "" {
+		return nil
+	}
+	return []string{p.Labels[v1alpha1.LabelBatchJobUID]}
+}
+
+// allowed reports whether Schedulings of the namespace may use an object of namespace own.
+// By labels they may if the namespace is there and has them.
+func allowed(ctx context.Context, r client.Reader, consent *v1alpha1.AllowedNamespaces, own, namespace string) (bool, error) {
+	switch {
+	case namespace == own || consent.From == v1alpha1.FromAll:
+		// An object's own namespace may always use it: its owners could change the consent.
+		return true, nil
+	case consent.From != v1alpha1.FromSelector || consent.Selector == nil:
+		return false, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(consent.Selector)
+	if err != nil {
+		return false, nil //nolint:nilerr // who can't be selected is not
+	}
+	var ns corev1.Namespace
+	if err := r.Get(ctx, client.ObjectKey{Name: namespace}, &ns); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return selector.Matches(labels.Set(ns.Labels)), nil
 }

@@ -43,7 +43,7 @@ func TestClaimsAreFollowedInOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
-			handler := claimHandler((&batchJobs{}).enqueueClaims)
+			handler := onChange((&batchJobs{}).claimsChanged)
 			if tt.before == nil {
 				handler.Create(t.Context(), event.CreateEvent{Object: tt.after}, q)
 			} else {

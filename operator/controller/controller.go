@@ -16,6 +16,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -38,10 +39,10 @@ type Options struct {
 	// Namespaces are those whose objects are followed, as the manager's Cache has it; none
 	// is all.
 	Namespaces []string
-	// GhostImage is what a ghost runs: it must do nothing, as a user that is not root, until
-	// it is told to end. The default is Kubernetes' pause image, which most nodes hold.
+	// GhostImage is what a placeholder runs: it must do nothing, as a user that is not root, until
+	// it gets a signal. The default is Kubernetes' pause image, which most nodes hold.
 	GhostImage string
-	// GhostWorkers is how many ghosts are created and deleted at once; the default is 16.
+	// GhostWorkers is how many placeholders are created and deleted at once; the default is 16.
 	GhostWorkers int
 	// Rooms is the nodes' measured room, for Testbeds whose slotsPerNode is auto; without
 	// one their slots stay as they are.
@@ -52,7 +53,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// DefaultGhostImage is what a ghost runs by default.
+// DefaultGhostImage is what a placeholder runs by default.
 const DefaultGhostImage = "registry.k8s.io/pause:3.10"
 
 // maxGhostWorkers is more than an API server should be asked for at once by one client.
@@ -111,12 +112,11 @@ func Add(mgr manager.Manager, o Options) error {
 	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return fmt.Errorf("controller: %w", err)
 	}
-	heard := &answers{}
 	for _, name := range o.Controllers {
-		add := map[string]func(manager.Manager, Options, *metrics, *answers) error{
+		add := map[string]func(manager.Manager, Options, *metrics) error{
 			Testbed: addTestbed, BatchJob: addBatchJob, Scheduling: addScheduling,
 		}[name]
-		if err := add(mgr, o, m, heard); err != nil {
+		if err := add(mgr, o, m); err != nil {
 			return fmt.Errorf("controller: %s: %w", name, err)
 		}
 	}
@@ -137,4 +137,12 @@ func isPlaceholder(p metav1.Object) bool {
 	}
 	id, err := slot.ParseID(p.GetAnnotations()[v1alpha1.AnnotationSlot])
 	return err == nil && p.GetName() == slot.GhostName(p.GetLabels()[v1alpha1.LabelTestbedUID], id)
+}
+
+// ErrInvalid is what every field.Error of this package wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// refuse makes a field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "controller", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

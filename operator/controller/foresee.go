@@ -35,8 +35,8 @@ type Question struct {
 	Mapper meta.RESTMapper
 	// Slots are a Testbed's as they are now, in their order, and those that are free.
 	Slots func(*v1alpha1.Testbed) (order *slot.Order, free []slot.ID, err error)
-	// Sees says whether who asks may see a Testbed or BatchJob. One that he may not see,
-	// and that the Scheduling may not use, is for him as if it were not there.
+	// Sees reports whether the caller may see a Testbed or BatchJob. One that the caller may
+	// not see, and the Scheduling may not use, is treated as if it did not exist.
 	Sees func(client.Object) (bool, error)
 	Now  time.Time
 }
@@ -44,8 +44,7 @@ type Question struct {
 // Foreseen is the answer.
 type Foreseen struct {
 	// Feasible is what the condition of that name would say. If it is false, About is the
-	// first job that it is false of, if it is one's, and OfTestbed says that it is the
-	// Testbed.
+	// first job that makes it so, if one does, and OfTestbed reports whether the Testbed does.
 	Feasible  observe.Verdict
 	About     testbed.Name
 	OfTestbed bool
@@ -67,8 +66,8 @@ type ForeseenJob struct {
 // foreseenUID is that of a Scheduling that is not there.
 const foreseenUID = "foreseen"
 
-// Foresee says what a Scheduling would lead to, by the steps that the controllers make for
-// one that is there: all others that wait have their turn first. Nothing is written.
+// Foresee returns what a Scheduling would lead to, by the steps that the controllers make for
+// one that exists: all others that wait have their turn first. Nothing is written.
 func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	s := q.Scheduling.DeepCopy()
 	s.UID, s.CreationTimestamp.Time, s.Generation = foreseenUID, q.Now, 1
@@ -208,7 +207,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 	}
 	turn := false
 	if c.feasible.OK() {
-		if turn, err = f.pass(f.Cached).turn(ctx, c); err != nil {
+		if turn, err = f.pass(f.Cached).turn(ctx, c, c.observed.Lacking()); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -257,7 +257,7 @@ func TestApplicationOfTheCacheAlone(t *testing.T) {
 	remove[v1alpha1.Scheduling](l, "s")
 	for range 20 {
 		caches.catchUp("BatchJob", "Scheduling", "Testbed", "Pod")
-		l.jobs.cached = stored{caches}
+		l.jobs.cached = cacheReader{caches}
 		l.look()
 		l.now = l.now.Add(time.Second)
 	}

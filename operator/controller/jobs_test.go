@@ -449,7 +449,7 @@ func TestOwnApplicationIsThere(t *testing.T) {
 	}
 	caches := &behind{l, map[string]client.Client{}}
 	caches.catchUp("Job") // as it is now: there is none
-	l.jobs.cached, l.schedulings.cached = stored{caches}, caches
+	l.jobs.cached, l.schedulings.cached = cacheReader{caches}, caches
 	for range 20 {
 		caches.catchUp("Testbed", "BatchJob", "Scheduling", "Pod")
 		_, _ = l.act(l.schedulings, "s")
@@ -495,7 +495,7 @@ func TestNotLostFromBehind(t *testing.T) {
 	caches.catchUp("Job", "Pod", "Testbed")
 	l.settle()
 	caches.catchUp("BatchJob", "Scheduling")
-	l.jobs.cached = stored{caches}
+	l.jobs.cached = cacheReader{caches}
 	if _, err := l.act(l.jobs, "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -775,10 +775,10 @@ func TestDeletedAtOnce(t *testing.T) {
 			case "not seen yet":
 				// All but the application is seen.
 				caches.catchUp(slices.DeleteFunc(slices.Clone(walkKinds), func(kind string) bool { return kind == "Job" })...)
-				l.jobs.cached = stored{caches}
+				l.jobs.cached = cacheReader{caches}
 				l.now = l.now.Add(atRest)
 				l.mustAct(l.jobs, "a")
-				l.jobs.cached = stored{l.api}
+				l.jobs.cached = cacheReader{l.api}
 				want = "a Running, s AwaitingCompletion"
 			case "deleted, and nobody remembers":
 				l.restart()

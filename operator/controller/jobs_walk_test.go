@@ -239,7 +239,7 @@ func (w *walk) step() {
 func (w *walk) forget() {
 	w.restart()
 	w.caches.catchUp(walkKinds...)
-	w.jobs.cached, w.schedulings.cached = stored{w.caches}, w.caches
+	w.jobs.cached, w.schedulings.cached = cacheReader{w.caches}, w.caches
 }
 
 // check holds the cluster to what must always be.

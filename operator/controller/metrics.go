@@ -9,7 +9,7 @@ import (
 // metrics are those of all the controllers. Its collectors are safe for concurrent use.
 type metrics struct {
 	slots        *prometheus.GaugeVec
-	ghosts       *prometheus.CounterVec
+	placeholders *prometheus.CounterVec
 	claims       *prometheus.CounterVec
 	claimSeconds prometheus.Histogram
 	signalAge    *prometheus.GaugeVec
@@ -25,7 +25,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		slots: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: prefix + "slots", Help: "Slots of a Testbed, NAMESPACE/NAME, by state.",
 		}, []string{"testbed", "state"}),
-		ghosts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		placeholders: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "ghosts_total", Help: "Ghosts created and deleted, and pods deleted that were two in a slot, by what is done and why; reason failed counts requests without success.",
 		}, []string{"op", "reason"}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -54,7 +54,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	var errs []error
 	for _, c := range []prometheus.Collector{
-		m.slots, m.ghosts, m.claims, m.claimSeconds, m.signalAge, m.statusWrites, m.runs, m.schedulingSeconds,
+		m.slots, m.placeholders, m.claims, m.claimSeconds, m.signalAge, m.statusWrites, m.runs, m.schedulingSeconds,
 	} {
 		errs = append(errs, r.Register(c))
 	}

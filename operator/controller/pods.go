@@ -24,7 +24,7 @@ type podsOf struct {
 	dirty map[string]struct{}
 	// live counts the jobs' pods that have not ended, bound or not, by the job's UID.
 	live map[string]int
-	// on counts, by node, what makes the node the Testbed's: ghosts and live pods.
+	// on counts, by node, what makes the node the Testbed's: placeholders and live pods.
 	on map[string]int
 }
 
@@ -82,7 +82,7 @@ func (s *podStore) testbed(uid types.UID) *podsOf {
 	return of
 }
 
-// set takes in a pod, or that there is none, and says whether a node has come or gone.
+// set takes in a pod, or that there is none, and reports whether a node has come or gone.
 func (s *podsOf) set(p slot.Pod, there bool) (moved bool) {
 	before, was := s.known[p.UID]
 	if was {
@@ -98,7 +98,7 @@ func (s *podsOf) set(p slot.Pod, there bool) (moved bool) {
 	return moved
 }
 
-// count counts a pod, or takes it away again with −1, and says whether a node has come
+// count counts a pod, or takes it away again with −1, and reports whether a node has come
 // or gone.
 func (s *podsOf) count(p *slot.Pod, n int) bool {
 	if p.Role == slot.Occupant && !p.Terminal {
@@ -110,7 +110,7 @@ func (s *podsOf) count(p *slot.Pod, n int) bool {
 	return false
 }
 
-// add adds to a counter, leaves none at zero, and says whether it has come or gone.
+// add adds to a counter, leaves none at zero, and reports whether it has come or gone.
 func add(counters map[string]int, key string, n int) bool {
 	was := counters[key]
 	if counters[key] = was + n; was+n == 0 {
@@ -150,7 +150,7 @@ func (s *podStore) live(of types.UID, job types.UID) int {
 	return s.testbed(of).live[string(job)]
 }
 
-// holds returns the nodes on which the Testbed has ghosts or live pods.
+// holds returns the nodes on which the Testbed has placeholders or live pods.
 func (s *podStore) holds(of types.UID) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,8 +165,8 @@ func (s *podStore) holds(of types.UID) []string {
 	return nodes
 }
 
-// ghosts returns how many ghosts the Testbed has.
-func (s *podStore) ghosts(of types.UID) int {
+// placeholders returns how many placeholders the Testbed has.
+func (s *podStore) placeholders(of types.UID) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0

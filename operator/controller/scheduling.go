@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,52 +22,46 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// schedulings is the controller of Schedulings. Who gets jobs is decided over all that want
-// one of them, and that one decision is written before the next is made of the same jobs.
+// schedulings is the controller of Schedulings. Which Scheduling gets jobs is decided over all
+// that want one of them, and the decision is written before the next one about the same jobs.
 // Safe for concurrent use.
 type schedulings struct {
 	client       client.Client
 	cached, live client.Reader
 	trial        trial
-	// taking are the jobs that are about to be somebody's, and written is what this
-	// controller has last written of each job.
-	taking  inHand
+	locks        jobLocks
+	// written are the jobs as this controller has written them last.
 	written writes
-	// told is what this controller has last written of each Scheduling's status.
-	told writes
-	// resting are those whose status was just written: what their jobs tell meanwhile is one
-	// write then.
-	resting  rests
+	// known is what is remembered of Schedulings.
+	known    memory[schedulingMemory]
 	orders   orders
 	recorder events.EventRecorder
 	metrics  *metrics
 	logger   *slog.Logger
 	now      func() time.Time
-	since    stateTimes
 }
 
-// Reconcile has a Scheduling make its next step.
+// Reconcile makes a Scheduling's next step.
 func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (reconcile.Result, error) {
 	s := &v1alpha1.Scheduling{}
 	if err := r.cached.Get(ctx, q.NamespacedName, s); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.since.forget(q.NamespacedName)
-			r.resting.forget(q.NamespacedName)
-			r.told.forget(q.NamespacedName)
+			r.known.forget(q.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if r.told.unseen(s) {
+	known := r.known.get(q.NamespacedName)
+	if known.written.isNewerThan(s) {
 		return reconcile.Result{RequeueAfter: tooLate}, nil
 	}
 	pass := &schedulingPass{schedulings: r, now: r.now()}
-	if left := r.resting.left(q.NamespacedName, pass.now); left > 0 && s.DeletionTimestamp == nil && s.Generation == s.Status.ObservedGeneration {
+	if left := known.quietUntil.Sub(pass.now); left > 0 && s.DeletionTimestamp == nil && s.Generation == s.Status.ObservedGeneration {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	return pass.result(pass.run(ctx, s), pass.now)
 }
 
-// schedulingPass is one step of a Scheduling under way.
+// schedulingPass is one step of a Scheduling.
 type schedulingPass struct {
 	*schedulings
 	alarm
@@ -82,30 +75,33 @@ type candidate struct {
 	feasible observe.Verdict
 }
 
+// run makes the step. From the decision about jobs that the Scheduling lacks until what follows
+// from it is written, no other worker decides about them.
 func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error {
 	c, err := p.candidate(ctx, s)
 	if err != nil {
 		return err
 	}
-	if c.Turn, err = p.turn(ctx, c); err != nil {
+	lacking := c.observed.Lacking()
+	if !p.locks.tryLock(lacking) {
+		return errBehind
+	}
+	defer p.locks.unlock(lacking)
+	if c.Turn, err = p.turn(ctx, c, lacking); err != nil {
 		return err
 	}
-	promising, letGo, err := p.promise(ctx, c)
-	defer letGo()
-	if err != nil {
-		return err
-	}
+	began := p.reserve(ctx, c, lacking)
 	c.observed.Turn = c.Turn
 	next, actions := lifecycle.StepScheduling(c.observed, p.now)
-	if c.Promised { // one that is deleted before it is taken, as others have begun, is not waited for
+	if c.Reserves { // a job that is deleted before it is taken, while others begin, is not waited for
 		next.Acquired = slices.SortedFunc(slices.Values(observe.Names(s)), testbed.Name.Compare)
 	}
 	if err := p.store(ctx, c, &next, actions); err != nil {
 		return err
 	}
 	for _, a := range actions {
-		if promising && a.Op == lifecycle.AcquireJobs {
-			p.rest(s) // those that get no slots meanwhile are taken without
+		if began && a.Op == lifecycle.AcquireJobs {
+			p.rest(s) // jobs that get no slots meanwhile are taken without
 			continue
 		}
 		if err := p.act(ctx, c, a); err != nil {
@@ -115,13 +111,14 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 	if c.feasible.Reason == v1alpha1.ReasonNotAllowed {
 		p.wake(p.now.Add(consentPoll))
 	}
-	return p.giveBack(ctx, c, &next)
+	return p.rollback(ctx, c, &next)
 }
 
-// consentPoll is how often to look for the labels that a namespace lacks: nobody tells.
+// consentPoll is how often to look for the labels that a namespace lacks; namespaces are not
+// watched.
 const consentPoll = 30 * time.Second
 
-// candidate finds out all that there is to know of a Scheduling, but for its turn.
+// candidate finds out all that a step of the Scheduling depends on, except its turn.
 func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) (*candidate, error) {
 	c := &candidate{}
 	c.Scheduling, c.NewOrder = s, p.orders.of
@@ -193,12 +190,12 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 		return nil
 	}
 	s.Status = *status
-	err := p.client.Status().Update(ctx, s)
-	p.metrics.statusWrites.WithLabelValues("Scheduling", result(err)).Inc()
-	if err != nil {
+	if err := p.metrics.updateStatus(ctx, p.client, "Scheduling", s); err != nil {
 		return err
 	}
-	p.told.note(s)
+	known := p.known.get(client.ObjectKeyFromObject(s))
+	known.written = versionOf(s)
+	p.known.set(client.ObjectKeyFromObject(s), known)
 	p.tell(before, s)
 	if len(c.observed.Lacking()) == 0 {
 		p.rest(s)
@@ -206,11 +203,12 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 	return nil
 }
 
-// rest has a Scheduling be left alone while its jobs go on.
+// rest leaves a Scheduling alone for a while, in which its jobs go on.
 func (p *schedulingPass) rest(s *v1alpha1.Scheduling) {
-	until := p.schedulings.now().Add(abreast)
-	p.resting.until(client.ObjectKeyFromObject(s), until)
-	p.wake(until)
+	known := p.known.get(client.ObjectKeyFromObject(s))
+	known.quietUntil = p.schedulings.now().Add(abreast)
+	p.known.set(client.ObjectKeyFromObject(s), known)
+	p.wake(known.quietUntil)
 }
 
 func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.SchedulingAction) error {
@@ -219,14 +217,13 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	case lifecycle.AcquireJobs:
 		return p.acquire(ctx, c, a.Jobs)
 	case lifecycle.Unlock:
-		_, err := updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
+		return updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
 			had := tb.Status.ExclusiveFor == s.UID
 			if had {
 				tb.Status.ExclusiveFor = ""
 			}
 			return had
 		})
-		return err
 	case lifecycle.DeleteScheduling:
 		return p.client.Delete(ctx, s.DeepCopy(), client.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
 			client.PropagationPolicy(metav1.DeletePropagationBackground))
@@ -238,7 +235,7 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	return nil
 }
 
-// tell tells people, and measures, what has become of a Scheduling.
+// tell reports and measures what a Scheduling has come to.
 func (p *schedulingPass) tell(before *v1alpha1.SchedulingStatus, s *v1alpha1.Scheduling) {
 	for _, kind := range []string{v1alpha1.SchedulingFeasible, v1alpha1.SchedulingSpecAccepted} {
 		if problem := turnedFalse(before.Conditions, s.Status.Conditions, kind); problem != nil {
@@ -258,40 +255,11 @@ func (p *schedulingPass) tell(before *v1alpha1.SchedulingStatus, s *v1alpha1.Sch
 		}
 		p.recorder.Eventf(s, nil, corev1.EventTypeNormal, "Completed", "Schedule", "all jobs have ended")
 	}
-	if spent, known := p.since.change(s, p.now); known && before.State != "" {
-		p.metrics.schedulingSeconds.WithLabelValues(string(before.State)).Observe(spent.Seconds())
+	known := p.known.get(client.ObjectKeyFromObject(s))
+	if known.state == s.UID && before.State != "" {
+		p.metrics.schedulingSeconds.WithLabelValues(string(before.State)).Observe(p.now.Sub(known.since).Seconds())
 	}
+	known.state, known.since = s.UID, p.now
+	p.known.set(client.ObjectKeyFromObject(s), known)
 	p.logger.Info("a scheduling goes on", "scheduling", s.Namespace+"/"+s.Name, "from", before.State, "to", s.Status.State)
-}
-
-// stateTimes is since when Schedulings have been in their states, as far as this process
-// has seen. Safe for concurrent use.
-type stateTimes struct {
-	mu sync.Mutex
-	of map[types.NamespacedName]stateTime
-}
-
-type stateTime struct {
-	uid   types.UID
-	since time.Time
-}
-
-// change notes that a Scheduling is in another state, and returns how long it was in the
-// one before, if that is known.
-func (t *stateTimes) change(s *v1alpha1.Scheduling, now time.Time) (spent time.Duration, known bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.of == nil {
-		t.of = make(map[types.NamespacedName]stateTime)
-	}
-	name := client.ObjectKeyFromObject(s)
-	was, known := t.of[name]
-	t.of[name] = stateTime{s.UID, now}
-	return now.Sub(was.since), known && was.uid == s.UID
-}
-
-func (t *stateTimes) forget(name types.NamespacedName) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.of, name)
 }

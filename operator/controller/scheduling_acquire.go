@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -16,13 +17,15 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// turn says whether it is the Scheduling's turn to have the jobs that it lacks. It is
-// decided over all that want one of them; others' wishes are none of its business. errBehind says
-// that the cache has yet to see what was last decided of one of these.
-func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
-	lacking := c.observed.Lacking()
+// turn reports whether the Scheduling may have the jobs that it lacks, over all Schedulings that
+// want one of them. It is decided by what this process has written, which the cache may have yet
+// to see: errBehind.
+func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testbed.Name) (bool, error) {
 	if len(lacking) == 0 || !c.feasible.OK() {
 		return false, nil
+	}
+	if slices.ContainsFunc(lacking, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
+		return false, errBehind
 	}
 	applicants := []claim.Applicant{observe.Applicant(c.Scheduling, &c.observed)}
 	rivals, err := p.rivals(ctx, c.Scheduling, lacking)
@@ -30,7 +33,7 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 		return false, err
 	}
 	for _, s := range rivals {
-		if p.told.unseen(s) {
+		if p.known.get(client.ObjectKeyFromObject(s)).written.isNewerThan(s) {
 			return false, errBehind
 		}
 		rival, err := p.candidate(ctx, s)
@@ -51,37 +54,24 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate) (bool, error) {
 	return granted[0], nil
 }
 
-// errBehind says that nothing can be decided yet.
-var errBehind = errors.New("the cache is behind what was written")
+// errBehind is returned where nothing can be decided yet: another worker decides about the same
+// jobs, or the cache has yet to see what was decided.
+var errBehind = errors.New("another decision about the jobs is not seen yet")
 
-// promise decides whether the jobs are to be given slots before the Scheduling has them,
-// which saves a write of each: c.Promised says that it is so, and promising that it is from
-// now on. Nobody else takes the jobs until letGo is called.
-func (p *schedulingPass) promise(ctx context.Context, c *candidate) (promising bool, letGo func(), err error) {
-	names, nothing := c.observed.Lacking(), func() {}
+// reserve decides whether the jobs are given slots before the Scheduling has them, which saves a
+// write of each job, and sets c.Reserves. began reports whether that begins with this step.
+func (p *schedulingPass) reserve(ctx context.Context, c *candidate, lacking []testbed.Name) (began bool) {
 	if !c.Turn || !c.observed.Stored.Started.IsZero() || c.Scheduling.Spec.Exclusive {
-		return false, nothing, nil
+		return false
 	}
-	if observe.Promised(c.Scheduling) {
-		c.Promised = true
-		return false, nothing, nil
-	}
-	if !p.promisable(ctx, c, names) || !p.taking.take(names) {
-		return false, nothing, nil
-	}
-	letGo = func() { p.taking.letGo(names) }
-	if slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
-		return false, letGo, nil
-	}
-	// Somebody else may have been promised one of them since.
-	c.Turn, err = p.turn(ctx, c)
-	c.Promised = c.Turn
-	return c.Turn, letGo, err
+	began = !observe.Reserves(c.Scheduling) && p.reservable(ctx, c, lacking)
+	c.Reserves = began || observe.Reserves(c.Scheduling)
+	return began
 }
 
-// promisable says that nothing is known against any of the jobs: one that is not to have
-// slots must not get them.
-func (p *schedulingPass) promisable(ctx context.Context, c *candidate, names []testbed.Name) bool {
+// reservable reports whether nothing is known against any of the jobs: one that would be refused
+// must not get slots.
+func (p *schedulingPass) reservable(ctx context.Context, c *candidate, names []testbed.Name) bool {
 	return !slices.ContainsFunc(names, func(name testbed.Name) bool {
 		job := c.Job(observe.Key(name))
 		if !observe.Available(job) || !observe.Accepted(job) {
@@ -111,61 +101,40 @@ func (p *schedulingPass) rivals(ctx context.Context, s *v1alpha1.Scheduling, job
 	return all, nil
 }
 
-// acquire makes the Scheduling the active one of all the jobs, as the cache has them: the
-// API server refuses to write one that has changed since. Should somebody else have one of
-// them by then, what was taken is given back.
+// acquire makes the Scheduling the active one of the jobs that have no slots yet. The API server
+// refuses to write a job that has changed since. If another has one of them by then, what was
+// taken is rolled back.
 func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []testbed.Name) error {
 	s := c.Scheduling
 	names = slices.DeleteFunc(slices.Clone(names), func(name testbed.Name) bool { return comes(c, name) })
-	if len(names) == 0 {
-		p.rest(s)
-		return nil
+	if len(names) > 0 {
+		var now v1alpha1.Scheduling
+		if err := p.live.Get(ctx, client.ObjectKeyFromObject(s), &now); err != nil {
+			return err
+		}
+		if now.UID != s.UID || now.DeletionTimestamp != nil || now.Generation != s.Generation {
+			return errBehind
+		}
 	}
-	if !p.taking.take(names) {
-		p.wake(p.now.Add(tooSoon))
-		return nil
-	}
-	defer p.taking.letGo(names)
-	if slices.ContainsFunc(names, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
-		p.wake(p.now.Add(tooSoon))
-		return nil
-	}
-	// Somebody else may have been promised one of them since it was decided.
-	if turn, err := p.turn(ctx, c); err != nil || !turn {
-		p.wake(p.now.Add(tooSoon))
+	if err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(observe.Key(names[i])).DeepCopy()) }); err != nil {
 		return err
 	}
-	var now v1alpha1.Scheduling
-	if err := p.live.Get(ctx, client.ObjectKeyFromObject(s), &now); err != nil {
-		return err
-	}
-	if now.UID != s.UID || now.DeletionTimestamp != nil || now.Generation != s.Generation {
-		p.wake(p.now.Add(tooSoon))
-		return nil
-	}
-	err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(observe.Key(names[i])).DeepCopy()) })
-	switch {
-	case errors.Is(err, errHad):
-		p.wake(p.now.Add(tooSoon))
-		return nil
-	case err == nil:
-		p.rest(s)
-	}
-	return err
+	p.rest(s)
+	return nil
 }
 
-// comes says that a job has the claim by which it is the Scheduling's with its next write.
+// comes reports whether a job has the claim with which it becomes the Scheduling's.
 func comes(c *candidate, name testbed.Name) bool {
 	job := c.Job(observe.Key(name))
-	if !observe.PromisedTo(c.Scheduling, job) {
+	if !observe.IsReservedFor(c.Scheduling, job) {
 		return false
 	}
 	has := observe.ClaimOf(c.Testbed, job.UID)
 	return has != nil && has.SchedulingUID == c.Scheduling.UID
 }
 
-// coming counts the jobs that nobody has and that have claims for the Scheduling: their own
-// controller may be about to take them by these, and ends what is left of them.
+// coming counts the available jobs that have claims for the Scheduling: their own controller may
+// be about to take them by these claims, and ends what is left of the claims.
 func (p *schedulingPass) coming(ctx context.Context, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (n int) {
 	if tb == nil {
 		return 0
@@ -184,39 +153,8 @@ func (p *schedulingPass) coming(ctx context.Context, s *v1alpha1.Scheduling, tb 
 	return n
 }
 
-// inHand are jobs that one worker has to himself for the time being. Safe for concurrent
-// use; the zero value has none.
-type inHand struct {
-	mu sync.Mutex
-	of map[testbed.Name]bool
-}
-
-// take takes all the jobs, or none if somebody has one of them.
-func (h *inHand) take(names []testbed.Name) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if slices.ContainsFunc(names, func(name testbed.Name) bool { return h.of[name] }) {
-		return false
-	}
-	if h.of == nil {
-		h.of = make(map[testbed.Name]bool)
-	}
-	for _, name := range names {
-		h.of[name] = true
-	}
-	return true
-}
-
-func (h *inHand) letGo(names []testbed.Name) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, name := range names {
-		delete(h.of, name)
-	}
-}
-
-// errHad says that somebody else has a job which the cache says is to be had.
-var errHad = errors.New("a job was had by another")
+// errTaken is returned where another has a job that was available by the cache.
+var errTaken = fmt.Errorf("another has taken a job: %w", errBehind)
 
 // take makes the Scheduling the active one of a job, however often others write between.
 func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) error {
@@ -235,13 +173,11 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		case observe.Holds(c.Scheduling, job):
 			return nil
 		case !observe.Available(job):
-			return errHad
+			return errTaken
 		}
 		before := job.Status.State
 		p.enqueue(ctx, c, job)
-		err := p.client.Status().Update(ctx, job)
-		p.metrics.statusWrites.WithLabelValues("BatchJob", result(err)).Inc()
-		if err != nil {
+		if err := p.metrics.updateStatus(ctx, p.client, "BatchJob", job); err != nil {
 			return err
 		}
 		p.written.note(job)
@@ -275,11 +211,10 @@ func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha
 	}
 }
 
-// giveBack lets go of the jobs of a Scheduling that was to have all its jobs, and stopped
-// in the middle, when it can't have the others now: nobody has jobs and waits for others
-// before it has begun. That can only be after two controllers have decided at once, or
-// after an edit in that moment.
-func (p *schedulingPass) giveBack(ctx context.Context, c *candidate, next *lifecycle.Scheduling) error {
+// rollback releases the jobs of a Scheduling that was to have all its jobs, has some, and can't
+// have the others now: no Scheduling that has not begun holds jobs while it waits for others. That
+// is so only after two controllers have decided at once, or after an edit in that moment.
+func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifecycle.Scheduling) error {
 	o := &c.observed
 	if !next.Started.IsZero() || o.Deleting || c.Holds == 0 || c.Turn {
 		return nil
@@ -308,7 +243,7 @@ func (p *schedulingPass) giveBack(ctx context.Context, c *candidate, next *lifec
 			continue
 		}
 		job.Status.ActiveScheduling = nil
-		if err := p.client.Status().Update(ctx, job); err != nil {
+		if err := p.metrics.updateStatus(ctx, p.client, "BatchJob", job); err != nil {
 			return err
 		}
 	}

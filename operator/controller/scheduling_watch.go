@@ -11,8 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,62 +24,42 @@ import (
 const schedulingWorkers = 4
 
 // addScheduling adds the controller of Schedulings.
-func addScheduling(mgr manager.Manager, o Options, m *metrics, _ *answers) error {
+func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 	r := &schedulings{
 		client: mgr.GetClient(), cached: mgr.GetCache(), live: mgr.GetAPIReader(), trial: trial{mgr.GetClient(), mgr.GetRESTMapper()},
 		recorder: mgr.GetEventRecorder(component), metrics: m, logger: o.Logger, now: time.Now,
 	}
 	return builder.ControllerManagedBy(mgr).Named(Scheduling).For(&v1alpha1.Scheduling{}).
-		Watches(&v1alpha1.Scheduling{}, handler.Funcs{
-			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) { r.rivalChanged(ctx, nil, e.Object, q) },
-			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
-				r.rivalChanged(ctx, e.ObjectOld, e.ObjectNew, q)
-			},
-			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.rivalChanged(ctx, nil, e.Object, q) },
-		}).
-		Watches(&v1alpha1.BatchJob{}, handler.Funcs{
-			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) { r.jobChanged(ctx, nil, e.Object, q) },
-			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
-				r.jobChanged(ctx, e.ObjectOld, e.ObjectNew, q)
-			},
-			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) { r.jobGone(ctx, e.Object, q) },
-		}).
-		Watches(&v1alpha1.Testbed{}, handler.Funcs{
-			CreateFunc: func(ctx context.Context, e event.CreateEvent, q requestQueue) {
-				r.testbedChanged(ctx, nil, e.Object, q)
-			},
-			UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requestQueue) {
-				r.testbedChanged(ctx, e.ObjectOld, e.ObjectNew, q)
-			},
-			DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requestQueue) {
-				r.testbedChanged(ctx, nil, e.Object, q)
-			},
-		}).
+		Watches(&v1alpha1.Scheduling{}, onChange(r.rivalChanged)).
+		Watches(&v1alpha1.BatchJob{}, onChange(r.jobChanged)).
+		Watches(&v1alpha1.Testbed{}, onChange(r.testbedChanged)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: schedulingWorkers}).
 		Complete(r)
 }
 
-// abreast is after what time a Scheduling says how far its jobs are: they change together,
-// and who gives them slots looks at them itself.
+// abreast is how long a Scheduling waits before it reports how far its jobs are: they change
+// together, and the controller of Testbeds looks at the jobs themselves.
 const abreast = 250 * time.Millisecond
 
-// jobChanged has the Schedulings looked at that list a job, and those that have or had it,
-// after a while in which others of their jobs change too. For one that can be had again
-// somebody may wait.
+// jobChanged has the Schedulings looked at that list a job, and those that have or had it, after
+// a while in which others of their jobs change too. A job that is available may be waited for.
 func (r *schedulings) jobChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.BatchJob)
-	is, ok := after.(*v1alpha1.BatchJob)
-	if !ok || was != nil && sameMember(was, is) {
+	is, _ := after.(*v1alpha1.BatchJob)
+	if was != nil && is != nil && sameMember(was, is) {
 		return
 	}
-	all := r.by(ctx, schedulingJob, observe.NameOf(is).String())
+	name, wait := client.ObjectKeyFromObject(first(after, before)), abreast
+	if is == nil {
+		r.written.forget(name)
+	}
+	all := r.by(ctx, schedulingJob, name.String())
 	for _, job := range []*v1alpha1.BatchJob{was, is} {
 		if job != nil && job.Status.ActiveScheduling != nil {
 			active := job.Status.ActiveScheduling
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
 		}
 	}
-	wait := abreast
 	if observe.Available(is) {
 		wait = batch
 	}
@@ -90,13 +68,7 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 	}
 }
 
-// jobGone is jobChanged of a job that was deleted.
-func (r *schedulings) jobGone(ctx context.Context, job client.Object, q requestQueue) {
-	r.written.forget(client.ObjectKeyFromObject(job))
-	r.jobChanged(ctx, nil, job, q)
-}
-
-// sameMember says whether a job is what it was, as far as Schedulings can tell.
+// sameMember reports whether a job is the same in all that Schedulings go by.
 func sameMember(was, is *v1alpha1.BatchJob) bool {
 	a, b := &was.Status, &is.Status
 	valid := func(s *v1alpha1.BatchJobStatus) *metav1.Condition {
@@ -108,52 +80,48 @@ func sameMember(was, is *v1alpha1.BatchJob) bool {
 		equality.Semantic.DeepEqual(valid(a), valid(b))
 }
 
-// rivalChanged has those looked at that want the same jobs: a Scheduling before them may
-// have come, gone, or changed its mind.
+// rivalChanged has the Schedulings looked at that want the same jobs: a Scheduling before them
+// may have come, gone, or been edited.
 func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Scheduling)
-	is, ok := after.(*v1alpha1.Scheduling)
-	if !ok || was != nil && sameWishes(was, is) {
+	is, _ := after.(*v1alpha1.Scheduling)
+	if was != nil && is != nil && sameWishes(was, is) {
 		return
 	}
-	listed := observe.Names(is)
-	if was != nil {
-		listed = append(listed, observe.Names(was)...)
-	}
-	seen := make(map[testbed.Name]bool)
-	for _, job := range listed {
-		if seen[job] {
+	own, seen := client.ObjectKeyFromObject(first(after, before)), make(map[testbed.Name]bool)
+	for _, s := range []*v1alpha1.Scheduling{is, was} {
+		if s == nil {
 			continue
 		}
-		seen[job] = true
-		for _, request := range r.by(ctx, schedulingJob, job.String()) {
-			if request.NamespacedName != client.ObjectKeyFromObject(is) {
-				q.Add(request)
+		for _, job := range observe.Names(s) {
+			if seen[job] {
+				continue
+			}
+			seen[job] = true
+			for _, request := range r.by(ctx, schedulingJob, job.String()) {
+				if request.NamespacedName != own {
+					q.Add(request)
+				}
 			}
 		}
 	}
 }
 
-// sameWishes says whether a Scheduling wants the jobs that it wanted before, as far as
-// others can tell.
+// sameWishes reports whether a Scheduling is the same in all that others that want its jobs go by.
 func sameWishes(was, is *v1alpha1.Scheduling) bool {
 	feasible := func(s *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	}
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
-		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Promised(was) == observe.Promised(is)
+		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Reserves(was) == observe.Reserves(is)
 }
 
-// testbedChanged has the Schedulings of a Testbed looked at that what has changed there
-// concerns.
+// testbedChanged has the Schedulings of a Testbed looked at that its change concerns.
 func (r *schedulings) testbedChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Testbed)
-	is, ok := after.(*v1alpha1.Testbed)
-	if !ok {
-		return
-	}
-	if was == nil || !sameSlotsAndRights(was, is) {
-		for _, request := range r.by(ctx, schedulingTestbed, observe.NameOf(is).String()) {
+	is, _ := after.(*v1alpha1.Testbed)
+	if was == nil || is == nil || !sameSlotsAndRights(was, is) {
+		for _, request := range r.by(ctx, schedulingTestbed, client.ObjectKeyFromObject(first(after, before)).String()) {
 			q.Add(request)
 		}
 		return

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -19,20 +18,18 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// testbeds is the controller of Testbeds: it keeps their ghosts, grants their slots and
+// testbeds is the controller of Testbeds: it keeps their placeholders, grants their slots and
 // writes their status. Its methods are safe for concurrent use, those of one Testbed's
 // reconciliation one at a time.
 type testbeds struct {
-	// client reads from the cache and writes; live reads from the API server; ghosts writes
+	// client reads from the cache and writes; live reads from the API server; writer writes pods
 	// without a limit of its own.
-	client, ghosts client.Client
+	client, writer client.Client
 	live           client.Reader
 	options        Options
 	metrics        *metrics
 	logger         *slog.Logger
 	now            func() time.Time
-	// heard is what the API server has said of Testbeds lately.
-	heard *answers
 	// claimable is observe.ClaimableIn.
 	claimable claimable
 	// wake has a Testbed be looked at after a while; work has a request to the API server
@@ -44,8 +41,7 @@ type testbeds struct {
 	background context.Context
 	once       sync.Once
 
-	nodes nodeStore
-	pods  podStore
+	pods podStore
 
 	mu sync.Mutex
 	// states and names are of the Testbeds that were looked at, names by UID.
@@ -53,16 +49,16 @@ type testbeds struct {
 	names  map[types.UID]types.NamespacedName
 	// claims are the Testbeds in which jobs have slots, by the job's UID.
 	claims map[types.UID]types.NamespacedName
-	// allotments are what each Testbed may use, by UID; stale says that they are to be made
-	// anew.
+	// allotments are what each Testbed may use, by UID; stale reports whether they are to be
+	// made anew.
 	allotments map[types.UID]allotment
 	stale      bool
 }
 
-func newTestbeds(c, ghosts client.Client, live client.Reader, o Options, m *metrics) *testbeds {
+func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
-		client: c, ghosts: ghosts, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
-		heard: &answers{}, claimable: observe.ClaimableIn, stale: true,
+		client: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
+		claimable: observe.ClaimableIn, stale: true,
 		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
 		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
 	}
@@ -73,7 +69,7 @@ func (r *testbeds) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	due, err := r.look(ctx, req.NamespacedName)
 	switch {
 	case apierrors.IsNotFound(err):
-		return reconcile.Result{}, nil // of what is gone a watch tells
+		return reconcile.Result{}, nil // the watch reports the deletion
 	case apierrors.IsConflict(err):
 		// Another has written first: what is to be done follows from that.
 		return reconcile.Result{RequeueAfter: soon}, nil
@@ -136,10 +132,10 @@ func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testb
 	if err := r.client.Get(ctx, name, tb); err != nil {
 		return nil, err
 	}
-	if s == nil || s.written == nil || s.written.UID != tb.UID {
+	if s == nil || s.written == nil {
 		return tb, nil
 	}
-	if order, err := resourceversion.CompareResourceVersion(tb.ResourceVersion, s.written.ResourceVersion); err == nil && order < 0 {
+	if versionOf(s.written).isNewerThan(tb) {
 		return s.written.DeepCopy(), nil
 	}
 	s.written = nil
@@ -160,46 +156,32 @@ func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedSta
 			return nil, err
 		}
 	}
-	if r.named(name) != tb.UID {
-		r.forget(name)
+	if s := r.state(name); s != nil && s.uid == tb.UID {
+		return s, nil
 	}
+	r.forget(name)
+	s := newTestbedState(tb.UID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.states[name]
-	if s == nil {
-		s = newTestbedState()
-		r.states[name], r.names[tb.UID] = s, name
-	}
+	r.states[name], r.names[tb.UID] = s, name
 	return s, nil
-}
-
-// named returns the UID of the Testbed of the name that was last looked at.
-func (r *testbeds) named(name types.NamespacedName) types.UID {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for uid, of := range r.names {
-		if of == name {
-			return uid
-		}
-	}
-	return ""
 }
 
 // forget drops what is kept of a Testbed that is gone.
 func (r *testbeds) forget(name types.NamespacedName) {
-	uid := r.named(name)
-	r.heard.forget(name)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.states, name)
-	delete(r.names, uid)
+	if s := r.states[name]; s != nil {
+		delete(r.states, name)
+		delete(r.names, s.uid)
+		r.pods.drop(s.uid)
+	}
 	for job, of := range r.claims {
 		if of == name {
 			delete(r.claims, job)
 		}
 	}
 	r.stale = true
-	r.pods.drop(uid)
 	r.metrics.slots.DeletePartialMatch(map[string]string{"testbed": name.String()})
 	r.metrics.signalAge.DeleteLabelValues(name.String())
 }
@@ -215,14 +197,12 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	}
 	next := o.testbed.DeepCopy()
 	next.Status = out.status
-	asked := r.now()
-	if err := r.client.Status().Update(ctx, next); err != nil {
-		r.heard.forget(client.ObjectKeyFromObject(next)) // it may be written for all that
-		r.refused(ctx, s, o, err)
+	if err := r.metrics.updateStatus(ctx, r.client, "Testbed", next); err != nil {
+		if apierrors.IsConflict(err) {
+			r.overtaken(ctx, s, o)
+		}
 		return fmt.Errorf("status of Testbed %s: %w", client.ObjectKeyFromObject(next), err)
 	}
-	r.metrics.statusWrites.WithLabelValues("Testbed", "written").Inc()
-	r.heard.note(next, asked)
 	s.written, s.staleSince = next, time.Time{}
 	o.testbed = next.DeepCopy()
 	r.metrics.claims.WithLabelValues("granted").Add(float64(len(out.granted)))
@@ -236,19 +216,13 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	return nil
 }
 
-// refused notes that a status was not written. Whatever another has written first is
-// what the next look starts from.
-func (r *testbeds) refused(ctx context.Context, s *testbedState, o *observation, err error) {
-	result := "failed"
-	if apierrors.IsConflict(err) {
-		result = "conflict"
-		r.metrics.claims.WithLabelValues("conflict").Inc()
-		fresh := &v1alpha1.Testbed{}
-		if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
-			s.written = fresh
-		}
+// overtaken reads the Testbed that another has written first: the next look starts from it.
+func (r *testbeds) overtaken(ctx context.Context, s *testbedState, o *observation) {
+	r.metrics.claims.WithLabelValues("conflict").Inc()
+	fresh := &v1alpha1.Testbed{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
+		s.written = fresh
 	}
-	r.metrics.statusWrites.WithLabelValues("Testbed", result).Inc()
 }
 
 // remember notes which jobs have slots of the Testbed.
@@ -266,11 +240,11 @@ func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
 	}
 }
 
-// finish lets the Testbed go once nobody has slots of it and no ghost is left.
+// finish removes the Testbed's finalizer once it has no claims and no placeholders.
 func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
 	tb := o.testbed
 	running, _ := s.ops.state()
-	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.ghosts(tb.UID) > 0 {
+	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.placeholders(tb.UID) > 0 {
 		return nil
 	}
 	left, err := r.leftovers(ctx, tb)
@@ -282,7 +256,7 @@ func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, 
 	return r.client.Update(ctx, tb)
 }
 
-// leftovers deletes the ghosts that no watch has shown, and returns how many there were.
+// leftovers deletes the placeholders that no watch has shown, and returns how many there were.
 func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, error) {
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(podListKind)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -82,7 +83,7 @@ func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error
 	for i := range list.Items {
 		s := &list.Items[i]
 		if s.UID == exclusive {
-			locked = !letsGo(s, o.testbed)
+			locked = !isReleased(s, o.testbed)
 		}
 		if s.DeletionTimestamp != nil {
 			continue
@@ -112,7 +113,7 @@ func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error
 	return nil
 }
 
-// uses says whether the Scheduling may still want slots.
+// uses reports whether the Scheduling may still want slots.
 func uses(s *v1alpha1.Scheduling) bool {
 	if s.Status.State == v1alpha1.SchedulingCompleted || s.Status.State == v1alpha1.SchedulingFailed {
 		return false
@@ -123,8 +124,8 @@ func uses(s *v1alpha1.Scheduling) bool {
 	return feasible < 0
 }
 
-// letsGo says whether the Scheduling that has the Testbed for itself needs that no more.
-func letsGo(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
+// isReleased reports whether the Scheduling that has the Testbed for itself needs that no more.
+func isReleased(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
 	held := slices.ContainsFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.SchedulingUID == s.UID })
 	switch {
 	case held:
@@ -135,9 +136,9 @@ func letsGo(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
 	return !s.Spec.Exclusive
 }
 
-// schedulingGone says whether the Scheduling that has the Testbed for itself is not
-// there, or lets it go. That it is not there is asked of the API server: a cache that has
-// just been filled may be behind what another controller has seen.
+// schedulingGone reports whether the Scheduling that has the Testbed for itself does not exist,
+// or releases it. That it does not exist is read from the API server: a cache that was just filled
+// may be older than what another controller has seen.
 func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduling, uid types.UID, tb *v1alpha1.Testbed) (bool, error) {
 	if slices.ContainsFunc(known, func(s v1alpha1.Scheduling) bool { return s.UID == uid }) {
 		return true, nil // it was looked at, and lets go
@@ -213,6 +214,10 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
+	var nodes corev1.NodeList
+	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
 	r.stale = false
 	all := list.Items
 	if !slices.ContainsFunc(all, func(t v1alpha1.Testbed) bool { return t.UID == tb.UID }) {
@@ -229,7 +234,7 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 				selector = labels.Nothing()
 			}
 		}
-		matching[i] = r.nodes.matching(t, selector)
+		matching[i] = matchingNodes(t, selector, nodes.Items)
 		tenants[i] = slot.Tenant{
 			Name: testbed.Name{Namespace: t.Namespace, Name: t.Name}, Created: t.CreationTimestamp.Time,
 			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: r.pods.holds(t.UID),
@@ -252,4 +257,20 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 		}
 	}
 	return nil
+}
+
+// matchingNodes returns the nodes that the Testbed wants, each with the value of its label. A
+// Testbed that is being deleted wants none.
+func matchingNodes(tb *v1alpha1.Testbed, selector labels.Selector, nodes []corev1.Node) map[string]string {
+	out := map[string]string{}
+	if tb.DeletionTimestamp != nil {
+		return out
+	}
+	for i := range nodes {
+		of := nodes[i].Labels
+		if value, ok := of[tb.Spec.NodeLabel]; ok && selector.Matches(labels.Set(of)) {
+			out[nodes[i].Name] = value
+		}
+	}
+	return out
 }

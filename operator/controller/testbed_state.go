@@ -27,20 +27,20 @@ type observation struct {
 	// pods have changed since the last look, and gone are the UIDs of those that are gone.
 	pods []slot.Pod
 	gone []string
-	// candidates are the Schedulings that the Testbed admits; claimable says of each what it
-	// wants now, by the jobs. active says that one has not ended.
+	// candidates are the Schedulings that the Testbed admits; claimable returns what each
+	// wants now, by the jobs. active reports whether one has not ended.
 	candidates []*v1alpha1.Scheduling
 	claimable  claimable
 	jobs       jobLookup
 	active     bool
-	// denied says that one is not admitted, by its namespace.
+	// denied reports whether one is not admitted, by its namespace.
 	denied bool
-	// orphans are the jobs that are gone, with all their pods, and unlocked says that so is
-	// the Scheduling that has the Testbed for itself, or wants that no more.
+	// orphans are the jobs that are gone, with all their pods. unlocked reports whether the
+	// Scheduling that has the Testbed for itself is gone too, or needs that no more.
 	orphans  map[types.UID]bool
 	unlocked bool
-	// uses and rooms say of each node what the Testbed has on it and what room it has, of
-	// a Testbed whose slots follow that.
+	// uses and rooms are, by node, what the Testbed has there and the room, for a Testbed whose
+	// slots follow that.
 	uses  map[string]*nodeUse
 	rooms room.Source
 }
@@ -75,10 +75,10 @@ type outcome struct {
 	alarm
 }
 
-// testbedState is what is kept of a Testbed between two looks. All of it can be made
-// anew from the API, but for how long something has been so. It is used by one look at
-// a time.
+// testbedState is what is kept of a Testbed between two looks. All of it can be made anew from
+// the API, except since when something has been so. It is used by one look at a time.
 type testbedState struct {
+	uid    types.UID
 	table  *slot.Table
 	config slot.Config
 	// nodes and most are what config.Order was made of.
@@ -86,16 +86,16 @@ type testbedState struct {
 	most  int
 	// sizes are those that were spelt, and claimed what each claim's slots hold, by the
 	// job's UID.
-	sizes   map[string]ghostSize
+	sizes   map[string]placeholderSize
 	claimed map[string]string
 	autos   map[string]*autoNode
-	// used says that a Scheduling uses the Testbed, and lastUse when one last did; zero is
-	// long ago.
+	// used reports whether a Scheduling uses the Testbed; lastUse is when one last did, zero
+	// being long ago.
 	used    bool
 	lastUse time.Time
 	// asking are the Schedulings that want slots, and since when.
 	asking map[string]time.Time
-	// primed says that the table has had all pods once.
+	// primed reports whether the table has had all pods once.
 	primed bool
 	// written is the Testbed as this controller has last written it.
 	written *v1alpha1.Testbed
@@ -104,13 +104,13 @@ type testbedState struct {
 	// logged is when the backlog was last logged.
 	logged time.Time
 	ops    ops
-	// automatic says that the slots follow measured room; it is read by others.
+	// automatic reports whether the slots follow measured room; it is read by others.
 	automatic atomic.Bool
 }
 
-func newTestbedState() *testbedState {
+func newTestbedState(uid types.UID) *testbedState {
 	return &testbedState{
-		table: slot.NewTable(), sizes: map[string]ghostSize{}, claimed: map[string]string{},
+		uid: uid, table: slot.NewTable(), sizes: map[string]placeholderSize{}, claimed: map[string]string{},
 		autos: map[string]*autoNode{}, asking: map[string]time.Time{},
 	}
 }
@@ -165,12 +165,12 @@ func (o *observation) exclusiveFor() string {
 	return string(o.testbed.Status.ExclusiveFor)
 }
 
-// follow takes in the pods. Ghosts of other namespaces are none of the Testbed's.
+// follow takes in the pods. Placeholders of other namespaces are none of the Testbed's.
 func (s *testbedState) follow(o *observation, now time.Time) {
 	if !s.primed {
 		s.primed = true
 		if c := meta.FindStatusCondition(o.testbed.Status.Conditions, v1alpha1.TestbedReady); c == nil || c.Reason != v1alpha1.ReasonIdle {
-			s.lastUse = now // as nobody has stored when that was
+			s.lastUse = now // the time of the last use is not stored
 		}
 	}
 	for _, uid := range o.gone {
@@ -184,9 +184,8 @@ func (s *testbedState) follow(o *observation, now time.Time) {
 	}
 }
 
-// claim tells the table who claims what. What a claim's slots hold is what they held when
-// it was first seen.
-func (s *testbedState) claim(claims []claim.Claim, o *observation, size *ghostSize, now time.Time) error {
+// claim sets the table's claims. A claim's slots hold what they held when it was first seen.
+func (s *testbedState) claim(claims []claim.Claim, o *observation, size *placeholderSize, now time.Time) error {
 	claimed := make(map[string]string, len(claims))
 	all := make([]slot.Claim, len(claims))
 	for i := range claims {
@@ -207,7 +206,7 @@ func (s *testbedState) claim(claims []claim.Claim, o *observation, size *ghostSi
 }
 
 // spell spells a size, and remembers it.
-func (s *testbedState) spell(size *ghostSize) string {
+func (s *testbedState) spell(size *placeholderSize) string {
 	text := size.String()
 	if _, ok := s.sizes[text]; !ok {
 		s.sizes[text] = *size
@@ -215,7 +214,7 @@ func (s *testbedState) spell(size *ghostSize) string {
 	return text
 }
 
-// idle says whether unclaimed slots go unreserved for now.
+// idle reports whether unclaimed slots go unreserved for now.
 func (s *testbedState) idle(o *observation, claims int, now time.Time, out *outcome) bool {
 	after := o.testbed.Spec.IdleAfter
 	used := o.active || claims > 0
@@ -233,9 +232,9 @@ func (s *testbedState) idle(o *observation, claims int, now time.Time, out *outc
 	return true
 }
 
-// configure tells the table which slots are wanted. It is told only what has changed, as
-// it looks at every slot then.
-func (s *testbedState) configure(o *observation, size *ghostSize, idle bool, now time.Time, out *outcome) error {
+// configure sets which slots the table is to have. It does so only after a change, since the table
+// goes through all slots then.
+func (s *testbedState) configure(o *observation, size *placeholderSize, idle bool, now time.Time, out *outcome) error {
 	positions := slot.First(int(o.testbed.Spec.SlotsPerNode.IntVal))
 	automatic := o.testbed.Spec.Automatic()
 	if automatic {
@@ -270,7 +269,7 @@ func (s *testbedState) forgetSizes() {
 	for _, text := range s.claimed {
 		used[text] = true
 	}
-	maps.DeleteFunc(s.sizes, func(text string, _ ghostSize) bool { return !used[text] })
+	maps.DeleteFunc(s.sizes, func(text string, _ placeholderSize) bool { return !used[text] })
 }
 
 // scale follows the nodes' room.
@@ -292,5 +291,58 @@ func (s *testbedState) scale(o *observation, now time.Time, out *outcome) {
 	out.wake(now.Add(lookAgain))
 }
 
-// lookAgain is how often is looked at what nobody says has changed.
+// lookAgain is how often to look at what no watch follows.
 const lookAgain = 10 * time.Second
+
+// grant gives free slots to the Schedulings that want some, in their order. The table has
+// what is granted, and has to be made anew if that is not stored.
+func (s *testbedState) grant(t *claim.Table, o *observation, out *outcome, now time.Time) error {
+	if o.testbed.DeletionTimestamp != nil {
+		return nil
+	}
+	var applicants []claim.Scheduling
+	asking := map[string]time.Time{}
+	for _, candidate := range o.candidates {
+		a, wants, err := o.claimable(candidate, o.testbed, s.config.Order, o.jobs, now)
+		if err != nil {
+			// What one asks for in vain must not keep the others waiting.
+			out.refused = append(out.refused, refusal{candidate, err})
+			continue
+		}
+		s.wakeWaiting(candidate, o, out, now)
+		if !wants {
+			continue
+		}
+		applicants = append(applicants, a)
+		asking[a.UID] = now
+		if since, ok := s.asking[a.UID]; ok {
+			asking[a.UID] = since
+		}
+	}
+	s.asking = asking
+	if len(applicants) == 0 {
+		return nil
+	}
+	var err error
+	out.granted, err = t.Grant(applicants, claim.Slots{All: s.config.Order.Slots(), Free: s.table.FreeTo(nil)}, now)
+	return err
+}
+
+// wakeWaiting has the Testbed be looked at when a job may be tried again.
+func (s *testbedState) wakeWaiting(candidate *v1alpha1.Scheduling, o *observation, out *outcome, now time.Time) {
+	for _, name := range observe.Names(candidate) {
+		job := o.jobs(observe.Key(name))
+		if job == nil || job.Status.NotBefore == nil || job.Status.State != v1alpha1.BatchJobInQueue {
+			continue
+		}
+		if at := job.Status.NotBefore.Time; at.After(now) {
+			out.wake(at)
+		}
+	}
+}
+
+// refusal is a Scheduling that asks for what can't be granted to any.
+type refusal struct {
+	scheduling *v1alpha1.Scheduling
+	err        error
+}

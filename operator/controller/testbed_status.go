@@ -167,7 +167,7 @@ func shorten(text string) string {
 	return text
 }
 
-// freshness says whether the nodes' room is known.
+// freshness reports whether the nodes' room is known.
 func (s *testbedState) freshness() metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.TestbedSignalsFresh, Status: metav1.ConditionTrue, Reason: reasonFresh}
 	silent := 0
@@ -185,13 +185,13 @@ func (s *testbedState) freshness() metav1.Condition {
 
 // How long a difference of the status may wait to be written.
 const (
-	// settle is for what changes with each pod: thousands of ghosts are some writes.
+	// settle is for what changes with each pod: thousands of placeholders are some writes.
 	settle = time.Second
 	// drift is for the number of slots that a node's room would do for.
 	drift = 10 * time.Second
 )
 
-// delay says whether two statuses differ, and for how long the difference may wait.
+// delay reports whether two statuses differ, and for how long the difference may wait.
 func delay(stored, next *v1alpha1.TestbedStatus) (time.Duration, bool) {
 	switch {
 	case sameStatus(stored, next):

@@ -435,7 +435,7 @@ func TestPlaceholdersOfTheLargestTestbed(t *testing.T) {
 	if !slices.ContainsFunc(crds, func(crd []byte) bool { return strings.Contains(string(crd), bound) }) {
 		t.Errorf("no definition has %s", bound)
 	}
-	s := newTestbedState()
+	s := newTestbedState("bed")
 	for i := range v1alpha1.MaxPlaceholders + 1 {
 		id := slot.ID{Node: fmt.Sprint("n", i)}
 		if err := s.table.Observe(slot.Pod{UID: fmt.Sprintf("%s%06d", uid[:30], i), Name: "g", Namespace: "lab", Slot: id, Node: id.Node}, time.Time{}); err != nil {
@@ -714,7 +714,7 @@ func TestRefusedGhosts(t *testing.T) {
 	if c := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.TestbedReady); !strings.Contains(c.Message, "exceeded quota: ghosts") {
 		t.Errorf("message: %s", c.Message)
 	}
-	check(t, "failed", testutil.ToFloat64(r.metrics.ghosts.WithLabelValues("create", "failed")), float64(refused))
+	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("create", "failed")), float64(refused))
 	full = false
 	b.run(35*time.Second, r)
 	check(t, "ghosts", len(b.ghosts(tb)), 150)
@@ -751,7 +751,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 	check(t, "requests", len(r.queue), 3)
 	r.drain()
-	check(t, "failed", testutil.ToFloat64(r.metrics.ghosts.WithLabelValues("create", "failed")), 0.)
+	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("create", "failed")), 0.)
 	check(t, "ghosts created", b.writes["create Pod"], 3)
 	check(t, "asked again at once", r.ask(tb), 0)
 }
@@ -859,7 +859,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.slots.WithLabelValues("a/b", "free").Set(1)
-	m.ghosts.WithLabelValues("create", "missing").Inc()
+	m.placeholders.WithLabelValues("create", "missing").Inc()
 	m.claims.WithLabelValues("granted").Inc()
 	m.signalAge.WithLabelValues("a/b").Set(1)
 	m.statusWrites.WithLabelValues("Testbed", "written").Inc()
@@ -890,7 +890,7 @@ func TestAnotherGhostOfTheName(t *testing.T) {
 	b.create(other)
 	r.drain()
 	check(t, "ghosts", len(b.pods()), 1)
-	check(t, "failed", testutil.ToFloat64(r.metrics.ghosts.WithLabelValues("delete", "failed")), 0.)
+	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("delete", "failed")), 0.)
 }
 
 // What a controller has written it goes on from, though no watch has shown it yet.

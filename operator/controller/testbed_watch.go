@@ -2,16 +2,15 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	runtimecontroller "sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -31,16 +30,15 @@ const (
 )
 
 // addTestbed adds the controller of Testbeds.
-func addTestbed(mgr manager.Manager, o Options, m *metrics, heard *answers) error {
+func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS = -1 // the workers are the limit
-	ghosts, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	writer, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return err
 	}
-	r := newTestbeds(mgr.GetClient(), ghosts, mgr.GetAPIReader(), o, m)
-	r.heard = heard
-	workers := &pool{most: o.GhostWorkers}
+	r := newTestbeds(mgr.GetClient(), writer, mgr.GetAPIReader(), o, m)
+	workers := &pool{running: make(chan struct{}, o.GhostWorkers)}
 	r.work = workers.run
 	// Not a handler's context: that one ends when its cache has been filled.
 	background, cancel := context.WithCancel(context.Background())
@@ -65,26 +63,20 @@ func addTestbed(mgr manager.Manager, o Options, m *metrics, heard *answers) erro
 		Complete(r)
 }
 
-// handler has changed hear of every object as it was and as it is, nil for nothing. The
-// first event brings the controller its queue.
+// handler makes a handler of changed, which gets an object as it was and as it is, nil for none.
+// With the first event the controller gets its queue.
 func (r *testbeds) handler(changed func(before, after client.Object)) handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	hear := func(q queue, before, after client.Object) {
+	return onChange(func(_ context.Context, before, after client.Object, q requestQueue) {
 		r.once.Do(func() {
 			r.wake = func(name types.NamespacedName, after time.Duration) {
 				q.AddAfter(reconcile.Request{NamespacedName: name}, after)
 			}
 		})
 		changed(before, after)
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { hear(q, nil, e.Object) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { hear(q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { hear(q, e.Object, nil) },
-	}
+	})
 }
 
-// testbedChanged hears of a Testbed. What it wants concerns the others.
+// testbedChanged wakes the Testbed. What it wants concerns the others.
 func (r *testbeds) testbedChanged(before, after client.Object) {
 	tb := first(after, before)
 	old, isOld := before.(*v1alpha1.Testbed)
@@ -93,16 +85,6 @@ func (r *testbeds) testbedChanged(before, after client.Object) {
 		r.reshare()
 	}
 	r.wake(client.ObjectKeyFromObject(tb), soon)
-}
-
-// first is the first of them that there is.
-func first(objects ...client.Object) client.Object {
-	for _, o := range objects {
-		if o != nil {
-			return o
-		}
-	}
-	return nil
 }
 
 // reshare has nodes be shared out anew.
@@ -148,15 +130,10 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 	}
 }
 
-// nodeChanged wakes all Testbeds that have to do with the node's labels.
+// nodeChanged wakes all Testbeds: a node's labels decide whose it is.
 func (r *testbeds) nodeChanged(before, after client.Object) {
-	old, _ := before.(*corev1.Node)
-	next, _ := after.(*corev1.Node)
-	switch {
-	case next != nil && !r.nodes.observe(next):
+	if before != nil && after != nil && maps.Equal(before.GetLabels(), after.GetLabels()) {
 		return
-	case next == nil && old != nil:
-		r.nodes.forget(old)
 	}
 	r.reshare()
 	r.wakeAll(batch)

@@ -125,7 +125,7 @@ func (m *manifest) convert() error {
 	return nil
 }
 
-// named says which object an error is about.
+// named puts the name of the object into an error.
 func (m *manifest) named(err error) error {
 	if refused := field.By(err, "convert"); refused != nil {
 		return &field.Error{Package: "convert", Field: m.name + " " + refused.Field, Value: refused.Value, Err: refused.Err}

@@ -11,7 +11,7 @@
 //   - activeScheduling and creationRequest, which were in the spec, and every status are
 //     the controllers' and go.
 //
-// What of a spec has no place is left out and told in notes. Objects of other groups stay.
+// What has no place in the new spec is left out, and listed in notes. Objects of other groups stay.
 //
 // Types that do not speak of concurrent use are plain values.
 package convert

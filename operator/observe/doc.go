@@ -8,6 +8,6 @@
 //	Scheduling, its Testbed and jobs              →  lifecycle.SchedulingObserved   SchedulingView
 //	the same                                      →  what it may be granted         Claimable
 //
-// Times in a status are whole seconds. Nothing that is given is modified, but for the
+// Times in a status are whole seconds. Nothing that is given is modified, except the
 // status that is written to; views are safe for concurrent reading.
 package observe

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Verdict is what is said of a Scheduling: nothing against it, or why.
+// Verdict is a finding about a Scheduling or a job: nothing against it, or why.
 type Verdict struct {
 	// Reason is that of a condition, empty if there is nothing against it.
 	Reason string
@@ -20,13 +20,13 @@ type Verdict struct {
 	Message string
 }
 
-// OK says that there is nothing against it.
+// OK reports whether there is nothing against it.
 func (v Verdict) OK() bool { return v.Reason == "" }
 
-// Consent says whether an object lets a Scheduling use it; if not, why.
+// Consent reports whether an object lets a Scheduling use it; if not, why.
 type Consent func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, string)
 
-// Feasible says whether all that a Scheduling lists is there, and may be used by it.
+// Feasible reports whether all that a Scheduling lists is there, and may be used by it.
 func (v *SchedulingView) Feasible(o *lifecycle.SchedulingObserved, consent Consent) Verdict {
 	s, tb := v.Scheduling, v.Testbed
 	switch {
@@ -99,7 +99,7 @@ func (v *SchedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict 
 	return Verdict{}
 }
 
-// namedFeasible says whether there are the slots that are named.
+// namedFeasible reports whether there are the slots that are named.
 func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed.Name]bool) Verdict {
 	all := wanted(s)
 	for _, name := range Names(s) {
@@ -123,7 +123,7 @@ func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed
 	return Verdict{}
 }
 
-// accepted says whether what is listed can be carried out as it stands. has are the slots
+// accepted reports whether what is listed can be carried out as it stands. has are the slots
 // that a job has, nil of one that has yet to be submitted.
 func (v *SchedulingView) accepted(has func(testbed.Name) []string) Verdict {
 	s := v.Scheduling
@@ -149,7 +149,7 @@ func (v *SchedulingView) accepted(has func(testbed.Name) []string) Verdict {
 	return Verdict{}
 }
 
-// differs says whether a job that has slots would be given others now.
+// differs reports whether a job that has slots would be given others now.
 func differs(w want, has []string, slots []slot.ID) bool {
 	if w.n != len(has) {
 		return true

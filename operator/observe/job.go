@@ -26,7 +26,7 @@ type JobView struct {
 	Scheduling *v1alpha1.Scheduling
 	// Claim is the job's, nil if it has none.
 	Claim *v1alpha1.Claim
-	// Child is the job's of the attempt that LastAttempt tells, nil if it is not there.
+	// Child is the job's application of attempt LastAttempt, nil if it is not there.
 	Child *unstructured.Unstructured
 	// Pods are those with the label of the job's UID.
 	Pods []corev1.Pod
@@ -86,7 +86,7 @@ func expectedPods(status *v1alpha1.BatchJobStatus) int {
 	return 0
 }
 
-// Wanted says that the scheduling, which is nil if there is none, is the job's active
+// Wanted reports whether the scheduling, which is nil if there is none, is the job's active
 // one, lists the job and is not on its way out.
 func Wanted(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling) bool {
 	active := job.Status.ActiveScheduling
@@ -96,7 +96,7 @@ func Wanted(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling) bool {
 	return slices.Contains(Names(s), NameOf(job))
 }
 
-// hasFinalizer says whether an object waits for us.
+// hasFinalizer reports whether an object waits for us.
 func hasFinalizer(o metav1.Object, finalizer string) bool {
 	return slices.Contains(o.GetFinalizers(), finalizer)
 }
@@ -164,14 +164,14 @@ func check(job *v1alpha1.BatchJob) (lifecycle.Check, string) {
 	return lifecycle.Invalid, c.Reason + ": " + c.Message
 }
 
-// Accepted says that the application was tried as it stands, and nothing was said against it.
+// Accepted reports whether the application was tried as it stands, and accepted.
 func Accepted(job *v1alpha1.BatchJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == job.Generation
 }
 
-// Undrafted says that nobody has the job, and nothing is known of its application as it
-// stands.
+// Undrafted reports whether the job is available, and nothing is known about its application as
+// it stands.
 func Undrafted(job *v1alpha1.BatchJob) bool {
 	known, _ := check(job)
 	return known == lifecycle.Unchecked && Available(job)
@@ -187,12 +187,12 @@ func Refused(job *v1alpha1.BatchJob) Verdict {
 	return Verdict{c.Reason, c.Message}
 }
 
-// ErrNoRequest says that no application can be tried without something that is not there.
+// ErrNoRequest means that no application can be tried without something that is not there.
 var ErrNoRequest = errors.New("nothing can be tried")
 
 // TrialRequest is what the job would be created with if it were granted slots now: to
-// try it before it has a claim. The slots themselves are none yet; of a job that nobody has
-// it is a draft, which says nothing of what a slot holds.
+// try it before it has a claim. The slots themselves are none yet; for a job that no
+// Scheduling has it is a draft, without what a slot holds.
 func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (*v1alpha1.CreationRequest, error) {
 	if job.Status.CreationRequest != nil {
 		return job.Status.CreationRequest, nil

@@ -59,7 +59,7 @@ func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.Po
 	return of, counts
 }
 
-// Live says that a pod has not ended: it is, or may yet be, in a slot.
+// Live reports whether a pod has not ended: it is, or may yet be, in a slot.
 func Live(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
@@ -124,7 +124,7 @@ func endedAt(pod *corev1.Pod) time.Time {
 	return last
 }
 
-// firstStart is the earliest start of a container that its status still tells of.
+// firstStart is the earliest start of a container that its status still has.
 func firstStart(s *corev1.ContainerStatus) time.Time {
 	switch {
 	case s.LastTerminationState.Terminated != nil && !s.LastTerminationState.Terminated.StartedAt.IsZero():

@@ -39,7 +39,7 @@ func (v *SchedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 		}
 	}
 	switch {
-	case !v.Promised && len(o.Lacking()) > 0:
+	case !v.Reserves && len(o.Lacking()) > 0:
 		return v.lacks(o)
 	case s.State == lifecycle.Confirming:
 		if i := slices.IndexFunc(o.Members, func(m lifecycle.Member) bool { return m.Held && m.State == lifecycle.Submitted }); i >= 0 {

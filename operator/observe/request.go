@@ -155,7 +155,7 @@ func resolve(refs []v1alpha1.SlotReference, in *slot.Order) (ids []slot.ID, wron
 }
 
 // QueueRequest is what a Scheduling asks for. A job some of whose slots do not exist has none:
-// it waits, and what it waits for is kept from nobody.
+// it waits, and other Schedulings may have what it waits for.
 func QueueRequest(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
 	if s.Spec.SlotBased == nil {
 		var r queue.Request

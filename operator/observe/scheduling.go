@@ -25,10 +25,10 @@ type SchedulingView struct {
 	Job func(types.NamespacedName) *v1alpha1.BatchJob
 	// Holds is how many jobs have it as their active one, listed or not.
 	Holds int
-	// Turn says that it may have all the jobs that it lacks.
+	// Turn reports whether it may have all the jobs that it lacks.
 	Turn bool
-	// Promised says that the jobs that it lacks may be given slots before it has them.
-	Promised bool
+	// Reserves reports whether the jobs that it lacks may be given slots before it has them.
+	Reserves bool
 	// Before is the Scheduling that is served first of those that want one of the jobs which
 	// this one lacks; zero if there is none.
 	Before testbed.Name
@@ -89,7 +89,7 @@ func (v *SchedulingView) isLost(name testbed.Name) bool {
 	return last != nil && (!ended(last.State) || strings.HasPrefix(last.Reason, reasonDeleted))
 }
 
-// member is a job that the scheduling lists, as far as the job tells.
+// member is a job that the scheduling lists, as far as the job itself shows.
 func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, now time.Time) (lifecycle.Member, error) {
 	m := lifecycle.Member{Job: name}
 	if job == nil {
@@ -107,45 +107,46 @@ func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, n
 	return m, nil
 }
 
-// Holds says that the job's active scheduling is this one.
+// Holds reports whether the job's active scheduling is this one.
 func Holds(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
 	return job.Status.ActiveScheduling != nil && job.Status.ActiveScheduling.UID == s.UID
 }
 
-// Available says whether a job may be had.
+// Available reports whether a job may be had.
 func Available(job *v1alpha1.BatchJob) bool {
 	return job != nil && job.DeletionTimestamp == nil && job.Status.ActiveScheduling == nil &&
 		(job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady)
 }
 
-// Promised says that the jobs which the Scheduling lacks are about to be its own: they may be
-// given slots for it, and it has each once that is so. It stands in its status so that who
-// decides on slots need not ask who decides on jobs.
-func Promised(s *v1alpha1.Scheduling) bool {
+// Reserves reports whether the Scheduling reserves the jobs that it lacks: they may be given
+// slots for it, and each becomes its own with the write that submits it. This is in its status,
+// so that the controller of Testbeds can decide by it.
+func Reserves(s *v1alpha1.Scheduling) bool {
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingAcquired)
 	return c != nil && c.Reason == reasonClaiming && c.ObservedGeneration == s.Generation && s.DeletionTimestamp == nil && !refused(s)
 }
 
-// PromisedTo says that the job is one of those, and may still be had as it stands. Who gives
-// it slots and who takes it by them must not differ in that: they would go on for ever.
-func PromisedTo(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
-	return Promised(s) && Available(job) && Accepted(job) && slices.Contains(Names(s), NameOf(job))
+// IsReservedFor reports whether the Scheduling reserves the job, and may still have it as it is.
+// Whoever gives the job slots and whoever takes it by them must agree in that, or they would go
+// on for ever.
+func IsReservedFor(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
+	return Reserves(s) && Available(job) && Accepted(job) && slices.Contains(Names(s), NameOf(job))
 }
 
-// promise has the jobs that are promised to the Scheduling count as its own.
-func promise(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, jobs func(types.NamespacedName) *v1alpha1.BatchJob) {
-	if !Promised(s) {
+// countReserved marks the jobs that the Scheduling reserves as its own.
+func countReserved(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, jobs func(types.NamespacedName) *v1alpha1.BatchJob) {
+	if !Reserves(s) {
 		return
 	}
 	for i := range o.Members {
-		if m := &o.Members[i]; PromisedTo(s, jobs(Key(m.Job))) {
+		if m := &o.Members[i]; IsReservedFor(s, jobs(Key(m.Job))) {
 			m.Held, m.State = true, lifecycle.InQueue
 		}
 	}
 }
 
-// untried says that the job is known to be about to be tried, or that nobody is there who
-// runs it: it must not be given slots yet.
+// untried reports whether the job is about to be tried, or its operator is missing: it must not
+// be given slots yet.
 func untried(job *v1alpha1.BatchJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	if c == nil {
@@ -179,7 +180,7 @@ func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 	if err != nil {
 		return claim.Scheduling{}, false, err
 	}
-	promise(s, &o, jobs)
+	countReserved(s, &o, jobs)
 	eligible := inOrder(s, &o, submits(&o, now), jobs)
 	if len(eligible) == 0 {
 		return claim.Scheduling{}, false, nil
@@ -232,19 +233,19 @@ func submits(o *lifecycle.SchedulingObserved, now time.Time) []testbed.Name {
 	return nil
 }
 
-// refused says that the Scheduling has been found to lack somebody's consent.
+// refused reports whether the Scheduling was found not to be allowed.
 func refused(s *v1alpha1.Scheduling) bool {
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotAllowed
 }
 
-// Applicant is the Scheduling with the jobs that it lacks, as claim.Acquire takes it. One
-// that has some of its first jobs already, or was promised them, was told to take all, and
-// did not get to the end: it comes before all others, for they could else wait for each other.
+// Applicant is the Scheduling with the jobs that it lacks, as claim.Acquire takes it. One that
+// reserves its jobs, or has some of its first jobs already, was stopped before it had all: it
+// comes before all others, because two such Schedulings could wait for each other.
 func Applicant(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved) claim.Applicant {
 	a := claim.Applicant{Precedence: Precedence(s), Jobs: o.Lacking()}
 	held := slices.ContainsFunc(o.Members, func(m lifecycle.Member) bool { return m.Held })
-	if (held || Promised(s)) && o.Stored.Started.IsZero() {
+	if (held || Reserves(s)) && o.Stored.Started.IsZero() {
 		a.Priority, a.Created = maxPriority, time.Time{}
 	}
 	return a

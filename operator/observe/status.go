@@ -96,7 +96,7 @@ func (v *JobView) running(j *lifecycle.Job, state v1alpha1.BatchJobState) Verdic
 	return unless(j.State == lifecycle.Running, state)
 }
 
-// webhookMissing says whether a pod of the last run is not as the application says.
+// webhookMissing reports whether a pod of the last run is not as the application has it.
 func (v *JobView) webhookMissing() bool {
 	adapter, err := workload.Of(&v.Job.Spec)
 	return err == nil && podFault(adapter, v.Pods, int(LastAttempt(&v.Job.Status))) == v1alpha1.ReasonWebhookMissing
@@ -174,7 +174,7 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	status.Reason = shorten(view.reason(s, o, feasible, now))
 	acquired := Verdict{}
 	switch {
-	case v.Promised && len(o.Lacking()) > 0:
+	case v.Reserves && len(o.Lacking()) > 0:
 		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
 		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not had all its jobs yet")}
@@ -204,8 +204,7 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	return status
 }
 
-// over says that the scheduling wants nothing more, so that it matters no more what there
-// is.
+// over reports whether the scheduling wants nothing more: what exists does not matter to it then.
 func over(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved) bool {
 	return s.State > lifecycle.SchedulingCompleted || s.State == lifecycle.SchedulingCompleted && len(o.Lacking()) == 0
 }
@@ -297,7 +296,7 @@ func (c conditions) put(kind string, status metav1.ConditionStatus, reason, mess
 // maxMessage is how many bytes of a message a condition keeps; it may have 32768.
 const maxMessage = 4096
 
-// holds says that a condition has been found to be true of this generation.
+// holds reports whether a condition has been found to be true of this generation.
 func (c conditions) holds(kind string) bool {
 	found := meta.FindStatusCondition(*c.all, kind)
 	return found != nil && found.Status == metav1.ConditionTrue && found.ObservedGeneration == c.generation

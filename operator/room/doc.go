@@ -1,6 +1,5 @@
-// Package room tells the controllers of test beds what each node has room for, as the
-// scheduler knows it: for Testbeds whose nodes get as many slots as fit (slotsPerNode:
-// auto).
+// Package room has what each node has room for, as the scheduler knows it. The controllers need
+// it for Testbeds whose nodes get as many slots as fit (slotsPerNode: auto).
 //
 // [Watch] keeps a stream to the RoomService of a scheduler and comes again when it
 // breaks. A [Reading] is the newest of a node; where the scheduler is silent, or the

@@ -7,12 +7,12 @@ type Reading struct {
 	// InFlight are those bound to it and not yet counted, and Held is what ghosts keep
 	// free. What is free of all is Avail − InFlight − Held, which may be negative.
 	Avail, InFlight, Held float64
-	// Fresh says that the reading is of now. CostKnown says that the node has seen
-	// enough pods to tell what one takes, Saturated that a resource of it is full.
+	// Fresh reports whether the reading is of now, CostKnown whether the node has seen enough
+	// pods to know what one takes, and Saturated whether a resource of it is full.
 	Fresh, CostKnown, Saturated bool
 }
 
-// Free is what is left for pods that nobody holds room for; it may be negative.
+// Free is the room that no placeholder holds; it may be negative.
 func (r Reading) Free() float64 { return r.Avail - r.InFlight - r.Held }
 
 // Source knows the newest readings. Its methods are safe for concurrent use.

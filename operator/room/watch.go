@@ -144,7 +144,7 @@ func (w *Client) Heard() time.Time {
 	return w.heard
 }
 
-// fresh says whether the scheduler has said something of late; w.mu is held.
+// fresh reports whether the scheduler was heard within MaxAge; w.mu is held.
 func (w *Client) fresh(now time.Time) bool {
 	return !w.heard.IsZero() && now.Sub(w.heard) < w.config.MaxAge
 }
@@ -238,7 +238,7 @@ type update struct {
 	gone  []string
 }
 
-// add takes a part, and says whether it was the last.
+// add takes a part, and reports whether it was the last.
 func (u *update) add(part api.Rooms) (complete bool) {
 	if u.rooms == nil {
 		u.rooms = make(map[string]Reading, len(part.Rooms))

@@ -61,7 +61,7 @@ type BatchJobSpec struct {
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	ExternalScheduler *runtime.RawExtension `json:"externalScheduler,omitempty"`
-	// Retry says how often a failed run is tried again.
+	// Retry bounds how often a failed run is tried again.
 	// +optional
 	// +kubebuilder:default={}
 	Retry Retry `json:"retry,omitempty"`
@@ -90,7 +90,7 @@ type BatchJobSpec struct {
 	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces,omitempty"`
 }
 
-// Retry says how often a failed run is tried again.
+// Retry bounds how often a failed run is tried again.
 type Retry struct {
 	// Limit is how often; the default is 0.
 	// +optional
@@ -114,7 +114,7 @@ type BatchJobState string
 
 // States of a BatchJob, in the order in which they are reached; some may be skipped.
 const (
-	// BatchJobReady: nobody has the job.
+	// BatchJobReady: no Scheduling has the job.
 	BatchJobReady BatchJobState = "Ready"
 	// BatchJobInQueue: a Scheduling has it, and it waits for slots.
 	BatchJobInQueue BatchJobState = "InQueue"
@@ -305,12 +305,12 @@ const ReasonStalled = "Stalled"
 
 // Reasons of BatchJobValid being false.
 const (
-	// ReasonOperatorMissing: nobody here knows that kind of application.
+	// ReasonOperatorMissing: the API server does not know that kind of application.
 	ReasonOperatorMissing = "OperatorMissing"
 	// ReasonInvalidApplication: the message is the API server's, or names the field.
 	ReasonInvalidApplication = "InvalidApplication"
 	// ReasonSlotTooSmall: its pods don't fit in a slot.
 	ReasonSlotTooSmall = "SlotTooSmall"
-	// ReasonWebhookMissing: the operator makes pods without what it was told of them.
+	// ReasonWebhookMissing: the operator makes pods without what its object asks for.
 	ReasonWebhookMissing = "WebhookMissing"
 )

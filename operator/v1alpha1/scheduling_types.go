@@ -11,7 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 
-// Scheduling says which jobs run in which slots of a Testbed.
+// Scheduling has jobs run in slots of a Testbed.
 type Scheduling struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -53,17 +53,17 @@ type SchedulingSpec struct {
 	// +optional
 	// +kubebuilder:default=0
 	Priority int32 `json:"priority,omitempty"`
-	// Exclusive waits until nobody else has slots of the Testbed and lets nobody else
+	// Exclusive waits until no other Scheduling has slots of the Testbed, and lets no other
 	// have any.
 	// +optional
 	// +kubebuilder:default=false
 	Exclusive bool `json:"exclusive,omitempty"`
-	// Confirm says whether a job is submitted only when the pods of those before it are
+	// Confirm decides whether a job is submitted only when the pods of those before it are
 	// bound; the default is None.
 	// +optional
 	// +kubebuilder:default=None
 	Confirm Confirm `json:"confirm,omitempty"`
-	// OnFailure says what a job that failed means for the others; the default is Continue.
+	// OnFailure decides what a job that failed means for the others; the default is Continue.
 	// +optional
 	// +kubebuilder:default=Continue
 	OnFailure OnFailure `json:"onFailure,omitempty"`
@@ -112,7 +112,7 @@ type SlotBased struct {
 
 // +kubebuilder:validation:Enum=Strict;Relaxed
 
-// SlotMode says which jobs wait for which.
+// SlotMode decides which jobs wait for others.
 type SlotMode string
 
 // Values of SlotMode.
@@ -155,7 +155,7 @@ const (
 
 // +kubebuilder:validation:Enum=Continue;Stop
 
-// OnFailure says what a job that failed means for the others.
+// OnFailure decides what a job that failed means for the others.
 type OnFailure string
 
 // Values of OnFailure.
@@ -249,8 +249,8 @@ type SchedulingJob struct {
 const (
 	// SchedulingFeasible: all that it names is there and may be used.
 	SchedulingFeasible = "Feasible"
-	// SchedulingAcquired: it has its jobs. False for Claiming says that it is about to: each
-	// is its own as it gets slots.
+	// SchedulingAcquired: it has its jobs. False with reason Claiming: it reserves them, and has
+	// each as that gets slots.
 	SchedulingAcquired = "Acquired"
 	// SchedulingSpecAccepted: what was edited last can be carried out.
 	SchedulingSpecAccepted = "SpecAccepted"

@@ -36,7 +36,7 @@ func (r SlotReference) Index() (int, bool) {
 
 func (r SlotReference) String() string { return r.Text }
 
-// ErrSlotReference says that a slot is neither a number nor a string.
+// ErrSlotReference means that a slot is neither a number nor a string.
 var ErrSlotReference = errors.New("neither an index nor NODE/POSITION")
 
 var integer = regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`)

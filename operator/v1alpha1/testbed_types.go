@@ -47,7 +47,7 @@ const SlotsAuto = "auto"
 // +kubebuilder:validation:XValidation:rule="type(self.slotsPerNode) == string || (has(self.resourcesPerSlot) && size(self.resourcesPerSlot) > 0)",message="is required unless slotsPerNode is auto",fieldPath=".resourcesPerSlot"
 // +kubebuilder:validation:XValidation:rule="!has(self.auto) || type(self.slotsPerNode) == string",message="belongs to slotsPerNode: auto",fieldPath=".auto"
 
-// TestbedSpec says which slots there are to be.
+// TestbedSpec is which slots there are to be.
 type TestbedSpec struct {
 	// NodeLabel is the key of a label. The nodes that have it are the test bed's; its
 	// value orders them, integers by number and before all other text.
@@ -79,10 +79,10 @@ type TestbedSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(name, type(self[name]) == int ? int(self[name]) <= 1125899906842624 : !quantity(self[name]).isGreaterThan(quantity('1Pi')))",message="each must be at most 1Pi"
 	// +kubebuilder:validation:XValidation:rule="!('cpu' in self) || (type(self['cpu']) == int ? int(self['cpu']) <= 1000000 : !quantity(self['cpu']).isGreaterThan(quantity('1M')))",message="cpu must be at most 1M"
 	ResourcesPerSlot corev1.ResourceList `json:"resourcesPerSlot,omitempty"`
-	// Auto says how slots follow measured room; see EffectiveAuto for its absence.
+	// Auto sets how slots follow measured room; see EffectiveAuto for its absence.
 	// +optional
 	Auto *Auto `json:"auto,omitempty"`
-	// Sharing says whether another Testbed may have slots on the same nodes; the default
+	// Sharing decides whether another Testbed may have slots on the same nodes; the default
 	// is Exclusive.
 	// +optional
 	// +kubebuilder:default=Exclusive
@@ -106,7 +106,7 @@ type TestbedSpec struct {
 
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="must be at least min",fieldPath=".max"
 
-// Auto says how the number of slots on a node follows the room measured there.
+// Auto sets how the number of slots on a node follows the room measured there.
 type Auto struct {
 	// UnitsPerSlot is the room of a slot in pods of mean cost, at most 1M; the default is 1.
 	// +optional
@@ -146,7 +146,7 @@ type Auto struct {
 
 // +kubebuilder:validation:Enum=Exclusive;Shared
 
-// Sharing says whether a node's slots are of one Testbed.
+// Sharing decides whether a node's slots are of one Testbed.
 type Sharing string
 
 // Values of Sharing.
@@ -275,7 +275,7 @@ func (n *TestbedNode) text() string {
 	return text
 }
 
-// read reads such a text, and says whether it is one.
+// read reads such a text, and reports whether it is one.
 func (n *TestbedNode) read(text string) bool {
 	name, rest, two := strings.Cut(text, " ")
 	numbers, reason, _ := strings.Cut(rest, " ")

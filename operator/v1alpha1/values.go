@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Automatic says whether the nodes' measured room says how many slots there are.
+// Automatic reports whether the number of slots follows the nodes' measured room.
 func (s *TestbedSpec) Automatic() bool {
 	return s.SlotsPerNode.Type == intstr.String && s.SlotsPerNode.StrVal == SlotsAuto
 }

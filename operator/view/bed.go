@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Bed is a Testbed with the pods in its slots, told of one change after the other: a pod
+// Bed is a Testbed with the pods in its slots, kept up to date change by change: a pod
 // costs a time that does not depend on the number of slots. What is asked of it is made
 // when it is asked for, and kept. A ghost of a size that slots had before counts as one of
 // theirs: it is about to be replaced. A Bed is not safe for concurrent use. Make one with
@@ -38,10 +38,10 @@ type Bed struct {
 // NewBed returns a Bed of no Testbed.
 func NewBed() *Bed { return &Bed{pods: map[string]slot.Pod{}, table: slot.NewTable()} }
 
-// ErrNoTestbed says that a Bed has pods, and has not been told of the Testbed.
+// ErrNoTestbed means that a Bed has pods and no Testbed yet.
 var ErrNoTestbed = errors.New("view: no Testbed is known of that has these pods")
 
-// Nothing that a Bed tells depends on the time.
+// No result of a Bed depends on the time.
 var never time.Time
 
 // SetTestbed says what the Testbed is like now. It is not modified, and must not be.
@@ -57,7 +57,7 @@ func sameClaim(a, b v1alpha1.Claim) bool {
 	return a.BatchJobUID == b.BatchJobUID && a.BatchJob == b.BatchJob && slices.Equal(a.Slots, b.Slots)
 }
 
-// Testbed is what SetTestbed was told last, or nil.
+// Testbed is what SetTestbed was given last, or nil.
 func (b *Bed) Testbed() *v1alpha1.Testbed { return b.testbed }
 
 // Observe takes in a pod as it is now. One that names no slot is none of the Bed's. A pod
@@ -138,7 +138,7 @@ func (b *Bed) Order() (*slot.Order, error) {
 	return b.order, nil
 }
 
-// Free returns the slots that nothing and nobody has, by index. Errors are those of Slots.
+// Free returns the slots without a pod and without a claim, by index. Errors are those of Slots.
 func (b *Bed) Free() ([]slot.ID, error) {
 	if err := b.update(); err != nil {
 		return nil, err
@@ -276,7 +276,7 @@ func podOf(p *corev1.Pod) (slot.Pod, bool) {
 	}, true
 }
 
-// idle says whether the Testbed has let its reservations go.
+// idle reports whether the Testbed has let its reservations go.
 func idle(t *v1alpha1.Testbed) bool {
 	ready := meta.FindStatusCondition(t.Status.Conditions, v1alpha1.TestbedReady)
 	return ready != nil && ready.Reason == v1alpha1.ReasonIdle

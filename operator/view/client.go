@@ -21,9 +21,9 @@ import (
 
 // Errors of a Client.
 var (
-	// ErrNotInstalled says that the cluster does not know test beds.
+	// ErrNotInstalled means that the cluster does not know test beds.
 	ErrNotInstalled = errors.New("the cluster has no test beds: install the component testbed")
-	// ErrNotFound says that there is no such Testbed; the error names those there are.
+	// ErrNotFound means that there is no such Testbed; the error names those there are.
 	ErrNotFound = errors.New("there is no such Testbed")
 )
 

@@ -22,9 +22,6 @@ type Adapter interface {
 	Pods(child *unstructured.Unstructured) int32
 	// Status returns how a child fares. What it does not understand is Pending.
 	Status(child *unstructured.Unstructured) Status
-	// LeavesPods says that pods go on to run when the application has succeeded, until
-	// the child is deleted.
-	LeavesPods() bool
 	// CheckPod returns an error if a pod in a slot is not as Child said: then it will
 	// never be placed.
 	CheckPod(pod *corev1.Pod) error

@@ -11,9 +11,9 @@ import (
 var (
 	// ErrInvalid is in every *field.Error that is nothing else.
 	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrSlotTooSmall says that an application's pod does not fit in a slot.
+	// ErrSlotTooSmall means that an application's pod does not fit in a slot.
 	ErrSlotTooSmall = errors.New("the slot is too small")
-	// ErrWebhookMissing says that an operator made a pod without what it was told of it.
+	// ErrWebhookMissing means that an operator made a pod without what its object asks for.
 	ErrWebhookMissing = errors.New("the operator's webhook is not at work")
 )
 

@@ -198,7 +198,4 @@ func flinkTime(text string) time.Time {
 	return time.UnixMilli(ms)
 }
 
-// LeavesPods: task managers outlive FINISHED.
-func (flink) LeavesPods() bool { return true }
-
 func (flink) CheckPod(*corev1.Pod) error { return nil }

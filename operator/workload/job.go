@@ -91,7 +91,7 @@ func (o object) request(name corev1.ResourceName, amount string) error {
 	return nil
 }
 
-// Overcommitted says whether pods may use more of a resource than they request: of all
+// Overcommitted reports whether pods may use more of a resource than they request: of all
 // others, limits must equal requests.
 func Overcommitted(name corev1.ResourceName) bool {
 	if strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
@@ -179,7 +179,5 @@ func (job) Status(child *unstructured.Unstructured) Status {
 	}
 	return s
 }
-
-func (job) LeavesPods() bool { return false }
 
 func (job) CheckPod(*corev1.Pod) error { return nil }

@@ -37,7 +37,7 @@ func parse(path string, given *runtime.RawExtension) (object, error) {
 
 func (o object) at(key string) string { return o.path + "." + key }
 
-// has says whether a field is there; null is as good as absent.
+// has reports whether a field is there; null is as good as absent.
 func (o object) has(key string) bool { return o.fields[key] != nil }
 
 func (o object) set(key string, value any) { o.fields[key] = value }

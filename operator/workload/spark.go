@@ -269,8 +269,6 @@ func (spark) Status(child *unstructured.Unstructured) Status {
 	return s
 }
 
-func (spark) LeavesPods() bool { return false }
-
 func (spark) CheckPod(pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == v1alpha1.SchedulerName {
 		return nil

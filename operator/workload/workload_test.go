@@ -582,14 +582,6 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestLeavesPods(t *testing.T) {
-	for kind, want := range map[string]bool{"job": false, "spark": false, "flink": true} {
-		if got := adapterOf(t, kind).LeavesPods(); got != want {
-			t.Errorf("%s: %v", kind, got)
-		}
-	}
-}
-
 // An executor with another scheduler was made by an operator without its webhook.
 func TestCheckPod(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "exec-1"}, Spec: corev1.PodSpec{SchedulerName: "default-scheduler"}}

@@ -98,7 +98,7 @@ func TestTakenWithoutSlots(t *testing.T) {
 
 // What is promised to one is nobody else's, whether or not the cache has it yet, and however
 // much before him the other is.
-func TestPromisedToOne(t *testing.T) {
+func TestReservedByOne(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()
 	l.withQueue("s", "a", "b").withQueue("t", "b")
@@ -132,40 +132,23 @@ func TestPromisedToOne(t *testing.T) {
 }
 
 // Who finds, with the jobs in hand, that another's decision is not seen yet lets go of them.
-func TestLetsGoWhenBehind(t *testing.T) {
+func TestUnlocksWhenBehind(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()
 	l.withQueue("s", "a", "b").withQueue("t", "b")
 	rival := l.scheduling("t")
 	rival.ResourceVersion += "0" // it was written after it was listed first
-	l.schedulings.cached = listed{l.api, new(int), func() { l.schedulings.told.note(rival) }}
+	l.schedulings.known.set(client.ObjectKeyFromObject(rival), schedulingMemory{written: versionOf(rival)})
 	after, err := l.act(l.schedulings, "s")
 	if err != nil || after == 0 {
 		t.Errorf("it comes again after %v, %v", after, err)
 	}
-	if s := l.scheduling("s"); s.Status.State != "" || len(l.schedulings.taking.of) > 0 {
-		t.Errorf("%q, and in hand are %v", s.Status.State, l.schedulings.taking.of)
+	if s := l.scheduling("s"); s.Status.State != "" || len(l.schedulings.locks.locked) > 0 {
+		t.Errorf("%q, and locked are %v", s.Status.State, l.schedulings.locks.locked)
 	}
-	l.schedulings.told.forget(client.ObjectKeyFromObject(rival)) // it is seen
-	l.schedulings.cached = l.api
+	l.schedulings.known.forget(client.ObjectKeyFromObject(rival)) // it is seen
 	l.settle()
 	l.want("in the end", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
-}
-
-// listed is a cache that calls before when rivals are listed another time.
-type listed struct {
-	client.Reader
-	times  *int
-	before func()
-}
-
-func (r listed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if _, ok := list.(*v1alpha1.SchedulingList); ok {
-		if *r.times++; *r.times == 3 { // each of the two jobs' has been listed once
-			r.before()
-		}
-	}
-	return r.Reader.List(ctx, list, opts...)
 }
 
 // stale is a cache that has one Scheduling as it was.
@@ -187,7 +170,7 @@ func (s stale) List(ctx context.Context, list client.ObjectList, opts ...client.
 }
 
 // A claim of a job that its Scheduling has lost meanwhile is given back, and nothing was run.
-func TestPromiseLapses(t *testing.T) {
+func TestReservationLapses(t *testing.T) {
 	for what, lose := range map[string]func(*lab){
 		"deleted": func(l *lab) { remove[v1alpha1.Scheduling](l, "s") },
 		"edited": func(l *lab) {
@@ -220,7 +203,7 @@ func TestPromiseLapses(t *testing.T) {
 
 // A job that is deleted before it is taken, while another has begun, keeps its Scheduling from
 // ending no more than one that is deleted after.
-func TestPromisedJobDeleted(t *testing.T) {
+func TestReservedJobDeleted(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		l := newLab(t).withTestbed(1).withJobs("a", "b")
 		l.look()
@@ -250,7 +233,7 @@ func TestPromisedJobDeleted(t *testing.T) {
 }
 
 // A claim that the cache still has, and the API server no more, gives nobody a job.
-func TestPromiseIsConfirmed(t *testing.T) {
+func TestReservationIsConfirmed(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a")
 	l.look()
 	l.withQueue("s", "a")
@@ -258,7 +241,7 @@ func TestPromiseIsConfirmed(t *testing.T) {
 	l.grant()
 	caches := &behind{l, map[string]client.Client{}}
 	caches.catchUp(walkKinds...)
-	l.jobs.cached = stored{caches}
+	l.jobs.cached = cacheReader{caches}
 	tb := l.testbed()
 	tb.Status.Claims = nil
 	l.must(l.api.Status().Update(t.Context(), tb))
@@ -278,7 +261,7 @@ func TestGoneAfterItsJobs(t *testing.T) {
 		if behindIt {
 			caches := &behind{l, map[string]client.Client{}}
 			caches.catchUp(walkKinds...)
-			l.jobs.cached = stored{caches}
+			l.jobs.cached = cacheReader{caches}
 		}
 		remove[v1alpha1.Scheduling](l, "s")
 		for range 3 {
@@ -293,7 +276,7 @@ func TestGoneAfterItsJobs(t *testing.T) {
 		if gone := l.scheduling("s") == nil; gone == behindIt {
 			t.Errorf("behind %t: it is gone: %t", behindIt, gone)
 		}
-		l.jobs.cached = stored{l.api}
+		l.jobs.cached = cacheReader{l.api}
 		l.settle()
 		l.want("in the end", "nobody's, Ready", l.of("a"))
 		if l.scheduling("s") != nil || len(l.testbed().Status.Claims) > 0 || len(l.children()) > 0 {
@@ -302,32 +285,32 @@ func TestGoneAfterItsJobs(t *testing.T) {
 	}
 }
 
-// A Scheduling whose turn it was when it was decided does not take what another was promised
-// before it could.
-func TestPromisedBetween(t *testing.T) {
+// While a decision about a job is being written, no other worker decides about the job.
+func TestOneDecisionAtATime(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("b")
 	l.look()
-	l.withJobs("c").withQueue("s", "b").withQueue("t", "b", "c") // c was not tried, so that t is promised nothing
+	l.withJobs("c").withQueue("s", "b").withQueue("t", "b", "c") // c was not tried, so that t takes its jobs at once
 	amend(l, "t", func(s *v1alpha1.Scheduling) { s.Spec.Priority = 9 })
-	seen := stale{l.api, l.scheduling("s")}
-	l.schedulings.cached = seen
+	seen := l.schedulings.cached
 	l.between = func(write string) {
 		if write != "status Scheduling t" {
 			return
 		}
 		l.between = nil
-		l.schedulings.cached = only{l.api, "s"}
-		l.mustAct(l.schedulings, "s")
+		l.schedulings.cached = only{l.api, "s"} // by what s sees, b would be its own
+		if after, err := l.act(l.schedulings, "s"); err != nil || after == 0 {
+			t.Errorf("s does not come again: %v, %v", after, err)
+		}
 		l.schedulings.cached = seen
 	}
-	if after, err := l.act(l.schedulings, "t"); err != nil || after == 0 {
-		t.Errorf("it does not come again: %v, %v", after, err)
-	}
+	l.mustAct(l.schedulings, "t")
 	if l.between != nil {
-		t.Fatal("nobody was promised anything")
+		t.Fatal("nothing happened between")
 	}
-	l.want("b", "nobody's, Ready", l.of("b"))
-	l.want("c", "nobody's, ", l.of("c"))
+	if s := l.scheduling("s"); s.Status.State != "" {
+		t.Errorf("s is %+v", s.Status)
+	}
+	l.want("b", "t's, InQueue", l.of("b"))
 }
 
 // A claim by another than the Scheduling that has the job goes while the job runs in the slots
@@ -358,7 +341,7 @@ func TestStrayClaimGoes(t *testing.T) {
 // Two controllers that promise the same jobs at the same moment, each to another Scheduling,
 // of which each starts one: nobody waits for ever for the job that the other has. It is had
 // once the other is gone.
-func TestPromisedTwice(t *testing.T) {
+func TestReservedTwice(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b")
 	put(l, &v1alpha1.Testbed{
 		ObjectMeta: metav1.ObjectMeta{Name: "other"},
@@ -398,7 +381,7 @@ func TestPromisedTwice(t *testing.T) {
 
 // A Scheduling that completes without a job that another has keeps those that have ended,
 // also one that was refused before it had slots: what it came to would be lost.
-func TestCompletedGivesNothingBack(t *testing.T) {
+func TestCompletedRollsNothingBack(t *testing.T) {
 	l := newLab(t).withTestbed(1).withJobs("a", "b", "f")
 	l.look()
 	l.withQueue("s", "a", "b", "f").withQueue("t", "b")

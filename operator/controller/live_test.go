@@ -31,19 +31,18 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// waiting is how many wait at the place for what has yet to begin.
-func waiting[P comparable, K, V any](j *joint[P, K, V], at P) int {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if last := j.last[at]; last != nil && !last.begun {
-		return len(last.keys)
+// waiting returns how many callers wait at the place for the next call.
+func waiting[P comparable, K, V any](g *callGroup[P, K, V], at P) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p := g.places[at]; p != nil && p.next != nil {
+		return len(p.next.keys)
 	}
 	return 0
 }
 
-// Those who ask while something is done have it done once more, for all of them together;
-// at another place nobody waits.
-func TestJointTogether(t *testing.T) {
+// Callers that come during a call share the next one; callers at another place do not wait.
+func TestCallsAreShared(t *testing.T) {
 	const others = 20
 	type done struct {
 		at   string
@@ -52,7 +51,7 @@ func TestJointTogether(t *testing.T) {
 	var mu sync.Mutex
 	var all []done
 	gate := make(chan struct{})
-	j := &joint[string, int, int]{do: func(_ context.Context, at string, keys []int) (int, error) {
+	j := &callGroup[string, int, int]{do: func(_ context.Context, at string, keys []int) (int, error) {
 		mu.Lock()
 		all = append(all, done{at, slices.Clone(keys)})
 		n := len(all)
@@ -94,19 +93,16 @@ func TestJointTogether(t *testing.T) {
 	if diff := cmp.Diff(want, all, cmp.AllowUnexported(done{})); diff != "" {
 		t.Error(diff)
 	}
-	if len(j.last) > 0 {
-		t.Errorf("it remembers %d places", len(j.last))
-	}
 }
 
-// Whatever others do, what one gets was begun after he asked, and for his key.
-func TestJointIsFresh(t *testing.T) {
+// A caller's result is of a call that began after the caller asked, and that had its key.
+func TestSharedCallIsFresh(t *testing.T) {
 	var clock atomic.Int64
 	type result struct {
 		begun int64
 		keys  []string
 	}
-	j := &joint[int, string, result]{do: func(_ context.Context, _ int, keys []string) (result, error) {
+	j := &callGroup[int, string, result]{do: func(_ context.Context, _ int, keys []string) (result, error) {
 		r := result{begun: clock.Add(1)}
 		time.Sleep(time.Duration(clock.Load()%3) * 100 * time.Microsecond)
 		r.keys = slices.Clone(keys)
@@ -127,48 +123,46 @@ func TestJointIsFresh(t *testing.T) {
 	askers.Wait()
 }
 
-// Who leaves keeps nobody: those who wait for him are told, those who come after are served.
-func TestJointLeft(t *testing.T) {
+// A call that fails or panics ends for all who share it, and the next one is made.
+func TestSharedCallFails(t *testing.T) {
 	broken := errors.New("broken")
-	gate, begun := make(chan error), make(chan struct{}, 10)
-	j := &joint[int, int, int]{do: func(ctx context.Context, _ int, keys []int) (int, error) {
-		begun <- struct{}{}
-		select {
-		case err := <-gate:
-			return keys[0], err
-		case <-ctx.Done():
-			return 0, ctx.Err()
+	gate, calls := make(chan struct{}), atomic.Int64{}
+	j := &callGroup[int, int, int]{do: func(context.Context, int, []int) (int, error) {
+		switch calls.Add(1) {
+		case 1:
+			<-gate
+			return 0, nil
+		case 2:
+			return 0, broken
+		case 3:
+			panic("in the call")
 		}
+		return 4, nil
 	}}
-	errs := make(chan error, 3)
-	ask := func(ctx context.Context, key int) {
+	var first sync.WaitGroup
+	first.Go(func() { _, _ = j.ask(t.Context(), 0, 0) })
+	until(t, "the first is under way", func() bool { return calls.Load() == 1 })
+	errs := make(chan error, 2)
+	for range 2 {
 		go func() {
-			_, err := j.ask(ctx, 0, key)
+			_, err := j.ask(t.Context(), 0, 1)
 			errs <- err
 		}()
 	}
-	ask(t.Context(), 1)
-	<-begun
-	leaving, leave := context.WithCancel(t.Context())
-	ask(leaving, 2)
-	until(t, "the second waits", func() bool { return waiting(j, 0) == 1 })
-	ask(t.Context(), 3)
-	until(t, "the third waits with it", func() bool { return waiting(j, 0) == 2 })
-	leave()
+	until(t, "two wait", func() bool { return waiting(j, 0) == 2 })
+	close(gate)
 	for range 2 {
-		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("the second left: %v", err)
+		if err := <-errs; !errors.Is(err, broken) {
+			t.Errorf("one of two: %v", err)
 		}
 	}
-	gate <- broken
-	if err := <-errs; !errors.Is(err, broken) {
-		t.Errorf("the first: %v", err)
-	}
-	ask(t.Context(), 4)
-	<-begun
-	gate <- nil
-	if err := <-errs; err != nil {
-		t.Errorf("the fourth: %v", err)
+	first.Wait()
+	func() {
+		defer func() { _ = recover() }()
+		_, _ = j.ask(t.Context(), 0, 2)
+	}()
+	if got, err := j.ask(t.Context(), 0, 3); err != nil || got != 4 {
+		t.Errorf("after a panic: %d, %v", got, err)
 	}
 }
 
@@ -259,7 +253,7 @@ func TestPodsTogether(t *testing.T) {
 		pod("other", name+"-2", v1alpha1.RoleSlot, name)
 	}
 	api, reads, _, letGo := counted(l)
-	from := newLatest(api)
+	from := newLiveReader(api)
 	var all sync.WaitGroup
 	look := func(name string) {
 		all.Go(func() {

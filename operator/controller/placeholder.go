@@ -18,8 +18,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// ghostSize is what a ghost holds and how it is made.
-type ghostSize struct {
+// placeholderSize is what a placeholder holds and how it is made.
+type placeholderSize struct {
 	resources corev1.ResourceList
 	// units of its node's measured room.
 	units float64
@@ -27,7 +27,7 @@ type ghostSize struct {
 }
 
 // String spells the size, the same one alike.
-func (g *ghostSize) String() string {
+func (g *placeholderSize) String() string {
 	parts := make([]string, 0, len(g.resources)+2)
 	for name, amount := range g.resources {
 		// As the API server would write it, however it was written.
@@ -37,8 +37,8 @@ func (g *ghostSize) String() string {
 	return strings.Join(append(parts, "units="+unitsText(g.units), "like="+likeText(&g.like)), ",")
 }
 
-// likeText tells apart how ghosts are made. Defaults are filled in, so that an object
-// which an API server has defaulted is like one that it has not.
+// likeText is the same for placeholders that are made alike. Defaults are filled in, so that an
+// object which an API server has defaulted is like one that it has not.
 func likeText(like *v1alpha1.Ghosts) string {
 	of := *like
 	of.PriorityClassName = cmp.Or(of.PriorityClassName, v1alpha1.PriorityClassGhost)
@@ -54,16 +54,16 @@ func likeText(like *v1alpha1.Ghosts) string {
 func unitsText(units float64) string { return strconv.FormatFloat(units, 'f', -1, 64) }
 
 // sizeOf is what the Testbed's free slots hold.
-func sizeOf(spec *v1alpha1.TestbedSpec) ghostSize {
-	g := ghostSize{resources: spec.ResourcesPerSlot, units: 1, like: spec.Ghosts}
+func sizeOf(spec *v1alpha1.TestbedSpec) placeholderSize {
+	g := placeholderSize{resources: spec.ResourcesPerSlot, units: 1, like: spec.Ghosts}
 	if spec.Automatic() {
 		g.units = autoOf(spec).UnitsPerSlot
 	}
 	return g
 }
 
-// ghost is the pod that reserves a slot.
-func ghost(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *ghostSize) *corev1.Pod {
+// placeholder is the pod that reserves a slot.
+func placeholderPod(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *placeholderSize) *corev1.Pod {
 	yes, no, grace, user := true, false, int64(0), int64(65535)
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -121,7 +121,7 @@ func onNode(name string) *corev1.Affinity {
 }
 
 // reservation requests the resources. There are no limits, so that no core becomes a
-// ghost's own, but where Kubernetes takes no request without.
+// placeholder's own, but where Kubernetes takes no request without.
 func reservation(resources corev1.ResourceList) corev1.ResourceRequirements {
 	r := corev1.ResourceRequirements{Requests: resources.DeepCopy()}
 	for name, amount := range resources {

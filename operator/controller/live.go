@@ -1,0 +1,191 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+)
+
+// reader is where a job's controller reads. What it returns is not to be modified.
+type reader interface {
+	client.Reader
+	// live reports whether the answers are the API server's own.
+	live() bool
+	testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error)
+	scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error)
+	// podsOf returns the pods with the label of the job.
+	podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error)
+}
+
+// cacheReader reads from a cache with the indexes. Safe for concurrent use.
+type cacheReader struct{ client.Reader }
+
+func (cacheReader) live() bool { return false }
+
+func (c cacheReader) testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error) {
+	tb := &v1alpha1.Testbed{}
+	return tb, c.Get(ctx, name, tb, client.UnsafeDisableDeepCopy)
+}
+
+func (c cacheReader) scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error) {
+	s := &v1alpha1.Scheduling{}
+	return s, c.Get(ctx, name, s, client.UnsafeDisableDeepCopy)
+}
+
+func (c cacheReader) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	err := c.List(ctx, &pods, client.InNamespace(job.Namespace), client.MatchingFields{podBatchJob: string(job.UID)}, client.UnsafeDisableDeepCopy)
+	return pods.Items, err
+}
+
+// liveReader reads from the API server. When one event concerns many jobs, their Testbed, their
+// Scheduling and the pods of their namespace are read once for all that wait: a Testbed may be
+// half a megabyte, and most pods of a namespace are of other jobs. Safe for concurrent use.
+type liveReader struct {
+	client.Reader
+	testbeds    callGroup[types.NamespacedName, struct{}, *v1alpha1.Testbed]
+	versions    callGroup[types.NamespacedName, struct{}, *metav1.PartialObjectMetadata]
+	schedulings callGroup[types.NamespacedName, struct{}, *v1alpha1.Scheduling]
+	pods        callGroup[string, types.UID, map[types.UID][]corev1.Pod]
+}
+
+func newLiveReader(from client.Reader) *liveReader {
+	l := &liveReader{Reader: from}
+	l.testbeds.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Testbed, error) {
+		tb := &v1alpha1.Testbed{}
+		return tb, from.Get(ctx, name, tb)
+	}
+	l.versions.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*metav1.PartialObjectMetadata, error) {
+		tb := &metav1.PartialObjectMetadata{}
+		tb.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Testbed"))
+		return tb, from.Get(ctx, name, tb)
+	}
+	l.schedulings.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Scheduling, error) {
+		s := &v1alpha1.Scheduling{}
+		return s, from.Get(ctx, name, s)
+	}
+	l.pods.do = l.listPods
+	return l
+}
+
+func (*liveReader) live() bool { return true }
+
+func (l *liveReader) testbed(ctx context.Context, name types.NamespacedName) (*v1alpha1.Testbed, error) {
+	return l.testbeds.ask(ctx, name, struct{}{})
+}
+
+// confirmed returns the Testbed as the API server has it. If the given one, of a cache, is that,
+// only its version is read.
+func (l *liveReader) confirmed(ctx context.Context, tb *v1alpha1.Testbed) (*v1alpha1.Testbed, error) {
+	name := client.ObjectKeyFromObject(tb)
+	is, err := l.versions.ask(ctx, name, struct{}{})
+	switch {
+	case err != nil:
+		return nil, err
+	case is.UID == tb.UID && is.ResourceVersion == tb.ResourceVersion:
+		return tb, nil
+	}
+	return l.testbed(ctx, name)
+}
+
+func (l *liveReader) scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error) {
+	return l.schedulings.ask(ctx, name, struct{}{})
+}
+
+func (l *liveReader) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error) {
+	pods, err := l.pods.ask(ctx, job.Namespace, job.UID)
+	return pods[job.UID], err
+}
+
+// listPods lists the pods with the labels of jobs.
+func (l *liveReader) listPods(ctx context.Context, namespace string, jobs []types.UID) (map[types.UID][]corev1.Pod, error) {
+	values := make([]string, len(jobs))
+	for i, uid := range jobs {
+		values[i] = string(uid)
+	}
+	of, err := labels.NewRequirement(v1alpha1.LabelBatchJobUID, selection.In, values)
+	if err != nil {
+		return nil, err
+	}
+	var list corev1.PodList
+	selector := labels.SelectorFromSet(labels.Set{v1alpha1.LabelRole: v1alpha1.RoleSlot}).Add(*of)
+	if err := l.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, err
+	}
+	pods := make(map[types.UID][]corev1.Pod)
+	for i := range list.Items {
+		uid := types.UID(list.Items[i].Labels[v1alpha1.LabelBatchJobUID])
+		pods[uid] = append(pods[uid], list.Items[i])
+	}
+	return pods, nil
+}
+
+// callGroup does a thing once for all callers that wait for it at one place, with the keys of all.
+// Unlike singleflight it never gives a caller the result of a call that began before the caller
+// asked: what was read then may be older than what the caller has written. It runs with the
+// context of one of the callers. What is returned must not be modified. Safe for concurrent use.
+type callGroup[P comparable, K, V any] struct {
+	do func(ctx context.Context, at P, keys []K) (V, error)
+
+	mu     sync.Mutex
+	places map[P]*place[K, V]
+}
+
+// place is where calls are made one after the other. running is held during one; next is the
+// one that has yet to begin, nil if there is none.
+type place[K, V any] struct {
+	running sync.Mutex
+	next    *call[K, V]
+}
+
+// call is one call of do for those who share it.
+type call[K, V any] struct {
+	once  sync.Once
+	keys  []K
+	value V
+	err   error
+}
+
+// errNotDone is the error of a call whose do has panicked.
+var errNotDone = errors.New("what was waited for was not done")
+
+// ask adds the key to the next call at the place, and returns what came of it.
+func (g *callGroup[P, K, V]) ask(ctx context.Context, at P, key K) (V, error) {
+	p, c := g.join(at, key)
+	c.once.Do(func() {
+		p.running.Lock()
+		defer p.running.Unlock()
+		g.mu.Lock()
+		p.next = nil // later callers share another call
+		g.mu.Unlock()
+		c.value, c.err = g.do(ctx, at, c.keys)
+	})
+	return c.value, c.err
+}
+
+func (g *callGroup[P, K, V]) join(at P, key K) (*place[K, V], *call[K, V]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.places == nil {
+		g.places = make(map[P]*place[K, V])
+	}
+	p := g.places[at]
+	if p == nil {
+		p = &place[K, V]{}
+		g.places[at] = p
+	}
+	if p.next == nil {
+		p.next = &call[K, V]{err: errNotDone}
+	}
+	p.next.keys = append(p.next.keys, key)
+	return p, p.next
+}
