@@ -353,7 +353,7 @@ func TestProfilerRights(t *testing.T) {
 }
 
 // helmCommands are those of a document that the test below takes.
-var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of deploy -->\n```sh\n(.*?)^```$")
+var helmCommands = regexp.MustCompile("(?ms)^<!-- run: TestHelmInDocuments of cmd/deploy -->\n```sh\n(.*?)^```$")
 
 // What a document has a reader tell Helm for a cluster of 1.35 makes its scheduler's image,
 // by the digest in the file that tools/images has written.

@@ -41,7 +41,7 @@ func NewProntoCommand() *cobra.Command {
 		Example: `  spazio-lab pronto evaluate
   spazio-lab pronto evaluate --recording docs/pronto/machine.spazio.gz --report machine.html
   spazio-lab pronto evaluate --series cloudwatch=DIR --experiments b1,b2,h1 --trace DIR \
-      --held-out --report docs/pronto.md`,
+      --held-out --report pronto.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -105,7 +105,7 @@ func metricsPage(t *testing.T) string {
 	}
 	var p page
 	p.title("Metrics")
-	p.line("What the programs show at `/metrics`, from [cmd/deploy/observe/metrics.json](../../cmd/deploy/observe/metrics.json), which is made\nfrom their descriptions. What to watch of it says [operate.md](../operate.md#what-to-watch). Those that do not begin with spazio_ are of Go's and\nKubernetes' libraries, as far as the dashboards show them.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
+	p.line("What the programs show at `/metrics`, from [cmd/deploy/observe/metrics.json](../../cmd/deploy/observe/metrics.json), which is made\nfrom their descriptions. What to watch of it says [operate.md](../operate.md#metrics-and-alerts). Those that do not begin with spazio_ are of Go's and\nKubernetes' libraries, as far as the dashboards show them.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		m := metrics[name]
 		p.line(fmt.Sprintf("| `%s` | %s | %s | %s | %s |", name, m.Type, strings.Join(m.Labels, ", "), strings.Join(m.Programs, ", "), cell(m.Help)))
