@@ -160,7 +160,7 @@ func place(all []floor, imports map[string][]string) map[string]box {
 }
 
 // ground is the order of those rooms that import none, by who imports them.
-var ground = []string{"svd", "kalman", "filter", "capacity", "reserve", "energy", "telemetry", "profile", "testbed", "podforward", "embedded", "web"}
+var ground = []string{"svd", "kalman", "filter", "capacity", "reserve", "placement", "energy", "telemetry", "profile", "testbed", "podforward", "embedded", "web"}
 
 func roomWidth(name string) float64 { return 7.2*float64(len(name)) + 14 }
 

@@ -23,6 +23,7 @@
 //	pronto     Pronto's rejection signal over svd's centred model, pure as well
 //	agent      a node's pipeline, a pure state machine over the six above and energy
 //	profile    what a workload's pods take, learnt from measurements; profile/profiler the profiler, profile/profiler/prometheus history
+//	placement  which waiting pods are tried again, in which order, and which may go where there is no room
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges, energy/share divides a host's among virtual machines
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
 //	external   what an outside program says and hears of slots and jobs, over HTTP: its JSON, a client, a server on any store, pages for people
@@ -42,7 +43,7 @@
 //
 //	svd  ←  pronto, aggregate              telemetry  ←  node
 //	svd pronto filter kalman capacity reserve energy  ←  agent  ←  api  ←  aggregate/modelserver, plugin, node
-//	agent, aggregate, pronto  ←  sim  ←  sim/report    telemetry, sim, energy  ←  testcluster/simnode
+//	agent, aggregate, placement, pronto  ←  sim  ←  sim/report    telemetry, sim, energy  ←  testcluster/simnode
 //	profile  ←  sim/report, api/kube    api, api/kube  ←  profile/profiler
 //	testbed, web  ←  external, plugin    external, api/kube  ←  operator
 //	all of these  ←  cmd

@@ -30,8 +30,8 @@ func (s *cluster) decide(pod int32) {
 		return
 	}
 	s.refusals[pod]++
-	s.queue.park(pod, int(s.refusals[pod]), s.now)
-	s.policy.refused()
+	s.queue.refuse(pod, int(s.refusals[pod]), s.now)
+	s.policy.refused(pod)
 }
 
 // choose filters and scores as kube-scheduler does and returns nil where no node

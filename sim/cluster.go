@@ -54,9 +54,11 @@ type policy interface {
 	announced(m *machine, pod int32)
 	gone(m *machine, pod int32)
 	phase(m *machine, t node.Transition)
-	// refused tells that a pod was parked. wakes says that the policy itself
-	// decides when a parked pod is tried again; else a pod's end does.
-	refused()
+	// refused is called when no node was found for a pod, retried when such a pod is about to
+	// be tried because it has not been for long. wakes reports whether the policy itself
+	// decides when a refused pod is tried again; else a pod's end does.
+	refused(pod int32)
+	retried(pod int32)
 	wakes() bool
 	handle(e event)
 }
@@ -137,6 +139,7 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 		Config: c, pods: pods, claims: make([]claim, len(pods)), records: make([]Record, len(pods)), refusals: make([]int32, len(pods)),
 		ties:  rand.New(rand.NewPCG(c.Seed, streamTies)),
 		order: make([]int32, len(pods)),
+		queue: queue{unschedulable: map[int32]backing{}},
 	}
 	seeds := rand.New(rand.NewPCG(c.Seed, streamNodes))
 	for i := range c.Nodes {
@@ -271,7 +274,7 @@ func (s *cluster) handle(e event) {
 		s.declare(e.pod)
 		s.queue.push(e.pod, s.now)
 	case flushed:
-		s.queue.flush(s.now)
+		s.queue.flush(s.now, s.policy.retried)
 		s.agenda.add(event{at: s.now + flushPeriod, kind: flushed})
 	case timed:
 		t := s.timers[e.pod]

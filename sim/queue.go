@@ -16,11 +16,9 @@ const (
 // back-off is not over, and pods that were refused and wait for an event. A pod in
 // back-off is tried when no other is to be (SchedulerPopFromBackoffQ).
 type queue struct {
-	active  heap[queued]
-	backoff heap[backing]
-	parked  parking
-	// epoch counts the rises of free slots; see waiting.tried.
-	epoch int
+	active        heap[queued]
+	backoff       heap[backing]
+	unschedulable map[int32]backing
 }
 
 // queued is a pod to be tried. Of pods of one priority that which was put back
@@ -44,13 +42,6 @@ func (b backing) before(c backing) bool {
 	return b.window < c.window || b.window == c.window && b.queued.before(c.queued)
 }
 
-// waiting is a refused pod.
-type waiting struct {
-	queued
-	window float64 // of the end of its back-off
-	tried  int     // the epoch of its last attempt
-}
-
 func (q *queue) push(pod int32, since float64) { q.active.push(queued{pod, since}) }
 
 // pop returns the pod that is next, if there is one.
@@ -69,68 +60,38 @@ func (q *queue) pop(now float64) (int32, bool) {
 
 func windowOf(at float64) float64 { return math.Floor(at / backoffWindow) }
 
-// park keeps a pod that was refused so many times in a row, oldest first.
-func (q *queue) park(pod int32, refusals int, now float64) {
+// refuse keeps a pod that was refused so many times in a row.
+func (q *queue) refuse(pod int32, refusals int, now float64) {
 	pause := math.Min(firstBackoff*math.Exp2(float64(refusals-1)), lastBackoff)
-	q.parked.add(waiting{queued{pod, now}, windowOf(now + pause), q.epoch})
+	q.unschedulable[pod] = backing{queued{pod, now}, windowOf(now + pause)}
 }
 
-// wake makes up to n of the parked pods active that the given kind of room is for and
-// that have not been tried since its last rise, oldest first, back-off or not. It
-// returns how many.
-func (q *queue) wake(n int, rose int, kind func(pod int32) bool) (woken int) {
-	for w := range q.parked.all() {
-		if woken >= n {
-			break
-		}
-		if w.tried >= rose || !kind(w.pod) {
-			continue
-		}
-		woken++
-		q.activate(w)
-	}
-	return woken
-}
-
-// activate has a parked pod tried.
-func (q *queue) activate(w *waiting) {
-	q.active.push(w.queued)
-	q.parked.remove(w.pod)
-}
-
-// rouse makes up to n of the parked pods active that are chosen, oldest first.
-func (q *queue) rouse(n int, chosen func(pod int32) bool) {
-	if n == 0 {
-		return
-	}
-	for w := range q.parked.all() {
-		if !chosen(w.pod) {
-			continue
-		}
-		q.activate(w)
-		if n--; n == 0 {
-			return
-		}
+// activate has a refused pod tried, back-off or not, unless it is to be tried anyway.
+func (q *queue) activate(pod int32) {
+	if w, ok := q.unschedulable[pod]; ok {
+		q.active.push(w.queued)
+		delete(q.unschedulable, pod)
 	}
 }
 
-// shake has all parked pods tried again, those whose back-off is not over last.
+// shake has all refused pods tried again, those whose back-off is not over last.
 func (q *queue) shake(now float64) {
-	for w := range q.parked.all() {
+	for _, w := range q.unschedulable {
 		if w.window < windowOf(now) {
-			q.activate(w)
+			q.active.push(w.queued)
 		} else {
-			q.backoff.push(backing{w.queued, w.window})
-			q.parked.remove(w.pod)
+			q.backoff.push(w)
 		}
 	}
+	clear(q.unschedulable)
 }
 
-// flush makes the pods active that have been parked for long.
-func (q *queue) flush(now float64) {
-	for w := range q.parked.all() {
+// flush makes the pods active that were refused long ago, and calls retried with each.
+func (q *queue) flush(now float64, retried func(pod int32)) {
+	for pod, w := range q.unschedulable {
 		if now-w.since >= flushAge {
-			q.activate(w)
+			q.activate(pod)
+			retried(pod)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/thesis"
@@ -87,12 +88,11 @@ type spazio struct {
 	aggregator thesis.Aggregator
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
-	waits      waits
-	classes    []class
-	active     []int     // the classes of which something became known
-	profiler   *profiler // nil without profiles
-	thrift     *thrift   // nil where energy has no weight
-	literal    bool      // see Scalar
+	placement  *placement.Queue
+	classes    []demandClass // by number
+	profiler   *profiler     // nil without profiles
+	thrift     *thrift       // nil where energy has no weight
+	literal    bool          // see Scalar
 	raw        []float64
 	whole      []int64
 	reading    []float64 // of the node that is sampled
@@ -127,7 +127,6 @@ type spazioAgent struct {
 	signal   reserve.Signal  // reported, held to what the ledger has seen
 	power    energy.Power    // reported
 	verdict  reserve.Verdict // on a pod of which nothing is known
-	places   int             // for overdue pods
 }
 
 // Validate returns a *field.Error, or what a part's options are refused for.
@@ -172,7 +171,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	setDefault(&o.Weight, DefaultWeight)
 	setDefault(&o.Push, DefaultPush)
 	o.Freshness = o.Freshness.WithDefaults()
-	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1), waits: newWaits(len(c.pods))}
+	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1)}
 	var err error
 	if o.Profiles.On {
 		if s.profiler, err = newProfiler(c, o.Profiles); err != nil {
@@ -180,7 +179,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 		}
 		s.profiler.read, s.profiler.published = s.read, s.learn
 	}
-	s.classes = newClasses(s.profiler, len(c.nodes))
+	s.startPlacement()
 	if o.Ranking.Energy > 0 {
 		if s.thrift, err = newThrift(c.nodes); err != nil {
 			return nil, err
@@ -367,10 +366,7 @@ func (s *spazio) handle(e event) {
 	case metered:
 		s.meter(s.c.nodes[e.node])
 	case overdue:
-		s.ripen(e.pod)
-		if s.classOf(e.pod) != typicalPods {
-			s.c.queue.rouse(1, func(pod int32) bool { return pod == e.pod })
-		}
+		s.wakeOverdue()
 	case shown: // the API shows the pod running
 		s.ledger.Delete(s.c.key(e.pod), at(s.c.now))
 		s.refresh(int(e.node))
@@ -380,7 +376,7 @@ func (s *spazio) handle(e event) {
 		if !s.options.BlindBinds {
 			b.Inits, b.InitsKnown = s.c.pods[e.pod].Init.Containers, true
 		}
-		if k := s.classOf(e.pod); k != typicalPods && !s.options.Profiles.Scalar {
+		if k := s.classOf(e.pod); k != placement.Typical && !s.options.Profiles.Scalar {
 			b.Demand = s.classes[k].known
 		}
 		a.pipeline.Bound(at(s.c.now), b)
@@ -403,19 +399,17 @@ func (s *spazio) refresh(node int) {
 		a.signal = a.account.Cap(a.reported, at(s.c.now))
 	}
 	a.verdict = reserve.Judge(a.signal, flight, reserve.TypicalPod(), s.rules)
-	s.count(node, typicalPods)
-	s.countKnown(node)
-	s.offer(a)
+	s.placement.NotifyNode(node, s.now())
+	s.activate()
 }
 
-// refused leaves the turn to the next pod while there is room for one.
-func (s *spazio) refused() {
-	for k := range s.roomy {
-		if s.wake(k, 1) > 0 {
-			return
-		}
-	}
+// refused has a pod wait for any node, and leaves the turn to another while there is room for one.
+func (s *spazio) refused(pod int32) {
+	s.placement.Refuse(int(pod), placement.EveryNode(), s.now())
+	s.activate()
 }
+
+func (s *spazio) retried(pod int32) { s.placement.Try(int(pod), s.now()) }
 
 func (s *spazio) wakes() bool     { return true }
 func (s *spazio) everyNode() bool { return true }
@@ -426,10 +420,10 @@ func (s *spazio) Admits(node, pod int) bool {
 	switch {
 	case reason == reserve.Admitted:
 		return true
-	case s.overdue(int32(pod)):
-		return s.places(a, int32(pod)) > 0
+	case s.placement.IsOverdue(pod):
+		return s.placement.MayExceed(pod, node)
 	case reason.Full():
-		s.wait(int32(pod))
+		s.denyRoom(int32(pod))
 	}
 	return false
 }
@@ -446,7 +440,7 @@ func (s *spazio) verdict(a *spazioAgent, pod int32) reserve.Reason {
 // score adds the plugin's normalised score to kube-scheduler's own.
 func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 	now, lowest := s.now(), 0.
-	if s.overdue(int32(pod)) {
+	if s.placement.IsOverdue(pod) {
 		for _, i := range nodes {
 			lowest = min(lowest, s.rank(&s.agents[i], int32(pod)))
 		}
@@ -469,23 +463,15 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 
 func (s *spazio) bound(m *machine, pod int32) {
 	a := &s.agents[m.index]
-	trickled := s.overdue(pod) && s.verdict(a, pod) != reserve.Admitted
+	trickled := s.placement.IsOverdue(int(pod)) && s.verdict(a, pod) != reserve.Admitted
 	k := s.classOf(pod)
 	s.c.fail(s.ledger.Reserve(a.name, s.c.key(pod), s.withCores(s.asks(a, k), pod), at(s.c.now)))
 	s.c.records[pod].Expected = s.classes[k].known
-	s.unplaced(pod, -1)
+	s.placement.RemovePod(int(pod))
 	if trickled {
 		s.ledger.MarkTrickled(s.c.key(pod))
 	}
-	s.admitted(pod)
 	s.refresh(int(m.index))
-}
-
-// unplaced counts the pods of a workload that have no node.
-func (s *spazio) unplaced(pod int32, more int) {
-	if s.profiler != nil && s.profiler.of[pod] >= 0 {
-		s.classes[1+s.profiler.of[pod]].left += more
-	}
 }
 
 func (s *spazio) announced(m *machine, pod int32) {
@@ -502,14 +488,11 @@ func (s *spazio) gone(m *machine, pod int32) {
 	k := s.c.key(pod)
 	if s.c.records[pod].Running < 0 { // killed: its key was that of its last life
 		k--
-		s.unplaced(pod, 1)
+		s.addPod(pod)
 	}
 	s.ledger.Progress(k, reserve.Ended)
 	s.ledger.Delete(k, at(s.c.now))
 	s.refresh(int(m.index))
-	for class := range s.roomy {
-		if s.c.queue.parked.count > 0 {
-			s.rise(class, 1)
-		}
-	}
+	s.placement.NotifyEnd(s.now())
+	s.activate()
 }

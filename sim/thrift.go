@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
@@ -109,7 +110,7 @@ func (s *spazio) withCores(d reserve.Demand, pod int32) reserve.Demand {
 
 // cores is how many a pod is expected to keep busy.
 func (s *spazio) cores(pod int32) float64 {
-	if k := s.classOf(pod); k != typicalPods {
+	if k := s.classOf(pod); k != placement.Typical {
 		if cores := s.classes[k].asks.Cores; cores > 0 {
 			return cores
 		}

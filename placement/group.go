@@ -1,0 +1,307 @@
+package placement
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+)
+
+const (
+	noNode      = -1
+	seenNothing = -1
+)
+
+// pod is one that needs a node.
+type pod struct {
+	Pod
+	number int
+	// group is nil unless the pod waits; list is which of the group's lists holds it, place where,
+	// and idlePlace where it is in idle, both counted from 1, with 0 for none.
+	group            *group
+	list             listName
+	place, idlePlace int
+	// seen is the epoch of the last attempt: rises up to it are no news to the pod.
+	seen int
+	// since is when its wait for room began, if it waits for room.
+	since          time.Duration
+	waits, overdue bool
+	// last is when it was tried or woken last; it is not woken before pause. wakes counts the wakes
+	// since it was tried, and always is set if they need no slot.
+	last, pause time.Duration
+	wakes       int
+	always      bool
+	// granted is the node whose slot is kept for the pod until then.
+	granted int
+	until   time.Duration
+	// failures counts how often it had a node and was not bound.
+	failures    int
+	failedUntil time.Duration
+}
+
+// isBefore orders pods of a class: by priority, then by order.
+func (p *pod) isBefore(o *pod) bool {
+	switch {
+	case p.Priority != o.Priority:
+		return p.Priority > o.Priority
+	case p.Order != o.Order:
+		return p.Order < o.Order
+	}
+	return p.number < o.number
+}
+
+// free is when the pod may be woken for a slot.
+func (p *pod) free() time.Duration {
+	if p.granted != noNode {
+		return max(p.pause, p.until)
+	}
+	return p.pause
+}
+
+// idle is when the pod will have been left alone for the given time.
+func (p *pod) idle(retry time.Duration) time.Duration { return max(p.last+retry, p.free()) }
+
+// listName names the lists of a group.
+type listName uint8
+
+const (
+	ready  listName = iota // may be woken
+	tried                  // refused since the room of the class rose last
+	paused                 // may not be woken yet
+	lists
+)
+
+// groupKey is what the pods of a group have in common.
+type groupKey struct {
+	set      *sharedSet
+	workload int
+	overdue  bool
+}
+
+// group is the waiting pods of a workload that wait for the same nodes. What is decided for its
+// first pod holds for the others, so that no pass over all pods is needed.
+type group struct {
+	groupKey
+	class *class
+	lists [lists]podHeap
+	// idle are the pods that wait for room, by when they have been left alone for Config.Retry. It
+	// is empty where every woken pod comes.
+	idle podHeap
+}
+
+func newGroup(k groupKey, retry time.Duration) *group {
+	g := &group{groupKey: k}
+	for i := range g.lists {
+		g.lists[i] = podHeap{before: (*pod).isBefore, place: func(p *pod) *int { return &p.place }}
+	}
+	g.idle = podHeap{before: func(a, b *pod) bool {
+		if x, y := a.idle(retry), b.idle(retry); x != y {
+			return x < y
+		}
+		return a.isBefore(b)
+	}, place: func(p *pod) *int { return &p.idlePlace }}
+	return g
+}
+
+// firstReady returns the first pod that may be woken for a slot, firstOverdue that which may be
+// woken for a place: it does not matter there which slots the pod has seen.
+func (g *group) firstReady() *pod { return g.lists[ready].first() }
+
+func (g *group) firstOverdue() *pod {
+	a, b := g.lists[ready].first(), g.lists[tried].first()
+	if a == nil || b != nil && b.isBefore(a) {
+		return b
+	}
+	return a
+}
+
+// firstIdle returns the pod that has been left alone for longest, nil if none has been for the given
+// time.
+func (g *group) firstIdle(retry, now time.Duration) *pod {
+	if p := g.idle.first(); p != nil && p.idle(retry) <= now {
+		return p
+	}
+	return nil
+}
+
+// isIdleBefore orders the first idle pods of groups.
+func isIdleBefore(a, b *pod) bool { return a.group.idle.before(a, b) }
+
+func (g *group) size() (n int) {
+	for i := range g.lists {
+		n += g.lists[i].Len()
+	}
+	return n
+}
+
+// put places a pod in one of the lists, take takes it out.
+func (g *group) put(p *pod, in listName) {
+	p.list = in
+	heap.Push(&g.lists[in], p)
+}
+
+func (g *group) take(p *pod) { heap.Remove(&g.lists[p.list], p.place-1) }
+
+// attach has a pod wait for a set.
+func (q *Queue) attach(p *pod, set *sharedSet, now time.Duration) {
+	k := groupKey{set, p.Workload, p.overdue}
+	g := q.groups[k]
+	if g == nil {
+		g = newGroup(k, q.config.Retry)
+		q.groups[k] = g
+		q.sets.hold(set)
+		w := q.workload(k.workload)
+		w.groups = append(w.groups, g)
+		q.classes[w.class].join(g)
+		if k.overdue {
+			q.late = append(q.late, g)
+		}
+	}
+	p.group = g
+	q.waiting++
+	g.put(p, q.listOf(p, now))
+	q.addIdle(p)
+}
+
+// addIdle puts a pod that waits for room where [Queue.WakeIdle] finds it.
+func (q *Queue) addIdle(p *pod) {
+	if p.waits && !q.isImmediate() {
+		heap.Push(&p.group.idle, p)
+	}
+}
+
+// detach has a pod wait for nothing; the group ends with its last pod.
+func (q *Queue) detach(p *pod) {
+	g := p.group
+	if g == nil {
+		return
+	}
+	g.take(p)
+	if p.idlePlace > 0 {
+		heap.Remove(&g.idle, p.idlePlace-1)
+	}
+	p.group = nil
+	q.waiting--
+	if g.size() > 0 {
+		return
+	}
+	delete(q.groups, g.groupKey)
+	q.sets.release(g.set)
+	w := q.workload(g.workload)
+	w.groups = without(w.groups, g)
+	g.class.groups = without(g.class.groups, g)
+	q.late = without(q.late, g)
+}
+
+func without(groups []*group, g *group) []*group {
+	return slices.DeleteFunc(groups, func(other *group) bool { return other == g })
+}
+
+// listOf returns the list that a pod of a group belongs to, and has the pod looked at again when
+// its pause and its grant are over.
+func (q *Queue) listOf(p *pod, now time.Duration) listName {
+	if p.free() <= now {
+		return p.group.class.listOf(p)
+	}
+	if p.pause > now {
+		q.setTimer(p.pause, p, pauseEnds)
+	}
+	if p.granted != noNode && p.until > now {
+		q.setTimer(p.until, p, pauseEnds)
+	}
+	return paused
+}
+
+// settle puts a pod, if it waits, into the list where it belongs now.
+func (q *Queue) settle(p *pod, now time.Duration) {
+	if p.group == nil {
+		return
+	}
+	p.group.take(p)
+	p.group.put(p, q.listOf(p, now))
+	if p.idlePlace > 0 {
+		heap.Fix(&p.group.idle, p.idlePlace-1)
+	}
+}
+
+// podHeap implements heap.Interface; each pod knows its place.
+type podHeap struct {
+	pods   []*pod
+	before func(a, b *pod) bool
+	place  func(*pod) *int
+}
+
+// first returns the pod before all others, nil if there is none.
+func (h *podHeap) first() *pod {
+	if len(h.pods) == 0 {
+		return nil
+	}
+	return h.pods[0]
+}
+
+func (h *podHeap) Len() int           { return len(h.pods) }
+func (h *podHeap) Less(i, j int) bool { return h.before(h.pods[i], h.pods[j]) }
+func (h *podHeap) Swap(i, j int) {
+	h.pods[i], h.pods[j] = h.pods[j], h.pods[i]
+	*h.place(h.pods[i]), *h.place(h.pods[j]) = i+1, j+1
+}
+
+func (h *podHeap) Push(p any) {
+	h.pods = append(h.pods, p.(*pod))
+	*h.place(p.(*pod)) = len(h.pods)
+}
+
+func (h *podHeap) Pop() any {
+	last := len(h.pods) - 1
+	p := h.pods[last]
+	h.pods[last] = nil
+	h.pods = h.pods[:last]
+	*h.place(p) = 0
+	return p
+}
+
+// contest yields groups in the order of their heads. It implements heap.Interface.
+type contest struct {
+	groups []*group
+	head   func(*group) *pod
+	before func(a, b *pod) bool
+	memory *[]*group // kept from one contest to the next, if not nil
+}
+
+func (c *contest) Len() int           { return len(c.groups) }
+func (c *contest) Swap(i, j int)      { c.groups[i], c.groups[j] = c.groups[j], c.groups[i] }
+func (c *contest) Less(i, j int) bool { return c.before(c.head(c.groups[i]), c.head(c.groups[j])) }
+func (c *contest) Push(g any)         { c.groups = append(c.groups, g.(*group)) }
+func (c *contest) Pop() any {
+	last := len(c.groups) - 1
+	g := c.groups[last]
+	c.groups = c.groups[:last]
+	return g
+}
+
+// run calls try with the first head of all groups, again and again, until try returns stop or no
+// group is left. A group is left out once try returns done for it or it has no head.
+func (c *contest) run(groups []*group, try func(g *group, p *pod) (done, stop bool)) {
+	if c.memory != nil {
+		c.groups = (*c.memory)[:0]
+	}
+	for _, g := range groups {
+		if c.head(g) != nil {
+			c.groups = append(c.groups, g)
+		}
+	}
+	if c.memory != nil {
+		*c.memory = c.groups
+	}
+	for heap.Init(c); len(c.groups) > 0; {
+		g := c.groups[0]
+		done, stop := try(g, c.head(g))
+		switch {
+		case stop:
+			return
+		case done || c.head(g) == nil:
+			heap.Pop(c)
+		default:
+			heap.Fix(c, 0)
+		}
+	}
+}

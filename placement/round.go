@@ -1,0 +1,222 @@
+package placement
+
+import (
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// Round grants the slots of the nodes that are due to the pods that wait for them, by priority and
+// order, and wakes these pods. It is for a Queue whose wakes may be lost; else nodes are never due.
+// A node stays due while a pod that waits for it may not be woken yet, and is due again when a
+// granted slot was not taken in time.
+func (q *Queue) Round(now time.Duration) {
+	due := q.takeDue()
+	if len(due) == 0 {
+		return
+	}
+	o := q.newOffer(due, func(node int, c *class) int { return q.rooms.Slots(node, c.number, nil) })
+	o.recount = func(node int, c *class, beside []int) int { return q.rooms.Slots(node, c.number, beside) }
+	for i, node := range o.nodes {
+		for _, p := range q.nodes[node].grants {
+			o.give(i, q.classOf(p))
+		}
+	}
+	groups := q.groupsOf(o)
+	in := contest{before: (*pod).isBefore, head: (*group).firstReady}
+	in.run(groups, func(g *group, p *pod) (done, stop bool) {
+		i, found := o.find(g)
+		if !found {
+			return true, !o.isOpen()
+		}
+		if p.wakes > 0 { // it had a slot kept and did not come
+			q.wakePod(p, now)
+			return false, false
+		}
+		q.grant(p, o.nodes[i], now)
+		o.give(i, g.class)
+		return false, !o.isOpen()
+	})
+	for _, g := range groups {
+		if g.lists[paused].Len() > 0 {
+			o.each(g, q.markDue)
+		}
+	}
+}
+
+// RoundOverdue wakes at most so many overdue pods, and no more than there are places for them on
+// the nodes that they wait for. A pod that waits for every node has to have been left alone for
+// Config.Retry, since it may be woken in vain. The call looks at all nodes if a pod is overdue. Like
+// Round it is for a Queue whose wakes may be lost.
+func (q *Queue) RoundOverdue(most int, now time.Duration) {
+	if q.isImmediate() || len(q.late) == 0 || most <= 0 {
+		return
+	}
+	all := make([]int, 0, len(q.nodes))
+	for i := range q.nodes {
+		if q.nodes[i].isPresent {
+			all = append(all, i)
+		}
+	}
+	o := q.newOffer(all, func(node int, c *class) int { return q.rooms.Places(node, c.number) })
+	in := contest{before: (*pod).isBefore, head: func(g *group) *pod {
+		if g.set == &q.sets.every {
+			return g.firstIdle(q.config.Retry, now)
+		}
+		return g.firstReady()
+	}}
+	in.run(q.late, func(g *group, p *pod) (done, stop bool) {
+		i, found := o.find(g)
+		if !found {
+			return true, !o.isOpen()
+		}
+		q.wakePod(p, now)
+		o.give(i, g.class)
+		most--
+		return false, most == 0 || !o.isOpen()
+	})
+}
+
+// markDue has the next Round grant the slots of a node.
+func (q *Queue) markDue(node int) {
+	if n := &q.nodes[node]; !n.isDue {
+		n.isDue = true
+		q.due = append(q.due, node)
+	}
+}
+
+// takeDue returns the nodes that are due, lowest first, and leaves none.
+func (q *Queue) takeDue() []int {
+	var due []int
+	for _, node := range q.due {
+		q.nodes[node].isDue = false
+		if q.nodes[node].isPresent {
+			due = append(due, node)
+		}
+	}
+	q.due = q.due[:0]
+	slices.Sort(due)
+	return due
+}
+
+// grant wakes a pod for a slot of a node, which is kept for it.
+func (q *Queue) grant(p *pod, node int, now time.Duration) {
+	if q.config.Grant > 0 {
+		p.granted, p.until = node, now+q.config.Grant
+		q.nodes[node].grants = append(q.nodes[node].grants, p)
+	}
+	q.wakePod(p, now)
+}
+
+// release gives a slot that is kept for a pod to others.
+func (q *Queue) release(p *pod) {
+	if p.granted != noNode {
+		q.markDue(p.granted)
+		q.forgetGrant(p)
+	}
+}
+
+func (q *Queue) forgetGrant(p *pod) {
+	n := &q.nodes[p.granted]
+	n.grants = slices.DeleteFunc(n.grants, func(other *pod) bool { return other == p })
+	p.granted = noNode
+}
+
+// groupsOf returns the groups of the classes that an offer has slots for.
+func (q *Queue) groupsOf(o *offer) (groups []*group) {
+	for _, c := range q.order {
+		if l := o.lots[c.number]; l != nil && l.open > 0 {
+			groups = append(groups, c.groups...)
+		}
+	}
+	return groups
+}
+
+// offer is what nodes have to give in a round.
+type offer struct {
+	nodes []int
+	place map[int]int // of the nodes
+	// beside are the classes of the pods that slots of each node were given to.
+	beside [][]int
+	lots   []*lot // by class, nil for one without pods
+	// recount counts slots beside those that were given. Where it is nil, pods of all classes
+	// share the same.
+	recount func(node int, c *class, beside []int) int
+}
+
+// lot is what there is for a class.
+type lot struct {
+	class *class
+	left  []int // by place
+	nodes WaitSet
+	words []int // of nodes, those with any
+	open  int   // how many nodes
+}
+
+// newOffer counts what nodes have, lowest first, for the classes that have pods.
+func (q *Queue) newOffer(nodes []int, count func(node int, c *class) int) *offer {
+	o := &offer{nodes: nodes, place: make(map[int]int, len(nodes)), beside: make([][]int, len(nodes)), lots: make([]*lot, len(q.classes))}
+	for i, node := range nodes {
+		o.place[node] = i
+	}
+	for _, c := range q.order {
+		if len(c.groups) == 0 {
+			continue
+		}
+		l := &lot{class: c, left: make([]int, len(nodes))}
+		o.lots[c.number] = l
+		for i, node := range nodes {
+			if l.left[i] = max(count(node, c), 0); l.left[i] == 0 {
+				continue
+			}
+			l.open++
+			l.nodes.Add(node)
+			if word := node / wordBits; len(l.words) == 0 || l.words[len(l.words)-1] != word {
+				l.words = append(l.words, word)
+			}
+		}
+	}
+	return o
+}
+
+func (o *offer) isOpen() bool {
+	return slices.ContainsFunc(o.lots, func(l *lot) bool { return l != nil && l.open > 0 })
+}
+
+// find returns the place of the lowest node that a group waits for and that has a slot for it.
+func (o *offer) find(g *group) (place int, found bool) {
+	l := o.lots[g.class.number]
+	if l == nil || l.open == 0 {
+		return 0, false
+	}
+	node, found := l.nodes.first(&g.set.WaitSet, l.words)
+	return o.place[node], found
+}
+
+// each calls f with all nodes that a group waits for and that have a slot for it.
+func (o *offer) each(g *group, f func(node int)) {
+	l := o.lots[g.class.number]
+	for _, i := range l.words {
+		for both := l.nodes.word(i) & g.set.word(i); both != 0; both &= both - 1 {
+			f(i*wordBits + bits.TrailingZeros64(both))
+		}
+	}
+}
+
+// give takes a slot of the i-th node away for a pod of a class.
+func (o *offer) give(i int, to *class) {
+	o.beside[i] = append(o.beside[i], to.number)
+	for _, l := range o.lots {
+		if l == nil || l.left[i] == 0 {
+			continue
+		}
+		left := l.left[i] - 1
+		if l.class != to && o.recount != nil {
+			left = min(max(o.recount(o.nodes[i], l.class, o.beside[i]), 0), l.left[i])
+		}
+		if l.left[i] = left; left == 0 {
+			l.open--
+			l.nodes.Remove(o.nodes[i])
+		}
+	}
+}
