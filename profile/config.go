@@ -82,15 +82,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Deviations below these contradict nothing: measurements are no finer.
-const (
-	cpuFloor    = .01 // cores
-	memoryFloor = 1e7 // bytes
-)
-
-func (c *Config) evidence(r int) EvidenceConfig {
-	return EvidenceConfig{HalfLife: c.PodHalfLife, Floor: [resources]float64{cpuFloor, memoryFloor}[r]}
-}
+// floors are the deviations, in cores and bytes, below which nothing contradicts: measurements
+// are no finer.
+var floors = [resources]float64{.01, 1e7}
 
 func (c *Config) history(r int) HistoryConfig {
 	if r == 0 {

@@ -462,6 +462,48 @@ func TestEndIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestEndedPodStaysEnded: a source that reports a pod again after its end, as one whose events
+// are out of order may, makes no further reading while no container runs.
+func TestEndedPodStaysEnded(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			k.start(k.container(podA, idA), "server", group{memory: 1700})
+			u := k.usage()
+			var ended []time.Duration
+			for s, pods := range [][]telemetry.Pod{
+				telemetry.RunningPods(podA), {{UID: podA, State: telemetry.PodStopped, Starts: 1}}, nil,
+				{{UID: podA, State: telemetry.PodRunning, Starts: 2}}, nil, nil,
+			} {
+				at := start.Add(time.Duration(s) * time.Second)
+				switch s {
+				case 1:
+					k.end(k.container(podA, idA))
+				case 3:
+					k.end(k.container(podA, idP))
+				}
+				if s == 0 {
+					read(t, u, at) // finds the pod
+				}
+				u.Observe(at, pods)
+				for _, r := range read(t, u, at) {
+					if s > 2 {
+						t.Errorf("after the end: %+v", r)
+					}
+					if r.Ended {
+						ended = append(ended, r.Age)
+					}
+				}
+			}
+			if !slices.Equal(ended, []time.Duration{2 * time.Second}) {
+				t.Errorf("ended at %v", ended)
+			}
+		})
+	}
+}
+
 // TestThrottlingReadAgain: a limit that could not be read once is not taken for none.
 func TestThrottlingReadAgain(t *testing.T) {
 	k := usageTrees(t)["v1"]

@@ -198,7 +198,7 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 	u := Update{
 		Workload: w.of, Since: w.pending, At: at, Revision: w.profile.Revision(), Pods: w.pods, Demand: d.Published(),
 		P50: w.profile.Lifetime(.5), P90: w.profile.Lifetime(.9), Throttled: w.profile.Throttled(), OOMKills: w.profile.OOMKills(),
-		Contradicted: w.restarted, Stale: w.stale(at), again: w.again,
+		Contradicted: w.profile.Contradicted(), Stale: w.stale(at), again: w.again,
 	}
 	w.again = false
 	if u.Stale {

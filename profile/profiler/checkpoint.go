@@ -157,7 +157,7 @@ func (s *Store) Restore(at time.Time, c Checkpoint) error {
 		w.profile, w.template = p, c.Template
 		s.join(w)
 	}
-	w.pods, w.restarts = c.Pods, p.Restarts()
+	w.pods = c.Pods
 	s.mark(at, w)
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
@@ -128,15 +127,13 @@ func (t *tuning) begin(factors continuous.Factors, application string) {
 
 // fare counts a window. The limit of a pod and those of its containers hold it up
 // apart: the kernel counts each in its own group.
-func (s *Store) fare(of *workload, w *agent.Window) {
+func (s *Store) fare(of *workload, container uint64, w *profile.Usage) {
 	if s.config.Continuous.off() {
 		return
 	}
 	since := &of.tuning.since
 	since.killed = since.killed || w.OOMKills > 0
-	// It may be older than the window, by no more than a minute: what is twice as long as
-	// the window is no measurement.
-	if span := w.Span.Seconds(); w.Container == 0 && w.MemoryPressure && w.MemoryStalled <= 2*span {
+	if span := w.Span.Seconds(); container == 0 && w.MemoryPressure {
 		since.memory.waited += min(w.MemoryStalled, span)
 		since.memory.all += span
 	}
@@ -144,13 +141,11 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 		return
 	}
 	p := &since.pod
-	if w.Container != 0 {
+	if container != 0 {
 		p = &since.containers
 	}
-	if w.ThrottledPeriods <= w.Periods {
-		p.all += uint64(w.Periods)
-		p.throttled += uint64(w.ThrottledPeriods)
-	}
+	p.all += uint64(w.Periods)
+	p.throttled += uint64(w.ThrottledPeriods)
 }
 
 // service is how a workload fared, whose factors are on a basis.

@@ -96,7 +96,6 @@ type Store struct {
 	recent    *list.List // of *workload, the one seen last in front
 	of        map[string]*list.List
 	groups    map[groupKey][]*workload
-	demand    []profile.DemandTime // scratch
 
 	first     turns       // never published
 	changed   []*workload // observed since they were judged

@@ -20,11 +20,9 @@ type workload struct {
 	inRecent   *list.Element
 	inOf       *list.Element // of its namespace
 
-	seen      time.Time // its last pod or window
-	measured  time.Time // its last window
-	pods      int64     // measured
-	restarts  int
-	restarted time.Time
+	seen     time.Time // its last pod or window
+	measured time.Time // its last window
+	pods     int64     // measured
 
 	tuning  *tuning // nil: the continuous profiler is off
 	object  object
