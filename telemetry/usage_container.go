@@ -62,21 +62,23 @@ func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
 	if p.look = lookNever; p.containers == nil {
 		p.containers = []*usageContainer{}
 	}
-	u.concludeContainers(p, first, stay == 0 && before > 0 && !crio, at)
+	p.conclude(first, len(p.containers) > stay, stay == 0 && before > 0 && !crio, at)
 	u.measure(p)
 }
 
-// concludeContainers moves a pod to the state that follows from its containers, which were
-// never listed before if they are the first, and of which all may have gone.
-func (u *PodUsage) concludeContainers(p *usagePod, first, allWent bool, at time.Time) {
+// conclude moves a pod to the state that follows from its containers: whether they were listed
+// for the first time, whether some came, and whether all that there were before went. A sandbox
+// may outlive the end of its pod, so that the containers of a first listing do not bring one back.
+func (p *usagePod) conclude(first, came, allWent bool, at time.Time) {
 	none, dropped, over := len(p.containers) == 0, p.reported.State == podDropped, p.state >= usageEnding
 	switch {
 	case p.isRepeated():
-	case !none && (over || allWent): // a new sandbox: what was taken so far has been emitted
+	case came && !first && (over || allWent): // a new sandbox: what was taken so far has been emitted
 		p.state, p.older, p.next = usageLive, true, at
-	case none && !over && (allWent || dropped):
+	case over:
+	case none && (allWent || dropped):
 		p.state, p.next = usageEnding, at
-	case !none && first && dropped: // the rest of it goes soon
+	case first && dropped: // the rest of it goes soon
 		p.next = at
 	}
 }

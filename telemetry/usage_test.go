@@ -463,44 +463,67 @@ func TestEndIsToldOnce(t *testing.T) {
 }
 
 // TestEndedPodStaysEnded: a source that reports a pod again after its end, as one whose events
-// are out of order may, makes no further reading while no container runs.
+// are out of order may, makes no further reading, nor does its sandbox, which may outlive it. A
+// container that comes makes one.
 func TestEndedPodStaysEnded(t *testing.T) {
 	for name, k := range usageTrees(t) {
-		t.Run(name, func(t *testing.T) {
-			k.t = t
-			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
-			k.start(k.container(podA, idP), "pause", group{memory: 300})
-			k.start(k.container(podA, idA), "server", group{memory: 1700})
-			u := k.usage()
-			var ended []time.Duration
-			for s, pods := range [][]telemetry.Pod{
-				telemetry.RunningPods(podA), {{UID: podA, State: telemetry.PodStopped, Starts: 1}}, nil,
-				{{UID: podA, State: telemetry.PodRunning, Starts: 2}}, nil, nil,
-			} {
-				at := start.Add(time.Duration(s) * time.Second)
-				switch s {
-				case 1:
-					k.end(k.container(podA, idA))
-				case 3:
-					k.end(k.container(podA, idP))
+		for _, listed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s listed %t", name, listed), func(t *testing.T) {
+				k.t = t
+				u := k.usage()
+				if !listed { // where another has shown that there are sandboxes, one container is not looked for
+					k.start(k.pod(podB), "", group{memory: 1000})
+					k.start(k.container(podB, idB), "server", group{memory: 1000})
+					read(t, u, start)
+					k.end(k.pod(podB))
 				}
-				if s == 0 {
-					read(t, u, at) // finds the pod
+				k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+				k.start(k.container(podA, idP), "pause", group{memory: 300})
+				k.start(k.container(podA, idA), "server", group{memory: 1700})
+				if listed {
+					read(t, u, start)
 				}
-				u.Observe(at, pods)
-				for _, r := range read(t, u, at) {
-					if s > 2 {
-						t.Errorf("after the end: %+v", r)
+				running, again := telemetry.RunningPods(podA), []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 2}}
+				got := map[int][]telemetry.PodReading{}
+				for _, step := range []struct {
+					second int
+					pods   []telemetry.Pod
+					change func()
+				}{
+					{0, running, nil},
+					{1, running, nil},
+					{2, []telemetry.Pod{{UID: podA, State: telemetry.PodStopped, Starts: 1}}, func() { k.end(k.container(podA, idA)) }},
+					{3, nil, nil},
+					{4, again, nil},
+					{5, nil, nil},
+					{40, nil, nil}, // the tree is scanned
+					{80, nil, nil},
+					{81, again, func() { k.end(k.container(podA, idP)) }},
+					{82, nil, nil},
+					{120, nil, func() { k.start(k.container(podA, idB), "server", group{memory: 1700}) }},
+				} {
+					if step.change != nil {
+						step.change()
 					}
-					if r.Ended {
-						ended = append(ended, r.Age)
+					at := start.Add(time.Duration(step.second) * time.Second)
+					u.Observe(at, step.pods)
+					for _, r := range read(t, u, at) {
+						if r.UID == podA && step.second > 2 {
+							got[step.second] = append(got[step.second], r)
+						}
 					}
 				}
-			}
-			if !slices.Equal(ended, []time.Duration{2 * time.Second}) {
-				t.Errorf("ended at %v", ended)
-			}
-		})
+				last := telemetry.PodReading{
+					UID: podA, Age: 3 * time.Second, Older: listed, Ended: true, CPU: time.Second, Memory: 2000, MemoryPeak: 2000, Pressure: !k.v1 || k.unified,
+				}
+				back := last
+				back.Age, back.Older, back.Ended = 120*time.Second, true, false
+				if d := cmp.Diff(map[int][]telemetry.PodReading{3: {last}, 120: {back}}, got); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+				k.end(k.pod(podA))
+			})
+		}
 	}
 }
 
