@@ -29,7 +29,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c = c.For(Spazio())
-	c.PodHalfLife = orDefault(c.PodHalfLife, 7*day)
+	c.PodHalfLife = orDefault(c.PodHalfLife, podHalfLife)
 	c.Slots = orDefault(c.Slots, defaultSlots)
 	c.SlotPods = orDefault(c.SlotPods, 8)
 	c.SlotDays = orDefault(c.SlotDays, slotDays)

@@ -31,20 +31,26 @@ const (
 	unitSlack = 1e-9
 	// maxValue keeps squares and their sums finite.
 	maxValue = 1e150
+	// podHalfLife is the default: a working week and its weekend.
+	podHalfLife = 7 * day
 )
 
 // Add returns the evidence with the value of one more pod, whose weight is in (0, 1]. What
-// is no value leaves it as it was. A half-life below 1 s counts as 7 days, a working week
-// and its weekend.
+// is no value leaves it as it was. A half-life below 1 s counts as 7 days.
 func (e Evidence) Add(at time.Time, x, weight float64, halfLife time.Duration) (sum Evidence, added bool) {
 	if !(x >= 0) || x > maxValue || !(weight > 0) || weight > 1+unitSlack || checkTime(at) != nil {
 		return e, false
 	}
-	if halfLife < time.Second {
-		halfLife = 7 * day
-	}
-	e.add(at, x, weight, halfLife)
+	e.add(at, x, weight, validHalfLife(halfLife))
 	return e, true
+}
+
+// validHalfLife is the half-life that counts in the place of one below 1 s.
+func validHalfLife(h time.Duration) time.Duration {
+	if h < time.Second {
+		return podHalfLife
+	}
+	return h
 }
 
 // isContradicted reports whether the value of one more pod is outside the band. Too low a
@@ -103,13 +109,13 @@ func halved(age, halfLife time.Duration) float64 {
 	return math.Exp(-u)
 }
 
-// Merge returns the evidence of both, as of the later.
+// Merge returns the evidence of both, as of the later. A half-life below 1 s counts as 7 days.
 func (e Evidence) Merge(o Evidence, halfLife time.Duration) Evidence {
 	if o.At.After(e.At) {
 		e, o = o, e
 	}
 	if o.Pods > 0 {
-		e.pool(o.Pods*halved(e.At.Sub(o.At), halfLife), o.Mean, o.Var)
+		e.pool(o.Pods*halved(e.At.Sub(o.At), validHalfLife(halfLife)), o.Mean, o.Var)
 	}
 	return e
 }

@@ -92,6 +92,35 @@ func TestEvidenceAgesExactly(t *testing.T) {
 	}
 }
 
+// What is no half-life counts as a week, where values are added and where evidence is merged.
+func TestEvidenceWithoutHalfLife(t *testing.T) {
+	var first profile.Evidence
+	first, _ = first.Add(start, 2, 1, week)
+	for _, halfLife := range []time.Duration{0, -time.Hour, time.Second - 1} {
+		for name, at := range map[string]time.Time{"at once": start, "a week later": start.Add(week)} {
+			var second profile.Evidence
+			second, _ = second.Add(at, 4, 1, halfLife)
+			// A weight of 1 or, after a week, of half: w + 1 pods of a mean of (2w + 4)/(w + 1).
+			n, mean, variance := 2., 3., 1.
+			if at != start {
+				n, mean, variance = 1.5, 10./3, 8./9 // (0.5·(4/3)² + (2/3)²)/1.5
+			}
+			added, _ := first.Add(at, 4, 1, halfLife)
+			for of, e := range map[string]profile.Evidence{
+				"added": added, "merged": first.Merge(second, halfLife), "the other way round": second.Merge(first, halfLife),
+			} {
+				what := name + " " + of
+				near(t, what+": pods", e.Pods, n)
+				near(t, what+": mean", e.Mean, mean)
+				near(t, what+": variance", e.Var, variance)
+				if !e.At.Equal(at) {
+					t.Errorf("%s: at %v, want %v", what, e.At, at)
+				}
+			}
+		}
+	}
+}
+
 func TestEvidenceRefuses(t *testing.T) {
 	var e profile.Evidence
 	e, _ = e.Add(start, 1, 1, 0)
@@ -179,7 +208,7 @@ func FuzzEvidence(f *testing.F) {
 			if !added && next != e {
 				t.Fatalf("refused, and changed: %+v", next)
 			}
-			for _, e := range []profile.Evidence{next, next.Merge(e, week)} {
+			for _, e := range []profile.Evidence{next, next.Merge(e, week), next.Merge(e, 0)} {
 				if math.IsNaN(e.Mean) || math.IsNaN(e.Var) || e.Pods < 0 {
 					t.Fatalf("%+v", e)
 				}
