@@ -62,19 +62,22 @@ func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
 	if p.look = lookNever; p.containers == nil {
 		p.containers = []*usageContainer{}
 	}
-	p.conclude(first, len(p.containers) > stay, stay == 0 && before > 0 && !crio, at)
+	if first { // a sandbox may have been there before
+		stay = 1
+	}
+	p.conclude(first, len(p.containers) > stay, before > 0 && stay == 0 && !crio, at)
 	u.measure(p)
 }
 
 // conclude moves a pod to the state that follows from its containers: whether they were listed
-// for the first time, whether some came, and whether all that there were before went. A sandbox
-// may outlive the end of its pod, so that the containers of a first listing do not bring one back.
+// for the first time, whether some came, and whether all that there were before went. Those that
+// stay do not bring back a pod that has ended: its sandbox may outlive it.
 func (p *usagePod) conclude(first, came, allWent bool, at time.Time) {
 	none, dropped, over := len(p.containers) == 0, p.reported.State == podDropped, p.state >= usageEnding
 	switch {
 	case p.isRepeated():
-	case came && !first && (over || allWent): // a new sandbox: what was taken so far has been emitted
-		p.state, p.older, p.next = usageLive, true, at
+	case came && (over || allWent): // a new sandbox: what was taken so far has been emitted
+		p.state, p.older, p.next, p.group.memoryAt = usageLive, true, at, 0
 	case over:
 	case none && (allWent || dropped):
 		p.state, p.next = usageEnding, at

@@ -500,7 +500,10 @@ func TestEndedPodStaysEnded(t *testing.T) {
 					{80, nil, nil},
 					{81, again, func() { k.end(k.container(podA, idP)) }},
 					{82, nil, nil},
-					{120, nil, func() { k.start(k.container(podA, idB), "server", group{memory: 1700}) }},
+					{120, nil, func() {
+						k.start(k.container(podA, idB), "server", group{memory: 1700})
+						k.set(k.pod(podA), group{cpu: 2 * time.Second, memory: 2500})
+					}},
 				} {
 					if step.change != nil {
 						step.change()
@@ -517,13 +520,47 @@ func TestEndedPodStaysEnded(t *testing.T) {
 					UID: podA, Age: 3 * time.Second, Older: listed, Ended: true, CPU: time.Second, Memory: 2000, MemoryPeak: 2000, Pressure: !k.v1 || k.unified,
 				}
 				back := last
-				back.Age, back.Older, back.Ended = 120*time.Second, true, false
+				back.Age, back.Older, back.Ended, back.CPU = 120*time.Second, true, false, 2*time.Second
+				back.Memory, back.MemoryPeak = 2500, 2500
 				if d := cmp.Diff(map[int][]telemetry.PodReading{3: {last}, 120: {back}}, got); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
 				}
 				k.end(k.pod(podA))
 			})
 		}
+	}
+}
+
+// TestUnlistedPodComesBack: a pod ends of which no container was ever looked for, as its source
+// loses it. One that has come when it is reported again is seen beside its sandbox.
+func TestUnlistedPodComesBack(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			k.start(k.pod(podB), "", group{memory: 1000})
+			k.start(k.container(podB, idB), "server", group{memory: 1000})
+			u := k.usage()
+			read(t, u, start) // shows that there are sandboxes
+			k.end(k.pod(podB))
+			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			var got []telemetry.PodReading
+			for s, pods := range [][]telemetry.Pod{
+				telemetry.RunningPods(podA), telemetry.RunningPods(podA), {{UID: podA, State: telemetry.PodStopped, Starts: 1}}, nil,
+				{{UID: podA, State: telemetry.PodRunning, Starts: 2}},
+			} {
+				at := start.Add(time.Duration(s) * time.Second)
+				if s == 4 {
+					k.start(k.container(podA, idB), "server", group{memory: 1700})
+					k.set(k.pod(podA), group{cpu: time.Second, memory: 2600})
+				}
+				u.Observe(at, pods)
+				got = slices.DeleteFunc(read(t, u, at), func(r telemetry.PodReading) bool { return r.UID != podA })
+			}
+			if len(got) != 1 || got[0].UID != podA || got[0].Ended || !got[0].Older || got[0].CPU != time.Second || got[0].Memory != 2600 {
+				t.Errorf("read %+v", got)
+			}
+		})
 	}
 }
 
