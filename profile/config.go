@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Config says how a Profile learns. The zero value is the documented default, field
+// Config sets how a Profile learns. The zero value is the documented default, field
 // by field. It is a plain value, safe for concurrent reading.
 type Config struct {
 	// CPUHalfLife and MemoryHalfLife are those of the histograms that

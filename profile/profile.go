@@ -6,7 +6,7 @@ import (
 )
 
 // Profile learns what the pods of one workload take. What it says depends on the
-// windows it has seen; time passing alone changes nothing but the slot. A Profile
+// windows it has seen; time passing alone changes only the slot. A Profile
 // is for one goroutine at a time.
 type Profile struct {
 	config     Config
@@ -197,7 +197,7 @@ func (p *Profile) record(at time.Time, w *Window) error {
 // mostContainers bounds the names that a workload's pods may use.
 const mostContainers = 64
 
-// current says whether the window is of the newest revision, which begins with the
+// current reports whether the window is of the newest revision, which begins with the
 // first pod that is of another and younger.
 func (p *Profile) current(at time.Time, w *Window) bool {
 	began := w.Created

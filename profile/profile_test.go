@@ -346,7 +346,7 @@ func TestProfileGrowingMemory(t *testing.T) {
 	if e := killed("large", 1.5e9); !(e.Mean > before.Mean) {
 		t.Errorf("killed at more than others take: %v bytes, before %v", e.Mean, before.Mean)
 	}
-	// Where nobody else was seen it is all there is.
+	// Where no one else was seen it is all there is.
 	first := newProfile(t, profile.Config{})
 	w := window("first", 1, 3e8)
 	w.OOMKills = 1

@@ -260,7 +260,7 @@ func TestRecommendPercentileOfPods(t *testing.T) {
 	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got > 1.2e8 {
 		t.Errorf("P5 of pods, the live one: %v bytes, want its 100 MB", got)
 	}
-	// A pod whose memory nobody measured is none of them.
+	// A pod whose memory no one measured is none of them.
 	for i := range 30 {
 		observe(t, p, at, window(fmt.Sprint("blind", i), .1, 0))
 	}

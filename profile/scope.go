@@ -73,7 +73,7 @@ func (s *scope) of(l *livePod) *reading {
 	return nil
 }
 
-// observe takes a live pod's reading and says whether it restarted the evidence. Of
+// observe takes a live pod's reading and reports whether it restarted the evidence. Of
 // a pod that is growing memory is a lower bound of what the pod will take, which says
 // nothing if it is less than others'.
 func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing, ended bool) (restarted bool) {
@@ -103,7 +103,7 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing,
 	return restarted
 }
 
-// under says whether x is a lower bound that says nothing beside the other pods. Where
+// under reports whether x is a lower bound that says nothing beside the other pods. Where
 // there are none it is all there is if the pod has ended, and otherwise there is more
 // to come.
 func (s *scope) under(r int, x float64, ended bool) bool {

@@ -14,7 +14,7 @@ import (
 // StateVersion is that of State; Restore takes no other.
 const StateVersion = 1
 
-// ErrVersion says that a state is of another version.
+// ErrVersion reports that a state is of another version.
 var ErrVersion = errors.New("unknown version of state")
 
 func refuseState(err error) error {

@@ -249,7 +249,7 @@ func TestRestoreUnderAnotherConfig(t *testing.T) {
 	}
 }
 
-// Pods whose waiting nobody measures are half believed under any configuration.
+// Pods whose waiting no one measures are half believed under any configuration.
 func TestRestoreUnstalled(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 9 {

@@ -122,7 +122,7 @@ func TestProfileEqualsEveryPodKept(t *testing.T) {
 }
 
 // More nodes than are kept apart: what is folded together still counts, and one
-// node that tells much is no more than a share of it.
+// node with many pods is no more than a share of it.
 func TestProfileOfManyNodes(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -136,7 +136,7 @@ func TestProfileOfManyNodes(t *testing.T) {
 	if math.Abs(cpu.Pods-200) > .1 || math.Abs(cpu.Mean-1) > 1e-9 {
 		t.Errorf("%v pods of %v cores, want 200 of 1", cpu.Pods, cpu.Mean)
 	}
-	// It tells of fifty pods at a time, and is not heard of for twenty others' one.
+	// In each round it has fifty pods, and then twenty other nodes have one each.
 	for round := range 20 {
 		for i := range 70 {
 			at = at.Add(time.Second)

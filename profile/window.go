@@ -31,7 +31,7 @@ type Usage struct {
 	// if MemoryPressure: from one reading that knew to another.
 	MemoryStalled  float64
 	MemoryPressure bool
-	// Ended says that it is the pod's, or the container's, last.
+	// Ended reports that it is the pod's, or the container's, last.
 	Ended bool
 	// Demand is for how long which demand for CPU held, in ascending order of
 	// buckets; without it the mean of the span stands for all of it.
@@ -49,7 +49,7 @@ type Window struct {
 	// who measures may know the pod for less time than it has lived. By it revisions
 	// are ordered; zero means by Age.
 	Created time.Time
-	// Always says that the pod is restarted when it ends, so lives on.
+	// Always reports that the pod is restarted when it ends, so lives on.
 	Always bool
 	Usage
 }
@@ -175,7 +175,7 @@ func (w *Window) validateDemand() error {
 // cores is the mean demand.
 func (w *Window) cores() float64 { return (w.CPU + w.waited()) / w.Span.Seconds() }
 
-// killed says that the pod ended for want of memory, and not when it was done.
+// killed reports that the pod ended for want of memory, and not when it was done.
 func (w *Window) killed() bool { return w.Ended && w.OOMKills > 0 }
 
 const (
@@ -187,7 +187,7 @@ const (
 	young = .5
 )
 
-// growing says whether the pod's memory would have grown on after the window, given
+// growing reports whether the pod's memory would have grown on after the window, given
 // its peak before it and what the pod weighs: then it is less than what the pod takes.
 func (w *Window) growing(peak, weight float64) bool {
 	if w.Ended {

@@ -23,7 +23,7 @@ func directoriesIn(dir string) (names []string, err error) {
 	return names, err
 }
 
-// exists says whether there is something at path.
+// exists reports whether there is something at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil

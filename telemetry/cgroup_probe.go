@@ -22,7 +22,7 @@ func newProber(procRoot string) *prober {
 	return &prober{procRoot: procRoot, procs: make([]byte, 4<<10), comm: make([]byte, 64)}
 }
 
-// in tells where the containers' cgroups are: in a hierarchy below root.
+// in sets where the containers' cgroups are: in a hierarchy below root.
 func (p *prober) in(root, hierarchy string) {
 	p.hierarchy, p.pids = filepath.Join(root, hierarchy), filepath.Join(root, "pids")
 }
@@ -84,7 +84,7 @@ func (p *prober) stageOfProcesses(text []byte, container string, aged bool) stag
 	return found
 }
 
-// counts says whether the pids controller counts processes in the cgroup at dir:
+// counts reports whether the pids controller counts processes in the cgroup at dir:
 // cgroup v1 leaves those of another PID namespace out of cgroup.procs.
 func (p *prober) counts(dir string) bool {
 	below, ok := strings.CutPrefix(dir, p.hierarchy)

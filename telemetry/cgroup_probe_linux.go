@@ -42,7 +42,7 @@ func retry(call func() (int, error)) (int, error) {
 	}
 }
 
-// isDirectory says whether path is one, and whether it may have others below it.
+// isDirectory reports whether path is one, and whether it may have others below it.
 func isDirectory(path string) (ok, parent bool) {
 	mode, links, err := rawStat(path)
 	// The links of a cgroup, as of most directories, are its name, its own dot and

@@ -214,7 +214,7 @@ func TestPodUsageLife(t *testing.T) {
 				}
 			}
 			ended := want
-			if k.v1 && !slices.Contains(k.parts, "unified") { // where no pressure is told, nor is this of a young pod
+			if k.v1 && !slices.Contains(k.parts, "unified") { // where no pressure is reported, nor is this of a young pod
 				want.Throttled, want.Periods, want.ThrottledPeriods = 0, 0, 0
 			}
 			expect := func(at time.Time, want ...telemetry.PodReading) {
@@ -278,7 +278,7 @@ func TestTreeMadeAnew(t *testing.T) {
 }
 
 // TestNoSandbox: where pods need none both of two containers work: if so many have started,
-// and of CRI-O's whatever is told.
+// and of CRI-O's whatever is reported.
 func TestNoSandbox(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, id := range []string{idA, idB} {
@@ -584,7 +584,7 @@ func TestThrottlingReadAgain(t *testing.T) {
 	}
 }
 
-// TestUnifiedTellsPressure: of a hybrid layout the unified hierarchy tells the pressure of those that
+// TestUnifiedTellsPressure: of a hybrid layout the unified hierarchy has the pressure of those that
 // are in it, which it shows by what they waited there or used.
 func TestUnifiedTellsPressure(t *testing.T) {
 	const used = 40 * time.Millisecond
@@ -613,7 +613,7 @@ func TestUnifiedTellsPressure(t *testing.T) {
 }
 
 // TestMemoryPressureOfShortPods: of a pod that ends before it is a minute old it is not known, though the
-// kernel tells.
+// kernel counts it.
 func TestMemoryPressureOfShortPods(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -648,7 +648,7 @@ func TestMemoryPressureOfShortPods(t *testing.T) {
 }
 
 // TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
-// tells; not of a pod that ends before it is a minute old.
+// counts it; not of a pod that ends before it is a minute old.
 func TestMemoryPressure(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1077,7 +1077,7 @@ func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
 	return r
 }
 
-// TestMemoryIsReadAsItRises: the peak tells whether memory is worth a look, but for at 5 s,
+// TestMemoryIsReadAsItRises: the peak shows whether memory is worth a look, except at 5 s,
 // once a minute and where a container stops.
 func TestMemoryIsReadAsItRises(t *testing.T) {
 	for name, k := range usageTrees(t) {
@@ -1146,7 +1146,7 @@ func TestYoungMemoryIsReadAsItRises(t *testing.T) {
 }
 
 // TestPodIsSoughtAsItEnds: a pod is looked for when its first reading is due, or at once when
-// it is told that it stopped or is gone, and of one that is gone once.
+// it is reported that it stopped or is gone, and of one that is gone once.
 func TestPodIsSoughtAsItEnds(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1190,7 +1190,7 @@ func TestPodIsSoughtAsItEnds(t *testing.T) {
 }
 
 // TestFirstContainerIsNotListed: beside sandboxes a pod is read alone while one container has
-// started, whatever its cgroup looks like, until another is told. CRI-O's are looked at.
+// started, whatever its cgroup looks like, until another is reported. CRI-O's are looked at.
 func TestFirstContainerIsNotListed(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, crio := range []bool{false, true} {
@@ -1287,7 +1287,7 @@ func TestUnlistedPodEnds(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutPeaks: before Linux 5.19 nothing tells whether memory is worth a look,
+// TestMemoryWithoutPeaks: before Linux 5.19 nothing shows whether memory is worth a look,
 // so it gets one each time.
 func TestMemoryWithoutPeaks(t *testing.T) {
 	for name, k := range usageTrees(t) {

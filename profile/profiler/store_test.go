@@ -757,7 +757,7 @@ func TestCheckpoints(t *testing.T) {
 
 // Of 3,000 workloads that are measured each minute nothing is older than Refresh in
 // the checkpoints, at less than one write a second; a process that begins with them
-// knows every workload, and its own checkpoints lose none that nobody measures any
+// knows every workload, and its own checkpoints lose none that no one measures any
 // more.
 func TestCheckpointsAreFreshAndFew(t *testing.T) {
 	const workloads = 3000
@@ -972,7 +972,7 @@ func TestPodsAreForgotten(t *testing.T) {
 	}
 }
 
-// Replicas that hear the same know the same, whoever writes.
+// Replicas that receive the same know the same, whichever writes.
 func TestAStandbyKnowsAll(t *testing.T) {
 	leader, standby := newCluster(t, profiler.Config{}), newCluster(t, profiler.Config{})
 	for n := range 50 {

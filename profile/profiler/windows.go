@@ -34,7 +34,7 @@ func (s *Store) Windows(at time.Time, b agent.UsageBatch) Results {
 	defer s.mu.Unlock()
 	s.sweep(at)
 	var results Results
-	if why := s.hear(at, &b); why != Accepted {
+	if why := s.acceptSender(at, &b); why != Accepted {
 		results[why] = len(b.Windows)
 		s.stats.Windows[why] += uint64(len(b.Windows))
 		return results
@@ -63,8 +63,8 @@ func (s *Store) Nodes(since time.Time) (nodes int) {
 	return nodes
 }
 
-// hear tells whether a batch is news.
-func (s *Store) hear(at time.Time, b *agent.UsageBatch) Result {
+// acceptSender reports whether a batch is news of its sender.
+func (s *Store) acceptSender(at time.Time, b *agent.UsageBatch) Result {
 	known := s.senders[b.Node]
 	if known == nil {
 		if len(s.senders) >= mostSenders {

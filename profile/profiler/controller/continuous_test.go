@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/v1alpha1"
 )
 
-// fares says that web calls cart and is held up, unless it fails.
+// fares reports that web calls cart and is held up, unless it fails.
 type fares struct {
 	fails atomic.Bool
 	asked atomic.Int64

@@ -566,7 +566,7 @@ func TestIdleWorkloadsAreSaidToBeStale(t *testing.T) {
 	next.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return !conditions(p)[v1alpha1.Stale] })
 }
 
-// A process that begins after another was killed knows what that one kept, but for
+// A process that begins after another was killed knows what that one kept, except for
 // checkpoints that are not such as it writes.
 func TestCheckpointsAreRestored(t *testing.T) {
 	s := newAPIServer(t)
