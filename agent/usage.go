@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -42,36 +43,13 @@ type PodReading struct {
 	MemoryPressure bool
 }
 
-// Window is what a pod, or one of its containers, took in a span of time.
+// Window is what a pod, or one of its containers, took in a span of time. Container is
+// the key of the container's ID, 0 for the pod as a whole.
 type Window struct {
 	Pod       reserve.PodKey
 	Container uint64
-	// Age is the pod's at the end of the window, Span its length.
-	Age, Span time.Duration
-	// CPU, Stalled and Throttled are in seconds. Stalled is known only if Pressure. NoCPU:
-	// none of them is known, and there is no Demand.
-	NoCPU                   bool
-	CPU, Stalled, Throttled float64
-	Pressure                bool
-	// Periods, ThrottledPeriods and OOMKills are those of the span.
-	Periods, ThrottledPeriods, OOMKills uint32
-	// Memory is the most seen at a reading in the span, MemoryPeak the most since the
-	// pod began, in bytes. Both are 0 where they are not known: no process takes none.
-	Memory, MemoryPeak float64
-	// MemoryStalled is the time in which a task waited for memory, in seconds, known only
-	// if MemoryPressure: from one reading that knew to another.
-	MemoryStalled  float64
-	MemoryPressure bool
-	// Ended: it is the pod's last.
-	Ended bool
-	// Demand is for how long which demand for CPU held, in ascending order of buckets.
-	Demand []DemandTime
+	profile.Usage
 }
-
-// DemandTime is the time in which the demand was in a bucket, in ms. Bucket i ends at
-// .01·(1.05^(i+1) − 1)/.05 cores, to 175: the histogram of the Vertical Pod
-// Autoscaler.
-type DemandTime struct{ Bucket, Millis uint32 }
 
 // UsageBatch are windows on their way to a profiler. (Incarnation, Sequence) tells one
 // that was sent twice.
@@ -88,7 +66,7 @@ const (
 	MaxWindows = 512
 	// MaxWindowCores bounds CPU, stalled and throttled time over the span.
 	MaxWindowCores = 4096
-	// DemandBuckets is the number of buckets of DemandTime.
+	// DemandBuckets is the number of buckets of profile.DemandTime.
 	DemandBuckets = 176
 )
 
@@ -325,7 +303,7 @@ func (p *usageEntry) compareKey(q *usageEntry) int {
 
 // restart begins a window.
 func (p *usageEntry) restart(at time.Time) {
-	p.window = Window{Pod: p.last.Pod, Container: p.last.Container, Demand: p.window.Demand[:0]}
+	p.window = Window{Pod: p.last.Pod, Container: p.last.Container, Usage: profile.Usage{Demand: p.window.Demand[:0]}}
 	p.began, p.due = at, false
 }
 
@@ -402,26 +380,15 @@ func (w *Window) add(from, to *PodReading, span time.Duration) {
 		w.MemoryStalled, w.MemoryPressure = w.MemoryStalled+min((to.MemoryStalled-from.MemoryStalled).Seconds(), MaxWindowCores*span.Seconds()), true
 	}
 	if millis := span.Milliseconds(); millis > 0 {
-		w.addDemand(DemandBucket((cpu+Waited(stalled, throttled, held))/span.Seconds()), uint32(millis))
+		w.addDemand(DemandBucket((cpu+profile.Waited(stalled, throttled, held))/span.Seconds()), uint32(millis))
 	}
 }
 
-// Waited is the time in which a pod waited for a core: that in which one of its tasks was
-// stalled, without that in which its limit held it up, which the kernel counts as stalled
-// too. However many cores were free, a pod would not take these. Throttled time is summed
-// over CPUs and stalled time is not, so a throttled period takes off no more than itself.
-func Waited(stalled, throttled float64, periods uint32) float64 {
-	return max(stalled-min(throttled, limitPeriod*float64(periods)), 0)
-}
-
-// limitPeriod is that of a CPU limit as the kubelet sets it, in seconds.
-const limitPeriod = .1
-
 // addDemand counts a span in which the demand was in a bucket.
 func (w *Window) addDemand(bucket, millis uint32) {
-	i, found := slices.BinarySearchFunc(w.Demand, bucket, func(d DemandTime, b uint32) int { return cmp.Compare(d.Bucket, b) })
+	i, found := slices.BinarySearchFunc(w.Demand, bucket, func(d profile.DemandTime, b uint32) int { return cmp.Compare(d.Bucket, b) })
 	if !found {
-		w.Demand = slices.Insert(w.Demand, i, DemandTime{Bucket: bucket})
+		w.Demand = slices.Insert(w.Demand, i, profile.DemandTime{Bucket: bucket})
 	}
 	w.Demand[i].Millis = addCount(w.Demand[i].Millis, uint64(millis))
 }
@@ -493,7 +460,7 @@ func windowsOf(due []*usageEntry) []Window {
 	for _, p := range due {
 		demands += len(p.window.Demand)
 	}
-	windows, demand := make([]Window, len(due)), make([]DemandTime, 0, demands)
+	windows, demand := make([]Window, len(due)), make([]profile.DemandTime, 0, demands)
 	for i, p := range due {
 		begin := len(demand)
 		demand = append(demand, p.window.Demand...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -86,8 +87,11 @@ func TestUsageWindows(t *testing.T) {
 	}
 	take(1, agent.PodReading{CPU: second / 2, Stalled: second / 4, Pressure: true, Memory: 100, MemoryPeak: 150})
 	want := agent.UsageBatch{Node: "n", Incarnation: 5, Sequence: 1, Windows: []agent.Window{{
-		Pod: 7, Age: second, Span: second, CPU: .5, Stalled: .25, Pressure: true, Memory: 100, MemoryPeak: 150,
-		Demand: []agent.DemandTime{{Bucket: agent.DemandBucket(.75), Millis: 1000}},
+		Pod: 7,
+		Usage: profile.Usage{
+			Age: second, Span: second, CPU: .5, Stalled: .25, Pressure: true, Memory: 100, MemoryPeak: 150,
+			Demand: []profile.DemandTime{{Bucket: agent.DemandBucket(.75), Millis: 1000}},
+		},
 	}}}
 	if d := cmp.Diff(want, batch(t, l, at(1))); d != "" {
 		t.Errorf("first (-want +got):\n%s", d)
@@ -107,9 +111,12 @@ func TestUsageWindows(t *testing.T) {
 	full.Memory, full.MemoryPeak = 300, 300
 	take(5, full)
 	want.Sequence, want.Windows = 2, []agent.Window{{
-		Pod: 7, Age: 5 * second, Span: 4 * second, CPU: 6.5, Pressure: true, Throttled: 1,
-		Periods: 30, ThrottledPeriods: 10, OOMKills: 2, Memory: 300, MemoryPeak: 300,
-		Demand: []agent.DemandTime{{Bucket: agent.DemandBucket(.5), Millis: 1000}, {Bucket: agent.DemandBucket(2), Millis: 3000}},
+		Pod: 7,
+		Usage: profile.Usage{
+			Age: 5 * second, Span: 4 * second, CPU: 6.5, Pressure: true, Throttled: 1, Periods: 30, ThrottledPeriods: 10,
+			OOMKills: 2, Memory: 300, MemoryPeak: 300,
+			Demand: []profile.DemandTime{{Bucket: agent.DemandBucket(.5), Millis: 1000}, {Bucket: agent.DemandBucket(2), Millis: 3000}},
+		},
 	}}
 	if d := cmp.Diff(want, batch(t, l, at(5))); d != "" {
 		t.Errorf("second (-want +got):\n%s", d)
@@ -445,7 +452,7 @@ func TestHeldUpIsNotDemand(t *testing.T) {
 			Pod: 7, Age: second, CPU: second / 5, Stalled: seconds(test.stalled), Throttled: seconds(test.throttled), Periods: 10, ThrottledPeriods: test.periods, Pressure: true,
 		}})
 		w := batch(t, l, start).Windows[0]
-		want := []agent.DemandTime{{Bucket: agent.DemandBucket(test.cores + 1e-9), Millis: 1000}}
+		want := []profile.DemandTime{{Bucket: agent.DemandBucket(test.cores + 1e-9), Millis: 1000}}
 		if d := cmp.Diff(want, w.Demand); d != "" || w.Stalled != test.stalled || w.Throttled != test.throttled {
 			t.Errorf("%+v: %+v: %s", test, w, d)
 		}

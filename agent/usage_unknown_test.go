@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
 )
 
 // leap is by how much totals of pressure leap on some kernels: 2^32 ns.
@@ -32,7 +33,10 @@ func TestLeapsAreNoDemand(t *testing.T) {
 	for _, cores := range []float64{4, 16, 64} {
 		for job := range 20 {
 			r := agent.PodReading{Age: second, CPU: 300 * time.Millisecond, Stalled: second / 10, Pressure: true, Cores: cores, Memory: 1000, Ended: true}
-			want := agent.Window{Pod: 7, Age: second, Span: second, CPU: .3, Stalled: .1, Pressure: true, Memory: 1000, MemoryPeak: 1000, Ended: true, Demand: demandFor(.4, 1000)}
+			want := agent.Window{Pod: 7, Usage: profile.Usage{
+				Age: second, Span: second, CPU: .3, Stalled: .1, Pressure: true, Memory: 1000, MemoryPeak: 1000, Ended: true,
+				Demand: demandFor(.4, 1000),
+			}}
 			if job%5 == 0 {
 				r.Stalled += leap
 				want.Stalled, want.Pressure, want.Demand = 0, false, demandFor(.3, 1000)
@@ -45,8 +49,8 @@ func TestLeapsAreNoDemand(t *testing.T) {
 	}
 }
 
-func demandFor(cores float64, millis uint32) []agent.DemandTime {
-	return []agent.DemandTime{{Bucket: agent.DemandBucket(cores), Millis: millis}}
+func demandFor(cores float64, millis uint32) []profile.DemandTime {
+	return []profile.DemandTime{{Bucket: agent.DemandBucket(cores), Millis: millis}}
 }
 
 // TestFieldsAreBoundedApart: a field that leaps, runs backwards or can't be read costs what
@@ -59,8 +63,11 @@ func TestFieldsAreBoundedApart(t *testing.T) {
 	second2 := first
 	second2.Age, second2.CPU, second2.Stalled, second2.Memory, second2.OOMKills = 20*second, 11*second, 2*second, 1500, 4
 	full := agent.Window{
-		Pod: 7, Age: 20 * second, Span: 20 * second, CPU: 11, Stalled: 2, Pressure: true, Throttled: 1, Periods: 100, ThrottledPeriods: 10,
-		Memory: 1500, MemoryPeak: 2000, OOMKills: 4,
+		Pod: 7,
+		Usage: profile.Usage{
+			Age: 20 * second, Span: 20 * second, CPU: 11, Stalled: 2, Pressure: true, Throttled: 1, Periods: 100,
+			ThrottledPeriods: 10, Memory: 1500, MemoryPeak: 2000, OOMKills: 4,
+		},
 	}
 	for name, tc := range map[string]struct {
 		change  func(r *agent.PodReading)
@@ -110,7 +117,10 @@ func TestUnknownTimeIsToldLater(t *testing.T) {
 		agent.PodReading{Age: 5 * second, CPU: 5 * second / 2, NoMemory: true},
 		agent.PodReading{Age: 10 * second, CPU: 5 * second, Memory: 2000, OOMKills: 2},
 	)
-	want := agent.Window{Pod: 7, Age: 10 * second, Span: 10 * second, CPU: 5, Memory: 3000, MemoryPeak: 3000, OOMKills: 2, Demand: demandFor(.5, 10_000)}
+	want := agent.Window{Pod: 7, Usage: profile.Usage{
+		Age: 10 * second, Span: 10 * second, CPU: 5, Memory: 3000, MemoryPeak: 3000, OOMKills: 2,
+		Demand: demandFor(.5, 10_000),
+	}}
 	if d := cmp.Diff(want, w); d != "" || dropped != (agent.UsageDropped{}) {
 		t.Errorf("dropped %v, window (-want +got):\n%s", dropped, d)
 	}
@@ -122,7 +132,7 @@ func TestMemoryAlone(t *testing.T) {
 		agent.PodReading{Age: second, NoCPU: true, Memory: 1000},
 		agent.PodReading{Age: 2 * second, NoCPU: true, Memory: 3000},
 	)
-	want := agent.Window{Pod: 7, Age: 2 * second, Span: 2 * second, NoCPU: true, Memory: 3000, MemoryPeak: 3000, Demand: []agent.DemandTime{}}
+	want := agent.Window{Pod: 7, Usage: profile.Usage{Age: 2 * second, Span: 2 * second, NoCPU: true, Memory: 3000, MemoryPeak: 3000, Demand: []profile.DemandTime{}}}
 	if d := cmp.Diff(want, w); d != "" || dropped != (agent.UsageDropped{}) {
 		t.Errorf("dropped %v, window (-want +got):\n%s", dropped, d)
 	}

@@ -202,10 +202,12 @@ func TestMessagesMean(t *testing.T) {
 		},
 		"push-response": agent.Fleet{Schema: "v1:cpu,memory", Model: model, Costs: costs, Nodes: 19},
 		"usage-batch": agent.UsageBatch{Node: "node-1", Incarnation: 3, Sequence: 12, Windows: []agent.Window{{
-			Pod: 0x0123456789abcdef, Container: 5, Age: time.Minute, Span: 10 * time.Second,
-			CPU: 2.5, Stalled: 0, Pressure: true, Throttled: .25, Periods: 100, ThrottledPeriods: 4,
-			Memory: 1 << 20, MemoryPeak: 2 << 20, MemoryStalled: .5, MemoryPressure: true, OOMKills: 1, Ended: true,
-			Demand: []agent.DemandTime{{Bucket: 10, Millis: 3}, {Bucket: 90, Millis: 250}},
+			Pod: 0x0123456789abcdef, Container: 5,
+			Usage: profile.Usage{
+				Age: time.Minute, Span: 10 * time.Second, CPU: 2.5, Stalled: 0, Pressure: true, Throttled: .25, Periods: 100,
+				ThrottledPeriods: 4, Memory: 1 << 20, MemoryPeak: 2 << 20, MemoryStalled: .5, MemoryPressure: true, OOMKills: 1,
+				Ended: true, Demand: []profile.DemandTime{{Bucket: 10, Millis: 3}, {Bucket: 90, Millis: 250}},
+			},
 		}}},
 		"rooms": api.Rooms{
 			Full: true, More: true, Gone: []string{"node-2"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -15,10 +16,10 @@ import (
 const (
 	// MaxUsageBytes is its greatest size on the wire, in bytes.
 	MaxUsageBytes = 64 << 10
-	// MaxSpan is the longest window.
-	MaxSpan = time.Hour
-	// MaxMemory is the most memory of a window, in bytes.
-	MaxMemory = 1 << 50
+	// maxSpan is the longest window.
+	maxSpan = time.Hour
+	// maxMemory is the most memory of a window, in bytes.
+	maxMemory = 1 << 50
 )
 
 // coreSlack is what rounding adds to times that are within bounds.
@@ -87,62 +88,37 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		most  float64
 	}{
 		{"age_nanos", float64(m.GetAgeNanos()), float64(MaxAge)},
-		{"span_nanos", float64(m.GetSpanNanos()), float64(MaxSpan)},
+		{"span_nanos", float64(m.GetSpanNanos()), float64(maxSpan)},
 		{"cpu_seconds", m.GetCpuSeconds(), most},
 		{"stalled_seconds", m.GetStalledSeconds(), most},
 		{"throttled_seconds", m.GetThrottledSeconds(), most},
 		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), most},
-		{"memory_bytes", m.GetMemoryBytes(), MaxMemory},
-		{"memory_peak_bytes", m.GetMemoryPeakBytes(), MaxMemory},
+		{"memory_bytes", m.GetMemoryBytes(), maxMemory},
+		{"memory_peak_bytes", m.GetMemoryPeakBytes(), maxMemory},
 	} {
 		if err := checkRange(n.field, n.value, 0, n.most); err != nil {
 			return agent.Window{}, err
 		}
 	}
-	w := agent.Window{
-		Pod: reserve.PodKey(m.GetPod()), Container: m.GetContainer(), Age: time.Duration(m.GetAgeNanos()), Span: time.Duration(m.GetSpanNanos()),
+	w := agent.Window{Pod: reserve.PodKey(m.GetPod()), Container: m.GetContainer(), Usage: profile.Usage{
+		Age: time.Duration(m.GetAgeNanos()), Span: time.Duration(m.GetSpanNanos()),
 		CPU: m.GetCpuSeconds(), Stalled: m.GetStalledSeconds(), Throttled: m.GetThrottledSeconds(), Pressure: m != nil && m.StalledSeconds != nil,
 		Periods: m.GetPeriods(), ThrottledPeriods: m.GetThrottledPeriods(), OOMKills: m.GetOomKills(),
 		Memory: m.GetMemoryBytes(), MemoryPeak: m.GetMemoryPeakBytes(), Ended: m.GetEnded(),
 		MemoryStalled: m.GetMemoryStalledSeconds(), MemoryPressure: m != nil && m.MemoryStalledSeconds != nil,
-	}
-	unmeasured(&w)
+	}}
 	buckets, counts := m.GetBuckets(), m.GetCounts()
 	if len(counts) != len(buckets) {
 		return agent.Window{}, refuse("counts", len(counts), fmt.Errorf("%w: there are %d buckets", ErrLength, len(buckets)))
 	}
-	// A window of an agent's whose time on CPUs is known tells the demand, be it none.
-	w.NoCPU = len(buckets) == 0 && w.CPU == 0 && !w.Pressure
 	for i, bucket := range buckets {
 		if bucket >= agent.DemandBuckets || i > 0 && bucket <= buckets[i-1] {
 			return agent.Window{}, refuse(fmt.Sprintf("buckets[%d]", i), bucket, fmt.Errorf("%w: ascending, below %d", ErrRange, agent.DemandBuckets))
 		}
-		w.Demand = append(w.Demand, agent.DemandTime{Bucket: bucket, Millis: counts[i]})
+		w.Demand = append(w.Demand, profile.DemandTime{Bucket: bucket, Millis: counts[i]})
 	}
-	if stalled := m.GetStalledSeconds(); stalled > coreSlack*w.Span.Seconds() { // demands are made of it
-		w.Demand = nil
-	}
+	w.Amend()
+	// A window of an agent's whose time on CPUs is known tells the demand, be it none.
+	w.NoCPU = len(buckets) == 0 && w.CPU == 0 && !w.Pressure
 	return w, nil
-}
-
-// unmeasured has what contradicts the rest of a window count as not measured. Tasks
-// cannot wait for longer than the span, for a CPU or for memory; waiting for memory may
-// have been read less lately, so that twice the span is possible.
-func unmeasured(w *agent.Window) {
-	span := w.Span.Seconds()
-	if w.Stalled > coreSlack*span {
-		w.Stalled, w.Pressure = 0, false
-	}
-	if w.MemoryStalled > 2*span {
-		w.MemoryStalled, w.MemoryPressure = 0, false
-	}
-	if w.ThrottledPeriods > w.Periods {
-		w.Throttled, w.Periods, w.ThrottledPeriods = 0, 0, 0
-	}
-	// What an agent cut to the most that there may be is no amount.
-	for _, bytes := range []*float64{&w.Memory, &w.MemoryPeak} {
-		if *bytes >= MaxMemory {
-			*bytes = 0
-		}
-	}
 }

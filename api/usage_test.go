@@ -13,17 +13,21 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 func usageBatch() agent.UsageBatch {
 	return agent.UsageBatch{Node: "node-1", Incarnation: 1 << 60, Sequence: 7, Windows: []agent.Window{
 		{
-			Pod: math.MaxUint64, Container: 5, Age: time.Hour, Span: time.Minute, CPU: 90.25, Stalled: 30.5, Pressure: true, Throttled: 1.5,
-			Periods: 600, ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, MemoryStalled: 12.5, MemoryPressure: true, Ended: true,
-			Demand: []agent.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}},
+			Pod: math.MaxUint64, Container: 5,
+			Usage: profile.Usage{
+				Age: time.Hour, Span: time.Minute, CPU: 90.25, Stalled: 30.5, Pressure: true, Throttled: 1.5, Periods: 600,
+				ThrottledPeriods: 15, OOMKills: 1, Memory: 1e9, MemoryPeak: 2e9, MemoryStalled: 12.5, MemoryPressure: true,
+				Ended: true, Demand: []profile.DemandTime{{Bucket: 0, Millis: 1000}, {Bucket: 175, Millis: 59000}},
+			},
 		},
-		{Pod: 1, Span: time.Second, NoCPU: true},
+		{Pod: 1, Usage: profile.Usage{Span: time.Second, NoCPU: true}},
 	}}
 }
 
@@ -43,7 +47,7 @@ func TestFullUsageBatchFits(t *testing.T) {
 	one := b.Windows[0]
 	one.Demand = nil
 	for i := range uint32(12) {
-		one.Demand = append(one.Demand[:i], agent.DemandTime{Bucket: 130 + i, Millis: 20000})
+		one.Demand = append(one.Demand[:i], profile.DemandTime{Bucket: 130 + i, Millis: 20000})
 	}
 	b.Windows = nil
 	for range agent.MaxWindows / 2 {

@@ -41,15 +41,14 @@ func BenchmarkHistogramQuantile(b *testing.B) {
 	}
 }
 
-func BenchmarkEvidenceTake(b *testing.B) {
+func BenchmarkEvidenceAdd(b *testing.B) {
 	s := samples(rand.New(rand.NewPCG(1, 1)), 1024)
 	var e profile.Evidence
-	c := profile.EvidenceConfig{Floor: .01}
 	b.ReportAllocs()
 	i, at := 0, start
 	for b.Loop() {
 		at = at.Add(time.Minute)
-		e, _ = e.Take(at, s[i&1023].value, 1, c)
+		e, _ = e.Add(at, s[i&1023].value, 1, 0)
 		i++
 	}
 }
@@ -63,8 +62,11 @@ func BenchmarkObserve(b *testing.B) {
 			i := 0
 			step := func() {
 				w := profile.Window{
-					Pod: fmt.Sprint("pod", i%pods), Node: fmt.Sprint("node", i%pods), Age: at.Sub(start) + time.Hour, Span: time.Minute,
-					CPUSeconds: 50 + float64(i%7), StalledSeconds: 3, Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8,
+					Pod: fmt.Sprint("pod", i%pods), Node: fmt.Sprint("node", i%pods),
+					Usage: profile.Usage{
+						Age: at.Sub(start) + time.Hour, Span: time.Minute, CPU: 50 + float64(i%7), Stalled: 3,
+						Memory: 1e8 + 1e6*float64(i%11), MemoryPeak: 1.2e8, Pressure: true,
+					},
 				}
 				if err := p.Observe(at, w); err != nil {
 					b.Fatal(err)
@@ -98,7 +100,7 @@ func TestNoAllocations(t *testing.T) {
 		if h.Quantile(.98) == 0 {
 			t.Fatal("no quantile")
 		}
-		e, _ = e.Take(s.at, s.value, 1, profile.EvidenceConfig{})
+		e, _ = e.Add(s.at, s.value, 1, 0)
 		i++
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

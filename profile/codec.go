@@ -38,7 +38,7 @@ func packed(bits []bool) (b byte) {
 	return b
 }
 
-// errTruncated says that a state ends too early.
+// errTruncated reports that a state ends too early.
 var errTruncated = errors.New("truncated")
 
 // decoder takes values from a state; after the first that is missing or out of

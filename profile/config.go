@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Config says how a Profile learns. The zero value is the documented default, field
+// Config sets how a Profile learns. The zero value is the documented default, field
 // by field. It is a plain value, safe for concurrent reading.
 type Config struct {
 	// CPUHalfLife and MemoryHalfLife are those of the histograms that
@@ -29,7 +29,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c = c.For(Spazio())
-	c.PodHalfLife = orDefault(c.PodHalfLife, 7*day)
+	c.PodHalfLife = orDefault(c.PodHalfLife, podHalfLife)
 	c.Slots = orDefault(c.Slots, defaultSlots)
 	c.SlotPods = orDefault(c.SlotPods, 8)
 	c.SlotDays = orDefault(c.SlotDays, slotDays)
@@ -82,15 +82,9 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Deviations below these contradict nothing: measurements are no finer.
-const (
-	cpuFloor    = .01 // cores
-	memoryFloor = 1e7 // bytes
-)
-
-func (c *Config) evidence(r int) EvidenceConfig {
-	return EvidenceConfig{HalfLife: c.PodHalfLife, Floor: [resources]float64{cpuFloor, memoryFloor}[r]}
-}
+// floors are the deviations, in cores and bytes, below which nothing contradicts: measurements
+// are no finer.
+var floors = [resources]float64{.01, 1e7}
 
 func (c *Config) history(r int) HistoryConfig {
 	if r == 0 {

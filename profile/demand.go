@@ -4,7 +4,7 @@ import "math"
 
 // Share is what a pod is expected to take of a resource: the amount, in cores or
 // bytes, its standard deviation between pods, and the confidence λ ∈ [0, 1] in
-// both, which is 0 for a pod that nobody knows. It is a plain value, safe for
+// both, which is 0 for a pod that no one knows. It is a plain value, safe for
 // concurrent reading.
 type Share struct{ Amount, SD, Confidence float64 }
 
@@ -40,7 +40,7 @@ func Blend(own Evidence, prior Share, k float64) Share {
 	return Share{Amount: both.Mean, SD: math.Sqrt(max(both.Var, 0)), Confidence: min((n+believed)/(n+k), 1)}
 }
 
-// Prior is what a pod of a workload will take that nobody knows yet, from what the
+// Prior is what a pod of a workload will take that no one knows yet, from what the
 // pods of others have shown that are alike, as by their template: none of these
 // counts for more than four times the median one. It is itself believed like K pods
 // at most (Blend).
@@ -91,7 +91,7 @@ const (
 	confidenceSteps = 16
 )
 
-// Published is the demand as others are told: amounts rounded up and confidence
+// Published is the demand as it is published: amounts rounded up and confidence
 // rounded to few values, so that like workloads are alike and an object in the API
 // server is seldom written.
 func (d Demand) Published() Demand {

@@ -10,11 +10,12 @@
 //
 //   - Histogram and Peaks keep samples by bucket and by span of time. Both depend
 //     on the samples alone, not on their order, and merging is addition.
-//   - Evidence counts pods, not readings, and notices when what a workload takes
-//     has changed. Blend turns it into a Share, by Bühlmann's credibility.
-//   - Identify tells a pod's workload.
+//   - Evidence counts pods, not readings. Blend turns it into a Share, by Bühlmann's
+//     credibility.
+//   - Identify finds a pod's workload.
 //   - Profile is one workload: windows of measurement in, a Demand by slot of the
-//     day and recommendations by Preset out.
+//     day and recommendations by Preset out. It notices when what a workload takes
+//     has changed: three pods in a row that contradict the evidence begin it anew.
 //
 // A program keeps a Profile for each workload:
 //

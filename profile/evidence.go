@@ -11,79 +11,13 @@ import (
 //
 //	n = Σ w·2^(−(At−at)/halfLife),  x̄ = Σ wx/n,  s² = Σ w(x−x̄)²/n
 //
-// and the last values that contradicted it. A pod is one observation, however
-// often it was read: an estimate that counts readings believes itself. It is a
-// plain value, safe for concurrent reading; the zero value knows nothing.
+// A pod is one observation, however often it was read: an estimate that counts readings
+// believes itself. It is a plain value, safe for concurrent reading; the zero value knows
+// nothing.
 type Evidence struct {
 	Pods, Mean, Var float64
-	// Doubts are the first Doubt values in a row that lie outside what was
-	// expected. They are not in Pods, Mean and Var yet.
-	Doubts [3]float64
-	Doubt  int
 	// At is the time of the newest observation.
 	At time.Time
-}
-
-// EvidenceConfig says how evidence ages and what contradicts it. It is a plain
-// value, safe for concurrent reading.
-type EvidenceConfig struct {
-	// HalfLife is how long an observation takes to weigh half; 0 means 7 days,
-	// a working week and its weekend.
-	HalfLife time.Duration
-	// Floor is the least deviation from the mean, in the resource's unit, that can
-	// contradict; 0 means none. Profile uses 10 millicores and 10 MB: below,
-	// measurements are noise.
-	Floor float64
-	// Steady never doubts: every value is taken.
-	Steady bool
-}
-
-// halfLife is the one that counts.
-func (c *EvidenceConfig) halfLife() time.Duration {
-	if c.HalfLife < time.Second {
-		return 7 * 24 * time.Hour
-	}
-	return c.HalfLife
-}
-
-// Validate refuses what is out of range.
-func (c EvidenceConfig) Validate() error {
-	if c.HalfLife < 0 || c.HalfLife > 0 && c.HalfLife < time.Second {
-		return refuse("EvidenceConfig.HalfLife", c.HalfLife, "at least 1s, or 0 for the default")
-	}
-	if !(c.Floor >= 0) || math.IsInf(c.Floor, 1) {
-		return refuse("EvidenceConfig.Floor", c.Floor, "finite and not negative")
-	}
-	return nil
-}
-
-// Verdict is what became of a value.
-type Verdict uint8
-
-// Verdicts.
-const (
-	// Taken: the value is in the evidence.
-	Taken Verdict = iota
-	// Doubted: it contradicts the evidence and is kept apart.
-	Doubted
-	// Restarted: it was the third in a row to do so; the evidence begins anew
-	// from these three.
-	Restarted
-	// Refused: it is no value; the evidence is as before.
-	Refused
-)
-
-// String implements fmt.Stringer.
-func (v Verdict) String() string {
-	switch v {
-	case Taken:
-		return "taken"
-	case Doubted:
-		return "doubted"
-	case Restarted:
-		return "restarted"
-	}
-	return "refused"
 }
 
 const (
@@ -95,60 +29,39 @@ const (
 	bandSigmas, bandShare = 3, .25
 	// unitSlack forgives the rounding of a weight of one.
 	unitSlack = 1e-9
+	// maxValue keeps squares and their sums finite.
+	maxValue = 1e150
+	// podHalfLife is the default: a working week and its weekend.
+	podHalfLife = 7 * day
 )
 
-// Take returns the evidence with the value of one more pod, whose weight is in
-// (0, 1], and what became of it. Too low a value contradicts at full weight only:
-// services warm up. An invalid configuration counts as the default.
-func (e Evidence) Take(at time.Time, x, weight float64, c EvidenceConfig) (Evidence, Verdict) {
-	verdict := e.take(at, x, weight, &c)
-	return e, verdict
-}
-
-func (e *Evidence) take(at time.Time, x, weight float64, c *EvidenceConfig) Verdict {
+// Add returns the evidence with the value of one more pod, whose weight is in (0, 1]. What
+// is no value leaves it as it was. A half-life below 1 s counts as 7 days.
+func (e Evidence) Add(at time.Time, x, weight float64, halfLife time.Duration) (sum Evidence, added bool) {
 	if !(x >= 0) || x > maxValue || !(weight > 0) || weight > 1+unitSlack || checkTime(at) != nil {
-		return Refused
+		return e, false
 	}
-	halfLife := c.halfLife()
-	if c.Steady || !e.contradicted(x, weight, c.Floor) {
-		if e.Doubt > 0 { // a tail, not a change
-			e.accept(e.At, halfLife)
-		}
-		e.add(at, x, weight, halfLife)
-		return Taken
-	}
-	e.Doubts[e.Doubt] = x
-	e.Doubt++
-	if e.Doubt < len(e.Doubts) {
-		if age := between(e.At, at); age > 0 {
-			e.age(at, age, halfLife)
-		}
-		return Doubted
-	}
-	e.Pods, e.Mean, e.Var = 0, 0, 0
-	e.accept(at, halfLife)
-	return Restarted
+	e.add(at, x, weight, validHalfLife(halfLife))
+	return e, true
 }
 
-// maxValue keeps squares and their sums finite.
-const maxValue = 1e150
+// validHalfLife is the half-life that counts in the place of one below 1 s.
+func validHalfLife(h time.Duration) time.Duration {
+	if h < time.Second {
+		return podHalfLife
+	}
+	return h
+}
 
-// contradicted says whether the value is outside the band.
-func (e *Evidence) contradicted(x, weight, floor float64) bool {
+// isContradicted reports whether the value of one more pod is outside the band. Too low a
+// value contradicts at full weight only: services warm up.
+func (e *Evidence) isContradicted(x, weight, floor float64) bool {
 	off := x - e.Mean
 	if e.Pods == 0 || off < 0 && weight < 1-unitSlack {
 		return false
 	}
 	off = math.Abs(off)
 	return off > bandSigmas*bandShare*min(x, e.Mean) && off > bandSigmas*floor && off*off > bandSigmas*bandSigmas*e.Var
-}
-
-// accept adds the doubts as pods of a time.
-func (e *Evidence) accept(at time.Time, halfLife time.Duration) {
-	for _, x := range e.Doubts[:e.Doubt] {
-		e.add(at, x, 1, halfLife)
-	}
-	e.Doubt, e.Doubts = 0, [3]float64{}
 }
 
 // add adds a value with its weight at a time.
@@ -196,27 +109,13 @@ func halved(age, halfLife time.Duration) float64 {
 	return math.Exp(-u)
 }
 
-// Merge returns the evidence of both, as of the later. Doubts are of an order that
-// two streams don't have: those of the later stay doubts and those of the other
-// are taken, of equal times the more.
-func (e Evidence) Merge(o Evidence, c EvidenceConfig) Evidence {
-	halfLife := c.halfLife()
-	if o.At.After(e.At) || o.At.Equal(e.At) && o.Doubt > e.Doubt {
+// Merge returns the evidence of both, as of the later. A half-life below 1 s counts as 7 days.
+func (e Evidence) Merge(o Evidence, halfLife time.Duration) Evidence {
+	if o.At.After(e.At) {
 		e, o = o, e
 	}
 	if o.Pods > 0 {
-		e.pool(o.Pods*halved(e.At.Sub(o.At), halfLife), o.Mean, o.Var)
+		e.pool(o.Pods*halved(e.At.Sub(o.At), validHalfLife(halfLife)), o.Mean, o.Var)
 	}
-	for i := range o.Doubt {
-		e.add(o.At, o.Doubts[i], 1, halfLife)
-	}
-	return e
-}
-
-// Few returns the evidence with the weight of at most n pods, which is how much a
-// new revision believes the one before it.
-func (e Evidence) Few(n float64) Evidence {
-	e.Pods = min(e.Pods, max(n, 0))
-	e.Doubt, e.Doubts = 0, [3]float64{}
 	return e
 }

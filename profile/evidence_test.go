@@ -55,123 +55,25 @@ func TestEvidenceEqualsEverySampleKept(t *testing.T) {
 		for i := range s {
 			s[i].weight = 1 - r.Float64()
 		}
-		c := profile.EvidenceConfig{Steady: true}
-		if seed%2 == 1 {
-			c.HalfLife = time.Hour
-		}
-		halfLife := map[bool]time.Duration{true: week, false: time.Hour}[c.HalfLife == 0]
+		given := []time.Duration{0, time.Hour}[seed%2]
+		halfLife := []time.Duration{week, time.Hour}[seed%2]
 		var ordered, mixed profile.Evidence
 		var parts [4]profile.Evidence
 		for _, s := range s {
-			ordered, _ = ordered.Take(s.at, s.value, s.weight, c)
+			ordered, _ = ordered.Add(s.at, s.value, s.weight, given)
 		}
 		for _, i := range r.Perm(len(s)) {
 			s := s[i]
-			mixed, _ = mixed.Take(s.at, s.value, s.weight, c)
+			mixed, _ = mixed.Add(s.at, s.value, s.weight, given)
 			k := r.IntN(4)
-			parts[k], _ = parts[k].Take(s.at, s.value, s.weight, c)
+			parts[k], _ = parts[k].Add(s.at, s.value, s.weight, given)
 		}
 		var merged profile.Evidence
 		for _, i := range r.Perm(4) {
-			merged = merged.Merge(parts[i], c)
+			merged = merged.Merge(parts[i], halfLife)
 		}
 		for _, e := range []profile.Evidence{ordered, mixed, merged} {
 			compareEvidence(t, e, s, halfLife)
-		}
-	}
-}
-
-// change detects as the document says it, with the samples in a list.
-type naive struct {
-	taken, doubts []sample
-	floor         float64
-}
-
-func (w *naive) take(s sample) profile.Verdict {
-	if len(w.taken) > 0 {
-		at := latest(append(append([]sample(nil), w.taken...), w.doubts...))
-		_, mean, variance := moments(w.taken, at, week)
-		band := 3 * math.Max(math.Sqrt(variance), math.Max(math.Min(s.value, mean)/4, w.floor))
-		if high := s.value > mean; math.Abs(s.value-mean) > band && (high || s.weight == 1) {
-			w.doubts = append(w.doubts, s)
-			if len(w.doubts) < 3 {
-				return profile.Doubted
-			}
-			for i := range w.doubts {
-				w.doubts[i].at, w.doubts[i].weight = s.at, 1
-			}
-			w.taken, w.doubts = w.doubts, nil
-			return profile.Restarted
-		}
-	}
-	for _, d := range w.doubts {
-		d.at, d.weight = latest(append(w.taken, w.doubts...)), 1
-		w.taken = append(w.taken, d)
-	}
-	w.taken, w.doubts = append(w.taken, s), nil
-	return profile.Taken
-}
-
-func TestEvidenceDetectsChange(t *testing.T) {
-	seen := map[profile.Verdict]int{}
-	for seed := range uint64(40) {
-		r := rand.New(rand.NewPCG(seed, 4))
-		w := &naive{floor: .01}
-		var e profile.Evidence
-		level, at := .3, start
-		for range 120 {
-			at = at.Add(time.Duration(r.IntN(3)) * time.Hour)
-			switch r.IntN(25) {
-			case 0:
-				level *= 4
-			case 1:
-				level /= 4
-			}
-			s := sample{at, level * (.7 + .6*r.Float64()), []float64{1, 1, .3}[r.IntN(3)]}
-			if r.IntN(12) == 0 {
-				s.value *= 10
-			}
-			want := w.take(s)
-			var got profile.Verdict
-			e, got = e.Take(s.at, s.value, s.weight, profile.EvidenceConfig{Floor: .01})
-			seen[got]++
-			if got != want {
-				t.Fatalf("seed %d: %v is %v, want %v", seed, s.value, got, want)
-			}
-			at := latest(append(append([]sample(nil), w.taken...), w.doubts...))
-			n, mean, variance := moments(w.taken, at, week)
-			near(t, "pods", e.Pods, n)
-			near(t, "mean", e.Mean, mean)
-			near(t, "variance", e.Var, variance)
-			if e.Doubt != len(w.doubts) {
-				t.Fatalf("%d doubts, want %d", e.Doubt, len(w.doubts))
-			}
-		}
-	}
-	for _, v := range []profile.Verdict{profile.Taken, profile.Doubted, profile.Restarted} {
-		if seen[v] < 20 {
-			t.Errorf("%v only %d times: the test shows little", v, seen[v])
-		}
-	}
-}
-
-// TestEvidenceFloor: what lies within three times the floor of the mean contradicts
-// nothing, however many pods agree on how little they take.
-func TestEvidenceFloor(t *testing.T) {
-	for _, c := range []struct {
-		floor, value float64
-		want         profile.Verdict
-	}{
-		{.01, .025, profile.Taken}, {.01, .04, profile.Doubted},
-		{0, .015, profile.Doubted},
-	} {
-		config := profile.EvidenceConfig{Floor: c.floor}
-		var e profile.Evidence
-		for range 50 {
-			e, _ = e.Take(start, .001, 1, config)
-		}
-		if _, got := e.Take(start, c.value, 1, config); got != c.want {
-			t.Errorf("floor %v: %v after fifty of .001 is %v, want %v", c.floor, c.value, got, c.want)
 		}
 	}
 }
@@ -181,60 +83,61 @@ func TestEvidenceAgesExactly(t *testing.T) {
 	for _, seconds := range []int{1, 60, 600, 872, 873, 3600} {
 		var e profile.Evidence
 		at := start.Add(time.Duration(seconds) * time.Second)
-		e, _ = e.Take(start, 1, 1, profile.EvidenceConfig{})
-		e, _ = e.Take(at, 1, 1, profile.EvidenceConfig{})
+		e, _ = e.Add(start, 1, 1, 0)
+		e, _ = e.Add(at, 1, 1, 0)
 		want := math.Pow(.5, float64(seconds)/week.Seconds())
 		if got := e.Pods - 1; math.Abs(got-want) > 4e-16 {
 			t.Errorf("after %d s %v, off by %v", seconds, got, got-want)
 		}
 	}
-	if err := (profile.EvidenceConfig{HalfLife: time.Second}).Validate(); err != nil {
-		t.Error(err)
+}
+
+// What is no half-life counts as a week, where values are added and where evidence is merged.
+func TestEvidenceWithoutHalfLife(t *testing.T) {
+	var first profile.Evidence
+	first, _ = first.Add(start, 2, 1, week)
+	for _, halfLife := range []time.Duration{0, -time.Hour, time.Second - 1} {
+		for name, at := range map[string]time.Time{"at once": start, "a week later": start.Add(week)} {
+			var second profile.Evidence
+			second, _ = second.Add(at, 4, 1, halfLife)
+			// A weight of 1 or, after a week, of half: w + 1 pods of a mean of (2w + 4)/(w + 1).
+			n, mean, variance := 2., 3., 1.
+			if at != start {
+				n, mean, variance = 1.5, 10./3, 8./9 // (0.5·(4/3)² + (2/3)²)/1.5
+			}
+			added, _ := first.Add(at, 4, 1, halfLife)
+			for of, e := range map[string]profile.Evidence{
+				"added": added, "merged": first.Merge(second, halfLife), "the other way round": second.Merge(first, halfLife),
+			} {
+				what := name + " " + of
+				near(t, what+": pods", e.Pods, n)
+				near(t, what+": mean", e.Mean, mean)
+				near(t, what+": variance", e.Var, variance)
+				if !e.At.Equal(at) {
+					t.Errorf("%s: at %v, want %v", what, e.At, at)
+				}
+			}
+		}
 	}
 }
 
 func TestEvidenceRefuses(t *testing.T) {
 	var e profile.Evidence
-	e, _ = e.Take(start, 1, 1, profile.EvidenceConfig{})
+	e, _ = e.Add(start, 1, 1, 0)
 	for _, s := range []sample{
 		{start, math.NaN(), 1}, {start, -1, 1}, {start, math.Inf(1), 1}, {time.Time{}, 1, 1},
 		{start, 1, 0}, {start, 1, -1}, {start, 1, 1.5}, {start, 1, math.NaN()},
 	} {
-		got, verdict := e.Take(s.at, s.value, s.weight, profile.EvidenceConfig{})
-		if verdict != profile.Refused || got != e {
-			t.Errorf("%v: %v, %+v", s, verdict, got)
+		if got, added := e.Add(s.at, s.value, s.weight, 0); added || got != e {
+			t.Errorf("%v: %v, %+v", s, added, got)
 		}
-	}
-	refused(t, "EvidenceConfig.HalfLife", profile.EvidenceConfig{HalfLife: -1}.Validate())
-	refused(t, "EvidenceConfig.Floor", profile.EvidenceConfig{Floor: math.NaN()}.Validate())
-	if err := (profile.EvidenceConfig{}).Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
-// Two services see the same pods in parts; what one doubts is not lost.
-func TestEvidenceMergeKeepsDoubts(t *testing.T) {
-	c := profile.EvidenceConfig{}
-	var a, b profile.Evidence
-	a, _ = a.Take(start, 1, 1, c)
-	a, verdict := a.Take(start.Add(time.Minute), 9, 1, c)
-	if verdict != profile.Doubted {
-		t.Fatalf("9 after 1 is %v", verdict)
-	}
-	b, _ = b.Take(start.Add(2*time.Minute), 1, 1, c)
-	for _, m := range []profile.Evidence{a.Merge(b, c), b.Merge(a, c)} {
-		compareEvidence(t, m, []sample{
-			{start.Add(time.Minute), 9, 1}, {start.Add(2 * time.Minute), 1, 1},
-			// Evidence ages to its doubt's time without it.
-			{start, 1, 1},
-		}, week)
 	}
 }
 
 func TestBlend(t *testing.T) {
 	own := func(values ...float64) (e profile.Evidence) {
 		for _, v := range values {
-			e, _ = e.Take(start, v, 1, profile.EvidenceConfig{Steady: true})
+			e, _ = e.Add(start, v, 1, 0)
 		}
 		return e
 	}
@@ -299,17 +202,16 @@ func TestDemandValidate(t *testing.T) {
 func FuzzEvidence(f *testing.F) {
 	f.Add(int64(0), 1., 1., int64(3600), 9., .5, int64(7200), 9., 1.)
 	f.Fuzz(func(t *testing.T, t1 int64, x1, w1 float64, t2 int64, x2, w2 float64, t3 int64, x3, w3 float64) {
-		c := profile.EvidenceConfig{Floor: .01}
 		var e profile.Evidence
 		for _, s := range []sample{{time.Unix(t1, 0), x1, w1}, {time.Unix(t2, 0), x2, w2}, {time.Unix(t3, 0), x3, w3}} {
-			before := e
-			next, verdict := e.Take(s.at, s.value, s.weight, c)
-			if verdict == profile.Refused && next != before {
+			next, added := e.Add(s.at, s.value, s.weight, 0)
+			if !added && next != e {
 				t.Fatalf("refused, and changed: %+v", next)
 			}
-			e = next.Merge(before, c)
-			if math.IsNaN(e.Mean) || math.IsNaN(e.Var) || e.Pods < 0 || e.Doubt < 0 || e.Doubt > 2 {
-				t.Fatalf("%+v", e)
+			for _, e := range []profile.Evidence{next, next.Merge(e, week), next.Merge(e, 0)} {
+				if math.IsNaN(e.Mean) || math.IsNaN(e.Var) || e.Pods < 0 {
+					t.Fatalf("%+v", e)
+				}
 			}
 			e = next
 		}

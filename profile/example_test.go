@@ -49,21 +49,32 @@ func ExamplePeaks() {
 	// Output: 7e+08 2e+08 0
 }
 
-func ExampleEvidence_Take() {
-	var e profile.Evidence
+// Three pods in a row that take something else than those before begin the evidence anew.
+func ExampleProfile_Evidence() {
+	p, err := profile.New(profile.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
-	for _, cores := range []float64{.5, .5, .5, 2, 2, 2} {
-		var verdict profile.Verdict
-		e, verdict = e.Take(at, cores, 1, profile.EvidenceConfig{})
-		fmt.Printf("%v: %v, %v pods of %v\n", cores, verdict, e.Pods, e.Mean)
+	for i, cores := range []float64{.5, .5, .5, 2, 2, 2} {
+		err := p.Observe(at, profile.Window{
+			Pod: fmt.Sprint("pod-", i), Node: "node",
+			Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 60 * cores, Pressure: true, Ended: true},
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+		cpu, _ := p.Evidence()
+		fmt.Printf("%v: %v pods of %v, %d restarts\n", cores, cpu.Pods, cpu.Mean, p.Restarts())
 	}
 	// Output:
-	// 0.5: taken, 1 pods of 0.5
-	// 0.5: taken, 2 pods of 0.5
-	// 0.5: taken, 3 pods of 0.5
-	// 2: doubted, 3 pods of 0.5
-	// 2: doubted, 3 pods of 0.5
-	// 2: restarted, 3 pods of 2
+	// 0.5: 1 pods of 0.5, 0 restarts
+	// 0.5: 2 pods of 0.5, 0 restarts
+	// 0.5: 3 pods of 0.5, 0 restarts
+	// 2: 3 pods of 0.5, 0 restarts
+	// 2: 3 pods of 0.5, 0 restarts
+	// 2: 3 pods of 2, 1 restarts
 }
 
 func ExampleBlend() {

@@ -46,7 +46,7 @@ type Workload struct{ Namespace, Kind, Name string }
 // String is namespace/kind/name.
 func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.Name }
 
-// Identify tells the workload that a pod belongs to, the revision of it, empty
+// Identify finds the workload that a pod belongs to, the revision of it, empty
 // where there is none, and a hash of its template, which jobs share that have a
 // new name in each run. It is the only rule of identity, within a namespace: who
 // may make pods there may give them any identity of it. The first of these applies:
@@ -72,7 +72,7 @@ func (w Workload) String() string { return w.Namespace + "/" + w.Kind + "/" + w.
 // jobs or pods that end in five consonants or digits alone (use-ppc64, use-cntrs) are one
 // workload, unless they end in a common word (backup-https). Of other objects a fourth of
 // the generated suffixes, which have no digit, are not recognised. All pods of one
-// controller are one workload if no label of engines tells their roles apart. The
+// controller are one workload if no label of engines distinguishes their roles. The
 // annotation mends these.
 func Identify(m Meta) (w Workload, revision string, template uint64) {
 	kind, name, revision := m.owner()

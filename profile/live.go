@@ -45,7 +45,7 @@ type sums struct {
 
 func (s *sums) add(w *Window, memory float64) {
 	if !w.NoCPU {
-		s.cpu += w.CPUSeconds + w.StalledSeconds
+		s.cpu += w.CPU + w.waited()
 		s.seconds += w.Span.Seconds()
 	}
 	s.peak = max(s.peak, memory)

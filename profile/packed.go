@@ -109,7 +109,7 @@ func (k kept) none() bool {
 	return k.at == 0 && same(k.pods, 0) && same(k.mean, 0) && same(k.variance, 0)
 }
 
-// same tells 0 from −0.
+// same distinguishes 0 from −0.
 func same(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }
 
 func (e *encoder) kept(k, before kept, flags byte) {

@@ -49,11 +49,14 @@ func TestPackedSlotsSayTheSame(t *testing.T) {
 			at = at.Add(time.Duration(r.IntN(600)) * time.Second)
 			pod := r.IntN(25)
 			w := Window{
-				Pod: fmt.Sprint(pod, step/800), Node: fmt.Sprint("node", pod%20), Revision: fmt.Sprint(step / 900), Age: time.Duration(step) * time.Minute,
-				Span: time.Minute, CPUSeconds: 30 + 10*r.Float64(), Memory: math.Round(1e8 * (1 + .2*r.Float64())), Ended: r.IntN(30) == 0,
+				Pod: fmt.Sprint(pod, step/800), Node: fmt.Sprint("node", pod%20), Revision: fmt.Sprint(step / 900),
+				Usage: Usage{
+					Age: time.Duration(step) * time.Minute, Span: time.Minute, CPU: 30 + 10*r.Float64(), Pressure: true,
+					Memory: math.Round(1e8 * (1 + .2*r.Float64())), Ended: r.IntN(30) == 0,
+				},
 			}
 			if r.IntN(200) == 0 {
-				w.CPUSeconds, w.Memory = 600, 1e9 // doubts, and now and then a restart
+				w.CPU, w.Memory = 600, 1e9 // doubts, and now and then a restart
 			}
 			for _, p := range []*Profile{packs, opens} {
 				if err := p.Observe(at, w); err != nil {

@@ -58,7 +58,7 @@ func (p *Profile) price() {
 	}
 }
 
-// counts says whether a slot of the day counts for itself.
+// counts reports whether a slot of the day counts for itself.
 func (p *Profile) counts(s *scope) bool {
 	return s != nil && s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Profile learns what the pods of one workload take. What it says depends on the
-// windows it has seen; time passing alone changes nothing but the slot. A Profile
+// windows it has seen; time passing alone changes only the slot. A Profile
 // is for one goroutine at a time.
 type Profile struct {
 	config     Config
@@ -22,6 +22,7 @@ type Profile struct {
 	always     bool
 	unstalled  bool
 	restarts   int
+	restarted  time.Time // the last of them; not in the state
 	revision   string
 	began      time.Time // of the revision's first pod
 	prices     prices
@@ -63,6 +64,10 @@ func (p *Profile) SetPrior(d Demand) error {
 // Restarts counts how often three pods in a row contradicted what was known.
 func (p *Profile) Restarts() int { return p.restarts }
 
+// Contradicted is the time of the last window to do so, zero if none was observed by this
+// process.
+func (p *Profile) Contradicted() time.Time { return p.restarted }
+
 // Revision is the newest that was seen.
 func (p *Profile) Revision() string { return p.revision }
 
@@ -92,7 +97,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := w.Validate(); err != nil {
 		return err
 	}
-	w = w.amended()
+	w.amend()
 	if checkTime(at.Add(-w.Age)) != nil {
 		return refuse("Window.Age", w.Age, "no longer than since 1970")
 	}
@@ -104,7 +109,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	}
 	p.dirty, p.always = true, w.Always
 	if !w.NoCPU {
-		p.unstalled = w.Unstalled
+		p.unstalled = !w.Pressure
 	}
 	p.limits.add(at, &w)
 	slot, today := slotOf(at, p.config.Zone, len(p.slots))
@@ -117,7 +122,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	l.inSlot.add(&w, memory)
 	growing := w.growing(before, weight)
 	if p.day.observe(l, weight, today, fresh, growing, w.Ended) {
-		p.restarts++
+		p.restarts, p.restarted = p.restarts+1, at
 	}
 	p.slot(slot).observe(l, weight, today, fresh || moved, growing, w.Ended)
 	if w.Ended {
@@ -192,7 +197,7 @@ func (p *Profile) record(at time.Time, w *Window) error {
 // mostContainers bounds the names that a workload's pods may use.
 const mostContainers = 64
 
-// current says whether the window is of the newest revision, which begins with the
+// current reports whether the window is of the newest revision, which begins with the
 // first pod that is of another and younger.
 func (p *Profile) current(at time.Time, w *Window) bool {
 	began := w.Created

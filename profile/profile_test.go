@@ -21,8 +21,10 @@ func newProfile(t testing.TB, c profile.Config) *profile.Profile {
 
 // window of a pod that runs for a minute and ends.
 func window(pod string, cores, bytes float64) profile.Window {
-	return profile.Window{Pod: pod, Node: "n", Age: time.Minute, Span: time.Minute,
-		CPUSeconds: cores * 60, MemoryPeak: bytes, Ended: true}
+	return profile.Window{
+		Pod: pod, Node: "n",
+		Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: cores * 60, MemoryPeak: bytes, Ended: true, Pressure: true},
+	}
 }
 
 func observe(t testing.TB, p *profile.Profile, at time.Time, w profile.Window) {
@@ -52,9 +54,9 @@ func TestProfileCountsPods(t *testing.T) {
 		t.Errorf("nothing known: %+v", d)
 	}
 	for i, w := range []profile.Window{
-		{Age: time.Minute, Span: time.Minute, CPUSeconds: 30, StalledSeconds: 30, MemoryPeak: 3e8},
-		{Age: 2 * time.Minute, Span: time.Minute, CPUSeconds: 120, StalledSeconds: 60, MemoryPeak: 2e8},
-		{Age: 3 * time.Minute, Span: time.Minute, CPUSeconds: 120, MemoryPeak: 1e8, Ended: true},
+		{Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 30, Stalled: 30, MemoryPeak: 3e8, Pressure: true}},
+		{Usage: profile.Usage{Age: 2 * time.Minute, Span: time.Minute, CPU: 120, Stalled: 60, MemoryPeak: 2e8, Pressure: true}},
+		{Usage: profile.Usage{Age: 3 * time.Minute, Span: time.Minute, CPU: 120, MemoryPeak: 1e8, Ended: true, Pressure: true}},
 	} {
 		w.Pod, w.Node = "a", "n"
 		observe(t, p, start.Add(time.Duration(i)*time.Minute), w)
@@ -74,11 +76,11 @@ func TestProfileCountsPods(t *testing.T) {
 func TestUnknownIsNoZero(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 20 {
-		w := profile.Window{Pod: fmt.Sprint("pod-", i), Node: "n", Age: time.Hour, Span: time.Minute}
+		w := profile.Window{Pod: fmt.Sprint("pod-", i), Node: "n", Usage: profile.Usage{Age: time.Hour, Span: time.Minute, Pressure: true}}
 		if i%2 == 0 {
 			w.NoCPU, w.MemoryPeak = true, 1e8
 		} else {
-			w.CPUSeconds = 30
+			w.CPU = 30
 		}
 		w.Ended = i%4 < 2 // others live on
 		observe(t, p, start.Add(time.Duration(i)*time.Second), w)
@@ -102,9 +104,11 @@ func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {
 	for name, c := range map[string]struct{ leaps int }{"one leap": {1}, "all leap": {20}} {
 		p := newProfile(t, profile.Config{})
 		for i := range 20 {
-			w := profile.Window{Pod: fmt.Sprint("job-", i), Node: "n", Age: time.Second, Span: time.Second, CPUSeconds: .3, MemoryPeak: 1e8, Ended: true}
+			w := profile.Window{Pod: fmt.Sprint("job-", i), Node: "n", Usage: profile.Usage{
+				Age: time.Second, Span: time.Second, CPU: .3, MemoryPeak: 1e8, Ended: true, Pressure: true,
+			}}
 			if i < c.leaps {
-				w.StalledSeconds = 4.295
+				w.Stalled = 4.295
 				w.Demand = []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(4.595)), Millis: 1000}}
 			}
 			observe(t, p, start.Add(time.Duration(i)*time.Second), w)
@@ -126,8 +130,13 @@ func TestWaitingIsNoLongerThanTheSpan(t *testing.T) {
 // Demands that add up to more than the CPU time and the span cannot be of the window.
 func TestDemandsBeyondTheWindow(t *testing.T) {
 	p := newProfile(t, profile.Config{})
-	w := profile.Window{Pod: "a", Node: "n", Age: time.Minute, Span: time.Minute, CPUSeconds: 18, StalledSeconds: 6, MemoryPeak: 1e8, Ended: true,
-		Demand: []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(500)), Millis: 60000}}}
+	w := profile.Window{
+		Pod: "a", Node: "n",
+		Usage: profile.Usage{
+			Age: time.Minute, Span: time.Minute, CPU: 18, Stalled: 6, MemoryPeak: 1e8, Ended: true,
+			Demand: []profile.DemandTime{{Bucket: uint32(profile.CPU.Bucket(500)), Millis: 60000}}, Pressure: true,
+		},
+	}
 	observe(t, p, start, w)
 	recommended, err := p.Recommend(start.Add(time.Minute), profile.Spazio(), profile.Bounds{})
 	if err != nil || len(recommended) != 1 || recommended[0].Target.CPU > 1 {
@@ -205,7 +214,7 @@ func TestProfileRestarts(t *testing.T) {
 	for i := range 4 {
 		w := window(fmt.Sprint(i), 1, 1e9)
 		w.Age, w.Span = 10*time.Minute, 10*time.Minute
-		w.CPUSeconds = 600
+		w.CPU = 600
 		observe(t, p, start, w)
 	}
 	for i := range 5 {
@@ -224,7 +233,7 @@ func TestProfileReplacesReadings(t *testing.T) {
 	for i := range 10 {
 		w := window("a", 5, 1e8)
 		if i == 0 {
-			w.CPUSeconds = 6
+			w.CPU = 6
 		}
 		w.Age, w.Ended = time.Duration(i+1)*time.Minute, false
 		observe(t, p, start.Add(time.Duration(i)*time.Minute), w)
@@ -238,7 +247,7 @@ func TestProfileReplacesReadings(t *testing.T) {
 func TestProfileWeighsByAge(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	w := window("young", 1, 1e8)
-	w.Age, w.Span, w.CPUSeconds, w.Ended = 5*time.Second, 5*time.Second, 5, false
+	w.Age, w.Span, w.CPU, w.Ended = 5*time.Second, 5*time.Second, 5, false
 	observe(t, p, start, w)
 	if d := p.Demand(start, 0).CPU; math.Abs(d.Confidence-1./3) > 1e-9 {
 		t.Errorf("%+v, want half a pod: five of ten seconds", d)
@@ -258,7 +267,7 @@ func TestProfileWeighsByAge(t *testing.T) {
 	for _, c := range []struct{ age, weight float64 }{{40, 1}, {3, .1}} {
 		w := window(fmt.Sprint("ended at ", c.age), 1, 1e8)
 		w.Age = time.Duration(c.age * float64(time.Second))
-		w.Span, w.CPUSeconds = w.Age, c.age
+		w.Span, w.CPU = w.Age, c.age
 		observe(t, p, start, w)
 		cpu, _ := p.Evidence()
 		// Lifetimes are known to a bucket.
@@ -287,7 +296,9 @@ func TestProfileGrowingMemory(t *testing.T) {
 		before := time.Duration(0)
 		for i, peak := range peaks {
 			age := []time.Duration{time.Second, 2 * time.Second, 5 * time.Second}[i]
-			observe(t, p, start.Add(age), profile.Window{Pod: pod, Node: "n", Age: age, Span: age - before, CPUSeconds: (age - before).Seconds(), Memory: peak, MemoryPeak: peak})
+			observe(t, p, start.Add(age), profile.Window{Pod: pod, Node: "n", Usage: profile.Usage{
+				Age: age, Span: age - before, CPU: (age - before).Seconds(), Memory: peak, MemoryPeak: peak, Pressure: true,
+			}})
 			before = age
 		}
 		_, memory = p.Evidence()
@@ -335,7 +346,7 @@ func TestProfileGrowingMemory(t *testing.T) {
 	if e := killed("large", 1.5e9); !(e.Mean > before.Mean) {
 		t.Errorf("killed at more than others take: %v bytes, before %v", e.Mean, before.Mean)
 	}
-	// Where nobody else was seen it is all there is.
+	// Where no one else was seen it is all there is.
 	first := newProfile(t, profile.Config{})
 	w := window("first", 1, 3e8)
 	w.OOMKills = 1
@@ -348,7 +359,7 @@ func TestProfileGrowingMemory(t *testing.T) {
 	life := p.Lifetime(.5)
 	for i := range 9 {
 		w := window(fmt.Sprint("dies", i), 1, 1e8)
-		w.Age, w.Span, w.CPUSeconds, w.OOMKills = time.Second, time.Second, 1, 1
+		w.Age, w.Span, w.CPU, w.OOMKills = time.Second, time.Second, 1, 1
 		observe(t, p, start, w)
 	}
 	if p.Lifetime(.5) != life {
@@ -396,7 +407,7 @@ func TestProfileRestartsForgetLivePods(t *testing.T) {
 	for i := range 12 {
 		w := window(fmt.Sprint(i), .5, 1e8)
 		if i >= 9 {
-			w.CPUSeconds = 120
+			w.CPU = 120
 		}
 		w.Ended = false
 		observe(t, p, start, w)
@@ -554,7 +565,7 @@ func TestProfilePrior(t *testing.T) {
 	// Without a measure of waiting, half the confidence at most.
 	for i := range 9 {
 		w := window(fmt.Sprint(i), 1, 1e8)
-		w.Unstalled = true
+		w.Pressure = false
 		observe(t, p, start, w)
 	}
 	if d := p.Demand(start, 0); d.CPU.Confidence != .5 || d.Memory.Confidence != .9 {
@@ -639,7 +650,7 @@ func TestRecommend(t *testing.T) {
 			w := window("a", .5, 2e8)
 			w.Container, w.Ended = container, false
 			if container == "side" {
-				w.CPUSeconds, w.MemoryPeak = .6, 3e7
+				w.CPU, w.MemoryPeak = .6, 3e7
 			}
 			if i == 50 && container == "app" {
 				w.MemoryPeak = 5e8
@@ -680,13 +691,14 @@ func TestRecommend(t *testing.T) {
 func TestProfileRefuses(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for field, change := range map[string]func(*profile.Window){
-		"Window.Pod":            func(w *profile.Window) { w.Pod = "" },
-		"Window.Span":           func(w *profile.Window) { w.Span = 2 * time.Hour },
-		"Window.Age":            func(w *profile.Window) { w.Age = -1 },
-		"Window.Created":        func(w *profile.Window) { w.Created = time.Unix(1e10, 0) },
-		"Window.CPUSeconds":     func(w *profile.Window) { w.CPUSeconds = math.NaN() },
-		"Window.StalledSeconds": func(w *profile.Window) { w.StalledSeconds = 1e9 },
-		"Window.MemoryPeak":     func(w *profile.Window) { w.MemoryPeak = math.Inf(1) },
+		"Window.Pod":        func(w *profile.Window) { w.Pod = "" },
+		"Window.Span":       func(w *profile.Window) { w.Span = 2 * time.Hour },
+		"Window.Age":        func(w *profile.Window) { w.Age = -1 },
+		"Window.Created":    func(w *profile.Window) { w.Created = time.Unix(1e10, 0) },
+		"Window.CPU":        func(w *profile.Window) { w.CPU = math.NaN() },
+		"Window.Stalled":    func(w *profile.Window) { w.Stalled = 1e9 },
+		"Window.Throttled":  func(w *profile.Window) { w.Throttled = math.NaN() },
+		"Window.MemoryPeak": func(w *profile.Window) { w.MemoryPeak = math.Inf(1) },
 	} {
 		w := window("a", 1, 1)
 		change(&w)
@@ -721,8 +733,8 @@ func ExampleProfile() {
 	at := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	for _, pod := range []string{"a", "b", "c"} {
 		err := p.Observe(at, profile.Window{
-			Pod: pod, Node: "n1", Age: time.Minute, Span: time.Minute,
-			CPUSeconds: 30, StalledSeconds: 12, MemoryPeak: 3e8, Ended: true,
+			Pod: pod, Node: "n1",
+			Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 30, Stalled: 12, MemoryPeak: 3e8, Ended: true, Pressure: true},
 		})
 		if err != nil {
 			fmt.Println(err)

@@ -154,7 +154,7 @@ func TestSlotsAroundTheFirstDay(t *testing.T) {
 	}
 	p := newProfile(t, profile.Config{Slots: 24, Zone: west})
 	for _, hour := range []int{0, 1, 5} {
-		w := profile.Window{Pod: "pod", Node: "node", Span: time.Minute, CPUSeconds: 60, Memory: 1e8}
+		w := profile.Window{Pod: "pod", Node: "node", Usage: profile.Usage{Span: time.Minute, CPU: 60, Memory: 1e8, Pressure: true}}
 		observe(t, p, time.Unix(int64(hour)*3600, 0), w)
 	}
 	if d := p.Demand(time.Unix(0, 0), 2*time.Hour); d.CPU.Amount == 0 {
@@ -260,7 +260,7 @@ func TestRecommendPercentileOfPods(t *testing.T) {
 	if got := recommend(t, p, at, pods, profile.Bounds{}).Target.Memory; got > 1.2e8 {
 		t.Errorf("P5 of pods, the live one: %v bytes, want its 100 MB", got)
 	}
-	// A pod whose memory nobody measured is none of them.
+	// A pod whose memory no one measured is none of them.
 	for i := range 30 {
 		observe(t, p, at, window(fmt.Sprint("blind", i), .1, 0))
 	}
@@ -313,9 +313,14 @@ func TestRecommendFromWithinWindows(t *testing.T) {
 	bucket := func(cores float64) uint32 { return uint32(profile.CPU.Bucket(cores)) }
 	for range 20 {
 		at = at.Add(time.Minute)
-		observe(t, p, at, profile.Window{Pod: "a", Node: "n", Age: time.Hour, Span: time.Minute, CPUSeconds: 18,
-			Demand: []profile.DemandTime{{Bucket: bucket(.1), Millis: 54000}, {Bucket: bucket(2), Millis: 6000}},
-			Memory: 1e8, MemoryPeak: 9e8})
+		observe(t, p, at, profile.Window{
+			Pod: "a", Node: "n",
+			Usage: profile.Usage{
+				Age: time.Hour, Span: time.Minute, CPU: 18,
+				Demand: []profile.DemandTime{{Bucket: bucket(.1), Millis: 54000}, {Bucket: bucket(2), Millis: 6000}},
+				Memory: 1e8, MemoryPeak: 9e8, Pressure: true,
+			},
+		})
 	}
 	cpu := func(percentile float64) float64 {
 		return recommend(t, p, at, rule(profile.Rule{Percentile: percentile}), profile.Bounds{}).Target.CPU
@@ -413,7 +418,9 @@ func TestThrottled(t *testing.T) {
 	if got, want := p.Throttled(), (150+600.)/(600+600+600); math.Abs(got-want) > 1e-12 {
 		t.Errorf("late: %v of the periods, want %v", got, want)
 	}
-	refused(t, "Window.ThrottledPeriods", p.Observe(start, profile.Window{Pod: "a", Span: time.Minute, Periods: 1, ThrottledPeriods: 2}))
+	refused(t, "Window.ThrottledPeriods", p.Observe(start, profile.Window{Pod: "a", Usage: profile.Usage{
+		Span: time.Minute, Periods: 1, ThrottledPeriods: 2, Pressure: true,
+	}}))
 }
 
 // What alike workloads have shown is the prior of one that is new, no matter how
@@ -503,7 +510,7 @@ func TestWindowRefuses(t *testing.T) {
 	}
 	w := window("a", 1, 1)
 	w.Demand = []profile.DemandTime{{5, 30000}, {175, 30001}}
-	w.CPUSeconds, w.Container, w.Revision = 4096*60, long[:253], long[:253]
+	w.CPU, w.Container, w.Revision = 4096*60, long[:253], long[:253]
 	observe(t, p, start, w)
 	// A workload's pods name at most 64 containers.
 	p = newProfile(t, profile.Config{})
@@ -604,7 +611,9 @@ func TestRecommendingChangesNothing(t *testing.T) {
 	at := start
 	for i := range 8 {
 		at = at.Add(5 * time.Hour)
-		w := profile.Window{Pod: "pod", Node: "node", Age: at.Sub(start), Span: time.Minute, CPUSeconds: float64(1 + i), Memory: 1e8 * float64(1+i)}
+		w := profile.Window{Pod: "pod", Node: "node", Usage: profile.Usage{
+			Age: at.Sub(start), Span: time.Minute, CPU: float64(1 + i), Memory: 1e8 * float64(1+i), Pressure: true,
+		}}
 		if err := p.Observe(at, w); err != nil {
 			t.Fatal(err)
 		}

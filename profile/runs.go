@@ -212,7 +212,7 @@ func isUUID(parts []string) bool {
 
 const hex = digits + "abcdef"
 
-// isTime tells whether digits are the time since 1970 in a unit, near to the creation.
+// isTime reports whether digits are the time since 1970 in a unit, near to the creation.
 func isTime(text string, created time.Time, unit time.Duration) bool {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n > math.MaxInt64/int64(unit) {

@@ -54,7 +54,7 @@ func (s Scale) Upper(i int) float64 {
 	return s.First * (math.Pow(s.Ratio, float64(i+1)) - 1) / (s.Ratio - 1)
 }
 
-// within is a value that falls into bucket i and is as large as any, but for
+// within is a value that falls into bucket i and is as large as any, except for
 // rounding.
 func (s Scale) within(i int) float64 { return s.Upper(min(i, s.Buckets-2)) * (1 - 1e-9) }
 

@@ -17,7 +17,7 @@ type scope struct {
 	nodes  []ofNode // by key
 	packed []byte   // count of them, instead of nodes; nil where they are not packed
 	count  int
-	doubts [resources][]doubt
+	doubts [resources]doubts
 	seen   int // pods
 	days   int
 	newest int64 // day
@@ -32,7 +32,7 @@ type ofNode struct {
 	ended [resources]kept
 }
 
-// kept is Evidence without doubts.
+// kept is Evidence in less room.
 type kept struct {
 	pods, mean, variance float64
 	at                   int64 // ns since 1970
@@ -45,14 +45,6 @@ func (k kept) evidence() Evidence {
 		return Evidence{}
 	}
 	return Evidence{Pods: k.pods, Mean: k.mean, Var: k.variance, At: time.Unix(0, k.at)}
-}
-
-// doubt is a pod whose reading contradicts the evidence.
-type doubt struct {
-	pod, node uint64
-	amount    float64
-	at        time.Time
-	ended     bool
 }
 
 const (
@@ -81,7 +73,7 @@ func (s *scope) of(l *livePod) *reading {
 	return nil
 }
 
-// observe takes a live pod's reading and says whether it restarted the evidence. Of
+// observe takes a live pod's reading and reports whether it restarted the evidence. Of
 // a pod that is growing memory is a lower bound of what the pod will take, which says
 // nothing if it is less than others'.
 func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing, ended bool) (restarted bool) {
@@ -100,7 +92,7 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing,
 		}
 		x := own.amount(r)
 		if r == memoryOf && growing && s.under(r, x, ended) {
-			s.withdraw(r, l)
+			s.doubts[r].withdraw(l)
 			s.stale[r]++
 			continue
 		}
@@ -111,48 +103,12 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing,
 	return restarted
 }
 
-// judge holds a reading against the other pods'.
-func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended bool) (restarted bool) {
-	s.withdraw(r, l)
-	others := s.others(r)
-	others.Doubt = len(s.doubts[r]) // whose values believe knows
-	config := s.profile.config.evidence(r)
-	switch others.take(l.at(), x, weight, &config) {
-	case Taken:
-		own.weight[r] = weight
-		s.believe(r)
-	case Doubted:
-		s.doubts[r] = append(s.doubts[r], doubt{l.pod, l.node, x, l.at(), ended})
-	case Restarted:
-		s.rest[r] = kept{}
-		for i := range s.nodes {
-			s.nodes[i].ended[r] = kept{}
-		}
-		for i := range s.profile.live {
-			if other := s.of(&s.profile.live[i]); other != nil {
-				other.weight[r] = 0
-			}
-		}
-		own.weight[r] = 1
-		s.believe(r)
-		s.stale[r] = len(s.profile.live) + 1
-		return true
-	}
-	s.stale[r]++
-	return false
-}
-
-// under says whether x is a lower bound that says nothing beside the other pods. Where
+// under reports whether x is a lower bound that says nothing beside the other pods. Where
 // there are none it is all there is if the pod has ended, and otherwise there is more
 // to come.
 func (s *scope) under(r int, x float64, ended bool) bool {
 	others := s.others(r)
 	return others.Pods == 0 && !ended || x <= others.Mean
-}
-
-// withdraw drops the doubt that an earlier reading of the pod was.
-func (s *scope) withdraw(r int, l *livePod) {
-	s.doubts[r] = slices.DeleteFunc(s.doubts[r], func(d doubt) bool { return d.pod == l.pod && d.node == l.node })
 }
 
 // others is the evidence to hold a reading against. Of few pods it is exact; of
@@ -163,20 +119,6 @@ func (s *scope) others(r int) Evidence {
 		s.known[r], s.stale[r] = keep(s.evidence(r)), 0
 	}
 	return s.known[r].evidence()
-}
-
-// believe takes the doubts in.
-func (s *scope) believe(r int) {
-	for _, d := range s.doubts[r] {
-		if d.ended {
-			s.add(r, d.node, d.at, d.amount, 1)
-		} else if l := s.profile.live.pod(d.node, d.pod); l != nil {
-			if own := s.of(l); own != nil {
-				own.weight[r] = 1
-			}
-		}
-	}
-	s.doubts[r] = nil
 }
 
 func (s *scope) add(r int, node uint64, at time.Time, x, weight float64) {
@@ -212,7 +154,7 @@ func (s *scope) fold() {
 		most := nodeReach * median(s.byNode(few[:0], r, s.profile.live))
 		e := oldest.ended[r].evidence()
 		e.Pods = min(e.Pods, most)
-		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.evidence(r)))
+		s.rest[r] = keep(s.rest[r].evidence().Merge(e, s.profile.config.PodHalfLife))
 	}
 	s.nodes = slices.DeleteFunc(s.nodes, func(n ofNode) bool { return n.key == oldest.key })
 }
@@ -227,11 +169,7 @@ func (s *scope) end(l *livePod) {
 		if weight > 0 {
 			s.add(r, l.node, l.at(), own.amount(r), weight)
 		}
-		for i := range s.doubts[r] {
-			if d := &s.doubts[r][i]; d.pod == l.pod && d.node == l.node {
-				d.ended = true
-			}
-		}
+		s.doubts[r].end(l)
 	}
 	*own = reading{}
 }
@@ -240,7 +178,9 @@ func (s *scope) end(l *livePod) {
 // forgets whose it was: those of an older revision. Live pods are forgotten.
 func (s *scope) restrict(n float64) {
 	for r := range s.rest {
-		s.rest[r] = keep(s.evidence(r).Few(n))
+		e := s.evidence(r)
+		e.Pods = min(e.Pods, max(n, 0))
+		s.rest[r] = keep(e)
 		s.doubts[r], s.stale[r] = nil, 1
 	}
 	s.nodes, s.packed, s.count = nil, nil, 0

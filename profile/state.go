@@ -14,7 +14,7 @@ import (
 // StateVersion is that of State; Restore takes no other.
 const StateVersion = 1
 
-// ErrVersion says that a state is of another version.
+// ErrVersion reports that a state is of another version.
 var ErrVersion = errors.New("unknown version of state")
 
 func refuseState(err error) error {
@@ -28,7 +28,6 @@ const (
 	// many.
 	stateLive  = 16
 	maxZone    = 64
-	maxDoubts  = 2
 	maxCount   = 1 << 40 // pods, days
 	maxSeconds = 1e10
 )
@@ -132,11 +131,10 @@ func (s *scope) folded(r, live int) kept {
 		return s.rest[r]
 	}
 	most := nodeReach * median(s.byNode(nil, r, s.profile.live))
-	config := s.profile.config.evidence(r)
 	sum := s.rest[r].evidence()
 	for _, e := range s.byNode(nil, r, s.profile.live[live:]) {
 		e.Pods = min(e.Pods, most)
-		sum = sum.Merge(e, config)
+		sum = sum.Merge(e, s.profile.config.PodHalfLife)
 	}
 	if sum.Pods == 0 {
 		return kept{}

@@ -22,10 +22,11 @@ func randomWindow(r *rand.Rand, pods, nodes int) profile.Window {
 	pod := r.IntN(pods)
 	w := profile.Window{
 		Pod: fmt.Sprint("pod-", pod), Node: fmt.Sprint("node-", pod%nodes), Revision: "one",
-		Age: time.Duration(1+r.IntN(7200)) * time.Second, Span: time.Minute,
-		CPUSeconds: 60 * (.9 + .2*r.Float64()), StalledSeconds: 3 * r.Float64(),
-		Memory: 1e8 * (.8 + .2*r.Float64()), MemoryPeak: 1.05e8, Ended: r.IntN(6) == 0,
-		Periods: 600, ThrottledPeriods: uint32(r.IntN(60)),
+		Usage: profile.Usage{
+			Age: time.Duration(1+r.IntN(7200)) * time.Second, Span: time.Minute, CPU: 60 * (.9 + .2*r.Float64()),
+			Stalled: 3 * r.Float64(), Memory: 1e8 * (.8 + .2*r.Float64()), MemoryPeak: 1.05e8, Ended: r.IntN(6) == 0,
+			Periods: 600, ThrottledPeriods: uint32(r.IntN(60)), Pressure: true,
+		},
 	}
 	if r.IntN(3) == 0 {
 		w.Demand = []profile.DemandTime{{Bucket: uint32(r.IntN(30)), Millis: 20000}, {Bucket: uint32(31 + r.IntN(20)), Millis: 39999}}
@@ -248,12 +249,12 @@ func TestRestoreUnderAnotherConfig(t *testing.T) {
 	}
 }
 
-// Pods whose waiting nobody measures are half believed under any configuration.
+// Pods whose waiting no one measures are half believed under any configuration.
 func TestRestoreUnstalled(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	for i := range 9 {
 		w := window(fmt.Sprint(i), 1, 1e8)
-		w.Unstalled = true
+		w.Pressure = false
 		observe(t, p, start, w)
 	}
 	for _, c := range []profile.Config{{}, {Slots: 1}} {

@@ -36,7 +36,7 @@ func (e everyPod) demand(halfLife time.Duration) profile.Demand {
 		var p pod
 		seconds := 0.
 		for _, o := range windows {
-			p.cpu += o.w.CPUSeconds + o.w.StalledSeconds
+			p.cpu += o.w.CPU + o.w.Stalled
 			seconds += o.w.Span.Seconds()
 			p.memory = max(p.memory, o.w.Memory, o.w.MemoryPeak)
 		}
@@ -93,10 +93,15 @@ func TestProfileEqualsEveryPodKept(t *testing.T) {
 			if ended[key] {
 				continue
 			}
-			w := profile.Window{Node: key[0], Pod: key[0] + key[1], Age: time.Hour, Span: time.Duration(1+r.IntN(60)) * time.Second,
-				Memory: 1e8 * (1 + .2*r.Float64()), Ended: r.IntN(3) == 0}
-			w.CPUSeconds = w.Span.Seconds() * (1 + .2*r.Float64())
-			w.StalledSeconds = w.Span.Seconds() * .1 * r.Float64()
+			w := profile.Window{
+				Node: key[0], Pod: key[0] + key[1],
+				Usage: profile.Usage{
+					Age: time.Hour, Span: time.Duration(1+r.IntN(60)) * time.Second, Memory: 1e8 * (1 + .2*r.Float64()),
+					Ended: r.IntN(3) == 0, Pressure: true,
+				},
+			}
+			w.CPU = w.Span.Seconds() * (1 + .2*r.Float64())
+			w.Stalled = w.Span.Seconds() * .1 * r.Float64()
 			ended[key] = w.Ended
 			observe(t, p, at, w)
 			kept[key] = append(kept[key], observed{at, w})
@@ -117,7 +122,7 @@ func TestProfileEqualsEveryPodKept(t *testing.T) {
 }
 
 // More nodes than are kept apart: what is folded together still counts, and one
-// node that tells much is no more than a share of it.
+// node with many pods is no more than a share of it.
 func TestProfileOfManyNodes(t *testing.T) {
 	p := newProfile(t, profile.Config{})
 	at := start
@@ -131,14 +136,14 @@ func TestProfileOfManyNodes(t *testing.T) {
 	if math.Abs(cpu.Pods-200) > .1 || math.Abs(cpu.Mean-1) > 1e-9 {
 		t.Errorf("%v pods of %v cores, want 200 of 1", cpu.Pods, cpu.Mean)
 	}
-	// It tells of fifty pods at a time, and is not heard of for twenty others' one.
+	// In each round it has fifty pods, and then twenty other nodes have one each.
 	for round := range 20 {
 		for i := range 70 {
 			at = at.Add(time.Second)
 			w := window(fmt.Sprint("more", round, "-", i), 1, 1e8)
 			w.Node = fmt.Sprint("node", (20*round+i)%200)
 			if i < 50 {
-				w.Node, w.CPUSeconds = "liar", 60*1.7
+				w.Node, w.CPU = "liar", 60*1.7
 			}
 			observe(t, p, at, w)
 		}
@@ -165,11 +170,13 @@ func FuzzObserve(f *testing.F) {
 			kind := next()
 			at = at.Add(time.Duration(int32(kind)) * time.Millisecond * 100)
 			w := profile.Window{
-				Pod: fmt.Sprint(kind >> 32 & 3), Node: fmt.Sprint(kind >> 34 & 3), Revision: fmt.Sprint(kind >> 36 & 1), Container: []string{"", "a"}[kind>>37&1],
-				Ended: kind>>38&1 == 1, Always: kind>>39&1 == 1, Unstalled: kind>>40&1 == 1, OOMKills: uint32(kind >> 41 & 1),
-				Age: time.Duration(next() >> 1), Span: time.Duration(next() % uint64(time.Hour)),
-				CPUSeconds: math.Float64frombits(next()), StalledSeconds: math.Float64frombits(next()),
-				Memory: math.Float64frombits(next()), MemoryPeak: math.Float64frombits(next()),
+				Pod: fmt.Sprint(kind >> 32 & 3), Node: fmt.Sprint(kind >> 34 & 3), Revision: fmt.Sprint(kind >> 36 & 1), Container: []string{"", "a"}[kind>>37&1], Always: kind>>39&1 == 1,
+				Usage: profile.Usage{
+					Ended: kind>>38&1 == 1, Pressure: kind>>40&1 == 0, OOMKills: uint32(kind >> 41 & 1),
+					Age: time.Duration(next() >> 1), Span: time.Duration(next() % uint64(time.Hour)),
+					CPU: math.Float64frombits(next()), Stalled: math.Float64frombits(next()), Memory: math.Float64frombits(next()),
+					MemoryPeak: math.Float64frombits(next()),
+				},
 			}
 			if kind>>42&1 == 1 {
 				w.Demand = []profile.DemandTime{{Bucket: uint32(next()), Millis: uint32(next())}}

@@ -5,46 +5,58 @@ import (
 	"time"
 )
 
-// Window is what a pod, or one of its containers, took during a span of time that
-// ended when it is observed. It is a plain value, safe for concurrent reading.
+// Usage is what a pod, or one of its containers, took during a span of time: the one form
+// of it from the agent's log over the wire to profiles. It is a plain value, safe for
+// concurrent reading.
+type Usage struct {
+	// Age is the pod's at the end of the span.
+	Age, Span time.Duration
+	// NoCPU: what was used of the CPU is not known, nor waited for or throttled, and there is
+	// no Demand.
+	NoCPU bool
+	// CPU, Stalled and Throttled are in seconds: the time used, that in which a task waited
+	// for a core, which cannot be longer than the span, and that in which a limit held the
+	// pod up, summed over CPUs. CPU and Waited together are what it would have used of idle
+	// cores. Stalled is known only if Pressure; the confidence in CPU stays at most ½ without.
+	CPU, Stalled, Throttled float64
+	Pressure                bool
+	// Periods are those of a CPU limit, in ThrottledPeriods of which it held the
+	// pod up; OOMKills are those of the span.
+	Periods, ThrottledPeriods, OOMKills uint32
+	// Memory is the most seen in the span, 0 if only the peak is known, and
+	// MemoryPeak the most since the pod began; without page cache, in bytes. Both are 0
+	// where neither is known: no process takes none.
+	Memory, MemoryPeak float64
+	// MemoryStalled is the time in which a task waited for memory, in seconds, known only
+	// if MemoryPressure: from one reading that knew to another.
+	MemoryStalled  float64
+	MemoryPressure bool
+	// Ended reports that it is the pod's, or the container's, last.
+	Ended bool
+	// Demand is for how long which demand for CPU held, in ascending order of
+	// buckets; without it the mean of the span stands for all of it.
+	Demand []DemandTime
+}
+
+// Window is the usage of a pod, or of one of its containers, during a span that ended when
+// it is observed, with what a profile has to know of the pod. It is a plain value, safe for
+// concurrent reading.
 type Window struct {
 	// Pod is its UID, Container the name of the container, empty for the pod.
 	Pod, Container string
 	Node, Revision string
-	// Age is the pod's at the end of the window, which lasted Span.
-	Age, Span time.Duration
 	// Created is when the pod was made, if that is known: a window may be late, and
 	// who measures may know the pod for less time than it has lived. By it revisions
 	// are ordered; zero means by Age.
 	Created time.Time
-	// CPUSeconds were used, and for StalledSeconds a task of the pod waited for a
-	// core, which cannot be longer than the span; together they are what the pod would
-	// have used of idle cores. Unstalled means that waiting was not measured: the
-	// confidence in CPU stays at most ½ then.
-	CPUSeconds, StalledSeconds float64
-	Unstalled                  bool
-	// NoCPU: what was used of the CPU is not known, nor waited for or throttled.
-	NoCPU bool
-	// Demand is for how long which demand for CPU held, in ascending order of
-	// buckets; without it the mean of the window stands for all of it.
-	Demand []DemandTime
-	// Memory is the most seen in the span, 0 if only the peak is known, and
-	// MemoryPeak the most since the pod began; without page cache, in bytes. Both are 0
-	// where neither is known.
-	Memory, MemoryPeak float64
-	// Periods are those of a CPU limit, in ThrottledPeriods of which it held the
-	// pod up.
-	Periods, ThrottledPeriods uint32
-	// OOMKills are those of the span.
-	OOMKills uint32
-	// Always says that the pod is restarted when it ends, so lives on.
+	// Always reports that the pod is restarted when it ends, so lives on.
 	Always bool
-	// Ended says that it is the pod's, or the container's, last.
-	Ended bool
+	Usage
 }
 
 // DemandTime is the time, in ms, for which the demand for CPU was in a bucket of the
-// scale CPU. It is a plain value, safe for concurrent use.
+// scale CPU: bucket i ends at .01·(1.05^(i+1) − 1)/.05 cores, to 175, as in the histogram
+// of the Vertical Pod Autoscaler. It is a plain value, safe for concurrent use.
 type DemandTime struct{ Bucket, Millis uint32 }
 
 // Bounds of a window, as on the wire.
@@ -57,23 +69,61 @@ const (
 	coreSlack = 1 + 1e-9
 )
 
-// amended is the window without what cannot be true beside the rest of it: a waiting
-// time longer than the span was not measured, as after an overflow of the kernel's
-// counter, and demands that add up to more than what was used and the span are made of
-// one.
-func (w Window) amended() Window {
-	span := w.Span.Seconds()
-	if w.StalledSeconds > coreSlack*span && w.StalledSeconds <= maxCores*coreSlack*span {
-		w.StalledSeconds, w.Unstalled, w.Demand = 0, true, nil
+// Waited is the time in which a pod waited for a core: that in which one of its tasks was
+// stalled, without that in which its limit held it up, which the kernel counts as stalled
+// too. However many cores were free, a pod would not take these. Throttled time is summed
+// over CPUs and stalled time is not, so a throttled period takes off no more than itself.
+func Waited(stalled, throttled float64, periods uint32) float64 {
+	return max(stalled-min(throttled, limitPeriod*float64(periods)), 0)
+}
+
+// limitPeriod is that of a CPU limit as the kubelet sets it, in seconds.
+const limitPeriod = .1
+
+func (u *Usage) waited() float64 { return Waited(u.Stalled, u.Throttled, u.ThrottledPeriods) }
+
+// Amend has what contradicts the rest of the usage count as not measured. Tasks cannot wait
+// for longer than the span, for a CPU or for memory, as after an overflow of the kernel's
+// counter; demands are made of the one, and waiting for the other may have been read less
+// lately, so that twice the span is possible. Demands are of no more than the span, and
+// what an agent cut to the most memory that there may be is no amount.
+func (u *Usage) Amend() {
+	span := u.Span.Seconds()
+	if u.Stalled > coreSlack*span {
+		u.Stalled, u.Pressure, u.Demand = 0, false, nil
 	}
+	if u.MemoryStalled > 2*span {
+		u.MemoryStalled, u.MemoryPressure = 0, false
+	}
+	if u.ThrottledPeriods > u.Periods {
+		u.Throttled, u.Periods, u.ThrottledPeriods = 0, 0, 0
+	}
+	for _, bytes := range []*float64{&u.Memory, &u.MemoryPeak} {
+		if *bytes >= maxBytes {
+			*bytes = 0
+		}
+	}
+	left := uint64(u.Span.Milliseconds()) + 1
+	for _, d := range u.Demand {
+		if uint64(d.Millis) > left {
+			u.Demand = nil
+			return
+		}
+		left -= uint64(d.Millis)
+	}
+}
+
+// amend is Amend, and leaves out demands that add up to more than what was used and the
+// span are made of.
+func (w *Window) amend() {
+	w.Amend()
 	least := 0.
 	for _, d := range w.Demand {
 		least += CPU.Upper(int(d.Bucket)-1) * float64(d.Millis) / 1e3
 	}
-	if least > coreSlack*(w.CPUSeconds+span) {
+	if least > coreSlack*(w.CPU+w.Span.Seconds()) {
 		w.Demand = nil
 	}
-	return w
 }
 
 // Validate refuses what no pod can have taken.
@@ -92,10 +142,12 @@ func (w *Window) Validate() error {
 		return refuse("Window.Age", w.Age, "not negative")
 	case !w.Created.IsZero() && checkTime(w.Created) != nil:
 		return refuse("Window.Created", w.Created, "from 1970 to 2255, or zero")
-	case !(w.CPUSeconds >= 0) || w.CPUSeconds > mostCPU:
-		return refuse("Window.CPUSeconds", w.CPUSeconds, "from 0 to 4096 cores")
-	case !(w.StalledSeconds >= 0) || w.StalledSeconds > mostCPU:
-		return refuse("Window.StalledSeconds", w.StalledSeconds, "from 0 to 4096 cores")
+	case !(w.CPU >= 0) || w.CPU > mostCPU:
+		return refuse("Window.CPU", w.CPU, "from 0 to 4096 cores")
+	case !(w.Stalled >= 0) || w.Stalled > mostCPU:
+		return refuse("Window.Stalled", w.Stalled, "from 0 to 4096 cores")
+	case !(w.Throttled >= 0) || w.Throttled > mostCPU:
+		return refuse("Window.Throttled", w.Throttled, "from 0 to 4096 cores")
 	case !(w.Memory >= 0) || w.Memory > maxBytes:
 		return refuse("Window.Memory", w.Memory, "from 0 to 2^50")
 	case !(w.MemoryPeak >= 0) || w.MemoryPeak > maxBytes:
@@ -121,9 +173,9 @@ func (w *Window) validateDemand() error {
 }
 
 // cores is the mean demand.
-func (w *Window) cores() float64 { return (w.CPUSeconds + w.StalledSeconds) / w.Span.Seconds() }
+func (w *Window) cores() float64 { return (w.CPU + w.waited()) / w.Span.Seconds() }
 
-// killed says that the pod ended for want of memory, and not when it was done.
+// killed reports that the pod ended for want of memory, and not when it was done.
 func (w *Window) killed() bool { return w.Ended && w.OOMKills > 0 }
 
 const (
@@ -135,7 +187,7 @@ const (
 	young = .5
 )
 
-// growing says whether the pod's memory would have grown on after the window, given
+// growing reports whether the pod's memory would have grown on after the window, given
 // its peak before it and what the pod weighs: then it is less than what the pod takes.
 func (w *Window) growing(peak, weight float64) bool {
 	if w.Ended {

@@ -207,8 +207,11 @@ func (p *profiler) start() {
 func (p *profiler) whole(i int, pod *Pod) profile.Window {
 	span := min(elapsed(pod.Solo()), time.Hour)
 	w := profile.Window{
-		Pod: "before-" + strconv.Itoa(i), Node: nodeName(i), Age: span, Span: span, Ended: true,
-		CPUSeconds: p.options.Known * pod.width() * span.Seconds(), Memory: p.options.Known * pod.Memory,
+		Pod: "before-" + strconv.Itoa(i), Node: nodeName(i),
+		Usage: profile.Usage{
+			Age: span, Span: span, Ended: true,
+			CPU: p.options.Known * pod.width() * span.Seconds(), Pressure: true, Memory: p.options.Known * pod.Memory,
+		},
 	}
 	w.MemoryPeak = w.Memory
 	return w
@@ -315,24 +318,13 @@ func (p *profiler) observe(on string, from *agent.Window) {
 	n := p.of[pod]
 	w := &p.workloads[n]
 	p.c.fail(w.profile.Observe(p.options.time(p.c.now), profile.Window{
-		Pod: strconv.FormatUint(uint64(from.Pod), 16), Node: on, Revision: p.c.pods[pod].Revision,
-		Age: from.Age, Span: from.Span, CPUSeconds: from.CPU, StalledSeconds: from.Stalled, Unstalled: !from.Pressure, NoCPU: from.NoCPU,
-		Demand: demandTimes(from.Demand), Memory: from.Memory, MemoryPeak: from.MemoryPeak,
-		Periods: from.Periods, ThrottledPeriods: from.ThrottledPeriods, OOMKills: from.OOMKills, Ended: from.Ended,
+		Pod: strconv.FormatUint(uint64(from.Pod), 16), Node: on, Revision: p.c.pods[pod].Revision, Usage: from.Usage,
 	}))
 	if d := p.demand(w); d != w.sent.Demand || p.c.now-w.sent.at >= writePeriod {
 		w.sent = price{d, p.c.now}
 		p.prices = append(p.prices, delivery{n, w.sent})
 		p.c.agenda.add(event{at: p.c.now + p.c.Latency + p.options.Delay, kind: priced, pod: int32(len(p.prices) - 1)})
 	}
-}
-
-func demandTimes(from []agent.DemandTime) []profile.DemandTime {
-	to := make([]profile.DemandTime, len(from))
-	for i, d := range from {
-		to[i] = profile.DemandTime(d)
-	}
-	return to
 }
 
 // handle says whether the event was the profiler's.

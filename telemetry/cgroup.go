@@ -25,7 +25,7 @@ type CgroupConfig struct {
 	Gather time.Duration
 	// Now is the clock of PodEvent.At; nil means time.Now.
 	Now func() time.Time
-	// Logger hears of watches that cannot be set; nil means slog.Default.
+	// Logger logs watches that cannot be set; nil means slog.Default.
 	Logger *slog.Logger
 }
 
@@ -152,19 +152,19 @@ var hierarchies = []string{"", "cpu,cpuacct", "cpuacct,cpu", "cpu", "cpuacct", "
 // searched for.
 var parents = []string{"", "kubelet", "kubelet.slice"}
 
-// isKubepods says whether a directory is the top of the kubelet's tree:
+// isKubepods reports whether a directory is the top of the kubelet's tree:
 // kubepods, kubepods.slice, or kubelet-kubepods.slice below kubelet.slice.
 func isKubepods(name string) bool {
 	return name == "kubepods" || name == "kubepods.slice" || strings.HasSuffix(name, "-kubepods.slice")
 }
 
-// leadsToKubelet says whether the kubelet's tree may be in a directory that
+// leadsToKubelet reports whether the kubelet's tree may be in a directory that
 // appeared, or is it.
 func leadsToKubelet(name string) bool {
 	return isKubepods(name) || slices.Contains(parents, name) || slices.Contains(hierarchies, name)
 }
 
-// isQoS says whether a directory of that tree holds the pods of a QoS class;
+// isQoS reports whether a directory of that tree holds the pods of a QoS class;
 // guaranteed pods are at its top.
 func isQoS(name string) bool {
 	switch name {
@@ -193,8 +193,8 @@ func podUID(name string) (string, bool) {
 // what it starts into one named container where systemd manages the cgroups.
 const maxNested = 4
 
-// isContainer says whether a directory below a pod is a container's: all are,
-// but for CRI-O's monitor process.
+// isContainer reports whether a directory below a pod is a container's: all are,
+// except for CRI-O's monitor process.
 func isContainer(name string) bool { return !strings.Contains(name, "conmon") }
 
 func isCRIO(name string) bool { return strings.HasPrefix(name, "crio-") }
@@ -205,7 +205,7 @@ func isPause(comm, container string) bool {
 	return comm == "pause" || comm == "pod" && isCRIO(container)
 }
 
-// isRuntime says whether a process in a container's cgroup is still the
+// isRuntime reports whether a process in a container's cgroup is still the
 // runtime's: it joins the cgroup ahead of the workload's exec.
 func isRuntime(comm string) bool {
 	switch comm {

@@ -193,7 +193,7 @@ func (n *churningNode) write(path, text string) {
 	}
 }
 
-// cpu is what the process used so far, but for this thread.
+// cpu is what the process used so far, except for this thread.
 func (n *churningNode) cpu() time.Duration {
 	var total time.Duration
 	for _, who := range []struct{ who, sign int }{{unix.RUSAGE_SELF, 1}, {unix.RUSAGE_THREAD, -1}} {

@@ -14,7 +14,7 @@ type kubeletTree struct {
 	use treeUse
 }
 
-// treeUse is how much tells that a kubelet uses a tree.
+// treeUse is how sure it is that a kubelet uses a tree.
 type treeUse int
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// What comes while events are gathered is told when that is over, also if nothing
+// What comes while events are gathered is reported when that is over, also if nothing
 // comes after it.
 func TestEventsWhileGathering(t *testing.T) {
 	c := newCgroups(t)

@@ -2,8 +2,8 @@ package telemetry
 
 import "path/filepath"
 
-// CgroupLayout says which control groups are mounted at root, such as
-// /sys/fs/cgroup: "v2", "v1", "hybrid" of both, or "none". It tells them apart as
+// CgroupLayout reports which control groups are mounted at root, such as
+// /sys/fs/cgroup: "v2", "v1", "hybrid" of both, or "none". It distinguishes them as
 // systemd does.
 func CgroupLayout(root string) string {
 	there := func(path string) bool { return exists(filepath.Join(root, path)) }

@@ -554,7 +554,7 @@ func TestWatchesOfRemovedCgroupsAreDropped(t *testing.T) {
 }
 
 // Once the kubelet's directory is found, the places where it might have been are
-// watched no longer, but for the one that it is in.
+// watched no longer, except for the one that it is in.
 func TestPlacesOfTheKubeletAreLetGo(t *testing.T) {
 	c := newCgroups(t)
 	c.dir("cpu", "kubelet")
@@ -593,7 +593,7 @@ func watches(t testing.TB) (n int) {
 	return n
 }
 
-// A start is told as churn with the pod's directory, ahead of its containers;
+// A start is reported as churn with the pod's directory, ahead of its containers;
 // the pod counts when the workload's process runs.
 func TestPodStart(t *testing.T) {
 	c := newCgroups(t)
@@ -763,7 +763,7 @@ func (c *cgroups) storm(dir string, worker, pods int, r *rand.Rand) (alive []str
 	return alive
 }
 
-// A rescan finds what no event told, such as the end of a process that left its
+// A rescan finds what no event reported, such as the end of a process that left its
 // cgroup behind.
 func TestRescan(t *testing.T) {
 	c := newCgroups(t)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// ErrPIDNamespace is that the processes of pods cannot be told: the process has a
+// ErrPIDNamespace is that the processes of pods cannot be seen: the process has a
 // PID namespace of its own, from which cgroup v1 shows no others, and there is no
 // pids controller whose counts tell that they are there.
 var ErrPIDNamespace = errors.New("cgroup v1 without the pids controller shows no pod to a process in a PID namespace of its own: run the agent in the host's (hostPID)")
@@ -15,7 +15,7 @@ var ErrPIDNamespace = errors.New("cgroup v1 without the pids controller shows no
 // Linux (PROC_PID_INIT_INO).
 const initialPIDs = "pid:[4026531836]"
 
-// blindInNamespace says whether pods would be passed over in silence. Where a
+// blindInNamespace reports whether pods would be passed over in silence. Where a
 // node is itself a container, its namespace is not the machine's; the agent is in
 // one of its own only if the first process shares its cgroup.
 func (c CgroupConfig) blindInNamespace() bool {

@@ -16,7 +16,7 @@ func TestPIDNamespace(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		cgroups   []string // below the root
-		namespace string   // "" is not told
+		namespace string   // "" is unknown
 		first     string   // cgroup of the first process
 		refused   bool
 	}{

@@ -23,8 +23,14 @@ func directoriesIn(dir string) (names []string, err error) {
 	return names, err
 }
 
-// exists says whether there is something at path.
+// exists reports whether there is something at path.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
+
+// subdirectories lists the directories in dir; none if it is gone.
+func subdirectories(dir string) []string { return directories(dir) }
+
+// readInto reads the file at path; the buffer is for systems where that costs less.
+func readInto(_ *[]byte, path string) ([]byte, error) { return os.ReadFile(path) }

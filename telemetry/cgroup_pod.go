@@ -47,7 +47,7 @@ type pod struct {
 	present bool
 }
 
-// conclude derives from the containers what state the pod is in, and says whether
+// conclude derives from the containers what state the pod is in, and reports whether
 // that is news.
 func (p *pod) conclude() (changed bool) {
 	live, sandbox := 0, 0

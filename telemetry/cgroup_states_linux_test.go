@@ -76,7 +76,7 @@ func TestPodWithSidecar(t *testing.T) {
 	w.untilStates(runs(uidA, 5))
 }
 
-// A container counts though it came and went while nobody looked.
+// A container counts though it came and went while no one looked.
 func TestPodStartsBetweenTwoLooks(t *testing.T) {
 	c := newCgroups(t)
 	pod := c.dir("kubepods", "pod"+uidA)
@@ -104,7 +104,7 @@ func TestPodStartsBetweenTwoLooks(t *testing.T) {
 	w.untilStates(runs(uidA, 6))
 }
 
-// Nobody knows what was started before the source, or while events were lost.
+// No one knows what was started before the source, or while events were lost.
 func TestPodStartsUnknown(t *testing.T) {
 	c := newFastCgroups(t)
 	pod := c.dir("kubepods", "pod"+uidA)

@@ -2,7 +2,7 @@ package telemetry
 
 import "strings"
 
-// Channels says which channels a Reader has beside cpu and memory, without which
+// Channels reports which channels a Reader has beside cpu and memory, without which
 // no node can be judged. The zero value adds none.
 type Channels struct {
 	// MemoryPressure is the share of time in which some task waited for memory:

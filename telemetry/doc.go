@@ -44,19 +44,19 @@
 // channel does not use costs nothing. One good reading later samples are
 // right again.
 //
-// A [PodSource] tells when containers start and stop, and how far each pod on the
+// A [PodSource] reports when containers start and stop, and how far each pod on the
 // node has come: a [Pod] ends with its sandbox or cgroup, not with a container.
 // [CgroupPods] watches the kubelet's cgroups with inotify, which warns some
 // 50 ms ahead of the container runtime's events, needs no socket and works with
 // every runtime.
 //
-// CgroupPods tells churn as it comes and gathers what follows for a tenth of a
+// CgroupPods reports churn as it comes and gathers what follows for a tenth of a
 // second. Module telemetry/podsource has further sources behind the same
 // interface: the CRI's events, containerd's, and the API server's watch.
 //
 // [PodUsage] reads what each pod takes from its cgroup: CPU time used and waited for,
 // the time its limit held it up, the memory that the machine can't reclaim. By the same
-// open files it tells, at once, the CPU time of the machine, of the kubelet's tree and of
+// open files it reads, at once, the CPU time of the machine, of the kubelet's tree and of
 // all pods, by which energy is divided.
 //
 // Reading is apart from parsing, which takes bytes and allocates nothing;

@@ -41,7 +41,7 @@ var (
 	ErrUnsupported = errors.New("not supported on this operating system")
 )
 
-// ChannelError says which channel could not be read and why.
+// ChannelError names which channel could not be read and why.
 type ChannelError struct {
 	// Channel is the channel's name, Path the file it concerns (empty when the
 	// cause is the interval).
@@ -89,7 +89,7 @@ var causes = []struct {
 	{fs.ErrNotExist, "missing"},
 }
 
-// SampleError says which channels made a sample fail, in schema order; there is
+// SampleError names which channels made a sample fail, in schema order; there is
 // at least one. errors.Is and errors.As look at each.
 type SampleError struct {
 	Channels []*ChannelError
@@ -132,7 +132,7 @@ func ChannelErrors(err error) []*ChannelError {
 // ErrInvalid is what every [FieldError] wraps.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError says which field of a configuration or input is out of range; Err
+// FieldError names which field of a configuration or input is out of range; Err
 // wraps ErrInvalid.
 type FieldError struct {
 	Field string

@@ -20,7 +20,7 @@ func ReadKernelFile(path string) ([]byte, error) {
 // reading the way the kernel's do.
 var LacksPressure = lacksPressure
 
-// The parsers that nobody outside the package needs.
+// The parsers that no one outside the package needs.
 var (
 	ParseMeminfo    = parseMeminfo
 	ParseInterfaces = parseInterfaces

@@ -23,7 +23,7 @@ const (
 	maxInotifyEvent = unix.SizeofInotifyEvent + unix.NAME_MAX + 1
 )
 
-// inotify is one inotify instance for directories: it hears of entries made and
+// inotify is one inotify instance for directories: it reports entries made and
 // removed.
 type inotify struct {
 	fd     int
@@ -69,7 +69,7 @@ func (in *inotify) close() {
 func (in *inotify) interrupt() { in.waiter.interrupt() }
 
 // watch adds dir. Called again it moves the watch to the directory that has the
-// name now, and says whether that is another one.
+// name now, and reports whether that is another one.
 func (in *inotify) watch(dir string) (moved bool, err error) {
 	wd, err := rawWatch(in.fd, dir, unix.IN_CREATE|unix.IN_DELETE|unix.IN_ONLYDIR)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // A speed that the kernel does not give for long holds up no sample: the one before
-// holds meanwhile. A pipe nobody writes to is such a file.
+// holds meanwhile. A pipe no one writes to is such a file.
 func TestSpeedIsReadAside(t *testing.T) {
 	m, c := networkMachine(t)
 	c.MaxInterval = time.Minute

@@ -40,8 +40,8 @@ type Pod struct {
 	UID   string
 	State PodState
 	// Starts is how many containers beyond the sandbox have started, init
-	// containers included, or StartsUnknown. Who knows how many init containers a
-	// pod has (its scheduler does) tells by it whether one of the others has run:
+	// containers included, or StartsUnknown. A reader that knows how many init containers a
+	// pod has, as its scheduler does, sees by it whether one of the others has run:
 	// more have started than those. A container that starts again counts again
 	// where the source cannot tell the two apart.
 	Starts int
@@ -55,7 +55,7 @@ const StartsUnknown = math.MaxInt
 
 func (p Pod) compare(q Pod) int { return strings.Compare(p.UID, q.UID) }
 
-// PodEvent says that pods or containers started or stopped on the node.
+// PodEvent reports that pods or containers started or stopped on the node.
 type PodEvent struct {
 	At time.Time
 	// Churn: a pod's or a container's cgroup appeared, or a container's went
@@ -72,7 +72,7 @@ type PodEvent struct {
 	Pods []Pod
 }
 
-// PodSource tells which pods are on the node. Run reports the pods there are,
+// PodSource reports which pods are on the node. Run reports the pods there are,
 // then every change, calling notify from one goroutine at a time and in order,
 // until ctx ends; then it returns nil. notify should not block. Run is called
 // once.
@@ -89,7 +89,7 @@ func PodSourceHealth(s PodSource) error {
 	return nil
 }
 
-// StaticPods is a fixed set of pods that run, by UID, with nobody knows how many
+// StaticPods is a fixed set of pods that run, by UID, with an unknown number of
 // containers; the empty one is the source of a node that runs none. It is safe for
 // concurrent use.
 type StaticPods []string

@@ -86,7 +86,7 @@ func (d *directory) close() {
 }
 
 // read reads from the file's start and stops at its end or that of buf. Go's scheduler,
-// were it told, would also hand the processor over as the call takes more than 20 µs.
+// if it knew of the call, would also hand the processor over as the call takes more than 20 µs.
 func (d *descriptor) read(buf []byte) (n int, err error) {
 	for n < len(buf) {
 		got, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, uintptr(d.fd), uintptr(unsafe.Pointer(&buf[n])), uintptr(len(buf)-n), uintptr(n), 0, 0)

@@ -110,7 +110,7 @@ func rawStat(path string) (mode uint32, links uint64, err error) {
 	}
 }
 
-// exists says whether there is something at path.
+// exists reports whether there is something at path.
 func exists(path string) bool {
 	_, _, err := rawStat(path)
 	return err == nil

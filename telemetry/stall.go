@@ -45,7 +45,7 @@ func openPressure(c Config, label, resource string) (*file, error) {
 	return f, nil
 }
 
-// lacksPressure tells a kernel without pressure stall information, which has no
+// lacksPressure recognises a kernel without pressure stall information, which has no
 // such file or (older ones booted with psi=0) refuses to read it, from a file
 // that cannot be read today.
 func lacksPressure(err error) bool {

@@ -100,7 +100,7 @@ func (t *tree) wake() time.Time {
 }
 
 // update follows events: their names tell churn, which is reported at once; then
-// what they point at is read. It says whether it reported churn.
+// what they point at is read. It reports whether it reported churn.
 func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) bool {
 	rescan := t.observe(events) || !now.Before(t.rescanAt)
 	warned := t.churn
@@ -536,5 +536,5 @@ func (t *tree) watch(dir string) (moved bool, err error) {
 	return moved, err
 }
 
-// gone says whether a watch failed because there is no such directory.
+// gone reports whether a watch failed because there is no such directory.
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }

@@ -36,83 +36,55 @@ type CPUUsage struct {
 	Failed []error
 }
 
-// nodeCPU reads the machine's CPU time.
-type nodeCPU struct {
-	stat  *file
-	usage *usage // nil where stat is the best there is
-}
-
-func newNodeCPU(c CgroupConfig) (*nodeCPU, error) {
-	usage, err := findUsage(Config{CgroupRoot: c.Root, Counter: CounterAuto})
-	if err != nil {
-		return nil, err
-	}
-	return &nodeCPU{newFile(filepath.Join(c.ProcRoot, "stat"), 16<<10), usage}, nil
-}
-
-func (n *nodeCPU) read() (NodeCPU, error) {
-	times, err := readAs(cpuName, n.stat, parseStat)
-	if err != nil {
-		return NodeCPU{}, err
-	}
-	r := cpuReading{statTimes: times}
-	if n.usage == nil {
-		if r.badBusy != nil {
-			return NodeCPU{}, &ChannelError{cpuName, n.stat.path, r.badBusy}
-		}
-		ticks := r.Busy - min(r.Steal, r.Busy)
-		return NodeCPU{time.Duration(min(ticks, maxKeyed/uint64(tick))) * tick, r.Online}, nil
-	}
-	if r.used, err = n.usage.read(); err != nil {
-		return NodeCPU{}, err
-	}
-	unit := time.Second / time.Duration(n.usage.second)
-	busy := time.Duration(min(r.used, maxKeyed/uint64(unit))) * unit
-	if n.usage.countsSteal(r) {
-		busy = max(busy-time.Duration(r.Steal)*tick, 0)
-	}
-	return NodeCPU{busy, r.Online}, nil
-}
-
 // tick is the unit of /proc/stat.
 const tick = time.Second / ticksPerSecond
 
-func (n *nodeCPU) close() {
-	n.stat.close()
-	if n.usage != nil {
-		n.usage.file.close()
-	}
+// timeOf is a time counted in a unit, bounded as the numbers of a file are.
+func timeOf(count uint64, unit time.Duration) time.Duration {
+	return time.Duration(min(count, maxKeyed/uint64(unit))) * unit
 }
 
 // ReadNode reads the CPU time of the machine alone. The error is a *ChannelError.
 func (u *PodUsage) ReadNode() (NodeCPU, error) {
 	if u.node == nil {
-		node, err := newNodeCPU(u.config)
+		usage, err := findUsage(Config{CgroupRoot: u.config.Root, Counter: CounterAuto})
 		if err != nil {
 			return NodeCPU{}, err
 		}
-		u.node = node
+		u.node = &cpu{stat: newFile(filepath.Join(u.config.ProcRoot, "stat"), 16<<10), usage: usage}
 	}
-	return u.node.read()
+	r, err := u.node.read()
+	if err != nil {
+		return NodeCPU{}, err
+	}
+	usage := u.node.usage
+	if usage == nil { // /proc/stat is the best there is
+		if r.badBusy != nil {
+			return NodeCPU{}, &ChannelError{cpuName, u.node.stat.path, r.badBusy}
+		}
+		return NodeCPU{timeOf(r.Busy-min(r.Steal, r.Busy), tick), r.Online}, nil
+	}
+	busy := timeOf(r.used, time.Second/time.Duration(usage.second))
+	if usage.countsSteal(r) {
+		busy = max(busy-time.Duration(r.Steal)*tick, 0)
+	}
+	return NodeCPU{busy, r.Online}, nil
 }
 
 // ReadCPUTo reads the CPU time of the machine, of the kubelet's tree and of all pods
 // that are followed into dst, the slices of which it uses again: the machine's first
 // and the tree's before that of its pods, so that what runs meanwhile is not missed
 // twice. The error is that of ReadNode, or wraps ErrNoPodUsage while there is no
-// kubelet's tree, of which dst then tells the node alone. It may be called without
+// kubelet's tree, where dst then has the node alone. It may be called without
 // ReadTo, or beside it.
 func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 	dst.At, dst.Tree, dst.Pods, dst.Failed = at, 0, dst.Pods[:0], dst.Failed[:0]
-	var err error
-	if dst.Node, err = u.ReadNode(); err != nil {
+	node, err := u.ReadNode()
+	if dst.Node = node; err != nil {
 		return err
 	}
-	if !at.Before(u.rescanAt) {
-		u.rescan(at)
-	}
-	if !u.found {
-		return fmt.Errorf("telemetry: %w below %s", ErrNoPodUsage, u.config.Root)
+	if err := u.scanIfDue(at); err != nil {
+		return err
 	}
 	u.findAwaited(at, true)
 	used, known, err := u.buffer.cpuUsed(&u.tree)
@@ -125,27 +97,26 @@ func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 	case !known:
 		return fmt.Errorf("telemetry: %w: %s has no CPU time", ErrNoPodUsage, u.buffer.layout.top)
 	}
-	dst.Tree = time.Duration(min(used, maxKeyed))
-	kept := u.pods[:0]
-	for _, p := range u.pods {
+	dst.Tree = timeOf(used.Usage, 1)
+	u.forget(func(p *usagePod) bool {
+		if p.state == usageAwaited {
+			return false
+		}
 		used, err := u.podCPU(p)
 		switch {
 		case err == nil && used == 0: // no process ever ran in it, or the kernel does not tell
 		case err == nil:
-			dst.Pods = append(dst.Pods, PodCPU{p.uid, time.Duration(min(used, maxKeyed)), p.older})
+			dst.Pods = append(dst.Pods, PodCPU{p.uid, timeOf(used, 1), p.older})
 		case !vanished(err):
 			dst.Failed = append(dst.Failed, err)
 		case !u.inUse:
-			p.close()
-			continue
+			return true
 		default: // ReadTo ends it, with its last reading
-			p.changed = true
+			p.look = lookNow
 			u.wake(at)
 		}
-		kept = append(kept, p)
-	}
-	clear(u.pods[len(kept):])
-	u.pods = kept
+		return false
+	})
 	return nil
 }
 
@@ -153,12 +124,12 @@ func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 // still, unless ReadTo does: where no kernel stands behind the files, open ones outlive
 // their cgroup.
 func (u *PodUsage) podCPU(p *usagePod) (uint64, error) {
-	if p.changed && !u.inUse {
-		p.changed = false
+	if p.look == lookNow && !u.inUse {
+		p.look = lookNever
 		if _, err := os.Stat(filepath.Join(u.buffer.layout.top, p.group.rel)); err != nil {
 			return 0, err
 		}
 	}
 	used, _, err := u.buffer.cpuUsed(&p.group)
-	return used, err
+	return used.Usage, err
 }

@@ -40,7 +40,7 @@ func (k *kubelet) counted(dir string) time.Duration {
 	return time.Duration(n) * unit
 }
 
-// TestCPUOfChildren reads the real machine and real cgroups: what is told lies between
+// TestCPUOfChildren reads the real machine and real cgroups: what is reported lies between
 // two simple readings, and a child's time is in its pod's, the tree's and the machine's.
 func TestCPUOfChildren(t *testing.T) {
 	k := realTree(t)
@@ -117,7 +117,7 @@ func TestCPUReadFirstEndsNoPod(t *testing.T) {
 	}
 }
 
-// TestCPUOfEndedPodsIsClosed: where nobody else reads the pods either.
+// TestCPUOfEndedPodsIsClosed: where no one else reads the pods either.
 func TestCPUOfEndedPodsIsClosed(t *testing.T) {
 	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
 	k.set("", group{cpu: time.Hour})

@@ -102,7 +102,7 @@ func TestCPUOfNodeTreeAndPods(t *testing.T) {
 }
 
 // TestNodesCPUFromItsCounters: where the kernel counts finer than in ticks that is
-// what is told, without the steal that some count in.
+// what is reported, without the steal that some count in.
 func TestNodesCPUFromItsCounters(t *testing.T) {
 	for name, tt := range map[string]struct {
 		file, text string
@@ -140,7 +140,7 @@ func TestNodesCPUFromItsCounters(t *testing.T) {
 	}
 }
 
-// TestCPUWithoutAKubelet: the node is told all the same, and the tree once it is there.
+// TestCPUWithoutAKubelet: the node is read all the same, and the tree once it is there.
 func TestCPUWithoutAKubelet(t *testing.T) {
 	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
 	k.stat(4, 100, 0)
@@ -169,7 +169,7 @@ func TestCPUWithoutAKubelet(t *testing.T) {
 	}
 }
 
-// TestCPUThatCannotBeRead is told, of a pod beside the others.
+// TestCPUThatCannotBeRead is reported, of a pod beside the others.
 func TestCPUThatCannotBeRead(t *testing.T) {
 	k := &kubelet{machine: newMachine(t), tree: "kubepods", parts: []string{""}}
 	u := k.usage()

@@ -14,16 +14,14 @@ type usageGroup struct {
 	// rel is its directory below the kubelet's.
 	rel   string
 	files [usageFiles]usageHandle
-	// stalled is its memory pressure, read at an age; pressed says that there is one.
-	stalled   time.Duration
-	stalledAt time.Duration
-	pressed   bool
-	// ran says that it has used CPU time, and ranAt at which age that was first seen;
-	// unlimited, that it had no CPU limit when that was looked at last, and limitAt from
-	// which age on it is looked at again.
-	ran, unlimited bool
+	// stalled is its memory pressure, read at the age stalledAt; pressed is that there is one.
+	stalled, stalledAt time.Duration
+	pressed            bool
+	// ran is that it has used CPU time, and ranAt at which age that was first seen; limitAt,
+	// from which age on what a CPU limit held up is looked at.
+	ran            bool
 	ranAt, limitAt time.Duration
-	// unified says that it holds its processes in the unified hierarchy of the hybrid
+	// unified is that it holds its processes in the unified hierarchy of the hybrid
 	// layout, which does not change.
 	unified bool
 	// largest and current are the most of its use of memory and of all its memory,
@@ -34,11 +32,11 @@ type usageGroup struct {
 	// again whatever the peak.
 	held, kills, peak uint64
 	memoryAt          time.Duration
-	// known says that held is.
+	// known is that held is known.
 	known bool
 	// throttling is what a limit had held up at the last reading that could tell.
 	throttling cpuTotals
-	// whole says that the reading under way leaves nothing out: none may follow it.
+	// whole is that the reading under way leaves nothing out: none may follow it.
 	whole bool
 }
 
@@ -98,18 +96,7 @@ func (g *usageGroup) close() {
 	}
 }
 
-// first returns what the file at path begins with, valid until the next read.
-func (b *usageBuffer) first(path string) ([]byte, error) {
-	var d descriptor
-	if err := d.open(path); err != nil {
-		return nil, err
-	}
-	defer d.close()
-	n, err := d.read(b.text)
-	return b.text[:n], err
-}
-
-// parse reads a file and makes a value of its text; ok is false where there is none.
+// parseUsage reads a file and makes a value of its text; ok is false where there is none.
 func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]byte) (T, error)) (value T, ok bool, err error) {
 	text, err := b.read(g, which)
 	if err != nil || text == nil {
@@ -125,14 +112,18 @@ func parseUsage[T any](b *usageBuffer, g *usageGroup, which int, parse func([]by
 // memory reads what of the machine's memory the group holds and its peak. The kernel
 // keeps the peak of all memory, the page cache too, which counts by as much as it
 // rose above what was seen at readings: where it did not, all memory is no more than that.
-// While the peak stays nothing can have grown beyond what it tells, and that is one number
+// While the peak stays nothing can have grown beyond it, and that is one number
 // where the rest makes the kernel sum up its statistics. A peak that can't be read is as
 // good as none.
 func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 	peak, hasPeak, bad := parseUsage(b, g, memoryPeak, parseBytes)
-	if !hasPeak || !g.known || g.whole || r.Age >= g.memoryAt || g.rose(peak) {
+	changed := peak < g.peak || peak-g.peak > g.held/memoryRise // who sets it back begins anew
+	if !hasPeak || !g.known || g.whole || r.Age >= g.memoryAt || changed {
 		bad = errors.Join(bad, b.memoryHeld(g, peak))
-		g.memoryAt = memoryDue(r.Age)
+		// While a pod is young what it holds changes below the peak, too, but at 5 s that is seen.
+		if g.memoryAt = usageYoung; r.Age >= usageYoung {
+			g.memoryAt = r.Age + stallEvery
+		}
 	}
 	if r.NoMemory = !g.known; r.NoMemory {
 		return bad
@@ -144,24 +135,9 @@ func (b *usageBuffer) memory(g *usageGroup, r *PodReading) error {
 	return bad
 }
 
-// memoryDue is at which age memory is read that was read at one, whatever the peak: while a
-// pod is young what it holds changes below the peak, too, but at 5 s that is seen.
-func memoryDue(age time.Duration) time.Duration {
-	if last := usageAges[len(usageAges)-1]; age < last {
-		return last
-	}
-	return age + stallEvery
-}
-
 // memoryRise is the part of what a group holds by which its peak rises before that is read
 // anew: a page or two of cache say nothing.
 const memoryRise = 64
-
-// rose says whether the peak is another than when the memory was read last; who sets it
-// back begins anew.
-func (g *usageGroup) rose(peak uint64) bool {
-	return peak < g.peak || peak-g.peak > g.held/memoryRise
-}
 
 // memoryHeld reads all of the group's memory, given the kernel's peak, 0 if it has none.
 // Without memory.stat what it holds is not known. Kills that can't be read are as they
@@ -177,13 +153,13 @@ func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	}
 	current := g.current
 	if peak > current {
-		var told bool
-		if current, told, err = parseUsage(b, g, memoryCurrent, parseBytes); !told {
+		var known bool
+		if current, known, err = parseUsage(b, g, memoryCurrent, parseBytes); !known {
 			current = peak
 		}
 	}
-	kills, told, bad := parseUsage(b, g, memoryEvents, parseOOMKills)
-	if told {
+	kills, known, bad := parseUsage(b, g, memoryEvents, parseOOMKills)
+	if known {
 		g.kills = kills
 	}
 	g.held, g.peak = held, peak
@@ -191,117 +167,74 @@ func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	return errors.Join(err, bad)
 }
 
-// cpu reads what the group took and waited for.
+// cpu reads what the group took and waited for. What a CPU limit held up is as it was at the
+// reading before where it is not looked at or can't be read.
 func (b *usageBuffer) cpu(g *usageGroup, r *PodReading) error {
-	totals, known, err := b.cpuTotals(g, r)
+	totals, known, err := b.cpuUsed(g)
 	if r.NoCPU = !known; r.NoCPU {
 		return err
 	}
+	if !b.layout.v2 {
+		err = b.throttled(g, r, &totals)
+	}
+	if totals.unthrottled {
+		g.throttling.Usage = totals.Usage
+		totals = g.throttling
+	}
+	g.throttling = totals
 	stall, pressed, bad := parseUsage(b, g, cpuPressure, ParsePressure)
 	if bad == nil && pressed && !b.layout.v2 {
 		pressed, bad = b.isUnified(g, stall, totals.Usage)
 	}
 	if pressed = pressed && bad == nil; pressed {
-		r.Stalled = stallTime(stall)
-		bad = errors.Join(bad, b.memoryStall(g, r))
+		r.Stalled = timeOf(stall.Some, time.Microsecond)
+		bad = b.memoryStall(g, r)
 	}
-	r.CPU, r.Throttled = time.Duration(min(totals.Usage, maxKeyed)), time.Duration(min(totals.Throttled, maxKeyed))
+	r.CPU, r.Throttled = timeOf(totals.Usage, 1), timeOf(totals.Throttled, 1)
 	r.Pressure, r.Periods, r.ThrottledPeriods = pressed, totals.Periods, totals.ThrottledPeriods
 	return errors.Join(err, bad)
 }
 
-// stallEvery is the age between two readings of memory pressure, which is judged over ten
-// minutes, of what throttles a group without a CPU limit, and of memory the peak of which
-// stays: with all at each reading a pod would cost twice as much.
-const stallEvery = 50 * time.Second
-
-// memoryStall reads how long the group waited for memory, where it is time to. At the end of
-// one of which it was never read it stays so: a single reading is of no span.
-func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
-	if r.Age-g.stalledAt >= stallEvery || g.whole && g.pressed {
-		stall, pressed, err := parseUsage(b, g, memoryPressure, ParsePressure)
-		if err != nil {
-			return err
-		}
-		// It is wall time: a sum that grew by more than the time since has leapt.
-		total, since := stallTime(stall), r.Age-g.stalledAt
-		leapt := g.pressed && (total < g.stalled || total-g.stalled > since+lateness)
-		g.stalled, g.stalledAt, g.pressed = total, r.Age, pressed && !leapt
-	}
-	r.MemoryStalled, r.MemoryPressure = g.stalled, g.pressed
-	return nil
-}
-
-// stallTime is the time in which at least one task waited.
-func stallTime(p Stall) time.Duration {
-	return time.Duration(min(p.Some, maxKeyed/1000)) * time.Microsecond
-}
-
-// cpuTotals are those of a group at a reading, its times in ns. known reports whether the
-// time used is; what a limit held up is as it was where that can't be read.
-func (b *usageBuffer) cpuTotals(g *usageGroup, r *PodReading) (totals cpuTotals, known bool, err error) {
+// cpuUsed is the CPU time that a group used, in ns; on cgroup v2 what a limit held up is in
+// the same file.
+func (b *usageBuffer) cpuUsed(g *usageGroup) (totals cpuTotals, known bool, err error) {
 	if b.layout.v2 {
 		totals, known, err = parseUsage(b, g, cpuStat, parseCPUTotals)
 		totals.Usage, totals.Throttled = totals.Usage*1000, totals.Throttled*1000
-		return g.withThrottling(totals), known, err
+		return totals, known, err
 	}
 	used, known, err := parseUsage(b, g, cpuStat, ParseCounter)
-	if !known {
-		return cpuTotals{}, false, err
-	}
-	if b.asksLimit(g, r) {
-		totals, _, err = parseUsage(b, g, cpuThrottle, parseThrottling)
-		if totals.unthrottled = err != nil; err == nil {
-			g.unlimited, g.limitAt = totals.Periods == 0 && g.ran && r.Age-g.ranAt >= limitShows, r.Age+stallEvery
-		}
-		totals = g.withThrottling(totals)
-	}
-	if used > 0 && !g.ran {
-		g.ran, g.ranAt = true, r.Age
-	}
-	totals.Usage = used
-	return totals, true, err
-}
-
-// withThrottling keeps what a limit has held up by a reading, and completes one that
-// could not tell by the reading before.
-func (g *usageGroup) withThrottling(t cpuTotals) cpuTotals {
-	if t.unthrottled {
-		g.throttling.Usage = t.Usage
-		return g.throttling
-	}
-	g.throttling = t
-	return t
-}
-
-// asksLimit says whether it is time to look at what a CPU limit held up. That is part of what a
-// group waited for, where that is known; where it isn't, it is soon enough when the pod is no longer
-// young.
-func (b *usageBuffer) asksLimit(g *usageGroup, r *PodReading) bool {
-	if g.whole {
-		return true
-	}
-	if b.layout.files[cpuPressure].name == "" && !r.Older && r.Age < usageAges[len(usageAges)-1] {
-		return false
-	}
-	return !g.unlimited || r.Age >= g.limitAt
+	return cpuTotals{Usage: used, unthrottled: true}, known, err
 }
 
 // limitShows is how long after a group used CPU time a limit has counted a period: the
 // longest that the kernel allows.
 const limitShows = time.Second
 
-// cpuUsed is the CPU time that a group used, in ns.
-func (b *usageBuffer) cpuUsed(g *usageGroup) (used uint64, known bool, err error) {
-	if b.layout.v2 {
-		totals, known, err := parseUsage(b, g, cpuStat, parseCPUTotals)
-		return totals.Usage * 1000, known, err
+// throttled completes the totals of cgroup v1 by what a CPU limit held up, where it is time to
+// look. That is part of what a group waited for, where that is known; where it isn't, it is soon
+// enough when the pod is no longer young. A group without a limit is asked once a minute.
+func (b *usageBuffer) throttled(g *usageGroup, r *PodReading, totals *cpuTotals) error {
+	var bad error
+	soon := b.layout.files[cpuPressure].name != "" || r.Older || r.Age >= usageYoung
+	if g.whole || soon && r.Age >= g.limitAt {
+		var held cpuTotals
+		if held, _, bad = parseUsage(b, g, cpuThrottle, parseThrottling); bad == nil {
+			if g.limitAt = 0; held.Periods == 0 && g.ran && r.Age-g.ranAt >= limitShows {
+				g.limitAt = r.Age + stallEvery
+			}
+			held.Usage = totals.Usage
+			*totals = held
+		}
 	}
-	return parseUsage(b, g, cpuStat, ParseCounter)
+	if totals.Usage > 0 && !g.ran {
+		g.ran, g.ranAt = true, r.Age
+	}
+	return bad
 }
 
-// isUnified says whether a group of the hybrid layout holds its processes in the
-// unified hierarchy too, which alone tells pressure: if one waited there, or it counts most
+// isUnified reports whether a group of the hybrid layout holds its processes in the
+// unified hierarchy too, which alone has pressure: if one waited there, or it counts most
 // of the CPU time. A runtime that does not know that hierarchy leaves its groups there empty.
 func (b *usageBuffer) isUnified(g *usageGroup, stall Stall, used uint64) (bool, error) {
 	if g.unified = g.unified || stall.Some > 0; g.unified {
@@ -312,7 +245,29 @@ func (b *usageBuffer) isUnified(g *usageGroup, stall Stall, used uint64) (bool, 
 	return g.unified, err
 }
 
-// vanished says whether a file could not be read because its cgroup was removed.
+// stallEvery is the age between two readings of memory pressure, which is judged over ten
+// minutes, of what throttles a group without a CPU limit, and of memory the peak of which
+// stays: with all at each reading a pod would cost twice as much.
+const stallEvery = 50 * time.Second
+
+// memoryStall reads how long the group waited for memory, where it is time to. At the end of
+// one of which it was never read it stays so: a single reading is of no span.
+func (b *usageBuffer) memoryStall(g *usageGroup, r *PodReading) error {
+	if since := r.Age - g.stalledAt; since >= stallEvery || g.whole && g.pressed {
+		stall, pressed, err := parseUsage(b, g, memoryPressure, ParsePressure)
+		if err != nil {
+			return err
+		}
+		// It is wall time: a sum that grew by more than the time since has leapt.
+		total := timeOf(stall.Some, time.Microsecond)
+		leapt := g.pressed && (total < g.stalled || total-g.stalled > since+lateness)
+		g.stalled, g.stalledAt, g.pressed = total, r.Age, pressed && !leapt
+	}
+	r.MemoryStalled, r.MemoryPressure = g.stalled, g.pressed
+	return nil
+}
+
+// vanished reports whether a file could not be read because its cgroup was removed.
 func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV)
 }

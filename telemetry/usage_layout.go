@@ -13,13 +13,37 @@ const (
 	memoryCurrent
 	memoryPeak
 	memoryEvents
-	cpuStat     // of v1: cpuacct.usage
-	cpuThrottle // of v1 alone: cpu.stat
+	cpuStat
+	cpuThrottle
 	cpuPressure
 	memoryPressure // read with those of the CPU: it sums up no statistics
-	unifiedStat    // of hybrid alone: cpu.stat beside the pressure
+	unifiedStat
 	usageFiles
 )
+
+// The hierarchies of cgroup v1 that a file may be in, by preference.
+var (
+	inMemory  = []string{"memory"}
+	inCpuacct = []string{"cpu,cpuacct", "cpuacct,cpu", "cpuacct"}
+	inCPU     = []string{"cpu,cpuacct", "cpuacct,cpu", "cpu"}
+	inUnified = []string{"unified"} // of the hybrid layout
+)
+
+// usageNames are what the files are called, empty where a version has none.
+var usageNames = [usageFiles]struct {
+	v2, v1      string
+	hierarchies []string
+}{
+	memoryStat:     {"memory.stat", "memory.stat", inMemory},
+	memoryCurrent:  {"memory.current", "memory.usage_in_bytes", inMemory},
+	memoryPeak:     {"memory.peak", "memory.max_usage_in_bytes", inMemory},
+	memoryEvents:   {"memory.events", "", nil},
+	cpuStat:        {"cpu.stat", "cpuacct.usage", inCpuacct},
+	cpuThrottle:    {"", "cpu.stat", inCPU},
+	cpuPressure:    {"cpu.pressure", "cpu.pressure", inUnified},
+	memoryPressure: {"memory.pressure", "memory.pressure", inUnified},
+	unifiedStat:    {"", "cpu.stat", inUnified}, // beside the pressure
+}
 
 // usageFile is one of them: where the kubelet's tree is in its hierarchy and what
 // the file is called. The name is empty where the layout has none.
@@ -61,32 +85,15 @@ func (l *usageLayout) set(i int, top, name string) {
 }
 
 func newUsageLayout(root, hierarchy, tree string) usageLayout {
-	l := usageLayout{top: filepath.Join(root, hierarchy, tree)}
-	if l.v2 = hierarchy == ""; l.v2 {
-		for i, name := range [usageFiles]string{
-			memoryStat: "memory.stat", memoryCurrent: "memory.current", memoryPeak: "memory.peak", memoryEvents: "memory.events",
-			cpuStat: "cpu.stat", cpuPressure: "cpu.pressure", memoryPressure: "memory.pressure",
-		} {
-			l.set(i, l.top, name)
+	l := usageLayout{v2: hierarchy == "", top: filepath.Join(root, hierarchy, tree)}
+	for i, f := range usageNames {
+		if l.v2 {
+			l.set(i, l.top, f.v2)
+			continue
 		}
-		return l
-	}
-	for i, f := range [usageFiles]struct {
-		name        string
-		hierarchies []string
-	}{
-		memoryStat:     {"memory.stat", []string{"memory"}},
-		memoryCurrent:  {"memory.usage_in_bytes", []string{"memory"}},
-		memoryPeak:     {"memory.max_usage_in_bytes", []string{"memory"}},
-		cpuStat:        {"cpuacct.usage", []string{"cpu,cpuacct", "cpuacct,cpu", "cpuacct"}},
-		cpuThrottle:    {"cpu.stat", []string{"cpu,cpuacct", "cpuacct,cpu", "cpu"}},
-		cpuPressure:    {"cpu.pressure", []string{"unified"}},
-		memoryPressure: {"memory.pressure", []string{"unified"}},
-		unifiedStat:    {"cpu.stat", []string{"unified"}},
-	} {
 		for _, h := range f.hierarchies {
 			if top := filepath.Join(root, h, tree); exists(top) {
-				l.set(i, top, f.name)
+				l.set(i, top, f.v1)
 				break
 			}
 		}

@@ -118,7 +118,7 @@ func TestPodUsageOfChildren(t *testing.T) {
 	u := k.usage()
 	read(t, u, start)
 	u.Observe(start, []telemetry.Pod{{UID: podA}, {UID: podB}})
-	// The shell says when it has burnt and holds what it should, and waits to be told to end.
+	// The shell reports when it has burnt and holds what it should, and waits for a sign to end.
 	dir := t.TempDir()
 	ready, end := filepath.Join(dir, "ready"), filepath.Join(dir, "end")
 	long := k.enter(k.container(podA, idA), `i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done
@@ -182,6 +182,8 @@ func usageOfPods(b *testing.B, pods int) *telemetry.PodUsage {
 		}
 		if k.proc != "/proc" {
 			k.set(dir, group{memory: 1000})
+		} else if err := k.enter(dir, ":").Wait(); err != nil { // one in which no process has run has no reading
+			b.Fatal(err)
 		}
 	}
 	u, err := telemetry.NewPodUsage(telemetry.CgroupConfig{Root: k.root, Rescan: 1 << 62})

@@ -21,12 +21,7 @@ const maxKeyed = 1 << 60
 // count. One that is no number, as where the kernel's sum ran below zero, is left out
 // unless it is needed; the error wraps ErrPartial or ErrMalformed.
 func parseKeyed(text []byte, want []keyed) error {
-	for {
-		line, rest, ok := cutLine(text)
-		if !ok {
-			break
-		}
-		text = rest
+	for line, rest, ok := cutLine(text); ok; line, rest, ok = cutLine(rest) {
 		name, field, _ := bytes.Cut(line, []byte(" "))
 		for i := range want {
 			k := &want[i]
@@ -94,21 +89,13 @@ func parseMemoryUse(text []byte) (uint64, error) {
 		{name: "anon", needed: true}, {name: "shmem", needed: true},
 		{name: "slab_unreclaimable"}, {name: "kernel_stack"}, {name: "pagetables"}, {name: "sock"},
 	}
-	return parseMemorySum(text, want[:])
+	return bounded(parseSum(text, want[:]))
 }
 
-// parseMemoryUseV1 is the same of cgroup v1, whose memory.stat tells no kernel memory.
+// parseMemoryUseV1 is the same of cgroup v1, whose memory.stat has no kernel memory.
 func parseMemoryUseV1(text []byte) (uint64, error) {
 	want := [...]keyed{{name: "total_rss", needed: true}, {name: "total_shmem"}} // shmem since Linux 4.16
-	return parseMemorySum(text, want[:])
-}
-
-func parseMemorySum(text []byte, want []keyed) (uint64, error) {
-	sum, err := parseSum(text, want)
-	if err == nil && sum > maxBytes {
-		return 0, fmt.Errorf("%w: %d bytes of memory", ErrMalformed, sum)
-	}
-	return sum, err
+	return bounded(parseSum(text, want[:]))
 }
 
 // parseOOMKills reads memory.events of cgroup v2.
@@ -122,8 +109,10 @@ const maxBytes = 1 << 50
 
 // parseBytes is ParseCounter of an amount of memory, which the kernel may have counted below
 // zero.
-func parseBytes(text []byte) (uint64, error) {
-	value, err := ParseCounter(text)
+func parseBytes(text []byte) (uint64, error) { return bounded(ParseCounter(text)) }
+
+// bounded refuses an amount of memory that no machine has.
+func bounded(value uint64, err error) (uint64, error) {
 	if err == nil && value > maxBytes {
 		return 0, fmt.Errorf("%w: %d bytes of memory", ErrMalformed, value)
 	}

@@ -64,7 +64,7 @@ func TestUsageParsers(t *testing.T) {
 	}
 }
 
-// FuzzUsageParsers: what is accepted does not depend on lines that nobody asked for,
+// FuzzUsageParsers: what is accepted does not depend on lines that no one asked for,
 // nor on an incomplete one at the end.
 func FuzzUsageParsers(f *testing.F) {
 	f.Add("usage_usec 5\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n")

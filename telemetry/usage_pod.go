@@ -1,83 +1,131 @@
 package telemetry
 
 import (
-	"bytes"
-	"os"
+	"fmt"
+	"hash/fnv"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
-// usagePod is a pod that is followed. What each reading asks of all pods is together.
-type usagePod struct {
-	next time.Time
-	// along is from when on it is read along with a pod that is due; never before next
-	// where the age of a reading matters.
-	along time.Time
-	// changed: containers may have come or gone since they were listed.
-	changed bool
-	// started: its first container has started, which the next reading is soon enough
-	// to look for.
-	started bool
-	// gone: its cgroup has gone. there: it was when the tree was read last.
-	gone, there bool
-
-	uid   string
-	group usageGroup
-	since time.Time
-	older bool
-	// period is from one reading to the next once the pod is not young.
-	period time.Duration
-	// told is what the pod source said last, toldGone that it no longer knows the pod.
-	told     Pod
-	toldGone bool
-	// listed: containers are those that there were at some time since the pod began.
-	listed     bool
-	containers []*usageContainer // by name
-	// rests: its one container had gone when it was read last, and none has come since.
-	rests bool
-	// ended: the last container has gone. endTold: a reading has said so.
-	ended, endTold bool
-	// last is its last reading, if seen.
-	seen bool
-	last PodReading
-
-	// Of the reading that is under way.
-	first, readings int
-	failed          error
-}
-
-// usageContainer is a container's cgroup of a pod.
-type usageContainer struct {
-	name  string
-	group usageGroup
-	kind  usageKind
-	// measured: the containers of its pod are read, and it is none of the runtime's.
-	measured bool
-	// id is that of name.
-	id string
-}
-
-// usageKind is what a container's processes say it is.
-type usageKind int
+// usageState is the state of a pod that PodUsage knows. An event is followed by a
+// transition at once; what it emits is in the readings of the next ReadTo. The events are:
+//
+//   - reported: Observe lists the pod, or lists it with another state or number of starts;
+//     dropped: Observe lists it no longer;
+//   - found: its cgroup is there, by a scan of the tree or where it was sought;
+//   - container gone, new container: by listing its cgroup's directories;
+//   - due: its time has come in a ReadTo;
+//   - vanished: a file or a listing fails because the cgroup was removed.
+//
+// The transitions, each state's in the order in which they are tried:
+//
+//	state    event                           next state  emitted
+//	none     reported, after the first scan  awaited
+//	none     found by a scan                 live        a reading at once, Older
+//	awaited  due and found                   live        a reading at an age of 1 s; at once of
+//	                                                     a pod that is reported as stopped
+//	awaited  due and not found               awaited, or none once it is dropped or after 2 min
+//	live     due                             live        a reading of it and its containers
+//	live     due, reported as stopped, and   stopped     a reading that leaves nothing out
+//	         it had one container
+//	live     container gone                  live        a reading at once
+//	live     last container gone             ending
+//	live     all containers replaced         live        a reading at once, Older
+//	live     dropped, no container is left   ending
+//	stopped  due                             stopped     a reading
+//	stopped  reported otherwise              live
+//	stopped  dropped                         ended       the reading before once more, Ended
+//	ending   due, as it is at once           ended       a reading, Ended; if its files have
+//	                                                     nothing, the one before once more
+//	ended    not found by a scan, vanished   none
+//	ended    new container                   live        a reading at once, Older
+//	any      vanished                        none        the reading before once more, Ended
+//
+// An awaited pod is due when it is 1 s old, when it is reported as stopped or dropped, and
+// 1 s after each search. A pod of CRI-O has no sandbox: it has no container between two, so
+// that it ends only once it is dropped. A stopped pod has its sandbox alone, which its last
+// reading leaves out. An ended pod is kept, with its files closed, while its cgroup is there:
+// a scan would take it for a new one.
+type usageState uint8
 
 const (
-	unknownKind usageKind = iota // no process yet
-	sandboxKind
-	workKind
-	hiddenKind // processes without a readable name
+	usageAwaited usageState = iota // a source reported it, and its cgroup is sought
+	usageLive                      // it is read when it is due
+	usageStopped                   // its one container had gone when it was read last
+	usageEnding                    // no container is left, and its last reading is due
+	usageEnded                     // its last reading was emitted
 )
 
-func newUsagePod(uid, rel string, since time.Time, older bool) *usagePod {
-	p := &usagePod{
-		uid: uid, group: usageGroup{rel: rel}, since: since, older: older, changed: true, there: true,
+// podDropped is the state of a pod that a source has reported and reports no longer.
+const podDropped PodState = 255
+
+// usageLook is when the containers of a pod are listed next.
+type usageLook uint8
+
+const (
+	lookNever   usageLook = iota // none has come or gone
+	lookWhenDue                  // the first has started; an awaited pod was not sought yet
+	lookNow                      // some may have come or gone
+)
+
+// A pod is read at these ages, then each period and a part of usageJitter by its UID, so
+// that pods of one age spread.
+var usageAges = [...]time.Duration{time.Second, 2 * time.Second, usageYoung}
+
+const (
+	usageYoung  = 5 * time.Second
+	usagePeriod = 10 * time.Second
+	usageJitter = .1
+	// usageEarly is how much earlier than that a pod is read along with one that is due.
+	// What a reading runs through is in no cache between two samples: to read one pod
+	// costs as much as to read three.
+	usageEarly = time.Second
+	// usageNever is when a pod that has ended is due.
+	usageNever = time.Duration(1 << 62)
+)
+
+// usagePod is a pod that is awaited or followed. What each reading asks of all pods is
+// together.
+type usagePod struct {
+	// next is when it is due: to be read or, while it is awaited, to be sought.
+	next  time.Time
+	state usageState
+	look  usageLook
+	older bool
+
+	uid   string
+	since time.Time
+	group usageGroup
+	// period is from one reading to the next once the pod is not young.
+	period time.Duration
+	// reported is the pod as a source reported it last; it has no UID before that.
+	reported Pod
+	// scan is the last scan that found its cgroup.
+	scan int
+	// containers are those that there were when they were listed last; nil before.
+	// measured are those of them that are read.
+	containers, measured []*usageContainer
+	// last is its last reading; it has no UID before that and once the pod has ended.
+	last PodReading
+
+	// first is where its readings begin in the reading under way, and vanished why its cgroup
+	// is known to have gone.
+	first    int
+	vanished error
+}
+
+func newUsagePod(uid string, since time.Time) *usagePod {
+	return &usagePod{
+		uid: uid, since: since, next: since.Add(usageAges[0]), look: lookWhenDue,
 		period: time.Duration((1 + usageJitter*phaseOf(uid)) * float64(usagePeriod)),
 	}
-	if p.next = since; !older {
-		p.next = since.Add(usageAges[0])
-	}
-	p.along = p.next
-	return p
+}
+
+// phaseOf is in [0,1), by the UID.
+func phaseOf(uid string) float64 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid))
+	return float64(h.Sum32()) / (1 << 32)
 }
 
 func (p *usagePod) close() {
@@ -87,182 +135,134 @@ func (p *usagePod) close() {
 	}
 }
 
-// schedule says when the pod is due after a reading.
-func (p *usagePod) schedule(at time.Time) {
-	p.next = at.Add(p.period)
-	p.along = p.next.Add(-usageEarly)
-	if p.ended {
-		p.close()
-		p.next = at.Add(usageNever)
-		p.along = p.next
-	}
-	if p.older || p.ended {
+func (p *usagePod) isDue(at time.Time) bool { return !p.next.After(at) }
+
+// isDueSoon reports whether a pod may be read along with one that is due: never where the age
+// of its reading matters.
+func (p *usagePod) isDueSoon(at time.Time) bool {
+	return p.state != usageAwaited && (p.older || p.next.Sub(p.since) > usageYoung) && !p.next.Add(-usageEarly).After(at)
+}
+
+// isRepeated reports whether the reading before is emitted once more as the pod's last,
+// without a look at its files.
+func (p *usagePod) isRepeated() bool {
+	return p.state == usageStopped && p.reported.State == podDropped
+}
+
+// hasStopped reports whether the one container of a pod has come and gone.
+func (u *PodUsage) hasStopped(p *usagePod) bool {
+	return p.reported.State == PodStopped && u.hasOne(p)
+}
+
+// isFinal reports whether a reading has to leave nothing out, as no other may follow.
+func (u *PodUsage) isFinal(p *usagePod) bool {
+	return p.state == usageEnding || p.state == usageLive && u.hasStopped(p)
+}
+
+// observe takes a pod as a source reports it, or that it was dropped.
+func (u *PodUsage) observe(p *usagePod, now Pod, at time.Time) {
+	before := p.reported
+	if now == before {
 		return
 	}
-	for _, age := range usageAges {
-		if due := p.since.Add(age); due.After(at) {
-			p.next, p.along = due, due
-			return
+	p.reported = now
+	switch {
+	case p.state == usageAwaited:
+		if now.State == PodStopped || now.State == podDropped {
+			p.next = at
 		}
+		u.wake(p.next)
+		return
+	case p.state == usageStopped && now.State == podDropped:
+		p.next = at
+	case p.state == usageLive && before.UID != "" && before.State == PodPending && now.State == PodRunning:
+		p.look = max(p.look, lookWhenDue)
+		return
+	case p.state == usageLive && before.State == PodRunning && before.Starts == 1 && u.hasStopped(p):
+		p.next = at // it is as if its one container's cgroup had gone
+	default:
+		p.look = lookNow
+	}
+	if p.state == usageStopped && now.State != podDropped {
+		p.state = usageLive
+	}
+	u.wake(at)
+}
+
+// observeDropped takes that a source does not report a pod, if it ever did.
+func (u *PodUsage) observeDropped(p *usagePod, at time.Time) {
+	if p.reported.UID != "" {
+		u.observe(p, Pod{UID: p.uid, State: podDropped}, at)
+	}
+}
+
+// follow begins to read a pod whose cgroup was found.
+func (u *PodUsage) follow(p *usagePod, rel string, at time.Time) {
+	u.followed++
+	p.state, p.group.rel, p.look = usageLive, rel, lookNever
+	if u.lists(p.reported) {
+		p.look = lookNow
+	}
+	p.next = p.since.Add(usageAges[0])
+	if p.older || p.reported.State == PodStopped { // its cgroup may not be there much longer
+		p.next = at
 	}
 }
 
 // appendReadings adds a reading of the pod and one of each container that is read.
 func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
-	p.readings = 1
-	if p.isToldAgain() {
-		return append(dst, p.lastAgain(at))
-	}
-	r := PodReading{UID: p.uid, Age: max(0, at.Sub(p.since)), Older: p.older, Ended: p.ended}
+	r := PodReading{UID: p.uid, Age: max(0, at.Sub(p.since)), Older: p.older, Ended: p.state == usageEnding}
 	dst = append(dst, r)
-	for _, c := range p.containers {
-		if c.measured {
-			r.Container = c.id
-			dst = append(dst, r)
-			p.readings++
-		}
+	for _, c := range p.measured {
+		r.Container = c.id
+		dst = append(dst, r)
 	}
 	return dst
 }
 
-// isToldAgain says that the pod's last reading needs no file: it tells what the one before did.
-func (p *usagePod) isToldAgain() bool { return p.ended && p.rests }
-
-// lastAgain is the pod's last reading once more, as that at its end.
-func (p *usagePod) lastAgain(at time.Time) PodReading {
-	r := p.last
-	r.Age, r.Ended = max(0, at.Sub(p.since)), true
-	return r
-}
-
-// look lists the containers of a pod that changed, unless its first has started and tells
-// enough.
-func (u *PodUsage) look(p *usagePod, at time.Time) {
-	if !p.changed && !p.listed && !u.lists(p.told) {
-		p.started = false
-		return
-	}
-	u.listContainers(p, at)
-}
-
-// listContainers looks which containers a pod has. One that went makes a reading due,
-// and the last one the last: but CRI-O's pods have no sandbox, so that between two
-// containers there is none.
-func (u *PodUsage) listContainers(p *usagePod, at time.Time) {
-	names, err := directoriesIn(u.buffer.layout.top + "/" + p.group.rel)
-	if err != nil {
-		p.changed, p.started, p.listed = false, false, true
-		p.gone, p.next = true, at
-		return
-	}
-	u.setContainers(p, names, at)
-}
-
-// setContainers hears which containers a pod has.
-func (u *PodUsage) setContainers(p *usagePod, names []string, at time.Time) {
-	p.changed, p.started, p.listed = false, false, true
-	before, crio := len(p.containers), false
-	p.containers = slices.DeleteFunc(p.containers, func(c *usageContainer) bool {
-		crio = crio || isCRIO(c.name)
-		there := slices.Contains(names, c.name)
-		if !there {
-			c.group.close()
-		}
-		return !there
-	})
-	if len(p.containers) < before {
-		p.next, p.group.memoryAt = at, 0
-		p.ended = len(p.containers) == 0 && !crio
-	}
-	if !p.ended && p.toldGone && len(p.containers) == 0 {
-		p.next, p.ended = at, true
-	}
-	for _, name := range names {
-		if isContainer(name) {
-			u.sandboxes = !isCRIO(name)
-		}
-		known := slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return c.name == name })
-		if isContainer(name) && !known {
-			p.containers = append(p.containers, &usageContainer{
-				name: name, id: containerID(name), group: usageGroup{rel: filepath.Join(p.group.rel, name)},
-			})
-			if p.ended { // a new sandbox: what was taken so far has been told
-				p.ended, p.older, p.next = false, true, at
+// finish adds those of a pod's readings that tell something to the kept ones, and moves it
+// to its next state.
+func (u *PodUsage) finish(kept []PodReading, dst *Usage, p *usagePod, at time.Time) []PodReading {
+	readings := dst.Pods[p.first : p.first+1+len(p.measured)]
+	r := readings[0]
+	ends := p.vanished != nil || p.state == usageEnding || p.isRepeated()
+	switch known := p.vanished == nil && !p.isRepeated() && !r.isUnknown(); {
+	case known:
+		p.last = r
+		for _, r := range readings {
+			if r.Container != goneContainer && !r.isUnknown() {
+				kept = append(kept, r)
 			}
 		}
+		if p.state = usageLive; u.hasStopped(p) {
+			p.state = usageStopped
+		}
+	case ends && p.last.UID != "":
+		p.last.Age, p.last.Ended = r.Age, true
+		kept = append(kept, p.last)
 	}
-	u.choose(p)
+	if p.vanished == nil && !r.NoCPU && r.CPU == 0 && p.reported.State == PodRunning && r.Age >= probeUntil {
+		dst.fail(fmt.Errorf("telemetry: %w for %v: %s", ErrUnseenPods, probeUntil, filepath.Join(u.buffer.layout.top, p.group.rel)))
+	}
+	if ends {
+		p.close()
+		p.state, p.last, p.next = usageEnded, PodReading{}, at.Add(usageNever)
+	} else {
+		p.schedule(at)
+	}
+	return kept
 }
 
-// choose says which containers are read: all but the sandbox where there are two or
-// more.
-func (u *PodUsage) choose(p *usagePod) {
-	if u.hasOne(p) {
-		for _, c := range p.containers {
-			c.measured = false
-		}
+// schedule says when the pod is due after a reading.
+func (p *usagePod) schedule(at time.Time) {
+	p.next = at.Add(p.period)
+	if p.older {
 		return
 	}
-	work := 0
-	for _, c := range p.containers {
-		if c.kind == unknownKind {
-			c.kind = u.kindOf(c)
-		}
-		if c.kind == workKind {
-			work++
+	for _, age := range usageAges {
+		if due := p.since.Add(age); due.After(at) {
+			p.next = due
+			return
 		}
 	}
-	for _, c := range p.containers {
-		c.measured = c.kind == workKind && work > 1
-	}
-}
-
-// hasOne says whether it is known without a look at processes that one container works
-// at most: of two that a runtime with sandboxes made, where one has started. What becomes
-// of it is told.
-func (u *PodUsage) hasOne(p *usagePod) bool {
-	if !p.listed {
-		return p.told.Starts == 1 && u.sandboxes
-	}
-	return p.told.Starts == 1 && len(p.containers) <= 2 &&
-		!slices.ContainsFunc(p.containers, func(c *usageContainer) bool { return isCRIO(c.name) })
-}
-
-// hasStopped says that the one container of a pod has come and gone.
-func (u *PodUsage) hasStopped(p *usagePod) bool {
-	return p.told.State == PodStopped && u.hasOne(p)
-}
-
-// kindOf looks at the first process of a container.
-func (u *PodUsage) kindOf(c *usageContainer) usageKind {
-	pid := u.firstIn(filepath.Join(u.buffer.layout.top, c.group.rel), maxNested)
-	if pid == "" {
-		return unknownKind
-	}
-	comm, err := u.buffer.first(filepath.Join(u.config.ProcRoot, pid, "comm"))
-	switch name := string(bytes.TrimSpace(comm)); {
-	case os.IsPermission(err) || pid == "0":
-		return hiddenKind
-	case err != nil || isRuntime(name):
-		return unknownKind // it ended, or is to become the container's
-	case isPause(name, c.name):
-		return sandboxKind
-	}
-	return workKind
-}
-
-// firstIn returns the first process of a cgroup or, if it has none, of those below it.
-func (u *PodUsage) firstIn(dir string, depth int) string {
-	text, err := u.buffer.first(filepath.Join(dir, "cgroup.procs"))
-	if line, _, ok := bytes.Cut(text, []byte("\n")); err == nil && ok {
-		return string(line)
-	}
-	if depth > 0 {
-		for _, name := range directories(dir) {
-			if pid := u.firstIn(filepath.Join(dir, name), depth-1); pid != "" {
-				return pid
-			}
-		}
-	}
-	return ""
 }

@@ -214,7 +214,7 @@ func TestPodUsageLife(t *testing.T) {
 				}
 			}
 			ended := want
-			if k.v1 && !slices.Contains(k.parts, "unified") { // where no pressure is told, nor is this of a young pod
+			if k.v1 && !slices.Contains(k.parts, "unified") { // where no pressure is reported, nor is this of a young pod
 				want.Throttled, want.Periods, want.ThrottledPeriods = 0, 0, 0
 			}
 			expect := func(at time.Time, want ...telemetry.PodReading) {
@@ -278,7 +278,7 @@ func TestTreeMadeAnew(t *testing.T) {
 }
 
 // TestNoSandbox: where pods need none both of two containers work: if so many have started,
-// and of CRI-O's whatever is told.
+// and of CRI-O's whatever is reported.
 func TestNoSandbox(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, id := range []string{idA, idB} {
@@ -462,6 +462,108 @@ func TestEndIsToldOnce(t *testing.T) {
 	}
 }
 
+// TestEndedPodStaysEnded: a source that reports a pod again after its end, as one whose events
+// are out of order may, makes no further reading, nor does its sandbox, which may outlive it. A
+// container that comes makes one.
+func TestEndedPodStaysEnded(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		for _, listed := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s listed %t", name, listed), func(t *testing.T) {
+				k.t = t
+				u := k.usage()
+				if !listed { // where another has shown that there are sandboxes, one container is not looked for
+					k.start(k.pod(podB), "", group{memory: 1000})
+					k.start(k.container(podB, idB), "server", group{memory: 1000})
+					read(t, u, start)
+					k.end(k.pod(podB))
+				}
+				k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+				k.start(k.container(podA, idP), "pause", group{memory: 300})
+				k.start(k.container(podA, idA), "server", group{memory: 1700})
+				if listed {
+					read(t, u, start)
+				}
+				running, again := telemetry.RunningPods(podA), []telemetry.Pod{{UID: podA, State: telemetry.PodRunning, Starts: 2}}
+				got := map[int][]telemetry.PodReading{}
+				for _, step := range []struct {
+					second int
+					pods   []telemetry.Pod
+					change func()
+				}{
+					{0, running, nil},
+					{1, running, nil},
+					{2, []telemetry.Pod{{UID: podA, State: telemetry.PodStopped, Starts: 1}}, func() { k.end(k.container(podA, idA)) }},
+					{3, nil, nil},
+					{4, again, nil},
+					{5, nil, nil},
+					{40, nil, nil}, // the tree is scanned
+					{80, nil, nil},
+					{81, again, func() { k.end(k.container(podA, idP)) }},
+					{82, nil, nil},
+					{120, nil, func() {
+						k.start(k.container(podA, idB), "server", group{memory: 1700})
+						k.set(k.pod(podA), group{cpu: 2 * time.Second, memory: 2500})
+					}},
+				} {
+					if step.change != nil {
+						step.change()
+					}
+					at := start.Add(time.Duration(step.second) * time.Second)
+					u.Observe(at, step.pods)
+					for _, r := range read(t, u, at) {
+						if r.UID == podA && step.second > 2 {
+							got[step.second] = append(got[step.second], r)
+						}
+					}
+				}
+				last := telemetry.PodReading{
+					UID: podA, Age: 3 * time.Second, Older: listed, Ended: true, CPU: time.Second, Memory: 2000, MemoryPeak: 2000, Pressure: !k.v1 || k.unified,
+				}
+				back := last
+				back.Age, back.Older, back.Ended, back.CPU = 120*time.Second, true, false, 2*time.Second
+				back.Memory, back.MemoryPeak = 2500, 2500
+				if d := cmp.Diff(map[int][]telemetry.PodReading{3: {last}, 120: {back}}, got); d != "" {
+					t.Errorf("(-want +got):\n%s", d)
+				}
+				k.end(k.pod(podA))
+			})
+		}
+	}
+}
+
+// TestUnlistedPodComesBack: a pod ends of which no container was ever looked for, as its source
+// loses it. One that has come when it is reported again is seen beside its sandbox.
+func TestUnlistedPodComesBack(t *testing.T) {
+	for name, k := range usageTrees(t) {
+		t.Run(name, func(t *testing.T) {
+			k.t = t
+			k.start(k.pod(podB), "", group{memory: 1000})
+			k.start(k.container(podB, idB), "server", group{memory: 1000})
+			u := k.usage()
+			read(t, u, start) // shows that there are sandboxes
+			k.end(k.pod(podB))
+			k.start(k.pod(podA), "", group{cpu: time.Second, memory: 2000})
+			k.start(k.container(podA, idP), "pause", group{memory: 300})
+			var got []telemetry.PodReading
+			for s, pods := range [][]telemetry.Pod{
+				telemetry.RunningPods(podA), telemetry.RunningPods(podA), {{UID: podA, State: telemetry.PodStopped, Starts: 1}}, nil,
+				{{UID: podA, State: telemetry.PodRunning, Starts: 2}},
+			} {
+				at := start.Add(time.Duration(s) * time.Second)
+				if s == 4 {
+					k.start(k.container(podA, idB), "server", group{memory: 1700})
+					k.set(k.pod(podA), group{cpu: time.Second, memory: 2600})
+				}
+				u.Observe(at, pods)
+				got = slices.DeleteFunc(read(t, u, at), func(r telemetry.PodReading) bool { return r.UID != podA })
+			}
+			if len(got) != 1 || got[0].UID != podA || got[0].Ended || !got[0].Older || got[0].CPU != time.Second || got[0].Memory != 2600 {
+				t.Errorf("read %+v", got)
+			}
+		})
+	}
+}
+
 // TestThrottlingReadAgain: a limit that could not be read once is not taken for none.
 func TestThrottlingReadAgain(t *testing.T) {
 	k := usageTrees(t)["v1"]
@@ -482,7 +584,7 @@ func TestThrottlingReadAgain(t *testing.T) {
 	}
 }
 
-// TestUnifiedTellsPressure: of a hybrid layout the unified hierarchy tells the pressure of those that
+// TestUnifiedTellsPressure: of a hybrid layout the unified hierarchy has the pressure of those that
 // are in it, which it shows by what they waited there or used.
 func TestUnifiedTellsPressure(t *testing.T) {
 	const used = 40 * time.Millisecond
@@ -511,7 +613,7 @@ func TestUnifiedTellsPressure(t *testing.T) {
 }
 
 // TestMemoryPressureOfShortPods: of a pod that ends before it is a minute old it is not known, though the
-// kernel tells.
+// kernel counts it.
 func TestMemoryPressureOfShortPods(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -546,7 +648,7 @@ func TestMemoryPressureOfShortPods(t *testing.T) {
 }
 
 // TestMemoryPressure: read from a minute on, each minute and at the end, where the kernel
-// tells; not of a pod that ends before it is a minute old.
+// counts it; not of a pod that ends before it is a minute old.
 func TestMemoryPressure(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -975,7 +1077,7 @@ func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
 	return r
 }
 
-// TestMemoryIsReadAsItRises: the peak tells whether memory is worth a look, but for at 5 s,
+// TestMemoryIsReadAsItRises: the peak shows whether memory is worth a look, except at 5 s,
 // once a minute and where a container stops.
 func TestMemoryIsReadAsItRises(t *testing.T) {
 	for name, k := range usageTrees(t) {
@@ -1044,7 +1146,7 @@ func TestYoungMemoryIsReadAsItRises(t *testing.T) {
 }
 
 // TestPodIsSoughtAsItEnds: a pod is looked for when its first reading is due, or at once when
-// it is told that it stopped or is gone, and of one that is gone once.
+// it is reported that it stopped or is gone, and of one that is gone once.
 func TestPodIsSoughtAsItEnds(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		t.Run(name, func(t *testing.T) {
@@ -1088,7 +1190,7 @@ func TestPodIsSoughtAsItEnds(t *testing.T) {
 }
 
 // TestFirstContainerIsNotListed: beside sandboxes a pod is read alone while one container has
-// started, whatever its cgroup looks like, until another is told. CRI-O's are looked at.
+// started, whatever its cgroup looks like, until another is reported. CRI-O's are looked at.
 func TestFirstContainerIsNotListed(t *testing.T) {
 	for name, k := range usageTrees(t) {
 		for _, crio := range []bool{false, true} {
@@ -1185,7 +1287,7 @@ func TestUnlistedPodEnds(t *testing.T) {
 	}
 }
 
-// TestMemoryWithoutPeaks: before Linux 5.19 nothing tells whether memory is worth a look,
+// TestMemoryWithoutPeaks: before Linux 5.19 nothing shows whether memory is worth a look,
 // so it gets one each time.
 func TestMemoryWithoutPeaks(t *testing.T) {
 	for name, k := range usageTrees(t) {

@@ -62,7 +62,7 @@ func TestCgroupWithoutAProcess(t *testing.T) {
 }
 
 // TestBadFilesCostThemselves: a file of a pod's cgroup that is missing, empty, or absurd
-// costs what it tells and nothing beside.
+// costs what it holds and nothing beside.
 func TestBadFilesCostThemselves(t *testing.T) {
 	const missing = "\x00"
 	good := group{cpu: time.Second, stalled: time.Second / 4, throttled: time.Second / 8, periods: 10, held: 2, memory: 6000, current: 9000, peak: 9000, oom: 1}

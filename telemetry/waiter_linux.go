@@ -109,7 +109,7 @@ func (w *waiter) arm(epoll int, until time.Time, ready bool) error {
 	return nil
 }
 
-// woken says whether there is anything, without waiting. The raw call does not wake
+// woken reports whether there is anything, without waiting. The raw call does not wake
 // the runtime's monitor thread.
 func (w *waiter) woken(epoll uintptr) (bool, error) {
 	var events [2]unix.EpollEvent

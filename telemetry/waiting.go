@@ -1,7 +1,7 @@
 package telemetry
 
 // waitingSamples is how many readings of the runnable tasks are averaged, half a
-// second at 10 Hz. Each tells of one moment only: of tasks that run in short
+// second at 10 Hz. Each shows one moment only: of tasks that run in short
 // bursts a single one is off by as many tasks as there are, in either direction,
 // and the share is bounded, so that what is off does not cancel afterwards.
 const waitingSamples = 5

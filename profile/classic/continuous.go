@@ -57,7 +57,7 @@ func (c *Continuous) Update(at time.Time, metric map[Job][]float64) []Job {
 		}
 		c.model.scale(at, j, factor)
 	}
-	c.model.scale(at, job, noFactor) // who is in no application waits no longer either
+	c.model.scale(at, job, noFactor) // a job in no application waits no longer either
 	return jobs
 }
 

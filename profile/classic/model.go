@@ -117,7 +117,7 @@ func (m *ResourceModel) GetLastUpdatedJob() (job Job, ok bool) {
 }
 
 // GetJobPrediction is what will be enough for a job from a time on. An unknown job
-// has none: nobody waits for its history.
+// has none: no one waits for its history.
 func (m *ResourceModel) GetJobPrediction(at time.Time, job Job) (value float64, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -131,7 +131,7 @@ func (m *ResourceModel) prediction(at time.Time, e *entry) float64 {
 	return e.factor * e.history.Target(at, m.rule)
 }
 
-// scale corrects the prediction of a job, if it is there, and says that it is changed.
+// scale corrects the prediction of a job, if it is there, and reports that it is changed.
 func (m *ResourceModel) scale(at time.Time, job Job, by float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -71,7 +71,7 @@ func (g *Graph) Applications(r Rule) ([]Application, error) {
 	return labelled, nil
 }
 
-// labels tells jobs with a label, as applications, from those without.
+// labels distinguishes jobs with a label, as applications, from those without.
 func (r Rule) labels(jobs []Job) (labelled []Application, free []Job) {
 	type key struct{ namespace, label string }
 	of := map[key]*Application{}

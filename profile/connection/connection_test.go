@@ -148,7 +148,7 @@ func TestUpdates(t *testing.T) {
 	if got := g.GetJobConnections(job("b")); len(got) != 1 {
 		t.Errorf("b calls %v", got)
 	}
-	// Who is called goes on being known, however long nobody looks at it by itself.
+	// A callee stays known, however long it is not looked at by itself.
 	called := graph(t, connection.Config{HalfLife: time.Minute})
 	observe(t, called, start, time.Minute, flow("web", "cart", 1, 1))
 	observe(t, called, start.Add(7*time.Minute), time.Minute)
@@ -226,7 +226,7 @@ func TestWhoMakesRoom(t *testing.T) {
 	}
 }
 
-// Who made room takes its connections along, as caller and as who is called.
+// Who made room takes its connections along, as caller and as callee.
 func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
 	g := graph(t, connection.Config{MaxJobs: 3})
 	observe(t, g, start, time.Minute, flow("web", "cart", 1, 1), flow("cart", "db", 1, 1))

@@ -72,7 +72,7 @@ type Graph struct {
 	byAge ages
 }
 
-// job is a caller, or who is called. Both ends of a call are jobs of the graph.
+// job is a caller or a callee. Both ends of a call are jobs of the graph.
 type job struct {
 	name    Job
 	updated time.Time
@@ -186,7 +186,7 @@ func (g *Graph) Observe(at time.Time, span time.Duration, flows []Flow) error {
 	return nil
 }
 
-// job returns the one of that name, made if there is none, and says that it has been
+// job returns the one of that name, made if there is none, and reports that it has been
 // looked at.
 func (g *Graph) job(at time.Time, of Job) *job {
 	j := g.jobs[of]

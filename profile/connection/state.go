@@ -154,5 +154,5 @@ func nameable(j Job) bool {
 	return named(j) && max(len(j.Namespace), len(j.Kind), len(j.Name)) <= mostName
 }
 
-// timely says that a time is one that Observe takes.
+// timely reports that a time is one that Observe takes.
 func timely(ms int64) bool { return ms > 0 && validate(time.UnixMilli(ms), time.Second, nil) == nil }

@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Config says how factors change. The zero value of a field is its default. It is a
+// Config sets how factors change. The zero value of a field is its default. It is a
 // plain value, safe for concurrent reading.
 type Config struct {
 	// Every is the time between steps, 0 means 10 minutes (the thesis's, §6.3).
@@ -30,7 +30,7 @@ type Config struct {
 	// WithinBand leaves a service within the band as it is, also where all suffer.
 	WithinBand bool
 	// Relative judges by the band alone, as the thesis does: for metrics that are no
-	// shares, of which nothing says how much is much. Memory is then lowered too, to no
+	// shares, so that no amount of them is high by itself. Memory is then lowered too, to no
 	// less than its target.
 	Relative bool
 	// Stalled is the share of the time stalled on memory that raises memory; 0 means
@@ -128,14 +128,14 @@ func (f Factors) On(a profile.Amounts) profile.Amounts {
 type Service struct {
 	Factors Factors
 	// Throttled is the mean share of the periods of its limit in which it was held up, or
-	// any metric of that if Config.Relative. Limited says that it has one: nothing is
+	// any metric of that if Config.Relative. Limited reports that it has one: nothing is
 	// lowered without.
 	Throttled float64
 	Limited   bool
 	// Target is what was learnt that it should request, in cores, without the factor;
 	// Median is the median of its demand. 0 is unknown: nothing is lowered then.
 	Target, Median float64
-	// Killed says that the kernel killed one of its pods for want of memory, Stalled is
+	// Killed reports that the kernel killed one of its pods for want of memory, Stalled is
 	// the share of the time in which one waited for it, or any metric of that if
 	// Config.Relative.
 	Killed  bool
@@ -143,14 +143,14 @@ type Service struct {
 }
 
 // Throttling is the share of its limits' periods in which a pod was held up, as a server
-// of metrics tells it, which knows pods by name. It is a plain value, safe for concurrent
+// of metrics reports it, which knows pods by name. It is a plain value, safe for concurrent
 // use.
 type Throttling struct {
 	Namespace, Pod string
 	Share          float64
 }
 
-// Metric is a value of a pod, told likewise. It is a plain value, safe for concurrent use.
+// Metric is a value of a pod, reported likewise. It is a plain value, safe for concurrent use.
 type Metric struct {
 	Namespace, Pod string
 	Value          float64

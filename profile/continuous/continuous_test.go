@@ -218,8 +218,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Whatever does not change ends in a fixed point, or in a cycle of one step; and nobody
-// is lowered to below what he uses, or out of bounds.
+// Whatever does not change ends in a fixed point, or in a cycle of one step; and none
+// is lowered to below what it uses, or out of bounds.
 func TestConstantInputSettles(t *testing.T) {
 	for seed := range uint64(90) {
 		rng := rand.New(rand.NewPCG(seed, 2))

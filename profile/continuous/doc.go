@@ -11,7 +11,7 @@
 //
 // A factor lies in [½, 8] (memory's in [1, 8]) and decays to 1 with a half-life of 24
 // hours, as what was learnt catches up. What the thesis has and is not here: a band
-// around the mean alone, which raises nobody where all suffer alike, lowers the healthy
+// around the mean alone, which raises none where all suffer alike, lowers the healthy
 // whenever one suffers, to below what they use, and is empty at a mean of 0. Package
 // classic has it as it was written. Its steps, 20 % and 10 %, are those of its author's
 // program; the thesis names none. Why they are not enough is in docs/profiles.md, and

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
@@ -30,7 +30,7 @@ func BenchmarkFleet(b *testing.B) {
 		c.at = c.at.Add(time.Minute / pods)
 		n := i % pods
 		w := window(n, .1*float64(n%workloads%7+1), 1e8*float64(n%workloads%11+1))
-		w.Demand = []agent.DemandTime{{Bucket: uint32(5 + i%3), Millis: 30_000}, {Bucket: uint32(9 + i%5), Millis: 30_000}}
+		w.Demand = []profile.DemandTime{{Bucket: uint32(5 + i%3), Millis: 30_000}, {Bucket: uint32(9 + i%5), Millis: 30_000}}
 		c.send(names[n%nodes], w)
 	}
 	for i := range pods {
@@ -92,7 +92,7 @@ func held(b *testing.B, workloads, pods, hours int) float64 {
 		c.at = c.at.Add(time.Hour)
 		for n := range workloads * pods {
 			w := window(n, .1*float64(n%workloads%7+1), 1e8*float64(n%workloads%11+1))
-			w.Demand = []agent.DemandTime{{Bucket: uint32(5 + n%3), Millis: 30_000}, {Bucket: uint32(9 + n%5), Millis: 30_000}}
+			w.Demand = []profile.DemandTime{{Bucket: uint32(5 + n%3), Millis: 30_000}, {Bucket: uint32(9 + n%5), Millis: 30_000}}
 			c.send(nodes[n%len(nodes)], w)
 		}
 		c.publish()

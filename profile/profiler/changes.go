@@ -70,7 +70,7 @@ type Object struct {
 	Application string
 }
 
-// mark says that something of the workload was observed.
+// mark notes that something of the workload was observed.
 func (s *Store) mark(at time.Time, w *workload) {
 	if w.pending.IsZero() {
 		w.pending = at
@@ -160,7 +160,7 @@ func (s *Store) judge(at time.Time) {
 	s.changed = s.changed[:0]
 }
 
-// news says whether there is something to publish of a workload now.
+// news reports whether there is something to publish of a workload now.
 func (s *Store) news(at time.Time, w *workload) bool {
 	d, ok := w.says(at)
 	awake := w.object.stale && !w.stale(at)
@@ -174,7 +174,7 @@ func (s *Store) news(at time.Time, w *workload) bool {
 // confidenceStep is the change of confidence that is published.
 const confidenceStep = .125
 
-// differs says whether others should hear of a demand who were told another.
+// differs reports whether a demand is to be published in the place of the published one.
 func differs(d, published profile.Demand) bool {
 	return differ(d.CPU, published.CPU, 1e-3) || differ(d.Memory, published.Memory, 1024)
 }
@@ -198,7 +198,7 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 	u := Update{
 		Workload: w.of, Since: w.pending, At: at, Revision: w.profile.Revision(), Pods: w.pods, Demand: d.Published(),
 		P50: w.profile.Lifetime(.5), P90: w.profile.Lifetime(.9), Throttled: w.profile.Throttled(), OOMKills: w.profile.OOMKills(),
-		Contradicted: w.restarted, Stale: w.stale(at), again: w.again,
+		Contradicted: w.profile.Contradicted(), Stale: w.stale(at), again: w.again,
 	}
 	w.again = false
 	if u.Stale {
@@ -228,7 +228,7 @@ func (s *Store) preset(name string) profile.Preset {
 	return s.config.Preset
 }
 
-// Published says that the API has an update.
+// Published notes that the API has an update.
 func (s *Store) Published(u Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -241,7 +241,7 @@ func (s *Store) Published(u Update) {
 // retryAfter is after what time a workload whose update failed has its next.
 const retryAfter = 5 * time.Second
 
-// Failed says that the API did not take an update.
+// Failed notes that the API did not take an update.
 func (s *Store) Failed(at time.Time, u Update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +281,7 @@ func (s *Store) Observed(at time.Time, o Object) {
 	}
 }
 
-// Lost says that the API has no object of a workload any more.
+// Lost notes that the API has no object of a workload any more.
 func (s *Store) Lost(at time.Time, of profile.Workload) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

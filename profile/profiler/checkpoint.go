@@ -53,7 +53,7 @@ func shardOf(w profile.Workload) int {
 	return int(h.Sum32() % ShardCount)
 }
 
-// unsaved says that something of a workload is in no checkpoint yet.
+// unsaved reports that something of a workload is in no checkpoint yet.
 func (s *Store) unsaved(at time.Time, w *workload) {
 	if of := &s.shards[w.shard]; of.due.IsZero() {
 		of.due = at.Add(s.config.Refresh)
@@ -121,7 +121,7 @@ func (s *Store) saveCalls(all []Checkpoint, room int) {
 	}
 }
 
-// Unsaved says that a shard was not kept; it is due again at once.
+// Unsaved notes that a shard was not kept; it is due again at once.
 func (s *Store) Unsaved(at time.Time, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *Store) Restore(at time.Time, c Checkpoint) error {
 		w.profile, w.template = p, c.Template
 		s.join(w)
 	}
-	w.pods, w.restarts = c.Pods, p.Restarts()
+	w.pods = c.Pods
 	s.mark(at, w)
 	return nil
 }

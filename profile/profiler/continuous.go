@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
@@ -25,7 +24,7 @@ const (
 	On Mode = "on"
 )
 
-// Metrics is who tells how workloads fare.
+// Metrics reports how workloads fare.
 type Metrics string
 
 // Metrics; the zero value is OfAgents.
@@ -81,7 +80,7 @@ type fared struct {
 }
 
 // stalls are the seconds in which a task waited for memory, of all in which the kernel
-// told.
+// counted that.
 type stalls struct{ waited, all float64 }
 
 func (s stalls) share() float64 {
@@ -91,7 +90,7 @@ func (s stalls) share() float64 {
 	return min(s.waited/s.all, 1)
 }
 
-// literal are sums of the thesis's metrics; known says that there is one of CPU.
+// literal are sums of the thesis's metrics; known reports that there is one of CPU.
 type literal struct {
 	throttled, failures float64
 	known               bool
@@ -128,15 +127,13 @@ func (t *tuning) begin(factors continuous.Factors, application string) {
 
 // fare counts a window. The limit of a pod and those of its containers hold it up
 // apart: the kernel counts each in its own group.
-func (s *Store) fare(of *workload, w *agent.Window) {
+func (s *Store) fare(of *workload, container uint64, w *profile.Usage) {
 	if s.config.Continuous.off() {
 		return
 	}
 	since := &of.tuning.since
 	since.killed = since.killed || w.OOMKills > 0
-	// It may be older than the window, by no more than a minute: what is twice as long as
-	// the window is no measurement.
-	if span := w.Span.Seconds(); w.Container == 0 && w.MemoryPressure && w.MemoryStalled <= 2*span {
+	if span := w.Span.Seconds(); container == 0 && w.MemoryPressure {
 		since.memory.waited += min(w.MemoryStalled, span)
 		since.memory.all += span
 	}
@@ -144,13 +141,11 @@ func (s *Store) fare(of *workload, w *agent.Window) {
 		return
 	}
 	p := &since.pod
-	if w.Container != 0 {
+	if container != 0 {
 		p = &since.containers
 	}
-	if w.ThrottledPeriods <= w.Periods {
-		p.all += uint64(w.Periods)
-		p.throttled += uint64(w.ThrottledPeriods)
-	}
+	p.all += uint64(w.Periods)
+	p.throttled += uint64(w.ThrottledPeriods)
 }
 
 // service is how a workload fared, whose factors are on a basis.
@@ -177,7 +172,7 @@ func (s *Store) basis(at time.Time, w *workload) []profile.Recommendation {
 	return s.learnt(at, w, profile.Bounds{Min: profile.Amounts{CPU: least}})
 }
 
-// corrects says whether there are factors by which a workload's recommendation is.
+// corrects reports whether there are factors by which a workload's recommendation is.
 func (s *Store) corrects(w *workload) bool {
 	return s.config.Continuous.Mode == On && !w.tuning.factors.At.IsZero()
 }
@@ -224,7 +219,7 @@ func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.F
 	if err := s.graph.Observe(at, span, s.found(at, flows)); err != nil {
 		return err
 	}
-	if len(flows) > 0 { // of nobody nothing is heard where nobody tells
+	if len(flows) > 0 { // without a source of flows there are none
 		s.connected.Store(true)
 	}
 	return nil
@@ -259,14 +254,14 @@ func (s *Store) Bandwidths(of profile.Workload) []connection.Bandwidth {
 	return s.graph.Bandwidths(of)
 }
 
-// Heard says that this process has heard who calls whom, so that nothing goes but what is
+// Heard notes that this process has received who calls whom, so that nothing goes but what is
 // known of.
 func (s *Store) Heard() bool { return s.connected.Load() }
 
 // sharesPeriods counts a share as so many periods: those of ten minutes.
 const sharesPeriods = 6000
 
-// Metrics says who is to tell how workloads fare.
+// Metrics sets what reports how workloads fare.
 func (s *Store) Metrics() Metrics { return s.config.Continuous.Metrics }
 
 // Throttled takes in how pods were held up since the last step, where Metrics are
@@ -353,7 +348,7 @@ func (s *Store) TunesEvery() time.Duration {
 }
 
 // Tune finds the factors of all applications, if the time since it did is over, and
-// says how many workloads have others than before.
+// reports how many workloads have others than before.
 func (s *Store) Tune(at time.Time) (changed int, err error) {
 	c := s.config.Continuous
 	if c.off() {
@@ -396,8 +391,7 @@ func (s *Store) Tune(at time.Time) (changed int, err error) {
 	return changed, nil
 }
 
-// partOf is what the workload's owner says that it is a part of, else the label of its
-// pods.
+// partOf is the application that the workload's owner names, else the label of its pods.
 func (w *workload) partOf() string { return cmp.Or(w.object.spec.Application, w.tuning.partOf) }
 
 // tuneOne finds the factors of an application's workloads that pods were measured of.
@@ -430,7 +424,7 @@ func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, er
 	return changed, nil
 }
 
-// moved says that a factor is another by a per cent; none is 1.
+// moved reports that a factor is another by a per cent; none is 1.
 func moved(before, now float64) bool {
 	if before == 0 {
 		before = 1

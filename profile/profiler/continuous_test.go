@@ -173,7 +173,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// Where a Prometheus server tells, windows do not.
+// Where there is a Prometheus server, windows do not count.
 func TestThrottledElsewhere(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus})
 	c.tune()
@@ -235,7 +235,7 @@ func TestStallsRaiseMemory(t *testing.T) {
 	}
 }
 
-// Who hears of no connection at all does not know that there are none.
+// Without any report of a connection it is not known that there are none.
 func TestNobodyTellsWhoCallsWhom(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
 	c.tune()
@@ -331,7 +331,7 @@ func TestContinuousIsOnSomething(t *testing.T) {
 	}
 }
 
-// What the owner says that a workload is a part of counts, whatever its pods' label says.
+// The application that a workload's owner names counts, whatever its pods' label says.
 func TestApplicationOfTheOwner(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.On})
 	for _, name := range []string{"cart", "other"} {
@@ -344,7 +344,7 @@ func TestApplicationOfTheOwner(t *testing.T) {
 			t.Errorf("%s is a part of %q, want %q", name, got[name].Application, want)
 		}
 	}
-	// The healthy one of the application of who is held up is lowered.
+	// The healthy one of the application is lowered, beside the one that is held up.
 	if f := got["cart"].Factors.CPU; f >= 1 {
 		t.Errorf("cart × %v", f)
 	}
@@ -391,7 +391,7 @@ func (c *cluster) kept() map[profile.Workload]profiler.Checkpoint {
 }
 
 // Who calls whom is in the checkpoints, and a process that begins with them knows it before
-// it hears anything.
+// it receives anything.
 func TestConnectionsAreKept(t *testing.T) {
 	on := profiler.ContinuousConfig{Mode: profiler.Observe}
 	c := tuned(t, on)
@@ -435,7 +435,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	if err := next.store.RestoreCalls(next.at, bad); !errors.Is(err, profile.ErrVersion) {
 		t.Error(err)
 	}
-	// Where the continuous profiler is off nobody asks.
+	// Where the continuous profiler is off no one asks.
 	off := newCluster(t, profiler.Config{})
 	if err := off.store.RestoreCalls(off.at, bad); err != nil {
 		t.Error(err)

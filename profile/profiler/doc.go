@@ -8,8 +8,8 @@
 //	Checkpoints      what a next process begins with (Restore)
 //
 // Store is all of it and pure: time is an argument, and nothing is sent or read.
-// Package usageserver hears the agents and package controller follows and writes
-// the API's objects. Each replica hears everything, so that all know the same; one
+// Package usageserver serves the agents and package controller follows and writes
+// the API's objects. Each replica receives everything, so that all know the same; one
 // of them writes.
 //
 // # Bounds

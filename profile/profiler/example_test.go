@@ -24,7 +24,9 @@ func Example() {
 	store.Pod(at, profiler.Pod{UID: uid, Node: "worker-1", Workload: web, Always: true})
 	results := store.Windows(at.Add(time.Minute), agent.UsageBatch{
 		Node: "worker-1", Incarnation: 1, Sequence: 1,
-		Windows: []agent.Window{{Pod: reserve.KeyOf(uid), Age: time.Hour, Span: time.Minute, CPU: 30, Pressure: true, Memory: 200 << 20, MemoryPeak: 200 << 20}},
+		Windows: []agent.Window{{Pod: reserve.KeyOf(uid), Usage: profile.Usage{
+			Age: time.Hour, Span: time.Minute, CPU: 30, Pressure: true, Memory: 200 << 20, MemoryPeak: 200 << 20,
+		}}},
 	})
 	fmt.Println("accepted:", results[profiler.Accepted])
 	for _, u := range store.Changed(at.Add(time.Minute), 10) {

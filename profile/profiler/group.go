@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// groupKey is what workloads share that are alike but for their names, as jobs that
+// groupKey is what workloads share that are alike except for their names, as jobs that
 // have a new one each run.
 type groupKey struct {
 	namespace string

@@ -22,9 +22,9 @@ type Pod struct {
 	Workload profile.Workload
 	Revision string
 	Template uint64
-	// Created is when it was made; zero means that nobody knows.
+	// Created is when it was made; zero means that no one knows.
 	Created time.Time
-	// Always says that the pod is restarted when it ends, so lives on.
+	// Always reports that the pod is restarted when it ends, so lives on.
 	Always bool
 	// Containers have an ID, those of a pod with more than one.
 	Containers []Container
@@ -61,7 +61,7 @@ type departure struct {
 	pod reserve.PodKey
 }
 
-// Pod says that a pod is there, or has changed. It returns whether nothing is known
+// Pod notes that a pod is there, or has changed. It returns whether nothing is known
 // of its workload.
 func (s *Store) Pod(at time.Time, p Pod) (unknown bool) {
 	s.mu.Lock()
@@ -69,7 +69,7 @@ func (s *Store) Pod(at time.Time, p Pod) (unknown bool) {
 	return s.show(at, &p)
 }
 
-// Pods says which pods there are: others have gone. It returns the workloads that
+// Pods sets which pods there are: others have gone. It returns the workloads that
 // nothing is known of, each once.
 func (s *Store) Pods(at time.Time, all []Pod) (unknown []profile.Workload) {
 	s.mu.Lock()
@@ -164,7 +164,7 @@ func (s *Store) known(node string, onNode reserve.PodKey) (*pod, reserve.PodKey)
 	return s.pods[key], key
 }
 
-// Gone says that the API no longer has a pod. Its last window may still be on its
+// Gone notes that the API no longer has a pod. Its last window may still be on its
 // way.
 func (s *Store) Gone(at time.Time, uid string) {
 	s.mu.Lock()

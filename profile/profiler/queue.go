@@ -40,8 +40,8 @@ func (t *turns) pop() *workload {
 	return w
 }
 
-// rota has each workload once, by when it is due. Who is pushed is due no earlier
-// than who was before, or a little late.
+// rota has each workload once, by when it is due. A workload that is pushed is due no earlier
+// than those before it, or a little late.
 type rota []turn
 
 type turn struct {

@@ -65,7 +65,7 @@ func (s *Store) Peak(uid, container string) float64 {
 	return p.of.profile.Peak(nameOf(key), container, p.of.containers)
 }
 
-// Again says that a workload's object says something else than it should of what a
+// Again notes that a workload's object says something else than it should of what a
 // Store does not know, so that it is published although nothing was measured.
 func (s *Store) Again(at time.Time, of profile.Workload) {
 	s.mu.Lock()

@@ -15,7 +15,7 @@ import (
 // Config of a Store. The zero value of a field is its default. It is a plain value,
 // safe for concurrent reading.
 type Config struct {
-	// Profile says how a workload's profile learns; half-lives it does not name are
+	// Profile sets how a workload's profile learns; half-lives it does not name are
 	// those that the preset's rules are meant for.
 	Profile profile.Config
 	// Preset makes recommendations where a profile names no other; the zero value
@@ -96,7 +96,6 @@ type Store struct {
 	recent    *list.List // of *workload, the one seen last in front
 	of        map[string]*list.List
 	groups    map[groupKey][]*workload
-	demand    []profile.DemandTime // scratch
 
 	first     turns       // never published
 	changed   []*workload // observed since they were judged

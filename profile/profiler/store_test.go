@@ -49,7 +49,9 @@ func (c *cluster) pod(n int, node string, w profile.Workload) {
 
 // window is a minute of a pod of some age.
 func window(n int, cores, memory float64) agent.Window {
-	return agent.Window{Pod: reserve.KeyOf(uid(n)), Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory}
+	return agent.Window{Pod: reserve.KeyOf(uid(n)), Usage: profile.Usage{
+		Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory,
+	}}
 }
 
 func (c *cluster) send(node string, windows ...agent.Window) profiler.Results {
@@ -687,7 +689,7 @@ func TestDemandsAreRecommended(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
 	w := window(1, .5, 1e9)
-	w.Demand = []agent.DemandTime{{Bucket: agent.DemandBucket(.1), Millis: 45_000}, {Bucket: agent.DemandBucket(2), Millis: 15_000}}
+	w.Demand = []profile.DemandTime{{Bucket: agent.DemandBucket(.1), Millis: 45_000}, {Bucket: agent.DemandBucket(2), Millis: 15_000}}
 	c.send("a", w)
 	got := c.publish()
 	if len(got) != 1 || len(got[0].Recommendations) != 1 || got[0].Recommendations[0].Target.CPU < 1.9 {
@@ -755,7 +757,7 @@ func TestCheckpoints(t *testing.T) {
 
 // Of 3,000 workloads that are measured each minute nothing is older than Refresh in
 // the checkpoints, at less than one write a second; a process that begins with them
-// knows every workload, and its own checkpoints lose none that nobody measures any
+// knows every workload, and its own checkpoints lose none that no one measures any
 // more.
 func TestCheckpointsAreFreshAndFew(t *testing.T) {
 	const workloads = 3000
@@ -970,7 +972,7 @@ func TestPodsAreForgotten(t *testing.T) {
 	}
 }
 
-// Replicas that hear the same know the same, whoever writes.
+// Replicas that receive the same know the same, whichever writes.
 func TestAStandbyKnowsAll(t *testing.T) {
 	leader, standby := newCluster(t, profiler.Config{}), newCluster(t, profiler.Config{})
 	for n := range 50 {
@@ -1046,7 +1048,9 @@ func FuzzCheckpoint(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if err := p.Observe(start, profile.Window{Pod: "a", Node: "n", Age: time.Hour, Span: time.Minute, CPUSeconds: 30, Memory: 1e9}); err != nil {
+	if err := p.Observe(start, profile.Window{Pod: "a", Node: "n", Usage: profile.Usage{
+		Age: time.Hour, Span: time.Minute, CPU: 30, Memory: 1e9, Pressure: true,
+	}}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add("default", "Deployment", "web", uint64(1), int64(3), p.State())

@@ -34,7 +34,7 @@ func (s *Store) Windows(at time.Time, b agent.UsageBatch) Results {
 	defer s.mu.Unlock()
 	s.sweep(at)
 	var results Results
-	if why := s.hear(at, &b); why != Accepted {
+	if why := s.acceptSender(at, &b); why != Accepted {
 		results[why] = len(b.Windows)
 		s.stats.Windows[why] += uint64(len(b.Windows))
 		return results
@@ -63,8 +63,8 @@ func (s *Store) Nodes(since time.Time) (nodes int) {
 	return nodes
 }
 
-// hear tells whether a batch is news.
-func (s *Store) hear(at time.Time, b *agent.UsageBatch) Result {
+// acceptSender reports whether a batch is news of its sender.
+func (s *Store) acceptSender(at time.Time, b *agent.UsageBatch) Result {
 	known := s.senders[b.Node]
 	if known == nil {
 		if len(s.senders) >= mostSenders {
@@ -111,19 +111,17 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 		}
 		p.of, p.measured = of, false
 	}
-	of := p.of
-	if err := of.profile.Observe(at, s.window(w, key, p, node, container)); err != nil {
+	of, usage, restarts := p.of, w.Usage, p.of.profile.Restarts()
+	usage.Amend() // counts that contradict each other are left out, and the rest counts
+	if err := of.profile.Observe(at, window(usage, key, p, node, container)); err != nil {
 		return Refused
 	}
-	s.fare(of, w)
+	s.fare(of, w.Container, &usage)
 	if !p.measured {
 		p.measured = true
 		of.pods++
 	}
-	if r := of.profile.Restarts(); r > of.restarts {
-		s.stats.Restarts += uint64(r - of.restarts)
-		of.restarts, of.restarted = r, at
-	}
+	s.stats.Restarts += uint64(of.profile.Restarts() - restarts)
 	if at.After(of.measured) {
 		of.measured = at
 	}
@@ -133,35 +131,15 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	return Accepted
 }
 
-// window is what a profile takes in; its Demand is valid until the next call. Counts that
-// contradict each other are left out, and the rest of the window counts.
-func (s *Store) window(w *agent.Window, key reserve.PodKey, p *pod, node, container string) profile.Window {
-	s.demand = s.demand[:0]
-	waited, left := agent.Waited(w.Stalled, w.Throttled, w.ThrottledPeriods), uint64(w.Span.Milliseconds())+1
-	if w.Stalled > w.Span.Seconds() { // and no part of it is known
-		waited = w.Stalled
-	}
-	for _, d := range w.Demand {
-		if uint64(d.Millis) > left { // longer than the window
-			s.demand = s.demand[:0]
-			break
-		}
-		left -= uint64(d.Millis)
-		s.demand = append(s.demand, profile.DemandTime(d))
-	}
-	periods, throttled := w.Periods, w.ThrottledPeriods
-	if throttled > periods {
-		periods, throttled = 0, 0
-	}
+// window is what a profile takes in.
+func window(usage profile.Usage, key reserve.PodKey, p *pod, node, container string) profile.Window {
 	var created time.Time
 	if p.created != 0 {
 		created = time.Unix(p.created, 0)
 	}
 	return profile.Window{
 		Pod: nameOf(key), Container: container, Node: node, Revision: p.revision.Value(),
-		Age: w.Age, Span: w.Span, Created: created, CPUSeconds: w.CPU, StalledSeconds: waited, Unstalled: !w.Pressure, NoCPU: w.NoCPU, Demand: s.demand,
-		Memory: w.Memory, MemoryPeak: w.MemoryPeak, Periods: periods, ThrottledPeriods: throttled,
-		OOMKills: w.OOMKills, Always: p.always, Ended: w.Ended,
+		Created: created, Always: p.always, Usage: usage,
 	}
 }
 

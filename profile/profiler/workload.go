@@ -20,11 +20,9 @@ type workload struct {
 	inRecent   *list.Element
 	inOf       *list.Element // of its namespace
 
-	seen      time.Time // its last pod or window
-	measured  time.Time // its last window
-	pods      int64     // measured
-	restarts  int
-	restarted time.Time
+	seen     time.Time // its last pod or window
+	measured time.Time // its last window
+	pods     int64     // measured
 
 	tuning  *tuning // nil: the continuous profiler is off
 	object  object
@@ -54,7 +52,7 @@ func (w *workload) known() time.Time {
 	return w.measured
 }
 
-// stale says that it is long ago.
+// stale reports that it is long ago.
 func (w *workload) stale(at time.Time) bool {
 	known := w.known()
 	return !known.IsZero() && at.Sub(known) >= StaleAfter
@@ -66,7 +64,7 @@ func (w *workload) says(at time.Time) (d profile.Demand, ok bool) {
 	return d, d.CPU.Confidence > 0 || d.Memory.Confidence > 0
 }
 
-// nameable says whether objects can name the workload and its revision.
+// nameable reports whether objects can name the workload and its revision.
 func nameable(w profile.Workload, revision string) bool {
 	return w.Namespace != "" && w.Kind != "" && w.Name != "" && len(w.Kind) <= 63 && len(w.Name) <= 253 && len(revision) <= 253
 }

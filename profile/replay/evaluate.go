@@ -154,11 +154,11 @@ func (t *tally) merge(o tally) {
 	t.predicted, t.mean, t.loss = t.predicted+o.predicted, t.mean+o.mean, t.loss+o.loss
 }
 
-// ErrShort says that no series is long enough for a prediction, or that each has no two
+// ErrShort reports that no series is long enough for a prediction, or that each has no two
 // samples within a window; match it with errors.Is.
 var ErrShort = errors.New("no prediction could be made")
 
-// lengths says how long series are, and how far apart their samples.
+// lengths reports how long series are, and how far apart their samples.
 func lengths(s []Series, o Options) string {
 	var longest, apart time.Duration
 	for _, s := range s {
@@ -265,7 +265,7 @@ func summary(values []float64) (mean, largest float64) {
 	return mean / float64(len(values)), largest
 }
 
-// Predictor is a way to predict. Name says which, with its parameter.
+// Predictor is a way to predict. Name is its name, with its parameter.
 type Predictor struct {
 	Name string
 	// New returns one for a job, which is for one goroutine at a time.

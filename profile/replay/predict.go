@@ -90,7 +90,7 @@ func Oracle() Predictor {
 	return Predictor{Name: "oracle", New: func(Resource) (Forecaster, error) { return new(oracle), nil }}
 }
 
-// seer is told the largest sample of the window before it is asked.
+// seer is given the largest sample of the window before it is asked.
 type seer interface{ foresee(largest float64) }
 
 type oracle struct{ largest float64 }

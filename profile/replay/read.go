@@ -53,7 +53,7 @@ func readFile(dir fs.FS, name string) ([]Series, error) {
 	return series, err
 }
 
-// ErrNoSeries says that a file holds no series that Evaluate understands.
+// ErrNoSeries reports that a file holds no series that Evaluate understands.
 var ErrNoSeries = errors.New("no series")
 
 // column is what a column of a CSV file says.
@@ -64,7 +64,7 @@ type column struct {
 }
 
 // columns by their header, in small letters: this project's own, CloudWatch's (a
-// machine's share in %, of one core as nothing says how many) and GWA-T-12's.
+// machine's share in %, of one core as their number is unknown) and GWA-T-12's.
 var columns = map[string]column{
 	"cpu_cores":         {CPU, 1, false},
 	"memory_bytes":      {Memory, 1, false},

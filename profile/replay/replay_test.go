@@ -113,7 +113,7 @@ func TestEvaluateParts(t *testing.T) {
 }
 
 func TestPresets(t *testing.T) {
-	// Constant but for one hour a day, in which it is ten times as much.
+	// Constant except for one hour a day, in which it is ten times as much.
 	series := every(replay.CPU, 8*perDay, func(i int) float64 {
 		if i%perDay < 12 {
 			return 2

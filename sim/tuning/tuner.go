@@ -89,9 +89,12 @@ func (t *tuned) observe(at time.Time, service int, r reading) error {
 	s.periods += r.used.Periods
 	s.throttled += r.used.ThrottledPeriods
 	w := profile.Window{
-		Pod: "pod", Node: "node", Age: s.age, Span: r.span, CPUSeconds: r.used.CPU, StalledSeconds: max(r.used.Stalled-r.used.Throttled, 0),
-		Demand: demandOf(r.demands), Memory: r.used.Memory, MemoryPeak: r.used.Peak,
-		Periods: uint32(r.used.Periods), ThrottledPeriods: uint32(r.used.ThrottledPeriods), Always: true,
+		Pod: "pod", Node: "node", Always: true,
+		Usage: profile.Usage{
+			Age: s.age, Span: r.span, CPU: r.used.CPU, Stalled: max(r.used.Stalled-r.used.Throttled, 0), Pressure: true,
+			Demand: demandOf(r.demands), Memory: r.used.Memory, MemoryPeak: r.used.Peak,
+			Periods: uint32(r.used.Periods), ThrottledPeriods: uint32(r.used.ThrottledPeriods),
+		},
 	}
 	return s.profile.Observe(at, w)
 }

@@ -2,7 +2,7 @@
 // them a telemetry.PodSource; it holds no code.
 //
 //   - cri asks the container runtime through the CRI, whichever it is, over its socket.
-//   - containerd asks containerd's own API, which tells some milliseconds earlier.
+//   - containerd asks containerd's own API, which reports some milliseconds earlier.
 //   - kube watches the Kubernetes API: neither files nor a socket of the node, and a second
 //     later or more.
 //

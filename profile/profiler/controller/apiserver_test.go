@@ -40,10 +40,10 @@ type apiServer struct {
 	events   []object
 	conflict int      // so many updates to come are refused
 	leases   []string // whose rights were asked about
-	denied   string   // the verb that nobody may use
+	denied   string   // the verb that no one may use
 }
 
-// watcher hears of a resource's objects, those that labels select.
+// watcher follows a resource's objects, those that labels select.
 type watcher struct {
 	resource string
 	selects  labels.Selector
@@ -186,7 +186,7 @@ func (s *apiServer) checkpoints(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, object{"kind": "WorkloadProfileCheckpointList", "apiVersion": v1alpha1.GroupVersion.String(), "metadata": object{"resourceVersion": "1"}, "items": items})
 }
 
-// put keeps an object and tells those who watch; mu is held.
+// put keeps an object and notifies the watchers; mu is held.
 func (s *apiServer) put(path string, o object) {
 	s.version++
 	_, known := s.objects[path]

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// Fares tells how services fare, of a span of time that ended at a time. One goroutine
+// Fares returns how services fare, of a span of time that ended at a time. One goroutine
 // asks, one thing at a time.
 type Fares interface {
 	// Flows are all that went between workloads, which may have no kind.
@@ -21,7 +21,7 @@ type Fares interface {
 }
 
 // tune has the Store's continuous profiler take its steps until ctx ends, on every
-// replica: all hear the same, and who leads next goes on.
+// replica: all receive the same, and the next leader goes on.
 func (c *Controller) tune(ctx context.Context) {
 	every := c.config.Store.TunesEvery()
 	if every == 0 {

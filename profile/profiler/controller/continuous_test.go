@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// fares says that web calls cart and is held up, unless it fails.
+// fares reports that web calls cart and is held up, unless it fails.
 type fares struct {
 	fails atomic.Bool
 	asked atomic.Int64

@@ -103,7 +103,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// Ready says that checkpoints have been read and the pods are known: windows count
+// Ready reports that checkpoints have been read and the pods are known: windows count
 // from now on.
 func (c *Controller) Ready() error {
 	for _, wait := range []struct {
@@ -119,7 +119,7 @@ func (c *Controller) Ready() error {
 	return nil
 }
 
-// Leads says whether this replica writes.
+// Leads reports whether this replica writes.
 func (c *Controller) Leads() bool { return c.leads.Load() }
 
 // Restored is closed when checkpoints have been read, or there is no right to.

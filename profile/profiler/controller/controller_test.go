@@ -101,7 +101,8 @@ func (r *replica) measure(t *testing.T, deployment string, n int, cores, memory 
 func (r *replica) window(uid string, cores, memory float64) {
 	r.sequence++
 	r.store.Windows(time.Now(), agent.UsageBatch{Node: "node", Incarnation: 1, Sequence: r.sequence, Windows: []agent.Window{{
-		Pod: reserve.KeyOf(uid), Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory,
+		Pod:   reserve.KeyOf(uid),
+		Usage: profile.Usage{Age: time.Hour, Span: time.Minute, CPU: 60 * cores, Pressure: true, Memory: memory, MemoryPeak: memory},
 	}}})
 }
 
@@ -477,7 +478,8 @@ func TestContainersOfBefore(t *testing.T) {
 	for _, id := range []string{"now", "before", "side"} {
 		r.sequence++
 		r.store.Windows(time.Now(), agent.UsageBatch{Node: "node", Incarnation: 1, Sequence: r.sequence, Windows: []agent.Window{{
-			Pod: reserve.KeyOf(string(pod.UID)), Container: uint64(reserve.KeyOf(id)), Age: time.Hour, Span: time.Minute, CPU: 30, Memory: 1e9,
+			Pod: reserve.KeyOf(string(pod.UID)), Container: uint64(reserve.KeyOf(id)),
+			Usage: profile.Usage{Age: time.Hour, Span: time.Minute, CPU: 30, Memory: 1e9},
 		}}})
 	}
 	eventually(t, "all windows count", func() bool { return r.store.Stats().Windows[profiler.Accepted] == 3 })
@@ -564,7 +566,7 @@ func TestIdleWorkloadsAreSaidToBeStale(t *testing.T) {
 	next.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool { return !conditions(p)[v1alpha1.Stale] })
 }
 
-// A process that begins after another was killed knows what that one kept, but for
+// A process that begins after another was killed knows what that one kept, except for
 // checkpoints that are not such as it writes.
 func TestCheckpointsAreRestored(t *testing.T) {
 	s := newAPIServer(t)

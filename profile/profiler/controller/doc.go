@@ -4,7 +4,7 @@
 //	c, err := controller.New(controller.Config{Store: store, REST: config})
 //	err = c.Run(ctx)
 //
-// Package service does that with what belongs around it: the server that hears agents
+// Package service does that with what belongs around it: the server of the agents
 // (package usageserver), metrics and health.
 //
 // Pods and profiles are followed on every replica, by reflectors that keep none of

@@ -123,7 +123,7 @@ func TestConnectionsStayWhileUnknown(t *testing.T) {
 	}
 }
 
-// crowded says that web calls more services than have links, of which the last with one and
+// crowded reports that web calls more services than have links, of which the last with one and
 // the first without change places.
 type crowded struct {
 	fares

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// History tells what the pods of a workload took before the profiler heard of it.
+// History returns what the pods of a workload took before the profiler knew it.
 // It is asked by several goroutines at once.
 type History interface {
 	// Demand returns a demand without confidence where nothing is known. Beside an error

@@ -14,12 +14,12 @@ import (
 // index keeps what matters of each object that a reflector shows. It is safe for
 // concurrent use.
 type index[T any] struct {
-	// read is what matters, not ok if nothing does; changed, if set, hears of what was
+	// read is what matters, not ok if nothing does; changed, if set, is called with what was
 	// and what is, nil for nothing.
 	read    func(object any) (T, bool)
 	changed func(before, after *T)
 
-	// telling is held while changed hears of a change, so that it does in their order: a
+	// telling is held while changed is called, so that calls are in the changes' order: a
 	// reflector and a writer may note the same object at once.
 	telling sync.Mutex
 
@@ -120,7 +120,7 @@ func (x *index[T]) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(x.of), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// all says whether everything has been shown once.
+// all reports whether everything has been shown once.
 func (x *index[T]) all() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Who hears of changes has heard last of what is there, whoever notes it.
+// The last change that is reported is of what is there, whoever notes it.
 func TestChangesAreHeardInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var heard *int

@@ -16,14 +16,14 @@ import (
 )
 
 // objects is what the API has of profiles: what it takes to write them. Its Store
-// hears of it. Safe for concurrent use.
+// is notified. Safe for concurrent use.
 type objects struct {
 	store   *profiler.Store
 	strange func(name types.NamespacedName, why error)
 
 	mu sync.Mutex
 	of map[types.NamespacedName]kept
-	// writing is the profile that is being written, lost says that it was deleted
+	// writing is the profile that is being written, lost reports that it was deleted
 	// meanwhile: the answer to the write is older.
 	writing types.NamespacedName
 	lost    bool

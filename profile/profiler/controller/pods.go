@@ -33,7 +33,7 @@ type slimPod struct {
 	pod             profiler.Pod
 }
 
-// GetObjectMeta is what a list in progress tells pods apart by.
+// GetObjectMeta is what a list in progress distinguishes pods by.
 func (p *slimPod) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name}
 }
@@ -69,7 +69,7 @@ func (s *podStore) Add(object any) error {
 // Update does the same.
 func (s *podStore) Update(object any) error { return s.Add(object) }
 
-// Delete says that a pod has gone.
+// Delete notes that a pod has gone.
 func (s *podStore) Delete(object any) error {
 	if pod, ok := slim(object); ok {
 		s.store.Gone(time.Now(), pod.UID)

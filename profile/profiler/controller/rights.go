@@ -17,7 +17,7 @@ import (
 // Right is one that a profiler needs, and what does not work without.
 type Right struct {
 	Group, Resource, Subresource, Verb string
-	// Own says that it is needed in the profiler's own namespace alone, Lease that it
+	// Own reports that it is needed in the profiler's own namespace alone, Lease that it
 	// is for the lease there.
 	Own, Lease bool
 	Without    string

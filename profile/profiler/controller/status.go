@@ -23,7 +23,7 @@ const (
 	mostName        = 253
 )
 
-// fill writes an update into a status, and says whether it is news that pods
+// fill writes an update into a status, and reports whether it is news that pods
 // contradicted what was known.
 func fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) (contradicted bool) {
 	conditions := s.Conditions

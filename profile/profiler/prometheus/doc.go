@@ -1,4 +1,4 @@
-// Package prometheus tells from a Prometheus server what the pods of a workload took
+// Package prometheus reads from a Prometheus server what the pods of a workload took
 // before a profiler heard of them, by the kubelet's metrics of containers
 // ([History.Demand]), and how services fare now, by those and Istio's ([History.Throttled],
 // [History.Flows]).

@@ -72,7 +72,7 @@ func (h *History) Flows(ctx context.Context, at time.Time, span time.Duration) (
 	return flows, nil
 }
 
-// known says that a workload has a name: Istio calls one that it does not know unknown.
+// known reports that a workload has a name: Istio calls one that it does not know unknown.
 func known(w profile.Workload) bool {
 	return w.Namespace != "" && w.Namespace != "unknown" && w.Name != "" && w.Name != "unknown"
 }

@@ -95,7 +95,7 @@ func (p *pod) peak() float64 { return p.most }
 func (s series) share(value func(*pod) float64) profile.Share {
 	var e profile.Evidence
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		e, _ = e.Take(s[name].last, value(s[name]), 1, profile.EvidenceConfig{Steady: true})
+		e, _ = e.Add(s[name].last, value(s[name]), 1, 0)
 	}
 	share := profile.Blend(e, profile.Share{}, 0)
 	share.Confidence = min(share.Confidence, half)

@@ -29,7 +29,7 @@ const (
 func generated(from string) string { return from[:min(len(from), base)] + suffix }
 
 // podNames is a regular expression of the names that a workload's controller gives to
-// its pods, empty if nothing says which they are.
+// its pods, empty if nothing shows which they are.
 func podNames(of profile.Workload) string {
 	name := of.Name
 	switch of.Kind {

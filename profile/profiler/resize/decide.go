@@ -51,7 +51,7 @@ func Verdicts() []Verdict {
 
 // Known is what there is to decide by. It is a plain value, safe for concurrent reading.
 type Known struct {
-	// Advice is about the pod's workload; Known says that there is any.
+	// Advice is about the pod's workload; Known reports that there is any.
 	Advice profiler.Advice
 	Known  bool
 	Scaled Scaling

@@ -123,7 +123,7 @@ func amountOf(list corev1.ResourceList, name corev1.ResourceName) float64 {
 	return max(q.AsApproximateFloat64(), 0)
 }
 
-// strict says that a container with these requests has what makes a pod Guaranteed.
+// strict reports that a container with these requests has what makes a pod Guaranteed.
 func (c *Container) strict(requests [resources]float64) bool {
 	for r := range names {
 		if c.limits[r] == 0 || quantityOf(r, requests[r]) != quantityOf(r, c.limits[r]) {

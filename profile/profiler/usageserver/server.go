@@ -38,7 +38,7 @@ import (
 type Config struct {
 	// Identify, if set, says who opened a stream; an error of it is the status to
 	// end it with. Batches are then taken of the caller's own node alone. By
-	// default nobody is asked.
+	// default no one is asked.
 	Identify func(context.Context) (Caller, error)
 	// Now is the clock, time.Now by default.
 	Now func() time.Time

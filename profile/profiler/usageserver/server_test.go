@@ -57,7 +57,7 @@ func serve(t testing.TB, c usageserver.Config) (*profiler.Store, *usageserver.Se
 
 func batch(node string, sequence uint64) *spaziov1.UsageBatch {
 	return api.FromUsage(agent.UsageBatch{Node: node, Incarnation: 1, Sequence: sequence, Windows: []agent.Window{
-		{Pod: reserve.KeyOf(uid), Age: time.Minute, Span: time.Minute, CPU: 30, Pressure: true, Memory: 1e9, MemoryPeak: 1e9},
+		{Pod: reserve.KeyOf(uid), Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 30, Pressure: true, Memory: 1e9, MemoryPeak: 1e9}},
 	}})
 }
 

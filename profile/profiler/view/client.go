@@ -106,7 +106,7 @@ func Parse(workload string) (v1alpha1.WorkloadReference, error) {
 	return v1alpha1.Reference(profile.Workload{Kind: kind, Name: name}), nil
 }
 
-// holds names the conditions that hold, but for Ready.
+// holds names the conditions that hold, except for Ready.
 func holds(p *v1alpha1.WorkloadProfile) (names []string) {
 	for _, c := range p.Status.Conditions {
 		if c.Status == metav1.ConditionTrue && c.Type != v1alpha1.Ready {

@@ -56,7 +56,7 @@ func (t *Template) field(container string) string {
 }
 
 // Template reads which containers a profile's workload has in its template. A *field.Error
-// says that its kind has none that can change.
+// reports that its kind has none that can change.
 func (c *Client) Template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*Template, error) {
 	of := p.Spec.Workload
 	kind, err := kindOf(of)
@@ -91,7 +91,7 @@ func (c *Client) Template(ctx context.Context, p *v1alpha1.WorkloadProfile) (*Te
 // Manifest is what to apply, by kubectl apply --server-side with a field manager of its own, for a workload to request
 // what is recommended, and with limits to have limits of twice that (table 6.3 of
 // S. Galantino's thesis): of those containers that its template has, or of all if that is
-// nil. A *field.Error says that there is nothing to apply.
+// nil. A *field.Error reports that there is nothing to apply.
 func Manifest(p *v1alpha1.WorkloadProfile, template *Template, limits bool) (map[string]any, error) {
 	of := p.Spec.Workload
 	kind, err := kindOf(of)

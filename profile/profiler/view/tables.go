@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
-// Table is a table for people: Right says which columns hold numbers. A plain value.
+// Table is a table for people: Right marks the columns that hold numbers. A plain value.
 type Table struct {
 	Title  string
 	Header []string

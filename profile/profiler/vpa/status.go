@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// Equal says whether an object's status says what it should. A definition that knows no
+// Equal reports whether an object's status says what it should. A definition that knows no
 // generations in a status drops them: they are no difference then.
 func Equal(next, is Status) bool {
 	if is.ObservedGeneration == nil {

@@ -131,7 +131,7 @@ func Decode(content map[string]any) (Object, error) {
 	return Object{Namespace: o.Metadata.Namespace, Name: o.Metadata.Name, Generation: o.Metadata.Generation, Spec: o.Spec, Status: o.Status}, nil
 }
 
-// Asks says whether the object asks a recommender of that name.
+// Asks reports whether the object asks a recommender of that name.
 func (o *Object) Asks(name string) bool {
 	for _, r := range o.Spec.Recommenders {
 		if r.Name == name {

@@ -169,7 +169,7 @@ func (c *client) exited(pods *podset.Set, container, process string) (fits bool)
 	return pods.End(container) || c.isForeign(container) // or the start was missed
 }
 
-// isForeign says whether a container is none of a pod's.
+// isForeign reports whether a container is none of a pod's.
 func (c *client) isForeign(id string) bool {
 	container, known := c.known[id]
 	return known && container.UID == ""

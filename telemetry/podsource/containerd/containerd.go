@@ -1,5 +1,5 @@
-// Package containerd tells the pods of a node from containerd's own API: a
-// [Source] is a [telemetry.PodSource] over its unix socket. It hears of a
+// Package containerd lists the pods of a node from containerd's own API: a
+// [Source] is a [telemetry.PodSource] over its unix socket. It learns of a
 // container's task some milliseconds ahead of the CRI's events (package cri),
 // and works with releases whose CRI has none.
 //
@@ -50,7 +50,7 @@ type Config struct {
 	Random func() float64
 	// Now is the clock of PodEvent.At; nil means time.Now.
 	Now func() time.Time
-	// Logger hears, once each, of a containerd that is lost, back, or refuses
+	// Logger logs, once each, a containerd that is lost, back, or refuses
 	// events; nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -58,7 +58,7 @@ type Config struct {
 // Validate returns a *telemetry.FieldError for the first field out of range.
 func (c Config) Validate() error { return follow.Config(c).Validate() }
 
-// Source tells the pods of containerd. A pod is there while its sandbox has a task
+// Source lists the pods of containerd. A pod is there while its sandbox has a task
 // and runs while a container beyond it has one that runs or is paused, init
 // containers among them: containerd does not tell them from others, but names
 // each, so that one which is started again counts once in [telemetry.Pod].Starts.

@@ -196,7 +196,7 @@ func TestPodsFollowTasks(t *testing.T) {
 }
 
 // A pod with init containers is there from its sandbox to the sandbox's end; what
-// is started again counts once. After a lost connection nobody knows what has run.
+// is started again counts once. After a lost connection no one knows what has run.
 func TestPodStates(t *testing.T) {
 	var simulated daemon
 	s := serve(t, &simulated)

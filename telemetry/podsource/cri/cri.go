@@ -1,4 +1,4 @@
-// Package cri tells the pods of a node from its container runtime, through the
+// Package cri lists the pods of a node from its container runtime, through the
 // Container Runtime Interface that the kubelet uses: a [Source] is a
 // [telemetry.PodSource] over the runtime's unix socket. It suits nodes whose
 // cgroups the agent cannot see, and works with every runtime; where it can see
@@ -47,7 +47,7 @@ type Config struct {
 	Random func() float64
 	// Now is the clock of PodEvent.At; nil means time.Now.
 	Now func() time.Time
-	// Logger hears, once each, of a runtime that is lost, back, or without
+	// Logger logs, once each, a runtime that is lost, back, or without
 	// events; nil means slog.Default.
 	Logger *slog.Logger
 }
@@ -60,7 +60,7 @@ func DefaultEndpoints() []string {
 // Validate returns a *telemetry.FieldError for the first field out of range.
 func (c Config) Validate() error { return follow.Config(c).Validate() }
 
-// Source tells the pods of a CRI runtime. A pod is there while its sandbox is ready
+// Source lists the pods of a CRI runtime. A pod is there while its sandbox is ready
 // and runs while a container beyond it does, init containers among them: the CRI
 // does not tell them from others, but names each, so that one which is started
 // again counts once in [telemetry.Pod].Starts. Churn is a container or sandbox
@@ -165,7 +165,7 @@ func (c client) List(ctx context.Context) ([]podset.Container, error) {
 	return list, nil
 }
 
-// Complete is true: a list tells what was missed.
+// Complete is true: a list shows what was missed.
 func (c client) Complete() bool { return true }
 
 func sandbox(id string, m *runtimeapi.PodSandboxMetadata) podset.Container {

@@ -224,7 +224,7 @@ func TestRuntimeAway(t *testing.T) {
 	}
 }
 
-// Health says whether the runtime answers.
+// Health reports whether the runtime answers.
 func TestHealth(t *testing.T) {
 	var simulated runtime
 	s := serve(t, &simulated)
@@ -268,7 +268,7 @@ func TestEventsOutOfOrder(t *testing.T) {
 	node.Drop(true)
 	short := node.StartContainer(sandbox)
 	node.Drop(false)
-	node.StopContainer(short) // its start was not told
+	node.StopContainer(short) // its start was not reported
 	node.StartContainer(sandbox)
 	r.Until(sourcetest.UID(1))
 }

@@ -93,7 +93,7 @@ func (a *apiserver) delete(name string) {
 	}
 }
 
-// bookmark tells all watches the version and nothing else.
+// bookmark sends all watches the version and nothing else.
 func (a *apiserver) bookmark() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

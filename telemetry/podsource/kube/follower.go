@@ -63,7 +63,7 @@ func (f *follower) session(ctx context.Context, up func()) error {
 	}
 }
 
-// isRefused says whether the server answered that it cannot serve the version
+// isRefused reports whether the server answered that it cannot serve the version
 // that the watch asked for, or may have. That it is busy or going away does not
 // mean so.
 func isRefused(err error) bool {
@@ -109,7 +109,7 @@ var errEmpty = errors.New("ended at once")
 const atOnce = time.Second
 
 // watchOnce takes in the events of one watch until it ends, waits for its
-// goroutine, and says whether there were any.
+// goroutine, and reports whether there were any.
 func (f *follower) watchOnce(ctx context.Context, up func()) (heard bool, err error) {
 	start := time.Now()
 	w, err := f.watch(ctx, f.version)
@@ -187,7 +187,7 @@ func containers(p *corev1.Pod, visit func(*corev1.ContainerStatus)) {
 	}
 }
 
-// podOf is what p is on its node, where it is until its phase says that it ended.
+// podOf is what p is on its node, where it is until its phase shows that it ended.
 // Init containers alone, sidecars among them, leave it pending.
 func podOf(p *corev1.Pod) (pod telemetry.Pod, present bool) {
 	if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {

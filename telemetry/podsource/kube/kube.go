@@ -1,7 +1,7 @@
-// Package kube tells the pods of a node from the Kubernetes API: a [Source] is a
+// Package kube lists the pods of a node from the Kubernetes API: a [Source] is a
 // [telemetry.PodSource] over a watch of the pods bound to the node. It needs
 // neither the node's files nor a socket, but permission to list and watch pods;
-// it hears of a binding some milliseconds before the node does, and of what runs
+// it learns of a binding some milliseconds before the node does, and of what runs
 // only when the kubelet has reported it, a second later or more. Prefer
 // [telemetry.CgroupPods] on nodes whose cgroups can be seen.
 //
@@ -27,7 +27,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
 
-// Config says which node's pods to tell and where to ask.
+// Config sets which node's pods to tell and where to ask.
 type Config struct {
 	// REST is how to reach the API server, as rest.InClusterConfig or clientcmd
 	// make it. It is needed and not modified. Its own limit on requests holds.
@@ -42,7 +42,7 @@ type Config struct {
 	Random func() float64
 	// Now is the clock of PodEvent.At; nil means time.Now.
 	Now func() time.Time
-	// Logger hears, once each, of an API server that is lost or back; nil means
+	// Logger logs, once each, an API server that is lost or back; nil means
 	// slog.Default.
 	Logger *slog.Logger
 }
@@ -80,10 +80,10 @@ func (c Config) follow() follow.Config {
 	return f
 }
 
-// Source tells the pods of a node as the API server knows them, from their binding
+// Source lists the pods of a node as the API server knows them, from their binding
 // to their end. A pod is pending until the first of its containers other than init
 // containers has started, and runs while one of any kind does; it goes by its own
-// UID, but for a mirror pod, which has that of its static pod, as on the node. Churn is a
+// UID, except for a mirror pod, which has that of its static pod, as on the node. Churn is a
 // pod that is bound or a container that changes its state. Run may be called once; Health
 // is safe for concurrent use.
 type Source struct {

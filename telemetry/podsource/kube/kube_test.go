@@ -69,7 +69,7 @@ func TestPodsFollowStatuses(t *testing.T) {
 }
 
 // One pod with a sidecar, an init container that fails once, and two containers,
-// of which one crashes; told from the kubelet's statuses alone.
+// of which one crashes, known from the kubelet's statuses alone.
 func TestPodStates(t *testing.T) {
 	waiting := func(restarts int32) corev1.ContainerStatus {
 		s := corev1.ContainerStatus{RestartCount: restarts}
@@ -205,8 +205,8 @@ func TestWatchLost(t *testing.T) {
 	}
 }
 
-// A server that refuses every watch is not stormed with lists, and what they
-// say is told.
+// A server that refuses every watch is not stormed with lists, and its
+// answers are reported.
 func TestWatchRefused(t *testing.T) {
 	a := newAPIServer(t)
 	a.expired = true

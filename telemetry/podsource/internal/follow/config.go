@@ -52,7 +52,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// WithDefaults fills in what is zero, but for the endpoint.
+// WithDefaults fills in what is zero, except for the endpoint.
 func (c Config) WithDefaults() Config {
 	for _, d := range []struct {
 		value *time.Duration

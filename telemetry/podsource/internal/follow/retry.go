@@ -43,7 +43,7 @@ func Retry(ctx context.Context, c Config, what string, health *Health, session f
 	}
 }
 
-// pause waits and says whether it was not cut short by the end of ctx.
+// pause waits and reports whether it was not cut short by the end of ctx.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

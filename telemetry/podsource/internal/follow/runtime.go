@@ -28,7 +28,7 @@ const (
 )
 
 // Runtime is one connection to a container runtime with events of type E. Its
-// methods are called from one goroutine, but for what Subscribe returns.
+// methods are called from one goroutine, except for what Subscribe returns.
 type Runtime[E any] interface {
 	// List returns the containers and sandboxes that run and, if Complete, the
 	// containers that have run beside them.
@@ -36,7 +36,7 @@ type Runtime[E any] interface {
 	Complete() bool
 	// Subscribe asks for events until ctx ends; next waits for one.
 	Subscribe(ctx context.Context) (next func() (E, error), err error)
-	// Apply follows an event and says whether it fits what is known; after one
+	// Apply follows an event and reports whether it fits what is known; after one
 	// that does not, the containers are listed again.
 	Apply(ctx context.Context, pods *podset.Set, event E) (fits bool, err error)
 }

@@ -28,7 +28,7 @@ func (s *Pods) Put(key string, pod telemetry.Pod) {
 	}
 }
 
-// Remove forgets a pod and says whether it was known.
+// Remove forgets a pod and reports whether it was known.
 func (s *Pods) Remove(key string) bool {
 	_, known := s.pods[key]
 	delete(s.pods, key)
@@ -39,7 +39,7 @@ func (s *Pods) Remove(key string) bool {
 // Keys are the keys of all pods, in no order.
 func (s *Pods) Keys() []string { return slices.Collect(maps.Keys(s.pods)) }
 
-// Churn says that a container starts or stops.
+// Churn notes that a container starts or stops.
 func (s *Pods) Churn() { s.churn = true }
 
 // Report notifies of what happened since it was called last; the first time in

@@ -47,7 +47,7 @@ type pod struct {
 	started    map[string]bool // names of the containers that have run
 	// unsure: more may have run.
 	unsure bool
-	// namespace and name are the pod's, as a container told.
+	// namespace and name are the pod's, as a container reported them.
 	namespace, name string
 }
 
@@ -65,7 +65,7 @@ func (p *pod) state(uid string) telemetry.Pod {
 	return out
 }
 
-// Start says that a container runs, unless it ended before.
+// Start notes that a container runs, unless it ended before.
 func (s *Set) Start(c Container) {
 	if _, known := s.running[c.ID]; known || c.UID == "" || s.hasEnded(c.ID) {
 		return
@@ -91,7 +91,7 @@ func (s *Set) Start(c Container) {
 	s.update(c.UID)
 }
 
-// name tells containers apart that are not another's replacement.
+// name distinguishes containers that are not another's replacement.
 func name(c Container) string {
 	if c.Name == "" {
 		return "container " + c.ID
@@ -99,7 +99,7 @@ func name(c Container) string {
 	return c.Name
 }
 
-// Stop says that a container does not run at present and returns whether it did.
+// Stop notes that a container does not run at present and returns whether it did.
 func (s *Set) Stop(id string) bool {
 	c, known := s.running[id]
 	if !known {
@@ -127,7 +127,7 @@ func (s *Set) update(uid string) {
 	s.report.Put(uid, p.state(uid))
 }
 
-// End says that a container ended for good and returns whether anything had been
+// End notes that a container ended for good and returns whether anything had been
 // known of it.
 func (s *Set) End(id string) bool {
 	known := s.Stop(id) || s.hasEnded(id)
@@ -140,7 +140,7 @@ func (s *Set) End(id string) bool {
 
 func (s *Set) hasEnded(id string) bool { return s.ended[id] || s.endedBefore[id] }
 
-// Replace says which containers run and, if complete, which of their pods have
+// Replace sets which containers run and, if complete, which of their pods have
 // ended; it was read after the events that came so far. An incomplete list leaves
 // unsure how many containers of a pod have run of which it brings news.
 func (s *Set) Replace(containers []Container, complete bool) {
@@ -176,7 +176,7 @@ func (s *Set) Replace(containers []Container, complete bool) {
 	s.ended, s.endedBefore = nil, s.ended
 }
 
-// Doubt says that containers may have come and gone unseen.
+// Doubt notes that containers may have come and gone unseen.
 func (s *Set) Doubt() {
 	for uid := range s.pods {
 		s.doubt(uid)
@@ -190,7 +190,7 @@ func (s *Set) doubt(uid string) {
 	}
 }
 
-// Churn says that something starts or stops that changes no pod yet.
+// Churn notes that something starts or stops that changes no pod yet.
 func (s *Set) Churn() { s.report.Churn() }
 
 // Report is that of [Pods].

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
 
-// ConfigErrors says that a source over a socket, which create makes, is not made of a
-// configuration with a field out of range, such as that endpoint, and is told which.
+// ConfigErrors checks that a source over a socket, which create makes, is not made of a
+// configuration with a field out of range, such as that endpoint, and that the error names it.
 func ConfigErrors(t *testing.T, endpoint string, create func(follow.Config) error) {
 	t.Helper()
 	for field, c := range map[string]follow.Config{

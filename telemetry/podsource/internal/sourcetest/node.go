@@ -27,7 +27,7 @@ type Container struct {
 	Running, Ended         bool
 }
 
-// IsSandbox says whether it is its pod's sandbox.
+// IsSandbox reports whether it is its pod's sandbox.
 func (c Container) IsSandbox() bool { return c.ID == c.Sandbox }
 
 // Event is what happened to one container, with the pod's others as they are.
@@ -90,7 +90,7 @@ func (n *Node) Disconnect() {
 	}
 }
 
-// Drop says whether events are lost from now on.
+// Drop sets whether events are lost from now on.
 func (n *Node) Drop(drop bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

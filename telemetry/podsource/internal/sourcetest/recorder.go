@@ -17,7 +17,7 @@ import (
 // Patience is how long a condition may take to come true on a busy machine.
 const Patience = time.Minute
 
-// Recorder runs a source and keeps what it tells.
+// Recorder runs a source and keeps what it reports.
 type Recorder struct {
 	t      testing.TB
 	heard  chan struct{}
@@ -162,7 +162,7 @@ func (r *Recorder) until(ok func() bool, what any) {
 	}
 }
 
-// Churns is how often churn was told.
+// Churns is how often churn was reported.
 func (r *Recorder) Churns() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// PodsComeAndGo says that the source that start starts, on a node without pods, knows which pods
+// PodsComeAndGo checks that the source that start starts, on a node without pods, knows which pods
 // run while containers come and go: of events, once it has subscribed, or because it looks. Of
-// the pod that is left, UID(3), nothing but the sandbox, which is returned, runs.
+// the pod that is left, UID(3), only the sandbox, which is returned, runs.
 func PodsComeAndGo(t *testing.T, n *Node, events bool, start func() *Recorder) (r *Recorder, sandbox string) {
 	t.Helper()
 	first := n.StartPod()
@@ -32,7 +32,7 @@ func PodsComeAndGo(t *testing.T, n *Node, events bool, start func() *Recorder) (
 	return r, second
 }
 
-// StartsAgain says that of a pod, the first of a node, the source knows how it is and what was
+// StartsAgain checks that of a pod, the first of a node, the source knows how it is and what was
 // started, while its init container ends, starts again and ends. It returns the pod's sandbox,
 // and what waits until the pod is in another state.
 func StartsAgain(t *testing.T, n *Node, r *Recorder, pod telemetry.Pod) (sandbox string, until func(s telemetry.PodState, starts int)) {
