@@ -151,6 +151,29 @@ func TestUnlocksWhenBehind(t *testing.T) {
 	l.want("in the end", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
 }
 
+// A job that this process has just given to another Scheduling is not reserved because the cache
+// still has it as available.
+func TestTakenIsNotReserved(t *testing.T) {
+	l := newLab(t).withTestbed(2).withJobs("b")
+	l.look()
+	caches := &behind{l, map[string]client.Client{}}
+	caches.catchUp("BatchJob") // as it is before it is taken
+	l.withQueue("t", "b")
+	amend(l, "t", func(s *v1alpha1.Scheduling) { s.Spec.Exclusive = true }) // which reserves nothing
+	l.mustAct(l.schedulings, "t")
+	l.want("taken", "t's, InQueue", l.of("b"))
+	l.withQueue("s", "b")
+	amend(l, "s", func(s *v1alpha1.Scheduling) { s.Spec.Priority = 9 })
+	caches.catchUp("Testbed", "Scheduling")
+	l.schedulings.cached = caches
+	if after, err := l.act(l.schedulings, "s"); err != nil || after == 0 {
+		t.Errorf("it does not come again: %v, %v", after, err)
+	}
+	if s := l.scheduling("s"); s.Status.State != "" {
+		t.Errorf("s is %+v", s.Status)
+	}
+}
+
 // stale is a cache that has one Scheduling as it was.
 type stale struct {
 	client.Reader
