@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/spazio-scheduler/spazio/sim/report/screen"
+	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	shown := screen.New(o.Progress, screen.TerminalSize(o.Progress))
+	shown := live.NewScreen(o.Progress)
 	defer shown.Release()
 
 	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
@@ -72,7 +72,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 type demo struct {
 	config   Config
 	options  Options
-	screen   *screen.Screen
+	screen   *live.Screen
 	services *parts.Group
 	cluster  *cluster
 	result   Result

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/external/profiler"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
@@ -74,18 +73,18 @@ const abreast = 10
 func (r Result) WriteText(w io.Writer) error {
 	title := "Mean seconds of the job of a row beside that of a column"
 	for beside := range slices.Chunk(r.Jobs, abreast) {
-		if err := r.matrix(title, beside).WriteText(w, table.Terminal); err != nil {
+		if err := r.matrix(title, beside).WriteText(w, text.Terminal); err != nil {
 			return err
 		}
 		title = ""
 	}
-	_, err := io.WriteString(w, strings.Join(text.Wrap(r.sentence(), table.Terminal), "\n")+"\n")
+	_, err := io.WriteString(w, strings.Join(text.Wrap(r.sentence(), text.Terminal), "\n")+"\n")
 	return err
 }
 
 // matrix has a row a job and a column each of those beside it.
-func (r Result) matrix(title string, beside []Job) table.Table {
-	t := table.Table{Title: title, Header: []string{"job"}, Right: []bool{false}}
+func (r Result) matrix(title string, beside []Job) text.Table {
+	t := text.Table{Title: title, Header: []string{"job"}, Right: []bool{false}}
 	for _, j := range beside {
 		t.Header, t.Right = append(t.Header, j.Name), append(t.Right, true)
 	}

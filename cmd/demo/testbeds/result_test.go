@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
@@ -27,7 +26,7 @@ func TestWriteText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if line = strings.TrimSuffix(line, "\n"); text.Width(line) > table.Terminal {
+		if line = strings.TrimSuffix(line, "\n"); text.Width(line) > text.Terminal {
 			t.Errorf("%d columns: %s", text.Width(line), line)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/client"
 	"github.com/spazio-scheduler/spazio/external/profiler"
-	"github.com/spazio-scheduler/spazio/sim/report/screen"
+	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
@@ -25,7 +25,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c = c.WithDefaults()
 	ctrllog.SetLogger(logr.Discard()) // what matters is shown, or an error
-	shown := screen.New(c.Progress, screen.TerminalSize(c.Progress))
+	shown := live.NewScreen(c.Progress)
 	defer shown.Release()
 	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
 	defer services.Stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // cluster compares on the kubeconfig's.
@@ -66,5 +66,5 @@ func (f *flags) repeated(ctx context.Context, c compare.Config, stdout, stderr i
 	case f.output == "json":
 		return writeJSON(stdout, all)
 	}
-	return all.Table().WriteText(stdout, table.Terminal)
+	return all.Table().WriteText(stdout, text.Terminal)
 }

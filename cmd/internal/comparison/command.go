@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -200,5 +200,5 @@ func (f *flags) outcome(ctx context.Context, stdout io.Writer, of func() (schedu
 	if f.output == "json" {
 		return errors.Join(writeJSON(stdout, r.Outcome()), err)
 	}
-	return errors.Join(r.WriteText(stdout, table.Terminal), err)
+	return errors.Join(r.WriteText(stdout, text.Terminal), err)
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -65,7 +64,7 @@ func newGuests() *cobra.Command {
 
 // measured is what a command has measured.
 type measured interface {
-	Table() table.Table
+	Table() text.Table
 	Save(dir string) error
 }
 
@@ -95,7 +94,7 @@ func measuring(use, short string, measure func(context.Context, progressed) (mea
 			if output == "json" {
 				return writeJSON(cmd.OutOrStdout(), r)
 			}
-			return r.Table().WriteText(cmd.OutOrStdout(), table.Terminal)
+			return r.Table().WriteText(cmd.OutOrStdout(), text.Terminal)
 		},
 	}
 	f := cmd.Flags()

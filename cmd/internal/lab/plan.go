@@ -15,8 +15,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -77,7 +77,7 @@ func (p *plan) validate() error {
 	if err := p.checkGiven(); err != nil {
 		return err
 	}
-	if err := checkFile("report", p.report, page.CheckFile); err != nil {
+	if err := checkFile("report", p.report, report.CheckPage); err != nil {
 		return err
 	}
 	for _, trace := range p.traces {
@@ -165,11 +165,11 @@ func isEvery(values []string) bool { return len(values) == 1 && strings.EqualFol
 
 // writeReport writes the page that --report asks for. fill writes into it; names of
 // files beside it begin with base.
-func (p *plan) writeReport(title string, fill func(to *page.Page, base string) error, stderr io.Writer) error {
+func (p *plan) writeReport(title string, fill func(to *report.Page, base string) error, stderr io.Writer) error {
 	if p.report == "" {
 		return nil
 	}
-	to, err := page.New(p.report, title)
+	to, err := report.NewPage(p.report, title)
 	if err != nil {
 		return err
 	}

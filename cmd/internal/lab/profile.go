@@ -12,8 +12,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/profile/replay"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/profiles"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
 
 // NewProfileCommand returns the command `spazio-lab profile`.
@@ -87,7 +87,7 @@ func (f *evaluateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 		return fmt.Errorf("--series %s: %w", f.series, replay.ErrNoSeries)
 	}
 	options.Progress = (&progress{out: stderr, of: "recommenders"}).show
-	result, err := profiles.Run(ctx, series, options)
+	result, err := comparison.CompareRecommenders(ctx, series, options)
 	if errors.Is(err, replay.ErrShort) {
 		return fmt.Errorf("--warm-up %v, --window %v: %w", f.learning, f.window, err)
 	}
@@ -122,7 +122,7 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	case f.first:
 		o.Part = replay.FirstHalf
 	}
-	if err := checkFile("plot", f.plot, chart.CheckFile); err != nil {
+	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return o, err
 	}
 	return o, f.validate()

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -126,7 +126,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
-	report := func(to *page.Page, base string) error { c.Report(to, base); return nil }
+	report := func(to *report.Page, base string) error { c.Report(to, base); return nil }
 	if err := f.writeReport("Simulated schedulers compared", report, stderr); err != nil {
 		return err
 	}

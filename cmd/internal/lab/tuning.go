@@ -10,8 +10,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	tuned "github.com/spazio-scheduler/spazio/sim/report/tuning"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 
@@ -73,7 +73,7 @@ func (f *tuningFlags) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	runs := tuned.Runs(rows)
+	runs := comparison.Tunings(rows)
 	if f.plot != "" {
 		if err := runs.Save(f.plot); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (f *tuningFlags) check() error {
 			}
 		}
 	}
-	if err := checkFile("plot", f.plot, chart.CheckFile); err != nil {
+	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return err
 	}
 	return f.validate()

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // matrix is a table of schedulers by metrics.
@@ -20,8 +20,8 @@ type matrix struct {
 const narrowest = 10
 
 // table has the metrics, the first first, that fit the width; all without one.
-func (m matrix) table(width int) table.Table {
-	t := table.Table{Title: m.title, Header: []string{"scheduler"}}
+func (m matrix) table(width int) text.Table {
+	t := text.Table{Title: m.title, Header: []string{"scheduler"}}
 	index := map[string]int{} // of rows
 	for _, l := range m.lines {
 		if _, ok := index[l.Scheduler]; !ok {
@@ -55,7 +55,7 @@ func (m matrix) table(width int) table.Table {
 		}
 	}
 	if len(t.Header) == 1 {
-		return table.Table{}
+		return text.Table{}
 	}
 	return t
 }

@@ -14,15 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
-
-	"github.com/spazio-scheduler/spazio/sim/report/screen"
 )
 
 // Terminal is one that keys are read from and that is drawn on. It shows one view at a
 // time.
 type Terminal struct {
 	in, out *os.File
-	size    screen.Size
+	size    func() (width, height int)
 	// before is how the terminal was set, nil while it is so.
 	before *term.State
 }
@@ -30,7 +28,7 @@ type Terminal struct {
 // Open returns the terminal that in and out are, or false if one of them is none.
 func Open(in io.Reader, out io.Writer) (*Terminal, bool) {
 	keys, ok := in.(*os.File)
-	size := screen.TerminalSize(out)
+	size := terminalSize(out)
 	if !ok || size == nil || !term.IsTerminal(int(keys.Fd())) {
 		return nil, false
 	}

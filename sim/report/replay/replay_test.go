@@ -16,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/replay"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -180,7 +179,7 @@ func TestSummaryFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > text.Terminal {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
