@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/deploy"
 	"github.com/spazio-scheduler/spazio/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
@@ -321,6 +321,6 @@ func (f *fleet) measure(ctx context.Context, a *deployed, t turn) (r schedulers.
 }
 
 // load has requests sent to the front's pods and something done from when the first is due.
-func (f *fleet) load(ctx context.Context, a *deployed, length time.Duration, meanwhile func() error) (load.Result, error) {
-	return load.Send(ctx, f.sender, "http://"+senderName+load.Path, f.config.loadOn(a.front(), length), meanwhile)
+func (f *fleet) load(ctx context.Context, a *deployed, length time.Duration, meanwhile func() error) (social.LoadResult, error) {
+	return social.SendLoad(ctx, f.sender, "http://"+senderName+social.LoadPath, f.config.loadOn(a.front(), length), meanwhile)
 }

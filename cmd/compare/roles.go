@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
@@ -42,7 +41,7 @@ type Roles struct {
 func (r Roles) Table() map[string]children.Role {
 	return map[string]children.Role{
 		roleControlPlane: r.ControlPlane, roleScheduler: r.Scheduler, roleAgent: r.Agent, rolePower: r.Power,
-		roleGenerator: slice.Main, roleApp: social.Main, roleLoad: load.Main, roleBurn: burn,
+		roleGenerator: slice.Main, roleApp: social.Main, roleLoad: social.LoadMain, roleBurn: burn,
 	}
 }
 

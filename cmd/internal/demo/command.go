@@ -12,7 +12,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
@@ -57,7 +56,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
-	comparison.Init()
+	initChildren()
 	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
@@ -74,7 +73,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(comparison.NewCommand(), newTestbedCommand())
+	cmd.AddCommand(newCompare(), newTestbedCommand())
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package testbeds
+package demo
 
 import (
 	"math"

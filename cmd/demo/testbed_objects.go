@@ -1,4 +1,4 @@
-package testbeds
+package demo
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 const audience = "spazio-external"
 
 // submit makes a BatchJob of each job.
-func (c *cluster) submit(ctx context.Context, jobs []Job) error {
+func (c *testbedCluster) submit(ctx context.Context, jobs []Job) error {
 	for _, j := range jobs {
 		spec, err := json.Marshal(map[string]any{"template": map[string]any{
 			"metadata": map[string]any{"annotations": map[string]string{
@@ -47,7 +47,7 @@ func (c *cluster) submit(ctx context.Context, jobs []Job) error {
 }
 
 // create makes an object of a kind of ours.
-func (c *cluster) create(ctx context.Context, kind string, object any) error {
+func (c *testbedCluster) create(ctx context.Context, kind string, object any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (c *cluster) create(ctx context.Context, kind string, object any) error {
 
 // invite makes the account of the outside program, lets it do what such programs may, and
 // keeps what it shows to the interface.
-func (c *cluster) invite(ctx context.Context) error {
+func (c *testbedCluster) invite(ctx context.Context) error {
 	accounts := c.client.CoreV1().ServiceAccounts(namespace)
 	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{}); err != nil {
 		return err

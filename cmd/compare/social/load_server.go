@@ -1,4 +1,4 @@
-package load
+package social
 
 import (
 	"bufio"
@@ -11,21 +11,19 @@ import (
 	"net/http"
 	"sync"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 )
 
 // Path is where a server of loads takes them.
-const Path = "/load"
+const LoadPath = "/load"
 
 // began is what is said when the first request is due.
-const began = "began"
+const begun = "began"
 
 // Main serves Handler at a free port of the loopback, as the role of a child: it says its address
 // once it does.
-func Main(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
+func LoadMain(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	prefer()
-	return social.Serve(ctx, "127.0.0.1:0", Handler(), func(address string) error {
+	return Serve(ctx, "127.0.0.1:0", LoadHandler(), func(address string) error {
 		_, err := fmt.Fprintln(out, address)
 		return err
 	})
@@ -35,12 +33,12 @@ func Main(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 // get the status 409, busy. It answers with a line, "began", when the first request is due,
 // and at the end with the Result as JSON, with an empty line each second between, for the sake of
 // what gives up connections that are silent. A load ends with its request. At /ready it answers.
-func Handler() http.Handler {
+func LoadHandler() http.Handler {
 	var busy sync.Mutex
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("POST "+Path, func(w http.ResponseWriter, r *http.Request) {
-		var c Config
+	mux.HandleFunc("POST "+LoadPath, func(w http.ResponseWriter, r *http.Request) {
+		var c Load
 		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&c)
 		if err == nil {
 			err = c.Validate()
@@ -53,22 +51,22 @@ func Handler() http.Handler {
 			http.Error(w, "another load is being sent", http.StatusConflict)
 			return
 		}
-		answer(w, func(begun func()) (Result, error) {
+		answer(w, func(begun func()) (LoadResult, error) {
 			defer busy.Unlock() // before the result is told: who has it may ask anew
-			return Run(r.Context(), c, begun)
+			return RunLoad(r.Context(), c, begun)
 		})
 	})
 	return mux
 }
 
 // answer runs the load. Without a result the answer ends early.
-func answer(w http.ResponseWriter, run func(begun func()) (Result, error)) {
+func answer(w http.ResponseWriter, run func(begun func()) (LoadResult, error)) {
 	lines := make(chan string, 2) // nobody waits for whoever hears them
 	var saying sync.WaitGroup
 	defer saying.Wait()
 	defer close(lines)
 	saying.Go(func() { say(w, lines) })
-	result, err := run(func() { lines <- began })
+	result, err := run(func() { lines <- begun })
 	if err != nil {
 		return
 	}
@@ -103,7 +101,7 @@ var ErrAnswer = errors.New("the load was not sent")
 
 // Send has the Handler at a URL send a load and has meanwhile done, from when the first
 // request is due. The load ends with ctx, and where meanwhile fails.
-func Send(ctx context.Context, client *http.Client, url string, c Config, meanwhile func() error) (r Result, err error) {
+func SendLoad(ctx context.Context, client *http.Client, url string, c Load, meanwhile func() error) (r LoadResult, err error) {
 	if err := c.Validate(); err != nil {
 		return r, err
 	}
@@ -129,7 +127,7 @@ func Send(ctx context.Context, client *http.Client, url string, c Config, meanwh
 	if err != nil {
 		return r, fmt.Errorf("%w: %w", ErrAnswer, errors.Join(err, ctx.Err()))
 	}
-	if string(line) != began {
+	if string(line) != begun {
 		return r, fmt.Errorf("%w: it begins with %q", ErrAnswer, line)
 	}
 	if err := meanwhile(); err != nil {

@@ -1,4 +1,4 @@
-package comparison
+package demo
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // Init does not return in a child of a comparison.
-func Init() {
+func initChildren() {
 	children.Init(compare.Roles{ControlPlane: controlPlane, Scheduler: scheduler, Agent: main(agentd.Main), Power: main(powerd.Main)}.Table())
 }
 

@@ -1,4 +1,4 @@
-package testbeds
+package demo
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 // Run runs the experiment from start to end. Whatever happens, it leaves no process, no port
 // and no file behind. It returns the context's cause if that ended before the result was
 // there, and an error of Validate before anything runs. A process can run one at a time.
-func Run(ctx context.Context, c Config) error {
+func RunTestbed(ctx context.Context, c TestbedConfig) error {
 	if err := c.Validate(); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func Run(ctx context.Context, c Config) error {
 	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
 	defer services.Stop()
 	finished := false
-	err := c.run(running, &cluster{screen: shown, services: services}, &finished)
+	err := c.run(running, &testbedCluster{screen: shown, services: services}, &finished)
 	switch cause := context.Cause(running); {
 	case ctx.Err() != nil && finished:
 		return nil
@@ -40,7 +40,7 @@ func Run(ctx context.Context, c Config) error {
 	return err
 }
 
-func (c Config) run(ctx context.Context, on *cluster, finished *bool) error {
+func (c TestbedConfig) run(ctx context.Context, on *testbedCluster, finished *bool) error {
 	jobs := drawJobs(c.Jobs, c.Alone, c.Seed)
 	on.plan = &span{jobs: jobs}
 	if err := on.start(ctx, c.Seed, c.Jobs, jobs); err != nil {
@@ -79,25 +79,25 @@ func (c Config) run(ctx context.Context, on *cluster, finished *bool) error {
 }
 
 // plan carries out what was learnt, and says how it compares.
-func (c Config) plan(ctx context.Context, on *cluster, p *profiler.Profiler, jobs []Job) (Result, error) {
+func (c TestbedConfig) plan(ctx context.Context, on *testbedCluster, p *profiler.Profiler, jobs []Job) (TestbedResult, error) {
 	plan, err := p.Plan(ctx)
 	if err != nil {
-		return Result{}, err
+		return TestbedResult{}, err
 	}
 	matrix, names, err := p.Matrix(ctx)
 	if err != nil {
-		return Result{}, err
+		return TestbedResult{}, err
 	}
 	greedy, err := matrix.Greedy(names)
 	if err != nil {
-		return Result{}, err
+		return TestbedResult{}, err
 	}
 	on.screen.Printf("the plan is carried out")
 	outcome, err := p.Schedule(ctx, plan.Pairs)
 	if err != nil {
-		return Result{}, err
+		return TestbedResult{}, err
 	}
-	r := Result{Seed: c.Seed, Jobs: jobs, Matrix: map[string]colocate.Row{}, Plan: pairNames(plan.Pairs), Greedy: pairNames(greedy.Pairs), Runs: runsOf(outcome)}
+	r := TestbedResult{Seed: c.Seed, Jobs: jobs, Matrix: map[string]colocate.Row{}, Plan: pairNames(plan.Pairs), Greedy: pairNames(greedy.Pairs), Runs: runsOf(outcome)}
 	for _, name := range names {
 		r.Matrix[name] = matrix.Row(name)
 	}
@@ -107,7 +107,7 @@ func (c Config) plan(ctx context.Context, on *cluster, p *profiler.Profiler, job
 }
 
 // open makes the outside program's client.
-func (c *cluster) open(ctx context.Context) (*client.Client, error) {
+func (c *testbedCluster) open(ctx context.Context) (*client.Client, error) {
 	address := c.service.ExternalAddr()
 	if address == nil {
 		return nil, errors.New("the interface is not served")
@@ -133,10 +133,8 @@ func waitReady(ctx context.Context, access *client.Client, names ...string) erro
 			if bed.Ready {
 				break
 			}
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(100 * time.Millisecond):
+			if err := pause(ctx, 100*time.Millisecond); err != nil {
+				return err
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package load
+package social
 
 import "golang.org/x/sys/unix"
 

@@ -1,6 +1,6 @@
 // Package kinds makes an embedded cluster one for manifests of one's own: with Kubernetes'
 // controllers, and with all kinds of Spazio.
-package kinds
+package demo
 
 import (
 	"context"
@@ -18,13 +18,13 @@ import (
 )
 
 // Step is a part of a cluster that is brought up.
-type Step struct {
+type step struct {
 	What string
 	Run  func(context.Context) error
 }
 
 // Bring brings up parts in order and reports how long each took.
-func Bring(ctx context.Context, say func(format string, args ...any), steps ...Step) error {
+func bring(ctx context.Context, say func(format string, args ...any), steps ...step) error {
 	for _, step := range steps {
 		began := time.Now()
 		if err := step.Run(ctx); err != nil {
@@ -37,7 +37,7 @@ func Bring(ctx context.Context, say func(format string, args ...any), steps ...S
 
 // Install applies what an installation with the components does, except what would run in
 // pods.
-func Install(ctx context.Context, plane *embedded.ControlPlane, components ...string) error {
+func install(ctx context.Context, plane *embedded.ControlPlane, components ...string) error {
 	objects, err := deploy.Config{Components: components}.Objects()
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func Install(ctx context.Context, plane *embedded.ControlPlane, components ...st
 }
 
 // StartControllers runs Kubernetes' controllers until the services stop.
-func StartControllers(ctx context.Context, plane *embedded.ControlPlane, services *parts.Group) error {
+func startControllers(ctx context.Context, plane *embedded.ControlPlane, services *parts.Group) error {
 	running, err := controllers.Start(ctx, plane, controllers.Options{Discovery: time.Second, Namespaces: true})
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func StartControllers(ctx context.Context, plane *embedded.ControlPlane, service
 }
 
 // As writes a kubeconfig of a service account of Spazio's.
-func As(ctx context.Context, plane *embedded.ControlPlane, account string) (path string, err error) {
+func writeAccountKubeconfig(ctx context.Context, plane *embedded.ControlPlane, account string) (path string, err error) {
 	access, err := plane.ServiceAccountConfig(ctx, deploy.SystemNamespace, account)
 	if err != nil {
 		return "", err
@@ -78,7 +78,7 @@ func As(ctx context.Context, plane *embedded.ControlPlane, account string) (path
 
 // WriteKubeconfig writes an administrator's kubeconfig beside the control plane's data, with
 // which kubectl works as long as the cluster runs.
-func WriteKubeconfig(plane *embedded.ControlPlane) (path string, err error) {
+func writeKubeconfig(plane *embedded.ControlPlane) (path string, err error) {
 	path = filepath.Join(plane.Dir(), "kubeconfig")
 	if err := embedded.WriteKubeconfig(path, plane.RESTConfig()); err != nil {
 		return "", fmt.Errorf("kubeconfig: %w", err)

@@ -1,4 +1,4 @@
-package testbeds
+package demo
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 
 // As many jobs as a plan may have, and long ones, stand in lines that a terminal holds, each pair once.
 func TestWriteText(t *testing.T) {
-	r := Result{Jobs: drawJobs(colocate.MostExact/2, time.Hour, 1), Matrix: map[string]colocate.Row{}}
+	r := TestbedResult{Jobs: drawJobs(colocate.MostExact/2, time.Hour, 1), Matrix: map[string]colocate.Row{}}
 	for i, a := range r.Jobs {
 		r.Matrix[a.Name] = colocate.Row{}
 		for j, b := range r.Jobs {

@@ -1,4 +1,4 @@
-package comparison
+package demo
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-const long = `Compare schedulers by the energy that an application takes under them, and by how its
+const compareLong = `Compare schedulers by the energy that an application takes under them, and by how its
 requests fare, in runs that alternate.
 
 This machine is the cluster: slices of its CPUs are nodes, and the pods are real
@@ -40,7 +40,7 @@ spazio-compare, which is made and removed; joules are what the agents tell of th
 "compare role" prints the rights that this takes.`
 
 // flags are the command line.
-type flags struct {
+type compareFlags struct {
 	config compare.Config
 	phases string
 	preset string
@@ -53,10 +53,10 @@ type flags struct {
 }
 
 // NewCommand returns the command compare.
-func NewCommand() *cobra.Command {
-	var f flags
+func newCompare() *cobra.Command {
+	var f compareFlags
 	cmd := &cobra.Command{
-		Use: "compare", Short: "Compare schedulers by energy and latency, with intervals", Long: long, Args: cobra.NoArgs,
+		Use: "compare", Short: "Compare schedulers by energy and latency, with intervals", Long: compareLong, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -66,7 +66,7 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-func (f *flags) bind(set *pflag.FlagSet) {
+func (f *compareFlags) bind(set *pflag.FlagSet) {
 	c := &f.config
 	d := compare.DefaultConfig().Sliced(2)
 	set.StringSliceVar(&c.Schedulers, "schedulers", d.Schedulers, fmt.Sprintf("what to compare, the first with each other one, of %v, or with --kubeconfig schedulerNames of the cluster; a name twice compares it with itself", slices.Sorted(maps.Keys(profiles))))
@@ -95,7 +95,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 }
 
 // resolve turns flags into a configuration of a machine with so many CPUs.
-func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
+func (f *compareFlags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 	if err := valid(set, f.output, "runs", "duration", "warm-up", "rate", "connections", "kill-every", "replicas", "most-late", "placing", "repeat"); err != nil {
 		return f.config, err
 	}
@@ -131,7 +131,7 @@ func (f *flags) resolve(set *pflag.FlagSet, cpus int) (compare.Config, error) {
 }
 
 // where refuses flags that mean nothing where the comparison is made.
-func (f *flags) where(set *pflag.FlagSet) error {
+func (f *compareFlags) where(set *pflag.FlagSet) error {
 	without, text := []string{"slices", "topology", "repeat"}, "means nothing with --kubeconfig"
 	if f.kubeconfig == "" {
 		without, text = []string{"image", "context", "replace"}, "means nothing without --kubeconfig"
@@ -157,7 +157,7 @@ var seed = map[string]string{
 	"kill": "3", "kill-every": "1m", "replicas": "3",
 }
 
-func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
+func (f *compareFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.Writer) error {
 	cpus, err := children.CPUs()
 	if err != nil && f.kubeconfig == "" {
 		return err
@@ -181,7 +181,7 @@ func (f *flags) run(ctx context.Context, set *pflag.FlagSet, stdout, stderr io.W
 }
 
 // outcome prints the report of a comparison, and saves it.
-func (f *flags) outcome(ctx context.Context, stdout io.Writer, of func() (schedulers.Report, error)) error {
+func (f *compareFlags) outcome(ctx context.Context, stdout io.Writer, of func() (schedulers.Report, error)) error {
 	r, err := of()
 	switch {
 	case ctx.Err() != nil:

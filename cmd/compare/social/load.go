@@ -1,4 +1,4 @@
-package load
+package social
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // Config says what is sent where. Targets, Rate, Connections and Duration are required.
-type Config struct {
+type Load struct {
 	// Targets are host:port of the servers, which take turns.
 	Targets []string `json:"targets"`
 	// Rate is requests a second.
@@ -25,7 +25,7 @@ type Config struct {
 }
 
 // Validate names the first field that is out of range.
-func (c Config) Validate() error {
+func (c Load) Validate() error {
 	switch {
 	case len(c.Targets) == 0:
 		return refuse("Targets", c.Targets, "some")
@@ -40,7 +40,7 @@ func (c Config) Validate() error {
 }
 
 // Result is what came of it; times are in seconds.
-type Result struct {
+type LoadResult struct {
 	// Requests have been answered well, Errors not or never.
 	Requests int `json:"requests"`
 	Errors   int `json:"errors"`
@@ -71,29 +71,29 @@ const timeout = time.Minute
 
 // Run sends the requests and returns when the last has been answered, or ctx ends. It calls
 // began when the first is due.
-func Run(ctx context.Context, c Config, began func()) (Result, error) {
+func RunLoad(ctx context.Context, c Load, began func()) (LoadResult, error) {
 	if err := c.Validate(); err != nil {
-		return Result{}, err
+		return LoadResult{}, err
 	}
 	s := newSchedule(c.Phases, c.Rate, c.Duration)
-	attacker := vegeta.NewAttacker(vegeta.Client(client(c.Connections)))
+	attacker := vegeta.NewAttacker(vegeta.Client(loadClient(c.Connections)))
 	defer context.AfterFunc(ctx, func() { attacker.Stop() })()
 	p := &pacer{schedule: s, began: began}
 	m := meter{schedule: s, latencies: hdrhistogram.New(leastMicros, mostMicros, digits)}
 	for r := range attacker.Attack(targeter(c.Targets, s), p, 0, "") {
 		if err := m.count(r, p.start); err != nil {
-			return Result{}, err
+			return LoadResult{}, err
 		}
 	}
 	if ctx.Err() != nil {
-		return Result{}, context.Cause(ctx)
+		return LoadResult{}, context.Cause(ctx)
 	}
 	return m.result(), nil
 }
 
 // client has so many connections to each target, and waits for one where all are busy: that
 // is part of what a request takes.
-func client(connections int) *http.Client {
+func loadClient(connections int) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: &http.Transport{
 		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections,
 	}}
@@ -125,9 +125,9 @@ func targeter(targets []string, s schedule) vegeta.Targeter {
 	var next atomic.Int64
 	return func(t *vegeta.Target) error {
 		n := int(next.Add(1) - 1)
-		op := Read
+		op := ReadOnly
 		if _, compose, _ := s.at(n); compose {
-			op = Compose
+			op = ComposeOnly
 		}
 		t.Method, t.URL = http.MethodGet, "http://"+targets[n%len(targets)]+"/"+string(op)
 		return nil
@@ -162,9 +162,9 @@ func (m *meter) count(r *vegeta.Result, start time.Time) error {
 	return m.latencies.RecordValue(min(max(micros, leastMicros), mostMicros))
 }
 
-func (m *meter) result() Result {
+func (m *meter) result() LoadResult {
 	quantile := func(percent float64) float64 { return float64(m.latencies.ValueAtQuantile(percent)) / 1e6 }
-	return Result{
+	return LoadResult{
 		Requests: m.sent - m.errors, Errors: m.errors, Error: m.first,
 		P50: quantile(50), P99: quantile(99), P999: quantile(99.9),
 		Late: float64(m.late) / float64(max(m.sent, 1)),

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package load
+package social
 
 // prefer is for Linux.
 func prefer() {}

@@ -1,4 +1,4 @@
-package testbeds
+package demo
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 )
 
 // Result is what came of the experiment.
-type Result struct {
+type TestbedResult struct {
 	Seed uint64 `json:"seed"`
 	Jobs []Job  `json:"jobs"`
 	// Matrix has the mean seconds of each job, by its name and that of the job beside it.
@@ -70,7 +70,7 @@ const abreast = 10
 
 // WriteText writes the matrix, a part of it below the other where there are many jobs, and what the plan
 // comes to.
-func (r Result) WriteText(w io.Writer) error {
+func (r TestbedResult) WriteText(w io.Writer) error {
 	title := "Mean seconds of the job of a row beside that of a column"
 	for beside := range slices.Chunk(r.Jobs, abreast) {
 		if err := r.matrix(title, beside).WriteText(w, text.Terminal); err != nil {
@@ -83,7 +83,7 @@ func (r Result) WriteText(w io.Writer) error {
 }
 
 // matrix has a row a job and a column each of those beside it.
-func (r Result) matrix(title string, beside []Job) text.Table {
+func (r TestbedResult) matrix(title string, beside []Job) text.Table {
 	t := text.Table{Title: title, Header: []string{"job"}, Right: []bool{false}}
 	for _, j := range beside {
 		t.Header, t.Right = append(t.Header, j.Name), append(t.Right, true)
@@ -102,7 +102,7 @@ func (r Result) matrix(title string, beside []Job) text.Table {
 	return t
 }
 
-func (r Result) sentence() string {
+func (r TestbedResult) sentence() string {
 	var pairs []string
 	for _, p := range r.Plan {
 		pairs = append(pairs, p[0]+" with "+p[1])

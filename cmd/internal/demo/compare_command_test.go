@@ -1,4 +1,4 @@
-package comparison
+package demo
 
 import (
 	"context"
@@ -26,7 +26,7 @@ func TestInterrupted(t *testing.T) {
 		err  error
 		want string
 	}{"gone": {nil, "interrupted"}, "left": {left, "interrupted: context canceled; the namespace: it is still there"}} {
-		err := (&flags{}).outcome(ctx, io.Discard, func() (schedulers.Report, error) { return schedulers.Report{}, errors.Join(ctx.Err(), test.err) })
+		err := (&compareFlags{}).outcome(ctx, io.Discard, func() (schedulers.Report, error) { return schedulers.Report{}, errors.Join(ctx.Err(), test.err) })
 		if err == nil || errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: error %v, want %s", name, err, test.want)
 		}
@@ -35,7 +35,7 @@ func TestInterrupted(t *testing.T) {
 
 // The numbers of the thesis's section 5.2.4 are taken where no flag says otherwise.
 func TestSeedPreset(t *testing.T) {
-	var f flags
+	var f compareFlags
 	set := pflag.NewFlagSet("compare", pflag.ContinueOnError)
 	f.bind(set)
 	if err := set.Parse([]string{"--preset=seed", "--rate=100", "--slices=2"}); err != nil {

@@ -1,4 +1,4 @@
-package testbeds
+package demo
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo/internal/kinds"
 	kubescheduler "github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/node/build"
@@ -29,8 +28,7 @@ import (
 const (
 	namespace = metav1.NamespaceDefault
 	// account is the outside program's.
-	account  = "profiler"
-	loopback = "127.0.0.1:0"
+	account = "profiler"
 
 	profiling, target = "profiling", "target"
 	// label begins the labels of the Testbeds' nodes.
@@ -44,7 +42,7 @@ func params(seed uint64) simnode.Params { return simnode.Params{Cores: 1, Seed: 
 
 // cluster is a control plane with two Testbeds, and all that carries out what an outside
 // program decides.
-type cluster struct {
+type testbedCluster struct {
 	screen   *live.Screen
 	services *parts.Group
 	plane    *embedded.ControlPlane
@@ -60,19 +58,19 @@ type cluster struct {
 
 // start brings up all parts; what has been started by then is stopped by c.services, also
 // after an error.
-func (c *cluster) start(ctx context.Context, seed uint64, nodes int, jobs []Job) error {
-	return kinds.Bring(ctx, c.screen.Printf,
-		kinds.Step{What: "control plane", Run: c.startControlPlane},
-		kinds.Step{What: "roles and definitions", Run: c.install},
-		kinds.Step{What: "program's account", Run: c.invite},
-		kinds.Step{What: "nodes", Run: func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
-		kinds.Step{What: "scheduler", Run: c.startScheduler},
-		kinds.Step{What: "test beds", Run: c.startOperator},
-		kinds.Step{What: "jobs", Run: func(ctx context.Context) error { return c.submit(ctx, jobs) }},
+func (c *testbedCluster) start(ctx context.Context, seed uint64, nodes int, jobs []Job) error {
+	return bring(ctx, c.screen.Printf,
+		step{What: "control plane", Run: c.startControlPlane},
+		step{What: "roles and definitions", Run: c.install},
+		step{What: "program's account", Run: c.invite},
+		step{What: "nodes", Run: func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
+		step{What: "scheduler", Run: c.startScheduler},
+		step{What: "test beds", Run: c.startOperator},
+		step{What: "jobs", Run: func(ctx context.Context) error { return c.submit(ctx, jobs) }},
 	)
 }
 
-func (c *cluster) startControlPlane(ctx context.Context) (err error) {
+func (c *testbedCluster) startControlPlane(ctx context.Context) (err error) {
 	if c.plane, err = embedded.Start(ctx, embedded.Config{RBAC: true}); err != nil {
 		return err
 	}
@@ -85,19 +83,19 @@ func (c *cluster) startControlPlane(ctx context.Context) (err error) {
 	if c.client, err = kubernetes.NewForConfig(c.plane.RESTConfig()); err != nil {
 		return err
 	}
-	kubeconfig, err := kinds.WriteKubeconfig(c.plane)
+	kubeconfig, err := writeKubeconfig(c.plane)
 	if err != nil {
 		return err
 	}
 	c.kubectl = "kubectl --kubeconfig " + kubeconfig
 	c.screen.Printf("%s get testbeds,schedulings,jobs,pods,nodes", c.kubectl)
-	return kinds.StartControllers(ctx, c.plane, c.services)
+	return startControllers(ctx, c.plane, c.services)
 }
 
-func (c *cluster) install(ctx context.Context) error { return kinds.Install(ctx, c.plane, "testbed") }
+func (c *testbedCluster) install(ctx context.Context) error { return install(ctx, c.plane, "testbed") }
 
 // startNodes has one node join for profiling, and the others for plans.
-func (c *cluster) startNodes(ctx context.Context, seed uint64, nodes int) error {
+func (c *testbedCluster) startNodes(ctx context.Context, seed uint64, nodes int) error {
 	var machines []simnode.Machine
 	add := func(bed string, i int) error {
 		p := params(seed)
@@ -127,8 +125,8 @@ func (c *cluster) startNodes(ctx context.Context, seed uint64, nodes int) error 
 	return nil
 }
 
-func (c *cluster) startScheduler(ctx context.Context) error {
-	kubeconfig, err := kinds.As(ctx, c.plane, "spazio-scheduler")
+func (c *testbedCluster) startScheduler(ctx context.Context) error {
+	kubeconfig, err := writeAccountKubeconfig(ctx, c.plane, "spazio-scheduler")
 	if err != nil {
 		return err
 	}
@@ -143,8 +141,8 @@ func (c *cluster) startScheduler(ctx context.Context) error {
 }
 
 // startOperator starts the controllers and the interface, and makes the Testbeds.
-func (c *cluster) startOperator(ctx context.Context) error {
-	kubeconfig, err := kinds.As(ctx, c.plane, "spazio-testbed")
+func (c *testbedCluster) startOperator(ctx context.Context) error {
+	kubeconfig, err := writeAccountKubeconfig(ctx, c.plane, "spazio-testbed")
 	if err != nil {
 		return err
 	}
@@ -174,7 +172,7 @@ func (c *cluster) startOperator(ctx context.Context) error {
 }
 
 // show serves the metrics of all parts.
-func (c *cluster) show(ctx context.Context) error {
+func (c *testbedCluster) show(ctx context.Context) error {
 	var targets endpoint.Targets
 	targets.Add("spazio-scheduler", "scheduler", build.Informed("spazio-scheduler", legacyregistry.DefaultGatherer))
 	targets.Add("spazio-testbed", "testbed", c.service.Registry())

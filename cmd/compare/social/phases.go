@@ -1,7 +1,6 @@
-package load
+package social
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -10,12 +9,9 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is in every field.Error; match it with errors.Is.
-var ErrInvalid = errors.New("invalid configuration or input")
-
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "load", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "social", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
 // Kind is what a phase asks for.
@@ -24,10 +20,10 @@ type Kind string
 // The kinds. Mix composes once in ten requests, as the mixed load of DeathStarBench; Rest
 // sends nothing.
 const (
-	Read    Kind = "read"
-	Compose Kind = "compose"
-	Mix     Kind = "mix"
-	Rest    Kind = "rest"
+	ReadOnly    Kind = "read"
+	ComposeOnly Kind = "compose"
+	Mix         Kind = "mix"
+	Rest        Kind = "rest"
 )
 
 // composes is every how many requests of Mix one composes.
@@ -81,7 +77,7 @@ func (p Phases) Validate() error {
 	busy := len(p) == 0
 	for _, phase := range p {
 		switch phase.Kind {
-		case Read, Compose, Mix:
+		case ReadOnly, ComposeOnly, Mix:
 			busy = true
 		case Rest:
 		default:
@@ -139,7 +135,7 @@ func (s schedule) at(request int) (due time.Duration, compose, ok bool) {
 			continue
 		}
 		due += time.Duration(float64(left) / s.rate * float64(time.Second))
-		compose = s.phases[i].Kind == Compose || s.phases[i].Kind == Mix && left%composes == composes-1
+		compose = s.phases[i].Kind == ComposeOnly || s.phases[i].Kind == Mix && left%composes == composes-1
 		break
 	}
 	return due, compose, due < s.length

@@ -1,4 +1,4 @@
-package load_test
+package social_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -44,9 +44,9 @@ func serve(t *testing.T, h http.Handler) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func phases(t *testing.T, text string) load.Phases {
+func phases(t *testing.T, text string) social.Phases {
 	t.Helper()
-	var p load.Phases
+	var p social.Phases
 	if err := p.UnmarshalText([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestRunSends(t *testing.T) {
 	} {
 		a, b := &server{}, &server{}
 		began := 0
-		r, err := load.Run(t.Context(), load.Config{
+		r, err := social.RunLoad(t.Context(), social.Load{
 			Targets: []string{serve(t, a), serve(t, b)}, Rate: 100, Connections: 4, Duration: 500 * time.Millisecond, Phases: phases(t, test.phases),
 		}, func() { began++ })
 		if err != nil {
@@ -91,7 +91,7 @@ func TestRunSends(t *testing.T) {
 func TestLatencyCountsFromWhenDue(t *testing.T) {
 	s := &server{stall: make(chan struct{})}
 	const stall = 2 * time.Second
-	r, err := load.Run(t.Context(), load.Config{
+	r, err := social.RunLoad(t.Context(), social.Load{
 		Targets: []string{serve(t, s)}, Rate: 50, Connections: 1, Duration: stall,
 	}, func() { time.AfterFunc(stall, func() { close(s.stall) }) })
 	if err != nil {
@@ -109,7 +109,7 @@ func TestErrorsAreCounted(t *testing.T) {
 			http.Error(w, "too bad", http.StatusBadGateway)
 		}
 	}))
-	r, err := load.Run(t.Context(), load.Config{Targets: []string{address}, Rate: 100, Connections: 4, Duration: 200 * time.Millisecond}, func() {})
+	r, err := social.RunLoad(t.Context(), social.Load{Targets: []string{address}, Rate: 100, Connections: 4, Duration: 200 * time.Millisecond}, func() {})
 	if err != nil || r.Requests != 10 || r.Errors != 10 || !strings.Contains(r.Error, "502") || !strings.Contains(r.Error, "too bad") {
 		t.Errorf("%+v, error %v", r, err)
 	}
@@ -117,39 +117,39 @@ func TestErrorsAreCounted(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := load.Run(ctx, load.Config{Targets: []string{serve(t, &server{})}, Rate: 10, Connections: 1, Duration: time.Hour}, cancel)
+	_, err := social.RunLoad(ctx, social.Load{Targets: []string{serve(t, &server{})}, Rate: 10, Connections: 1, Duration: time.Hour}, cancel)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestRunRefuses(t *testing.T) {
-	good := load.Config{Targets: []string{"a:80"}, Rate: 1, Connections: 1, Duration: time.Second}
+	good := social.Load{Targets: []string{"a:80"}, Rate: 1, Connections: 1, Duration: time.Second}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*load.Config){
-		"Targets":     func(c *load.Config) { c.Targets = nil },
-		"Rate":        func(c *load.Config) { c.Rate = 0 },
-		"Connections": func(c *load.Config) { c.Connections = 0 },
-		"Duration":    func(c *load.Config) { c.Duration = -1 },
-		"Phases":      func(c *load.Config) { c.Phases = load.Phases{{Kind: load.Rest}} },
+	for name, change := range map[string]func(*social.Load){
+		"Targets":     func(c *social.Load) { c.Targets = nil },
+		"Rate":        func(c *social.Load) { c.Rate = 0 },
+		"Connections": func(c *social.Load) { c.Connections = 0 },
+		"Duration":    func(c *social.Load) { c.Duration = -1 },
+		"Phases":      func(c *social.Load) { c.Phases = social.Phases{{Kind: social.Rest}} },
 	} {
 		c := good
 		change(&c)
-		_, err := load.Run(t.Context(), c, func() {})
+		_, err := social.RunLoad(t.Context(), c, func() {})
 		var refused *field.Error
-		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, load.ErrInvalid) {
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, social.ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
 func TestPhasesAsText(t *testing.T) {
-	for text, want := range map[string]load.Phases{
-		"read":                        {{Kind: load.Read}},
-		"compose:20s,rest:1m0s":       {{Kind: load.Compose, For: 20 * time.Second}, {Kind: load.Rest, For: time.Minute}},
-		"mix:1.5s,read:1s,compose:1s": {{Kind: load.Mix, For: 1500 * time.Millisecond}, {Kind: load.Read, For: time.Second}, {Kind: load.Compose, For: time.Second}},
+	for text, want := range map[string]social.Phases{
+		"read":                        {{Kind: social.ReadOnly}},
+		"compose:20s,rest:1m0s":       {{Kind: social.ComposeOnly, For: 20 * time.Second}, {Kind: social.Rest, For: time.Minute}},
+		"mix:1.5s,read:1s,compose:1s": {{Kind: social.Mix, For: 1500 * time.Millisecond}, {Kind: social.ReadOnly, For: time.Second}, {Kind: social.ComposeOnly, For: time.Second}},
 	} {
 		got := phases(t, text)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -160,8 +160,8 @@ func TestPhasesAsText(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "sleep", "read:", "read:x", "read:-1s", "rest:1s", "read,compose", "read:1s,"} {
-		p := load.Phases{{Kind: load.Mix}}
-		if err := p.UnmarshalText([]byte(bad)); !errors.Is(err, load.ErrInvalid) || len(p) != 1 {
+		p := social.Phases{{Kind: social.Mix}}
+		if err := p.UnmarshalText([]byte(bad)); !errors.Is(err, social.ErrInvalid) || len(p) != 1 {
 			t.Errorf("%q: %v, error %v", bad, p, err)
 		}
 	}

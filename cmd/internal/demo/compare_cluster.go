@@ -1,4 +1,4 @@
-package comparison
+package demo
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 )
 
 // cluster compares on the kubeconfig's.
-func (f *flags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
+func (f *compareFlags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
 	at, err := debugsource.Cluster(f.kubeconfig, f.context)
 	if err != nil {
 		return schedulers.Report{}, err
@@ -44,7 +44,7 @@ func newRole() *cobra.Command {
 }
 
 // repeated makes comparisons on one control plane and counts their verdicts.
-func (f *flags) repeated(ctx context.Context, c compare.Config, stdout, stderr io.Writer) error {
+func (f *compareFlags) repeated(ctx context.Context, c compare.Config, stdout, stderr io.Writer) error {
 	var all schedulers.Repeats
 	err := compare.Repeated(ctx, c, f.repeat, progress(stderr), func(r schedulers.Report, err error) error {
 		if err != nil {

@@ -1,4 +1,4 @@
-package comparison
+package demo
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -126,7 +126,7 @@ func progress(stderr io.Writer) func(format string, args ...any) {
 
 // refused marks what is the caller's.
 func refused(err error) error {
-	if errors.Is(err, compare.ErrInvalid) || errors.Is(err, load.ErrInvalid) {
+	if errors.Is(err, compare.ErrInvalid) || errors.Is(err, social.ErrInvalid) {
 		return command.Usage(err)
 	}
 	return err
