@@ -36,7 +36,7 @@ type Config struct {
 	Slices int
 	// Topology is what the slices are.
 	Topology Topology
-	// Seed picks who is killed, the same for each scheduler.
+	// Seed selects the pods that are killed, the same for each scheduler.
 	Seed uint64
 	// MostLate is the share of requests that may be sent late; a run with more is void.
 	MostLate float64
@@ -77,7 +77,7 @@ const (
 	mostReplicas = 100
 )
 
-// Validate names the first field that is out of range, of a configuration with its
+// validate names the first field that is out of range, of a configuration with its
 // slices on a machine of so many CPUs.
 func (c Config) Validate(cpus int) error {
 	for _, s := range c.Schedulers {

@@ -27,11 +27,11 @@ const (
 // Roles are what this package does not bring.
 type Roles struct {
 	// ControlPlane runs an API server until its context ends. Its argument is the file to
-	// write an administrator's kubeconfig to; it says a line when that is there.
+	// write an administrator's kubeconfig to; it writes a line when that exists.
 	ControlPlane children.Role
 	// Scheduler serves the pods of a schedulerName. Its arguments are a kubeconfig, the
-	// name, and how many nodes have agents. It says the address that agents report to, or
-	// "-" if it wants none, then a line when it has heard of each node.
+	// name, and how many nodes have agents. It writes the address that agents report to, or
+	// "-" if it wants none, then a line when each node has reported.
 	Scheduler children.Role
 	// Agent is spazio-agent by its arguments, Power spazio-power.
 	Agent, Power children.Role
@@ -45,7 +45,7 @@ func (r Roles) Table() map[string]children.Role {
 	}
 }
 
-// noAgents is what a scheduler says that wants none.
+// noAgents is written by a scheduler that wants no agents.
 const noAgents = "-"
 
 // roots are where a machine's files are, as flags of agents and of spazio-power.

@@ -61,12 +61,12 @@ type member struct {
 // error.
 func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale), hub: plugin.NewHub(plugin.HubOptions{})}
-	if err := c.serve(ctx, d); err != nil { // first: that an address is not to be had is told at once
+	if err := c.serve(ctx, d); err != nil { // first, so that a busy address is reported at once
 		return nil, err
 	}
 	var steps []step
 	add := func(what string, start func(context.Context, *demo) error) {
-		steps = append(steps, step{What: what, Run: func(ctx context.Context) error { return start(ctx, d) }})
+		steps = append(steps, step{what: what, run: func(ctx context.Context) error { return start(ctx, d) }})
 	}
 	add("control plane", c.startControlPlane)
 	if d.keeps() { // somebody may bring manifests
@@ -83,7 +83,7 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
-	plane, err := embedded.Start(ctx, embedded.Config{APIPort: d.options.APIPort})
+	plane, err := embedded.Start(ctx, embedded.Config{})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@
 //	real        the same of this machine, unless it was left out
 //	paces       one a profile, how well the machine kept up: profile, lateSeconds,
 //	            lagSeconds, leastSojourn
-//	batches     if asked for, one a profile: a BatchRecord, with each pod's times
+//	batches     if asked for, one a profile: with each pod's times
 //	            and what the batch took of the scheduler and of the process
 //
 // # Test beds

@@ -19,18 +19,18 @@ import (
 
 // Step is a part of a cluster that is brought up.
 type step struct {
-	What string
-	Run  func(context.Context) error
+	what string
+	run  func(context.Context) error
 }
 
 // Bring brings up parts in order and reports how long each took.
 func bring(ctx context.Context, say func(format string, args ...any), steps ...step) error {
 	for _, step := range steps {
 		began := time.Now()
-		if err := step.Run(ctx); err != nil {
-			return fmt.Errorf("start the %s: %w", step.What, err)
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("start the %s: %w", step.what, err)
 		}
-		say("%-22s ready after %.1f s", step.What, time.Since(began).Seconds())
+		say("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
 	}
 	return nil
 }

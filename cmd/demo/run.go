@@ -17,8 +17,6 @@ type Options struct {
 	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
 	// control plane's directory. It is removed at the end.
 	Kubeconfig string
-	// APIPort is the loopback port of kube-apiserver; 0 picks a free one.
-	APIPort int
 	// Keep holds the cluster after the result until the context ends.
 	Keep bool
 	// Web is the loopback address, host:port, of the page, which is there from the start to the
@@ -158,7 +156,7 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	d.result.add(pace, records)
 	d.cluster.runs.compare(d.result.doubt() == "")
 	if d.options.Records {
-		d.result.Batches = append(d.result.Batches, BatchRecord{profile, batch.Outcomes(records), after.since(before)})
+		d.result.Batches = append(d.result.Batches, batchRecord{profile, batch.Outcomes(records), after.since(before)})
 	}
 	return nil
 }

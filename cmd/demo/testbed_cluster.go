@@ -33,7 +33,7 @@ const (
 	profiling, target = "profiling", "target"
 	// label begins the labels of the Testbeds' nodes.
 	label = "spazio-scheduler.github.io/demo-"
-	// image is run by nobody: simulated nodes only do what annotations say.
+	// image is never run: simulated nodes follow the pods' annotations.
 	image = "registry.invalid/none"
 )
 
@@ -60,13 +60,13 @@ type testbedCluster struct {
 // after an error.
 func (c *testbedCluster) start(ctx context.Context, seed uint64, nodes int, jobs []Job) error {
 	return bring(ctx, c.screen.Printf,
-		step{What: "control plane", Run: c.startControlPlane},
-		step{What: "roles and definitions", Run: c.install},
-		step{What: "program's account", Run: c.invite},
-		step{What: "nodes", Run: func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
-		step{What: "scheduler", Run: c.startScheduler},
-		step{What: "test beds", Run: c.startOperator},
-		step{What: "jobs", Run: func(ctx context.Context) error { return c.submit(ctx, jobs) }},
+		step{what: "control plane", run: c.startControlPlane},
+		step{what: "roles and definitions", run: c.install},
+		step{what: "program's account", run: c.invite},
+		step{what: "nodes", run: func(ctx context.Context) error { return c.startNodes(ctx, seed, nodes) }},
+		step{what: "scheduler", run: c.startScheduler},
+		step{what: "test beds", run: c.startOperator},
+		step{what: "jobs", run: func(ctx context.Context) error { return c.submit(ctx, jobs) }},
 	)
 }
 

@@ -9,13 +9,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// Config of a run. A zero field takes its default. It is a plain value.
+// TestbedConfig describes a run of RunTestbed. A zero field takes its default.
 type TestbedConfig struct {
 	// Jobs is how many there are of each of two kinds, bound by the CPU and mostly waiting;
 	// default 3, at most half of colocate.MostExact. It is also the nodes of the plan.
 	Jobs int
-	// Alone is about how long each takes alone; default 10 s, at least 1 s, for the interface
-	// tells times in whole seconds.
+	// Alone is about how long each takes alone; default 10 s, at least 1 s, since the
+	// interface has times in whole seconds.
 	Alone time.Duration
 	// Samples is how often each pair is tried; default 1.
 	Samples int
@@ -43,8 +43,8 @@ func (c TestbedConfig) WithDefaults() TestbedConfig {
 	return c
 }
 
-// Validate returns a *field.Error for the first field out of range.
-func (c TestbedConfig) Validate() error {
+// validate returns a *field.Error for the first field out of range.
+func (c TestbedConfig) validate() error {
 	switch {
 	case c.Jobs < 0 || 2*c.Jobs > colocate.MostExact:
 		return refuse("Jobs", c.Jobs, fmt.Sprintf("1 to %d", colocate.MostExact/2))

@@ -81,7 +81,7 @@ func (m model) seconds(pair colocate.Pair) (float64, error) {
 }
 
 // compare says what a plan, the greedy one and all pairings take.
-func (m model) compare(plan, greedy []colocate.Pair) (makespan Makespan, err error) {
+func (m model) compare(plan, greedy []colocate.Pair) (makespan makespan, err error) {
 	if makespan.PlanModelled, err = colocate.Makespan(plan, m.seconds); err != nil {
 		return makespan, err
 	}

@@ -22,20 +22,20 @@ type TestbedResult struct {
 	Plan   [][2]string `json:"plan"`
 	Greedy [][2]string `json:"greedy"`
 	// Runs are the jobs' under the plan.
-	Runs     map[string]JobRun `json:"runs"`
-	Makespan Makespan          `json:"makespan"`
+	Runs     map[string]jobRun `json:"runs"`
+	Makespan makespan          `json:"makespan"`
 }
 
-// JobRun is where a job ran, and for how long.
-type JobRun struct {
+// jobRun is where a job ran, and for how long.
+type jobRun struct {
 	Slots   []string `json:"slots"`
 	Seconds float64  `json:"seconds"`
 }
 
-// Makespan is from the first start to the last end, in seconds.
-type Makespan struct {
+// makespan is from the first start to the last end, in seconds.
+type makespan struct {
 	// Plan is that of the plan as it ran, by the clock of the nodes, and PlanTold by the
-	// interface, which tells times in whole seconds.
+	// interface, which has times in whole seconds.
 	Plan     float64 `json:"plan"`
 	PlanTold float64 `json:"planTold"`
 	// The others are by the model of a node: of the plan, of the thesis' plan, and of all
@@ -57,10 +57,10 @@ func pairNames(pairs []colocate.Pair) [][2]string {
 	return names
 }
 
-func runsOf(o profiler.Outcome) map[string]JobRun {
-	runs := make(map[string]JobRun, len(o.Runs))
+func runsOf(o profiler.Outcome) map[string]jobRun {
+	runs := make(map[string]jobRun, len(o.Runs))
 	for name, run := range o.Runs {
-		runs[name] = JobRun{run.Slots, run.Seconds()}
+		runs[name] = jobRun{run.Slots, run.Seconds()}
 	}
 	return runs
 }

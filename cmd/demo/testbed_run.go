@@ -20,7 +20,7 @@ import (
 // and no file behind. It returns the context's cause if that ended before the result was
 // there, and an error of Validate before anything runs. A process can run one at a time.
 func RunTestbed(ctx context.Context, c TestbedConfig) error {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return err
 	}
 	c = c.WithDefaults()
@@ -78,7 +78,7 @@ func (c TestbedConfig) run(ctx context.Context, on *testbedCluster, finished *bo
 	return nil
 }
 
-// plan carries out what was learnt, and says how it compares.
+// plan carries out the plan that was learnt, and compares it with the other pairings.
 func (c TestbedConfig) plan(ctx context.Context, on *testbedCluster, p *profiler.Profiler, jobs []Job) (TestbedResult, error) {
 	plan, err := p.Plan(ctx)
 	if err != nil {

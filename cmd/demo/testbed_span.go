@@ -8,8 +8,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// span is how long jobs ran on the nodes of the target Testbed, by the nodes' own clock: the
-// interface tells times in whole seconds. It is safe for concurrent use.
+// span is how long jobs ran on the nodes of the target Testbed, by the nodes' own clock,
+// since the interface has times in whole seconds. It is safe for concurrent use.
 type span struct {
 	jobs []Job
 
@@ -36,7 +36,7 @@ func (s *span) observe(e simnode.Event) {
 	}
 }
 
-// has says whether a pod is one of a job, not one that reserves a slot.
+// has reports whether a pod is one of a job, not one that reserves a slot.
 func (s *span) has(pod string) bool {
 	for _, j := range s.jobs {
 		if strings.HasPrefix(pod, j.Name+"-") {

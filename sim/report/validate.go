@@ -5,9 +5,9 @@ import (
 	"math"
 )
 
-// Validate returns a *field.Error that names the first value that can't be
+// validate returns a *field.Error that names the first value that can't be
 // drawn: one that is not finite, or not above 0 on a logarithmic axis.
-func (c Chart) Validate() error {
+func (c Chart) validate() error {
 	if len(c.Panels) == 0 {
 		return Refuse("Panels", 0, "at least one")
 	}

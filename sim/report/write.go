@@ -48,7 +48,7 @@ func (c Chart) WriteFile(path string) error {
 
 // WritePNG draws as PNG. The error is w's, or that of Validate.
 func (c Chart) WritePNG(w io.Writer) error {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return err
 	}
 	l := c.layout()
@@ -60,7 +60,7 @@ func (c Chart) WritePNG(w io.Writer) error {
 
 // WriteSVG draws as SVG. The error is w's, or that of Validate.
 func (c Chart) WriteSVG(w io.Writer) error {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return err
 	}
 	l := c.layout()

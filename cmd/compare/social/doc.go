@@ -10,6 +10,8 @@
 //	compose  front → compose → text → url, user
 //	                         → media, post, home-timeline → graph
 //
+// A read burns 4 ms in all, a compose 5.6 ms.
+//
 // A [Load] sends requests at a constant rate and measures how long each took from when it was due, not
 // from when it was sent, so that a server that stalls is charged for all requests that would have come
 // meanwhile (vegeta's library sends, HdrHistogram counts). Its result holds only if the requests were

@@ -125,9 +125,9 @@ func targeter(targets []string, s schedule) vegeta.Targeter {
 	var next atomic.Int64
 	return func(t *vegeta.Target) error {
 		n := int(next.Add(1) - 1)
-		op := ReadOnly
+		op := Read
 		if _, compose, _ := s.at(n); compose {
-			op = ComposeOnly
+			op = Compose
 		}
 		t.Method, t.URL = http.MethodGet, "http://"+targets[n%len(targets)]+"/"+string(op)
 		return nil

@@ -52,7 +52,7 @@ func LoadHandler() http.Handler {
 			return
 		}
 		answer(w, func(begun func()) (LoadResult, error) {
-			defer busy.Unlock() // before the result is told: who has it may ask anew
+			defer busy.Unlock() // before the result is written: its reader may send the next load
 			return RunLoad(r.Context(), c, begun)
 		})
 	})
@@ -61,7 +61,7 @@ func LoadHandler() http.Handler {
 
 // answer runs the load. Without a result the answer ends early.
 func answer(w http.ResponseWriter, run func(begun func()) (LoadResult, error)) {
-	lines := make(chan string, 2) // nobody waits for whoever hears them
+	lines := make(chan string, 2) // so that the load never waits for the reader
 	var saying sync.WaitGroup
 	defer saying.Wait()
 	defer close(lines)
@@ -75,8 +75,8 @@ func answer(w http.ResponseWriter, run func(begun func()) (LoadResult, error)) {
 	}
 }
 
-// say writes lines until there are no more, and empty ones between them. Whom nobody hears
-// any more has its request ended.
+// say writes lines until there are no more, and empty ones between them. If the client
+// has gone, the request ends.
 func say(w http.ResponseWriter, lines <-chan string) {
 	flush := http.NewResponseController(w)
 	ticker := time.NewTicker(time.Second)

@@ -147,9 +147,9 @@ func TestRunRefuses(t *testing.T) {
 
 func TestPhasesAsText(t *testing.T) {
 	for text, want := range map[string]social.Phases{
-		"read":                        {{Kind: social.ReadOnly}},
-		"compose:20s,rest:1m0s":       {{Kind: social.ComposeOnly, For: 20 * time.Second}, {Kind: social.Rest, For: time.Minute}},
-		"mix:1.5s,read:1s,compose:1s": {{Kind: social.Mix, For: 1500 * time.Millisecond}, {Kind: social.ReadOnly, For: time.Second}, {Kind: social.ComposeOnly, For: time.Second}},
+		"read":                        {{Kind: social.Read}},
+		"compose:20s,rest:1m0s":       {{Kind: social.Compose, For: 20 * time.Second}, {Kind: social.Rest, For: time.Minute}},
+		"mix:1.5s,read:1s,compose:1s": {{Kind: social.Mix, For: 1500 * time.Millisecond}, {Kind: social.Read, For: time.Second}, {Kind: social.Compose, For: time.Second}},
 	} {
 		got := phases(t, text)
 		if diff := cmp.Diff(want, got); diff != "" {

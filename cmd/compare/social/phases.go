@@ -14,16 +14,11 @@ func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "social", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
-// Kind is what a phase asks for.
-type Kind string
-
-// The kinds. Mix composes once in ten requests, as the mixed load of DeathStarBench; Rest
-// sends nothing.
+// What a phase of a load may ask for, beside Read and Compose. Mix composes once in ten requests, as the
+// mixed load of DeathStarBench does; Rest sends nothing.
 const (
-	ReadOnly    Kind = "read"
-	ComposeOnly Kind = "compose"
-	Mix         Kind = "mix"
-	Rest        Kind = "rest"
+	Mix  Operation = "mix"
+	Rest Operation = "rest"
 )
 
 // composes is every how many requests of Mix one composes.
@@ -31,7 +26,7 @@ const composes = 10
 
 // Phase is a kind for a while.
 type Phase struct {
-	Kind Kind
+	Kind Operation
 	For  time.Duration
 }
 
@@ -44,7 +39,7 @@ func (p *Phases) UnmarshalText(text []byte) error {
 	var phases Phases
 	for part := range strings.SplitSeq(string(text), ",") {
 		kind, length, timed := strings.Cut(part, ":")
-		phase := Phase{Kind: Kind(kind)}
+		phase := Phase{Kind: Operation(kind)}
 		if timed {
 			var err error
 			if phase.For, err = time.ParseDuration(length); err != nil {
@@ -77,7 +72,7 @@ func (p Phases) Validate() error {
 	busy := len(p) == 0
 	for _, phase := range p {
 		switch phase.Kind {
-		case ReadOnly, ComposeOnly, Mix:
+		case Read, Compose, Mix:
 			busy = true
 		case Rest:
 		default:
@@ -135,7 +130,7 @@ func (s schedule) at(request int) (due time.Duration, compose, ok bool) {
 			continue
 		}
 		due += time.Duration(float64(left) / s.rate * float64(time.Second))
-		compose = s.phases[i].Kind == ComposeOnly || s.phases[i].Kind == Mix && left%composes == composes-1
+		compose = s.phases[i].Kind == Compose || s.phases[i].Kind == Mix && left%composes == composes-1
 		break
 	}
 	return due, compose, due < s.length

@@ -141,7 +141,7 @@ func TestLoadRole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := social.Load{Targets: []string{serve(t, &server{})}, Rate: 100, Connections: 2, Duration: 100 * time.Millisecond, Phases: social.Phases{{Kind: social.ReadOnly}}}
+	c := social.Load{Targets: []string{serve(t, &server{})}, Rate: 100, Connections: 2, Duration: 100 * time.Millisecond, Phases: social.Phases{{Kind: social.Read}}}
 	r, err := social.SendLoad(ctx, http.DefaultClient, "http://"+strings.TrimSpace(address)+social.LoadPath, c, func() error { return nil })
 	if err != nil || r.Requests != 10 {
 		t.Errorf("%+v, error %v", r, err)

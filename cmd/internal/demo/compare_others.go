@@ -68,7 +68,7 @@ type measured interface {
 	Save(dir string) error
 }
 
-// progressed is told how far it is.
+// progressed writes a line of progress.
 type progressed = func(format string, args ...any)
 
 // measuring returns a command that prints what is measured, and saves it, with its flags;
@@ -119,7 +119,7 @@ func valid(set *pflag.FlagSet, output string, above0 ...string) error {
 	return nil
 }
 
-// progress says how far it is.
+// progress returns a function that writes lines of progress.
 func progress(stderr io.Writer) func(format string, args ...any) {
 	return func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) }
 }

@@ -35,8 +35,8 @@ type figuresFlags struct {
 	print output
 }
 
-// NewFiguresCommand returns the command `spazio-lab figures`.
-func NewFiguresCommand() *cobra.Command {
+// newFiguresCommand returns the command `spazio-lab figures`.
+func newFiguresCommand() *cobra.Command {
 	var f figuresFlags
 	cmd := &cobra.Command{
 		Use:   "figures",

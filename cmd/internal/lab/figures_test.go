@@ -18,7 +18,7 @@ import (
 // drawn runs the command and returns what it wrote to stdout.
 func drawn(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return executed(t, lab.NewFiguresCommand(), args)
+	return executed(t, "figures", args)
 }
 
 func TestFiguresRows(t *testing.T) {

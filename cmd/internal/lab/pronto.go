@@ -32,8 +32,8 @@ type prontoFlags struct {
 	experiments []string
 }
 
-// NewProntoCommand returns the command `spazio-lab pronto`.
-func NewProntoCommand() *cobra.Command {
+// newProntoCommand returns the command `spazio-lab pronto`.
+func newProntoCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "pronto", Short: "Evaluate Pronto's rejection signal"}
 	var f prontoFlags
 	evaluate := &cobra.Command{

@@ -50,8 +50,8 @@ type simulateFlags struct {
 	records  records
 }
 
-// NewSimulateCommand returns the command `spazio-lab simulate`.
-func NewSimulateCommand() *cobra.Command {
+// newSimulateCommand returns the command `spazio-lab simulate`.
+func newSimulateCommand() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate EXPERIMENT...",
@@ -93,9 +93,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
-	if err := f.records.apply(&f.params); err != nil {
-		return command.Usage(err)
-	}
+	f.records.apply(&f.params)
 	selection := f.selection(args)
 	var err error
 	if selection.Given, err = f.given(); err != nil {
@@ -180,7 +178,7 @@ func usage(err error) error {
 	return err
 }
 
-// progress tells how far the runs are, or what there is to do, a line for each tenth.
+// progress writes how far the runs are, a line for each tenth.
 type progress struct {
 	out   io.Writer
 	of    string

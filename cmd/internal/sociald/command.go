@@ -1,5 +1,5 @@
 // Package sociald is spazio-social: replicas of package compare/social, and the sender of
-// compare/load, as what pods run.
+// the load on it, as what pods run.
 package sociald
 
 import (

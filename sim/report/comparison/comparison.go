@@ -59,9 +59,9 @@ func Rows(rows []experiment.Row) text.Table {
 	return t
 }
 
-// Tables are two a case, one line a scheduler, and those of what holds. Their
-// columns are what fits the width and tells most of the case's experiment; all of
-// them without a width.
+// Tables returns two tables per case, with one line per scheduler, and those of targets, losses and
+// findings. Their columns are the most important metrics of the experiment that fit the width; all of
+// them if width is 0.
 func (c Comparison) Tables(width int) []text.Table {
 	lines, ratios := experiment.Summarise(c.Rows), experiment.Ratios(c.Rows, experiment.Default)
 	var tables []text.Table

@@ -81,9 +81,9 @@ var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_larges
 // energies are what experiments on energy are about.
 var energies = []string{"energy", "energy_dynamic", "energy_if_empty_slept", "slowdown_p99", "sojourn_p99", "edp", "energy_pod"}
 
-// columns are the metrics of the lines, what tells most first: those that the
+// columns returns the metrics of the lines, the most important first: those that the
 // experiment is about, those that schedulers are judged by, and the others as they
-// come. What is 0 under every scheduler tells nothing.
+// come. Metrics that are 0 under every scheduler are left out.
 func columns(name string, lines []experiment.Line) []string {
 	var reported []string
 	for _, l := range lines {

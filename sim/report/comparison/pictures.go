@@ -123,8 +123,8 @@ func trade(lines []experiment.Line) (series []report.Series, beyond []string) {
 	return series, beyond
 }
 
-// ratios collects what a logarithmic axis can show of a fleet's cases, a row a
-// scheduler and a series a case, and says whether there is anything to see.
+// ratios collects what a logarithmic axis can show of a fleet's cases, a row per scheduler and a
+// series per case, and reports whether any scheduler differs from the default.
 func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) (dots report.DotPlot, differ bool) {
 	for _, k := range c.of(name) {
 		if k.Params.Fleet != fleet {

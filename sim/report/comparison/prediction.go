@@ -16,7 +16,7 @@ import (
 // Evaluation is all that a page says. It is a plain value, safe for concurrent reading.
 type Prediction struct {
 	Prediction prediction.Result
-	// Schedulers are runs of Schedulers(), Runs says which.
+	// Schedulers are runs of ProntoSchedulers, which Runs describes.
 	Schedulers []experiment.Row
 	Runs       Runs
 	// Command is what makes the page again.

@@ -51,7 +51,7 @@ func (s Sensitivity) constants() text.Table {
 	return t
 }
 
-// stays says whether no change is beyond the tolerance.
+// stays reports whether no change is beyond the tolerance.
 func stays(s experiment.Sensitivity) bool { return !slices.ContainsFunc(s.Effects, beyondTolerance) }
 
 func beyondTolerance(e experiment.Effect) bool { return math.Abs(e.Mean-1) > tolerance }

@@ -23,7 +23,7 @@ type Made struct {
 // Album are figures made. It is a plain value, safe for concurrent reading.
 type Album []Made
 
-// Make makes the figures in order. progress, if not nil, is told of each before it
+// Make makes the figures in order. progress, if not nil, is called before each
 // begins. The error is that of a figure, with its ID.
 func Make(ctx context.Context, chosen []Figure, p Params, progress func(i int, f Figure)) (Album, error) {
 	var album Album

@@ -33,7 +33,7 @@ const (
 type estimator struct {
 	name   string
 	config pipeline.EstimatorConfig
-	// level says that it estimates the capacity, too.
+	// level is set if it estimates the capacity, too.
 	level bool
 }
 
@@ -130,7 +130,7 @@ func (r *Result) judgeEstimators(all []estimated) {
 	}
 }
 
-// converges says that a finds the cost about as well as b or better.
+// converges reports whether a finds the cost about as well as b or better.
 func converges(a, b accuracy) bool { return a.wrong < 1.5*b.wrong+.02 }
 
 // estimate runs the node under an agent with the estimator. Equal seeds give

@@ -7,7 +7,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// source is one that tells of a pod, by the mark that its first word is.
+// source is a source of pod events, with the mark of its first event.
 type source struct{ mark, name string }
 
 // occasion is a start or an end of pods.

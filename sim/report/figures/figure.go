@@ -34,7 +34,7 @@ type Figure struct {
 	Make func(ctx context.Context, p Params) (Result, error)
 }
 
-// Verdict says whether a claim holds.
+// Verdict is whether a claim holds.
 type Verdict string
 
 // Verdicts.

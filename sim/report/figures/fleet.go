@@ -111,7 +111,7 @@ func newFleet(seed uint64) (*fleet, error) {
 	return f, err
 }
 
-// exchange has every node push its model and hear the fleet's.
+// exchange has every node push its model and receive the fleet's.
 func (f *fleet) exchange(now float64) error {
 	for _, h := range f.hosts {
 		local, ok := h.pipeline.Local()

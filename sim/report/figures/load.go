@@ -40,7 +40,7 @@ func levels(r recording, load string) ([]level, error) {
 func summarise(run measuredRun) level {
 	l := level{n: run.Workers, fastest: math.Inf(1)}
 	spans := batches(run)
-	if len(spans) == 0 { // nobody worked
+	if len(spans) == 0 { // without any work
 		l.utilisation, l.pressure, l.memory = mean(run.Utilisation), mean(run.Pressure), mean(run.Memory)
 		l.half = (l.utilisation + l.pressure) / 2
 		return l

@@ -132,8 +132,8 @@ func (w worst) values() []Value {
 	}
 }
 
-// versus draws what the machine showed and what the model did against the number of workers; of tells
-// of a load both, or that there is nothing to tell.
+// versus draws what the machine and the model showed against the number of workers. of returns both for
+// a load, or false if it has none.
 func versus(title string, y report.Axis, all map[string][]fit, of func(*fit) (machine, model report.Point, ok bool)) report.Panel {
 	p := report.Panel{Title: title, X: workers, Y: y}
 	for _, k := range known {

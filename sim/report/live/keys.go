@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Key is what a person presses: a letter, or one of the constants here, which are none.
+// key is what a person presses: a letter, or one of the constants here, which are none.
 type key rune
 
 // Keys that are no letters.
@@ -22,7 +22,7 @@ const (
 	keyEscape
 	keyBackspace
 	keyTab
-	// Interrupt is Ctrl-C, Suspend Ctrl-Z, Repaint Ctrl-L.
+	// keyInterrupt is Ctrl-C, keySuspend Ctrl-Z, keyRepaint Ctrl-L.
 	keyInterrupt
 	keySuspend
 	keyRepaint
@@ -46,11 +46,11 @@ const longestSequence = 32
 // parameters are the bytes that stand before what ends a sequence.
 const parameters = "0123456789:;<=>? !\"#$%&'()*+,-./"
 
-// Decoder makes keys of what a terminal sends, in whatever pieces that comes. What means
+// decoder makes keys of what a terminal sends, in whatever pieces that comes. What means
 // no key is left out. The zero value is ready; a Decoder is for one goroutine.
 type decoder struct{ rest []byte }
 
-// Feed returns the keys that are complete with p.
+// feed returns the keys that are complete with p.
 func (d *decoder) feed(p []byte) []key {
 	d.rest = append(d.rest, p...)
 	var keys []key
@@ -67,10 +67,10 @@ func (d *decoder) feed(p []byte) []key {
 	return keys
 }
 
-// Pending says that something has come which more may follow, as an escape.
+// pending reports whether an incomplete sequence has come, such as an escape.
 func (d *decoder) pending() bool { return len(d.rest) > 0 }
 
-// Flush returns the key that is pending when nothing follows: an escape alone is one.
+// flush returns the key that is pending when nothing follows: an escape alone is one.
 func (d *decoder) flush() []key {
 	alone := len(d.rest) == 1 && d.rest[0] == escape
 	d.rest = d.rest[:0]

@@ -24,24 +24,24 @@ type Sheet struct {
 	text.Table
 }
 
-// Action is what the owner of a Model is to do after a key.
+// action is what the owner of a model does after a key.
 type action int
 
 // The actions.
 const (
-	// Nothing but draw.
+	// actionNone only draws.
 	actionNone action = iota
-	// Quit the view.
+	// actionQuit ends the view.
 	actionQuit
-	// Look for the detail of the row that Opened tells.
+	// actionLook asks for the detail of the row that opened returns.
 	actionLook
-	// Redraw all, whatever the terminal shows.
+	// actionRedraw writes all lines, whatever the terminal shows.
 	actionRedraw
-	// Stop the process until it is continued.
+	// actionStop stops the process until it is continued.
 	actionStop
 )
 
-// Model is the state of a view. The zero value has no data and no size. It is for one
+// model is the state of a view. The zero value has no data and no size. It is for one
 // goroutine.
 type model struct {
 	width, height int
@@ -85,13 +85,13 @@ type detail struct {
 	top   int
 }
 
-// Resize tells the terminal's size.
+// resize sets the terminal's size.
 func (m *model) resize(width, height int) {
 	m.width, m.height = max(width, 0), max(height, 0)
 	m.settle()
 }
 
-// Show takes data that came at a time.
+// show takes data that came at a time.
 func (m *model) show(f Frame, at time.Time) {
 	m.frame, m.shown, m.away = f, at, nil
 	for len(m.places) < len(f.Sheets) {
@@ -104,7 +104,7 @@ func (m *model) show(f Frame, at time.Time) {
 	m.settle()
 }
 
-// Away says that who was asked at a time did not answer. What came last stays.
+// setAway records that Ask failed at a time. The last frame stays.
 func (m *model) setAway(err error, at time.Time) {
 	if m.away == nil {
 		m.awaySince = at
@@ -112,7 +112,7 @@ func (m *model) setAway(err error, at time.Time) {
 	m.away = err
 }
 
-// Opened is the row whose detail is shown, if one is.
+// opened is the row whose detail is shown, if one is.
 func (m *model) opened() (sheet int, row string, ok bool) {
 	if m.detail == nil {
 		return 0, "", false
@@ -120,7 +120,7 @@ func (m *model) opened() (sheet int, row string, ok bool) {
 	return m.detail.sheet, m.detail.row, true
 }
 
-// Tell takes the detail of a row, which is left out if that is no longer open.
+// setDetail takes the detail of a row, which is left out if that is no longer open.
 func (m *model) setDetail(sheet int, row, words string) {
 	if d := m.detail; d != nil && d.sheet == sheet && d.row == row {
 		d.lines = strings.Split(strings.TrimRight(words, "\n"), "\n")
@@ -128,7 +128,7 @@ func (m *model) setDetail(sheet int, row, words string) {
 	}
 }
 
-// Press takes a key.
+// press takes a key.
 func (m *model) press(k key) action {
 	switch k {
 	case keyInterrupt:

@@ -72,5 +72,5 @@ func (o order) compare(a, b rank) int {
 	return by
 }
 
-// falling says that the largest is first.
+// falling reports whether the largest is first.
 func (o order) falling() bool { return o.numbers != o.reversed }

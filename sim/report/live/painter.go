@@ -22,15 +22,15 @@ var styles = [...]string{styleNormal: "", styleBold: "\x1b[1m", styleReversed: "
 
 const normal = "\x1b[0m"
 
-// Painter knows what a terminal shows. The zero value knows of nothing. It is for one
+// painter holds what a terminal shows. The zero value holds nothing. It is for one
 // goroutine.
 type painter struct {
 	shown []screenLine
 	known bool
 }
 
-// Paint returns what has to be written for a terminal to show lines: of those that it
-// shows nothing.
+// paint returns what has to be written for a terminal to show the lines. Lines that it already shows
+// are left out.
 func (p *painter) paint(lines []screenLine) string {
 	var b strings.Builder
 	if !p.known || len(lines) != len(p.shown) {
@@ -53,5 +53,5 @@ func (p *painter) paint(lines []screenLine) string {
 	return b.String()
 }
 
-// Forget has the next Paint write all.
+// forget has the next paint write all.
 func (p *painter) forget() { p.known = false }

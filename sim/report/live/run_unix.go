@@ -51,7 +51,7 @@ func (v *view) run(ctx context.Context, chunks <-chan []byte, signals <-chan os.
 			take()
 		case p, ok := <-chunks:
 			if !ok {
-				return ErrLost
+				return errLost
 			}
 			action = v.press(v.keys.feed(p))
 			pending.Reset(escapeWait)
@@ -125,7 +125,7 @@ func (v *view) want() {
 func (v *view) signalled(s os.Signal) error {
 	switch s {
 	case unix.SIGHUP:
-		return ErrLost
+		return errLost
 	case unix.SIGCONT:
 		if err := v.terminal.again(); err != nil {
 			return err

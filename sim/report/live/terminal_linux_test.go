@@ -43,7 +43,7 @@ func child() {
 			return fmt.Sprintf("detail of %d %s", sheet, row), nil
 		},
 	})
-	if errors.Is(err, ErrLost) {
+	if errors.Is(err, errLost) {
 		os.Exit(7)
 	}
 	if err != nil {
@@ -200,7 +200,7 @@ func TestDeaf(t *testing.T) {
 		t.Fatal("no terminal")
 	}
 	err = shown.Run(t.Context(), Config{Ask: func(context.Context) (Frame, error) { return fleet("1"), nil }})
-	if !errors.Is(err, ErrLost) {
+	if !errors.Is(err, errLost) {
 		t.Errorf("ended by %v", err)
 	}
 	if after := x.Settings(); after != before {
@@ -231,7 +231,7 @@ func TestContext(t *testing.T) {
 	}
 	for name, c := range map[string]Config{"Ask": {}, "Period": {Period: -1, Ask: func(context.Context) (Frame, error) { return Frame{}, nil }}} {
 		var bad *field.Error
-		if err := shown.Run(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, ErrInvalid) {
+		if err := shown.Run(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, errInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -18,7 +18,7 @@ const (
 	styleReversed
 )
 
-// Line is one of a screen. A plain value.
+// screenLine is one of a screen. A plain value.
 type screenLine struct {
 	text  string
 	style lineStyle
@@ -30,7 +30,7 @@ const (
 	clock    = "15:04:05"
 )
 
-// Lines are the screen, as many as it is high and none wider than it.
+// lines are the screen, as many as it is high and none wider than it.
 func (m *model) lines() []screenLine {
 	lines := m.above()
 	page := m.page()
@@ -74,7 +74,7 @@ func (m *model) above() []screenLine {
 	return lines
 }
 
-// state says how old what is shown is, and which part of what there is.
+// state returns the line with the age of the frame and the part of it that is shown.
 func (m *model) state() screenLine {
 	switch {
 	case m.away != nil && m.shown.IsZero():

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// CheckTarget says whether Save takes the path; the error is a *field.Error.
+// CheckTarget returns a *field.Error if Save does not take the path.
 func CheckTarget(path string) error {
 	if report.CheckPicture(path) == nil {
 		return nil

@@ -19,7 +19,7 @@ type Components struct {
 // Component is a part with those before it.
 type Component struct {
 	Name string `json:"name"`
-	// Alone says that the part is not added to those before it but to the first.
+	// Alone is set if the part is added to the first, not to those before it.
 	Alone bool `json:"alone,omitempty"`
 	// CPUs is how many the part keeps busy, 0 where it is not meant to keep all.
 	CPUs int `json:"cpus,omitempty"`

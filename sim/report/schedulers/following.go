@@ -19,7 +19,7 @@ type Following struct {
 	Settings []FollowedGuest `json:"settings"`
 }
 
-// FollowedGuest is a guest in a setting, each time that it was told its energy.
+// FollowedGuest is a guest in a setting, with a reading for each publication of its energy.
 type FollowedGuest struct {
 	Name string `json:"name"`
 	// CPUs is how many the guest has, all of which are meant to be busy; 0 if unknown.

@@ -79,14 +79,14 @@ func (r Report) Ratios() (all []Ratio) {
 	firsts := r.counted(r.Schedulers[0])
 	for _, s := range r.Schedulers[1:] {
 		others := r.counted(s)
-		for _, q := range Quantities() {
+		for _, q := range quantities() {
 			var a, b []float64
 			for _, pair := range slices.Sorted(maps.Keys(others)) {
 				if first, ok := firsts[pair]; ok {
-					a, b = append(a, q.Of(others[pair])), append(b, q.Of(first))
+					a, b = append(a, q.of(others[pair])), append(b, q.of(first))
 				}
 			}
-			of := Ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.Name, Verdict: Unknown}
+			of := Ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.name, Verdict: Unknown}
 			if e, err := experiment.PairedRatio(a, b); err == nil && !math.IsInf(e.High, 0) {
 				of.Ratio, of.Low, of.High, of.Pairs, of.Verdict = e.Mean, e.Low, e.High, e.N, verdict(e.Low, e.High, 1)
 			}
@@ -144,8 +144,8 @@ func (r Report) Tables() (tables []text.Table) {
 // means has a row a quantity: the mean of the runs that count, the least and the most.
 func (r Report) means() text.Table {
 	t := r.columns("Schedulers: mean (least to most) of the runs that count")
-	for _, q := range Quantities() {
-		r.row(&t, q.Name, r.spread(q.known))
+	for _, q := range quantities() {
+		r.row(&t, q.name, r.spread(q.known))
 	}
 	r.row(&t, "errors", r.spread(func(run Run) float64 { return float64(run.Errors) }))
 	for _, node := range r.keys(func(run Run) map[string]float64 { return run.Pods }) {
@@ -251,14 +251,14 @@ func (r Report) ratios() text.Table {
 // all has a row a run, in the order in which they were made.
 func (r Report) all() text.Table {
 	t := text.Table{Title: r.title("Runs in their order"), Header: []string{"pair", "scheduler"}, Right: []bool{true, false}}
-	for _, q := range Quantities() {
-		t.Header, t.Right = append(t.Header, q.Name), append(t.Right, true)
+	for _, q := range quantities() {
+		t.Header, t.Right = append(t.Header, q.name), append(t.Right, true)
 	}
 	t.Header = append(t.Header, "requests", "errors", "sent late, %", "void")
 	t.Right = append(t.Right, true, true, true, false)
 	for _, run := range r.Runs {
 		cells := []string{fmt.Sprint(run.Pair + 1), run.Scheduler}
-		for _, q := range Quantities() {
+		for _, q := range quantities() {
 			cells = append(cells, number(q.known(run)))
 		}
 		t.Add(append(cells, fmt.Sprint(run.Requests), fmt.Sprint(run.Errors), fmt.Sprintf("%.2f", 100*run.Late), run.Void)...)

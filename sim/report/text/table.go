@@ -1,4 +1,3 @@
-// Package table writes tables as text that fits a terminal, and as CSV.
 package text
 
 import (
@@ -11,7 +10,7 @@ import (
 	"strings"
 )
 
-// Terminal is the width that text is written for unless somebody asks for more.
+// Terminal is the width in columns that text is written for by default.
 const Terminal = 120
 
 // Table is a title, a header and rows. A row shorter than the header has empty
@@ -103,7 +102,7 @@ func total(widths []int) int {
 }
 
 // leastName and leastWord are how wide the columns of words stay, the first while that is enough:
-// by so much of a shortened name nodes and pods mostly are told apart.
+// so much of a shortened name mostly distinguishes nodes and pods.
 const (
 	leastName = 24
 	leastWord = 8
@@ -172,7 +171,7 @@ func longestPart(cell string) int {
 		}
 		length += RuneWidth(r)
 		longest = max(longest, length)
-		if strings.ContainsRune(Breaks, r) {
+		if strings.ContainsRune(breaks, r) {
 			length = 0
 		}
 	}
