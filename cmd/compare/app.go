@@ -126,7 +126,7 @@ func (a *app) create(ctx context.Context, r replica) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tiers[string(made.UID)] = r.tier
-	a.tellAll()
+	a.sendReplicas()
 	return nil
 }
 
@@ -141,7 +141,7 @@ func (a *app) kill(ctx context.Context, r replica) error {
 	return a.create(ctx, r)
 }
 
-// observe hears of pods that are bound.
+// observe records when pods are bound.
 func (a *app) observe(e simnode.Event) {
 	if e.Phase != simnode.Bound {
 		return
@@ -153,7 +153,7 @@ func (a *app) observe(e simnode.Event) {
 	}
 }
 
-// processChanged hears of pods' processes, and tells all of them who is there.
+// processChanged records the starts and ends of pods' processes, and sends all of them the replicas.
 func (a *app) processChanged(e slice.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -167,17 +167,17 @@ func (a *app) processChanged(e slice.Event) {
 	default:
 		return
 	}
-	a.tellAll()
+	a.sendReplicas()
 }
 
-// tellAll tells each process the replicas of all tiers. a.mu is held.
-func (a *app) tellAll() {
+// sendReplicas sends each process the replicas of all tiers. a.mu is held.
+func (a *app) sendReplicas() {
 	line, err := json.Marshal(a.replicas())
 	if err != nil { // strings encode
 		return
 	}
 	for _, p := range a.processes {
-		_, _ = p.Write(append(line, '\n')) // one that has ended will be heard of
+		_, _ = p.Write(append(line, '\n')) // the end of a process is an event of its own
 	}
 	a.wake()
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
@@ -37,7 +37,7 @@ type ClusterConfig struct {
 // Namespace is the one that a comparison makes, and removes at its end.
 const Namespace = "spazio-compare"
 
-// labelComparison tells the namespace from others' of the name.
+// labelComparison marks the namespace as a comparison's.
 const labelComparison = "spazio-scheduler.github.io/comparison"
 
 // removal is how long the namespace may take to go.
@@ -56,10 +56,10 @@ type fleet struct {
 // Cluster compares schedulers of a cluster, by the power that Spazio's agents tell of its
 // nodes: those that take pods without tolerations. The application, and the pod that sends
 // the load, which the default scheduler places once for all runs, are in a namespace of
-// their own, which is removed at the end also where ctx has ended. Refused are, before
-// anything is measured, a namespace that is there (ErrNamespace), rights that lack
-// (ErrRights), a node whose power nobody knows (ErrNoPower), and a scheduler that does not
-// place a pod within Placing (ErrNoScheduler). What is said of Embedded's void runs holds.
+// their own, which is removed at the end also where ctx has ended. Before anything is measured,
+// Cluster returns an error if the namespace exists, rights are missing, the power of a node is
+// unknown, or a scheduler does not place a pod within Placing. Void runs are treated as in
+// Embedded.
 func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args ...any)) (r schedulers.Report, err error) {
 	f, err := newFleet(c, say)
 	if err != nil {
@@ -120,9 +120,9 @@ func (f *fleet) enter(ctx context.Context) error {
 	case err != nil:
 		return describe("look at the namespace", err)
 	case there.Labels[labelComparison] == "":
-		return fmt.Errorf("%w: %s is not a comparison's", ErrNamespace, Namespace)
+		return fmt.Errorf("%w: %s is not a comparison's", errNamespace, Namespace)
 	case !f.config.Replace:
-		return fmt.Errorf("%w: %s is of a comparison of %v, which is under way or was killed", ErrNamespace, Namespace, there.CreationTimestamp.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: %s is of a comparison of %v, which is under way or was killed", errNamespace, Namespace, there.CreationTimestamp.UTC().Format(time.RFC3339))
 	}
 	f.say("removing what an earlier comparison has left")
 	if err := f.leave(ctx); err != nil {
@@ -191,7 +191,7 @@ func (f *fleet) open(ctx context.Context) (names []string, err error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%w: none takes pods", ErrNoPower)
+		return nil, fmt.Errorf("%w: none takes pods", errNoPower)
 	}
 	slices.Sort(names)
 	return names, nil
@@ -211,7 +211,7 @@ func (f *fleet) probe(ctx context.Context) error {
 	}
 	for i, scheduler := range names {
 		if err := f.await(ctx, fmt.Sprintf("probe-%d", i+1), func(p *corev1.Pod) bool { return p.Spec.NodeName != "" }); err != nil {
-			return fmt.Errorf("%w: %s: %w", ErrNoScheduler, scheduler, err)
+			return fmt.Errorf("%w: %s: %w", errNoScheduler, scheduler, err)
 		}
 	}
 	return describe("remove the probes", pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(0), metav1.ListOptions{}))
@@ -276,7 +276,7 @@ func (f *fleet) run(ctx context.Context, t turn) (r schedulers.Run, err error) {
 		r, err = f.measure(ctx, a, t)
 	}
 	// An agent that is renewed meanwhile must not end a comparison of hours.
-	if (errors.Is(err, errPlacing) || errors.Is(err, ErrNoPower)) && ctx.Err() == nil {
+	if (errors.Is(err, errPlacing) || errors.Is(err, errNoPower)) && ctx.Err() == nil {
 		r, err = schedulers.Run{Void: err.Error()}, nil
 	}
 	if err == nil {
@@ -321,6 +321,6 @@ func (f *fleet) measure(ctx context.Context, a *deployed, t turn) (r schedulers.
 }
 
 // load has requests sent to the front's pods and something done from when the first is due.
-func (f *fleet) load(ctx context.Context, a *deployed, length time.Duration, meanwhile func() error) (load.Result, error) {
-	return load.Send(ctx, f.sender, "http://"+senderName+load.Path, f.config.loadOn(a.front(), length), meanwhile)
+func (f *fleet) load(ctx context.Context, a *deployed, length time.Duration, meanwhile func() error) (social.LoadResult, error) {
+	return social.SendLoad(ctx, f.sender, "http://"+senderName+social.LoadPath, f.config.loadOn(a.front(), length), meanwhile)
 }

@@ -29,7 +29,7 @@ func tierArgs(namespace, tier string) []string {
 	return []string{"--tier", tier, "--listen", fmt.Sprint(":", port), "--services", fmt.Sprintf("*.%s.svc:%d", namespace, port)}
 }
 
-// pod is one of a comparison's, by what it does. Nobody asks for anything of a node.
+// pod returns a pod of a comparison by its arguments. The pods request no resources.
 func (f *fleet) pod(name, scheduler string, args []string) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: f.spec(scheduler, args)}
 }
@@ -236,7 +236,7 @@ func (a *deployed) tier(tier string) (of []*corev1.Pod) {
 	return of
 }
 
-// front are the addresses of the front, which nobody kills.
+// front returns the addresses of the front, whose pods are never killed.
 func (a *deployed) front() (addresses []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -53,8 +53,8 @@ type power struct {
 // askedAtOnce bounds the connections to the API server.
 const askedAtOnce = 16
 
-// read asks all agents. The error wraps ErrNoPower where one tells no power, and names all
-// such nodes.
+// read asks all agents. The error wraps errNoPower if an agent reports no power, and names all such
+// nodes.
 func (a *agents) read(ctx context.Context) (map[string]power, error) {
 	var (
 		mu     sync.Mutex
@@ -99,9 +99,9 @@ func (a *agents) ask(ctx context.Context, node string) (power, error) {
 	w, err := podforward.Decode[why](ctx, client, agentPath, nil)
 	switch {
 	case err != nil:
-		return power{}, fmt.Errorf("%w: %w", ErrNoPower, err)
+		return power{}, fmt.Errorf("%w: %w", errNoPower, err)
 	case w.Power == nil || w.Power.Quality == "" || w.Power.Quality == "none":
-		return power{}, fmt.Errorf("%w: its agent knows none", ErrNoPower)
+		return power{}, fmt.Errorf("%w: its agent knows none", errNoPower)
 	}
 	return power{w.Incarnation, w.SampledAt, w.Power.Joules, w.Power.Quality}, nil
 }

@@ -65,7 +65,7 @@ func (f *fleet) permitted(ctx context.Context) error {
 		return err
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w %s", ErrRights, strings.Join(slices.Compact(missing), ", "))
+		return fmt.Errorf("%w %s", errRights, strings.Join(slices.Compact(missing), ", "))
 	}
 	return nil
 }

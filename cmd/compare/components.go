@@ -40,7 +40,7 @@ func EmbeddedComponents(ctx context.Context, c Config, say func(format string, a
 		return r, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	r = schedulers.Components{Quality: Quality}
+	r = schedulers.Components{Quality: simulatedQuality}
 	for _, p := range ladder {
 		r.Parts = append(r.Parts, schedulers.Component{Name: p.name, Alone: p.burn, CPUs: b.burnt(p)})
 	}

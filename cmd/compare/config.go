@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/field"
 )
@@ -27,7 +26,7 @@ type Config struct {
 	// Connections is the most to each replica of the front.
 	Connections int
 	// Phases is what is asked; none mean mixed.
-	Phases load.Phases
+	Phases social.Phases
 	// Kill pods are killed every KillEvery.
 	Kill      int
 	KillEvery time.Duration
@@ -37,7 +36,7 @@ type Config struct {
 	Slices int
 	// Topology is what the slices are.
 	Topology Topology
-	// Seed picks who is killed, the same for each scheduler.
+	// Seed selects the pods that are killed, the same for each scheduler.
 	Seed uint64
 	// MostLate is the share of requests that may be sent late; a run with more is void.
 	MostLate float64
@@ -60,7 +59,7 @@ const (
 func DefaultConfig() Config {
 	return Config{
 		Schedulers: []string{"default-scheduler", "spazio", "spazio-energy"}, Runs: 5, Duration: time.Minute, WarmUp: 5 * time.Second,
-		Rate: 100, Connections: 64, Phases: load.Phases{{Kind: load.Mix}}, Kill: 3, KillEvery: 20 * time.Second, Replicas: 3,
+		Rate: 100, Connections: 64, Phases: social.Phases{{Kind: social.Mix}}, Kill: 3, KillEvery: 20 * time.Second, Replicas: 3,
 		Topology: Separate, MostLate: .01, Placing: 3 * time.Minute,
 	}
 }
@@ -78,7 +77,7 @@ const (
 	mostReplicas = 100
 )
 
-// Validate names the first field that is out of range, of a configuration with its
+// validate names the first field that is out of range, of a configuration with its
 // slices on a machine of so many CPUs.
 func (c Config) Validate(cpus int) error {
 	for _, s := range c.Schedulers {
@@ -119,8 +118,8 @@ func (c Config) Validate(cpus int) error {
 }
 
 // loadOn is the load on some replicas of the front for a while.
-func (c Config) loadOn(targets []string, length time.Duration) load.Config {
-	return load.Config{Targets: targets, Rate: c.Rate, Connections: c.Connections, Duration: length, Phases: c.Phases}
+func (c Config) loadOn(targets []string, length time.Duration) social.Load {
+	return social.Load{Targets: targets, Rate: c.Rate, Connections: c.Connections, Duration: length, Phases: c.Phases}
 }
 
 // mostPods are those that a kubelet takes.

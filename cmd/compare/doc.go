@@ -4,18 +4,18 @@
 // A run is one scheduler, its agents if it has any, an application ([social]) of many pods,
 // a load of a constant rate, and pods that are killed and come back. Runs of all schedulers
 // alternate, forwards and backwards, and are compared pair by pair ([schedulers]): what
-// drifts meanwhile is in both halves of a pair, and what is not shown by all of them is
-// said not to be.
+// drifts meanwhile is in both halves of a pair, and a difference that not all of them
+// show is reported as not shown.
 //
 // Slices of this machine's CPUs are the nodes ([slice]); control plane, schedulers,
 // agents, pods and the load are child processes ([children]), so that what each takes is
 // charged to it, and nothing of it outlives a run. What is Kubernetes' own of them is given
 // as [Roles]: this package imports client-go alone.
 //
-// What functions here are given as say hears how far they have come, a line each without its
-// end, on the goroutine that has called them; it is required.
+// Functions report their progress to the function say, which is required, line by line without the
+// line's end, on the goroutine of their caller.
 //
-// Types that do not speak of concurrent use are plain values.
+// Types are plain values unless they say otherwise.
 //
 // [social]: https://pkg.go.dev/github.com/spazio-scheduler/spazio/cmd/compare/social
 // [schedulers]: https://pkg.go.dev/github.com/spazio-scheduler/spazio/sim/report/schedulers

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
-// Quality is that of the joules where this machine is the cluster.
-const Quality = "simulated counter over real CPU time"
+// simulatedQuality is that of the joules where this machine is the cluster.
+const simulatedQuality = "simulated counter over real CPU time"
 
 // bench is what outlasts runs: the group of children, and the control plane.
 type bench struct {
@@ -32,7 +32,7 @@ type bench struct {
 }
 
 // Embedded compares schedulers on slices of this machine, with a control plane of its own.
-// It says how far it has come. Whatever happens, nothing is left behind; where runs are
+// It reports its progress. Whatever happens, nothing is left behind; where runs are
 // void the report is returned with an error that wraps ErrVoid if no pair counts.
 func Embedded(ctx context.Context, c Config, say func(format string, args ...any)) (r schedulers.Report, err error) {
 	err = Repeated(ctx, c, 1, say, func(made schedulers.Report, err error) error {
@@ -74,7 +74,7 @@ func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
 	nodes := fmt.Sprintf("%d slices of %d CPUs, %s", b.config.Slices, len(b.cpus), map[Topology]string{
 		Separate: "machines of their own", OneHost: "virtual machines of one host",
 	}[b.config.Topology])
-	return b.config.report(ctx, Quality, nodes, b.say, b.run)
+	return b.config.report(ctx, simulatedQuality, nodes, b.say, b.run)
 }
 
 // newBench starts the control plane for a configuration. The context ends when that does.

@@ -15,14 +15,14 @@ var (
 	ErrFewCPUs = errors.New("each slice has a CPU of its own")
 	// ErrVoid is wrapped where too few runs count for a comparison.
 	ErrVoid = errors.New("too many runs are void")
-	// ErrNamespace is wrapped where the namespace of a comparison is there already.
-	ErrNamespace = errors.New("the namespace is there")
-	// ErrRights is wrapped where rights lack; the error names them.
-	ErrRights = errors.New("there is no right to")
-	// ErrNoPower is wrapped where the power of a node is unknown.
-	ErrNoPower = errors.New("no power is known")
-	// ErrNoScheduler is wrapped where a scheduler placed no pod.
-	ErrNoScheduler = errors.New("no such scheduler places pods")
+	// errNamespace is wrapped where the namespace of a comparison is there already.
+	errNamespace = errors.New("the namespace is there")
+	// errRights is wrapped where rights lack; the error names them.
+	errRights = errors.New("there is no right to")
+	// errNoPower is wrapped where the power of a node is unknown.
+	errNoPower = errors.New("no power is known")
+	// errNoScheduler is wrapped where a scheduler placed no pod.
+	errNoScheduler = errors.New("no such scheduler places pods")
 	// ErrLeft is wrapped where something is left in a cluster that should be gone.
 	ErrLeft = errors.New("it is still there")
 	// errPlacing is wrapped where pods were not placed in time.

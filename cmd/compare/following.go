@@ -18,7 +18,7 @@ var settings = []part{
 	{name: "a node of Kubernetes", plane: true, agents: true, energy: true, scheduler: true, burn: true, topology: OneHost},
 }
 
-// EmbeddedFollowing measures how the energy that a guest is told follows its processor time
+// EmbeddedFollowing measures how the energy published to a guest follows its processor time
 // while all CPUs are busy: of the last slice of a host, for Duration after WarmUp, in each of
 // the settings. The rest of the configuration is as EmbeddedComponents'. Nothing is left
 // behind.
@@ -28,7 +28,7 @@ func EmbeddedFollowing(ctx context.Context, c Config, say func(format string, ar
 		return r, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	r.Quality = Quality
+	r.Quality = simulatedQuality
 	for _, p := range settings {
 		say("%s", p.name)
 		readings, err := b.following(ctx, p)
@@ -61,7 +61,7 @@ func (b *bench) following(ctx context.Context, p part) (readings []schedulers.Fo
 // energy of a publication was.
 const sampling = 20 * time.Millisecond
 
-// follow reads for a while what a slice is told in a file, and what it has taken.
+// follow reads for a while the energy that a file publishes to a slice, and the slice's processor time.
 func (s *site) follow(ctx context.Context, file string, slice int, length time.Duration) ([]schedulers.FollowedReading, error) {
 	var f followedGuest
 	for end := time.Now().Add(length); time.Now().Before(end); {
@@ -70,7 +70,7 @@ func (s *site) follow(ctx context.Context, file string, slice int, length time.D
 		if err != nil {
 			return nil, err
 		}
-		f.told(at, micros)
+		f.published(at, micros)
 		if err := pause(ctx, sampling); err != nil {
 			return nil, err
 		}
@@ -81,11 +81,11 @@ func (s *site) follow(ctx context.Context, file string, slice int, length time.D
 	return f.readings, nil
 }
 
-// followedGuest makes readings of what a guest has taken and been told.
+// followedGuest makes readings of a guest's processor time and published energy.
 type followedGuest struct {
 	clock    []clockReading // of late
-	first    time.Time      // what was told
-	last     toldEnergy
+	first    time.Time      // of the first publication
+	last     energyPublication
 	readings []schedulers.FollowedReading
 }
 
@@ -95,8 +95,8 @@ type clockReading struct {
 	cpu time.Duration
 }
 
-// toldEnergy is a publication, with the processor time when its energy was sampled.
-type toldEnergy struct {
+// energyPublication is a publication, with the processor time when its energy was sampled.
+type energyPublication struct {
 	at     time.Time
 	micros uint64
 	cpu    time.Duration
@@ -113,8 +113,8 @@ func (f *followedGuest) taken(at time.Time, cpu time.Duration) {
 	}
 }
 
-// told is the energy at a time, which may have been told before.
-func (f *followedGuest) told(at time.Time, micros uint64) {
+// published takes the energy at a time, which may have been published before.
+func (f *followedGuest) published(at time.Time, micros uint64) {
 	if !at.After(f.last.at) {
 		return
 	}
@@ -122,7 +122,7 @@ func (f *followedGuest) told(at time.Time, micros uint64) {
 	if !ok { // before the first clock
 		return
 	}
-	now := toldEnergy{at, micros, cpu}
+	now := energyPublication{at, micros, cpu}
 	if f.first.IsZero() {
 		f.first = at
 	} else if micros >= f.last.micros { // else the counter has begun anew
@@ -152,7 +152,7 @@ func (f *followedGuest) at(t time.Time) (cpu time.Duration, ok bool) {
 	return 0, false
 }
 
-// publishedEnergy is what a guest's file tells, and when that was sampled: its mtime.
+// publishedEnergy returns the energy in a guest's file, and when that was sampled: its mtime.
 func publishedEnergy(path string) (at time.Time, micros uint64, err error) {
 	f, err := os.Open(path)
 	if err != nil {

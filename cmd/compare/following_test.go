@@ -33,8 +33,8 @@ func TestFollowedGuest(t *testing.T) {
 		if m, ok := told[tenth]; ok {
 			micros, sampled = m, at(float64(tenth)/10-.1)
 		}
-		f.told(sampled, micros)
-		f.told(sampled, micros) // the same again
+		f.published(sampled, micros)
+		f.published(sampled, micros) // the same again
 	}
 	// The counter began anew before 4 s: nothing is told of that second.
 	want := []struct{ at, cores, watts float64 }{{1, 1, 20}, {2, 1, 21}, {4, .5, 15}}

@@ -13,21 +13,21 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
-// GuestsConfig says how many guests of a host are watched, and for how long each number of
-// them. Both are required.
+// GuestsConfig holds the numbers of guests of a host to watch, and for how long each. Both are
+// required.
 type GuestsConfig struct {
 	Counts   []int         `json:"counts"`
 	Duration time.Duration `json:"duration"`
 }
 
-// settle is how long guests have been told of before they are watched.
+// settle is how long energy is published to the guests before they are watched.
 const settle = 3 * time.Second
 
 // mostGuests is as many as have been tried.
 const mostGuests = 100
 
-// Validate names the first field that is out of range.
-func (c GuestsConfig) Validate() error {
+// validate names the first field that is out of range.
+func (c GuestsConfig) validate() error {
 	if len(c.Counts) == 0 {
 		return refuse("Counts", c.Counts, "some")
 	}
@@ -42,11 +42,11 @@ func (c GuestsConfig) Validate() error {
 	return nil
 }
 
-// EmbeddedGuests measures how often spazio-power tells each guest of a host its energy, and
+// EmbeddedGuests measures how often spazio-power publishes the energy of each guest of a host, and
 // what that takes, by the number of guests: control groups as libvirt makes them, in each
 // an idle server. Nothing is left behind.
 func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string, args ...any)) (r schedulers.Guests, err error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return r, err
 	}
 	cpus, err := children.CPUs()
@@ -59,7 +59,7 @@ func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string,
 	}
 	defer func() { err = errors.Join(err, group.Close()) }()
 	b := &bench{cpus: cpus, group: group, say: say}
-	r.Quality = Quality
+	r.Quality = simulatedQuality
 	for _, n := range c.Counts {
 		say("%d guests for %v", n, c.Duration)
 		b.config = Config{Slices: n, Topology: OneHost}

@@ -28,7 +28,7 @@ func turns(schedulers, runs int) (all []turn) {
 	return all
 }
 
-// labels tells schedulers apart that have the same name.
+// labels returns distinct names for the schedulers, of which several may have the same name.
 func labels(schedulers []string) []string {
 	labels := make([]string, len(schedulers))
 	seen := map[string]int{}
@@ -41,7 +41,7 @@ func labels(schedulers []string) []string {
 	return labels
 }
 
-// replica is a place for a pod of a tier: who is killed comes back in it.
+// replica is a place for a pod of a tier, where a killed pod is replaced.
 type replica struct {
 	tier   string
 	number int

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
@@ -28,11 +27,11 @@ const (
 // Roles are what this package does not bring.
 type Roles struct {
 	// ControlPlane runs an API server until its context ends. Its argument is the file to
-	// write an administrator's kubeconfig to; it says a line when that is there.
+	// write an administrator's kubeconfig to; it writes a line when that exists.
 	ControlPlane children.Role
 	// Scheduler serves the pods of a schedulerName. Its arguments are a kubeconfig, the
-	// name, and how many nodes have agents. It says the address that agents report to, or
-	// "-" if it wants none, then a line when it has heard of each node.
+	// name, and how many nodes have agents. It writes the address that agents report to, or
+	// "-" if it wants none, then a line when each node has reported.
 	Scheduler children.Role
 	// Agent is spazio-agent by its arguments, Power spazio-power.
 	Agent, Power children.Role
@@ -42,11 +41,11 @@ type Roles struct {
 func (r Roles) Table() map[string]children.Role {
 	return map[string]children.Role{
 		roleControlPlane: r.ControlPlane, roleScheduler: r.Scheduler, roleAgent: r.Agent, rolePower: r.Power,
-		roleGenerator: slice.Main, roleApp: social.Main, roleLoad: load.Main, roleBurn: burn,
+		roleGenerator: slice.Main, roleApp: social.Main, roleLoad: social.LoadMain, roleBurn: burn,
 	}
 }
 
-// noAgents is what a scheduler says that wants none.
+// noAgents is written by a scheduler that wants no agents.
 const noAgents = "-"
 
 // roots are where a machine's files are, as flags of agents and of spazio-power.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
@@ -140,7 +140,7 @@ func (t *trial) measure(ctx context.Context) (r schedulers.Run, err error) {
 
 // load sends requests for a while from a process of its own and has meanwhile done, from
 // when the first is due.
-func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func() error) (r load.Result, err error) {
+func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func() error) (r social.LoadResult, err error) {
 	p, err := t.group.Start(children.Spec{Role: roleLoad})
 	if err != nil {
 		return r, err
@@ -156,5 +156,5 @@ func (t *trial) load(ctx context.Context, length time.Duration, meanwhile func()
 	if err != nil {
 		return r, err
 	}
-	return load.Send(ctx, http.DefaultClient, "http://"+address+load.Path, t.config.loadOn(t.app.front(), length), meanwhile)
+	return social.SendLoad(ctx, http.DefaultClient, "http://"+address+social.LoadPath, t.config.loadOn(t.app.front(), length), meanwhile)
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 )
 
@@ -96,11 +96,11 @@ func (c Config) killAll(ctx context.Context, began time.Time, pair int, kill fun
 }
 
 // answered has a run tell how its requests fared, and whether it counts.
-func (c Config) answered(r *schedulers.Run, of load.Result) {
+func (c Config) answered(r *schedulers.Run, of social.LoadResult) {
 	r.Requests, r.Errors, r.P50, r.P99, r.P999, r.Late = of.Requests, of.Errors, of.P50, of.P99, of.P999, of.Late
 	switch {
 	case of.Late > c.MostLate:
-		r.Void = fmt.Sprintf("%.1f %% of the requests were sent more than %v late", 100*of.Late, load.LateAfter)
+		r.Void = fmt.Sprintf("%.1f %% of the requests were sent more than %v late", 100*of.Late, social.LateAfter)
 	case of.Requests == 0:
 		r.Void = "no request was answered: " + of.Error
 	}

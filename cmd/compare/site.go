@@ -79,7 +79,7 @@ func (b *bench) newSite(ctx context.Context, services *parts.Group, plane bool) 
 	return s, s.join(roleControlPlane, 0, b.plane, b.plane.CPU())
 }
 
-// lay says which machines there are.
+// lay sets the machines of the site.
 func (s *site) lay() {
 	one := slice.Host{Name: "host"}
 	for i := range s.bench.config.Slices {
@@ -233,7 +233,7 @@ func (s *site) startNodes(ctx context.Context, changed func(slice.Event), observ
 	return nil
 }
 
-// memory is what each slice says it has: nobody asks for any.
+// memory is the capacity of each slice. The pods request none.
 const memory = 8 << 30
 
 // state is what all of the site has taken until a moment.

@@ -27,7 +27,7 @@ func (c Config) settings(nodes string) [][2]string {
 	}
 }
 
-// enough says whether there is a number for each scheduler.
+// enough returns an error if a scheduler has no run that counts.
 func enough(r schedulers.Report) error {
 	for _, s := range r.Schedulers {
 		counted, void := 0, ""

@@ -65,8 +65,8 @@ func (c *cluster) newAgent(m member, aggregator string, follows bool, shown prom
 	return node.New(config)
 }
 
-// restPods is a source whose agent may be another's successor while no pods run: what
-// came before was told to that one.
+// restPods is a source for an agent that succeeds another while no pods run. It begins with a change,
+// since earlier events went to the predecessor.
 type restPods struct {
 	telemetry.PodSource
 	now func() time.Time

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo/internal/kinds"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -62,12 +61,12 @@ type member struct {
 // error.
 func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale), hub: plugin.NewHub(plugin.HubOptions{})}
-	if err := c.serve(ctx, d); err != nil { // first: that an address is not to be had is told at once
+	if err := c.serve(ctx, d); err != nil { // first, so that a busy address is reported at once
 		return nil, err
 	}
-	var steps []kinds.Step
+	var steps []step
 	add := func(what string, start func(context.Context, *demo) error) {
-		steps = append(steps, kinds.Step{What: what, Run: func(ctx context.Context) error { return start(ctx, d) }})
+		steps = append(steps, step{what: what, run: func(ctx context.Context) error { return start(ctx, d) }})
 	}
 	add("control plane", c.startControlPlane)
 	if d.keeps() { // somebody may bring manifests
@@ -80,11 +79,11 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	}
 	add("aggregator and agents", c.startAgents)
 	add("first signals", c.waitSignals)
-	return c, kinds.Bring(ctx, d.screen.Printf, steps...)
+	return c, bring(ctx, d.screen.Printf, steps...)
 }
 
 func (c *cluster) startControlPlane(ctx context.Context, d *demo) error {
-	plane, err := embedded.Start(ctx, embedded.Config{APIPort: d.options.APIPort})
+	plane, err := embedded.Start(ctx, embedded.Config{})
 	if err != nil {
 		return err
 	}

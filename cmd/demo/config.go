@@ -40,7 +40,7 @@ const (
 	maxTimeScale = 1_000
 )
 
-// Validate returns for the first field out of range a *field.Error, or of the batch a
+// validate returns for the first field out of range a *field.Error, or of the batch a
 // *field.Error.
 func (c Config) Validate() error {
 	switch {

@@ -14,10 +14,18 @@
 //	real        the same of this machine, unless it was left out
 //	paces       one a profile, how well the machine kept up: profile, lateSeconds,
 //	            lagSeconds, leastSojourn
-//	batches     if asked for, one a profile: a BatchRecord, with each pod's times
+//	batches     if asked for, one a profile: with each pod's times
 //	            and what the batch took of the scheduler and of the process
 //
-// It builds on k8s.io/kubernetes, by packages embedded and plugin/service.
+// # Test beds
 //
-// Types that do not speak of concurrent use are plain values.
+// [RunTestbed] is another experiment in one process: a program that uses only the interface for
+// outside programs (package external/profiler) learns which jobs get on well beside each other, and
+// puts them together accordingly. Around it run an embedded control plane with RBAC, the controllers
+// of Jobs and of test beds, kube-scheduler with the profile of slots, and simulated nodes of one core.
+// The plan's makespan is compared with that of all pairings, by the model of a node. The command
+// spazio-demo testbed is its flags.
+//
+// The package builds on k8s.io/kubernetes, by packages embedded and scheduler/service. Types are plain
+// values unless they say otherwise.
 package demo

@@ -2,9 +2,9 @@ package demo
 
 import "k8s.io/component-base/metrics/legacyregistry"
 
-// Effort is what a batch took: of the scheduler, its attempts, and of the demo's
-// whole process, but for the pods of this machine, CPU time.
-type Effort struct {
+// effort is what a batch took: the scheduler's attempts, and the CPU time of the demo's process, the
+// pods of this machine excepted.
+type effort struct {
 	// Attempts counts them, Bound those of them that bound a pod.
 	Attempts float64 `json:"attempts"`
 	Bound    float64 `json:"bound"`
@@ -19,8 +19,8 @@ type Effort struct {
 
 // spent reads the metrics of the scheduler and of its process, this one: what
 // they have spent so far.
-func spent() (Effort, error) {
-	var e Effort
+func spent() (effort, error) {
+	var e effort
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		return e, err
@@ -47,8 +47,8 @@ func spent() (Effort, error) {
 	return e, nil
 }
 
-func (e Effort) since(before Effort) Effort {
-	return Effort{
+func (e effort) since(before effort) effort {
+	return effort{
 		Attempts: e.Attempts - before.Attempts, Bound: e.Bound - before.Bound,
 		Choosing: e.Choosing - before.Choosing, Binding: e.Binding - before.Binding,
 		CPU: e.CPU - before.CPU,

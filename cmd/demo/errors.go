@@ -9,12 +9,12 @@ import (
 
 // Errors of a demo.
 var (
-	// ErrInvalid is what a field.Error wraps.
-	ErrInvalid = errors.New("invalid configuration")
+	// errInvalid is what a field.Error wraps.
+	errInvalid = errors.New("invalid configuration")
 	// ErrInterrupted is returned by a demo that was cut short.
 	ErrInterrupted = errors.New("interrupted")
 )
 
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "demo", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
+	return &field.Error{Package: "demo", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
 }

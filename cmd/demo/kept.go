@@ -6,7 +6,6 @@ import (
 	"github.com/go-logr/logr"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo/internal/kinds"
 	operator "github.com/spazio-scheduler/spazio/cmd/testbed/service"
 )
 
@@ -18,16 +17,16 @@ func (d *demo) keeps() bool {
 // startControllers has Deployments, Jobs and their like make pods, and defines all kinds of
 // Spazio.
 func (c *cluster) startControllers(ctx context.Context, d *demo) error {
-	if err := kinds.Install(ctx, c.plane, "testbed", "profiler"); err != nil {
+	if err := install(ctx, c.plane, "testbed", "profiler"); err != nil {
 		return err
 	}
-	return kinds.StartControllers(ctx, c.plane, d.services)
+	return startControllers(ctx, c.plane, d.services)
 }
 
 // startTestbeds runs the controllers of test beds.
 func (c *cluster) startTestbeds(ctx context.Context, d *demo) error {
 	ctrllog.SetLogger(logr.Discard()) // what matters is an error
-	kubeconfig, err := kinds.As(ctx, c.plane, "spazio-testbed")
+	kubeconfig, err := writeAccountKubeconfig(ctx, c.plane, "spazio-testbed")
 	if err != nil {
 		return err
 	}

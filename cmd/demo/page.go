@@ -22,7 +22,7 @@ type runs struct {
 	doubts bool // the machine was too slow to compare them
 }
 
-// compare says whether what has run so far can be compared.
+// compare sets whether the runs so far can be compared.
 func (r *runs) compare(can bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

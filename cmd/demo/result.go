@@ -12,15 +12,15 @@ type Result struct {
 	// Paces say how well this machine kept up with each run.
 	Paces []Pace `json:"paces"`
 	// Batches have every pod, if Options.Records asks for them.
-	Batches []BatchRecord `json:"batches,omitempty"`
+	Batches []batchRecord `json:"batches,omitempty"`
 }
 
-// BatchRecord is what became of one batch, pod by pod.
-type BatchRecord struct {
+// batchRecord is what became of one batch, pod by pod.
+type batchRecord struct {
 	Profile string          `json:"profile"`
 	Pods    []batch.Outcome `json:"pods"`
 	// Scheduler is what the scheduler spent on it.
-	Scheduler Effort `json:"scheduler"`
+	Scheduler effort `json:"scheduler"`
 }
 
 // add sums up the batch under a profile, this machine's pods apart.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/spazio-scheduler/spazio/sim/report/screen"
+	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
@@ -17,8 +17,6 @@ type Options struct {
 	// Kubeconfig is where to write the cluster's kubeconfig; empty means in the
 	// control plane's directory. It is removed at the end.
 	Kubeconfig string
-	// APIPort is the loopback port of kube-apiserver; 0 picks a free one.
-	APIPort int
 	// Keep holds the cluster after the result until the context ends.
 	Keep bool
 	// Web is the loopback address, host:port, of the page, which is there from the start to the
@@ -49,7 +47,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	shown := screen.New(o.Progress, screen.TerminalSize(o.Progress))
+	shown := live.NewScreen(o.Progress)
 	defer shown.Release()
 
 	services, running := parts.New(ctx, func(err error) { shown.Printf("%v", err) })
@@ -72,7 +70,7 @@ func Run(ctx context.Context, c Config, o Options) (err error) {
 type demo struct {
 	config   Config
 	options  Options
-	screen   *screen.Screen
+	screen   *live.Screen
 	services *parts.Group
 	cluster  *cluster
 	result   Result
@@ -158,7 +156,7 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	d.result.add(pace, records)
 	d.cluster.runs.compare(d.result.doubt() == "")
 	if d.options.Records {
-		d.result.Batches = append(d.result.Batches, BatchRecord{profile, batch.Outcomes(records), after.since(before)})
+		d.result.Batches = append(d.result.Batches, batchRecord{profile, batch.Outcomes(records), after.since(before)})
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
@@ -59,8 +58,8 @@ func seconds(v float64) string { return fmt.Sprintf("%.1f", v) }
 
 // numbers is a table whose columns but the first are numbers; header names the
 // first ones.
-func numbers(header ...string) table.Table {
-	return table.Table{Header: header, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, 8))}
+func numbers(header ...string) text.Table {
+	return text.Table{Header: header, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, 8))}
 }
 
 func number(v float64) string { return fmt.Sprintf("%.2f", v) }

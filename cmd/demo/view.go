@@ -3,7 +3,7 @@ package demo
 import (
 	"time"
 
-	"github.com/spazio-scheduler/spazio/sim/report/screen"
+	"github.com/spazio-scheduler/spazio/sim/report/live"
 )
 
 // How often a run is shown: often enough on a terminal to look alive, and as
@@ -15,12 +15,12 @@ const (
 
 // view shows a run while it goes on.
 type view struct {
-	screen *screen.Screen
+	screen *live.Screen
 	frame  func() frame
 	ticker *time.Ticker
 }
 
-func newView(s *screen.Screen, look func() frame) *view {
+func newView(s *live.Screen, look func() frame) *view {
 	period := linePeriod
 	if s.Terminal() {
 		period = framePeriod

@@ -1,21 +1,30 @@
-// Package report is the root of a module that presents: runs of the simulator
-// (sim) and recordings of agents (agent/recording), as tables, charts and pages.
-// It decides nothing and knows nothing of Kubernetes.
+// Package report draws charts and writes pages, and is the root of the packages that present runs of
+// the simulator (sim) and recordings of agents (agent/recording). They decide nothing and know
+// nothing of Kubernetes.
 //
-//   - table: rows in columns that fit a terminal
-//   - screen: what changes, in place on a terminal
-//   - chart: panels of lines, dots and bands with their legends, as SVG and PNG
-//   - page: headings, paragraphs, tables and pictures, as Markdown or HTML
-//   - ratio: the ratio of paired measurements with its interval
-//   - comparison: schedulers compared, and what each constant is worth
+//   - text: tables that fit a terminal, CSV and JSON
+//   - live: terminal views, drawn in place or on the whole screen
+//   - comparison: schedulers, constants, rejections, recommenders and tuners compared
 //   - figures: the thesis's figures from recordings and the simulator
-//   - figures/measured: the format of those recordings of a machine
-//   - prediction: rejections held against the contention that follows
-//   - profiles: recommenders of requests compared on recorded series
 //   - schedulers: schedulers measured on real processes, compared in pairs
-//   - replay: an agent's recording replayed, summed up and drawn
-//   - tuning: services whose requests a profiler corrects, as a table and a picture
-//   - live: tables that change on a whole terminal, with the reader's place kept
+//   - replay: an agent's recording replayed, summarised and drawn
 //
-// The same input gives the same bytes. Errors about input are a [*field.Error].
+// A [Chart] is panels of data one above the other, each with its legend beside it, as SVG or PNG:
+//
+//	c := report.Chart{Panels: []report.Panel{{
+//		Title: "pods",
+//		X:     report.Axis{Label: "seconds"},
+//		Series: []report.Series{{Name: "running", Style: report.Steps, Points: points}},
+//	}}}
+//	err := c.WriteFile("pods.svg")
+//
+// Names of series and marks are words for a reader: they are wrapped to the legend's width, and a
+// legend longer than its panel makes the panel higher, so that all of it is within the canvas and
+// none of it over the data. [DotPlot] lays out a panel of rows with dots. Drawing does not change a
+// Chart.
+//
+// A [Page] has headings, paragraphs, tables and pictures, as Markdown or HTML.
+//
+// The same input gives the same bytes. Errors about input are a [*field.Error]. Types are plain values
+// unless they say otherwise.
 package report

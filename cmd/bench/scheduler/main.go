@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
-	"github.com/spazio-scheduler/spazio/sim/report/ratio"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -79,7 +79,7 @@ func (c *comparison) measure(ctx context.Context, r *program.Result, g *children
 		if i+1 < max(c.least, 2) {
 			continue
 		}
-		if e, err := ratio.Of(values(c.on, result.throughput), values(c.off, result.throughput)); err != nil || e.Width() <= c.width {
+		if e, err := experiment.PairedRatio(values(c.on, result.throughput), values(c.off, result.throughput)); err != nil || e.High/e.Mean-1 <= c.width {
 			return err
 		}
 	}
@@ -106,9 +106,9 @@ func (c *comparison) report(r *program.Result) {
 		{"the same without the server", "ms", result.cycleCPU},
 	} {
 		on, off := values(c.on, q.of), values(c.off, q.of)
-		if e, err := ratio.Of(on, off); err == nil {
+		if e, err := experiment.PairedRatio(on, off); err == nil {
 			r.Add(
-				program.Row{What: q.what + ", with the plugin over without", Value: e.Ratio, Unit: "ratio", Interval: []float64{e.Low, e.High}},
+				program.Row{What: q.what + ", with the plugin over without", Value: e.Mean, Unit: "ratio", Interval: []float64{e.Low, e.High}},
 				program.Row{What: q.what + ", with", Value: program.Median(on), Unit: q.unit, Of: on},
 				program.Row{What: q.what + ", without", Value: program.Median(off), Unit: q.unit, Of: off},
 			)

@@ -14,7 +14,7 @@ var ErrNobody = errors.New("social: nobody there")
 // Directory knows where the replicas of each tier are. The zero value knows of none. It
 // is safe for concurrent use.
 type Directory struct {
-	pattern string // of the address of each tier; empty where replicas are told
+	pattern string // of the address of each tier; empty where Set is used
 
 	mu       sync.Mutex
 	replicas map[string][]string
@@ -30,7 +30,7 @@ func NewServices(pattern string) (*Directory, error) {
 	return &Directory{pattern: pattern}, nil
 }
 
-// services says whether the addresses are those of services.
+// services reports whether the addresses are those of services.
 func (d *Directory) services() bool { return d.pattern != "" }
 
 // Set replaces what is known.

@@ -11,7 +11,7 @@ import (
 )
 
 // Main runs a replica: its role as a child, and what its container runs. Its output is its
-// address, once it serves. Without --services it is told the replicas of all tiers on its
+// address, once it serves. Without --services it reads the replicas of all tiers from its
 // input, all of them anew in each line, as JSON: {"post":["127.0.0.1:4711"]}.
 func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("social", flag.ContinueOnError)
@@ -36,7 +36,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if *services == "" {
-		go func() { stop(hear(in, peers)) }() // it ends with the input
+		go func() { stop(readReplicas(in, peers)) }() // it ends with the input
 	}
 	err = Serve(ctx, *listen, s, func(address string) error {
 		_, err := fmt.Fprintln(out, address)
@@ -48,8 +48,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 	return err
 }
 
-// hear takes what is told until the input ends.
-func hear(in io.Reader, peers *Directory) error {
+// readReplicas reads lines of replicas until the input ends.
+func readReplicas(in io.Reader, peers *Directory) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

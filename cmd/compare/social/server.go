@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrInvalid is wrapped where a tier, an operation or an argument is none.
-var ErrInvalid = errors.New("social: invalid")
+// ErrInvalid is wrapped where a field of a Load, a tier, an operation or an argument is invalid.
+var ErrInvalid = errors.New("invalid configuration or input")
 
 // Server is a replica of a tier. It is an http.Handler, safe for concurrent use.
 type Server struct {

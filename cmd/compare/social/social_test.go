@@ -14,7 +14,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,16 +82,6 @@ func TestOperationsPassTheirTiers(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", op, diff)
 		}
-	}
-}
-
-// What an operation costs is the sum over the tiers that it passes: 4 and 5.6 ms.
-func TestCost(t *testing.T) {
-	if got := social.Cost(social.Read); got != 4*time.Millisecond {
-		t.Errorf("read: %v", got)
-	}
-	if got := social.Cost(social.Compose); got != 5600*time.Microsecond {
-		t.Errorf("compose: %v", got)
 	}
 }
 

@@ -56,15 +56,3 @@ func Tiers() []string {
 // Outward says of a tier that clients of the original call it themselves: those are not
 // killed in the thesis that this is for.
 func Outward(tier string) bool { return tier == Front || tier == "media" }
-
-// Cost is the CPU time that an operation burns in all tiers.
-func Cost(op Operation) time.Duration { return cost(Front, op) }
-
-func cost(tier string, op Operation) time.Duration {
-	s := tiers[tier][op]
-	sum := s.cpu
-	for _, callee := range s.calls {
-		sum += cost(callee, op)
-	}
-	return sum
-}

@@ -8,14 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/comparison"
 	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
@@ -39,16 +36,13 @@ Kubernetes' controllers and those of test beds are there, and all kinds of Spazi
 
 // flags are the command line in its own units.
 type flags struct {
-	config       demo.Config
-	memory       string
-	distribution string
-	realNode     bool
-	keep         bool
-	web          string
-	output       string
-	records      bool
-	kubeconfig   string
-	apiPort      int
+	config     demo.Config
+	realNode   bool
+	keep       bool
+	web        string
+	output     string
+	records    bool
+	kubeconfig string
 }
 
 // Main runs the program spazio-demo, and its children, the pods of this machine.
@@ -57,7 +51,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
-	comparison.Init()
+	initChildren()
 	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
@@ -74,17 +68,14 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	f.bind(cmd.Flags())
-	cmd.AddCommand(comparison.NewCommand(), newTestbedCommand())
+	cmd.AddCommand(newCompare(), newTestbedCommand())
 	return cmd
 }
 
 func (f *flags) bind(set *pflag.FlagSet) {
 	c := demo.Config{}.WithDefaults()
 	set.IntVar(&f.config.Pods, "pods", c.Pods, "pods in the batch")
-	set.Float64Var(&f.config.RequestCPU, "request-cpu", 0, "cores that a pod requests; 0 for none")
 	set.Float64Var(&f.config.CPUSeconds, "cpu-seconds", c.CPUSeconds, "mean CPU time of a pod in seconds")
-	set.StringVar(&f.distribution, "work-distribution", string(c.Distribution), "law of the CPU time: equal or exponential")
-	set.StringVar(&f.memory, "memory", "64Mi", "memory of a pod")
 	set.IntVar(&f.config.Nodes, "nodes", c.Nodes, "simulated nodes")
 	set.IntVar(&f.config.Cores, "cores", c.Cores, "cores of a simulated node")
 	set.Float64Var(&f.config.Rate, "rate", 0, "Poisson arrivals per virtual second; 0 submits the batch at once")
@@ -100,7 +91,6 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 	set.BoolVar(&f.records, "records", false, "with --output json, also what became of every pod, and what the scheduler spent on each batch")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "where to write the cluster's kubeconfig while it runs (default: in a temporary directory)")
-	set.IntVar(&f.apiPort, "api-port", 0, "loopback port of the API server; 0 picks a free one")
 }
 
 func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
@@ -111,7 +101,6 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return tlsflags.Refused(demo.Run(ctx, c, demo.Options{
 		Web:        f.web,
 		Kubeconfig: f.kubeconfig,
-		APIPort:    f.apiPort,
 		Keep:       f.keep,
 		Records:    f.records,
 		Progress:   stderr,
@@ -139,15 +128,6 @@ func (f *flags) resolve() (demo.Config, error) {
 	case c.CPUSeconds == 0:
 		return demo.Config{}, unwanted("cpu-seconds", 0, "above 0")
 	}
-	if f.apiPort < 0 || f.apiPort > 65535 {
-		return demo.Config{}, unwanted("api-port", f.apiPort, "0 to 65535")
-	}
-	memory, err := resource.ParseQuantity(f.memory)
-	if err != nil || memory.Sign() <= 0 {
-		return demo.Config{}, unwanted("memory", f.memory, "a quantity above 0, such as 64Mi")
-	}
-	c.Memory = memory.AsApproximateFloat64()
-	c.Distribution = batch.Distribution(f.distribution)
 	c.NoRealNode = !f.realNode
 	return c, flagged(c.Validate())
 }
@@ -168,8 +148,8 @@ func flagged(err error) error {
 // flagOf are the flags of the configuration's fields.
 var flagOf = map[string]string{
 	"Nodes": "nodes", "Cores": "cores", "TimeScale": "time-scale", "Profiles": "profiles",
-	"Pods": "pods", "CPUSeconds": "cpu-seconds", "Distribution": "work-distribution", "Memory": "memory",
-	"RequestCPU": "request-cpu", "Rate": "rate", "Burst": "burst", "BurstAfter": "burst-after",
+	"Pods": "pods", "CPUSeconds": "cpu-seconds",
+	"Rate": "rate", "Burst": "burst", "BurstAfter": "burst-after",
 }
 
 func (f *flags) write(out io.Writer, r demo.Result) error {

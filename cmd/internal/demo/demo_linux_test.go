@@ -197,14 +197,11 @@ func TestDemoRefuses(t *testing.T) {
 		{"no pods", []string{"--pods=0"}, command.ExitUsage, "--pods 0: want at least 1"},
 		{"records in a table", []string{"--records"}, command.ExitUsage, "--output table: want json"},
 		{"unknown output", []string{"--output=xml"}, command.ExitUsage, "--output xml: want table or json"},
-		{"unknown law", []string{"--work-distribution=normal"}, command.ExitUsage, "Distribution = normal"},
-		{"no quantity", []string{"--memory=lots"}, command.ExitUsage, "--memory lots"},
 		{"no time", []string{"--time-scale=0"}, command.ExitUsage, "--time-scale 0"},
 		{"a burst of nothing", []string{"--burst=17"}, command.ExitUsage, "--burst 17: "},
 		{"a rate below 0", []string{"--rate=-1"}, command.ExitUsage, "--rate -1: "},
 		{"unknown profile", []string{"--profiles=other"}, command.ExitUsage, "--profiles other"},
-		{"busy port", []string{"--api-port", port}, command.ExitFailure, "address already in use"},
-		{"port out of range", []string{"--api-port=65536"}, command.ExitUsage, "--api-port 65536"},
+		{"busy port", []string{"--web=127.0.0.1:" + port}, command.ExitFailure, "address already in use"},
 		{"somebody's kubeconfig", []string{"--kubeconfig", existing}, command.ExitFailure, existing},
 	}
 	for _, test := range tests {

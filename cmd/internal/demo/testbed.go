@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/demo"
-	"github.com/spazio-scheduler/spazio/cmd/demo/testbeds"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/field"
 )
@@ -26,7 +25,7 @@ out the plan. Nothing listens beyond loopback, and nothing is left behind.`
 
 // newTestbedCommand returns the command testbed.
 func newTestbedCommand() *cobra.Command {
-	c := testbeds.Config{Seed: 1}.WithDefaults()
+	c := demo.TestbedConfig{Seed: 1}.WithDefaults()
 	plan, output := "exact", "table"
 	cmd := &cobra.Command{
 		Use:   "testbed",
@@ -43,7 +42,7 @@ func newTestbedCommand() *cobra.Command {
 				return command.Usage(unwanted("output", output, "table or json"))
 			}
 			c.Greedy, c.Progress = plan == "greedy", cmd.ErrOrStderr()
-			c.OnResult = func(r testbeds.Result) error {
+			c.OnResult = func(r demo.TestbedResult) error {
 				if output == "table" {
 					return r.WriteText(cmd.OutOrStdout())
 				}
@@ -51,8 +50,8 @@ func newTestbedCommand() *cobra.Command {
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(r)
 			}
-			err := testbeds.Run(cmd.Context(), c)
-			refused := field.By(err, "testbeds")
+			err := demo.RunTestbed(cmd.Context(), c)
+			refused := field.By(err, "demo")
 			switch {
 			case refused != nil:
 				return command.Usage(fmt.Errorf("--%s: %w", map[string]string{"Jobs": "jobs", "Alone": "seconds", "Samples": "samples"}[refused.Field], err))

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/cmd/demo/testbeds"
+	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 )
 
@@ -22,7 +22,7 @@ func TestTestbed(t *testing.T) {
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
-	var r testbeds.Result
+	var r demo.TestbedResult
 	if err := json.Unmarshal(process.Stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
 	}

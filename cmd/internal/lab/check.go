@@ -13,7 +13,7 @@ import (
 // What no run could be made of, or no file written of, is refused before the first run: there may be
 // hours of them.
 
-// checkFile says whether a flag's file, of a kind, can be put where it is to be.
+// checkFile returns an error if a flag's file is of the wrong kind or its directory does not exist.
 func checkFile(flag, path string, kind func(string) error) error {
 	if path == "" {
 		return nil
@@ -24,7 +24,7 @@ func checkFile(flag, path string, kind func(string) error) error {
 	return checkDirectory(flag, filepath.Dir(path))
 }
 
-// checkDirectory says whether a flag's directory is there.
+// checkDirectory returns an error if a flag's directory does not exist.
 func checkDirectory(flag, dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -38,7 +38,7 @@ func checkDirectory(flag, dir string) error {
 
 // checkGiven refuses what the experiments would take for their defaults.
 func (p *plan) checkGiven() error {
-	for _, name := range []string{"nodes", "cores", "batch", "duration"} {
+	for _, name := range []string{"nodes", "batch", "duration"} {
 		f := p.flags.Lookup(name)
 		if value := f.Value.String(); f.Changed && (value == "0" || strings.HasPrefix(value, "-")) {
 			return fmt.Errorf("--%s %s, want more than 0: %w", name, value, ErrFlag)

@@ -22,7 +22,7 @@ their verdicts as README.md and index.html. The same seed gives the same bytes.
 
 The table has one line a figure; --output csv or json has one row a figure and
 metric. --data takes other recordings, in the format of package
-sim/report/figures/measured.`
+sim/report/figures.`
 
 // figuresFlags are the command line in its own units.
 type figuresFlags struct {
@@ -35,8 +35,8 @@ type figuresFlags struct {
 	print output
 }
 
-// NewFiguresCommand returns the command `spazio-lab figures`.
-func NewFiguresCommand() *cobra.Command {
+// newFiguresCommand returns the command `spazio-lab figures`.
+func newFiguresCommand() *cobra.Command {
 	var f figuresFlags
 	cmd := &cobra.Command{
 		Use:   "figures",

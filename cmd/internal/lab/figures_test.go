@@ -18,7 +18,7 @@ import (
 // drawn runs the command and returns what it wrote to stdout.
 func drawn(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return executed(t, lab.NewFiguresCommand(), args)
+	return executed(t, "figures", args)
 }
 
 func TestFiguresRows(t *testing.T) {
@@ -103,10 +103,7 @@ func TestFiguresRefuses(t *testing.T) {
 		{[]string{"4.6"}, func(err error) bool { return err != nil }},
 		{[]string{"--seed", "-1"}, func(err error) bool { return err != nil }},
 		{[]string{"--data", t.TempDir(), "--only", "4.5"}, func(err error) bool { return errors.Is(err, fs.ErrNotExist) }},
-		{[]string{"--data", "../../../sim/report/figures/testdata/empty", "--only", "4.5"}, func(err error) bool {
-			var none *figures.NoRunError
-			return errors.As(err, &none)
-		}},
+		{[]string{"--data", "../../../sim/report/figures/testdata/empty", "--only", "4.5"}, func(err error) bool { return errors.Is(err, figures.ErrNoRun) }},
 	}
 	for _, test := range tests {
 		if _, err := drawn(t, test.args...); err == nil || !test.is(err) {

@@ -25,6 +25,6 @@ func NewCommand() *cobra.Command {
 		Use:   "spazio-lab",
 		Short: "Simulate clusters, draw figures, replay recordings",
 	}
-	root.AddCommand(NewSimulateCommand(), NewFiguresCommand(), NewReplayCommand(), NewProfileCommand(), NewProntoCommand())
+	root.AddCommand(newSimulateCommand(), newFiguresCommand(), newReplayCommand(), newProfileCommand(), newProntoCommand())
 	return root
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/node/build"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -24,7 +23,7 @@ type output struct {
 
 func (o *output) bind(set *pflag.FlagSet) {
 	set.StringVarP(&o.format, "output", "o", "table", "table, json or csv")
-	set.BoolVar(&o.wide, "wide", false, fmt.Sprintf("tables with all columns, wider than %d letters if need be", table.Terminal))
+	set.BoolVar(&o.wide, "wide", false, fmt.Sprintf("tables with all columns, wider than %d letters if need be", text.Terminal))
 }
 
 func (o *output) validate() error {
@@ -39,7 +38,7 @@ func (o *output) width() int {
 	if o.wide {
 		return 0
 	}
-	return table.Terminal
+	return text.Terminal
 }
 
 // revision is the build whose output this is.
@@ -52,8 +51,8 @@ type made struct {
 }
 
 // withRevision is the table with the build that made it in a column at its end.
-func withRevision(t table.Table) table.Table {
-	of := table.Table{Title: t.Title, Header: append(slices.Clip(t.Header), "revision")}
+func withRevision(t text.Table) text.Table {
+	of := text.Table{Title: t.Title, Header: append(slices.Clip(t.Header), "revision")}
 	for _, row := range t.Rows {
 		of.Add(append(slices.Clip(row), revision())...)
 	}
@@ -68,7 +67,7 @@ func writeRevision(out io.Writer) error {
 
 // write prints rows for a machine, as JSON or CSV, or the tables for a person; each
 // with the build that made them.
-func (o *output) write(out io.Writer, rows any, asCSV table.Table, tables ...table.Table) error {
+func (o *output) write(out io.Writer, rows any, asCSV text.Table, tables ...text.Table) error {
 	switch o.format {
 	case "json":
 		return text.JSON(out, made{revision(), rows})

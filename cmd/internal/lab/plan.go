@@ -15,21 +15,20 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
 // plan is what all commands that run experiments have in common, as flags.
 type plan struct {
-	params    experiment.Params
-	sweep     experiment.Sweep
-	laws      []string
-	requests  []string
-	seeds     int
-	firstSeed uint64
-	parallel  int
-	traces    []string
+	params   experiment.Params
+	sweep    experiment.Sweep
+	laws     []string
+	requests []string
+	seeds    int
+	parallel int
+	traces   []string
 	// schedulers are compared; empty takes the experiments' own.
 	schedulers []string
 	report     string
@@ -40,24 +39,20 @@ type plan struct {
 func (p *plan) bind(set *pflag.FlagSet) {
 	p.flags = set
 	set.IntVar(&p.seeds, "seeds", 10, "how many seeds to run")
-	set.Uint64Var(&p.firstSeed, "first-seed", 0, fmt.Sprintf("the first of the seeds, which are consecutive (default 1, or %d with --held-out)", experiment.FirstHeldOut))
-	set.BoolVar(&p.params.HeldOut, "held-out", false, "take the seeds and the halves of traces that are not for tuning")
+	set.BoolVar(&p.params.HeldOut, "held-out", false, fmt.Sprintf("take the seeds, from %d on, and the halves of traces that are not for tuning", experiment.FirstHeldOut))
 	set.Float64SliceVar(&p.sweep.Work, "work", nil, "mean work of a pod in core-seconds; several make a sweep (default: the experiment's)")
 	set.Float64SliceVar(&p.sweep.Load, "load", nil, "share of the cores that arrivals take; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.laws, "law", nil, "law of the work, equal or exponential; several make a sweep (default: the experiment's)")
 	set.StringSliceVar(&p.requests, "requests", nil, "what pods of w1 declare: none, over, under or mixed; several make a sweep (default mixed)")
 	set.StringSliceVar(&p.sweep.Fleet, "fleet", nil, "nodes by cores, as 16x4+2x64; several make a sweep; \"all\" for all of the experiment's (default: the first of them, of the experiment \"all\" all)")
-	set.IntVar(&p.params.Nodes, "nodes", 0, "so many nodes that are alike, in the place of a fleet")
-	set.IntVar(&p.params.Cores, "cores", 0, "cores of nodes that are alike (default 4)")
+	set.IntVar(&p.params.Nodes, "nodes", 0, "number of nodes of 4 cores, in the place of a fleet")
 	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
-	set.Float64Var(&p.params.Init, "init", 0, "longest init container of the pods in seconds, .3 the shortest; 0 for none")
 	set.BoolVar(&p.params.Swap, "swap", false, "nodes swap where pods exceed their memory, instead of killing one")
 	set.BoolVar(&p.params.Named, "named", false, "pods of no named workload are of one by the experiment's name, for profiles to tell of")
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
 	set.Float64Var(&p.params.Cluster.Latency, "latency", .001, "seconds one way between any two parts")
-	set.Float64Var(&p.params.Cluster.SchedulerDelay, "scheduler-delay", 0, "seconds that a scheduler takes for one pod; 0 is what was measured for the number of nodes")
 	set.Float64Var(&p.params.Cluster.KubeletRate, "kubelet-rate", 10, "pods a second that a kubelet starts")
 	set.IntVar(&p.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
 	set.Lookup("parallel").DefValue = "the processors"
@@ -69,15 +64,13 @@ func (p *plan) validate() error {
 	switch {
 	case p.seeds < 1 || p.seeds > 10_000:
 		return fmt.Errorf("--seeds %d, want 1 to 10000: %w", p.seeds, ErrFlag)
-	case p.params.HeldOut && p.firstSeed > 0 && p.firstSeed < experiment.FirstHeldOut:
-		return fmt.Errorf("--first-seed %d with --held-out, want at least %d: %w", p.firstSeed, experiment.FirstHeldOut, ErrFlag)
 	case p.parallel < 1:
 		return fmt.Errorf("--parallel %d, want at least 1: %w", p.parallel, ErrFlag)
 	}
 	if err := p.checkGiven(); err != nil {
 		return err
 	}
-	if err := checkFile("report", p.report, page.CheckFile); err != nil {
+	if err := checkFile("report", p.report, report.CheckPage); err != nil {
 		return err
 	}
 	for _, trace := range p.traces {
@@ -90,15 +83,15 @@ func (p *plan) validate() error {
 }
 
 func (p *plan) seedsNamed() []uint64 {
-	return experiment.Seeds(p.seeds, p.firstSeed, p.params.HeldOut)
+	return experiment.Seeds(p.seeds, 0, p.params.HeldOut)
 }
 
-// runs says which runs these are, for a report.
+// runs describes the runs for a report.
 func (p *plan) runs() comparison.Runs {
 	return comparison.Runs{Seeds: p.seedsNamed(), HeldOut: p.params.HeldOut, Set: p.params.Set, Revision: revision()}
 }
 
-// options are those of a run that tells its progress.
+// options returns those of a run that reports its progress.
 func (p *plan) options(stderr io.Writer) experiment.Options {
 	schedulers := p.schedulers
 	if isEvery(schedulers) {
@@ -165,11 +158,11 @@ func isEvery(values []string) bool { return len(values) == 1 && strings.EqualFol
 
 // writeReport writes the page that --report asks for. fill writes into it; names of
 // files beside it begin with base.
-func (p *plan) writeReport(title string, fill func(to *page.Page, base string) error, stderr io.Writer) error {
+func (p *plan) writeReport(title string, fill func(to *report.Page, base string) error, stderr io.Writer) error {
 	if p.report == "" {
 		return nil
 	}
-	to, err := page.New(p.report, title)
+	to, err := report.NewPage(p.report, title)
 	if err != nil {
 		return err
 	}

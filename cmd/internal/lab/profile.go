@@ -12,12 +12,12 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/profile/replay"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/profiles"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
 
-// NewProfileCommand returns the command `spazio-lab profile`.
-func NewProfileCommand() *cobra.Command {
+// newProfileCommand returns the command `spazio-lab profile`.
+func newProfileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile",
 		Short: "Evaluate what recommends a workload's requests",
@@ -28,10 +28,10 @@ func NewProfileCommand() *cobra.Command {
 
 // evaluateFlags are the command line in its own units.
 type evaluateFlags struct {
-	series           string
-	plot             string
-	heldOut, first   bool
-	window, learning time.Duration
+	series         string
+	plot           string
+	heldOut, first bool
+	learning       time.Duration
 	output
 }
 
@@ -67,7 +67,6 @@ what it has not seen.`,
 	set.StringVar(&f.series, "series", "", "directory of series, which is needed")
 	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
 	set.BoolVar(&f.first, "first-half", false, "only the first half of each series")
-	set.DurationVar(&f.window, "window", 30*time.Minute, "how far a prediction reaches")
 	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
 	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
 	f.bind(set)
@@ -87,9 +86,9 @@ func (f *evaluateFlags) run(ctx context.Context, stdout, stderr io.Writer) error
 		return fmt.Errorf("--series %s: %w", f.series, replay.ErrNoSeries)
 	}
 	options.Progress = (&progress{out: stderr, of: "recommenders"}).show
-	result, err := profiles.Run(ctx, series, options)
+	result, err := comparison.CompareRecommenders(ctx, series, options)
 	if errors.Is(err, replay.ErrShort) {
-		return fmt.Errorf("--warm-up %v, --window %v: %w", f.learning, f.window, err)
+		return fmt.Errorf("--warm-up %v: %w", f.learning, err)
 	}
 	if err != nil {
 		return err
@@ -110,10 +109,10 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	if err := checkDirectory("series", f.series); err != nil {
 		return o, err
 	}
-	if f.window < time.Minute || f.learning < time.Minute {
-		return o, fmt.Errorf("--window %v, --warm-up %v, want a minute or more: %w", f.window, f.learning, ErrFlag)
+	if f.learning < time.Minute {
+		return o, fmt.Errorf("--warm-up %v, want a minute or more: %w", f.learning, ErrFlag)
 	}
-	o = replay.Options{Window: f.window, WarmUp: f.learning}
+	o = replay.Options{Window: 30 * time.Minute, WarmUp: f.learning}
 	switch {
 	case f.heldOut && f.first:
 		return o, errors.New("--held-out and --first-half: name one half")
@@ -122,7 +121,7 @@ func (f *evaluateFlags) options() (o replay.Options, err error) {
 	case f.first:
 		o.Part = replay.FirstHalf
 	}
-	if err := checkFile("plot", f.plot, chart.CheckFile); err != nil {
+	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return o, err
 	}
 	return o, f.validate()

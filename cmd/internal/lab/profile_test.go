@@ -31,8 +31,8 @@ func writeSeries(t *testing.T) string {
 
 func evaluateProfiles(args ...string) (string, error) {
 	var out bytes.Buffer
-	cmd := lab.NewProfileCommand()
-	cmd.SetArgs(append([]string{"evaluate"}, args...))
+	cmd := lab.NewCommand()
+	cmd.SetArgs(append([]string{"profile", "evaluate"}, args...))
 	cmd.SetOut(&out)
 	cmd.SetErr(io.Discard)
 	err := cmd.ExecuteContext(context.Background())
@@ -95,7 +95,7 @@ func TestProfileEvaluateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{}, {"--series", dir}, {"--series", dir + "/missing"}, {"--series", dir, "--held-out", "--first-half"},
-		{"--series", dir, "--window", "1s"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
+		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
 	} {
 		if out, err := evaluateProfiles(args...); err == nil {
 			t.Errorf("%v is accepted: %s", args, out)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
-	evaluation "github.com/spazio-scheduler/spazio/sim/report/prediction"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
 
 const prontoLong = `evaluate holds Pronto's rejections against the contention that follows, as its paper
@@ -32,8 +32,8 @@ type prontoFlags struct {
 	experiments []string
 }
 
-// NewProntoCommand returns the command `spazio-lab pronto`.
-func NewProntoCommand() *cobra.Command {
+// newProntoCommand returns the command `spazio-lab pronto`.
+func newProntoCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "pronto", Short: "Evaluate Pronto's rejection signal"}
 	var f prontoFlags
 	evaluate := &cobra.Command{
@@ -76,11 +76,11 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	if err != nil {
 		return err
 	}
-	e := evaluation.Evaluation{Prediction: result, Runs: f.runs(), Command: f.command(set)}
+	e := comparison.Prediction{Prediction: result, Runs: f.runs(), Command: f.command(set)}
 	e.Runs.Revision = "" // the page is the same as long as what it says is
 	if len(cases) > 0 {
 		options := f.options(stderr)
-		options.Schedulers = evaluation.Schedulers()
+		options.Schedulers = comparison.ProntoSchedulers()
 		if e.Schedulers, err = f.plan.run(ctx, cases, options); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	if err := f.writeReport("Pronto: what its rejections foretell", e.Write, stderr); err != nil {
 		return err
 	}
-	return f.output.write(stdout, result.Rows, evaluation.Rows(result), evaluation.Tables(result)...)
+	return f.output.write(stdout, result.Rows, comparison.PredictionRows(result), comparison.PredictionTables(result)...)
 }
 
 // sources are what was asked for, in the order of the page.

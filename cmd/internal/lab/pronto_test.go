@@ -21,8 +21,8 @@ import (
 
 func evaluatePronto(args ...string) (string, error) {
 	var out bytes.Buffer
-	cmd := lab.NewProntoCommand()
-	cmd.SetArgs(append([]string{"evaluate"}, args...))
+	cmd := lab.NewCommand()
+	cmd.SetArgs(append([]string{"pronto", "evaluate"}, args...))
 	cmd.SetOut(&out)
 	cmd.SetErr(new(bytes.Buffer))
 	err := cmd.ExecuteContext(context.Background())

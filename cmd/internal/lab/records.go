@@ -11,25 +11,21 @@ import (
 // records are the files of pods and timelines that a run leaves, as flags.
 type records struct {
 	pods, timeline string
-	period         float64
 }
 
 func (r *records) bind(set *pflag.FlagSet) {
 	set.StringVar(&r.pods, "pods", "", "also write a row a pod and run to this CSV file")
-	set.StringVar(&r.timeline, "timeline", "", "also write how many pods wait, start and run, and what of the cluster is in use, by time to this CSV file")
-	set.Float64Var(&r.period, "timeline-period", 1, "seconds from one row of --timeline to the next")
+	set.StringVar(&r.timeline, "timeline", "", "also write how many pods wait, start and run, and what of the cluster is in use, second by second to this CSV file")
 }
 
-// apply has the runs note their timeline.
-func (r *records) apply(p *experiment.Params) error {
-	if r.timeline == "" {
-		return nil
+// timelinePeriod is the time from one row of a timeline to the next, in seconds.
+const timelinePeriod = 1
+
+// apply has the runs note their timeline, if one is asked for.
+func (r *records) apply(p *experiment.Params) {
+	if r.timeline != "" {
+		p.Cluster.Timeline = timelinePeriod
 	}
-	if !(r.period > 0) {
-		return fmt.Errorf("--timeline-period %g, want more than 0: %w", r.period, ErrFlag)
-	}
-	p.Cluster.Timeline = r.period
-	return nil
 }
 
 // open has the runs recorded; the function it returns ends that.

@@ -15,7 +15,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// ErrDiffers says that --verify found a report that differs.
+// ErrDiffers is returned if --verify finds a report that differs.
 var ErrDiffers = errors.New("the replay differs from the recording")
 
 var errNoSamples = errors.New("no samples of a recording, or none between --from and --to")
@@ -30,8 +30,8 @@ type replayFlags struct {
 	dump     bool
 }
 
-// NewReplayCommand returns the command `spazio-lab replay`.
-func NewReplayCommand() *cobra.Command {
+// newReplayCommand returns the command `spazio-lab replay`.
+func newReplayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
 		Use:   "replay FILE|DIR",

@@ -111,7 +111,7 @@ func honest(*agent.Report) {}
 func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = command.Execute(t.Context(), lab.NewReplayCommand(), args, &out, &err)
+	code = command.Execute(t.Context(), lab.NewCommand(), append([]string{"replay"}, args...), &out, &err)
 	return code, out.String(), err.String()
 }
 

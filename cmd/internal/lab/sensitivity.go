@@ -10,8 +10,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
 )
 
 const sensitivityLong = `Run experiments under Spazio with each of its constants at other values than its
@@ -85,7 +85,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 		return command.Usage(fmt.Errorf("--metric %s, which no case has: %w", f.metric, ErrFlag))
 	}
 	s := comparison.Sensitivity{Metric: f.metric, Scales: f.scales, Of: experiment.Sensitivities(effects), Runs: f.runs()}
-	report := func(to *page.Page, base string) error { s.Report(to, base); return nil }
+	report := func(to *report.Page, base string) error { s.Report(to, base); return nil }
 	if err := f.writeReport("Sensitivity of Spazio to its constants", report, stderr); err != nil {
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/option"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -50,8 +50,8 @@ type simulateFlags struct {
 	records  records
 }
 
-// NewSimulateCommand returns the command `spazio-lab simulate`.
-func NewSimulateCommand() *cobra.Command {
+// newSimulateCommand returns the command `spazio-lab simulate`.
+func newSimulateCommand() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate EXPERIMENT...",
@@ -93,9 +93,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 	if err := f.validate(); err != nil {
 		return command.Usage(err)
 	}
-	if err := f.records.apply(&f.params); err != nil {
-		return command.Usage(err)
-	}
+	f.records.apply(&f.params)
 	selection := f.selection(args)
 	var err error
 	if selection.Given, err = f.given(); err != nil {
@@ -126,7 +124,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return err
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, LeftOut: left, Runs: f.runs()}
-	report := func(to *page.Page, base string) error { c.Report(to, base); return nil }
+	report := func(to *report.Page, base string) error { c.Report(to, base); return nil }
 	if err := f.writeReport("Simulated schedulers compared", report, stderr); err != nil {
 		return err
 	}
@@ -180,7 +178,7 @@ func usage(err error) error {
 	return err
 }
 
-// progress tells how far the runs are, or what there is to do, a line for each tenth.
+// progress writes how far the runs are, a line for each tenth.
 type progress struct {
 	out   io.Writer
 	of    string

@@ -15,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/lab"
@@ -28,14 +27,15 @@ import (
 // simulated runs the command and returns what it wrote to stdout.
 func simulated(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	return executed(t, lab.NewSimulateCommand(), args)
+	return executed(t, "simulate", args)
 }
 
-// executed runs a command and returns what it wrote to stdout.
-func executed(t *testing.T, cmd *cobra.Command, args []string) (string, error) {
+// executed runs a subcommand and returns what it wrote to stdout.
+func executed(t *testing.T, name string, args []string) (string, error) {
 	t.Helper()
+	cmd := lab.NewCommand()
 	var stdout, stderr bytes.Buffer
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{name}, args...))
 	cmd.SetOut(&stdout)
 	cmd.SetErr(&stderr)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -462,7 +462,6 @@ func TestRefuses(t *testing.T) {
 		{with("--report", "r.pdf"), func(err error) bool { return errors.As(err, &kind) && kind.Value == "r.pdf" }},
 		{[]string{"b9"}, func(err error) bool { return errors.As(err, &name) }},
 		{with("--schedulers", "dice"), func(err error) bool { return errors.As(err, &name) }},
-		{with("--held-out", "--first-seed", "7"), flag},
 		{with("--set", "speed=1"), func(err error) bool { return errors.As(err, &setting) && setting.Name == "speed" }},
 		{with("--set", "rules.burst=-1"), func(err error) bool { return errors.As(err, &setting) && setting.Value == "-1" }},
 		{[]string{"sensitivity", "--scale", "1"}, flag},
@@ -503,7 +502,6 @@ func TestRefusesBeforeRuns(t *testing.T) {
 		{"simulate h1 --trace h1=" + file, []string{"--trace", file}},
 		{"simulate b1 --nodes 0", []string{"--nodes 0"}},
 		{"simulate b1 --nodes -3", []string{"--nodes -3"}},
-		{"simulate b1 --cores 0", []string{"--cores 0"}},
 		{"simulate b1 --batch 0", []string{"--batch 0"}},
 		{"simulate b2 --duration 0", []string{"--duration 0"}},
 		{"simulate b2 --duration -2.5", []string{"--duration -2.5"}},
@@ -542,14 +540,14 @@ func TestWorkloadAndRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, err := simulated(t, "--workload", file("mine.csv"), "--fleet", "1x4+1x16", "--schedulers", "default,lower-bound", "--seeds", "2",
-		"--pods", file("pods.csv"), "--timeline", file("timeline.csv"), "--timeline-period", "2")
+		"--pods", file("pods.csv"), "--timeline", file("timeline.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out, "mine/fleet=1x4+1x16") || !strings.Contains(out, "lower-bound") {
 		t.Errorf("the table lacks the workload or the bound:\n%s", out)
 	}
-	for name, want := range map[string]int{"pods.csv": 1 + 2*2, "timeline.csv": 5} {
+	for name, want := range map[string]int{"pods.csv": 1 + 2*2, "timeline.csv": 9} {
 		text, err := os.ReadFile(file(name))
 		if err != nil {
 			t.Fatal(err)
@@ -566,7 +564,6 @@ func TestWorkloadAndRecords(t *testing.T) {
 		{"--workload", file("none.csv")},
 		{"--workload", file("pods.csv")},
 		{"b1", "--fleet", "large"},
-		with("--timeline", file("t.csv"), "--timeline-period", "0"),
 		with("--pods", file("no/such/directory")),
 	} {
 		if _, err := simulated(t, bad...); err == nil {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	tuned "github.com/spazio-scheduler/spazio/sim/report/tuning"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 
@@ -56,7 +56,7 @@ holds up most in the last half hour.`,
 	set.IntVar(&f.seeds, "seeds", 10, "how many seeds to run")
 	set.BoolVar(&f.heldOut, "held-out", false, "take the seeds that are not for tuning")
 	set.IntVar(&f.config.Minutes, "minutes", 180, "minutes for which the application serves")
-	set.IntVar(&f.config.Cores, "cores", 4, "cores of each service's node")
+	f.config.Cores = 4
 	set.IntVar(&f.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
 	set.Lookup("parallel").DefValue = "the processors"
 	set.StringVar(&f.plot, "plot", "", "also draw the first seed's runs into this .png or .svg file; of one tuner and one kind of limits, its services")
@@ -73,7 +73,7 @@ func (f *tuningFlags) run(ctx context.Context, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	runs := tuned.Runs(rows)
+	runs := comparison.Tunings(rows)
 	if f.plot != "" {
 		if err := runs.Save(f.plot); err != nil {
 			return err
@@ -99,7 +99,7 @@ func (f *tuningFlags) check() error {
 			}
 		}
 	}
-	if err := checkFile("plot", f.plot, chart.CheckFile); err != nil {
+	if err := checkFile("plot", f.plot, report.CheckPicture); err != nil {
 		return err
 	}
 	return f.validate()

@@ -14,8 +14,8 @@ import (
 func correct(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := lab.NewSimulateCommand()
-	cmd.SetArgs(append([]string{"cp"}, args...))
+	cmd := lab.NewCommand()
+	cmd.SetArgs(append([]string{"simulate", "cp"}, args...))
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	err := cmd.ExecuteContext(t.Context())

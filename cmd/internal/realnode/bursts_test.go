@@ -56,8 +56,8 @@ func TestBursts(t *testing.T) {
 func replayed(t *testing.T, dir string) (s replay.Summary) {
 	t.Helper()
 	var out bytes.Buffer
-	c := lab.NewReplayCommand()
-	c.SetArgs([]string{"--verify", "--output", "json", dir})
+	c := lab.NewCommand()
+	c.SetArgs([]string{"replay", "--verify", "--output", "json", dir})
 	c.SetOut(&out)
 	c.SetErr(os.Stderr)
 	if err := c.ExecuteContext(t.Context()); err != nil {

@@ -1,5 +1,5 @@
 // Package sociald is spazio-social: replicas of package compare/social, and the sender of
-// compare/load, as what pods run.
+// the load on it, as what pods run.
 package sociald
 
 import (
@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
@@ -38,9 +37,9 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	loads := &cobra.Command{
-		Use: "load", Short: "Send requests to replicas for whoever asks at " + load.Path, Args: cobra.NoArgs,
+		Use: "load", Short: "Send requests to replicas for whoever asks at " + social.LoadPath, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return social.Serve(cmd.Context(), listen, load.Handler(), say(cmd.OutOrStdout()))
+			return social.Serve(cmd.Context(), listen, social.LoadHandler(), say(cmd.OutOrStdout()))
 		},
 	}
 	root.PersistentFlags().StringVar(&listen, "listen", ":8080", "host:port to serve at")

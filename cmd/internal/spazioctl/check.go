@@ -15,7 +15,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -76,9 +75,9 @@ func (o *checkOptions) run(ctx context.Context, out io.Writer) error {
 func checked(report check.Report) string {
 	var b strings.Builder
 	for _, r := range report.Results {
-		fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), command.OneLine(errors.New(r.Text)), table.Terminal))
+		fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-12s %-7s ", r.Name, r.Status), command.OneLine(errors.New(r.Text)), text.Terminal))
 		for _, detail := range some(r.Details) {
-			fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), table.Terminal))
+			fmt.Fprintln(&b, text.Hang(fmt.Sprintf("%-21s", ""), text.Plain(detail), text.Terminal))
 		}
 		for _, advice := range r.Advice {
 			fmt.Fprintf(&b, "%-20s try: %s\n", "", advice) // unbroken: it is to be copied

@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -129,7 +128,7 @@ func fits(t *testing.T, name, out string) {
 		if told++; strings.Contains(line, " try: ") {
 			continue // a command, to be copied
 		}
-		if text.Width(line) > table.Terminal || text.Plain(line) != line || singular.MatchString(line) {
+		if text.Width(line) > text.Terminal || text.Plain(line) != line || singular.MatchString(line) {
 			t.Errorf("%s: %d columns in %q", name, text.Width(line), line)
 			return
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/report/live"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -66,7 +65,7 @@ func (o output) width() int {
 	if o.wide {
 		return 0
 	}
-	return table.Terminal
+	return text.Terminal
 }
 
 // lines writes words, each of their lines broken where tables end.

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // explainOptions are the flags of spazio explain.
@@ -107,15 +107,15 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 		return err
 	}
 	if len(e.Steps) > 0 { // an older scheduler tells none
-		if err := table.Table(e.Timeline()).WriteText(out, o.output.width()); err != nil {
+		if err := text.Table(e.Timeline()).WriteText(out, o.output.width()); err != nil {
 			return err
 		}
 	}
-	if err := table.Table(e.Table()).Compact("-", "TAKES").WriteText(out, o.output.width()); err != nil {
+	if err := text.Table(e.Table()).Compact("-", "TAKES").WriteText(out, o.output.width()); err != nil {
 		return err
 	}
 	if t := e.EnergyTable(); t.Rows != nil {
-		return table.Table(t).WriteText(out, o.output.width())
+		return text.Table(t).WriteText(out, o.output.width())
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/sim/report/live"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // modelOptions are the flags of spazio model.
@@ -75,7 +75,7 @@ func modelSight(s modelserver.Status) (v sight) {
 		v.words = "The aggregator has no model yet."
 	}
 	for i, m := range s.Models {
-		channels, components := table.Table(m.ChannelTable()), table.Table(m.ComponentTable())
+		channels, components := text.Table(m.ChannelTable()), text.Table(m.ComponentTable())
 		channels.Title, components.Title = m.Text(), m.SwayText()
 		if i > 0 {
 			channels.Title = "\n" + channels.Title

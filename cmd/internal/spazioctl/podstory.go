@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -118,7 +117,7 @@ func (s *podStory) write(out io.Writer, o output) error {
 		return err
 	}
 	if len(s.Events) > 0 {
-		t := table.Table{Header: []string{"LAST", "TIMES", "REASON", "FROM", "MESSAGE"}, Right: []bool{false, true}}
+		t := text.Table{Header: []string{"LAST", "TIMES", "REASON", "FROM", "MESSAGE"}, Right: []bool{false, true}}
 		for _, e := range s.Events {
 			t.Add(e.Last.Format(time.RFC3339), strconv.Itoa(e.Times), text.Plain(e.Reason), text.Plain(e.From), text.Plain(e.Message))
 		}

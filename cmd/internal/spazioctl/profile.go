@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // profileOptions are the flags of spazio profile's commands.
@@ -127,11 +127,11 @@ func (o *profileOptions) list(_ context.Context, out io.Writer, all profiles) er
 	case o.connections && o.output.format == "json":
 		return encode(out, calls, false)
 	case o.connections:
-		return table.Table(view.CallTable(calls)).WriteText(out, o.output.width())
+		return text.Table(view.CallTable(calls)).WriteText(out, o.output.width())
 	case o.output.format == "json":
 		return encode(out, v1alpha1.WorkloadProfileList{Items: all}, false)
 	}
-	return table.Table(view.ListTable(all)).Compact("-", "APPLICATION", "CALLS", "MODE", "CONDITIONS").WriteText(out, o.output.width())
+	return text.Table(view.ListTable(all)).Compact("-", "APPLICATION", "CALLS", "MODE", "CONDITIONS").WriteText(out, o.output.width())
 }
 
 func (o *profileOptions) show(_ context.Context, out io.Writer, all profiles) error {
@@ -148,7 +148,7 @@ func (o *profileOptions) recommend(ctx context.Context, out io.Writer, all profi
 	case "json":
 		return encode(out, advices, false)
 	default:
-		return table.Table(view.AdviceTable(advices)).WriteText(out, o.output.width())
+		return text.Table(view.AdviceTable(advices)).WriteText(out, o.output.width())
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -85,7 +84,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 
 // show prints what is in each slot, and where some are missing.
 func (o *slotsOptions) show(out io.Writer, bed *v1alpha1.Testbed, slots []wire.Slot) error {
-	if err := table.Table(view.SlotTable(bed, slots)).WriteText(out, o.output.width()); err != nil {
+	if err := text.Table(view.SlotTable(bed, slots)).WriteText(out, o.output.width()); err != nil {
 		return err
 	}
 	for _, n := range bed.Status.Nodes {

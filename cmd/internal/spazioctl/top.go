@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/sim/report/live"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // topOptions are the flags of spazio top.
@@ -114,20 +114,20 @@ func (o *topOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer)
 		}
 		var words strings.Builder
 		fmt.Fprintln(&words, strings.Join(page.Explain(e.NodeState, time.Now()), "\n")+"\n")
-		err = table.Table(e.PodTable()).WriteText(&words, 0)
+		err = text.Table(e.PodTable()).WriteText(&words, 0)
 		return words.String(), err
 	}
 	return top.run(ctx, o.display, in, out, errs)
 }
 
 func statusSight(s plugin.Status) sight {
-	nodes := table.Table(s.Table()).Compact("-", "CORES", "GIB")
+	nodes := text.Table(s.Table()).Compact("-", "CORES", "GIB")
 	return sight{s.Text(), []live.Sheet{{Name: "nodes", Table: nodes}}}
 }
 
 func energySight(s plugin.Status) sight {
 	return sight{sheets: []live.Sheet{
-		{Name: "nodes", Table: table.Table(plugin.EnergyTable(s.Nodes))},
-		{Name: "workloads", Table: table.Table(s.Energy.WorkloadTable())},
+		{Name: "nodes", Table: text.Table(plugin.EnergyTable(s.Nodes))},
+		{Name: "workloads", Table: text.Table(s.Energy.WorkloadTable())},
 	}}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -74,7 +73,7 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 		return err
 	}
 	if o.output == "text" {
-		said = []byte(text.Fold(string(said), table.Terminal))
+		said = []byte(text.Fold(string(said), text.Terminal))
 	}
 	_, err = out.Write(said)
 	return err

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -15,7 +14,7 @@ import (
 // constants and options of spazio, in lines that a terminal holds.
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
-	line := func(name, says string) { b.WriteString(text.Hang(name, says, table.Terminal) + "\n") }
+	line := func(name, says string) { b.WriteString(text.Hang(name, says, text.Terminal) + "\n") }
 	list := func(heading string, width int, all []experiment.Experiment) {
 		b.WriteString(heading + "\n")
 		for _, e := range all {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Comparison is what was run: at least one case, and the rows of all. It is a plain
@@ -50,8 +50,8 @@ func (r Runs) String() string {
 }
 
 // Rows is the rows of a run for machines.
-func Rows(rows []experiment.Row) table.Table {
-	t := table.Table{Header: []string{"experiment", "scheduler", "seed", "metric", "value", "unit"}}
+func Rows(rows []experiment.Row) text.Table {
+	t := text.Table{Header: []string{"experiment", "scheduler", "seed", "metric", "value", "unit"}}
 	for _, row := range rows {
 		t.Add(row.Experiment, row.Scheduler, strconv.FormatUint(row.Seed, 10), row.Metric,
 			strconv.FormatFloat(row.Value, 'g', -1, 64), row.Unit)
@@ -59,19 +59,19 @@ func Rows(rows []experiment.Row) table.Table {
 	return t
 }
 
-// Tables are two a case, one line a scheduler, and those of what holds. Their
-// columns are what fits the width and tells most of the case's experiment; all of
-// them without a width.
-func (c Comparison) Tables(width int) []table.Table {
+// Tables returns two tables per case, with one line per scheduler, and those of targets, losses and
+// findings. Their columns are the most important metrics of the experiment that fit the width; all of
+// them if width is 0.
+func (c Comparison) Tables(width int) []text.Table {
 	lines, ratios := experiment.Summarise(c.Rows), experiment.Ratios(c.Rows, experiment.Default)
-	var tables []table.Table
+	var tables []text.Table
 	for _, k := range c.Cases {
 		tables = append(tables, c.ofCase(k, lines, ratios, width)...)
 	}
 	return append(tables, present(c.targets(), c.losses(), c.findings())...)
 }
 
-func (c Comparison) ofCase(k experiment.Case, lines, ratios []experiment.Line, width int) []table.Table {
+func (c Comparison) ofCase(k experiment.Case, lines, ratios []experiment.Line, width int) []text.Table {
 	means := matrix{
 		title:  fmt.Sprintf("%s: mean of %d seeds ± half of the 95 %% interval", k.Label, len(c.Seeds)),
 		lines:  of(k.Label, lines),
@@ -106,20 +106,20 @@ func of(label string, lines []experiment.Line) (own []experiment.Line) {
 }
 
 // present are the tables that have rows.
-func present(tables ...table.Table) []table.Table {
-	return slices.DeleteFunc(tables, func(t table.Table) bool { return len(t.Rows) == 0 })
+func present(tables ...text.Table) []text.Table {
+	return slices.DeleteFunc(tables, func(t text.Table) bool { return len(t.Rows) == 0 })
 }
 
-func (c Comparison) targets() table.Table {
-	t := table.Table{Title: "targets of spazio", Header: []string{"experiment", "target", "measured", "holds"}}
+func (c Comparison) targets() text.Table {
+	t := text.Table{Title: "targets of spazio", Header: []string{"experiment", "target", "measured", "holds"}}
 	for _, v := range experiment.Judge(c.Cases, c.Rows, experiment.Spazio) {
 		t.Add(v.Experiment, v.Claim, interval(v.Measured), yes(v.Holds))
 	}
 	return t
 }
 
-func (c Comparison) losses() table.Table {
-	t := table.Table{
+func (c Comparison) losses() text.Table {
+	t := text.Table{
 		Title:  "where another scheduler is better than spazio by more than a hundredth: the best one, and spazio's ratio to it",
 		Header: []string{"experiment", "metric", "the best", "spazio over it"},
 	}
@@ -129,8 +129,8 @@ func (c Comparison) losses() table.Table {
 	return t
 }
 
-func (c Comparison) findings() table.Table {
-	t := table.Table{
+func (c Comparison) findings() text.Table {
+	t := text.Table{
 		Title:  "what a fluid prototype found, and what holds here",
 		Header: []string{"experiment", "finding", "prototype", "measured", "holds"},
 	}

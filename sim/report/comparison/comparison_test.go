@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -51,10 +51,10 @@ func rows(c experiment.Case, metrics ...string) (all []experiment.Row) {
 }
 
 // written is the page that is filled by what writes a report, saved.
-func written(t *testing.T, fill func(*page.Page, string), base string) *page.Page {
+func written(t *testing.T, fill func(*report.Page, string), base string) *report.Page {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.md")
-	to, err := page.New(path, "A report")
+	to, err := report.NewPage(path, "A report")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestColumns(t *testing.T) {
 	for name, first := range map[string]string{"s1": "server_p99, s", "b1": "makespan, s"} {
 		c := cases(t, name)[0]
 		set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: rows(c, metrics...), Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
-		narrow, wide := set.Tables(table.Terminal)[0], set.Tables(0)[0]
+		narrow, wide := set.Tables(text.Terminal)[0], set.Tables(0)[0]
 		if narrow.Header[1] != first || wide.Header[1] != first {
 			t.Errorf("%s: the first columns are %q and %q", name, narrow.Header, wide.Header)
 		}
@@ -158,7 +158,7 @@ func TestTrade(t *testing.T) {
 			t.Errorf("no %q in the picture", want)
 		}
 	}
-	if header := set.Tables(table.Terminal)[0].Header; header[1] != "energy, s" {
+	if header := set.Tables(text.Terminal)[0].Header; header[1] != "energy, s" {
 		t.Errorf("the columns are %q", header)
 	}
 }
@@ -237,9 +237,9 @@ func ExampleComparison_Tables() {
 		return
 	}
 	c := comparison.Comparison{Cases: cases, Rows: rows, Runs: comparison.Runs{Seeds: options.Seeds}}
-	first := c.Tables(table.Terminal)[0]
+	first := c.Tables(text.Terminal)[0]
 	first.Header, first.Rows = first.Header[:1], [][]string{first.Rows[0][:1], first.Rows[1][:1]}
-	if err := first.WriteText(os.Stdout, table.Terminal); err != nil {
+	if err := first.WriteText(os.Stdout, text.Terminal); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

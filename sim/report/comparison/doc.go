@@ -1,15 +1,23 @@
-// Package comparison presents what package sim/experiment has run: schedulers
-// compared, and what each constant of Spazio is worth, as tables for a terminal, as
-// rows for machines and as a page with pictures.
+// Package comparison presents what the simulator's experiments and the evaluations beside them have
+// found, as tables for a terminal, as rows for machines, as pictures and as pages:
+//
+//   - [Comparison]: schedulers compared by experiments (package sim/experiment)
+//   - [Sensitivity]: how much each constant of Spazio matters
+//   - [Prediction]: how well rejections foretell contention (package sim/prediction), and what they
+//     do to a scheduler
+//   - [Recommenders]: recommenders of requests on recorded series (package profile/replay)
+//   - [Tunings]: services whose requests a profiler corrects (package sim/tuning)
+//
+// A comparison of schedulers, for example:
 //
 //	rows, err := experiment.Run(ctx, cases, options)
 //	c := comparison.Comparison{Cases: cases, Rows: rows, Runs: comparison.Runs{Seeds: options.Seeds}}
-//	for _, t := range c.Tables(table.Terminal) {
-//		err = t.WriteText(os.Stdout, table.Terminal)
+//	for _, t := range c.Tables(text.Terminal) {
+//		err = t.WriteText(os.Stdout, text.Terminal)
 //	}
 //
-// It knows no metric by itself: the columns are those that the simulator reports,
-// what schedulers are judged by first.
+// The package knows no metric by itself: the columns are those that the simulator reports, what
+// schedulers are judged by first.
 //
-// Types that do not speak of concurrent use are plain values.
+// Types are plain values unless they say otherwise.
 package comparison

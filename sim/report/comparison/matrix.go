@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // matrix is a table of schedulers by metrics.
@@ -20,8 +20,8 @@ type matrix struct {
 const narrowest = 10
 
 // table has the metrics, the first first, that fit the width; all without one.
-func (m matrix) table(width int) table.Table {
-	t := table.Table{Title: m.title, Header: []string{"scheduler"}}
+func (m matrix) table(width int) text.Table {
+	t := text.Table{Title: m.title, Header: []string{"scheduler"}}
 	index := map[string]int{} // of rows
 	for _, l := range m.lines {
 		if _, ok := index[l.Scheduler]; !ok {
@@ -55,7 +55,7 @@ func (m matrix) table(width int) table.Table {
 		}
 	}
 	if len(t.Header) == 1 {
-		return table.Table{}
+		return text.Table{}
 	}
 	return t
 }
@@ -81,9 +81,9 @@ var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_larges
 // energies are what experiments on energy are about.
 var energies = []string{"energy", "energy_dynamic", "energy_if_empty_slept", "slowdown_p99", "sojourn_p99", "edp", "energy_pod"}
 
-// columns are the metrics of the lines, what tells most first: those that the
+// columns returns the metrics of the lines, the most important first: those that the
 // experiment is about, those that schedulers are judged by, and the others as they
-// come. What is 0 under every scheduler tells nothing.
+// come. Metrics that are 0 under every scheduler are left out.
 func columns(name string, lines []experiment.Line) []string {
 	var reported []string
 	for _, l := range lines {

@@ -7,18 +7,17 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
 // pictures draws the ratios to the default of an experiment's cases, one picture a
 // judged metric in which any scheduler differs from the default, with a panel a fleet;
 // where energy is known, it is one of what that costs the pods.
-func (c Comparison) pictures(p *page.Page, name, base string, lines []experiment.Line) {
+func (c Comparison) pictures(p *report.Page, name, base string, lines []experiment.Line) {
 	if panels := c.trades(lines, name); len(panels) > 0 {
 		p.Picture("energy over sojourn", fmt.Sprintf("%s-%s.svg", base, name),
 			fmt.Sprintf("Energy of %s over the 99th percentile of its pods' sojourn, as ratios to kube-scheduler's default, with the 95 %% interval of the energy; low is thrifty, left is quick.", name),
-			chart.Chart{Panels: panels})
+			report.Chart{Panels: panels})
 		return
 	}
 	var fleets []string
@@ -28,7 +27,7 @@ func (c Comparison) pictures(p *page.Page, name, base string, lines []experiment
 		}
 	}
 	for _, metric := range experiment.Judged() {
-		var drawn chart.Chart
+		var drawn report.Chart
 		for _, fleet := range fleets {
 			dots, differ := c.ratios(lines, name, fleet, metric)
 			if !differ {
@@ -39,8 +38,8 @@ func (c Comparison) pictures(p *page.Page, name, base string, lines []experiment
 				title += ", " + settingWords("fleet", fleet)
 			}
 			low, high := dots.Range()
-			panel := dots.Panel(title, chart.Axis{Label: "ratio to default", Log: true, Min: min(.5, low/1.1), Max: max(1.2, high*1.1)})
-			panel.Marks = []chart.Mark{{X: 1}}
+			panel := dots.Panel(title, report.Axis{Label: "ratio to default", Log: true, Min: min(.5, low/1.1), Max: max(1.2, high*1.1)})
+			panel.Marks = []report.Mark{{X: 1}}
 			drawn.Panels = append(drawn.Panels, panel)
 		}
 		if len(drawn.Panels) > 0 {
@@ -61,17 +60,17 @@ func besideFleet(k experiment.Case) string {
 }
 
 // trades are panels, one a case, of energy over sojourn: low is thrifty, left is quick.
-func (c Comparison) trades(lines []experiment.Line, name string) (panels []chart.Panel) {
+func (c Comparison) trades(lines []experiment.Line, name string) (panels []report.Panel) {
 	for _, k := range c.of(name) {
 		series, beyond := trade(of(k.Label, lines))
 		if len(series) == 0 {
 			continue
 		}
-		panel := chart.Panel{
+		panel := report.Panel{
 			Title: fmt.Sprintf("%s: energy over sojourn, %s", strings.ToUpper(name), besideFleet(k)),
-			X:     chart.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: .95, Max: furthest},
-			Y:     chart.Axis{Label: "energy, ratio to default", Log: true},
-			Tall:  true, Series: series, Marks: []chart.Mark{{X: 1}},
+			X:     report.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: .95, Max: furthest},
+			Y:     report.Axis{Label: "energy, ratio to default", Log: true},
+			Tall:  true, Series: series, Marks: []report.Mark{{X: 1}},
 		}
 		if len(beyond) > 0 {
 			panel.Title += "; off the edge, sojourn/energy: " + strings.Join(beyond, ", ")
@@ -100,7 +99,7 @@ const furthest = 1.25
 
 // trade is a dot a scheduler of a case, the default at (1, 1) among them, and in words
 // those that are too far off; none where energy is not known.
-func trade(lines []experiment.Line) (series []chart.Series, beyond []string) {
+func trade(lines []experiment.Line) (series []report.Series, beyond []string) {
 	sojourn := map[string]float64{}
 	for _, l := range lines {
 		if l.Metric == "sojourn_p99" {
@@ -114,19 +113,19 @@ func trade(lines []experiment.Line) (series []chart.Series, beyond []string) {
 		case x > furthest:
 			beyond = append(beyond, fmt.Sprintf("%s %s/%s", l.Scheduler, number(x), number(l.Mean)))
 		default:
-			p := chart.Point{X: x, Y: l.Mean}
+			p := report.Point{X: x, Y: l.Mean}
 			if l.Low < l.High {
 				p.Low, p.High = l.Low, l.High
 			}
-			series = append(series, chart.Series{Name: l.Scheduler, Style: chart.Dots, Points: []chart.Point{p}})
+			series = append(series, report.Series{Name: l.Scheduler, Style: report.Dots, Points: []report.Point{p}})
 		}
 	}
 	return series, beyond
 }
 
-// ratios collects what a logarithmic axis can show of a fleet's cases, a row a
-// scheduler and a series a case, and says whether there is anything to see.
-func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) (dots chart.DotPlot, differ bool) {
+// ratios collects what a logarithmic axis can show of a fleet's cases, a row per scheduler and a
+// series per case, and reports whether any scheduler differs from the default.
+func (c Comparison) ratios(lines []experiment.Line, name, fleet, metric string) (dots report.DotPlot, differ bool) {
 	for _, k := range c.of(name) {
 		if k.Params.Fleet != fleet {
 			continue

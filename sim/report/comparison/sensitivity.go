@@ -6,9 +6,8 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // tolerance is how far a constant may move the metric at the scales tried.
@@ -28,13 +27,13 @@ type Sensitivity struct {
 
 // Tables has one of all constants, and one for each that moves a case beyond the
 // tolerance.
-func (s Sensitivity) Tables() []table.Table {
-	return append([]table.Table{s.constants()}, s.delicate()...)
+func (s Sensitivity) Tables() []text.Table {
+	return append([]text.Table{s.constants()}, s.delicate()...)
 }
 
 // constants has a row a constant.
-func (s Sensitivity) constants() table.Table {
-	t := table.Table{
+func (s Sensitivity) constants() text.Table {
+	t := text.Table{
 		Title:  fmt.Sprintf("%s with one constant changed over that with its default: the largest change of all cases with its 95 %% interval, and the mean of all cases", s.Metric),
 		Header: []string{"constant", "default"},
 	}
@@ -52,7 +51,7 @@ func (s Sensitivity) constants() table.Table {
 	return t
 }
 
-// stays says whether no change is beyond the tolerance.
+// stays reports whether no change is beyond the tolerance.
 func stays(s experiment.Sensitivity) bool { return !slices.ContainsFunc(s.Effects, beyondTolerance) }
 
 func beyondTolerance(e experiment.Effect) bool { return math.Abs(e.Mean-1) > tolerance }
@@ -80,8 +79,8 @@ func largest(effects []experiment.Effect, scale float64) []string {
 
 // delicate has a table for each constant that moves a case beyond the tolerance,
 // with those cases.
-func (s Sensitivity) delicate() []table.Table {
-	var tables []table.Table
+func (s Sensitivity) delicate() []text.Table {
+	var tables []text.Table
 	for _, c := range s.Of {
 		if !stays(c) {
 			t := moved(c.Effects)
@@ -94,8 +93,8 @@ func (s Sensitivity) delicate() []table.Table {
 
 // moved has a row for each case with an effect beyond the tolerance, and a column
 // a value.
-func moved(effects []experiment.Effect) table.Table {
-	t := table.Table{Header: []string{"case"}}
+func moved(effects []experiment.Effect) text.Table {
+	t := text.Table{Header: []string{"case"}}
 	byCase := map[string][]experiment.Effect{}
 	var order []string
 	for _, e := range effects {
@@ -123,7 +122,7 @@ func moved(effects []experiment.Effect) table.Table {
 const sensitivityMethod = `Each constant was multiplied alone; whole numbers are rounded, and a value stays within its option's range. A ratio is that of a case with the changed constant to the same case with the default, seed by seed, averaged geometrically, with its 95 % confidence interval (Student's t on logarithms). In the picture every dot is a case.`
 
 // Report writes the sensitivities into a page, with a picture in base.svg.
-func (s Sensitivity) Report(p *page.Page, base string) {
+func (s Sensitivity) Report(p *report.Page, base string) {
 	p.Paragraph(s.String())
 	p.Paragraph(sensitivityMethod)
 	p.Picture(s.Metric, base+".svg", s.Metric+" with one constant changed over that with its default; dashed lines are 10 % less and more.", s.tornado())
@@ -139,8 +138,8 @@ func (s Sensitivity) Report(p *page.Page, base string) {
 }
 
 // tornado has a row of dots a constant and scale, the constant that moves most on top.
-func (s Sensitivity) tornado() chart.Chart {
-	var dots chart.DotPlot
+func (s Sensitivity) tornado() report.Chart {
+	var dots report.DotPlot
 	for _, c := range s.Of {
 		for _, scale := range s.Scales {
 			series := fmt.Sprintf("default × %g", scale)
@@ -161,9 +160,9 @@ func (s Sensitivity) tornado() chart.Chart {
 		low = 1 // no effect can be drawn
 	}
 	const within = "10 % less and more"
-	panel := dots.Panel(Words(s.Metric)+" with one constant changed over that with its default", chart.Axis{
+	panel := dots.Panel(Words(s.Metric)+" with one constant changed over that with its default", report.Axis{
 		Label: "ratio", Log: true, Min: min(1/(1+2*tolerance), low/1.05), Max: max(1+2*tolerance, high*1.05),
 	})
-	panel.Marks = []chart.Mark{{X: 1}, {Name: within, X: 1 - tolerance}, {Name: within, X: 1 + tolerance}}
-	return chart.Chart{Panels: []chart.Panel{panel}}
+	panel.Marks = []report.Mark{{X: 1}, {Name: within, X: 1 - tolerance}, {Name: within, X: 1 + tolerance}}
+	return report.Chart{Panels: []report.Panel{panel}}
 }

@@ -130,3 +130,11 @@ func yes(holds bool) string {
 	}
 	return "no"
 }
+
+// decimal returns a number with so many decimal places, or unknown in the place of NaN.
+func decimal(v float64, places int, unknown string) string {
+	if math.IsNaN(v) {
+		return unknown
+	}
+	return strconv.FormatFloat(v, 'f', places, 64)
+}

@@ -10,9 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -25,7 +23,7 @@ type Made struct {
 // Album are figures made. It is a plain value, safe for concurrent reading.
 type Album []Made
 
-// Make makes the figures in order. progress, if not nil, is told of each before it
+// Make makes the figures in order. progress, if not nil, is called before each
 // begins. The error is that of a figure, with its ID.
 func Make(ctx context.Context, chosen []Figure, p Params, progress func(i int, f Figure)) (Album, error) {
 	var album Album
@@ -61,8 +59,8 @@ func (a Album) Rows() []Row {
 }
 
 // Values is Rows as a table.
-func (a Album) Values() table.Table {
-	t := table.Table{Title: "What was measured", Header: []string{"figure", "verdict", "metric", "value", "unit"}}
+func (a Album) Values() text.Table {
+	t := text.Table{Title: "What was measured", Header: []string{"figure", "verdict", "metric", "value", "unit"}}
 	for _, r := range a.Rows() {
 		t.Add(r.Figure, string(r.Verdict), r.Name, strconv.FormatFloat(r.Value.Value, 'g', -1, 64), r.Unit)
 	}
@@ -70,8 +68,8 @@ func (a Album) Values() table.Table {
 }
 
 // Verdicts has one line a figure.
-func (a Album) Verdicts() table.Table {
-	t := table.Table{Title: "Which claims hold", Header: []string{"figure", "what", "claim", "data"}}
+func (a Album) Verdicts() text.Table {
+	t := text.Table{Title: "Which claims hold", Header: []string{"figure", "what", "claim", "data"}}
 	for _, m := range a {
 		origin, _, _ := strings.Cut(m.Source, ":")
 		t.Add(m.ID, m.Title, string(m.Verdict), origin)
@@ -83,8 +81,8 @@ func (a Album) Verdicts() table.Table {
 func brief(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // points is all that a figure shows.
-func (r Result) points() table.Table {
-	t := table.Table{Header: []string{"panel", "series", "x", "y", "low", "high"}}
+func (r Result) points() text.Table {
+	t := text.Table{Header: []string{"panel", "series", "x", "y", "low", "high"}}
 	for _, p := range r.Panels {
 		for _, s := range p.Series {
 			for _, point := range s.Points {
@@ -115,7 +113,7 @@ func (a Album) Save(dir string) error {
 		return err
 	}
 	for _, name := range []string{"README.md", "index.html"} {
-		p, err := page.New(name, title)
+		p, err := report.NewPage(name, title)
 		if err != nil {
 			return err
 		}
@@ -123,7 +121,7 @@ func (a Album) Save(dir string) error {
 		p.Table(a.Verdicts())
 		for _, m := range a {
 			p.Heading(2, "Figure "+m.ID+": "+m.Title)
-			p.Picture("figure "+m.ID, m.base()+".svg", "Claim: "+m.Claim, chart.Chart{Panels: m.Panels})
+			p.Picture("figure "+m.ID, m.base()+".svg", "Claim: "+m.Claim, report.Chart{Panels: m.Panels})
 			p.Paragraph("Measured: " + m.Measured)
 			p.Paragraph(fmt.Sprintf("Verdict: the claim %s. Data: %s", m.Verdict, m.Source))
 		}
@@ -133,7 +131,7 @@ func (a Album) Save(dir string) error {
 	}
 	for _, m := range a {
 		base := filepath.Join(dir, m.base())
-		if err := errors.Join(chart.Chart{Panels: m.Panels}.WriteFile(base+".png"), m.points().SaveCSV(base+".csv")); err != nil {
+		if err := errors.Join(report.Chart{Panels: m.Panels}.WriteFile(base+".png"), m.points().SaveCSV(base+".csv")); err != nil {
 			return fmt.Errorf("figure %s: %w", m.ID, err)
 		}
 	}
@@ -141,13 +139,13 @@ func (a Album) Save(dir string) error {
 }
 
 // base is the figure's name in file names.
-func (f Figure) base() string { return "figure-" + chart.FileName(f.ID) }
+func (f Figure) base() string { return "figure-" + report.FileName(f.ID) }
 
 // WriteCatalogue lists all figures with what they claim, in lines that a terminal holds.
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range All() {
-		b.WriteString(text.Hang(fmt.Sprintf("%-8s ", f.ID), f.Title+": "+f.Claim, table.Terminal) + "\n")
+		b.WriteString(text.Hang(fmt.Sprintf("%-8s ", f.ID), f.Title+": "+f.Claim, text.Terminal) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/internal/pipeline"
 	"github.com/spazio-scheduler/spazio/kalman"
 	"github.com/spazio-scheduler/spazio/sim/node"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
@@ -33,7 +33,7 @@ const (
 type estimator struct {
 	name   string
 	config pipeline.EstimatorConfig
-	// level says that it estimates the capacity, too.
+	// level is set if it estimates the capacity, too.
 	level bool
 }
 
@@ -59,7 +59,7 @@ type estimated struct {
 // bursts is figure 4.11.
 func bursts(ctx context.Context, p Params) (Result, error) {
 	var all []estimated
-	var pods []chart.Point
+	var pods []report.Point
 	for _, e := range estimators() {
 		run, n, err := estimate(ctx, p.Seed, e)
 		if err != nil {
@@ -68,20 +68,20 @@ func bursts(ctx context.Context, p Params) (Result, error) {
 		all, pods = append(all, run), n
 	}
 	result := Result{Source: simulated(p.Seed, fmt.Sprintf("a node of %d cores; bursts of 1 to %d pods of one thread every %g s, 4 to 12 core-seconds each; in the second half a load that is no pod, of up to %g cores. The agent's pipeline feeds each estimator with the headroom of the cpu channel, filtered, and halts it while containers churn and while the channel is full, as the thesis does; there the signal k stood for the headroom", burstCores, burstMost, burstEvery, burstLoad))}
-	x := chart.Axis{Label: "seconds", Whole: true, Min: 0, Max: burstEnd}
-	cost := chart.Panel{Title: "cost of a pod, share of cpu", X: x, Y: chart.Axis{Label: "share", Min: 0, Max: .18}}
-	level := chart.Panel{Title: "capacity at no pods, share of cpu", X: x, Y: chart.Axis{Label: "share", Min: .7, Max: 1.3}}
+	x := report.Axis{Label: "seconds", Whole: true, Min: 0, Max: burstEnd}
+	cost := report.Panel{Title: "cost of a pod, share of cpu", X: x, Y: report.Axis{Label: "share", Min: 0, Max: .18}}
+	level := report.Panel{Title: "capacity at no pods, share of cpu", X: x, Y: report.Axis{Label: "share", Min: .7, Max: 1.3}}
 	for _, e := range all {
-		cost.Series = append(cost.Series, chart.Series{Name: e.name, Points: line(e.at, e.cost)})
+		cost.Series = append(cost.Series, report.Series{Name: e.name, Points: line(e.at, e.cost)})
 		if e.level {
-			level.Series = append(level.Series, chart.Series{Name: e.name, Points: line(e.at, e.capacity)})
+			level.Series = append(level.Series, report.Series{Name: e.name, Points: line(e.at, e.capacity)})
 		}
 	}
-	truth := []chart.Point{{X: 0, Y: burstCost}, {X: burstEnd, Y: burstCost}}
-	cost.Series = append(cost.Series, chart.Series{Name: "truth below 8 pods", Style: chart.Dashed, Points: truth})
-	result.Panels = []chart.Panel{cost, level,
-		{Title: "pods that run", X: x, Y: chart.Axis{Label: "pods", Whole: true}, Series: []chart.Series{{Name: "pods", Style: chart.Steps, Points: pods}},
-			Marks: []chart.Mark{{Name: "another load from here on", X: burstOthers}}}}
+	truth := []report.Point{{X: 0, Y: burstCost}, {X: burstEnd, Y: burstCost}}
+	cost.Series = append(cost.Series, report.Series{Name: "truth below 8 pods", Style: report.Dashed, Points: truth})
+	result.Panels = []report.Panel{cost, level,
+		{Title: "pods that run", X: x, Y: report.Axis{Label: "pods", Whole: true}, Series: []report.Series{{Name: "pods", Style: report.Steps, Points: pods}},
+			Marks: []report.Mark{{Name: "another load from here on", X: burstOthers}}}}
 	result.judgeEstimators(all)
 	return result, nil
 }
@@ -130,12 +130,12 @@ func (r *Result) judgeEstimators(all []estimated) {
 	}
 }
 
-// converges says that a finds the cost about as well as b or better.
+// converges reports whether a finds the cost about as well as b or better.
 func converges(a, b accuracy) bool { return a.wrong < 1.5*b.wrong+.02 }
 
 // estimate runs the node under an agent with the estimator. Equal seeds give
 // equal loads, whatever the estimator.
-func estimate(ctx context.Context, seed uint64, e estimator) (estimated, []chart.Point, error) {
+func estimate(ctx context.Context, seed uint64, e estimator) (estimated, []report.Point, error) {
 	h, err := newHost(node.Params{Cores: burstCores, Seed: seed}, "node", func(c *agent.Config) { c.Estimator = e.config })
 	if err != nil {
 		return estimated{}, nil, err
@@ -146,7 +146,7 @@ func estimate(ctx context.Context, seed uint64, e estimator) (estimated, []chart
 	others := rand.New(rand.NewPCG(seed, 412))
 	nextOthers := burstOthers
 	out := estimated{estimator: e}
-	var pods []chart.Point
+	var pods []report.Point
 	for step := 1; float64(step)*sampling <= burstEnd; step++ {
 		now := float64(step) * sampling
 		if now >= nextOthers {
@@ -171,7 +171,7 @@ func estimate(ctx context.Context, seed uint64, e estimator) (estimated, []chart
 		cpu := w.Channels[0].Own
 		out.at = append(out.at, now)
 		out.cost, out.capacity = append(out.cost, cpu.Cost), append(out.capacity, cpu.Capacity)
-		pods = append(pods, chart.Point{X: now, Y: float64(w.Pods)})
+		pods = append(pods, report.Point{X: now, Y: float64(w.Pods)})
 	}
 	return out, pods, nil
 }

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// source is one that tells of a pod, by the mark that its first word is.
+// source is a source of pod events, with the mark of its first event.
 type source struct{ mark, name string }
 
 // occasion is a start or an end of pods.
@@ -36,7 +35,7 @@ func (o occasion) sources() []source {
 // sight is what one start or end of a pod looks like, in seconds from its first
 // act.
 type sight struct {
-	run        measured.Run
+	run        measuredRun
 	zero       float64
 	first      []float64 // a source each
 	peak, over float64   // the spike's
@@ -44,14 +43,14 @@ type sight struct {
 
 // look finds the spike of the span that begins with a mark, and the sources' first
 // words in it.
-func (o occasion) look(run measured.Run) (sight, bool) {
+func (o occasion) look(run measuredRun) (sight, bool) {
 	zero, ok := start(run, o.begin)
 	if !ok {
 		return sight{}, false
 	}
 	s := sight{run: run, zero: zero}
 	for _, source := range o.sources() {
-		i := slices.IndexFunc(run.Marks, func(m measured.Mark) bool { return m.Name == source.mark && m.At >= zero-o.lead })
+		i := slices.IndexFunc(run.Marks, func(m mark) bool { return m.Name == source.mark && m.At >= zero-o.lead })
 		if i < 0 {
 			return s, false
 		}
@@ -74,7 +73,7 @@ func (o occasion) look(run measured.Run) (sight, bool) {
 }
 
 // draw is figures 4.9 and 4.10: the sources against the spike.
-func (o occasion) draw(r measured.Recording) (Result, error) {
+func (o occasion) draw(r recording) (Result, error) {
 	list, err := calm(r, "idle")
 	if err != nil {
 		return Result{}, err
@@ -86,7 +85,7 @@ func (o occasion) draw(r measured.Recording) (Result, error) {
 		}
 	}
 	if len(all) == 0 {
-		return Result{}, &NoRunError{"idle with marks"}
+		return Result{}, noRun("idle with marks")
 	}
 	result := o.against(all)
 	result.Source = " The recorder plays the kubelet, so the API server's part is a lower bound, " + o.bound + "."
@@ -95,17 +94,17 @@ func (o occasion) draw(r measured.Recording) (Result, error) {
 
 func (o occasion) against(all []sight) Result {
 	sources := o.sources()
-	x := chart.Axis{Label: "seconds " + o.zero, Min: -.3, Max: 1}
-	picture := chart.Panel{Title: "cpu channel at 100 Hz, every " + o.what + " (the first in bold)", X: x, Y: share}
+	x := report.Axis{Label: "seconds " + o.zero, Min: -.3, Max: 1}
+	picture := report.Panel{Title: "cpu channel at 100 Hz, every " + o.what + " (the first in bold)", X: x, Y: share}
 	for i := len(all) - 1; i >= 0; i-- {
-		style, name := chart.Faint, "cpu, others"
+		style, name := report.Faint, "cpu, others"
 		if i == 0 {
-			style, name = chart.Line, "cpu"
+			style, name = report.Line, "cpu"
 		}
-		picture.Series = append(picture.Series, chart.Series{Name: name, Style: style, Points: shifted(all[i])})
+		picture.Series = append(picture.Series, report.Series{Name: name, Style: style, Points: shifted(all[i])})
 	}
 	names := make([]string, len(sources))
-	told := chart.Panel{Title: "first word of each source", X: x, Y: chart.Axis{Min: -.5, Max: float64(len(sources)) - .5}}
+	told := report.Panel{Title: "first word of each source", X: x, Y: report.Axis{Min: -.5, Max: float64(len(sources)) - .5}}
 	var peaks, overs []float64
 	for _, s := range all {
 		peaks, overs = append(peaks, s.peak), append(overs, s.over)
@@ -115,15 +114,15 @@ func (o occasion) against(all []sight) Result {
 	for i, source := range sources {
 		names[i] = source.name
 		var delays []float64
-		series := chart.Series{Name: source.name, Style: chart.Dots}
+		series := report.Series{Name: source.name, Style: report.Dots}
 		for _, s := range all {
 			delays = append(delays, s.first[i])
-			series.Points = append(series.Points, chart.Point{X: s.first[i], Y: float64(i)})
+			series.Points = append(series.Points, report.Point{X: s.first[i], Y: float64(i)})
 		}
 		m := median(delays)
 		medians = append(medians, m)
 		told.Series = append(told.Series, series)
-		picture.Marks = append(picture.Marks, chart.Mark{Name: source.name, X: all[0].first[i]})
+		picture.Marks = append(picture.Marks, report.Mark{Name: source.name, X: all[0].first[i]})
 		result.Measured += fmt.Sprintf("%s: %+.0f ms (%+.0f to %+.0f). ", source.name, 1000*m, 1000*quantile(delays, 0), 1000*quantile(delays, 1))
 		result.Values = append(result.Values, Value{metricName(source.name), m, "s"})
 	}
@@ -132,7 +131,7 @@ func (o occasion) against(all []sight) Result {
 	result.Measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), o.zero) + result.Measured +
 		fmt.Sprintf("The spike peaks at %+.0f ms and is above half its height until %+.0f ms.", 1000*peak, 1000*over)
 	result.Values = append(result.Values, Value{"peak", peak, "s"}, Value{"over", over, "s"})
-	result.Panels = []chart.Panel{picture, told}
+	result.Panels = []report.Panel{picture, told}
 	last := len(sources) - 1
 	switch early := medians[0] < peak && medians[1] < over; {
 	case early && medians[last] > over:
@@ -145,7 +144,7 @@ func (o occasion) against(all []sight) Result {
 	return result
 }
 
-func shifted(s sight) []chart.Point {
+func shifted(s sight) []report.Point {
 	points := line(s.run.At, half(s.run))
 	for i := range points {
 		points[i].X -= s.zero

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/report"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
 )
 
 // Params are what a figure is made from. They are a plain value, safe for
@@ -35,7 +34,7 @@ type Figure struct {
 	Make func(ctx context.Context, p Params) (Result, error)
 }
 
-// Verdict says whether a claim holds.
+// Verdict is whether a claim holds.
 type Verdict string
 
 // Verdicts.
@@ -48,7 +47,7 @@ const (
 // Result is a figure as made. It is a plain value, safe for concurrent reading.
 type Result struct {
 	// Panels stand one above the other.
-	Panels []chart.Panel
+	Panels []report.Panel
 	// Verdict is on the figure's claim, Measured what speaks for it, in sentences.
 	Verdict  Verdict
 	Measured string

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
@@ -23,7 +23,7 @@ type contest struct {
 	// name, a series a case.
 	place func(c experiment.Case, scheduler string) (row, series string)
 	// also are panels drawn first.
-	also func(ctx context.Context, p Params) ([]chart.Panel, error)
+	also func(ctx context.Context, p Params) ([]report.Panel, error)
 }
 
 var equal = []workload.Law{workload.Equal}
@@ -119,8 +119,8 @@ func (f contest) run(ctx context.Context, p Params) ([]experiment.Case, []experi
 
 // panel draws a metric of all cases: a row a scheduler, bars from the least to the
 // largest of the seeds.
-func (f contest) panel(cases []experiment.Case, lines []experiment.Line, metric string) chart.Panel {
-	var dots chart.DotPlot
+func (f contest) panel(cases []experiment.Case, lines []experiment.Line, metric string) report.Panel {
+	var dots report.DotPlot
 	unit := ""
 	for _, c := range cases {
 		for _, l := range lines {
@@ -131,7 +131,7 @@ func (f contest) panel(cases []experiment.Case, lines []experiment.Line, metric 
 			}
 		}
 	}
-	values := chart.Axis{Label: comparison.Words(metric) + ", " + unit}
+	values := report.Axis{Label: comparison.Words(metric) + ", " + unit}
 	if unit == "1" {
 		values.Label = comparison.Words(metric)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/node"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
 // epoch is the time 0 of what is simulated.
@@ -111,7 +111,7 @@ func newFleet(seed uint64) (*fleet, error) {
 	return f, err
 }
 
-// exchange has every node push its model and hear the fleet's.
+// exchange has every node push its model and receive the fleet's.
 func (f *fleet) exchange(now float64) error {
 	for _, h := range f.hosts {
 		local, ok := h.pipeline.Local()
@@ -249,16 +249,16 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 	}
 	before := func(values []float64) float64 { return mean(between(at, values, 60, fleetArrive)) }
 	during := func(values []float64) float64 { return mean(between(at, values, fleetArrive+30, fleetArrive+120)) }
-	mark := []chart.Mark{{Name: "1,000 pods elsewhere", X: fleetArrive}}
+	mark := []report.Mark{{Name: "1,000 pods elsewhere", X: fleetArrive}}
 	r := signalled{before: before(k), during: during(k)}
 	r.Result = Result{
-		Panels: []chart.Panel{
-			{Title: "signal k of the node: " + what, X: seconds, Y: chart.Axis{Label: "typical loads"}, Marks: mark,
-				Series: []chart.Series{{Name: "k", Points: line(at, k)}}},
-			{Title: "demand q of one more typical load, by channel", X: seconds, Y: chart.Axis{Label: "share"}, Marks: mark,
-				Series: []chart.Series{{Name: "q, cpu", Points: line(at, cpu)}, {Name: "q, memory", Points: line(at, memory)}}},
+		Panels: []report.Panel{
+			{Title: "signal k of the node: " + what, X: seconds, Y: report.Axis{Label: "typical loads"}, Marks: mark,
+				Series: []report.Series{{Name: "k", Points: line(at, k)}}},
+			{Title: "demand q of one more typical load, by channel", X: seconds, Y: report.Axis{Label: "share"}, Marks: mark,
+				Series: []report.Series{{Name: "q, cpu", Points: line(at, cpu)}, {Name: "q, memory", Points: line(at, memory)}}},
 			{Title: "cpu channel of the other nodes, mean", X: seconds, Y: share, Marks: mark,
-				Series: []chart.Series{{Name: "cpu of the others", Points: line(at, others)}}},
+				Series: []report.Series{{Name: "cpu of the others", Points: line(at, others)}}},
 		},
 		Verdict: Fails,
 		Source: simulated(p.Seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",

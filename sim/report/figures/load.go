@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
 var (
-	seconds = chart.Axis{Label: "seconds", Whole: true}
-	workers = chart.Axis{Label: "workers at once", Whole: true, Min: 0, Max: 12.3}
-	share   = chart.Axis{Label: "share", Min: 0, Max: 1.02}
+	seconds = report.Axis{Label: "seconds", Whole: true}
+	workers = report.Axis{Label: "workers at once", Whole: true, Min: 0, Max: 12.3}
+	share   = report.Axis{Label: "share", Min: 0, Max: 1.02}
 )
 
 // level is what n workers at once show, over all batches of a run.
@@ -26,7 +25,7 @@ type level struct {
 const settling = .15
 
 // levels summarises the runs of a load by the number of workers.
-func levels(r measured.Recording, load string) ([]level, error) {
+func levels(r recording, load string) ([]level, error) {
 	list, err := runs(r, load)
 	if err != nil {
 		return nil, err
@@ -38,10 +37,10 @@ func levels(r measured.Recording, load string) ([]level, error) {
 	return all, nil
 }
 
-func summarise(run measured.Run) level {
+func summarise(run measuredRun) level {
 	l := level{n: run.Workers, fastest: math.Inf(1)}
 	spans := batches(run)
-	if len(spans) == 0 { // nobody worked
+	if len(spans) == 0 { // without any work
 		l.utilisation, l.pressure, l.memory = mean(run.Utilisation), mean(run.Pressure), mean(run.Memory)
 		l.half = (l.utilisation + l.pressure) / 2
 		return l
@@ -70,10 +69,10 @@ func summarise(run measured.Run) level {
 // batch is a group of jobs that start together.
 type batch struct {
 	start, firstEnd, lastEnd float64
-	jobs                     []measured.Job
+	jobs                     []job
 }
 
-func batches(run measured.Run) []batch {
+func batches(run measuredRun) []batch {
 	var all []batch
 	for _, j := range run.Jobs {
 		for len(all) <= j.Batch && len(all) < len(run.Jobs) {
@@ -90,8 +89,8 @@ func batches(run measured.Run) []batch {
 }
 
 // curve is one value of the levels against the number of workers.
-func curve(all []level, value func(level) chart.Point) []chart.Point {
-	var points []chart.Point
+func curve(all []level, value func(level) report.Point) []report.Point {
+	var points []report.Point
 	for _, l := range all {
 		p := value(l)
 		p.X = float64(l.n)
@@ -101,9 +100,9 @@ func curve(all []level, value func(level) chart.Point) []chart.Point {
 }
 
 var (
-	ofUtilisation = func(l level) chart.Point { return chart.Point{Y: l.utilisation} }
-	ofPressure    = func(l level) chart.Point { return chart.Point{Y: l.pressure} }
-	ofHalf        = func(l level) chart.Point { return chart.Point{Y: l.half} }
+	ofUtilisation = func(l level) report.Point { return report.Point{Y: l.utilisation} }
+	ofPressure    = func(l level) report.Point { return report.Point{Y: l.pressure} }
+	ofHalf        = func(l level) report.Point { return report.Point{Y: l.half} }
 )
 
 func at(all []level, n int) level {
@@ -116,7 +115,7 @@ func at(all []level, n int) level {
 }
 
 // overTime is figure 4.3.
-func overTime(r measured.Recording) (Result, error) {
+func overTime(r recording) (Result, error) {
 	list, err := runs(r, "pi")
 	if err != nil {
 		return Result{}, err
@@ -125,9 +124,9 @@ func overTime(r measured.Recording) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	x := chart.Axis{Label: "seconds", Whole: true, Min: 0, Max: 10}
-	cpu := chart.Panel{Title: "CPU utilisation, batches of π to 2000 digits", X: x, Y: share}
-	memory := chart.Panel{Title: "memory in use", X: x, Y: chart.Axis{Label: "share", Min: 0, Max: .3}}
+	x := report.Axis{Label: "seconds", Whole: true, Min: 0, Max: 10}
+	cpu := report.Panel{Title: "CPU utilisation, batches of π to 2000 digits", X: x, Y: share}
+	memory := report.Panel{Title: "memory in use", X: x, Y: report.Axis{Label: "share", Min: 0, Max: .3}}
 	for _, run := range list {
 		switch run.Workers {
 		case 1, 2, 4, 12:
@@ -135,8 +134,8 @@ func overTime(r measured.Recording) (Result, error) {
 			continue
 		}
 		name := fmt.Sprintf("%d at once", run.Workers)
-		cpu.Series = append(cpu.Series, chart.Series{Name: name, Points: line(run.At, run.Utilisation)})
-		memory.Series = append(memory.Series, chart.Series{Name: name, Points: line(run.At, run.Memory)})
+		cpu.Series = append(cpu.Series, report.Series{Name: name, Points: line(run.At, run.Utilisation)})
+		memory.Series = append(memory.Series, report.Series{Name: name, Points: line(run.At, run.Memory)})
 	}
 	one, last := at(all, 1), all[len(all)-1]
 	spread := 0.
@@ -144,7 +143,7 @@ func overTime(r measured.Recording) (Result, error) {
 		spread = max(spread, math.Abs(l.memory-one.memory))
 	}
 	result := Result{
-		Panels: []chart.Panel{cpu, memory}, Verdict: Fails,
+		Panels: []report.Panel{cpu, memory}, Verdict: Fails,
 		Measured: fmt.Sprintf("While all of a batch run, utilisation is %.2f at one worker, %.2f at two and %.2f at %d, on %d cores; memory in use moves by %.3f at most.",
 			one.utilisation, at(all, 2).utilisation, last.utilisation, last.n, r.Machine.Cores, spread),
 		Values: []Value{
@@ -159,10 +158,10 @@ func overTime(r measured.Recording) (Result, error) {
 }
 
 // completion is figure 4.4, and those of the first draft.
-func completion(r measured.Recording) (Result, error) {
-	took := chart.Panel{Title: "mean completion time (bars: fastest and slowest)", X: workers, Y: chart.Axis{Label: "seconds"}}
-	rate := chart.Panel{Title: "throughput", X: workers, Y: chart.Axis{Label: "completions/s"}}
-	cpu := chart.Panel{Title: "utilisation and pressure", X: workers, Y: share}
+func completion(r recording) (Result, error) {
+	took := report.Panel{Title: "mean completion time (bars: fastest and slowest)", X: workers, Y: report.Axis{Label: "seconds"}}
+	rate := report.Panel{Title: "throughput", X: workers, Y: report.Axis{Label: "completions/s"}}
+	cpu := report.Panel{Title: "utilisation and pressure", X: workers, Y: share}
 	result := Result{Verdict: Holds}
 	linear := true
 	for i, load := range []string{"pi", "train"} {
@@ -171,18 +170,18 @@ func completion(r measured.Recording) (Result, error) {
 			return Result{}, err
 		}
 		name := []string{"π to 2000 digits", "train and infer"}[i]
-		took.Series = append(took.Series, chart.Series{Name: name, Style: chart.Dotted, Points: curve(all, func(l level) chart.Point {
-			return chart.Point{Y: l.completion, Low: l.fastest, High: l.slowest}
+		took.Series = append(took.Series, report.Series{Name: name, Style: report.Dotted, Points: curve(all, func(l level) report.Point {
+			return report.Point{Y: l.completion, Low: l.fastest, High: l.slowest}
 		})})
-		rate.Series = append(rate.Series, chart.Series{Name: name, Style: chart.Dotted, Points: curve(all, func(l level) chart.Point { return chart.Point{Y: l.perSecond} })})
+		rate.Series = append(rate.Series, report.Series{Name: name, Style: report.Dotted, Points: curve(all, func(l level) report.Point { return report.Point{Y: l.perSecond} })})
 		cpu.Series = append(cpu.Series,
-			chart.Series{Name: name + ": utilisation", Style: chart.Dotted, Points: curve(all, ofUtilisation)},
-			chart.Series{Name: name + ": pressure", Style: chart.Dotted, Points: curve(all, ofPressure)})
+			report.Series{Name: name + ": utilisation", Style: report.Dotted, Points: curve(all, ofUtilisation)},
+			report.Series{Name: name + ": pressure", Style: report.Dotted, Points: curve(all, ofPressure)})
 		cores := r.Machine.Cores
 		full, last := at(all, cores), all[len(all)-1]
 		if i == 0 {
-			took.Series = append(took.Series, chart.Series{Name: "fair share of the cores", Style: chart.Dashed, Points: curve(all, func(l level) chart.Point {
-				return chart.Point{Y: full.completion * max(1, float64(l.n)/float64(cores))}
+			took.Series = append(took.Series, report.Series{Name: "fair share of the cores", Style: report.Dashed, Points: curve(all, func(l level) report.Point {
+				return report.Point{Y: full.completion * max(1, float64(l.n)/float64(cores))}
 			})})
 		}
 		grows := last.completion / full.completion / (float64(last.n) / float64(cores))
@@ -201,12 +200,12 @@ func completion(r measured.Recording) (Result, error) {
 		result.Verdict = Fails
 	}
 	result.Measured += "The work is done as fast at one worker a core as at six: what utilisation hides is how long each waits, which pressure does not hide."
-	result.Panels = []chart.Panel{took, rate, cpu}
+	result.Panels = []report.Panel{took, rate, cpu}
 	return result, nil
 }
 
 // joined is figure 4.5.
-func joined(r measured.Recording) (Result, error) {
+func joined(r recording) (Result, error) {
 	result := Result{Verdict: Holds}
 	cores := r.Machine.Cores
 	for i, load := range []string{"pi", "train", "busy"} {
@@ -215,10 +214,10 @@ func joined(r measured.Recording) (Result, error) {
 			return Result{}, err
 		}
 		name := []string{"π to 2000 digits", "train and infer", "busy loops"}[i]
-		result.Panels = append(result.Panels, chart.Panel{Title: name, X: workers, Y: share, Series: []chart.Series{
-			{Name: "utilisation", Style: chart.Dotted, Points: curve(all, ofUtilisation)},
-			{Name: "pressure", Style: chart.Dotted, Points: curve(all, ofPressure)},
-			{Name: "half of each", Style: chart.Dotted, Points: curve(all, ofHalf)},
+		result.Panels = append(result.Panels, report.Panel{Title: name, X: workers, Y: share, Series: []report.Series{
+			{Name: "utilisation", Style: report.Dotted, Points: curve(all, ofUtilisation)},
+			{Name: "pressure", Style: report.Dotted, Points: curve(all, ofPressure)},
+			{Name: "half of each", Style: report.Dotted, Points: curve(all, ofHalf)},
 		}})
 		one, full, over, twice := at(all, 1), at(all, cores), at(all, cores+1), at(all, 2*cores)
 		result.Measured += fmt.Sprintf("%s: pressure is %.2f at %d workers, %.2f at %d and %.2f at %d; half of each is %.2f at one, then %.2f, %.2f and %.2f. ",

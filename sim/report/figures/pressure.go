@@ -5,8 +5,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
 // episode is what happens from the start of a group of pods to the next.
@@ -18,7 +17,7 @@ type episode struct {
 }
 
 // episodes cuts the run of batches of pods at the marks of the groups.
-func episodes(run measured.Run) []episode {
+func episodes(run measuredRun) []episode {
 	var all []episode
 	end := run.At[len(run.At)-1]
 	for _, m := range run.Marks {
@@ -36,45 +35,45 @@ func episodes(run measured.Run) []episode {
 }
 
 // marks are those of the run with a name, each once.
-func marks(run measured.Run, keep func(measured.Mark) (string, bool)) []chart.Mark {
-	var list []chart.Mark
+func marks(run measuredRun, keep func(mark) (string, bool)) []report.Mark {
+	var list []report.Mark
 	for _, m := range run.Marks {
 		if name, ok := keep(m); ok {
-			list = append(list, chart.Mark{Name: name, X: m.At})
+			list = append(list, report.Mark{Name: name, X: m.At})
 		}
 	}
 	return list
 }
 
-func starts(m measured.Mark) (string, bool) {
+func starts(m mark) (string, bool) {
 	return "pods start: 1, 10, 10 and 2", m.Pod < 0
 }
 
 // batchesOfPods is the run of them, with at least one episode.
-func batchesOfPods(r measured.Recording) (measured.Run, []episode, error) {
+func batchesOfPods(r recording) (measuredRun, []episode, error) {
 	list, err := runs(r, "batches")
 	if err != nil {
-		return measured.Run{}, nil, err
+		return measuredRun{}, nil, err
 	}
 	all := episodes(list[0])
 	if len(all) == 0 {
-		return measured.Run{}, nil, &NoRunError{"batches with marks"}
+		return measuredRun{}, nil, noRun("batches with marks")
 	}
 	return list[0], all, nil
 }
 
 // totals is figure 2.3.
-func totals(r measured.Recording) (Result, error) {
+func totals(r recording) (Result, error) {
 	run, all, err := batchesOfPods(r)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Verdict: Holds}
-	result.Panels = []chart.Panel{
+	result.Panels = []report.Panel{
 		{Title: "CPU pressure by Δtotal/Δt: one pod that sleeps, ten, ten that compute π, two that do", X: seconds, Y: share,
-			Series: []chart.Series{{Name: "pressure, by total", Points: line(run.At, run.Pressure)}}, Marks: marks(run, starts)},
+			Series: []report.Series{{Name: "pressure, by total", Points: line(run.At, run.Pressure)}}, Marks: marks(run, starts)},
 		{Title: "CPU utilisation", X: seconds, Y: share,
-			Series: []chart.Series{{Name: "utilisation", Points: line(run.At, run.Utilisation)}}, Marks: marks(run, starts)},
+			Series: []report.Series{{Name: "utilisation", Points: line(run.At, run.Utilisation)}}, Marks: marks(run, starts)},
 	}
 	var parts []string
 	for _, e := range all {
@@ -99,16 +98,16 @@ func metricName(s string) string {
 }
 
 // averages is figure 2.4.
-func averages(r measured.Recording) (Result, error) {
+func averages(r recording) (Result, error) {
 	run, all, err := batchesOfPods(r)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Verdict: Fails}
-	result.Panels = []chart.Panel{{
+	result.Panels = []report.Panel{{
 		Title: "CPU pressure: the kernel's avg10 and the rate of total", X: seconds, Y: share,
-		Series: []chart.Series{
-			{Name: "pressure, by total", Style: chart.Faint, Points: line(run.At, run.Pressure)},
+		Series: []report.Series{
+			{Name: "pressure, by total", Style: report.Faint, Points: line(run.At, run.Pressure)},
 			{Name: "avg10", Points: line(run.At, run.Avg10)},
 		},
 		Marks: marks(run, starts),

@@ -3,16 +3,16 @@ package figures
 import (
 	"context"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// recordings are those of the repository; package measured has their format.
+// recordings are those of the repository.
 //
 //go:embed data/*.json.gz
 var recordings embed.FS
@@ -24,21 +24,21 @@ const (
 )
 
 // recording reads one by its name.
-func (p Params) recording(name string) (measured.Recording, error) {
+func (p Params) recording(name string) (recording, error) {
 	files := p.Data
 	if files == nil {
 		sub, err := fs.Sub(recordings, "data")
 		if err != nil {
-			return measured.Recording{}, err
+			return recording{}, err
 		}
 		files = sub
 	}
 	file, err := files.Open(name)
 	if err != nil {
-		return measured.Recording{}, err
+		return recording{}, err
 	}
 	defer file.Close()
-	r, err := measured.Read(file)
+	r, err := readRecording(file)
 	if err != nil {
 		return r, fmt.Errorf("%s: %w", name, err)
 	}
@@ -46,7 +46,7 @@ func (p Params) recording(name string) (measured.Recording, error) {
 }
 
 // ofRecording makes a figure of a recording, which draw may say more of than that it is the source.
-func ofRecording(name string, draw func(measured.Recording) (Result, error)) func(context.Context, Params) (Result, error) {
+func ofRecording(name string, draw func(recording) (Result, error)) func(context.Context, Params) (Result, error) {
 	return func(_ context.Context, p Params) (Result, error) {
 		r, err := p.recording(name)
 		if err != nil {
@@ -59,7 +59,7 @@ func ofRecording(name string, draw func(measured.Recording) (Result, error)) fun
 }
 
 // recorded is the source of a figure made of a recording.
-func recorded(r measured.Recording, name string) string {
+func recorded(r recording, name string) string {
 	m := r.Machine
 	text := fmt.Sprintf("recording: %s, %d cores, %.0f GiB, Linux %s, on %s (%s)", m.CPU, m.Cores, m.Memory/(1<<30), m.Kernel, m.Day, name)
 	if m.Runtime != "" {
@@ -74,47 +74,46 @@ func simulated(seed uint64, what string) string {
 	return fmt.Sprintf("simulator: seed %d, %s.", seed, what)
 }
 
-// NoRunError says that a recording has no run of a load.
-type NoRunError struct{ Load string }
+// ErrNoRun is wrapped where a recording has no run of a load that a figure needs.
+var ErrNoRun = errors.New("the recording has no run of load")
 
-// Error implements error.
-func (e *NoRunError) Error() string { return "figures: the recording has no run of load " + e.Load }
+func noRun(load string) error { return fmt.Errorf("%w %s", ErrNoRun, load) }
 
 // runs are those of a load, in order; at least one.
-func runs(r measured.Recording, load string) ([]measured.Run, error) {
-	var list []measured.Run
+func runs(r recording, load string) ([]measuredRun, error) {
+	var list []measuredRun
 	for _, run := range r.Runs {
 		if run.Load == load && len(run.At) > 1 {
 			list = append(list, run)
 		}
 	}
 	if len(list) == 0 {
-		return nil, &NoRunError{load}
+		return nil, noRun(load)
 	}
 	return list, nil
 }
 
 // calm are the runs of a load that began and ended on an idle machine: other
 // work would be taken for the pod's. There is at least one.
-func calm(r measured.Recording, load string) ([]measured.Run, error) {
+func calm(r recording, load string) ([]measuredRun, error) {
 	const ahead, behind, idle = .9, .5, .08
 	list, err := runs(r, load)
 	if err != nil {
 		return nil, err
 	}
-	list = slices.DeleteFunc(list, func(run measured.Run) bool {
+	list = slices.DeleteFunc(list, func(run measuredRun) bool {
 		cpu, end := half(run), run.At[len(run.At)-1]
 		before, after := between(run.At, cpu, 0, ahead), between(run.At, cpu, end-behind, end)
 		return len(before) == 0 || mean(before) > idle || mean(after) > idle
 	})
 	if len(list) == 0 {
-		return nil, &NoRunError{load + " on an idle machine"}
+		return nil, noRun(load + " on an idle machine")
 	}
 	return list, nil
 }
 
 // half joins utilisation and pressure as the cpu channel does.
-func half(run measured.Run) []float64 {
+func half(run measuredRun) []float64 {
 	out := make([]float64, len(run.At))
 	for i := range out {
 		out[i] = (run.Utilisation[i] + run.Pressure[i]) / 2
@@ -123,10 +122,10 @@ func half(run measured.Run) []float64 {
 }
 
 // line pairs times with values.
-func line(at, values []float64) []chart.Point {
-	points := make([]chart.Point, len(at))
+func line(at, values []float64) []report.Point {
+	points := make([]report.Point, len(at))
 	for i := range points {
-		points[i] = chart.Point{X: at[i], Y: values[i]}
+		points[i] = report.Point{X: at[i], Y: values[i]}
 	}
 	return points
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -20,10 +20,10 @@ const (
 
 // fullest draws the pods on the fullest node over time, for the thesis's
 // algorithm and what it is compared with.
-func fullest(ctx context.Context, p Params) ([]chart.Panel, error) {
-	panel := chart.Panel{
-		Title: "pods running on the fullest node, one seed", X: chart.Axis{Label: "seconds", Min: 0, Max: 400},
-		Y: chart.Axis{Label: "pods", Log: true, Min: .9, Max: 150},
+func fullest(ctx context.Context, p Params) ([]report.Panel, error) {
+	panel := report.Panel{
+		Title: "pods running on the fullest node, one seed", X: report.Axis{Label: "seconds", Min: 0, Max: 400},
+		Y: report.Axis{Label: "pods", Log: true, Min: .9, Max: 150},
 	}
 	params := experiment.Params{Nodes: 19, Cores: 4, Work: runawayWork, Law: workload.Equal}
 	pods, err := workload.Poisson(p.Seed, runawayLoad, float64(params.Nodes*params.Cores), params.Work, runawaySpan, params.Law)
@@ -41,13 +41,13 @@ func fullest(ctx context.Context, p Params) ([]chart.Panel, error) {
 		if err != nil {
 			return nil, err
 		}
-		panel.Series = append(panel.Series, chart.Series{Name: name, Style: chart.Steps, Points: mostAtOnce(result)})
+		panel.Series = append(panel.Series, report.Series{Name: name, Style: report.Steps, Points: mostAtOnce(result)})
 	}
-	return []chart.Panel{panel}, nil
+	return []report.Panel{panel}, nil
 }
 
 // mostAtOnce is the largest number of pods that run on one node, over time.
-func mostAtOnce(r sim.Result) []chart.Point {
+func mostAtOnce(r sim.Result) []report.Point {
 	type change struct {
 		at       float64
 		node, by int
@@ -60,14 +60,14 @@ func mostAtOnce(r sim.Result) []chart.Point {
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Or(cmp.Compare(a.at, b.at), a.by-b.by) })
 	running := make([]int, r.Nodes)
-	var points []chart.Point
+	var points []report.Point
 	for _, c := range changes {
 		running[c.node] += c.by
 		most := slices.Max(running)
 		if len(points) > 0 && points[len(points)-1].Y == float64(most) || most == 0 {
 			continue
 		}
-		points = append(points, chart.Point{X: c.at, Y: float64(most)})
+		points = append(points, report.Point{X: c.at, Y: float64(most)})
 	}
 	return points
 }

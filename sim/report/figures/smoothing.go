@@ -4,8 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spazio-scheduler/spazio/filter"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
@@ -43,7 +42,7 @@ func smooth[S any](f thesis.Scalar[S]) func([]float64) ([]float64, error) {
 }
 
 // start is the first moment of a run's only pod.
-func start(run measured.Run, name string) (float64, bool) {
+func start(run measuredRun, name string) (float64, bool) {
 	for _, m := range run.Marks {
 		if m.Name == name {
 			return m.At, true
@@ -58,7 +57,7 @@ const (
 )
 
 // filters is figure 4.6.
-func filters(r measured.Recording) (Result, error) {
+func filters(r recording) (Result, error) {
 	all := smoothers()
 	result := Result{Source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
@@ -99,22 +98,22 @@ func filters(r measured.Recording) (Result, error) {
 	return result, nil
 }
 
-func smoothed(run measured.Run, load string, all []smoother) (chart.Panel, error) {
+func smoothed(run measuredRun, load string, all []smoother) (report.Panel, error) {
 	title := map[string]string{
 		"idle": "cpu channel: start and end of a container that sleeps",
 		"busy": "cpu channel: start and end of a container that keeps one core busy",
 	}[load]
 	times, raw := resample(run.At, half(run), run.At[0]+sampling, sampling)
-	panel := chart.Panel{Title: title, X: chart.Axis{Label: "seconds", Whole: true, Min: .5, Max: 4.5}, Y: chart.Axis{Label: "share"},
-		Series: []chart.Series{{Name: "as sampled", Style: chart.Steps, Points: line(times, raw)}}}
+	panel := report.Panel{Title: title, X: report.Axis{Label: "seconds", Whole: true, Min: .5, Max: 4.5}, Y: report.Axis{Label: "share"},
+		Series: []report.Series{{Name: "as sampled", Style: report.Steps, Points: line(times, raw)}}}
 	for _, s := range all {
 		out, err := s.apply(raw)
 		if err != nil {
 			return panel, err
 		}
-		panel.Series = append(panel.Series, chart.Series{Name: s.name, Points: line(times, out)})
+		panel.Series = append(panel.Series, report.Series{Name: s.name, Points: line(times, out)})
 	}
-	panel.Marks = marks(run, func(m measured.Mark) (string, bool) {
+	panel.Marks = marks(run, func(m mark) (string, bool) {
 		switch m.Name {
 		case "pod cgroup":
 			return "pod's cgroup appears", true
@@ -133,7 +132,7 @@ type judgement struct {
 	spikes, steps int
 }
 
-func judgeFilters(r measured.Recording, all []smoother) ([]judgement, error) {
+func judgeFilters(r recording, all []smoother) ([]judgement, error) {
 	idle, err := calm(r, "idle")
 	if err != nil {
 		return nil, err
@@ -153,7 +152,7 @@ func judgeFilters(r measured.Recording, all []smoother) ([]judgement, error) {
 			return nil, err
 		}
 		if len(leaks) == 0 || len(delays) == 0 {
-			return nil, &NoRunError{"idle and busy with marks"}
+			return nil, noRun("idle and busy with marks")
 		}
 		list = append(list, judgement{mean(leaks), mean(delays), len(idle), len(busy)})
 	}
@@ -162,15 +161,15 @@ func judgeFilters(r measured.Recording, all []smoother) ([]judgement, error) {
 
 // filtered is a run as the agent samples it, and as a filter passes it on.
 type filtered struct {
-	measured.Run
+	measuredRun
 	times, raw, out []float64
 }
 
 // atPhases are what is found in the runs at all phases of the sampling, where it is.
-func atPhases(runs []measured.Run, s smoother, find func(filtered) (float64, bool)) (found []float64, err error) {
+func atPhases(runs []measuredRun, s smoother, find func(filtered) (float64, bool)) (found []float64, err error) {
 	for phase := range phases {
 		for _, run := range runs {
-			f := filtered{Run: run}
+			f := filtered{measuredRun: run}
 			f.times, f.raw = resample(run.At, half(run), run.At[0]+sampling+float64(phase)*sampling/phases, sampling)
 			if f.out, err = s.apply(f.raw); err != nil {
 				return nil, err
@@ -185,7 +184,7 @@ func atPhases(runs []measured.Run, s smoother, find func(filtered) (float64, boo
 
 // leak is the rise of the filtered channel within a second of a start over that of the samples.
 func leak(f filtered) (float64, bool) {
-	begin, ok := start(f.Run, "pod cgroup")
+	begin, ok := start(f.measuredRun, "pod cgroup")
 	base := median(between(f.times, f.raw, 0, begin))
 	rise := most(between(f.times, f.raw, begin, begin+1)) - base
 	return (most(between(f.times, f.out, begin, begin+1)) - base) / rise, ok && rise > .05
@@ -194,8 +193,8 @@ func leak(f filtered) (float64, bool) {
 // delay is the time from the container's start until the filtered channel has taken 90 % of the way
 // to its level.
 func delay(f filtered) (float64, bool) {
-	begin, ok := start(f.Run, "started")
-	end, done := start(f.Run, "exited")
+	begin, ok := start(f.measuredRun, "started")
+	end, done := start(f.measuredRun, "exited")
 	base := median(between(f.times, f.raw, 0, begin-.5))
 	level := median(between(f.times, f.raw, begin+.5, end))
 	for i, t := range f.times {

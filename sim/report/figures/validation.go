@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
 // validation are the figures that hold the simulator against a machine.
@@ -42,19 +41,19 @@ func modelledNode(ctx context.Context, p Params) (Result, error) {
 	if !w.allowed() {
 		result.Verdict = Fails
 	}
-	result.Panels = []chart.Panel{
+	result.Panels = []report.Panel{
 		versus("utilisation while all workers run (bars: 5th and 95th percentile of samples)", share, all, over((*fit).utilisation)),
 		versus("CPU pressure while all workers run", share, all, over((*fit).pressure)),
-		versus("mean time from start to end", chart.Axis{Label: "seconds"}, all, func(f *fit) (machine, model chart.Point, ok bool) {
+		versus("mean time from start to end", report.Axis{Label: "seconds"}, all, func(f *fit) (machine, model report.Point, ok bool) {
 			took, modelled := f.runTime()
-			return chart.Point{Y: took}, chart.Point{Y: modelled}, took > 0
+			return report.Point{Y: took}, report.Point{Y: modelled}, took > 0
 		}),
 	}
 	return result, nil
 }
 
 // fits are those of the known loads, by load.
-func fits(ctx context.Context, r measured.Recording, seed uint64) (map[string][]fit, error) {
+func fits(ctx context.Context, r recording, seed uint64) (map[string][]fit, error) {
 	all := map[string][]fit{}
 	for _, k := range known {
 		list, err := runs(r, k.load)
@@ -133,12 +132,12 @@ func (w worst) values() []Value {
 	}
 }
 
-// versus draws what the machine showed and what the model did against the number of workers; of tells
-// of a load both, or that there is nothing to tell.
-func versus(title string, y chart.Axis, all map[string][]fit, of func(*fit) (machine, model chart.Point, ok bool)) chart.Panel {
-	p := chart.Panel{Title: title, X: workers, Y: y}
+// versus draws what the machine and the model showed against the number of workers. of returns both for
+// a load, or false if it has none.
+func versus(title string, y report.Axis, all map[string][]fit, of func(*fit) (machine, model report.Point, ok bool)) report.Panel {
+	p := report.Panel{Title: title, X: workers, Y: y}
 	for _, k := range known {
-		shown, modelled := chart.Series{Name: k.name, Style: chart.Dots}, chart.Series{Name: k.name + ": model", Style: chart.Dashed}
+		shown, modelled := report.Series{Name: k.name, Style: report.Dots}, report.Series{Name: k.name + ": model", Style: report.Dashed}
 		for i := range all[k.load] {
 			if machine, model, ok := of(&all[k.load][i]); ok {
 				machine.X = float64(all[k.load][i].Workers)
@@ -154,9 +153,9 @@ func versus(title string, y chart.Axis, all map[string][]fit, of func(*fit) (mac
 }
 
 // over is a quantity while all workers run, with its range.
-func over(quantity func(*fit) gap) func(*fit) (machine, model chart.Point, ok bool) {
-	return func(f *fit) (machine, model chart.Point, ok bool) {
+func over(quantity func(*fit) gap) func(*fit) (machine, model report.Point, ok bool) {
+	return func(f *fit) (machine, model report.Point, ok bool) {
 		g := quantity(f)
-		return chart.Point{Y: g.recorded, Low: g.low, High: g.top}, chart.Point{Y: g.model}, len(f.steady) > 0
+		return report.Point{Y: g.recorded, Low: g.low, High: g.top}, report.Point{Y: g.model}, len(f.steady) > 0
 	}
 }

@@ -6,12 +6,11 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/node"
-	"github.com/spazio-scheduler/spazio/sim/report/figures/measured"
 )
 
 // fit is a recorded run beside what the model of a node makes of its load.
 type fit struct {
-	measured.Run
+	measuredRun
 	// readings has the model's for each sample, ends when it ends each job, in
 	// seconds from the run's start.
 	readings []node.Reading
@@ -25,10 +24,10 @@ const untilEnded = 1e9
 
 // fitRun gives the model each job when it began, with the CPU time that it took,
 // or without an end of its own where it was ended.
-func fitRun(m measured.Machine, r measured.Run, seed uint64) (fit, error) {
-	f := fit{Run: r, readings: make([]node.Reading, len(r.At)), ends: make([]float64, len(r.Jobs))}
+func fitRun(m machine, r measuredRun, seed uint64) (fit, error) {
+	f := fit{measuredRun: r, readings: make([]node.Reading, len(r.At)), ends: make([]float64, len(r.Jobs))}
 	if len(r.At) < 2 {
-		return f, fmt.Errorf("%w: %s of %d workers has %d samples", measured.ErrFormat, r.Load, r.Workers, len(r.At))
+		return f, fmt.Errorf("%w: %s of %d workers has %d samples", ErrFormat, r.Load, r.Workers, len(r.At))
 	}
 	model, err := node.New(node.Params{
 		Cores: m.Cores, Memory: m.Memory, Seed: seed,

@@ -1,16 +1,14 @@
-// Package live shows tables that change on a whole terminal, and keeps the reader's place
-// in them.
+// Package live draws views on a terminal while a program runs.
 //
-// A Model is the state of such a view: what is shown, the row that is held, the order, the
-// filter. It is pure: Press takes a key, Show takes data, Lines are the screen. A Painter
-// turns screens into what a terminal has to be sent, which is what has changed alone. A
-// Terminal reads keys and draws by both until the reader quits:
+// A [Screen] redraws a few lines in place, below the lines that stay.
+//
+// A [Terminal] shows tables that change on the whole screen, and keeps the reader's place in them:
 //
 //	t, ok := live.Open(os.Stdin, os.Stdout)
 //	if ok {
 //		err = t.Run(ctx, live.Config{Ask: ask, Detail: detail})
 //	}
 //
-// It has the terminal as it found it when Run returns, whatever the reason. A
-// Terminal is for one goroutine. Types that do not speak of concurrent use are plain values.
+// The terminal is as before when Run returns, whatever the reason. A Terminal is for one goroutine. Types
+// are plain values unless they say otherwise.
 package live

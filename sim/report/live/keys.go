@@ -5,39 +5,39 @@ import (
 	"unicode/utf8"
 )
 
-// Key is what a person presses: a letter, or one of the constants here, which are none.
-type Key rune
+// key is what a person presses: a letter, or one of the constants here, which are none.
+type key rune
 
 // Keys that are no letters.
 const (
-	Up Key = -1 - iota
-	Down
-	Left
-	Right
-	PageUp
-	PageDown
-	Home
-	End
-	Enter
-	Escape
-	Backspace
-	Tab
-	// Interrupt is Ctrl-C, Suspend Ctrl-Z, Repaint Ctrl-L.
-	Interrupt
-	Suspend
-	Repaint
+	keyUp key = -1 - iota
+	keyDown
+	keyLeft
+	keyRight
+	keyPageUp
+	keyPageDown
+	keyHome
+	keyEnd
+	keyEnter
+	keyEscape
+	keyBackspace
+	keyTab
+	// keyInterrupt is Ctrl-C, keySuspend Ctrl-Z, keyRepaint Ctrl-L.
+	keyInterrupt
+	keySuspend
+	keyRepaint
 )
 
 // controls are the keys that a terminal sends as one byte.
-var controls = map[byte]Key{
-	'\r': Enter, '\n': Enter, '\t': Tab, 0x7f: Backspace, 0x08: Backspace, 0x03: Interrupt, 0x0c: Repaint, 0x1a: Suspend,
+var controls = map[byte]key{
+	'\r': keyEnter, '\n': keyEnter, '\t': keyTab, 0x7f: keyBackspace, 0x08: keyBackspace, 0x03: keyInterrupt, 0x0c: keyRepaint, 0x1a: keySuspend,
 }
 
 // sequences are those that it sends after an escape, by what ends them.
-var sequences = map[string]Key{
-	"[A": Up, "[B": Down, "[C": Right, "[D": Left, "[H": Home, "[F": End,
-	"OA": Up, "OB": Down, "OC": Right, "OD": Left, "OH": Home, "OF": End,
-	"[1~": Home, "[7~": Home, "[4~": End, "[8~": End, "[5~": PageUp, "[6~": PageDown,
+var sequences = map[string]key{
+	"[A": keyUp, "[B": keyDown, "[C": keyRight, "[D": keyLeft, "[H": keyHome, "[F": keyEnd,
+	"OA": keyUp, "OB": keyDown, "OC": keyRight, "OD": keyLeft, "OH": keyHome, "OF": keyEnd,
+	"[1~": keyHome, "[7~": keyHome, "[4~": keyEnd, "[8~": keyEnd, "[5~": keyPageUp, "[6~": keyPageDown,
 }
 
 // longestSequence is more than any terminal sends for a key.
@@ -46,14 +46,14 @@ const longestSequence = 32
 // parameters are the bytes that stand before what ends a sequence.
 const parameters = "0123456789:;<=>? !\"#$%&'()*+,-./"
 
-// Decoder makes keys of what a terminal sends, in whatever pieces that comes. What means
+// decoder makes keys of what a terminal sends, in whatever pieces that comes. What means
 // no key is left out. The zero value is ready; a Decoder is for one goroutine.
-type Decoder struct{ rest []byte }
+type decoder struct{ rest []byte }
 
-// Feed returns the keys that are complete with p.
-func (d *Decoder) Feed(p []byte) []Key {
+// feed returns the keys that are complete with p.
+func (d *decoder) feed(p []byte) []key {
 	d.rest = append(d.rest, p...)
-	var keys []Key
+	var keys []key
 	for len(d.rest) > 0 {
 		key, n := first(d.rest)
 		if n == 0 {
@@ -67,15 +67,15 @@ func (d *Decoder) Feed(p []byte) []Key {
 	return keys
 }
 
-// Pending says that something has come which more may follow, as an escape.
-func (d *Decoder) Pending() bool { return len(d.rest) > 0 }
+// pending reports whether an incomplete sequence has come, such as an escape.
+func (d *decoder) pending() bool { return len(d.rest) > 0 }
 
-// Flush returns the key that is pending when nothing follows: an escape alone is one.
-func (d *Decoder) Flush() []Key {
+// flush returns the key that is pending when nothing follows: an escape alone is one.
+func (d *decoder) flush() []key {
 	alone := len(d.rest) == 1 && d.rest[0] == escape
 	d.rest = d.rest[:0]
 	if alone {
-		return []Key{Escape}
+		return []key{keyEscape}
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ const escape = 0x1b
 
 // first returns the first key, 0 for none, and of how many bytes; 0 for one that is not
 // complete.
-func first(p []byte) (Key, int) {
+func first(p []byte) (key, int) {
 	switch key, control := controls[p[0]]; {
 	case p[0] == escape:
 		return sequence(p)
@@ -99,16 +99,16 @@ func first(p []byte) (Key, int) {
 	if r == utf8.RuneError {
 		return 0, n
 	}
-	return Key(r), n
+	return key(r), n
 }
 
 // sequence is first for what begins with an escape.
-func sequence(p []byte) (Key, int) {
+func sequence(p []byte) (key, int) {
 	switch {
 	case len(p) == 1:
 		return 0, 0
 	case p[1] == escape:
-		return Escape, 1
+		return keyEscape, 1
 	case p[1] != '[' && p[1] != 'O':
 		return 0, 2 // a letter with Alt
 	}

@@ -1,34 +1,32 @@
-package live_test
+package live
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/spazio-scheduler/spazio/sim/report/live"
 )
 
 func TestKeys(t *testing.T) {
-	for sent, want := range map[string][]live.Key{
+	for sent, want := range map[string][]key{
 		"q節":                                {'q', '節'},
-		"\x1b[A\x1b[B\x1bOC\x1b[D":          {live.Up, live.Down, live.Right, live.Left},
-		"\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1bOF": {live.PageUp, live.PageDown, live.Home, live.End, live.End},
-		"\r\t\x7f\x08":                      {live.Enter, live.Tab, live.Backspace, live.Backspace},
-		"\x03\x1a\x0c":                      {live.Interrupt, live.Suspend, live.Repaint},
+		"\x1b[A\x1b[B\x1bOC\x1b[D":          {keyUp, keyDown, keyRight, keyLeft},
+		"\x1b[5~\x1b[6~\x1b[H\x1b[4~\x1bOF": {keyPageUp, keyPageDown, keyHome, keyEnd, keyEnd},
+		"\r\t\x7f\x08":                      {keyEnter, keyTab, keyBackspace, keyBackspace},
+		"\x03\x1a\x0c":                      {keyInterrupt, keySuspend, keyRepaint},
 		"\x1b[1;5Aa":                        {'a'}, // Ctrl-Up, which means nothing
 		"\x1b[<0;3;4Ma\x1bxb":               {'a', 'b'},
 		"\xffa\x00":                         {'a'},
-		"\x1b\x1b[A":                        {live.Escape, live.Up},
+		"\x1b\x1b[A":                        {keyEscape, keyUp},
 	} {
-		var d live.Decoder
-		if diff := cmp.Diff(want, d.Feed([]byte(sent))); diff != "" || d.Pending() {
+		var d decoder
+		if diff := cmp.Diff(want, d.feed([]byte(sent))); diff != "" || d.pending() {
 			t.Errorf("%q (-want +got):\n%s", sent, diff)
 		}
 		// The same in single bytes.
-		var got []live.Key
+		var got []key
 		for i := range len(sent) {
-			got = append(got, d.Feed([]byte{sent[i]})...)
+			got = append(got, d.feed([]byte{sent[i]})...)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q byte by byte (-want +got):\n%s", sent, diff)
@@ -37,14 +35,14 @@ func TestKeys(t *testing.T) {
 }
 
 func TestEscapeAlone(t *testing.T) {
-	var d live.Decoder
-	if keys := d.Feed([]byte("a\x1b")); !slices.Equal(keys, []live.Key{'a'}) || !d.Pending() {
+	var d decoder
+	if keys := d.feed([]byte("a\x1b")); !slices.Equal(keys, []key{'a'}) || !d.pending() {
 		t.Errorf("%v", keys)
 	}
-	if keys := d.Flush(); !slices.Equal(keys, []live.Key{live.Escape}) || d.Pending() {
+	if keys := d.flush(); !slices.Equal(keys, []key{keyEscape}) || d.pending() {
 		t.Errorf("%v", keys)
 	}
-	if d.Feed([]byte("\x1b[1")); d.Flush() != nil || d.Pending() {
+	if d.feed([]byte("\x1b[1")); d.flush() != nil || d.pending() {
 		t.Error("half a sequence is a key")
 	}
 }
@@ -55,13 +53,13 @@ func FuzzKeys(f *testing.F) {
 	f.Add([]byte("\x1b[00000000000000000000000000000000000000000000000000"), 7)
 	f.Fuzz(func(t *testing.T, sent []byte, piece int) {
 		piece = 1 + (piece%16+16)%16
-		var whole, parts live.Decoder
-		want := append(whole.Feed(sent), whole.Flush()...)
-		var got []live.Key
+		var whole, parts decoder
+		want := append(whole.feed(sent), whole.flush()...)
+		var got []key
 		for p := range slices.Chunk(sent, piece) {
-			got = append(got, parts.Feed(p)...)
+			got = append(got, parts.feed(p)...)
 		}
-		got = append(got, parts.Flush()...)
+		got = append(got, parts.flush()...)
 		if !slices.Equal(want, got) {
 			t.Fatalf("%q: %v, in pieces of %d %v", sent, want, piece, got)
 		}

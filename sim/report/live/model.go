@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Frame is what is shown at one moment. A plain value.
@@ -21,29 +21,29 @@ type Frame struct {
 // Sheet is a table and what it is called. A row is known by its first cell.
 type Sheet struct {
 	Name string
-	table.Table
+	text.Table
 }
 
-// Action is what the owner of a Model is to do after a key.
-type Action int
+// action is what the owner of a model does after a key.
+type action int
 
 // The actions.
 const (
-	// Nothing but draw.
-	Nothing Action = iota
-	// Quit the view.
-	Quit
-	// Look for the detail of the row that Opened tells.
-	Look
-	// Redraw all, whatever the terminal shows.
-	Redraw
-	// Stop the process until it is continued.
-	Stop
+	// actionNone only draws.
+	actionNone action = iota
+	// actionQuit ends the view.
+	actionQuit
+	// actionLook asks for the detail of the row that opened returns.
+	actionLook
+	// actionRedraw writes all lines, whatever the terminal shows.
+	actionRedraw
+	// actionStop stops the process until it is continued.
+	actionStop
 )
 
-// Model is the state of a view. The zero value has no data and no size. It is for one
+// model is the state of a view. The zero value has no data and no size. It is for one
 // goroutine.
-type Model struct {
+type model struct {
 	width, height int
 	frame         Frame
 	// shown is when the frame came, zero before the first; away is since when none
@@ -85,14 +85,14 @@ type detail struct {
 	top   int
 }
 
-// Resize tells the terminal's size.
-func (m *Model) Resize(width, height int) {
+// resize sets the terminal's size.
+func (m *model) resize(width, height int) {
 	m.width, m.height = max(width, 0), max(height, 0)
 	m.settle()
 }
 
-// Show takes data that came at a time.
-func (m *Model) Show(f Frame, at time.Time) {
+// show takes data that came at a time.
+func (m *model) show(f Frame, at time.Time) {
 	m.frame, m.shown, m.away = f, at, nil
 	for len(m.places) < len(f.Sheets) {
 		m.places = append(m.places, place{column: -1})
@@ -104,85 +104,85 @@ func (m *Model) Show(f Frame, at time.Time) {
 	m.settle()
 }
 
-// Away says that who was asked at a time did not answer. What came last stays.
-func (m *Model) Away(err error, at time.Time) {
+// setAway records that Ask failed at a time. The last frame stays.
+func (m *model) setAway(err error, at time.Time) {
 	if m.away == nil {
 		m.awaySince = at
 	}
 	m.away = err
 }
 
-// Opened is the row whose detail is shown, if one is.
-func (m *Model) Opened() (sheet int, row string, ok bool) {
+// opened is the row whose detail is shown, if one is.
+func (m *model) opened() (sheet int, row string, ok bool) {
 	if m.detail == nil {
 		return 0, "", false
 	}
 	return m.detail.sheet, m.detail.row, true
 }
 
-// Tell takes the detail of a row, which is left out if that is no longer open.
-func (m *Model) Tell(sheet int, row, words string) {
+// setDetail takes the detail of a row, which is left out if that is no longer open.
+func (m *model) setDetail(sheet int, row, words string) {
 	if d := m.detail; d != nil && d.sheet == sheet && d.row == row {
 		d.lines = strings.Split(strings.TrimRight(words, "\n"), "\n")
 		m.settle()
 	}
 }
 
-// Press takes a key.
-func (m *Model) Press(k Key) Action {
+// press takes a key.
+func (m *model) press(k key) action {
 	switch k {
-	case Interrupt:
-		return Quit
-	case Suspend:
-		return Stop
-	case Repaint:
-		return Redraw
+	case keyInterrupt:
+		return actionQuit
+	case keySuspend:
+		return actionStop
+	case keyRepaint:
+		return actionRedraw
 	}
 	p := m.place()
 	switch {
 	case p != nil && p.typing:
 		m.typed(p, k)
 	case k == 'q':
-		return Quit
+		return actionQuit
 	case m.detail != nil:
 		m.read(k)
 	case p == nil:
-	case k == Enter:
+	case k == keyEnter:
 		return m.open(p)
 	default:
 		m.move(p, k)
 	}
 	m.settle()
-	return Nothing
+	return actionNone
 }
 
 // place is that of the table shown, nil before there is any.
-func (m *Model) place() *place {
+func (m *model) place() *place {
 	if m.sheet >= len(m.frame.Sheets) {
 		return nil
 	}
 	return &m.places[m.sheet]
 }
 
-func (m *Model) open(p *place) Action {
+func (m *model) open(p *place) action {
 	if len(p.rows) == 0 {
-		return Nothing
+		return actionNone
 	}
 	p.hold(p.selected())
 	m.detail = &detail{sheet: m.sheet, row: p.held}
 	m.settle()
-	return Look
+	return actionLook
 }
 
 // read takes a key while a detail is shown.
-func (m *Model) read(k Key) {
+func (m *model) read(k key) {
 	d := m.detail
 	switch k {
-	case Escape, Enter, Backspace, Left:
+	case keyEscape, keyEnter, keyBackspace, keyLeft:
 		m.detail = nil
-	case Home, 'g':
+	case keyHome, 'g':
 		d.top = 0
-	case End, 'G':
+	case keyEnd, 'G':
 		d.top = len(d.lines)
 	default:
 		d.top += steps(k, m.page())
@@ -190,40 +190,40 @@ func (m *Model) read(k Key) {
 }
 
 // steps is by how many lines a key moves, 0 for one that doesn't.
-func steps(k Key, page int) int {
+func steps(k key, page int) int {
 	switch k {
-	case Up, 'k':
+	case keyUp, 'k':
 		return -1
-	case Down, 'j':
+	case keyDown, 'j':
 		return 1
-	case PageUp, 'b':
+	case keyPageUp, 'b':
 		return -page
-	case PageDown, ' ':
+	case keyPageDown, ' ':
 		return page
 	}
 	return 0
 }
 
 // move takes a key while a table is shown.
-func (m *Model) move(p *place, k Key) {
+func (m *model) move(p *place, k key) {
 	t := m.frame.Sheets[m.sheet].Table
 	switch k {
-	case Home, 'g':
+	case keyHome, 'g':
 		p.hold(0)
-	case End, 'G':
+	case keyEnd, 'G':
 		p.hold(len(p.rows) - 1)
-	case Escape:
+	case keyEscape:
 		p.release(t)
-	case Left, '<':
+	case keyLeft, '<':
 		p.sort(t, p.column-1)
-	case Right, '>':
+	case keyRight, '>':
 		p.sort(t, p.column+1)
 	case 'r':
 		p.reversed = !p.reversed
 		p.arrange(t)
 	case '/':
 		p.typing = true
-	case Tab:
+	case keyTab:
 		m.sheet = (m.sheet + 1) % len(m.frame.Sheets)
 	default:
 		p.step(steps(k, m.page()))
@@ -259,7 +259,7 @@ func (p *place) hold(at int) {
 }
 
 // release forgets the filter, else the row that is held.
-func (p *place) release(t table.Table) {
+func (p *place) release(t text.Table) {
 	if p.filter != "" {
 		p.filter = ""
 		p.arrange(t)
@@ -269,21 +269,21 @@ func (p *place) release(t table.Table) {
 }
 
 // sort orders by another column, between the order in which rows came and the last one.
-func (p *place) sort(t table.Table, column int) {
+func (p *place) sort(t text.Table, column int) {
 	p.column, p.reversed = max(min(column, len(t.Header)-1), -1), false
 	p.arrange(t)
 }
 
 // typed takes a key of a filter.
-func (m *Model) typed(p *place, k Key) {
+func (m *model) typed(p *place, k key) {
 	switch {
-	case k == Enter:
+	case k == keyEnter:
 		p.typing = false
-	case k == Escape:
+	case k == keyEscape:
 		p.typing, p.filter = false, ""
-	case k == Backspace && p.filter == "":
+	case k == keyBackspace && p.filter == "":
 		p.typing = false
-	case k == Backspace:
+	case k == keyBackspace:
 		_, n := utf8.DecodeLastRuneInString(p.filter)
 		p.filter = p.filter[:len(p.filter)-n]
 	case k > 0 && len(p.filter) < longestFilter:
@@ -297,7 +297,7 @@ const longestFilter = 256
 
 // arrange makes the rows anew. The row that is held stays on its line; one that is gone
 // leaves its place to the next.
-func (p *place) arrange(t table.Table) {
+func (p *place) arrange(t text.Table) {
 	p.rows = p.pass(t.Rows)
 	p.widen(t)
 	if p.column >= len(t.Header) {
@@ -359,7 +359,7 @@ func name(row []string) string {
 }
 
 // settle keeps windows within what there is, and the row that is held in its window.
-func (m *Model) settle() {
+func (m *model) settle() {
 	page := m.page()
 	if d := m.detail; d != nil {
 		d.top = max(min(d.top, len(m.detailLines())-page), 0)

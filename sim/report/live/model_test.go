@@ -1,4 +1,4 @@
-package live_test
+package live
 
 import (
 	"errors"
@@ -10,9 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/live/livetest"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -20,33 +18,33 @@ import (
 var at = time.Date(2026, 11, 23, 7, 43, 28, 0, time.UTC)
 
 // fleet is a frame of nodes, each with its room.
-func fleet(rooms ...string) live.Frame {
-	t := table.Table{Header: []string{"NODE", "FREE", "VERDICT"}, Right: []bool{false, true}}
+func fleet(rooms ...string) Frame {
+	t := text.Table{Header: []string{"NODE", "FREE", "VERDICT"}, Right: []bool{false, true}}
 	for i, room := range rooms {
 		t.Add(fmt.Sprintf("n%d", i), room, "admitted")
 	}
-	return live.Frame{Head: []string{"the fleet"}, Sheets: []live.Sheet{{Name: "nodes", Table: t}}}
+	return Frame{Head: []string{"the fleet"}, Sheets: []Sheet{{Name: "nodes", Table: t}}}
 }
 
 // screen is what a model shows, held rows and bold lines marked as livetest does.
-func screen(m *live.Model) string {
+func screen(m *model) string {
 	var b strings.Builder
-	for _, line := range m.Lines() {
-		b.WriteString(map[live.Style]string{live.Normal: "", live.Bold: "*", live.Reversed: ">"}[line.Style] + strings.TrimRight(line.Text, " ") + "\n")
+	for _, line := range m.lines() {
+		b.WriteString(map[lineStyle]string{styleNormal: "", styleBold: "*", styleReversed: ">"}[line.style] + strings.TrimRight(line.text, " ") + "\n")
 	}
 	return b.String()
 }
 
 // press takes keys, letters as they are.
-func press(m *live.Model, keys ...any) (last live.Action) {
+func press(m *model, keys ...any) (last action) {
 	for _, k := range keys {
 		switch k := k.(type) {
 		case string:
 			for _, r := range k {
-				last = m.Press(live.Key(r))
+				last = m.press(key(r))
 			}
-		case live.Key:
-			last = m.Press(k)
+		case key:
+			last = m.press(k)
 		}
 	}
 	return last
@@ -69,7 +67,7 @@ n1    12.0  admitted
 n2       -  admitted
 n3     0.5  admitted
 ` + help},
-		"the first that is seen is held first": {[]any{live.Down}, `
+		"the first that is seen is held first": {[]any{keyDown}, `
 the fleet
 07:43:28  from 1 of 9 rows
 *NODE  FREE  VERDICT
@@ -78,7 +76,7 @@ n1    12.0  admitted
 n2       -  admitted
 n3     0.5  admitted
 ` + help},
-		"the window follows the row": {[]any{live.Down, live.PageDown, "j"}, `
+		"the window follows the row": {[]any{keyDown, keyPageDown, "j"}, `
 the fleet
 07:43:28  from 3 of 9 rows
 *NODE  FREE  VERDICT
@@ -87,7 +85,7 @@ n3     0.5  admitted
 n4     any  admitted
 >n5     7.0  admitted
 ` + help},
-		"the end": {[]any{live.End}, `
+		"the end": {[]any{keyEnd}, `
 the fleet
 07:43:28  from 6 of 9 rows
 *NODE  FREE  VERDICT
@@ -96,7 +94,7 @@ n6     1.0  admitted
 n7     2.0  admitted
 >n8     3.0  admitted
 ` + help},
-		"largest first, the unknown last": {[]any{live.Right, live.Right}, `
+		"largest first, the unknown last": {[]any{keyRight, keyRight}, `
 the fleet
 07:43:28  from 1 of 9 rows
 *NODE  FREE▼ VERDICT
@@ -105,7 +103,7 @@ n1    12.0  admitted
 n5     7.0  admitted
 n0     5.0  admitted
 ` + help},
-		"smallest first": {[]any{live.Right, ">r", live.End}, `
+		"smallest first": {[]any{keyRight, ">r", keyEnd}, `
 the fleet
 07:43:28  from 6 of 9 rows
 *NODE  FREE▲ VERDICT
@@ -114,7 +112,7 @@ n1    12.0  admitted
 n4     any  admitted
 >n2       -  admitted
 ` + help},
-		"a row on the move keeps its line": {[]any{live.Down, live.Down, live.Right, live.Right}, `
+		"a row on the move keeps its line": {[]any{keyDown, keyDown, keyRight, keyRight}, `
 the fleet
 07:43:28  from 1 of 9 rows
 *NODE  FREE▼ VERDICT
@@ -133,7 +131,7 @@ n7     2.0  admitted
 
 *rows with: 2_   Enter keeps it, Esc forgets it
 `},
-		"kept, q and all": {[]any{"/N", live.Backspace, "q", live.Backspace, "N7", live.Enter}, `
+		"kept, q and all": {[]any{"/N", keyBackspace, "q", keyBackspace, "N7", keyEnter}, `
 the fleet
 07:43:28  from 1 of 1 row  with N7
 *NODE  FREE  VERDICT
@@ -142,7 +140,7 @@ n7     2.0  admitted
 
 
 ` + help},
-		"forgotten": {[]any{"/n7", live.Enter, live.Escape}, `
+		"forgotten": {[]any{"/n7", keyEnter, keyEscape}, `
 the fleet
 07:43:28  from 1 of 9 rows
 *NODE  FREE  VERDICT
@@ -151,7 +149,7 @@ n1    12.0  admitted
 n2       -  admitted
 n3     0.5  admitted
 ` + help},
-		"nothing passes": {[]any{"/xyz", live.Enter, live.Down, live.Enter, live.End}, `
+		"nothing passes": {[]any{"/xyz", keyEnter, keyDown, keyEnter, keyEnd}, `
 the fleet
 07:43:28  from 0 of 0 rows  with xyz
 *NODE  FREE  VERDICT
@@ -160,7 +158,7 @@ the fleet
 
 
 ` + help},
-		"let go": {[]any{live.End, live.Escape}, `
+		"let go": {[]any{keyEnd, keyEscape}, `
 the fleet
 07:43:28  from 1 of 9 rows
 *NODE  FREE  VERDICT
@@ -169,7 +167,7 @@ n1    12.0  admitted
 n2       -  admitted
 n3     0.5  admitted
 ` + help},
-		"opened": {[]any{live.Down, live.Down, live.Enter}, `
+		"opened": {[]any{keyDown, keyDown, keyEnter}, `
 the fleet
 07:43:28  n1
 asking …
@@ -180,9 +178,9 @@ asking …
 *↑↓ PgUp PgDn move   Esc back   q quit
 `},
 	} {
-		m := new(live.Model)
-		m.Resize(100, 8)
-		m.Show(fleet(nine...), at)
+		m := new(model)
+		m.resize(100, 8)
+		m.show(fleet(nine...), at)
 		press(m, test.keys...)
 		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), screen(m)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -192,10 +190,10 @@ asking …
 
 // TestKeepsThePlace while rows come, go and change places.
 func TestKeepsThePlace(t *testing.T) {
-	m := new(live.Model)
-	m.Resize(40, 7)
-	m.Show(fleet("1.0", "2.0", "3.0", "4.0", "5.0"), at)
-	press(m, live.Right, live.Right, live.Down, live.Down) // n4 n3 [n2?]
+	m := new(model)
+	m.resize(40, 7)
+	m.show(fleet("1.0", "2.0", "3.0", "4.0", "5.0"), at)
+	press(m, keyRight, keyRight, keyDown, keyDown) // n4 n3 [n2?]
 	shows := func(want string) {
 		t.Helper()
 		var rows []string
@@ -209,39 +207,39 @@ func TestKeepsThePlace(t *testing.T) {
 		}
 	}
 	shows("n4 >n3 n2")
-	m.Show(fleet("1.0", "2.0", "3.0", "0.5", "5.0"), at) // it falls to the end
+	m.show(fleet("1.0", "2.0", "3.0", "0.5", "5.0"), at) // it falls to the end
 	shows("n1 n0 >n3")
-	m.Show(fleet("1.0", "2.0", "3.0", "9.0", "5.0"), at) // it rises to the top
+	m.show(fleet("1.0", "2.0", "3.0", "9.0", "5.0"), at) // it rises to the top
 	shows(">n3 n4 n2")
-	m.Show(fleet("1.0", "2.0", "3.0", "2.5", "5.0"), at)
+	m.show(fleet("1.0", "2.0", "3.0", "2.5", "5.0"), at)
 	shows(">n3 n1 n0")
-	m.Show(fleet("1.0", "2.0", "3.0"), at) // it is gone: what comes to its place is held
+	m.show(fleet("1.0", "2.0", "3.0"), at) // it is gone: what comes to its place is held
 	shows("n2 n1 >n0")
-	m.Resize(40, 5)
+	m.resize(40, 5)
 	shows(">n0")
-	m.Resize(40, 20)
+	m.resize(40, 20)
 	shows("n2 n1 >n0")
-	press(m, live.Escape)
-	m.Show(fleet("9.0", "2.0", "3.0"), at) // none is held: the best stay in sight
+	press(m, keyEscape)
+	m.show(fleet("9.0", "2.0", "3.0"), at) // none is held: the best stay in sight
 	shows("n0 n2 n1")
 }
 
 // TestAway says that nobody answers, keeps what was, and goes on.
 func TestAway(t *testing.T) {
-	m := new(live.Model)
-	m.Resize(100, 7)
+	m := new(model)
+	m.resize(100, 7)
 	line := func() string { return strings.Split(screen(m), "\n")[0] }
 	if got := line(); got != "asking …" {
 		t.Errorf("before the first answer: %s", got)
 	}
-	m.Away(errors.New("refused"), at)
-	m.Away(errors.New("refused\x1b[2J"), at.Add(2*time.Second))
+	m.setAway(errors.New("refused"), at)
+	m.setAway(errors.New("refused\x1b[2J"), at.Add(2*time.Second))
 	if got := line(); got != "*no answer since 07:43:28: refused\ufffd[2J" {
 		t.Errorf("without any answer: %s", got)
 	}
-	m.Show(fleet("1.0", "2.0"), at.Add(time.Minute))
-	press(m, live.Down, live.Down)
-	m.Away(errors.New("starting"), at.Add(62*time.Second))
+	m.show(fleet("1.0", "2.0"), at.Add(time.Minute))
+	press(m, keyDown, keyDown)
+	m.setAway(errors.New("starting"), at.Add(62*time.Second))
 	want := `
 the fleet
 *as of 07:44:28; no answer since 07:44:30: starting
@@ -253,7 +251,7 @@ n0     1.0  admitted
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), screen(m)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	m.Show(fleet("1.0", "3.0"), at.Add(2*time.Minute))
+	m.show(fleet("1.0", "3.0"), at.Add(2*time.Minute))
 	want = `
 the fleet
 07:45:28  from 1 of 2 rows
@@ -268,14 +266,14 @@ n0     1.0  admitted
 }
 
 func TestDetail(t *testing.T) {
-	m := new(live.Model)
-	m.Resize(30, 6)
-	m.Show(fleet("1.0", "2.0"), at)
-	if a := press(m, live.Enter); a != live.Look {
+	m := new(model)
+	m.resize(30, 6)
+	m.show(fleet("1.0", "2.0"), at)
+	if a := press(m, keyEnter); a != actionLook {
 		t.Errorf("action %v", a)
 	}
-	m.Tell(0, "n1", "of another row")
-	m.Tell(0, "n0", "one\ntwo \x1b]0;x\a\na line that is longer than the screen\nfour\n")
+	m.setDetail(0, "n1", "of another row")
+	m.setDetail(0, "n0", "one\ntwo \x1b]0;x\a\na line that is longer than the screen\nfour\n")
 	want := `
 the fleet
 07:43:28  n0
@@ -287,8 +285,8 @@ a line that is longer than the
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), screen(m)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	press(m, live.End)
-	m.Show(fleet("1.0", "2.0"), at.Add(time.Second)) // the place is kept
+	press(m, keyEnd)
+	m.show(fleet("1.0", "2.0"), at.Add(time.Second)) // the place is kept
 	want = `
 the fleet
 07:43:29  n0
@@ -300,19 +298,19 @@ four
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), screen(m)); diff != "" {
 		t.Errorf("at the end (-want +got):\n%s", diff)
 	}
-	m.Tell(0, "n0", "less") // and is no place beyond what is told now
+	m.setDetail(0, "n0", "less") // and is no place beyond what is told now
 	if got := screen(m); !strings.Contains(got, "n0\nless\n") {
 		t.Errorf("after less is told:\n%s", got)
 	}
-	sheet, row, ok := m.Opened()
+	sheet, row, ok := m.opened()
 	if sheet != 0 || row != "n0" || !ok {
 		t.Errorf("open is %d %s %v", sheet, row, ok)
 	}
-	press(m, live.Escape)
-	if _, _, ok := m.Opened(); ok || !strings.Contains(screen(m), ">n0") {
+	press(m, keyEscape)
+	if _, _, ok := m.opened(); ok || !strings.Contains(screen(m), ">n0") {
 		t.Errorf("after Esc:\n%s", screen(m))
 	}
-	for k, want := range map[any]live.Action{"q": live.Quit, live.Interrupt: live.Quit, live.Suspend: live.Stop, live.Repaint: live.Redraw, live.Down: live.Nothing} {
+	for k, want := range map[any]action{"q": actionQuit, keyInterrupt: actionQuit, keySuspend: actionStop, keyRepaint: actionRedraw, keyDown: actionNone} {
 		if got := press(m, k); got != want {
 			t.Errorf("%v: action %v, want %v", k, got, want)
 		}
@@ -322,11 +320,11 @@ four
 // TestSheets have a place each.
 func TestSheets(t *testing.T) {
 	f := fleet("1.0", "2.0")
-	f.Sheets = append(f.Sheets, live.Sheet{Name: "workloads", Table: table.Table{Header: []string{"WORKLOAD"}, Rows: [][]string{{"a"}, {"b"}}}})
-	m := new(live.Model)
-	m.Resize(120, 8)
-	m.Show(f, at)
-	press(m, live.Down, live.Down, live.Tab, live.Right, "r", live.Down)
+	f.Sheets = append(f.Sheets, Sheet{Name: "workloads", Table: text.Table{Header: []string{"WORKLOAD"}, Rows: [][]string{{"a"}, {"b"}}}})
+	m := new(model)
+	m.resize(120, 8)
+	m.show(f, at)
+	press(m, keyDown, keyDown, keyTab, keyRight, "r", keyDown)
 	want := `
 the fleet
 07:43:28  nodes  [workloads]  from 1 of 2 rows
@@ -340,12 +338,12 @@ a
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), screen(m)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	press(m, live.Tab)
+	press(m, keyTab)
 	if got := screen(m); !strings.Contains(got, ">n1") || !strings.Contains(got, "[nodes]") {
 		t.Errorf("back on the first:\n%s", got)
 	}
-	press(m, live.Tab)
-	m.Show(fleet("1.0"), at) // the second is gone
+	press(m, keyTab)
+	m.show(fleet("1.0"), at) // the second is gone
 	if got := screen(m); !strings.Contains(got, ">n0") {
 		t.Errorf("the sheet that is left:\n%s", got)
 	}
@@ -354,50 +352,50 @@ a
 // Whatever is pressed, shown and resized, a screen is as high as the terminal and no line
 // wider, and a display that is sent the changes alone shows it.
 func TestChangesMakeTheScreen(t *testing.T) {
-	keys := []live.Key{live.Up, live.Down, live.Left, live.Right, live.PageUp, live.PageDown, live.Home, live.End, live.Enter, live.Escape, live.Backspace, live.Tab, live.Repaint, '/', 'r', 'n', '節', '1', ' '}
+	keys := []key{keyUp, keyDown, keyLeft, keyRight, keyPageUp, keyPageDown, keyHome, keyEnd, keyEnter, keyEscape, keyBackspace, keyTab, keyRepaint, '/', 'r', 'n', '節', '1', ' '}
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		m, p := new(live.Model), new(live.Painter)
+		m, p := new(model), new(painter)
 		width, height := 80, 24
 		d := livetest.NewDisplay(width, height)
 		d.Wraps = false // as Terminal sets it
-		m.Resize(width, height)
+		m.resize(width, height)
 		for range 300 {
 			switch r.IntN(12) {
 			case 0:
 				width, height = 1+r.IntN(130), 1+r.IntN(40)
-				m.Resize(width, height)
-				p.Forget()
+				m.resize(width, height)
+				p.forget()
 				d.Resize(width, height)
 			case 1, 2:
-				m.Show(hostile(r), at.Add(time.Duration(r.IntN(1e6))*time.Millisecond))
+				m.show(hostile(r), at.Add(time.Duration(r.IntN(1e6))*time.Millisecond))
 			case 3:
-				m.Away(errors.New("no \x1b[31manswer 節"), at)
+				m.setAway(errors.New("no \x1b[31manswer 節"), at)
 			case 4:
-				if sheet, row, ok := m.Opened(); ok {
-					m.Tell(sheet, row, strings.Repeat("節 word\t\n", r.IntN(60)))
+				if sheet, row, ok := m.opened(); ok {
+					m.setDetail(sheet, row, strings.Repeat("節 word\t\n", r.IntN(60)))
 				}
 			default:
-				if k := keys[r.IntN(len(keys))]; m.Press(k) == live.Redraw {
-					p.Forget()
+				if k := keys[r.IntN(len(keys))]; m.press(k) == actionRedraw {
+					p.forget()
 				}
 			}
-			lines := m.Lines()
+			lines := m.lines()
 			if len(lines) != height {
 				t.Fatalf("seed %d: %d lines of %d", seed, len(lines), height)
 			}
 			for _, line := range lines {
-				if text.Width(line.Text) > width {
-					t.Fatalf("seed %d: wider than %d: %q", seed, width, line.Text)
+				if text.Width(line.text) > width {
+					t.Fatalf("seed %d: wider than %d: %q", seed, width, line.text)
 				}
 			}
-			if _, err := d.Write([]byte(p.Paint(lines))); err != nil || len(d.Unknown) > 0 {
+			if _, err := d.Write([]byte(p.paint(lines))); err != nil || len(d.Unknown) > 0 {
 				t.Fatalf("seed %d: %v, the display does not know %q", seed, err, d.Unknown)
 			}
 			if diff := cmp.Diff(screen(m), d.Text()); diff != "" {
 				t.Fatalf("seed %d (-model +display):\n%s", seed, diff)
 			}
-			if again := p.Paint(m.Lines()); again != "" {
+			if again := p.paint(m.lines()); again != "" {
 				t.Fatalf("seed %d: nothing has changed and %q is written", seed, again)
 			}
 		}
@@ -405,25 +403,25 @@ func TestChangesMakeTheScreen(t *testing.T) {
 }
 
 // hostile is a frame with names that want to be more than names.
-func hostile(r *rand.Rand) live.Frame {
+func hostile(r *rand.Rand) Frame {
 	names := []string{"節点-一", "\x1b[2J\x1b[H", "<img onerror>", strings.Repeat("long", 70), "e\u0301", "🚀🚀", "a\nb", "\u202eevil", "", "-", "node-1"}
-	t := table.Table{Header: []string{"NODE", "FREE", "節"}, Right: []bool{false, true}}
+	t := text.Table{Header: []string{"NODE", "FREE", "節"}, Right: []bool{false, true}}
 	for i := range r.IntN(50) {
 		t.Add(names[r.IntN(len(names))]+fmt.Sprint(i), fmt.Sprintf("%.1f", 1e6*r.Float64()), names[r.IntN(len(names))])
 	}
-	f := live.Frame{Head: []string{"head \x1b[7m", "two", "three", "four"}[:r.IntN(5)], Sheets: []live.Sheet{{Name: "nodes", Table: t}}}
+	f := Frame{Head: []string{"head \x1b[7m", "two", "three", "four"}[:r.IntN(5)], Sheets: []Sheet{{Name: "nodes", Table: t}}}
 	if r.IntN(3) == 0 {
-		f.Sheets = append(f.Sheets, live.Sheet{Name: "workloads", Table: table.Table{Header: []string{"WORKLOAD"}, Rows: [][]string{{"x"}, {}, nil}}})
+		f.Sheets = append(f.Sheets, Sheet{Name: "workloads", Table: text.Table{Header: []string{"WORKLOAD"}, Rows: [][]string{{"x"}, {}, nil}}})
 	}
 	return f
 }
 
 // A terminal without size has nothing to show.
 func TestNoSize(t *testing.T) {
-	m := new(live.Model)
-	m.Show(fleet("1.0"), at)
-	press(m, live.Down, live.Enter, live.PageDown, live.Escape, "/x")
-	if lines := m.Lines(); len(lines) != 0 {
+	m := new(model)
+	m.show(fleet("1.0"), at)
+	press(m, keyDown, keyEnter, keyPageDown, keyEscape, "/x")
+	if lines := m.lines(); len(lines) != 0 {
 		t.Errorf("%d lines", len(lines))
 	}
 }
@@ -434,15 +432,15 @@ func TestWritesWhatHasChanged(t *testing.T) {
 	for i := range rooms {
 		rooms[i] = "4.0"
 	}
-	m, p := new(live.Model), new(live.Painter)
-	m.Resize(120, 50)
-	m.Show(fleet(rooms...), at)
-	if first := p.Paint(m.Lines()); strings.Count(first, "\n") != 0 || len(first) > 120*50 {
+	m, p := new(model), new(painter)
+	m.resize(120, 50)
+	m.show(fleet(rooms...), at)
+	if first := p.paint(m.lines()); strings.Count(first, "\n") != 0 || len(first) > 120*50 {
 		t.Errorf("the first screen takes %d bytes", len(first))
 	}
 	rooms[7], rooms[4000] = "5.0", "5.0"
-	m.Show(fleet(rooms...), at)
-	if got, want := p.Paint(m.Lines()), "\x1b[11;1H\x1b[Kn7      5.0  admitted"; got != want {
+	m.show(fleet(rooms...), at)
+	if got, want := p.paint(m.lines()), "\x1b[11;1H\x1b[Kn7      5.0  admitted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // unknown is the cell of what is not known, which is last in any order.
@@ -45,7 +45,7 @@ type order struct {
 	numbers, reversed bool
 }
 
-func orderBy(t table.Table, column int, reversed bool) order {
+func orderBy(t text.Table, column int, reversed bool) order {
 	return order{column, column < len(t.Right) && t.Right[column], reversed}
 }
 
@@ -72,5 +72,5 @@ func (o order) compare(a, b rank) int {
 	return by
 }
 
-// falling says that the largest is first.
+// falling reports whether the largest is first.
 func (o order) falling() bool { return o.numbers != o.reversed }

@@ -18,24 +18,24 @@ const (
 )
 
 // styles are what begins them; normal ends each.
-var styles = [...]string{Normal: "", Bold: "\x1b[1m", Reversed: "\x1b[7m"}
+var styles = [...]string{styleNormal: "", styleBold: "\x1b[1m", styleReversed: "\x1b[7m"}
 
 const normal = "\x1b[0m"
 
-// Painter knows what a terminal shows. The zero value knows of nothing. It is for one
+// painter holds what a terminal shows. The zero value holds nothing. It is for one
 // goroutine.
-type Painter struct {
-	shown []Line
+type painter struct {
+	shown []screenLine
 	known bool
 }
 
-// Paint returns what has to be written for a terminal to show lines: of those that it
-// shows nothing.
-func (p *Painter) Paint(lines []Line) string {
+// paint returns what has to be written for a terminal to show the lines. Lines that it already shows
+// are left out.
+func (p *painter) paint(lines []screenLine) string {
 	var b strings.Builder
 	if !p.known || len(lines) != len(p.shown) {
 		b.WriteString(clear)
-		p.shown, p.known = make([]Line, len(lines)), true
+		p.shown, p.known = make([]screenLine, len(lines)), true
 	}
 	for i, line := range lines {
 		if line == p.shown[i] {
@@ -43,8 +43,8 @@ func (p *Painter) Paint(lines []Line) string {
 		}
 		// Cleared before it is written: after a full line the cursor is on its last letter.
 		fmt.Fprintf(&b, moveFmt, i+1)
-		style := styles[line.Style]
-		b.WriteString(clearRest + style + line.Text)
+		style := styles[line.style]
+		b.WriteString(clearRest + style + line.text)
 		if style != "" {
 			b.WriteString(normal)
 		}
@@ -53,5 +53,5 @@ func (p *Painter) Paint(lines []Line) string {
 	return b.String()
 }
 
-// Forget has the next Paint write all.
-func (p *Painter) Forget() { p.known = false }
+// forget has the next paint write all.
+func (p *painter) forget() { p.known = false }

@@ -21,9 +21,9 @@ type opened struct {
 type view struct {
 	terminal *Terminal
 	config   Config
-	model    Model
-	painter  Painter
-	keys     Decoder
+	model    model
+	painter  painter
+	keys     decoder
 	// answers are what is to be done with those of Ask and Detail, by the goroutine of run.
 	answers chan func()
 	// wanted is the row whose detail is to be looked for, the newest alone.
@@ -36,14 +36,14 @@ const escapeWait = 50 * time.Millisecond
 
 // run draws and takes keys until the reader quits, ctx ends or the terminal is gone.
 func (v *view) run(ctx context.Context, chunks <-chan []byte, signals <-chan os.Signal) error {
-	v.model.Resize(v.terminal.size())
+	v.model.resize(v.terminal.size())
 	pending := time.NewTimer(escapeWait)
 	defer pending.Stop()
 	for {
 		if err := v.draw(); err != nil {
 			return err
 		}
-		action := Nothing
+		action := actionNone
 		select {
 		case <-ctx.Done():
 			return nil
@@ -51,21 +51,21 @@ func (v *view) run(ctx context.Context, chunks <-chan []byte, signals <-chan os.
 			take()
 		case p, ok := <-chunks:
 			if !ok {
-				return ErrLost
+				return errLost
 			}
-			action = v.press(v.keys.Feed(p))
+			action = v.press(v.keys.feed(p))
 			pending.Reset(escapeWait)
 		case <-pending.C:
-			action = v.press(v.keys.Flush())
+			action = v.press(v.keys.flush())
 		case s := <-signals:
 			if err := v.signalled(s); err != nil {
 				return err
 			}
 		}
 		switch action {
-		case Quit:
+		case actionQuit:
 			return nil
-		case Stop:
+		case actionStop:
 			if err := v.terminal.stop(); err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (v *view) run(ctx context.Context, chunks <-chan []byte, signals <-chan os.
 }
 
 func (v *view) draw() error {
-	text := v.painter.Paint(v.model.Lines())
+	text := v.painter.paint(v.model.lines())
 	if text == "" || v.terminal.before == nil {
 		return nil
 	}
@@ -84,31 +84,31 @@ func (v *view) draw() error {
 // take shows an answer, and has the open row looked at again.
 func (v *view) take(frame Frame, err error, at time.Time) {
 	if err != nil {
-		v.model.Away(err, at)
+		v.model.setAway(err, at)
 		return
 	}
-	v.model.Show(frame, at)
+	v.model.show(frame, at)
 	v.want()
 }
 
 // press takes keys up to the first that ends the view or stops it.
-func (v *view) press(keys []Key) Action {
+func (v *view) press(keys []key) action {
 	for _, k := range keys {
-		switch action := v.model.Press(k); action {
-		case Nothing:
-		case Look:
+		switch action := v.model.press(k); action {
+		case actionNone:
+		case actionLook:
 			v.want()
-		case Redraw:
-			v.painter.Forget()
-		case Stop:
+		case actionRedraw:
+			v.painter.forget()
+		case actionStop:
 			if stops() {
-				return Stop
+				return actionStop
 			}
 		default:
 			return action
 		}
 	}
-	return Nothing
+	return actionNone
 }
 
 // want has the open row looked at, and none besides.
@@ -117,7 +117,7 @@ func (v *view) want() {
 	case <-v.wanted:
 	default:
 	}
-	if sheet, row, ok := v.model.Opened(); ok {
+	if sheet, row, ok := v.model.opened(); ok {
 		v.wanted <- opened{sheet, row}
 	}
 }
@@ -125,14 +125,14 @@ func (v *view) want() {
 func (v *view) signalled(s os.Signal) error {
 	switch s {
 	case unix.SIGHUP:
-		return ErrLost
+		return errLost
 	case unix.SIGCONT:
 		if err := v.terminal.again(); err != nil {
 			return err
 		}
 	}
-	v.model.Resize(v.terminal.size())
-	v.painter.Forget()
+	v.model.resize(v.terminal.size())
+	v.painter.forget()
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (v *view) look(ctx context.Context) {
 				}
 			}
 			select {
-			case v.answers <- func() { v.model.Tell(of.sheet, of.row, words) }:
+			case v.answers <- func() { v.model.setDetail(of.sheet, of.row, words) }:
 			case <-ctx.Done():
 			}
 		case <-ctx.Done():

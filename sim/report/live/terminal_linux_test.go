@@ -1,4 +1,4 @@
-package live_test
+package live
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/live/livetest"
 	"golang.org/x/sys/unix"
 )
@@ -29,14 +28,14 @@ func TestMain(m *testing.M) {
 
 // child ends by 0 when the reader quits, 7 when the terminal is gone.
 func child() {
-	t, ok := live.Open(os.Stdin, os.Stdout)
+	t, ok := Open(os.Stdin, os.Stdout)
 	if !ok {
 		os.Exit(2)
 	}
 	var asked atomic.Int64
-	err := t.Run(context.Background(), live.Config{
+	err := t.Run(context.Background(), Config{
 		Period: 5 * time.Millisecond,
-		Ask: func(context.Context) (live.Frame, error) {
+		Ask: func(context.Context) (Frame, error) {
 			n := asked.Add(1)
 			return fleet(fmt.Sprint(n), "1", "2", "3", "4", "5"), nil
 		},
@@ -44,7 +43,7 @@ func child() {
 			return fmt.Sprintf("detail of %d %s", sheet, row), nil
 		},
 	})
-	if errors.Is(err, live.ErrLost) {
+	if errors.Is(err, errLost) {
 		os.Exit(7)
 	}
 	if err != nil {
@@ -196,12 +195,12 @@ func TestDeaf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	shown, ok := live.Open(x.Slave, out)
+	shown, ok := Open(x.Slave, out)
 	if !ok {
 		t.Fatal("no terminal")
 	}
-	err = shown.Run(t.Context(), live.Config{Ask: func(context.Context) (live.Frame, error) { return fleet("1"), nil }})
-	if !errors.Is(err, live.ErrLost) {
+	err = shown.Run(t.Context(), Config{Ask: func(context.Context) (Frame, error) { return fleet("1"), nil }})
+	if !errors.Is(err, errLost) {
 		t.Errorf("ended by %v", err)
 	}
 	if after := x.Settings(); after != before {
@@ -213,14 +212,14 @@ func TestDeaf(t *testing.T) {
 func TestContext(t *testing.T) {
 	x := livetest.NewTerminal(t, 60, 8)
 	before := x.Settings()
-	shown, ok := live.Open(x.Slave, x.Slave)
+	shown, ok := Open(x.Slave, x.Slave)
 	if !ok {
 		t.Fatal("no terminal")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- shown.Run(ctx, live.Config{Ask: func(context.Context) (live.Frame, error) { return fleet("1"), nil }})
+		ended <- shown.Run(ctx, Config{Ask: func(context.Context) (Frame, error) { return fleet("1"), nil }})
 	}()
 	x.Shows("from 1 of 1 row")
 	cancel()
@@ -230,16 +229,16 @@ func TestContext(t *testing.T) {
 	if after := x.Settings(); after != before {
 		t.Errorf("settings were %v, are %v", before, after)
 	}
-	for name, c := range map[string]live.Config{"Ask": {}, "Period": {Period: -1, Ask: func(context.Context) (live.Frame, error) { return live.Frame{}, nil }}} {
+	for name, c := range map[string]Config{"Ask": {}, "Period": {Period: -1, Ask: func(context.Context) (Frame, error) { return Frame{}, nil }}} {
 		var bad *field.Error
-		if err := shown.Run(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, live.ErrInvalid) {
+		if err := shown.Run(t.Context(), c); !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, errInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, ok := live.Open(strings.NewReader(""), x.Slave); ok {
+	if _, ok := Open(strings.NewReader(""), x.Slave); ok {
 		t.Error("a reader is a terminal")
 	}
-	if _, ok := live.Open(x.Slave, new(strings.Builder)); ok {
+	if _, ok := Open(x.Slave, new(strings.Builder)); ok {
 		t.Error("a builder is a terminal")
 	}
 }

@@ -14,15 +14,13 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
-
-	"github.com/spazio-scheduler/spazio/sim/report/screen"
 )
 
 // Terminal is one that keys are read from and that is drawn on. It shows one view at a
 // time.
 type Terminal struct {
 	in, out *os.File
-	size    screen.Size
+	size    func() (width, height int)
 	// before is how the terminal was set, nil while it is so.
 	before *term.State
 }
@@ -30,7 +28,7 @@ type Terminal struct {
 // Open returns the terminal that in and out are, or false if one of them is none.
 func Open(in io.Reader, out io.Writer) (*Terminal, bool) {
 	keys, ok := in.(*os.File)
-	size := screen.TerminalSize(out)
+	size := terminalSize(out)
 	if !ok || size == nil || !term.IsTerminal(int(keys.Fd())) {
 		return nil, false
 	}
@@ -38,18 +36,18 @@ func Open(in io.Reader, out io.Writer) (*Terminal, bool) {
 }
 
 // Run shows what c says until the reader quits or ctx ends, neither of which is an error.
-// Errors are *field.Error and ErrLost, wrapped. The terminal is then as it was. After ErrLost
-// the process hears no SIGHUP any more, which may come later than the loss shows: who was
-// told ends in its own way.
+// The error is a *field.Error, or that the terminal is gone. The terminal is then as it was. If it is
+// gone, the process ignores SIGHUP from then on, since the signal may come after Run has returned and
+// would end the caller before it can report the error.
 func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return err
 	}
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGWINCH, unix.SIGCONT, unix.SIGHUP)
 	defer func() {
-		if errors.Is(err, ErrLost) {
-			signal.Notify(make(chan os.Signal, 1), unix.SIGHUP) // nobody reads it
+		if errors.Is(err, errLost) {
+			signal.Notify(make(chan os.Signal, 1), unix.SIGHUP) // never read
 		}
 		signal.Stop(signals)
 	}()
@@ -78,21 +76,20 @@ func (t *Terminal) Run(ctx context.Context, c Config) (err error) {
 func (t *Terminal) take() error {
 	before, err := term.MakeRaw(int(t.in.Fd()))
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrLost, err)
+		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	t.before = before
 	return t.write(enter)
 }
 
-// giveBack makes it as it was. What can't be told to a terminal that is gone is not
-// missed.
+// giveBack restores the terminal. Errors of a terminal that is gone are ignored.
 func (t *Terminal) giveBack() error {
 	if t.before == nil {
 		return nil
 	}
 	err := errors.Join(t.write(leave), term.Restore(int(t.in.Fd()), t.before))
 	t.before = nil
-	if errors.Is(err, unix.EIO) || errors.Is(err, ErrLost) {
+	if errors.Is(err, unix.EIO) || errors.Is(err, errLost) {
 		return nil
 	}
 	return err
@@ -106,9 +103,8 @@ func (t *Terminal) stop() error {
 	return unix.Kill(0, unix.SIGTSTP)
 }
 
-// stops says whether somebody could continue a process that stands still: a session's first
-// group of processes, as of a program that ssh or a container runs, has no shell above it,
-// and the kernel does not stop it.
+// stops reports whether a stopped process could be continued. The first process group of a session, as
+// of a program that ssh or a container runs, has no shell above it, and the kernel does not stop it.
 func stops() bool {
 	session, err := unix.Getsid(0)
 	return err == nil && session != unix.Getpgrp()
@@ -124,7 +120,7 @@ func (t *Terminal) again() error {
 
 func (t *Terminal) write(text string) error {
 	if _, err := io.WriteString(t.out, text); err != nil {
-		return fmt.Errorf("%w: %w", ErrLost, err)
+		return fmt.Errorf("%w: %w", errLost, err)
 	}
 	return nil
 }

@@ -5,24 +5,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Style is how a line looks.
-type Style int
+type lineStyle int
 
 // The styles: as the terminal writes, bold, and with the colours exchanged.
 const (
-	Normal Style = iota
-	Bold
-	Reversed
+	styleNormal lineStyle = iota
+	styleBold
+	styleReversed
 )
 
-// Line is one of a screen. A plain value.
-type Line struct {
-	Text  string
-	Style Style
+// screenLine is one of a screen. A plain value.
+type screenLine struct {
+	text  string
+	style lineStyle
 }
 
 const (
@@ -31,8 +30,8 @@ const (
 	clock    = "15:04:05"
 )
 
-// Lines are the screen, as many as it is high and none wider than it.
-func (m *Model) Lines() []Line {
+// lines are the screen, as many as it is high and none wider than it.
+func (m *model) lines() []screenLine {
 	lines := m.above()
 	page := m.page()
 	body := m.rows(page)
@@ -40,54 +39,54 @@ func (m *Model) Lines() []Line {
 		body = m.detailWindow(page)
 	}
 	for len(body) < page {
-		body = append(body, Line{})
+		body = append(body, screenLine{})
 	}
-	lines = append(append(lines, body...), Line{m.below(), Bold})
+	lines = append(append(lines, body...), screenLine{m.below(), styleBold})
 	if len(lines) > m.height {
 		lines = lines[:m.height]
 	}
 	for i := range lines {
-		lines[i].Text = text.Cut(text.Plain(lines[i].Text), m.width)
-		if lines[i].Style == Reversed {
-			lines[i].Text = text.Pad(lines[i].Text, m.width, false)
+		lines[i].text = text.Cut(text.Plain(lines[i].text), m.width)
+		if lines[i].style == styleReversed {
+			lines[i].text = text.Pad(lines[i].text, m.width, false)
 		}
 	}
 	return lines
 }
 
 // page is the number of lines for rows.
-func (m *Model) page() int { return max(m.height-len(m.above())-1, 1) }
+func (m *model) page() int { return max(m.height-len(m.above())-1, 1) }
 
 // above are the lines above the rows.
-func (m *Model) above() []Line {
-	var lines []Line
+func (m *model) above() []screenLine {
+	var lines []screenLine
 	head := slices.Clone(m.frame.Head)
 	if p := m.place(); p != nil && m.frame.Sheets[m.sheet].Title != "" {
 		head = append(head, strings.Split(strings.Trim(m.frame.Sheets[m.sheet].Title, "\n"), "\n")...)
 	}
 	for _, words := range head[:min(len(head), headMost)] {
-		lines = append(lines, Line{Text: words})
+		lines = append(lines, screenLine{text: words})
 	}
 	lines = append(lines, m.state())
 	if p := m.place(); p != nil && m.detail == nil {
-		lines = append(lines, Line{p.headline(m.width, m.frame.Sheets[m.sheet].Table), Bold})
+		lines = append(lines, screenLine{p.headline(m.width, m.frame.Sheets[m.sheet].Table), styleBold})
 	}
 	return lines
 }
 
-// state says how old what is shown is, and which part of what there is.
-func (m *Model) state() Line {
+// state returns the line with the age of the frame and the part of it that is shown.
+func (m *model) state() screenLine {
 	switch {
 	case m.away != nil && m.shown.IsZero():
-		return Line{fmt.Sprintf("no answer since %s: %v", m.awaySince.Format(clock), m.away), Bold}
+		return screenLine{fmt.Sprintf("no answer since %s: %v", m.awaySince.Format(clock), m.away), styleBold}
 	case m.away != nil:
-		return Line{fmt.Sprintf("as of %s; no answer since %s: %v", m.shown.Format(clock), m.awaySince.Format(clock), m.away), Bold}
+		return screenLine{fmt.Sprintf("as of %s; no answer since %s: %v", m.shown.Format(clock), m.awaySince.Format(clock), m.away), styleBold}
 	case m.shown.IsZero():
-		return Line{Text: "asking …"}
+		return screenLine{text: "asking …"}
 	}
 	parts := []string{m.shown.Format(clock)}
 	if m.detail != nil {
-		return Line{Text: strings.Join(append(parts, m.detail.row), "  ")}
+		return screenLine{text: strings.Join(append(parts, m.detail.row), "  ")}
 	}
 	if len(m.frame.Sheets) > 1 {
 		for i, s := range m.frame.Sheets {
@@ -104,11 +103,11 @@ func (m *Model) state() Line {
 			parts = append(parts, "with "+p.filter)
 		}
 	}
-	return Line{Text: strings.Join(parts, "  ")}
+	return screenLine{text: strings.Join(parts, "  ")}
 }
 
 // below is the last line.
-func (m *Model) below() string {
+func (m *model) below() string {
 	p := m.place()
 	switch {
 	case p != nil && p.typing:
@@ -122,7 +121,7 @@ func (m *Model) below() string {
 }
 
 // widen makes the columns as wide as their cells.
-func (p *place) widen(t table.Table) {
+func (p *place) widen(t text.Table) {
 	if !slices.Equal(p.header, t.Header) {
 		p.header, p.widths = t.Header, make([]int, len(t.Header))
 	}
@@ -146,12 +145,12 @@ func (p *place) fit(width int) []int {
 	if len(least) > 0 {
 		least[0] = max(narrowest, width/3)
 	}
-	table.Narrow(widths, least, width)
+	text.Narrow(widths, least, width)
 	return widths
 }
 
 // headline is that of the columns, the one that is the order's marked.
-func (p *place) headline(width int, t table.Table) string {
+func (p *place) headline(width int, t text.Table) string {
 	var b strings.Builder
 	for i, w := range p.fit(width) {
 		mark := ""
@@ -163,28 +162,28 @@ func (p *place) headline(width int, t table.Table) string {
 		}
 		name, right := text.Shorten(t.Header[i], w), i < len(t.Right) && t.Right[i]
 		if right {
-			b.WriteString(text.Pad(name, w, true) + text.Pad(mark, table.Between, false))
+			b.WriteString(text.Pad(name, w, true) + text.Pad(mark, text.Between, false))
 			continue
 		}
-		b.WriteString(text.Pad(name+mark, w+table.Between, false))
+		b.WriteString(text.Pad(name+mark, w+text.Between, false))
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
 // rows are those in the window.
-func (m *Model) rows(page int) []Line {
+func (m *model) rows(page int) []screenLine {
 	p := m.place()
 	if p == nil {
 		return nil
 	}
-	var lines []Line
+	var lines []screenLine
 	widths, right := p.fit(m.width), m.frame.Sheets[m.sheet].Right
 	for i := p.top; i < min(p.top+page, len(p.rows)); i++ {
-		style := Normal
+		style := styleNormal
 		if p.holds && i == p.at {
-			style = Reversed
+			style = styleReversed
 		}
-		lines = append(lines, Line{rowText(p.rows[i], widths, right), style})
+		lines = append(lines, screenLine{rowText(p.rows[i], widths, right), style})
 	}
 	return lines
 }
@@ -196,13 +195,13 @@ func rowText(row []string, widths []int, right []bool) string {
 		if i < len(row) {
 			cell = text.Shorten(text.Plain(row[i]), w)
 		}
-		b.WriteString(text.Pad(cell, w, i < len(right) && right[i]) + strings.Repeat(" ", table.Between))
+		b.WriteString(text.Pad(cell, w, i < len(right) && right[i]) + strings.Repeat(" ", text.Between))
 	}
 	return strings.TrimRight(b.String(), " ")
 }
 
 // detailLines are those of the detail, broken where the screen ends.
-func (m *Model) detailLines() []string {
+func (m *model) detailLines() []string {
 	if m.detail.lines == nil {
 		return []string{"asking …"}
 	}
@@ -213,12 +212,12 @@ func (m *Model) detailLines() []string {
 	return lines
 }
 
-func (m *Model) detailWindow(page int) []Line {
+func (m *model) detailWindow(page int) []screenLine {
 	all := m.detailLines()
 	from := min(m.detail.top, len(all))
-	var lines []Line
+	var lines []screenLine
 	for _, line := range all[from:min(from+page, len(all))] {
-		lines = append(lines, Line{Text: line})
+		lines = append(lines, screenLine{text: line})
 	}
 	return lines
 }

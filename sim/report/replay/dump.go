@@ -82,7 +82,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 }
 
 // Dump writes the records of r within the window as lines of JSON, and replays
-// nothing. torn, if not nil, is told of torn ends of files.
+// nothing. torn, if not nil, gets the torn ends of files.
 func Dump(r *recording.Reader, w Window, out io.Writer, torn func(*recording.TornError)) error {
 	enc := json.NewEncoder(out)
 	for rec, err := range r.Records() {

@@ -6,12 +6,11 @@ import (
 	"path/filepath"
 
 	"github.com/spazio-scheduler/spazio/sim/report"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
 )
 
-// CheckTarget says whether Save takes the path; the error is a *field.Error.
+// CheckTarget returns a *field.Error if Save does not take the path.
 func CheckTarget(path string) error {
-	if chart.CheckFile(path) == nil {
+	if report.CheckPicture(path) == nil {
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
@@ -28,15 +27,15 @@ func (r Result) Save(path string) error {
 		return report.Refuse("Draw", false, "set to draw a replay")
 	}
 	panels := r.traces.panels()
-	if chart.CheckFile(path) == nil {
-		return chart.Chart{Panels: panels}.WriteFile(path)
+	if report.CheckPicture(path) == nil {
+		return report.Chart{Panels: panels}.WriteFile(path)
 	}
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err
 	}
 	for i, panel := range panels {
-		name := fmt.Sprintf("%d-%s.png", i+1, chart.FileName(panel.Title))
-		if err := (chart.Chart{Panels: []chart.Panel{panel}}).WriteFile(filepath.Join(path, name)); err != nil {
+		name := fmt.Sprintf("%d-%s.png", i+1, report.FileName(panel.Title))
+		if err := (report.Chart{Panels: []report.Panel{panel}}).WriteFile(filepath.Join(path, name)); err != nil {
 			return err
 		}
 	}
@@ -44,36 +43,36 @@ func (r Result) Save(path string) error {
 }
 
 // panels are one above the other on the same axis of time.
-func (t *traces) panels() (all []chart.Panel) {
+func (t *traces) panels() (all []report.Panel) {
 	s := t.scale()
-	add := func(title string, y chart.Axis, spans []chart.Span, series ...chart.Series) {
-		all = append(all, chart.Panel{Title: title, X: s.axis(t), Y: y, Spans: spans, Series: series})
+	add := func(title string, y report.Axis, spans []report.Span, series ...report.Series) {
+		all = append(all, report.Panel{Title: title, X: s.axis(t), Y: y, Spans: spans, Series: series})
 	}
 	gaps := s.spans("records lost", t.gaps)
 	grounds := append(s.spans("churn window", t.churn.windows), gaps...)
 	for _, c := range t.channels {
-		add(c.name+" usage", chart.Axis{Label: "share of " + c.name, Min: 0, Max: 1}, grounds,
-			s.series("as sampled", chart.Faint, c.raw), s.series("filtered", chart.Line, c.filtered))
+		add(c.name+" usage", report.Axis{Label: "share of " + c.name, Min: 0, Max: 1}, grounds,
+			s.series("as sampled", report.Faint, c.raw), s.series("filtered", report.Line, c.filtered))
 	}
-	pods := s.series("n, pods that run", chart.Steps, t.pods)
+	pods := s.series("n, pods that run", report.Steps, t.pods)
 	if n := len(pods.Points); n > 0 { // the last count holds until the end
 		last := pods.Points[n-1]
-		pods.Points = append(pods.Points, chart.Point{X: max(last.X, t.last/s.seconds), Y: last.Y})
+		pods.Points = append(pods.Points, report.Point{X: max(last.X, t.last/s.seconds), Y: last.Y})
 	}
-	add("pods", chart.Axis{Label: "pods", Whole: true, Min: 0, Max: max(1, 1.1*t.pods.top(0))}, grounds, pods)
+	add("pods", report.Axis{Label: "pods", Whole: true, Min: 0, Max: max(1, 1.1*t.pods.top(0))}, grounds, pods)
 	// What was recorded is held against what was replayed, over a line at 0.
 	name := "replayed"
 	if t.rerun {
 		name = "with the options set"
 	}
-	zero := chart.Series{Style: chart.Dashed, Points: []chart.Point{{X: s.low / s.seconds}, {X: s.high / s.seconds}}}
-	add("avail", chart.Axis{Label: "pods"}, gaps, zero, s.series("recorded", chart.Broad, t.avail[0]), s.series(name, chart.Line, t.avail[1]))
-	add("signal k", chart.Axis{Label: "typical loads"}, gaps, zero, s.series("recorded", chart.Broad, t.k[0]), s.series(name, chart.Line, t.k[1]))
+	zero := report.Series{Style: report.Dashed, Points: []report.Point{{X: s.low / s.seconds}, {X: s.high / s.seconds}}}
+	add("avail", report.Axis{Label: "pods"}, gaps, zero, s.series("recorded", report.Broad, t.avail[0]), s.series(name, report.Line, t.avail[1]))
+	add("signal k", report.Axis{Label: "typical loads"}, gaps, zero, s.series("recorded", report.Broad, t.k[0]), s.series(name, report.Line, t.k[1]))
 	for _, c := range t.channels {
-		add(c.name+" capacity", chart.Axis{Label: "share of " + c.name, Min: 0, Max: c.capacity.top(1)}, gaps,
-			s.series("C, free at no pods", chart.Line, c.capacity))
-		add(c.name+" cost of a pod", chart.Axis{Label: "share of " + c.name, Min: 0, Max: 1.1 * c.band.top(0)}, gaps,
-			s.series("c ± sd(c)", chart.Band, c.band), s.series("c, cost of a pod", chart.Line, c.cost))
+		add(c.name+" capacity", report.Axis{Label: "share of " + c.name, Min: 0, Max: c.capacity.top(1)}, gaps,
+			s.series("C, free at no pods", report.Line, c.capacity))
+		add(c.name+" cost of a pod", report.Axis{Label: "share of " + c.name, Min: 0, Max: 1.1 * c.band.top(0)}, gaps,
+			s.series("c ± sd(c)", report.Band, c.band), s.series("c, cost of a pod", report.Line, c.cost))
 	}
 	return all
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/replay"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -84,7 +83,7 @@ func TestRun(t *testing.T) {
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
 		t.Errorf("with an option: %+v, %v", other.Summary, err)
 	}
-	late, err := run(t, dir, replay.Options{Window: replay.Window{From: replay.After(30 * time.Second), To: replay.At(start.Add(35 * time.Second))}})
+	late, err := run(t, dir, replay.Options{Window: replay.Window{From: bound(t, "30s"), To: bound(t, start.Add(35*time.Second).Format(time.RFC3339Nano))}})
 	if err != nil || late.Samples != 51 {
 		t.Errorf("five seconds: %d samples, %v", late.Samples, err)
 	}
@@ -180,11 +179,20 @@ func TestSummaryFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
-		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > text.Terminal {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}
 	if !strings.Contains(b.String(), "\nverdict   1 report would have been different") {
 		t.Errorf("it says\n%s", b.String())
 	}
+}
+
+func bound(t *testing.T, text string) replay.Bound {
+	t.Helper()
+	b, err := replay.ParseBound(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -138,7 +137,7 @@ func (s *Summary) verdict() string {
 func (s *Summary) WriteText(out io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
-		b.WriteString(text.Hang(fmt.Sprintf("%-10s", name), text.Plain(fmt.Sprintf(format, args...)), table.Terminal) + "\n")
+		b.WriteString(text.Hang(fmt.Sprintf("%-10s", name), text.Plain(fmt.Sprintf(format, args...)), text.Terminal) + "\n")
 	}
 	line("node", "%s, %d start(s) of its agent in %d file(s)", s.Node, s.Starts, s.Files)
 	line("span", "%s from %s", s.To.Sub(s.From).Round(time.Millisecond), s.From.Format(time.RFC3339Nano))

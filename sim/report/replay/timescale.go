@@ -3,7 +3,7 @@ package replay
 import (
 	"math"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
+	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
 // timescale is the unit of the axis of time, and what of time is drawn, in
@@ -36,32 +36,32 @@ func (t *traces) scale() timescale {
 	return s
 }
 
-func (s timescale) axis(t *traces) chart.Axis {
-	return chart.Axis{
+func (s timescale) axis(t *traces) report.Axis {
+	return report.Axis{
 		Label: s.unit + " since " + t.start.UTC().Format("2006-01-02 15:04:05 UTC"),
 		Min:   s.low / s.seconds, Max: s.high / s.seconds,
 	}
 }
 
 // series draws a trace, up and down where values were merged; a band fills what lies between.
-func (s timescale) series(name string, style chart.Style, t trace) chart.Series {
-	out := chart.Series{Name: name, Style: style}
+func (s timescale) series(name string, style report.Style, t trace) report.Series {
+	out := report.Series{Name: name, Style: style}
 	for _, p := range t.points {
-		point := chart.Point{X: p.x / s.seconds, Y: p.low}
-		if style == chart.Band {
+		point := report.Point{X: p.x / s.seconds, Y: p.low}
+		if style == report.Band {
 			point.Low, point.High = p.low, p.high
 		}
 		out.Points = append(out.Points, point)
-		if style != chart.Band && p.high != p.low {
-			out.Points = append(out.Points, chart.Point{X: point.X, Y: p.high})
+		if style != report.Band && p.high != p.low {
+			out.Points = append(out.Points, report.Point{X: point.X, Y: p.high})
 		}
 	}
 	return out
 }
 
-func (s timescale) spans(name string, all []interval) (spans []chart.Span) {
+func (s timescale) spans(name string, all []interval) (spans []report.Span) {
 	for _, i := range all {
-		spans = append(spans, chart.Span{Name: name, From: i.from / s.seconds, To: i.to / s.seconds})
+		spans = append(spans, report.Span{Name: name, From: i.from / s.seconds, To: i.to / s.seconds})
 	}
 	return spans
 }

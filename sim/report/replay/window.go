@@ -20,17 +20,11 @@ type Bound struct {
 	set   bool
 }
 
-// At is the bound at a moment.
-func At(t time.Time) Bound { return Bound{at: t, set: true} }
-
-// After is the bound so long after the recording's start.
-func After(d time.Duration) Bound { return Bound{after: d, set: true} }
-
 // ParseBound reads a moment (2025-06-01T12:00:00Z) or a span (90s); an empty text is
 // no bound. The error is a *field.Error.
 func ParseBound(text string) (Bound, error) {
 	if d, err := time.ParseDuration(text); err == nil {
-		return After(d), nil
+		return Bound{after: d, set: true}, nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil && text != "" {

@@ -3,9 +3,9 @@ package schedulers
 import (
 	"fmt"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/ratio"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Components are the parts of a cluster, each measured with those before it, in several
@@ -19,7 +19,7 @@ type Components struct {
 // Component is a part with those before it.
 type Component struct {
 	Name string `json:"name"`
-	// Alone says that the part is not added to those before it but to the first.
+	// Alone is set if the part is added to the first, not to those before it.
 	Alone bool `json:"alone,omitempty"`
 	// CPUs is how many the part keeps busy, 0 where it is not meant to keep all.
 	CPUs int `json:"cpus,omitempty"`
@@ -31,8 +31,8 @@ type Component struct {
 
 // Table has a row a part: what all take with it, and what it adds, with the 95 % interval
 // of the rounds.
-func (c Components) Table() table.Table {
-	t := table.Table{
+func (c Components) Table() text.Table {
+	t := text.Table{
 		Title:  fmt.Sprintf("What each part takes beside those before it (joules: %s)", c.Quality),
 		Header: []string{"part", "cores", "W", "adds cores", "adds W", "says of W"},
 		Right:  []bool{false, true, true, true, true},
@@ -75,11 +75,11 @@ func difference(with, without []float64) (text, says string) {
 	if without == nil {
 		without = make([]float64, len(with))
 	}
-	mean, half, err := ratio.Difference(with, without)
+	d, err := experiment.PairedDifference(with, without)
 	if err != nil {
 		return "-", Unknown
 	}
-	return fmt.Sprintf("%s ± %s", number(mean), number(half)), verdict(mean-half, mean+half, 0)
+	return fmt.Sprintf("%s ± %s", number(d.Mean), number(d.High-d.Mean)), verdict(d.Low, d.High, 0)
 }
 
 // Save writes the parts into a directory: as a page with its picture, as a table and as
@@ -90,28 +90,28 @@ func (c Components) Save(dir string) error {
 
 // Chart has a row a part: what all take with it, the mean of the rounds with its 95 %
 // interval.
-func (c Components) Chart() chart.Chart {
-	var cores, watts chart.DotPlot
+func (c Components) Chart() report.Chart {
+	var cores, watts report.DotPlot
 	for _, p := range c.Parts {
 		addMean(&cores, p.Name, p.Cores)
 		addMean(&watts, p.Name, p.Watts)
 	}
-	return chart.Chart{Panels: []chart.Panel{
+	return report.Chart{Panels: []report.Panel{
 		above0(&cores, "busy cores, mean and 95 % interval", "cores"),
 		above0(&watts, fmt.Sprintf("power, mean and 95 %% interval (joules: %s)", c.Quality), "W"),
 	}}
 }
 
 // addMean adds the mean of some values with its interval, where they have one.
-func addMean(d *chart.DotPlot, row string, values []float64) {
-	m, half, err := ratio.Difference(values, make([]float64, len(values)))
+func addMean(d *report.DotPlot, row string, values []float64) {
+	i, err := experiment.PairedDifference(values, make([]float64, len(values)))
 	if err != nil {
-		m, half = mean(values), 0
+		i = experiment.Interval{Mean: mean(values)}
 	}
-	d.Add(row, "", m, m-half, m+half)
+	d.Add(row, "", i.Mean, i.Low, i.High)
 }
 
-func above0(d *chart.DotPlot, title, label string) chart.Panel {
+func above0(d *report.DotPlot, title, label string) report.Panel {
 	_, most := d.Range()
-	return d.Panel(title, chart.Axis{Label: label, Min: 0, Max: max(1.05*most, 1e-3)})
+	return d.Panel(title, report.Axis{Label: label, Min: 0, Max: max(1.05*most, 1e-3)})
 }

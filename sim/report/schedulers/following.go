@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Following is how a guest's energy follows its processor time, in several settings. It is
@@ -19,7 +19,7 @@ type Following struct {
 	Settings []FollowedGuest `json:"settings"`
 }
 
-// FollowedGuest is a guest in a setting, each time that it was told its energy.
+// FollowedGuest is a guest in a setting, with a reading for each publication of its energy.
 type FollowedGuest struct {
 	Name string `json:"name"`
 	// CPUs is how many the guest has, all of which are meant to be busy; 0 if unknown.
@@ -51,8 +51,8 @@ func (g FollowedGuest) changes() (at, cores, watts []float64) {
 // Table has a row a setting: the mean power a busy core with the 95 % interval of the
 // readings, how far they are from the mean, and by how much the change of energy from one
 // reading to the next differs from that of processor time, in 95 of a hundred.
-func (f Following) Table() table.Table {
-	t := table.Table{
+func (f Following) Table() text.Table {
+	t := text.Table{
 		Title:  fmt.Sprintf("A guest's energy beside its processor time, its CPUs kept busy (joules: %s)", f.Quality),
 		Header: []string{"setting", "readings", "cores", "± %", "W", "± %", "W a core", "energy's change is that of processor time ±, %"},
 		Right:  []bool{false, true, true, true, true, true, true, true},
@@ -102,18 +102,18 @@ func (f Following) Save(dir string) error {
 
 // Chart has a panel a setting: energy and processor time of each reading over those of the
 // one before.
-func (f Following) Chart() chart.Chart {
-	var c chart.Chart
+func (f Following) Chart() report.Chart {
+	var c report.Chart
 	for _, g := range f.Settings {
 		at, cores, watts := g.changes()
-		lines := []chart.Series{{Name: "processor time"}, {Name: "energy", Style: chart.Dashed}}
+		lines := []report.Series{{Name: "processor time"}, {Name: "energy", Style: report.Dashed}}
 		for i, x := range at {
-			lines[0].Points = append(lines[0].Points, chart.Point{X: x, Y: cores[i]})
-			lines[1].Points = append(lines[1].Points, chart.Point{X: x, Y: watts[i]})
+			lines[0].Points = append(lines[0].Points, report.Point{X: x, Y: cores[i]})
+			lines[1].Points = append(lines[1].Points, report.Point{X: x, Y: watts[i]})
 		}
-		c.Panels = append(c.Panels, chart.Panel{
+		c.Panels = append(c.Panels, report.Panel{
 			Title: fmt.Sprintf("%s (joules: %s)", g.Name, f.Quality),
-			X:     chart.Axis{Label: "s"}, Y: chart.Axis{Label: "over the reading before"}, Series: lines,
+			X:     report.Axis{Label: "s"}, Y: report.Axis{Label: "over the reading before"}, Series: lines,
 		})
 	}
 	return c

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Guests are what spazio-power does by the number of guests of a host. It is a plain value,
@@ -30,8 +30,8 @@ type GuestsRow struct {
 }
 
 // Table has a row a number of guests.
-func (g Guests) Table() table.Table {
-	t := table.Table{
+func (g Guests) Table() text.Table {
+	t := text.Table{
 		Title:  fmt.Sprintf("Time between two publications of a guest's energy in seconds (joules: %s)", g.Quality),
 		Header: []string{"guests", "publications", "mean", "least", "p99", "most", "spazio-power, millicores"},
 		Right:  slices.Repeat([]bool{true}, 7),
@@ -49,13 +49,13 @@ func (g Guests) Save(dir string) error {
 
 // Chart has the time between two publications of a guest by the number of guests: the mean,
 // from the least to the most.
-func (g Guests) Chart() chart.Chart {
-	s := chart.Series{Name: "mean, least to most", Style: chart.Dots}
+func (g Guests) Chart() report.Chart {
+	s := report.Series{Name: "mean, least to most", Style: report.Dots}
 	for _, r := range g.Rows {
-		s.Points = append(s.Points, chart.Point{X: float64(r.Guests), Y: r.Mean, Low: r.Least, High: r.Most})
+		s.Points = append(s.Points, report.Point{X: float64(r.Guests), Y: r.Mean, Low: r.Least, High: r.Most})
 	}
-	return chart.Chart{Panels: []chart.Panel{{
+	return report.Chart{Panels: []report.Panel{{
 		Title: "time between two publications of a guest's energy",
-		X:     chart.Axis{Label: "guests"}, Y: chart.Axis{Label: "s", Min: 0, Max: 1.5}, Series: []chart.Series{s},
+		X:     report.Axis{Label: "guests"}, Y: report.Axis{Label: "s", Min: 0, Max: 1.5}, Series: []report.Series{s},
 	}}}
 }

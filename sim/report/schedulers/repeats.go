@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Repeats are comparisons of the same schedulers again and again, which show how far their
@@ -25,8 +25,8 @@ func (r *Repeats) Add(of Report) {
 
 // Table has a row a scheduler and quantity: how often each verdict was given, and the least
 // and the most of the ratios.
-func (r Repeats) Table() table.Table {
-	t := table.Table{
+func (r Repeats) Table() text.Table {
+	t := text.Table{
 		Title:  fmt.Sprintf("Verdicts of %d comparisons (joules: %s)", len(r.Comparisons), r.Quality),
 		Header: []string{"scheduler", "quantity", NoDifference, Less, More, Unknown, "ratio from", "to"},
 		Right:  []bool{false, false, true, true, true, true, true, true},

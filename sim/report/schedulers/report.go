@@ -6,11 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/report"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
-	"github.com/spazio-scheduler/spazio/sim/report/ratio"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // Report is runs of schedulers. It is a plain value, safe for concurrent reading.
@@ -81,16 +79,16 @@ func (r Report) Ratios() (all []Ratio) {
 	firsts := r.counted(r.Schedulers[0])
 	for _, s := range r.Schedulers[1:] {
 		others := r.counted(s)
-		for _, q := range Quantities() {
+		for _, q := range quantities() {
 			var a, b []float64
 			for _, pair := range slices.Sorted(maps.Keys(others)) {
 				if first, ok := firsts[pair]; ok {
-					a, b = append(a, q.Of(others[pair])), append(b, q.Of(first))
+					a, b = append(a, q.of(others[pair])), append(b, q.of(first))
 				}
 			}
-			of := Ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.Name, Verdict: Unknown}
-			if e, err := ratio.Of(a, b); err == nil && !math.IsInf(e.High, 0) {
-				of.Ratio, of.Low, of.High, of.Pairs, of.Verdict = e.Ratio, e.Low, e.High, e.Pairs, verdict(e.Low, e.High, 1)
+			of := Ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.name, Verdict: Unknown}
+			if e, err := experiment.PairedRatio(a, b); err == nil && !math.IsInf(e.High, 0) {
+				of.Ratio, of.Low, of.High, of.Pairs, of.Verdict = e.Mean, e.Low, e.High, e.N, verdict(e.Low, e.High, 1)
 			}
 			all = append(all, of)
 		}
@@ -115,7 +113,7 @@ func (r Report) title(text string) string { return fmt.Sprintf("%s (joules: %s)"
 // named is a table and the name of its file.
 type named struct {
 	name string
-	table.Table
+	text.Table
 }
 
 // tables are those of Tables.
@@ -136,7 +134,7 @@ func (r Report) tables() []named {
 
 // Tables are what was measured of each scheduler, where runs tell processor time that, the
 // ratios, and the runs.
-func (r Report) Tables() (tables []table.Table) {
+func (r Report) Tables() (tables []text.Table) {
 	for _, t := range r.tables() {
 		tables = append(tables, t.Table)
 	}
@@ -144,10 +142,10 @@ func (r Report) Tables() (tables []table.Table) {
 }
 
 // means has a row a quantity: the mean of the runs that count, the least and the most.
-func (r Report) means() table.Table {
+func (r Report) means() text.Table {
 	t := r.columns("Schedulers: mean (least to most) of the runs that count")
-	for _, q := range Quantities() {
-		r.row(&t, q.Name, r.spread(q.known))
+	for _, q := range quantities() {
+		r.row(&t, q.name, r.spread(q.known))
 	}
 	r.row(&t, "errors", r.spread(func(run Run) float64 { return float64(run.Errors) }))
 	for _, node := range r.keys(func(run Run) map[string]float64 { return run.Pods }) {
@@ -177,15 +175,15 @@ func (r Report) keys(of func(Run) map[string]float64) []string {
 }
 
 // columns is a table with a column a scheduler, row its row of what is said of each.
-func (r Report) columns(title string) table.Table {
-	t := table.Table{Title: r.title(title), Header: []string{""}, Right: []bool{false}}
+func (r Report) columns(title string) text.Table {
+	t := text.Table{Title: r.title(title), Header: []string{""}, Right: []bool{false}}
 	for _, s := range r.Schedulers {
 		t.Header, t.Right = append(t.Header, s), append(t.Right, true)
 	}
 	return t
 }
 
-func (r Report) row(t *table.Table, name string, cell func(scheduler string) string) {
+func (r Report) row(t *text.Table, name string, cell func(scheduler string) string) {
 	cells := []string{name}
 	for _, s := range r.Schedulers {
 		cells = append(cells, cell(s))
@@ -235,8 +233,8 @@ func formatted(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-func (r Report) ratios() table.Table {
-	t := table.Table{
+func (r Report) ratios() text.Table {
+	t := text.Table{
 		Title:  r.title(fmt.Sprintf("Over %s, with the 95 %% interval of the pairs", r.Schedulers[0])),
 		Header: []string{"scheduler", "quantity", "ratio", "from", "to", "pairs", "says"},
 		Right:  []bool{false, false, true, true, true, true},
@@ -251,16 +249,16 @@ func (r Report) ratios() table.Table {
 }
 
 // all has a row a run, in the order in which they were made.
-func (r Report) all() table.Table {
-	t := table.Table{Title: r.title("Runs in their order"), Header: []string{"pair", "scheduler"}, Right: []bool{true, false}}
-	for _, q := range Quantities() {
-		t.Header, t.Right = append(t.Header, q.Name), append(t.Right, true)
+func (r Report) all() text.Table {
+	t := text.Table{Title: r.title("Runs in their order"), Header: []string{"pair", "scheduler"}, Right: []bool{true, false}}
+	for _, q := range quantities() {
+		t.Header, t.Right = append(t.Header, q.name), append(t.Right, true)
 	}
 	t.Header = append(t.Header, "requests", "errors", "sent late, %", "void")
 	t.Right = append(t.Right, true, true, true, false)
 	for _, run := range r.Runs {
 		cells := []string{fmt.Sprint(run.Pair + 1), run.Scheduler}
-		for _, q := range Quantities() {
+		for _, q := range quantities() {
 			cells = append(cells, number(q.known(run)))
 		}
 		t.Add(append(cells, fmt.Sprint(run.Requests), fmt.Sprint(run.Errors), fmt.Sprintf("%.2f", 100*run.Late), run.Void)...)
@@ -270,24 +268,24 @@ func (r Report) all() table.Table {
 
 // Chart draws the ratios with their intervals, and each run's energy over its processor
 // time.
-func (r Report) Chart() (c chart.Chart) {
-	var dots chart.DotPlot
+func (r Report) Chart() (c report.Chart) {
+	var dots report.DotPlot
 	for _, q := range r.Ratios() {
 		if q.Pairs > 0 {
 			dots.Add(q.Quantity, q.Scheduler, q.Ratio, q.Low, q.High)
 		}
 	}
 	if least, most := dots.Range(); most > 0 {
-		p := dots.Panel(r.title("over "+r.Schedulers[0]), chart.Axis{Label: "ratio with its 95 % interval", Min: min(least, .95), Max: max(most, 1.05)})
-		p.Marks = []chart.Mark{{X: 1}}
+		p := dots.Panel(r.title("over "+r.Schedulers[0]), report.Axis{Label: "ratio with its 95 % interval", Min: min(least, .95), Max: max(most, 1.05)})
+		p.Marks = []report.Mark{{X: 1}}
 		c.Panels = append(c.Panels, p)
 	}
-	runs := chart.Panel{Title: r.title("each run"), X: chart.Axis{Label: "processor time of all, s"}, Y: chart.Axis{Label: "J a request"}}
+	runs := report.Panel{Title: r.title("each run"), X: report.Axis{Label: "processor time of all, s"}, Y: report.Axis{Label: "J a request"}}
 	for _, s := range r.Schedulers {
-		series := chart.Series{Name: s, Style: chart.Dots}
+		series := report.Series{Name: s, Style: report.Dots}
 		for _, run := range r.Runs {
 			if run.Scheduler == s && run.Void == "" && run.Requests > 0 && run.total() > 0 {
-				series.Points = append(series.Points, chart.Point{X: run.total(), Y: run.Joules / float64(run.Requests)})
+				series.Points = append(series.Points, report.Point{X: run.total(), Y: run.Joules / float64(run.Requests)})
 			}
 		}
 		if len(series.Points) > 0 {
@@ -301,12 +299,12 @@ func (r Report) Chart() (c chart.Chart) {
 }
 
 // AddTo adds the report to a page, with its picture as an SVG file of that name.
-func (r Report) AddTo(p *page.Page, picture string) error {
+func (r Report) AddTo(p *report.Page, picture string) error {
 	if err := r.Validate(); err != nil {
 		return err
 	}
 	p.Paragraph(r.Words())
-	settings := table.Table{Title: r.title("What was run"), Header: []string{"setting", "value"}}
+	settings := text.Table{Title: r.title("What was run"), Header: []string{"setting", "value"}}
 	for _, s := range r.Settings {
 		settings.Add(s[0], s[1])
 	}

@@ -9,8 +9,7 @@ import (
 // Run is what was measured of a scheduler once. It is a plain value, safe for concurrent
 // reading. Times are in seconds.
 type Run struct {
-	// Scheduler is by which name it is told from others, Pair which round it belongs to,
-	// from 0.
+	// Scheduler is its name in the report, Pair its round, from 0.
 	Scheduler string `json:"scheduler"`
 	Pair      int    `json:"pair"`
 	// Void is why the run counts for nothing; empty if it counts.
@@ -40,25 +39,25 @@ type Run struct {
 	Pods map[string]float64 `json:"pods"`
 }
 
-// Quantity is a number of a run that schedulers are compared by.
-type Quantity struct {
+// quantity is a number of a run that schedulers are compared by.
+type quantity struct {
 	// Name has its unit.
-	Name string
-	// Of is above 0 where the run tells it.
-	Of func(Run) float64
+	name string
+	// of is above 0 where the run has it.
+	of func(Run) float64
 }
 
 // known is NaN where the run does not have it.
-func (q Quantity) known(r Run) float64 {
-	if v := q.Of(r); v > 0 {
+func (q quantity) known(r Run) float64 {
+	if v := q.of(r); v > 0 {
 		return v
 	}
 	return math.NaN()
 }
 
-// Quantities are what schedulers are compared by, in the order of the report.
-func Quantities() []Quantity {
-	return []Quantity{
+// quantities are what schedulers are compared by, in the order of the report.
+func quantities() []quantity {
+	return []quantity{
 		{"energy, J", func(r Run) float64 { return r.Joules }},
 		{JoulesARequest, func(r Run) float64 { return r.Joules / float64(r.Requests) }},
 		{"scheduler and agents, J", func(r Run) float64 { return r.Overhead }},

@@ -8,9 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -38,7 +36,7 @@ func (r Report) WriteText(w io.Writer, columns int) error {
 // Save writes the report into a directory: as a page with its picture, as tables, and as
 // JSON.
 func (r Report) Save(dir string) error {
-	p, err := page.New("report.md", "Schedulers compared")
+	p, err := report.NewPage("report.md", "Schedulers compared")
 	if err != nil {
 		return err
 	}
@@ -53,11 +51,11 @@ func (r Report) Save(dir string) error {
 
 // save writes a page with a table and a picture, the table as CSV, and what they are of as
 // JSON.
-func save(dir, name, heading, quality string, t table.Table, c chart.Chart, of any) error {
+func save(dir, name, heading, quality string, t text.Table, c report.Chart, of any) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	p, err := page.New(name+".md", heading)
+	p, err := report.NewPage(name+".md", heading)
 	if err != nil {
 		return err
 	}
@@ -70,7 +68,7 @@ func save(dir, name, heading, quality string, t table.Table, c chart.Chart, of a
 }
 
 // saveData writes what stands beside a page.
-func saveData(dir, picture string, c chart.Chart, tables []named, data string, of any) error {
+func saveData(dir, picture string, c report.Chart, tables []named, data string, of any) error {
 	text, err := json.MarshalIndent(of, "", "  ")
 	errs := []error{err, os.WriteFile(filepath.Join(dir, data), append(text, '\n'), 0o644)}
 	if len(c.Panels) > 0 {

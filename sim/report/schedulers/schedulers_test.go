@@ -16,10 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report/chart"
-	"github.com/spazio-scheduler/spazio/sim/report/page"
+	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -80,10 +78,10 @@ func TestVoidRuns(t *testing.T) {
 	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 3 || got.Ratio > 2.1 {
 		t.Errorf("%+v, want three pairs", got)
 	}
-	text := written(t, r)
+	shown := written(t, r)
 	for _, want := range []string{"| void runs | 0 | 1 |", "2.0 % sent late"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in\n%s", want, shown)
 		}
 	}
 	r.Runs = r.Runs[:3]
@@ -108,8 +106,8 @@ func TestUntold(t *testing.T) {
 			t.Errorf("%s: %+v", q, got)
 		}
 	}
-	if text := written(t, r); strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
-		t.Errorf("not a number in\n%s", text)
+	if shown := written(t, r); strings.Contains(shown, "NaN") || strings.Contains(shown, "Inf") {
+		t.Errorf("not a number in\n%s", shown)
 	}
 	if _, err := json.Marshal(r.Ratios()); err != nil {
 		t.Error(err)
@@ -117,9 +115,9 @@ func TestUntold(t *testing.T) {
 }
 
 // empty is a page with a heading.
-func empty(t *testing.T) *page.Page {
+func empty(t *testing.T) *report.Page {
 	t.Helper()
-	p, err := page.New("report.md", "Schedulers compared")
+	p, err := report.NewPage("report.md", "Schedulers compared")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +137,7 @@ func written(t *testing.T, r schedulers.Report) string {
 func TestQualityHeadsEveryTable(t *testing.T) {
 	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200)}}
 	tables := 0
-	for _, tt := range append(r.Tables(), table.Table{Title: quality}) {
+	for _, tt := range append(r.Tables(), text.Table{Title: quality}) {
 		tables++
 		if !strings.Contains(tt.Title, quality) {
 			t.Errorf("a table is headed %q", tt.Title)
@@ -331,9 +329,9 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	one := r.Comparisons[0].Report
-	text := written(t, one)
-	if strings.Contains(text, "by role") || !strings.Contains(text, "\n| scheduler and agents, J | - | - |") {
-		t.Errorf("of what no run tells:\n%s", text)
+	shown := written(t, one)
+	if strings.Contains(shown, "by role") || !strings.Contains(shown, "\n| scheduler and agents, J | - | - |") {
+		t.Errorf("of what no run tells:\n%s", shown)
 	}
 	dir := t.TempDir()
 	if err := one.Save(dir); err != nil {
@@ -351,7 +349,7 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	var screen bytes.Buffer
-	if err := one.WriteText(&screen, table.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
+	if err := one.WriteText(&screen, text.Terminal); err != nil || !strings.HasSuffix(screen.String(), one.Words()+"\n") {
 		t.Errorf("error %v, on the screen:\n%s", err, screen.String())
 	}
 }
@@ -384,7 +382,7 @@ func TestFollowing(t *testing.T) {
 	if len(c.Panels) != 2 || len(c.Panels[0].Series) != 2 {
 		t.Fatalf("%+v", c)
 	}
-	for i, want := range [][]chart.Point{{{X: 2, Y: 2}, {X: 3, Y: .5}}, {{X: 2, Y: 1.7}, {X: 3, Y: 20. / 34}}} {
+	for i, want := range [][]report.Point{{{X: 2, Y: 2}, {X: 3, Y: .5}}, {{X: 2, Y: 1.7}, {X: 3, Y: 20. / 34}}} {
 		if diff := cmp.Diff(want, c.Panels[0].Series[i].Points, cmpopts.EquateApprox(1e-9, 0)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.Panels[0].Series[i].Name, diff)
 		}
@@ -404,9 +402,9 @@ func TestBusyCPUs(t *testing.T) {
 			following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "a guest", CPUs: cpus, Readings: readings(busy, 20, busy, 34, busy, 20)}}}
 			row, guest := strings.Join(parts.Table().Rows[1], " "), strings.Join(following.Table().Rows[0], " ")
 			want := fmt.Sprintf("of %d CPUs were busy", cpus)
-			for _, text := range []string{row, guest} {
-				if strings.Contains(text, want) != (share < .9) || strings.Contains(text, "±") == (share < .9) {
-					t.Errorf("%g of %d CPUs busy: %s", busy, cpus, text)
+			for _, shown := range []string{row, guest} {
+				if strings.Contains(shown, want) != (share < .9) || strings.Contains(shown, "±") == (share < .9) {
+					t.Errorf("%g of %d CPUs busy: %s", busy, cpus, shown)
 				}
 			}
 		}
@@ -425,7 +423,7 @@ func TestFigures(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	guests := schedulers.Guests{Quality: quality, Rows: []schedulers.GuestsRow{{Guests: 1, Mean: 1, Least: .9, Most: 1.1}, {Guests: 20, Mean: 1.01, Least: .8, Most: 1.3}}}
-	if diff := cmp.Diff([]chart.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.Chart().Panels[0].Series[0].Points); diff != "" {
+	if diff := cmp.Diff([]report.Point{{X: 1, Y: 1, Low: .9, High: 1.1}, {X: 20, Y: 1.01, Low: .8, High: 1.3}}, guests.Chart().Panels[0].Series[0].Points); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	following := schedulers.Following{Quality: quality, Settings: []schedulers.FollowedGuest{{Name: "alone", Readings: readings(1, 20, 2, 30, 1, 20)}}}
@@ -470,16 +468,16 @@ func TestColumns(t *testing.T) {
 	repeats.Add(r)
 	repeats.Add(r)
 	var b bytes.Buffer
-	if err := r.WriteText(&b, table.Terminal); err != nil {
+	if err := r.WriteText(&b, text.Terminal); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []table.Table{repeats.Table(), components.Table(), following.Table()} {
-		if err := of.WriteText(&b, table.Terminal); err != nil {
+	for _, of := range []text.Table{repeats.Table(), components.Table(), following.Table()} {
+		if err := of.WriteText(&b, text.Terminal); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for line := range strings.Lines(b.String()) {
-		if n := text.Width(strings.TrimSuffix(line, "\n")); n > table.Terminal {
+		if n := text.Width(strings.TrimSuffix(line, "\n")); n > text.Terminal {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}

@@ -1,6 +1,7 @@
-// Package text measures, cuts and cleans what is written on a terminal, in the columns
-// that it takes there: two for a letter of a Chinese, Japanese or Korean script and for
-// most emoji, none for an accent that stands on the letter before it.
+// Package text writes tables as text that fits a terminal, and as CSV, and values as JSON. It
+// measures, cuts and cleans text in the columns that it takes on a terminal: two for a letter of a
+// Chinese, Japanese or Korean script and for most emoji, none for an accent that stands on the letter
+// before it.
 package text
 
 import (
@@ -123,7 +124,7 @@ func Wrap(s string, columns int) []string {
 	return WrapBy(s, func(rest string) int { return len(Cut(rest, columns)) })
 }
 
-// WrapBy is Wrap for lines of which fits says how many bytes of a text one holds.
+// WrapBy is Wrap for lines that hold as many bytes of a text as fits returns.
 func WrapBy(s string, fits func(rest string) int) (lines []string) {
 	for {
 		end := lineEnd(s, fits(s))
@@ -151,7 +152,7 @@ func Hang(prefix, s string, columns int) string {
 }
 
 // Fold breaks those lines of a text that are longer than columns, and indents what follows
-// as the line is; 0 is no bound. The text is Plain but for its lines.
+// as the line is; 0 is no bound. Each line becomes Plain.
 func Fold(s string, columns int) string {
 	var lines []string
 	for line := range strings.SplitSeq(s, "\n") {
@@ -170,7 +171,7 @@ func Whole(s string, columns int) string {
 	}
 	var b strings.Builder
 	for len(s) > 0 {
-		end := strings.IndexAny(s, " "+Breaks) + 1
+		end := strings.IndexAny(s, " "+breaks) + 1
 		if end == 0 {
 			end = len(s)
 		}
@@ -193,17 +194,16 @@ func lineEnd(s string, fits int) int {
 	if blank := strings.LastIndexByte(s[:min(fits+1, len(s))], ' '); blank > 0 {
 		return blank
 	}
-	if part := strings.LastIndexAny(s[:fits], Breaks); part >= 0 {
+	if part := strings.LastIndexAny(s[:fits], breaks); part >= 0 {
 		return part + 1
 	}
 	return fits
 }
 
-// Breaks are the letters, besides blanks, after which a line may end.
-const Breaks = "/_,"
+// breaks are the letters, besides blanks, after which a line may end.
+const breaks = "/_,"
 
-// Count says how many there are of a thing that makes its plural by an s, as in "1 node"
-// and "2 nodes".
+// Count returns a number with a thing whose plural ends in s, as in "1 node" and "2 nodes".
 func Count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -24,7 +24,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
-	"github.com/spazio-scheduler/spazio/cmd/compare/load"
 	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
@@ -43,7 +42,7 @@ import (
 var containers = map[string]children.Role{
 	"generator": slice.Main, "tier": social.Main,
 	"load": func(ctx context.Context, args []string, _ io.Reader, out io.Writer) error {
-		return social.Serve(ctx, args[0], load.Handler(), func(address string) error {
+		return social.Serve(ctx, args[0], social.LoadHandler(), func(address string) error {
 			_, err := fmt.Fprintln(out, address)
 			return err
 		})

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/sim/report/table"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -17,7 +16,7 @@ import (
 func narrow(t *testing.T, what, said string) {
 	t.Helper()
 	for line := range strings.Lines(said) {
-		if line = strings.TrimRight(line, "\n"); text.Width(line) > table.Terminal {
+		if line = strings.TrimRight(line, "\n"); text.Width(line) > text.Terminal {
 			t.Errorf("%s: %d columns: %s", strings.TrimSpace(what), text.Width(line), line)
 		}
 	}

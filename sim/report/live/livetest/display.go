@@ -19,12 +19,10 @@ type Display struct {
 	style         string
 	rest          []byte
 
-	// Alternate says that the screen of its own is shown, Hidden that the cursor isn't.
+	// Alternate is set while the alternate screen is shown, Hidden while the cursor is not.
 	Alternate, Hidden bool
-	// Wraps says that a line that is too long goes on in the next.
+	// Wraps is set while a line that is too long continues in the next.
 	Wraps bool
-	// Written counts the letters that were written.
-	Written int
 	// Unknown are sequences that it does not understand.
 	Unknown []string
 }
@@ -91,7 +89,6 @@ func (d *Display) next() int {
 }
 
 func (d *Display) put(r rune) {
-	d.Written++
 	w := text.RuneWidth(r)
 	if w == 0 {
 		if d.column > 0 {

@@ -55,7 +55,7 @@ func NewTerminal(t testing.TB, width, height int) *Terminal {
 	return x
 }
 
-// read ends when nobody has the slave any more.
+// read ends when no process has the slave open.
 func (x *Terminal) read() {
 	defer close(x.ended)
 	p := make([]byte, 64<<10)
@@ -75,7 +75,7 @@ func (x *Terminal) read() {
 	}
 }
 
-// Resize changes its size, of which its programs hear.
+// Resize changes its size, and its programs get SIGWINCH.
 func (x *Terminal) Resize(width, height int) {
 	x.t.Helper()
 	x.mu.Lock()

@@ -1,6 +1,0 @@
-//go:build !linux
-
-package load
-
-// prefer is for Linux.
-func prefer() {}

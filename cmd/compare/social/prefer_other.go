@@ -1,0 +1,6 @@
+//go:build !linux
+
+package social
+
+// prefer is for Linux.
+func prefer() {}

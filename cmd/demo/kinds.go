@@ -1,0 +1,87 @@
+// Package kinds makes an embedded cluster one for manifests of one's own: with Kubernetes'
+// controllers, and with all kinds of Spazio.
+package demo
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded"
+	"github.com/spazio-scheduler/spazio/testcluster/embedded/controllers"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
+)
+
+// Step is a part of a cluster that is brought up.
+type step struct {
+	what string
+	run  func(context.Context) error
+}
+
+// Bring brings up parts in order and reports how long each took.
+func bring(ctx context.Context, say func(format string, args ...any), steps ...step) error {
+	for _, step := range steps {
+		began := time.Now()
+		if err := step.run(ctx); err != nil {
+			return fmt.Errorf("start the %s: %w", step.what, err)
+		}
+		say("%-22s ready after %.1f s", step.what, time.Since(began).Seconds())
+	}
+	return nil
+}
+
+// Install applies what an installation with the components does, except what would run in
+// pods.
+func install(ctx context.Context, plane *embedded.ControlPlane, components ...string) error {
+	objects, err := deploy.Config{Components: components}.Objects()
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
+		switch o.GroupVersionKind().Group {
+		case "", "rbac.authorization.k8s.io", "scheduling.k8s.io", "apiextensions.k8s.io", "admissionregistration.k8s.io":
+			return o.GetKind() == "Service"
+		}
+		return true
+	})
+	installer, err := deploy.Connect(plane.RESTConfig())
+	if err != nil {
+		return err
+	}
+	return installer.Install(ctx, objects, deploy.Options{NoWait: true})
+}
+
+// StartControllers runs Kubernetes' controllers until the services stop.
+func startControllers(ctx context.Context, plane *embedded.ControlPlane, services *parts.Group) error {
+	running, err := controllers.Start(ctx, plane, controllers.Options{Discovery: time.Second, Namespaces: true})
+	if err != nil {
+		return err
+	}
+	services.OnStop(running.Close)
+	return nil
+}
+
+// As writes a kubeconfig of a service account of Spazio's.
+func writeAccountKubeconfig(ctx context.Context, plane *embedded.ControlPlane, account string) (path string, err error) {
+	access, err := plane.ServiceAccountConfig(ctx, deploy.SystemNamespace, account)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(plane.Dir(), account+".kubeconfig")
+	return path, embedded.WriteKubeconfig(path, access)
+}
+
+// WriteKubeconfig writes an administrator's kubeconfig beside the control plane's data, with
+// which kubectl works as long as the cluster runs.
+func writeKubeconfig(plane *embedded.ControlPlane) (path string, err error) {
+	path = filepath.Join(plane.Dir(), "kubeconfig")
+	if err := embedded.WriteKubeconfig(path, plane.RESTConfig()); err != nil {
+		return "", fmt.Errorf("kubeconfig: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,98 @@
+package comparison
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spazio-scheduler/spazio/sim/prediction"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+// falseWindow is the one by which an alarm is in vain in tables: the middle one.
+const falseWindow = 1
+
+// fewest spikes are worth a table.
+const fewest = 10
+
+// share is a number in [0,1].
+func share(v float64) string { return decimal(v, 3, "–") }
+
+// header of scores.
+func scoreHeader() []string {
+	cells := []string{"signal"}
+	for _, w := range prediction.Windows {
+		cells = append(cells, fmt.Sprintf("foretold within %d", w))
+	}
+	return append(cells, "told at its first sample", "alarms",
+		fmt.Sprintf("in vain within %d", prediction.Windows[falseWindow]), "of the time", "lead")
+}
+
+func scoreCells(s prediction.Score) []string {
+	var all []string
+	for i := range prediction.Windows {
+		all = append(all, share(s.ForetoldShare(i)))
+	}
+	return append(all, share(s.ToldShare()), decimal(s.Alarms, 0, "–"), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1, "–"))
+}
+
+// words are how a source was seen, and what its spikes are.
+func seen(behind bool) string {
+	if behind {
+		return "filtered"
+	}
+	return "raw"
+}
+
+// scores is a table of what all signals did on a source; false where there is too little
+// to tell.
+func scores(r prediction.Result, source prediction.Source, behind bool, spike prediction.Threshold) (t text.Table, ok bool) {
+	spikes := 0.
+	t.Header = scoreHeader()
+	for _, row := range r.Rows {
+		if row.Source == source.Name && row.Filtered == behind && row.Spike == spike {
+			spikes = row.Spikes
+			t.Add(append([]string{row.Signal}, scoreCells(row.Score)...)...)
+		}
+	}
+	t.Title = fmt.Sprintf("%s, %s, %.0f spikes above %v; windows and lead in %s", source.Name, seen(behind), spikes, spike, source.Unit)
+	return t, spikes >= fewest
+}
+
+// Rows is the evaluation for machines.
+func PredictionRows(r prediction.Result) text.Table {
+	t := text.Table{Header: append([]string{"source", "filtered", "spike", "spikes"}, scoreHeader()...)}
+	for _, row := range r.Rows {
+		t.Add(append([]string{row.Source, strconv.FormatBool(row.Filtered), row.Spike.String(), strconv.FormatFloat(row.Spikes, 'f', -1, 64), row.Signal},
+			scoreCells(row.Score)...)...)
+	}
+	return t
+}
+
+// Tables are those of a source with enough spikes, raw and filtered, for a person.
+func PredictionTables(r prediction.Result) (all []text.Table) {
+	for _, s := range r.Sources {
+		for _, behind := range []bool{false, true} {
+			for _, spike := range prediction.Thresholds() {
+				if t, ok := scores(r, s, behind, spike); ok {
+					all = append(all, t)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// starts is a table of what follows containers' events.
+func starts(r prediction.Result) text.Table {
+	t := text.Table{
+		Title: "Within a second after a container's start or stop",
+		Header: []string{"source", "events", "of the time", "of the spikes above the 95th percentile", "of those above .5",
+			"largest pressure within a second after two calm ones: with an event", "without"},
+	}
+	part := func(n, of int) string { return share(float64(n) / float64(of)) } // of none it is no number
+	for _, s := range r.Starts {
+		t.Add(s.Source, strconv.Itoa(s.Events), share(s.Share), part(s.Spikes[0], s.All[0]), part(s.Spikes[1], s.All[1]),
+			fmt.Sprintf("%s (%d)", share(s.Rise), s.Calm), fmt.Sprintf("%s (%d)", share(s.Still), s.Stills))
+	}
+	return t
+}

@@ -1,0 +1,75 @@
+package comparison_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
+	"github.com/spazio-scheduler/spazio/sim/tuning"
+)
+
+func row(scenario tuning.Scenario, tuner tuning.Tuner, settled int, requests, throttled float64) tuning.Row {
+	r := tuning.Result{Settled: settled, Requests: requests, Limits: 2 * requests, Clairvoyant: 1, Throttled: throttled, Latency: .02}
+	for range 3 {
+		r.Minutes = append(r.Minutes, tuning.Minute{
+			Latency: .02, Throttled: throttled, Requests: requests,
+			Services: []tuning.Moment{{Service: "cart", Request: requests, Throttled: throttled}, {Service: "ad", Request: .1}},
+		})
+	}
+	return tuning.Row{Scenario: scenario, Tuner: tuner, Seed: 1, Result: r}
+}
+
+func TestTable(t *testing.T) {
+	runs := comparison.Tunings{
+		row(tuning.Default, tuning.Spazio, 50, 1.25, .01), row(tuning.Default, tuning.Spazio, 51, 1, 0),
+		row(tuning.Default, tuning.Seed, 20, 1.26, 0), row(tuning.Cut, tuning.Seed, 20, 1, .0101),
+	}
+	var b strings.Builder
+	if err := runs.Table().WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
+	want := []string{
+		"default,spazio,50 / 51,1.12 / 1.25,0.50 / 1.00,20.0 / 20.0,1.12,2.25,1 of 2",
+		"default,seed,20 / 20,1.26 / 1.26,0.00 / 0.00,20.0 / 20.0,1.26,2.52,0 of 1",
+		"cut,seed,20 / 20,1.00 / 1.00,1.01 / 1.01,20.0 / 20.0,1.00,2.00,0 of 1",
+	}
+	for i, w := range want {
+		if len(lines) != 4 || lines[i+1] != w {
+			t.Errorf("row %d of %q, want %q", i, lines, w)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "settling.svg")
+	if err := runs.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"limits at first: default", "limits at first: cut", "spazio", "seed"} {
+		if !strings.Contains(string(drawn), text) {
+			t.Errorf("%q is not drawn", text)
+		}
+	}
+}
+
+// Of one tuner's runs each service is drawn.
+func TestServicesAreDrawn(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "services.svg")
+	runs := comparison.Tunings{row(tuning.Default, tuning.Spazio, 50, 1.25, .01), row(tuning.Default, tuning.Spazio, 51, 1, 0)}
+	if err := runs.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	drawn, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"limits at first: default, tuner: spazio", "periods in which limits hold services up", "cart", "ad"} {
+		if !strings.Contains(string(drawn), text) {
+			t.Errorf("%q is not drawn", text)
+		}
+	}
+}
