@@ -29,7 +29,7 @@ func ToFleet(m *spaziov1.GlobalModel) (agent.Fleet, error) {
 	}
 	model, err := svd.FromState(view(m.GetModel()))
 	if err != nil {
-		return agent.Fleet{}, under("model", fromSVD(err))
+		return agent.Fleet{}, refuse("model", fmt.Sprintf("%d channels", m.GetModel().GetDim()), err)
 	}
 	return agent.Fleet{
 		Schema: m.GetSchema(),

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -51,7 +49,7 @@ func CheckModel(m *spaziov1.Model) error {
 		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, MaxBlock)))
 	}
 	if err := view(m).Validate(); err != nil {
-		return under("model", fromSVD(err))
+		return refuse("model", fmt.Sprintf("%d channels", m.GetDim()), err)
 	}
 	if err := checkMean(m.GetMean()); err != nil {
 		return under("model", err)
@@ -80,15 +78,4 @@ func checkMean(mean []float64) error {
 // are checked before, as int may be narrower.
 func view(m *spaziov1.Model) svd.State {
 	return svd.State{Dim: int(m.GetDim()), Block: int(m.GetBlock()), Mass: m.GetMass(), U: m.GetU(), Sigma: m.GetSigma(), Mean: m.GetMean()}
-}
-
-// fromSVD names the field of a model by its protobuf name: Sigma[1] is
-// sigma[1], len(U) is u.
-func fromSVD(err error) error {
-	var bad *svd.FieldError
-	if !errors.As(err, &bad) {
-		return refuse("u", nil, err)
-	}
-	name := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(bad.Field, "len("), ")"))
-	return refuse(name, bad.Value, bad.Err)
 }

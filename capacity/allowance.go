@@ -22,7 +22,7 @@ type AllowanceOptions struct {
 	Off bool
 }
 
-// Validate reports the first field out of its range as a *FieldError.
+// Validate returns an ErrInvalid for the first field out of its range.
 func (o AllowanceOptions) Validate() error {
 	if !(o.MostPerSlot >= 0 && o.MostPerSlot <= 1e6) {
 		return refuse("MostPerSlot", o.MostPerSlot, "must be in [0, 1e6]")
@@ -80,7 +80,7 @@ type Bounds struct {
 // seconds to be filled. Slower pods make λ smaller, so contention shrinks the
 // allowance; the bounds limit what an error of the estimate can do. Below one pod
 // it is 0: with pods that run for many start-ups an idle slot costs less than a
-// pod too many. It returns a *FieldError.
+// pod too many. It returns an ErrInvalid.
 func StartupAllowance(p Pace, b Bounds, o AllowanceOptions) (float64, error) {
 	if err := o.Validate(); err != nil {
 		return 0, err

@@ -1,7 +1,6 @@
 package capacity_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -45,8 +44,7 @@ func TestStartupAllowance(t *testing.T) {
 // A bound that is negative is no way to switch the allowance off.
 func TestAllowanceOptionsValidate(t *testing.T) {
 	for _, most := range []float64{-1, -5e-324, 1.1e6, math.NaN(), math.Inf(1)} {
-		var fe *capacity.FieldError
-		if err := (capacity.AllowanceOptions{MostPerSlot: most, Off: true}).Validate(); !errors.As(err, &fe) || fe.Field != "MostPerSlot" {
+		if err := (capacity.AllowanceOptions{MostPerSlot: most, Off: true}).Validate(); !names(err, "MostPerSlot") {
 			t.Errorf("%v pods a slot: error %v", most, err)
 		}
 	}
@@ -69,8 +67,7 @@ func TestStartupAllowanceRefuses(t *testing.T) {
 	for field, spoil := range tests {
 		p, b, o := pace, node, capacity.AllowanceOptions{}
 		spoil(&p, &b, &o)
-		var fe *capacity.FieldError
-		if pods, err := capacity.StartupAllowance(p, b, o); !errors.As(err, &fe) || fe.Field != field || pods != 0 {
+		if pods, err := capacity.StartupAllowance(p, b, o); !names(err, field) || pods != 0 {
 			t.Errorf("%s: %v pods, error %v", field, pods, err)
 		}
 	}

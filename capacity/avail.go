@@ -78,7 +78,7 @@ type AvailOptions struct {
 	Allowance float64
 }
 
-// Validate reports the first field out of its range as a *FieldError.
+// Validate returns an ErrInvalid for the first field out of its range.
 func (o AvailOptions) Validate() error {
 	switch {
 	case !(o.Caution >= 0) || math.IsInf(o.Caution, 0):
@@ -171,7 +171,7 @@ type Avail struct {
 
 // Available returns how many more pods fit beyond p.Now (thesis eqs. 3.12 and
 // 3.13 with the corrections of the package doc). Without channels nothing
-// limits and Pods is +Inf. It returns a *FieldError.
+// limits and Pods is +Inf. It returns an ErrInvalid or ErrLength.
 func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 	return AvailableIn(ch, nil, p, o)
 }

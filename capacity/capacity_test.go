@@ -3,6 +3,7 @@ package capacity_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,15 +65,13 @@ func TestSolveRejects(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := capacity.Solve(tt.y, tt.q, tt.opt)
-			var fe *capacity.FieldError
-			if !errors.As(err, &fe) || !errors.Is(err, capacity.ErrInvalid) || fe.Field != tt.field {
-				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			if !errors.Is(err, capacity.ErrInvalid) || !names(err, tt.field) {
+				t.Errorf("error %v, want one of %s", err, tt.field)
 			}
 		})
 	}
 	_, err := capacity.Solve([]float64{1, 2}, []float64{1}, capacity.Options{})
-	var fe *capacity.FieldError
-	if !errors.Is(err, capacity.ErrLength) || !errors.As(err, &fe) || fe.Field != "len(q)" || fe.Value != 1 {
+	if !errors.Is(err, capacity.ErrLength) || !strings.HasPrefix(err.Error(), "capacity: len(q) = 1: ") {
 		t.Errorf("error %v, want len(q) = 1", err)
 	}
 }
@@ -182,9 +181,8 @@ func TestAvailableRejects(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.field, func(t *testing.T) {
 			_, err := capacity.Available(tt.ch, tt.pods, tt.opt)
-			var fe *capacity.FieldError
-			if !errors.As(err, &fe) || !errors.Is(err, capacity.ErrInvalid) || fe.Field != tt.field {
-				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			if !errors.Is(err, capacity.ErrInvalid) || !names(err, tt.field) {
+				t.Errorf("error %v, want one of %s", err, tt.field)
 			}
 		})
 	}
@@ -205,4 +203,9 @@ func TestAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Available(ch, capacity.Pods{}, capacity.AvailOptions{}) }); n != 0 {
 		t.Errorf("Available allocates %v times", n)
 	}
+}
+
+// names reports whether err is one of package capacity about the field.
+func names(err error, field string) bool {
+	return err != nil && strings.Contains(err.Error(), "capacity: "+field+" = ")
 }

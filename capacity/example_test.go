@@ -31,13 +31,12 @@ func ExampleSolve() {
 }
 
 // What cannot be a load is refused by name, index and value.
-func ExampleFieldError() {
+func ExampleSolve_refused() {
 	_, err := capacity.Solve([]float64{.5, .2}, []float64{.25, math.NaN()}, capacity.Options{})
-	var fe *capacity.FieldError
-	fmt.Println(errors.As(err, &fe), fe.Field)
+	fmt.Println(errors.Is(err, capacity.ErrInvalid), err)
 	fmt.Println(capacity.Options{Max: -1}.Validate())
 	// Output:
-	// true q[1]
+	// true capacity: q[1] = NaN: invalid configuration or input: must be finite and not negative
 	// capacity: Max = -1: invalid configuration or input: must be finite and not negative
 }
 
