@@ -151,7 +151,7 @@ func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
 	p.slots = bounds.Slots
 	for i := range p.channels {
 		c := &p.channels[i]
-		c.Fleeting = p.config.Channels[i].Name == CPU && !p.config.Allowance.Off && pace.Fleeting()
+		c.Fleeting = p.config.Channels[i].Name == CPU && !p.allowsNone() && pace.Fleeting()
 	}
 	pace.Startup += p.pace.teardown // a slot is seen to be free that much late
 	allowance, err := capacity.StartupAllowance(pace, bounds, p.config.Allowance)
@@ -161,6 +161,9 @@ func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
 	p.pace.allowance = allowance
 	return allowance, nil
 }
+
+// allowsNone reports whether the configuration lets no pod be on its way ahead of a free slot.
+func (p *Pipeline) allowsNone() bool { return p.config.Allowance.MostPerSlot == capacity.NoAllowance }
 
 // coreSlots is the number of pods that keep all cores busy at once where a pod is
 // known to take about a core, and of those besides that idle, and 0 elsewhere. With

@@ -100,9 +100,9 @@ func ExampleStartupAllowance() {
 
 // A node on which nothing is granted ahead of confirmation.
 func ExampleAllowanceOptions_Validate() {
-	fmt.Println(capacity.AllowanceOptions{Off: true}.Validate())
-	fmt.Println(capacity.AllowanceOptions{MostPerSlot: -1}.Validate())
+	fmt.Println(capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}.Validate())
+	fmt.Println(capacity.AllowanceOptions{MostPerSlot: -2}.Validate())
 	// Output:
 	// <nil>
-	// capacity: MostPerSlot = -1: invalid configuration or input: must be in [0, 1e6]
+	// capacity: MostPerSlot = -2: invalid configuration or input: must be in [0, 1e6] or NoAllowance
 }

@@ -25,7 +25,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure", "agent.halt-on-churn", "agent.no-core-slots",
-		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor", "trickle.off",
+		"trickle.off",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
