@@ -46,7 +46,7 @@ func checkFleet(m *spaziov1.GlobalModel) error {
 	if err := checkName("schema", m.GetSchema(), false); err != nil {
 		return err
 	}
-	if err := CheckModel(m.GetModel()); err != nil {
+	if err := checkModel(m.GetModel()); err != nil {
 		return err
 	}
 	if nodes := m.GetNodes(); nodes > math.MaxInt32 {

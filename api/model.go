@@ -26,7 +26,7 @@ func FromModel(s svd.State) *spaziov1.Model {
 
 // ToModel converts and checks a model from the wire. Errors are *field.Error.
 func ToModel(m *spaziov1.Model) (svd.State, error) {
-	if err := CheckModel(m); err != nil {
+	if err := checkModel(m); err != nil {
 		return svd.State{}, err
 	}
 	s := view(m)
@@ -34,19 +34,19 @@ func ToModel(m *spaziov1.Model) (svd.State, error) {
 	return s, nil
 }
 
-// CheckModel says what ToModel would refuse, without converting. A model is
+// checkModel says what ToModel would refuse, without converting. A model is
 // one of samples in [0,1]: besides being valid by svd.State.Validate its
 // energy, the sum of sigma squared, is at most block x dim, and its mean, if it is
 // centred, in [0,1]. So no node can outweigh another by size.
-func CheckModel(m *spaziov1.Model) error {
+func checkModel(m *spaziov1.Model) error {
 	if m == nil {
 		return refuse("model", nil, ErrMissing)
 	}
 	if dim := m.GetDim(); dim > MaxChannels {
 		return under("model", refuse("dim", dim, fmt.Errorf("%w: 1 to %d", ErrRange, MaxChannels)))
 	}
-	if block := m.GetBlock(); block > MaxBlock {
-		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, MaxBlock)))
+	if block := m.GetBlock(); block > maxBlock {
+		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, maxBlock)))
 	}
 	if err := view(m).Validate(); err != nil {
 		return refuse("model", fmt.Sprintf("%d channels", m.GetDim()), err)

@@ -16,9 +16,9 @@ import (
 // plain value, safe for concurrent reading; the zero value knows nothing.
 type Evidence struct {
 	Pods, Mean, Var float64
-	// Doubts are the first Doubt values in a row that lie outside what was
+	// doubts are the first Doubt values in a row that lie outside what was
 	// expected. They are not in Pods, Mean and Var yet.
-	Doubts [3]float64
+	doubts [3]float64
 	Doubt  int
 	// At is the time of the newest observation.
 	At time.Time
@@ -117,9 +117,9 @@ func (e *Evidence) take(at time.Time, x, weight float64, c *EvidenceConfig) Verd
 		e.add(at, x, weight, halfLife)
 		return Taken
 	}
-	e.Doubts[e.Doubt] = x
+	e.doubts[e.Doubt] = x
 	e.Doubt++
-	if e.Doubt < len(e.Doubts) {
+	if e.Doubt < len(e.doubts) {
 		if age := between(e.At, at); age > 0 {
 			e.age(at, age, halfLife)
 		}
@@ -145,10 +145,10 @@ func (e *Evidence) contradicted(x, weight, floor float64) bool {
 
 // accept adds the doubts as pods of a time.
 func (e *Evidence) accept(at time.Time, halfLife time.Duration) {
-	for _, x := range e.Doubts[:e.Doubt] {
+	for _, x := range e.doubts[:e.Doubt] {
 		e.add(at, x, 1, halfLife)
 	}
-	e.Doubt, e.Doubts = 0, [3]float64{}
+	e.Doubt, e.doubts = 0, [3]float64{}
 }
 
 // add adds a value with its weight at a time.
@@ -208,15 +208,15 @@ func (e Evidence) Merge(o Evidence, c EvidenceConfig) Evidence {
 		e.pool(o.Pods*halved(e.At.Sub(o.At), halfLife), o.Mean, o.Var)
 	}
 	for i := range o.Doubt {
-		e.add(o.At, o.Doubts[i], 1, halfLife)
+		e.add(o.At, o.doubts[i], 1, halfLife)
 	}
 	return e
 }
 
-// Few returns the evidence with the weight of at most n pods, which is how much a
+// few returns the evidence with the weight of at most n pods, which is how much a
 // new revision believes the one before it.
-func (e Evidence) Few(n float64) Evidence {
+func (e Evidence) few(n float64) Evidence {
 	e.Pods = min(e.Pods, max(n, 0))
-	e.Doubt, e.Doubts = 0, [3]float64{}
+	e.Doubt, e.doubts = 0, [3]float64{}
 	return e
 }

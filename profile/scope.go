@@ -240,7 +240,7 @@ func (s *scope) end(l *livePod) {
 // forgets whose it was: those of an older revision. Live pods are forgotten.
 func (s *scope) restrict(n float64) {
 	for r := range s.rest {
-		s.rest[r] = keep(s.evidence(r).Few(n))
+		s.rest[r] = keep(s.evidence(r).few(n))
 		s.doubts[r], s.stale[r] = nil, 1
 	}
 	s.nodes, s.packed, s.count = nil, nil, 0

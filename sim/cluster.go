@@ -123,7 +123,7 @@ func checked(c Config, pods []Pod) (Config, error) {
 	if err := c.Validate(); err != nil {
 		return c, err
 	}
-	c = c.WithDefaults()
+	c = c.withDefaults()
 	for i, p := range pods {
 		if err := p.validate(i, c.Nodes); err != nil {
 			return c, err

@@ -121,8 +121,8 @@ func (c Config) Validate() error {
 	return c.Node.Validate()
 }
 
-// WithDefaults returns c with its zero fields replaced.
-func (c Config) WithDefaults() Config {
+// withDefaults returns c with its zero fields replaced.
+func (c Config) withDefaults() Config {
 	setDefault(&c.Nodes, len(c.Sizes))
 	setDefault(&c.Nodes, 19)
 	setDefault(&c.Latency, .001)
