@@ -265,7 +265,7 @@ func (s *cluster) handle(e event) {
 		s.forget(s.nodes[e.node], e.pod)
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
-		s.agenda.add(event{at: s.now + s.restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
+		s.agenda.add(event{at: s.now + restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
 	case resubmitted: // as a new pod
 		s.refusals[e.pod] = 0
 		s.declare(e.pod)

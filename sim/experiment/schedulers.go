@@ -46,11 +46,11 @@ var schedulers = []Named{
 	{requestsP98, "the default profile, where each pod requests the 98th percentile of its owner's pods", kube},
 	{requestsWrong, "the default profile, where pods request nothing, thrice or a third of what they use", kube},
 	{"target-load-packing", "Trimaran's TargetLoadPacking, on load-watcher", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
-	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Watcher: metricsServer} }},
+	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Latest: true} }},
 	{"load-variation", "Trimaran's LoadVariationRiskBalancing, on load-watcher", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
-	{"load-variation-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{Watcher: metricsServer} }},
+	{"load-variation-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{Latest: true} }},
 	{"low-risk", "Trimaran's LowRiskOverCommitment, on load-watcher", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
-	{"low-risk-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{Watcher: metricsServer} }},
+	{"low-risk-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{Latest: true} }},
 	{"load-aware", "Koordinator's LoadAware", func(Params) sim.Scheduler { return sim.LoadAware{} }},
 	{"round-robin", "the next node that fits", func(Params) sim.Scheduler { return sim.RoundRobin{} }},
 	{"two-choices", "of two nodes drawn that which uses less, on metrics-server", func(Params) sim.Scheduler { return sim.TwoChoices{} }},
@@ -74,9 +74,6 @@ var declares = map[string]workload.Requests{
 }
 
 func kube(Params) sim.Scheduler { return sim.Default{} }
-
-// metricsServer has Trimaran take the newest value, without a deviation.
-var metricsServer = sim.LoadWatcher{Latest: true}
 
 // Schedulers lists all; after the variants of the source and what places no pods come
 // those of the experiments on profiles and on energy.

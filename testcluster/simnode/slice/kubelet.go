@@ -52,9 +52,6 @@ func NewKubelet(dir string, cpus int) (*Kubelet, error) {
 // cgroupRoot is what an agent takes for /sys/fs/cgroup.
 func (k *Kubelet) cgroupRoot() string { return k.cgroups }
 
-// ProcRoot is what an agent takes for /proc.
-func (k *Kubelet) ProcRoot() string { return k.proc }
-
 func (k *Kubelet) class() string { return filepath.Join(k.cgroups, "kubepods", "besteffort") }
 
 func (k *Kubelet) pod(uid string) string { return filepath.Join(k.class(), "pod"+uid) }
