@@ -40,12 +40,12 @@ type paceLog struct {
 	pace     capacity.Pace
 	teardown float64 // mean time from a pod's last container to its end in seconds
 	loading  int
-	way      []BoundPod // by time
+	way      []boundPod // by time
 	// lead is how long pods run before a container of their own does, where no
 	// notice says how many init containers they have.
 	lead time.Duration
 	// told is of the pods of Ends, and fades as these do.
-	told ToldState
+	told toldState
 	// allowance is the last, before any veto.
 	allowance float64
 }
@@ -69,13 +69,13 @@ func (l *paceLog) advance(at time.Time, halfLife time.Duration) {
 // expect keeps the notice of a bind until the pod comes.
 func (l *paceLog) expect(at time.Time, b Bind) {
 	l.forget(at)
-	if len(l.way) < wayMost && !slices.ContainsFunc(l.way, func(o BoundPod) bool { return o.Pod == b.Pod }) {
-		l.way = append(l.way, BoundPod{b, at})
+	if len(l.way) < wayMost && !slices.ContainsFunc(l.way, func(o boundPod) bool { return o.Pod == b.Pod }) {
+		l.way = append(l.way, boundPod{b, at})
 	}
 }
 
 func (l *paceLog) forget(at time.Time) {
-	l.way = slices.DeleteFunc(l.way, func(b BoundPod) bool { return at.Sub(b.At) >= wayForget })
+	l.way = slices.DeleteFunc(l.way, func(b boundPod) bool { return at.Sub(b.At) >= wayForget })
 }
 
 // began learns from a pod whose own containers have begun to run how long that
@@ -151,7 +151,7 @@ func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
 	p.slots = bounds.Slots
 	for i := range p.channels {
 		c := &p.channels[i]
-		c.Fleeting = p.config.Channels[i].Name == CPU && !p.config.Allowance.Off && pace.Fleeting()
+		c.Fleeting = p.config.Channels[i].Name == CPU && !p.allowsNone() && pace.Fleeting()
 	}
 	pace.Startup += p.pace.teardown // a slot is seen to be free that much late
 	allowance, err := capacity.StartupAllowance(pace, bounds, p.config.Allowance)
@@ -161,6 +161,9 @@ func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
 	p.pace.allowance = allowance
 	return allowance, nil
 }
+
+// allowsNone reports whether the configuration lets no pod be on its way ahead of a free slot.
+func (p *Pipeline) allowsNone() bool { return p.config.Allowance.MostPerSlot == capacity.NoAllowance }
 
 // coreSlots is the number of pods that keep all cores busy at once where a pod is
 // known to take about a core, and of those besides that idle, and 0 elsewhere. With

@@ -35,7 +35,7 @@ func (n *node) relay(ticks, gap, startup, life int, y ...float64) {
 // TestAllowance has pods come and go at several paces.
 func TestAllowance(t *testing.T) {
 	off := config()
-	off.Allowance = capacity.AllowanceOptions{Off: true}
+	off.Allowance = capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}
 	fixed := off
 	fixed.Avail.Allowance = 1.5
 	tests := []struct {

@@ -105,7 +105,7 @@ func (p *Pipeline) Ghosts(at time.Time, pods []reserve.PodKey) (Report, bool, er
 	}
 	at = at.UTC()
 	p.ghosts.name(at, pods)
-	p.pace.way = slices.DeleteFunc(p.pace.way, func(b BoundPod) bool { return p.ghosts.has(b.Pod) })
+	p.pace.way = slices.DeleteFunc(p.pace.way, func(b boundPod) bool { return p.ghosts.has(b.Pod) })
 	taken := p.pods.remove(p.ghosts.has)
 	if len(taken) == 0 {
 		return Report{}, false, nil

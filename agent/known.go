@@ -17,8 +17,8 @@ type Surprise struct {
 	CPURatio, MemoryRatio float64
 }
 
-// MadeSurprise is a Surprise and when it was found.
-type MadeSurprise struct {
+// madeSurprise is a Surprise and when it was found.
+type madeSurprise struct {
 	At time.Time
 	Surprise
 }
@@ -50,8 +50,8 @@ const (
 	MaxRoom = 1000
 )
 
-// PodUse is what a pod was measured to take.
-type PodUse struct {
+// podUse is what a pod was measured to take.
+type podUse struct {
 	// Readings is the number of spans between readings so far, and Cores their mean
 	// demand: time used and, where it is known, waited.
 	Readings int
@@ -69,7 +69,7 @@ type PodUse struct {
 
 // observe takes in a reading on a machine of so many cores; it reports whether there was
 // news. A span in which the pod cannot have taken what a reading tells is not known.
-func (u *PodUse) observe(at time.Time, r *PodReading, cores float64) bool {
+func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
 	}
@@ -150,14 +150,14 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 		}
 		if s, is := r.surprise(reading, units); is && len(p.surprises) < MaxSurprises {
 			r.Use.Surprised = true
-			p.surprises = append(p.surprises, MadeSurprise{at, s})
+			p.surprises = append(p.surprises, madeSurprise{at, s})
 		}
 	}
 }
 
 // recentSurprises returns what a report tells of surprises, nil for none.
 func (p *Pipeline) recentSurprises(at time.Time) []Surprise {
-	p.surprises = slices.DeleteFunc(p.surprises, func(s MadeSurprise) bool { return at.Sub(s.At) >= surpriseKept })
+	p.surprises = slices.DeleteFunc(p.surprises, func(s madeSurprise) bool { return at.Sub(s.At) >= surpriseKept })
 	var recent []Surprise
 	for _, s := range p.surprises {
 		recent = append(recent, s.Surprise)

@@ -50,7 +50,7 @@ type Pipeline struct {
 	ghosts ghostLog
 	// loads and taken are what kalman.Observation gets of known pods.
 	loads, taken []float64
-	surprises    []MadeSurprise
+	surprises    []madeSurprise
 	churn        churnWindow
 	pace         paceLog
 	slots        float64    // that the last allowance is for

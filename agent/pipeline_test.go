@@ -447,8 +447,8 @@ func TestConfigValidate(t *testing.T) {
 	for name, edit := range map[string]func(*agent.Config){
 		"filter":    func(c *agent.Config) { c.Filter.N = -1 },
 		"spread":    func(c *agent.Config) { c.Estimator.Spread = -1 },
-		"caution":   func(c *agent.Config) { c.Avail.Caution = -1 },
-		"allowance": func(c *agent.Config) { c.Allowance.MostPerSlot = -1 },
+		"caution":   func(c *agent.Config) { c.Avail.Caution = -2 },
+		"allowance": func(c *agent.Config) { c.Allowance.MostPerSlot = -2 },
 	} {
 		c := config()
 		edit(&c)

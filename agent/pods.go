@@ -85,7 +85,7 @@ type PodRecord struct {
 	Since time.Time `json:",omitzero"`
 	// Demand is what was told of the pod, and Use what was measured of it.
 	Demand profile.Demand `json:",omitzero"`
-	Use    PodUse         `json:",omitzero"`
+	Use    podUse         `json:",omitzero"`
 }
 
 // EndedPod is a pod that has ended, whose load the usage may show for a moment more.
@@ -151,7 +151,7 @@ type podLog struct {
 	loading int
 	// history holds the pods that load the node since one settling time ago,
 	// oldest first; the first entry also stands for all time before it.
-	history []PodCount
+	history []podCount
 	// ended are the pods that ended since then, oldest first, known counts those of
 	// the records of which it is known what they take.
 	ended []EndedPod
@@ -179,7 +179,7 @@ func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
 
 // set replaces the pods. gone are the records of those that have ended; changed
 // says that the pods that count are others than before.
-func (l *podLog) set(at time.Time, pods []Pod, way *[]BoundPod) (gone []PodRecord, changed bool) {
+func (l *podLog) set(at time.Time, pods []Pod, way *[]boundPod) (gone []PodRecord, changed bool) {
 	l.sorted = byKeyTo(l.sorted, pods)
 	before := l.records
 	next := slices.Grow(l.former[:0], max(1, len(l.sorted))) // none are not unknown: never nil
@@ -219,9 +219,9 @@ func byKeyTo(dst, pods []Pod) []Pod {
 }
 
 // arrive is the record of a pod that is new, with what a notice said of it.
-func arrive(key reserve.PodKey, way *[]BoundPod) PodRecord {
+func arrive(key reserve.PodKey, way *[]boundPod) PodRecord {
 	r := PodRecord{Pod: Pod{Key: key}}
-	if i := slices.IndexFunc(*way, func(b BoundPod) bool { return b.Pod == key }); i >= 0 {
+	if i := slices.IndexFunc(*way, func(b boundPod) bool { return b.Pod == key }); i >= 0 {
 		b := (*way)[i]
 		r.BoundAt, r.Inits, r.InitsKnown, r.Demand = b.At, b.Inits, b.InitsKnown, b.Demand
 		*way = slices.Delete(*way, i, i+1)
@@ -249,7 +249,7 @@ func (l *podLog) conclude(at time.Time, lead time.Duration, began func(*PodRecor
 	}
 	l.count()
 	if l.history == nil || l.loading != before {
-		l.history = append(l.history, PodCount{at, l.loading})
+		l.history = append(l.history, podCount{at, l.loading})
 	}
 }
 

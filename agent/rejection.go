@@ -21,8 +21,8 @@ const (
 	ProntoSchema = ";signal=pronto"
 )
 
-// Raised is a sample with which Pronto's signal reached its threshold.
-type Raised struct {
+// raised is a sample with which Pronto's signal reached its threshold.
+type raised struct {
 	At time.Time `json:"at"`
 	// R is the signal and Flags the detectors' word on each direction.
 	R     float64 `json:"r"`
@@ -33,7 +33,7 @@ type Raised struct {
 	Vector    []float64 `json:"vector"`
 }
 
-func (r Raised) clone() Raised {
+func (r raised) clone() raised {
 	r.Flags, r.Vector = slices.Clone(r.Flags), slices.Clone(r.Vector)
 	return r
 }
@@ -42,7 +42,7 @@ func (r Raised) clone() Raised {
 type rejection struct {
 	tracker *pronto.Tracker
 	signal  pronto.Signal // of the newest sample
-	last    Raised        // zero before the first
+	last    raised        // zero before the first
 }
 
 // newRejection returns nil without a config.
@@ -170,7 +170,7 @@ type WhyPronto struct {
 	// Adopted says that the directions are the fleet's.
 	Adopted bool `json:"adopted"`
 	// Last is the newest sample that raised a rejection, nil before the first.
-	Last *Raised `json:"last,omitempty"`
+	Last *raised `json:"last,omitempty"`
 }
 
 func (w *WhyPronto) clone() *WhyPronto {
@@ -210,27 +210,27 @@ func (p *Pipeline) rememberPronto(w *Why) {
 	}
 }
 
-// ProntoState is what a pipeline with Config.Pronto has learnt besides.
-type ProntoState struct {
+// prontoState is what a pipeline with Config.Pronto has learnt besides.
+type prontoState struct {
 	Tracker pronto.State
 	// Signal is that of the newest sample, Last the newest that raised a rejection;
 	// zero before any.
 	Signal pronto.Signal
-	Last   Raised `json:",omitzero"`
+	Last   raised `json:",omitzero"`
 }
 
-func (r *rejection) state() *ProntoState {
+func (r *rejection) state() *prontoState {
 	if r == nil {
 		return nil
 	}
-	s := &ProntoState{Tracker: r.tracker.State(), Signal: r.signal, Last: r.last.clone()}
+	s := &prontoState{Tracker: r.tracker.State(), Signal: r.signal, Last: r.last.clone()}
 	s.Signal.Flags, s.Signal.Projection = slices.Clone(r.signal.Flags), slices.Clone(r.signal.Projection)
 	return s
 }
 
 // restoreRejection takes up what s has. A state without is that of a node that has
 // yet to follow the signal.
-func (p *Pipeline) restoreRejection(s *ProntoState) error {
+func (p *Pipeline) restoreRejection(s *prontoState) error {
 	d := len(p.usage)
 	switch {
 	case s == nil:

@@ -59,10 +59,10 @@ func TestSignalHeedsOptions(t *testing.T) {
 		cpu, memory, room float64
 	}{
 		"default":         {capacity.AvailOptions{}, .35, .1, 1},
-		"none":            {capacity.AvailOptions{NoCaution: true}, .25, .05, 2},
+		"none":            {capacity.AvailOptions{Caution: capacity.NoCaution}, .25, .05, 2},
 		"three times":     {capacity.AvailOptions{Caution: 3}, .55, .2, .5},
 		"full early":      {capacity.AvailOptions{Saturation: .8}, .35, .1, 0},
-		"never saturated": {capacity.AvailOptions{NeverSaturated: true}, .35, .1, 1},
+		"never saturated": {capacity.AvailOptions{Saturation: capacity.NeverSaturated}, .35, .1, 1},
 	} {
 		s := r.SignalWith(test.options)
 		if cpu, memory := s.Rooms[reserve.CPU].Cost, s.Rooms[reserve.Memory].Cost; !near(cpu, test.cpu, 1e-9) || !near(memory, test.memory, 1e-9) || !near(s.MemoryRoom, test.room, 1e-9) {
@@ -70,7 +70,7 @@ func TestSignalHeedsOptions(t *testing.T) {
 		}
 	}
 	r.Channels[1].Usage = 1
-	if s := r.SignalWith(capacity.AvailOptions{NeverSaturated: true}); s.MemoryRoom != 0 {
+	if s := r.SignalWith(capacity.AvailOptions{Saturation: capacity.NeverSaturated}); s.MemoryRoom != 0 {
 		t.Errorf("room for %g pods in full memory", s.MemoryRoom)
 	}
 }

@@ -39,7 +39,7 @@ type State struct {
 	Blended          float64
 	// Demand is q of the effective model, one value a channel.
 	Demand []float64
-	Fleet  FleetState
+	Fleet  fleetState
 	// Estimator, Verdicts and Innovations hold one entry a channel.
 	Estimator   []kalman.State
 	Verdicts    []kalman.Verdict
@@ -47,17 +47,17 @@ type State struct {
 	// Pods are the pods on the node by key, and History the counts of those that
 	// load it since one settling time ago, as they came.
 	Pods    []PodRecord
-	History []PodCount
+	History []podCount
 	// Ended are the pods that ended within one settling time, and Surprises those of
 	// which the next reports tell, both as they came.
 	Ended     []EndedPod     `json:",omitempty"`
-	Surprises []MadeSurprise `json:",omitempty"`
+	Surprises []madeSurprise `json:",omitempty"`
 	// Ghosts are those that schedulers have named, by key.
 	Ghosts []GhostRecord `json:",omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
-	Pace                  PaceState
+	Pace                  paceState
 	// Sequence and Reported are of the last report, Reported its avail, and
 	// ReportAt is when the next is due if all come evenly. Pending says that the
 	// pods have changed since.
@@ -66,42 +66,42 @@ type State struct {
 	Reported float64
 	Pending  bool
 	// Pronto is nil unless Config.Pronto is set.
-	Pronto *ProntoState `json:",omitempty"`
+	Pronto *prontoState `json:",omitempty"`
 	// Power is nil until power was told.
 	Power *PowerState `json:",omitempty"`
 }
 
-// PodCount is the number of pods from a time on.
-type PodCount struct {
+// podCount is the number of pods from a time on.
+type podCount struct {
 	At    time.Time
 	Count int
 }
 
-// PaceState is what is known of how pods come and go.
-type PaceState struct {
+// paceState is what is known of how pods come and go.
+type paceState struct {
 	// At is the time up to which Ends and Lived, in pod-seconds, were counted;
 	// both fade. Startup is the mean start-up time in seconds, 0 before any, and
 	// Teardown the mean time from a pod's last container to its end.
 	At                             time.Time
 	Ends, Lived, Startup, Teardown float64
 	// Told is what was told of the CPU of the pods of Ends, and Allowance the newest.
-	Told      ToldState `json:",omitzero"`
+	Told      toldState `json:",omitzero"`
 	Allowance float64   `json:",omitzero"`
 	// Lead is how long pods run before a container of their own does.
 	Lead time.Duration
 	// Way are the pods bound to the node that have not come yet, in order of the
 	// notices.
-	Way []BoundPod
+	Way []boundPod
 }
 
-// BoundPod is the notice of a bind and when it came.
-type BoundPod struct {
+// boundPod is the notice of a bind and when it came.
+type boundPod struct {
 	Bind
 	At time.Time
 }
 
-// FleetState is what the aggregator last said.
-type FleetState struct {
+// fleetState is what the aggregator last said.
+type fleetState struct {
 	// Model has Dim 0 where none was said.
 	Model svd.State
 	// Costs are in shares of the node's channels: one a channel, or none before
@@ -127,7 +127,7 @@ func (p *Pipeline) State() State {
 		Block:  make([]float64, 0, p.filled*d), Blocks: p.blocks,
 		Model: p.model.State(), Effective: p.effective.State(), Blended: p.blended,
 		Demand: slices.Clone(p.demand),
-		Fleet: FleetState{
+		Fleet: fleetState{
 			Model: p.fleet.model.State(), Costs: slices.Clone(p.fleet.costs), At: p.fleet.at,
 		},
 		Estimator: p.estimator.StatesTo(nil),
@@ -135,7 +135,7 @@ func (p *Pipeline) State() State {
 		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history), Ended: slices.Clone(p.pods.ended),
 		Surprises: slices.Clone(p.surprises), Ghosts: slices.Clone(p.ghosts),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
-		Pace: PaceState{
+		Pace: paceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
 			Teardown: p.pace.teardown, Lead: p.pace.lead, Told: p.pace.told, Allowance: p.pace.allowance, Way: slices.Clone(p.pace.way),
 		},
@@ -335,6 +335,6 @@ func (s State) records() []PodRecord {
 	return records
 }
 
-func (u *PodUse) valid() bool {
+func (u *podUse) valid() bool {
 	return u.Readings >= 0 && u.Cores >= 0 && u.Cores <= MaxWindowCores && u.Peak >= 0 && !math.IsInf(u.Peak, 0)
 }

@@ -141,8 +141,8 @@ func TestConfigSurvivesJSON(t *testing.T) {
 				Config: kalman.Config{Prior: .1, PriorSD: .2, Spread: .8, Noise: 1e-12, LevelDrift: .4, CostDrift: .5, Gate: math.MaxFloat64, Patience: 7, Saturation: 2, Known: .6, Floor: .7},
 			},
 			Signal:    capacity.Options{Epsilon: 1e-9, Max: 7},
-			Avail:     pipeline.AvailConfig{Rule: modelled, AvailOptions: capacity.AvailOptions{Caution: 2, NoCaution: true, Saturation: .9, NeverSaturated: true, FloorBelow: .1, NoFloor: true, Allowance: 1. / 3}},
-			Allowance: capacity.AllowanceOptions{MostPerSlot: 3, Off: true},
+			Avail:     pipeline.AvailConfig{Rule: modelled, AvailOptions: capacity.AvailOptions{Caution: capacity.NoCaution, Saturation: capacity.NeverSaturated, FloorBelow: .1, Allowance: 1. / 3}},
+			Allowance: capacity.AllowanceOptions{MostPerSlot: 3},
 
 			MemorySpread: 2, Alike: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,
 			ChurnHold: 4, ChurnCap: 5, HaltOnChurn: true, PaceHalfLife: 7,

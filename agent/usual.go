@@ -11,19 +11,19 @@ import (
 // not what a node does to start and to stop them. On four cores that is any allowance.
 const shortLife = .25
 
-// ToldState is what was told of the CPU of pods that ended, recent ones for more: of how
+// toldState is what was told of the CPU of pods that ended, recent ones for more: of how
 // many at least half was known, and the sums of their cores and of the squares of these.
-type ToldState struct {
+type toldState struct {
 	Pods, Cores, Squares float64
 }
 
-func (t *ToldState) fade(left float64) {
+func (t *toldState) fade(left float64) {
 	t.Pods *= left
 	t.Cores *= left
 	t.Squares *= left
 }
 
-func (t *ToldState) add(r *PodRecord) {
+func (t *toldState) add(r *PodRecord) {
 	told := r.Demand.CPU
 	if told.Confidence < .5 {
 		return
@@ -36,7 +36,7 @@ func (t *ToldState) add(r *PodRecord) {
 
 // usual is how many cores such a pod takes if they take alike, 0 if they don't, or one
 // alone has ended.
-func (t *ToldState) usual() float64 {
+func (t *toldState) usual() float64 {
 	if !(t.Pods > 1) {
 		return 0
 	}

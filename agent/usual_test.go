@@ -95,7 +95,7 @@ func TestUsual(t *testing.T) {
 	doubted := sure(1, 1e8)
 	doubted.CPU.Confidence = .4
 	off := config()
-	off.Allowance = capacity.AllowanceOptions{Off: true}
+	off.Allowance = capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}
 	sized := func(cores float64) agent.Config {
 		c := config()
 		c.Cores, c.Channels[0].Size = cores, cores

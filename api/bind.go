@@ -10,7 +10,7 @@ import (
 // FromBind converts the notice of a bind for the wire. A number of init containers
 // that is none travels as unknown.
 func FromBind(b agent.Bind) *spaziov1.PodBound {
-	m := &spaziov1.PodBound{Pod: uint64(b.Pod), Demand: FromDemand(b.Demand)}
+	m := &spaziov1.PodBound{Pod: uint64(b.Pod), Demand: fromDemand(b.Demand)}
 	if b.InitsKnown && b.Inits >= 0 && b.Inits <= maxInits {
 		inits := uint32(b.Inits)
 		m.InitContainers = &inits
@@ -34,7 +34,7 @@ func ToBind(m *spaziov1.PodBound) (agent.Bind, error) {
 	} else if inits > maxInits {
 		return b, refuse("init_containers", inits, ErrRange)
 	}
-	d, err := ToDemand(m.GetDemand())
+	d, err := toDemand(m.GetDemand())
 	if err != nil {
 		return b, under("demand", err)
 	}
@@ -42,8 +42,8 @@ func ToBind(m *spaziov1.PodBound) (agent.Bind, error) {
 	return b, nil
 }
 
-// FromDemand converts what is known of a pod for the wire, nil for nothing.
-func FromDemand(d profile.Demand) *spaziov1.PodDemand {
+// fromDemand converts what is known of a pod for the wire, nil for nothing.
+func fromDemand(d profile.Demand) *spaziov1.PodDemand {
 	if d == (profile.Demand{}) {
 		return nil
 	}
@@ -53,9 +53,9 @@ func FromDemand(d profile.Demand) *spaziov1.PodDemand {
 	}
 }
 
-// ToDemand converts and checks what is known of a pod, nil for nothing. Errors are
+// toDemand converts and checks what is known of a pod, nil for nothing. Errors are
 // *field.Error.
-func ToDemand(m *spaziov1.PodDemand) (profile.Demand, error) {
+func toDemand(m *spaziov1.PodDemand) (profile.Demand, error) {
 	if err := checkRanges([]ranged{
 		{"cpu_cores", m.GetCpuCores(), 0, reserve.MaxCores},
 		{"cpu_sd", m.GetCpuSd(), 0, reserve.MaxCores},

@@ -40,12 +40,12 @@ func checkCosts(m []*spaziov1.Cost, dim uint32) error {
 	for i, c := range m {
 		least := 0.
 		if c.GetKnown() {
-			least = MinCost
+			least = minCost
 		}
-		if err := checkRange("value", c.GetValue(), least, MaxCost); err != nil {
+		if err := checkRange("value", c.GetValue(), least, maxCost); err != nil {
 			return element("costs", i, err)
 		}
-		if err := checkRange("sd", c.GetSd(), 0, MaxCost); err != nil {
+		if err := checkRange("sd", c.GetSd(), 0, maxCost); err != nil {
 			return element("costs", i, err)
 		}
 	}

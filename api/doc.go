@@ -34,11 +34,11 @@ const (
 	// MaxAbsorbed is the largest number of pods in a report, four times what
 	// the largest managed clusters allow on a node.
 	MaxAbsorbed = 4096
-	// MaxBlock is the largest number of samples in a block.
-	MaxBlock = 1 << 20
+	// maxBlock is the largest number of samples in a block.
+	maxBlock = 1 << 20
 	// MaxPods bounds avail, allowance and k in magnitude.
 	MaxPods = 1e6
-	// MinCost and MaxCost bound a known cost, MaxCost its deviation too: an
+	// minCost and maxCost bound a known cost, maxCost its deviation too: an
 	// exbibyte is about 1.15e18.
-	MinCost, MaxCost = 1e-18, 1e18
+	minCost, maxCost = 1e-18, 1e18
 )

@@ -29,7 +29,7 @@ func ToFleet(m *spaziov1.GlobalModel) (agent.Fleet, error) {
 	}
 	model, err := svd.FromState(view(m.GetModel()))
 	if err != nil {
-		return agent.Fleet{}, under("model", fromSVD(err))
+		return agent.Fleet{}, refuse("model", fmt.Sprintf("%d channels", m.GetModel().GetDim()), err)
 	}
 	return agent.Fleet{
 		Schema: m.GetSchema(),
@@ -46,7 +46,7 @@ func checkFleet(m *spaziov1.GlobalModel) error {
 	if err := checkName("schema", m.GetSchema(), false); err != nil {
 		return err
 	}
-	if err := CheckModel(m.GetModel()); err != nil {
+	if err := checkModel(m.GetModel()); err != nil {
 		return err
 	}
 	if nodes := m.GetNodes(); nodes > math.MaxInt32 {

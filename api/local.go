@@ -48,7 +48,7 @@ func CheckLocal(m *spaziov1.LocalModel) error {
 	if err := checkName("schema", m.GetSchema(), false); err != nil {
 		return err
 	}
-	if err := CheckModel(m.GetModel()); err != nil {
+	if err := checkModel(m.GetModel()); err != nil {
 		return err
 	}
 	return checkCosts(m.GetCosts(), m.GetModel().GetDim())

@@ -1,10 +1,8 @@
 package api
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -28,7 +26,7 @@ func FromModel(s svd.State) *spaziov1.Model {
 
 // ToModel converts and checks a model from the wire. Errors are *field.Error.
 func ToModel(m *spaziov1.Model) (svd.State, error) {
-	if err := CheckModel(m); err != nil {
+	if err := checkModel(m); err != nil {
 		return svd.State{}, err
 	}
 	s := view(m)
@@ -36,22 +34,22 @@ func ToModel(m *spaziov1.Model) (svd.State, error) {
 	return s, nil
 }
 
-// CheckModel says what ToModel would refuse, without converting. A model is
+// checkModel says what ToModel would refuse, without converting. A model is
 // one of samples in [0,1]: besides being valid by svd.State.Validate its
 // energy, the sum of sigma squared, is at most block x dim, and its mean, if it is
 // centred, in [0,1]. So no node can outweigh another by size.
-func CheckModel(m *spaziov1.Model) error {
+func checkModel(m *spaziov1.Model) error {
 	if m == nil {
 		return refuse("model", nil, ErrMissing)
 	}
 	if dim := m.GetDim(); dim > MaxChannels {
 		return under("model", refuse("dim", dim, fmt.Errorf("%w: 1 to %d", ErrRange, MaxChannels)))
 	}
-	if block := m.GetBlock(); block > MaxBlock {
-		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, MaxBlock)))
+	if block := m.GetBlock(); block > maxBlock {
+		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, maxBlock)))
 	}
 	if err := view(m).Validate(); err != nil {
-		return under("model", fromSVD(err))
+		return refuse("model", fmt.Sprintf("%d channels", m.GetDim()), err)
 	}
 	if err := checkMean(m.GetMean()); err != nil {
 		return under("model", err)
@@ -80,15 +78,4 @@ func checkMean(mean []float64) error {
 // are checked before, as int may be narrower.
 func view(m *spaziov1.Model) svd.State {
 	return svd.State{Dim: int(m.GetDim()), Block: int(m.GetBlock()), Mass: m.GetMass(), U: m.GetU(), Sigma: m.GetSigma(), Mean: m.GetMean()}
-}
-
-// fromSVD names the field of a model by its protobuf name: Sigma[1] is
-// sigma[1], len(U) is u.
-func fromSVD(err error) error {
-	var bad *svd.FieldError
-	if !errors.As(err, &bad) {
-		return refuse("u", nil, err)
-	}
-	name := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(bad.Field, "len("), ")"))
-	return refuse(name, bad.Value, bad.Err)
 }

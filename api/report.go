@@ -63,7 +63,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 // the zero time where the message has none. Errors are *field.Error, of ErrMeaning for a
 // report of a newer agent that nothing can be taken from.
 func ToReport(m *spaziov1.Report) (agent.Report, error) {
-	if err := CheckReport(m); err != nil {
+	if err := checkReport(m); err != nil {
 		return agent.Report{}, err
 	}
 	r := agent.Report{
@@ -115,9 +115,9 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 // usageSlack forgives what rounding in a filter adds to a full channel.
 const usageSlack = 1e-9
 
-// CheckReport says what ToReport would refuse, without converting. Limiting
+// checkReport says what ToReport would refuse, without converting. Limiting
 // and the schema may be empty, every other name may not.
-func CheckReport(m *spaziov1.Report) error {
+func checkReport(m *spaziov1.Report) error {
 	if m == nil {
 		return refuse("report", nil, ErrMissing)
 	}
@@ -180,7 +180,7 @@ func CheckReport(m *spaziov1.Report) error {
 
 // noDust returns 0 for a cost that is too small for anything to be divided by it.
 func noDust(cost float64) float64 {
-	if math.Abs(cost) < MinCost {
+	if math.Abs(cost) < minCost {
 		return 0
 	}
 	return cost
@@ -190,8 +190,8 @@ func checkChannel(c *spaziov1.ChannelEstimate) error {
 	if err := checkName("name", c.GetName(), false); err != nil {
 		return err
 	}
-	if unit := c.GetUnit(); unit > 0 && unit < MinCost { // what is left of a channel is divided by it
-		return refuse("unit", unit, fmt.Errorf("%w: 0, or %g to %g", ErrRange, MinCost, float64(MaxPods)))
+	if unit := c.GetUnit(); unit > 0 && unit < minCost { // what is left of a channel is divided by it
+		return refuse("unit", unit, fmt.Errorf("%w: 0, or %g to %g", ErrRange, minCost, float64(MaxPods)))
 	}
 	return checkRanges([]ranged{
 		{"usage", c.GetUsage(), -usageSlack, 1 + usageSlack},

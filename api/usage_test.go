@@ -138,7 +138,7 @@ func TestOneBadCountCostsNoOther(t *testing.T) {
 func TestOneBadWindowCostsNoOther(t *testing.T) {
 	b := usageBatch()
 	for len(b.Windows) < 5 {
-		b.Windows = append(b.Windows, agent.Window{Pod: reserve.PodKey(len(b.Windows)), Span: time.Second, NoCPU: true})
+		b.Windows = append(b.Windows, agent.Window{Pod: reserve.PodKey(len(b.Windows)), Usage: profile.Usage{Span: time.Second, NoCPU: true}})
 	}
 	m := api.FromUsage(b)
 	m.Windows[1].CpuSeconds = 4097

@@ -178,8 +178,10 @@ func TestAbsence(t *testing.T) {
 		eachRefused(least.ProtoReflect(), said, func(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 			value := m.Get(f)
 			m.Clear(f)
+			// Package svd, which checks the models, writes "len(U) = 0" for u.
+			names := regexp.MustCompile(`(?i)[ .(]` + string(f.Name()) + `\)? = `)
 			var refused *field.Error
-			if err := accept(least); !errors.As(err, &refused) || !strings.HasSuffix("."+refused.Field, "."+string(f.Name())) {
+			if err := accept(least); !errors.As(err, &refused) || !names.MatchString(err.Error()) {
 				t.Errorf("%s without %s: %v", g.file, f.FullName(), err)
 			}
 			m.Set(f, value)

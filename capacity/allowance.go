@@ -8,24 +8,25 @@ import "math"
 // .1 s takes a fifth longer, with eight it gains 1 %.
 const DefaultMostPerSlot = 4
 
+// NoAllowance as AllowanceOptions.MostPerSlot grants none at all: for nodes on which
+// a pod more than fits harms more than an idle slot.
+const NoAllowance = -1
+
 // fadeFrom is the free share of a channel below which the allowance fades: half
 // of what pods hold may be wrong by its own size before the channel is full.
 const fadeFrom = .5
 
 // AllowanceOptions tune StartupAllowance. The zero value is the default.
 type AllowanceOptions struct {
-	// MostPerSlot bounds the allowance in pods per slot, in [0, 1e6]; 0 means
-	// DefaultMostPerSlot.
+	// MostPerSlot bounds the allowance in pods per slot, in [0, 1e6] or NoAllowance; 0
+	// means DefaultMostPerSlot.
 	MostPerSlot float64
-	// Off grants no allowance at all: for nodes on which a pod more than fits
-	// harms more than an idle slot.
-	Off bool
 }
 
-// Validate reports the first field out of its range as a *FieldError.
+// Validate returns an ErrInvalid for the first field out of its range.
 func (o AllowanceOptions) Validate() error {
-	if !(o.MostPerSlot >= 0 && o.MostPerSlot <= 1e6) {
-		return refuse("MostPerSlot", o.MostPerSlot, "must be in [0, 1e6]")
+	if !(o.MostPerSlot >= 0 && o.MostPerSlot <= 1e6) && o.MostPerSlot != NoAllowance {
+		return refuse("MostPerSlot", o.MostPerSlot, "must be in [0, 1e6] or NoAllowance")
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ type Bounds struct {
 // seconds to be filled. Slower pods make λ smaller, so contention shrinks the
 // allowance; the bounds limit what an error of the estimate can do. Below one pod
 // it is 0: with pods that run for many start-ups an idle slot costs less than a
-// pod too many. It returns a *FieldError.
+// pod too many. It returns an ErrInvalid.
 func StartupAllowance(p Pace, b Bounds, o AllowanceOptions) (float64, error) {
 	if err := o.Validate(); err != nil {
 		return 0, err
@@ -96,10 +97,10 @@ func StartupAllowance(p Pace, b Bounds, o AllowanceOptions) (float64, error) {
 	if math.IsNaN(b.Room) {
 		return 0, refuse("Room", b.Room, "must be a number")
 	}
-	if o.Off {
+	switch o.MostPerSlot {
+	case NoAllowance:
 		return 0, nil
-	}
-	if o.MostPerSlot == 0 {
+	case 0:
 		o.MostPerSlot = DefaultMostPerSlot
 	}
 	pods := b.Slots * min(p.Startup*p.EndRate(), o.MostPerSlot)

@@ -1,7 +1,6 @@
 package capacity_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -26,7 +25,7 @@ func TestStartupAllowance(t *testing.T) {
 		{"four pods a slot", capacity.Pace{Ends: 21, Lived: 2, Startup: 1}, node, capacity.AllowanceOptions{}, 16},
 		{"two pods a slot", capacity.Pace{Ends: 21, Lived: 2, Startup: 1}, node, capacity.AllowanceOptions{MostPerSlot: 2}, 8},
 		{"ends in no time", capacity.Pace{Ends: 3, Lived: 5e-324, Startup: 1}, node, capacity.AllowanceOptions{}, 16},
-		{"off", pace, node, capacity.AllowanceOptions{Off: true}, 0},
+		{"off", pace, node, capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}, 0},
 		{"no slots", pace, capacity.Bounds{Room: 9, Free: 1}, capacity.AllowanceOptions{}, 0},
 		{"memory leaves room for two", pace, capacity.Bounds{Slots: 4, Room: 2, Free: 1}, capacity.AllowanceOptions{}, 2},
 		{"memory leaves none", pace, capacity.Bounds{Slots: 4, Room: -3, Free: 1}, capacity.AllowanceOptions{}, 0},
@@ -42,16 +41,17 @@ func TestStartupAllowance(t *testing.T) {
 	}
 }
 
-// A bound that is negative is no way to switch the allowance off.
+// A bound is in its range, or the one that switches the allowance off.
 func TestAllowanceOptionsValidate(t *testing.T) {
-	for _, most := range []float64{-1, -5e-324, 1.1e6, math.NaN(), math.Inf(1)} {
-		var fe *capacity.FieldError
-		if err := (capacity.AllowanceOptions{MostPerSlot: most, Off: true}).Validate(); !errors.As(err, &fe) || fe.Field != "MostPerSlot" {
+	for _, most := range []float64{-2, -5e-324, 1.1e6, math.NaN(), math.Inf(1)} {
+		if err := (capacity.AllowanceOptions{MostPerSlot: most}).Validate(); !names(err, "MostPerSlot") {
 			t.Errorf("%v pods a slot: error %v", most, err)
 		}
 	}
-	if err := (capacity.AllowanceOptions{MostPerSlot: 1e6}).Validate(); err != nil {
-		t.Error(err)
+	for _, most := range []float64{0, 1e6, capacity.NoAllowance} {
+		if err := (capacity.AllowanceOptions{MostPerSlot: most}).Validate(); err != nil {
+			t.Errorf("%v pods a slot: error %v", most, err)
+		}
 	}
 }
 
@@ -64,13 +64,12 @@ func TestStartupAllowanceRefuses(t *testing.T) {
 		"Slots":       func(_ *capacity.Pace, b *capacity.Bounds, _ *capacity.AllowanceOptions) { b.Slots = -1 },
 		"Free":        func(_ *capacity.Pace, b *capacity.Bounds, _ *capacity.AllowanceOptions) { b.Free = math.NaN() },
 		"Room":        func(_ *capacity.Pace, b *capacity.Bounds, _ *capacity.AllowanceOptions) { b.Room = math.NaN() },
-		"MostPerSlot": func(_ *capacity.Pace, _ *capacity.Bounds, o *capacity.AllowanceOptions) { o.MostPerSlot = -1 },
+		"MostPerSlot": func(_ *capacity.Pace, _ *capacity.Bounds, o *capacity.AllowanceOptions) { o.MostPerSlot = -2 },
 	}
 	for field, spoil := range tests {
 		p, b, o := pace, node, capacity.AllowanceOptions{}
 		spoil(&p, &b, &o)
-		var fe *capacity.FieldError
-		if pods, err := capacity.StartupAllowance(p, b, o); !errors.As(err, &fe) || fe.Field != field || pods != 0 {
+		if pods, err := capacity.StartupAllowance(p, b, o); !names(err, field) || pods != 0 {
 			t.Errorf("%s: %v pods, error %v", field, pods, err)
 		}
 	}

@@ -13,6 +13,16 @@ const (
 	DefaultFloorBelow = 0.5
 )
 
+// Values of AvailOptions that switch a correction off.
+const (
+	// NoCaution as Caution counts pods at c.
+	NoCaution = -1
+	// NeverSaturated as Saturation has no channel count as full.
+	NeverSaturated = math.MaxFloat64
+	// NoFloor as FloorBelow offers no pod that does not fit.
+	NoFloor = -1
+)
+
 // Channel is what is known of one channel when availability is computed.
 type Channel struct {
 	// Usage is y in [0,1] (values above 1 count as full).
@@ -61,32 +71,28 @@ type Pods struct {
 
 // AvailOptions tune Available. The zero value is the default.
 type AvailOptions struct {
-	// Caution is g in c⁺ = c + g·sd(c), ≥ 0; 0 means DefaultCaution. NoCaution
-	// counts pods at c, whatever Caution.
-	Caution   float64
-	NoCaution bool
-	// Saturation is the usage from which a channel counts as full, in [0, 1]; 0
-	// means DefaultSaturation. With NeverSaturated no channel does.
-	Saturation     float64
-	NeverSaturated bool
+	// Caution is g in c⁺ = c + g·sd(c), ≥ 0 or NoCaution; 0 means DefaultCaution.
+	Caution float64
+	// Saturation is the usage from which a channel counts as full, in [0, 1] or
+	// NeverSaturated; 0 means DefaultSaturation.
+	Saturation float64
 	// FloorBelow is the usage below which, in every channel, at least one pod
-	// is offered, in [0, 1]; 0 means DefaultFloorBelow. With NoFloor none is.
+	// is offered, in [0, 1] or NoFloor; 0 means DefaultFloorBelow.
 	FloorBelow float64
-	NoFloor    bool
 	// Allowance is the number of pods added ahead of confirmation, ≥ 0. A
 	// saturated node has none.
 	Allowance float64
 }
 
-// Validate reports the first field out of its range as a *FieldError.
+// Validate returns an ErrInvalid for the first field out of its range.
 func (o AvailOptions) Validate() error {
 	switch {
-	case !(o.Caution >= 0) || math.IsInf(o.Caution, 0):
-		return refuse("Caution", o.Caution, "must be finite and not negative")
-	case !(o.Saturation >= 0 && o.Saturation <= 1):
-		return refuse("Saturation", o.Saturation, "must be in [0, 1]")
-	case !(o.FloorBelow >= 0 && o.FloorBelow <= 1):
-		return refuse("FloorBelow", o.FloorBelow, "must be in [0, 1]")
+	case o.Caution != NoCaution && (!(o.Caution >= 0) || math.IsInf(o.Caution, 0)):
+		return refuse("Caution", o.Caution, "must be finite and not negative, or NoCaution")
+	case !(o.Saturation >= 0 && o.Saturation <= 1) && o.Saturation != NeverSaturated:
+		return refuse("Saturation", o.Saturation, "must be in [0, 1] or NeverSaturated")
+	case !(o.FloorBelow >= 0 && o.FloorBelow <= 1) && o.FloorBelow != NoFloor:
+		return refuse("FloorBelow", o.FloorBelow, "must be in [0, 1] or NoFloor")
 	case !(o.Allowance >= 0) || math.IsInf(o.Allowance, 0):
 		return refuse("Allowance", o.Allowance, "must be finite and not negative")
 	}
@@ -94,22 +100,16 @@ func (o AvailOptions) Validate() error {
 }
 
 func (o AvailOptions) withDefaults() AvailOptions {
-	switch {
-	case o.NoCaution:
+	switch o.Caution {
+	case NoCaution:
 		o.Caution = 0
-	case o.Caution == 0:
+	case 0:
 		o.Caution = DefaultCaution
 	}
-	switch {
-	case o.NeverSaturated:
-		o.Saturation = math.Inf(1)
-	case o.Saturation == 0:
+	if o.Saturation == 0 {
 		o.Saturation = DefaultSaturation
 	}
-	switch {
-	case o.NoFloor:
-		o.FloorBelow = 0
-	case o.FloorBelow == 0:
+	if o.FloorBelow == 0 {
 		o.FloorBelow = DefaultFloorBelow
 	}
 	return o
@@ -171,7 +171,7 @@ type Avail struct {
 
 // Available returns how many more pods fit beyond p.Now (thesis eqs. 3.12 and
 // 3.13 with the corrections of the package doc). Without channels nothing
-// limits and Pods is +Inf. It returns a *FieldError.
+// limits and Pods is +Inf. It returns an ErrInvalid or ErrLength.
 func Available(ch []Channel, p Pods, o AvailOptions) (Avail, error) {
 	return AvailableIn(ch, nil, p, o)
 }

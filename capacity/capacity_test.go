@@ -3,6 +3,7 @@ package capacity_test
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,15 +65,13 @@ func TestSolveRejects(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := capacity.Solve(tt.y, tt.q, tt.opt)
-			var fe *capacity.FieldError
-			if !errors.As(err, &fe) || !errors.Is(err, capacity.ErrInvalid) || fe.Field != tt.field {
-				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			if !errors.Is(err, capacity.ErrInvalid) || !names(err, tt.field) {
+				t.Errorf("error %v, want one of %s", err, tt.field)
 			}
 		})
 	}
 	_, err := capacity.Solve([]float64{1, 2}, []float64{1}, capacity.Options{})
-	var fe *capacity.FieldError
-	if !errors.Is(err, capacity.ErrLength) || !errors.As(err, &fe) || fe.Field != "len(q)" || fe.Value != 1 {
+	if !errors.Is(err, capacity.ErrLength) || !strings.HasPrefix(err.Error(), "capacity: len(q) = 1: ") {
 		t.Errorf("error %v, want len(q) = 1", err)
 	}
 }
@@ -116,20 +115,20 @@ func TestAvailable(t *testing.T) {
 		{"model below signal", []capacity.Channel{{Usage: .5, Capacity: .75, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Mode: capacity.ModelMode}},
 		{"signal below model", []capacity.Channel{{Usage: .75, Capacity: 5, Cost: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
 		{"caution", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .2, CostSD: .05}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 2}},
-		{"no caution", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25, CostSD: .05}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{NoCaution: true}, capacity.Avail{Pods: 2}},
+		{"no caution", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .25, CostSD: .05}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Caution: capacity.NoCaution}, capacity.Avail{Pods: 2}},
 		{"memory limits", []capacity.Channel{cpu, {Usage: .9, Capacity: 1, Cost: .1}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Limiting: 1}},
 		{"saturated though the model has room", []capacity.Channel{{Usage: .99, Capacity: 50, Cost: .01}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{Allowance: 3}, capacity.Avail{Saturated: true}},
 		{"overloaded", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .25}}, capacity.Pods{Now: 9, Measured: 9}, capacity.AvailOptions{}, capacity.Avail{Pods: -5, Mode: capacity.ModelMode, Saturated: true}},
 		{"floor of a light node", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: 1, Mode: capacity.ModelMode, Floored: true}},
-		{"no floor", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{NoFloor: true, FloorBelow: .5}, capacity.Avail{Pods: .1, Mode: capacity.ModelMode}},
-		{"never saturated", []capacity.Channel{{Usage: 1, Capacity: 4, Cost: .25}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{NeverSaturated: true, Saturation: .5}, capacity.Avail{Pods: 2}},
+		{"no floor", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{FloorBelow: capacity.NoFloor}, capacity.Avail{Pods: .1, Mode: capacity.ModelMode}},
+		{"never saturated", []capacity.Channel{{Usage: 1, Capacity: 4, Cost: .25}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{Saturation: capacity.NeverSaturated}, capacity.Avail{Pods: 2}},
 		{"the floor is taken by a pod not yet shown", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{Now: 1}, capacity.AvailOptions{}, capacity.Avail{Pods: 0, Mode: capacity.ModelMode, Floored: true}},
 		{"no floor where one channel is loaded", []capacity.Channel{{Usage: .6, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: .1, Mode: capacity.ModelMode}},
 		{"full of fleeting pods", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .25, Fleeting: true}}, capacity.Pods{Now: 4, Measured: 4}, capacity.AvailOptions{Allowance: 5}, capacity.Avail{Pods: 5, Allowance: 5}},
 		{"pods that differ", []capacity.Channel{{Usage: .25, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
 		{"pods that differ, near full", []capacity.Channel{{Usage: .75, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
 		{"a model of pods that differ", []capacity.Channel{{Usage: 0, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{}, capacity.Avail{Pods: 4, Mode: capacity.ModelMode}},
-		{"no caution with pods that differ", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{NoCaution: true}, capacity.Avail{Pods: 6}},
+		{"no caution with pods that differ", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{Caution: capacity.NoCaution}, capacity.Avail{Pods: 6}},
 		{"reserve", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .125, Reserve: .25}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
 		{"saturated by the reserve", []capacity.Channel{{Usage: .5, Capacity: 1, Cost: .01, Reserve: .5}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Saturated: true}},
 		{"no floor beside a reserve", []capacity.Channel{{Usage: .25, Capacity: 1, Cost: .5, Reserve: .5}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: -1, Mode: capacity.ModelMode}},
@@ -170,21 +169,20 @@ func TestAvailableRejects(t *testing.T) {
 		{"Pods.Now", nil, capacity.Pods{Now: -1}, capacity.AvailOptions{}},
 		{"Pods.Measured", nil, capacity.Pods{Measured: math.NaN()}, capacity.AvailOptions{}},
 		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: math.NaN()}},
-		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: -1}},
+		{"Caution", nil, capacity.Pods{}, capacity.AvailOptions{Caution: -.5}},
 		{"Saturation", nil, capacity.Pods{}, capacity.AvailOptions{Saturation: 2}},
 		{"Saturation", nil, capacity.Pods{}, capacity.AvailOptions{Saturation: -1}},
 		{"Saturation", nil, capacity.Pods{}, capacity.AvailOptions{Saturation: math.NaN()}},
 		{"FloorBelow", nil, capacity.Pods{}, capacity.AvailOptions{FloorBelow: 2}},
-		{"FloorBelow", nil, capacity.Pods{}, capacity.AvailOptions{FloorBelow: -1}},
+		{"FloorBelow", nil, capacity.Pods{}, capacity.AvailOptions{FloorBelow: -.5}},
 		{"FloorBelow", nil, capacity.Pods{}, capacity.AvailOptions{FloorBelow: math.NaN()}},
 		{"Allowance", nil, capacity.Pods{}, capacity.AvailOptions{Allowance: -1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.field, func(t *testing.T) {
 			_, err := capacity.Available(tt.ch, tt.pods, tt.opt)
-			var fe *capacity.FieldError
-			if !errors.As(err, &fe) || !errors.Is(err, capacity.ErrInvalid) || fe.Field != tt.field {
-				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			if !errors.Is(err, capacity.ErrInvalid) || !names(err, tt.field) {
+				t.Errorf("error %v, want one of %s", err, tt.field)
 			}
 		})
 	}
@@ -205,4 +203,9 @@ func TestAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _ = capacity.Available(ch, capacity.Pods{}, capacity.AvailOptions{}) }); n != 0 {
 		t.Errorf("Available allocates %v times", n)
 	}
+}
+
+// names reports whether err is one of package capacity about the field.
+func names(err error, field string) bool {
+	return err != nil && strings.Contains(err.Error(), "capacity: "+field+" = ")
 }

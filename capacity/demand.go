@@ -12,7 +12,7 @@ import (
 // size s = σ₁/√b left out: where the typical load of a fleet changes, k changes
 // with it and a filter on k would chase its own ruler; h does not. Along a unit
 // vector of d channels h ≤ √d. A direction without a positive element has no
-// end: +Inf and −1. It returns a *FieldError.
+// end: +Inf and −1. It returns an ErrInvalid or ErrLength.
 func Headroom(y, u []float64) (h float64, limiting int, err error) {
 	if len(u) != len(y) {
 		return 0, -1, refuseLength("u", len(u), len(y))

@@ -5,33 +5,16 @@ import (
 	"fmt"
 )
 
-// Causes of a rejected argument; test for them with errors.Is.
+// Causes of a rejected argument; test for them with errors.Is. The error's text names
+// the field or argument, its value and what it must be.
 var (
 	ErrInvalid = errors.New("invalid configuration or input")
 	ErrLength  = errors.New("wrong length")
 )
 
-// FieldError says which field or argument was rejected, and why.
-type FieldError struct {
-	// Field is its name, such as "Max", "q[1]", "len(q)" or, of the second
-	// channel, "Cost[1]".
-	Field string
-	// Value is what was found.
-	Value any
-	// Err wraps the cause, one of the Err variables of this package.
-	Err error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("capacity: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse returns a FieldError that says what the value must be.
+// refuse returns an ErrInvalid that names the field and what its value must be.
 func refuse(field string, value any, must string) error {
-	return &FieldError{field, value, fmt.Errorf("%w: %s", ErrInvalid, must)}
+	return fmt.Errorf("capacity: %s = %v: %w: %s", field, value, ErrInvalid, must)
 }
 
 // refuseElement is refuse of one element of a vector.
@@ -41,5 +24,5 @@ func refuseElement(field string, index int, value float64, must string) error {
 
 // refuseLength refuses a vector that does not match another.
 func refuseLength(field string, got, want int) error {
-	return &FieldError{"len(" + field + ")", got, fmt.Errorf("%w: want %d", ErrLength, want)}
+	return fmt.Errorf("capacity: len(%s) = %d: %w: want %d", field, got, ErrLength, want)
 }

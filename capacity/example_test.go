@@ -31,13 +31,12 @@ func ExampleSolve() {
 }
 
 // What cannot be a load is refused by name, index and value.
-func ExampleFieldError() {
+func ExampleSolve_refused() {
 	_, err := capacity.Solve([]float64{.5, .2}, []float64{.25, math.NaN()}, capacity.Options{})
-	var fe *capacity.FieldError
-	fmt.Println(errors.As(err, &fe), fe.Field)
+	fmt.Println(errors.Is(err, capacity.ErrInvalid), err)
 	fmt.Println(capacity.Options{Max: -1}.Validate())
 	// Output:
-	// true q[1]
+	// true capacity: q[1] = NaN: invalid configuration or input: must be finite and not negative
 	// capacity: Max = -1: invalid configuration or input: must be finite and not negative
 }
 
@@ -101,9 +100,9 @@ func ExampleStartupAllowance() {
 
 // A node on which nothing is granted ahead of confirmation.
 func ExampleAllowanceOptions_Validate() {
-	fmt.Println(capacity.AllowanceOptions{Off: true}.Validate())
-	fmt.Println(capacity.AllowanceOptions{MostPerSlot: -1}.Validate())
+	fmt.Println(capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}.Validate())
+	fmt.Println(capacity.AllowanceOptions{MostPerSlot: -2}.Validate())
 	// Output:
 	// <nil>
-	// capacity: MostPerSlot = -1: invalid configuration or input: must be in [0, 1e6]
+	// capacity: MostPerSlot = -2: invalid configuration or input: must be in [0, 1e6] or NoAllowance
 }

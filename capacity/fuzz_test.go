@@ -35,7 +35,16 @@ func FuzzAvailable(f *testing.F) {
 			{Usage: y1, Capacity: c1, Cost: cost1, CostSD: sd1, Slots: pod},
 		}
 		before := slices.Clone(ch)
-		o := capacity.AvailOptions{Caution: caution, Saturation: saturation, Allowance: allowance, NoCaution: bits&8 > 0, NeverSaturated: bits&16 > 0, NoFloor: bits&32 > 0}
+		o := capacity.AvailOptions{Caution: caution, Saturation: saturation, Allowance: allowance}
+		if bits&8 > 0 {
+			o.Caution = capacity.NoCaution
+		}
+		if bits&16 > 0 {
+			o.Saturation = capacity.NeverSaturated
+		}
+		if bits&32 > 0 {
+			o.FloorBelow = capacity.NoFloor
+		}
 		a, err := capacity.Available(ch, capacity.Pods{Now: now, Measured: measured}, o)
 		if math.IsNaN(a.Pods) || math.IsInf(a.Pods, 0) {
 			t.Fatalf("avail = %v", a.Pods)

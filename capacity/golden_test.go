@@ -85,7 +85,7 @@ var goldens = map[string]func(f fields) error{
 		return err
 	},
 	"avail": func(f fields) error {
-		o := capacity.AvailOptions{NoFloor: true}
+		o := capacity.AvailOptions{FloorBelow: capacity.NoFloor}
 		switched, churn := f.num() == 1, f.num() == 1
 		p := capacity.Pods{Now: f.num(), Measured: f.num()}
 		y, c, cost, sd := f.vec(), f.vec(), f.vec(), f.vec()

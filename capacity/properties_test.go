@@ -154,7 +154,7 @@ func TestAvailableRules(t *testing.T) {
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(8)), Measured: float64(rng.IntN(8))}
 		at := func(o capacity.AvailOptions) float64 {
-			o.NoFloor = true
+			o.FloorBelow = capacity.NoFloor
 			a, err := capacity.Available(ch, p, o)
 			if err != nil {
 				t.Fatal(err)
@@ -170,11 +170,8 @@ func TestAvailableRules(t *testing.T) {
 		if least != math.Min(signal, model) {
 			t.Fatalf("least of both %v, signal %v, model %v", least, signal, model)
 		}
-		if careless := at(capacity.AvailOptions{NoCaution: true}); careless < least {
+		if careless := at(capacity.AvailOptions{Caution: capacity.NoCaution}); careless < least {
 			t.Fatalf("caution raised avail from %v to %v", careless, least)
-		}
-		if a, b := at(capacity.AvailOptions{NoCaution: true}), at(capacity.AvailOptions{NoCaution: true, Caution: 2}); a != b {
-			t.Fatalf("without caution %v, and %v with one that is off", a, b)
 		}
 		if more := at(capacity.AvailOptions{Allowance: 2}); math.Abs(more-least-2) > 1e-12 {
 			t.Fatalf("an allowance of 2 raised avail from %v to %v", least, more)

@@ -23,7 +23,7 @@ func TestRoomExplainsAvailable(t *testing.T) {
 			}
 		}
 		p := capacity.Pods{Now: float64(rng.IntN(5)), Measured: float64(rng.IntN(5))}
-		o := capacity.AvailOptions{Caution: 2 * rng.Float64(), NeverSaturated: true, NoFloor: true}
+		o := capacity.AvailOptions{Caution: 2 * rng.Float64(), Saturation: capacity.NeverSaturated, FloorBelow: capacity.NoFloor}
 		var rooms []capacity.Room // nil for the lower of both
 		if chosen := rng.IntN(3); chosen > 0 {
 			for _, c := range channels {

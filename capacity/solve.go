@@ -20,7 +20,7 @@ type Options struct {
 	Max float64
 }
 
-// Validate reports the first field out of its range as a *FieldError.
+// Validate returns an ErrInvalid for the first field out of its range.
 func (o Options) Validate() error {
 	if !(o.Epsilon >= 0) || math.IsInf(o.Epsilon, 0) {
 		return refuse("Epsilon", o.Epsilon, "must be finite and not negative")
@@ -64,7 +64,7 @@ type Result struct {
 
 // Solve returns the signal k of usage y under demand q, both of d channels
 // (thesis eqs. 3.10, 3.11). Every y_i and q_i must be finite and q_i ≥ 0; y_i
-// may exceed 1. Ties go to the lower channel. It returns a *FieldError.
+// may exceed 1. Ties go to the lower channel. It returns an ErrInvalid or ErrLength.
 func Solve(y, q []float64, o Options) (Result, error) {
 	if len(q) != len(y) {
 		return Result{}, refuseLength("q", len(q), len(y))

@@ -10,10 +10,10 @@ import (
 
 // Defaults and bounds of a Book.
 const (
-	DefaultHalfLife  = time.Minute
-	DefaultWeight    = .5
-	DefaultMinAge    = 10 * time.Second
-	DefaultAbsence   = time.Minute
+	defaultHalfLife  = time.Minute
+	defaultWeight    = .5
+	defaultMinAge    = 10 * time.Second
+	defaultAbsence   = time.Minute
 	DefaultWorkloads = 4096
 	// MaxPods bounds the pods that a Book knows, of all workloads together.
 	MaxPods = 1 << 18
@@ -23,18 +23,18 @@ const (
 
 // BookConfig says how a Book learns. The zero value is the documented default.
 type BookConfig struct {
-	// HalfLife is when what was observed counts half; 0 means DefaultHalfLife.
+	// HalfLife is when what was observed counts half; 0 means a minute.
 	HalfLife time.Duration
 	// ByRound makes a round of observations, one of each replica, count by Weight
 	// whatever time has passed, as van Kemenade's thesis has it, and HalfLife nothing.
 	ByRound bool
-	// Weight is what a round counts where ByRound, in (0, 1]; 0 means DefaultWeight.
+	// Weight is what a round counts where ByRound, in (0, 1]; 0 means .5.
 	Weight float64
 	// MinAge is for how long a pod does not teach after it was first observed, since
-	// starting takes more than running; 0 means DefaultMinAge.
+	// starting takes more than running; 0 means ten seconds.
 	MinAge time.Duration
 	// Absence is after which time without an observation a pod is no replica any
-	// more; 0 means DefaultAbsence.
+	// more; 0 means a minute.
 	Absence time.Duration
 	// Workloads is how many workloads are remembered; the least recently observed
 	// go. 0 means DefaultWorkloads.
@@ -61,13 +61,13 @@ func (c BookConfig) withDefaults() BookConfig {
 	for _, f := range [...]struct {
 		value *time.Duration
 		or    time.Duration
-	}{{&c.HalfLife, DefaultHalfLife}, {&c.MinAge, DefaultMinAge}, {&c.Absence, DefaultAbsence}} {
+	}{{&c.HalfLife, defaultHalfLife}, {&c.MinAge, defaultMinAge}, {&c.Absence, defaultAbsence}} {
 		if *f.value == 0 {
 			*f.value = f.or
 		}
 	}
 	if c.Weight == 0 {
-		c.Weight = DefaultWeight
+		c.Weight = defaultWeight
 	}
 	if c.Workloads == 0 {
 		c.Workloads = DefaultWorkloads

@@ -6,8 +6,8 @@ import "math"
 const Knots = 11
 
 const (
-	// DefaultGain is how much of an error a reading mends.
-	DefaultGain = .1
+	// defaultGain is how much of an error a reading mends.
+	defaultGain = .1
 	// knownWeight is how many readings at a knot make it known.
 	knownWeight = 5
 	// guessed is the least relative deviation of what no reading was near.
@@ -23,7 +23,7 @@ type CurveConfig struct {
 	// unknown.
 	Idle, Max float64
 	// Gain is how much of an error a reading mends once the curve is known, in
-	// (0, 1]; 0 means DefaultGain.
+	// (0, 1]; 0 means .1.
 	Gain float64
 }
 
@@ -67,7 +67,7 @@ func NewCurve(c CurveConfig) (*Curve, error) {
 	}
 	k := &Curve{gain: c.Gain, prior: [2]float64{c.Idle, c.Max}, dirty: true}
 	if k.gain == 0 {
-		k.gain = DefaultGain
+		k.gain = defaultGain
 	}
 	return k, nil
 }

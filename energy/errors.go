@@ -43,14 +43,14 @@ var (
 // ZoneError says why an interval lacks a zone.
 type ZoneError struct {
 	Zone string
-	Err  error
+	err  error
 }
 
 // Error implements error.
-func (e *ZoneError) Error() string { return fmt.Sprintf("energy: zone %q: %v", e.Zone, e.Err) }
+func (e *ZoneError) Error() string { return fmt.Sprintf("energy: zone %q: %v", e.Zone, e.err) }
 
 // Unwrap returns Err, one of the Err variables of this package.
-func (e *ZoneError) Unwrap() error { return e.Err }
+func (e *ZoneError) Unwrap() error { return e.err }
 
 // Cause returns a word for Err, for a metric's label.
 func (e *ZoneError) Cause() string {
@@ -61,7 +61,7 @@ func (e *ZoneError) Cause() string {
 		{ErrPriming, "priming"}, {ErrNoInterval, "no_interval"}, {ErrBackwards, "backwards"},
 		{ErrGap, "gap"}, {ErrImplausible, "implausible"}, {ErrMissing, "missing"},
 	} {
-		if errors.Is(e.Err, c.err) {
+		if errors.Is(e.err, c.err) {
 			return c.word
 		}
 	}

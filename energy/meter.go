@@ -12,9 +12,9 @@ import (
 // Defaults and bounds of a Meter.
 const (
 	DefaultMaxWatts = 1000
-	// DefaultStep is the unit of Intel's RAPL counters, 2⁻¹⁴ J.
-	DefaultStep   = 61e-6
-	DefaultJitter = time.Millisecond
+	// defaultStep is the unit of Intel's RAPL counters, 2⁻¹⁴ J.
+	defaultStep   = 61e-6
+	defaultJitter = time.Millisecond
 	// MaxMachineWatts is the most that a whole machine takes: more than any server does,
 	// and less than the 65,535 W that a controller shows where it knows none.
 	MaxMachineWatts = 50_000
@@ -49,10 +49,10 @@ type MeterConfig struct {
 	// MaxWatts is the most that one zone can take whose Reading has no bound of its own;
 	// 0 means DefaultMaxWatts.
 	MaxWatts float64
-	// Step is a counter's resolution in joules; 0 means DefaultStep.
+	// Step is a counter's resolution in joules; 0 means 61e-6.
 	Step float64
 	// Jitter is how far Reading.At is from when the counter was really read, at
-	// most; 0 means DefaultJitter.
+	// most; 0 means a millisecond.
 	Jitter time.Duration
 }
 
@@ -140,10 +140,10 @@ func NewMeter(c MeterConfig) (*Meter, error) {
 		m.maxWatts = DefaultMaxWatts
 	}
 	if m.step == 0 {
-		m.step = DefaultStep
+		m.step = defaultStep
 	}
 	if c.Jitter == 0 {
-		m.jitter = DefaultJitter.Seconds()
+		m.jitter = defaultJitter.Seconds()
 	}
 	return m, nil
 }

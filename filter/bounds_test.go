@@ -23,11 +23,10 @@ func TestConfigBounds(t *testing.T) {
 		"Delta":           {filter.Config{Delta: filter.MaxMagnitude}, filter.Config{Delta: beyond(filter.MaxMagnitude)}},
 		"Kappa":           {filter.Config{Kappa: 1e6}, filter.Config{Kappa: beyond(1e6)}},
 	} {
-		var fe *filter.FieldError
 		if err := c.at.Validate(); err != nil {
 			t.Errorf("%s at its bound: %v", name, err)
 		}
-		if err := c.past.Validate(); !errors.As(err, &fe) {
+		if err := c.past.Validate(); !errors.Is(err, filter.ErrRange) {
 			t.Errorf("%s beyond its bound: error %v", name, err)
 		}
 	}
@@ -55,9 +54,8 @@ func TestStateBounds(t *testing.T) {
 		}
 	}
 	// The first field that is out of range is named, not one at its bound.
-	var fe *filter.FieldError
 	_, err := filter.Step(filter.State{Scale: 2 * most, Run: 99, Started: true}, 0, filter.Config{})
-	if !errors.As(err, &fe) || fe.Field != "Run" {
+	if !names(err, "Run") {
 		t.Errorf("error %v, want one of Run", err)
 	}
 }

@@ -83,7 +83,7 @@
 // configuration validated once, and [Bank] the form for several channels, free
 // of allocations.
 // Inputs are never modified and never retained. Invalid input, NaN and
-// infinities included, yields a [*FieldError] and changes nothing; nothing
+// infinities included, yields an error that names it and changes nothing; nothing
 // panics.
 //
 // Types that do not speak of concurrent use are plain values.

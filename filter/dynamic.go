@@ -47,7 +47,7 @@ type Config struct {
 	Kappa float64
 }
 
-// Validate returns a *FieldError for the first field that is out of range.
+// Validate returns an error for the first field that is out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.N < 0:
@@ -107,7 +107,7 @@ type State struct {
 // formulas). Level stays between its former value and x. It validates c on
 // each call; [Dynamic.Step] has done so once and for all.
 //
-// A *FieldError reports an x that is not finite or beyond MaxMagnitude, an
+// An error reports an x that is not finite or beyond MaxMagnitude, an
 // invalid Config, or a State that Step cannot have returned; the state
 // returned is then s.
 func Step(s State, x float64, c Config) (State, error) {
@@ -221,8 +221,8 @@ type Bank struct {
 	states []State
 }
 
-// NewBank returns a Bank for the given number of channels, at least 1. A
-// *FieldError reports an invalid argument.
+// NewBank returns a Bank for the given number of channels, at least 1. An
+// error reports an invalid argument.
 func NewBank(channels int, c Config) (*Bank, error) {
 	if channels < 1 {
 		return nil, reject("channels", -1, float64(channels))
@@ -238,11 +238,11 @@ func (b *Bank) Channels() int { return len(b.states) }
 
 // StepTo takes the next sample of each channel and writes the levels to dst,
 // which may be x and is grown as append does; otherwise StepTo does not allocate.
-// A *FieldError reports a wrong length or a sample that is not finite or
+// An error reports a wrong length or a sample that is not finite or
 // beyond MaxMagnitude; then neither dst nor any channel has changed.
 func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
 	if len(x) != len(b.states) {
-		return nil, &FieldError{"len(x)", len(x), ErrLength}
+		return nil, refuse("len(x)", len(x), ErrLength)
 	}
 	for i, v := range x {
 		if !valid(v) {
@@ -261,12 +261,12 @@ func (b *Bank) StepTo(dst, x []float64) ([]float64, error) {
 func (b *Bank) StatesTo(dst []State) []State { return append(dst[:0], b.states...) }
 
 // SetStates replaces the state of each channel: a Bank of the same Config then
-// goes on, to the last bit, as the one that states are from. A *FieldError
+// goes on, to the last bit, as the one that states are from. An error
 // reports a wrong length or a State that Step cannot have returned; then
 // nothing has changed.
 func (b *Bank) SetStates(states []State) error {
 	if len(states) != len(b.states) {
-		return &FieldError{"len(states)", len(states), ErrLength}
+		return refuse("len(states)", len(states), ErrLength)
 	}
 	for i, s := range states {
 		switch {

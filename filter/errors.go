@@ -10,29 +10,13 @@ import (
 // samples do not overflow.
 const MaxMagnitude = 1e300
 
-// Causes of a rejected argument; test for them with errors.Is.
+// Causes of a rejected argument; test for them with errors.Is. The error's text names
+// the field or argument, and its value.
 var (
 	ErrNotFinite = errors.New("not finite")
 	ErrRange     = errors.New("out of range")
 	ErrLength    = errors.New("wrong length")
 )
-
-// FieldError says which field or argument was rejected, and why.
-type FieldError struct {
-	// Field is its name, such as "Norm", "x[1]" or "len(x)".
-	Field string
-	// Value is what was found.
-	Value any
-	// Err is the cause, one of the Err variables of this package.
-	Err error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("filter: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *FieldError) Unwrap() error { return e.Err }
 
 // valid says that v is an acceptable sample: finite, and small enough for
 // differences not to overflow.
@@ -48,5 +32,11 @@ func reject(field string, index int, v float64) error {
 	if index >= 0 {
 		field = fmt.Sprintf("%s[%d]", field, index)
 	}
-	return &FieldError{field, v, cause}
+	return refuse(field, v, cause)
+}
+
+// refuse returns an error that names the field or argument, the value found there
+// and the cause, one of the Err variables.
+func refuse(field string, value any, cause error) error {
+	return fmt.Errorf("filter: %s = %v: %w", field, value, cause)
 }

@@ -71,8 +71,7 @@ func ExampleBank_StepTo() {
 
 func ExampleNewBank() {
 	_, err := filter.NewBank(2, filter.Config{Norm: 1.5})
-	var fe *filter.FieldError
-	fmt.Println(errors.As(err, &fe) && fe.Field == "Norm", err)
+	fmt.Println(errors.Is(err, filter.ErrRange), err)
 	// Output: true filter: Norm = 1.5: out of range
 }
 

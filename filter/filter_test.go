@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -358,8 +359,7 @@ func TestBankIsAllOrNothing(t *testing.T) {
 		"dst":   {[]float64{7, 7, 7}, []float64{0.5, 0.5, math.NaN()}, filter.ErrNotFinite, "x[2]"},
 	} {
 		got, err := bank.StepTo(c.dst, c.x)
-		var fe *filter.FieldError
-		if !errors.Is(err, c.cause) || !errors.As(err, &fe) || fe.Field != c.field || got != nil {
+		if !errors.Is(err, c.cause) || !names(err, c.field) || got != nil {
 			t.Errorf("%s: %v, error %v, want %v of %s", name, got, err, c.cause, c.field)
 		}
 		if diff := cmp.Diff(before, bank.StatesTo(nil)); diff != "" {
@@ -396,8 +396,7 @@ func TestStepRejects(t *testing.T) {
 		"Kappa large": {good, 0, filter.Config{Kappa: 1e7}, "Kappa", filter.ErrRange},
 	} {
 		got, err := filter.Step(c.s, c.x, c.c)
-		var fe *filter.FieldError
-		if !errors.Is(err, c.cause) || !errors.As(err, &fe) || fe.Field != c.field {
+		if !errors.Is(err, c.cause) || !names(err, c.field) {
 			t.Errorf("%s: error %v, want %s: %v", name, err, c.field, c.cause)
 		}
 		if got.Run != c.s.Run || math.Float64bits(got.Level) != math.Float64bits(c.s.Level) {
@@ -410,4 +409,9 @@ func TestStepRejects(t *testing.T) {
 	if _, err := filter.NewBank(1, filter.Config{N: -1}); !errors.Is(err, filter.ErrRange) {
 		t.Errorf("error %v, want ErrRange", err)
 	}
+}
+
+// names reports whether err is one of package filter about the field.
+func names(err error, field string) bool {
+	return err != nil && strings.Contains(err.Error(), "filter: "+field+" = ")
 }

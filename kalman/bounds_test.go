@@ -43,11 +43,10 @@ func TestConfigBounds(t *testing.T) {
 		"largest Gate": {kalman.Config{Gate: kalman.NoGate}, kalman.Config{Gate: math.Inf(1)}},
 		"Saturation":   {kalman.Config{Saturation: kalman.NeverSaturated}, kalman.Config{Saturation: 2.1}},
 	} {
-		var fe *kalman.FieldError
 		if err := c.at.Validate(); err != nil {
 			t.Errorf("%s at its bound: %v", name, err)
 		}
-		if err := c.past.Validate(); !errors.As(err, &fe) {
+		if err := c.past.Validate(); !errors.Is(err, kalman.ErrInvalid) {
 			t.Errorf("%s beyond its bound: error %v", name, err)
 		}
 	}

@@ -70,7 +70,7 @@ type Config struct {
 	Floor float64
 }
 
-// Validate reports the first field out of its range as a *FieldError.
+// Validate returns an ErrInvalid for the first field out of its range.
 func (c Config) Validate() error {
 	if c.Patience < 0 || c.Patience > 100 {
 		return refuse("Patience", c.Patience, "must be in [0, 100]")

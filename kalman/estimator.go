@@ -38,7 +38,7 @@ type PerChannel struct {
 }
 
 // NewPerChannel returns an estimator with one Config a channel. It returns a
-// *FieldError, wrapped with the channel's index.
+// an ErrInvalid, wrapped with the channel's index.
 func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	p := &PerChannel{
 		tunings:     make([]tuning, len(configs)),
@@ -55,7 +55,7 @@ func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	return p, nil
 }
 
-// Validate returns a *FieldError for what no node of so many channels can be
+// Validate returns an ErrInvalid for what no node of so many channels can be
 // like, wrapped with the channel's index where it is of one channel.
 func (o *Observation) Validate(channels int) error {
 	if len(o.Headroom) != channels {
@@ -150,7 +150,7 @@ func (p *PerChannel) StatesTo(dst []State) []State {
 }
 
 // SetStates replaces the state of every channel; the verdicts and innovations
-// of the last Step stay. It returns a *FieldError, of a State wrapped with the
+// of the last Step stay. It returns an ErrLength or an ErrInvalid, of a State wrapped with the
 // channel's index as the one of State.Validate, and then changes nothing.
 func (p *PerChannel) SetStates(states []State) error {
 	if len(states) != len(p.states) {

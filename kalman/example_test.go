@@ -36,15 +36,12 @@ func ExampleStep() {
 }
 
 // A measurement that cannot be is refused, and the state is as it was.
-func ExampleFieldError() {
+func ExampleStep_refused() {
 	s, _, err := kalman.Step(kalman.State{}, math.NaN(), 2, kalman.Config{})
-	var fe *kalman.FieldError
-	if errors.As(err, &fe) {
-		fmt.Println(fe.Field, "refused; started:", s.Started)
-	}
+	fmt.Println(errors.Is(err, kalman.ErrInvalid), "started:", s.Started)
 	fmt.Println(kalman.Config{Known: 2}.Validate())
 	// Output:
-	// Headroom refused; started: false
+	// true started: false
 	// kalman: Known = 2: invalid configuration or input: must be 0 or in [0, 1]
 }
 

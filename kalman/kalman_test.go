@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -197,9 +198,8 @@ func TestStepRejects(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, _, err := kalman.Step(d, tt.z, tt.n, kalman.Config{})
-			var fe *kalman.FieldError
-			if !errors.As(err, &fe) || fe.Field != tt.field {
-				t.Errorf("error %v, want a *FieldError of %s", err, tt.field)
+			if !names(err, tt.field) {
+				t.Errorf("error %v, want one of %s", err, tt.field)
 			}
 			if diff := cmp.Diff(d, got); diff != "" {
 				t.Errorf("state changed:\n%s", diff)
@@ -219,9 +219,8 @@ func TestStepRejectsConfigAndState(t *testing.T) {
 		"Prior":         {d, kalman.Config{Prior: math.Inf(1)}},
 		"State.CostVar": {bad, kalman.Config{}},
 	} {
-		var fe *kalman.FieldError
-		if _, _, err := kalman.Step(tt.s, .5, 2, tt.c); !errors.As(err, &fe) || fe.Field != field {
-			t.Errorf("error %v, want a *FieldError of %s", err, field)
+		if _, _, err := kalman.Step(tt.s, .5, 2, tt.c); !names(err, field) {
+			t.Errorf("error %v, want one of %s", err, field)
 		}
 	}
 }
@@ -239,11 +238,10 @@ func TestConfigValidate(t *testing.T) {
 		"Known":      {Known: 2},
 		"Floor":      {Floor: 2},
 	} {
-		var fe *kalman.FieldError
-		if err := c.Validate(); !errors.As(err, &fe) || fe.Field != field {
+		if err := c.Validate(); !names(err, field) {
 			t.Errorf("%s: error %v", field, err)
 		}
-		if _, err := kalman.NewPerChannel(kalman.Config{}, c); !errors.As(err, &fe) {
+		if _, err := kalman.NewPerChannel(kalman.Config{}, c); !errors.Is(err, kalman.ErrInvalid) {
 			t.Errorf("NewPerChannel accepted a bad %s", field)
 		}
 	}
@@ -310,4 +308,9 @@ func TestPerChannel(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _ = p.Step(o); p.EstimatesTo(dst) }); n != 0 {
 		t.Errorf("Step and EstimatesTo allocate %v times", n)
 	}
+}
+
+// names reports whether err is one of package kalman about the field.
+func names(err error, field string) bool {
+	return err != nil && strings.Contains(err.Error(), "kalman: "+field+" = ")
 }

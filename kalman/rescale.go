@@ -3,7 +3,7 @@ package kalman
 // Rescale returns s after the channel has changed its size, by which one unit of
 // load takes ratio, the old size over the new one, of the share that it took:
 // c' = ratio·c, 1 − z' = ratio·(1 − z). A ratio that is not finite and positive
-// is a *FieldError.
+// is an ErrInvalid.
 func (s State) Rescale(ratio float64) (State, error) {
 	if !(ratio > 0 && ratio <= 1e9) {
 		return s, refuse("ratio", ratio, "must be positive and at most 1e9")

@@ -36,8 +36,7 @@ func TestRescale(t *testing.T) {
 		t.Errorf("nothing seen: %+v, %v", fresh, err)
 	}
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		var fe *kalman.FieldError
-		if kept, err := s.Rescale(bad); !errors.As(err, &fe) || kept != s {
+		if kept, err := s.Rescale(bad); !errors.Is(err, kalman.ErrInvalid) || kept != s {
 			t.Errorf("ratio %v: %v", bad, err)
 		}
 	}

@@ -1,7 +1,6 @@
 package kalman_test
 
 import (
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -73,8 +72,7 @@ func TestSpread(t *testing.T) {
 // TestSpreadIsChecked: a spread is at least 0 and at most 10.
 func TestSpreadIsChecked(t *testing.T) {
 	for _, spread := range []float64{-1, 11, math.NaN()} {
-		var field *kalman.FieldError
-		if err := (kalman.Config{Spread: spread}).Validate(); !errors.As(err, &field) || field.Field != "Spread" {
+		if err := (kalman.Config{Spread: spread}).Validate(); !names(err, "Spread") {
 			t.Errorf("a spread of %v: %v", spread, err)
 		}
 	}

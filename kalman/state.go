@@ -56,7 +56,7 @@ type State struct {
 }
 
 // Validate reports the first field that no Step can have made, as a
-// *FieldError: for a State that was stored or sent.
+// an ErrInvalid: for a State that was stored or sent.
 func (s State) Validate() error {
 	for _, f := range [...]struct {
 		name      string
@@ -116,7 +116,7 @@ func (v Verdict) String() string {
 }
 
 // MarshalText writes the verdict's name; one that does not exist is a
-// *FieldError.
+// an ErrInvalid.
 func (v Verdict) MarshalText() ([]byte, error) {
 	if int(v) >= len(verdicts) {
 		return nil, refuse("Verdict", v, "is not a verdict")
@@ -137,7 +137,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 
 // Step takes the headroom z ∈ [0, 1] at n ∈ [0, MaxPods] pods and returns the
 // next state and what it did with the measurement. An argument out of range is
-// a *FieldError and leaves the state as it was. Step is pure; PerChannel is the
+// an ErrInvalid and leaves the state as it was. Step is pure; PerChannel is the
 // faster form, which checks its Config once.
 func Step(s State, z, n float64, c Config) (State, Verdict, error) {
 	if err := c.Validate(); err != nil {

@@ -88,7 +88,7 @@ func TestProntoRefused(t *testing.T) {
 	for name, p := range map[string]pronto.Config{
 		"Pronto.Reject":       {Reject: 2},
 		"Pronto.Detector.Lag": {Detector: pronto.DetectorConfig{Lag: 1}},
-		"Pronto.Model.Block":  {Model: svd.Options{Block: -1}},
+		"Pronto.Model":        {Model: svd.Options{Block: -1}},
 		"Pronto.Model.Rank":   {Model: svd.Options{Rank: 60}},
 	} {
 		c := config()

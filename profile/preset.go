@@ -44,10 +44,10 @@ func VPA() Preset {
 	}
 }
 
-// Autopilot is the moving window recommender for services that Google published
+// autopilot is the moving window recommender for services that Google published
 // (Rzadca et al., EuroSys 2020, §3.2): P95 of CPU of half-life 12 hours, P98 of
 // memory of 48 hours, no less than the last hour's peak, and 10 %.
-func Autopilot() Preset {
+func autopilot() Preset {
 	return Preset{
 		Name:   "autopilot",
 		CPU:    Rule{HalfLife: 12 * time.Hour, Percentile: .95, Recent: time.Hour, Margin: .1},
@@ -55,9 +55,9 @@ func Autopilot() Preset {
 	}
 }
 
-// AutopilotBatch is the same paper's for batch jobs: the mean of CPU, the largest
+// autopilotBatch is the same paper's for batch jobs: the mean of CPU, the largest
 // sample of memory.
-func AutopilotBatch() Preset {
+func autopilotBatch() Preset {
 	return Preset{
 		Name:   "autopilot-batch",
 		CPU:    Rule{HalfLife: 12 * time.Hour, Mean: true, Margin: .1},
@@ -65,9 +65,9 @@ func AutopilotBatch() Preset {
 	}
 }
 
-// Koordlet is koordinator's peak predictor (pkg/koordlet/prediction): P95 of CPU of
+// koordlet is koordinator's peak predictor (pkg/koordlet/prediction): P95 of CPU of
 // half-life 12 hours, P98 of memory of 24 hours, and 10 %.
-func Koordlet() Preset {
+func koordlet() Preset {
 	return Preset{
 		Name:   "koordlet",
 		CPU:    Rule{HalfLife: 12 * time.Hour, Percentile: .95, Margin: .1},
@@ -89,5 +89,5 @@ func Spazio() Preset {
 
 // Presets are all presets, the default first.
 func Presets() []Preset {
-	return []Preset{Spazio(), Seed(), VPA(), Autopilot(), AutopilotBatch(), Koordlet()}
+	return []Preset{Spazio(), Seed(), VPA(), autopilot(), autopilotBatch(), koordlet()}
 }

@@ -36,7 +36,7 @@ func New(c Config) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{config: c.withDefaults(), dirty: true}
-	p.lives = Histogram{scale: scalingOf(Lifetimes), halfLife: int64(p.config.PodHalfLife)}
+	p.lives = Histogram{scale: scalingOf(lifetimes), halfLife: int64(p.config.PodHalfLife)}
 	p.day = newScope(p, -1)
 	p.slots = make([]*scope, p.config.Slots)
 	return p, nil

@@ -20,8 +20,8 @@ type Scale struct {
 var (
 	CPU    = Scale{First: .01, Ratio: 1.05, Buckets: 176}
 	Memory = Scale{First: 1e7, Ratio: 1.05, Buckets: 176}
-	// Lifetimes, in seconds: from one to some 50 days.
-	Lifetimes = Scale{First: 1, Ratio: 1.1, Buckets: 136}
+	// lifetimes, in seconds: from one to some 50 days.
+	lifetimes = Scale{First: 1, Ratio: 1.1, Buckets: 136}
 )
 
 // Validate refuses a scale without order.
@@ -65,7 +65,7 @@ type scaling struct {
 }
 
 // known are the scales of most histograms, of which there are many.
-var known = [...]*scaling{newScaling(CPU), newScaling(Memory), newScaling(Lifetimes)}
+var known = [...]*scaling{newScaling(CPU), newScaling(Memory), newScaling(lifetimes)}
 
 func newScaling(s Scale) *scaling { return &scaling{s, 1 / math.Log(s.Ratio)} }
 

@@ -52,7 +52,7 @@ type Config struct {
 // Validate returns a *field.Error for the first field that is out of range.
 func (c Config) Validate() error {
 	if err := c.Model.Validate(); err != nil {
-		return within("Model", err)
+		return &field.Error{Package: "pronto", Field: "Model", Value: c.Model, Err: err}
 	}
 	if err := c.Detector.Validate(); err != nil {
 		return within("Detector", err)

@@ -10,12 +10,12 @@ import (
 const (
 	// DefaultLag is a second of samples at 10 Hz, the rate of the thesis (§4.2).
 	DefaultLag = 10
-	// DefaultThreshold and DefaultInfluence are those at which a Gaussian noise is
+	// defaultThreshold and defaultInfluence are those at which a Gaussian noise is
 	// flagged once in some seventy samples of a window of ten, whose own deviation
 	// is uncertain, and at which a level that lasts is taken for one within a few
 	// samples.
-	DefaultThreshold = 3.5
-	DefaultInfluence = .5
+	defaultThreshold = 3.5
+	defaultInfluence = .5
 	// MaxLag bounds the memory of a detector.
 	MaxLag = 1 << 16
 	// MaxThreshold bounds how many standard deviations can be asked for.
@@ -33,11 +33,11 @@ type DetectorConfig struct {
 	// 0 means DefaultLag.
 	Lag int
 	// Threshold is α, how many of their standard deviations it is away from their
-	// mean, in (0, MaxThreshold]; 0 means DefaultThreshold.
+	// mean, in (0, MaxThreshold]; 0 means 3.5.
 	Threshold float64
 	// Influence is how much of a flagged value enters the window, the rest being
 	// the value before, in [0, 1]: at 0 peaks leave no trace, and a new level is a
-	// peak for ever; nil means DefaultInfluence.
+	// peak for ever; nil means .5.
 	Influence *float64
 }
 
@@ -89,9 +89,9 @@ func NewDetector(c DetectorConfig) (*Detector, error) {
 
 // newDetector is NewDetector of a valid configuration.
 func newDetector(c DetectorConfig) Detector {
-	d := Detector{window: newWindow(c.lag()), threshold: c.Threshold, influence: DefaultInfluence}
+	d := Detector{window: newWindow(c.lag()), threshold: c.Threshold, influence: defaultInfluence}
 	if d.threshold == 0 {
-		d.threshold = DefaultThreshold
+		d.threshold = defaultThreshold
 	}
 	if c.Influence != nil {
 		d.influence = *c.Influence

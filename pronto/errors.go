@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/svd"
 )
 
 // Causes of a rejected argument; test for them with errors.Is. Those of a model
@@ -43,10 +42,6 @@ func within(name string, err error) error {
 	var own *field.Error
 	if errors.As(err, &own) {
 		return &field.Error{Package: "pronto", Field: name + "." + own.Field, Value: own.Value, Err: own.Err}
-	}
-	var models *svd.FieldError
-	if errors.As(err, &models) {
-		return &field.Error{Package: "pronto", Field: name + "." + models.Field, Value: models.Value, Err: models.Err}
 	}
 	return err
 }

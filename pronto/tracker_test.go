@@ -431,14 +431,14 @@ func TestRank(t *testing.T) {
 
 func TestTrackerRejects(t *testing.T) {
 	for field, c := range map[string]pronto.Config{
-		"Model.Rank":         {Model: svd.Options{Rank: -1}},
+		"Model":              {Model: svd.Options{Rank: -1}},
 		"Detector.Lag":       {Detector: pronto.DetectorConfig{Lag: 1}},
 		"Detector.Threshold": {Detector: pronto.DetectorConfig{Threshold: math.Inf(1)}},
 		"Weight":             {Weight: 2},
 		"Reject":             {Reject: 1.01},
 		"Window":             {Window: -1},
 	} {
-		if field == "Model.Rank" {
+		if field == "Model" {
 			wantFieldError(t, second(pronto.New(c)), field, svd.ErrRange)
 			continue
 		}

@@ -121,7 +121,7 @@ const (
 	waitingRoot  = .65
 )
 
-// Validate returns a *FieldError for a field that is negative or not finite.
+// Validate returns an ErrInvalid for a field that is negative or not finite.
 func (r Rules) Validate() error {
 	for _, f := range []struct {
 		name  string

@@ -316,12 +316,9 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{reserve.Demand{Amount: [2]float64{1, 1}, Var: [2]float64{0, -1}}.Validate(), "Demand.Var[memory]", -1.},
 		{reserve.Demand{Typical: [2]float64{1, 1}, Cores: -1}.Validate(), "Demand.Cores", -1.},
 	} {
-		var field *reserve.FieldError
-		switch {
-		case !errors.As(test.err, &field):
-			t.Errorf("%v is no FieldError, want one of %s", test.err, test.field)
-		case field.Field != test.field || field.Value != test.value || !errors.Is(test.err, reserve.ErrInvalid):
-			t.Errorf("%v, want %s = %v", test.err, test.field, test.value)
+		if !errors.Is(test.err, reserve.ErrInvalid) {
+			t.Errorf("%v is no ErrInvalid, want one of %s", test.err, test.field)
+			continue
 		}
 		if want := fmt.Sprintf("reserve: %s = %v: invalid", test.field, test.value); !strings.HasPrefix(test.err.Error(), want) {
 			t.Errorf("%q does not begin with %q", test.err, want)
@@ -354,4 +351,9 @@ func TestKeysKeepSixtyRandomBits(t *testing.T) {
 	if got := bits.OnesCount64(uint64(seen)); got != 60 {
 		t.Errorf("%d bits of a key vary, want 60", got)
 	}
+}
+
+// names reports whether err is one of package reserve about the field.
+func names(err error, field string) bool {
+	return err != nil && strings.Contains(err.Error(), "reserve: "+field+" = ")
 }

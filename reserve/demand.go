@@ -71,7 +71,7 @@ func (d Demand) Pods() float64 {
 // confidence is λ in a resource.
 func (d *Demand) confidence(i Resource) float64 { return math.Max(1-d.Typical[i], 0) }
 
-// Validate returns the *FieldError of a number that no pod can ask for.
+// Validate returns the ErrInvalid of a number that no pod can ask for.
 func (d Demand) Validate() error {
 	lowest, most := 0., 1.
 	if !d.known() {

@@ -5,24 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrInvalid is what every FieldError wraps.
+// ErrInvalid is the cause of every refused field and argument; test for it with
+// errors.Is. The error's text names the field, its value and what it must be.
 var ErrInvalid = errors.New("invalid configuration or input")
 
-// FieldError names a field or argument and the value it was refused for.
-type FieldError struct {
-	Field string
-	Value any
-	Err   error
-}
-
-func (e *FieldError) Error() string {
-	return fmt.Sprintf("reserve: %s = %v: %v", e.Field, e.Value, e.Err)
-}
-
-// Unwrap returns Err, which wraps ErrInvalid.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-// refuse makes a FieldError; want completes "must be".
+// refuse returns an ErrInvalid that names the field; want completes "must be".
 func refuse(field string, value any, want string) error {
-	return &FieldError{Field: field, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return fmt.Errorf("reserve: %s = %v: %w: must be %s", field, value, ErrInvalid, want)
 }

@@ -30,7 +30,7 @@ type Freshness struct {
 	Policy StalePolicy
 }
 
-// Validate returns a *FieldError for a negative time and for a policy that does
+// Validate returns an ErrInvalid for a negative time and for a policy that does
 // not exist.
 func (f Freshness) Validate() error {
 	const want = "at least 0 (0 is the default)"

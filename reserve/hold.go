@@ -14,7 +14,7 @@ type hold struct {
 // start knows nothing of it, for nobody waits for a report that lists the pod. It says
 // whether that is news. Repeated, it changes how much is held or where. A pod is held
 // for or claimed, never both: Hold ends a claim, Reserve and Bound end a hold. A number
-// of pods that is not in (0, 1e6] is a *FieldError.
+// of pods that is not in (0, 1e6] is an ErrInvalid.
 func (l *Ledger) Hold(node string, pod PodKey, pods float64) (changed bool, err error) {
 	if !(pods > 0 && pods <= maxHold) {
 		return false, refuse("pods", pods, "in (0, 1e6]")

@@ -154,8 +154,7 @@ func TestHoldRefusesWithoutChange(t *testing.T) {
 	for _, pods := range []float64{0, -1, math.NaN(), math.Inf(1), math.Nextafter(1e6, 2e6)} {
 		for pod := reserve.PodKey(1); pod <= 3; pod++ {
 			changed, err := l.Hold("b", pod, pods)
-			var field *reserve.FieldError
-			if changed || !errors.As(err, &field) || field.Field != "pods" || !errors.Is(err, reserve.ErrInvalid) {
+			if changed || !names(err, "pods") || !errors.Is(err, reserve.ErrInvalid) {
 				t.Errorf("holding %v: %v, %v", pods, changed, err)
 			}
 		}

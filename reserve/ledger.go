@@ -33,7 +33,7 @@ type Ledger struct {
 	accounts  map[string]*Account
 }
 
-// NewLedger returns an empty ledger, or the *FieldError of c.Validate.
+// NewLedger returns an empty ledger, or the ErrInvalid of c.Validate.
 func NewLedger(c LedgerConfig) (*Ledger, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (l *Ledger) InFlight(node string) float64 {
 }
 
 // Reserve puts a pod in flight to a node, assumed until Confirm or Bound.
-// A demand that does not validate is a *FieldError. Repeating it renews the time
+// A demand that does not validate is an ErrInvalid. Repeating it renews the time
 // limit; for another node it moves the pod. A pod that the API says is
 // on this node stays as it is, one on another node is refused with
 // ErrBoundElsewhere.
@@ -167,7 +167,7 @@ func (l *Ledger) Confirm(pod PodKey) bool {
 // Bound records that the API shows a live pod on a node, whoever bound it. An
 // assumed pod keeps the demand it was reserved at; an absorbed one stays
 // absorbed, and so is one that the node's reports list; any other becomes a pod
-// in flight. It reports whether that happened, or the *FieldError of a demand that
+// in flight. It reports whether that happened, or the ErrInvalid of a demand that
 // does not validate.
 func (l *Ledger) Bound(node string, pod PodKey, d Demand, now time.Time) (bool, error) {
 	asks, err := unitsOf(d)
@@ -192,7 +192,7 @@ func (l *Ledger) Bound(node string, pod PodKey, d Demand, now time.Time) (bool, 
 // Reprice records that more, or less, is known of what a claimed pod takes. It
 // returns the node that the pod is on, empty if the pod is not known, and whether
 // what the node's flight asks for has changed; a demand that does not validate is a
-// *FieldError.
+// an ErrInvalid.
 func (l *Ledger) Reprice(pod PodKey, d Demand) (node string, changed bool, err error) {
 	asks, err := unitsOf(d)
 	if err != nil {

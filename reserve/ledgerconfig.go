@@ -25,7 +25,7 @@ const (
 	defaultPatience = 2 * time.Minute
 )
 
-// Validate returns a *FieldError for a negative limit.
+// Validate returns an ErrInvalid for a negative limit.
 func (c LedgerConfig) Validate() error {
 	for _, f := range []struct {
 		name  string

@@ -25,7 +25,7 @@ const DefaultTieWidth = .5
 // MaxScore is the highest normalised score, as kube-scheduler wants it.
 const MaxScore = 100
 
-// Validate returns a *FieldError for a field out of its range.
+// Validate returns an ErrInvalid for a field out of its range.
 func (r Ranking) Validate() error {
 	if !(r.Blend >= 0 && r.Blend <= 1) {
 		return refuse("Blend", r.Blend, "in [0,1]")

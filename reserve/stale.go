@@ -33,7 +33,7 @@ func (p StalePolicy) String() string {
 }
 
 // ParseStalePolicy reads Neutral, Reject or Allow; empty is Neutral. The error
-// is a *FieldError.
+// is an ErrInvalid.
 func ParseStalePolicy(name string) (StalePolicy, error) {
 	if name == "" {
 		return Neutral, nil

@@ -25,7 +25,7 @@ const (
 	coresPerOverdue = 16
 )
 
-// Validate returns a *FieldError for a negative time.
+// Validate returns an ErrInvalid for a negative time.
 func (t Trickle) Validate() error {
 	if t.MaxWait < 0 {
 		return refuse("MaxWait", t.MaxWait, "above 0, or 0 for the default")

@@ -27,8 +27,7 @@ func TestOverdue(t *testing.T) {
 			t.Errorf("%+v after %v: overdue = %v", test.trickle, test.waited, got)
 		}
 	}
-	var refused *reserve.FieldError
-	if err := (reserve.Trickle{MaxWait: -1}).Validate(); !errors.As(err, &refused) || refused.Field != "MaxWait" || !errors.Is(err, reserve.ErrInvalid) {
+	if err := (reserve.Trickle{MaxWait: -1}).Validate(); !names(err, "MaxWait") || !errors.Is(err, reserve.ErrInvalid) {
 		t.Errorf("a negative MaxWait: %v", err)
 	}
 	if err := (reserve.Trickle{MaxWait: time.Second}).Validate(); err != nil {

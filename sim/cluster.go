@@ -125,7 +125,7 @@ func checked(c Config, pods []Pod) (Config, error) {
 	if err := c.Validate(); err != nil {
 		return c, err
 	}
-	c = c.WithDefaults()
+	c = c.withDefaults()
 	for i, p := range pods {
 		if err := p.validate(i, c.Nodes); err != nil {
 			return c, err
@@ -268,7 +268,7 @@ func (s *cluster) handle(e event) {
 		s.forget(s.nodes[e.node], e.pod)
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
-		s.agenda.add(event{at: s.now + s.restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
+		s.agenda.add(event{at: s.now + restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
 	case resubmitted: // as a new pod
 		s.refusals[e.pod] = 0
 		s.declare(e.pod)

@@ -35,10 +35,6 @@ type Config struct {
 	MaxPods int
 	// KubeletRate is how many pods a second a kubelet starts; default 10.
 	KubeletRate float64
-	// RestartDelay is the time in seconds after which a killed pod is submitted
-	// again, twice as long each time that it is killed, up to 36 times; default 10. So
-	// a Job does.
-	RestartDelay float64
 	// Warmup is the time in seconds that nodes and agents run before the
 	// workload starts; default 5.
 	Warmup float64
@@ -95,7 +91,7 @@ func (c Config) Validate() error {
 		value float64
 	}{
 		{"Latency", c.Latency}, {"SchedulerDelay", c.SchedulerDelay}, {"KubeletRate", c.KubeletRate},
-		{"RestartDelay", c.RestartDelay}, {"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
+		{"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number ≥ 0 (0 is the default)")
@@ -121,15 +117,14 @@ func (c Config) Validate() error {
 	return c.Node.Validate()
 }
 
-// WithDefaults returns c with its zero fields replaced.
-func (c Config) WithDefaults() Config {
+// withDefaults returns c with its zero fields replaced.
+func (c Config) withDefaults() Config {
 	setDefault(&c.Nodes, len(c.Sizes))
 	setDefault(&c.Nodes, 19)
 	setDefault(&c.Latency, .001)
 	setDefault(&c.SchedulerDelay, attemptTime(c.Nodes))
 	setDefault(&c.MaxPods, 110)
 	setDefault(&c.KubeletRate, 10)
-	setDefault(&c.RestartDelay, 10)
 	setDefault(&c.Warmup, 5)
 	setDefault(&c.Horizon, 1e6)
 	c.Node = c.Node.WithDefaults()
@@ -177,13 +172,12 @@ func (c Config) cores() float64 {
 	return float64(sum)
 }
 
-// restartDelay is that after so many kills of a pod.
-func (c Config) restartDelay(kills int) float64 {
-	return c.RestartDelay * math.Min(math.Exp2(float64(kills-1)), mostRestartDelays)
+// restartDelay is the time in seconds after which a pod that was killed so many times is
+// submitted again, as a Job's back-off has it: ten seconds, twice as long each time, at
+// most six minutes.
+func restartDelay(kills int) float64 {
+	return math.Min(10*math.Exp2(float64(kills-1)), 360)
 }
-
-// mostRestartDelays make the longest back-off of a Job, six minutes.
-const mostRestartDelays = 36
 
 // reserved is what a node of the given parameters keeps for its system.
 func (c Config) reserved(p node.Params) baseline.Resources {

@@ -194,8 +194,4 @@ func TestPeaks(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Field != "Peaks.K[1]" {
 		t.Errorf("%v", err)
 	}
-	_, err = sim.Run(t.Context(), sim.Config{Nodes: 1, Scheduler: sim.Peaks{Watcher: sim.LoadWatcher{Scrape: -1}}}, []sim.Pod{{Work: 1}})
-	if !errors.As(err, &refused) || refused.Field != "Watcher.Scrape" {
-		t.Errorf("%v", err)
-	}
 }

@@ -7,15 +7,10 @@ import (
 
 // LoadAware is Koordinator's plugin of that name beside kube-scheduler's scores,
 // as in its profile.
-type LoadAware struct {
-	Plugin baseline.LoadAware
-	// Koordlet is its telemetry.
-	Koordlet Koordlet
-}
+type LoadAware struct{}
 
 type loadAwarePolicy struct {
 	plain
-	plugin    baseline.LoadAware
 	koordlets *koordlets
 	estimates []baseline.Resources // by pod
 	missing   []missing            // by node
@@ -32,13 +27,12 @@ type missing struct {
 }
 
 // Start implements Scheduler.
-func (o LoadAware) Start(c *Cluster) (Policy, error) {
-	k, err := o.Koordlet.build(c.run)
+func (LoadAware) Start(c *Cluster) (Policy, error) {
 	estimates := make([]baseline.Resources, len(c.run.pods))
 	for i, pod := range c.run.pods {
-		estimates[i] = o.Plugin.Estimate(pod.request(), pod.Limit)
+		estimates[i] = baseline.LoadAware{}.Estimate(pod.request(), pod.Limit)
 	}
-	return &loadAwarePolicy{plain{c.run}, o.Plugin, k, estimates, make([]missing, len(c.run.nodes))}, err
+	return &loadAwarePolicy{plain{c.run}, newKoordlets(c.run), estimates, make([]missing, len(c.run.nodes))}, nil
 }
 
 func (p *loadAwarePolicy) start() { p.koordlets.begin() }
@@ -72,7 +66,7 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 	seen := &p.koordlets.seen[m.index]
 	for _, other := range m.assigned {
 		known := p.koordlets.pods[other]
-		young := seen.at-(p.c.records[other].Bound+p.c.Warmup) < p.koordlets.options.Interval
+		young := seen.at-(p.c.records[other].Bound+p.c.Warmup) < koordletInterval
 		if known.at != seen.at {
 			known, young = podView{}, true // of an earlier life, or of none
 		}
@@ -88,7 +82,7 @@ func (p *loadAwarePolicy) lacks(m *machine) []baseline.Resources {
 func (p *loadAwarePolicy) Admits(node, pod int) bool {
 	m, of := p.c.nodes[node], &p.missing[node]
 	if estimate := p.estimates[pod]; !of.known || of.estimate != estimate {
-		of.fits = p.plugin.Fits(p.expected(m, int32(pod)), m.allocatable)
+		of.fits = baseline.LoadAware{}.Fits(p.expected(m, int32(pod)), m.allocatable)
 		of.estimate = estimate
 	}
 	return of.fits
@@ -97,6 +91,6 @@ func (p *loadAwarePolicy) Admits(node, pod int) bool {
 func (p *loadAwarePolicy) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		m := p.c.nodes[n]
-		scores[i] = float64(p.plugin.Score(p.expected(m, int32(pod)), m.allocatable)) + p.c.defaultScore(m, int32(pod))
+		scores[i] = float64(baseline.LoadAware{}.Score(p.expected(m, int32(pod)), m.allocatable)) + p.c.defaultScore(m, int32(pod))
 	}
 }

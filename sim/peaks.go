@@ -8,13 +8,11 @@ import (
 )
 
 // Peaks is PEAKS, Trimaran's plugin for power, in the place of kube-scheduler's scores,
-// as its authors configure it.
+// as its authors configure it, with metrics-server for its telemetry.
 type Peaks struct {
 	// K are the nodes' models, in turn. The default is what comes nearest to the true
 	// power of each, the best that can be told to it.
 	K []baseline.PowerModel
-	// Watcher is its telemetry. The zero value is metrics-server's: the latest.
-	Watcher LoadWatcher
 }
 
 type peaksPolicy struct {
@@ -33,14 +31,7 @@ func (o Peaks) Start(c *Cluster) (Policy, error) {
 			}
 		}
 	}
-	if o.Watcher == (LoadWatcher{}) {
-		o.Watcher.Latest = true
-	}
-	w, err := o.Watcher.build(c.run)
-	if err != nil {
-		return nil, err
-	}
-	return &peaksPolicy{watched: w, models: o.models(c.run)}, nil
+	return &peaksPolicy{watched: watch(c, true), models: o.models(c.run)}, nil
 }
 
 // models are those of the nodes.

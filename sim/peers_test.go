@@ -96,7 +96,7 @@ func TestHiddenMemoryIsSeen(t *testing.T) {
 // The newest scrape is the newest though the window has been full for long.
 func TestLatestScrape(t *testing.T) {
 	background := loads(1000, []float64{4, 0}, []float64{0, 4})
-	s := sim.LoadVariationRiskBalancing{Watcher: sim.LoadWatcher{Latest: true}}
+	s := sim.LoadVariationRiskBalancing{Latest: true}
 	r := run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: 4}, trickle(20, 1150, 5))
 	if got := onFirst(r); got != 20 {
 		t.Errorf("%d of 20 pods on the node that has become idle", got)

@@ -373,10 +373,9 @@ func TestProfilesRefuse(t *testing.T) {
 	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: sim.Recommended{Preset: bad}}, nil); err == nil {
 		t.Error("a percentile of 2 was taken")
 	}
-	var rules *reserve.FieldError
 	s := counting(sim.Profiles{})
 	s.Rules.Spread = -1
-	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, nil); !errors.As(err, &rules) {
+	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, nil); !errors.Is(err, reserve.ErrInvalid) {
 		t.Errorf("spread −1: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // all are the schedulers that place pods.
 var all = []sim.Scheduler{
-	sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Latest: true}},
+	sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Latest: true},
 	sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{},
 	sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{}, sim.MostAllocated{}, sim.Peaks{},
 }
@@ -249,8 +249,6 @@ func TestRunRefuses(t *testing.T) {
 		{"reserve", sim.Config{Reserved: &baseline.Resources{CPU: -1}}, ok, "Reserved"},
 		{"no such node", sim.Config{Nodes: 3}, []sim.Pod{{Work: 1, On: 4}}, "Pods[0].On"},
 		{"a server anywhere", sim.Config{}, []sim.Pod{{Server: node.Server{Rate: 1, Work: 1}}}, "Pods[0].On"},
-		{"telemetry", sim.Config{Scheduler: sim.LoadAware{Koordlet: sim.Koordlet{Window: -1}}}, ok, "Koordlet.Window"},
-		{"scrapes", sim.Config{Scheduler: sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Scrape: -1}}}, ok, "Watcher.Scrape"},
 	}
 	for _, test := range tests {
 		_, err := sim.Run(t.Context(), test.config, test.pods)

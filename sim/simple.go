@@ -44,12 +44,9 @@ func (p *roundRobinPolicy) bound(m *machine, pod int32) {
 }
 
 // TwoChoices draws two of the nodes that fit and takes that which uses less of the
-// resource that it uses most of, as last measured (Mitzenmacher, "The power of two
+// resource that it uses most of, as metrics-server measured last (Mitzenmacher, "The power of two
 // choices in randomized load balancing", 2001).
-type TwoChoices struct {
-	// Watcher is its telemetry. The zero value is metrics-server's: the latest.
-	Watcher LoadWatcher
-}
+type TwoChoices struct{}
 
 type twoChoicesPolicy struct {
 	watched
@@ -57,12 +54,8 @@ type twoChoicesPolicy struct {
 }
 
 // Start implements Scheduler.
-func (o TwoChoices) Start(c *Cluster) (Policy, error) {
-	if o.Watcher == (LoadWatcher{}) {
-		o.Watcher.Latest = true
-	}
-	w, err := o.Watcher.build(c.run)
-	return &twoChoicesPolicy{w, c.Rand(0)}, err
+func (TwoChoices) Start(c *Cluster) (Policy, error) {
+	return &twoChoicesPolicy{watch(c, true), c.Rand(0)}, nil
 }
 
 func (*twoChoicesPolicy) everyNode() bool { return true }

@@ -8,31 +8,19 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// LoadWatcher is the telemetry of Trimaran's plugins: load-watcher asks
-// Prometheus for the mean and the standard deviation over a window. A zero field
-// takes its default, in seconds.
-type LoadWatcher struct {
-	// Window is averaged over; default 900. A cluster younger than that is
-	// averaged over its life, and taken as idle until its first value: it was there
-	// before the workload.
-	Window float64
-	// Scrape is Prometheus' interval; default 15.
-	Scrape float64
-	// Poll is load-watcher's interval, Refresh the plugin's: their sum, 90 by
-	// default, is the most that a value ages on top of its window.
-	Poll, Refresh float64
-	// Latest takes the newest scrape, and no deviation, in place of the window,
-	// as with metrics-server for a source.
-	Latest bool
-}
-
-func (w LoadWatcher) withDefaults() LoadWatcher {
-	setDefault(&w.Window, 900)
-	setDefault(&w.Scrape, 15)
-	setDefault(&w.Poll, 60)
-	setDefault(&w.Refresh, 30)
-	return w
-}
+// The telemetry of Trimaran's plugins, in seconds: load-watcher asks Prometheus for the
+// mean and the standard deviation over a window. The sum of watcherPoll, load-watcher's
+// interval, and watcherRefresh, the plugin's, is the most that a value ages on top of its
+// window. A cluster younger than the window is averaged over its life, and taken as idle
+// until its first value: it was there before the workload.
+const (
+	watcherWindow  = 900
+	watcherScrape  = 15
+	watcherPoll    = 60
+	watcherRefresh = 30
+	// keptScrapes are those of a window.
+	keptScrapes = watcherWindow / watcherScrape
+)
 
 func positive(name string, value float64) error {
 	if !(value > 0) || math.IsInf(value, 1) {
@@ -44,7 +32,7 @@ func positive(name string, value float64) error {
 // watched is a policy that reads a load-watcher.
 type watched struct {
 	plain
-	options LoadWatcher
+	latest  bool       // takes the newest scrape in place of the window, as with metrics-server for a source
 	scrapes [][]scrape // a ring a node
 	count   int
 	polled  []view // at load-watcher
@@ -70,22 +58,12 @@ const (
 	scrapeAll  = -3
 )
 
-func (w LoadWatcher) build(c *cluster) (watched, error) {
-	w = w.withDefaults()
-	for _, f := range []struct {
-		name  string
-		value float64
-	}{{"Watcher.Window", w.Window}, {"Watcher.Scrape", w.Scrape}, {"Watcher.Poll", w.Poll}, {"Watcher.Refresh", w.Refresh}} {
-		if err := positive(f.name, f.value); err != nil {
-			return watched{}, err
-		}
-	}
-	n := len(c.nodes)
-	p := watched{
-		plain: plain{c}, options: w, scrapes: make([][]scrape, n),
+func watch(c *Cluster, latest bool) watched {
+	n := len(c.run.nodes)
+	return watched{
+		plain: plain{c.run}, latest: latest, scrapes: make([][]scrape, n),
 		polled: make([]view, n), seen: make([]view, n), last: make([]counter, n),
 	}
-	return p, nil
 }
 
 // start draws the phases of the three intervals.
@@ -95,7 +73,7 @@ func (p *watched) start() {
 		kind   eventKind
 		node   int32
 		period float64
-	}{{measured, scrapeAll, p.options.Scrape}, {measured, pollAll, p.options.Poll}, {published, refreshAll, p.options.Refresh}} {
+	}{{measured, scrapeAll, watcherScrape}, {measured, pollAll, watcherPoll}, {published, refreshAll, watcherRefresh}} {
 		p.c.agenda.add(event{at: rng.Float64() * e.period, kind: e.kind, node: e.node})
 	}
 }
@@ -104,13 +82,13 @@ func (p *watched) handle(e event) {
 	period := 0.
 	switch e.node {
 	case scrapeAll:
-		period = p.options.Scrape
+		period = watcherScrape
 		p.scrape()
 	case pollAll:
-		period = p.options.Poll
+		period = watcherPoll
 		p.poll()
 	case refreshAll:
-		period = p.options.Refresh
+		period = watcherRefresh
 		copy(p.seen, p.polled)
 	}
 	p.c.agenda.add(event{at: p.c.now + period, kind: e.kind, node: e.node})
@@ -118,7 +96,6 @@ func (p *watched) handle(e event) {
 
 // scrape takes the rates since the last.
 func (p *watched) scrape() {
-	keep := max(1, int(p.options.Window/p.options.Scrape))
 	for i, m := range p.c.nodes {
 		p.c.advance(m)
 		now, before := m.counter(p.c.now), p.last[i]
@@ -127,10 +104,10 @@ func (p *watched) scrape() {
 			continue
 		}
 		s := scrape{cpu: (now.busy - before.busy) / (now.at - before.at), memory: m.model.Memory()}
-		if len(p.scrapes[i]) < keep {
+		if len(p.scrapes[i]) < keptScrapes {
 			p.scrapes[i] = append(p.scrapes[i], s)
 		} else {
-			p.scrapes[i][p.count%keep] = s
+			p.scrapes[i][p.count%keptScrapes] = s
 		}
 	}
 	p.count++
@@ -143,15 +120,14 @@ func (m *machine) counter(now float64) counter {
 
 // poll averages over the window.
 func (p *watched) poll() {
-	keep := max(1, int(p.options.Window/p.options.Scrape))
 	for i, ring := range p.scrapes {
 		if len(ring) == 0 {
 			continue
 		}
-		if p.options.Latest {
+		if p.latest {
 			newest := ring[len(ring)-1]
-			if len(ring) == keep {
-				newest = ring[(p.count-1)%keep]
+			if len(ring) == keptScrapes {
+				newest = ring[(p.count-1)%keptScrapes]
 			}
 			ring = []scrape{newest}
 		}
@@ -169,22 +145,19 @@ func (p *watched) poll() {
 	}
 }
 
-// Koordlet is the telemetry of LoadAware: each node reports the mean usage over
-// a window, its own and that of its pods. A zero field takes its default, in
-// seconds.
-type Koordlet struct {
-	// Interval is that of reports; default 60. Window is averaged over; default
-	// 300, or less of a younger node or pod.
-	Interval, Window float64
-}
+// The telemetry of LoadAware, in seconds: each node reports the mean usage over a window,
+// or over less of a younger node or pod, its own and that of its pods.
+const (
+	koordletInterval = 60
+	koordletWindow   = 300
+)
 
 // koordlets are those of all nodes.
 type koordlets struct {
-	c       *cluster
-	options Koordlet
-	past    [][]counter
-	seen    []koordView
-	pods    []podView
+	c    *cluster
+	past [][]counter
+	seen []koordView
+	pods []podView
 }
 
 // koordView is a node's newest report.
@@ -199,23 +172,15 @@ type podView struct {
 	usage baseline.Resources
 }
 
-func (k Koordlet) build(c *cluster) (*koordlets, error) {
-	setDefault(&k.Interval, 60)
-	setDefault(&k.Window, 300)
-	if err := positive("Koordlet.Interval", k.Interval); err != nil {
-		return nil, err
-	}
-	if err := positive("Koordlet.Window", k.Window); err != nil {
-		return nil, err
-	}
-	return &koordlets{c: c, options: k, past: make([][]counter, len(c.nodes)), seen: make([]koordView, len(c.nodes)), pods: make([]podView, len(c.pods))}, nil
+func newKoordlets(c *cluster) *koordlets {
+	return &koordlets{c: c, past: make([][]counter, len(c.nodes)), seen: make([]koordView, len(c.nodes)), pods: make([]podView, len(c.pods))}
 }
 
 // begin draws each node's phase; a node without any report yet is taken as idle.
 func (k *koordlets) begin() {
 	rng := rand.New(rand.NewPCG(k.c.Seed, streamPhases))
 	for i := range k.c.nodes {
-		k.c.agenda.add(event{at: rng.Float64() * k.options.Interval, kind: measured, node: int32(i)})
+		k.c.agenda.add(event{at: rng.Float64() * koordletInterval, kind: measured, node: int32(i)})
 	}
 }
 
@@ -224,7 +189,7 @@ func (k *koordlets) report(e event) {
 	k.c.advance(m)
 	now := m.counter(k.c.now)
 	past := append(k.past[e.node], now)
-	for len(past) > 1 && now.at-past[0].at > k.options.Window+1e-6 {
+	for len(past) > 1 && now.at-past[0].at > koordletWindow+1e-6 {
 		past = past[1:]
 	}
 	k.past[e.node] = past
@@ -244,5 +209,5 @@ func (k *koordlets) report(e event) {
 		}
 	}
 	k.seen[e.node] = v
-	k.c.agenda.add(event{at: k.c.now + k.options.Interval, kind: measured, node: e.node})
+	k.c.agenda.add(event{at: k.c.now + koordletInterval, kind: measured, node: e.node})
 }

@@ -116,8 +116,7 @@ func TestFullMemoryTakesNoOverduePod(t *testing.T) {
 }
 
 func TestTrickleIsValidated(t *testing.T) {
-	var refused *reserve.FieldError
-	if err := (sim.Spazio{Trickle: reserve.Trickle{MaxWait: -1}}).Validate(); !errors.As(err, &refused) {
+	if err := (sim.Spazio{Trickle: reserve.Trickle{MaxWait: -1}}).Validate(); !errors.Is(err, reserve.ErrInvalid) {
 		t.Errorf("a negative MaxWait: %v", err)
 	}
 }

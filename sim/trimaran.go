@@ -7,8 +7,8 @@ import "github.com/spazio-scheduler/spazio/sim/baseline"
 type TargetLoadPacking struct {
 	// Target is T in percent; default 40.
 	Target float64
-	// Watcher is its telemetry.
-	Watcher LoadWatcher
+	// Latest takes the newest scrape, and no deviation, in place of load-watcher's window.
+	Latest bool
 }
 
 type targetPolicy struct {
@@ -19,8 +19,7 @@ type targetPolicy struct {
 // Start implements Scheduler.
 func (o TargetLoadPacking) Start(c *Cluster) (Policy, error) {
 	setDefault(&o.Target, baseline.TargetUtilisation)
-	w, err := o.Watcher.build(c.run)
-	return &targetPolicy{w, o.Target}, err
+	return &targetPolicy{watch(c, o.Latest), o.Target}, nil
 }
 
 // inFlightSpan is how long TargetLoadPacking adds its guess for a pod to a
@@ -47,40 +46,37 @@ func (p *targetPolicy) predicted(pod int32) float64 {
 // LoadVariationRiskBalancing is Trimaran's plugin of that name beside
 // kube-scheduler's scores, which it leaves as they are.
 type LoadVariationRiskBalancing struct {
-	// Plugin has the sensitivity of Trimaran's documentation by default, 2.
-	Plugin  baseline.LoadVariationRiskBalancing
-	Watcher LoadWatcher
+	// Latest takes the newest scrape, and no deviation, in place of load-watcher's window.
+	Latest bool
 }
 
-type variationPolicy struct {
-	watched
-	plugin baseline.LoadVariationRiskBalancing
-}
+type variationPolicy struct{ watched }
 
 // Start implements Scheduler.
 func (o LoadVariationRiskBalancing) Start(c *Cluster) (Policy, error) {
-	w, err := o.Watcher.build(c.run)
-	return &variationPolicy{w, o.Plugin}, err
+	return &variationPolicy{watch(c, o.Latest)}, nil
 }
 
 func (p *variationPolicy) Score(scores []float64, nodes []int, pod int) {
 	for i, n := range nodes {
 		m, seen := p.c.nodes[n], &p.seen[n]
 		scores[i] = p.c.defaultScore(m, int32(pod))
-		scores[i] += float64(p.plugin.Score(seen.cpu, seen.memory, p.c.pods[pod].request(), m.allocatable))
+		scores[i] += float64(baseline.LoadVariationRiskBalancing{}.Score(seen.cpu, seen.memory, p.c.pods[pod].request(), m.allocatable))
 	}
 }
 
 // LowRiskOverCommitment is Trimaran's plugin of that name beside kube-scheduler's
 // scores, which it leaves as they are.
-type LowRiskOverCommitment struct{ Watcher LoadWatcher }
+type LowRiskOverCommitment struct {
+	// Latest takes the newest scrape, and no deviation, in place of load-watcher's window.
+	Latest bool
+}
 
 type riskPolicy struct{ watched }
 
 // Start implements Scheduler.
 func (o LowRiskOverCommitment) Start(c *Cluster) (Policy, error) {
-	w, err := o.Watcher.build(c.run)
-	return &riskPolicy{w}, err
+	return &riskPolicy{watch(c, o.Latest)}, nil
 }
 
 func (p *riskPolicy) Score(scores []float64, nodes []int, pod int) {

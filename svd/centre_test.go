@@ -180,8 +180,7 @@ func TestCentringDoesNotMix(t *testing.T) {
 		"merge":                     func() error { return svd.MergeTo(&dst, plain, centred, nil) },
 		"blend":                     func() error { return svd.BlendTo(&dst, centred, plain, 0, nil) },
 	} {
-		var fe *svd.FieldError
-		if err := f(); !errors.Is(err, svd.ErrCentring) || !errors.As(err, &fe) || !identical(dst, plain) {
+		if err := f(); !errors.Is(err, svd.ErrCentring) || !identical(dst, plain) {
 			t.Errorf("%s: error %v, want ErrCentring and dst unchanged", name, err)
 		}
 	}
@@ -231,8 +230,7 @@ func TestCentredState(t *testing.T) {
 		s := m.State()
 		c.change(&s)
 		_, err := svd.FromState(s)
-		var fe *svd.FieldError
-		if !errors.As(err, &fe) || !errors.Is(err, c.cause) || fe.Field != indexed(c.field, c.index) {
+		if !errors.Is(err, c.cause) || !names(err, indexed(c.field, c.index)+" =") {
 			t.Errorf("%s: error %v, want %s[%d]: %v", name, err, c.field, c.index, c.cause)
 		}
 	}

@@ -131,7 +131,7 @@
 // and nothing is retained. A function whose name ends in To writes to its
 // first argument, which may share storage with its other arguments, and is
 // the allocation-free twin of the function without it. Invalid input yields a
-// [*FieldError] before anything is written; nothing panics.
+// an error that names it before anything is written; nothing panics.
 //
 // Types that do not speak of concurrent use are plain values.
 package svd

@@ -65,7 +65,7 @@ func ExampleUpdateTo() {
 }
 
 // A rejected block says what is wrong with it and leaves the model alone.
-func ExampleFieldError_sample() {
+func ExampleUpdate_refused() {
 	_, err := svd.Update(svd.Model{}, [][]float64{{0.3, 0.4}, {0.3, math.NaN()}}, svd.Options{})
 	fmt.Println(err)
 
@@ -75,16 +75,10 @@ func ExampleFieldError_sample() {
 	// true
 }
 
-func ExampleFieldError() {
+func ExampleFromState_refused() {
 	_, err := svd.FromState(svd.State{Dim: 1, Block: 10, U: []float64{1}, Sigma: []float64{-2}})
-	var fe *svd.FieldError
-	if errors.As(err, &fe) {
-		fmt.Println(fe.Field, fe.Value)
-	}
-	fmt.Println(err)
-	// Output:
-	// Sigma[0] -2
-	// svd: Sigma[0] = -2: out of range
+	fmt.Println(errors.Is(err, svd.ErrRange), err)
+	// Output: true svd: Sigma[0] = -2: out of range
 }
 
 // A half-life of 8 blocks, and samples that must be shares of a whole.

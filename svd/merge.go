@@ -1,6 +1,9 @@
 package svd
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Merge returns the model of the union of what a and b have seen, each
 // weighted by its mass:
@@ -15,7 +18,7 @@ import "math"
 // Two centred models merge about their joint mean, by one more column
 // √(m₁m₂·b)/(m₁+m₂)·(μ₂−μ₁), which may add to the rank.
 //
-// A *FieldError reports differing dimensions, a mass beyond MaxMass, or
+// An error reports differing dimensions, a mass beyond MaxMass, or
 // ErrCentring if only one of the models is centred.
 func Merge(a, b Model) (Model, error) {
 	var merged Model
@@ -30,7 +33,7 @@ func Merge(a, b Model) (Model, error) {
 // one. dst is unchanged if an error is returned.
 func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 	if dst == nil {
-		return refuse("dst", nil, ErrNil)
+		return refuse("dst", nil, ErrRange)
 	}
 	if err := compatible(a, b); err != nil {
 		return err
@@ -63,7 +66,7 @@ func MergeTo(dst *Model, a, b Model, ws *Workspace) error {
 // whatever the share: a fresh node starts from the fleet's load. Centred
 // models blend about their joint mean.
 //
-// A *FieldError reports differing dimensions, a share out of range, or
+// An error reports differing dimensions, a share out of range, or
 // ErrCentring if only one of the models is centred.
 func Blend(local, global Model, share float64) (Model, error) {
 	var blended Model
@@ -76,7 +79,7 @@ func Blend(local, global Model, share float64) (Model, error) {
 // BlendTo is [Blend] into dst, under the conditions of [MergeTo].
 func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) error {
 	if dst == nil {
-		return refuse("dst", nil, ErrNil)
+		return refuse("dst", nil, ErrRange)
 	}
 	if !(share >= 0 && share <= 1) {
 		return refuse("share", share, ErrRange)
@@ -100,7 +103,7 @@ func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) erro
 // other of its dimension.
 func compatible(a, b Model) error {
 	if a.dim != b.dim && a.dim != 0 && b.dim != 0 {
-		return refuse("Dim", b.dim, ErrDimension)
+		return refuse("Dim", b.dim, fmt.Errorf("%w: the other has %d", ErrLength, a.dim))
 	}
 	if a.Centred() != b.Centred() && !a.empty() && !b.empty() {
 		return refuse("len(Mean)", len(b.mean), ErrCentring)

@@ -154,17 +154,17 @@ func TestMergeRejects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 16))
 	a, b := models(t, rng, 3, 1)[0], models(t, rng, 4, 1)[0]
 	dst := a.Clone()
-	if err := svd.MergeTo(&dst, a, b, nil); !errors.Is(err, svd.ErrDimension) || !identical(dst, a) {
-		t.Errorf("error %v, want ErrDimension and dst unchanged", err)
+	if err := svd.MergeTo(&dst, a, b, nil); !errors.Is(err, svd.ErrLength) || !identical(dst, a) {
+		t.Errorf("error %v, want ErrLength and dst unchanged", err)
 	}
-	if err := svd.BlendTo(&dst, a, b, 0.5, nil); !errors.Is(err, svd.ErrDimension) || !identical(dst, a) {
-		t.Errorf("error %v, want ErrDimension and dst unchanged", err)
+	if err := svd.BlendTo(&dst, a, b, 0.5, nil); !errors.Is(err, svd.ErrLength) || !identical(dst, a) {
+		t.Errorf("error %v, want ErrLength and dst unchanged", err)
 	}
-	if err := svd.MergeTo(nil, a, a, nil); !errors.Is(err, svd.ErrNil) {
-		t.Errorf("error %v, want ErrNil", err)
+	if err := svd.MergeTo(nil, a, a, nil); !errors.Is(err, svd.ErrRange) {
+		t.Errorf("error %v, want ErrRange", err)
 	}
-	if err := svd.BlendTo(nil, a, a, 0.5, nil); !errors.Is(err, svd.ErrNil) {
-		t.Errorf("error %v, want ErrNil", err)
+	if err := svd.BlendTo(nil, a, a, 0.5, nil); !errors.Is(err, svd.ErrRange) {
+		t.Errorf("error %v, want ErrRange", err)
 	}
 	s := a.State()
 	s.Mass = svd.MaxMass

@@ -35,7 +35,7 @@ func (m Model) MomentsTo(dst []float64) []float64 {
 // row-major), of full rank d. Squares hold half the digits: a σ_i below
 // 1e-8·σ₁ is lost in rounding.
 //
-// A *FieldError reports what State.Validate would, and a g that is not
+// An error reports what State.Validate would, and a g that is not
 // symmetric positive semidefinite to a relative 1e-9.
 func FromMoments(dim, block int, mass float64, g []float64) (Model, error) {
 	switch {

@@ -28,7 +28,7 @@ type State struct {
 	Mean []float64
 }
 
-// Validate returns a *FieldError for the first field that is not as
+// Validate returns an error for the first field that is not as
 // documented; U must be orthonormal to 1e-6.
 func (s State) Validate() error {
 	switch {

@@ -113,9 +113,8 @@ func TestStateRejects(t *testing.T) {
 			s := svd.State{Dim: 2, Block: 10, Mass: 1, U: []float64{1, 0, 0, 1}, Sigma: []float64{2, 1}}
 			c.change(&s)
 			_, err := svd.FromState(s)
-			var fe *svd.FieldError
-			if !errors.As(err, &fe) || !errors.Is(err, c.cause) || fe.Field != indexed(c.field, c.index) {
-				t.Errorf("error %v (%#v), want %s: %v", err, fe, indexed(c.field, c.index), c.cause)
+			if !errors.Is(err, c.cause) || !names(err, indexed(c.field, c.index)+" =") {
+				t.Errorf("error %v, want %s: %v", err, indexed(c.field, c.index), c.cause)
 			}
 		})
 	}
@@ -199,8 +198,7 @@ func TestFromMomentsRejects(t *testing.T) {
 		"saddle": {2, 10, 1, []float64{0, 1, 1, 0}, svd.ErrIndefinite},
 	} {
 		_, err := svd.FromMoments(c.dim, c.block, c.mass, c.g)
-		var fe *svd.FieldError
-		if !errors.Is(err, c.cause) || !errors.As(err, &fe) {
+		if !errors.Is(err, c.cause) {
 			t.Errorf("%s: error %v, want %v", name, err, c.cause)
 		}
 	}

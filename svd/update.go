@@ -46,7 +46,7 @@ type Options struct {
 	Unit bool
 }
 
-// Validate returns a *FieldError for the first field that is out of range. The
+// Validate returns an error for the first field that is out of range. The
 // upper bound of Rank is checked by the update, which knows d.
 func (o Options) Validate() error {
 	switch {
@@ -102,7 +102,7 @@ func orDefault[T int | float64](v, otherwise T) T {
 // With [Options].Centre it is the update of incremental PCA (see the package
 // doc); a centred model takes no other, and no other model takes it.
 //
-// A *FieldError reports the first invalid argument.
+// An error reports the first invalid argument.
 func Update(m Model, samples [][]float64, opt Options) (Model, error) {
 	var next Model
 	if err := UpdateTo(&next, m, samples, opt, nil); err != nil {
@@ -116,7 +116,7 @@ func Update(m Model, samples [][]float64, opt Options) (Model, error) {
 // stands for a new one. dst is unchanged if an error is returned.
 func UpdateTo(dst *Model, m Model, samples [][]float64, opt Options, ws *Workspace) error {
 	if dst == nil {
-		return refuse("dst", nil, ErrNil)
+		return refuse("dst", nil, ErrRange)
 	}
 	if err := opt.Validate(); err != nil {
 		return err

@@ -334,12 +334,8 @@ func TestUpdateRejects(t *testing.T) {
 			if !errors.Is(err, c.cause) {
 				t.Fatalf("error %v, want %v", err, c.cause)
 			}
-			var fe *svd.FieldError
-			if !errors.As(err, &fe) {
-				t.Fatalf("error of type %T", err)
-			}
-			if c.sample != strings.Contains(fe.Field, "samples[") || c.sample && len(c.samples) == 2 && !strings.Contains(fe.Field, "samples[1]") {
-				t.Errorf("error names %s", fe.Field)
+			if text := err.Error(); c.sample != strings.Contains(text, "samples[") || c.sample && len(c.samples) == 2 && !strings.Contains(text, "samples[1]") {
+				t.Errorf("error names %s", text)
 			}
 			if !identical(dst, before) || !identical(m, before) {
 				t.Error("a rejected block has changed the model")
@@ -360,8 +356,8 @@ func TestDimensionLimit(t *testing.T) {
 }
 
 func TestNilDestination(t *testing.T) {
-	if err := svd.UpdateTo(nil, svd.Model{}, [][]float64{{1}}, svd.Options{}, nil); !errors.Is(err, svd.ErrNil) {
-		t.Errorf("error %v, want ErrNil", err)
+	if err := svd.UpdateTo(nil, svd.Model{}, [][]float64{{1}}, svd.Options{}, nil); !errors.Is(err, svd.ErrRange) {
+		t.Errorf("error %v, want ErrRange", err)
 	}
 }
 

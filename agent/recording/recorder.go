@@ -14,10 +14,10 @@ import (
 const (
 	DefaultFileSize  = 16 << 20
 	DefaultTotalSize = 256 << 20
-	// DefaultBuffer holds ten minutes of such an agent's records while the disk
+	// defaultBuffer holds ten minutes of such an agent's records while the disk
 	// is slow.
-	DefaultBuffer = 256 << 10
-	DefaultFlush  = time.Second
+	defaultBuffer = 256 << 10
+	defaultFlush  = time.Second
 )
 
 // Options of a Recorder. State is required; the zero value of every other field
@@ -67,10 +67,10 @@ func (o Options) withDefaults() Options {
 		o.TotalSize = max(DefaultTotalSize, 2*o.FileSize)
 	}
 	if o.Buffer == 0 {
-		o.Buffer = DefaultBuffer
+		o.Buffer = defaultBuffer
 	}
 	if o.Flush == 0 {
-		o.Flush = DefaultFlush
+		o.Flush = defaultFlush
 	}
 	return o
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
+	"github.com/spazio-scheduler/spazio/capacity"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/svd"
 )
@@ -37,7 +38,7 @@ func files(t *testing.T, dir string) []string {
 func configs() map[string]agent.Config {
 	eager, wide, alone, many := config(), config(), config(), config()
 	eager.Estimator.Spread, eager.Estimator.LevelDrift = .1, .03
-	eager.Avail.NoCaution, eager.Avail.Allowance = true, .5
+	eager.Avail.Caution, eager.Avail.Allowance = capacity.NoCaution, .5
 	for _, name := range []string{"io", "network", "a", "b", "c"} {
 		wide.Channels = append(wide.Channels, agent.Channel{Name: name, Size: 1, Prior: .1})
 	}
@@ -167,7 +168,7 @@ func TestFlippedByte(t *testing.T) {
 // the one that has had them all along.
 func TestOverride(t *testing.T) {
 	override := func(c *agent.Config) {
-		c.Avail.NoCaution, c.Estimator.Spread, c.PodsPerCore, c.Model.Block = true, .1, 2, 8
+		c.Avail.Caution, c.Estimator.Spread, c.PodsPerCore, c.Model.Block = capacity.NoCaution, .1, 2, 8
 	}
 	dir := t.TempDir()
 	n := newNode(t, 8, config(), dir, recording.Options{FileSize: 20_000, Buffer: roomy})

@@ -80,7 +80,7 @@ func newAuthority(now time.Time) (*holder, error) {
 	return issue(nil, &x509.Certificate{
 		Subject:               pkix.Name{CommonName: "spazio authority " + now.UTC().Format(time.DateOnly)},
 		NotBefore:             now.Add(-skew),
-		NotAfter:              now.Add(AuthorityLife),
+		NotAfter:              now.Add(authorityLife),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
@@ -94,7 +94,7 @@ func newLeaf(by *holder, l Leaf, now time.Time) (*holder, error) {
 		Subject:     pkix.Name{CommonName: commonName(l.Names[0])},
 		DNSNames:    l.Names,
 		NotBefore:   now.Add(-skew),
-		NotAfter:    now.Add(LeafLife),
+		NotAfter:    now.Add(leafLife),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: l.usages(),
 	})

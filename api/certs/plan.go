@@ -87,7 +87,7 @@ func (p *planner) signer(h *holder) *holder {
 		return nil
 	}
 	p.known = append(p.known, h.certificate)
-	if h.certificate.NotAfter.Before(p.now.Add(LeafLife)) {
+	if h.certificate.NotAfter.Before(p.now.Add(leafLife)) {
 		return nil
 	}
 	return h
@@ -115,7 +115,7 @@ func (p *planner) readLeaf(name string, want Leaf, pair Pair) {
 	switch {
 	case !slices.Equal(h.certificate.DNSNames, want.Names) || !slices.Equal(h.certificate.ExtKeyUsage, want.usages()):
 		p.due[name] = "it is for something else"
-	case left <= LeafLife-LeafUse || left > LeafLife:
+	case left <= leafLife-leafUse || left > leafLife:
 		p.due[name] = "it has been in use for 60 days"
 	}
 	p.urgent = p.urgent || left <= 2*Lead

@@ -15,12 +15,12 @@ const day = 24 * time.Hour
 
 // How long what holds, and is used.
 const (
-	// AuthorityLife is that of an authority, which signs for AuthorityUse: what it
+	// authorityLife is that of an authority, which signs for AuthorityUse: what it
 	// signed last is over long before it is.
-	AuthorityLife, AuthorityUse = 730 * day, 365 * day
-	// LeafLife is that of a certificate, which is replaced after LeafUse: the
+	authorityLife, AuthorityUse = 730 * day, 365 * day
+	// leafLife is that of a certificate, which is replaced after leafUse: the
 	// rest is for runs that fail.
-	LeafLife, LeafUse = 90 * day, 60 * day
+	leafLife, leafUse = 90 * day, 60 * day
 	// Lead is how long an authority is in the bundle before it signs and after the
 	// last certificate of its own was replaced. Readers are hours behind at most:
 	// a kubelet brings a changed volume within minutes, a connection lasts an hour.

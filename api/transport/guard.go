@@ -76,8 +76,8 @@ var errRange = fmt.Errorf("%w: negative or too many", ErrInvalid)
 // maxLimit is within what HTTP/2 can state of a number of streams.
 const maxLimit = 1 << 30
 
-// WithDefaults returns l with its zero fields replaced.
-func (l Limits) WithDefaults() Limits {
+// withDefaults returns l with its zero fields replaced.
+func (l Limits) withDefaults() Limits {
 	or := func(field *int, value int) {
 		if *field == 0 {
 			*field = value
@@ -111,7 +111,7 @@ func NewGuard(l Limits) (*Guard, error) {
 	if err := l.Validate(); err != nil {
 		return nil, err
 	}
-	l = l.WithDefaults()
+	l = l.withDefaults()
 	g := &Guard{calls: NewQuota(l.Calls, l.CallsOfOne)}
 	g.init(l)
 	return g, nil

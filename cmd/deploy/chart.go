@@ -30,8 +30,8 @@ import (
 //go:embed all:chart
 var chartFiles embed.FS
 
-// ChartName is the chart's and its release's.
-const ChartName = "spazio"
+// chartName is the chart's and its release's.
+const chartName = "spazio"
 
 // loadChart reads the chart that is built in, once: rendering does not change it.
 var loadChart = sync.OnceValues(func() (*chart.Chart, error) {
@@ -109,7 +109,7 @@ func render(values map[string]any, server string) ([]*unstructured.Unstructured,
 	capabilities := common.DefaultCapabilities.Copy()
 	capabilities.KubeVersion = *version
 	// The manifests do not depend on the release's own namespace.
-	release := common.ReleaseOptions{Name: ChartName, Namespace: SystemNamespace, Revision: 1, IsInstall: true}
+	release := common.ReleaseOptions{Name: chartName, Namespace: SystemNamespace, Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(c, values, release, capabilities)
 	if err != nil {
 		return nil, fmt.Errorf("deploy: %w", err)

@@ -59,7 +59,7 @@ const (
 	Unchanged  Action = "unchanged"
 	Waiting    Action = "waiting"
 	Ready      Action = "ready"
-	Deleted    Action = "deleted"
+	deleted    Action = "deleted"
 )
 
 // Install applies the objects in their order and waits until the workloads among
@@ -78,7 +78,7 @@ func (c *Cluster) Install(ctx context.Context, objects []*unstructured.Unstructu
 		if err := c.apply(ctx, objects[first:], options); err != nil || options.DryRun || options.NoWait {
 			return err
 		}
-		return c.WaitReady(ctx, objects, options)
+		return c.waitReady(ctx, objects, options)
 	}
 	for {
 		if err := c.apply(ctx, objects[:first], options); err != nil {

@@ -17,7 +17,7 @@ const (
 	SystemNamespace, AgentNamespace = "spazio-system", "spazio-agent"
 	SchedulerName                   = "spazio"
 	EnergySchedulerName             = "spazio-energy"
-	SlotsSchedulerName              = "spazio-slots"
+	slotsSchedulerName              = "spazio-slots"
 )
 
 // NoRegistry is what the chart calls the images' registry by default: there is none, but

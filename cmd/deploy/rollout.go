@@ -28,10 +28,10 @@ type Rollout struct {
 	Text string `json:"text"`
 }
 
-// WaitReady waits until the workloads among the objects run in the version that
+// waitReady waits until the workloads among the objects run in the version that
 // they are given in, or ctx ends. A Job that has failed is an error at once,
-// which wraps ErrFailed.
-func (c *Cluster) WaitReady(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
+// which wraps errFailed.
+func (c *Cluster) waitReady(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
 	for _, o := range waitedFor(objects) {
 		m, err := c.locate(o)
 		if err != nil {
@@ -57,8 +57,8 @@ func (c *Cluster) WaitReady(ctx context.Context, objects []*unstructured.Unstruc
 	return nil
 }
 
-// Rollouts says how far the workloads among the objects are.
-func (c *Cluster) Rollouts(ctx context.Context, objects []*unstructured.Unstructured) (found []Rollout, err error) {
+// rollouts says how far the workloads among the objects are.
+func (c *Cluster) rollouts(ctx context.Context, objects []*unstructured.Unstructured) (found []Rollout, err error) {
 	for _, o := range waitedFor(objects) {
 		m, err := c.locate(o)
 		if err != nil {
@@ -86,7 +86,7 @@ func (c *Cluster) InstalledRollouts(ctx context.Context) ([]Rollout, error) {
 			objects = append(objects, o.Unstructured)
 		}
 	}
-	return c.Rollouts(ctx, objects)
+	return c.rollouts(ctx, objects)
 }
 
 func waitedFor(objects []*unstructured.Unstructured) (found []*unstructured.Unstructured) {
@@ -111,7 +111,7 @@ func (c *Cluster) rollout(ctx context.Context, o mapped) (Rollout, error) {
 	ready, text := progress(now)
 	if o.GetKind() == "Job" && !ready {
 		if failed, why := conditionOf(now, "Failed"); failed == "True" {
-			return Rollout{}, fmt.Errorf("%w: %s", ErrFailed, why)
+			return Rollout{}, fmt.Errorf("%w: %s", errFailed, why)
 		}
 	}
 	if !ready {

@@ -47,7 +47,7 @@ func (e *InUseError) Unwrap() error { return ErrInUse }
 // what others have put into our namespaces, which would go with them.
 func (c *Cluster) Users(ctx context.Context) (users []ID, err error) {
 	add := func(group, resource string, o metav1.Object, spec *corev1.PodSpec) {
-		named := []string{SchedulerName, EnergySchedulerName, SlotsSchedulerName}
+		named := []string{SchedulerName, EnergySchedulerName, slotsSchedulerName}
 		if slices.Contains(named, spec.SchedulerName) && metav1.GetControllerOf(o) == nil && o.GetDeletionTimestamp() == nil {
 			users = append(users, ID{group, resource, o.GetNamespace(), o.GetName()})
 		}
@@ -406,7 +406,7 @@ func (c *Cluster) delete(ctx context.Context, objects []mapped, options Options)
 			return fmt.Errorf("deploy: delete %s: %w", o.id, err)
 		}
 		if options.DryRun {
-			options.tell(Step{Object: o.id, Action: Deleted})
+			options.tell(Step{Object: o.id, Action: deleted})
 		}
 	}
 	return nil
@@ -433,7 +433,7 @@ func (c *Cluster) gone(ctx context.Context, objects []mapped, options Options) e
 		if err != nil {
 			return fmt.Errorf("deploy: %s: not gone; %s: %w", o.id, last, err)
 		}
-		options.tell(Step{Object: o.id, Action: Deleted})
+		options.tell(Step{Object: o.id, Action: deleted})
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ const MinPeriod = source.SharedPeriod
 // MaxPeriod is the most: a guest takes what is older for stale.
 const MaxPeriod = 3 * source.SharedPeriod
 
-// DefaultKeep is that of HostConfig.Keep.
-const DefaultKeep = 10 * time.Minute
+// defaultKeep is that of HostConfig.Keep.
+const defaultKeep = 10 * time.Minute
 
 // HostConfig says what is divided among whom. Dir, Source, CPU and Guests are required.
 type HostConfig struct {
@@ -39,7 +39,7 @@ type HostConfig struct {
 	// Divider says how. Its Curve is that of a modelled power alone: others are learnt.
 	Divider DividerConfig
 	// Keep is how long a tree outlives its guest, which goes on with it if it is back
-	// before; 0 means DefaultKeep.
+	// before; 0 means ten minutes.
 	Keep time.Duration
 }
 
@@ -80,8 +80,8 @@ type Zone struct {
 
 // Causes of what a Host refuses, besides those of an energy.ZoneError.
 const (
-	// RefusedSource is a source of energy that could not be read.
-	RefusedSource = "source"
+	// refusedSource is a source of energy that could not be read.
+	refusedSource = "source"
 	// RefusedCPU is the machine's CPU time that could not be read, or that of a guest or the
 	// machine that can't be: it ran backwards or grew by more than there was.
 	RefusedCPU = "cpu"
@@ -106,7 +106,7 @@ func NewHost(c HostConfig) (*Host, error) {
 	case c.Keep < 0:
 		return nil, refuse("Keep", c.Keep, "at least 0")
 	}
-	c.Keep = cmp.Or(c.Keep, DefaultKeep)
+	c.Keep = cmp.Or(c.Keep, defaultKeep)
 	if _, err := NewDivider(c.Divider); err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 	h.readings = readings
 	if len(readings) == 0 {
 		if !errors.Is(err, source.ErrUnchanged) {
-			h.totals.Refused[RefusedSource]++
+			h.totals.Refused[refusedSource]++
 		}
 		return Division{}, err
 	}

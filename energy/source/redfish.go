@@ -47,8 +47,8 @@ func (c RedfishConfig) Validate() error {
 	return nil
 }
 
-// DefaultRedfishPeriod is how often a controller is asked.
-const DefaultRedfishPeriod = 5 * time.Second
+// defaultRedfishPeriod is how often a controller is asked.
+const defaultRedfishPeriod = 5 * time.Second
 
 // redfishTimeout ends a request.
 const redfishTimeout = 4 * time.Second
@@ -83,7 +83,7 @@ func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 		return nil, err
 	}
 	if c.Period == 0 {
-		c.Period = DefaultRedfishPeriod
+		c.Period = defaultRedfishPeriod
 	}
 	ctx, end := context.WithCancel(ctx)
 	r := &Redfish{

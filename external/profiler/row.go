@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// Key is where a job keeps what is known of it, in what outside programs keep in it.
-const Key = "profiler"
+// key is where a job keeps what is known of it, in what outside programs keep in it.
+const key = "profiler"
 
 // RowOf reads what is known of a job; without anything it is empty.
 func RowOf(job *wire.Job) (colocate.Row, error) {
@@ -21,12 +21,12 @@ func RowOf(job *wire.Job) (colocate.Row, error) {
 			return nil, fmt.Errorf("profiler: job %s: %w", job.Name, err)
 		}
 	}
-	if len(kept[Key]) == 0 {
+	if len(kept[key]) == 0 {
 		return colocate.Row{}, nil
 	}
-	row, err := colocate.ParseRow(kept[Key])
+	row, err := colocate.ParseRow(kept[key])
 	if err != nil {
-		return nil, fmt.Errorf("profiler: what job %s keeps under %q: %w", job.Name, Key, err)
+		return nil, fmt.Errorf("profiler: what job %s keeps under %q: %w", job.Name, key, err)
 	}
 	return row, nil
 }
@@ -45,7 +45,7 @@ func (p *Profiler) learn(ctx context.Context, name, beside string, seconds float
 		if row[beside], err = row[beside].Add(seconds); err != nil {
 			return fmt.Errorf("profiler: job %s beside %s: %w", name, beside, err)
 		}
-		_, err = p.c.Client.PatchExternal(ctx, p.c.Namespace, name, job.ResourceVersion, map[string]colocate.Row{Key: row})
+		_, err = p.c.Client.PatchExternal(ctx, p.c.Namespace, name, job.ResourceVersion, map[string]colocate.Row{key: row})
 		if !wire.IsStatus(err, http.StatusPreconditionFailed) {
 			return err
 		}

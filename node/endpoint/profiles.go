@@ -17,7 +17,7 @@ const longestProfile = 10 * time.Minute
 // *transport.PlaintextError. The caller must Run or Close the server.
 func NewProfiles(ctx context.Context, addr string) (*Server, error) {
 	h, err := New(ctx, Config{
-		Addr: addr, WriteTimeout: longestProfile,
+		Addr: addr, writeTimeout: longestProfile,
 		Handlers: map[string]http.Handler{
 			"GET /debug/pprof/":        http.HandlerFunc(pprof.Index),
 			"GET /debug/pprof/cmdline": http.HandlerFunc(pprof.Cmdline),

@@ -33,8 +33,8 @@ type Config struct {
 	Ready func() error
 	// Handlers are served besides, by the pattern of net/http's ServeMux.
 	Handlers map[string]http.Handler
-	// WriteTimeout bounds a response, default 30 s.
-	WriteTimeout time.Duration
+	// writeTimeout bounds a response; 0 means 30 s.
+	writeTimeout time.Duration
 	// anyHost takes whatever name is asked for, on loopback, too.
 	anyHost bool
 }
@@ -60,8 +60,8 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if t, ok := listener.Addr().(*net.TCPAddr); ok && t.IP.IsLoopback() && !c.anyHost {
 		handler = onLoopback(handler)
 	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 30 * time.Second
+	if c.writeTimeout == 0 {
+		c.writeTimeout = 30 * time.Second
 	}
 	return &Server{
 		listener: listener,
@@ -69,7 +69,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 			Handler:           handler,
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      c.WriteTimeout,
+			WriteTimeout:      c.writeTimeout,
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil

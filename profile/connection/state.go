@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// StateVersion is that of State; Restore takes no other.
-const StateVersion = 1
+// stateVersion is that of State; Restore takes no other.
+const stateVersion = 1
 
 // Bounds of a state: of its bytes, of the names in it, and of the seconds that a sum can
 // be of, which is more than any half-life leaves.
@@ -48,7 +48,7 @@ func (g *Graph) State(of Job) []byte {
 	if j == nil || len(j.calls) == 0 {
 		return nil
 	}
-	s := callerState{Version: StateVersion, Updated: j.updated.UnixMilli()}
+	s := callerState{Version: stateVersion, Updated: j.updated.UnixMilli()}
 	for _, f := range callsOf(of, j) {
 		t := j.calls[f.To]
 		s.Calls = append(s.Calls, callState{
@@ -110,7 +110,7 @@ func decode(of Job, data []byte) (s callerState, err error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, &field.Error{Package: "profile", Field: "state", Value: "", Err: fmt.Errorf("%w: %w", profile.ErrInvalid, err)}
 	}
-	if s.Version != StateVersion {
+	if s.Version != stateVersion {
 		return s, &field.Error{Package: "profile", Field: "state.version", Value: s.Version, Err: fmt.Errorf("%w: %w", profile.ErrInvalid, profile.ErrVersion)}
 	}
 	if !timely(s.Updated) {

@@ -9,15 +9,15 @@
 //
 // The functions were written anew from the published formulas, not ported; what
 // they see, and how old that is, the caller decides. Scores are whole numbers
-// from 0 to [MaxScore], more is better.
+// from 0 to [maxScore], more is better.
 //
 // Amounts of CPU are in cores and of memory in bytes. A capacity of 0 scores 0.
 //
 // Types that do not speak of concurrent use are plain values.
 package baseline
 
-// MaxScore is the best score.
-const MaxScore = 100
+// maxScore is the best score.
+const maxScore = 100
 
 // Resources is an amount of both resources that schedulers count.
 type Resources struct{ CPU, Memory float64 }

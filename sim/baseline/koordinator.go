@@ -2,16 +2,15 @@ package baseline
 
 import "math"
 
-// LoadAware is Koordinator's plugin of that name. A zero field takes its
-// default.
-type LoadAware struct {
-	// Factor is the share of a request that a pod is expected to use: default
-	// .85 of CPU, .7 of memory.
-	Factor Resources
-	// Threshold is the expected usage, as a share of the node, above which it
-	// is refused: default .65 of CPU, .95 of memory.
-	Threshold Resources
-}
+// LoadAware is Koordinator's plugin of that name, by its defaults.
+type LoadAware struct{}
+
+// usageFactor is the share of a request that a pod is expected to use, usageThreshold the
+// expected usage, as a share of the node, above which it is refused.
+var (
+	usageFactor    = Resources{CPU: .85, Memory: .7}
+	usageThreshold = Resources{CPU: .65, Memory: .95}
+)
 
 // What LoadAware expects of a pod that requests nothing.
 const (
@@ -19,24 +18,13 @@ const (
 	loadAwareMemory = 200 << 20
 )
 
-func (l LoadAware) withDefaults() LoadAware {
-	if l.Factor == (Resources{}) {
-		l.Factor = Resources{.85, .7}
-	}
-	if l.Threshold == (Resources{}) {
-		l.Threshold = Resources{.65, .95}
-	}
-	return l
-}
-
 // Estimate is the usage LoadAware expects of a pod: for each resource the
 // larger of request and limit times its factor, at most the limit, or 250m and
 // 200Mi where neither is declared.
-func (l LoadAware) Estimate(request, limit Resources) Resources {
-	l = l.withDefaults()
+func (LoadAware) Estimate(request, limit Resources) Resources {
 	return Resources{
-		CPU:    loadAwareEstimate(request.CPU, limit.CPU, l.Factor.CPU, loadAwareCPU, 1e-3),
-		Memory: loadAwareEstimate(request.Memory, limit.Memory, l.Factor.Memory, loadAwareMemory, 1),
+		CPU:    loadAwareEstimate(request.CPU, limit.CPU, usageFactor.CPU, loadAwareCPU, 1e-3),
+		Memory: loadAwareEstimate(request.Memory, limit.Memory, usageFactor.Memory, loadAwareMemory, 1),
 	}
 }
 
@@ -54,10 +42,9 @@ func loadAwareEstimate(request, limit, factor, otherwise, unit float64) float64 
 
 // Fits says whether the usage expected with the pod stays within the
 // thresholds, in whole percent.
-func (l LoadAware) Fits(expected, allocatable Resources) bool {
-	l = l.withDefaults()
-	return percent(expected.CPU, allocatable.CPU) <= percent(l.Threshold.CPU, 1) &&
-		percent(expected.Memory, allocatable.Memory) <= percent(l.Threshold.Memory, 1)
+func (LoadAware) Fits(expected, allocatable Resources) bool {
+	return percent(expected.CPU, allocatable.CPU) <= percent(usageThreshold.CPU, 1) &&
+		percent(expected.Memory, allocatable.Memory) <= percent(usageThreshold.Memory, 1)
 }
 
 func percent(x, of float64) float64 {

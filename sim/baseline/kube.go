@@ -4,18 +4,18 @@ import "math"
 
 // What kube-scheduler scores a pod at that requests nothing.
 const (
-	DefaultRequestCPU    = .1
-	DefaultRequestMemory = 200 << 20
+	defaultRequestCPU    = .1
+	defaultRequestMemory = 200 << 20
 )
 
 // NonZero replaces the requests that a pod does not make by kube-scheduler's
 // defaults, 100m and 200Mi.
 func NonZero(requested Resources) Resources {
 	if requested.CPU == 0 {
-		requested.CPU = DefaultRequestCPU
+		requested.CPU = defaultRequestCPU
 	}
 	if requested.Memory == 0 {
-		requested.Memory = DefaultRequestMemory
+		requested.Memory = defaultRequestMemory
 	}
 	return requested
 }
@@ -40,7 +40,7 @@ func unallocated(allocatable, requested int64) int64 {
 	if requested > allocatable {
 		return 0
 	}
-	return (allocatable - requested) * MaxScore / allocatable
+	return (allocatable - requested) * maxScore / allocatable
 }
 
 // MostAllocated is NodeResourcesFit's score where its strategy is to pack: the mean over
@@ -51,7 +51,7 @@ func MostAllocated(allocatable, requested Resources) int64 {
 }
 
 func allocated(allocatable, requested int64) int64 {
-	return min(requested, allocatable) * MaxScore / allocatable
+	return min(requested, allocatable) * maxScore / allocatable
 }
 
 // meanScore is the mean over the resources that there are, rounded down.
@@ -78,7 +78,7 @@ func BalancedAllocation(allocatable, requested, pod Resources) int64 {
 	if pod == (Resources{}) {
 		return 0
 	}
-	const half = MaxScore / 2
+	const half = maxScore / 2
 	return half + (half+balance(allocatable, requested.Plus(pod))-balance(allocatable, requested))/2
 }
 
@@ -86,10 +86,10 @@ func BalancedAllocation(allocatable, requested, pod Resources) int64 {
 func balance(allocatable, requested Resources) int64 {
 	allocCPU, allocMemory := allocatable.units()
 	if allocCPU <= 0 || allocMemory <= 0 {
-		return MaxScore
+		return maxScore
 	}
 	milli, bytes := requested.units()
 	cpu := math.Min(float64(milli)/float64(allocCPU), 1)
 	memory := math.Min(float64(bytes)/float64(allocMemory), 1)
-	return int64((1 - math.Abs((cpu-memory)/2)) * MaxScore)
+	return int64((1 - math.Abs((cpu-memory)/2)) * maxScore)
 }

@@ -103,9 +103,9 @@ func NormalizePeaksTo(dst []int64, raw []int64) []int64 {
 		case least == 0 && most == 0:
 			dst[i] = 0
 		case least == most:
-			dst[i] = MaxScore
+			dst[i] = maxScore
 		default:
-			dst[i] = MaxScore - int64(MaxScore*float64(cost-least)/float64(most-least))
+			dst[i] = maxScore - int64(maxScore*float64(cost-least)/float64(most-least))
 		}
 	}
 	return dst

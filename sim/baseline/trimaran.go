@@ -77,7 +77,7 @@ func (l LoadVariationRiskBalancing) of(u Usage, request, capacity float64) float
 	}
 	mu := clamp((u.Mean + request) / capacity)
 	sigma := clamp(l.Margin * math.Pow(clamp(u.SD/capacity), 1/l.Sensitivity))
-	return MaxScore * (1 - (mu+sigma)/2)
+	return maxScore * (1 - (mu+sigma)/2)
 }
 
 // Declared sums up the requests and limits of pods; each limit counts at least
@@ -107,7 +107,7 @@ func LowRiskOverCommitment(cpu, memory Usage, without, with [2]Declared, capacit
 		overcommitRisk(cpu, without[0], with[0], capacity.CPU),
 		overcommitRisk(memory, without[1], with[1], capacity.Memory),
 	)
-	return int64(math.Round(MaxScore * (1 - risk)))
+	return int64(math.Round(maxScore * (1 - risk)))
 }
 
 func overcommitRisk(u Usage, without, with Declared, capacity float64) float64 {

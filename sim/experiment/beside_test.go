@@ -23,7 +23,7 @@ func TestSimulationsBesideEachOther(t *testing.T) {
 		pods[i] = p
 	}
 	for _, s := range []sim.Scheduler{
-		sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Watcher: sim.LoadWatcher{Latest: true}},
+		sim.Spazio{}, sim.Default{}, sim.TargetLoadPacking{}, sim.TargetLoadPacking{Latest: true},
 		sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{},
 		sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{}, sim.MostAllocated{}, sim.Peaks{},
 	} {

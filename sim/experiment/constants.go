@@ -23,9 +23,9 @@ type Constant struct {
 	// Default is the value that the setting has unless it is set: a
 	// time.Duration, or a number as an int or a float64.
 	Default any
-	// Most is the largest value in the setting's range; 0 means that half as
+	// most is the largest value in the setting's range; 0 means that half as
 	// much again as the default is within it.
-	Most float64
+	most float64
 }
 
 var (
@@ -119,8 +119,8 @@ func (c Constant) At(scale float64) string {
 		amount = d
 	}
 	amount *= scale
-	if c.Most > 0 {
-		amount = math.Min(amount, c.Most)
+	if c.most > 0 {
+		amount = math.Min(amount, c.most)
 	}
 	field, ok := settings(new(sim.Spazio))[c.Name]
 	if !ok {

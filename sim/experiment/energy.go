@@ -81,7 +81,7 @@ func (p Params) taking(powers ...node.Power) sim.Config {
 func arriving(r workload.Requests, powers ...node.Power) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 		c := p.taking(powers...)
-		pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+		pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 		if err != nil {
 			return c, nil, err
 		}

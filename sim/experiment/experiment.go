@@ -27,17 +27,17 @@ type Params struct {
 	// Work is the pods' mean in core-seconds and Law that of their work.
 	Work float64
 	Law  workload.Law
-	// Load is the share of the cores that arrivals take, for Duration seconds.
-	Load, Duration float64
-	// Requests is what pods declare.
-	Requests workload.Requests
+	// load is the share of the cores that arrivals take, for Duration seconds.
+	load, Duration float64
+	// requests is what pods declare.
+	requests workload.Requests
 	// Swap has nodes swap where pods exceed their memory instead of killing one.
 	Swap bool
 	// Named gives pods whose workload has no name their experiment's, servers another, so
 	// that profiles tell of them.
 	Named bool
-	// Crowding is what pods lose to one another besides their time on the cores.
-	Crowding node.Crowding
+	// crowding is what pods lose to one another besides their time on the cores.
+	crowding node.Crowding
 	// Init, if above 0, gives every pod an init container of at most so many
 	// seconds, at least .3 or that, which waits for something elsewhere.
 	Init float64
@@ -55,12 +55,12 @@ type Params struct {
 
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
-	// Mix says which experiment's pods a batch has whose workloads have names, "b3" or
+	// mix says which experiment's pods a batch has whose workloads have names, "b3" or
 	// "b3io", and Belief what is known of workloads from the start.
-	Mix    string
-	Belief Belief
-	// Slots is into how many a profiler divides the day, 0 for its default.
-	Slots int
+	mix    string
+	belief belief
+	// slots is into how many a profiler divides the day, 0 for its default.
+	slots int
 
 	recordings *recordings // of Trace, shared by all cases of it
 	sizes      []int       // of the fleet
@@ -74,10 +74,10 @@ type Sweep struct {
 	Work, Load []float64
 	Law        []workload.Law
 	Requests   []workload.Requests
-	Memory     []float64
-	Mix        []string
-	Belief     []Belief
-	Slots      []int
+	memory     []float64
+	mix        []string
+	belief     []belief
+	slots      []int
 	// Fleet lists names of fleets, see Sizes.
 	Fleet []string
 }
@@ -174,9 +174,9 @@ var experiments = []Experiment{
 		Name: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
 		defaults: Params{Duration: 300, Law: workload.Equal},
-		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{Small, Mixed}},
+		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{Small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 			return p.cluster(), pods, err
 		},
 	},
@@ -207,7 +207,7 @@ var experiments = []Experiment{
 	{
 		Name: "b5", Title: "A batch that lives in its caches",
 		Question: "As B1, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
-		defaults: Params{Crowding: node.Cached}, perCore: batchPerCore,
+		defaults: Params{crowding: node.Cached}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
@@ -219,7 +219,7 @@ var experiments = []Experiment{
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
 		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), Reserving),
 		sweep: Sweep{
-			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{Small, Mixed},
+			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{Small, mixed},
 			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
 		},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
@@ -228,7 +228,7 @@ var experiments = []Experiment{
 				return sim.Config{}, nil, err
 			}
 			pods = append(pods, workload.Servers(p.Nodes, node.Server{Rate: 100, Work: .0025})...)
-			pods, err = workload.Declare(seed, pods, p.Requests, p.largest())
+			pods, err = workload.Declare(seed, pods, p.requests, p.largest())
 			return p.cluster(), pods, err
 		},
 	},
@@ -244,7 +244,7 @@ var experiments = []Experiment{
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
 		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
-		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{Small, Mixed}},
+		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{Small, mixed}},
 		build: hidden,
 	},
 	{
@@ -258,7 +258,7 @@ var experiments = []Experiment{
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
-			pods, err := workload.Invocations(seed, workload.HalfOf(functions, p.half()), p.Load, p.cores(), p.Duration)
+			pods, err := workload.Invocations(seed, workload.HalfOf(functions, p.half()), p.load, p.cores(), p.Duration)
 			return p.cluster(), pods, err
 		},
 	},
@@ -266,13 +266,13 @@ var experiments = []Experiment{
 		Name: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
 		defaults: Params{Duration: 600, Law: workload.Exponential},
-		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{Small, Mixed}},
+		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{Small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 			if err != nil {
 				return sim.Config{}, nil, err
 			}
-			pods, err = workload.Declare(seed, pods, p.Requests, p.largest())
+			pods, err = workload.Declare(seed, pods, p.requests, p.largest())
 			return p.cluster(), pods, err
 		},
 	},
@@ -283,8 +283,8 @@ var experiments = []Experiment{
 func crowded(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	var pods []sim.Pod
 	for n, cores := range p.each() {
-		for range int(math.Ceil(p.Load * float64(cores))) {
-			pods = append(pods, sim.Pod{On: n + 1, Work: p.Duration / max(p.Load, 1), Cores: 1})
+		for range int(math.Ceil(p.load * float64(cores))) {
+			pods = append(pods, sim.Pod{On: n + 1, Work: p.Duration / max(p.load, 1), Cores: 1})
 		}
 	}
 	late := make([]sim.Pod, p.Nodes)
@@ -300,9 +300,9 @@ func (e Experiment) OneFleet() Experiment {
 	return e
 }
 
-// FewSchedulers returns the experiment under those of its schedulers that are
+// fewSchedulers returns the experiment under those of its schedulers that are
 // Leading or that Field does not have, or as it is where its question names them.
-func (e Experiment) FewSchedulers() Experiment {
+func (e Experiment) fewSchedulers() Experiment {
 	if e.chosen {
 		return e
 	}
@@ -365,7 +365,7 @@ func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	if err != nil {
 		return c, nil, err
 	}
-	pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 	return c, pods, err
 }
 
@@ -393,7 +393,7 @@ func (p Params) cluster() sim.Config {
 	if p.Swap {
 		c.Node.Overcommit = node.Swap
 	}
-	c.Node.Crowding = p.Crowding
+	c.Node.Crowding = p.crowding
 	return c
 }
 
@@ -417,7 +417,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	}
 	orElse(&p.Law, e.defaults.Law)
 	orElse(&p.Duration, e.defaults.Duration)
-	orElse(&p.Crowding, e.defaults.Crowding)
+	orElse(&p.crowding, e.defaults.crowding)
 	alike := p.Nodes > 0 || p.Cores > 0
 	p.mixed, p.Fleet, p.sizes = e.defaults.mixed, "", nil
 	p.Swap = p.Swap || e.defaults.Swap
@@ -426,13 +426,13 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	p.Set, p.spazio = nil, e.defaults.spazio
 	cases := []Case{{Label: e.Name, Experiment: e, Params: p}}
 	cases = expand(cases, "work", s.Work, e.sweep.Work, func(p *Params, v float64) { p.Work = v })
-	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.Load = v })
+	cases = expand(cases, "load", s.Load, e.sweep.Load, func(p *Params, v float64) { p.load = v })
 	cases = expand(cases, "law", s.Law, e.sweep.Law, func(p *Params, v workload.Law) { p.Law = v })
-	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.Requests = v })
-	cases = expand(cases, "memory", s.Memory, e.sweep.Memory, func(p *Params, v float64) { p.Memory = v })
-	cases = expand(cases, "mix", s.Mix, e.sweep.Mix, func(p *Params, v string) { p.Mix = v })
-	cases = expand(cases, "belief", s.Belief, e.sweep.Belief, func(p *Params, v Belief) { p.Belief = v })
-	cases = expand(cases, "slots", s.Slots, e.sweep.Slots, func(p *Params, v int) { p.Slots = v })
+	cases = expand(cases, "requests", s.Requests, e.sweep.Requests, func(p *Params, v workload.Requests) { p.requests = v })
+	cases = expand(cases, "memory", s.memory, e.sweep.memory, func(p *Params, v float64) { p.Memory = v })
+	cases = expand(cases, "mix", s.mix, e.sweep.mix, func(p *Params, v string) { p.mix = v })
+	cases = expand(cases, "belief", s.belief, e.sweep.belief, func(p *Params, v belief) { p.belief = v })
+	cases = expand(cases, "slots", s.slots, e.sweep.slots, func(p *Params, v int) { p.slots = v })
 	if !alike {
 		cases = expand(cases, "fleet", s.Fleet, e.sweep.Fleet, func(p *Params, v string) { p.Fleet = v })
 	}

@@ -110,7 +110,7 @@ func arrivals(name string, load float64, title, question string, schedulers []st
 		defaults: Params{Duration: 300, Law: workload.Equal},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{load}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law)
+			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 			return p.cluster(), pods, err
 		},
 	}
@@ -131,7 +131,7 @@ func mixes(name string, shares []float64, title, question string, schedulers []s
 	return Experiment{
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Pods: 1000, Law: workload.Exponential, mixed: true, Swap: true}, // as the prototype's nodes
-		sweep:    Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Memory: shares},
+		sweep:    Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, memory: shares},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			return mixture(workload.Mix{MemoryShare: p.Memory})(p, seed)
 		},

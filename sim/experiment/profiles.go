@@ -75,24 +75,24 @@ func bestRecommender(means []Line, label, metric string) (name string, ok bool) 
 	return name, name != ""
 }
 
-// ProfiledField are what the experiments on profiles compare.
-func ProfiledField() []string {
-	names := []string{Spazio, Pooled, scalar, Default, RequestsRight}
+// profiledField are what the experiments on profiles compare.
+func profiledField() []string {
+	names := []string{Spazio, Pooled, scalar, Default, requestsRight}
 	for _, n := range recommenders() {
 		names = append(names, n.Name)
 	}
 	return append(names, "load-aware", CentralQueue, LowerBound)
 }
 
-// Belief is what is known of the workloads when a run begins, "" for nothing: "x0.3"
+// belief is what is known of the workloads when a run begins, "" for nothing: "x0.3"
 // for three tenths of what they take, and "rollout" for what holds until, in the middle
 // of it, their memory doubles.
-type Belief string
+type belief string
 
-const rollout Belief = "rollout"
+const rollout belief = "rollout"
 
 // known is by what factor knowledge is off, 0 for none.
-func (b Belief) known() float64 {
+func (b belief) known() float64 {
 	text, ok := strings.CutPrefix(string(b), "x")
 	if !ok {
 		return 0
@@ -106,8 +106,8 @@ func (b Belief) known() float64 {
 
 // profiles completes what the scheduler knows.
 func (p *Params) profiles() {
-	p.spazio.Profiles.Known = p.Belief.known()
-	p.spazio.Profiles.Config.Slots = p.Slots
+	p.spazio.Profiles.Known = p.belief.known()
+	p.spazio.Profiles.Config.Slots = p.slots
 }
 
 var memorySized = node.Params{}.WithDefaults().Memory
@@ -117,14 +117,14 @@ var memorySized = node.Params{}.WithDefaults().Memory
 func unlike(w workload.Workloads) func(Params, uint64) (sim.Config, []sim.Pod, error) {
 	return func(p Params, seed uint64) (c sim.Config, pods []sim.Pod, err error) {
 		c = p.cluster()
-		if p.Load == 0 && p.Belief != rollout {
+		if p.load == 0 && p.belief != rollout {
 			pods, err = workload.Unlike(seed, p.Pods, p.Work, p.Law, memorySized, w)
 			return c, pods, err
 		}
-		load := p.Load
+		load := p.load
 		orElse(&load, .7)
 		pods, err = workload.UnlikeArrivals(seed, load, p.cores(), p.Work, p.Duration, p.Law, memorySized, w)
-		if p.Belief == rollout {
+		if p.belief == rollout {
 			pods = workload.RollOut(pods, p.Duration/2, 2, memorySized*mostRolledOut)
 		}
 		return c, pods, err
@@ -147,10 +147,10 @@ var profiles = []Experiment{
 	{
 		Name: "p1", Title: "Mixed batches whose workloads have names",
 		Question: "The pods of B3 and of B3IO: what does it gain to count each at what its workload was measured to take?",
-		defaults: Params{mixed: true, spazio: counting}, perCore: batchPerCore, schedulers: ProfiledField(),
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Mix: []string{"b3", "b3io"}, Fleet: on19},
+		defaults: Params{mixed: true, spazio: counting}, perCore: batchPerCore, schedulers: profiledField(),
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), mix: []string{"b3", "b3io"}, Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			if p.Mix == "b3io" {
+			if p.mix == "b3io" {
 				return mixture(thirds)(p, seed)
 			}
 			return mixture(workload.Mix{})(p, seed)
@@ -159,22 +159,22 @@ var profiles = []Experiment{
 	{
 		Name: "p2", Title: "A batch of twenty workloads that have little in common",
 		Question: "2,000 pods of 20 s, a twentieth of a core to one and .3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
-		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
 		Name: "p3", Title: "Arrivals of unlike workloads",
 		Question: "The same pods arrive as a Poisson process: who does no harm while there is room, and who finds it when there is little?",
-		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Load: []float64{.5, .7, .9}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
 		Name: "p4", Title: "Profiles that are wrong, until measured",
 		Question: "What is known of all workloads at first is three tenths or three times what they take, or in the middle of arrivals a rollout doubles their memory: what does it cost?",
-		defaults: Params{Pods: 2000, Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: ProfiledField(),
-		sweep: Sweep{Work: []float64{20}, Belief: []Belief{"x0.3", "x3", rollout}, Fleet: on19},
+		defaults: Params{Pods: 2000, Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
+		sweep: Sweep{Work: []float64{20}, belief: []belief{"x0.3", "x3", rollout}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
@@ -182,31 +182,31 @@ var profiles = []Experiment{
 		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler see that it is lied to?",
 		defaults:   Params{Pods: 2000, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}},
 		schedulers: []string{Spazio, Pooled, Default, CentralQueue, LowerBound},
-		sweep:      Sweep{Work: []float64{20}, Belief: []Belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
+		sweep:      Sweep{Work: []float64{20}, belief: []belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
 		build:      unlike(workload.Workloads{}),
 	},
 	{
 		Name: "p6", Title: "Day and night",
 		Question:   "Four days of 400 s: pods arrive as in P3 and by night take twice the memory. What does a profiler gain that tells the hours of the day apart, two days or more into it?",
 		defaults:   Params{Duration: days * daySeconds, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Day: daySeconds}}},
-		schedulers: ProfiledField(),
-		sweep:      Sweep{Work: []float64{20}, Load: []float64{.5}, Slots: []int{1, 4, 24}, Fleet: on19},
+		schedulers: profiledField(),
+		sweep:      Sweep{Work: []float64{20}, Load: []float64{.5}, slots: []int{1, 4, 24}, Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.UnlikeArrivals(seed, p.Load, p.cores(), p.Work, p.Duration, p.Law, memorySized, workload.Workloads{})
+			pods, err := workload.UnlikeArrivals(seed, p.load, p.cores(), p.Work, p.Duration, p.Law, memorySized, workload.Workloads{})
 			return p.cluster(), workload.Nightly(pods, daySeconds, 2, memorySized*mostRolledOut), err
 		},
 	},
 	{
 		Name: "p7", Title: "Memory that grows for a minute",
 		Question: "Pods run for 100 s and take their memory over the first 60: do profiles know ahead what readings do not show yet?",
-		defaults: Params{Duration: 800, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		defaults: Params{Duration: 800, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{100}, Load: []float64{.5, .7}, Fleet: on19},
 		build: unlike(workload.Workloads{Ramp: 60}),
 	},
 	{
 		Name: "p8", Title: "One-off pods",
 		Question: "The batch of P2, but no name repeats: what do profiles cost where they can know nothing?",
-		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: ProfiledField(),
+		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{OneOff: true}),
 	},
@@ -216,11 +216,11 @@ var profiles = []Experiment{
 func (r rule) swapping() rule { return func(c Case) bool { return r(c) && c.Params.Swap } }
 func (r rule) killing() rule  { return func(c Case) bool { return r(c) && !c.Params.Swap } }
 
-func (r rule) mix(name string) rule { return func(c Case) bool { return r(c) && c.Params.Mix == name } }
+func (r rule) mix(name string) rule { return func(c Case) bool { return r(c) && c.Params.mix == name } }
 
 // atLoad limits targets to arrivals at a load.
 func (r rule) atLoad(load float64) rule {
-	return func(c Case) bool { return r(c) && c.Params.Load == load }
+	return func(c Case) bool { return r(c) && c.Params.load == load }
 }
 
 // profileTargets are what counting by profiles should reach, most against Spazio

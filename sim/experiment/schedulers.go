@@ -14,8 +14,8 @@ const (
 	// Reserving is Spazio where an operator has set a reserve for servers.
 	Reserving = "spazio-reserve"
 	Default   = "default"
-	// RequestsRight is Default where every pod's owner knows what it needs.
-	RequestsRight = "requests-right"
+	// requestsRight is Default where every pod's owner knows what it needs.
+	requestsRight = "requests-right"
 	requestsP98   = "requests-p98"
 	// Pronto is the thesis's point of departure, ProntoCoin what its rejections are worth.
 	Pronto        = "pronto"
@@ -42,15 +42,15 @@ var schedulers = []Named{
 		return p.spazio
 	}},
 	{Default, "kube-scheduler's default profile", kube},
-	{RequestsRight, "the default profile, where each pod requests what it needs", kube},
+	{requestsRight, "the default profile, where each pod requests what it needs", kube},
 	{requestsP98, "the default profile, where each pod requests the 98th percentile of its owner's pods", kube},
 	{requestsWrong, "the default profile, where pods request nothing, thrice or a third of what they use", kube},
 	{"target-load-packing", "Trimaran's TargetLoadPacking, on load-watcher", func(Params) sim.Scheduler { return sim.TargetLoadPacking{} }},
-	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Watcher: metricsServer} }},
+	{"target-load-packing-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.TargetLoadPacking{Latest: true} }},
 	{"load-variation", "Trimaran's LoadVariationRiskBalancing, on load-watcher", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{} }},
-	{"load-variation-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{Watcher: metricsServer} }},
+	{"load-variation-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LoadVariationRiskBalancing{Latest: true} }},
 	{"low-risk", "Trimaran's LowRiskOverCommitment, on load-watcher", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{} }},
-	{"low-risk-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{Watcher: metricsServer} }},
+	{"low-risk-ms", "the same on metrics-server", func(Params) sim.Scheduler { return sim.LowRiskOverCommitment{Latest: true} }},
 	{"load-aware", "Koordinator's LoadAware", func(Params) sim.Scheduler { return sim.LoadAware{} }},
 	{"round-robin", "the next node that fits", func(Params) sim.Scheduler { return sim.RoundRobin{} }},
 	{"two-choices", "of two nodes drawn that which uses less, on metrics-server", func(Params) sim.Scheduler { return sim.TwoChoices{} }},
@@ -68,15 +68,12 @@ var schedulers = []Named{
 // declares is what pods declare under a scheduler, in the place of what the experiment
 // has them declare.
 var declares = map[string]workload.Requests{
-	RequestsRight: workload.RequestRight,
+	requestsRight: workload.RequestRight,
 	requestsP98:   workload.RequestP98,
 	requestsWrong: workload.RequestMixed,
 }
 
 func kube(Params) sim.Scheduler { return sim.Default{} }
-
-// metricsServer has Trimaran take the newest value, without a deviation.
-var metricsServer = sim.LoadWatcher{Latest: true}
 
 // Schedulers lists all; after the variants of the source and what places no pods come
 // those of the experiments on profiles and on energy.
@@ -98,7 +95,7 @@ func Field() []string {
 // rest of Field are variants of them.
 func Leading() []string {
 	return []string{
-		Spazio, Default, RequestsRight,
+		Spazio, Default, requestsRight,
 		"target-load-packing", "load-aware", "two-choices",
 		CentralQueue, LowerBound,
 	}

@@ -66,7 +66,7 @@ func (s Selection) narrow(e Experiment) Experiment {
 		e = e.OneFleet()
 	}
 	if !s.EveryScheduler {
-		e = e.FewSchedulers()
+		e = e.fewSchedulers()
 	}
 	return e
 }

@@ -25,7 +25,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.alike", "agent.own-model", "pressure", "agent.halt-on-churn", "agent.no-core-slots",
-		"agent.allowance.off", "agent.avail.no-caution", "agent.avail.never-saturated", "agent.avail.no-floor", "trickle.off",
+		"trickle.off",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
@@ -120,8 +120,6 @@ func TestConstantsAreTheDefaults(t *testing.T) {
 
 func TestSetRefuses(t *testing.T) {
 	var agentField *field.Error
-	var rulesField *reserve.FieldError
-	var availField *capacity.FieldError
 	var simField *field.Error
 	tests := []struct {
 		assignment, name, value string
@@ -134,8 +132,8 @@ func TestSetRefuses(t *testing.T) {
 		{"agent.cores=8", "agent.cores", "8", func(err error) bool { return errors.Is(err, option.ErrUnknown) }},
 		{"agent.churn-hold=long", "agent.churn-hold", "long", nil},
 		{"agent.churn-hold=-1s", "agent.churn-hold", "-1s", func(err error) bool { return errors.As(err, &agentField) }},
-		{"agent.avail.saturation=1.5", "agent.avail.saturation", "1.5", func(err error) bool { return errors.As(err, &availField) }},
-		{"rules.burst=NaN", "rules.burst", "NaN", func(err error) bool { return errors.As(err, &rulesField) }},
+		{"agent.avail.saturation=1.5", "agent.avail.saturation", "1.5", func(err error) bool { return errors.Is(err, capacity.ErrInvalid) }},
+		{"rules.burst=NaN", "rules.burst", "NaN", func(err error) bool { return errors.Is(err, reserve.ErrInvalid) }},
 		{"weight=-1", "weight", "-1", func(err error) bool { return errors.As(err, &simField) }},
 		{"push=+Inf", "push", "+Inf", func(err error) bool { return errors.As(err, &simField) }},
 	}

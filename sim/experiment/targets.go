@@ -63,7 +63,7 @@ func (r rule) work(low, high float64) rule {
 }
 
 func (r rule) load(most float64) rule {
-	return func(c Case) bool { return r(c) && c.Params.Load <= most }
+	return func(c Case) bool { return r(c) && c.Params.load <= most }
 }
 
 // cores limits targets to fleets of nodes of one size.
@@ -72,7 +72,7 @@ func (r rule) cores(n int) rule {
 }
 
 func (r rule) requests(q workload.Requests) rule {
-	return func(c Case) bool { return r(c) && c.Params.Requests == q }
+	return func(c Case) bool { return r(c) && c.Params.requests == q }
 }
 
 // steady are arrivals that leave room: no scheduler should do harm there.
@@ -137,7 +137,7 @@ func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
 		means: Summarise(rows),
 		ratios: map[against][]Line{
 			ratioToDefault:  Ratios(rows, Default),
-			ratioToRequests: Ratios(rows, RequestsRight),
+			ratioToRequests: Ratios(rows, requestsRight),
 			ratioToQueue:    Ratios(rows, CentralQueue),
 			ratioToIdle:     Ratios(rows, Idle),
 			ratioToPooled:   Ratios(rows, Pooled),
@@ -234,7 +234,7 @@ func (t target) claim() string {
 		return fmt.Sprintf("%s ≤ %.4g", t.metric, t.bound)
 	}
 	of := map[against]string{
-		ratioToDefault: Default, ratioToRequests: RequestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle, ratioToPooled: Pooled,
+		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle, ratioToPooled: Pooled,
 		ratioToRecommender: "best recommender",
 		ratioToBest:        "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
 	}[t.against]

@@ -43,7 +43,7 @@ var variants = []Named{
 	{"source-cold-1", "source, one pod a core at first", literally(func(s *sim.Scalar) { s.Agent.PodsPerCore = 1 })},
 	{"source-cautious-open", "source-cautious, an empty node offers a pod", func(Params) sim.Scheduler {
 		s := source(3)
-		s.Agent.Avail.NoFloor = false
+		s.Agent.Avail.FloorBelow = capacity.DefaultFloorBelow
 		return s
 	}},
 
@@ -55,11 +55,11 @@ var variants = []Named{
 		s.Agent.PodsPerCore = 2
 		s.Rules.Burst = 1e6
 	})},
-	{"no-floor", "reference, an empty node may offer nothing", changed(func(s *sim.Spazio, _ Params) { s.Agent.Avail.NoFloor = true })},
+	{"no-floor", "reference, an empty node may offer nothing", changed(func(s *sim.Spazio, _ Params) { s.Agent.Avail.FloorBelow = capacity.NoFloor })},
 	{"no-slow-start", "reference, any number of pods in flight", changed(func(s *sim.Spazio, _ Params) { s.Rules.Burst = 1e6 })},
 	{"unguarded", "reference, ahead of confirmation even when full, any number in flight", changed(func(s *sim.Spazio, p Params) {
 		allowance(1)(s, p)
-		s.Agent.Avail.NeverSaturated = true
+		s.Agent.Avail.Saturation = capacity.NeverSaturated
 		s.Rules.Burst = 1e6
 	})},
 	{"over-provision", "reference, ahead as the first draft has it: a pod more while pods do not take longer, else half", func(Params) sim.Scheduler {
@@ -67,7 +67,7 @@ var variants = []Named{
 	}},
 	{"over-provision-open", "the same, even when full", func(Params) sim.Scheduler {
 		s := sim.OverProvision{Spazio: reference()}
-		s.Agent.Avail.NeverSaturated = true
+		s.Agent.Avail.Saturation = capacity.NeverSaturated
 		return s
 	}},
 	{"scalar", "reference, one cost a node along u₁", func(Params) sim.Scheduler { return sim.Scalar{Spazio: reference()} }},
@@ -111,7 +111,7 @@ func source(guards int) sim.Scalar {
 				MinInterval: time.Hour,
 				Constants: pipeline.Constants{
 					Avail: thesis.Avail(), NoCoreSlots: true,
-					Allowance: capacity.AllowanceOptions{Off: true},
+					Allowance: capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance},
 					Estimator: pipeline.EstimatorConfig{
 						Method: thesis.Naive,
 						Config: kalman.Config{Gate: kalman.NoGate, Saturation: kalman.NeverSaturated, Known: 1, Floor: 1e-6},
@@ -135,7 +135,7 @@ func source(guards int) sim.Scalar {
 		s.Agent.Avail.Rule = "" // the lower of both
 	}
 	if guards >= 3 {
-		s.Agent.Avail.NoCaution = false
+		s.Agent.Avail.Caution = capacity.DefaultCaution
 	}
 	return s
 }
@@ -164,7 +164,7 @@ func reference() sim.Spazio {
 			MinInterval: 100 * time.Millisecond,
 			Constants: pipeline.Constants{
 				Avail:     pipeline.AvailConfig{AvailOptions: capacity.AvailOptions{Caution: 1, Saturation: .98, FloorBelow: .5}},
-				Allowance: capacity.AllowanceOptions{Off: true}, NoCoreSlots: true,
+				Allowance: capacity.AllowanceOptions{MostPerSlot: capacity.NoAllowance}, NoCoreSlots: true,
 				Estimator: pipeline.EstimatorConfig{
 					Config: kalman.Config{PriorSD: .5, Gate: 9, Saturation: .98, Known: .25, Floor: .125},
 				},

@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/pronto"
 )
 
-// Row is a signal on a source, and how it did.
-type Row struct {
+// row is a signal on a source, and how it did.
+type row struct {
 	// Source is its name, Filtered that the signal saw it behind the agent's filter.
 	Source   string
 	Filtered bool
@@ -20,10 +20,10 @@ type Row struct {
 // Result is an evaluation. It is a plain value, safe for concurrent reading.
 type Result struct {
 	Sources []Source
-	Rows    []Row
+	Rows    []row
 	// Starts is what became of the pressure where containers started, of the sources
 	// that know.
-	Starts []Starts
+	Starts []starts
 }
 
 // Evaluate holds every signal against the spikes of every source, raw and filtered.
@@ -106,14 +106,14 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 }
 
 // rows are those of the source, of each kind of spike in turn.
-func (j judgement) rows() (rows []Row) {
+func (j judgement) rows() (rows []row) {
 	for _, t := range Thresholds() {
 		for k, signal := range Signals() {
 			if signal == Alone && len(j.Nodes) == 1 {
 				continue // no fleet, no difference
 			}
 			rng := rand.New(rand.NewPCG(j.seed, uint64(k)))
-			row := Row{Source: j.Name, Filtered: j.behind, Spike: t, Signal: signal}
+			row := row{Source: j.Name, Filtered: j.behind, Spike: t, Signal: signal}
 			for i, n := range j.Nodes {
 				row.Score = row.plus(j.on(i, signal, above(n.Pressure, t.of(n.Pressure)), rng))
 			}

@@ -16,11 +16,11 @@ import (
 // pressure, unmixed.
 const pressured = ";cpu=pressure;"
 
-// FromRecording reads what an agent recorded whose channel of the CPU is pressure
+// fromRecording reads what an agent recorded whose channel of the CPU is pressure
 // (spazio-agent --cpu-mode contention --cpu-contention pressure). A file that ends within
 // a record, as a part of one does, is read as far as it goes. The error is that of
 // reading, or a *field.Error.
-func FromRecording(r *recording.Reader) (Source, error) {
+func fromRecording(r *recording.Reader) (Source, error) {
 	n := Node{Name: "machine"}
 	schema, churned := "", false
 	first, last := 0., 0.
@@ -73,7 +73,7 @@ func channelNames(schema string) string {
 	return strings.Join(names, ", ")
 }
 
-// ReadRecording is FromRecording of a file, which may be gzipped (.gz), or of all files of
+// ReadRecording is fromRecording of a file, which may be gzipped (.gz), or of all files of
 // a directory.
 func ReadRecording(path string) (Source, error) {
 	if !strings.HasSuffix(path, ".gz") {
@@ -82,7 +82,7 @@ func ReadRecording(path string) (Source, error) {
 			return Source{}, err
 		}
 		defer r.Close()
-		return FromRecording(r)
+		return fromRecording(r)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -93,7 +93,7 @@ func ReadRecording(path string) (Source, error) {
 	if err != nil {
 		return Source{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return FromRecording(recording.NewReader(&bounded{from: text, path: path, left: maxUnpacked}))
+	return fromRecording(recording.NewReader(&bounded{from: text, path: path, left: maxUnpacked}))
 }
 
 // maxUnpacked bounds what a compressed file may become: a small one can hold gigabytes.

@@ -1,8 +1,8 @@
 package prediction
 
-// Starts is what pressure does where containers start or stop, of all nodes of a
+// starts is what pressure does where containers start or stop, of all nodes of a
 // source. Counts may be 0.
-type Starts struct {
+type starts struct {
 	Source string
 	// Events is how many samples have one, Share the share of the time within a second
 	// after one.
@@ -26,8 +26,8 @@ const (
 )
 
 // startsOf is false where nothing is known of containers.
-func startsOf(s Source) (Starts, bool) {
-	t := Starts{Source: s.Name}
+func startsOf(s Source) (starts, bool) {
+	t := starts{Source: s.Name}
 	within, samples, known := 0, 0, false
 	for _, n := range s.Nodes {
 		if n.Churn == nil {
@@ -56,7 +56,7 @@ func startsOf(s Source) (Starts, bool) {
 		t.rises(n, s.Second)
 	}
 	if !known {
-		return Starts{}, false
+		return starts{}, false
 	}
 	t.Share = float64(within) / float64(samples)
 	t.Rise /= float64(max(t.Calm, 1))
@@ -65,7 +65,7 @@ func startsOf(s Source) (Starts, bool) {
 }
 
 // rises sums up the largest pressures that follow two calm seconds.
-func (t *Starts) rises(n Node, second int) {
+func (t *starts) rises(n Node, second int) {
 	before := calm * second
 	most := max(quantile(n.Pressure, .5), still)
 	sum := 0.
@@ -83,7 +83,7 @@ func (t *Starts) rises(n Node, second int) {
 	}
 }
 
-func (t *Starts) rise(n Node, i, second int) {
+func (t *starts) rise(n Node, i, second int) {
 	most := 0.
 	for _, p := range n.Pressure[i : i+second] {
 		most = max(most, p)

@@ -24,5 +24,5 @@ func init() {
 // floor and without heed of saturation. Its eq. 3.12 does not know of pods that the
 // usage lacks, so that all that run count as measured.
 func Avail() pipeline.AvailConfig {
-	return pipeline.AvailConfig{Rule: Switched, AvailOptions: capacity.AvailOptions{NoCaution: true, NeverSaturated: true, NoFloor: true}}
+	return pipeline.AvailConfig{Rule: Switched, AvailOptions: capacity.AvailOptions{Caution: capacity.NoCaution, Saturation: capacity.NeverSaturated, FloorBelow: capacity.NoFloor}}
 }

@@ -55,11 +55,11 @@ const (
 	Unlimited Scenario = "unlimited" // none
 	Default   Scenario = "default"   // the developers'
 	Cut       Scenario = "cut"       // these less a third
-	CutSome   Scenario = "cut-some"  // less a third where that seems enough
+	cutSome   Scenario = "cut-some"  // less a third where that seems enough
 )
 
 // Scenarios are all, in the table's order.
-func Scenarios() []Scenario { return []Scenario{Unlimited, Default, Cut, CutSome} }
+func Scenarios() []Scenario { return []Scenario{Unlimited, Default, Cut, cutSome} }
 
 // enough is the share of its limit below which a service's mean use seems small.
 const enough = .25
@@ -70,7 +70,7 @@ func (s Scenario) limit(of Service, visits, cores float64) float64 {
 	switch {
 	case s == Unlimited:
 		return cores
-	case s == Cut, s == CutSome && use < enough*of.Limit:
+	case s == Cut, s == cutSome && use < enough*of.Limit:
 		return of.Limit * 2 / 3
 	}
 	return of.Limit

@@ -110,8 +110,8 @@ func (o *SchedulingObserved) Lacking() []testbed.Name {
 	return o.those(func(m *Member) bool { return !m.Held && (!o.had(m) || m.Exists && again) })
 }
 
-// Eligible returns the jobs that could start if there were slots.
-func (o *SchedulingObserved) Eligible() []testbed.Name {
+// eligible returns the jobs that could start if there were slots.
+func (o *SchedulingObserved) eligible() []testbed.Name {
 	return o.those(func(m *Member) bool { return m.Held && m.State == InQueue && !m.Claimed && !m.Waiting })
 }
 
@@ -263,7 +263,7 @@ func (s *schedulingStep) actions() []SchedulingAction {
 	}
 	if s.State.active() {
 		// What it already has goes on while it waits for what was added.
-		eligible, confirmed := o.Eligible(), !o.ConfirmEach || !o.any(unconfirmed)
+		eligible, confirmed := o.eligible(), !o.ConfirmEach || !o.any(unconfirmed)
 		do(len(eligible) > 0 && !s.Started.IsZero() && confirmed, SchedulingAction{Op: SubmitJobs, Jobs: eligible})
 	}
 	over := s.State == SchedulingCompleted || s.State == SchedulingFailed && !o.any(underWay)

@@ -29,8 +29,8 @@ type Auto struct {
 	GrowAfter, ShrinkAfter time.Duration
 }
 
-// WithDefaults returns a with the defaults in the place of zeros.
-func (a Auto) WithDefaults() Auto {
+// withDefaults returns a with the defaults in the place of zeros.
+func (a Auto) withDefaults() Auto {
 	return Auto{
 		UnitsPerSlot: cmp.Or(a.UnitsPerSlot, 1),
 		Min:          a.Min,
@@ -42,7 +42,7 @@ func (a Auto) WithDefaults() Auto {
 
 // Validate returns a *field.Error for the first field that is out of range.
 func (a Auto) Validate() error {
-	a = a.WithDefaults()
+	a = a.withDefaults()
 	switch {
 	case !(a.UnitsPerSlot > 0) || math.IsInf(a.UnitsPerSlot, 0):
 		return testbed.Refuse("Auto.UnitsPerSlot", a.UnitsPerSlot, "positive and finite")
@@ -74,7 +74,7 @@ const dust = 1e-9
 // Want returns how many slots a node of this room should have. What is not a number is
 // no room.
 func (a Auto) Want(r Room) int {
-	a = a.WithDefaults()
+	a = a.withDefaults()
 	more := math.Floor((r.Free+r.Held)/a.UnitsPerSlot + dust)
 	if math.IsNaN(more) {
 		more = 0
@@ -90,52 +90,52 @@ const window = time.Minute
 type Scale struct {
 	// Have are the positions that are wanted.
 	Have Positions
-	// Since when the want has been on one side, above what is there if Above.
-	Since time.Time
-	Above bool
-	// Most is the most that was wanted since then.
-	Most int
-	// Changes are when the node last changed, the latest last.
-	Changes [2]time.Time
+	// since when the want has been on one side, above what is there if above.
+	since time.Time
+	above bool
+	// most is the most that was wanted since then.
+	most int
+	// changes are when the node last changed, the latest last.
+	changes [2]time.Time
 }
 
 // Step follows one look at a node: busy are the positions that are claimed or with a
 // pod. It returns the new state, and when to ask again even if nothing changes; the zero
 // time is never. A room that is not known, or not a number, changes nothing.
 func (a Auto) Step(s Scale, r Room, busy Positions, now time.Time) (Scale, time.Time) {
-	a = a.WithDefaults()
+	a = a.withDefaults()
 	want, have := a.Want(r), s.Have.Len()
 	if !r.Known || math.IsNaN(r.Free+r.Held) || want == have {
-		s.Since = time.Time{}
+		s.since = time.Time{}
 		return s, time.Time{}
 	}
-	if above := want > have; s.Since.IsZero() || above != s.Above {
-		s.Since, s.Above, s.Most = now, above, want
+	if above := want > have; s.since.IsZero() || above != s.above {
+		s.since, s.above, s.most = now, above, want
 	}
 	s = s.notAfter(now)
-	s.Most = max(s.Most, want)
-	due := s.Since.Add(a.ShrinkAfter)
-	if s.Above {
-		due = s.Since.Add(a.GrowAfter)
+	s.most = max(s.most, want)
+	due := s.since.Add(a.ShrinkAfter)
+	if s.above {
+		due = s.since.Add(a.GrowAfter)
 	}
-	if first := s.Changes[0]; !first.IsZero() && due.Before(first.Add(window)) {
+	if first := s.changes[0]; !first.IsZero() && due.Before(first.Add(window)) {
 		due = first.Add(window)
 	}
 	if now.Before(due) {
 		return s, due
 	}
-	if s.Above {
+	if s.above {
 		s.Have = grow(s.Have, busy)
 	} else {
-		s.Have = shrink(s.Have, busy, s.Most)
+		s.Have = shrink(s.Have, busy, s.most)
 	}
-	s.Since, s.Most, s.Changes = now, want, [2]time.Time{s.Changes[1], now}
+	s.since, s.most, s.changes = now, want, [2]time.Time{s.changes[1], now}
 	return a.Step(s, r, busy, now) // what is next takes a time, or nothing is
 }
 
 // notAfter holds the state's times to now: a clock that was set back stops nothing.
 func (s Scale) notAfter(now time.Time) Scale {
-	for _, at := range []*time.Time{&s.Since, &s.Changes[0], &s.Changes[1]} {
+	for _, at := range []*time.Time{&s.since, &s.changes[0], &s.changes[1]} {
 		if at.After(now) {
 			*at = now
 		}

@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -28,14 +27,12 @@ func refuse(name string, value any, want string) error {
 
 // Config says where a control plane lives and whom it lets do what. The zero
 // value is ready to use. It is a plain value; Start keeps no reference to it but
-// for Logger and Audit.
+// for Audit.
 type Config struct {
 	// Dir is the directory in which the control plane makes its own temporary
 	// one; default os.TempDir(). A socket lies in there, whose path most systems
 	// limit to some hundred bytes.
 	Dir string
-	// Logger is told when the control plane starts and stops; default: nobody.
-	Logger *slog.Logger
 	// Address is the one of this machine's on which kube-apiserver listens; default
 	// 127.0.0.1. Real pods reach one that is not loopback, as the service kubernetes;
 	// then set RBAC. etcd stays out of their reach.

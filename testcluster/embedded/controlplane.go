@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 // use.
 type ControlPlane struct {
 	dir       string
-	logger    *slog.Logger
 	log       *logFile
 	authority *authority
 	etcd      *etcdServer
@@ -43,14 +41,10 @@ func Start(ctx context.Context, config Config) (*ControlPlane, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{logger: config.Logger, failed: make(chan struct{})}
-	if c.logger == nil {
-		c.logger = slog.New(slog.DiscardHandler)
-	}
+	c := &ControlPlane{failed: make(chan struct{})}
 	if err := c.start(ctx, config); err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded: %w", err), c.Close())
 	}
-	c.logger.Info("control plane ready", "server", c.api.url(), "dir", c.dir)
 	return c, nil
 }
 
@@ -144,7 +138,6 @@ func (c *ControlPlane) Close() error {
 		if err := errors.Join(errs...); err != nil {
 			c.closeErr = fmt.Errorf("embedded: close: %w", err)
 		}
-		c.logger.Info("control plane closed")
 	})
 	return c.closeErr
 }

@@ -264,7 +264,7 @@ func containersOf(pod *corev1.Pod) []string {
 
 // changed is called by machines.
 func (k *kubelet) changed(node string, t Transition) {
-	if t.Phase == Starting {
+	if t.Phase == starting {
 		return
 	}
 	k.mu.Lock()

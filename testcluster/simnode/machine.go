@@ -27,7 +27,7 @@ type Phase = node.Phase
 // The phases of a pod in order.
 const (
 	Bound     = node.Bound
-	Starting  = node.Starting
+	starting  = node.Starting
 	Running   = node.Running
 	Succeeded = node.Succeeded
 	Failed    = node.Failed

@@ -32,8 +32,8 @@ func newModel(p Params, start time.Time) (*model, error) {
 	return &model{Model: m, start: start, uids: map[node.PodID]string{}, ids: map[string]node.PodID{}}, nil
 }
 
-// Bind puts a pod on the node at the given time, or now if that has passed.
-func (m *model) Bind(at time.Time, p Pod) error {
+// bind puts a pod on the node at the given time, or now if that has passed.
+func (m *model) bind(at time.Time, p Pod) error {
 	if err := p.validate(); err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (m *model) Bind(at time.Time, p Pod) error {
 	return nil
 }
 
-// Kill removes a pod and reports whether it was there.
-func (m *model) Kill(uid string) bool {
+// kill removes a pod and reports whether it was there.
+func (m *model) kill(uid string) bool {
 	if i := m.sleeperAt(uid); i >= 0 {
 		m.sleeping = slices.Delete(m.sleeping, i, i+1)
 		return true
@@ -74,9 +74,9 @@ func (m *model) forget(id node.PodID) {
 	delete(m.uids, id)
 }
 
-// AdvanceTo runs the node until the given time and appends the transitions that
+// advanceTo runs the node until the given time and appends the transitions that
 // happened, in order of time, to dst.
-func (m *model) AdvanceTo(dst []Transition, to time.Time) []Transition {
+func (m *model) advanceTo(dst []Transition, to time.Time) []Transition {
 	before := len(dst)
 	m.transitions = m.Model.AdvanceTo(m.transitions[:0], m.seconds(to))
 	for _, t := range m.transitions {
@@ -93,9 +93,9 @@ func (m *model) AdvanceTo(dst []Transition, to time.Time) []Transition {
 	return dst
 }
 
-// NextChange is when the next pod changes its phase at the earliest; ok is false
+// nextChange is when the next pod changes its phase at the earliest; ok is false
 // if none will.
-func (m *model) NextChange() (at time.Time, ok bool) {
+func (m *model) nextChange() (at time.Time, ok bool) {
 	if next, found := m.Model.NextChange(); found {
 		at, ok = m.wall(next), true
 	}

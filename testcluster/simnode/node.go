@@ -73,7 +73,7 @@ func (n *Node) Bind(p Pod) error {
 	now := n.clock.Now()
 	n.advance(now)
 	wake(n.wake)
-	return n.model.Bind(now, p)
+	return n.model.bind(now, p)
 }
 
 // Kill removes a pod from the node, if it is there.
@@ -81,7 +81,7 @@ func (n *Node) Kill(uid string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.advance(n.clock.Now())
-	if n.model.Kill(uid) {
+	if n.model.kill(uid) {
 		n.happened(Transition{At: n.model.Now(), UID: uid, Phase: Killed})
 	}
 }
@@ -98,7 +98,7 @@ func (n *Node) Run(ctx context.Context, emit func(Transition)) error {
 		n.mu.Lock()
 		n.advance(n.clock.Now())
 		batch, n.fresh = append(batch[:0], n.fresh...), n.fresh[:0]
-		next, busy := n.model.NextChange()
+		next, busy := n.model.nextChange()
 		n.mu.Unlock()
 
 		for _, t := range batch {
@@ -120,7 +120,7 @@ func (n *Node) Run(ctx context.Context, emit func(Transition)) error {
 // advance runs the model until now. n.mu is held.
 func (n *Node) advance(now time.Time) {
 	before := len(n.fresh)
-	n.fresh = n.model.AdvanceTo(n.fresh, now)
+	n.fresh = n.model.advanceTo(n.fresh, now)
 	happened := n.fresh[before:]
 	n.fresh = n.fresh[:before]
 	for _, t := range happened {
@@ -132,7 +132,7 @@ func (n *Node) advance(now time.Time) {
 func (n *Node) happened(t Transition) {
 	n.fresh = append(n.fresh, t)
 	wake(n.wake)
-	if t.Phase == Starting {
+	if t.Phase == starting {
 		n.feed.Churn(t.At)
 	} else {
 		n.feed.Changed(t.At, n.model.Running(nil))

@@ -38,7 +38,7 @@ func (m *model) sleep(dst []Transition, to time.Time) []Transition {
 				break
 			}
 			if s.phase == Bound {
-				dst = append(dst, Transition{At: at, UID: s.uid, Phase: Starting})
+				dst = append(dst, Transition{At: at, UID: s.uid, Phase: starting})
 				s.phase = Running
 			} else {
 				s.phase = Succeeded

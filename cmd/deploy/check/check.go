@@ -98,12 +98,12 @@ type Config struct {
 
 // Limits of what passes.
 const (
-	// CertificateLeft is what a certificate has left when runs of spazio-certs have
+	// certificateLeft is what a certificate has left when runs of spazio-certs have
 	// failed for nine days.
-	CertificateLeft = 21 * 24 * time.Hour
-	// ClockSkew is far beyond what a synchronized clock is off, and what
+	certificateLeft = 21 * 24 * time.Hour
+	// clockSkew is far beyond what a synchronized clock is off, and what
 	// certificates are made to bear is ten times as much.
-	ClockSkew = 30 * time.Second
+	clockSkew = 30 * time.Second
 	// RoomAge is what no node's room is unknown for while a scheduler or an agent is
 	// restarted.
 	RoomAge = time.Minute
@@ -385,7 +385,7 @@ func (c Config) certificates(ctx context.Context, testbeds bool) Result {
 		if first == "" || end.Before(ends[first]) || end.Equal(ends[first]) && name < first {
 			first = name
 		}
-		if left := end.Sub(c.Now()); left < CertificateLeft {
+		if left := end.Sub(c.Now()); left < certificateLeft {
 			r.Status = Failed
 			r.Details = append(r.Details, fmt.Sprintf("%s ends on %s", name, end.UTC().Format(time.DateOnly)))
 		}
@@ -425,7 +425,7 @@ func (c Config) clocks(ctx context.Context, nodes []string) Result {
 		compared++
 		skew := l.Spec.RenewTime.Sub(written)
 		most = max(most, skew.Abs())
-		if skew.Abs() > ClockSkew {
+		if skew.Abs() > clockSkew {
 			r.Status = Failed
 			r.Details = append(r.Details, fmt.Sprintf("%s: %v off the API server's", l.Name, skew.Round(time.Second)))
 		}

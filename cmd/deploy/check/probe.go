@@ -18,7 +18,7 @@ type Probe struct {
 	// Image runs Args until it is stopped; empty is the aggregator's as installed,
 	// on its loopback, knowing nobody.
 	Image string
-	Args  []string
+	args  []string
 	// Listed says whether the node's agent has listed the pod; nil leaves that out.
 	Listed func(ctx context.Context, pod *corev1.Pod) (bool, error)
 	// Pause is between two looks, default half a second.
@@ -51,7 +51,7 @@ func (c Config) try(ctx context.Context) (pod *corev1.Pod, err error) {
 		if p.Image, err = c.image(ctx); err != nil {
 			return nil, err
 		}
-		p.Args = []string{"--listen=127.0.0.1:0"}
+		p.args = []string{"--listen=127.0.0.1:0"}
 	}
 	core := c.Cluster.Client().CoreV1()
 	namespace, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -105,7 +105,7 @@ func (c Config) create(ctx context.Context, namespace string, p Probe) (pod *cor
 			RunAsNonRoot: new(true), RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
-			Name: "probe", Image: p.Image, Args: p.Args, ImagePullPolicy: corev1.PullIfNotPresent,
+			Name: "probe", Image: p.Image, Args: p.args, ImagePullPolicy: corev1.PullIfNotPresent,
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

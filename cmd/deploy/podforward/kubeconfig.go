@@ -15,18 +15,18 @@ var ErrNoKubeconfig = errors.New("there is none that leads to a cluster: name on
 type Target struct {
 	// Config leads to the API server.
 	Config *rest.Config
-	// Context is the kubeconfig's context, empty inside a pod.
-	Context string
+	// context is the kubeconfig's context, empty inside a pod.
+	context string
 	// Namespace is meant where none is given.
 	Namespace string
 }
 
 // String names the target in messages.
 func (t Target) String() string {
-	if t.Context == "" {
+	if t.context == "" {
 		return t.Config.Host
 	}
-	return fmt.Sprintf("context %q (%s)", t.Context, t.Config.Host)
+	return fmt.Sprintf("context %q (%s)", t.context, t.Config.Host)
 }
 
 // Cluster leads to the API server as kubectl gets there: by the kubeconfig of that name,
@@ -43,12 +43,12 @@ func Cluster(kubeconfig, context string) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	target := Target{Config: config, Context: context}
+	target := Target{Config: config, context: context}
 	if target.Namespace, _, err = loaded.Namespace(); err != nil {
 		return Target{}, err
 	}
 	if raw, err := loaded.RawConfig(); err == nil && context == "" {
-		target.Context = raw.CurrentContext
+		target.context = raw.CurrentContext
 	}
 	return target, nil
 }

@@ -56,7 +56,7 @@ func (c *Client) advice(err error) string {
 	case c.Target == nil:
 		return fmt.Sprintf("does it run, with its debug address there? Without --%s a cluster is asked as kubectl does", program)
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("asking the %s takes the right to create pods/portforward in namespace %s, and to read leases or pods there", program, c.source.Namespace)
+		return fmt.Sprintf("asking the %s takes the right to create pods/portforward in namespace %s, and to read leases or pods there", program, c.source.namespace)
 	case apierrors.IsUnauthorized(err):
 		return "the kubeconfig's credentials are refused: does kubectl work with it?"
 	case apierrors.IsNotFound(err), errors.Is(err, podforward.ErrNoLeader), errors.Is(err, podforward.ErrNoPod):

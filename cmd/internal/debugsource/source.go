@@ -22,7 +22,7 @@ type Source struct {
 	// to one, Port on this machine's loopback is asked.
 	URL                 string
 	Kubeconfig, Context string
-	Namespace           string
+	namespace           string
 	Port                int
 	// Timeout bounds one question.
 	Timeout time.Duration
@@ -38,7 +38,7 @@ func (s *Source) Flags(f *pflag.FlagSet, program, namespace string, port int) {
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; it takes the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
-	f.StringVar(&s.Namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod")
+	f.StringVar(&s.namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod")
 	f.IntVar(&s.Port, program+"-port", port, "port of the debug address in the pod")
 }
 
@@ -73,7 +73,7 @@ func (s *Source) Open(find podforward.Finder) (*Client, error) {
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.Namespace, Port: s.Port, Find: find}, s.Timeout)
+	c, err := podforward.NewClient(podforward.Config{Cluster: target.Config, Namespace: s.namespace, Port: s.Port, Find: find}, s.Timeout)
 	if bad := field.By(err, "podforward"); bad != nil {
 		return nil, command.Usage(fmt.Errorf("--%s-%s: %w", s.program, strings.ToLower(bad.Field), err))
 	}

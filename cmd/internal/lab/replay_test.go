@@ -192,7 +192,7 @@ func TestReplaySet(t *testing.T) {
 	dir := t.TempDir()
 	record(t, dir, 300, honest)
 	before := summary(t, dir)
-	bold := summary(t, dir, "--set", "avail.no-caution=true", "--set", "avail.allowance=1", "--set", "estimator=joint", "--set", "churn-hold=500ms")
+	bold := summary(t, dir, "--set", "avail.caution=-1", "--set", "avail.allowance=1", "--set", "estimator=joint", "--set", "churn-hold=500ms")
 	if bold.Different == 0 || bold.First == "" || bold.Replayed.Avail.Mean < before.Replayed.Avail.Mean+.9 {
 		t.Errorf("before %+v\nbold %+v", before, bold)
 	}
@@ -271,7 +271,7 @@ func TestReplayPlot(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	record(t, dir, 120, honest)
 	picture := filepath.Join(out, "replay.png")
-	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.no-caution=true"); code != command.ExitOK {
+	if code, _, stderr := replayed(t, dir, "--plot", picture, "--set", "avail.caution=-1"); code != command.ExitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	file, err := os.Open(picture)

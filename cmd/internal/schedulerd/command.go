@@ -45,7 +45,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func NewCommand() *cobra.Command {
 	d := &defaultConfig{listen: config.DefaultListen}
 	hub := plugin.NewHub(plugin.HubOptions{})
-	debug := &debugServer{listen: DefaultDebugListen, hub: hub}
+	debug := &debugServer{listen: defaultDebugListen, hub: hub}
 	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		d.remove() // it has been read; at its end kube-scheduler may call os.Exit
 		return hub.New(ctx, args, handle)

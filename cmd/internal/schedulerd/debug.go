@@ -17,8 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// DefaultDebugListen is where the commands spazio top and explain ask.
-const DefaultDebugListen = "127.0.0.1:9694"
+// defaultDebugListen is where the commands spazio top and explain ask.
+const defaultDebugListen = "127.0.0.1:9694"
 
 // debugServer shows the Hub's state: kube-scheduler's own server takes no more
 // handlers.

@@ -180,9 +180,6 @@ func (s *Service) Addr() net.Addr { return s.server.Addr() }
 // MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
-// Store is what the service keeps, for who tells it more than agents do.
-func (s *Service) Store() *profiler.Store { return s.store }
-
 // Registry has the metrics that the service shows.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 

@@ -59,15 +59,6 @@ type Scheduler struct {
 	cancel    context.CancelFunc
 }
 
-// Run runs a scheduler until ctx ends, which is no error.
-func Run(ctx context.Context, c Config) error {
-	s, err := New(ctx, c)
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx)
-}
-
 // New makes a scheduler whose Hub listens for agents already. The caller must Run or Close
 // it. Of ctx it takes the values only. A Config without a Kubeconfig is a *field.Error.
 func New(ctx context.Context, c Config) (*Scheduler, error) {

@@ -66,9 +66,6 @@ func Start(ctx context.Context, name string, vcpus int) (*Guest, error) {
 	return &Guest{cmd, in}, nil
 }
 
-// PID is the process's.
-func (g *Guest) PID() int { return g.cmd.Process.Pid }
-
 // Set has it keep so many cores busy, at most its virtual CPUs.
 func (g *Guest) Set(cores float64) error {
 	_, err := fmt.Fprintln(g.in, cores)

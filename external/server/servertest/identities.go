@@ -24,8 +24,8 @@ type Right struct {
 	External bool
 }
 
-// All are all rights; in one namespace, if it is not empty.
-func All(namespace string) []Right {
+// all are all rights; in one namespace, if it is not empty.
+func all(namespace string) []Right {
 	return append(View(namespace),
 		Right{Verbs: []server.Verb{server.Create, server.Update, server.Patch, server.Delete}, Kinds: []wire.Kind{wire.Schedulings}, Namespace: namespace},
 		Right{Verbs: []server.Verb{server.Update, server.Patch}, Kinds: []wire.Kind{wire.Jobs}, Namespace: namespace, External: true})

@@ -67,11 +67,11 @@ func Start(t testing.TB, edit func(*server.Config)) *Bench {
 func Callers() *Identities {
 	i := new(Identities)
 	admin := server.Caller{Name: "admin", UID: "1"}
-	i.Add(Admin, Audience, admin, All("")...)
-	i.Add(Foreign, "another", admin, All("")...)
-	i.Add(Expired, Audience, server.Caller{Name: "admin", UID: "1", Expires: time.Now().Add(-time.Hour)}, All("")...)
+	i.Add(Admin, Audience, admin, all("")...)
+	i.Add(Foreign, "another", admin, all("")...)
+	i.Add(Expired, Audience, server.Caller{Name: "admin", UID: "1", Expires: time.Now().Add(-time.Hour)}, all("")...)
 	i.Add(Viewer, Audience, server.Caller{Name: "viewer", UID: "2"}, View("")...)
-	i.Add(Team, Audience, server.Caller{Name: "team", UID: "3"}, All("team")...)
+	i.Add(Team, Audience, server.Caller{Name: "team", UID: "3"}, all("team")...)
 	i.Add(Nothing, Audience, server.Caller{Name: "nothing", UID: "4"})
 	return i
 }

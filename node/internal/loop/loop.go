@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Sampler measures a machine; *telemetry.Reader is one.
-type Sampler interface {
+// sampler measures a machine; *telemetry.Reader is one.
+type sampler interface {
 	// SampleTo stores a value in [0,1] per channel for the time at in dst, grown
 	// as append does, and returns it. An error drops the sample;
 	// telemetry.ErrPriming is the first sample's.
@@ -47,7 +47,7 @@ type Recorder interface {
 type Config struct {
 	// Pipeline is owned by the Loop from New on.
 	Pipeline *agent.Pipeline
-	Sampler  Sampler
+	Sampler  sampler
 	Pods     telemetry.PodSource
 	// SizesTo writes the sizes of the channels as of the last sample to dst, grown
 	// as append does; nil means those of Pipeline, for ever.
@@ -69,14 +69,14 @@ type Config struct {
 	OnLocal  func(agent.Local)
 	// Usage, if set, reads what pods take, behind each sample. OnUsage gets the
 	// readings, none too, which are its own until it returns; it must not block.
-	Usage        UsageMeter
+	Usage        usageMeter
 	OnUsage      func(at time.Time, readings []agent.PodReading)
 	UsageMetrics *UsageMetrics
 	// Power, if set, measures what the machine and its pods take, behind every tenth
 	// sample.
 	Power *power.Meter
 	// Watch is the span over which the rate of samples is judged; 0 means
-	// DefaultWatch. Spent tells the likely causes of a low one; nil tells none.
+	// defaultWatch. Spent tells the likely causes of a low one; nil tells none.
 	Watch time.Duration
 	Spent func() Spent
 	// Logger hears when samples are dropped or late and when they are good
@@ -86,8 +86,8 @@ type Config struct {
 	Metrics *Metrics
 }
 
-// DefaultWatch is a hundred samples at 10 Hz.
-const DefaultWatch = 10 * time.Second
+// defaultWatch is a hundred samples at 10 Hz.
+const defaultWatch = 10 * time.Second
 
 // unhealthyPeriods is how many periods without a good sample make a Loop
 // unhealthy: one block of the model.
@@ -95,7 +95,7 @@ const unhealthyPeriods = 10
 
 func (c Config) withDefaults() Config {
 	if c.Watch == 0 {
-		c.Watch = DefaultWatch
+		c.Watch = defaultWatch
 	}
 	if c.Now == nil {
 		c.Now = newSteadyClock()

@@ -149,7 +149,7 @@ func (m *Metrics) dropped(err error) {
 		return
 	}
 	cause := causeRefused
-	if errors.Is(err, ErrClockJump) {
+	if errors.Is(err, errClockJump) {
 		cause = causeClockJump
 	}
 	m.drops.WithLabelValues(allChannels, cause).Inc()

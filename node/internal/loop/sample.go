@@ -10,9 +10,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// ErrClockJump drops a sample: the wall clock got ahead of the steady one. The
+// errClockJump drops a sample: the wall clock got ahead of the steady one. The
 // machine was suspended, or its clock was set.
-var ErrClockJump = errors.New("the wall clock jumped ahead")
+var errClockJump = errors.New("the wall clock jumped ahead")
 
 // tick takes one sample through the pipeline.
 func (l *Loop) tick() {
@@ -30,7 +30,7 @@ func (l *Loop) tick() {
 	if step.Abs() > maxStep {
 		l.stepped(step)
 		if step > 0 && err == nil { // it was read all the same, as the next one's base
-			err = ErrClockJump
+			err = errClockJump
 		}
 	}
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// UsageMeter reads what pods take; *telemetry.PodUsage is one.
-type UsageMeter interface {
+// usageMeter reads what pods take; *telemetry.PodUsage is one.
+type usageMeter interface {
 	// Observe hears of all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadTo reads into dst the pods that are due.

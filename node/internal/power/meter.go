@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// CPUMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one.
-type CPUMeter interface {
+// cpuMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one.
+type cpuMeter interface {
 	// Observe hears of all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
@@ -24,7 +24,7 @@ type CPUMeter interface {
 // Config of a Meter. Source and CPU are required.
 type Config struct {
 	Source source.Source
-	CPU    CPUMeter
+	CPU    cpuMeter
 	Split  energy.Split
 	// Meter is what is known of the source's counters.
 	Meter energy.MeterConfig

@@ -12,12 +12,12 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
+	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
-	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
 // partly is a history whose query for CPU fails.
@@ -85,7 +85,7 @@ func TestCollectorCountsRefusedWindows(t *testing.T) {
 	}
 	server, registry := usageserver.New(store, usageserver.Config{}), prometheus.NewRegistry()
 	registry.MustRegister(controller.Collector(store, server))
-	bad := agent.Window{Pod: 1, Span: time.Minute, CPU: 1e9}
+	bad := agent.Window{Pod: 1, Usage: profile.Usage{Span: time.Minute, CPU: 1e9}}
 	if err := server.Report(&oneBatch{ctx: t.Context(), batch: api.FromUsage(agent.UsageBatch{Node: "a", Windows: []agent.Window{bad, bad}})}); err != nil {
 		t.Fatal(err)
 	}

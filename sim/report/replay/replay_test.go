@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("as recorded: %+v, %v", same.Summary, err)
 	}
 	var csv strings.Builder
-	other, err := run(t, dir, replay.Options{Set: []string{"avail.no-caution=true"}, CSV: &csv})
+	other, err := run(t, dir, replay.Options{Set: []string{"avail.caution=-1"}, CSV: &csv})
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
 		t.Errorf("with an option: %+v, %v", other.Summary, err)
 	}

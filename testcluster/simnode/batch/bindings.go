@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Binding is that of a pod to a node.
-type Binding struct {
+// binding is that of a pod to a node.
+type binding struct {
 	Pod, Node string
 	// At is when the watch brought it.
 	At time.Time
@@ -17,7 +17,7 @@ type Binding struct {
 
 // Bindings are those of pods by their UIDs. It is a plain value: reading it
 // concurrently is safe.
-type Bindings map[types.UID]Binding
+type Bindings map[types.UID]binding
 
 // PerNode counts the bindings of the pods whose names begin with the prefix.
 func (b Bindings) PerNode(prefix string) map[string]int {

@@ -14,7 +14,7 @@ type Distribution string
 
 // The laws of the pods' work; both have the configured mean.
 const (
-	Equal       Distribution = "equal"
+	equal       Distribution = "equal"
 	Exponential Distribution = "exponential"
 )
 
@@ -62,8 +62,8 @@ func (c Config) Validate() error {
 		return invalid("Pods", c.Pods, fmt.Sprintf("at most %d", maxPods))
 	case !finite(c.CPUSeconds) || c.CPUSeconds > maxSeconds:
 		return invalid("CPUSeconds", c.CPUSeconds, fmt.Sprintf("at most %g", maxSeconds))
-	case c.Distribution != "" && c.Distribution != Equal && c.Distribution != Exponential:
-		return invalid("Distribution", c.Distribution, fmt.Sprintf("%s or %s", Equal, Exponential))
+	case c.Distribution != "" && c.Distribution != equal && c.Distribution != Exponential:
+		return invalid("Distribution", c.Distribution, fmt.Sprintf("%s or %s", equal, Exponential))
 	case !finite(c.Memory):
 		return invalid("Memory", c.Memory, "a number of bytes")
 	case !finite(c.RequestCPU) || c.RequestCPU > maxRequest:
@@ -82,7 +82,7 @@ func (c Config) Validate() error {
 func (c Config) WithDefaults() Config {
 	setDefault(&c.Pods, 300)
 	setDefault(&c.CPUSeconds, 5)
-	setDefault(&c.Distribution, Equal)
+	setDefault(&c.Distribution, equal)
 	setDefault(&c.Memory, simnode.DefaultMemory)
 	return c
 }

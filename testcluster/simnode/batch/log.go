@@ -61,7 +61,7 @@ func (l *Log) observe(obj any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known, ok := l.bound[pod.UID]; !ok {
-		l.bound[pod.UID] = Binding{pod.Name, pod.Spec.NodeName, time.Now()}
+		l.bound[pod.UID] = binding{pod.Name, pod.Spec.NodeName, time.Now()}
 	} else if known.Node != pod.Spec.NodeName {
 		l.moved = append(l.moved, fmt.Sprintf("%s, to %s and %s", pod.Name, known.Node, pod.Spec.NodeName))
 	}

@@ -6,8 +6,8 @@ import (
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every field.Error.
-	ErrInvalid = errors.New("invalid configuration or input")
+	// errInvalid is in every field.Error.
+	errInvalid = errors.New("invalid configuration or input")
 	// ErrNoInit is returned for a group whose children would run the whole program
 	// once more.
 	ErrNoInit = errors.New("children: the program's main function does not begin with children.Init")
@@ -15,7 +15,7 @@ var (
 	ErrClosed = errors.New("children: the group is closed")
 	// ErrEnded is wrapped where a child ended before it said what was waited for.
 	ErrEnded = errors.New("children: ended")
-	// ErrUnsupported is returned where the system can't keep children from outliving
+	// errUnsupported is returned where the system can't keep children from outliving
 	// their parent, or on CPUs.
-	ErrUnsupported = errors.New("children: not supported on this system")
+	errUnsupported = errors.New("children: not supported on this system")
 )

@@ -45,7 +45,7 @@ func NewGroup() (*Group, error) {
 		return nil, ErrNoInit
 	}
 	if !supported {
-		return nil, ErrUnsupported
+		return nil, errUnsupported
 	}
 	path, err := os.Executable()
 	if err != nil {

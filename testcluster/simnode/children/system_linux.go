@@ -43,7 +43,7 @@ func pin(cpus []int) error {
 		set.Set(cpu)
 	}
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return &field.Error{Package: "children", Field: "CPUs", Value: cpus, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return &field.Error{Package: "children", Field: "CPUs", Value: cpus, Err: fmt.Errorf("%w: %w", errInvalid, err)}
 	}
 	return nil
 }

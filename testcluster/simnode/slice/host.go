@@ -92,7 +92,7 @@ func (h *host) newGuest(dir string, number int, g Guest) (*unit, error) {
 		return nil, err
 	}
 	u := &unit{host: h, kubelet: kubelet, members: map[string]*member{}}
-	scope := filepath.Join(h.kubelet.CgroupRoot(), "machine.slice", fmt.Sprintf(`machine-qemu\x2d%d\x2d%s.scope`, number, strings.ReplaceAll(g.Name, "-", `\x2d`)))
+	scope := filepath.Join(h.kubelet.cgroupRoot(), "machine.slice", fmt.Sprintf(`machine-qemu\x2d%d\x2d%s.scope`, number, strings.ReplaceAll(g.Name, "-", `\x2d`)))
 	for cpu := range g.CPUs {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(scope, "libvirt", fmt.Sprintf("vcpu%d", cpu)), 0o755))
 	}
@@ -154,9 +154,9 @@ func (h *host) advance(now time.Time, clock clock) (err error) {
 		}
 		used, pods := u.read(clock)
 		busy += used
-		err = errors.Join(err, u.kubelet.Write(used, pods, since), writeUsage(u.scope, used))
+		err = errors.Join(err, u.kubelet.write(used, pods, since), writeUsage(u.scope, used))
 	}
-	return errors.Join(err, h.kubelet.Write(busy, pods, since), h.machine.Advance(now, h.consumers))
+	return errors.Join(err, h.kubelet.write(busy, pods, since), h.machine.Advance(now, h.consumers))
 }
 
 // read takes the processes' clocks: the CPU time of all, those that are gone too, and of

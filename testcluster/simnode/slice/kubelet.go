@@ -46,14 +46,11 @@ func NewKubelet(dir string, cpus int) (*Kubelet, error) {
 	if err = errors.Join(err, failed[0], failed[1]); err != nil {
 		return nil, errors.Join(err, k.Close())
 	}
-	return k, k.Write(0, nil, 0)
+	return k, k.write(0, nil, 0)
 }
 
-// CgroupRoot is what an agent takes for /sys/fs/cgroup.
-func (k *Kubelet) CgroupRoot() string { return k.cgroups }
-
-// ProcRoot is what an agent takes for /proc.
-func (k *Kubelet) ProcRoot() string { return k.proc }
+// cgroupRoot is what an agent takes for /sys/fs/cgroup.
+func (k *Kubelet) cgroupRoot() string { return k.cgroups }
 
 func (k *Kubelet) class() string { return filepath.Join(k.cgroups, "kubepods", "besteffort") }
 
@@ -91,9 +88,9 @@ func (k *Kubelet) Remove(uid string, cpu time.Duration) error {
 	return errors.Join(stat.Close(), os.RemoveAll(k.pod(uid)))
 }
 
-// Write has the files say what the machine has taken, each pod of it, and since when it
+// write has the files say what the machine has taken, each pod of it, and since when it
 // runs.
-func (k *Kubelet) Write(busy time.Duration, pods map[string]time.Duration, since time.Duration) error {
+func (k *Kubelet) write(busy time.Duration, pods map[string]time.Duration, since time.Duration) error {
 	k.idle = max(k.idle, time.Duration(k.cpus)*since-busy)
 	text := fmt.Appendf(nil, "cpu  %020d 0 0 %020d 0 0 0 0 0 0\n", busy/userHZ, k.idle/userHZ)
 	for cpu := range k.cpus {

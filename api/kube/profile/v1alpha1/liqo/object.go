@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Job is the name of a workload as the thesis's objects have it: without its kind.
-func Job(w profile.Workload) string { return w.Name }
+// job is the name of a workload as the thesis's objects have it: without its kind.
+func job(w profile.Workload) string { return w.Name }
 
 func meta(kind string, w profile.Workload, name string) (metav1.TypeMeta, metav1.ObjectMeta) {
 	return metav1.TypeMeta{Kind: kind, APIVersion: GroupVersion.String()}, metav1.ObjectMeta{Namespace: w.Namespace, Name: name}
@@ -43,7 +43,7 @@ const longestStem = 253 - 18
 func NewConnectionProfile(from, to profile.Workload, at time.Time, bytesPerSecond float64) ConnectionProfile {
 	p := ConnectionProfile{Spec: ConnectionProfileSpec{
 		BandwidthRequirement: Rate(bytesPerSecond), UpdateTime: Time{at},
-		SourceJob: Job(from), SourceNamespace: from.Namespace, DestinationJob: Job(to), DestinationNamespace: to.Namespace,
+		SourceJob: job(from), SourceNamespace: from.Namespace, DestinationJob: job(to), DestinationNamespace: to.Namespace,
 	}}
 	source := v1alpha1.NameOf(from)
 	hash := fnv.New32a()

@@ -19,8 +19,8 @@ func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "liqo", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
-// Layout is how times are written.
-const Layout = "2006-01-02 15:04:05"
+// layout is how times are written.
+const layout = "2006-01-02 15:04:05"
 
 // Time is one in UTC, to the second. It is a plain value, safe for concurrent use.
 type Time struct{ time.Time }
@@ -31,7 +31,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	if y := at.Year(); y < 0 || y > 9999 {
 		return nil, refuse("time", t.Time, "of a year of four digits")
 	}
-	return json.Marshal(at.Format(Layout))
+	return json.Marshal(at.Format(layout))
 }
 
 // UnmarshalJSON reads it.
@@ -40,9 +40,9 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &text); err != nil {
 		return refuse("time", string(data), "a text")
 	}
-	at, err := time.Parse(Layout, text)
-	if err != nil || at.Format(Layout) != text {
-		return refuse("time", text, "such as "+Layout)
+	at, err := time.Parse(layout, text)
+	if err != nil || at.Format(layout) != text {
+		return refuse("time", text, "such as "+layout)
 	}
 	t.Time = at
 	return nil
