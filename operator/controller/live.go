@@ -141,10 +141,11 @@ type callGroup[P comparable, K, V any] struct {
 }
 
 // place is where calls are made one after the other. running is held during one; next is the
-// one that has yet to begin, nil if there is none.
+// one that has yet to begin, nil if there is none. callers counts those who have not left.
 type place[K, V any] struct {
 	running sync.Mutex
 	next    *call[K, V]
+	callers int
 }
 
 // call is one call of do for those who share it.
@@ -161,6 +162,7 @@ var errNotDone = errors.New("what was waited for was not done")
 // ask adds the key to the next call at the place, and returns what came of it.
 func (g *callGroup[P, K, V]) ask(ctx context.Context, at P, key K) (V, error) {
 	p, c := g.join(at, key)
+	defer g.leave(at, p)
 	c.once.Do(func() {
 		p.running.Lock()
 		defer p.running.Unlock()
@@ -187,5 +189,15 @@ func (g *callGroup[P, K, V]) join(at P, key K) (*place[K, V], *call[K, V]) {
 		p.next = &call[K, V]{err: errNotDone}
 	}
 	p.next.keys = append(p.next.keys, key)
+	p.callers++
 	return p, p.next
+}
+
+// leave forgets the place with its last caller.
+func (g *callGroup[P, K, V]) leave(at P, p *place[K, V]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.callers--; p.callers == 0 {
+		delete(g.places, at)
+	}
 }

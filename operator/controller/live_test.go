@@ -93,6 +93,9 @@ func TestCallsAreShared(t *testing.T) {
 	if diff := cmp.Diff(want, all, cmp.AllowUnexported(done{})); diff != "" {
 		t.Error(diff)
 	}
+	if len(j.places) > 0 {
+		t.Errorf("%d places are remembered with no caller left", len(j.places))
+	}
 }
 
 // A caller's result is of a call that began after the caller asked, and that had its key.
