@@ -218,6 +218,8 @@ func (t *tally) report(r *program.Result, rate float64, without *tally, what str
 	if len(t.exporter) > 0 {
 		rows("node exporter", mean(t.exporter), r, nil, nil)
 	}
+	t.mu.Lock() // a stream may still be ending
+	defer t.mu.Unlock()
 	for _, sent := range sent {
 		r.Add(program.Row{What: sent, Value: t.count[sent], Unit: "messages"})
 	}
