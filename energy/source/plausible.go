@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
@@ -100,6 +101,9 @@ func (j *judge) standing(readings []energy.Reading, of Source, at time.Time, beg
 			continue
 		}
 		was, known := j.zones[r.Zone]
+		if !known && r.Counter == 0 && strings.HasSuffix(r.Zone, "/"+memoryZone) {
+			continue // as the kernel has it, memory that counts nothing has no counter
+		}
 		if !known || was.counter != r.Counter {
 			j.zones[r.Zone] = zoneMoved{r.Counter, at}
 		} else if still := at.Sub(was.at); still >= stillFor {

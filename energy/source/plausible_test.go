@@ -160,6 +160,12 @@ func TestOneOfTwoCountersStands(t *testing.T) {
 			t.Errorf("%s moves again: %s is read", stands, b.Name())
 		}
 	}
+	nothing := newBench(t, zone(zone(map[string]string{}, "intel-rapl:0", "package-0", "0"), "intel-rapl:0:0", "dram", "0"), "")
+	nothing.busy = []string{"class/powercap/intel-rapl:0/energy_uj"}
+	known := nothing.run(0, 60)[source.NamePowercap]
+	if known < 55 {
+		t.Errorf("with memory that counts nothing power is known in %d of 60 seconds\n%s", known, nothing.log.String())
+	}
 	reserve := newBench(t, map[string]string{
 		"class/hwmon/hwmon0/name": "power_meter\n", "class/hwmon/hwmon0/power1_average": "400000000\n", "class/hwmon/hwmon0/power1_oem_info": "PSU1\n",
 		"class/hwmon/hwmon0/power2_average": "0\n", "class/hwmon/hwmon0/power2_oem_info": "PSU2\n",

@@ -134,10 +134,13 @@ func parentDir(dir string) string {
 	return ""
 }
 
+// memoryZone is the name of the zone of a package's memory.
+const memoryZone = "dram"
+
 // summed says that a zone is part of the machine's sum.
 func summed(own, parent string, sum Zones) bool {
 	if sum == Psys {
 		return isPsys(own)
 	}
-	return parent == "" && strings.HasPrefix(own, "package-") || parent != "" && own == "dram"
+	return parent == "" && strings.HasPrefix(own, "package-") || parent != "" && own == memoryZone
 }
