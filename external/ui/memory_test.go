@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -51,16 +52,22 @@ func TestAFormCostsLittleMemory(t *testing.T) {
 			if len(body) > 3*longest {
 				t.Fatalf("%s: %d bytes", name, len(body))
 			}
-			r := httptest.NewRequest(http.MethodPost, "/ui/"+c.path, strings.NewReader(body))
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			r.Header.Set("Authorization", "Bearer "+token)
-			answer := httptest.NewRecorder()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			b.Server.ServeHTTP(answer, r)
-			runtime.ReadMemStats(&after)
-			if took := after.TotalAlloc - before.TotalAlloc; took > most || answer.Code >= 500 {
-				t.Errorf("%s of %q: %d MiB for an answer of %d with %d bytes", name, token, took>>20, answer.Code, answer.Body.Len())
+			// What others of the process allocate meanwhile is not the form's, so the least counts.
+			took, code, length := uint64(math.MaxUint64), 0, 0
+			for range 3 {
+				r := httptest.NewRequest(http.MethodPost, "/ui/"+c.path, strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+				r.Header.Set("Authorization", "Bearer "+token)
+				answer := httptest.NewRecorder()
+				var before, after runtime.MemStats
+				runtime.ReadMemStats(&before)
+				b.Server.ServeHTTP(answer, r)
+				runtime.ReadMemStats(&after)
+				took = min(took, after.TotalAlloc-before.TotalAlloc)
+				code, length = max(code, answer.Code), answer.Body.Len()
+			}
+			if took > most || code >= 500 {
+				t.Errorf("%s of %q: %d MiB for an answer of %d with %d bytes", name, token, took>>20, code, length)
 			}
 		}
 	}
