@@ -97,7 +97,8 @@ func (u *PodUsage) scanned(uid, rel string, at time.Time) {
 // early, ahead of that where it was not done yet.
 func (u *PodUsage) findAwaited(at time.Time, early bool) {
 	u.forget(func(p *usagePod) bool {
-		if p.state != usageAwaited || !p.isDue(at) && !(early && p.look == lookWhenDue) {
+		isNow := p.isDue(at) || early && p.look == lookWhenDue
+		if p.state != usageAwaited || !isNow {
 			return false
 		}
 		return !u.find(p, at)

@@ -77,7 +77,7 @@ const (
 	mostReplicas = 100
 )
 
-// validate names the first field that is out of range, of a configuration with its
+// Validate names the first field that is out of range, of a configuration with its
 // slices on a machine of so many CPUs.
 func (c Config) Validate(cpus int) error {
 	for _, s := range c.Schedulers {

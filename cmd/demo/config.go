@@ -40,8 +40,7 @@ const (
 	maxTimeScale = 1_000
 )
 
-// validate returns for the first field out of range a *field.Error, or of the batch a
-// *field.Error.
+// Validate returns a *field.Error for the first field out of range.
 func (c Config) Validate() error {
 	switch {
 	case c.Nodes < 0 || c.Nodes > maxNodes:

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// Result is what came of the experiment.
+// TestbedResult is what came of the experiment.
 type TestbedResult struct {
 	Seed uint64 `json:"seed"`
 	Jobs []Job  `json:"jobs"`

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
-// Run runs the experiment from start to end. Whatever happens, it leaves no process, no port
+// RunTestbed runs the experiment from start to end. Whatever happens, it leaves no process, no port
 // and no file behind. It returns the context's cause if that ended before the result was
 // there, and an error of Validate before anything runs. A process can run one at a time.
 func RunTestbed(ctx context.Context, c TestbedConfig) error {

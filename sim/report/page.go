@@ -27,7 +27,7 @@ type File struct {
 	Data []byte
 }
 
-// CheckFile reports whether New takes the path; the error is a *field.Error.
+// CheckPage reports whether NewPage takes the path; the error is a *field.Error.
 func CheckPage(path string) error {
 	if extension := filepath.Ext(path); extension != ".html" && extension != ".md" {
 		return Refuse("path", path, "a file ending in .html or .md")
@@ -35,7 +35,7 @@ func CheckPage(path string) error {
 	return nil
 }
 
-// New returns a page for a file, by its ending .html or .md, with the title as
+// NewPage returns a page for a file, by its ending .html or .md, with the title as
 // its first heading.
 func NewPage(path, title string) (*Page, error) {
 	if err := CheckPage(path); err != nil {

@@ -21,7 +21,7 @@ import (
 // resolution of a PNG in dots an inch.
 const resolution = 110
 
-// CheckFile reports whether WriteFile takes the path; the error is a
+// CheckPicture reports whether WriteFile takes the path; the error is a
 // *field.Error.
 func CheckPicture(path string) error {
 	if extension := filepath.Ext(path); extension != ".png" && extension != ".svg" {

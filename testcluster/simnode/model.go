@@ -45,7 +45,7 @@ func (m *model) bind(at time.Time, p Pod) error {
 		return nil
 	}
 	m.last++
-	err := m.Model.Bind(max(m.seconds(at), 0), node.Pod{
+	err := m.Bind(max(m.seconds(at), 0), node.Pod{
 		ID: m.last, Work: p.Work.Seconds(), Cores: p.Cores, Memory: p.Memory, Startup: p.Startup.Seconds(),
 	})
 	if err != nil {
@@ -66,7 +66,7 @@ func (m *model) kill(uid string) bool {
 		return false
 	}
 	m.forget(id)
-	return m.Model.Kill(id)
+	return m.Kill(id)
 }
 
 func (m *model) forget(id node.PodID) {
@@ -78,7 +78,7 @@ func (m *model) forget(id node.PodID) {
 // happened, in order of time, to dst.
 func (m *model) advanceTo(dst []Transition, to time.Time) []Transition {
 	before := len(dst)
-	m.transitions = m.Model.AdvanceTo(m.transitions[:0], m.seconds(to))
+	m.transitions = m.AdvanceTo(m.transitions[:0], m.seconds(to))
 	for _, t := range m.transitions {
 		dst = append(dst, Transition{At: m.wall(t.At), UID: m.uids[t.Pod], Phase: t.Phase})
 		if t.Phase == Succeeded || t.Phase == Failed {
@@ -96,7 +96,7 @@ func (m *model) advanceTo(dst []Transition, to time.Time) []Transition {
 // nextChange is when the next pod changes its phase at the earliest; ok is false
 // if none will.
 func (m *model) nextChange() (at time.Time, ok bool) {
-	if next, found := m.Model.NextChange(); found {
+	if next, found := m.NextChange(); found {
 		at, ok = m.wall(next), true
 	}
 	for _, s := range m.sleeping {

@@ -11,7 +11,7 @@ import (
 	vegeta "github.com/tsenart/vegeta/v12/lib"
 )
 
-// Config says what is sent where. Targets, Rate, Connections and Duration are required.
+// Load is what is sent where. Targets, Rate, Connections and Duration are required.
 type Load struct {
 	// Targets are host:port of the servers, which take turns.
 	Targets []string `json:"targets"`
@@ -39,7 +39,7 @@ func (c Load) Validate() error {
 	return c.Phases.Validate()
 }
 
-// Result is what came of it; times are in seconds.
+// LoadResult is what came of a Load; times are in seconds.
 type LoadResult struct {
 	// Requests have been answered well, Errors not or never.
 	Requests int `json:"requests"`
@@ -69,7 +69,7 @@ const (
 // timeout is what an answer may take.
 const timeout = time.Minute
 
-// Run sends the requests and returns when the last has been answered, or ctx ends. It calls
+// RunLoad sends the requests and returns when the last has been answered, or ctx ends. It calls
 // began when the first is due.
 func RunLoad(ctx context.Context, c Load, began func()) (LoadResult, error) {
 	if err := c.Validate(); err != nil {

@@ -19,7 +19,7 @@ const LoadPath = "/load"
 // began is what is said when the first request is due.
 const begun = "began"
 
-// Main serves Handler at a free port of the loopback, as the role of a child: it says its address
+// LoadMain serves LoadHandler at a free port of the loopback, as the role of a child: it says its address
 // once it does.
 func LoadMain(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	prefer()
@@ -29,9 +29,9 @@ func LoadMain(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error
 	})
 }
 
-// Handler sends a load for whoever posts its Config as JSON to Path, one at a time; others
+// LoadHandler sends a Load for whoever posts it as JSON to Path, one at a time; others
 // get the status 409, busy. It answers with a line, "began", when the first request is due,
-// and at the end with the Result as JSON, with an empty line each second between, for the sake of
+// and at the end with the LoadResult as JSON, with an empty line each second between, for the sake of
 // what gives up connections that are silent. A load ends with its request. At /ready it answers.
 func LoadHandler() http.Handler {
 	var busy sync.Mutex
@@ -99,7 +99,7 @@ func say(w http.ResponseWriter, lines <-chan string) {
 // ErrAnswer is wrapped where a server of loads did not do what it was asked for.
 var ErrAnswer = errors.New("the load was not sent")
 
-// Send has the Handler at a URL send a load and has meanwhile done, from when the first
+// SendLoad has the LoadHandler at a URL send a load and has meanwhile done, from when the first
 // request is due. The load ends with ctx, and where meanwhile fails.
 func SendLoad(ctx context.Context, client *http.Client, url string, c Load, meanwhile func() error) (r LoadResult, err error) {
 	if err := c.Validate(); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Evaluation is all that a page says. It is a plain value, safe for concurrent reading.
+// Prediction is all that a page of predictions shows. It is a plain value, safe for concurrent reading.
 type Prediction struct {
 	Prediction prediction.Result
 	// Schedulers are runs of ProntoSchedulers, which Runs describes.
@@ -23,7 +23,7 @@ type Prediction struct {
 	Command string
 }
 
-// Schedulers are those that the page compares.
+// ProntoSchedulers returns the schedulers that the page compares.
 func ProntoSchedulers() []string {
 	return []string{experiment.Default, experiment.Spazio, "coin", experiment.Pronto, experiment.ProntoCoin}
 }

@@ -58,7 +58,7 @@ func scores(r prediction.Result, source prediction.Source, behind bool, spike pr
 	return t, spikes >= fewest
 }
 
-// Rows is the evaluation for machines.
+// PredictionRows returns the evaluation for machines.
 func PredictionRows(r prediction.Result) text.Table {
 	t := text.Table{Header: append([]string{"source", "filtered", "spike", "spikes"}, scoreHeader()...)}
 	for _, row := range r.Rows {
@@ -68,7 +68,7 @@ func PredictionRows(r prediction.Result) text.Table {
 	return t
 }
 
-// Tables are those of a source with enough spikes, raw and filtered, for a person.
+// PredictionTables returns the tables of a source with enough spikes, raw and filtered, for a person.
 func PredictionTables(r prediction.Result) (all []text.Table) {
 	for _, s := range r.Sources {
 		for _, behind := range []bool{false, true} {

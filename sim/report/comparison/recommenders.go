@@ -12,11 +12,11 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Result is an evaluation of all recommenders. It is a plain value, safe for
+// Recommenders is an evaluation of all recommenders. It is a plain value, safe for
 // concurrent reading.
 type Recommenders struct{ Rows []Recommender }
 
-// Row is a recommender on the series of a resource. It is a plain value, safe for
+// Recommender is a recommender on the series of a resource. It is a plain value, safe for
 // concurrent reading.
 type Recommender struct {
 	Resource string `json:"resource"`
@@ -28,7 +28,7 @@ type Recommender struct {
 	Default, LeftOut float64 `json:"-"`
 }
 
-// Run evaluates every recommender on the series of each resource that has any.
+// CompareRecommenders evaluates every recommender on the series of each resource that has any.
 // The error is that of ctx if it ends before, or of the options or the series.
 func CompareRecommenders(ctx context.Context, series []replay.Series, o replay.Options) (Recommenders, error) {
 	count := map[replay.Resource]int{}

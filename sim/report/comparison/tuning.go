@@ -16,7 +16,7 @@ const (
 	throttledBar = .01
 )
 
-// Runs are runs, those of a scenario and tuner together. It is a plain value, safe for
+// Tunings are runs, those of a scenario and tuner together. It is a plain value, safe for
 // concurrent reading.
 type Tunings []tuning.Row
 
