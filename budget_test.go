@@ -21,8 +21,8 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   208,
-	"lines of code":              119_900, // without comments and blank lines; scripts count
-	"exported names":             4372,
+	"lines of code":              119_889, // without comments and blank lines; scripts count
+	"exported names":             4370,
 	"exported fields":            3426,
 	"FieldError types":           1,
 	"own flags":                  303,

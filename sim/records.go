@@ -1,11 +1,6 @@
 package sim
 
-import (
-	"encoding/csv"
-	"fmt"
-	"io"
-	"strconv"
-)
+import "strconv"
 
 // Moment is the cluster at a time.
 type Moment struct {
@@ -44,9 +39,6 @@ func (s *cluster) note() {
 	s.timeline = append(s.timeline, m)
 }
 
-// WritePods writes PodTable as CSV.
-func WritePods(w io.Writer, r Result) error { return write(w, PodTable(r)) }
-
 // PodTable is a run as a table, a header and a row a pod in the order of the workload:
 // what it was, what it declared, and what became of it. Times that never came are empty.
 func PodTable(r Result) [][]string {
@@ -66,9 +58,6 @@ func PodTable(r Result) [][]string {
 	return rows
 }
 
-// WriteTimeline writes TimelineTable as CSV.
-func WriteTimeline(w io.Writer, r Result) error { return write(w, TimelineTable(r)) }
-
 // TimelineTable is a run's timeline as a table, a header and a row a moment.
 func TimelineTable(r Result) [][]string {
 	rows := [][]string{{"at", "waiting", "starting", "running", "busy_cores", "memory"}}
@@ -78,13 +67,6 @@ func TimelineTable(r Result) [][]string {
 		})
 	}
 	return rows
-}
-
-func write(w io.Writer, rows [][]string) error {
-	if err := csv.NewWriter(w).WriteAll(rows); err != nil {
-		return fmt.Errorf("sim: write records: %w", err)
-	}
-	return nil
 }
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

@@ -1,9 +1,6 @@
 package sim_test
 
 import (
-	"bytes"
-	"errors"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-func TestWritePods(t *testing.T) {
+func TestPodTable(t *testing.T) {
 	r := sim.Result{
 		Pods: []sim.Pod{
 			{Created: 1.5, Work: 4, Cores: 2, Threads: 3, Memory: 100, Workload: "a,b", Limit: baseline.Resources{CPU: .5}},
@@ -24,15 +21,12 @@ func TestWritePods(t *testing.T) {
 			{Node: -1, Bound: -1, Running: -1, Done: -1, Attempts: 4},
 		},
 	}
-	var out bytes.Buffer
-	if err := sim.WritePods(&out, r); err != nil {
-		t.Fatal(err)
+	want := [][]string{
+		{"pod", "owner", "created", "cores", "threads", "work", "memory", "request_cores", "request_memory", "node", "bound", "running", "done", "attempts", "kills"},
+		{"0", "a,b", "1.5", "2", "3", "4", "100", "0.5", "0", "0", "2", "3.25", "5.5", "2", "1"},
+		{"1", "", "0", "1", "0", "1", "0", "0", "0", "", "", "", "", "4", "0"},
 	}
-	want := `pod,owner,created,cores,threads,work,memory,request_cores,request_memory,node,bound,running,done,attempts,kills
-0,"a,b",1.5,2,3,4,100,0.5,0,0,2,3.25,5.5,2,1
-1,,0,1,0,1,0,0,0,,,,,4,0
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(want, sim.PodTable(r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -58,26 +52,8 @@ func TestTimeline(t *testing.T) {
 	if m := r.Timeline[2]; m.At != 4 || m.Busy < .99 || m.Busy > 1.01 || m.Memory != .8e9+3e9 {
 		t.Errorf("%+v", m)
 	}
-	var out bytes.Buffer
-	if err := sim.WriteTimeline(&out, sim.Result{Timeline: []sim.Moment{{At: 4, Waiting: 1, Starting: 2, Running: 3, Busy: .5, Memory: 6}}}); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff("at,waiting,starting,running,busy_cores,memory\n4,1,2,3,0.5,6\n", out.String()); diff != "" {
+	table := sim.TimelineTable(sim.Result{Timeline: []sim.Moment{{At: 4, Waiting: 1, Starting: 2, Running: 3, Busy: .5, Memory: 6}}})
+	if diff := cmp.Diff([][]string{{"at", "waiting", "starting", "running", "busy_cores", "memory"}, {"4", "1", "2", "3", "0.5", "6"}}, table); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-type full struct{}
-
-var errFull = errors.New("disk full")
-
-func (full) Write([]byte) (int, error) { return 0, errFull }
-
-func TestWriteFails(t *testing.T) {
-	if err := sim.WritePods(full{}, sim.Result{}); !errors.Is(err, errFull) {
-		t.Errorf("error %v", err)
-	}
-	if err := sim.WriteTimeline(full{}, sim.Result{}); !errors.Is(err, errFull) || !strings.HasPrefix(err.Error(), "sim: ") {
-		t.Errorf("error %v", err)
 	}
 }
