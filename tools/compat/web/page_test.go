@@ -65,7 +65,7 @@ func TestProblems(t *testing.T) {
 	b.Until(`document.querySelector("#link").textContent === "Live" && document.querySelector("#problem").hidden`)
 	// What isn't there is said where it was asked.
 	b.Script(`document.querySelector("#pod").value = "other/pod"; document.querySelector("#find button").click()`)
-	b.Until(`document.querySelector("#detail .problem")?.textContent === "web: pod other/pod: there is no such pod"`)
+	b.Until(`document.querySelector("#detail .problem")?.textContent === "web: pod = other/pod: there is no such pod"`)
 	b.Hold("404 (Not Found)")
 }
 
