@@ -45,7 +45,7 @@ type paceLog struct {
 	// notice says how many init containers they have.
 	lead time.Duration
 	// told is of the pods of Ends, and fades as these do.
-	told toldState
+	told predictedDemand
 	// allowance is the last, before any veto.
 	allowance float64
 }

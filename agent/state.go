@@ -85,7 +85,7 @@ type paceState struct {
 	At                             time.Time
 	Ends, Lived, Startup, Teardown float64
 	// Told is what was told of the CPU of the pods of Ends, and Allowance the newest.
-	Told      toldState `json:",omitzero"`
+	Told      predictedDemand `json:",omitzero"`
 	Allowance float64   `json:",omitzero"`
 	// Lead is how long pods run before a container of their own does.
 	Lead time.Duration

@@ -11,19 +11,20 @@ import (
 // not what a node does to start and to stop them. On four cores that is any allowance.
 const shortLife = .25
 
-// toldState is what was told of the CPU of pods that ended, recent ones for more: of how
-// many at least half was known, and the sums of their cores and of the squares of these.
-type toldState struct {
+// predictedDemand is what was predicted of the CPU of pods that ended, weighted towards recent ones:
+// how many had a confidence of at least a half, and the sums of their cores and of the squares of
+// these.
+type predictedDemand struct {
 	Pods, Cores, Squares float64
 }
 
-func (t *toldState) fade(left float64) {
+func (t *predictedDemand) fade(left float64) {
 	t.Pods *= left
 	t.Cores *= left
 	t.Squares *= left
 }
 
-func (t *toldState) add(r *PodRecord) {
+func (t *predictedDemand) add(r *PodRecord) {
 	told := r.Demand.CPU
 	if told.Confidence < .5 {
 		return
@@ -36,7 +37,7 @@ func (t *toldState) add(r *PodRecord) {
 
 // usual is how many cores such a pod takes if they take alike, 0 if they don't, or one
 // alone has ended.
-func (t *toldState) usual() float64 {
+func (t *predictedDemand) usual() float64 {
 	if !(t.Pods > 1) {
 		return 0
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/placement"
 )
 
-// full is a cluster without room but for the nodes that are named.
+// full is a cluster in which only the nodes in slots have room.
 type full struct{ slots map[int]int }
 
 func (f full) Slots(node, _ int, beside []int) int { return max(f.slots[node]-len(beside), 0) }

@@ -16,8 +16,8 @@
 // interrupted is run again; nothing is kept elsewhere. A Lease in the system's
 // namespace keeps two installations from mixing.
 //
-// Values of the chart that [Config] lacks can be set with Helm only. Package cmd/deploy/check says whether what was
-// installed works.
+// Values of the chart that [Config] lacks can be set with Helm only. Package cmd/deploy/check reports
+// whether what was installed works.
 //
 // Types that do not speak of concurrent use are plain values.
 package deploy

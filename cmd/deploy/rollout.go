@@ -57,7 +57,7 @@ func (c *Cluster) waitReady(ctx context.Context, objects []*unstructured.Unstruc
 	return nil
 }
 
-// rollouts says how far the workloads among the objects are.
+// rollouts returns the progress of each workload among the objects.
 func (c *Cluster) rollouts(ctx context.Context, objects []*unstructured.Unstructured) (found []Rollout, err error) {
 	for _, o := range waitedFor(objects) {
 		m, err := c.locate(o)

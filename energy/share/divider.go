@@ -227,7 +227,7 @@ func (d *Divider) consume(l *Look, most time.Duration) error {
 		case IdleEven:
 			weight = 1
 		}
-		d.account.Weights += weight // of one that is refused, too: its part is nobody else's
+		d.account.Weights += weight // a refused guest keeps its part, which is not divided among the others
 		used, err := grown(last.CPU, g.CPU, most)
 		if err != nil {
 			refused = append(refused, fmt.Errorf("share: guest %q: %w", g.Name, err))

@@ -22,7 +22,7 @@ const gather = 25 * time.Millisecond
 // Follow implements server.Store.
 func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced func()) error {
 	f := &follower{
-		store: s, tell: tell, wake: make(chan struct{}, 1), dirty: map[types.UID]time.Time{}, told: map[types.UID]wire.TestbedSlots{},
+		store: s, tell: tell, wake: make(chan struct{}, 1), dirty: map[types.UID]time.Time{}, sent: map[types.UID]wire.TestbedSlots{},
 	}
 	stop, err := f.listen(ctx)
 	defer stop()
@@ -44,7 +44,7 @@ type follower struct {
 	// dirty are the Testbeds whose slots may have changed, and since when.
 	dirty map[types.UID]time.Time
 
-	told map[types.UID]wire.TestbedSlots // the slots that were sent last; only run uses it
+	sent map[types.UID]wire.TestbedSlots // the slots that were sent last; only run uses it
 }
 
 // listen registers for all changes, until stop.
@@ -205,20 +205,20 @@ func (f *follower) slots(due func(since time.Time) bool) {
 }
 
 func (f *follower) slotsOf(uid types.UID) {
-	before, known := f.told[uid]
+	before, known := f.sent[uid]
 	slots, err := f.store.beds.shown(uid)
 	switch {
 	case err == nil && known && sameSlots(before.Slots, slots.Slots):
 	case err == nil && known:
-		f.told[uid] = slots
+		f.sent[uid] = slots
 		f.tell(server.Change{Type: wire.Modified, Object: slots})
 	case err == nil:
-		f.told[uid] = slots
+		f.sent[uid] = slots
 		f.tell(server.Change{Type: wire.Added, Object: slots})
 	case !errors.Is(err, errGone):
 		f.store.Logger.Error("slots can't be shown", "testbed", uid, "error", err)
 	case known:
-		delete(f.told, uid)
+		delete(f.sent, uid)
 		f.tell(server.Change{Type: wire.Deleted, Object: before})
 	}
 }

@@ -96,8 +96,8 @@ func TestTakenWithoutSlots(t *testing.T) {
 	l.want("one has ended", "a Completed, b Running, c Running, s AwaitingCompletion", l.states("s", "a", "b", "c"))
 }
 
-// What is promised to one is nobody else's, whether or not the cache has it yet, and however
-// much before him the other is.
+// A job that is reserved for one Scheduling is not given to another, even if the cache does not
+// have the reservation yet and the other comes first.
 func TestReservedByOne(t *testing.T) {
 	l := newLab(t).withTestbed(2).withJobs("a", "b")
 	l.look()

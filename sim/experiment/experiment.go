@@ -55,8 +55,8 @@ type Params struct {
 
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
-	// mix says which experiment's pods a batch has whose workloads have names, "b3" or
-	// "b3io", and Belief what is known of workloads from the start.
+	// mix is the experiment whose pods a batch of named workloads has, "b3" or "b3io", and
+	// belief what is known of workloads from the start.
 	mix    string
 	belief belief
 	// slots is into how many a profiler divides the day, 0 for its default.

@@ -298,7 +298,7 @@ four
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), screen(m)); diff != "" {
 		t.Errorf("at the end (-want +got):\n%s", diff)
 	}
-	m.setDetail(0, "n0", "less") // and is no place beyond what is told now
+	m.setDetail(0, "n0", "less") // and the place is within the text as it is now
 	if got := screen(m); !strings.Contains(got, "n0\nless\n") {
 		t.Errorf("after less is told:\n%s", got)
 	}
