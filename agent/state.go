@@ -86,7 +86,7 @@ type paceState struct {
 	Ends, Lived, Startup, Teardown float64
 	// Told is what was told of the CPU of the pods of Ends, and Allowance the newest.
 	Told      predictedDemand `json:",omitzero"`
-	Allowance float64   `json:",omitzero"`
+	Allowance float64         `json:",omitzero"`
 	// Lead is how long pods run before a container of their own does.
 	Lead time.Duration
 	// Way are the pods bound to the node that have not come yet, in order of the
