@@ -49,10 +49,10 @@ type ZoneError struct {
 // Error implements error.
 func (e *ZoneError) Error() string { return fmt.Sprintf("energy: zone %q: %v", e.Zone, e.err) }
 
-// Unwrap returns Err, one of the Err variables of this package.
+// Unwrap returns the cause, one of the Err variables of this package.
 func (e *ZoneError) Unwrap() error { return e.err }
 
-// Cause returns a word for Err, for a metric's label.
+// Cause returns a word for the cause, for a metric's label.
 func (e *ZoneError) Cause() string {
 	for _, c := range [...]struct {
 		err  error

@@ -6,5 +6,5 @@
 //	server    /external/v1 over HTTP and WebSocket, on a Store of one's own
 //	client    the same, seen from the outside program
 //	profiler  an outside program: it learns which jobs to put together
-//	ui        pages for people; uitest, a module of its own, tries them in a browser
+//	ui        pages for people; tools/compat/external tries them in a browser
 package external

@@ -12,8 +12,8 @@ type Share struct{ Amount, SD, Confidence float64 }
 // safe for concurrent reading.
 type Demand struct{ CPU, Memory Share }
 
-// defaultCredibility is K where none is given: in the prototype 1 beat ½ and 4
-// (docs/profiles.md).
+// defaultCredibility is K where none is given: in the simulator's p1 and p2 it was better than ½
+// and 4 (profiles.config.credibility of spazio-lab).
 const defaultCredibility = 1
 
 // Blend is Bühlmann's credibility estimate (Experience Rating and Credibility,

@@ -59,7 +59,7 @@ const (
 	Unchanged  Action = "unchanged"
 	Waiting    Action = "waiting"
 	Ready      Action = "ready"
-	deleted    Action = "deleted"
+	Deleted    Action = "deleted"
 )
 
 // Install applies the objects in their order and waits until the workloads among

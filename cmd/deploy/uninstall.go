@@ -406,7 +406,7 @@ func (c *Cluster) delete(ctx context.Context, objects []mapped, options Options)
 			return fmt.Errorf("deploy: delete %s: %w", o.id, err)
 		}
 		if options.DryRun {
-			options.tell(Step{Object: o.id, Action: deleted})
+			options.tell(Step{Object: o.id, Action: Deleted})
 		}
 	}
 	return nil
@@ -433,7 +433,7 @@ func (c *Cluster) gone(ctx context.Context, objects []mapped, options Options) e
 		if err != nil {
 			return fmt.Errorf("deploy: %s: not gone; %s: %w", o.id, last, err)
 		}
-		options.tell(Step{Object: o.id, Action: deleted})
+		options.tell(Step{Object: o.id, Action: Deleted})
 	}
 	return nil
 }

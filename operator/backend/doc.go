@@ -11,7 +11,7 @@
 //	store, err := backend.NewStore(ctx, backend.Config{Cache: mgr.GetCache(), Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authorizer: may})
 //	s, err := server.New(server.Config{Store: store, Authenticator: who, Authorizer: may})
 //
-// Package operator/service does all of it.
+// Package cmd/testbed/service does all of it.
 //
 // Types that do not speak of concurrent use are plain values.
 package backend

@@ -31,7 +31,7 @@
 //	err = controller.Add(mgr, controller.Options{})
 //	err = mgr.Start(ctx)
 //
-// Package operator/service does that and what belongs around it. One of several such processes
+// Package cmd/testbed/service does that and what belongs around it. One of several such processes
 // leads, by the manager's lease; two that lead at once do no harm. [Foresee] returns what a
 // Scheduling would lead to.
 //

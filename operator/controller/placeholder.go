@@ -62,7 +62,7 @@ func sizeOf(spec *v1alpha1.TestbedSpec) placeholderSize {
 	return g
 }
 
-// placeholder is the pod that reserves a slot.
+// placeholderPod returns the pod that reserves a slot.
 func placeholderPod(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *placeholderSize) *corev1.Pod {
 	yes, no, grace, user := true, false, int64(0), int64(65535)
 	p := &corev1.Pod{

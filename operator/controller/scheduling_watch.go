@@ -60,7 +60,7 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
 		}
 	}
-	if observe.Available(is) {
+	if is == nil || observe.Available(is) {
 		wait = batch
 	}
 	for _, request := range all {

@@ -239,7 +239,7 @@ func (o *ops) state() (running int, failed error) {
 	return o.running, o.failed
 }
 
-// pool runs functions, as many at once as fit in running. Safe for concurrent use.
+// pool runs functions, as many at once as fit in running and in no order. Safe for concurrent use.
 type pool struct {
 	running chan struct{}
 	all     sync.WaitGroup

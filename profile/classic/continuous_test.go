@@ -78,7 +78,7 @@ func TestContinuousIsTheThesiss(t *testing.T) {
 	}
 }
 
-// The edges of the band, and its defects: docs/profiles.md, defect 7.
+// The edges of the band, and its defects: docs/profiles.md, defect 10.
 func TestContinuousBand(t *testing.T) {
 	for _, test := range []struct {
 		name       string

@@ -9,7 +9,7 @@
 //
 // The functions were written anew from the published formulas, not ported; what
 // they see, and how old that is, the caller decides. Scores are whole numbers
-// from 0 to [maxScore], more is better.
+// from 0 to 100, more is better.
 //
 // Amounts of CPU are in cores and of memory in bytes. A capacity of 0 scores 0.
 //

@@ -25,8 +25,8 @@
 //
 // # On what
 //
-// A [Source] is nodes seen at the same times: a recording of a machine
-// ([fromRecording]), series of CloudWatch or the Grid Workloads Archive ([ReadSeries]),
+// A [Source] is nodes seen at the same times: a recording of a machine,
+// series of CloudWatch or the Grid Workloads Archive ([ReadSeries]),
 // or simulated nodes ([Simulate]). Each is judged raw and filtered: behind the agent's
 // dynamic EMA, rejections being void while containers come and go.
 //

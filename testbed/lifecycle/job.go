@@ -243,7 +243,7 @@ func StepJob(o JobObserved, now time.Time) (Job, []JobAction) {
 	j := o.Stored
 	j.Runs = slices.Clone(j.Runs)
 	step := jobStep{Job: &j, o: &o, now: now}
-	if step.podsAreOverdue() {
+	if step.podsAreOverdue() { // the steps below count them as gone
 		o.Pods.Live = 0
 	}
 	if step.isAbandoned() {

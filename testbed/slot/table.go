@@ -8,13 +8,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// role is what a pod is to a testbed.
-type role uint8
+// Role is what a pod is to a testbed.
+type Role uint8
 
 // The roles of a pod.
 const (
 	// Ghost holds a slot's resources while no pod is in it.
-	Ghost role = iota
+	Ghost Role = iota
 	// Occupant is a job's pod.
 	Occupant
 )
@@ -22,7 +22,7 @@ const (
 // Pod is a ghost or a job's pod, as far as a Table needs to know it.
 type Pod struct {
 	UID, Namespace, Name string
-	Role                 role
+	Role                 Role
 	// Slot is the slot that the pod names: a ghost from its creation on, a job's pod
 	// once it is bound. Zero if none.
 	Slot ID

@@ -1,7 +1,7 @@
 // Package server is a gRPC server that knows its callers: what an aggregator and a
 // profiler are made of. It listens by package api/transport, with its limits on what
 // callers can make it hold; asks the API server whose token an agent shows (package
-// api/kube) and which right that gives (api/kube/access); answers health
+// api/kube/identity) and which right that gives (api/kube/access); answers health
 // checks; shows all of it to Prometheus; and ends in order.
 //
 //	s, err := server.New(ctx, server.Config{Listen: ":9692", …})

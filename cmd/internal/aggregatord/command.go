@@ -1,5 +1,5 @@
 // Package aggregatord is the command spazio-aggregator: the flags of package
-// aggregate/service.
+// cmd/aggregator/service.
 package aggregatord
 
 import (

@@ -1,5 +1,5 @@
 // Package profilerd is the command spazio-profiler: flags around package
-// profile/profiler/service.
+// cmd/profiler/service.
 package profilerd
 
 import (

@@ -1,4 +1,4 @@
-// Package testbedd is the command spazio-testbed: flags around package operator/service.
+// Package testbedd is the command spazio-testbed: flags around package cmd/testbed/service.
 package testbedd
 
 import (
