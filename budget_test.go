@@ -22,7 +22,7 @@ var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   208,
 	"lines of code":              119_889, // without comments and blank lines; scripts count
-	"exported names":             4370,
+	"exported names":             4373,
 	"exported fields":            3426,
 	"FieldError types":           1,
 	"own flags":                  303,
