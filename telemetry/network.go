@@ -27,6 +27,7 @@ type network struct {
 	class   string
 	fixed   float64 // speed in place of each link's own, unless 0
 	longest time.Duration
+	failed  bool // a link could not be measured in the last sample
 
 	links []*link
 	whole float64 // the last known speed of the fastest link
@@ -110,8 +111,10 @@ func (n *network) sample(at time.Time) (float64, error) {
 	if errors.Is(err, ErrNoLinkSpeed) {
 		return 0, err
 	}
-	if err != nil { // a link that cannot be read may just have gone
-		if failed := n.scan(at, speedPatience); failed != nil && busiest < 0 {
+	failed := n.failed
+	n.failed = err != nil && !errors.Is(err, ErrPriming)
+	if busiest < 0 || err != nil && !failed { // a link may just have gone; one that stays so is no news
+		if bad := n.scan(at, speedPatience); bad != nil && busiest < 0 {
 			return 0, err
 		}
 	}

@@ -136,7 +136,7 @@ func (d *Divider) Idle() (watts float64, known bool) {
 // interval is an *energy.ZoneError beside a Division of the others; its To is zero if there
 // are none. A guest whose CPU time ran backwards, or grew by more than the machine's cores
 // can have given, is an error beside a Division in which it is no Part and its neighbours are
-// charged as ever; of the machine's own CPU time nothing can be divided, and To is zero. A look
+// charged as ever; where the machine's own did, no guest is a Part and all is of the Rest. A look
 // that can't be one is an *field.Error and changes nothing.
 func (d *Divider) Divide(l *Look) (Division, error) {
 	if err := l.check(); err != nil {
@@ -155,11 +155,17 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 	bad := d.consume(l, most)
 	busy, badBusy := grown(d.busy, l.Busy, most)
 	d.at, d.busy, d.primed = at, l.Busy, true
-	if in.To.IsZero() || !primed {
+	if !primed {
 		return Division{}, err
 	}
 	if badBusy != nil {
-		return Division{}, errors.Join(err, fmt.Errorf("share: the machine's CPU time: %w", badBusy))
+		badBusy = fmt.Errorf("share: the machine's CPU time: %w", badBusy)
+	}
+	if in.To.IsZero() {
+		return Division{}, errors.Join(err, bad, badBusy)
+	}
+	if badBusy != nil {
+		return undivided(in), errors.Join(err, bad, badBusy)
 	}
 	found, failed := d.divide(l, in, busy.Seconds())
 	return found, errors.Join(err, bad, failed)
@@ -278,6 +284,14 @@ func (d *Divider) divide(l *Look, in energy.Interval, busy float64) (Division, e
 		From: in.From, To: in.To, Joules: in.Joules, Memory: memory(in), Partial: in.Partial,
 		Zones: in.Zones, Parts: d.parts, Rest: rest,
 	}, nil
+}
+
+// undivided is an interval of which no guest is charged anything.
+func undivided(in energy.Interval) Division {
+	return Division{
+		From: in.From, To: in.To, Joules: in.Joules, Memory: memory(in), Partial: in.Partial, Zones: in.Zones,
+		Rest: energy.Rest{System: in.Joules},
+	}
 }
 
 // memory is the share of memory's zones in an interval.

@@ -151,10 +151,11 @@ func (h *Host) Guests() []Guest { return h.guests }
 
 // Share reads what the machine has taken until now, at, divides it and publishes each
 // guest's part. Where nothing can be divided the Division's To is zero, nothing is
-// published and the error says why; what was taken meanwhile is divided the next time. An
-// error beside a Division is of a zone or a guest that is missing from it, or of guests that
+// published and the error gives the reason; what was taken meanwhile is divided the next time,
+// if it can be. An error beside a Division is of a zone or a guest that is missing from it, or of guests that
 // could not be published: what the latter took is published the next time.
 func (h *Host) Share(at time.Time) (Division, error) {
+	begun := time.Now()
 	readings, err := h.config.Source.ReadTo(h.readings, at)
 	h.readings = readings
 	if len(readings) == 0 {
@@ -163,7 +164,7 @@ func (h *Host) Share(at time.Time) (Division, error) {
 		}
 		return Division{}, err
 	}
-	look := Look{At: at, Readings: readings}
+	look := Look{At: at.Add(time.Since(begun)), Readings: readings} // a source may be slow
 	var failed error
 	if look.Busy, look.Cores, failed = h.config.CPU(); failed != nil {
 		h.totals.Refused[RefusedCPU]++
