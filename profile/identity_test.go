@@ -126,9 +126,9 @@ func TestRunsAndRevisionsAreOneWorkload(t *testing.T) {
 			of("Workflow", "etl-1295867200", "", nil), "Workflow/etl", // of 2011: a number that somebody gave
 		},
 		"tekton": {
-			of("TaskRun", "ci-run-x2x4z-compile", "ci-run-x2x4z-compile-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineTask": "compile"}),
-			of("TaskRun", "release-41-compile", "release-41-compile-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineTask": "compile"}),
-			of("TaskRun", "ci-run-x2x4z-test", "ci-run-x2x4z-test-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineTask": "test"}), "Pipeline/ci.compile",
+			of("TaskRun", "ci-run-x2x4z-compile", "ci-run-x2x4z-compile-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineRun": "ci-run-x2x4z", "tekton.dev/pipelineTask": "compile"}),
+			of("TaskRun", "release-41-compile", "release-41-compile-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineRun": "release-41", "tekton.dev/pipelineTask": "compile"}),
+			of("TaskRun", "ci-run-x2x4z-test", "ci-run-x2x4z-test-pod", labels{"tekton.dev/pipeline": "ci", "tekton.dev/pipelineRun": "ci-run-x2x4z", "tekton.dev/pipelineTask": "test"}), "Pipeline/ci.compile",
 		},
 		"scheduled spark, nanoseconds": {
 			of("SparkApplication", "etl-1795867200000000000", "", nil), of("SparkApplication", "etl-1795870800123456789", "", nil),

@@ -36,7 +36,6 @@ var engines = []engine{
 	{"GameServer", "Fleet", []string{"agones.dev/fleet"}, false, "agones.dev/gameserverset"},
 	{"EphemeralRunner", "AutoscalingRunnerSet", []string{"actions.github.com/scale-set-name"}, false, ""},
 	{"Runner", "RunnerDeployment", []string{"runner-deployment-name"}, false, ""},
-	{"TaskRun", "Pipeline", []string{"tekton.dev/pipeline", "tekton.dev/pipelineTask"}, false, ""},
 	{"TaskRun", "Task", []string{"tekton.dev/task"}, false, ""},
 	{"RayCluster", "", []string{"ray.io/cluster", "ray.io/group"}, true, ""},
 	{"Job", "JobSet", []string{"jobset.sigs.k8s.io/jobset-name", "jobset.sigs.k8s.io/replicatedjob-name"}, true, ""},

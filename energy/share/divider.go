@@ -280,10 +280,9 @@ func (d *Divider) divide(l *Look, in energy.Interval, busy float64) (Division, e
 	for i, s := range shares {
 		d.parts = append(d.parts, Part{d.names[i], s.Joules, s.SD, s.Idle})
 	}
-	return Division{
-		From: in.From, To: in.To, Joules: in.Joules, Memory: memory(in), Partial: in.Partial,
-		Zones: in.Zones, Parts: d.parts, Rest: rest,
-	}, nil
+	found := undivided(in)
+	found.Parts, found.Rest = d.parts, rest
+	return found, nil
 }
 
 // undivided is an interval of which no guest is charged anything.

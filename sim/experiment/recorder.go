@@ -3,7 +3,6 @@ package experiment
 import (
 	"encoding/csv"
 	"errors"
-	"io"
 	"os"
 	"strconv"
 
@@ -21,18 +20,6 @@ type Recorder struct {
 	pods, timeline *csv.Writer
 	files          []*os.File // that Close closes
 	begun          bool
-}
-
-// NewRecorder writes to the given writers; nil is for what is not wanted.
-func NewRecorder(pods, timeline io.Writer) *Recorder {
-	var r Recorder
-	if pods != nil {
-		r.pods = csv.NewWriter(pods)
-	}
-	if timeline != nil {
-		r.timeline = csv.NewWriter(timeline)
-	}
-	return &r
 }
 
 // CreateRecorder writes to new files of these names, which Close closes; empty is for what

@@ -14,9 +14,6 @@ type Service struct {
 	Limit float64
 }
 
-// Call is that a service calls another. It is a plain value, safe for concurrent use.
-type Call struct{ From, To string }
-
 // Boutique is Google's Online Boutique (github.com/GoogleCloudPlatform/
 // microservices-demo) with the limits of its manifests, which are table 6.3's but for
 // its cache and its load generator. Calls are the mean of that generator's mix of
@@ -33,17 +30,6 @@ func Boutique() []Service {
 		{"productcatalog", 3.5, .001, .2},
 		{"recommendation", .8, .004, .2},
 		{"shipping", .25, .001, .2},
-	}
-}
-
-// Calls are who calls whom (figure 6.1).
-func Calls() []Call {
-	return []Call{
-		{"frontend", "ad"}, {"frontend", "cart"}, {"frontend", "checkout"}, {"frontend", "currency"},
-		{"frontend", "productcatalog"}, {"frontend", "recommendation"}, {"frontend", "shipping"},
-		{"recommendation", "productcatalog"},
-		{"checkout", "cart"}, {"checkout", "currency"}, {"checkout", "email"}, {"checkout", "payment"},
-		{"checkout", "productcatalog"}, {"checkout", "shipping"},
 	}
 }
 

@@ -15,11 +15,10 @@ import (
 
 // Probe is a pod that is tried, in a namespace of its own that goes again.
 type Probe struct {
-	// Image runs Args until it is stopped; empty is the aggregator's as installed,
-	// on its loopback, knowing nobody.
+	// Image runs, without arguments, until it is stopped; empty is the aggregator's as installed,
+	// on its loopback and without callers.
 	Image string
-	args  []string
-	// Listed says whether the node's agent has listed the pod; nil leaves that out.
+	// Listed reports whether the node's agent has listed the pod; nil leaves that out.
 	Listed func(ctx context.Context, pod *corev1.Pod) (bool, error)
 	// Pause is between two looks, default half a second.
 	Pause time.Duration
@@ -47,11 +46,12 @@ func (c Config) try(ctx context.Context) (pod *corev1.Pod, err error) {
 	if p.Pause == 0 {
 		p.Pause = 500 * time.Millisecond
 	}
+	var args []string
 	if p.Image == "" {
 		if p.Image, err = c.image(ctx); err != nil {
 			return nil, err
 		}
-		p.args = []string{"--listen=127.0.0.1:0"}
+		args = []string{"--listen=127.0.0.1:0"}
 	}
 	core := c.Cluster.Client().CoreV1()
 	namespace, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -68,7 +68,7 @@ func (c Config) try(ctx context.Context) (pod *corev1.Pod, err error) {
 			err = errors.Join(err, removeErr)
 		}
 	}()
-	if pod, err = c.create(ctx, namespace.Name, p); err != nil {
+	if pod, err = c.create(ctx, namespace.Name, p, args); err != nil {
 		return nil, fmt.Errorf("the probe's pod: %w", err)
 	}
 	return c.wait(ctx, pod, p)
@@ -95,7 +95,7 @@ func (c Config) away(ctx context.Context, namespace string, pause time.Duration)
 }
 
 // create waits for the namespace to be known, and for its service account.
-func (c Config) create(ctx context.Context, namespace string, p Probe) (pod *corev1.Pod, err error) {
+func (c Config) create(ctx context.Context, namespace string, p Probe, args []string) (pod *corev1.Pod, err error) {
 	user := int64(65532)
 	want := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: probeName}, Spec: corev1.PodSpec{
 		SchedulerName: deploy.SchedulerName, AutomountServiceAccountToken: new(false), EnableServiceLinks: new(false),
@@ -105,7 +105,7 @@ func (c Config) create(ctx context.Context, namespace string, p Probe) (pod *cor
 			RunAsNonRoot: new(true), RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
-			Name: "probe", Image: p.Image, Args: p.args, ImagePullPolicy: corev1.PullIfNotPresent,
+			Name: "probe", Image: p.Image, Args: args, ImagePullPolicy: corev1.PullIfNotPresent,
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -67,9 +67,6 @@ func (d *decoder) feed(p []byte) []key {
 	return keys
 }
 
-// pending reports whether an incomplete sequence has come, such as an escape.
-func (d *decoder) pending() bool { return len(d.rest) > 0 }
-
 // flush returns the key that is pending when nothing follows: an escape alone is one.
 func (d *decoder) flush() []key {
 	alone := len(d.rest) == 1 && d.rest[0] == escape

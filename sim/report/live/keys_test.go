@@ -70,3 +70,6 @@ func FuzzKeys(f *testing.F) {
 		}
 	})
 }
+
+// pending reports whether an incomplete sequence has come, such as an escape.
+func (d *decoder) pending() bool { return len(d.rest) > 0 }
