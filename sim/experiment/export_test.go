@@ -1,0 +1,18 @@
+package experiment
+
+import (
+	"encoding/csv"
+	"io"
+)
+
+// NewRecorder writes to the given writers; nil is for what is not wanted.
+func NewRecorder(pods, timeline io.Writer) *Recorder {
+	var r Recorder
+	if pods != nil {
+		r.pods = csv.NewWriter(pods)
+	}
+	if timeline != nil {
+		r.timeline = csv.NewWriter(timeline)
+	}
+	return &r
+}
