@@ -18,7 +18,7 @@ const (
 	// NoCaution as Caution counts pods at c.
 	NoCaution = -1
 	// NeverSaturated as Saturation has no channel count as full.
-	NeverSaturated = math.MaxFloat64
+	NeverSaturated = 2
 	// NoFloor as FloorBelow offers no pod that does not fit.
 	NoFloor = -1
 )
@@ -90,7 +90,7 @@ func (o AvailOptions) Validate() error {
 	case o.Caution != NoCaution && (!(o.Caution >= 0) || math.IsInf(o.Caution, 0)):
 		return refuse("Caution", o.Caution, "must be finite and not negative, or NoCaution")
 	case !(o.Saturation >= 0 && o.Saturation <= 1) && o.Saturation != NeverSaturated:
-		return refuse("Saturation", o.Saturation, "must be in [0, 1] or NeverSaturated")
+		return refuse("Saturation", o.Saturation, "must be in [0, 1], or 2 for never")
 	case !(o.FloorBelow >= 0 && o.FloorBelow <= 1) && o.FloorBelow != NoFloor:
 		return refuse("FloorBelow", o.FloorBelow, "must be in [0, 1] or NoFloor")
 	case !(o.Allowance >= 0) || math.IsInf(o.Allowance, 0):
@@ -129,7 +129,9 @@ func (o AvailOptions) IsFull(usage float64) bool {
 
 // cautious and isFull are the same with the defaults filled in.
 func (o *AvailOptions) cautious(cost, sd float64) float64 { return cost + o.Caution*sd }
-func (o *AvailOptions) isFull(usage float64) bool         { return usage >= o.Saturation }
+func (o *AvailOptions) isFull(usage float64) bool {
+	return o.Saturation != NeverSaturated && usage >= o.Saturation
+}
 
 // Mode says which of the two equations bound an availability.
 type Mode uint8

@@ -37,7 +37,7 @@ type PerChannel struct {
 	innovations []Innovation
 }
 
-// NewPerChannel returns an estimator with one Config a channel. It returns a
+// NewPerChannel returns an estimator with one Config a channel. It returns
 // an ErrInvalid, wrapped with the channel's index.
 func NewPerChannel(configs ...Config) (*PerChannel, error) {
 	p := &PerChannel{

@@ -55,7 +55,7 @@ type State struct {
 	Started bool
 }
 
-// Validate reports the first field that no Step can have made, as a
+// Validate reports the first field that no Step can have made, as
 // an ErrInvalid: for a State that was stored or sent.
 func (s State) Validate() error {
 	for _, f := range [...]struct {
@@ -115,7 +115,7 @@ func (v Verdict) String() string {
 	return "unknown"
 }
 
-// MarshalText writes the verdict's name; one that does not exist is a
+// MarshalText writes the verdict's name; one that does not exist is
 // an ErrInvalid.
 func (v Verdict) MarshalText() ([]byte, error) {
 	if int(v) >= len(verdicts) {

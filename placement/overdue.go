@@ -94,7 +94,7 @@ func (q *Queue) Advance(now time.Duration) {
 		}
 		switch t := heap.Pop(&q.timers).(timer); t.kind {
 		case pauseEnds:
-			q.endPause(q.pod(t.pod), now)
+			q.endPause(q.pod(t.pod), t.at, now)
 		case waitEnds:
 			ended = append(ended, t.pod)
 		}
@@ -130,9 +130,10 @@ func (q *Queue) Next() (at time.Duration, ok bool) {
 	return q.timers[0].at, true
 }
 
-// endPause looks at a pod whose pause or grant may be over.
-func (q *Queue) endPause(p *pod, now time.Duration) {
-	if p == nil {
+// endPause looks at a pod whose pause or grant ends at a time. One that has another by now has a
+// timer of its own for that.
+func (q *Queue) endPause(p *pod, at, now time.Duration) {
+	if p == nil || at != p.pause && (p.granted == noNode || at != p.until) {
 		return
 	}
 	if p.granted != noNode && p.until <= now {

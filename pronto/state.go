@@ -97,7 +97,7 @@ func (s State) model(name string, from svd.State) (svd.Model, error) {
 	m, err := svd.FromState(from)
 	switch {
 	case err != nil:
-		return m, &field.Error{Package: "pronto", Field: name, Value: from.Dim, Err: err}
+		return m, &field.Error{Package: "pronto", Field: name, Value: fmt.Sprintf("%d channels", from.Dim), Err: err}
 	case m.Dim() != s.Dim:
 		return m, &field.Error{Package: "pronto", Field: name + ".Dim", Value: m.Dim(), Err: ErrLength}
 	case !m.Centred():

@@ -175,7 +175,7 @@ func (t *Tracker) learn(y []float64) error {
 	}
 	t.samples = 0
 	if err := svd.UpdateTo(&t.local, t.local, t.block[:t.size()], t.config.Model, &t.ws); err != nil {
-		return &field.Error{Package: "pronto", Field: "Model", Value: t.dim, Err: err} // of no sample that passed check
+		return &field.Error{Package: "pronto", Field: "Model", Value: fmt.Sprintf("%d channels", t.dim), Err: err} // of no sample that passed check
 	}
 	if !t.Adopted() {
 		t.rebase()

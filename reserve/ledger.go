@@ -191,7 +191,7 @@ func (l *Ledger) Bound(node string, pod PodKey, d Demand, now time.Time) (bool, 
 
 // Reprice records that more, or less, is known of what a claimed pod takes. It
 // returns the node that the pod is on, empty if the pod is not known, and whether
-// what the node's flight asks for has changed; a demand that does not validate is a
+// what the node's flight asks for has changed; a demand that does not validate is
 // an ErrInvalid.
 func (l *Ledger) Reprice(pod PodKey, d Demand) (node string, changed bool, err error) {
 	asks, err := unitsOf(d)

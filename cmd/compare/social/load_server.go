@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Path is where a server of loads takes them.
+// LoadPath is where a server of loads takes them.
 const LoadPath = "/load"
 
-// began is what is said when the first request is due.
+// begun is what is said when the first request is due.
 const begun = "began"
 
 // LoadMain serves LoadHandler at a free port of the loopback, as the role of a child: it says its address
@@ -29,7 +29,7 @@ func LoadMain(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error
 	})
 }
 
-// LoadHandler sends a Load for whoever posts it as JSON to Path, one at a time; others
+// LoadHandler sends a Load for whoever posts it as JSON to LoadPath, one at a time; others
 // get the status 409, busy. It answers with a line, "began", when the first request is due,
 // and at the end with the LoadResult as JSON, with an empty line each second between, for the sake of
 // what gives up connections that are silent. A load ends with its request. At /ready it answers.
