@@ -12,7 +12,7 @@
 // all of them or for none. The class [Typical] is that of workloads of which nothing is known. A
 // class's slots are counted again when a node changes; where they rise, pods of the class are woken
 // by priority, highest first, then by their order. A pod that waits for [EveryNode] is not woken
-// for slots that it has seen: it has to have been refused before the class's room rose last.
+// for slots that it has seen: the class's room has to have risen since its last attempt began.
 //
 // # Two ways to spend a rise
 //

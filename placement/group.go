@@ -20,8 +20,9 @@ type pod struct {
 	group            *group
 	list             listName
 	place, idlePlace int
-	// seen is the epoch of the last attempt: rises up to it are no news to the pod.
-	seen int
+	// seen is the epoch of which the pod has seen the rises, tried that in which its last attempt
+	// began.
+	seen, tried int
 	// since is when its wait for room began, if it waits for room.
 	since          time.Duration
 	waits, overdue bool
@@ -218,6 +219,9 @@ func (q *Queue) settle(p *pod, now time.Duration) {
 	}
 	p.group.take(p)
 	p.group.put(p, q.listOf(p, now))
+	if p.list != paused {
+		q.releaseHeld()
+	}
 	if p.idlePlace > 0 {
 		heap.Fix(&p.group.idle, p.idlePlace-1)
 	}

@@ -18,7 +18,7 @@ type model struct {
 	workloads []int // the class of each
 	classes   []*modelClass
 	nodes     []*modelNode
-	due       []int
+	due, held []int
 	ends      []modelEnd // of waits, by time
 	epoch     int
 	now       time.Duration
@@ -31,7 +31,7 @@ type modelPod struct {
 	waiting, every             bool
 	nodes                      []int // it waits for, if not inverted
 	inverted                   bool
-	seen                       int
+	seen, tried                int
 	since                      time.Duration
 	forRoom, overdue           bool
 	last, pause, until, failed time.Duration
@@ -118,6 +118,7 @@ func (m *model) best(eligible func(*modelPod) bool, compare func(a, b *modelPod)
 
 func (m *model) addPod(number int, of placement.Pod) {
 	if m.pod(number) == nil {
+		m.forget(m.class(m.workloads[of.Workload]))
 		m.pods = append(m.pods, &modelPod{Pod: of, number: number, granted: -1})
 	}
 }
@@ -142,7 +143,7 @@ func (m *model) try(number int) {
 		p.until = m.now + m.config.Grant
 		p.pause = max(p.pause, p.until)
 	}
-	p.waiting, p.every, p.nodes, p.inverted, p.seen = true, true, nil, true, -1
+	p.waiting, p.every, p.nodes, p.inverted, p.seen, p.tried = true, true, nil, true, -1, m.epoch
 }
 
 func (m *model) refuse(number int, nodes []int, inverted bool) {
@@ -156,6 +157,9 @@ func (m *model) refuse(number int, nodes []int, inverted bool) {
 		p.seen = m.epoch
 	}
 	if !m.immediate {
+		if p.every {
+			p.seen = p.tried
+		}
 		return
 	}
 	for _, c := range m.classes {
@@ -195,6 +199,7 @@ func (m *model) giveUp(number int) {
 	}
 	m.release(p)
 	p.pause = p.failed
+	m.settle(p)
 	if p.always && p.waiting && p.pause <= m.now {
 		m.wake(p)
 	}
@@ -271,8 +276,16 @@ func (m *model) counted(c *modelClass) bool {
 }
 
 func (m *model) setClass(workload, number int) {
-	if m.class(number) != nil {
+	if c := m.class(number); c != nil {
+		m.forget(c)
 		m.workloads[workload] = number
+	}
+}
+
+// forget has a class without pods know nothing of nodes.
+func (m *model) forget(c *modelClass) {
+	if !m.counted(c) {
+		clear(c.slots)
 	}
 }
 
@@ -337,7 +350,9 @@ func (m *model) removeNode(number int) {
 	}
 	n.present, n.places = false, 0
 	for _, pod := range slices.Clone(n.grants) {
-		m.forgetGrant(m.pod(pod))
+		p := m.pod(pod)
+		m.forgetGrant(p)
+		m.settle(p)
 	}
 	for _, c := range m.classes {
 		c.slots[number] = 0
@@ -373,10 +388,13 @@ func (m *model) notifyEnd() {
 
 func (m *model) startWait(number int) bool {
 	p := m.pod(number)
-	if p == nil || p.forRoom || m.config.MaxWait == 0 {
+	if p == nil || p.forRoom {
 		return false
 	}
 	p.forRoom, p.since = true, m.now
+	if m.config.MaxWait == 0 {
+		return false
+	}
 	m.ends = append(m.ends, modelEnd{m.now + m.config.MaxWait, number})
 	slices.SortFunc(m.ends, func(a, b modelEnd) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.pod, b.pod)) })
 	return true
@@ -414,7 +432,18 @@ func (m *model) mayExceed(number, node int) bool {
 }
 
 func (m *model) advance(now time.Duration) {
+	var paused []*modelPod
+	for _, p := range m.pods {
+		if p.waiting && p.free() > m.now {
+			paused = append(paused, p)
+		}
+	}
 	m.now = now
+	defer func() {
+		for _, p := range paused {
+			m.settle(p)
+		}
+	}()
 	for _, p := range m.pods {
 		if p.granted >= 0 && p.until <= now {
 			m.release(p)
@@ -442,6 +471,16 @@ func (m *model) advance(now time.Duration) {
 func (m *model) markDue(node int) {
 	if !m.immediate && m.nodes[node].present && !slices.Contains(m.due, node) {
 		m.due = append(m.due, node)
+	}
+}
+
+// settle has the nodes that are held looked at again if a pod may be woken now.
+func (m *model) settle(p *modelPod) {
+	if p.waiting && p.free() <= m.now {
+		for _, n := range m.held {
+			m.markDue(n)
+		}
+		m.held = nil
 	}
 }
 
@@ -502,11 +541,11 @@ func (o *modelOffer) node(m *model, p *modelPod) int {
 func (m *model) round() {
 	var due []int
 	for _, n := range m.nodes {
-		if n.present && slices.Contains(m.due, n.number) {
+		if n.present && (slices.Contains(m.due, n.number) || slices.Contains(m.held, n.number)) {
 			due = append(due, n.number)
 		}
 	}
-	m.due = nil
+	m.due, m.held = nil, nil
 	o := m.offer(due, func(node, class int) int { return m.world.Slots(node, class, nil) })
 	for _, n := range due {
 		for _, pod := range m.nodes[n].grants {
@@ -531,8 +570,8 @@ func (m *model) round() {
 	}
 	for _, p := range m.pods {
 		for _, n := range due {
-			if p.waiting && p.free() > m.now && p.has(n) && o.slots[[2]int{n, m.classOf(p).number}] > 0 {
-				m.markDue(n)
+			if p.waiting && p.free() > m.now && p.has(n) && o.slots[[2]int{n, m.classOf(p).number}] > 0 && !slices.Contains(m.held, n) {
+				m.held = append(m.held, n)
 			}
 		}
 	}

@@ -19,6 +19,16 @@ type class struct {
 	groups []*group
 }
 
+// addPods counts pods of the class. What was counted of nodes while it had none is out of date: it is
+// forgotten, so that the next count of each node is news.
+func (c *class) addPods(n int) {
+	if n > 0 && !c.isCounted() {
+		clear(c.slots)
+		c.total = 0
+	}
+	c.pods += n
+}
+
 // isCounted reports whether nodes count their slots for the class. They do for Typical at any time,
 // since any workload may turn out to be unknown.
 func (c *class) isCounted() bool { return c.number == Typical || c.pods > 0 }
@@ -57,10 +67,22 @@ func (c *class) listOf(p *pod) listName {
 
 // node is one that pods may go to.
 type node struct {
-	isPresent, isDue bool
-	places           int    // for overdue pods of class Typical
-	grants           []*pod // that its slots are kept for, in the order of their grants
+	isPresent bool
+	due       dueState
+	places    int    // for overdue pods of class Typical
+	grants    []*pod // that its slots are kept for, in the order of their grants
 }
+
+// dueState tells whether the next Round grants the slots of a node.
+type dueState uint8
+
+const (
+	notDue dueState = iota
+	// heldDue is the state of a node whose slots only pods wait for that may not be woken yet. A
+	// Round looks at it, but it is no reason for one.
+	heldDue
+	isDue
+)
 
 // AddClass makes a class known. Where a pod leaves room to others, classes have it in the order in
 // which they were added.
@@ -105,7 +127,7 @@ func (q *Queue) SetClass(workload, number int) {
 	}
 	w.class = number
 	from.pods -= w.pods
-	to.pods += w.pods
+	to.addPods(w.pods)
 	for _, g := range w.groups {
 		from.groups = without(from.groups, g)
 		to.join(g)
@@ -148,6 +170,14 @@ func (q *Queue) ResetNode(number int) {
 	}
 	q.sets.add(number)
 	if !q.isImmediate() {
+		q.markDue(number)
+	}
+}
+
+// Recheck has the next Round grant the slots of a node again although its room has not changed: a
+// pod may wait for it that did not when the room rose.
+func (q *Queue) Recheck(number int) {
+	if q.isPresent(number) && !q.isImmediate() {
 		q.markDue(number)
 	}
 }

@@ -27,18 +27,21 @@ func (q *Queue) setTimer(at time.Duration, p *pod, kind timerKind) {
 }
 
 // StartWait notes that a pod was refused a node for want of room alone, and returns true if its wait
-// for room begins with that: [Queue.Advance] is to be called after Config.MaxWait. The wait ends
-// when the pod is reserved a node, removed or EndWait is called.
+// for room begins with that and may end: [Queue.Advance] is to be called after Config.MaxWait. The
+// wait ends when the pod is reserved a node, removed or EndWait is called.
 func (q *Queue) StartWait(number int, now time.Duration) (begins bool) {
 	p := q.pod(number)
-	if p == nil || p.waits || q.config.MaxWait == 0 {
+	if p == nil || p.waits {
 		return false
 	}
 	p.waits, p.since = true, now
-	q.setTimer(now+q.config.MaxWait, p, waitEnds)
 	if p.group != nil {
 		q.addIdle(p)
 	}
+	if q.config.MaxWait == 0 {
+		return false
+	}
+	q.setTimer(now+q.config.MaxWait, p, waitEnds)
 	return true
 }
 
@@ -118,8 +121,8 @@ func (q *Queue) endWait(p *pod, now time.Duration) {
 	}
 }
 
-// Next returns when Advance has something to do next, and 0 if a node is due, so that Round has. It
-// returns false if there is nothing to do before something happens.
+// Next returns when Advance has something to do next, and 0 if there is something for Round to do now.
+// It returns false if there is nothing to do before something happens.
 func (q *Queue) Next() (at time.Duration, ok bool) {
 	if len(q.due) > 0 {
 		return 0, true

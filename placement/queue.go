@@ -63,6 +63,7 @@ type Queue struct {
 	waiting int // pods in groups
 	places  int // of all nodes, for overdue pods of class Typical
 	due     []int
+	held    []int // in state heldDue
 	woken   []int
 	// contenders is memory for contests.
 	contenders []*group
@@ -82,7 +83,7 @@ func New(c Config, rooms Rooms) *Queue {
 	}
 	c.Retry = max(c.Retry, c.Pause)
 	q := &Queue{config: c, rooms: rooms, groups: map[groupKey]*group{}}
-	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}}
+	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}, most: maxSetBytes / wordBytes}
 	q.AddClass(Typical)
 	return q
 }
@@ -99,8 +100,8 @@ func (q *Queue) AddPod(number int, of Pod) {
 	q.pods = grown(q.pods, number)
 	q.pods[number] = &pod{Pod: of, number: number, granted: noNode}
 	w := q.workload(of.Workload)
+	q.classes[w.class].addPods(1)
 	w.pods++
-	q.classes[w.class].pods++
 }
 
 // RemovePod forgets a pod that was bound or deleted. A slot that was kept for it is free.
@@ -154,7 +155,7 @@ func (q *Queue) Try(number int, now time.Duration) {
 		p.until = now + q.config.Grant
 		p.pause = max(p.pause, p.until)
 	}
-	p.seen = seenNothing
+	p.seen, p.tried = seenNothing, q.epoch
 	q.attach(p, &q.sets.every, now)
 }
 
@@ -170,7 +171,9 @@ func (q *Queue) Refuse(number int, set WaitSet, now time.Duration) {
 	shared, ok := q.sets.share(set)
 	p.last, p.seen, p.always = now, seenNothing, false
 	if shared == &q.sets.every {
-		p.seen = q.epoch
+		if p.seen = q.epoch; !q.isImmediate() {
+			p.seen = p.tried // what rose during the attempt it may have missed
+		}
 	}
 	if !ok {
 		p.pause = max(p.pause, now+q.config.Backoff)
@@ -222,6 +225,15 @@ func (q *Queue) Release(number int, now time.Duration) {
 	if p.always && p.group != nil && p.pause <= now {
 		q.wakePod(p, now)
 	}
+}
+
+// Granted returns the node whose slot is kept for a pod, if there is one.
+func (q *Queue) Granted(number int) (node int, ok bool) {
+	p := q.pod(number)
+	if p == nil || p.granted == noNode {
+		return 0, false
+	}
+	return p.granted, true
 }
 
 // Wake has a waiting pod tried whatever rises, again and again until it comes.

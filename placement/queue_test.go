@@ -174,7 +174,7 @@ func (p *pair) step(draw func(n int) int) (what string) {
 
 // rare makes an operation of those that are rare.
 func (p *pair) rare(draw func(n int) int, pod, node int) string {
-	switch draw(6) {
+	switch draw(7) {
 	case 0:
 		p.q.EndWait(pod, p.now)
 		p.m.endWait(pod)
@@ -195,6 +195,12 @@ func (p *pair) rare(draw func(n int) int, pod, node int) string {
 		p.q.ResetNode(node * distance)
 		p.m.resetNode(node)
 		return "ResetNode"
+	case 5:
+		p.q.Recheck(node * distance)
+		if p.m.nodes[node].present {
+			p.m.markDue(node)
+		}
+		return "Recheck"
 	}
 	p.q.RemoveNode(node*distance, p.now)
 	p.m.removeNode(node)

@@ -39,7 +39,7 @@ func (q *Queue) Round(now time.Duration) {
 	})
 	for _, g := range groups {
 		if g.lists[paused].Len() > 0 {
-			o.each(g, q.markDue)
+			o.each(g, q.hold)
 		}
 	}
 }
@@ -79,22 +79,43 @@ func (q *Queue) RoundOverdue(most int, now time.Duration) {
 
 // markDue has the next Round grant the slots of a node.
 func (q *Queue) markDue(node int) {
-	if n := &q.nodes[node]; !n.isDue {
-		n.isDue = true
+	if n := &q.nodes[node]; n.due != isDue {
+		n.due = isDue
 		q.due = append(q.due, node)
 	}
 }
 
-// takeDue returns the nodes that are due, lowest first, and leaves none.
-func (q *Queue) takeDue() []int {
-	var due []int
-	for _, node := range q.due {
-		q.nodes[node].isDue = false
-		if q.nodes[node].isPresent {
-			due = append(due, node)
+// hold has the next Round look at a node, unless it would anyway. See heldDue.
+func (q *Queue) hold(node int) {
+	if n := &q.nodes[node]; n.due == notDue {
+		n.due = heldDue
+		q.held = append(q.held, node)
+	}
+}
+
+// releaseHeld makes the nodes due that are held: a pod may be woken now.
+func (q *Queue) releaseHeld() {
+	for _, node := range q.held {
+		if n := &q.nodes[node]; n.isPresent {
+			q.markDue(node)
+		} else if n.due == heldDue {
+			n.due = notDue
 		}
 	}
-	q.due = q.due[:0]
+	q.held = q.held[:0]
+}
+
+// takeDue returns the nodes that are due or held, lowest first, and leaves none.
+func (q *Queue) takeDue() []int {
+	var due []int
+	for _, node := range slices.Concat(q.due, q.held) {
+		n := &q.nodes[node]
+		if n.due != notDue && n.isPresent {
+			due = append(due, node)
+		}
+		n.due = notDue
+	}
+	q.due, q.held = q.due[:0], q.held[:0]
 	slices.Sort(due)
 	return due
 }

@@ -104,11 +104,21 @@ type setTable struct {
 	// byHash leads to one set of each hash. It is stale after a node was added to all sets.
 	byHash map[uint64]*sharedSet
 	stale  bool
-	words  int // of all
+	// words counts those of all sets. A pod whose set would exceed most waits for every node.
+	words, most int
 }
 
-// maxWords bounds the memory of the sets to 32 MiB. A pod beyond it waits for every node.
-const maxWords = 32 << 20 / (wordBits / 8)
+const (
+	wordBytes = wordBits / 8
+	// maxSetBytes holds the sets of 50,000 pods that each wait for others of 5,000 nodes.
+	maxSetBytes = 32 << 20
+)
+
+// SetBytes returns the memory of the sets of nodes that pods wait for.
+func (q *Queue) SetBytes() int { return q.sets.words * wordBytes }
+
+// BoundSets bounds that memory, which is 32 MiB otherwise. A pod beyond it waits for every node.
+func (q *Queue) BoundSets(bytes int) { q.sets.most = bytes / wordBytes }
 
 // share returns the set of a table that is equal to s, false where there is no memory for it.
 func (t *setTable) share(s WaitSet) (shared *sharedSet, ok bool) {
@@ -127,7 +137,7 @@ func (t *setTable) share(s WaitSet) (shared *sharedSet, ok bool) {
 		return same, true
 	}
 	s.words = slices.Clone(s.words[:s.length()])
-	if t.words+len(s.words) > maxWords {
+	if t.words+len(s.words) > t.most {
 		return &t.every, false
 	}
 	shared = &sharedSet{WaitSet: s}

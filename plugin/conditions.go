@@ -142,7 +142,7 @@ func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, sin
 func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.pods[p.pod.UID] != p {
+	if w.pods[p.pod.UID] != p || p.isReserved {
 		return false
 	}
 	if p.inAPI = done; !done {

@@ -24,12 +24,10 @@ const stateKey fwk.StateKey = Name
 // it: after PreFilter only the statuses change, each once.
 type cycle struct {
 	directory *directory
-	// taints is how often those of nodes had changed when the cycle began.
-	taints  uint64
-	attempt *attempt
+	attempt   *attempt
 	// reach gets the nodes that Filter refuses; nil where Filter is left out or
 	// sees but a few nodes. rises tells of nodes that rose before they were in it.
-	reach *reach
+	reach *refusedNodes
 	rises func(*node)
 	at    reserve.Moment
 	// asks is what the pod is decided on by, question the same for briefs, if known
@@ -71,7 +69,7 @@ func (c *cycle) Clone() fwk.StateData { return c }
 func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (c *cycle, t tally) {
 	h := p.hub
 	d, at := h.nodes.list(), h.moment()
-	c = &cycle{directory: d, taints: h.tainted.changes.Load(), attempt: a, at: at, asks: asks}
+	c = &cycle{directory: d, attempt: a, at: at, asks: asks}
 	c.question, c.known = reserve.Ask(asks, h.rules.admit)
 	if p.ranking.Energy > 0 {
 		c.weighing = p.thrift.weigh(d, at, h.cores(pod))

@@ -16,8 +16,6 @@ type directory struct {
 	// ids are those of nodes, all below limit.
 	ids   []int
 	limit int
-	// nowhere is what a pod waits for that found room on all of them.
-	nowhere *reach
 	// board has a square for each of nodes, in their order.
 	board []square
 	// ks are the capacities of nodes in typical loads, in their order, as the bits of a float64:
@@ -46,7 +44,7 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	d := &directory{
 		nodes: make([]*node, 0, len(byName)),
 		ids:   make([]int, 0, len(byName)),
-		limit: limit, nowhere: newNowhere(limit),
+		limit: limit,
 		board: make([]square, len(byName)),
 		ks:    make([]atomic.Uint64, len(byName)),
 		power: make([]powerLine, len(byName)),

@@ -48,14 +48,14 @@ func (h *Hub) Report(r agent.Report, age time.Duration) string {
 func (h *Hub) WaitSetBytes() int {
 	h.waiting.mu.Lock()
 	defer h.waiting.mu.Unlock()
-	return h.waiting.bytes
+	return h.waiting.queue.SetBytes()
 }
 
 // BoundWaitSets bounds the memory of the sets of nodes that pods wait for.
 func (h *Hub) BoundWaitSets(bytes int) {
 	h.waiting.mu.Lock()
 	defer h.waiting.mu.Unlock()
-	h.waiting.most = bytes
+	h.waiting.queue.BoundSets(bytes)
 }
 
 // Histories returns how many pods' are kept.

@@ -44,7 +44,7 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 	now := h.now()
 	sampled, newest := now-min(b.SampleAge, api.MaxAge), version{base.incarnation, b.Sequence}
 	n.mu.Lock()
-	risen, held := false, n.held.Load()
+	held := n.held.Load()
 	switch {
 	case held != nil && versionOf(held.report) == base:
 		n.held.Store(&arrival{held.report, held.at, sampled})
@@ -57,12 +57,9 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 		result = reportLimited
 	default:
 		n.sampled, n.newest = sampled, newest
-		risen = h.refreshLocked(n)
+		h.refreshLocked(n)
 		result = reportHeartbeat
 	}
 	n.mu.Unlock()
-	if risen {
-		h.waiting.rise(n)
-	}
 	return result, err
 }

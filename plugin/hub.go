@@ -78,13 +78,13 @@ type Hub struct {
 	tainted      tainted
 	placeholders placeholders
 	metrics      *metricSet
-	// slots is the sum of all nodes' slots.
-	slots atomic.Int64
 	// synced is set once the informers have delivered what existed at the start.
 	synced atomic.Bool
 	rules  rules
-	pulse  pulse
-	retry  time.Duration
+	// lastMoment is that of the newest decision; see moment.
+	clockMu    sync.Mutex
+	lastMoment reserve.Moment
+	retry      time.Duration
 	// driven says that a test runs what the Hub does by itself otherwise.
 	driven bool
 	// reclassed is when what waiting pods ask for was last brought up to date; the
@@ -255,6 +255,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 		return err
 	}
 	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
+	h.workloads.start = h.start
 	h.profiling.halfLife, h.profiling.retry = args.ProfileHalfLife.Duration, cmp.Or(h.options.ProfilesRetry, profilesRetry)
 	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
@@ -305,34 +306,21 @@ func (h *Hub) node(name string) *node {
 // refresh makes the node's state visible and wakes pods if it gained slots.
 func (h *Hub) refresh(n *node) {
 	n.mu.Lock()
-	risen := h.refreshLocked(n)
-	n.mu.Unlock()
-	if risen {
-		h.waiting.rise(n)
-	}
+	defer n.mu.Unlock()
+	h.refreshLocked(n)
 }
 
-// refreshLocked is refresh for a caller that holds the node's mutex and
-// announces the rise itself, after its last change.
-func (h *Hub) refreshLocked(n *node) (risen bool) {
+// refreshLocked is refresh for a caller that holds the node's mutex.
+func (h *Hub) refreshLocked(n *node) {
 	at := h.moment()
 	if !n.view.Load().fresh(at.Now) {
-		// Pods may have been refused since it turned stale: against then it rises.
-		risen = h.recountLocked(n, at)
+		h.waiting.notify(n) // pods may have been refused since it turned stale: against then it rises
 	}
 	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
 		h.ledger.ConfirmRunning(n.account)
 	}
-	change := n.refresh(&h.rules, at, h.clock())
-	h.slots.Add(int64(change))
-	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0 || risen
-}
-
-// recountLocked is refreshLocked where nothing but the time has changed.
-func (h *Hub) recountLocked(n *node, at reserve.Moment) (risen bool) {
-	change := n.recount(&h.rules, n.view.Load(), at)
-	h.slots.Add(int64(change))
-	return h.recountClasses(n, h.waiting.classes.list(), at) || change > 0
+	n.refresh(&h.rules, at, h.clock())
+	h.waiting.notify(n)
 }
 
 // inventory runs when the informers have delivered all that existed: nodes that
@@ -340,7 +328,7 @@ func (h *Hub) recountLocked(n *node, at reserve.Moment) (risen bool) {
 func (h *Hub) inventory() {
 	for _, n := range h.nodes.list().nodes {
 		n.mu.Lock()
-		n.removed = !n.inAPI
+		n.removed = !n.inAPI.Load()
 		remove := n.removed
 		n.mu.Unlock()
 		if remove {
@@ -350,7 +338,7 @@ func (h *Hub) inventory() {
 	h.synced.Store(true)
 	for _, n := range h.nodes.list().nodes {
 		h.tellPlaceholders(n.name)
-		h.waiting.rise(n)
+		h.waiting.recheck(n)
 	}
 }
 
@@ -368,9 +356,10 @@ func (h *Hub) dropNode(n *node) {
 		return
 	}
 	n.mu.Lock()
-	n.inAPI, n.removed = false, true
-	h.recountLocked(n, h.moment())
+	n.removed = true
+	n.inAPI.Store(false)
 	n.mu.Unlock()
+	h.waiting.remove(n)
 	h.tainted.set(n, nil)
 	h.placeholders.forget(n.name)
 	h.ledger.Release(n.account)

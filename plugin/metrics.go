@@ -291,8 +291,8 @@ func (h *Hub) gauge(now time.Duration) {
 	h.metrics.free.Set(free)
 	h.metrics.freeWhole.Set(whole)
 	h.metrics.inflight.Set(inflight)
-	h.metrics.pending.Set(float64(h.waiting.count()))
-	wanting := h.waiting.forRoom()
+	pending, wanting := h.waiting.count()
+	h.metrics.pending.Set(float64(pending))
 	h.metrics.forRoom.Set(float64(wanting))
 	h.metrics.wanted.Set(float64(wanting) * podDemand.Pods())
 	for state, gauge := range h.metrics.nodes {

@@ -68,7 +68,7 @@ type node struct {
 	power   *powerLine
 	account *reserve.Account
 	// inAPI says that the API has the node; only then do its slots count.
-	inAPI bool
+	inAPI atomic.Bool
 	// cores are the API's, 0 if it does not say.
 	cores atomic.Int32
 	// removed says that this node is no longer in the directory, or about to be;
@@ -85,12 +85,8 @@ type node struct {
 	// Hub.vacant. consumed is when the newest sample was taken of what pods took.
 	vacant   bool
 	consumed time.Duration
-	// slots is what the node last added to the Hub's total, classes what to those of
-	// other pods that wait than typical ones; nil where there never were any.
-	slots   int
-	classes *[maxClasses]classSlots
-	stream  *subscriber
-	bucket  bucket
+	stream   *subscriber
+	bucket   bucket
 	// held is the newest report that came too early, nil for none; an arrival is
 	// never changed, only replaced.
 	held atomic.Pointer[arrival]
@@ -125,9 +121,8 @@ func (r *rules) slots(v *view, at reserve.Moment) int {
 	return r.freshness.Slots(v.validity, at, v.signal, v.flight, podDemand, r.admit)
 }
 
-// refresh makes a new view of n, whose mutex is held, and returns by how much
-// its slots changed. clock is the time of at.
-func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
+// refresh makes a new view of n, whose mutex is held. clock is the time of at.
+func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 	v := &view{
 		flight: n.account.Flight(), report: n.report, sampled: n.sampled,
 		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
@@ -156,7 +151,6 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) int {
 	}
 	n.put(v) // first: what a view tells, cycles have seen
 	n.view.Store(v)
-	return n.recount(r, v, at)
 }
 
 // put writes a view to the newest directory; the mutex of n is held.
@@ -175,18 +169,6 @@ func (r *rules) byProfile(v *view, d reserve.Demand, at reserve.Moment) reserve.
 	flight := v.flight
 	flight.Known = v.known
 	return r.freshness.Admit(v.validity, at, reserve.Judge(v.signal, flight, d, r.admit))
-}
-
-// recount updates the slots of n, whose mutex is held: those of an unchanged
-// view change when its report turns stale.
-func (n *node) recount(r *rules, v *view, at reserve.Moment) int {
-	slots := 0
-	if n.inAPI {
-		slots = r.slots(v, at)
-	}
-	change := slots - n.slots
-	n.slots = slots
-	return change
 }
 
 // nodes is the directory of all nodes. Safe for concurrent use.

@@ -216,11 +216,10 @@ func (h *Hub) hold(name string, key reserve.PodKey, pods float64) error {
 	}
 	n.mu.Lock()
 	changed, err := h.ledger.Hold(name, key, pods)
-	risen := changed && h.refreshLocked(n)
-	n.mu.Unlock()
-	if risen {
-		h.waiting.rise(n)
+	if changed {
+		h.refreshLocked(n)
 	}
+	n.mu.Unlock()
 	return err
 }
 

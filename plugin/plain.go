@@ -3,10 +3,11 @@ package plugin
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/spazio-scheduler/spazio/placement"
 )
 
 // isPlain says that the pod asks nothing of a node: no resources, no selector,
@@ -37,11 +38,8 @@ func isElsewhere(v v1.Volume) bool {
 // tainted knows the nodes that have taints. Safe for concurrent use; the zero
 // value is ready.
 type tainted struct {
-	// changes counts the changes: an attempt during which there was one does not know what
-	// its pod waits for.
-	changes atomic.Uint64
-	mu      sync.Mutex
-	byNode  map[*node][]v1.Taint
+	mu     sync.Mutex
+	byNode map[*node][]v1.Taint
 }
 
 // taintsOf returns the taints that keep pods from a node.
@@ -72,17 +70,16 @@ func (t *tainted) set(n *node, taints []v1.Taint) (lost bool) {
 	if t.byNode[n] = taints; len(taints) == 0 {
 		delete(t.byNode, n)
 	}
-	t.changes.Add(1)
 	return slices.ContainsFunc(before, func(taint v1.Taint) bool { return !slices.Contains(taints, taint) })
 }
 
-// exclude takes the nodes out of r whose taints the pod does not tolerate.
-func (t *tainted) exclude(r *reach, pod *v1.Pod) {
+// exclude takes the nodes out of a set whose taints the pod does not tolerate.
+func (t *tainted) exclude(set *placement.WaitSet, pod *v1.Pod) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for n, taints := range t.byNode {
 		if slices.ContainsFunc(taints, func(taint v1.Taint) bool { return !tolerates(pod, &taint) }) {
-			r.remove(n.id)
+			set.Remove(n.id)
 		}
 	}
 }

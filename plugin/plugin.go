@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -102,17 +103,16 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	a, k := new(attempt), h.kindOf(pod)
-	granted, since := h.waiting.begin(pod, p.handle, a, k, h.now())
+	granted, overdue := h.waiting.begin(pod, p.handle, a, k)
 	if now := h.kindOf(pod); now != k { // its profile has changed and may have missed it
 		h.waiting.reclass(k.workload, now.asks)
 		k = now
 	}
 	if !h.synced.Load() {
-		h.waiting.decide(pod.UID, a, everyNode, true)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods in flight are still being read from the API")
 	}
 	c, t := p.judge(a, pod, k.asks)
-	if !since.IsZero() && h.rules.trickle.Overdue(h.clock().Sub(since)) {
+	if overdue {
 		p.trickle(c, &t)
 	}
 	if granted != nil && !c.admitsNode(granted) {
@@ -125,41 +125,33 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	p.remember(state, c)
 	switch refused := t.nodes; {
 	case refused == 0 && c.directory.knows(nodes):
-		p.await(pod, c, c.directory.nowhere)
+		h.waiting.await(pod.UID, a, placement.WaitSet{}, false)
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):
-		p.await(pod, c, p.plainReach(pod, c))
+		p.awaitPlain(pod, c)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.refusals))
 	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
-		p.await(pod, c, p.plainReach(pod, c))
+		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
-	c.reach, c.rises = newReach(c.directory.limit, false), h.waiting.rise
-	p.await(pod, c, c.reach)
+	c.reach, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
+	h.waiting.follow(pod.UID, a, c.reach)
 	return nil, nil
 }
 
-// plainReach is what a plain pod waits for that found its way to none of the
-// nodes with room: the others.
-func (p *spazio) plainReach(pod *v1.Pod, c *cycle) *reach {
-	r := newReach(c.directory.limit, true)
-	p.hub.tainted.exclude(r, pod)
+// awaitPlain has a plain pod wait for the nodes whose taints it tolerates, but for those with room:
+// should it find its way to none of them, they were tried in vain.
+func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
+	set, isRefused := placement.EveryNode(), false
+	p.hub.tainted.exclude(&set, pod)
 	for i, id := range c.directory.ids {
 		if c.admits(i) {
-			r.remove(id)
+			set.Remove(id)
+		} else if set.Has(id) {
+			isRefused = true
 		}
 	}
-	return r
-}
-
-// await sets what the pod of a cycle waits for. The nodes may have changed since
-// the cycle looked at them; then it waits for all.
-func (p *spazio) await(pod *v1.Pod, c *cycle, r *reach) {
-	h := p.hub
-	h.waiting.decide(pod.UID, c.attempt, r, r != c.reach)
-	if h.nodes.published.Load() != c.directory || h.tainted.changes.Load() != c.taints {
-		h.waiting.decide(pod.UID, c.attempt, everyNode, true)
-	}
+	p.hub.waiting.await(pod.UID, c.attempt, set, isRefused)
 }
 
 // narrowFrom is the number of refused nodes from which it pays to name the
@@ -282,11 +274,10 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 		// The node's own event is late; nothing can have been reported of it.
 		err := h.ledger.Reserve(name, key, demand, h.clock())
 		h.repriced(pod, key, demand)
-		return p.reserved(state, pod, name, nil, err)
+		return p.reserved(state, pod, name, -1, nil, err)
 	}
 	n.mu.Lock()
-	slots := n.slots
-	before := h.refreshLocked(n)
+	h.refreshLocked(n)
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
 	if !p.exempt(pod) && !bound.Was(state) && !p.ignoreRoom {
 		asks := h.asks(h.told(pod))
@@ -310,17 +301,12 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if trickled && err == nil {
 		p.reservedOverdue(state, key, reason)
 	}
-	after := h.refreshLocked(n)
-	// For typical pods the two are one change; other classes may be raised in vain.
-	risen := n.slots > slots || n.classes != nil && (before || after)
+	h.refreshLocked(n)
 	n.mu.Unlock()
-	if risen { // the signal turned stale
-		h.waiting.rise(n)
-	}
 	if err == nil {
 		h.priced(pod)
 	}
-	return p.reserved(state, pod, name, v, err)
+	return p.reserved(state, pod, name, n.id, v, err)
 }
 
 // observe records a granted reservation; n is locked.
@@ -353,12 +339,13 @@ func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 	}
 }
 
-// reserved ends a Reserve; v is the node as it was just before, nil if unknown.
-func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, v *view, err error) *fwk.Status {
+// reserved ends a Reserve on a node of an id; v is the node as it was just before. They are -1 and nil
+// of one that is not known.
+func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int, v *view, err error) *fwk.Status {
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	first, tried, marked := p.hub.waiting.reserved(pod.UID, name)
+	first, tried, marked := p.hub.waiting.reserved(pod.UID, id)
 	if tried {
 		p.hub.metrics.reserved(p.hub.now() - first)
 	}
@@ -383,7 +370,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 		return
 	}
 	p.hub.workloads.leave(reserve.KeyOf(string(pod.UID)))
-	p.hub.waiting.failed(pod, p.hub.now())
+	p.hub.waiting.failed(pod)
 	p.hub.returned(pod)
 	if n := p.hub.nodes.get(name); n != nil {
 		p.hub.refresh(n)

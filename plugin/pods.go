@@ -27,11 +27,17 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 			return nil, err
 		}
 	}
-	h.waiting.retry, h.waiting.start, h.waiting.rules = h.retry, h.start, &h.rules
-	h.waiting.waits = func(pod *v1.Pod) bool {
-		current, err := lister.Pods(pod.Namespace).Get(pod.Name)
-		return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
+	maxWait := h.rules.trickle.WithDefaults().MaxWait
+	if h.rules.trickle.Off {
+		maxWait = 0
 	}
+	h.waiting.configure(waitingConfig{
+		isPending: func(pod *v1.Pod) bool {
+			current, err := lister.Pods(pod.Namespace).Get(pod.Name)
+			return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
+		},
+		moment: h.moment, start: h.start, retry: h.retry, maxWait: maxWait, rules: &h.rules,
+	})
 	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {
 			if pod, ok := obj.(*v1.Pod); ok {
@@ -125,14 +131,11 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 		n = h.node(object.Name)
 		n.mu.Lock()
 	}
-	n.inAPI = true
+	n.inAPI.Store(true)
 	n.cores.Store(coresOf(object))
-	risen := h.refreshLocked(n)
+	h.refreshLocked(n)
 	n.mu.Unlock()
 	h.nodeTainted(n, object)
-	if risen {
-		h.waiting.rise(n)
-	}
 }
 
 // coresOf is 0 for a node that does not say.
@@ -153,7 +156,6 @@ func (h *Hub) nodeChanged(object *v1.Node) {
 func (h *Hub) nodeTainted(n *node, object *v1.Node) {
 	if n != nil && h.tainted.set(n, taintsOf(object)) {
 		h.waiting.admit(n)
-		h.waiting.rise(n)
 	}
 }
 
@@ -233,11 +235,8 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	h.repriced(pod, key, demand)
 	h.ledger.Progress(key, progressOf(pod))
 	h.ledger.Stands(key, standingOf(pod), h.clock())
-	risen := h.refreshLocked(n) // one that a report has listed already moves slow start's line
+	h.refreshLocked(n) // one that a report has listed already moves slow start's line
 	n.mu.Unlock()
-	if risen {
-		h.waiting.rise(n)
-	}
 	return entered, err
 }
 

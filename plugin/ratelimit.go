@@ -44,7 +44,6 @@ type arrival struct {
 func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string) {
 	a := arrival{report: r, at: h.now()}
 	a.sampled = a.at - age
-	risen := false
 	var surprises []agent.Surprise
 	n.mu.Lock()
 	switch {
@@ -59,14 +58,11 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 		if held := n.held.Load(); held != nil && versionOf(held.report).after(versionOf(r)) {
 			a = *held
 		}
-		risen, surprises = h.apply(n, a)
+		surprises = h.apply(n, a)
 		result = reportAccepted
 	}
 	n.mu.Unlock()
-	if risen {
-		h.waiting.rise(n)
-	}
-	h.surprised(n.name, surprises)
+	h.surprised(n, surprises)
 	return result
 }
 
@@ -77,17 +73,17 @@ func (n *node) outdated(a arrival) bool {
 
 // release applies the report that n, whose mutex is held, holds back, if there
 // is one and its rate allows. It returns what apply does.
-func (h *Hub) release(n *node, now time.Duration) (risen bool, surprises []agent.Surprise) {
+func (h *Hub) release(n *node, now time.Duration) (surprises []agent.Surprise) {
 	held := n.held.Load()
 	if held == nil || !n.bucket.take(now, h.rate, h.burst) {
-		return false, nil
+		return nil
 	}
 	return h.apply(n, *held)
 }
 
-// apply makes a report that of n, whose mutex is held, and returns whether it has
-// more room for pods of some kind, and the surprises that are news.
-func (h *Hub) apply(n *node, a arrival) (risen bool, surprises []agent.Surprise) {
+// apply makes a report that of n, whose mutex is held, and returns the surprises that
+// are news.
+func (h *Hub) apply(n *node, a arrival) (surprises []agent.Surprise) {
 	r := a.report
 	surprises = news(r, n.report)
 	clock := h.clock()
@@ -98,7 +94,8 @@ func (h *Hub) apply(n *node, a arrival) (risen bool, surprises []agent.Surprise)
 	n.report, n.sampled, n.vacant = r, a.sampled, h.vacant(r)
 	n.held.Store(nil)
 	n.newest, n.signal = versionOf(r), n.account.Cap(r.Signal(), h.clock())
-	return h.refreshLocked(n), surprises
+	h.refreshLocked(n)
+	return surprises
 }
 
 // version orders the reports of a node.

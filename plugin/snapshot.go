@@ -186,7 +186,10 @@ func (h *Hub) Ledger() reserve.Census {
 }
 
 // Waiting returns the number of pods that were tried and wait for room.
-func (h *Hub) Waiting() int { return h.waiting.count() }
+func (h *Hub) Waiting() int {
+	all, _ := h.waiting.count()
+	return all
+}
 
 // Status is what Handler answers.
 type Status struct {

@@ -1,7 +1,7 @@
 package plugin
 
 import (
-	"maps"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,142 +11,122 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// waiting knows the pods that have been tried and are not yet reserved, each
-// with the nodes that it waits for, and grants them the slots of these nodes
-// as they appear.
-//
-// A node whose slots rise is due until no pod waits for it or its slots are
-// gone. A round grants the slots of the due nodes to the pods that wait for
-// them, by priority, then age, and at most as many as there are. An attempt
-// that sees a node with a slot either takes it or learns that the pod does not
-// fit there, so no pod is woken for the same slot again. Safe for concurrent
-// use.
-type waiting struct {
-	kick chan struct{}
-	// waits says whether the API still has a pod and it is unbound; set before
-	// the first attempt.
-	waits func(*v1.Pod) bool
-	// retry is the longest pause between activations, start when the durations
-	// began that are times here; both are set like waits.
-	retry time.Duration
-	start time.Time
-	// rules are the Hub's.
-	rules *rules
-	// classes are those of the pods; mu guards all but what is published.
-	classes classes
+const (
+	// A woken pod that does not come to PreFilter within firstPause is woken again, after twice
+	// that, and so on up to the slow retry: an attempt takes milliseconds on an idle scheduler, and
+	// to activate a pod that is still queued does nothing.
+	firstPause = 10 * time.Millisecond
+	// grantTime is how long a slot is kept for the pod that was woken for it. What holds that pod
+	// must not hold up the others. An attempt over thousands of nodes takes tens of milliseconds.
+	grantTime = 25 * time.Millisecond
+	// A pod that got a slot and was not bound, because another plugin or the API refused it, is next
+	// woken after firstBackoff, then twice that and so on up to the slow retry. Activation skips
+	// kube-scheduler's own back-off, which begins at a second.
+	firstBackoff = time.Second
+	// marksPerInspection bounds how many pods one inspection finds that are to be marked, so that it
+	// does not hold the mutex for long. The others follow at the next one.
+	marksPerInspection = 1000
+)
 
-	mu   sync.Mutex
-	pods map[types.UID]*waitingPod
-	seen uint64
-	// byWorkload is what the pods of each workload have in common, groups are the pods
-	// that are alike, and reaches what they wait for.
-	byWorkload map[profile.Workload]*kin
-	groups     map[alike]*group
-	reaches
-	// young are the pods that wait for room and are not overdue, by when something is to be
-	// done about that, and marks those to be marked in the API. wanting counts all that wait
-	// for room, lates the overdue.
-	young          queue
-	marks          []*waitingPod
-	wanting, lates int
-	// open are the attempts that may still add nodes to what their pods wait for.
-	open []openAttempt
-	// due are the nodes whose slots are still to be granted, granted the pods
-	// that slots are kept for, anywhere those that need no certain node.
-	due      map[*node]struct{}
-	granted  []*waitingPod
-	anywhere map[*waitingPod]struct{}
-	// failures are of pods that got a slot and were not bound.
-	failures map[types.UID]failure
+// waiting holds the pods that were tried and are not yet bound. It translates between them and the
+// numbers of a [placement.Queue], which decides which pods to wake and when. Safe for concurrent
+// use. Its mutex may be taken with a node's mutex held, never the other way round.
+type waiting struct {
+	// kick tells that the Queue has something to do earlier than was planned.
+	kick chan struct{}
+	waitingConfig
+
+	mu    sync.Mutex
+	queue *placement.Queue
+	// at is the time of the operation under way, planned when the next round is due at the latest.
+	at      reserve.Moment
+	planned time.Duration
+	// nodes are by their ids, nil where there is none; changes counts those that joined or lost a
+	// taint.
+	nodes   []*node
+	changes int
+	pods    map[types.UID]*waitingPod
+	// byNumber are the pods by their numbers in the Queue, spare the numbers of none.
+	byNumber []*waitingPod
+	spare    []int
+	arrivals int64
+	demands
+	// open is the attempt that may still add nodes to what its pod waits for: the newest.
+	open *openAttempt
+	// wanting counts the pods that wait for room. unmarked are those that are not yet marked in the
+	// API for that, the oldest first, marks those that are to be.
+	wanting  int
+	unmarked []waitBegin
+	marks    []*waitingPod
 }
 
-// openAttempt is a pod's attempt and what the pod waits for.
+// waitingConfig is set before the first attempt.
+type waitingConfig struct {
+	// isPending reports whether the API still has a pod and it is unbound.
+	isPending func(*v1.Pod) bool
+	// moment returns the time of a decision that is made now, start is when its durations began.
+	moment func() reserve.Moment
+	start  time.Time
+	// retry is the longest pause between wakes, maxWait when a pod is overdue, 0 for never.
+	retry, maxWait time.Duration
+	rules          *rules
+}
+
+// waitingPod is a pod that was tried and is not yet bound.
+type waitingPod struct {
+	pod    *v1.Pod
+	handle fwk.Handle
+	// arrival orders pods of the same priority.
+	number  int
+	arrival int64
+	*workloadDemand
+	// attempt is the last one and began when it did; first is the time of the first one.
+	attempt      *attempt
+	began, first time.Duration
+	// since is when the plugin alone first refused the pod a node, the zero time while there is none
+	// or other plugins refuse it all.
+	since time.Time
+	// isMarked is set once the pod's condition waits-for-room is due to be written, inAPI once it
+	// has been.
+	isMarked, inAPI bool
+	// isReserved is set while the pod has a node and is not yet bound. It waits for nothing then.
+	isReserved bool
+}
+
+// waitBegin is when a pod began to wait for room.
+type waitBegin struct {
+	pod   *waitingPod
+	since time.Time
+}
+
+// openAttempt is an attempt in which Filter still refuses nodes; settled is how many of them the
+// Queue knows.
 type openAttempt struct {
 	pod     *waitingPod
 	attempt *attempt
-	reach   *reach
+	refused *refusedNodes
+	settled int64
 }
 
-const (
-	// A pod that does not come to PreFilter within firstPause of its activation
-	// is activated again, after twice that, and so on up to the slow retry: an
-	// attempt takes milliseconds on an idle scheduler, and to activate a pod that
-	// is still queued does nothing. One that was in the middle of an attempt has
-	// meanwhile come back to the queue.
-	firstPause = 10 * time.Millisecond
-	// grantTime is how long a slot is kept for a pod that was activated for it:
-	// what holds that pod must not hold up the others for long. An attempt over
-	// thousands of nodes takes some tens of milliseconds.
-	grantTime = 25 * time.Millisecond
-	// A pod that got a slot and was not bound, for another plugin or the API
-	// refused it, is next activated after firstBackoff, then twice that and so
-	// on up to the slow retry, as kube-scheduler's own back-off, which an
-	// activation skips, begins at a second.
-	firstBackoff = time.Second
-	// maxReachBytes bounds the memory of the sets of nodes: 50,000 pods times
-	// 5,000 nodes. A pod beyond is woken for any node.
-	maxReachBytes = 32 << 20
-)
-
-type waitingPod struct {
-	pod      *v1.Pod
-	handle   fwk.Handle
-	priority int32
-	// arrival orders pods of the same priority.
-	arrival uint64
-	// attempt is the last one, began when it did, last that or the time of a later
-	// activation.
-	attempt     *attempt
-	began, last time.Duration
-	// first is the time of the first one.
-	first time.Duration
-	// since is when the plugin alone first refused it a node, the zero time while
-	// there is none or other plugins refuse it all.
-	since time.Time
-	// workload is the pod's, group that of the pods like it; late is set once it is overdue.
-	workload profile.Workload
-	group    *group
-	late     bool
-	// marked is set once the pod's condition waits-for-room is due to be written, inAPI once it
-	// has been.
-	marked, inAPI bool
-	// turn is its place among those of the group that are ready or, unless isReady, that
-	// pause; the others are its places in the group's queue idle and in young.
-	turn, idlePlace, sincePlace int
-	isReady                     bool
-	// activations counts those since the last attempt; the next one comes not
-	// before pause.
-	activations int
-	pause       time.Duration
-	// granted is the node whose slot the pod was last activated for, until when
-	// the slot is kept.
-	granted *node
-	until   time.Duration
-}
-
-// failure counts how often a pod got a slot and was not bound.
-type failure struct {
-	count int
-	// until is when the pod may be activated next.
-	until time.Duration
-}
-
-// kind is what a pod is and what decisions take it to ask for.
+// kind is the workload of a pod and the demand that decisions take it to have.
 type kind struct {
 	workload profile.Workload
 	asks     reserve.Demand
 }
 
-// attempt is what is remembered of a pod's last scheduling attempt; it holds on
-// to none of the cycle's state. Safe for concurrent use.
+// attempt is what is remembered of a pod's last scheduling attempt. It keeps none of the cycle's
+// state alive. Safe for concurrent use.
 type attempt struct {
 	saw atomic.Pointer[outline]
-	// refused is set once the plugin alone has refused the pod some node.
+	// refused is set once the plugin alone has refused the pod a node.
 	refused atomic.Bool
+	// changes is that of waiting when the attempt began; its mutex guards it.
+	changes int
 }
 
 // refuse notes that the plugin alone refused the pod a node, and reports whether that is the
@@ -163,146 +143,370 @@ type outline struct {
 }
 
 func newWaiting() *waiting {
-	w := &waiting{
-		kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod), byWorkload: make(map[profile.Workload]*kin),
-		groups: make(map[alike]*group), reaches: newReaches(), anywhere: make(map[*waitingPod]struct{}),
-		due: make(map[*node]struct{}), failures: make(map[types.UID]failure),
-	}
-	w.young = queue{at: bySince, before: func(a, b *waitingPod) bool {
-		return a.stage(&w.rules.trickle).Before(b.stage(&w.rules.trickle))
-	}}
+	w := &waiting{kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
+	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }})
 	return w
 }
 
-// begin records that a pod is about to look for a node. handle is only used
-// later, from the waker: a scheduler that runs PreFilter has been built, so its
-// PodActivator is set, which it is not while New runs. It returns the node whose
-// slot the pod was activated for, if it is still kept, and since when it waits for
-// room. Until decide tells what the pod waits for it waits for all nodes, so that a rise
-// meanwhile is not lost.
-func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind, now time.Duration) (granted *node, since time.Time) {
+// configure starts over without pods and nodes.
+func (w *waiting) configure(c waitingConfig) {
+	w.waitingConfig, w.planned = c, math.MaxInt64
+	w.demands = newDemands()
+	w.queue = placement.New(placement.Config{
+		MaxWait: c.maxWait, Pause: firstPause, Retry: c.retry, Grant: grantTime, Backoff: firstBackoff,
+	}, rooms{w})
+}
+
+// lock begins an operation at the present time.
+func (w *waiting) lock() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.finish()
+	w.at = w.moment()
+}
+
+// unlock ends an operation, and asks for a round if there is something to do earlier than planned.
+func (w *waiting) unlock() {
+	if at, ok := w.queue.Next(); ok && at < w.planned {
+		w.planned = at
+		select {
+		case w.kick <- struct{}{}:
+		default:
+		}
+	}
+	w.mu.Unlock()
+}
+
+// begin records that a pod is about to look for a node. The handle is only used later, by the waker:
+// a scheduler that runs PreFilter has been built, so its PodActivator is set, which it is not while
+// New runs. It returns the node whose slot is kept for the pod, if there is one, and whether the pod
+// has waited for room for too long. Until the attempt ends the pod waits for every node, so that no
+// rise in the meantime is lost.
+func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (granted *node, overdue bool) {
+	w.lock()
+	defer w.unlock()
+	w.settle()
+	w.open = nil // the framework makes one attempt at a time
+	w.queue.Advance(w.at.Now)
 	p := w.pods[pod.UID]
-	if p == nil {
-		w.seen++
-		p = &waitingPod{first: now, arrival: w.seen, priority: priorityOf(pod)}
-		since = roomSince(pod)
-		p.marked = !since.IsZero()
-		p.inAPI = p.marked
-		w.pods[pod.UID] = p
-	} else {
-		w.tried(p)
-		if since = p.since; !p.attempt.refused.Load() {
-			since = time.Time{} // other plugins refused it all nodes
+	switch {
+	case p == nil:
+		p = w.add(pod)
+		w.enlist(p, k)
+		w.restoreWait(p, pod)
+	case p.isReserved: // and was not bound
+		p.isReserved, p.first = false, w.at.Now
+		w.enlist(p, k)
+		w.restoreWait(p, pod)
+	default:
+		w.enlist(p, k)
+		if !p.attempt.refused.Load() { // other plugins refused it all nodes
+			w.endWait(p)
 		}
-		w.part(p)
-		w.dismiss(p)
 	}
-	delete(w.anywhere, p)
-	p.pod, p.handle, p.attempt, p.began, p.last = pod, handle, a, now, now
-	p.activations, p.pause = 0, w.failures[pod.UID].until
-	if p.granted != nil {
-		// It is trying for the slot now.
-		p.until = now + grantTime
-		p.pause = max(p.pause, p.until)
-	}
-	w.enlist(p, k.workload, k.asks)
-	w.join(p, everyNode)
-	w.wantRoom(p, since)
+	p.pod, p.handle, p.attempt, p.began = pod, handle, a, w.at.Now
+	a.changes = w.changes
+	w.queue.Try(p.number, w.at.Now)
 	// A pod that was deleted after it left the queue leaves no event any more.
-	if !w.waits(pod) {
-		w.forget(pod.UID)
-	}
-	return p.granted, p.since
-}
-
-// decide sets what the pod of an attempt waits for, the nodes that the plugin alone refused
-// it; unless all of them are known, the attempt adds more.
-func (w *waiting) decide(uid types.UID, a *attempt, r *reach, all bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := w.pods[uid]
-	if p == nil || p.attempt != a {
-		return
-	}
-	if all {
-		if !r.empty() {
-			a.refuse()
-		}
-		r = w.share(r)
-	} else {
-		w.open = append(w.open, openAttempt{p, a, r})
-	}
-	if w.fits(r) {
-		w.wait(p, r)
-		w.tried(p)
-		return
-	}
-	// Where memory does not allow for it the pod stays with all nodes. It may be woken for one
-	// that refuses it again and again, so it pauses like a pod that could not be bound once.
-	a.refuse()
-	w.tried(p)
-	w.change(p, func() { p.pause = max(p.pause, p.last+firstBackoff) })
-}
-
-// finish does what is left to do of the attempts before, of which the framework makes one at a
-// time: their sets are complete. One that is not is added to what its pod waits for then, too.
-func (w *waiting) finish() {
-	for _, o := range w.open {
-		p := o.pod
-		if w.pods[p.pod.UID] != p || p.attempt != o.attempt {
-			continue
-		}
-		if p.group.reach != o.reach {
-			continue
-		}
-		kept := w.share(o.reach)
-		if kept != o.reach {
-			o.reach.twin.Store(kept)
-			kept.include(o.reach) // what was added meanwhile
-		}
-		w.wait(p, kept)
-	}
-	w.open = w.open[:0]
-}
-
-// reclass has a workload's pods ask for something else, and returns its class and
-// whether there are any that asked for another.
-func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) (c *class, moved bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	k := w.byWorkload[of]
-	if k == nil {
+	if !w.isPending(pod) {
+		w.forget(p)
 		return nil, false
 	}
-	before := k.class
-	w.classify(k, asks)
-	return w.classes.at(k.class), k.class != before
+	if id, ok := w.queue.Granted(p.number); ok {
+		granted = w.nodes[id]
+	}
+	return granted, w.queue.IsOverdue(p.number)
 }
 
-// workloads returns those of the pods.
-func (w *waiting) workloads() []profile.Workload {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.byWorkload))
+// add makes a pod known under a number.
+func (w *waiting) add(pod *v1.Pod) *waitingPod {
+	p := &waitingPod{number: len(w.byNumber), first: w.at.Now}
+	if last := len(w.spare) - 1; last >= 0 {
+		p.number, w.spare = w.spare[last], w.spare[:last]
+		w.byNumber[p.number] = p
+	} else {
+		w.byNumber = append(w.byNumber, p)
+	}
+	w.pods[pod.UID] = p
+	p.pod = pod
+	return p
 }
 
-// sweep forgets classes without pods.
-func (w *waiting) sweep() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.classes.sweep()
+// enlist counts a pod among those of its workload, of which from now on all have the same demand.
+func (w *waiting) enlist(p *waitingPod, k kind) {
+	if p.workloadDemand != nil && p.workload == k.workload {
+		w.setDemand(p.workloadDemand, k.asks)
+		return
+	}
+	since := p.since
+	if p.workloadDemand != nil {
+		w.leave(p)
+	} else {
+		w.arrivals++
+		p.arrival = w.arrivals
+	}
+	p.workloadDemand = w.join(k)
+	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: priorityOf(p.pod), Order: p.arrival})
+	if !since.IsZero() {
+		w.queue.StartWait(p.number, since.Sub(w.start))
+	}
+}
+
+// leave takes a pod out of the Queue and of its workload.
+func (w *waiting) leave(p *waitingPod) {
+	w.queue.RemovePod(p.number)
+	w.demands.leave(p.workloadDemand)
+}
+
+// forget removes a pod.
+func (w *waiting) forget(p *waitingPod) {
+	w.endWait(p)
+	w.leave(p)
+	delete(w.pods, p.pod.UID)
+	w.byNumber[p.number] = nil
+	w.spare = append(w.spare, p.number)
+}
+
+// startWait notes since when a pod waits for room, if it did not before.
+func (w *waiting) startWait(p *waitingPod, since time.Time) {
+	if !p.since.IsZero() || p.isReserved {
+		return
+	}
+	p.since = since
+	w.wanting++
+	w.queue.StartWait(p.number, since.Sub(w.start))
+	if !p.isMarked && w.maxWait > 0 {
+		w.unmarked = append(w.unmarked, waitBegin{p, since})
+	}
+}
+
+// restoreWait has a pod wait for room since it was marked for that in the API.
+func (w *waiting) restoreWait(p *waitingPod, pod *v1.Pod) {
+	since := roomSince(pod)
+	p.isMarked = !since.IsZero()
+	p.inAPI = p.isMarked
+	if p.isMarked {
+		w.startWait(p, since)
+	}
+}
+
+// endWait notes that a pod does not wait for room any more.
+func (w *waiting) endWait(p *waitingPod) {
+	if p.since.IsZero() {
+		return
+	}
+	p.since, p.isMarked = time.Time{}, false // if it waits again, since then
+	w.wanting--
+	w.queue.EndWait(p.number, w.at.Now)
+}
+
+// await ends an attempt of a pod that waits for the nodes of a set; isRefused tells whether the
+// plugin alone refused it one of them. Where nodes have changed since the attempt began, which may
+// not have seen that, it waits for every node.
+func (w *waiting) await(uid types.UID, a *attempt, set placement.WaitSet, isRefused bool) {
+	w.lock()
+	defer w.unlock()
+	p := w.attempting(uid, a)
+	if p == nil {
+		return
+	}
+	if isRefused {
+		a.refuse()
+		w.startWait(p, w.start.Add(p.began))
+	}
+	if a.changes == w.changes {
+		w.queue.Refuse(p.number, set, w.at.Now)
+	}
+}
+
+// follow has the pod of an attempt wait for the nodes that Filter refuses it from now on.
+func (w *waiting) follow(uid types.UID, a *attempt, refused *refusedNodes) {
+	w.lock()
+	defer w.unlock()
+	p := w.attempting(uid, a)
+	if p == nil || a.changes != w.changes {
+		return
+	}
+	w.open = &openAttempt{pod: p, attempt: a, refused: refused}
+	w.queue.Refuse(p.number, refused.waitSet(), w.at.Now)
+}
+
+// attempting returns a pod whose last attempt is a, or nil.
+func (w *waiting) attempting(uid types.UID, a *attempt) *waitingPod {
+	if p := w.pods[uid]; p != nil && p.attempt == a && !p.isReserved {
+		return p
+	}
+	return nil
+}
+
+// settle tells the Queue which nodes have refused the pod of the open attempt since.
+func (w *waiting) settle() {
+	o := w.open
+	if o == nil {
+		return
+	}
+	if w.attempting(o.pod.pod.UID, o.attempt) != o.pod {
+		w.open = nil
+		return
+	}
+	if added := o.refused.added.Load(); added != o.settled {
+		o.settled = added
+		w.queue.Refuse(o.pod.number, o.refused.waitSet(), w.at.Now)
+	}
+}
+
+// refused notes that the plugin alone has refused the pod of an attempt a node.
+func (w *waiting) refused(uid types.UID, a *attempt) {
+	w.lock()
+	defer w.unlock()
+	if p := w.attempting(uid, a); p != nil {
+		w.startWait(p, w.start.Add(p.began))
+	}
 }
 
 // release gives up the slot that was kept for a pod.
 func (w *waiting) release(uid types.UID) {
+	w.lock()
+	defer w.unlock()
+	if p := w.pods[uid]; p != nil {
+		w.queue.Release(p.number, w.at.Now)
+	}
+}
+
+// drop forgets a pod that has been bound or is gone.
+func (w *waiting) drop(uid types.UID) {
+	w.lock()
+	defer w.unlock()
+	if p := w.pods[uid]; p != nil {
+		w.forget(p)
+	}
+}
+
+// reserved notes that a pod got a slot of a node, -1 for one that is not known, and returns when it
+// was first tried, if it was, and whether the API has it marked as waiting for room.
+func (w *waiting) reserved(uid types.UID, node int) (first time.Duration, tried, marked bool) {
+	w.lock()
+	defer w.unlock()
+	p := w.pods[uid]
+	if p == nil || p.isReserved {
+		return 0, false, false
+	}
+	w.endWait(p)
+	w.queue.Reserve(p.number, node)
+	p.isReserved = true
+	return p.first, true, p.inAPI
+}
+
+// failed notes that a pod that had got a slot was not bound.
+func (w *waiting) failed(pod *v1.Pod) {
+	w.lock()
+	defer w.unlock()
+	switch p := w.pods[pod.UID]; {
+	case p == nil:
+	case w.isPending(pod):
+		w.queue.Fail(p.number, w.at.Now)
+	default:
+		w.forget(p)
+	}
+}
+
+// lost has a pod, whose node changed before it was in flight, look again at once.
+func (w *waiting) lost(uid types.UID) {
+	w.lock()
+	defer w.unlock()
+	p := w.pods[uid]
+	if p == nil || p.isReserved {
+		return
+	}
+	p.attempt.refuse()
+	w.startWait(p, w.start.Add(p.began))
+	w.open = nil
+	w.queue.Release(p.number, w.at.Now)
+	w.queue.Refuse(p.number, placement.EveryNode(), w.at.Now)
+	w.queue.Wake(p.number, w.at.Now)
+}
+
+// optOut wakes a pod that has become exempt from the plugin.
+func (w *waiting) optOut(uid types.UID) {
+	w.lock()
+	defer w.unlock()
+	if p := w.pods[uid]; p != nil {
+		w.open = nil
+		w.queue.Wake(p.number, w.at.Now)
+	}
+}
+
+// find returns the last attempt of a pod that waits, or nil.
+func (w *waiting) find(uid types.UID) *attempt {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if p := w.pods[uid]; p != nil && p.granted != nil {
-		w.change(p, func() { p.granted, p.pause = nil, w.failures[uid].until })
-		w.wake()
+	if p := w.pods[uid]; p != nil && !p.isReserved {
+		return p.attempt
+	}
+	return nil
+}
+
+// since returns since when a pod waits for room, the zero time if it does not.
+func (w *waiting) since(uid types.UID) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.pods[uid]; p != nil {
+		return p.since
+	}
+	return time.Time{}
+}
+
+// count returns how many pods wait, and how many of them for room.
+func (w *waiting) count() (all, forRoom int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.queue.Waiting(), w.wanting
+}
+
+// admit makes a node known, or notes that it has lost a taint: any pod may go there now.
+func (w *waiting) admit(n *node) {
+	w.lock()
+	defer w.unlock()
+	w.changes++
+	w.nodes = slices.Grow(w.nodes, max(n.id+1-len(w.nodes), 0))[:max(n.id+1, len(w.nodes))]
+	if w.nodes[n.id] == n {
+		w.queue.ResetNode(n.id)
+	} else {
+		w.queue.RemoveNode(n.id, w.at.Now) // another that had the id
+		w.nodes[n.id] = n
+		w.queue.AddNode(n.id)
+		w.queue.NotifyNode(n.id, w.at.Now)
+	}
+	if w.open != nil {
+		w.open.refused.add(n.id)
+	}
+}
+
+// remove forgets a node.
+func (w *waiting) remove(n *node) {
+	w.lock()
+	defer w.unlock()
+	if w.has(n) {
+		w.queue.RemoveNode(n.id, w.at.Now)
+		w.nodes[n.id] = nil
+	}
+}
+
+func (w *waiting) has(n *node) bool { return n.id < len(w.nodes) && w.nodes[n.id] == n }
+
+// notify notes that the room of a node may have changed. Its view must be in place.
+func (w *waiting) notify(n *node) {
+	w.lock()
+	defer w.unlock()
+	if w.has(n) {
+		w.queue.NotifyNode(n.id, w.at.Now)
+	}
+}
+
+// recheck has the slots of a node granted again: a pod has come to wait for it after they rose.
+func (w *waiting) recheck(n *node) {
+	w.lock()
+	defer w.unlock()
+	if w.has(n) {
+		w.queue.Recheck(n.id)
 	}
 }
 
@@ -311,142 +515,4 @@ func priorityOf(pod *v1.Pod) int32 {
 		return 0
 	}
 	return *pod.Spec.Priority
-}
-
-// find returns the last attempt of a pod that waits, or nil.
-func (w *waiting) find(uid types.UID) *attempt {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p := w.pods[uid]; p != nil {
-		return p.attempt
-	}
-	return nil
-}
-
-// drop forgets a pod that has been bound or is gone.
-func (w *waiting) drop(uid types.UID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.forget(uid)
-	delete(w.failures, uid)
-}
-
-// forget removes a pod; w.mu is held.
-func (w *waiting) forget(uid types.UID) {
-	p := w.pods[uid]
-	if p == nil {
-		return
-	}
-	w.wantRoom(p, time.Time{})
-	w.part(p)
-	w.dismiss(p)
-	delete(w.pods, uid)
-	delete(w.anywhere, p)
-	p.granted = nil
-}
-
-// reserved forgets a pod that got a slot of the named node, and says when it was first
-// tried, if it was, and whether the API has it marked as waiting for room.
-func (w *waiting) reserved(uid types.UID, name string) (first time.Duration, tried, marked bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	p := w.pods[uid]
-	if p == nil {
-		return 0, false, false
-	}
-	if p.granted != nil && p.granted.name != name {
-		w.wake() // the slot that was kept for it is free
-	}
-	marked = p.inAPI
-	w.forget(uid)
-	return p.first, true, marked
-}
-
-// lost makes a pod whose node changed before it was in flight look again, once.
-func (w *waiting) lost(uid types.UID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p := w.pods[uid]; p != nil {
-		w.part(p)
-		p.granted = nil
-		p.attempt.refuse()
-		w.join(p, everyNode)
-		w.free(p)
-	}
-}
-
-// failed counts a slot that a pod got in vain.
-func (w *waiting) failed(pod *v1.Pod, now time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.waits(pod) {
-		return
-	}
-	f := w.failures[pod.UID]
-	f.until = now + doubled(firstBackoff, f.count, w.retry)
-	f.count++
-	w.failures[pod.UID] = f
-}
-
-// optOut wakes a pod that has become exempt from the plugin.
-func (w *waiting) optOut(uid types.UID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p := w.pods[uid]; p != nil {
-		w.free(p)
-	}
-}
-
-// free has a pod activated whatever rises; w.mu is held.
-func (w *waiting) free(p *waitingPod) {
-	w.anywhere[p] = struct{}{}
-	w.wake()
-}
-
-// rise makes a node due. What opened its slots must be visible already.
-func (w *waiting) rise(n *node) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.due[n] = struct{}{}
-	w.wake()
-}
-
-// wake asks for a round.
-func (w *waiting) wake() {
-	select {
-	case w.kick <- struct{}{}:
-	default:
-	}
-}
-
-// admit puts a node of which something has changed into the reach of all pods.
-func (w *waiting) admit(n *node) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.reaches.admit(n.id)
-}
-
-func (w *waiting) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.pods)
-}
-
-// comparePods orders by priority, highest first, then by arrival.
-func comparePods(a, b *waitingPod) int {
-	switch {
-	case a.priority != b.priority && a.priority > b.priority, a.priority == b.priority && a.arrival < b.arrival:
-		return -1
-	case a.priority == b.priority && a.arrival == b.arrival:
-		return 0
-	}
-	return 1
-}
-
-// doubled returns first · 2ⁿ, at most most.
-func doubled(first time.Duration, n int, most time.Duration) time.Duration {
-	for ; n > 0 && first < most; n-- {
-		first *= 2
-	}
-	return min(first, most)
 }

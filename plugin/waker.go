@@ -2,9 +2,13 @@ package plugin
 
 import (
 	"context"
+	"math"
+	"slices"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -19,9 +23,9 @@ const (
 	// gauging is how often the sums over nodes are made, well below any scrape's
 	// interval.
 	gauging = time.Second
-	// overdueMost is how many pods the slow retry activates at an inspection: it
-	// covers what waking missed, which is rare, and must not flood the queue.
-	overdueMost = 16
+	// wakesPerInspection bounds the pods that the slow retry activates at an inspection, which covers
+	// what waking missed, and those that are overdue: neither must flood the queue.
+	wakesPerInspection = 16
 )
 
 // attend starts what the Hub does by itself until ctx ends.
@@ -64,12 +68,108 @@ func (h *Hub) wake(ctx context.Context) {
 // round activates the pods that there are slots for, and returns after how long there is
 // more to do; 0 is not before the next rise.
 func (h *Hub) round(ctx context.Context) (again time.Duration) {
-	activated, again := h.waiting.round(ctx, h.moment())
-	if activated > 0 {
-		h.metrics.activations(causeRise, activated)
-		klog.FromContext(ctx).V(4).Info("Activated waiting pods", "count", activated)
-	}
+	woken, again := h.waiting.round()
+	h.activate(ctx, woken, causeRise)
 	return again
+}
+
+// activation is what a pod is activated by.
+type activation struct {
+	pod    *v1.Pod
+	handle fwk.Handle
+}
+
+// activate moves pods to the front of their scheduler's queue. The profiles of a scheduler share one
+// queue, so any of the handles reaches it; one call for each handle is enough.
+func (h *Hub) activate(ctx context.Context, list []activation, cause string) {
+	if len(list) == 0 {
+		return
+	}
+	h.metrics.activations(cause, len(list))
+	logger := klog.FromContext(ctx)
+	logger.V(4).Info("Activating waiting pods", "count", len(list), "cause", cause)
+	pods := make(map[fwk.Handle]map[string]*v1.Pod)
+	for _, a := range list {
+		if pods[a.handle] == nil {
+			pods[a.handle] = make(map[string]*v1.Pod)
+		}
+		pods[a.handle][string(a.pod.UID)] = a.pod
+	}
+	for handle, of := range pods {
+		handle.Activate(logger, of)
+	}
+}
+
+// round grants the slots of the nodes that have risen, and returns the pods to activate and after how
+// long there is more to do, 0 for not before something rises.
+func (w *waiting) round() (woken []activation, again time.Duration) {
+	w.lock()
+	defer w.mu.Unlock()
+	w.settle()
+	w.queue.Advance(w.at.Now)
+	for gone := true; gone; { // what was granted to pods that are gone goes to others
+		w.queue.Round(w.at.Now)
+		var some []activation
+		some, gone = w.woken()
+		woken = append(woken, some...)
+	}
+	at, ok := w.queue.Next()
+	if w.planned = at; !ok {
+		w.planned = math.MaxInt64
+		return woken, 0
+	}
+	return woken, max(at-w.at.Now, time.Millisecond)
+}
+
+// woken returns the pods that the Queue has woken. It forgets those that the API no longer knows as
+// pending, and reports whether there were any.
+func (w *waiting) woken() (list []activation, gone bool) {
+	for _, number := range slices.Clone(w.queue.Woken()) {
+		p := w.byNumber[number]
+		if p == nil || p.isReserved {
+			continue
+		}
+		if !w.isPending(p.pod) {
+			w.forget(p)
+			gone = true
+			continue
+		}
+		list = append(list, activation{p.pod, p.handle})
+	}
+	return list, gone
+}
+
+// inspect returns the pods that the slow retry wakes, and those that have waited for too long
+// and for which there are places.
+func (w *waiting) inspect() (retried, overdue []activation) {
+	w.lock()
+	defer w.unlock()
+	w.markOld()
+	w.queue.Advance(w.at.Now)
+	w.queue.WakeIdle(wakesPerInspection, w.at.Now)
+	retried, _ = w.woken()
+	w.queue.RoundOverdue(wakesPerInspection, w.at.Now)
+	overdue, _ = w.woken()
+	return retried, overdue
+}
+
+// markOld finds the pods that have waited for room for long enough to be marked in the API.
+func (w *waiting) markOld() {
+	for range marksPerInspection {
+		if len(w.unmarked) == 0 {
+			return
+		}
+		b := w.unmarked[0]
+		isWaiting := b.pod.since.Equal(b.since) && !b.pod.isMarked
+		if isWaiting && w.start.Add(w.at.Now).Before(b.since.Add(w.maxWait/markFraction)) {
+			return
+		}
+		w.unmarked[0] = waitBegin{} // or the array keeps the pod
+		if w.unmarked = w.unmarked[1:]; isWaiting {
+			b.pod.isMarked = true
+			w.marks = append(w.marks, b.pod)
+		}
+	}
 }
 
 // every calls f once a period until ctx ends.
@@ -97,23 +197,26 @@ func (h *Hub) inspect(ctx context.Context) {
 			continue // what time changes of a node begins when its report is too old
 		}
 		n.mu.Lock()
-		held, surprises := h.release(n, now)
-		changed := h.recountLocked(n, at)
+		surprises := h.release(n, now)
 		n.mu.Unlock()
-		if held || changed {
-			h.waiting.rise(n)
-		}
-		h.surprised(n.name, surprises)
+		h.waiting.notify(n)
+		h.surprised(n, surprises)
 	}
 	h.expire(ctx)
 	if now-h.reclassed >= h.retry {
 		h.reclassed = now
 		h.reclassAll()
 	}
-	h.waiting.sweep()
-	if late := h.waiting.overdue(h.slots.Load(), overdueMost, now); len(late) > 0 {
-		h.metrics.activations(causeRetry, len(late))
-		activate(ctx, late)
-	}
-	h.wakeOverdue(ctx, at)
+	retried, overdue := h.waiting.inspect()
+	h.activate(ctx, retried, causeRetry)
+	h.activate(ctx, overdue, causeOverdue)
+}
+
+// moment is the time of a decision that is made now. It notices when the scheduler's process stood
+// still: the inspection alone looks at the clock several times a second.
+func (h *Hub) moment() reserve.Moment {
+	h.clockMu.Lock()
+	defer h.clockMu.Unlock()
+	h.lastMoment = h.rules.freshness.Resume(h.lastMoment, h.now())
+	return h.lastMoment
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -65,7 +66,9 @@ const confidenceSteps = 16
 type workloads struct {
 	mu     sync.RWMutex
 	prices map[profile.Workload]price
-	doubts map[profile.Workload]*doubts
+	trust  map[profile.Workload]*placement.Trust
+	// start is when durations began; it is set before the first profile.
+	start time.Time
 	// of holds the workload of each pod in the ledger, bound the pods of each.
 	of    map[reserve.PodKey]profile.Workload
 	bound map[profile.Workload]map[reserve.PodKey]struct{}
@@ -107,7 +110,7 @@ func (w *workloads) price(of profile.Workload) (p price, known, contradicted boo
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	p, known = w.prices[of]
-	return p, known, known && w.doubts[of].contradict(p)
+	return p, known, known && w.isDistrusted(of, p)
 }
 
 // set replaces what is known of a workload, nil for nothing more, and says whether
@@ -121,7 +124,7 @@ func (w *workloads) set(of profile.Workload, p *price) bool {
 		return false
 	case p == nil:
 		delete(w.prices, of)
-		delete(w.doubts, of)
+		delete(w.trust, of)
 	default:
 		if w.prices == nil {
 			w.prices = make(map[profile.Workload]price)
@@ -356,5 +359,5 @@ func (h *Hub) reprice(of profile.Workload) {
 			h.refresh(n)
 		}
 	}
-	h.reclass(of, h.asks(k))
+	h.waiting.reclass(of, h.asks(k))
 }
