@@ -112,6 +112,7 @@ func (q *Queue) RemovePod(number int) {
 	}
 	q.release(p)
 	q.detach(p)
+	q.dropWake(p)
 	w := q.workload(p.Workload)
 	w.pods--
 	q.classes[w.class].pods--
@@ -147,6 +148,7 @@ func (q *Queue) Try(number int, now time.Duration) {
 		return
 	}
 	q.detach(p)
+	q.dropWake(p)
 	p.last, p.pause, p.wakes, p.always = now, p.failedUntil, 0, false
 	if q.isImmediate() {
 		return
@@ -196,11 +198,12 @@ func (q *Queue) Reserve(number, node int) {
 	if p == nil {
 		return
 	}
-	if p.granted == node {
+	if p.granted == node && node != noNode {
 		q.forgetGrant(p)
 	}
 	q.release(p)
 	q.detach(p)
+	q.dropWake(p)
 	p.waits, p.overdue, p.always = false, false, false
 }
 
@@ -277,6 +280,11 @@ func (q *Queue) Woken() []int {
 	woken := q.woken
 	q.woken = q.woken[:0]
 	return woken
+}
+
+// dropWake takes back a wake of a pod that has come meanwhile.
+func (q *Queue) dropWake(p *pod) {
+	q.woken = slices.DeleteFunc(q.woken, func(number int) bool { return number == p.number })
 }
 
 // Waiting is the number of pods that wait.

@@ -338,6 +338,7 @@ func TestUnknownNumbers(t *testing.T) {
 			q.EndWait(number, 0)
 			q.ResetNode(number)
 			q.RemoveNode(number, 0)
+			q.Recheck(number)
 			q.NotifyNode(number, 0)
 			q.SetClass(number, number)
 			q.Recount(number, 0)
@@ -345,6 +346,9 @@ func TestUnknownNumbers(t *testing.T) {
 				t.Errorf("%s: number %d, which was not given, is known", name, number)
 			}
 		}
+		q.AddPod(2, placement.Pod{})
+		q.Reserve(2, -1)
+		q.Reserve(2, 1<<20)
 		q.AddPod(-1, placement.Pod{})
 		q.AddPod(1, placement.Pod{Workload: -1})
 		q.AddClass(-1)
@@ -352,6 +356,26 @@ func TestUnknownNumbers(t *testing.T) {
 		q.Round(time.Second)
 		if woken := q.Woken(); len(woken) > 0 || q.Waiting() != 0 {
 			t.Errorf("%s: pods %v are woken, %d wait", name, woken, q.Waiting())
+		}
+	}
+}
+
+// A pod that comes, goes or has a node before the caller asks which pods were woken is none of them.
+func TestWakesAreTakenBack(t *testing.T) {
+	for what, f := range map[string]func(q *placement.Queue){
+		"Try":       func(q *placement.Queue) { q.Try(1, 1) },
+		"Reserve":   func(q *placement.Queue) { q.Reserve(1, 0) },
+		"RemovePod": func(q *placement.Queue) { q.RemovePod(1) },
+	} {
+		q := placement.New(placement.Config{Pause: time.Millisecond, Retry: time.Second}, newWorld())
+		for pod := range 2 {
+			q.AddPod(pod, placement.Pod{})
+			q.Try(pod, 0)
+			q.Wake(pod, 0)
+		}
+		f(q)
+		if got := q.Woken(); !slices.Equal(got, []int{0}) {
+			t.Errorf("after %s of pod 1 pods %v are woken, want 0 alone", what, got)
 		}
 	}
 }

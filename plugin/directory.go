@@ -8,6 +8,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"github.com/spazio-scheduler/spazio/placement"
 )
 
 // directory is an immutable index of all nodes, by name.
@@ -16,6 +18,8 @@ type directory struct {
 	// ids are those of nodes, all below limit.
 	ids   []int
 	limit int
+	// nowhere is what a pod waits for that found room on all of them: nodes that join later.
+	nowhere placement.WaitSet
 	// board has a square for each of nodes, in their order.
 	board []square
 	// ks are the capacities of nodes in typical loads, in their order, as the bits of a float64:
@@ -44,7 +48,7 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	d := &directory{
 		nodes: make([]*node, 0, len(byName)),
 		ids:   make([]int, 0, len(byName)),
-		limit: limit,
+		limit: limit, nowhere: placement.EveryNode(),
 		board: make([]square, len(byName)),
 		ks:    make([]atomic.Uint64, len(byName)),
 		power: make([]powerLine, len(byName)),
@@ -65,6 +69,7 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 		n.mu.Unlock()
 		d.nodes = append(d.nodes, n)
 		d.ids = append(d.ids, n.id)
+		d.nowhere.Remove(n.id)
 	}
 	for !d.fill() {
 		clear(d.table)

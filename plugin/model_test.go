@@ -20,6 +20,8 @@ type model struct {
 	nodes   []*modelNode
 	claims  []*claim
 	waiting []*modelPod
+	// arrivals are the pods that were ever tried and are not bound, by when they first were.
+	arrivals []types.UID
 	// lists are what each node's newest report counts, also of nodes that have gone as
 	// long as pods are claimed for them.
 	lists []list
@@ -158,23 +160,33 @@ func (m *model) podSeen(pod *v1.Pod) {
 	case pod.Spec.NodeName == "":
 	case c != nil && c.node == pod.Spec.NodeName:
 		c.bound = true
-		m.wait(pod.UID, false)
+		m.leave(pod.UID)
 	default:
 		m.enter(pod.UID, pod.Spec.NodeName, true)
-		m.wait(pod.UID, false)
+		m.leave(pod.UID)
 	}
 }
 
 func (m *model) podGone(pod *v1.Pod) {
 	m.drop(pod.UID)
-	m.wait(pod.UID, false)
+	m.leave(pod.UID)
+}
+
+// leave forgets a pod that is bound or gone.
+func (m *model) leave(uid types.UID) {
+	m.wait(uid, false)
+	m.arrivals = slices.DeleteFunc(m.arrivals, func(other types.UID) bool { return other == uid })
 }
 
 // wait notes whether a pod waits.
 func (m *model) wait(uid types.UID, waits bool) {
 	switch at := slices.IndexFunc(m.waiting, func(p *modelPod) bool { return p.uid == uid }); {
 	case waits && at < 0:
+		if !slices.Contains(m.arrivals, uid) {
+			m.arrivals = append(m.arrivals, uid)
+		}
 		m.waiting = append(m.waiting, &modelPod{uid: uid})
+		slices.SortFunc(m.waiting, func(a, b *modelPod) int { return slices.Index(m.arrivals, a.uid) - slices.Index(m.arrivals, b.uid) })
 	case !waits && at >= 0:
 		m.waiting = slices.Delete(m.waiting, at, at+1)
 	}

@@ -125,7 +125,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	p.remember(state, c)
 	switch refused := t.nodes; {
 	case refused == 0 && c.directory.knows(nodes):
-		h.waiting.await(pod.UID, a, placement.WaitSet{}, false)
+		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):
 		p.awaitPlain(pod, c)

@@ -142,7 +142,6 @@ func (w *world) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.stop = cancel
 	w.hub = plugin.NewDrivenHub(plugin.HubOptions{Now: w.clock.Now})
-	w.hub.BoundWaitSets(w.setBytes)
 	w.start = w.clock.Now()
 	w.m = &model{maxAge: w.args.MaxAge.Duration, maxWait: w.args.MaxWait.Duration}
 	w.nodes.changed = nil
@@ -153,6 +152,7 @@ func (w *world) begin() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.hub.BoundWaitSets(w.setBytes)
 	w.profiled = &profiled{made.(profile)}
 	w.nodes.changed = w.hint
 	for end := time.Now().Add(time.Minute); !w.hub.Ready(); time.Sleep(50 * time.Microsecond) {
