@@ -28,7 +28,7 @@ type model struct {
 type modelPod struct {
 	placement.Pod
 	number                     int
-	waiting, every             bool
+	waiting, every, unknown    bool
 	nodes                      []int // it waits for, if not inverted
 	inverted                   bool
 	seen, tried                int
@@ -143,7 +143,7 @@ func (m *model) try(number int) {
 		p.until = m.now + m.config.Grant
 		p.pause = max(p.pause, p.until)
 	}
-	p.waiting, p.every, p.nodes, p.inverted, p.seen, p.tried = true, true, nil, true, -1, m.epoch
+	p.waiting, p.unknown, p.nodes, p.inverted, p.seen, p.tried = true, true, nil, true, -1, m.epoch
 }
 
 func (m *model) refuse(number int, nodes []int, inverted bool) {
@@ -151,7 +151,8 @@ func (m *model) refuse(number int, nodes []int, inverted bool) {
 	if p == nil {
 		return
 	}
-	p.waiting, p.every, p.nodes, p.inverted = true, inverted && len(nodes) == 0, slices.Clone(nodes), inverted
+	p.waiting, p.unknown = true, false
+	p.every, p.nodes, p.inverted = inverted && len(nodes) == 0, slices.Clone(nodes), inverted
 	p.last, p.always, p.seen = m.now, false, -1
 	if p.every {
 		p.seen = m.epoch
@@ -593,12 +594,12 @@ func (m *model) roundOverdue(most int) {
 			if !p.waiting || !p.overdue || o.node(m, p) < 0 {
 				return false
 			}
-			if !p.every {
+			if !p.unknown {
 				return p.free() <= m.now
 			}
-			// Of a workload's pods that wait for every node that left alone for longest.
+			// Of a workload's pods that wait for nobody knows what that left alone for longest.
 			return m.idle(p) <= m.now && p == m.best(func(other *modelPod) bool {
-				return other.waiting && other.overdue && other.every && other.Workload == p.Workload
+				return other.waiting && other.overdue && other.unknown && other.Workload == p.Workload
 			}, func(a, b *modelPod) int { return cmp.Or(cmp.Compare(m.idle(a), m.idle(b)), compare(a, b)) })
 		}, compare)
 		if p == nil {

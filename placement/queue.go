@@ -83,7 +83,7 @@ func New(c Config, rooms Rooms) *Queue {
 	}
 	c.Retry = max(c.Retry, c.Pause)
 	q := &Queue{config: c, rooms: rooms, groups: map[groupKey]*group{}}
-	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}, most: maxSetBytes / wordBytes}
+	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, unknown: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}, most: maxSetBytes / wordBytes}
 	q.AddClass(Typical)
 	return q
 }
@@ -158,7 +158,7 @@ func (q *Queue) Try(number int, now time.Duration) {
 		p.pause = max(p.pause, p.until)
 	}
 	p.seen, p.tried = seenNothing, q.epoch
-	q.attach(p, &q.sets.every, now)
+	q.attach(p, &q.sets.unknown, now)
 }
 
 // Refuse ends an attempt of a pod that found no node. The pod waits for the nodes of a set from now

@@ -45,8 +45,9 @@ func (q *Queue) Round(now time.Duration) {
 }
 
 // RoundOverdue wakes at most so many overdue pods, and no more than there are places for them on
-// the nodes that they wait for. A pod that waits for every node has to have been left alone for
-// Config.Retry, since it may be woken in vain. The call looks at all nodes if a pod is overdue. Like
+// the nodes that they wait for. A pod of which is not known what it waits for, since its attempt did
+// not end in Refuse or there was no memory for the set, has to have been left alone for Config.Retry:
+// it may be woken in vain. The call looks at all nodes if a pod is overdue. Like
 // Round it is for a Queue whose wakes may be lost.
 func (q *Queue) RoundOverdue(most int, now time.Duration) {
 	if q.isImmediate() || len(q.late) == 0 || most <= 0 {
@@ -60,10 +61,10 @@ func (q *Queue) RoundOverdue(most int, now time.Duration) {
 	}
 	o := q.newOffer(all, func(node int, c *class) int { return q.rooms.Places(node, c.number) })
 	in := contest{before: (*pod).isBefore, head: func(g *group) *pod {
-		if g.set == &q.sets.every {
+		if g.set == &q.sets.unknown {
 			return g.firstIdle(q.config.Retry, now)
 		}
-		return g.firstReady()
+		return g.firstOverdue()
 	}}
 	in.run(q.late, func(g *group, p *pod) (done, stop bool) {
 		i, found := o.find(g)

@@ -99,8 +99,11 @@ type sharedSet struct {
 // setTable holds the sets that pods wait for. Pods that wait for the same nodes share one: there
 // are about as many as kinds of pods by what keeps them from nodes.
 type setTable struct {
-	every sharedSet
-	all   map[*sharedSet]struct{}
+	// every is that of the pods that wait for every node, unknown of those of which is not known
+	// what they wait for.
+	every, unknown sharedSet
+
+	all map[*sharedSet]struct{}
 	// byHash leads to one set of each hash. It is stale after a node was added to all sets.
 	byHash map[uint64]*sharedSet
 	stale  bool
@@ -138,7 +141,7 @@ func (t *setTable) share(s WaitSet) (shared *sharedSet, ok bool) {
 	}
 	s.words = slices.Clone(s.words[:s.length()])
 	if t.words+len(s.words) > t.most {
-		return &t.every, false
+		return &t.unknown, false
 	}
 	shared = &sharedSet{WaitSet: s}
 	t.all[shared], t.byHash[sum] = struct{}{}, shared
@@ -150,7 +153,7 @@ func (t *setTable) share(s WaitSet) (shared *sharedSet, ok bool) {
 func (t *setTable) hold(s *sharedSet) { s.groups++ }
 
 func (t *setTable) release(s *sharedSet) {
-	if s.groups--; s.groups > 0 || s == &t.every {
+	if s.groups--; s.groups > 0 || s == &t.every || s == &t.unknown {
 		return
 	}
 	if !t.stale {
