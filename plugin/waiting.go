@@ -185,7 +185,6 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 	defer w.unlock()
 	w.settle()
 	w.open = nil // the framework makes one attempt at a time
-	w.queue.Advance(w.at.Now)
 	p := w.pods[pod.UID]
 	switch {
 	case p == nil:
@@ -204,6 +203,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 	}
 	p.pod, p.handle, p.attempt, p.began = pod, handle, a, w.at.Now
 	a.changes = w.changes
+	w.queue.Advance(w.at.Now) // the pod may have become overdue
 	w.queue.Try(p.number, w.at.Now)
 	// A pod that was deleted after it left the queue leaves no event any more.
 	if !w.isPending(pod) {
