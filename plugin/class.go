@@ -45,19 +45,19 @@ type classSlots struct {
 // classSlotsOf counts the pods of a class that a node lets in, as seen in v but for
 // its flight.
 func (r *rules) classSlotsOf(v *view, f reserve.Flight, c *class, at reserve.Moment) int {
-	typical := func() int { return r.freshness.Slots(v.validity, at, v.signal, f, podDemand, r.admit) }
+	typical := func() int { return r.freshness.Slots(v.validity, at, v.Signal, f, podDemand, r.admit) }
 	switch {
 	case c == nil:
 		return typical()
 	case !c.shared:
-		return r.freshness.Slots(v.validity, at, v.signal, f, c.asks, r.admit)
+		return r.freshness.Slots(v.validity, at, v.Signal, f, c.asks, r.admit)
 	}
 	// What is kept free for pods that are known, and the floor for those that are
 	// not, are the two by which a pod that asks for more may have room before one
 	// that asks for less.
 	full := r.admit
 	full.CPUFill = reserve.MaxCPUFill
-	return max(typical(), r.freshness.Slots(v.validity, at, v.signal, f, c.asks, full))
+	return max(typical(), r.freshness.Slots(v.validity, at, v.Signal, f, c.asks, full))
 }
 
 // recountClasses brings the slots of n, whose mutex is held, up to date for the given
@@ -74,7 +74,7 @@ func (h *Hub) recountClasses(n *node, classes []*class, at reserve.Moment) (rise
 	for _, c := range classes {
 		slots := 0
 		if n.inAPI {
-			slots = h.rules.classSlotsOf(v, v.flight, c, at)
+			slots = h.rules.classSlotsOf(v, v.Flight, c, at)
 		}
 		counted := &n.classes[c.place]
 		if counted.of != c {

@@ -34,7 +34,7 @@ func (w *waiting) round(ctx context.Context, at reserve.Moment) (activated int, 
 		case !n.inAPI:
 			return 0
 		}
-		return w.rules.classSlotsOf(v, v.flight, c, at)
+		return w.rules.classSlotsOf(v, v.Flight, c, at)
 	})
 	o.recount = func(v *view, f reserve.Flight, c *class) int { return w.rules.classSlotsOf(v, f, c, at) }
 
@@ -232,7 +232,7 @@ func newOffer(nodes []*node, classes []*class, slotsOf func(*node, *view, *class
 			continue
 		}
 		o.place[id] = len(o.nodes)
-		o.nodes, o.views, o.flights = append(o.nodes, n), append(o.views, v), append(o.flights, v.flight)
+		o.nodes, o.views, o.flights = append(o.nodes, n), append(o.views, v), append(o.flights, v.Flight)
 		for i, l := range o.lots {
 			l.add(id, slots[i])
 		}

@@ -144,7 +144,7 @@ type kind struct {
 // attempt is what is remembered of a pod's last scheduling attempt; it holds on
 // to none of the cycle's state. Safe for concurrent use.
 type attempt struct {
-	saw atomic.Pointer[outline]
+	saw atomic.Pointer[attemptSummary]
 	// refused is set once the plugin alone has refused the pod some node.
 	refused atomic.Bool
 }
@@ -155,8 +155,8 @@ func (a *attempt) refuse() (first bool) {
 	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }
 
-// outline sums up the nodes as an attempt found them.
-type outline struct {
+// attemptSummary sums up the nodes as an attempt found them.
+type attemptSummary struct {
 	at          time.Time
 	nodes, open int
 	refusals    []Refusal
