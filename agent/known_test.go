@@ -391,10 +391,10 @@ func TestSignalOfOtherChannels(t *testing.T) {
 	want := reserve.Signal{
 		Avail: 3, Floored: true, MemoryRoom: s.MemoryRoom,
 		Rooms: [2]reserve.Room{
-			{Left: .5, Ahead: .1, Unit: .125, Cost: .25, Most: .9},
+			{Left: .5, StartupAllowance: .1, Unit: .125, Cost: .25, Most: .9},
 			{Left: .6, Unit: 1e-9, Cost: .1, SD: .3, Most: .8},
 		},
-		Rest: reserve.Room{Left: .3, Ahead: .05, Cost: .2, Most: 1},
+		Rest: reserve.Room{Left: .3, StartupAllowance: .05, Cost: .2, Most: 1},
 	}
 	if d := cmp.Diff(want, s); d != "" {
 		t.Errorf("-want +got:\n%s", d)

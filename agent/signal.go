@@ -12,8 +12,8 @@ func (r *Report) Signal() reserve.Signal { return r.SignalWith(capacity.AvailOpt
 // whatever is decided by its report.
 func (r *Report) SignalWith(o capacity.AvailOptions) reserve.Signal {
 	s := reserve.Signal{
-		Avail: r.Avail, Ahead: r.Allowance, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
-		MemoryRoom: r.memoryRoom(o), Floored: r.Floored, Usual: r.Usual,
+		Avail: r.Avail, StartupAllowance: r.Allowance, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
+		MemoryRoom: r.memoryRoom(o), Floored: r.Floored, TypicalCPU: r.Usual,
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]
@@ -23,7 +23,7 @@ func (r *Report) SignalWith(o capacity.AvailOptions) reserve.Signal {
 			s.Rooms[reserve.CPU] = room
 		case c.Unit > 0 && c.Name == Memory:
 			s.Rooms[reserve.Memory] = room
-		case s.Rest == (reserve.Room{}) || (room.Left+room.Ahead)*s.Rest.Cost < (s.Rest.Left+s.Rest.Ahead)*room.Cost:
+		case s.Rest == (reserve.Room{}) || (room.Left+room.StartupAllowance)*s.Rest.Cost < (s.Rest.Left+s.Rest.StartupAllowance)*room.Cost:
 			room.Unit = 0
 			s.Rest = room
 		}
@@ -33,7 +33,7 @@ func (r *Report) SignalWith(o capacity.AvailOptions) reserve.Signal {
 
 // room is what a scheduler decides on pods of known workloads by.
 func (c *ChannelReport) room(o capacity.AvailOptions) reserve.Room {
-	return reserve.Room{Left: c.Room, Ahead: c.Ahead, Unit: c.Unit, Cost: o.Cautious(c.Cost, c.CostSD), SD: c.PodSD, Most: c.Most}
+	return reserve.Room{Left: c.Room, StartupAllowance: c.Ahead, Unit: c.Unit, Cost: o.Cautious(c.Cost, c.CostSD), SD: c.PodSD, Most: c.Most}
 }
 
 // memoryRoom is how many pods more the memory alone would hold: (1 − y)/c⁺,

@@ -41,7 +41,7 @@ type Report struct {
 	// than half full.
 	Floored bool
 	// Usual is how many cores a pod takes where pods live short and take alike, and 0
-	// elsewhere. Avail counts those that take about so many ([reserve.Usual]) as typical
+	// elsewhere. Avail counts those that take about so many ([reserve.IsTypicalCPU]) as typical
 	// pods, whatever is known of them.
 	Usual float64
 	// Surprises are the pods that were lately found to take something else than was

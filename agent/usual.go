@@ -42,7 +42,7 @@ func (t *predictedDemand) usual() float64 {
 		return 0
 	}
 	mean := t.Cores / t.Pods
-	if sd := math.Sqrt(max(t.Squares/t.Pods-mean*mean, 0)); sd > reserve.Unusual*mean {
+	if sd := math.Sqrt(max(t.Squares/t.Pods-mean*mean, 0)); sd > reserve.TypicalCPUTolerance*mean {
 		return 0
 	}
 	return mean
@@ -65,5 +65,5 @@ func (p *Pipeline) usual() float64 {
 // takes says whether the pod takes what is usual, as far as is known.
 func (r *PodRecord) takes(usual float64) bool {
 	told := r.Demand.CPU
-	return usual > 0 && (told.Confidence == 0 || reserve.Usual(told.Amount, usual))
+	return usual > 0 && (told.Confidence == 0 || reserve.IsTypicalCPU(told.Amount, usual))
 }

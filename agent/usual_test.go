@@ -128,8 +128,8 @@ func TestUsual(t *testing.T) {
 			if !(r.Usual >= c.least-1e-9 && r.Usual <= c.most+1e-9) || n.why().Pace.Usual != r.Usual {
 				t.Errorf("usual are %v cores, want %v to %v; explained by %+v", r.Usual, c.least, c.most, n.why().Pace)
 			}
-			if r.Signal().Usual != r.Usual {
-				t.Errorf("of %v usual cores the signal has %v", r.Usual, r.Signal().Usual)
+			if r.Signal().TypicalCPU != r.Usual {
+				t.Errorf("of %v usual cores the signal has %v", r.Usual, r.Signal().TypicalCPU)
 			}
 			if known := n.why().Channels[0].Known; r.Usual > 0 && known != 0 {
 				t.Errorf("%v pods count as known", known)

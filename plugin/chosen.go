@@ -45,7 +45,7 @@ func quiet(n NodeState) time.Duration {
 	return n.Age
 }
 
-// Choice says which nodes are shown, and in which order. The zero value shows all, those
+// Choice selects the nodes that are shown, and their order. The zero value shows all, those
 // with most room first. It is a plain value: concurrent use is safe.
 type Choice struct {
 	// Name, if set, matches the nodes' names.

@@ -162,7 +162,7 @@ func (w rooms) Slots(id, of int, beside []int) int {
 		return 0
 	}
 	v := n.view.Load()
-	flight := v.flight
+	flight := v.Flight
 	for _, other := range beside {
 		flight = flight.With(1, w.classes[other].asks)
 	}
@@ -188,5 +188,5 @@ func (w rooms) Places(id, of int) int {
 
 // slotsBeside counts the pods of a demand that a node as seen in v takes beside a flight.
 func (r *rules) slotsBeside(v *view, f reserve.Flight, d reserve.Demand, admit reserve.Rules, at reserve.Moment) int {
-	return r.freshness.Slots(v.validity, at, v.signal, f, d, admit)
+	return r.freshness.Slots(v.validity, at, v.Signal, f, d, admit)
 }

@@ -13,7 +13,7 @@
 // passes through:
 //
 //	PreFilter  remember the pod as waiting, then ask of each node whether it has
-//	           room: reserve.Fits; the cycle keeps the answers
+//	           room: reserve.View.Fits; the cycle keeps the answers
 //	Filter     refuse the nodes without room, unless all have it or, for a pod that
 //	           asks nothing else of its node, none has it (the pod is refused at
 //	           once) or so few that PreFilter names them
@@ -21,7 +21,7 @@
 //	           reserve.Score, normalised to 0..100
 //	Reserve    ask again, of the node as it is now, and put the pod in flight
 //	PreBind    mark a pod that goes to a node without room, for it has waited for
-//	           too long: reserve.Trickle
+//	           too long: reserve.OverdueAdmission
 //	PostBind   tell the node's agent that a pod is coming
 //
 // A signal is not an API object, so no event of the API wakes a pod when room
@@ -36,7 +36,7 @@
 // A pod that got a slot and then was not bound, for another plugin (a gang's, say)
 // or the API refused it, is next activated after a second, then two, and so on.
 //
-// Why a pod waits is told in three places: the event counts the nodes by reason
+// Why a pod waits is shown in three places: the event counts the nodes by reason
 // and by the resource that is shortest, [Hub.Explain] gives each node's room and
 // score, and [Hub.Handler] serves both over HTTP.
 //

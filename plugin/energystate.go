@@ -55,7 +55,7 @@ func (v *view) energy() *NodeEnergy {
 	p := &v.report.Power
 	return &NodeEnergy{
 		Quality: p.Quality.String(), Watts: p.Watts, SD: p.SD, Max: p.Max, Idle: p.Idle, Marginal: p.Marginal, Busy: p.Busy,
-		InFlightCores: v.flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
+		InFlightCores: v.Flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
 	}
 }
 

@@ -3,7 +3,6 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -36,12 +35,12 @@ var (
 	ErrNotStarted = errors.New("the plugin has not been started")
 )
 
-// Explanation says where a pod could go, and why not elsewhere.
+// Explanation is where a pod could go, and why not elsewhere.
 type Explanation struct {
 	// Pod is namespace/name.
 	Pod string    `json:"pod"`
 	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler; Ours says that it enables the plugin here.
+	// Profile is the pod's scheduler; Ours reports whether it enables the plugin here.
 	Profile string `json:"profile"`
 	Ours    bool   `json:"ours"`
 	// State is one of the constants PodNew to PodExempt; Node is where the pod is
@@ -53,7 +52,7 @@ type Explanation struct {
 	// plugins refused it for, such as a taint.
 	Unscheduled string `json:"unscheduled,omitempty"`
 	// RoomSince is when the plugin alone first refused the pod a node while it waits,
-	// Overdue says that it has waited for longer than maxWait, or did before it was
+	// Overdue reports whether it has waited for longer than maxWait, or did before it was
 	// bound: nodes without room may take it then. OverdueSince is when that began,
 	// while it waits.
 	RoomSince    *time.Time `json:"roomSince,omitempty"`
@@ -66,7 +65,7 @@ type Explanation struct {
 	// Workload is what is known of what the pod takes; nil where profiles are off.
 	Workload *WorkloadState `json:"workload,omitempty"`
 	// Energy is what its workload's pods were measured to take; nil as long as no agent
-	// tells, and no profile ranks nodes by it.
+	// reports it, and no profile ranks nodes by it.
 	Energy *WorkloadEnergy `json:"energy,omitempty"`
 	// Nodes are all nodes as they are now, by name.
 	Nodes []NodeVerdict `json:"nodes"`
@@ -95,7 +94,7 @@ type WorkloadState struct {
 	// contradicted, for one whose pods were measured to take something else, or off,
 	// for one whose profile is not to be looked at.
 	Source string `json:"source"`
-	// Decides says that decisions rest on it.
+	// Decides reports whether decisions rest on it.
 	Decides bool       `json:"decides,omitempty"`
 	CPU     ShareState `json:"cpu"`
 	Memory  ShareState `json:"memory"`
@@ -127,7 +126,7 @@ type NodeVerdict struct {
 	Binding string             `json:"binding,omitempty"`
 }
 
-// Explain says what the plugin knows of a pod, given as namespace/name or as
+// Explain returns what the plugin knows of a pod, given as namespace/name or as
 // UID. Errors are ErrUnknownPod and ErrNotStarted, wrapped.
 func (h *Hub) Explain(name string) (Explanation, error) {
 	if h.Addr() == nil {
@@ -148,7 +147,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	e.Steps = h.timeline(pod)
 	e.wait(h.waiting.since(pod.UID), &h.rules.trickle, h.clock())
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
-	e.Overdue = e.Overdue || known.Trickled
+	e.Overdue = e.Overdue || known.Overdue
 	if profile == nil {
 		profile = &spazio{hub: h}
 	}
@@ -175,16 +174,14 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 		if n := h.nodes.get(e.Nodes[i].Node); n != nil {
 			v := n.view.Load()
 			e.Nodes[i].ByProfile = h.rules.byProfile(v, demand, at).String()
-			e.Nodes[i].share(v, demand)
+			e.Nodes[i].share(v.profiled(&h.rules), demand)
 		}
 	}
 }
 
 // share fills in what a pod of a demand takes of the node.
-func (n *NodeVerdict) share(v *view, d reserve.Demand) {
-	flight := v.flight
-	flight.Known = v.known
-	shares, binding, ok := reserve.Shares(v.signal, flight, d)
+func (n *NodeVerdict) share(v reserve.View, d reserve.Demand) {
+	shares, binding, ok := v.Shares(d)
 	if !ok {
 		return
 	}
@@ -197,7 +194,7 @@ func (n *NodeVerdict) share(v *view, d reserve.Demand) {
 }
 
 // wait fills in since when the pod waits for room, if it does.
-func (e *Explanation) wait(since time.Time, t *reserve.Trickle, now time.Time) {
+func (e *Explanation) wait(since time.Time, t *reserve.OverdueAdmission, now time.Time) {
 	if since.IsZero() {
 		return
 	}
@@ -239,7 +236,7 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	switch {
 	case isTerminal(pod):
 		return PodEnded, pod.Spec.NodeName
-	case ok && !known.Absorbed:
+	case ok && !known.Confirmed:
 		return PodInFlight, known.Node
 	case ok:
 		return PodCounted, known.Node
@@ -262,7 +259,7 @@ func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 	return h.placed.find(uid)
 }
 
-func (s *outline) export() *Attempt {
+func (s *attemptSummary) export() *Attempt {
 	if s == nil {
 		return nil
 	}
@@ -272,34 +269,26 @@ func (s *outline) export() *Attempt {
 // verdicts returns all nodes as a pod finds them, those that admit it with their score.
 func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	h := p.hub
-	d, at, asks := h.nodes.list(), h.moment(), h.kindOf(pod).asks
-	var w weighing
+	d, at := h.nodes.list(), h.moment()
+	c := &cycle{directory: d, at: at, asks: h.kindOf(pod).asks}
 	if h.consumption.on.Load() {
-		w = p.thrift.weigh(d, at, h.cores(pod))
+		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
 	}
-	list, views, lowest := make([]NodeVerdict, len(d.nodes)), make([]*view, len(d.nodes)), 0.
-	for i, n := range d.nodes {
-		v := n.view.Load()
-		views[i] = v
-		list[i].NodeState = h.nodeState(n, v, at)
-		list[i].Reason = h.rules.admitDemand(v, asks, at).String()
-		list[i].rank(v, &w, at)
-		if p.ignoreRoom && h.rules.freshness.Ranked(v.validity, at.Now) {
-			lowest = min(lowest, v.rankFor(asks))
-		}
+	if p.ignoreRoom {
+		c.ignoreRoom(&h.rules)
 	}
+	list := make([]NodeVerdict, len(d.nodes))
 	var ranked []*NodeVerdict
 	var raw []float64
-	for i := range list {
-		n, v := &list[i], views[i]
-		if n.Reason != reserve.Admitted.String() && !p.ignoreRoom {
-			continue
+	for i, n := range d.nodes {
+		v, verdict := n.view.Load(), &list[i]
+		verdict.NodeState = h.nodeState(n, v, at)
+		reason := h.rules.decide(v, c.asks, at)
+		verdict.Reason = reason.String()
+		verdict.rank(v, &c.weighing, at)
+		if reason == reserve.Admitted || p.ignoreRoom {
+			ranked, raw = append(ranked, verdict), append(raw, c.score(v, 0, &h.rules, p.ranking))
 		}
-		score := math.NaN()
-		if h.rules.freshness.Ranked(v.validity, at.Now) {
-			score = reserve.Score(v.rankFor(asks)-lowest, n.K, w.ofView(v, at), 0, p.ranking)
-		}
-		ranked, raw = append(ranked, n), append(raw, score)
 	}
 	scores := reserve.NormalizeTo(nil, raw)
 	for i, n := range ranked {

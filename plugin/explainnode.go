@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrUnknownNode is that of ExplainNode for a node that the scheduler does not know.
+// ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
 var ErrUnknownNode = errors.New("no such node")
 
-// NodeExplanation says why a node has the room that it has, and what is on it. A plain
+// NodeExplanation is why a node has the room that it has, and what is on it. A plain
 // value.
 type NodeExplanation struct {
 	NodeState
@@ -37,7 +37,7 @@ type NodePod struct {
 	Phase v1.PodPhase `json:"phase"`
 }
 
-// ExplainNode says what the plugin knows of a node, in a time that grows with the pods of
+// ExplainNode returns what the plugin knows of a node, in a time that grows with the pods of
 // the cluster: it is for people. Errors are ErrUnknownNode and ErrNotStarted, wrapped.
 func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	if h.Addr() == nil {

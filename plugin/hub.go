@@ -261,7 +261,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	h.rules = rules{
 		admit:     reserve.Rules{Epsilon: args.Epsilon, CPUFill: args.CPUFill}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
-		trickle:   args.Trickle(),
+		trickle:   args.OverdueAdmission(),
 		byDemand:  args.Profiles == config.ProfilesOn,
 	}
 	return nil

@@ -220,10 +220,10 @@ func (m *metricSet) reserved(after time.Duration) { m.toReserve.Observe(after.Se
 
 // landed is for the pods that a report has listed for the first time. Those that only
 // the API told of did not begin here.
-func (m *metricSet) landed(pods []reserve.Landing) {
+func (m *metricSet) landed(pods []reserve.Confirmation) {
 	for _, p := range pods {
 		if p.Reserved {
-			m.toListed.Observe(p.Flown.Seconds())
+			m.toListed.Observe(p.InFlightFor.Seconds())
 		}
 	}
 }
@@ -282,10 +282,10 @@ func (h *Hub) gauge(now time.Duration) {
 	for _, n := range h.nodes.list().nodes {
 		v := n.view.Load()
 		states[v.state(now)]++
-		inflight += v.flight.Demand
+		inflight += v.Flight.Demand
 		if v.fresh(now) {
-			free += max(v.free, 0)
-			whole += math.Floor(max(v.free, 0))
+			free += max(v.free(), 0)
+			whole += math.Floor(max(v.free(), 0))
 		}
 	}
 	h.metrics.free.Set(free)

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,42 +13,36 @@ import (
 // podDemand is what every pod asks for.
 var podDemand = reserve.TypicalPod()
 
-// view is what one scheduling cycle sees of a node: the newest report and the
-// pods in flight at the same moment. It is never changed, only replaced.
+// view is what scheduling cycles see of a node: the newest report, the pods in flight at the same
+// moment, and the terms of the inequality that both make. It is never changed, only replaced.
 type view struct {
+	// The signal is the report's, held to what the ledger has seen.
+	reserve.View
 	validity reserve.Validity
-	// free is the room beyond the pods in flight and what is held, rank what of it the node is
-	// ranked by; both for typical pods.
-	free, rank float64
-	// verdict is asked for once when the view is made, not at every visit.
-	verdict  reserve.Verdict
-	refusals *refusals
 	// report explains the signal; nil before the first.
 	report *agent.Report
 	// sampled is when the report's newest sample was taken, since the Hub's start.
 	sampled time.Duration
-	flight  reserve.Flight
-	// known is what those of the flight ask for whose workloads are known. Where
-	// profiles are but observed it is not in flight, on which decisions rest.
+	// known is what the pods in flight of known workloads ask for. Where
+	// profiles are only observed it is not in Flight, on which decisions rest.
 	known reserve.Known
-	// signal is the report's, held to what the ledger has seen.
-	signal reserve.Signal
 	// power is the report's with the flight added; see withFlight.
 	power energy.Power
-	// brief is of signal and flight; it says nothing where profiles don't decide.
-	brief reserve.Brief
 }
 
-// rankFor is the room that the node is ranked by for pods of a demand, in typical pods.
-func (v *view) rankFor(d reserve.Demand) float64 {
-	if d == podDemand {
-		return v.rank
-	}
-	return reserve.RankFor(v.signal, v.flight, d)
-}
+// free returns the room beyond the pods in flight and what is held, in typical pods.
+func (v *view) free() float64 { return reserve.Free(v.Signal.Avail, v.Flight) }
 
-// fresh says whether decisions at now rest on the signal.
+// fresh reports whether decisions at now rest on the signal.
 func (v *view) fresh(now time.Duration) bool { return v.validity.Fresh(now) }
+
+// shortest returns the name of the resource that limits the node, empty if none is known.
+func (v *view) shortest() string {
+	if v.report == nil {
+		return ""
+	}
+	return v.report.Limiting
+}
 
 // node orders everything that changes what is known of one node: reports, the
 // ledger's entries and the view made from both change under its mutex, so that
@@ -61,17 +54,13 @@ type node struct {
 	id   int
 	view atomic.Pointer[view]
 
-	mu sync.Mutex
-	// square, k and power are the node's in the newest directory; nil before the first.
-	square  *square
-	k       *atomic.Uint64
-	power   *powerLine
+	mu      sync.Mutex
 	account *reserve.Account
-	// inAPI says that the API has the node; only then do its slots count.
+	// inAPI reports whether the API has the node; only then do its slots count.
 	inAPI atomic.Bool
-	// cores are the API's, 0 if it does not say.
+	// cores are the API's, 0 if it names none.
 	cores atomic.Int32
-	// removed says that this node is no longer in the directory, or about to be;
+	// removed reports whether this node is no longer in the directory, or about to be;
 	// one of the same name may come after it.
 	removed bool
 	since   time.Duration
@@ -81,7 +70,7 @@ type node struct {
 	// signal is the report's as it was capped when the report last counted.
 	signal  reserve.Signal
 	sampled time.Duration
-	// vacant says that the report lists no pod of the node's own choice; see
+	// vacant reports whether the report lists no pod of the node's own choice; see
 	// Hub.vacant. consumed is when the newest sample was taken of what pods took.
 	vacant   bool
 	consumed time.Duration
@@ -98,37 +87,40 @@ type node struct {
 type rules struct {
 	admit     reserve.Rules
 	freshness reserve.Freshness
-	trickle   reserve.Trickle
-	// byDemand says that pods are counted as what they are known to take.
+	trickle   reserve.OverdueAdmission
+	// byDemand reports whether pods are counted as what they are known to take.
 	byDemand bool
 }
 
-// admitView decides for a node as seen in v on a typical pod.
-func (r *rules) admitView(v *view, at reserve.Moment) reserve.Reason {
-	return r.freshness.Admit(v.validity, at, v.verdict)
+// decide returns why a node as seen in v takes no pod of a demand, or that it is admitted.
+func (r *rules) decide(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
+	return r.freshness.Admit(v.validity, at, v.Judge(d))
 }
 
-// admitDemand is admitView for a pod of any demand.
-func (r *rules) admitDemand(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
-	if d == podDemand {
-		return r.admitView(v, at)
-	}
-	return r.freshness.Admit(v.validity, at, reserve.Judge(v.signal, v.flight, d, r.admit))
+// byProfile returns what decide would if known pods were counted as what they take.
+func (r *rules) byProfile(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
+	profiled := v.profiled(r)
+	return r.freshness.Admit(v.validity, at, profiled.Judge(d))
 }
 
-// slots counts the typical pods that admitView would let in.
+// profiled returns v with known pods in flight counted as what they take.
+func (v *view) profiled(r *rules) reserve.View {
+	flight := v.Flight
+	flight.Known = v.known
+	return reserve.NewView(v.Signal, flight, r.admit)
+}
+
+// slots returns the number of typical pods that the node would take.
 func (r *rules) slots(v *view, at reserve.Moment) int {
-	return r.freshness.Slots(v.validity, at, v.signal, v.flight, podDemand, r.admit)
+	return r.freshness.Slots(v.validity, at, v.Signal, v.Flight, podDemand, r.admit)
 }
 
 // refresh makes a new view of n, whose mutex is held. clock is the time of at.
 func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
-	v := &view{
-		flight: n.account.Flight(), report: n.report, sampled: n.sampled,
-		validity: r.freshness.Awaited(n.since), refusals: refusalsFor(n.report),
-	}
-	if v.known = v.flight.Known; !r.byDemand {
-		v.flight.Known = reserve.Known{}
+	flight := n.account.Flight()
+	v := &view{report: n.report, sampled: n.sampled, validity: r.freshness.Awaited(n.since), known: flight.Known}
+	if !r.byDemand {
+		flight.Known = reserve.Known{}
 	}
 	if n.report != nil {
 		v.validity = r.freshness.Reported(n.sampled)
@@ -137,38 +129,15 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 		if v.validity.Fresh(at.Now) {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
-		v.free, v.rank = reserve.Free(n.signal.Avail, v.flight), reserve.RankFor(n.signal, v.flight, podDemand)
-		v.power = withFlight(n.report.Power, v.flight.Cores, n.vacant && v.flight.Demand == 0)
+		v.power = withFlight(n.report.Power, flight.Cores, n.vacant && flight.Demand == 0)
 	}
 	n.signal.Cores = float64(n.cores.Load())
-	v.signal = n.signal
+	signal := n.signal
 	if !v.validity.Fresh(at.Now) {
-		v.signal.Pods = max(v.signal.Pods, n.account.Running())
+		signal.Pods = max(signal.Pods, n.account.Running())
 	}
-	v.verdict = reserve.Judge(v.signal, v.flight, podDemand, r.admit)
-	if v.brief.Flags = reserve.BriefUnsure; r.byDemand {
-		v.brief = reserve.MakeBrief(v.signal, v.flight, r.admit)
-	}
-	n.put(v) // first: what a view tells, cycles have seen
+	v.View = reserve.NewView(signal, flight, r.admit)
 	n.view.Store(v)
-}
-
-// put writes a view to the newest directory; the mutex of n is held.
-func (n *node) put(v *view) {
-	if n.square == nil {
-		return
-	}
-	n.square.put(v)
-	n.k.Store(math.Float64bits(v.signal.K))
-	n.power.put(&v.power)
-}
-
-// byProfile is what admitView would say of a pod of the demand if known pods were
-// counted as what they take.
-func (r *rules) byProfile(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
-	flight := v.flight
-	flight.Known = v.known
-	return r.freshness.Admit(v.validity, at, reserve.Judge(v.signal, flight, d, r.admit))
 }
 
 // nodes is the directory of all nodes. Safe for concurrent use.

@@ -11,7 +11,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/plugin/silence"
-	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // Reasons of the events that nodes are told.
@@ -55,10 +54,10 @@ func (h *Hub) silences() []silence.Node {
 	at := h.moment()
 	d := h.nodes.list()
 	all := make([]silence.Node, 0, len(d.nodes))
-	for i, n := range d.nodes {
+	for _, n := range d.nodes {
 		v := n.view.Load()
 		all = append(all, silence.Node{
-			Name: n.name, Reported: v.report != nil, Heard: v.sampled, Fresh: reserve.Validity(d.board[i].validity.Load()).Fresh(at.Now),
+			Name: n.name, Reported: v.report != nil, Heard: v.sampled, Fresh: v.fresh(at.Now),
 		})
 	}
 	return all

@@ -72,7 +72,7 @@ func (h *Hub) Pods() []*v1.Pod {
 
 // whyPending is for a pod without a node.
 func (h *Hub) whyPending(pod *v1.Pod) string {
-	var saw *outline
+	var saw *attemptSummary
 	if a := h.waiting.find(pod.UID); a != nil {
 		saw = a.saw.Load()
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/spazio-scheduler/spazio/placement"
 )
 
-// isPlain says that the pod asks nothing of a node: no resources, no selector,
+// isPlain reports whether the pod asks nothing of a node: no resources, no selector,
 // no ports, no volume that is not everywhere. Only a taint keeps it from a node
-// with room, but for the rare (a node with its most pods, another pod's
+// with room, except in rare cases (a node with its most pods, another pod's
 // anti-affinity), which an attempt there finds out. What such a pod waits for is
 // known without a visit of all nodes.
 func isPlain(pod *v1.Pod) bool {
@@ -30,7 +30,7 @@ func asksOfNode(c v1.Container) bool {
 		slices.ContainsFunc(c.Ports, func(p v1.ContainerPort) bool { return p.HostPort > 0 })
 }
 
-// isElsewhere says that a volume may be out of some node's reach.
+// isElsewhere reports whether a volume may be out of some node's reach.
 func isElsewhere(v v1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil && v.HostPath == nil
 }
@@ -56,7 +56,7 @@ func taintsOf(object *v1.Node) []v1.Taint {
 	return taints
 }
 
-// set notes a node's taints and says whether it lost any.
+// set notes a node's taints and reports whether it lost any.
 func (t *tainted) set(n *node, taints []v1.Taint) (lost bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

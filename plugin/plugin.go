@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -26,9 +25,8 @@ type spazio struct {
 	optOut, tolerated string
 	ranking           reserve.Ranking
 	thrift            thrift
-	// ignoreRoom says that no node is refused: the room is for ranking alone.
+	// ignoreRoom reports whether no node is refused: the room is for ranking alone.
 	ignoreRoom bool
-	recent     atomic.Pointer[recent]
 }
 
 var (
@@ -113,16 +111,16 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	c, t := p.judge(a, pod, k.asks)
 	if overdue {
-		p.trickle(c, &t)
+		p.trickle(c, t)
 	}
 	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
 	}
 	h.metrics.rejected(&t.byReason)
-	saw := &outline{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
+	saw := &attemptSummary{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
 	a.saw.Store(saw)
-	h.tried(pod, saw.at, &t)
-	p.remember(state, c)
+	h.tried(pod, saw.at, t)
+	state.Write(stateKey, c)
 	switch refused := t.nodes; {
 	case refused == 0 && c.directory.knows(nodes):
 		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
@@ -156,7 +154,7 @@ func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 
 // narrowFrom is the number of refused nodes from which it pays to name the
 // others: fewer are visited in less time than a bind takes, and visiting them
-// tells more in the event of a pod that fits nowhere.
+// shows more in the event of a pod that fits no node.
 const narrowFrom = 100
 
 // PreFilterExtensions returns nil: evicting a pod does not change what a node
@@ -181,12 +179,12 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 		p.hub.waiting.refused(pod.UID, c.attempt)
 	}
 	if !known {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, nameless.text[reserve.Stale]...)
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, messages[reserve.Stale])
 	}
 	if c.reach != nil {
 		c.learn(i, &p.hub.rules)
 	}
-	return c.refuse(i)
+	return c.refuse(i, &p.hub.rules)
 }
 
 // PreScore leaves out the scoring of exempt pods, and sees to a view where a
@@ -200,7 +198,7 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		if p.ignoreRoom {
 			c.ignoreRoom(&p.hub.rules)
 		}
-		p.remember(state, c)
+		state.Write(stateKey, c)
 	}
 	return nil
 }
@@ -224,7 +222,7 @@ func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if !known {
 		return neutralScore, nil
 	}
-	raw := c.score(i, p.hub.options.Random(), &p.hub.rules, p.ranking)
+	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
 	if math.IsNaN(raw) {
 		return neutralScore, nil
 	}
@@ -281,7 +279,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
 	if !p.exempt(pod) && !bound.Was(state) && !p.ignoreRoom {
 		asks := h.asks(h.told(pod))
-		reason = h.rules.admitDemand(v, asks, at)
+		reason = h.rules.decide(v, asks, at)
 		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)
 		if reason != reserve.Admitted && !trickled {
 			n.mu.Unlock()
@@ -316,7 +314,7 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	}
 	h.metrics.age(now - v.sampled)
 	if h.options.OnReserve != nil {
-		h.options.OnReserve(n.name, v.signal, v.flight)
+		h.options.OnReserve(n.name, v.Signal, v.Flight)
 	}
 }
 
@@ -355,7 +353,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 		if a := c.attempt.saw.Load().export(); a != nil {
 			a.Reserved = name
 			if v != nil {
-				a.Avail, a.InFlight = v.signal.Avail, v.flight.Demand
+				a.Avail, a.InFlight = v.Signal.Avail, v.Flight.Demand
 			}
 			p.hub.placed.add(pod.UID, a)
 		}
@@ -384,7 +382,7 @@ func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 		return
 	}
 	key := reserve.KeyOf(string(pod.UID))
-	p.hub.ledger.Confirm(key)
+	p.hub.ledger.MarkBound(key)
 	p.hub.histories.bound(key, p.hub.clock(), false)
 	p.hub.notify(name, p.hub.bindOf(key, pod))
 	if c, err := p.cycle(state); err == nil && c.trickled {

@@ -190,7 +190,7 @@ func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	h.placeholderGone(key)
 	entered, err := h.podBound(pod, key)
 	if isOverdue(pod) {
-		h.ledger.MarkTrickled(key)
+		h.ledger.MarkOverdue(key)
 	}
 	if err != nil {
 		logger.Error(err, "Pod not entered into the ledger", "pod", klog.KObj(pod))

@@ -1,50 +1,12 @@
 package plugin
 
 import (
-	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// powerLine is the part of a node's view that the cycles of profiles which rank by
-// energy read of the nodes that they score: pairs of float32. Those of all nodes lie
-// side by side, apart from the squares, of which other cycles read nothing more. A
-// reader may see some numbers of one view and some of the next; each was true. The
-// zero value is of a node whose power is not known.
-type powerLine [3]atomic.Uint64
-
-// put writes what is known of a node, its flight included; one writer at a time.
-func (l *powerLine) put(p *energy.Power) {
-	if !p.Known() {
-		if l[2].Load() != 0 {
-			l[2].Store(0)
-		}
-		return
-	}
-	l[0].Store(pair(p.Max-p.Watts, p.Marginal))
-	l[1].Store(pair(p.Idle, p.Busy))
-	l[2].Store(pair(p.Cores, 1))
-}
-
-// readTo makes p, the zero value, a power that is as good as the node's.
-func (l *powerLine) readTo(p *energy.Power) {
-	cores, known := split(l[2].Load())
-	if known == 0 {
-		return
-	}
-	left, marginal := split(l[0].Load())
-	idle, busy := split(l[1].Load())
-	p.Quality, p.Max, p.Marginal = energy.Measured, float64(left), float64(marginal)
-	p.Idle, p.Busy, p.Cores = float64(idle), float64(busy), float64(cores)
-}
-
-func pair(low, high float64) uint64 {
-	return uint64(math.Float32bits(float32(high)))<<32 | uint64(math.Float32bits(float32(low)))
-}
 
 // withFlight is a node's power as it will be with its pods in flight. Idle remains where
 // no pod is there or on its way: what waking the node costs, if it sleeps.
@@ -106,10 +68,9 @@ func (t *thrift) weigh(d *directory, at reserve.Moment, cores float64) weighing 
 // fleet looks at all nodes; t.mu is held.
 func (t *thrift) fleet(d *directory, at reserve.Moment, w *weighing) reserve.Fleet {
 	t.all = t.all[:0]
-	for i := range d.power {
-		var p energy.Power
-		if d.powerTo(&p, i, at); p.Known() {
-			t.all = append(t.all, w.of(&p))
+	for _, n := range d.nodes {
+		if v := n.view.Load(); v.fresh(at.Now) && v.power.Known() {
+			t.all = append(t.all, w.of(&v.power))
 		}
 	}
 	return reserve.FleetOf(t.all)
@@ -131,12 +92,4 @@ func (w *weighing) ofView(v *view, at reserve.Moment) float64 {
 		power = v.power
 	}
 	return w.relative(&power)
-}
-
-// powerTo makes p, the zero value, what is known at a moment of the i-th node's power:
-// nothing, where its report no longer counts.
-func (d *directory) powerTo(p *energy.Power, i int, at reserve.Moment) {
-	if reserve.Validity(d.board[i].validity.Load()).Fresh(at.Now) {
-		d.power[i].readTo(p)
-	}
 }

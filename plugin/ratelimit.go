@@ -87,7 +87,7 @@ func (h *Hub) apply(n *node, a arrival) (surprises []agent.Surprise) {
 	r := a.report
 	surprises = news(r, n.report)
 	clock := h.clock()
-	landed := h.ledger.Absorb(n.name, r.Incarnation, r.Absorbed, clock)
+	landed := h.ledger.Confirm(n.name, r.Incarnation, r.Absorbed, clock)
 	h.metrics.landed(landed)
 	h.histories.landed(landed, clock)
 	h.consumed(n, r, a.sampled)

@@ -2,81 +2,94 @@ package plugin
 
 import (
 	"fmt"
-	"sync"
+	"slices"
+	"strings"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// refusals holds the status messages of a node's refusals by reason. They are
-// shared by all nodes with the same shortest resource, so that refusing costs
-// no string.
-type refusals struct {
-	// id numbers them from 0 to maxChannels.
-	id   int
-	text [reserve.NoMemory + 1][]string
+// Refusal counts the nodes that took no pod for the same reason.
+type Refusal struct {
+	Nodes   int    `json:"nodes"`
+	Message string `json:"message"`
 }
 
-// maxChannels bounds the channel names that messages are kept for: a report
-// may carry any name.
-const maxChannels = 64
-
-// nameless are the refusals that name no resource.
-var nameless = newRefusals(0, "")
-
-var messages = struct {
-	sync.RWMutex
-	byChannel map[string]*refusals
-	all       []*refusals
-}{byChannel: map[string]*refusals{"": nameless}, all: []*refusals{nameless}}
-
-func refusalsFor(r *agent.Report) *refusals {
-	if r == nil || r.Limiting == "" {
-		return nameless
+// inWords returns the refusals as the scheduler itself would count them in an event.
+func inWords(list []Refusal) string {
+	parts := make([]string, len(list))
+	for i, r := range list {
+		parts[i] = fmt.Sprint(r.Nodes, " ", r.Message)
 	}
-	messages.RLock()
-	known := messages.byChannel[r.Limiting]
-	messages.RUnlock()
-	if known != nil {
-		return known
-	}
-	messages.Lock()
-	defer messages.Unlock()
-	if known := messages.byChannel[r.Limiting]; known != nil {
-		return known
-	}
-	if len(messages.all) > maxChannels {
-		return nameless
-	}
-	made := newRefusals(len(messages.all), r.Limiting)
-	messages.byChannel[r.Limiting] = made
-	messages.all = append(messages.all, made)
-	return made
+	return strings.Join(parts, ", ")
 }
 
-// allRefusals returns all that were made so far, by id.
-func allRefusals() []*refusals {
-	messages.RLock()
-	defer messages.RUnlock()
-	return messages.all
+// messages are the status messages of refusals by reason.
+var messages = [...]string{
+	reserve.Stale:     "node(s) without a current capacity report",
+	reserve.Saturated: "node(s) saturated",
+	reserve.NoRoom:    "node(s) without room for another pod",
+	reserve.SlowStart: "node(s) with too many pods still starting",
+	reserve.NoCPU:     "node(s) without enough CPU for what the pod is expected to take",
+	reserve.NoMemory:  "node(s) without enough memory for what the pod is expected to take",
 }
 
-func newRefusals(id int, channel string) *refusals {
+// refusalCounts counts refused nodes by the message of their status.
+type refusalCounts struct {
+	nodes     int
+	byReason  [reserve.NoMemory + 1]int
+	byMessage []messageCount
+}
+
+// messageCount counts the nodes that are refused for a reason, those that are saturated or have no
+// room by their shortest resource.
+type messageCount struct {
+	reason   reserve.Reason
+	shortest string
+	nodes    int
+	// text is the status message. All statuses of the count share it.
+	text []string
+}
+
+// maxShortest bounds how many messages name a resource, because a report may carry any name.
+const maxShortest = 64
+
+// find returns the count of a node that is refused as seen in v.
+func (t *refusalCounts) find(v *view, reason reserve.Reason) *messageCount {
 	shortest := ""
-	if channel != "" {
-		shortest = fmt.Sprintf(", shortest in %s", channel)
+	if reason == reserve.Saturated || reason == reserve.NoRoom {
+		shortest = v.shortest()
 	}
-	r := &refusals{id: id}
-	r.text[reserve.Stale] = []string{"node(s) without a current capacity report"}
-	r.text[reserve.Saturated] = []string{"node(s) saturated" + shortest}
-	r.text[reserve.NoRoom] = []string{"node(s) without room for another pod" + shortest}
-	r.text[reserve.NoCPU] = []string{"node(s) without enough CPU for what the pod is expected to take"}
-	r.text[reserve.NoMemory] = []string{"node(s) without enough memory for what the pod is expected to take"}
-	r.text[reserve.SlowStart] = []string{"node(s) with too many pods still starting"}
-	return r
+	for i := range t.byMessage {
+		if c := &t.byMessage[i]; c.reason == reason && (c.shortest == shortest || i >= maxShortest && c.shortest == "") {
+			return c
+		}
+	}
+	message := messages[reason]
+	if len(t.byMessage) >= maxShortest {
+		shortest = ""
+	}
+	if shortest != "" {
+		message += ", shortest in " + shortest
+	}
+	t.byMessage = append(t.byMessage, messageCount{reason: reason, shortest: shortest, text: []string{message}})
+	return &t.byMessage[len(t.byMessage)-1]
 }
 
-// namesResource says whether the reason's message tells the resource.
-func namesResource(reason reserve.Reason) bool {
-	return reason == reserve.Saturated || reason == reserve.NoRoom
+// add counts so many refused nodes more, or fewer.
+func (t *refusalCounts) add(v *view, reason reserve.Reason, nodes int) {
+	t.nodes += nodes
+	t.byReason[reason] += nodes
+	t.find(v, reason).nodes += nodes
+}
+
+// refusals returns the counts by message, in the messages' order.
+func (t *refusalCounts) refusals() []Refusal {
+	var list []Refusal
+	for _, c := range t.byMessage {
+		if c.nodes > 0 {
+			list = append(list, Refusal{Nodes: c.nodes, Message: c.text[0]})
+		}
+	}
+	slices.SortFunc(list, func(a, b Refusal) int { return strings.Compare(a.Message, b.Message) })
+	return list
 }

@@ -20,11 +20,11 @@ const (
 	// roomPeriod is the time between two updates of the nodes' rooms.
 	roomPeriod = time.Second
 	// maxWatchers bounds the streams of rooms, in all and of one address: each keeps
-	// what it has told of every node. A controller has one for each replica.
+	// what it has sent of every node. A controller has one for each replica.
 	maxWatchers, maxWatchersOfOne = 32, 8
 )
 
-// roomServer tells of rooms. Safe for concurrent use.
+// roomServer streams rooms. Safe for concurrent use.
 type roomServer struct {
 	spaziov1.UnimplementedRoomServiceServer
 	hub *Hub
@@ -51,10 +51,10 @@ func (s *roomServer) Watch(_ *spaziov1.WatchRooms, stream grpc.ServerStreamingSe
 	if !who.Until.IsZero() {
 		expired = time.After(time.Until(who.Until))
 	}
-	var told roomLog
+	var sent roomLog
 	for {
 		if h.synced.Load() {
-			for _, part := range told.update(h) {
+			for _, part := range sent.update(h) {
 				if err := stream.Send(part); err != nil {
 					return err
 				}
@@ -77,7 +77,7 @@ func (s *roomServer) Watch(_ *spaziov1.WatchRooms, stream grpc.ServerStreamingSe
 	}
 }
 
-// admitWatcher returns who opened a stream of rooms, and what to call at its end, or
+// admitWatcher returns the caller that opened a stream of rooms, and what to call at its end, or
 // the status to refuse it with.
 func (h *Hub) admitWatcher(ctx context.Context) (who identity.Agent, end func(), err error) {
 	caller := transport.CallerAddr(ctx)
@@ -86,7 +86,7 @@ func (h *Hub) admitWatcher(ctx context.Context) (who identity.Agent, end func(),
 	}
 	defer h.strangers.Release(caller)
 	if h.controllers == nil && h.identities != nil {
-		return who, nil, status.Error(codes.PermissionDenied, "rooms are nobody's to read: controllerServiceAccount is not set")
+		return who, nil, status.Error(codes.PermissionDenied, "rooms cannot be read because controllerServiceAccount is not set")
 	}
 	if who, err = h.identify(ctx, h.controllers); err != nil {
 		return who, nil, err
@@ -98,34 +98,34 @@ func (h *Hub) admitWatcher(ctx context.Context) (who identity.Agent, end func(),
 	return who, func() { h.watchers.Release(caller) }, nil
 }
 
-// roomLog is what a stream has told of each node.
+// roomLog is what a stream has sent of each node.
 type roomLog struct {
-	rooms map[string]toldRoom
+	rooms map[string]sentRoom
 	round uint64
 }
 
-type toldRoom struct {
+type sentRoom struct {
 	api.Room
 	// round is the last in which there was such a node.
 	round uint64
 }
 
-// update returns the messages that tell what has changed, one at least; the first time
-// it tells of all nodes.
+// update returns the messages with what has changed, one at least; the first time
+// they have all nodes.
 func (l *roomLog) update(h *Hub) []*spaziov1.Rooms {
 	first := l.rooms == nil
 	if first {
-		l.rooms = make(map[string]toldRoom)
+		l.rooms = make(map[string]sentRoom)
 	}
 	l.round++
 	nodes, now := h.nodes.list().nodes, h.moment().Now
 	var changed []api.Room
 	for _, n := range nodes {
 		room := roomOf(n.name, n.view.Load(), now)
-		if before, told := l.rooms[n.name]; !told || before.Room != room {
+		if before, known := l.rooms[n.name]; !known || before.Room != room {
 			changed = append(changed, room)
 		}
-		l.rooms[n.name] = toldRoom{room, l.round}
+		l.rooms[n.name] = sentRoom{room, l.round}
 	}
 	var gone []string
 	if len(l.rooms) > len(nodes) {
@@ -152,12 +152,12 @@ func inParts(full bool, rooms []api.Room, gone []string) (parts []*spaziov1.Room
 	return parts
 }
 
-// roomOf is what v tells of a node at a time.
+// roomOf returns the room of a node as seen in v at a time.
 func roomOf(name string, v *view, now time.Duration) api.Room {
-	room := api.Room{Node: name, InFlight: v.flight.Demand, Held: v.flight.Held}
+	room := api.Room{Node: name, InFlight: v.Flight.Demand, Held: v.Flight.Held}
 	if r := v.report; r != nil {
 		room.Avail, room.Fresh, room.Saturated = r.Avail, v.fresh(now), r.Saturated
-		// Where Pronto decides nobody says how many fit.
+		// Where Pronto decides it is not known how many fit.
 		room.CostKnown = !r.Flags.CostUnknown && !r.Flags.WarmingUp && r.Limiting != agent.LimitingPronto
 	}
 	return room

@@ -50,7 +50,7 @@ type NodeState struct {
 	Assumed bool `json:"assumed,omitempty"`
 	// InFlight is the demand reserved and not yet reported, Stalled the part of it
 	// that waits for something other than the node, such as an image; Held is the room
-	// that ghosts keep free; Free is Avail less InFlight and Held, Slots the pods that
+	// that placeholder pods keep free; Free is Avail less InFlight and Held, Slots the pods that
 	// would be admitted now.
 	InFlight float64 `json:"inFlight"`
 	Stalled  float64 `json:"stalled,omitempty"`
@@ -84,7 +84,7 @@ type ChannelState struct {
 	Usage float64 `json:"usage"`
 	// Capacity is C, the headroom without pods, at most 1, Cost c, what one pod takes,
 	// CostSD the standard deviation of Cost. Assumed reports whether Cost is a prior, which
-	// nobody has measured.
+	// no pod was measured for.
 	Capacity float64 `json:"capacity"`
 	Cost     float64 `json:"cost"`
 	CostSD   float64 `json:"costSD"`
@@ -142,9 +142,9 @@ func (h *Hub) Node(name string) (NodeState, bool) {
 
 func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s := NodeState{
-		Node: n.name, Signal: v.state(at.Now), InFlight: v.flight.Demand, Stalled: v.flight.Stalled, Held: v.flight.Held,
-		Slots: h.rules.slots(v, at), Reason: h.rules.admitView(v, at).String(),
-		Overdue: n.account.Trickled(), OverduePlaces: h.rules.places(n, v, podDemand, at),
+		Node: n.name, Signal: v.state(at.Now), InFlight: v.Flight.Demand, Stalled: v.Flight.Stalled, Held: v.Flight.Held,
+		Slots: h.rules.slots(v, at), Reason: h.rules.decide(v, podDemand, at).String(),
+		Overdue: n.account.Overdue(), OverduePlaces: h.rules.places(n, v, podDemand, at),
 	}
 	if refused := n.refused.Load(); refused != nil && (v.report == nil || refused.At.Sub(h.start) >= v.sampled) {
 		s.Refused = refused
@@ -153,7 +153,7 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 		return s
 	}
 	r := v.report
-	s.Age, s.Free = at.Now-v.sampled, v.free
+	s.Age, s.Free = at.Now-v.sampled, v.free()
 	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Absorbed), r.K
 	s.Saturated, s.Limiting, s.Flags = r.Saturated, r.Limiting, r.Flags
 	s.Energy = v.energy()
@@ -170,10 +170,10 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 
 // spare is what is left of a resource, nil where the node does not count in it.
 func (v *view) spare(i reserve.Resource) *float64 {
-	if !(v.signal.Rooms[i].Unit > 0) {
+	if !(v.Signal.Rooms[i].Unit > 0) {
 		return nil
 	}
-	left := reserve.Spare(v.signal, v.flight, i)
+	left := v.Spare(i)
 	return &left
 }
 
@@ -196,7 +196,7 @@ type Status struct {
 	Nodes   []NodeState    `json:"nodes"`
 	Ledger  reserve.Census `json:"ledger"`
 	Waiting int            `json:"waiting"`
-	// Energy is absent as long as no agent tells what pods take, and no profile ranks
+	// Energy is absent as long as no agent reports what pods take, and no profile ranks
 	// nodes by it.
 	Energy *EnergyStatus `json:"energy,omitempty"`
 }
@@ -228,7 +228,7 @@ func (h *Hub) Handler() http.Handler {
 	})
 }
 
-// answerOr answers with what there is, or says why there is nothing.
+// answerOr answers with what there is, or with the reason why there is nothing.
 func answerOr(w http.ResponseWriter, r *http.Request, what any, err error) {
 	switch {
 	case err == nil:

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Table is a table for people: Right says which columns hold numbers. A plain value.
+// Table is a table for people; Right marks the columns that hold numbers. A plain value.
 type Table struct {
 	Title  string
 	Header []string
@@ -42,8 +42,9 @@ func plural(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// Table shows the nodes. Among the doubts "assumed" says that what a pod takes of the
-// shortest resource was not measured, on which AVAIL and FREE rest. CORES and GIB are "-" of those that do not count in them.
+// Table shows the nodes. The doubt "assumed" means that AVAIL and FREE rest on a prior, because what
+// a pod takes of the shortest resource was not measured. CORES and GIB are "-" for a node that
+// does not count in them.
 func (s Status) Table() Table {
 	t := Table{
 		Header: []string{"NODE", "SIGNAL", "AGE", "AVAIL", "INFLIGHT", "FREE", "SLOTS", "CORES", "GIB", "PODS", "K", "SHORTEST", "VERDICT", "DOUBTS"},

@@ -112,7 +112,7 @@ func (hs *histories) note(pod reserve.PodKey, made bool, edit func(*history)) {
 }
 
 // tried notes an attempt and what it was refused for.
-func (hs *histories) tried(pod reserve.PodKey, at time.Time, t *tally) {
+func (hs *histories) tried(pod reserve.PodKey, at time.Time, t *refusalCounts) {
 	now := at.UnixNano()
 	hs.note(pod, true, func(e *history) {
 		if e.last = now; e.first == 0 {
@@ -157,7 +157,7 @@ func (hs *histories) bound(pod reserve.PodKey, at time.Time, news bool) {
 	})
 }
 
-func (hs *histories) landed(pods []reserve.Landing, at time.Time) {
+func (hs *histories) landed(pods []reserve.Confirmation, at time.Time) {
 	for _, p := range pods {
 		hs.note(p.Pod, false, func(e *history) {
 			if e.listed != 0 {
@@ -242,7 +242,7 @@ func (h *Hub) forgetGone(pod *v1.Pod) {
 
 // tried notes an attempt. A pod that was deleted after it left the queue leaves no
 // event any more, and no history.
-func (h *Hub) tried(pod *v1.Pod, at time.Time, t *tally) {
+func (h *Hub) tried(pod *v1.Pod, at time.Time, t *refusalCounts) {
 	key := reserve.KeyOf(string(pod.UID))
 	h.histories.tried(key, at, t)
 	if h.waiting.find(pod.UID) == nil {
@@ -269,7 +269,7 @@ func (h *Hub) timeline(pod *v1.Pod) []Step {
 		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
 	}
 	if node != "" {
-		steps = append(steps, e.onNode(pod, claimed && known.Absorbed && known.Progress != reserve.Ended)...)
+		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
 	}
 	if at := startedAt(pod); !at.IsZero() {
 		steps = append(steps, inSeconds(StepStarted, "", at))

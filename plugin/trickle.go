@@ -12,27 +12,22 @@ func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) in
 	if !v.fresh(at.Now) {
 		return 0
 	}
-	return r.trickle.Places(v.signal, v.flight, d, n.account.Trickled(), int(n.cores.Load()), r.admit)
+	return r.trickle.Places(v.Signal, v.Flight, d, n.account.Overdue(), int(n.cores.Load()), r.admit)
 }
 
 // trickle admits the cycle's pod, which is overdue, to the nodes that have places
 // for such.
-func (p *spazio) trickle(c *cycle, t *tally) {
+func (p *spazio) trickle(c *cycle, t *refusalCounts) {
 	if t.nodes == 0 {
 		return
 	}
 	for i, n := range c.directory.nodes {
-		if c.verdicts[i].reason() == reserve.Admitted {
+		if c.admits(i) {
 			continue
 		}
-		v := n.view.Load()
-		if p.hub.rules.places(n, v, c.asks, c.at) == 0 {
-			continue
+		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
+			c.admitOverdue(i, v, &p.hub.rules)
 		}
-		t.remove(c.verdicts[i])
-		c.verdicts[i] = verdict(reserve.Admitted)
-		c.open++
-		c.overdue, c.lowest = true, min(c.lowest, v.rankFor(c.asks))
 	}
 }
 
@@ -46,7 +41,7 @@ func (p *spazio) mayTrickle(state fwk.CycleState, n *node, v *view, asks reserve
 // reservedOverdue notes a pod that was reserved on a node without room, whose mutex
 // is held: the next such pod must find it there.
 func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
-	p.hub.ledger.MarkTrickled(key)
+	p.hub.ledger.MarkOverdue(key)
 	if c, err := p.cycle(state); err == nil {
 		c.trickled, c.short = true, short
 	}

@@ -122,7 +122,7 @@ type kind struct {
 // attempt is what is remembered of a pod's last scheduling attempt. It keeps none of the cycle's
 // state alive. Safe for concurrent use.
 type attempt struct {
-	saw atomic.Pointer[outline]
+	saw atomic.Pointer[attemptSummary]
 	// refused is set once the plugin alone has refused the pod a node.
 	refused atomic.Bool
 	// changes is that of waiting when the attempt began; its mutex guards it.
@@ -135,8 +135,8 @@ func (a *attempt) refuse() (first bool) {
 	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }
 
-// outline sums up the nodes as an attempt found them.
-type outline struct {
+// attemptSummary sums up the nodes as an attempt found them.
+type attemptSummary struct {
 	at          time.Time
 	nodes, open int
 	refusals    []Refusal

@@ -192,8 +192,8 @@ func (h *Hub) inspect(ctx context.Context) {
 	at := h.moment()
 	now := at.Now
 	d := h.nodes.list()
-	for i, n := range d.nodes {
-		if reserve.Validity(d.board[i].validity.Load()).Fresh(now) && n.held.Load() == nil {
+	for _, n := range d.nodes {
+		if n.view.Load().fresh(now) && n.held.Load() == nil {
 			continue // what time changes of a node begins when its report is too old
 		}
 		n.mu.Lock()

@@ -329,7 +329,7 @@ func (h *Hub) repriced(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
 	of := h.workloads.identify(pod)
 	d := h.claims(of, h.toldOf(of))
 	if at.Cores = d.Cores; d != at {
-		_, _, _ = h.ledger.Reprice(key, d) // what is wrong with it, Reserve or Bound has told
+		_, _, _ = h.ledger.UpdateDemand(key, d) // what is wrong with it, Reserve or Bound has told
 	}
 }
 
@@ -349,7 +349,7 @@ func (h *Hub) reprice(of profile.Workload) {
 	k := h.toldOf(of)
 	claims, changed := h.claims(of, k), make(map[string]struct{})
 	for _, key := range h.workloads.pods(of) {
-		if node, moved, err := h.ledger.Reprice(key, claims); err == nil && moved {
+		if node, moved, err := h.ledger.UpdateDemand(key, claims); err == nil && moved {
 			h.metrics.repriced.Inc()
 			changed[node] = struct{}{}
 		}

@@ -19,7 +19,7 @@ func TestFlightIsOfOneMoment(t *testing.T) {
 	s, both := fourCores(), knownPod(5, 8*gib)
 	s.Rooms[reserve.Memory].SD = 0
 	for _, d := range []reserve.Demand{wide, large} {
-		if _, _, err := l.Reprice(1, d); err != nil || reserve.Fits(s, a.Flight(), both, certain) == reserve.Admitted {
+		if _, _, err := l.UpdateDemand(1, d); err != nil || reserve.Fits(s, a.Flight(), both, certain) == reserve.Admitted {
 			t.Fatalf("it fits beside %+v, %v", d, err)
 		}
 	}
@@ -31,7 +31,7 @@ func TestFlightIsOfOneMoment(t *testing.T) {
 		defer writer.Done()
 		defer close(done)
 		for i := range rounds {
-			if _, _, err := l.Reprice(1, []reserve.Demand{wide, large}[i%2]); err != nil {
+			if _, _, err := l.UpdateDemand(1, []reserve.Demand{wide, large}[i%2]); err != nil {
 				t.Error(err)
 				return
 			}

@@ -42,7 +42,7 @@ func (d *day) arrive(t *testing.T) {
 	case 1: // nothing more is heard of it
 		return
 	case 2: // only PostBind
-		d.ledger.Confirm(pod)
+		d.ledger.MarkBound(pod)
 	default:
 		d.bind(t, node, pod)
 	}
@@ -75,7 +75,7 @@ func (d *day) report(node string) {
 	for pod := range d.live[node] {
 		list = append(list, pod)
 	}
-	d.ledger.Absorb(node, 1, list, d.now)
+	d.ledger.Confirm(node, 1, list, d.now)
 }
 
 // relist is what an informer does after a broken watch: it tells of all pods that

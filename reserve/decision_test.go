@@ -119,7 +119,7 @@ func TestSlotsCountsAdmissions(t *testing.T) {
 		start := float64(rng.IntN(10)) * demand
 		rules := reserve.Rules{Epsilon: []float64{0, .5, 2}[rng.IntN(3)]}
 		want := 0
-		flight := reserve.Flight{Demand: start, Stalled: start * float64(rng.IntN(2)) / 2, Overdue: start * float64(rng.IntN(2)) / 4}
+		flight := reserve.Flight{Demand: start, Stalled: start * float64(rng.IntN(2)) / 2, Late: start * float64(rng.IntN(2)) / 4}
 		next := flight
 		for reserve.Fits(s, next, pods(demand), rules) == reserve.Admitted {
 			want++

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Resource is one that pods of known workloads are counted in; see [Demand].
+// Resource is one in which pods of known workloads are counted; see [Demand].
 type Resource uint8
 
 // The resources, and how many there are.
@@ -45,21 +45,21 @@ type Demand struct {
 	// Typical is in typical pods, Amount in cores and bytes, Var in their squares.
 	Typical, Amount, Var [Resources]float64
 	// Cores is the mean number of cores that the pod is expected to take, whatever
-	// λ, 0 if nobody knows. No decision of this package asks for it: it is summed apart
-	// ([Account.InFlightCores]), for the power of a node.
+	// λ, 0 if it is not known. No decision of this package reads it: it is summed for the
+	// power of a node ([Flight].Cores).
 	Cores float64
 }
 
 // TypicalPod is a pod of which nothing is known.
 func TypicalPod() Demand { return Demand{Typical: [Resources]float64{1, 1}} }
 
-// known says whether the demand is more than a number of typical pods.
+// known reports whether the demand is more than a number of typical pods.
 func (d *Demand) known() bool {
 	return d.Amount != [Resources]float64{} || d.Var != [Resources]float64{} ||
 		d.Typical[CPU] < d.Typical[Memory] || d.Typical[CPU] > d.Typical[Memory]
 }
 
-// Pods is what the demand counts for where pods are counted: a known one is one
+// Pods returns what the demand counts for where pods are counted: a known one is one
 // pod, whatever it takes.
 func (d Demand) Pods() float64 {
 	if d.known() {
@@ -68,10 +68,10 @@ func (d Demand) Pods() float64 {
 	return d.Typical[CPU]
 }
 
-// confidence is λ in a resource.
+// confidence returns λ in a resource.
 func (d *Demand) confidence(i Resource) float64 { return math.Max(1-d.Typical[i], 0) }
 
-// Validate returns the ErrInvalid of a number that no pod can ask for.
+// Validate returns an ErrInvalid for a number that no pod can ask for.
 func (d Demand) Validate() error {
 	lowest, most := 0., 1.
 	if !d.known() {
@@ -100,56 +100,80 @@ func (d Demand) Validate() error {
 
 var limits = [Resources]float64{CPU: MaxCores, Memory: MaxBytes}
 
-// Sums of demand are kept in whole millionths of a pod and of a core, bytes, and
-// squares of thousandths of a core and of MiB, so that adding and subtracting any
-// sequence of demands ends at exactly 0.
-const demandUnit = 1e6
-
-var (
-	amountUnit = [Resources]float64{CPU: 1e6, Memory: 1}
-	varUnit    = [Resources]float64{CPU: 1e6, Memory: 1. / (1 << 40)}
+// The parts of a share. The first are those of a demand.
+const (
+	podSum = iota
+	profiled
+	coreSum
+	typicalSum // of the CPU, then of memory, like the next two
+	_
+	amountSum
+	_
+	varSum
+	_
+	asked // how many parts a demand has
 )
 
-// units is a Demand in whole units. known is in millionths of a pod, too.
-type units struct {
-	pods, known               int64
-	typical, amount, variance [Resources]int64
-	cores                     int64
+// The parts of podSum that are counted apart, then counts of pods.
+const (
+	stalled = asked + iota
+	late
+	unseen
+	held
+	flying
+	confirmed
+	running
+	unlistedRunning
+	overdue
+	parts
+)
+
+// scale is what one pod, core, byte or square is in a share: sums are kept in whole millionths of a
+// pod and of a core, bytes, and squares of thousandths of a core and of MiB, so that adding and
+// subtracting any sequence of demands ends at exactly 0.
+var scale = [parts]float64{
+	podSum: 1e6, profiled: 1e6, coreSum: 1e6, typicalSum: 1e6, typicalSum + 1: 1e6, amountSum: 1e6, amountSum + 1: 1,
+	varSum: 1e6, varSum + 1: 1. / (1 << 40), stalled: 1e6, late: 1e6, held: 1e6,
 }
+
+// share is what one entry adds to its account's sums, units the part of it that is its demand.
+type (
+	share [parts]int64
+	units [asked]int64
+)
+
+// of returns a part as a number of pods, cores, bytes or squares.
+func (s *share) of(part int) float64 { return float64(s[part]) / scale[part] }
 
 // unitsOf converts a demand; the error is that of Validate.
 func unitsOf(d Demand) (units, error) {
 	if err := d.Validate(); err != nil {
 		return units{}, err
 	}
-	u := units{pods: max(whole(d.Pods()*demandUnit), 1), cores: whole(d.Cores * demandUnit)}
-	if !d.known() {
-		return u, nil
+	values := [asked]float64{podSum: d.Pods(), coreSum: d.Cores}
+	if d.known() {
+		values[profiled] = d.Pods()
+		copy(values[typicalSum:], d.Typical[:])
+		copy(values[amountSum:], d.Amount[:])
+		copy(values[varSum:], d.Var[:])
 	}
-	u.known = u.pods
-	for i := range Resource(Resources) {
-		u.typical[i] = whole(d.Typical[i] * demandUnit)
-		u.amount[i] = whole(d.Amount[i] * amountUnit[i])
-		u.variance[i] = whole(d.Var[i] * varUnit[i])
+	var u units
+	for i, value := range values {
+		u[i] = int64(math.Round(value * scale[i]))
 	}
+	u[podSum] = max(u[podSum], 1)
 	return u, nil
 }
 
-func whole(x float64) int64 { return int64(math.Round(x)) }
-
-// demand is the Demand that the units stand for.
-func (u units) demand() Demand {
-	d := Demand{Cores: inPods(u.cores)}
-	for i := range Resource(Resources) {
-		if u.known == 0 {
-			d.Typical[i] = inPods(u.pods)
-			continue
+// demand returns the Demand that the units stand for.
+func (u *units) demand() Demand {
+	var s share
+	copy(s[:], u[:])
+	d := Demand{Cores: s.of(coreSum)}
+	for i := range Resources {
+		if d.Typical[i] = s.of(podSum); u[profiled] != 0 {
+			d.Typical[i], d.Amount[i], d.Var[i] = s.of(typicalSum+i), s.of(amountSum+i), s.of(varSum+i)
 		}
-		d.Typical[i] = inPods(u.typical[i])
-		d.Amount[i] = float64(u.amount[i]) / amountUnit[i]
-		d.Var[i] = float64(u.variance[i]) / varUnit[i]
 	}
 	return d
 }
-
-func inPods(units int64) float64 { return float64(units) / demandUnit }

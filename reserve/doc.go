@@ -10,19 +10,26 @@
 // Held is room that is kept free on purpose, for pods that are to come: the slots of a
 // test bed ([Ledger.Hold]).
 //
-// A pod is admitted where free(n) ≥ max(demand, ε), and, as long as reports
-// have not confirmed the pods in flight, where inflight(n) < max(2·max(1,
-// cores/2) + n/2, allowance(n)): slow start, which bounds what a wrong signal can
-// cost.
-// A pod whose workload is known ([Demand]) is held against what the node has left
-// of each resource, and so is any pod beside such ones in flight: see [Fits]. Slow
-// start counts pods all the same, for what is known may be wrong.
+// A [View] is a node with all that decisions need, made once for each report and each change of
+// what is in flight. A pod is admitted where
 //
-// Nodes are ranked by free(n) without what of avail is granted ahead of confirmation, for known
-// pods by what the resources leave ([RankFor]), optionally blended with k, the capacity in
+//	left − λ·kept ≥ min(c·t + u·a + g·√(V + σ²t + u²w), g·√V + .9·(most − λ·kept))
+//
+// for each resource that it is held against, and where, as long as reports have not confirmed the
+// pods in flight, inflight(n) < max(2·max(1, cores/2) + n/2, allowance(n)): slow start, which bounds
+// what a wrong signal can cost. A pod of an unknown workload has t = 1 and is, among others like
+// it, held against avail: free(n) ≥ max(demand, ε). A pod whose workload is known ([Demand]) has the
+// amount a and the variance w of its workload and is held against the CPU, the memory and the
+// scarcest other channel, and so is any pod beside such pods in flight. Slow start counts pods in
+// any case, because what is known may be wrong. Left includes what the node grants ahead of
+// confirmation (the start-up allowance). An overdue pod is held against the memory alone
+// ([OverdueAdmission]).
+//
+// Nodes are ranked by free(n) without the start-up allowance, for known
+// pods by what the resources leave ([View.Rank]), optionally blended with k, the capacity in
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes", L. Choteborsky, 2025,
-// eq. 3.11), and with how good a node is for the pod in energy, which the caller finds and holds
-// against the [Fleet].
+// eq. 3.11), and with how good a node is for the pod in energy, which the caller finds and compares
+// with the [Fleet].
 // Energy never decides whether a pod is admitted.
 //
 // Slow start leaves out pods that wait for something other than the node, such as
@@ -30,15 +37,15 @@
 // does not. Its n and allowance are held to what the ledger has itself seen
 // ([Account.Cap]).
 //
-// A report counts for a while after its newest sample; [Freshness] says for how
-// long, and what holds without one: a silent node takes pods at slow start's pace. A
-// pod makes way for the next there once the API has shown its containers running for ten
+// A report counts for a while after its newest sample; [Freshness] defines for how
+// long, and what holds without one: a silent node takes pods at slow start's pace. There a
+// pod makes way for the next once the API has shown its containers running for ten
 // seconds ([Ledger.Stands]), and counts into n from then on ([Account.Running]).
 //
-// A pod that waits for room for longer than [Trickle] allows is taken by a node
+// A pod that waits for room for longer than [OverdueAdmission] allows is taken by a node
 // without room, where memory is not full, and few such pods are on a node at once.
 //
-// [Fits], [Judge], [Slots], [Score], [FleetOf], [NormalizeTo], Freshness and Trickle are
+// [View], [Slots], [Score], [FleetOf], [NormalizeTo], Freshness and OverdueAdmission are
 // pure: they read no clock and draw no random number, and a scheduler plugin and a simulator
 // can run the same code. [Ledger] holds the pods in flight, keyed by [PodKey]
 // rather than counted, so that a repeated, late or lost event cannot leak
@@ -46,5 +53,5 @@
 //
 // Inputs are never modified.
 //
-// Types that do not speak of concurrent use are plain values.
+// Types that do not mention concurrent use are plain values.
 package reserve

@@ -100,7 +100,7 @@ func TestFitsCountsResources(t *testing.T) {
 			flight: []reserve.Demand{{Amount: [2]float64{.1, 6 * gib}, Var: [2]float64{0, 16 * gib * gib}}}, want: reserve.NoMemory,
 		},
 		{name: "ahead of confirmation", demand: knownPod(.1, 8*gib), edit: func(s *reserve.Signal) {
-			s.Rooms[reserve.Memory].Left, s.Rooms[reserve.Memory].Ahead = .25, .25
+			s.Rooms[reserve.Memory].Left, s.Rooms[reserve.Memory].StartupAllowance = .25, .25
 		}, want: reserve.Admitted},
 		{name: "an empty node takes a pod that is little known", demand: part(.75, knownPod(99, 99*gib)), want: reserve.Admitted},
 		{name: "not beside another", demand: part(.75, knownPod(99, 99*gib)), flight: []reserve.Demand{one}, want: reserve.NoMemory},
@@ -154,12 +154,12 @@ func TestFitsCountsResources(t *testing.T) {
 // randomDecision draws a node, a flight, a pod and rules.
 func randomDecision(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, reserve.Rules) {
 	s := reserve.Signal{
-		Avail: rng.Float64()*20 - 2, Pods: rng.IntN(40), Allowance: rng.Float64() * 3, Ahead: max(rng.Float64()*6-3, 0),
+		Avail: rng.Float64()*20 - 2, Pods: rng.IntN(40), Allowance: rng.Float64() * 3, StartupAllowance: max(rng.Float64()*6-3, 0),
 		Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0,
 	}
 	for i, size := range [2]float64{1 + rng.Float64()*63, (1 + rng.Float64()*255) * gib} {
 		s.Rooms[i] = reserve.Room{
-			Left: rng.Float64()*1.4 - .3, Ahead: rng.Float64() * .1, Unit: 1 / size, Cost: rng.Float64() / 4,
+			Left: rng.Float64()*1.4 - .3, StartupAllowance: rng.Float64() * .1, Unit: 1 / size, Cost: rng.Float64() / 4,
 			SD: rng.Float64() / 8 * float64(rng.IntN(2)), Most: .2 + rng.Float64()*.8,
 		}
 		if rng.IntN(12) == 0 {
@@ -273,10 +273,10 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 		bare := s
 		bare.Rooms, bare.Rest, bare.Floored = [2]reserve.Room{}, reserve.Room{}, false
 		d := pods([]float64{1, .5, 2}[rng.IntN(3)])
-		if got, want := reserve.Judge(s, f, d, r), reserve.Judge(bare, f, d, r); got != want {
+		if got, want := judge(s, f, d, r), judge(bare, f, d, r); got != want {
 			t.Fatalf("%+v beside %+v: %v, want %v", s, f, got, want)
 		}
-		if got, want := reserve.RankFor(s, f, d), reserve.RankFor(bare, f, d); got != want {
+		if got, want := rank(s, f, d), rank(bare, f, d); got != want {
 			t.Fatalf("%+v beside %+v: %v free, want %v", s, f, got, want)
 		}
 	}
@@ -287,17 +287,17 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 func TestFreeForIsInTypicalPods(t *testing.T) {
 	s := fourCores()
 	nothing := reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, 0}}
-	if got, want := reserve.RankFor(s, reserve.Flight{}, nothing), 9.; got != want {
+	if got, want := rank(s, reserve.Flight{}, nothing), 9.; got != want {
 		t.Errorf("%v free for a pod without memory, want %v by memory", got, want)
 	}
-	if got, want := reserve.RankFor(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
+	if got, want := rank(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
 		t.Errorf("%v free beside two for a pod of 8 GiB, want %v", got, want)
 	}
-	if got, want := reserve.RankFor(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
+	if got, want := rank(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
 		t.Errorf("%v free for a pod of 7.5 cores, want %v", got, want)
 	}
 	s.Rest = reserve.Room{Left: .3, Cost: .1}
-	if got := reserve.RankFor(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
+	if got := rank(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
 		t.Errorf("%v free by a third channel, want 2", got)
 	}
 }
@@ -308,22 +308,13 @@ func TestFreeForAhead(t *testing.T) {
 	s, f := fourCores(), reserve.Flight{Held: .5}
 	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
 	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
-		s.Ahead = 0
-		if got := reserve.RankFor(s, f, d); got == 2.5 {
+		s.StartupAllowance = 0
+		if got := rank(s, f, d); got == 2.5 {
 			t.Errorf("%v free for %+v where pods stay", got, d)
 		}
-		s.Ahead = 1
-		if got := reserve.RankFor(s, f, d); got != 2.5 {
+		s.StartupAllowance = 1
+		if got := rank(s, f, d); got != 2.5 {
 			t.Errorf("%v free for %+v, want 2.5", got, d)
-		}
-		b := reserve.MakeBrief(s, f, reserve.Rules{})
-		if q, known := reserve.Ask(d, reserve.Rules{}); known {
-			if free, sure := b.RankFor(&q); !sure || free != 2.5 {
-				t.Errorf("by a brief %v free for %+v, sure %v", free, d, sure)
-			}
-		}
-		if b.Flags&reserve.BriefAhead == 0 {
-			t.Error("the brief does not say that pods are let in ahead")
 		}
 	}
 }
@@ -333,7 +324,7 @@ func TestFreeForAhead(t *testing.T) {
 // below a node that has no room at all.
 func TestRankAhead(t *testing.T) {
 	rank := func(avail, ahead, inFlight float64) float64 {
-		return reserve.RankFor(reserve.Signal{Avail: avail, Ahead: ahead}, reserve.Flight{Demand: inFlight}, pods(1))
+		return rank(reserve.Signal{Avail: avail, StartupAllowance: ahead}, reserve.Flight{Demand: inFlight}, pods(1))
 	}
 	for _, test := range []struct {
 		name                         string
@@ -376,7 +367,7 @@ func TestUsualPods(t *testing.T) {
 	for _, cores := range []float64{4, 16, 64} {
 		node := func(usual float64) reserve.Signal {
 			s := fourCores()
-			s.Cores, s.Usual, s.Avail = cores, usual, 2
+			s.Cores, s.TypicalCPU, s.Avail = cores, usual, 2
 			s.Rooms[reserve.Memory].Left = .5
 			s.Rooms[reserve.CPU] = reserve.Room{Left: .1 / cores, Most: 1, Unit: .5 / cores, Cost: .5 / cores}
 			return s
@@ -407,19 +398,14 @@ func TestUsualPods(t *testing.T) {
 			if got := reserve.Fits(s, f, c.d, certain); got != c.want {
 				t.Errorf("%v cores, %s: %v, want %v", cores, c.name, got, c.want)
 			}
-			b := reserve.MakeBrief(s, f, certain)
-			q, _ := reserve.Ask(c.d, certain)
-			if got, sure := b.Fits(&q); sure && got != c.want {
-				t.Errorf("%v cores, %s: a brief is sure of %v", cores, c.name, got)
-			}
 		}
 		s, f := node(1), reserve.Flight{}.With(1, knownPod(1, gib))
 		for _, d := range []reserve.Demand{knownPod(1, gib), pods(1)} {
-			if got := reserve.RankFor(s, f, d); got != 1 {
+			if got := rank(s, f, d); got != 1 {
 				t.Errorf("%v cores: %v free for %+v, want 1", cores, got, d)
 			}
 		}
-		if got := reserve.RankFor(s, f, knownPod(2, gib)); got >= 1 {
+		if got := rank(s, f, knownPod(2, gib)); got >= 1 {
 			t.Errorf("%v cores: %v free for a pod of two cores", cores, got)
 		}
 		if got := reserve.Slots(s, reserve.Flight{}, knownPod(1, gib), certain); got != 2 {
@@ -440,11 +426,11 @@ func TestOverdueKnownPodsAreTaken(t *testing.T) {
 	if got := reserve.Fits(s, reserve.Flight{}, d, reserve.Rules{}); got != reserve.NoMemory || !got.Full() {
 		t.Fatalf("the pod is told %v", got)
 	}
-	if got := (reserve.Trickle{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 1 {
+	if got := (reserve.OverdueAdmission{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 1 {
 		t.Errorf("%d places for it once it is overdue, want 1", got)
 	}
 	s.MemoryRoom = .5
-	if got := (reserve.Trickle{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 0 {
+	if got := (reserve.OverdueAdmission{}).Places(s, reserve.Flight{}, d, 0, 4, reserve.Rules{}); got != 0 {
 		t.Errorf("%d places where memory is full", got)
 	}
 }
@@ -471,20 +457,20 @@ func TestShares(t *testing.T) {
 		{knownPod(.5, 8*gib), [2]float64{1, 4}, reserve.Memory},
 		{knownPod(5, gib), [2]float64{10, .5}, reserve.CPU},
 	} {
-		got, binding, ok := reserve.Shares(s, flight, test.d)
+		got, binding, ok := view(s, flight).Shares(test.d)
 		if !ok || got != test.want || binding != test.binding {
 			t.Errorf("%+v: %v, %v, %v; want %v, %v", test.d, got, binding, ok, test.want, test.binding)
 		}
 	}
-	if cores, bytes := reserve.Spare(s, flight, reserve.CPU), reserve.Spare(s, flight, reserve.Memory); cores != 6 || bytes != 12*gib {
+	if cores, bytes := view(s, flight).Spare(reserve.CPU), view(s, flight).Spare(reserve.Memory); cores != 6 || bytes != 12*gib {
 		t.Errorf("%v cores and %v bytes are left, want 6 and 12 GiB", cores, bytes)
 	}
 	s.Rooms[reserve.CPU].Unit = 0
-	if got, binding, ok := reserve.Shares(s, flight, knownPod(5, 2*gib)); !ok || got != [2]float64{0, 1} || binding != reserve.Memory {
+	if got, binding, ok := view(s, flight).Shares(knownPod(5, 2*gib)); !ok || got != [2]float64{0, 1} || binding != reserve.Memory {
 		t.Errorf("without cores: %v, %v, %v", got, binding, ok)
 	}
 	s.Rooms[reserve.Memory].Unit = 0
-	if _, _, ok := reserve.Shares(s, flight, one); ok || reserve.Spare(s, flight, reserve.Memory) != 0 {
+	if _, _, ok := view(s, flight).Shares(one); ok || view(s, flight).Spare(reserve.Memory) != 0 {
 		t.Error("a node that counts in pods alone has shares")
 	}
 }
@@ -528,8 +514,8 @@ func TestSpareStaysWithinTheNode(t *testing.T) {
 				{cores, .1, 0, 0},
 			} {
 				s := reserve.Signal{Cores: cores}
-				s.Rooms[reserve.CPU] = reserve.Room{Left: 1 - test.busy*unit, Ahead: test.ahead, Unit: unit, Cost: unit, Most: 1}
-				got := reserve.Spare(s, reserve.Flight{}.With(1, knownPod(test.flight, gib)), reserve.CPU)
+				s.Rooms[reserve.CPU] = reserve.Room{Left: 1 - test.busy*unit, StartupAllowance: test.ahead, Unit: unit, Cost: unit, Most: 1}
+				got := view(s, reserve.Flight{}.With(1, knownPod(test.flight, gib))).Spare(reserve.CPU)
 				if math.Abs(got-test.want) > 1e-9 {
 					t.Errorf("%g of %g cores busy, %g in flight: %g are left, want %g", test.busy, cores, test.flight, got, test.want)
 				}

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// FleetAge is for how long a scheduler takes a fleet to be as it was.
+// FleetAge is how long a scheduler takes a fleet to be unchanged.
 const FleetAge = time.Second
 
-// coresSteps of a core are told apart.
+// coresSteps is how many steps a core is rounded to.
 const coresSteps = 10
 
 // RoundCores rounds the cores that a pod is expected to keep busy to tenths, one at
@@ -17,20 +17,20 @@ const coresSteps = 10
 func RoundCores(cores float64) float64 { return math.Max(math.Round(cores*coresSteps), 1) / coresSteps }
 
 // maxGain is how many times better, or worse, than the fleet's median a node may count
-// as: what a node says of its power is its own word, and a lie must not gain more. Real
+// as, because a node that misreports its power must not gain more. Real
 // machines differ by less.
 const maxGain = 4
 
-// Fleet is what the goodness of a node is held against: that of all. The zero value is
-// a fleet of which nothing is known. It is a plain value.
+// Fleet is the goodness of all nodes, with which that of one is compared. The zero value is
+// a fleet that nothing is known about. It is a plain value.
 type Fleet struct{ median, mean float64 }
 
 // FleetOf returns the fleet of nodes of these goodnesses. One that is not a positive
-// finite number, such as NaN, is of a node of which nothing is known.
+// finite number, such as NaN, is that of a node without any known power.
 func FleetOf(goodness []float64) Fleet {
 	known := make([]float64, 0, len(goodness))
 	for _, g := range goodness {
-		if tells(g) {
+		if isKnown(g) {
 			known = append(known, g)
 		}
 	}
@@ -49,12 +49,12 @@ func FleetOf(goodness []float64) Fleet {
 
 // Relative returns a node's goodness over the fleet's median, within ¼ and 4. A node of
 // which nothing is known has the mean of the others, so that it neither gains nor
-// loses; where nothing is known of any it is NaN.
+// loses; where no node is known it is NaN.
 func (f Fleet) Relative(goodness float64) float64 {
 	switch {
 	case f.median == 0:
 		return math.NaN()
-	case !tells(goodness):
+	case !isKnown(goodness):
 		return f.mean
 	}
 	return f.clip(goodness)
@@ -64,4 +64,4 @@ func (f Fleet) clip(goodness float64) float64 {
 	return min(max(goodness/f.median, 1./maxGain), maxGain)
 }
 
-func tells(goodness float64) bool { return goodness > 0 && goodness <= math.MaxFloat64 }
+func isKnown(goodness float64) bool { return goodness > 0 && goodness <= math.MaxFloat64 }

@@ -1,7 +1,11 @@
 package reserve
 
 import (
+	"cmp"
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -15,7 +19,7 @@ const (
 	RefusalMemory = time.Minute
 )
 
-// Freshness says for how long a node's report counts, and what holds without
+// Freshness is how long a node's report counts, and what holds without
 // one. Times are since any start common to all calls, at least 0. The zero value
 // of a field means its default; all methods fill the defaults in.
 type Freshness struct {
@@ -47,26 +51,22 @@ func (f Freshness) Validate() error {
 
 // WithDefaults returns f with its zero fields replaced.
 func (f Freshness) WithDefaults() Freshness {
-	if f.MaxAge == 0 {
-		f.MaxAge = DefaultMaxAge
-	}
-	if f.Grace == 0 {
-		f.Grace = f.MaxAge
-	}
+	f.MaxAge = cmp.Or(f.MaxAge, DefaultMaxAge)
+	f.Grace = cmp.Or(f.Grace, f.MaxAge)
 	return f
 }
 
 // Moment is the time of a decision.
 type Moment struct {
 	Now time.Duration
-	// Awaited is until when every node without a fresh report is waited for, for
-	// the deciding process did not run and so heard of none; 0 if that never was.
+	// Awaited is until when every node without a fresh report is waited for because
+	// the deciding process did not run and so received none; 0 if that never happened.
 	Awaited time.Duration
 }
 
-// Resume returns the moment at now of a clock last looked at at m. If more than
-// MaxAge lies between, the process stood still, the machine slept, or nobody
-// asked: every report is too old though its node may well report, and all nodes
+// Resume returns the moment at now of a clock that was last read at m. If more than
+// MaxAge lies between, the process stood still, the machine slept, or no decision was
+// asked for: every report is too old though its node may well report, and all nodes
 // get the Grace of a start.
 func (f Freshness) Resume(m Moment, now time.Duration) Moment {
 	f = f.WithDefaults()
@@ -101,16 +101,16 @@ func (f Freshness) Reported(sampled time.Duration) Validity {
 	return Validity(max(later(sampled, f.WithDefaults().MaxAge), 0))
 }
 
-// Fresh says whether decisions at now rest on the report.
+// Fresh reports whether decisions at now rest on the report.
 func (v Validity) Fresh(now time.Duration) bool { return time.Duration(v) >= now }
 
-// Missing says that the node has not reported.
+// Missing reports whether the node has never reported.
 func (v Validity) Missing() bool { return v < 0 }
 
-// awaited says whether a node's first report is still waited for.
+// awaited reports whether a node's first report is still waited for.
 func (v Validity) awaited(now time.Duration) bool { return v < 0 && now < time.Duration(-1-v) }
 
-// remembered says whether a report that is too old may still say that the node
+// remembered reports whether a report that is too old may still say that the node
 // is full.
 func (v Validity) remembered(now time.Duration) bool {
 	return v >= 0 && now <= later(time.Duration(v), RefusalMemory)
@@ -119,7 +119,7 @@ func (v Validity) remembered(now time.Duration) bool {
 // Admit turns the verdict on a node into the decision at a moment. While its
 // report is fresh that is Reported. After that the policy decides; under Neutral
 //
-//	nobody is admitted while the node is waited for,
+//	no pod is admitted while the node is waited for,
 //	it stays full for RefusalMemory if its last report leaves no room, and
 //	slow start's line holds for ever: Unseen.
 //
@@ -140,17 +140,55 @@ func (f Freshness) Admit(v Validity, at Moment, verdict Verdict) Reason {
 	return verdict.Unseen
 }
 
-// Ranked says whether a node is ranked by its report rather than in the middle of
+// Ranked reports whether a node is ranked by its report rather than in the middle of
 // the others.
 func (f Freshness) Ranked(v Validity, now time.Duration) bool {
 	return v.Fresh(now) || f.Policy == Allow && !v.Missing()
 }
 
-// Slots counts the pods that Admit lets in one after the other, each in flight
+// Slots returns how many pods Admit lets in one after the other, each in flight
 // when the next is asked, 0 to MaxSlots.
 func (f Freshness) Slots(v Validity, at Moment, s Signal, flight Flight, d Demand, r Rules) int {
-	r = r.WithDefaults()
-	return slots(flight, d, func(flight Flight) bool {
-		return f.Admit(v, at, Judge(s, flight, d, r)) == Admitted
-	})
+	return slots(s, flight, d, r, func(view View) bool { return f.Admit(v, at, view.Judge(d)) == Admitted })
+}
+
+// StalePolicy is what becomes of a node whose report is missing or too old.
+type StalePolicy uint8
+
+const (
+	// Neutral, the default, scores the node in the middle of the others and admits
+	// pods up to slow start's line; see [Freshness.Admit]. Without any reports
+	// placement is what it would be without this package, at slow start's pace.
+	Neutral StalePolicy = iota
+	// Reject refuses the node until it reports again.
+	Reject
+	// Allow admits whatever comes, without any bound, and scores the node by its
+	// last signal, or like Neutral if there was none. A node that falls silent then
+	// takes a whole backlog: it is for clusters where nodes without an agent are
+	// meant to be filled by their requests.
+	Allow
+)
+
+var policyNames = [...]string{"Neutral", "Reject", "Allow"}
+
+// String returns the policy's name as ParseStalePolicy reads it.
+func (p StalePolicy) String() string {
+	if int(p) < len(policyNames) {
+		return policyNames[p]
+	}
+	return fmt.Sprintf("StalePolicy(%d)", uint8(p))
+}
+
+// ParseStalePolicy reads Neutral, Reject or Allow; empty is Neutral. The error
+// is an ErrInvalid.
+func ParseStalePolicy(name string) (StalePolicy, error) {
+	i := slices.Index(policyNames[:], cmp.Or(name, policyNames[Neutral]))
+	if i < 0 {
+		return Neutral, refusePolicy(name)
+	}
+	return StalePolicy(i), nil
+}
+
+func refusePolicy(value any) error {
+	return refuse("Policy", value, strings.Join(policyNames[:], ", ")+", or empty for "+policyNames[Neutral])
 }

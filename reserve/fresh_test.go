@@ -97,7 +97,7 @@ func TestSilentNodeTakesNoMoreThanItsLine(t *testing.T) {
 		}
 		flight, took := reserve.Flight{}, 0
 		for range 500 {
-			if f.Admit(v, at, reserve.Judge(test.signal, flight, one, reserve.Rules{})) == reserve.Admitted {
+			if f.Admit(v, at, judge(test.signal, flight, one, reserve.Rules{})) == reserve.Admitted {
 				flight.Demand++
 				took++
 			}
@@ -161,14 +161,14 @@ func TestFreshnessSlotsAgreeWithAdmit(t *testing.T) {
 		signal := reserve.Signal{Avail: float64(rng.IntN(6)), Pods: rng.IntN(6), Saturated: rng.IntN(4) == 0}
 		demand := float64(rng.IntN(4))
 		flight := reserve.Flight{Demand: demand, Stalled: float64(rng.IntN(int(demand) + 1))}
-		flight.Overdue = float64(rng.IntN(int(demand-flight.Stalled) + 1))
+		flight.Late = float64(rng.IntN(int(demand-flight.Stalled) + 1))
 		at := reserve.Moment{Now: 2*span() + time.Duration(rng.IntN(2))*time.Minute}
 		if rng.IntN(4) == 0 {
 			at.Awaited = 2 * span()
 		}
 		const enough = 20
 		want, next := 0, flight
-		for want < enough && f.Admit(v, at, reserve.Judge(signal, next, one, reserve.Rules{})) == reserve.Admitted {
+		for want < enough && f.Admit(v, at, judge(signal, next, one, reserve.Rules{})) == reserve.Admitted {
 			want++
 			next.Demand++
 		}

@@ -44,7 +44,7 @@ func TestGolden(t *testing.T) {
 				Avail: 8*rng.Float64() - 1, Allowance: 3 * rng.Float64(), K: 5 * rng.Float64(),
 				Pods: len(n.bound), Saturated: rng.IntN(8) == 0,
 			}
-			absorbed := ledger.Absorb(n.name, 1, n.bound, now)
+			absorbed := ledger.Confirm(n.name, 1, n.bound, now)
 			fmt.Fprintf(&trace, "%s reports %.10g, absorbs %d\n", n.name, n.signal.Avail, len(absorbed))
 		case 2:
 			if len(n.bound) > 0 {
@@ -59,7 +59,7 @@ func TestGolden(t *testing.T) {
 			free := reserve.Free(signal.Avail, flight)
 			fmt.Fprintf(&trace, "%s pod %d of %g: %v, slots %d, score %.10g, flight %+v\n", n.name, pod, demand, verdict,
 				reserve.Slots(signal, flight, pods(demand), rules), reserve.Score(free, signal.K, math.NaN(), rng.Float64(), ranking),
-				struct{ Demand, Stalled, Overdue float64 }{flight.Demand, flight.Stalled, flight.Overdue})
+				struct{ Demand, Stalled, Overdue float64 }{flight.Demand, flight.Stalled, flight.Late})
 			if verdict != reserve.Admitted {
 				continue
 			}
@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 				ledger.Unreserve(n.name, pod)
 				continue
 			}
-			ledger.Confirm(pod)
+			ledger.MarkBound(pod)
 			n.bound = append(n.bound, pod)
 		}
 	}

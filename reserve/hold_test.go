@@ -22,8 +22,8 @@ func TestHold(t *testing.T) {
 	}
 	expect := func(heldA, heldB, flyingA float64) {
 		t.Helper()
-		if a.Held() != heldA || b.Held() != heldB || a.InFlight() != flyingA || a.Flight().Held != heldA {
-			t.Errorf("held %v and %v, in flight %v, want %v, %v and %v", a.Held(), b.Held(), a.InFlight(), heldA, heldB, flyingA)
+		if a.Flight().Held != heldA || b.Flight().Held != heldB || a.InFlight() != flyingA || a.Flight().Held != heldA {
+			t.Errorf("held %v and %v, in flight %v, want %v, %v and %v", a.Flight().Held, b.Flight().Held, a.InFlight(), heldA, heldB, flyingA)
 		}
 	}
 	hold("a", 1, 1.5, true)
@@ -69,10 +69,10 @@ func TestHeldRoomIsOffWhatIsFree(t *testing.T) {
 		{reserve.Flight{Held: 4, Demand: 1.5}, reserve.Verdict{Reported: reserve.NoRoom}, .5},
 		{reserve.Flight{Held: 3, Demand: 2}, reserve.Verdict{Reported: reserve.SlowStart, Unseen: reserve.SlowStart}, 1},
 	} {
-		if got := reserve.Judge(s, test.flight, one, rules); got != test.want {
+		if got := judge(s, test.flight, one, rules); got != test.want {
 			t.Errorf("%+v: %+v, want %+v", test.flight, got, test.want)
 		}
-		if got := reserve.Free(s.Avail, test.flight); got != test.free || reserve.RankFor(s, test.flight, one) != test.free {
+		if got := reserve.Free(s.Avail, test.flight); got != test.free || rank(s, test.flight, one) != test.free {
 			t.Errorf("%+v: %v free, want %v", test.flight, got, test.free)
 		}
 	}
@@ -87,7 +87,7 @@ func TestHeldRoomIsOffWhatIsFree(t *testing.T) {
 	// Pods that have waited for too long leave held memory alone.
 	for held, want := range map[float64]int{0: 1, 3: 1, 3.5: 0} {
 		full := reserve.Signal{MemoryRoom: 4, Saturated: true}
-		if got := (reserve.Trickle{}).Places(full, reserve.Flight{Held: held}, one, 0, 4, rules); got != want {
+		if got := (reserve.OverdueAdmission{}).Places(full, reserve.Flight{Held: held}, one, 0, 4, rules); got != want {
 			t.Errorf("%v held: %d places, want %d", held, got, want)
 		}
 	}
@@ -113,19 +113,16 @@ func TestHeldRoomCountsAsTypicalPods(t *testing.T) {
 		if reason == reserve.Admitted {
 			admitted++
 		}
-		got, want := reserve.RankFor(s, holds, d), reserve.RankFor(s, flies, d)
+		got, want := rank(s, holds, d), rank(s, flies, d)
 		if got != want && math.Abs(got-want) > 1e-12*math.Abs(want) {
 			t.Fatalf("%v free beside held room, %v beside pods: %+v", got, want, holds)
 		}
-		if reserve.MakeBrief(s, holds, r) != reserve.MakeBrief(s, flies, r) {
-			t.Fatalf("the briefs differ: %+v", holds)
-		}
 		for i := range reserve.Resource(reserve.Resources) {
-			if reserve.Spare(s, holds, i) != reserve.Spare(s, flies, i) {
+			if view(s, holds).Spare(i) != view(s, flies).Spare(i) {
 				t.Fatalf("the spare %v differs: %+v", i, holds)
 			}
 		}
-		if (reserve.Trickle{}).Places(s, holds, d, 0, 64, r) != (reserve.Trickle{}).Places(s, flies, d, 0, 64, r) {
+		if (reserve.OverdueAdmission{}).Places(s, holds, d, 0, 64, r) != (reserve.OverdueAdmission{}).Places(s, flies, d, 0, 64, r) {
 			t.Fatalf("the places for overdue pods differ: %+v", holds)
 		}
 	}
@@ -136,10 +133,10 @@ func TestHeldRoomCountsAsTypicalPods(t *testing.T) {
 
 // TestFreeForOfAnUncountedResource is in typical pods, beside one that is counted.
 func TestFreeForOfAnUncountedResource(t *testing.T) {
-	s := reserve.Signal{Rooms: [2]reserve.Room{{Left: 1, Cost: .001, Unit: .001}, {Left: .5, Ahead: .25, Cost: .125}}}
+	s := reserve.Signal{Rooms: [2]reserve.Room{{Left: 1, Cost: .001, Unit: .001}, {Left: .5, StartupAllowance: .25, Cost: .125}}}
 	known := reserve.Demand{Typical: [2]float64{0, 1}, Amount: [2]float64{1, 0}}
 	for _, f := range []reserve.Flight{{}, {Demand: 1}, {Held: 2.5}, {Demand: 3, Held: 4}} {
-		if got, want := reserve.RankFor(s, f, known), 6-f.Demand-f.Held; got != want {
+		if got, want := rank(s, f, known), 6-f.Demand-f.Held; got != want {
 			t.Errorf("%+v: %v free, want %v", f, got, want)
 		}
 	}
@@ -159,7 +156,7 @@ func TestHoldRefusesWithoutChange(t *testing.T) {
 			}
 		}
 	}
-	if got := l.Census(); got != before || l.Account("a").Held() != 1 {
+	if got := l.Census(); got != before || l.Account("a").Flight().Held != 1 {
 		t.Errorf("%+v, want %+v as before", got, before)
 	}
 }
@@ -170,12 +167,12 @@ func TestHeldRoomOutlivesItsNode(t *testing.T) {
 	_, err := l.Hold("a", 1, 2)
 	must(t, err)
 	a := l.Account("a") // the node's event comes late
-	if a.Held() != 2 {
-		t.Errorf("held %v when the node appears, want 2", a.Held())
+	if a.Flight().Held != 2 {
+		t.Errorf("held %v when the node appears, want 2", a.Flight().Held)
 	}
 	l.Release(a)
-	if again := l.Account("a"); again != a || again.Held() != 2 {
-		t.Errorf("held %v after the node was made again, want 2", again.Held())
+	if again := l.Account("a"); again != a || again.Flight().Held != 2 {
+		t.Errorf("held %v after the node was made again, want 2", again.Flight().Held)
 	}
 	l.Release(a)
 	// A pod that is not what it was thought to be leaves no account of its own behind.

@@ -85,9 +85,9 @@ func (n *naive) turn() int { n.turns++; return n.turns }
 func (n *naive) put(pod reserve.PodKey, s reserve.PodState, now time.Time) {
 	node := n.node(s.Node)
 	node.forget(now)
-	s.Absorbed = node.listed[pod]
+	s.Confirmed = node.listed[pod]
 	for _, l := range node.left {
-		s.Absorbed = s.Absorbed || l.pod == pod
+		s.Confirmed = s.Confirmed || l.pod == pod
 	}
 	n.pods[pod] = &record{PodState: s, claimed: now, flying: now, turn: n.turn(), flight: n.turn()}
 	delete(n.held, pod)
@@ -103,7 +103,7 @@ func (n *naive) hold(node string, pod reserve.PodKey, pods float64) (changed boo
 
 func (n *naive) delete(pod reserve.PodKey) (node string, inFlight bool) {
 	if p := n.pods[pod]; p != nil {
-		node, inFlight = p.Node, !p.Absorbed
+		node, inFlight = p.Node, !p.Confirmed
 	} else {
 		node = n.held[pod].node
 	}
@@ -121,7 +121,7 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 	for _, p := range n.pods {
 		switch {
 		case p.Node != node:
-		case p.Absorbed:
+		case p.Confirmed:
 			confirmed++
 		default:
 			pods++
@@ -131,7 +131,7 @@ func (n *naive) flight(node string) (f reserve.Flight, pods, confirmed int) {
 			if p.Progress == reserve.Stalled {
 				f.Stalled += asks
 			} else if p.overdue {
-				f.Overdue += asks
+				f.Late += asks
 			}
 			if p.Demand.Amount == [2]float64{} {
 				continue
@@ -160,7 +160,7 @@ func (n *naive) reprice(pod reserve.PodKey, d reserve.Demand) (node string, chan
 	if p == nil {
 		return "", false
 	}
-	changed = p.Demand != d && !p.Absorbed
+	changed = p.Demand != d && !p.Confirmed
 	p.Demand = d
 	return p.Node, changed
 }
@@ -169,7 +169,7 @@ func (n *naive) reserve(node string, pod reserve.PodKey, demand reserve.Demand, 
 	p := n.pods[pod]
 	switch {
 	case p != nil && p.Claim == reserve.Bound:
-	case p != nil && p.Absorbed && p.Node == node:
+	case p != nil && p.Confirmed && p.Node == node:
 		p.claimed, p.turn = now, n.turn()
 	default:
 		n.put(pod, reserve.PodState{Node: node, Demand: demand, Claim: reserve.Assumed}, now)
@@ -203,7 +203,7 @@ func (n *naive) progress(pod reserve.PodKey, to reserve.Progress) {
 	}
 	p.Progress = to
 	if to == reserve.Ended {
-		p.Absorbed, p.overdue = true, false
+		p.Confirmed, p.overdue = true, false
 	}
 }
 
@@ -223,12 +223,12 @@ func (n *naive) absorb(name string, incarnation uint64, pods []reserve.PodKey, n
 		p := n.pods[pod]
 		switch {
 		case after[pod] && p != nil && p.Node == name:
-			p.Absorbed, p.overdue = true, false
+			p.Confirmed, p.overdue = true, false
 		case after[pod] || !before[pod]:
 		case p == nil:
 			node.left = append(node.left, leaver{pod, now})
-		case p.Node == name && p.Absorbed && same && (p.Progress == reserve.Initializing || p.Progress == reserve.Stalled):
-			p.Absorbed, p.flying, p.flight = false, now, n.turn()
+		case p.Node == name && p.Confirmed && same && (p.Progress == reserve.Initializing || p.Progress == reserve.Stalled):
+			p.Confirmed, p.flying, p.flight = false, now, n.turn()
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (n *naive) expire(now time.Time) {
 		}
 		delete(n.pods, pod)
 	}
-	for _, pod := range n.oldest(func(p *record) (int, bool) { return p.flight, !p.Absorbed && !p.overdue }) {
+	for _, pod := range n.oldest(func(p *record) (int, bool) { return p.flight, !p.Confirmed && !p.overdue }) {
 		if now.Sub(n.pods[pod].flying) < patience {
 			break
 		}
@@ -337,7 +337,7 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 		w.fast.Unreserve(node, pod)
 		w.slow.unreserve(node, pod)
 	case 3:
-		w.fast.Confirm(pod)
+		w.fast.MarkBound(pod)
 		w.slow.confirm(pod)
 	case 4, 5:
 		_, _ = w.fast.Bound(node, pod, demand, w.now)
@@ -360,7 +360,7 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 		}
 		incarnation := uint64(1 + draw(8)/7)
 		for range 1 + draw(2) { // most reports repeat the last
-			w.fast.Absorb(node, incarnation, list, w.now)
+			w.fast.Confirm(node, incarnation, list, w.now)
 			w.slow.absorb(node, incarnation, list, w.now)
 		}
 	case 10:
@@ -370,7 +370,7 @@ func (w *twins) step(t testing.TB, draw func(n int) int) reserve.PodKey {
 	case 11:
 		w.rare(t, draw)
 	case 12:
-		node, changed, err := w.fast.Reprice(pod, demand)
+		node, changed, err := w.fast.UpdateDemand(pod, demand)
 		must(t, err)
 		if wantNode, want := w.slow.reprice(pod, demand); node != wantNode || changed != want {
 			t.Fatalf("repricing pod %d gives %q, %v, want %q, %v; last steps %s", pod, node, changed, wantNode, want, w.tail())
@@ -433,7 +433,7 @@ func (w *twins) failover(t testing.TB) {
 	w.restart(t)
 	for name, node := range slow.nodes {
 		list := slices.Sorted(maps.Keys(node.listed))
-		w.fast.Absorb(name, node.incarnation, list, w.now)
+		w.fast.Confirm(name, node.incarnation, list, w.now)
 		w.slow.absorb(name, node.incarnation, list, w.now)
 	}
 	for pod := range reserve.PodKey(podCount) {
@@ -467,7 +467,7 @@ func (w *twins) check(t testing.TB) {
 	for i, account := range w.accounts {
 		f, pods, confirmed := w.slow.flight(nodeAt(i))
 		got := account.Flight()
-		if !near(got, f) || account.InFlight() != got.Demand || account.Held() != got.Held || account.InFlightCores() != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
+		if !near(got, f) || account.InFlight() != got.Demand || account.Flight().Held != got.Held || account.Flight().Cores != got.Cores || account.Pods() != pods || account.Confirmed() != confirmed {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want %+v in %d, %d; last steps %s",
 				nodeAt(i), got, account.Pods(), account.Confirmed(), f, pods, confirmed, w.tail())
 		}
@@ -485,7 +485,7 @@ func near(a, b reserve.Flight) bool {
 	numbers := func(f reserve.Flight) [12]float64 {
 		k := f.Known
 		return [12]float64{
-			f.Demand, f.Held, f.Stalled, f.Overdue, f.Cores, k.Pods, k.Typical[0], k.Typical[1], k.Amount[0], k.Amount[1], k.Var[0], k.Var[1],
+			f.Demand, f.Held, f.Stalled, f.Late, f.Cores, k.Pods, k.Typical[0], k.Typical[1], k.Amount[0], k.Amount[1], k.Var[0], k.Var[1],
 		}
 	}
 	x, y := numbers(a), numbers(b)
@@ -536,7 +536,7 @@ func (w *twins) drain(t testing.TB) {
 		w.fast.Delete(podCount, w.now)
 	}
 	for i, account := range w.accounts {
-		if account.Flight() != (reserve.Flight{}) || account.Held() != 0 || account.Pods() != 0 || account.InFlightCores() != 0 || account.Confirmed() != 0 {
+		if account.Flight() != (reserve.Flight{}) || account.Flight().Held != 0 || account.Pods() != 0 || account.Flight().Cores != 0 || account.Confirmed() != 0 {
 			t.Fatalf("node %s: %+v in flight in %d pods, %d confirmed, want none", nodeAt(i), account.Flight(), account.Pods(), account.Confirmed())
 		}
 		w.fast.Release(account)
@@ -597,7 +597,7 @@ func TestLedgerStory(t *testing.T) {
 	}
 	must(t, l.Reserve(node, pod, pods(1.5), epoch))
 	expect("reserved", 1.5)
-	l.Confirm(pod)
+	l.MarkBound(pod)
 	_, err := l.Bound(node, pod, one, epoch)
 	must(t, err)
 	expect("bound keeps its demand", 1.5)
@@ -606,18 +606,18 @@ func TestLedgerStory(t *testing.T) {
 	}
 	l.Expire(epoch.Add(time.Hour))
 	expect("a bound pod has no time limit", 1.5)
-	if got := l.Absorb(node, 1, []reserve.PodKey{pod, 99}, epoch); len(got) != 1 {
+	if got := l.Confirm(node, 1, []reserve.PodKey{pod, 99}, epoch); len(got) != 1 {
 		t.Errorf("%v left flight, want 1", got)
 	}
 	expect("absorbed", 0)
-	l.Absorb(node, 1, nil, epoch)
+	l.Confirm(node, 1, nil, epoch)
 	_, err = l.Bound(node, pod, one, epoch)
 	must(t, err)
 	expect("its container ended; a late event comes", 0)
 	if where, inFlight := l.Delete(pod, epoch); where != node || inFlight {
 		t.Errorf("deleted from %q, in flight %v", where, inFlight)
 	}
-	if l.Confirm(pod) {
+	if l.MarkBound(pod) {
 		t.Error("a bind's confirmation brought a deleted pod back")
 	}
 	expect("deleted", 0)
@@ -642,7 +642,7 @@ func TestLedgerTimeLimits(t *testing.T) {
 	if dropped, overdue := l.Expire(epoch.Add(ttl - 1)); len(dropped) > 0 || !slices.Equal(overdue, []string{"b", "a"}) {
 		t.Errorf("dropped %v, overdue %v, want none and both", dropped, overdue)
 	}
-	if got, want := b.Flight(), (reserve.Flight{Demand: 1, Overdue: 1}); got != want {
+	if got, want := b.Flight(), (reserve.Flight{Demand: 1, Late: 1}); got != want {
 		t.Errorf("b's flight %+v, want %+v", got, want)
 	}
 	if dropped, overdue := l.Expire(epoch.Add(ttl)); len(overdue) > 0 || !slices.Equal(dropped, []string{"b"}) {
@@ -652,8 +652,8 @@ func TestLedgerTimeLimits(t *testing.T) {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
 	// What is listed is never forgotten, what no longer is for Linger only.
-	l.Absorb("a", 1, []reserve.PodKey{3, 4}, epoch)
-	l.Absorb("a", 1, []reserve.PodKey{3}, epoch)
+	l.Confirm("a", 1, []reserve.PodKey{3, 4}, epoch)
+	l.Confirm("a", 1, []reserve.PodKey{3}, epoch)
 	for _, at := range []time.Duration{linger - 1, linger} {
 		l.Expire(epoch.Add(at))
 		want := reserve.Census{Assumed: 1, Unclaimed: 2}
@@ -698,7 +698,7 @@ func TestStalledPodsLeaveTheLine(t *testing.T) {
 	if !l.Progress(0, reserve.Starting) || a.Flight().Stalled != pods-1 {
 		t.Errorf("flight %+v after one pod goes on", a.Flight())
 	}
-	l.Absorb("n", 1, []reserve.PodKey{0, 1}, epoch)
+	l.Confirm("n", 1, []reserve.PodKey{0, 1}, epoch)
 	if got, want := a.Flight(), (reserve.Flight{Demand: pods - 2, Stalled: pods - 2, Silent: pods - 2}); got != want {
 		t.Errorf("flight %+v after two run, want %+v", got, want)
 	}
@@ -717,14 +717,14 @@ func TestOverduePodsLeaveTheLine(t *testing.T) {
 		t.Errorf("before they are overdue: %v", got)
 	}
 	l.Expire(epoch.Add(2 * time.Minute))
-	verdict := reserve.Judge(signal, a.Flight(), one, reserve.Rules{})
+	verdict := judge(signal, a.Flight(), one, reserve.Rules{})
 	if want := (reserve.Verdict{Reported: reserve.Admitted, Unseen: reserve.SlowStart}); verdict != want {
 		t.Errorf("overdue: %+v, want %+v: without reports nothing says that they don't run", verdict, want)
 	}
 	if got := a.InFlight(); got != 2 {
 		t.Errorf("%v in flight, want 2", got)
 	}
-	l.Absorb("n", 1, []reserve.PodKey{1, 2}, epoch)
+	l.Confirm("n", 1, []reserve.PodKey{1, 2}, epoch)
 	if got := a.Flight(); got != (reserve.Flight{}) {
 		t.Errorf("flight %+v after they started", got)
 	}
@@ -733,7 +733,7 @@ func TestOverduePodsLeaveTheLine(t *testing.T) {
 // TestStalledPodsOfASilentNode: that they don't run is the API's word.
 func TestStalledPodsOfASilentNode(t *testing.T) {
 	for stalled, want := range map[float64]reserve.Reason{0: reserve.SlowStart, 1: reserve.SlowStart, 2: reserve.Admitted} {
-		got := reserve.Judge(reserve.Signal{}, reserve.Flight{Demand: 3, Stalled: stalled}, one, reserve.Rules{})
+		got := judge(reserve.Signal{}, reserve.Flight{Demand: 3, Stalled: stalled}, one, reserve.Rules{})
 		if got.Unseen != want {
 			t.Errorf("3 in flight, %v of them stalled: %v, want %v", stalled, got.Unseen, want)
 		}
@@ -761,15 +761,15 @@ func TestPodBetweenItsInitContainers(t *testing.T) {
 			_, err := l.Bound("n", 1, one, epoch)
 			must(t, err)
 			l.Progress(1, test.progress)
-			l.Absorb("n", 1, []reserve.PodKey{1}, epoch)
+			l.Confirm("n", 1, []reserve.PodKey{1}, epoch)
 			if a.InFlight() != 0 {
 				t.Fatal("a listed pod is in flight")
 			}
-			l.Absorb("n", test.incarnation, nil, epoch)
+			l.Confirm("n", test.incarnation, nil, epoch)
 			if got := a.InFlight(); got != test.want {
 				t.Errorf("%v in flight when it is no longer listed, want %v", got, test.want)
 			}
-			l.Absorb("n", test.incarnation, []reserve.PodKey{1}, epoch)
+			l.Confirm("n", test.incarnation, []reserve.PodKey{1}, epoch)
 			if got := a.InFlight(); got != 0 {
 				t.Errorf("%v in flight when it is listed again", got)
 			}
@@ -789,7 +789,7 @@ func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
 	for i := range list {
 		list[i] = reserve.PodKey(i)
 	}
-	l.Absorb("n", 1, list, epoch)
+	l.Confirm("n", 1, list, epoch)
 	if got, want := a.Cap(boast, epoch), (reserve.Signal{Avail: 500}); got != want {
 		t.Errorf("capped %+v, want %+v", got, want)
 	}
@@ -838,7 +838,7 @@ func TestReportsCostNoMemory(t *testing.T) {
 			runtime.ReadMemStats(&used[0])
 		}
 		now := epoch.Add(time.Duration(round) * 50 * time.Millisecond)
-		l.Absorb("n", 1, fresh(round), now)
+		l.Confirm("n", 1, fresh(round), now)
 		l.Expire(now)
 	}
 	runtime.GC()
@@ -865,8 +865,8 @@ func TestUnchangedReportsCostLittle(t *testing.T) {
 	l.Account("n")
 	list := []reserve.PodKey{5, 3, 9}
 	slices.Sort(list)
-	l.Absorb("n", 1, list, epoch)
-	if got := testing.AllocsPerRun(100, func() { l.Absorb("n", 1, list, epoch) }); got != 0 {
+	l.Confirm("n", 1, list, epoch)
+	if got := testing.AllocsPerRun(100, func() { l.Confirm("n", 1, list, epoch) }); got != 0 {
 		t.Errorf("%v allocations", got)
 	}
 	// A pod that is bound between two equal reports is absorbed as well.
@@ -887,7 +887,7 @@ func TestListsNeedNoOrder(t *testing.T) {
 	for _, pod := range []reserve.PodKey{2, 7, 9} {
 		must(t, l.Reserve("n", pod, one, epoch))
 	}
-	if got := l.Absorb("n", 1, list, epoch); len(got) != 3 || a.InFlight() != 0 {
+	if got := l.Confirm("n", 1, list, epoch); len(got) != 3 || a.InFlight() != 0 {
 		t.Errorf("%v left flight, %v are in it", got, a.InFlight())
 	}
 	if diff := cmp.Diff([]reserve.PodKey{9, 2, 2, 7}, list); diff != "" {
@@ -900,10 +900,10 @@ func TestNodesThatNeverWereLeaveNothing(t *testing.T) {
 	l := &reserve.Ledger{}
 	_, err := l.Bound("ghost", 1, one, epoch)
 	must(t, err)
-	if l.Absorb("stranger", 1, []reserve.PodKey{2}, epoch); l.Census() != (reserve.Census{Bound: 1}) {
+	if l.Confirm("stranger", 1, []reserve.PodKey{2}, epoch); l.Census() != (reserve.Census{Bound: 1}) {
 		t.Errorf("census %+v: a node without an account has no reports", l.Census())
 	}
-	l.Absorb("ghost", 1, []reserve.PodKey{1}, epoch)
+	l.Confirm("ghost", 1, []reserve.PodKey{1}, epoch)
 	if got := l.InFlight("ghost"); got != 1 {
 		t.Errorf("%v in flight to a node that nobody holds, want 1 whatever it reports", got)
 	}
@@ -957,9 +957,9 @@ func TestCensus(t *testing.T) {
 		_, err := l.Bound("a", pod, one, epoch)
 		must(t, err)
 	}
-	l.Absorb("a", 1, []reserve.PodKey{3, 4, 5, 8, 9}, epoch)
-	l.Absorb("a", 1, []reserve.PodKey{3, 9}, epoch)
-	l.Absorb("a", 1, []reserve.PodKey{3, 8, 9}, epoch) // 8 is back
+	l.Confirm("a", 1, []reserve.PodKey{3, 4, 5, 8, 9}, epoch)
+	l.Confirm("a", 1, []reserve.PodKey{3, 9}, epoch)
+	l.Confirm("a", 1, []reserve.PodKey{3, 8, 9}, epoch) // 8 is back
 	if diff := cmp.Diff(reserve.Census{Assumed: 1, Bound: 1, Absorbed: 3, Unclaimed: 2}, l.Census()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -993,7 +993,7 @@ func TestLedgerConcurrently(t *testing.T) {
 				default:
 				}
 				for i, a := range accounts {
-					if got := l.InFlight(nodeAt(i)); got < 0 || a.Held() < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
+					if got := l.InFlight(nodeAt(i)); got < 0 || a.Flight().Held < 0 || a.Cap(reserve.Signal{Allowance: 1}, epoch).Allowance < 0 {
 						t.Errorf("%v in flight", got)
 						return
 					}
@@ -1019,7 +1019,7 @@ func TestLedgerConcurrently(t *testing.T) {
 				case 2:
 					_, _ = l.Bound(node, pod, pods(.3), epoch)
 				case 3:
-					l.Absorb(node, 1, []reserve.PodKey{pod, pod + 1}, epoch)
+					l.Confirm(node, 1, []reserve.PodKey{pod, pod + 1}, epoch)
 				case 4:
 					l.Delete(pod, epoch)
 				case 5:
@@ -1039,7 +1039,7 @@ func TestLedgerConcurrently(t *testing.T) {
 		l.Delete(pod, epoch)
 	}
 	for i := range nodeCount {
-		if got := l.InFlight(nodeAt(i)) + accounts[i].Held(); got != 0 {
+		if got := l.InFlight(nodeAt(i)) + accounts[i].Flight().Held; got != 0 {
 			t.Errorf("node %s: %v left in flight or held", nodeAt(i), got)
 		}
 	}
@@ -1054,11 +1054,11 @@ func TestReadsAllocateNothing(t *testing.T) {
 	fresh := reserve.Freshness{}
 	raw, dst := []float64{1, 2, 3}, make([]int64, 3)
 	if got := testing.AllocsPerRun(100, func() {
-		sink += l.InFlight("a") + account.InFlight() + account.Held() + float64(account.Pods()) + account.Cap(signal, epoch).Avail
+		sink += l.InFlight("a") + account.InFlight() + account.Flight().Held + float64(account.Pods()) + account.Cap(signal, epoch).Avail
 		flight := account.Flight()
 		sink += float64(reserve.Fits(signal, flight, one, reserve.Rules{})) + float64(reserve.Slots(signal, flight, one, reserve.Rules{}))
 		sink += float64(fresh.Slots(fresh.Reported(0), reserve.Moment{Now: time.Hour}, signal, flight, one, reserve.Rules{}))
-		sink += reserve.Score(2, 3, 4, .1, reserve.Ranking{Blend: .3, Energy: .2}) + account.InFlightCores()
+		sink += reserve.Score(2, 3, 4, .1, reserve.Ranking{Blend: .3, Energy: .2}) + account.Flight().Cores
 		dst = reserve.NormalizeTo(dst, raw)
 		sink += float64(reserve.KeyOf("01234567-89ab-cdef-0123-456789abcdef"))
 	}); got != 0 {
@@ -1069,31 +1069,31 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestLandings: how long a pod flew is told once, since its reservation where there was
+// TestConfirmations: how long a pod flew is told once, since its reservation where there was
 // one: not of a pod that only the API told of, nor of one that flies again.
-func TestLandings(t *testing.T) {
+func TestConfirmations(t *testing.T) {
 	const reserved, bound = reserve.PodKey(1), reserve.PodKey(2)
 	var l reserve.Ledger
 	l.Account("n")
 	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
 	must(t, l.Reserve("n", reserved, one, at(1)))
 	l.Progress(reserved, reserve.Initializing)
-	l.Confirm(reserved)
+	l.MarkBound(reserved)
 	_, err := l.Bound("n", bound, one, at(2))
 	must(t, err)
 	for i, step := range []struct {
 		second int
 		lists  []reserve.PodKey
-		want   []reserve.Landing
+		want   []reserve.Confirmation
 	}{
 		{3, nil, nil},
-		{4, []reserve.PodKey{reserved}, []reserve.Landing{{Pod: reserved, Flown: 3 * time.Second, Reserved: true}}},
-		{5, []reserve.PodKey{reserved, bound}, []reserve.Landing{{Pod: bound, Flown: 3 * time.Second}}},
+		{4, []reserve.PodKey{reserved}, []reserve.Confirmation{{Pod: reserved, InFlightFor: 3 * time.Second, Reserved: true}}},
+		{5, []reserve.PodKey{reserved, bound}, []reserve.Confirmation{{Pod: bound, InFlightFor: 3 * time.Second}}},
 		{6, []reserve.PodKey{reserved, bound}, nil},
 		{7, []reserve.PodKey{bound}, nil}, // between two init containers
-		{9, []reserve.PodKey{reserved, bound}, []reserve.Landing{{Pod: reserved, Flown: 2 * time.Second}}},
+		{9, []reserve.PodKey{reserved, bound}, []reserve.Confirmation{{Pod: reserved, InFlightFor: 2 * time.Second}}},
 	} {
-		if diff := cmp.Diff(step.want, l.Absorb("n", 1, step.lists, at(step.second))); diff != "" {
+		if diff := cmp.Diff(step.want, l.Confirm("n", 1, step.lists, at(step.second))); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}
 	}
@@ -1130,7 +1130,7 @@ func BenchmarkAbsorb(b *testing.B) {
 					if changed {
 						which = round & 1
 					}
-					l.Absorb(names[node], 1, lists[node][which], epoch)
+					l.Confirm(names[node], 1, lists[node][which], epoch)
 					if i++; i == nodes {
 						i, round = 0, round+1
 					}
@@ -1204,7 +1204,7 @@ func ExampleLedger() {
 		}
 	}
 	// The node's next report counts both pods and has room for no more.
-	ledger.Absorb("worker", 1, []reserve.PodKey{0, 1}, now)
+	ledger.Confirm("worker", 1, []reserve.PodKey{0, 1}, now)
 	fmt.Println("in flight:", node.InFlight())
 	// Output:
 	// pod 2 no room

@@ -1,6 +1,9 @@
 package reserve
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // LedgerConfig holds the time limits of a Ledger. The zero value of a field
 // means its default.
@@ -13,7 +16,7 @@ type LedgerConfig struct {
 	// remembered after it was last listed; default 1 min, more than a watch lags.
 	Linger time.Duration
 	// Patience is how long a pod may be in flight before it no longer holds up
-	// those behind it on slow start's line (see [Flight.Overdue]); default 2 min,
+	// those behind it on slow start's line (see [Flight].Late); default 2 min,
 	// after which kubelet gives up a request to the container runtime and starts
 	// over.
 	Patience time.Duration
@@ -40,14 +43,7 @@ func (c LedgerConfig) Validate() error {
 
 // withDefaults returns c with its zero fields replaced.
 func (c LedgerConfig) withDefaults() LedgerConfig {
-	if c.TTL == 0 {
-		c.TTL = defaultTTL
+	return LedgerConfig{
+		TTL: cmp.Or(c.TTL, defaultTTL), Linger: cmp.Or(c.Linger, defaultLinger), Patience: cmp.Or(c.Patience, defaultPatience),
 	}
-	if c.Linger == 0 {
-		c.Linger = defaultLinger
-	}
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
-	}
-	return c
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// listing is what a report lists, ascending. It is never changed.
+// listing is what a report lists, ascending. It is never changed; nil lists nothing.
 type listing struct {
 	incarnation uint64
 	pods        []PodKey
@@ -13,9 +13,7 @@ type listing struct {
 
 func newListing(incarnation uint64, pods []PodKey) *listing {
 	pods = slices.Clone(pods)
-	if !slices.IsSorted(pods) {
-		slices.Sort(pods)
-	}
+	slices.Sort(pods)
 	return &listing{incarnation: incarnation, pods: slices.Compact(pods)}
 }
 
@@ -27,7 +25,7 @@ func (l *listing) has(pod PodKey) bool {
 	return ok
 }
 
-// repeats says whether a report says the same again.
+// repeats reports whether a report lists the same again.
 func (l *listing) repeats(incarnation uint64, pods []PodKey) bool {
 	return l != nil && l.incarnation == incarnation && slices.Equal(l.pods, pods)
 }
@@ -37,23 +35,15 @@ func (l *listing) missingFrom(other *listing, f func(PodKey)) {
 	if l == nil {
 		return
 	}
-	var rest []PodKey
-	if other != nil {
-		rest = other.pods
-	}
 	for _, pod := range l.pods {
-		for len(rest) > 0 && rest[0] < pod {
-			rest = rest[1:]
-		}
-		if len(rest) == 0 || rest[0] != pod {
+		if !other.has(pod) {
 			f(pod)
 		}
 	}
 }
 
-// unlisted is a pod that a report listed, that the next did not and that nobody
-// had claimed by then: it may have ended before the API's event of its bind
-// came.
+// unlisted is a pod that a report listed, that the next did not list and that was not
+// claimed by then: it may have ended before the API's event of its bind came.
 type unlisted struct {
 	pod PodKey
 	at  time.Time
@@ -63,8 +53,8 @@ type unlisted struct {
 // ends twenty pods a second, and a watch that lags by ten seconds, need 200.
 const unlistedMost = 512
 
-// leave remembers a pod until linger has passed, or the node has too many.
-func (a *Account) leave(pod PodKey, now time.Time) {
+// remember keeps a pod until linger has passed, or the node has too many.
+func (a *Account) remember(pod PodKey, now time.Time) {
 	if len(a.unlisted) == unlistedMost {
 		a.unlisted = slices.Delete(a.unlisted, 0, 1)
 	}
@@ -74,17 +64,15 @@ func (a *Account) leave(pod PodKey, now time.Time) {
 // prune forgets the pods that were unlisted linger or longer ago, up to the first
 // that was not.
 func (a *Account) prune(now time.Time, linger time.Duration) {
-	old := 0
-	for old < len(a.unlisted) && now.Sub(a.unlisted[old].at) >= linger {
-		old++
-	}
-	if a.unlisted = slices.Delete(a.unlisted, 0, old); len(a.unlisted) == 0 {
+	old := slices.IndexFunc(a.unlisted, func(u unlisted) bool { return now.Sub(u.at) < linger })
+	if old < 0 {
 		a.unlisted = nil
+		return
 	}
+	a.unlisted = slices.Delete(a.unlisted, 0, old)
 }
 
-// counts says whether a report lists the pod, or did so a moment ago.
+// counts reports whether a report lists the pod, or did so a moment ago.
 func (a *Account) counts(pod PodKey) bool {
-	return a.listing.Load().has(pod) ||
-		slices.ContainsFunc(a.unlisted, func(u unlisted) bool { return u.pod == pod })
+	return a.listing.has(pod) || slices.ContainsFunc(a.unlisted, func(u unlisted) bool { return u.pod == pod })
 }

@@ -1,6 +1,7 @@
 package reserve
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -49,68 +50,47 @@ func (r Ranking) Validate() error {
 // the same node. u = 0 is deterministic. The blend is a geometric mean because the
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
 // factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
-// as 0, but for g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
+// as 0, except g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
 // and the score that of e = 0. Otherwise room beyond 2.75 pods has the exponent 1−w−2e,
 // or 0 where that is negative: power that falls as a node fills would save nothing where
 // room falls as fast; and u takes from the room, free − u·TieWidth, for energy fills a
 // thrifty node to its last pod, where chance would find room that is not there.
 func Score(free, k, g, u float64, r Ranking) float64 {
-	width := r.TieWidth
-	if width == 0 {
-		width = DefaultTieWidth
+	width, energy := cmp.Or(r.TieWidth, DefaultTieWidth), r.Energy
+	if math.IsNaN(g) {
+		energy = 0
 	}
-	if r.Energy != 0 && !math.IsNaN(g) {
-		return blended(free-u*width, k, g, r)
-	}
-	room := free + u*width
-	if !(room > 0) {
+	room, score, rest := free+u*width, 1., 1-r.Blend-energy
+	switch {
+	case energy == 0 && !(room > 0):
 		return 0
+	case energy > 0:
+		room = free - u*width
 	}
-	if r.Blend == 0 {
-		return room
+	if energy > 0 && room > ample {
+		if more := rest - energy; more >= leastWeight {
+			score = math.Pow(room/ample, more)
+		}
+		room = ample
 	}
-	if !(k > 0) {
-		return 0
+	for _, f := range [...]struct{ value, weight float64 }{{g, energy}, {room, rest}, {k, r.Blend}} {
+		switch {
+		case f.weight < leastWeight:
+		case !(f.value > 0):
+			return 0
+		default:
+			score *= math.Pow(f.value, f.weight)
+		}
 	}
-	return math.Pow(room, 1-r.Blend) * math.Pow(k, r.Blend)
+	return score
 }
 
 // ample is room in pods of which an error of a pod or two leaves enough.
 // docs/energy/README.md has what it comes to on nodes of 4, 16 and 64 cores.
 const ample = 2.75
 
-// leastWeight is below what is left of 1 after two weights but for rounding.
+// leastWeight is more than what rounding leaves of 1 after two weights.
 const leastWeight = 1e-9
-
-// blended is the score of which energy is a part. A factor without weight does not
-// count.
-func blended(room, k, g float64, r Ranking) float64 {
-	score, rest := 1., 1-r.Blend-r.Energy
-	if room > ample {
-		if more := rest - r.Energy; more >= leastWeight {
-			score = power(room/ample, more)
-		}
-		room = ample
-	}
-	for _, f := range [...]struct{ value, weight float64 }{{g, r.Energy}, {room, rest}, {k, r.Blend}} {
-		switch {
-		case f.weight < leastWeight:
-		case !(f.value > 0):
-			return 0
-		default:
-			score *= power(f.value, f.weight)
-		}
-	}
-	return score
-}
-
-// power is math.Pow, with less to do for the most usual weight.
-func power(x, weight float64) float64 {
-	if weight == .5 {
-		return math.Sqrt(x)
-	}
-	return math.Pow(x, weight)
-}
 
 // NormalizeTo writes to dst the raw scores of the feasible nodes as whole
 // numbers in proportion to the highest, which becomes MaxScore, and returns

@@ -78,7 +78,7 @@ func TestSettledPodsOfASilentNode(t *testing.T) {
 		if got := f.Demand - f.Stalled + f.Silent; got != unseen || a.Running() != running {
 			t.Fatalf("step %d: %v pods in line and %d that run, want %v and %d", step, got, a.Running(), unseen, running)
 		}
-		if verdict := reserve.Judge(reserve.Signal{Avail: 100}, f, one, reserve.Rules{}).Unseen; (verdict == reserve.Admitted) != (unseen < 2) {
+		if verdict := judge(reserve.Signal{Avail: 100}, f, one, reserve.Rules{}).Unseen; (verdict == reserve.Admitted) != (unseen < 2) {
 			t.Fatalf("step %d: %v with %v pods in line", step, verdict, unseen)
 		}
 	}

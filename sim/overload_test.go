@@ -90,7 +90,7 @@ func (o *overloaded) reported(r agent.Report, due bool, err error) {
 		return
 	}
 	o.report = r
-	o.ledger.Absorb("n", 1, r.Absorbed, o.at(o.now))
+	o.ledger.Confirm("n", 1, r.Absorbed, o.at(o.now))
 	o.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
 }
 
@@ -126,7 +126,7 @@ func (o *overloaded) batch(pods int) int {
 			if err := o.ledger.Reserve("n", key, reserve.TypicalPod(), o.at(o.now)); err != nil {
 				o.t.Fatal(err)
 			}
-			o.ledger.Confirm(key)
+			o.ledger.MarkBound(key)
 			o.agent.Bound(o.at(o.now), agent.Bind{Pod: key, InitsKnown: true})
 			waiting--
 		}

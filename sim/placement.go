@@ -76,7 +76,7 @@ func (r rooms) Places(node, class int) int {
 	if !a.validity.Fresh(r.now()) {
 		return 0
 	}
-	return r.options.Trickle.Places(a.signal, a.account.Flight(), r.asks(a, class), a.account.Trickled(), a.cores, r.rules)
+	return r.options.Trickle.Places(a.signal, a.account.Flight(), r.asks(a, class), a.account.Overdue(), a.cores, r.rules)
 }
 
 // activate has the pods tried that the queue has woken.
@@ -161,7 +161,7 @@ func (s *spazio) updateInFlight(pod int32, class int) {
 	if s.classes[class].isKnown() {
 		asks = s.asks(a, class)
 	}
-	_, changed, err := s.ledger.Reprice(s.c.key(pod), s.withCores(asks, pod))
+	_, changed, err := s.ledger.UpdateDemand(s.c.key(pod), s.withCores(asks, pod))
 	s.c.fail(err)
 	if changed {
 		s.refresh(r.Node)
@@ -184,5 +184,5 @@ func (s *spazio) surprised(node int32, of []agent.Surprise) {
 
 // rank is the room that a node is ranked by for a pod, in typical pods.
 func (s *spazio) rank(a *spazioAgent, pod int32) float64 {
-	return reserve.RankFor(a.signal, a.account.Flight(), s.asks(a, s.classOf(pod)))
+	return a.view.Rank(s.asks(a, s.classOf(pod)))
 }

@@ -28,7 +28,7 @@ type Spazio struct {
 	Rules     reserve.Rules
 	Ranking   reserve.Ranking
 	Freshness reserve.Freshness
-	Trickle   reserve.Trickle
+	Trickle   reserve.OverdueAdmission
 	// EnergyObjective says what makes a node good where Ranking.Energy is above 0, and
 	// EmptyNodesSleep that one without pods is asleep. Only then do agents measure what
 	// their nodes take.
@@ -124,9 +124,9 @@ type spazioAgent struct {
 	account  *reserve.Account
 	validity reserve.Validity
 	reported reserve.Signal
-	signal   reserve.Signal  // reported, held to what the ledger has seen
-	power    energy.Power    // reported
-	verdict  reserve.Verdict // on a pod of which nothing is known
+	signal   reserve.Signal // reported, held to what the ledger has seen
+	power    energy.Power   // reported
+	view     reserve.View   // of signal and what is in flight
 }
 
 // Validate returns a *field.Error, or what a part's options are refused for.
@@ -206,9 +206,11 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 		if _, _, err := pipeline.Pods(at(0), nil); err != nil {
 			return nil, err
 		}
+		signal := reserve.Signal{Cores: float64(m.model.Params().Cores)}
 		s.agents = append(s.agents, spazioAgent{
 			name: config.Node, cores: m.model.Params().Cores, pipeline: pipeline, account: s.ledger.Account(config.Node),
-			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0), signal: reserve.Signal{Cores: float64(m.model.Params().Cores)},
+			pushed: math.Inf(-1), validity: o.Freshness.Awaited(0),
+			signal: signal, view: reserve.NewView(signal, reserve.Flight{}, s.rules),
 		})
 	}
 	return s, nil
@@ -356,7 +358,7 @@ func (s *spazio) handle(e event) {
 	switch e.kind {
 	case reported:
 		if !s.literal {
-			s.ledger.Absorb(a.name, 1, e.report.absorbed, at(s.c.now))
+			s.ledger.Confirm(a.name, 1, e.report.absorbed, at(s.c.now))
 		}
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
 		a.power = e.report.power
@@ -391,14 +393,13 @@ func (s *spazio) moment() reserve.Moment { return reserve.Moment{Now: s.now()} }
 // refresh decides anew for a node and wakes pods if it gained slots.
 func (s *spazio) refresh(node int) {
 	a := &s.agents[node]
-	flight := a.account.Flight()
 	switch {
 	case s.literal: // its ledger confirms nothing
 		a.signal = a.reported
 	case a.validity.Fresh(s.now()):
 		a.signal = a.account.Cap(a.reported, at(s.c.now))
 	}
-	a.verdict = reserve.Judge(a.signal, flight, reserve.TypicalPod(), s.rules)
+	a.view = reserve.NewView(a.signal, a.account.Flight(), s.rules)
 	s.placement.NotifyNode(node, s.now())
 	s.activate()
 }
@@ -428,13 +429,9 @@ func (s *spazio) Admits(node, pod int) bool {
 	return false
 }
 
-// verdict is what the plugin's filter says of a node for a pod.
+// verdict returns what the plugin's filter decides on a pod.
 func (s *spazio) verdict(a *spazioAgent, pod int32) reserve.Reason {
-	verdict := a.verdict
-	if k := s.classOf(pod); s.profiler != nil {
-		verdict = reserve.Judge(a.signal, a.account.Flight(), s.asks(a, k), s.rules)
-	}
-	return s.options.Freshness.Admit(a.validity, s.moment(), verdict)
+	return s.options.Freshness.Admit(a.validity, s.moment(), a.view.Judge(s.asks(a, s.classOf(pod))))
 }
 
 // score adds the plugin's normalised score to kube-scheduler's own.
@@ -469,13 +466,13 @@ func (s *spazio) bound(m *machine, pod int32) {
 	s.c.records[pod].Expected = s.classes[k].known
 	s.placement.RemovePod(int(pod))
 	if trickled {
-		s.ledger.MarkTrickled(s.c.key(pod))
+		s.ledger.MarkOverdue(s.c.key(pod))
 	}
 	s.refresh(int(m.index))
 }
 
 func (s *spazio) announced(m *machine, pod int32) {
-	s.ledger.Confirm(s.c.key(pod))
+	s.ledger.MarkBound(s.c.key(pod))
 	if s.literal {
 		return
 	}

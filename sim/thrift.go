@@ -124,7 +124,7 @@ func (s *spazio) goodness(a *spazioAgent, cores float64) float64 {
 	if !a.validity.Fresh(s.now()) {
 		power = &energy.Power{}
 	}
-	return energy.Goodness(power, a.reported.Pods, a.account.InFlightCores(), cores, s.options.EnergyObjective, s.options.EmptyNodesSleep)
+	return energy.Goodness(power, a.reported.Pods, a.view.Flight.Cores, cores, s.options.EnergyObjective, s.options.EmptyNodesSleep)
 }
 
 // weigh returns what says how good a node is for a pod in energy.

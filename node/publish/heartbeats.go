@@ -30,8 +30,8 @@ const (
 	// no offer rests on it but one to pods whose workload is known.
 	slackRoom = 1. / 16
 	// slackUsual is the share by which what pods usually take may move untold: those within
-	// reserve.Unusual of it count as such.
-	slackUsual = reserve.Unusual / 4
+	// reserve.TypicalCPUTolerance of it count as such.
+	slackUsual = reserve.TypicalCPUTolerance / 4
 	// onePod is what a node must have room for to be given any.
 	onePod = 1
 )

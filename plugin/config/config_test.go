@@ -46,14 +46,14 @@ func TestArgsDefaults(t *testing.T) {
 func TestMaxWait(t *testing.T) {
 	for _, test := range []struct {
 		args config.SpazioArgs
-		want reserve.Trickle
+		want reserve.OverdueAdmission
 	}{
-		{config.SpazioArgs{}, reserve.Trickle{}},
-		{config.SpazioArgs{}.WithDefaults(), reserve.Trickle{MaxWait: 10 * time.Minute}},
-		{config.SpazioArgs{MaxWait: &metav1.Duration{Duration: time.Minute}}.WithDefaults(), reserve.Trickle{MaxWait: time.Minute}},
-		{config.SpazioArgs{MaxWait: &metav1.Duration{}}.WithDefaults(), reserve.Trickle{Off: true}},
+		{config.SpazioArgs{}, reserve.OverdueAdmission{}},
+		{config.SpazioArgs{}.WithDefaults(), reserve.OverdueAdmission{MaxWait: 10 * time.Minute}},
+		{config.SpazioArgs{MaxWait: &metav1.Duration{Duration: time.Minute}}.WithDefaults(), reserve.OverdueAdmission{MaxWait: time.Minute}},
+		{config.SpazioArgs{MaxWait: &metav1.Duration{}}.WithDefaults(), reserve.OverdueAdmission{Off: true}},
 	} {
-		if got := test.args.Trickle(); got != test.want {
+		if got := test.args.OverdueAdmission(); got != test.want {
 			t.Errorf("maxWait %v: %+v, want %+v", test.args.MaxWait, got, test.want)
 		}
 	}

@@ -97,7 +97,7 @@ type SpazioArgs struct {
 
 	// MaxWait is how long a pod waits that is refused for measured room alone:
 	// after that a node without room takes it, if memory is not full there; see
-	// reserve.Trickle. nil is the default, 10 min; 0 has pods wait for ever.
+	// reserve.OverdueAdmission. nil is the default, 10 min; 0 has pods wait for ever.
 	MaxWait *metav1.Duration
 
 	// IdleTimeout is how long a stream may go without a report before it is
@@ -264,12 +264,12 @@ func (a SpazioArgs) Limits() transport.Limits {
 	return transport.Limits{Connections: int(a.MaxConnections), Strangers: int(a.MaxStrangers), Message: 128 << 10}
 }
 
-// Trickle returns the bound on the time that pods wait.
-func (a SpazioArgs) Trickle() reserve.Trickle {
+// OverdueAdmission returns the bound on the time that pods wait.
+func (a SpazioArgs) OverdueAdmission() reserve.OverdueAdmission {
 	if a.MaxWait == nil {
-		return reserve.Trickle{}
+		return reserve.OverdueAdmission{}
 	}
-	return reserve.Trickle{MaxWait: a.MaxWait.Duration, Off: a.MaxWait.Duration == 0}
+	return reserve.OverdueAdmission{MaxWait: a.MaxWait.Duration, Off: a.MaxWait.Duration == 0}
 }
 
 // DeepCopyInto writes a copy to out.

@@ -32,7 +32,7 @@ func TestReservations(t *testing.T) {
 	observe("b", reserve.Signal{Avail: 9, Cores: 4}, reserve.Flight{Demand: 3}, false)
 	observe("b", reserve.Signal{Avail: 9, Cores: 4, Pods: 2}, reserve.Flight{Demand: 5}, true)
 	observe("b", reserve.Signal{Avail: 9, Allowance: 5}, reserve.Flight{Demand: 4}, false)
-	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Demand: 4, Stalled: 2, Overdue: 1}, false)
+	observe("b", reserve.Signal{Avail: 9}, reserve.Flight{Demand: 4, Stalled: 2, Late: 1}, false)
 	if all, there := r.Counts("a"); all != 11 || there != 2 {
 		t.Errorf("%d reservations, %d on a, want 11 and 2", all, there)
 	}

@@ -29,7 +29,7 @@ func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) 
 	}
 	r.on[node]++
 	slowStart := max(max(s.Cores, leastStart)+float64(s.Pods)/2, s.Allowance)
-	if s.Saturated || s.Avail-f.Demand-f.Held < 1 || f.Demand-f.Stalled-f.Overdue >= slowStart {
+	if s.Saturated || s.Avail-f.Demand-f.Held < 1 || f.Demand-f.Stalled-f.Late >= slowStart {
 		r.faults = append(r.faults, fmt.Sprintf("%s: %+v with %+v", node, s, f))
 	}
 }

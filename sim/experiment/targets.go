@@ -118,7 +118,7 @@ var targets = []target{
 	{in("s1").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
 	{in("s1"), "useful_share", ratioToDefault, true, .75},
 
-	{in("o1"), "wait_max", itself, false, (reserve.Trickle{}.WithDefaults().MaxWait + time.Minute).Seconds()},
+	{in("o1"), "wait_max", itself, false, (reserve.OverdueAdmission{}.WithDefaults().MaxWait + time.Minute).Seconds()},
 	{in("o1").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
 
 	{in("h1"), "slowdown_p99", ratioToDefault, false, .75},

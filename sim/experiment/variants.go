@@ -124,7 +124,7 @@ func source(guards int) sim.Scalar {
 			Aggregate: thesis.AggregateConfig{Policy: thesis.Sequential},
 			Rules:     reserve.Rules{Epsilon: 1, Burst: 1e6},
 			Ranking:   reserve.Ranking{TieWidth: 1e-9},
-			Trickle:   reserve.Trickle{Off: true},
+			Trickle:   reserve.OverdueAdmission{Off: true},
 			Weight:    1e6,
 			NoPooling: guards < 2,
 		},
@@ -173,7 +173,7 @@ func reference() sim.Spazio {
 			},
 		},
 		Rules:   reserve.Rules{Epsilon: 1, Burst: 1, Growth: .5},
-		Trickle: reserve.Trickle{Off: true},
+		Trickle: reserve.OverdueAdmission{Off: true},
 		Weight:  5,
 		Push:    1,
 	}

@@ -12,25 +12,25 @@ import (
 
 func TestOverdue(t *testing.T) {
 	for _, test := range []struct {
-		trickle reserve.Trickle
+		trickle reserve.OverdueAdmission
 		waited  time.Duration
 		want    bool
 	}{
-		{reserve.Trickle{}, 10*time.Minute - 1, false},
-		{reserve.Trickle{}, 10 * time.Minute, true},
-		{reserve.Trickle{MaxWait: time.Second}, time.Second - 1, false},
-		{reserve.Trickle{MaxWait: time.Second}, time.Second, true},
-		{reserve.Trickle{Off: true}, math.MaxInt64, false},
-		{reserve.Trickle{MaxWait: time.Second, Off: true}, time.Hour, false},
+		{reserve.OverdueAdmission{}, 10*time.Minute - 1, false},
+		{reserve.OverdueAdmission{}, 10 * time.Minute, true},
+		{reserve.OverdueAdmission{MaxWait: time.Second}, time.Second - 1, false},
+		{reserve.OverdueAdmission{MaxWait: time.Second}, time.Second, true},
+		{reserve.OverdueAdmission{Off: true}, math.MaxInt64, false},
+		{reserve.OverdueAdmission{MaxWait: time.Second, Off: true}, time.Hour, false},
 	} {
 		if got := test.trickle.Overdue(test.waited); got != test.want {
 			t.Errorf("%+v after %v: overdue = %v", test.trickle, test.waited, got)
 		}
 	}
-	if err := (reserve.Trickle{MaxWait: -1}).Validate(); !names(err, "MaxWait") || !errors.Is(err, reserve.ErrInvalid) {
+	if err := (reserve.OverdueAdmission{MaxWait: -1}).Validate(); !names(err, "MaxWait") || !errors.Is(err, reserve.ErrInvalid) {
 		t.Errorf("a negative MaxWait: %v", err)
 	}
-	if err := (reserve.Trickle{MaxWait: time.Second}).Validate(); err != nil {
+	if err := (reserve.OverdueAdmission{MaxWait: time.Second}).Validate(); err != nil {
 		t.Error(err)
 	}
 }
@@ -70,10 +70,10 @@ func TestPlaces(t *testing.T) {
 		if test.signal != nil {
 			test.signal(&s)
 		}
-		if got := (reserve.Trickle{}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != test.want {
+		if got := (reserve.OverdueAdmission{}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != test.want {
 			t.Errorf("%s: %d places, want %d", test.name, got, test.want)
 		}
-		if got := (reserve.Trickle{Off: true}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != 0 {
+		if got := (reserve.OverdueAdmission{Off: true}).Places(s, test.flight, one, test.running, test.cores, test.rules); got != 0 {
 			t.Errorf("%s: %d places where pods wait for ever", test.name, got)
 		}
 	}
@@ -90,7 +90,7 @@ func TestPlacesAreBounded(t *testing.T) {
 		}
 		f := reserve.Flight{Demand: rng.Float64() * 8}
 		demand, running, cores := .25+rng.Float64()*2, rng.IntN(6), 1+rng.IntN(128)
-		places := (reserve.Trickle{}).Places(s, f, pods(demand), running, cores, reserve.Rules{})
+		places := (reserve.OverdueAdmission{}).Places(s, f, pods(demand), running, cores, reserve.Rules{})
 		if places == 0 {
 			continue
 		}
@@ -108,7 +108,7 @@ func TestPlacesAreBounded(t *testing.T) {
 
 // The mark lasts as long as the pod is claimed for the node, whatever happens to
 // it there.
-func TestMarkTrickled(t *testing.T) {
+func TestMarkOverdue(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var l reserve.Ledger
 	a, b := l.Account("a"), l.Account("b")
@@ -120,30 +120,30 @@ func TestMarkTrickled(t *testing.T) {
 	}
 	check := func(when string, onA, onB int) {
 		t.Helper()
-		if a.Trickled() != onA || b.Trickled() != onB {
-			t.Errorf("%s: %d and %d, want %d and %d", when, a.Trickled(), b.Trickled(), onA, onB)
+		if a.Overdue() != onA || b.Overdue() != onB {
+			t.Errorf("%s: %d and %d, want %d and %d", when, a.Overdue(), b.Overdue(), onA, onB)
 		}
 	}
-	if l.MarkTrickled(1) {
+	if l.MarkOverdue(1) {
 		t.Error("a pod that nobody claimed is marked")
 	}
 	for pod := range reserve.PodKey(3) {
 		must(l.Reserve("a", pod, one, now))
 	}
-	if !l.MarkTrickled(1) || l.MarkTrickled(1) || !l.MarkTrickled(2) {
+	if !l.MarkOverdue(1) || l.MarkOverdue(1) || !l.MarkOverdue(2) {
 		t.Error("news is not told once")
 	}
 	check("marked", 2, 0)
-	if p, _ := l.Pod(1); !p.Trickled {
+	if p, _ := l.Pod(1); !p.Overdue {
 		t.Error("a marked pod is not told from others")
 	}
-	if p, _ := l.Pod(0); p.Trickled {
+	if p, _ := l.Pod(0); p.Overdue {
 		t.Error("another pod is marked")
 	}
-	l.Confirm(1)
+	l.MarkBound(1)
 	_, err := l.Bound("a", 1, one, now)
 	must(err)
-	l.Absorb("a", 1, []reserve.PodKey{0, 1, 2}, now)
+	l.Confirm("a", 1, []reserve.PodKey{0, 1, 2}, now)
 	check("reported", 2, 0)
 	if got := a.Confirmed(); got != 3 {
 		t.Errorf("%d confirmed pods, want 3", got)
@@ -154,7 +154,7 @@ func TestMarkTrickled(t *testing.T) {
 	check("deleted", 1, 0)
 	must(l.Reserve("b", 2, one, now))
 	check("moved", 0, 0)
-	l.MarkTrickled(2)
+	l.MarkOverdue(2)
 	check("marked there", 0, 1)
 	l.Unreserve("b", 2)
 	check("not bound", 0, 0)
@@ -162,29 +162,29 @@ func TestMarkTrickled(t *testing.T) {
 
 // A marked pod that is stalled takes no place of the next one, whether or not a report
 // lists it, and takes it again when it goes on.
-func TestStalledPodTricklesNot(t *testing.T) {
+func TestStalledPodIsNotOverdue(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var l reserve.Ledger
 	a := l.Account("a")
 	if _, err := l.Bound("a", 1, one, now); err != nil {
 		t.Fatal(err)
 	}
-	l.MarkTrickled(1)
+	l.MarkOverdue(1)
 	for _, absorbed := range []bool{false, true} {
 		if absorbed {
-			l.Absorb("a", 1, []reserve.PodKey{1}, now)
+			l.Confirm("a", 1, []reserve.PodKey{1}, now)
 		}
 		for _, test := range []struct {
 			progress reserve.Progress
 			want     int
 		}{{reserve.Stalled, 0}, {reserve.Initializing, 1}, {reserve.Stalled, 0}, {reserve.Starting, 1}} {
 			l.Progress(1, test.progress)
-			if got := a.Trickled(); got != test.want {
+			if got := a.Overdue(); got != test.want {
 				t.Errorf("absorbed=%v, progress %v: %d, want %d", absorbed, test.progress, got, test.want)
 			}
 		}
 	}
-	if p, _ := l.Pod(1); !p.Trickled {
+	if p, _ := l.Pod(1); !p.Overdue {
 		t.Error("the mark is lost")
 	}
 }
