@@ -71,7 +71,7 @@ func TestEnergyOfNodes(t *testing.T) {
 	for name, want := range map[string]struct{ idle, low, high float64 }{
 		// Two nodes in watts; of a core between 20 and 52.5 W, or 20 in the mean, or more at
 		// low loads.
-		"e1": {130, 20.5, 52}, "e2": {130, 20.5, 52}, "e3": {80, 20, 20}, "e4": {80, 21, 40}, "e5": {130, 20.5, 52},
+		"energy-unlike-nodes": {130, 20.5, 52}, "energy-requests": {130, 20.5, 52}, "energy-alike-nodes": {80, 20, 20}, "energy-concave": {80, 21, 40}, "energy-batch": {130, 20.5, 52},
 	} {
 		got := ranEnergy(t, name, experiment.Default)[experiment.Default]
 		idle := 1000 * (got["energy"] - got["energy_dynamic"]) / want.idle
@@ -125,11 +125,11 @@ func TestJudgeEnergy(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s at %s: %s: %v", name, load, v.Claim, v.Holds))
 	}
 	want := []string{
-		"e1 at 0.3: energy/default ≤ 0.88: false", "e1 at 0.3: slowdown_p99/default ≤ 1.05: true",
-		"e1 at 0.5: energy/default ≤ 0.9: false", "e1 at 0.5: slowdown_p99/default ≤ 1.05: true",
-		"e1 at 0.8: energy/default ≤ 0.99: true", "e1 at 0.8: slowdown_p99/default ≤ 1.05: true",
-		"e3 at 0.5: energy/default ≤ 1.01: true", "e3 at 0.5: energy/default ≥ 0.99: false",
-		"e4 at 0.5: energy/default ≤ 0.97: true",
+		"energy-unlike-nodes at 0.3: energy/default ≤ 0.88: false", "energy-unlike-nodes at 0.3: slowdown_p99/default ≤ 1.05: true",
+		"energy-unlike-nodes at 0.5: energy/default ≤ 0.9: false", "energy-unlike-nodes at 0.5: slowdown_p99/default ≤ 1.05: true",
+		"energy-unlike-nodes at 0.8: energy/default ≤ 0.99: true", "energy-unlike-nodes at 0.8: slowdown_p99/default ≤ 1.05: true",
+		"energy-alike-nodes at 0.5: energy/default ≤ 1.01: true", "energy-alike-nodes at 0.5: energy/default ≥ 0.99: false",
+		"energy-concave at 0.5: energy/default ≤ 0.97: true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

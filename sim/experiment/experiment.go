@@ -55,7 +55,7 @@ type Params struct {
 
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
-	// mix is the experiment whose pods a batch of named workloads has, "b3" or "b3io", and
+	// mix is the experiment whose pods a batch of named workloads has, "memory" or "mixed-io", and
 	// belief what is known of workloads from the start.
 	mix    string
 	belief belief
@@ -84,14 +84,16 @@ type Sweep struct {
 
 // Experiment is a named comparison.
 type Experiment struct {
-	// Name, Title and Question say what it is for.
+	// Name is in labels of cases. Title and Question are for a reader.
 	Name, Title, Question string
-	// NeedsTrace says which trace it replays; empty for none.
+	// alias is the short name that experiments had before, which is still accepted.
+	alias string
+	// NeedsTrace describes the trace that it replays; empty for none.
 	NeedsTrace string
 	defaults   Params
 	perCore    float64 // pods of a batch
 	sweep      Sweep
-	// partial says that the pods are a part of the load: the central queue, which
+	// partial is set if the pods are a part of the load: the central queue, which
 	// has no nodes, would not know of the rest.
 	partial bool
 	idle    bool
@@ -146,13 +148,21 @@ func Experiments() []Experiment { return slices.Clone(experiments) }
 
 // experimentNames are those of all but those on findings.
 func experimentNames() []string {
-	return namesOf(slices.Concat(experiments, profiles, energies), func(e Experiment) string { return e.Name })
+	return namesOf(slices.Concat(experiments, profiles, energies), Experiment.Known)
 }
 
-// ByName finds an experiment; the error is a *NameError.
+// Known returns the experiment's name with the short one that is accepted, too: "batch (b1)".
+func (e Experiment) Known() string {
+	if e.alias == "" {
+		return e.Name
+	}
+	return fmt.Sprintf("%s (%s)", e.Name, e.alias)
+}
+
+// ByName finds an experiment by its name or its alias, in letters of any case; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
 	for _, e := range slices.Concat(experiments, profiles, energies, findings) {
-		if strings.EqualFold(e.Name, name) {
+		if strings.EqualFold(e.Name, name) || e.alias != "" && strings.EqualFold(e.alias, name) {
 			return e, nil
 		}
 	}
@@ -161,7 +171,7 @@ func ByName(name string) (Experiment, error) {
 
 var experiments = []Experiment{
 	{
-		Name: "b1", Title: "A batch at once",
+		Name: "batch", alias: "b1", Title: "A batch at once",
 		Question: "Thirteen pods a core that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
 		perCore:  batchPerCore,
 		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: Fleets()},
@@ -171,7 +181,7 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "b2", Title: "Arrivals at a steady rate",
+		Name: "arrivals", alias: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
 		defaults: Params{Duration: 300, Law: workload.Equal},
 		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{Small, mixed}},
@@ -181,21 +191,21 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "b3", Title: "A batch that presses on memory",
+		Name: "memory", alias: "b3", Title: "A batch that presses on memory",
 		Question: "Of thirteen pods a core half take a core, half a tenth of one and as much memory as 12 % of a node of 4 cores has, within seconds, and none declares anything: who keeps nodes from killing them?",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: mixture(workload.Mix{}),
 	},
 	{
-		Name: "b3io", Title: "A batch of CPU, memory and waiting",
-		Question: "As B3, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
+		Name: "mixed-io", alias: "b3io", Title: "A batch of CPU, memory and waiting",
+		Question: "As memory, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: mixture(thirds),
 	},
 	{
-		Name: "b4", Title: "A batch of unlike pods",
+		Name: "unlike", alias: "b4", Title: "A batch of unlike pods",
 		Question: "Pods of a quarter of a core, one, four and eight cores, of as many threads, whose memory grows over seconds, and none declares anything: what if pods have little in common?",
 		defaults: Params{mixed: true}, perCore: batchPerCore / 2,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
@@ -205,8 +215,8 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "b5", Title: "A batch that lives in its caches",
-		Question: "As B1, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
+		Name: "cache", alias: "b5", Title: "A batch that lives in its caches",
+		Question: "As batch, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
 		defaults: Params{crowding: node.Cached}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
@@ -215,7 +225,7 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "s1", Title: "Servers beside a batch",
+		Name: "servers", alias: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
 		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), Reserving),
 		sweep: Sweep{
@@ -233,14 +243,14 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "o1", Title: "Overdue pods",
+		Name: "overdue", alias: "o1", Title: "Overdue pods",
 		Question: "For an hour others take all cores of every node, or twice as many, and a pod a node of ten core-seconds comes a minute later: how long does it wait, and what does it cost those that are there?",
 		defaults: Params{Duration: 3600}, partial: true, idle: true,
 		sweep: Sweep{Work: []float64{10}, Load: []float64{1, 2}, Fleet: []string{"19x4"}},
 		build: crowded,
 	},
 	{
-		Name: "h1", Title: "Background load from traces",
+		Name: "background", alias: "h1", Title: "Background load from traces",
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
 		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
@@ -248,7 +258,7 @@ var experiments = []Experiment{
 		build: hidden,
 	},
 	{
-		Name: "f1", Title: "Function invocations from a trace",
+		Name: "functions", alias: "f1", Title: "Function invocations from a trace",
 		Question:   "Invocations of functions, most shorter than their start, arrive as recorded.",
 		NeedsTrace: "a directory with invocations.csv, durations.csv and memory.csv of Azure Functions 2019",
 		defaults:   Params{Duration: 600, mixed: true},
@@ -263,7 +273,7 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "w1", Title: "Wrong requests",
+		Name: "wrong-requests", alias: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
 		defaults: Params{Duration: 600, Law: workload.Exponential},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{Small, mixed}},

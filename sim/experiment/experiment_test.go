@@ -41,8 +41,8 @@ func TestCases(t *testing.T) {
 		got = append(got, c.Label)
 	}
 	want := []string{
-		"b1/work=0.5/law=equal", "b1/work=0.5/law=exponential",
-		"b1/work=10/law=equal", "b1/work=10/law=exponential",
+		"batch/work=0.5/law=equal", "batch/work=0.5/law=exponential",
+		"batch/work=10/law=equal", "batch/work=10/law=exponential",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -51,8 +51,8 @@ func TestCases(t *testing.T) {
 
 // traces are those of the experiments that need one.
 var traces = map[string]fstest.MapFS{
-	"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}},
-	"f1": {
+	"background": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}},
+	"functions": {
 		"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1,2\no,a,f,60,30\no,a,g,1,60\n")},
 		"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\no,a,g,900\n")},
 		"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\no,a,g,70\n")},
@@ -97,7 +97,7 @@ func TestEveryExperiment(t *testing.T) {
 					o.Schedulers = append(o.Schedulers, s.Name)
 				}
 			}
-			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "p") || strings.HasPrefix(e.Name, "e") { // under its own
+			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "profiles-") || strings.HasPrefix(e.Name, "energy-") { // under its own
 				o.Schedulers = nil
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -434,7 +434,7 @@ func TestSwapIsHandedOn(t *testing.T) {
 // b5; in b1, of the same pods, nothing.
 func TestCrowdingIsB5s(t *testing.T) {
 	run := map[string]float64{}
-	for _, name := range []string{"b1", "b5"} {
+	for _, name := range []string{"batch", "cache"} {
 		batch := cases(t, name, experiment.Params{Nodes: 1, Pods: 10}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Equal}})
 		rows, err := experiment.Run(t.Context(), batch, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
 		if err != nil {
@@ -443,7 +443,7 @@ func TestCrowdingIsB5s(t *testing.T) {
 		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "run_mean" })
 		run[name] = rows[i].Value
 	}
-	if ratio := run["b5"] / run["b1"]; math.Abs(ratio-(1+1.5*.085)) > .02 {
+	if ratio := run["cache"] / run["batch"]; math.Abs(ratio-(1+1.5*.085)) > .02 {
 		t.Errorf("pods of b5 run %.3f times as long as those of b1, want 1.1275", ratio)
 	}
 }

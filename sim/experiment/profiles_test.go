@@ -79,7 +79,7 @@ func TestProfileTargets(t *testing.T) {
 		want        map[string]string
 	}{
 		{
-			"p1", "law=equal/mix=b3/", experiment.Params{},
+			"p1", "law=equal/mix=memory/", experiment.Params{},
 			map[string]map[string]float64{
 				"makespan":     {"spazio": 80, "spazio-pooled": 90, "requests-vpa": 101, "learnt-seed": 99, "requests-right": 10},
 				"sojourn_mean": {"spazio": 40, "spazio-pooled": 45, "requests-vpa": 50, "learnt-seed": 60},

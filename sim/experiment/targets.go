@@ -77,14 +77,14 @@ func (r rule) requests(q workload.Requests) rule {
 
 // steady are arrivals that leave room: no scheduler should do harm there.
 func steady(c Case) bool {
-	return in("b2").work(10, 10).load(.8)(c) || in("b2").work(1, 1).load(.5)(c)
+	return in("arrivals").work(10, 10).load(.8)(c) || in("arrivals").work(1, 1).load(.5)(c)
 }
 
 var (
 	endless = math.Inf(1)
-	long    = in("b1").work(10, endless)
-	short   = rule(func(c Case) bool { return in("b1").work(1, 1)(c) || in("b1").work(.1, .1)(c) })
-	memory  = in("b3", "b3io")
+	long    = in("batch").work(10, endless)
+	short   = rule(func(c Case) bool { return in("batch").work(1, 1)(c) || in("batch").work(.1, .1)(c) })
+	memory  = in("memory", "mixed-io")
 )
 
 // targets are what Spazio should reach, on seeds and halves of traces that nothing was
@@ -114,18 +114,18 @@ var targets = []target{
 	{memory, "makespan", ratioToDefault, false, 1},
 	{memory, "sojourn_mean", ratioToDefault, false, .85},
 
-	{in("s1").requests(workload.RequestNone), "server_p99", ratioToIdle, false, 1.2},
-	{in("s1").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
-	{in("s1"), "useful_share", ratioToDefault, true, .75},
+	{in("servers").requests(workload.RequestNone), "server_p99", ratioToIdle, false, 1.2},
+	{in("servers").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
+	{in("servers"), "useful_share", ratioToDefault, true, .75},
 
-	{in("o1"), "wait_max", itself, false, (reserve.Trickle{}.WithDefaults().MaxWait + time.Minute).Seconds()},
-	{in("o1").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
+	{in("overdue"), "wait_max", itself, false, (reserve.Trickle{}.WithDefaults().MaxWait + time.Minute).Seconds()},
+	{in("overdue").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
 
-	{in("h1"), "slowdown_p99", ratioToDefault, false, .75},
-	{in("h1"), "slowdown_p99", ratioToBest, false, 1},
-	{in("h1"), "sojourn_mean", ratioToDefault, false, .97},
+	{in("background"), "slowdown_p99", ratioToDefault, false, .75},
+	{in("background"), "slowdown_p99", ratioToBest, false, 1},
+	{in("background"), "sojourn_mean", ratioToDefault, false, .97},
 
-	{in("w1"), "slowdown_p99", ratioToTimely, false, 1},
+	{in("wrong-requests"), "slowdown_p99", ratioToTimely, false, 1},
 }
 
 // Judge holds the targets of the cases against the rows of a scheduler. A target

@@ -97,8 +97,8 @@ func (r Recommenders) Table() text.Table {
 	}
 	for _, row := range r.Rows {
 		s := row.Own
-		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality, 4, "-"), decimal(s.Overhead, 4, "-"), decimal(row.Default, 4, "-"), decimal(row.LeftOut, 4, "-"),
-			decimal(s.OverheadMean, 4, "-"), decimal(s.Pinball, 4, "-"), strconv.Itoa(s.N))
+		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality, 4), decimal(s.Overhead, 4), decimal(row.Default, 4), decimal(row.LeftOut, 4),
+			decimal(s.OverheadMean, 4), decimal(s.Pinball, 4), strconv.Itoa(s.N))
 	}
 	return t
 }
