@@ -12,14 +12,14 @@ const Energy = "energy"
 
 // Names of what Spazio that places by energy is compared with.
 const (
-	// Blind is Spazio that does not.
-	Blind = "energy-0"
-	// Sleeping takes a node without pods for asleep.
-	Sleeping = "energy-sleep"
-	// ExEC prefers the node with most watts left, at the same weight.
-	ExEC          = "exec-0.5"
-	MostAllocated = "most-allocated"
-	Peaks         = "peaks"
+	// blind is Spazio that does not.
+	blind = "energy-0"
+	// sleeping takes a node without pods for asleep.
+	sleeping = "energy-sleep"
+	// remainingWatts prefers the node with most watts left, at the same weight.
+	remainingWatts = "exec-0.5"
+	mostAllocated  = "most-allocated"
+	peaks          = "peaks"
 )
 
 // energyWeight is that of Spazio in these experiments.
@@ -27,20 +27,20 @@ const energyWeight = .5
 
 var thrifty = sim.Spazio{}.WithEnergy(energyWeight, energy.Marginal)
 
-var powered = []Named{
-	{Blind, "Spazio that heeds no energy", weighing(0, energy.Marginal)},
+var powered = []namedScheduler{
+	{blind, "Spazio that heeds no energy", weighing(0, energy.Marginal)},
 	{"energy-0.25", "Spazio, marginal watts weighing a quarter", weighing(.25, energy.Marginal)},
 	{"energy-1", "Spazio, marginal watts alone", weighing(1, energy.Marginal)},
-	{Sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
+	{sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
 		s := p.spazio.WithEnergy(energyWeight, energy.Marginal)
 		s.EmptyNodesSleep = true
 		return s
 	}},
 	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", weighing(.25, energy.Remaining)},
-	{ExEC, "Spazio, ExEC's remaining watts weighing a half", weighing(.5, energy.Remaining)},
+	{remainingWatts, "Spazio, ExEC's remaining watts weighing a half", weighing(.5, energy.Remaining)},
 	{"exec-1", "Spazio, ExEC's remaining watts alone", weighing(1, energy.Remaining)},
-	{MostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
-	{Peaks, "PEAKS, which is told the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
+	{mostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
+	{peaks, "PEAKS, which is told the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
 }
 
 func weighing(weight float64, o energy.Objective) func(Params) sim.Scheduler {
@@ -142,7 +142,7 @@ var energyTargets = []target{
 func ofEnergy(scheduler string) bool {
 	for _, s := range powered {
 		if s.Name == scheduler {
-			return s.Name != MostAllocated && s.Name != Peaks
+			return s.Name != mostAllocated && s.Name != peaks
 		}
 	}
 	return false

@@ -25,10 +25,10 @@ func TestEnergySchedulers(t *testing.T) {
 	sleeping := ours(.5, energy.Marginal)
 	sleeping.EmptyNodesSleep = true
 	want := map[string]sim.Scheduler{
-		experiment.Spazio: ours(.5, energy.Marginal), experiment.Blind: ours(0, energy.Marginal),
-		"energy-0.25": ours(.25, energy.Marginal), "energy-1": ours(1, energy.Marginal), experiment.Sleeping: sleeping,
-		"exec-0.25": ours(.25, energy.Remaining), experiment.ExEC: ours(.5, energy.Remaining), "exec-1": ours(1, energy.Remaining),
-		experiment.MostAllocated: sim.MostAllocated{}, experiment.Peaks: sim.Peaks{}, experiment.Default: sim.Default{},
+		experiment.Spazio: ours(.5, energy.Marginal), "energy-0": ours(0, energy.Marginal),
+		"energy-0.25": ours(.25, energy.Marginal), "energy-1": ours(1, energy.Marginal), "energy-sleep": sleeping,
+		"exec-0.25": ours(.25, energy.Remaining), "exec-0.5": ours(.5, energy.Remaining), "exec-1": ours(1, energy.Remaining),
+		"most-allocated": sim.MostAllocated{}, "peaks": sim.Peaks{}, experiment.Default: sim.Default{},
 	}
 	got := map[string]sim.Scheduler{}
 	for _, name := range experiment.EnergyField() {
@@ -88,9 +88,9 @@ func TestEnergyOfNodes(t *testing.T) {
 
 // PEAKS knows what pods take in e2 alone, and there goes where it is cheap.
 func TestDeclaredPodsSaveEnergyUnderPeaks(t *testing.T) {
-	hidden, declared := ranEnergy(t, "e1", experiment.Peaks, experiment.Default), ranEnergy(t, "e2", experiment.Peaks, experiment.Default)
+	hidden, declared := ranEnergy(t, "e1", "peaks", experiment.Default), ranEnergy(t, "e2", "peaks", experiment.Default)
 	ratio := func(rows map[string]map[string]float64) float64 {
-		return rows[experiment.Peaks]["energy_dynamic"] / rows[experiment.Default]["energy_dynamic"]
+		return rows["peaks"]["energy_dynamic"] / rows[experiment.Default]["energy_dynamic"]
 	}
 	if h, d := ratio(hidden), ratio(declared); d > .95 || h < .9 || d > h-.05 {
 		t.Errorf("%v of the default's dynamic energy where pods declare nothing, %v where they do", h, d)
@@ -107,7 +107,7 @@ func TestJudgeEnergy(t *testing.T) {
 	var rows []experiment.Row
 	for _, c := range all {
 		for seed := range uint64(2) {
-			for scheduler, of := range map[string]float64{experiment.Spazio: .95, experiment.Default: 1, "energy-1": .5, experiment.ExEC: .5, experiment.Peaks: .7} {
+			for scheduler, of := range map[string]float64{experiment.Spazio: .95, experiment.Default: 1, "energy-1": .5, "exec-0.5": .5, "peaks": .7} {
 				for _, metric := range []string{"energy", "slowdown_p99"} {
 					rows = append(rows, experiment.Row{Experiment: c.Label, Scheduler: scheduler, Seed: seed, Metric: metric, Value: of * float64(10+seed)})
 				}
@@ -136,7 +136,7 @@ func TestJudgeEnergy(t *testing.T) {
 	}
 	losses := experiment.Losses(all, rows, experiment.Spazio)
 	for _, l := range losses {
-		if l.Other != experiment.Peaks {
+		if l.Other != "peaks" {
 			t.Errorf("%+v", l)
 		}
 	}

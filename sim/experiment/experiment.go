@@ -136,7 +136,7 @@ func Given(name string, pods []sim.Pod) Experiment {
 	return Experiment{
 		Name: name, Title: "A workload of its own",
 		Question: fmt.Sprintf("%d pods that were given: what becomes of them?", len(pods)),
-		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{Small}},
+		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{small}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			return p.cluster(), workload.StartUp(seed, pods), nil
 		},
@@ -184,7 +184,7 @@ var experiments = []Experiment{
 		Name: "arrivals", alias: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
 		defaults: Params{Duration: 300, Law: workload.Equal},
-		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{Small, mixed}},
+		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 			return p.cluster(), pods, err
@@ -227,9 +227,9 @@ var experiments = []Experiment{
 	{
 		Name: "servers", alias: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
-		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), Reserving),
+		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), reserving),
 		sweep: Sweep{
-			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{Small, mixed},
+			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{small, mixed},
 			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
 		},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
@@ -254,7 +254,7 @@ var experiments = []Experiment{
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
 		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
-		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{Small, mixed}},
+		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{small, mixed}},
 		build: hidden,
 	},
 	{
@@ -262,7 +262,7 @@ var experiments = []Experiment{
 		Question:   "Invocations of functions, most shorter than their start, arrive as recorded.",
 		NeedsTrace: "a directory with invocations.csv, durations.csv and memory.csv of Azure Functions 2019",
 		defaults:   Params{Duration: 600, mixed: true},
-		sweep:      Sweep{Load: []float64{.1}, Fleet: []string{Small}},
+		sweep:      Sweep{Load: []float64{.1}, Fleet: []string{small}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			functions, err := p.recordings.functions()
 			if err != nil {
@@ -276,7 +276,7 @@ var experiments = []Experiment{
 		Name: "wrong-requests", alias: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
 		defaults: Params{Duration: 600, Law: workload.Exponential},
-		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{Small, mixed}},
+		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
 			if err != nil {

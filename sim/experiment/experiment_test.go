@@ -229,7 +229,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{
 			"a batch on small nodes",
-			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{experiment.Small}}),
+			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{"80x4"}}),
 			values{
 				"run_mean":     {"default": {100, 100}, "spazio": {11, 11}},
 				"sojourn_mean": {"default": {100, 100}, "spazio": {80, 80}, "requests-right": {80, 80}, "central-queue": {70, 70}},
@@ -247,7 +247,7 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"of unlike sizes on large nodes",
-			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Exponential}, Fleet: []string{experiment.Large}}),
+			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Exponential}, Fleet: []string{"5x64"}}),
 			values{
 				"run_mean":     {"default": {100, 100}, "spazio": {71, 71}},
 				"sojourn_mean": {"default": {100, 100}, "spazio": {100, 100}, "central-queue": {99, 99}},
@@ -356,13 +356,13 @@ func TestLosses(t *testing.T) {
 // of two metrics alone.
 func TestComputedRows(t *testing.T) {
 	var name *experiment.NameError
-	for _, computed := range []string{experiment.CentralQueue, experiment.LowerBound} {
+	for _, computed := range []string{"central-queue", "lower-bound"} {
 		if _, err := experiment.SchedulerOf(computed, experiment.Params{}); !errors.As(err, &name) {
 			t.Errorf("%s: error %v", computed, err)
 		}
 	}
 	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 8}, experiment.Sweep{Work: []float64{2}, Law: []workload.Law{workload.Equal}})
-	rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.LowerBound}, Seeds: []uint64{1}})
+	rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"lower-bound"}, Seeds: []uint64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestComputedRows(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Before the central queue's four cores pods run alone, and no node is there to kill any.
-	rows, err = experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.CentralQueue}, Seeds: []uint64{1}})
+	rows, err = experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"central-queue"}, Seeds: []uint64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -483,7 +483,7 @@ func TestObserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := experiment.Options{Schedulers: []string{experiment.Spazio, experiment.LowerBound, experiment.Default}, Seeds: []uint64{1, 2, 3}}
+	o := experiment.Options{Schedulers: []string{experiment.Spazio, "lower-bound", experiment.Default}, Seeds: []uint64{1, 2, 3}}
 	for _, workers := range []int{1, 4} {
 		o.Workers = workers
 		var got []string
@@ -503,7 +503,7 @@ func TestObserve(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d workers (-want +got):\n%s", workers, diff)
 		}
-		if rows[0].Experiment != "mine" || !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Scheduler == experiment.LowerBound }) {
+		if rows[0].Experiment != "mine" || !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Scheduler == "lower-bound" }) {
 			t.Errorf("rows %+v", rows)
 		}
 	}

@@ -79,7 +79,7 @@ var findings = []Experiment{
 		[]string{Default, "source-cautious", "source-cautious-open", Reference, "no-floor", Spazio}),
 	batches("finding-7", []float64{10, 60}, "Makespan misleads",
 		"Equal sizes end in rounds where sharing ends at once: does the same algorithm look different with exponential sizes?",
-		[]string{Default, Reference, Spazio, CentralQueue}),
+		[]string{Default, Reference, Spazio, centralQueue}),
 	mixes("finding-8", []float64{.5}, "Mixed pods",
 		"Half of 1,000 pods press on memory: what keeps an allowance from filling nodes that can take no more?",
 		[]string{Default, "source", "source-cautious", "unguarded", "no-slow-start", "allowance-1", Reference, Spazio}),

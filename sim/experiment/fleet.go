@@ -12,14 +12,14 @@ import (
 
 // Names of fleets of 320 cores, of small, medium and large nodes and of all three.
 const (
-	Small  = "80x4"
+	small  = "80x4"
 	medium = "20x16"
-	Large  = "5x64"
+	large  = "5x64"
 	mixed  = "16x4+8x16+2x64"
 )
 
 // Fleets lists them.
-func Fleets() []string { return []string{Small, medium, Large, mixed} }
+func Fleets() []string { return []string{small, medium, large, mixed} }
 
 // maxFleet bounds the nodes of a fleet.
 const maxFleet = 100_000

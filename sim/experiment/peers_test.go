@@ -159,9 +159,9 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 // elsewhere are what other tests show to be plugged in.
 var elsewhere = map[string]bool{
 	// TestComputedRows
-	experiment.CentralQueue: true, experiment.LowerBound: true,
+	"central-queue": true, "lower-bound": true,
 	// TestReserving
-	experiment.Reserving: true,
+	"spazio-reserve": true,
 	// TestProntoDiffersFromAll
 	experiment.ProntoCoin: true,
 	// TestRequestsAreDeclared
@@ -173,7 +173,7 @@ var elsewhere = map[string]bool{
 // With a reserve fewer pods go beside a server.
 func TestReserving(t *testing.T) {
 	for seed := range uint64(3) {
-		reserved, _ := scenarios()["server"].onFirst(t, experiment.Reserving, seed)
+		reserved, _ := scenarios()["server"].onFirst(t, "spazio-reserve", seed)
 		open, _ := scenarios()["server"].onFirst(t, experiment.Spazio, seed)
 		if reserved >= open {
 			t.Errorf("seed %d: %d pods beside the server with a reserve, %d without", seed, reserved, open)

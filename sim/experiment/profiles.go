@@ -17,10 +17,10 @@ const Profiles = "profiles"
 
 // Names of what Spazio with profiles is compared with.
 const (
-	// Units is Spazio with profiles whatever the experiment.
-	Units = "spazio-units"
-	// Pooled is Spazio without: each pod is a typical one.
-	Pooled = "spazio-pooled"
+	// units is Spazio with profiles whatever the experiment.
+	units = "spazio-units"
+	// pooled is Spazio without: each pod is a typical one.
+	pooled = "spazio-pooled"
 	scalar = "spazio-scalar"
 	// recommender and recommenderOnline go before the name of a preset: the default
 	// profile with requests that the recommender writes, who knows all pods from the
@@ -29,12 +29,12 @@ const (
 	recommenderOnline = "learnt-"
 )
 
-var profiled = []Named{
-	{Units, "Spazio, each pod counted at what its workload is known to take", func(p Params) sim.Scheduler {
+var profiled = []namedScheduler{
+	{units, "Spazio, each pod counted at what its workload is known to take", func(p Params) sim.Scheduler {
 		p.spazio.Profiles.On = true
 		return p.spazio
 	}},
-	{Pooled, "Spazio, every pod counted as a typical one", func(p Params) sim.Scheduler {
+	{pooled, "Spazio, every pod counted as a typical one", func(p Params) sim.Scheduler {
 		p.spazio.Profiles = sim.Profiles{}
 		return p.spazio
 	}},
@@ -45,14 +45,14 @@ var profiled = []Named{
 }
 
 // recommenders are kube-scheduler with requests of each preset.
-func recommenders() []Named {
-	var named []Named
+func recommenders() []namedScheduler {
+	var named []namedScheduler
 	for _, preset := range profile.Presets() {
 		named = append(named,
-			Named{recommender + preset.Name, "the default profile with requests of the recommender " + preset.Name + ", who knows all pods from the start", func(Params) sim.Scheduler {
+			namedScheduler{recommender + preset.Name, "the default profile with requests of the recommender " + preset.Name + ", who knows all pods from the start", func(Params) sim.Scheduler {
 				return sim.Recommended{Preset: preset, Profiles: sim.Profiles{Known: 1, Frozen: true}}
 			}},
-			Named{recommenderOnline + preset.Name, "the same, who learns in the run", func(Params) sim.Scheduler {
+			namedScheduler{recommenderOnline + preset.Name, "the same, who learns in the run", func(Params) sim.Scheduler {
 				return sim.Recommended{Preset: preset}
 			}})
 	}
@@ -61,7 +61,7 @@ func recommenders() []Named {
 
 // recommends says whether a scheduler's requests are a recommender's.
 func recommends(scheduler string) bool {
-	return slices.ContainsFunc(recommenders(), func(n Named) bool { return n.Name == scheduler })
+	return slices.ContainsFunc(recommenders(), func(n namedScheduler) bool { return n.Name == scheduler })
 }
 
 // bestRecommender is the one whose requests have the least mean of a metric.
@@ -77,11 +77,11 @@ func bestRecommender(means []Line, label, metric string) (name string, ok bool) 
 
 // profiledField are what the experiments on profiles compare.
 func profiledField() []string {
-	names := []string{Spazio, Pooled, scalar, Default, requestsRight}
+	names := []string{Spazio, pooled, scalar, Default, requestsRight}
 	for _, n := range recommenders() {
 		names = append(names, n.Name)
 	}
-	return append(names, "load-aware", CentralQueue, LowerBound)
+	return append(names, "load-aware", centralQueue, lowerBound)
 }
 
 // belief is what is known of the workloads when a run begins, "" for nothing: "x0.3"
@@ -181,7 +181,7 @@ var profiles = []Experiment{
 		Name: "profiles-frozen", alias: "p5", Title: "Profiles that are wrong and stay so",
 		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler see that it is lied to?",
 		defaults:   Params{Pods: 2000, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}},
-		schedulers: []string{Spazio, Pooled, Default, CentralQueue, LowerBound},
+		schedulers: []string{Spazio, pooled, Default, centralQueue, lowerBound},
 		sweep:      Sweep{Work: []float64{20}, belief: []belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
 		build:      unlike(workload.Workloads{}),
 	},

@@ -32,7 +32,7 @@ type Options struct {
 	Observe func(c Case, scheduler string, seed uint64, r sim.Result)
 	// Kept, if set, has the rows of runs that need not be made again, and takes those of
 	// the others. It does not go with Observe.
-	Kept *Kept
+	Kept *kept
 	// Progress, if set, is told after each run how many of all have ended. Calls
 	// do not overlap.
 	Progress func(done, all int)
@@ -116,7 +116,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 			names = append(append([]string{}, names...), Idle)
 		}
 		for _, name := range names {
-			if name == CentralQueue && c.Experiment.partial {
+			if name == centralQueue && c.Experiment.partial {
 				continue
 			}
 			if name != Idle {
@@ -136,7 +136,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 const initShortest = .3
 
 // runOrRecall makes the run unless its rows were kept.
-func (t task) runOrRecall(ctx context.Context, kept *Kept, shared *memo) (outcome, error) {
+func (t task) runOrRecall(ctx context.Context, kept *kept, shared *memo) (outcome, error) {
 	if rows := kept.of(t); rows != nil {
 		return outcome{rows: rows}, nil
 	}
@@ -224,7 +224,7 @@ func (t task) observe(o Options, ended *outcome) {
 // place makes the scheduler of the run, if it is one that places pods.
 func (t task) place(c *sim.Config) (err error) {
 	switch t.scheduler {
-	case LowerBound, CentralQueue:
+	case lowerBound, centralQueue:
 	case Idle:
 		c.Scheduler = sim.Default{}
 	default:
@@ -238,10 +238,10 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 	var result sim.Result
 	var err error
 	switch t.scheduler {
-	case LowerBound:
+	case lowerBound:
 		metrics, err := bound(c, pods)
 		return nil, metrics, err
-	case CentralQueue:
+	case centralQueue:
 		result, err = sim.CentralQueue(c, pods)
 	default:
 		result, err = sim.Run(ctx, c, pods)
@@ -251,7 +251,7 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 
 // computed names what places no pods; a scheduler that does is in the configuration.
 func (t task) computed() string {
-	if t.scheduler == LowerBound || t.scheduler == CentralQueue {
+	if t.scheduler == lowerBound || t.scheduler == centralQueue {
 		return t.scheduler
 	}
 	return ""

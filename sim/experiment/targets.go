@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Verdict is a target held against what was measured.
-type Verdict struct {
+// verdict is a target held against what was measured.
+type verdict struct {
 	Experiment string
 	// Claim says what should hold, Measured what was found with its interval.
 	Claim    string
@@ -130,17 +130,17 @@ var targets = []target{
 
 // Judge holds the targets of the cases against the rows of a scheduler. A target
 // whose schedulers were not run is left out.
-func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
-	var verdicts []Verdict
+func Judge(cases []Case, rows []Row, scheduler string) []verdict {
+	var verdicts []verdict
 	measured := measures{
 		rows:  rows,
 		means: Summarise(rows),
 		ratios: map[against][]Line{
 			ratioToDefault:  Ratios(rows, Default),
 			ratioToRequests: Ratios(rows, requestsRight),
-			ratioToQueue:    Ratios(rows, CentralQueue),
+			ratioToQueue:    Ratios(rows, centralQueue),
 			ratioToIdle:     Ratios(rows, Idle),
-			ratioToPooled:   Ratios(rows, Pooled),
+			ratioToPooled:   Ratios(rows, pooled),
 		},
 	}
 	for _, c := range cases {
@@ -157,7 +157,7 @@ func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
 			if t.atLeast {
 				holds = i.Mean >= t.bound-tolerance
 			}
-			verdicts = append(verdicts, Verdict{c.Label, t.claim(), i, holds})
+			verdicts = append(verdicts, verdict{c.Label, t.claim(), i, holds})
 		}
 	}
 	return verdicts
@@ -192,7 +192,7 @@ func (m measures) of(t target, label, scheduler string) (Interval, bool) {
 				makespans[l.Scheduler] = l.Mean
 			}
 		}
-		bound, ok := makespans[LowerBound]
+		bound, ok := makespans[lowerBound]
 		if !ok {
 			return Interval{}, false
 		}
@@ -234,7 +234,7 @@ func (t target) claim() string {
 		return fmt.Sprintf("%s ≤ %.4g", t.metric, t.bound)
 	}
 	of := map[against]string{
-		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle, ratioToPooled: Pooled,
+		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: centralQueue, ratioToIdle: Idle, ratioToPooled: pooled,
 		ratioToRecommender: "best recommender",
 		ratioToBest:        "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
 	}[t.against]

@@ -49,7 +49,7 @@ func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionMethod)
 	var list []string
 	for _, name := range Signals() {
-		list = append(list, fmt.Sprintf("%s: %s", name, About(name)))
+		list = append(list, fmt.Sprintf("%s: %s", name, about(name)))
 	}
 	p.Paragraph("Signals: " + strings.Join(list, "; ") + ".")
 	if err := e.pictures(p, base); err != nil {
@@ -71,7 +71,7 @@ func (e Page) Write(p *report.Page, base string) error {
 
 func (e Page) tables(p *report.Page, behind bool) {
 	for _, s := range e.Result.Sources {
-		for _, spike := range Thresholds() {
+		for _, spike := range thresholds() {
 			if t, ok := scores(e.Result, s, behind, spike); ok {
 				p.Table(t)
 			} else {

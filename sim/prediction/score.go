@@ -26,8 +26,8 @@ func (t Threshold) String() string {
 // MarshalText writes it in words.
 func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Thresholds lists both.
-func Thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
+// thresholds lists both.
+func thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
 
 const percentile = .95
 

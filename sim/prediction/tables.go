@@ -80,7 +80,7 @@ func (r Result) Table() text.Table {
 func (r Result) Tables() (all []text.Table) {
 	for _, s := range r.Sources {
 		for _, behind := range []bool{false, true} {
-			for _, spike := range Thresholds() {
+			for _, spike := range thresholds() {
 				if t, ok := scores(r, s, behind, spike); ok {
 					all = append(all, t)
 				}

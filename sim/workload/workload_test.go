@@ -150,7 +150,7 @@ func TestDeclare(t *testing.T) {
 	for i := range pods {
 		pods[i] = sim.Pod{Work: 1}
 	}
-	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, workload.RequestOver: 3, workload.RequestUnder: .333} {
+	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, "over": 3, "under": .333} {
 		got, err := workload.Declare(1, pods, request, machine)
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ type Options struct {
 	// keys.
 	Set []string
 	// Window is the part that is shown. All of the recording is replayed.
-	Window Window
+	Window window
 	// Draw gathers what Result.Save draws.
 	Draw bool
 	// CSV, if not nil, gets a line for each report.

@@ -83,7 +83,13 @@ func TestRun(t *testing.T) {
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
 		t.Errorf("with an option: %+v, %v", other.Summary, err)
 	}
-	late, err := run(t, dir, replay.Options{Window: replay.Window{From: bound(t, "30s"), To: bound(t, start.Add(35*time.Second).Format(time.RFC3339Nano))}})
+	var part replay.Options
+	for text, to := range map[string]*replay.Bound{"30s": &part.Window.From, start.Add(35 * time.Second).Format(time.RFC3339Nano): &part.Window.To} {
+		if *to, err = replay.ParseBound(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, err := run(t, dir, part)
 	if err != nil || late.Samples != 51 {
 		t.Errorf("five seconds: %d samples, %v", late.Samples, err)
 	}
@@ -186,13 +192,4 @@ func TestSummaryFits(t *testing.T) {
 	if !strings.Contains(b.String(), "\nverdict   1 report would have been different") {
 		t.Errorf("it says\n%s", b.String())
 	}
-}
-
-func bound(t *testing.T, text string) replay.Bound {
-	t.Helper()
-	b, err := replay.ParseBound(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

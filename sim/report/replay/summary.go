@@ -35,16 +35,16 @@ type Summary struct {
 	Torn []string `json:"torn"`
 	// Options are the assignments replayed with.
 	Options  []string `json:"options"`
-	Recorded Reports  `json:"recorded"`
-	Replayed Reports  `json:"replayed"`
+	Recorded reports  `json:"recorded"`
+	Replayed reports  `json:"replayed"`
 	// Different counts the reports that differ, First says where and how the
 	// first of them does.
 	Different int    `json:"different"`
 	First     string `json:"firstDifference"`
 }
 
-// Reports are the reports of one side in short.
-type Reports struct {
+// reports are the reports of one side in short.
+type reports struct {
 	Count int `json:"reports"`
 	// Avail is what nodes said they had room for, in pods, over the reports.
 	Avail struct {
@@ -55,7 +55,7 @@ type Reports struct {
 	sum float64
 }
 
-func (r *Reports) add(report *agent.Report) {
+func (r *reports) add(report *agent.Report) {
 	if report == nil {
 		return
 	}
@@ -153,7 +153,7 @@ func (s *Summary) WriteText(out io.Writer) error {
 	}
 	for _, side := range []struct {
 		name string
-		r    Reports
+		r    reports
 	}{{"recorded", s.Recorded}, {"replayed", s.Replayed}} {
 		a := side.r.Avail
 		line(side.name, "%d report(s), avail %.2f on average, %.2f to %.2f", side.r.Count, a.Mean, a.Least, a.Most)
