@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -162,15 +163,7 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 			s.unfinished++
 		}
 	}
-	slices.SortStableFunc(s.order, func(a, b int32) int {
-		switch x, y := pods[a].Created, pods[b].Created; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.order, func(a, b int32) int { return cmp.Compare(pods[a].Created, pods[b].Created) })
 	p, err := c.Scheduler.Start(&Cluster{s})
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (o Pronto) Validate() error {
 
 // prontoPolicy is the policy.
 type prontoPolicy struct {
-	defaultPolicy
+	scoring
 	options Pronto
 	nodes   []prontoNode
 	rng     *rand.Rand
@@ -91,7 +91,7 @@ func (o Pronto) Start(c *Cluster) (Policy, error) {
 		return nil, err
 	}
 	setDefault(&o.Push, DefaultPush)
-	p := &prontoPolicy{defaultPolicy: defaultPolicy{plain{c.run}}, options: o, rng: c.Rand(0), nodes: make([]prontoNode, c.Nodes())}
+	p := &prontoPolicy{scoring: scoring{plain{c.run}, c.run.defaultScore}, options: o, rng: c.Rand(0), nodes: make([]prontoNode, c.Nodes())}
 	for i := range p.nodes {
 		var err error
 		if p.nodes[i].tracker, err = pronto.New(o.Tracker); err != nil {
