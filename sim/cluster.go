@@ -46,10 +46,10 @@ type policy interface {
 	Policy
 	// start schedules the policy's own events.
 	start()
-	// everyNode says that all nodes are looked at, not kube-scheduler's sample.
+	// everyNode reports whether all nodes are looked at, not kube-scheduler's sample.
 	everyNode() bool
-	// bound tells that the scheduler assumed the pod on the node, announced that
-	// the API has the bind, gone that it has the pod's end, phase what happens on
+	// bound is called when the scheduler has assumed the pod on the node, announced when
+	// the API has the bind, gone when it has the pod's end, and phase with each change on
 	// the node itself.
 	bound(m *machine, pod int32)
 	announced(m *machine, pod int32)

@@ -10,14 +10,14 @@ import (
 
 // Config describes a cluster. A zero field takes its default.
 type Config struct {
-	// Nodes is the number of nodes; default that of Sizes, or 19, those of the thesis.
+	// Nodes is the number of nodes; default that of Sizes, or 19, the number of the thesis.
 	Nodes int
 	// Node is every node's model; its Seed is drawn from Seed.
 	Node node.Params
 	// Sizes, if set, are the nodes' cores, one number a node. Node's Memory is then of
 	// a node of Node's Cores, and others have as much a core.
 	Sizes []int
-	// Machines, if set, are the nodes' models in turn: Node, but for the Power of each.
+	// Machines, if set, are the nodes' models in turn: Node with the Power of each.
 	Machines []node.Params
 	// Scheduler places the pods; default Spazio{}.
 	Scheduler Scheduler
@@ -28,8 +28,8 @@ type Config struct {
 	// .7 ms and 3 µs for each node that it looks at, as measured (docs/validation.md).
 	SchedulerDelay float64
 	// Reserved is what each node keeps for its system: pods may request the rest. The
-	// default is the memory that the node's system takes and, as of a kubelet that is
-	// told nothing, none of the CPU.
+	// default is the memory that the node's system takes and, as with a kubelet without
+	// reservations, none of the CPU.
 	Reserved *baseline.Resources
 	// MaxPods is how many pods a node takes; default 110, the kubelet's.
 	MaxPods int
@@ -134,12 +134,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// checkMachine refuses a machine that is not Node but for its power.
+// checkMachine refuses a machine that differs from Node in more than its power.
 func (c Config) checkMachine(i int) error {
 	machine, same := c.Machines[i], c.Node
 	machine.Power, same.Power = node.Power{}, node.Power{}
 	if machine.WithDefaults() != same.WithDefaults() {
-		return refuse(fmt.Sprintf("Machines[%d]", i), c.Machines[i], "what Node is, but for its Power")
+		return refuse(fmt.Sprintf("Machines[%d]", i), c.Machines[i], "what Node is, except its Power")
 	}
 	if err := c.Machines[i].Validate(); err != nil {
 		return fmt.Errorf("sim: Machines[%d]: %w", i, err)

@@ -135,7 +135,7 @@ func metricsOf(r sim.Result) map[string]float64 {
 
 // A profile that packs fills the first node that it has used.
 func TestMostAllocatedPacks(t *testing.T) {
-	pods := trickle(30, 1, .2)
+	pods := fewPods(30, 1, .2)
 	for i := range pods {
 		pods[i].Work, pods[i].Cores = 2, .05
 	}
@@ -157,7 +157,7 @@ func TestMostAllocatedPacks(t *testing.T) {
 // or by what it is told; without a request it knows no difference; and a node that is
 // full is the best of all.
 func TestPeaks(t *testing.T) {
-	declared := trickle(40, 200, 1)
+	declared := fewPods(40, 200, 1)
 	hidden := make([]sim.Pod, len(declared))
 	for i, p := range declared {
 		p.Request = baseline.Resources{}

@@ -82,7 +82,7 @@ type prontoNode struct {
 	signal  pronto.Signal
 	// steps and rejections are those of the tracker.
 	steps, rejections int
-	said, rejects     bool // by the node; as far as the scheduler has heard
+	said, rejects     bool // by the node; as the scheduler knows it
 }
 
 // Start implements Scheduler.
@@ -107,8 +107,8 @@ func (p *prontoPolicy) start() {
 	}
 }
 
-// sample has a node's tracker see the node, and the scheduler hear where that changes
-// whether it rejects.
+// sample gives a node's reading to its tracker, and sends the scheduler each change of its
+// verdict.
 func (p *prontoPolicy) sample(m *machine) {
 	r, ok := m.model.Read()
 	if !ok {

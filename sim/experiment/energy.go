@@ -25,25 +25,25 @@ const (
 // energyWeight is that of Spazio in these experiments.
 const energyWeight = .5
 
-var thrifty = sim.Spazio{}.WithEnergy(energyWeight, energy.Marginal)
+var energySaving = sim.Spazio{}.WithEnergy(energyWeight, energy.Marginal)
 
 var powered = []namedScheduler{
-	{blind, "Spazio that heeds no energy", weighing(0, energy.Marginal)},
-	{"energy-0.25", "Spazio, marginal watts weighing a quarter", weighing(.25, energy.Marginal)},
-	{"energy-1", "Spazio, marginal watts alone", weighing(1, energy.Marginal)},
+	{blind, "Spazio that heeds no energy", withEnergy(0, energy.Marginal)},
+	{"energy-0.25", "Spazio, marginal watts weighing a quarter", withEnergy(.25, energy.Marginal)},
+	{"energy-1", "Spazio, marginal watts alone", withEnergy(1, energy.Marginal)},
 	{sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
 		s := p.spazio.WithEnergy(energyWeight, energy.Marginal)
 		s.EmptyNodesSleep = true
 		return s
 	}},
-	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", weighing(.25, energy.Remaining)},
-	{remainingWatts, "Spazio, ExEC's remaining watts weighing a half", weighing(.5, energy.Remaining)},
-	{"exec-1", "Spazio, ExEC's remaining watts alone", weighing(1, energy.Remaining)},
+	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", withEnergy(.25, energy.Remaining)},
+	{remainingWatts, "Spazio, ExEC's remaining watts weighing a half", withEnergy(.5, energy.Remaining)},
+	{"exec-1", "Spazio, ExEC's remaining watts alone", withEnergy(1, energy.Remaining)},
 	{mostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
 	{peaks, "PEAKS, which is told the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
 }
 
-func weighing(weight float64, o energy.Objective) func(Params) sim.Scheduler {
+func withEnergy(weight float64, o energy.Objective) func(Params) sim.Scheduler {
 	return func(p Params) sim.Scheduler { return p.spazio.WithEnergy(weight, o) }
 }
 
@@ -95,7 +95,7 @@ func arriving(r workload.Requests, powers ...node.Power) func(Params, uint64) (s
 func onEnergy(name, alias, title, question string, loads []float64, build func(Params, uint64) (sim.Config, []sim.Pod, error)) Experiment {
 	return Experiment{
 		Name: name, alias: alias, Title: title, Question: question,
-		defaults: Params{Duration: 300, Law: workload.Equal, spazio: thrifty}, schedulers: EnergyField(), chosen: true,
+		defaults: Params{Duration: 300, Law: workload.Equal, spazio: energySaving}, schedulers: EnergyField(), chosen: true,
 		sweep: Sweep{Work: []float64{10}, Load: loads, Fleet: on19},
 		build: build,
 	}
@@ -117,7 +117,7 @@ var energies = []Experiment{
 	{
 		Name: "energy-batch", alias: "e5", Title: "A batch on nodes that differ in power",
 		Question: "The nodes of energy-unlike-nodes and thirteen pods a core at once: what is there to save where all nodes are needed?",
-		defaults: Params{spazio: thrifty}, perCore: batchPerCore, schedulers: EnergyField(), chosen: true,
+		defaults: Params{spazio: energySaving}, perCore: batchPerCore, schedulers: EnergyField(), chosen: true,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
@@ -138,7 +138,7 @@ var energyTargets = []target{
 	{in("energy-concave"), "energy", ratioToDefault, false, .97},
 }
 
-// ofEnergy says that a scheduler is Spazio with another weight or objective.
+// ofEnergy reports whether a scheduler is Spazio with another weight or objective.
 func ofEnergy(scheduler string) bool {
 	for _, s := range powered {
 		if s.Name == scheduler {

@@ -92,7 +92,7 @@ func (k *kept) write(l keptLine) {
 	k.err = errors.Join(k.err, err)
 }
 
-// name tells a run from all others of a build.
+// name is of one run alone, among those of a build.
 func (t task) name() string {
 	p := t.kase.Params
 	p.recordings = nil // of Trace

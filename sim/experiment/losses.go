@@ -68,7 +68,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []loss {
 	return losses
 }
 
-// other says that a scheduler places pods and is none of this repository's.
+// other reports whether a scheduler places pods and is none of this repository's.
 func other(scheduler string) bool {
 	return scheduler != Spazio && scheduler != units && scheduler != reserving && scheduler != centralQueue && scheduler != lowerBound && scheduler != Idle && !ofEnergy(scheduler)
 }

@@ -25,8 +25,8 @@ type scenario struct {
 	from   int // the pods before it are there by hand
 }
 
-// trickle is small pods that request next to nothing, one each five seconds.
-func trickle(n int, from float64) []sim.Pod {
+// fewPods are small pods that request next to nothing, one each five seconds.
+func fewPods(n int, from float64) []sim.Pod {
 	pods := make([]sim.Pod, n)
 	for i := range pods {
 		pods[i] = sim.Pod{Created: from + 5*float64(i), Work: .1, Request: baseline.Resources{CPU: .01}}
@@ -66,15 +66,15 @@ func scenarios() map[string]scenario {
 	}
 	return map[string]scenario{
 		// The first node is full of what nobody declared.
-		"hidden": {sim.Config{Background: background([]float64{4}, []float64{0}, 1)}, append(pair, trickle(20, 400)...), 2},
+		"hidden": {sim.Config{Background: background([]float64{4}, []float64{0}, 1)}, append(pair, fewPods(20, 400)...), 2},
 		// It was for long, and now it is the second.
-		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, trickle(20, 1150)...), 2},
+		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, fewPods(20, 1150)...), 2},
 		// Half of the first node is requested, and not used.
-		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 200)...), 1},
+		"requested": {sim.Config{}, append([]sim.Pod{requested}, fewPods(20, 200)...), 1},
 		// The pod on the first node may use more than the node has, and both use nothing.
-		"limited": {sim.Config{}, append(limited, trickle(20, 200)...), 2},
+		"limited": {sim.Config{}, append(limited, fewPods(20, 200)...), 2},
 		// The first node is full for .3 s each five seconds, when a pod comes.
-		"peaks": {sim.Config{Background: background(peaks(1400, 5, .3), []float64{0}, .1)}, append(pair, trickle(20, 400)...), 2},
+		"peaks": {sim.Config{Background: background(peaks(1400, 5, .3), []float64{0}, .1)}, append(pair, fewPods(20, 400)...), 2},
 		// Forty pods at once that declare nothing.
 		"batch": {sim.Config{}, batch, 0},
 		// The same beside a server on the first node.

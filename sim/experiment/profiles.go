@@ -59,7 +59,7 @@ func recommenders() []namedScheduler {
 	return named
 }
 
-// recommends says whether a scheduler's requests are a recommender's.
+// recommends reports whether a scheduler's requests are a recommender's.
 func recommends(scheduler string) bool {
 	return slices.ContainsFunc(recommenders(), func(n namedScheduler) bool { return n.Name == scheduler })
 }

@@ -67,7 +67,7 @@ func (r *recorder) write(to *csv.Writer, run []string, rows [][]string) {
 		default:
 			row = append([]string{"experiment", "scheduler", "seed", "revision"}[:len(run)], row...)
 		}
-		_ = to.Write(row) // Close tells
+		_ = to.Write(row) // Close returns the error
 	}
 }
 

@@ -27,13 +27,13 @@ type Options struct {
 	Seeds []uint64
 	// Workers run at a time, at least 1.
 	Workers int
-	// Observe, if set, is told of each run, in the order of the rows; the lower bound
+	// Observe, if set, is called with each run, in the order of the rows; the lower bound
 	// is none. Calls do not overlap.
 	Observe func(c Case, scheduler string, seed uint64, r sim.Result)
 	// Kept, if set, has the rows of runs that need not be made again, and takes those of
 	// the others. It does not go with Observe.
 	Kept *kept
-	// Progress, if set, is told after each run how many of all have ended. Calls
+	// Progress, if set, is called after each run with how many of all have ended. Calls
 	// do not overlap.
 	Progress func(done, all int)
 }
@@ -213,7 +213,7 @@ type outcome struct {
 	result *sim.Result
 }
 
-// observe tells of a run, which is kept no longer.
+// observe passes a run on, which is kept no longer.
 func (t task) observe(o Options, ended *outcome) {
 	if o.Observe != nil && ended.result != nil {
 		o.Observe(t.kase, t.scheduler, t.seed, *ended.result)

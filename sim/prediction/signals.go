@@ -31,7 +31,7 @@ func Signals() []string {
 	return []string{Pronto, Alone, Uncentred, Raw, ZScore, Coin, Shifted}
 }
 
-// about says what a signal is, in a few words.
+// about describes a signal in a few words.
 func about(signal string) string {
 	return map[string]string{
 		Pronto:    "Pronto, models merged over the source's nodes",

@@ -40,7 +40,7 @@ func scoreCells(s Score) []string {
 	for i := range Windows {
 		all = append(all, share(s.ForetoldShare(i)))
 	}
-	return append(all, share(s.ToldShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1))
+	return append(all, share(s.AtFirstShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1))
 }
 
 // words are how a source was seen, and what its spikes are.
