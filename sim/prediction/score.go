@@ -54,7 +54,7 @@ type Score struct {
 	// how many had a rejection at their first sample.
 	Spikes   float64
 	Foretold [len(Windows)]float64
-	AtFirst     float64
+	AtFirst  float64
 	// Alarms is how many there were, False how many in vain by each of the Windows.
 	Alarms float64
 	False  [len(Windows)]float64
