@@ -24,9 +24,6 @@ type Config struct {
 	// Latency is one way between any two parts in seconds; default .001, a
 	// data centre's.
 	Latency float64
-	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; default
-	// .7 ms and 3 µs for each node that it looks at, as measured (docs/validation.md).
-	SchedulerDelay float64
 	// Reserved is what each node keeps for its system: pods may request the rest. The
 	// default is the memory that the node's system takes and, as with a kubelet without
 	// reservations, none of the CPU.
@@ -90,7 +87,7 @@ func (c Config) Validate() error {
 		name  string
 		value float64
 	}{
-		{"Latency", c.Latency}, {"SchedulerDelay", c.SchedulerDelay}, {"KubeletRate", c.KubeletRate},
+		{"Latency", c.Latency}, {"KubeletRate", c.KubeletRate},
 		{"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
@@ -122,7 +119,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Nodes, len(c.Sizes))
 	setDefault(&c.Nodes, 19)
 	setDefault(&c.Latency, .001)
-	setDefault(&c.SchedulerDelay, attemptTime(c.Nodes))
 	setDefault(&c.MaxPods, 110)
 	setDefault(&c.KubeletRate, 10)
 	setDefault(&c.Warmup, 5)
@@ -194,15 +190,15 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// What an attempt takes: a part of its own, and one for each node that is scored,
-// in seconds. Measured (docs/validation.md): .78 ms with 19 nodes and 1.0 ms
+// What an attempt of kube-scheduler takes: a part of its own, and one for each node that is
+// scored, in seconds. Measured (docs/validation.md): .78 ms with 19 nodes and 1.0 ms
 // with 100, of 1,000 pods created at once.
 const (
 	attemptBase    = .7e-3
 	attemptPerNode = 3e-6
 )
 
-// attemptTime is the default of SchedulerDelay.
+// attemptTime is the time of one attempt.
 func attemptTime(nodes int) float64 {
 	return attemptBase + attemptPerNode*float64(nodesToFind(nodes))
 }

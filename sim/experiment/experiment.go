@@ -38,9 +38,6 @@ type Params struct {
 	Named bool
 	// crowding is what pods lose to one another besides their time on the cores.
 	crowding node.Crowding
-	// Init, if above 0, gives every pod an init container of at most so many
-	// seconds, at least .3 or that, which waits for something elsewhere.
-	Init float64
 	// Trace is the directory of a trace, for experiments that replay one.
 	Trace fs.FS
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
@@ -106,14 +103,14 @@ type Experiment struct {
 
 // NameError is a name that is not known, and those that are.
 type NameError struct {
-	Kind, Name string
-	Known      []string
+	kind, name string
+	known      []string
 }
 
 func (e *NameError) Error() string {
-	message := fmt.Sprintf("experiment: no %s %q", e.Kind, e.Name)
-	if len(e.Known) > 0 {
-		message += "; there are " + strings.Join(e.Known, ", ")
+	message := fmt.Sprintf("experiment: no %s %q", e.kind, e.name)
+	if len(e.known) > 0 {
+		message += "; there are " + strings.Join(e.known, ", ")
 	}
 	return message
 }
@@ -166,7 +163,7 @@ func ByName(name string) (Experiment, error) {
 			return e, nil
 		}
 	}
-	return Experiment{}, &NameError{Kind: "experiment", Name: name, Known: experimentNames()}
+	return Experiment{}, &NameError{kind: "experiment", name: name, known: experimentNames()}
 }
 
 var experiments = []Experiment{

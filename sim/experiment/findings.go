@@ -39,7 +39,7 @@ func ByGroup(name string) ([]Experiment, error) {
 		}
 	}
 	if len(group) == 0 {
-		return nil, &NameError{Kind: "experiment", Name: name, Known: append(experimentNames(), All, Findings, Profiles, Energy)}
+		return nil, &NameError{kind: "experiment", name: name, known: append(experimentNames(), All, Findings, Profiles, Energy)}
 	}
 	return group, nil
 }

@@ -33,7 +33,7 @@ func Sizes(fleet string) ([]int, error) {
 		n, err := strconv.Atoi(nodes)
 		size, sizeErr := strconv.Atoi(cores)
 		if !ok || err != nil || sizeErr != nil || n < 1 || size < 1 || n > maxFleet-len(sizes) {
-			return nil, &NameError{Kind: "fleet (such as 16x4+2x64)", Name: fleet}
+			return nil, &NameError{kind: "fleet (such as 16x4+2x64)", name: fleet}
 		}
 		sizes = append(sizes, slices.Repeat([]int{size}, n)...)
 	}

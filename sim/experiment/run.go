@@ -132,9 +132,6 @@ func plan(cases []Case, o Options) ([]task, error) {
 	return tasks, nil
 }
 
-// initShortest is the shortest init container in seconds.
-const initShortest = .3
-
 // runOrRecall makes the run unless its rows were kept.
 func (t task) runOrRecall(ctx context.Context, kept *kept, shared *memo) (outcome, error) {
 	if rows := kept.of(t); rows != nil {
@@ -152,11 +149,6 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
 		return outcome{}, err
-	}
-	if longest := t.kase.Params.Init; longest != 0 {
-		if pods, err = workload.Initialise(t.seed, pods, min(initShortest, longest), longest, 0); err != nil {
-			return outcome{}, err
-		}
 	}
 	if requests, ok := declares[t.scheduler]; ok {
 		if pods, err = workload.Declare(t.seed, pods, requests, t.kase.Params.largest()); err != nil {

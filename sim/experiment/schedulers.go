@@ -111,7 +111,7 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 		return nil, err
 	}
 	if s.make == nil {
-		return nil, &NameError{Kind: "scheduler that places pods", Name: name}
+		return nil, &NameError{kind: "scheduler that places pods", name: name}
 	}
 	return s.make(p), nil
 }
@@ -122,5 +122,5 @@ func byName(name string) (namedScheduler, error) {
 			return s, nil
 		}
 	}
-	return namedScheduler{}, &NameError{Kind: "scheduler", Name: name, Known: namesOf(Schedulers(), func(s namedScheduler) string { return s.Name })}
+	return namedScheduler{}, &NameError{kind: "scheduler", name: name, known: namesOf(Schedulers(), func(s namedScheduler) string { return s.Name })}
 }

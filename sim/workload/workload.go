@@ -37,13 +37,12 @@ func Laws() []Law { return []Law{Equal, Exponential} }
 const shortest = 1e-3
 
 // streams of a seed.
-type streams struct{ arrivals, works, startups, choices, inits *rand.Rand }
+type streams struct{ arrivals, works, startups, choices *rand.Rand }
 
 func newStreams(seed uint64) streams {
 	return streams{
 		arrivals: rand.New(rand.NewPCG(seed, 101)), works: rand.New(rand.NewPCG(seed, 102)),
 		startups: rand.New(rand.NewPCG(seed, 103)), choices: rand.New(rand.NewPCG(seed, 104)),
-		inits: rand.New(rand.NewPCG(seed, 105)),
 	}
 }
 

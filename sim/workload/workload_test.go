@@ -390,39 +390,6 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// Init containers change nothing else of the pods, and their lengths fill the
-// range asked for.
-func TestInitialise(t *testing.T) {
-	pods, err := workload.Batch(3, 500, 2, workload.Exponential)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := workload.Initialise(3, pods, .3, 5, .5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	low, high := math.Inf(1), 0.
-	for i, p := range got {
-		if p.Init.Containers != 1 || p.Init.Cores != .5 || p.Init.Gap < .3 || p.Init.Gap > 1.3 {
-			t.Fatalf("pod %d: %+v", i, p.Init)
-		}
-		low, high = min(low, p.Init.Seconds), max(high, p.Init.Seconds)
-		p.Init = node.Init{}
-		if p != pods[i] {
-			t.Fatalf("pod %d is %+v, was %+v", i, p, pods[i])
-		}
-	}
-	if low < .3 || low > .4 || high < 4.9 || high > 5 {
-		t.Errorf("lengths from %v to %v", low, high)
-	}
-	for _, bad := range [][3]float64{{-1, 1, 0}, {2, 1, 0}, {0, math.Inf(1), 0}, {0, 1, 1.1}, {0, math.NaN(), 0}} {
-		var fe *field.Error
-		if _, err := workload.Initialise(1, pods, bad[0], bad[1], bad[2]); !errors.As(err, &fe) {
-			t.Errorf("%v: %v", bad, err)
-		}
-	}
-}
-
 // The quantiles may end below the whole: what is above lasts as long as the last.
 func TestInvocationsKeepTheLoad(t *testing.T) {
 	// Half of the calls last 1 to 3 s, evenly, the others 3: 2.5 s on average.
