@@ -40,7 +40,7 @@ var powered = []namedScheduler{
 	{remainingWatts, "Spazio, ExEC's remaining watts weighing a half", withEnergy(.5, energy.Remaining)},
 	{"exec-1", "Spazio, ExEC's remaining watts alone", withEnergy(1, energy.Remaining)},
 	{mostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
-	{peaks, "PEAKS, which is told the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
+	{peaks, "PEAKS with the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
 }
 
 func withEnergy(weight float64, o energy.Objective) func(Params) sim.Scheduler {
@@ -109,7 +109,7 @@ var energies = []Experiment{
 		"As energy-unlike-nodes, but each pod requests the core that it takes: what is left to gain over those who believe requests?",
 		[]float64{.3, .5, .8}, arriving(workload.RequestRight, frugal, wasteful)),
 	onEnergy("energy-alike-nodes", "e3", "Arrivals on nodes that are alike",
-		"All nodes take 40 to 120 W, in proportion to their load: then no placement saves anything while all are on, and who says that it does is wrong.",
+		"All nodes take 40 to 120 W, in proportion to their load: then no placement saves anything while all are on, and a scheduler that reports savings is wrong.",
 		[]float64{.5}, arriving(workload.RequestNone, frugal)),
 	onEnergy("energy-concave", "e4", "Arrivals on nodes that are alike and take most of their power early",
 		"All nodes take 40 W + 80 W·(2u − u^1.4) at a load u: what does it save to load the loaded?",

@@ -172,20 +172,14 @@ var experiments = []Experiment{
 		Question: "Thirteen pods a core that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
 		perCore:  batchPerCore,
 		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: Fleets()},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), pods, err
-		},
+		build:    batchOf,
 	},
 	{
 		Name: "arrivals", alias: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
 		defaults: Params{Duration: 300, Law: workload.Equal},
 		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{small, mixed}},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
-			return p.cluster(), pods, err
-		},
+		build:    arrivalsOf,
 	},
 	{
 		Name: "memory", alias: "b3", Title: "A batch that presses on memory",
@@ -216,10 +210,7 @@ var experiments = []Experiment{
 		Question: "As batch, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
 		defaults: Params{crowding: node.Cached}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), pods, err
-		},
+		build: batchOf,
 	},
 	{
 		Name: "servers", alias: "s1", Title: "Servers beside a batch",
@@ -275,14 +266,26 @@ var experiments = []Experiment{
 		defaults: Params{Duration: 600, Law: workload.Exponential},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+			c, pods, err := arrivalsOf(p, seed)
 			if err != nil {
-				return sim.Config{}, nil, err
+				return c, nil, err
 			}
 			pods, err = workload.Declare(seed, pods, p.requests, p.largest())
-			return p.cluster(), pods, err
+			return c, pods, err
 		},
 	},
+}
+
+// batchOf builds a batch of pods that are alike.
+func batchOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+	pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+	return p.cluster(), pods, err
+}
+
+// arrivalsOf builds pods that are alike and arrive at a steady rate.
+func arrivalsOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+	return p.cluster(), pods, err
 }
 
 // crowded are pods that take so many times all cores of every node for the span of
@@ -372,7 +375,7 @@ func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	if err != nil {
 		return c, nil, err
 	}
-	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+	_, pods, err := arrivalsOf(p, seed)
 	return c, pods, err
 }
 

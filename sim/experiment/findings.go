@@ -109,10 +109,7 @@ func arrivals(name string, load float64, title, question string, schedulers []st
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Duration: 300, Law: workload.Equal},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{load}},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
-			return p.cluster(), pods, err
-		},
+		build:    arrivalsOf,
 	}
 }
 
@@ -120,10 +117,7 @@ func batches(name string, work []float64, title, question string, schedulers []s
 	return Experiment{
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Pods: 1000}, sweep: Sweep{Work: work, Law: workload.Laws()},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), pods, err
-		},
+		build: batchOf,
 	}
 }
 

@@ -179,7 +179,7 @@ var profiles = []Experiment{
 	},
 	{
 		Name: "profiles-frozen", alias: "p5", Title: "Profiles that are wrong and stay so",
-		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler see that it is lied to?",
+		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler notice?",
 		defaults:   Params{Pods: 2000, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}},
 		schedulers: []string{Spazio, pooled, Default, centralQueue, lowerBound},
 		sweep:      Sweep{Work: []float64{20}, belief: []belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
@@ -187,7 +187,7 @@ var profiles = []Experiment{
 	},
 	{
 		Name: "profiles-daily", alias: "p6", Title: "Day and night",
-		Question:   "Four days of 400 s: pods arrive as in profiles-arrivals and by night take twice the memory. What does a profiler gain that tells the hours of the day apart, two days or more into it?",
+		Question:   "Four days of 400 s: pods arrive as in profiles-arrivals and by night take twice the memory. What does a profiler gain that distinguishes the hours of the day, two days or more into it?",
 		defaults:   Params{Duration: days * daySeconds, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Day: daySeconds}}},
 		schedulers: profiledField(),
 		sweep:      Sweep{Work: []float64{20}, Load: []float64{.5}, slots: []int{1, 4, 24}, Fleet: on19},

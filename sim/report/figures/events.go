@@ -23,9 +23,9 @@ type occasion struct {
 
 var (
 	starting = occasion{"start of a pod", "from the making of the pod's cgroup", "pod cgroup", .01, "started",
-		"the moment at which the runtime says that the container runs; a kubelet must notice and write its status first"}
+		"the moment at which the runtime reports that the container runs; a kubelet must notice and write its status first"}
 	stopping = occasion{"end of a pod", "from the exit of the container's process", "exited", .02, "exited",
-		"the exit itself; how much later a watch tells is not measured"}
+		"the exit itself; how much later a watch reports it is not measured"}
 )
 
 func (o occasion) sources() []source {
