@@ -84,7 +84,7 @@ func TestRunsAlikeAreMadeOnce(t *testing.T) {
 	p := experiment.Params{Nodes: 2, Pods: 20, Duration: 40}
 	sweep := experiment.Sweep{Work: []float64{2}, Load: []float64{.5}}
 	var all []experiment.Case
-	for _, name := range []string{"finding-1-arrivals", "finding-6", "w1", "s1", "b2", "h1"} {
+	for _, name := range []string{"finding-1-arrivals", "finding-6", "wrong-requests", "servers", "arrivals", "background"} {
 		p.Trace = traces[name]
 		all = append(all, cases(t, name, p, sweep)...)
 	}

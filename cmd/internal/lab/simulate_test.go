@@ -246,7 +246,7 @@ func TestReports(t *testing.T) {
 	if n := bytes.Count(page, []byte("<svg")); n == 0 {
 		t.Error("no picture in the HTML report")
 	}
-	if svg, err := os.ReadFile(filepath.Join(dir, "r-b1-run_mean.svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+	if svg, err := os.ReadFile(filepath.Join(dir, "r-batch-run_mean.svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("no picture beside the Markdown report: %v", err)
 	}
 }
@@ -439,7 +439,7 @@ func TestAllHeldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "F1 is left out, for want of"} {
+	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "functions (f1) is left out: it needs"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("no %q in the report", want)
 		}

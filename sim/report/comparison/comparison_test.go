@@ -128,10 +128,10 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s is not in words", f.Name)
 		}
 	}
-	if want := []string{"base-b1-makespan.svg", "base-b1-run_mean.svg"}; !slices.Equal(names, want) {
+	if want := []string{"base-batch-makespan.svg", "base-batch-run_mean.svg"}; !slices.Equal(names, want) {
 		t.Errorf("pictures %q, want %q", names, want)
 	}
-	for _, want := range []string{"2 seeds, 1 to 2, and halves of traces, held out from tuning.", "## B1: A batch at once", "2 nodes of 4 cores."} {
+	for _, want := range []string{"2 seeds, 1 to 2, and halves of traces, held out from tuning.", "## A batch at once: batch (b1)", "2 nodes of 4 cores."} {
 		if !strings.Contains(string(to.Bytes()), want) {
 			t.Errorf("no %q in the report", want)
 		}
@@ -150,10 +150,10 @@ func TestTrade(t *testing.T) {
 	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: all, Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
 	to := written(t, set.Report, "base")
 	files := to.Files()
-	if len(files) != 1 || files[0].Name != "base-e3.svg" {
+	if len(files) != 1 || files[0].Name != "base-energy-alike-nodes.svg" {
 		t.Fatalf("%d pictures", len(files))
 	}
-	for _, want := range []string{"E3: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "off the edge", "9.84/1.21<"} {
+	for _, want := range []string{"energy-alike-nodes: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "off the edge", "9.84/1.21<"} {
 		if !strings.Contains(string(files[0].Data), want) {
 			t.Errorf("no %q in the picture", want)
 		}
