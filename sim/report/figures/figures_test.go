@@ -99,7 +99,7 @@ func TestAllFigures(t *testing.T) {
 func sameAgain(t *testing.T, album figures.Album, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
-	if diff := cmp.Diff(album.Rows(), saved(t, dir).Rows()); diff != "" {
+	if diff := cmp.Diff(album.Values(), saved(t, dir).Values()); diff != "" {
 		t.Errorf("the rows differ:\n%s", diff)
 	}
 	again := contents(t, dir)
