@@ -18,7 +18,7 @@ func (s *cluster) attempt() {
 		return
 	}
 	s.busy = true
-	s.agenda.add(event{at: s.now + s.SchedulerDelay, kind: decided, pod: pod})
+	s.agenda.add(event{at: s.now + attemptTime(s.Nodes), kind: decided, pod: pod})
 }
 
 // decide ends an attempt.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -63,15 +64,7 @@ func LowerBound(c Config, pods []Pod) (Bound, error) {
 // job is a pod's work and when it can begin.
 type job struct{ ready, work float64 }
 
-func (j job) compare(other job) int {
-	switch {
-	case j.ready < other.ready:
-		return -1
-	case j.ready > other.ready:
-		return 1
-	}
-	return 0
-}
+func (j job) compare(other job) int { return cmp.Compare(j.ready, other.ready) }
 
 // ready is the earliest time at which the pod can run.
 func (p Pod) ready(warmup float64) float64 {

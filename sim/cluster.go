@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -45,10 +46,10 @@ type policy interface {
 	Policy
 	// start schedules the policy's own events.
 	start()
-	// everyNode says that all nodes are looked at, not kube-scheduler's sample.
+	// everyNode reports whether all nodes are looked at, not kube-scheduler's sample.
 	everyNode() bool
-	// bound tells that the scheduler assumed the pod on the node, announced that
-	// the API has the bind, gone that it has the pod's end, phase what happens on
+	// bound is called when the scheduler has assumed the pod on the node, announced when
+	// the API has the bind, gone when it has the pod's end, and phase with each change on
 	// the node itself.
 	bound(m *machine, pod int32)
 	announced(m *machine, pod int32)
@@ -162,15 +163,7 @@ func newCluster(c Config, pods []Pod) (*cluster, error) {
 			s.unfinished++
 		}
 	}
-	slices.SortStableFunc(s.order, func(a, b int32) int {
-		switch x, y := pods[a].Created, pods[b].Created; {
-		case x < y:
-			return -1
-		case x > y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.order, func(a, b int32) int { return cmp.Compare(pods[a].Created, pods[b].Created) })
 	p, err := c.Scheduler.Start(&Cluster{s})
 	if err != nil {
 		return nil, err

@@ -10,26 +10,23 @@ import (
 
 // Config describes a cluster. A zero field takes its default.
 type Config struct {
-	// Nodes is the number of nodes; default that of Sizes, or 19, those of the thesis.
+	// Nodes is the number of nodes; default that of Sizes, or 19, the number of the thesis.
 	Nodes int
 	// Node is every node's model; its Seed is drawn from Seed.
 	Node node.Params
 	// Sizes, if set, are the nodes' cores, one number a node. Node's Memory is then of
 	// a node of Node's Cores, and others have as much a core.
 	Sizes []int
-	// Machines, if set, are the nodes' models in turn: Node, but for the Power of each.
+	// Machines, if set, are the nodes' models in turn: Node with the Power of each.
 	Machines []node.Params
 	// Scheduler places the pods; default Spazio{}.
 	Scheduler Scheduler
 	// Latency is one way between any two parts in seconds; default .001, a
 	// data centre's.
 	Latency float64
-	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; default
-	// .7 ms and 3 µs for each node that it looks at, as measured (docs/validation.md).
-	SchedulerDelay float64
 	// Reserved is what each node keeps for its system: pods may request the rest. The
-	// default is the memory that the node's system takes and, as of a kubelet that is
-	// told nothing, none of the CPU.
+	// default is the memory that the node's system takes and, as with a kubelet without
+	// reservations, none of the CPU.
 	Reserved *baseline.Resources
 	// MaxPods is how many pods a node takes; default 110, the kubelet's.
 	MaxPods int
@@ -90,7 +87,7 @@ func (c Config) Validate() error {
 		name  string
 		value float64
 	}{
-		{"Latency", c.Latency}, {"SchedulerDelay", c.SchedulerDelay}, {"KubeletRate", c.KubeletRate},
+		{"Latency", c.Latency}, {"KubeletRate", c.KubeletRate},
 		{"Warmup", c.Warmup}, {"Timeline", c.Timeline}, {"Horizon", c.Horizon},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
@@ -122,7 +119,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Nodes, len(c.Sizes))
 	setDefault(&c.Nodes, 19)
 	setDefault(&c.Latency, .001)
-	setDefault(&c.SchedulerDelay, attemptTime(c.Nodes))
 	setDefault(&c.MaxPods, 110)
 	setDefault(&c.KubeletRate, 10)
 	setDefault(&c.Warmup, 5)
@@ -134,12 +130,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// checkMachine refuses a machine that is not Node but for its power.
+// checkMachine refuses a machine that differs from Node in more than its power.
 func (c Config) checkMachine(i int) error {
 	machine, same := c.Machines[i], c.Node
 	machine.Power, same.Power = node.Power{}, node.Power{}
 	if machine.WithDefaults() != same.WithDefaults() {
-		return refuse(fmt.Sprintf("Machines[%d]", i), c.Machines[i], "what Node is, but for its Power")
+		return refuse(fmt.Sprintf("Machines[%d]", i), c.Machines[i], "what Node is, except its Power")
 	}
 	if err := c.Machines[i].Validate(); err != nil {
 		return fmt.Errorf("sim: Machines[%d]: %w", i, err)
@@ -194,15 +190,15 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// What an attempt takes: a part of its own, and one for each node that is scored,
-// in seconds. Measured (docs/validation.md): .78 ms with 19 nodes and 1.0 ms
+// What an attempt of kube-scheduler takes: a part of its own, and one for each node that is
+// scored, in seconds. Measured (docs/validation.md): .78 ms with 19 nodes and 1.0 ms
 // with 100, of 1,000 pods created at once.
 const (
 	attemptBase    = .7e-3
 	attemptPerNode = 3e-6
 )
 
-// attemptTime is the default of SchedulerDelay.
+// attemptTime is the time of one attempt.
 func attemptTime(nodes int) float64 {
 	return attemptBase + attemptPerNode*float64(nodesToFind(nodes))
 }

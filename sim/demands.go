@@ -24,11 +24,11 @@ func demands(r Result) []Metric {
 			profiled++
 		}
 		for of, pair := range [2]struct {
-			told  profile.Share
-			takes float64
+			expected profile.Share
+			takes    float64
 		}{{record.Expected.CPU, p.width()}, {record.Expected.Memory, p.Memory}} {
-			if pair.told.Confidence > 0 && pair.told.Amount > 0 {
-				ratios[of] = append(ratios[of], pair.takes/pair.told.Amount)
+			if pair.expected.Confidence > 0 && pair.expected.Amount > 0 {
+				ratios[of] = append(ratios[of], pair.takes/pair.expected.Amount)
 			}
 		}
 	}

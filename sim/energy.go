@@ -24,7 +24,7 @@ func (e Energy) with(t node.Totals) Energy {
 	return Energy{e.Joules + t.Joules, e.Idle + t.IdleJoules, e.Empty + t.EmptyJoules}
 }
 
-// powered says whether the power of any node is modelled.
+// powered reports whether the power of any node is modelled.
 func (s *cluster) powered() bool {
 	for _, m := range s.nodes {
 		if m.model.Params().Power.Modelled() {

@@ -26,7 +26,7 @@ type joulemeter struct {
 	readings []energy.Reading
 	at, busy float64 // of the last reading
 	joules   float64 // so far
-	told     bool    // that the node's power is known
+	reported bool    // that the node's power is known
 	reads    int
 
 	pods map[reserve.PodKey]podMeter
@@ -52,7 +52,7 @@ func newJoulemeter(p node.Params) (*joulemeter, error) {
 }
 
 // read reads the node's counters at a time and returns its power since the last call,
-// or none where the curve no longer tells what load takes; false if that is no news.
+// or none where the curve no longer has the power of a load; false if that is no news.
 func (j *joulemeter) read(now float64, r node.EnergyReading) (energy.Power, bool, error) {
 	j.reads++
 	j.readings = append(j.readings[:0], energy.Reading{Zone: "package-0", Counter: r.Microjoules, Range: node.EnergyRange, At: at(now)})
@@ -75,8 +75,8 @@ func (j *joulemeter) read(now float64, r node.EnergyReading) (energy.Power, bool
 	if !known {
 		p = energy.Power{}
 	}
-	news := known || j.told
-	j.told = known
+	news := known || j.reported
+	j.reported = known
 	return p, news, nil
 }
 

@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"math"
+	"slices"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -11,37 +11,27 @@ import (
 // OverProvision is Spazio with another allowance beside its own, for comparison: that of a
 // draft of the thesis, which its final form has not. As TCP does with its window, a node
 // that offers more than it has room for goes on raising that while its pods do not take
-// longer, and halves it when they do: of each Window pods that end it sums up the squares
-// of their run times; where the sum is at most Threshold times the least of the windows
-// before, the allowance grows by a pod.
-type OverProvision struct {
-	Spazio
-	// Window is n, at least 1; default 10.
-	Window int
-	// Threshold is at least 1; default 1.1.
-	Threshold float64
-}
+// longer, and halves it when they do: it sums up the squares of the run times of every
+// provisionWindow pods that end; where the sum is at most provisionThreshold times the least of
+// the windows before, the allowance grows by a pod.
+type OverProvision struct{ Spazio }
 
-// remembered is how many windows a new one is held against: against the last alone the
-// allowance would creep up without end.
-const remembered = 10
+const (
+	provisionWindow    = 10
+	provisionThreshold = 1.1
+	// remembered is how many windows a new one is held against: against the last alone the
+	// allowance would creep up without end.
+	remembered = 10
+)
 
 // Start implements Scheduler.
 func (o OverProvision) Start(c *Cluster) (Policy, error) {
-	setDefault(&o.Window, 10)
-	setDefault(&o.Threshold, 1.1)
-	if o.Window < 1 {
-		return nil, refuse("Window", o.Window, "at least 1")
-	}
-	if !(o.Threshold >= 1) || math.IsInf(o.Threshold, 1) {
-		return nil, refuse("Threshold", o.Threshold, "a finite number, at least 1")
-	}
 	s, err := o.build(c.run)
 	if err != nil {
 		return nil, err
 	}
 	for i := range s.agents {
-		s.agents[i].pipeline = &providingAgent{nodeAgent: s.agents[i].pipeline, window: o.Window, threshold: o.Threshold}
+		s.agents[i].pipeline = &providingAgent{nodeAgent: s.agents[i].pipeline}
 	}
 	return s, nil
 }
@@ -49,9 +39,6 @@ func (o OverProvision) Start(c *Cluster) (Policy, error) {
 // providingAgent adds the allowance to what an agent offers.
 type providingAgent struct {
 	nodeAgent
-	window    int
-	threshold float64
-
 	running   []runningPod
 	allowance float64
 	ended     int
@@ -94,14 +81,10 @@ func (a *providingAgent) Pods(at time.Time, pods []agent.Pod) (agent.Report, boo
 // end takes a run time.
 func (a *providingAgent) end(seconds float64) {
 	a.sum += seconds * seconds
-	if a.ended++; a.ended%a.window != 0 {
+	if a.ended++; a.ended%provisionWindow != 0 {
 		return
 	}
-	least := math.Inf(1)
-	for _, s := range a.sums {
-		least = math.Min(least, s)
-	}
-	if a.sum <= a.threshold*least {
+	if len(a.sums) == 0 || a.sum <= provisionThreshold*slices.Min(a.sums) {
 		a.allowance++
 	} else {
 		a.allowance /= 2
@@ -112,7 +95,7 @@ func (a *providingAgent) end(seconds float64) {
 	a.sum = 0
 }
 
-// revise adds the allowance to a report, but where a channel is full.
+// revise adds the allowance to a report, unless a channel is full.
 func (a *providingAgent) revise(r agent.Report, due bool, err error) (agent.Report, bool, error) {
 	if due && err == nil && !r.Saturated {
 		r.Avail += a.allowance

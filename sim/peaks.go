@@ -1,19 +1,11 @@
 package sim
 
-import (
-	"fmt"
-	"math"
-
-	"github.com/spazio-scheduler/spazio/sim/baseline"
-)
+import "github.com/spazio-scheduler/spazio/sim/baseline"
 
 // Peaks is PEAKS, Trimaran's plugin for power, in the place of kube-scheduler's scores,
-// as its authors configure it, with metrics-server for its telemetry.
-type Peaks struct {
-	// K are the nodes' models, in turn. The default is what comes nearest to the true
-	// power of each, the best that can be told to it.
-	K []baseline.PowerModel
-}
+// as its authors configure it, with metrics-server for its telemetry. Its model of each
+// node is the one nearest to the node's true power.
+type Peaks struct{}
 
 type peaksPolicy struct {
 	watched
@@ -23,29 +15,13 @@ type peaksPolicy struct {
 }
 
 // Start implements Scheduler.
-func (o Peaks) Start(c *Cluster) (Policy, error) {
-	for i, k := range o.K {
-		for _, v := range []float64{k.K0, k.K1, k.K2} {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return nil, refuse(fmt.Sprintf("Peaks.K[%d]", i), k, "finite numbers")
-			}
-		}
-	}
-	return &peaksPolicy{watched: watch(c, true), models: o.models(c.run)}, nil
-}
-
-// models are those of the nodes.
-func (o Peaks) models(c *cluster) []baseline.PowerModel {
-	models := make([]baseline.PowerModel, len(c.nodes))
-	for i, m := range c.nodes {
-		if len(o.K) > 0 {
-			models[i] = o.K[i%len(o.K)]
-			continue
-		}
+func (Peaks) Start(c *Cluster) (Policy, error) {
+	p := &peaksPolicy{watched: watch(c, true)}
+	for _, m := range c.run.nodes {
 		power := m.model.Params().Power
-		models[i] = baseline.FitPower(func(percent float64) float64 { return power.At(percent / 100) })
+		p.models = append(p.models, baseline.FitPower(func(percent float64) float64 { return power.At(percent / 100) }))
 	}
-	return models
+	return p, nil
 }
 
 func (p *peaksPolicy) Score(scores []float64, nodes []int, pod int) {

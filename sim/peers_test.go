@@ -20,8 +20,8 @@ func loads(step float64, first, second []float64) []sim.Series {
 	return []sim.Series{{Step: step, Cores: first}, {Step: step, Cores: second}}
 }
 
-// trickle is small pods, one each so many seconds.
-func trickle(n int, from, every float64) []sim.Pod {
+// fewPods are small pods, one each so many seconds.
+func fewPods(n int, from, every float64) []sim.Pod {
 	pods := make([]sim.Pod, n)
 	for i := range pods {
 		pods[i] = sim.Pod{Created: from + every*float64(i), Work: .1, Request: baseline.Resources{CPU: .01}}
@@ -47,7 +47,7 @@ func TestPeersSeeHiddenLoad(t *testing.T) {
 	beside := sim.Pod{Work: 50, Cores: .05, Request: baseline.Resources{CPU: .5}, Limit: baseline.Resources{CPU: 4}}
 	pods := []sim.Pod{beside, beside}
 	pods[0].On, pods[1].On = 1, 2
-	pods = append(pods, trickle(20, 400, 5)...)
+	pods = append(pods, fewPods(20, 400, 5)...)
 	for _, s := range []sim.Scheduler{
 		sim.TargetLoadPacking{Target: 90}, sim.LoadVariationRiskBalancing{}, sim.LowRiskOverCommitment{}, sim.LoadAware{},
 	} {
@@ -66,7 +66,7 @@ func TestPeersSeeHiddenLoad(t *testing.T) {
 func TestLoadAwareBelievesTheFirstReport(t *testing.T) {
 	for seed := range uint64(4) {
 		background := loads(1, []float64{4}, []float64{0})
-		r := run(t, sim.Config{Nodes: 2, Scheduler: sim.LoadAware{}, Background: background, Seed: seed}, trickle(10, 57, .1))
+		r := run(t, sim.Config{Nodes: 2, Scheduler: sim.LoadAware{}, Background: background, Seed: seed}, fewPods(10, 57, .1))
 		if got := onFirst(r); got != 0 {
 			t.Errorf("seed %d: %d of 10 pods on the node that is full", seed, got)
 		}
@@ -85,7 +85,7 @@ func TestLoadAwareAsksForEachPod(t *testing.T) {
 
 // Memory that nobody declared is seen, too.
 func TestHiddenMemoryIsSeen(t *testing.T) {
-	pods := append([]sim.Pod{{On: 1, Work: 1000, Cores: .01, Memory: 12 << 30}}, trickle(20, 400, 5)...)
+	pods := append([]sim.Pod{{On: 1, Work: 1000, Cores: .01, Memory: 12 << 30}}, fewPods(20, 400, 5)...)
 	busier := loads(1, []float64{0}, []float64{.4}) // the second has the busier CPU
 	r := run(t, sim.Config{Nodes: 2, Scheduler: sim.TwoChoices{}, Background: busier, Seed: 4, Horizon: 1000}, pods)
 	if got := onFirst(r) - 1; got != 0 {
@@ -97,7 +97,7 @@ func TestHiddenMemoryIsSeen(t *testing.T) {
 func TestLatestScrape(t *testing.T) {
 	background := loads(1000, []float64{4, 0}, []float64{0, 4})
 	s := sim.LoadVariationRiskBalancing{Latest: true}
-	r := run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: 4}, trickle(20, 1150, 5))
+	r := run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: 4}, fewPods(20, 1150, 5))
 	if got := onFirst(r); got != 20 {
 		t.Errorf("%d of 20 pods on the node that has become idle", got)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// Profiles says how what workloads take is learnt: each node's agent reads its pods
+// Profiles configures how what workloads take is learnt: each node's agent reads its pods
 // and sends windows to a profiler, whose profiles say what the next pod will take. A
 // zero field takes its default.
 type Profiles struct {
@@ -112,13 +112,13 @@ func (p *Profiles) after(age float64) float64 {
 type profiler struct {
 	c       *cluster
 	options Profiles
-	// workloads are by number, of is each pod's, −1 if nobody knows it.
+	// workloads are by number, of is each pod's, −1 if it is unknown.
 	workloads []learnt
 	of        []int32
 	logs      []usageLog // by node
 	began     []float64  // when the pod ran, by pod
 	due       []float64  // its next reading
-	// read is told of each reading, published of what became known.
+	// read is called with each reading, published with what became known.
 	read      func(m *machine, r agent.PodReading)
 	published func(workload int32, p price)
 	prices    []delivery // on their way
@@ -327,7 +327,7 @@ func (p *profiler) observe(on string, from *agent.Window) {
 	}
 }
 
-// handle says whether the event was the profiler's.
+// handle reports whether the event was the profiler's.
 func (p *profiler) handle(e event) bool {
 	switch e.kind {
 	case readout:

@@ -69,7 +69,7 @@ func (o Pronto) Validate() error {
 
 // prontoPolicy is the policy.
 type prontoPolicy struct {
-	defaultPolicy
+	scoring
 	options Pronto
 	nodes   []prontoNode
 	rng     *rand.Rand
@@ -82,7 +82,7 @@ type prontoNode struct {
 	signal  pronto.Signal
 	// steps and rejections are those of the tracker.
 	steps, rejections int
-	said, rejects     bool // by the node; as far as the scheduler has heard
+	said, rejects     bool // by the node; as the scheduler knows it
 }
 
 // Start implements Scheduler.
@@ -91,7 +91,7 @@ func (o Pronto) Start(c *Cluster) (Policy, error) {
 		return nil, err
 	}
 	setDefault(&o.Push, DefaultPush)
-	p := &prontoPolicy{defaultPolicy: defaultPolicy{plain{c.run}}, options: o, rng: c.Rand(0), nodes: make([]prontoNode, c.Nodes())}
+	p := &prontoPolicy{scoring: scoring{plain{c.run}, c.run.defaultScore}, options: o, rng: c.Rand(0), nodes: make([]prontoNode, c.Nodes())}
 	for i := range p.nodes {
 		var err error
 		if p.nodes[i].tracker, err = pronto.New(o.Tracker); err != nil {
@@ -107,8 +107,8 @@ func (p *prontoPolicy) start() {
 	}
 }
 
-// sample has a node's tracker see the node, and the scheduler hear where that changes
-// whether it rejects.
+// sample gives a node's reading to its tracker, and sends the scheduler each change of its
+// verdict.
 func (p *prontoPolicy) sample(m *machine) {
 	r, ok := m.model.Read()
 	if !ok {

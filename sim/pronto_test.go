@@ -34,11 +34,11 @@ func TestProntoRefusesAtPeaks(t *testing.T) {
 	for _, noFleet := range []bool{false, true} {
 		for seed := range uint64(4) {
 			s := sim.Pronto{NoFleet: noFleet}
-			r := run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: seed}, trickle(40, 300, 5))
+			r := run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: seed}, fewPods(40, 300, 5))
 			if got := onFirst(r); got > 3 { // beside a burst of a daemon a leap is none
 				t.Errorf("no fleet %v, seed %d: %d of 40 pods on the node that leaps", noFleet, seed, got)
 			}
-			r = run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: seed}, trickle(40, 302.5, 5))
+			r = run(t, sim.Config{Nodes: 2, Scheduler: s, Background: background, Seed: seed}, fewPods(40, 302.5, 5))
 			if got := onFirst(r); got < 8 || got > 32 {
 				t.Errorf("no fleet %v, seed %d: %d of 40 pods on the node that has leapt, want about half", noFleet, seed, got)
 			}
@@ -49,7 +49,7 @@ func TestProntoRefusesAtPeaks(t *testing.T) {
 // Without rejections it is kube-scheduler: whatever differs is theirs.
 func TestProntoThatNeverRejectsIsTheDefault(t *testing.T) {
 	never := sim.Pronto{Tracker: pronto.Config{Detector: pronto.DetectorConfig{Threshold: 1e5}}}
-	for name, pods := range map[string][]sim.Pod{"batch": mixed(3, 80), "arrivals": trickle(60, 10, .5)} {
+	for name, pods := range map[string][]sim.Pod{"batch": mixed(3, 80), "arrivals": fewPods(60, 10, .5)} {
 		if diff := cmp.Diff(places(t, sim.Default{}, pods), places(t, never, pods)); diff != "" {
 			t.Errorf("%s: (-default +pronto):\n%s", name, diff)
 		}
@@ -80,7 +80,7 @@ func nervous() pronto.Config {
 func TestProntoCoinRejectsAsOften(t *testing.T) {
 	refused := func(byChance bool) (n int, which []bool) {
 		c := sim.Config{Nodes: 1, Scheduler: sim.Pronto{Tracker: nervous(), ByChance: byChance}, Seed: 2}
-		for _, record := range run(t, c, trickle(800, 20, 1.07)).Records {
+		for _, record := range run(t, c, fewPods(800, 20, 1.07)).Records {
 			which = append(which, record.Attempts > 1)
 			if record.Attempts > 1 {
 				n++
@@ -144,16 +144,16 @@ func TestProntoRefusesOptions(t *testing.T) {
 		"Tracker.Model.Rank": {Tracker: pronto.Config{Model: svd.Options{Rank: 3}}},
 	} {
 		var refused *field.Error
-		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, trickle(1, 0, 1)); !errors.As(err, &refused) || refused.Field != name {
+		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, fewPods(1, 0, 1)); !errors.As(err, &refused) || refused.Field != name {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	var refused *field.Error
 	bad := sim.Pronto{Tracker: pronto.Config{Reject: 2}}
-	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: bad}, trickle(1, 0, 1)); !errors.As(err, &refused) {
+	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: bad}, fewPods(1, 0, 1)); !errors.As(err, &refused) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: sim.Pronto{Metrics: sim.EachMetric, Tracker: pronto.Config{Model: svd.Options{Rank: 4}}}}, trickle(1, 0, 1)); err != nil {
+	if _, err := sim.Run(t.Context(), sim.Config{Scheduler: sim.Pronto{Metrics: sim.EachMetric, Tracker: pronto.Config{Model: svd.Options{Rank: 4}}}}, fewPods(1, 0, 1)); err != nil {
 		t.Error(err)
 	}
 }
@@ -172,16 +172,7 @@ func TestOverProvision(t *testing.T) {
 	if provided <= plain {
 		t.Errorf("%g pods a core at most, %g without the allowance", provided, plain)
 	}
-	if strict := most(sim.OverProvision{Threshold: 1}, 1.03); strict >= provided {
-		t.Errorf("pods that take longer and longer: %g a core at most, %g of pods that are alike", strict, provided)
-	}
-	if rare := most(sim.OverProvision{Window: 300}, 1); rare >= provided {
-		t.Errorf("a window of 300 pods: %g a core at most, %g with one of ten", rare, provided)
-	}
-	var refused *field.Error
-	for name, s := range map[string]sim.OverProvision{"Window": {Window: -1}, "Threshold": {Threshold: .5}} {
-		if _, err := sim.Run(t.Context(), sim.Config{Scheduler: s}, trickle(1, 0, 1)); !errors.As(err, &refused) || refused.Field != name {
-			t.Errorf("%s: error %v", name, err)
-		}
+	if longer := most(sim.OverProvision{}, 1.03); longer >= provided {
+		t.Errorf("pods that take longer and longer: %g a core at most, %g of pods that are alike", longer, provided)
 	}
 }

@@ -10,11 +10,11 @@ import (
 
 // Recommended is kube-scheduler's default profile where a recommender writes what a pod
 // requests when it is created, as a webhook does: what its preset recommends by what is
-// known of the pod's workload by then, and nothing of one that nobody knows.
+// known of the pod's workload by then, and nothing for an unknown workload.
 type Recommended struct {
 	Preset profile.Preset
-	// Profiles says how it learns; On, Delay and what concerns the ledger count for
-	// nothing. Known and Frozen make it clairvoyant.
+	// Profiles configures how it learns; On, Delay and what concerns the ledger have no
+	// effect. Known and Frozen make it clairvoyant.
 	Profiles Profiles
 }
 
@@ -24,7 +24,7 @@ type declarer interface {
 }
 
 type recommendedPolicy struct {
-	defaultPolicy
+	scoring
 	preset   profile.Preset
 	profiler *profiler
 	most     baseline.Resources
@@ -43,7 +43,7 @@ func (o Recommended) Start(c *Cluster) (Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &recommendedPolicy{defaultPolicy{plain{c.run}}, o.Preset, learns, baseline.Resources{}}
+	p := &recommendedPolicy{scoring{plain{c.run}, c.run.defaultScore}, o.Preset, learns, baseline.Resources{}}
 	for _, m := range c.run.nodes {
 		p.most = p.most.Max(m.allocatable)
 	}

@@ -32,7 +32,7 @@ type Scalar struct {
 	Unit Unit
 	// Literal keeps the thesis's reserved_n in place of the ledger: a pod counts
 	// from its choice until the API shows it running, whether or not a report
-	// has absorbed it. And agents hear of pods by container events alone, not of
+	// has absorbed it. And agents learn of pods from container events alone, not from
 	// binds.
 	Literal bool
 }

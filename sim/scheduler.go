@@ -26,7 +26,7 @@ type Scheduler interface {
 //	Bound(node, pod int)  // the pod was placed on the node
 //	Ended(node, pod int)  // the API shows that it has ended, or was killed
 type Policy interface {
-	// Admits says whether the node may take the pod, beyond what every scheduler
+	// Admits reports whether the node may take the pod, beyond what every scheduler
 	// checks. A pod that no node may take is tried again when another has ended, and
 	// after [Cluster.Wake].
 	Admits(node, pod int) bool

@@ -91,7 +91,7 @@ type spazio struct {
 	placement  *placement.Queue
 	classes    []demandClass // by number
 	profiler   *profiler     // nil without profiles
-	thrift     *thrift       // nil where energy has no weight
+	energy     *energyRanker // nil where energy has no weight
 	literal    bool          // see Scalar
 	raw        []float64
 	whole      []int64
@@ -153,7 +153,7 @@ func (o Spazio) Validate() error {
 	return errors.Join(o.Profiles.Validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Trickle.Validate(), o.Aggregate.Validate())
 }
 
-// pipeline is the configuration of an agent but for its node's name.
+// pipeline is the configuration of an agent, without its node's name.
 func (o Spazio) pipeline(p node.Params) agent.Config {
 	c := o.Agent
 	c.Schema, c.Cores = schema, float64(p.Cores)
@@ -181,7 +181,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	}
 	s.startPlacement()
 	if o.Ranking.Energy > 0 {
-		if s.thrift, err = newThrift(c.nodes); err != nil {
+		if s.energy, err = newEnergyRanker(c.nodes); err != nil {
 			return nil, err
 		}
 	}
@@ -235,7 +235,7 @@ func (s *spazio) sample(m *machine) {
 	}
 }
 
-// phase tells a node's agent what its pod source sees: containers that start and
+// phase gives a node's agent what its pod source sees: containers that start and
 // stop, and sandboxes that are gone, but not which containers are init containers.
 func (s *spazio) phase(m *machine, t node.Transition) {
 	a := &s.agents[m.index]
@@ -263,12 +263,12 @@ func (s *spazio) start() {
 	if s.profiler != nil {
 		s.profiler.start()
 	}
-	if s.thrift != nil {
+	if s.energy != nil {
 		s.startMeters()
 	}
 }
 
-// read tells the agent of a reading that it made for the profiler.
+// read gives the agent a reading that it made for the profiler.
 func (s *spazio) read(m *machine, r agent.PodReading) {
 	s.agents[m.index].pipeline.Usage(at(s.c.now), []agent.PodReading{r})
 }
@@ -443,7 +443,7 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 		}
 	}
 	s.raw = s.raw[:0]
-	goodness := s.weigh(int32(pod))
+	goodness := s.energyScore(int32(pod))
 	for _, i := range nodes {
 		a := &s.agents[i]
 		raw := reserve.Score(s.rank(a, int32(pod))-lowest, a.signal.K, goodness(a), s.c.ties.Float64(), s.options.Ranking)
@@ -479,7 +479,7 @@ func (s *spazio) announced(m *machine, pod int32) {
 	s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: published, node: m.index, pod: pod})
 }
 
-// gone frees what the pod held; where it held a request, too, any parked pod may
+// gone frees what the pod held; where it held a request, too, any unschedulable pod may
 // fit now.
 func (s *spazio) gone(m *machine, pod int32) {
 	k := s.c.key(pod)

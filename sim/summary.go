@@ -16,7 +16,7 @@ type Metric struct {
 // left out.
 //
 //   - makespan: from the first creation to the last end
-//   - useful share: core-seconds of pods' work, but for what kills have lost,
+//   - useful share: core-seconds of pods' work, without what kills have lost,
 //     over the makespan times the cores: one window for every scheduler
 //   - run: from running to done, of the last attempt; sojourn: from creation;
 //     mean, p50, p95 and p99

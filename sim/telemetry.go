@@ -40,6 +40,22 @@ type watched struct {
 	last    []counter
 }
 
+// watchingPolicy scores each node by itself and by what the load-watcher knows of it.
+type watchingPolicy struct {
+	watched
+	score func(m *machine, seen *view, pod int32) float64
+}
+
+func watching(c *Cluster, latest bool, score func(m *machine, seen *view, pod int32) float64) *watchingPolicy {
+	return &watchingPolicy{watch(c, latest), score}
+}
+
+func (p *watchingPolicy) Score(scores []float64, nodes []int, pod int) {
+	for i, n := range nodes {
+		scores[i] = p.score(p.c.nodes[n], &p.seen[n], int32(pod))
+	}
+}
+
 // view is what is known of a node's usage, at the end of the window.
 type view struct {
 	at          float64

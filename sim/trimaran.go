@@ -11,36 +11,26 @@ type TargetLoadPacking struct {
 	Latest bool
 }
 
-type targetPolicy struct {
-	watched
-	target float64
-}
-
 // Start implements Scheduler.
 func (o TargetLoadPacking) Start(c *Cluster) (Policy, error) {
 	setDefault(&o.Target, baseline.TargetUtilisation)
-	return &targetPolicy{watch(c, o.Latest), o.Target}, nil
+	return watching(c, o.Latest, func(m *machine, seen *view, pod int32) float64 {
+		expected := seen.cpu.Mean + c.run.predictedCPU(pod)
+		for _, other := range m.assigned {
+			if bound := c.run.records[other].Bound + c.run.Warmup; bound > seen.at || seen.at-bound < inFlightSpan {
+				expected += c.run.predictedCPU(other)
+			}
+		}
+		return float64(baseline.TargetLoadPacking(expected, m.capacity.CPU, o.Target))
+	}), nil
 }
 
 // inFlightSpan is how long TargetLoadPacking adds its guess for a pod to a
 // measurement that cannot show it yet, in seconds.
 const inFlightSpan = 60
 
-func (p *targetPolicy) Score(scores []float64, nodes []int, pod int) {
-	for i, n := range nodes {
-		m, seen := p.c.nodes[n], &p.seen[n]
-		expected := seen.cpu.Mean + p.predicted(int32(pod))
-		for _, other := range m.assigned {
-			if bound := p.c.records[other].Bound + p.c.Warmup; bound > seen.at || seen.at-bound < inFlightSpan {
-				expected += p.predicted(other)
-			}
-		}
-		scores[i] = float64(baseline.TargetLoadPacking(expected, m.capacity.CPU, p.target))
-	}
-}
-
-func (p *targetPolicy) predicted(pod int32) float64 {
-	return baseline.PredictedCPU(p.c.pods[pod].Request.CPU, p.c.pods[pod].Limit.CPU)
+func (s *cluster) predictedCPU(pod int32) float64 {
+	return baseline.PredictedCPU(s.pods[pod].Request.CPU, s.pods[pod].Limit.CPU)
 }
 
 // LoadVariationRiskBalancing is Trimaran's plugin of that name beside
@@ -50,19 +40,12 @@ type LoadVariationRiskBalancing struct {
 	Latest bool
 }
 
-type variationPolicy struct{ watched }
-
 // Start implements Scheduler.
 func (o LoadVariationRiskBalancing) Start(c *Cluster) (Policy, error) {
-	return &variationPolicy{watch(c, o.Latest)}, nil
-}
-
-func (p *variationPolicy) Score(scores []float64, nodes []int, pod int) {
-	for i, n := range nodes {
-		m, seen := p.c.nodes[n], &p.seen[n]
-		scores[i] = p.c.defaultScore(m, int32(pod))
-		scores[i] += float64(baseline.LoadVariationRiskBalancing{}.Score(seen.cpu, seen.memory, p.c.pods[pod].request(), m.allocatable))
-	}
+	return watching(c, o.Latest, func(m *machine, seen *view, pod int32) float64 {
+		score := baseline.LoadVariationRiskBalancing{}.Score(seen.cpu, seen.memory, c.run.pods[pod].request(), m.allocatable)
+		return c.run.defaultScore(m, pod) + float64(score)
+	}), nil
 }
 
 // LowRiskOverCommitment is Trimaran's plugin of that name beside kube-scheduler's
@@ -72,26 +55,18 @@ type LowRiskOverCommitment struct {
 	Latest bool
 }
 
-type riskPolicy struct{ watched }
-
 // Start implements Scheduler.
 func (o LowRiskOverCommitment) Start(c *Cluster) (Policy, error) {
-	return &riskPolicy{watch(c, o.Latest)}, nil
-}
-
-func (p *riskPolicy) Score(scores []float64, nodes []int, pod int) {
-	request, limit := p.c.pods[pod].request(), p.c.pods[pod].Limit
-	none := baseline.Resources{}
-	for i, n := range nodes {
-		m, seen := p.c.nodes[n], &p.seen[n]
-		scores[i] = p.c.defaultScore(m, int32(pod))
-		if request == none && limit == none {
-			continue
+	return watching(c, o.Latest, func(m *machine, seen *view, pod int32) float64 {
+		own := c.run.defaultScore(m, pod)
+		request, limit := c.run.pods[pod].request(), c.run.pods[pod].Limit
+		if none := (baseline.Resources{}); request == none && limit == none {
+			return own
 		}
 		without := declared(m.requested, m.limits)
 		with := declared(m.requested.Plus(request), m.limits.Plus(limit.Max(request)))
-		scores[i] += float64(baseline.LowRiskOverCommitment(seen.cpu, seen.memory, without, with, m.allocatable))
-	}
+		return own + float64(baseline.LowRiskOverCommitment(seen.cpu, seen.memory, without, with, m.allocatable))
+	}), nil
 }
 
 func declared(request, limit baseline.Resources) [2]baseline.Declared {

@@ -40,7 +40,7 @@ func loadAwareEstimate(request, limit, factor, otherwise, unit float64) float64 
 	return estimate
 }
 
-// Fits says whether the usage expected with the pod stays within the
+// Fits reports whether the usage expected with the pod stays within the
 // thresholds, in whole percent.
 func (LoadAware) Fits(expected, allocatable Resources) bool {
 	return percent(expected.CPU, allocatable.CPU) <= percent(usageThreshold.CPU, 1) &&

@@ -69,7 +69,7 @@ func meanScore(allocatable, requested Resources, score func(allocatable, request
 	return (score(allocCPU, cpu) + score(allocMemory, memory)) / 2
 }
 
-// BalancedAllocation is NodeResourcesBalancedAllocation's score, which says how a
+// BalancedAllocation is NodeResourcesBalancedAllocation's score of how a
 // pod changes a node's balance: with b = 100·(1 − sd), rounded down, of the requested
 // shares of both resources, each at most 1 (of two numbers the standard deviation is
 // half the difference), 50 + (50 + b with the pod − b without)/2. A pod that requests

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// PowerModel is what PEAKS is told of a node: at x percent of its CPU it takes
+// PowerModel is PEAKS' configuration of a node: at x percent of its CPU it takes
 //
 //	K0 + K1·exp(K2·x)
 //

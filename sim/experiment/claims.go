@@ -10,7 +10,7 @@ import (
 // in it had to be replaced, and by what. Findings were made on a prototype, a fluid model
 // of the whole loop that is no part of this repository.
 type FindingVerdict struct {
-	Verdict
+	verdict
 	// Prototype is its figure for the same comparison, of one seed, in words.
 	Prototype string
 }
@@ -73,7 +73,7 @@ var claims = []claim{
 	{"finding-6", always, "least_share", "source-cautious-open", "source-cautious", true, 1.1, "locked out for good"},
 	{"finding-6", always, "sojourn_mean", "no-floor", Reference, true, 1.05, "not run"},
 
-	{"finding-7", works(10, 10, workload.Equal), "makespan", CentralQueue, Default, true, .95, "140 / 132 s"},
+	{"finding-7", works(10, 10, workload.Equal), "makespan", centralQueue, Default, true, .95, "140 / 132 s"},
 	{"finding-7", works(10, endless, workload.Equal), "makespan", Reference, Default, true, 1, "148 / 134 s"},
 	{"finding-7", works(10, endless, workload.Exponential), "makespan", Reference, Default, false, 1, "156–164 / 166 s; 915–925 / 989 s"},
 
@@ -119,7 +119,7 @@ func (k claim) verdict(label string, measured Interval) FindingVerdict {
 		sign, holds = "≥", measured.Mean >= k.bound
 	}
 	return FindingVerdict{
-		Verdict{label, fmt.Sprintf("%s: %s/%s %s %g", k.metric, k.of, k.to, sign, k.bound), measured, holds},
+		verdict{label, fmt.Sprintf("%s: %s/%s %s %g", k.metric, k.of, k.to, sign, k.bound), measured, holds},
 		k.prototype,
 	}
 }

@@ -102,7 +102,7 @@ func ConstantByName(name string) (Constant, error) {
 			return c, nil
 		}
 	}
-	return Constant{}, &NameError{Kind: "constant", Name: name, Known: namesOf(constants, func(c Constant) string { return c.Name })}
+	return Constant{}, &NameError{kind: "constant", name: name, known: namesOf(constants, func(c Constant) string { return c.Name })}
 }
 
 // At is the text of the setting for the default times scale, within the

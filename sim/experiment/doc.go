@@ -1,7 +1,7 @@
 // Package experiment runs the comparisons that Spazio is judged by: named
 // workloads under named schedulers over seeds, and what follows from the rows.
 //
-//	experiment, err := experiment.ByName("b1")
+//	experiment, err := experiment.ByName("batch")
 //	cases, err := experiment.Cases(experiment.Params{}, experiment.Sweep{})
 //	rows, err := experiment.Run(ctx, cases, experiment.Options{Seeds: []uint64{1, 2, 3}, Workers: 2})
 //	for _, line := range experiment.Ratios(rows, experiment.Default) { … }

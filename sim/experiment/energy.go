@@ -12,38 +12,38 @@ const Energy = "energy"
 
 // Names of what Spazio that places by energy is compared with.
 const (
-	// Blind is Spazio that does not.
-	Blind = "energy-0"
-	// Sleeping takes a node without pods for asleep.
-	Sleeping = "energy-sleep"
-	// ExEC prefers the node with most watts left, at the same weight.
-	ExEC          = "exec-0.5"
-	MostAllocated = "most-allocated"
-	Peaks         = "peaks"
+	// blind is Spazio that does not.
+	blind = "energy-0"
+	// sleeping takes a node without pods for asleep.
+	sleeping = "energy-sleep"
+	// remainingWatts prefers the node with most watts left, at the same weight.
+	remainingWatts = "exec-0.5"
+	mostAllocated  = "most-allocated"
+	peaks          = "peaks"
 )
 
 // energyWeight is that of Spazio in these experiments.
 const energyWeight = .5
 
-var thrifty = sim.Spazio{}.WithEnergy(energyWeight, energy.Marginal)
+var energySaving = sim.Spazio{}.WithEnergy(energyWeight, energy.Marginal)
 
-var powered = []Named{
-	{Blind, "Spazio that heeds no energy", weighing(0, energy.Marginal)},
-	{"energy-0.25", "Spazio, marginal watts weighing a quarter", weighing(.25, energy.Marginal)},
-	{"energy-1", "Spazio, marginal watts alone", weighing(1, energy.Marginal)},
-	{Sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
+var powered = []namedScheduler{
+	{blind, "Spazio that heeds no energy", withEnergy(0, energy.Marginal)},
+	{"energy-0.25", "Spazio, marginal watts weighing a quarter", withEnergy(.25, energy.Marginal)},
+	{"energy-1", "Spazio, marginal watts alone", withEnergy(1, energy.Marginal)},
+	{sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
 		s := p.spazio.WithEnergy(energyWeight, energy.Marginal)
 		s.EmptyNodesSleep = true
 		return s
 	}},
-	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", weighing(.25, energy.Remaining)},
-	{ExEC, "Spazio, ExEC's remaining watts weighing a half", weighing(.5, energy.Remaining)},
-	{"exec-1", "Spazio, ExEC's remaining watts alone", weighing(1, energy.Remaining)},
-	{MostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
-	{Peaks, "PEAKS, which is told the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
+	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", withEnergy(.25, energy.Remaining)},
+	{remainingWatts, "Spazio, ExEC's remaining watts weighing a half", withEnergy(.5, energy.Remaining)},
+	{"exec-1", "Spazio, ExEC's remaining watts alone", withEnergy(1, energy.Remaining)},
+	{mostAllocated, "kube-scheduler, whose NodeResourcesFit packs", func(Params) sim.Scheduler { return sim.MostAllocated{} }},
+	{peaks, "PEAKS with the true power of each node, on metrics-server", func(Params) sim.Scheduler { return sim.Peaks{} }},
 }
 
-func weighing(weight float64, o energy.Objective) func(Params) sim.Scheduler {
+func withEnergy(weight float64, o energy.Objective) func(Params) sim.Scheduler {
 	return func(p Params) sim.Scheduler { return p.spazio.WithEnergy(weight, o) }
 }
 
@@ -92,32 +92,32 @@ func arriving(r workload.Requests, powers ...node.Power) func(Params, uint64) (s
 }
 
 // onEnergy is an experiment of arrivals.
-func onEnergy(name, title, question string, loads []float64, build func(Params, uint64) (sim.Config, []sim.Pod, error)) Experiment {
+func onEnergy(name, alias, title, question string, loads []float64, build func(Params, uint64) (sim.Config, []sim.Pod, error)) Experiment {
 	return Experiment{
-		Name: name, Title: title, Question: question,
-		defaults: Params{Duration: 300, Law: workload.Equal, spazio: thrifty}, schedulers: EnergyField(), chosen: true,
+		Name: name, alias: alias, Title: title, Question: question,
+		defaults: Params{Duration: 300, Law: workload.Equal, spazio: energySaving}, schedulers: EnergyField(), chosen: true,
 		sweep: Sweep{Work: []float64{10}, Load: loads, Fleet: on19},
 		build: build,
 	}
 }
 
 var energies = []Experiment{
-	onEnergy("e1", "Arrivals on nodes that differ in power",
+	onEnergy("energy-unlike-nodes", "e1", "Arrivals on nodes that differ in power",
 		"Ten nodes of 40 to 120 W and nine of 90 to 300 W, and pods of 10 s that declare nothing: how much energy does it save to place by it, and what does it cost the pods?",
 		[]float64{.3, .5, .8}, arriving(workload.RequestNone, frugal, wasteful)),
-	onEnergy("e2", "The same pods, declared",
-		"As E1, but each pod requests the core that it takes: what is left to gain over those who believe requests?",
+	onEnergy("energy-requests", "e2", "The same pods, declared",
+		"As energy-unlike-nodes, but each pod requests the core that it takes: what is left to gain over those who believe requests?",
 		[]float64{.3, .5, .8}, arriving(workload.RequestRight, frugal, wasteful)),
-	onEnergy("e3", "Arrivals on nodes that are alike",
-		"All nodes take 40 to 120 W, in proportion to their load: then no placement saves anything while all are on, and who says that it does is wrong.",
+	onEnergy("energy-alike-nodes", "e3", "Arrivals on nodes that are alike",
+		"All nodes take 40 to 120 W, in proportion to their load: then no placement saves anything while all are on, and a scheduler that reports savings is wrong.",
 		[]float64{.5}, arriving(workload.RequestNone, frugal)),
-	onEnergy("e4", "Arrivals on nodes that are alike and take most of their power early",
+	onEnergy("energy-concave", "e4", "Arrivals on nodes that are alike and take most of their power early",
 		"All nodes take 40 W + 80 W·(2u − u^1.4) at a load u: what does it save to load the loaded?",
 		[]float64{.5}, arriving(workload.RequestNone, concave)),
 	{
-		Name: "e5", Title: "A batch on nodes that differ in power",
-		Question: "The nodes of E1 and thirteen pods a core at once: what is there to save where all nodes are needed?",
-		defaults: Params{spazio: thrifty}, perCore: batchPerCore, schedulers: EnergyField(), chosen: true,
+		Name: "energy-batch", alias: "e5", Title: "A batch on nodes that differ in power",
+		Question: "The nodes of energy-unlike-nodes and thirteen pods a core at once: what is there to save where all nodes are needed?",
+		defaults: Params{spazio: energySaving}, perCore: batchPerCore, schedulers: EnergyField(), chosen: true,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
@@ -129,20 +129,20 @@ var energies = []Experiment{
 
 // energyTargets are what placing by energy should reach with what agents have learnt.
 var energyTargets = []target{
-	{in("e1").atLoad(.3), "energy", ratioToDefault, false, .88},
-	{in("e1").atLoad(.5), "energy", ratioToDefault, false, .9},
-	{in("e1").atLoad(.8), "energy", ratioToDefault, false, .99},
-	{in("e1"), "slowdown_p99", ratioToDefault, false, 1.05},
-	{in("e3"), "energy", ratioToDefault, false, 1.01},
-	{in("e3"), "energy", ratioToDefault, true, .99},
-	{in("e4"), "energy", ratioToDefault, false, .97},
+	{in("energy-unlike-nodes").atLoad(.3), "energy", ratioToDefault, false, .88},
+	{in("energy-unlike-nodes").atLoad(.5), "energy", ratioToDefault, false, .9},
+	{in("energy-unlike-nodes").atLoad(.8), "energy", ratioToDefault, false, .99},
+	{in("energy-unlike-nodes"), "slowdown_p99", ratioToDefault, false, 1.05},
+	{in("energy-alike-nodes"), "energy", ratioToDefault, false, 1.01},
+	{in("energy-alike-nodes"), "energy", ratioToDefault, true, .99},
+	{in("energy-concave"), "energy", ratioToDefault, false, .97},
 }
 
-// ofEnergy says that a scheduler is Spazio with another weight or objective.
+// ofEnergy reports whether a scheduler is Spazio with another weight or objective.
 func ofEnergy(scheduler string) bool {
 	for _, s := range powered {
 		if s.Name == scheduler {
-			return s.Name != MostAllocated && s.Name != Peaks
+			return s.Name != mostAllocated && s.Name != peaks
 		}
 	}
 	return false

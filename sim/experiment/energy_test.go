@@ -25,10 +25,10 @@ func TestEnergySchedulers(t *testing.T) {
 	sleeping := ours(.5, energy.Marginal)
 	sleeping.EmptyNodesSleep = true
 	want := map[string]sim.Scheduler{
-		experiment.Spazio: ours(.5, energy.Marginal), experiment.Blind: ours(0, energy.Marginal),
-		"energy-0.25": ours(.25, energy.Marginal), "energy-1": ours(1, energy.Marginal), experiment.Sleeping: sleeping,
-		"exec-0.25": ours(.25, energy.Remaining), experiment.ExEC: ours(.5, energy.Remaining), "exec-1": ours(1, energy.Remaining),
-		experiment.MostAllocated: sim.MostAllocated{}, experiment.Peaks: sim.Peaks{}, experiment.Default: sim.Default{},
+		experiment.Spazio: ours(.5, energy.Marginal), "energy-0": ours(0, energy.Marginal),
+		"energy-0.25": ours(.25, energy.Marginal), "energy-1": ours(1, energy.Marginal), "energy-sleep": sleeping,
+		"exec-0.25": ours(.25, energy.Remaining), "exec-0.5": ours(.5, energy.Remaining), "exec-1": ours(1, energy.Remaining),
+		"most-allocated": sim.MostAllocated{}, "peaks": sim.Peaks{}, experiment.Default: sim.Default{},
 	}
 	got := map[string]sim.Scheduler{}
 	for _, name := range experiment.EnergyField() {
@@ -71,7 +71,7 @@ func TestEnergyOfNodes(t *testing.T) {
 	for name, want := range map[string]struct{ idle, low, high float64 }{
 		// Two nodes in watts; of a core between 20 and 52.5 W, or 20 in the mean, or more at
 		// low loads.
-		"e1": {130, 20.5, 52}, "e2": {130, 20.5, 52}, "e3": {80, 20, 20}, "e4": {80, 21, 40}, "e5": {130, 20.5, 52},
+		"energy-unlike-nodes": {130, 20.5, 52}, "energy-requests": {130, 20.5, 52}, "energy-alike-nodes": {80, 20, 20}, "energy-concave": {80, 21, 40}, "energy-batch": {130, 20.5, 52},
 	} {
 		got := ranEnergy(t, name, experiment.Default)[experiment.Default]
 		idle := 1000 * (got["energy"] - got["energy_dynamic"]) / want.idle
@@ -88,9 +88,9 @@ func TestEnergyOfNodes(t *testing.T) {
 
 // PEAKS knows what pods take in e2 alone, and there goes where it is cheap.
 func TestDeclaredPodsSaveEnergyUnderPeaks(t *testing.T) {
-	hidden, declared := ranEnergy(t, "e1", experiment.Peaks, experiment.Default), ranEnergy(t, "e2", experiment.Peaks, experiment.Default)
+	hidden, declared := ranEnergy(t, "e1", "peaks", experiment.Default), ranEnergy(t, "e2", "peaks", experiment.Default)
 	ratio := func(rows map[string]map[string]float64) float64 {
-		return rows[experiment.Peaks]["energy_dynamic"] / rows[experiment.Default]["energy_dynamic"]
+		return rows["peaks"]["energy_dynamic"] / rows[experiment.Default]["energy_dynamic"]
 	}
 	if h, d := ratio(hidden), ratio(declared); d > .95 || h < .9 || d > h-.05 {
 		t.Errorf("%v of the default's dynamic energy where pods declare nothing, %v where they do", h, d)
@@ -107,7 +107,7 @@ func TestJudgeEnergy(t *testing.T) {
 	var rows []experiment.Row
 	for _, c := range all {
 		for seed := range uint64(2) {
-			for scheduler, of := range map[string]float64{experiment.Spazio: .95, experiment.Default: 1, "energy-1": .5, experiment.ExEC: .5, experiment.Peaks: .7} {
+			for scheduler, of := range map[string]float64{experiment.Spazio: .95, experiment.Default: 1, "energy-1": .5, "exec-0.5": .5, "peaks": .7} {
 				for _, metric := range []string{"energy", "slowdown_p99"} {
 					rows = append(rows, experiment.Row{Experiment: c.Label, Scheduler: scheduler, Seed: seed, Metric: metric, Value: of * float64(10+seed)})
 				}
@@ -125,18 +125,18 @@ func TestJudgeEnergy(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s at %s: %s: %v", name, load, v.Claim, v.Holds))
 	}
 	want := []string{
-		"e1 at 0.3: energy/default ≤ 0.88: false", "e1 at 0.3: slowdown_p99/default ≤ 1.05: true",
-		"e1 at 0.5: energy/default ≤ 0.9: false", "e1 at 0.5: slowdown_p99/default ≤ 1.05: true",
-		"e1 at 0.8: energy/default ≤ 0.99: true", "e1 at 0.8: slowdown_p99/default ≤ 1.05: true",
-		"e3 at 0.5: energy/default ≤ 1.01: true", "e3 at 0.5: energy/default ≥ 0.99: false",
-		"e4 at 0.5: energy/default ≤ 0.97: true",
+		"energy-unlike-nodes at 0.3: energy/default ≤ 0.88: false", "energy-unlike-nodes at 0.3: slowdown_p99/default ≤ 1.05: true",
+		"energy-unlike-nodes at 0.5: energy/default ≤ 0.9: false", "energy-unlike-nodes at 0.5: slowdown_p99/default ≤ 1.05: true",
+		"energy-unlike-nodes at 0.8: energy/default ≤ 0.99: true", "energy-unlike-nodes at 0.8: slowdown_p99/default ≤ 1.05: true",
+		"energy-alike-nodes at 0.5: energy/default ≤ 1.01: true", "energy-alike-nodes at 0.5: energy/default ≥ 0.99: false",
+		"energy-concave at 0.5: energy/default ≤ 0.97: true",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	losses := experiment.Losses(all, rows, experiment.Spazio)
 	for _, l := range losses {
-		if l.Other != experiment.Peaks {
+		if l.Other != "peaks" {
 			t.Errorf("%+v", l)
 		}
 	}

@@ -38,9 +38,6 @@ type Params struct {
 	Named bool
 	// crowding is what pods lose to one another besides their time on the cores.
 	crowding node.Crowding
-	// Init, if above 0, gives every pod an init container of at most so many
-	// seconds, at least .3 or that, which waits for something elsewhere.
-	Init float64
 	// Trace is the directory of a trace, for experiments that replay one.
 	Trace fs.FS
 	// Cluster holds the cluster's delays; its nodes, seed and scheduler are set
@@ -55,7 +52,7 @@ type Params struct {
 
 	// Memory is the share of a mix's pods that press on memory.
 	Memory float64
-	// mix is the experiment whose pods a batch of named workloads has, "b3" or "b3io", and
+	// mix is the experiment whose pods a batch of named workloads has, "memory" or "mixed-io", and
 	// belief what is known of workloads from the start.
 	mix    string
 	belief belief
@@ -84,14 +81,16 @@ type Sweep struct {
 
 // Experiment is a named comparison.
 type Experiment struct {
-	// Name, Title and Question say what it is for.
+	// Name is in labels of cases. Title and Question are for a reader.
 	Name, Title, Question string
-	// NeedsTrace says which trace it replays; empty for none.
+	// alias is the short name that experiments had before, which is still accepted.
+	alias string
+	// NeedsTrace describes the trace that it replays; empty for none.
 	NeedsTrace string
 	defaults   Params
 	perCore    float64 // pods of a batch
 	sweep      Sweep
-	// partial says that the pods are a part of the load: the central queue, which
+	// partial is set if the pods are a part of the load: the central queue, which
 	// has no nodes, would not know of the rest.
 	partial bool
 	idle    bool
@@ -104,14 +103,14 @@ type Experiment struct {
 
 // NameError is a name that is not known, and those that are.
 type NameError struct {
-	Kind, Name string
-	Known      []string
+	kind, name string
+	known      []string
 }
 
 func (e *NameError) Error() string {
-	message := fmt.Sprintf("experiment: no %s %q", e.Kind, e.Name)
-	if len(e.Known) > 0 {
-		message += "; there are " + strings.Join(e.Known, ", ")
+	message := fmt.Sprintf("experiment: no %s %q", e.kind, e.name)
+	if len(e.known) > 0 {
+		message += "; there are " + strings.Join(e.known, ", ")
 	}
 	return message
 }
@@ -134,7 +133,7 @@ func Given(name string, pods []sim.Pod) Experiment {
 	return Experiment{
 		Name: name, Title: "A workload of its own",
 		Question: fmt.Sprintf("%d pods that were given: what becomes of them?", len(pods)),
-		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{Small}},
+		defaults: Params{mixed: true}, sweep: Sweep{Fleet: []string{small}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			return p.cluster(), workload.StartUp(seed, pods), nil
 		},
@@ -146,56 +145,58 @@ func Experiments() []Experiment { return slices.Clone(experiments) }
 
 // experimentNames are those of all but those on findings.
 func experimentNames() []string {
-	return namesOf(slices.Concat(experiments, profiles, energies), func(e Experiment) string { return e.Name })
+	return namesOf(slices.Concat(experiments, profiles, energies), Experiment.Known)
 }
 
-// ByName finds an experiment; the error is a *NameError.
+// Known returns the experiment's name with the short one that is accepted, too: "batch (b1)".
+func (e Experiment) Known() string {
+	if e.alias == "" {
+		return e.Name
+	}
+	return fmt.Sprintf("%s (%s)", e.Name, e.alias)
+}
+
+// ByName finds an experiment by its name or its alias, in letters of any case; the error is a *NameError.
 func ByName(name string) (Experiment, error) {
 	for _, e := range slices.Concat(experiments, profiles, energies, findings) {
-		if strings.EqualFold(e.Name, name) {
+		if strings.EqualFold(e.Name, name) || e.alias != "" && strings.EqualFold(e.alias, name) {
 			return e, nil
 		}
 	}
-	return Experiment{}, &NameError{Kind: "experiment", Name: name, Known: experimentNames()}
+	return Experiment{}, &NameError{kind: "experiment", name: name, known: experimentNames()}
 }
 
 var experiments = []Experiment{
 	{
-		Name: "b1", Title: "A batch at once",
+		Name: "batch", alias: "b1", Title: "A batch at once",
 		Question: "Thirteen pods a core that declare nothing are created at once: how long do they run and wait, and what is lost on the way?",
 		perCore:  batchPerCore,
 		sweep:    Sweep{Work: []float64{.1, 1, 10, 60}, Law: workload.Laws(), Fleet: Fleets()},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), pods, err
-		},
+		build:    batchOf,
 	},
 	{
-		Name: "b2", Title: "Arrivals at a steady rate",
+		Name: "arrivals", alias: "b2", Title: "Arrivals at a steady rate",
 		Question: "Pods arrive as a Poisson process: does placement by measurements do harm where even spreading is near its best, and good near saturation?",
 		defaults: Params{Duration: 300, Law: workload.Equal},
-		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{Small, mixed}},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
-			return p.cluster(), pods, err
-		},
+		sweep:    Sweep{Work: []float64{1, 10}, Load: []float64{.5, .8, 1, 1.2}, Fleet: []string{small, mixed}},
+		build:    arrivalsOf,
 	},
 	{
-		Name: "b3", Title: "A batch that presses on memory",
+		Name: "memory", alias: "b3", Title: "A batch that presses on memory",
 		Question: "Of thirteen pods a core half take a core, half a tenth of one and as much memory as 12 % of a node of 4 cores has, within seconds, and none declares anything: who keeps nodes from killing them?",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: mixture(workload.Mix{}),
 	},
 	{
-		Name: "b3io", Title: "A batch of CPU, memory and waiting",
-		Question: "As B3, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
+		Name: "mixed-io", alias: "b3io", Title: "A batch of CPU, memory and waiting",
+		Question: "As memory, but a third each: a core; a tenth of one and memory; a fifth of one and nothing else, as pods that wait for disk or network.",
 		defaults: Params{mixed: true}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
 		build: mixture(thirds),
 	},
 	{
-		Name: "b4", Title: "A batch of unlike pods",
+		Name: "unlike", alias: "b4", Title: "A batch of unlike pods",
 		Question: "Pods of a quarter of a core, one, four and eight cores, of as many threads, whose memory grows over seconds, and none declares anything: what if pods have little in common?",
 		defaults: Params{mixed: true}, perCore: batchPerCore / 2,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
@@ -205,21 +206,18 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "b5", Title: "A batch that lives in its caches",
-		Question: "As B1, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
+		Name: "cache", alias: "b5", Title: "A batch that lives in its caches",
+		Question: "As batch, but a pod that takes turns with others finds its caches full of their data, as measured on a real kernel: what does it cost to run all of them at once?",
 		defaults: Params{crowding: node.Cached}, perCore: batchPerCore,
 		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), Fleet: Fleets()},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), pods, err
-		},
+		build: batchOf,
 	},
 	{
-		Name: "s1", Title: "Servers beside a batch",
+		Name: "servers", alias: "s1", Title: "Servers beside a batch",
 		Question: "One node in three runs a server of 100 requests of 2.5 ms a second: what does a batch around it do to its response times, whether it declares a core or nothing?",
-		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), Reserving),
+		perCore:  batchPerCore / 2, partial: true, idle: true, schedulers: append(Field(), reserving),
 		sweep: Sweep{
-			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{Small, mixed},
+			Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{small, mixed},
 			Requests: []workload.Requests{workload.RequestNone, workload.RequestServers},
 		},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
@@ -233,26 +231,26 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "o1", Title: "Overdue pods",
+		Name: "overdue", alias: "o1", Title: "Overdue pods",
 		Question: "For an hour others take all cores of every node, or twice as many, and a pod a node of ten core-seconds comes a minute later: how long does it wait, and what does it cost those that are there?",
 		defaults: Params{Duration: 3600}, partial: true, idle: true,
 		sweep: Sweep{Work: []float64{10}, Load: []float64{1, 2}, Fleet: []string{"19x4"}},
 		build: crowded,
 	},
 	{
-		Name: "h1", Title: "Background load from traces",
+		Name: "background", alias: "h1", Title: "Background load from traces",
 		Question:   "Nodes run loads that no scheduler knows of, replayed ten times as fast from recordings and scaled to 30 % of the cores on average: who finds the room that is left?",
 		NeedsTrace: "a directory of CPU utilisation series (.csv of NAB's EC2 files or GWA-T-12 Bitbrains)",
 		defaults:   Params{Duration: 600, Law: workload.Exponential}, partial: true,
-		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{Small, mixed}},
+		sweep: Sweep{Work: []float64{10}, Load: []float64{.4, .6}, Fleet: []string{small, mixed}},
 		build: hidden,
 	},
 	{
-		Name: "f1", Title: "Function invocations from a trace",
+		Name: "functions", alias: "f1", Title: "Function invocations from a trace",
 		Question:   "Invocations of functions, most shorter than their start, arrive as recorded.",
 		NeedsTrace: "a directory with invocations.csv, durations.csv and memory.csv of Azure Functions 2019",
 		defaults:   Params{Duration: 600, mixed: true},
-		sweep:      Sweep{Load: []float64{.1}, Fleet: []string{Small}},
+		sweep:      Sweep{Load: []float64{.1}, Fleet: []string{small}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			functions, err := p.recordings.functions()
 			if err != nil {
@@ -263,19 +261,31 @@ var experiments = []Experiment{
 		},
 	},
 	{
-		Name: "w1", Title: "Wrong requests",
+		Name: "wrong-requests", alias: "w1", Title: "Wrong requests",
 		Question: "Pods of one core arrive as a Poisson process and declare nothing, three cores or a third of one: how much does a scheduler suffer from believing them?",
 		defaults: Params{Duration: 600, Law: workload.Exponential},
-		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{Small, mixed}},
+		sweep:    Sweep{Work: []float64{10}, Load: []float64{.6}, Requests: []workload.Requests{workload.RequestMixed}, Fleet: []string{small, mixed}},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+			c, pods, err := arrivalsOf(p, seed)
 			if err != nil {
-				return sim.Config{}, nil, err
+				return c, nil, err
 			}
 			pods, err = workload.Declare(seed, pods, p.requests, p.largest())
-			return p.cluster(), pods, err
+			return c, pods, err
 		},
 	},
+}
+
+// batchOf builds a batch of pods that are alike.
+func batchOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+	pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
+	return p.cluster(), pods, err
+}
+
+// arrivalsOf builds pods that are alike and arrive at a steady rate.
+func arrivalsOf(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
+	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+	return p.cluster(), pods, err
 }
 
 // crowded are pods that take so many times all cores of every node for the span of
@@ -365,7 +375,7 @@ func hidden(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 	if err != nil {
 		return c, nil, err
 	}
-	pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
+	_, pods, err := arrivalsOf(p, seed)
 	return c, pods, err
 }
 

@@ -41,8 +41,8 @@ func TestCases(t *testing.T) {
 		got = append(got, c.Label)
 	}
 	want := []string{
-		"b1/work=0.5/law=equal", "b1/work=0.5/law=exponential",
-		"b1/work=10/law=equal", "b1/work=10/law=exponential",
+		"batch/work=0.5/law=equal", "batch/work=0.5/law=exponential",
+		"batch/work=10/law=equal", "batch/work=10/law=exponential",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -51,8 +51,8 @@ func TestCases(t *testing.T) {
 
 // traces are those of the experiments that need one.
 var traces = map[string]fstest.MapFS{
-	"h1": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}},
-	"f1": {
+	"background": {"a.csv": {Data: []byte("timestamp,value\n0,20\n300,80\n600,10\n900,15\n")}},
+	"functions": {
 		"invocations.csv": {Data: []byte("HashOwner,HashApp,HashFunction,1,2\no,a,f,60,30\no,a,g,1,60\n")},
 		"durations.csv":   {Data: []byte("HashOwner,HashApp,HashFunction,percentile_Average_50\no,a,f,500\no,a,g,900\n")},
 		"memory.csv":      {Data: []byte("HashOwner,HashApp,HashFunction,AverageAllocatedMb_pct50\no,a,f,50\no,a,g,70\n")},
@@ -97,7 +97,7 @@ func TestEveryExperiment(t *testing.T) {
 					o.Schedulers = append(o.Schedulers, s.Name)
 				}
 			}
-			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "p") || strings.HasPrefix(e.Name, "e") { // under its own
+			if strings.HasPrefix(e.Name, "finding") || strings.HasPrefix(e.Name, "profiles-") || strings.HasPrefix(e.Name, "energy-") { // under its own
 				o.Schedulers = nil
 			}
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
@@ -229,7 +229,7 @@ func TestJudge(t *testing.T) {
 	}{
 		{
 			"a batch on small nodes",
-			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{experiment.Small}}),
+			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, Fleet: []string{"80x4"}}),
 			values{
 				"run_mean":     {"default": {100, 100}, "spazio": {11, 11}},
 				"sojourn_mean": {"default": {100, 100}, "spazio": {80, 80}, "requests-right": {80, 80}, "central-queue": {70, 70}},
@@ -247,7 +247,7 @@ func TestJudge(t *testing.T) {
 		},
 		{
 			"of unlike sizes on large nodes",
-			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Exponential}, Fleet: []string{experiment.Large}}),
+			cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Exponential}, Fleet: []string{"5x64"}}),
 			values{
 				"run_mean":     {"default": {100, 100}, "spazio": {71, 71}},
 				"sojourn_mean": {"default": {100, 100}, "spazio": {100, 100}, "central-queue": {99, 99}},
@@ -356,13 +356,13 @@ func TestLosses(t *testing.T) {
 // of two metrics alone.
 func TestComputedRows(t *testing.T) {
 	var name *experiment.NameError
-	for _, computed := range []string{experiment.CentralQueue, experiment.LowerBound} {
+	for _, computed := range []string{"central-queue", "lower-bound"} {
 		if _, err := experiment.SchedulerOf(computed, experiment.Params{}); !errors.As(err, &name) {
 			t.Errorf("%s: error %v", computed, err)
 		}
 	}
 	b1 := cases(t, "b1", experiment.Params{Nodes: 1, Pods: 8}, experiment.Sweep{Work: []float64{2}, Law: []workload.Law{workload.Equal}})
-	rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.LowerBound}, Seeds: []uint64{1}})
+	rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"lower-bound"}, Seeds: []uint64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -374,7 +374,7 @@ func TestComputedRows(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// Before the central queue's four cores pods run alone, and no node is there to kill any.
-	rows, err = experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.CentralQueue}, Seeds: []uint64{1}})
+	rows, err = experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"central-queue"}, Seeds: []uint64{1}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -434,7 +434,7 @@ func TestSwapIsHandedOn(t *testing.T) {
 // b5; in b1, of the same pods, nothing.
 func TestCrowdingIsB5s(t *testing.T) {
 	run := map[string]float64{}
-	for _, name := range []string{"b1", "b5"} {
+	for _, name := range []string{"batch", "cache"} {
 		batch := cases(t, name, experiment.Params{Nodes: 1, Pods: 10}, experiment.Sweep{Work: []float64{60}, Law: []workload.Law{workload.Equal}})
 		rows, err := experiment.Run(t.Context(), batch, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
 		if err != nil {
@@ -443,7 +443,7 @@ func TestCrowdingIsB5s(t *testing.T) {
 		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "run_mean" })
 		run[name] = rows[i].Value
 	}
-	if ratio := run["b5"] / run["b1"]; math.Abs(ratio-(1+1.5*.085)) > .02 {
+	if ratio := run["cache"] / run["batch"]; math.Abs(ratio-(1+1.5*.085)) > .02 {
 		t.Errorf("pods of b5 run %.3f times as long as those of b1, want 1.1275", ratio)
 	}
 }
@@ -483,7 +483,7 @@ func TestObserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := experiment.Options{Schedulers: []string{experiment.Spazio, experiment.LowerBound, experiment.Default}, Seeds: []uint64{1, 2, 3}}
+	o := experiment.Options{Schedulers: []string{experiment.Spazio, "lower-bound", experiment.Default}, Seeds: []uint64{1, 2, 3}}
 	for _, workers := range []int{1, 4} {
 		o.Workers = workers
 		var got []string
@@ -503,7 +503,7 @@ func TestObserve(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d workers (-want +got):\n%s", workers, diff)
 		}
-		if rows[0].Experiment != "mine" || !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Scheduler == experiment.LowerBound }) {
+		if rows[0].Experiment != "mine" || !slices.ContainsFunc(rows, func(r experiment.Row) bool { return r.Scheduler == "lower-bound" }) {
 			t.Errorf("rows %+v", rows)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 )
 
 // NewRecorder writes to the given writers; nil is for what is not wanted.
-func NewRecorder(pods, timeline io.Writer) *Recorder {
-	var r Recorder
+func NewRecorder(pods, timeline io.Writer) *recorder {
+	var r recorder
 	if pods != nil {
 		r.pods = csv.NewWriter(pods)
 	}

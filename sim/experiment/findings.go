@@ -39,7 +39,7 @@ func ByGroup(name string) ([]Experiment, error) {
 		}
 	}
 	if len(group) == 0 {
-		return nil, &NameError{Kind: "experiment", Name: name, Known: append(experimentNames(), All, Findings, Profiles, Energy)}
+		return nil, &NameError{kind: "experiment", name: name, known: append(experimentNames(), All, Findings, Profiles, Energy)}
 	}
 	return group, nil
 }
@@ -79,7 +79,7 @@ var findings = []Experiment{
 		[]string{Default, "source-cautious", "source-cautious-open", Reference, "no-floor", Spazio}),
 	batches("finding-7", []float64{10, 60}, "Makespan misleads",
 		"Equal sizes end in rounds where sharing ends at once: does the same algorithm look different with exponential sizes?",
-		[]string{Default, Reference, Spazio, CentralQueue}),
+		[]string{Default, Reference, Spazio, centralQueue}),
 	mixes("finding-8", []float64{.5}, "Mixed pods",
 		"Half of 1,000 pods press on memory: what keeps an allowance from filling nodes that can take no more?",
 		[]string{Default, "source", "source-cautious", "unguarded", "no-slow-start", "allowance-1", Reference, Spazio}),
@@ -109,10 +109,7 @@ func arrivals(name string, load float64, title, question string, schedulers []st
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Duration: 300, Law: workload.Equal},
 		sweep:    Sweep{Work: []float64{10}, Load: []float64{load}},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Poisson(seed, p.load, p.cores(), p.Work, p.Duration, p.Law)
-			return p.cluster(), pods, err
-		},
+		build:    arrivalsOf,
 	}
 }
 
@@ -120,10 +117,7 @@ func batches(name string, work []float64, title, question string, schedulers []s
 	return Experiment{
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
 		defaults: Params{Pods: 1000}, sweep: Sweep{Work: work, Law: workload.Laws()},
-		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			pods, err := workload.Batch(seed, p.Pods, p.Work, p.Law)
-			return p.cluster(), pods, err
-		},
+		build: batchOf,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 func TestGroups(t *testing.T) {
 	tests := map[string][]string{
-		"b1":                 {"b1"},
+		"b1":                 {"batch"},
 		"finding-3":          {"finding-3"},
 		"finding-9":          {"finding-9-batch", "finding-9-arrivals"},
 		"Finding-1":          {"finding-1-arrivals", "finding-1-batch", "finding-1-parts"},

@@ -12,14 +12,14 @@ import (
 
 // Names of fleets of 320 cores, of small, medium and large nodes and of all three.
 const (
-	Small  = "80x4"
+	small  = "80x4"
 	medium = "20x16"
-	Large  = "5x64"
+	large  = "5x64"
 	mixed  = "16x4+8x16+2x64"
 )
 
 // Fleets lists them.
-func Fleets() []string { return []string{Small, medium, Large, mixed} }
+func Fleets() []string { return []string{small, medium, large, mixed} }
 
 // maxFleet bounds the nodes of a fleet.
 const maxFleet = 100_000
@@ -33,7 +33,7 @@ func Sizes(fleet string) ([]int, error) {
 		n, err := strconv.Atoi(nodes)
 		size, sizeErr := strconv.Atoi(cores)
 		if !ok || err != nil || sizeErr != nil || n < 1 || size < 1 || n > maxFleet-len(sizes) {
-			return nil, &NameError{Kind: "fleet (such as 16x4+2x64)", Name: fleet}
+			return nil, &NameError{kind: "fleet (such as 16x4+2x64)", name: fleet}
 		}
 		sizes = append(sizes, slices.Repeat([]int{size}, n)...)
 	}

@@ -13,10 +13,10 @@ import (
 // ErrOtherBuild refuses runs that another build has kept.
 var ErrOtherBuild = errors.New("experiment: kept by another build")
 
-// Kept are the rows of runs that have ended, in a file that grows by a line with each:
+// kept are the rows of runs that have ended, in a file that grows by a line with each:
 // a long comparison can be broken off and gone on with, or made in parts. It is safe
 // for concurrent use.
-type Kept struct {
+type kept struct {
 	mu   sync.Mutex
 	to   io.Writer
 	rows map[string][]Row
@@ -32,12 +32,12 @@ type keptLine struct {
 
 // Keep reads what a build has kept and goes on at its end. A line that a run was cut
 // off in is left out. The error is ErrOtherBuild, or that of the file.
-func Keep(file io.ReadWriter, build string) (*Kept, error) {
+func Keep(file io.ReadWriter, build string) (*kept, error) {
 	text, err := io.ReadAll(file)
 	if err != nil {
 		return nil, err
 	}
-	k := &Kept{to: file, rows: map[string][]Row{}}
+	k := &kept{to: file, rows: map[string][]Row{}}
 	lines := bytes.Split(text, []byte("\n"))
 	for i, line := range lines {
 		var l keptLine
@@ -59,13 +59,13 @@ func Keep(file io.ReadWriter, build string) (*Kept, error) {
 }
 
 // Err is the first error of writing.
-func (k *Kept) Err() error {
+func (k *kept) Err() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.err
 }
 
-func (k *Kept) of(t task) []Row {
+func (k *kept) of(t task) []Row {
 	if k == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (k *Kept) of(t task) []Row {
 	return k.rows[t.name()]
 }
 
-func (k *Kept) add(t task, rows []Row) {
+func (k *kept) add(t task, rows []Row) {
 	if k == nil {
 		return
 	}
@@ -84,7 +84,7 @@ func (k *Kept) add(t task, rows []Row) {
 	k.write(keptLine{Run: t.name(), Rows: rows})
 }
 
-func (k *Kept) write(l keptLine) {
+func (k *kept) write(l keptLine) {
 	line, err := json.Marshal(l)
 	if err == nil {
 		_, err = k.to.Write(append(line, '\n'))
@@ -92,7 +92,7 @@ func (k *Kept) write(l keptLine) {
 	k.err = errors.Join(k.err, err)
 }
 
-// name tells a run from all others of a build.
+// name is of one run alone, among those of a build.
 func (t task) name() string {
 	p := t.kase.Params
 	p.recordings = nil // of Trace

@@ -48,7 +48,7 @@ func kept(t *testing.T, f file, cases []experiment.Case, o experiment.Options) [
 func TestKeptRunsAreNotMadeAgain(t *testing.T) {
 	p := experiment.Params{Nodes: 1, Pods: 8}
 	b1 := cases(t, "b1", p, experiment.Sweep{Work: []float64{1, 2}, Law: []workload.Law{workload.Equal}})
-	o := experiment.Options{Schedulers: []string{experiment.Default, experiment.LowerBound}, Seeds: []uint64{1, 2}}
+	o := experiment.Options{Schedulers: []string{experiment.Default, "lower-bound"}, Seeds: []uint64{1, 2}}
 	want, err := experiment.Run(t.Context(), b1, o)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestRunsAlikeAreMadeOnce(t *testing.T) {
 	p := experiment.Params{Nodes: 2, Pods: 20, Duration: 40}
 	sweep := experiment.Sweep{Work: []float64{2}, Load: []float64{.5}}
 	var all []experiment.Case
-	for _, name := range []string{"finding-1-arrivals", "finding-6", "w1", "s1", "b2", "h1"} {
+	for _, name := range []string{"finding-1-arrivals", "finding-6", "wrong-requests", "servers", "arrivals", "background"} {
 		p.Trace = traces[name]
 		all = append(all, cases(t, name, p, sweep)...)
 	}

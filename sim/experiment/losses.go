@@ -1,7 +1,7 @@
 package experiment
 
-// Loss is a metric by which another scheduler is better in a case.
-type Loss struct {
+// loss is a metric by which another scheduler is better in a case.
+type loss struct {
 	Experiment, Metric string
 	// Other is the best of the others by this metric.
 	Other string
@@ -36,7 +36,7 @@ var judged = []struct {
 
 // Losses lists where another scheduler that places pods is better than the given
 // one by more than a hundredth, the 95 % interval on its side where there is one.
-func Losses(cases []Case, rows []Row, scheduler string) []Loss {
+func Losses(cases []Case, rows []Row, scheduler string) []loss {
 	best := map[[2]string]Line{}
 	for _, l := range Summarise(rows) {
 		if l.Scheduler == scheduler || !other(l.Scheduler) {
@@ -48,7 +48,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 		}
 	}
 	ratios := map[string][]Line{}
-	var losses []Loss
+	var losses []loss
 	for _, c := range cases {
 		for _, j := range judged {
 			first, ok := best[[2]string{c.Label, j.metric}]
@@ -60,7 +60,7 @@ func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 			}
 			for _, l := range ratios[first.Scheduler] {
 				if l.Experiment == c.Label && l.Metric == j.metric && l.Scheduler == scheduler && lost(l.Interval, j.more) {
-					losses = append(losses, Loss{c.Label, j.metric, first.Scheduler, l.Interval})
+					losses = append(losses, loss{c.Label, j.metric, first.Scheduler, l.Interval})
 				}
 			}
 		}
@@ -68,9 +68,9 @@ func Losses(cases []Case, rows []Row, scheduler string) []Loss {
 	return losses
 }
 
-// other says that a scheduler places pods and is none of this repository's.
+// other reports whether a scheduler places pods and is none of this repository's.
 func other(scheduler string) bool {
-	return scheduler != Spazio && scheduler != Units && scheduler != Reserving && scheduler != CentralQueue && scheduler != LowerBound && scheduler != Idle && !ofEnergy(scheduler)
+	return scheduler != Spazio && scheduler != units && scheduler != reserving && scheduler != centralQueue && scheduler != lowerBound && scheduler != Idle && !ofEnergy(scheduler)
 }
 
 func better(metric string, a, b float64) bool {

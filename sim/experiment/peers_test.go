@@ -25,8 +25,8 @@ type scenario struct {
 	from   int // the pods before it are there by hand
 }
 
-// trickle is small pods that request next to nothing, one each five seconds.
-func trickle(n int, from float64) []sim.Pod {
+// fewPods are small pods that request next to nothing, one each five seconds.
+func fewPods(n int, from float64) []sim.Pod {
 	pods := make([]sim.Pod, n)
 	for i := range pods {
 		pods[i] = sim.Pod{Created: from + 5*float64(i), Work: .1, Request: baseline.Resources{CPU: .01}}
@@ -66,15 +66,15 @@ func scenarios() map[string]scenario {
 	}
 	return map[string]scenario{
 		// The first node is full of what nobody declared.
-		"hidden": {sim.Config{Background: background([]float64{4}, []float64{0}, 1)}, append(pair, trickle(20, 400)...), 2},
+		"hidden": {sim.Config{Background: background([]float64{4}, []float64{0}, 1)}, append(pair, fewPods(20, 400)...), 2},
 		// It was for long, and now it is the second.
-		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, trickle(20, 1150)...), 2},
+		"swapped": {sim.Config{Background: background([]float64{4, 0}, []float64{0, 4}, 1000)}, append(pair, fewPods(20, 1150)...), 2},
 		// Half of the first node is requested, and not used.
-		"requested": {sim.Config{}, append([]sim.Pod{requested}, trickle(20, 200)...), 1},
+		"requested": {sim.Config{}, append([]sim.Pod{requested}, fewPods(20, 200)...), 1},
 		// The pod on the first node may use more than the node has, and both use nothing.
-		"limited": {sim.Config{}, append(limited, trickle(20, 200)...), 2},
+		"limited": {sim.Config{}, append(limited, fewPods(20, 200)...), 2},
 		// The first node is full for .3 s each five seconds, when a pod comes.
-		"peaks": {sim.Config{Background: background(peaks(1400, 5, .3), []float64{0}, .1)}, append(pair, trickle(20, 400)...), 2},
+		"peaks": {sim.Config{Background: background(peaks(1400, 5, .3), []float64{0}, .1)}, append(pair, fewPods(20, 400)...), 2},
 		// Forty pods at once that declare nothing.
 		"batch": {sim.Config{}, batch, 0},
 		// The same beside a server on the first node.
@@ -159,9 +159,9 @@ func TestEveryPeerIsPluggedIn(t *testing.T) {
 // elsewhere are what other tests show to be plugged in.
 var elsewhere = map[string]bool{
 	// TestComputedRows
-	experiment.CentralQueue: true, experiment.LowerBound: true,
+	"central-queue": true, "lower-bound": true,
 	// TestReserving
-	experiment.Reserving: true,
+	"spazio-reserve": true,
 	// TestProntoDiffersFromAll
 	experiment.ProntoCoin: true,
 	// TestRequestsAreDeclared
@@ -173,7 +173,7 @@ var elsewhere = map[string]bool{
 // With a reserve fewer pods go beside a server.
 func TestReserving(t *testing.T) {
 	for seed := range uint64(3) {
-		reserved, _ := scenarios()["server"].onFirst(t, experiment.Reserving, seed)
+		reserved, _ := scenarios()["server"].onFirst(t, "spazio-reserve", seed)
 		open, _ := scenarios()["server"].onFirst(t, experiment.Spazio, seed)
 		if reserved >= open {
 			t.Errorf("seed %d: %d pods beside the server with a reserve, %d without", seed, reserved, open)
@@ -308,7 +308,7 @@ func TestFleets(t *testing.T) {
 		t.Errorf("(-want +got):\n%s, error %v", diff, err)
 	}
 	c := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1}, Law: []workload.Law{workload.Equal}, Fleet: []string{"2x4+1x64"}})
-	if got := c[0].Params; c[0].Label != "b1/work=1/law=equal/fleet=2x4+1x64" || got.Nodes != 3 || got.Cores != 0 || got.Pods != 13*72 ||
+	if got := c[0].Params; c[0].Label != "batch/work=1/law=equal/fleet=2x4+1x64" || got.Nodes != 3 || got.Cores != 0 || got.Pods != 13*72 ||
 		got.Machines() != "2 nodes of 4 cores, 1 nodes of 64 cores" {
 		t.Errorf("%s: %d nodes, %d cores, %d pods, %s", c[0].Label, got.Nodes, got.Cores, got.Pods, got.Machines())
 	}

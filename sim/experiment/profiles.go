@@ -17,10 +17,10 @@ const Profiles = "profiles"
 
 // Names of what Spazio with profiles is compared with.
 const (
-	// Units is Spazio with profiles whatever the experiment.
-	Units = "spazio-units"
-	// Pooled is Spazio without: each pod is a typical one.
-	Pooled = "spazio-pooled"
+	// units is Spazio with profiles whatever the experiment.
+	units = "spazio-units"
+	// pooled is Spazio without: each pod is a typical one.
+	pooled = "spazio-pooled"
 	scalar = "spazio-scalar"
 	// recommender and recommenderOnline go before the name of a preset: the default
 	// profile with requests that the recommender writes, who knows all pods from the
@@ -29,12 +29,12 @@ const (
 	recommenderOnline = "learnt-"
 )
 
-var profiled = []Named{
-	{Units, "Spazio, each pod counted at what its workload is known to take", func(p Params) sim.Scheduler {
+var profiled = []namedScheduler{
+	{units, "Spazio, each pod counted at what its workload is known to take", func(p Params) sim.Scheduler {
 		p.spazio.Profiles.On = true
 		return p.spazio
 	}},
-	{Pooled, "Spazio, every pod counted as a typical one", func(p Params) sim.Scheduler {
+	{pooled, "Spazio, every pod counted as a typical one", func(p Params) sim.Scheduler {
 		p.spazio.Profiles = sim.Profiles{}
 		return p.spazio
 	}},
@@ -45,23 +45,23 @@ var profiled = []Named{
 }
 
 // recommenders are kube-scheduler with requests of each preset.
-func recommenders() []Named {
-	var named []Named
+func recommenders() []namedScheduler {
+	var named []namedScheduler
 	for _, preset := range profile.Presets() {
 		named = append(named,
-			Named{recommender + preset.Name, "the default profile with requests of the recommender " + preset.Name + ", who knows all pods from the start", func(Params) sim.Scheduler {
+			namedScheduler{recommender + preset.Name, "the default profile with requests of the recommender " + preset.Name + ", who knows all pods from the start", func(Params) sim.Scheduler {
 				return sim.Recommended{Preset: preset, Profiles: sim.Profiles{Known: 1, Frozen: true}}
 			}},
-			Named{recommenderOnline + preset.Name, "the same, who learns in the run", func(Params) sim.Scheduler {
+			namedScheduler{recommenderOnline + preset.Name, "the same, who learns in the run", func(Params) sim.Scheduler {
 				return sim.Recommended{Preset: preset}
 			}})
 	}
 	return named
 }
 
-// recommends says whether a scheduler's requests are a recommender's.
+// recommends reports whether a scheduler's requests are a recommender's.
 func recommends(scheduler string) bool {
-	return slices.ContainsFunc(recommenders(), func(n Named) bool { return n.Name == scheduler })
+	return slices.ContainsFunc(recommenders(), func(n namedScheduler) bool { return n.Name == scheduler })
 }
 
 // bestRecommender is the one whose requests have the least mean of a metric.
@@ -77,11 +77,11 @@ func bestRecommender(means []Line, label, metric string) (name string, ok bool) 
 
 // profiledField are what the experiments on profiles compare.
 func profiledField() []string {
-	names := []string{Spazio, Pooled, scalar, Default, requestsRight}
+	names := []string{Spazio, pooled, scalar, Default, requestsRight}
 	for _, n := range recommenders() {
 		names = append(names, n.Name)
 	}
-	return append(names, "load-aware", CentralQueue, LowerBound)
+	return append(names, "load-aware", centralQueue, lowerBound)
 }
 
 // belief is what is known of the workloads when a run begins, "" for nothing: "x0.3"
@@ -134,7 +134,7 @@ func unlike(w workload.Workloads) func(Params, uint64) (sim.Config, []sim.Pod, e
 // mostRolledOut is what a pod takes at most of a node's memory, so that it can run.
 const mostRolledOut = .9
 
-// days of so many seconds are those of p6.
+// days of so many seconds are those of profiles-daily.
 const days, daySeconds = 4, 400
 
 // on19 are the thesis's nodes.
@@ -145,49 +145,49 @@ var counting = sim.Spazio{Profiles: sim.Profiles{On: true}}
 
 var profiles = []Experiment{
 	{
-		Name: "p1", Title: "Mixed batches whose workloads have names",
-		Question: "The pods of B3 and of B3IO: what does it gain to count each at what its workload was measured to take?",
+		Name: "profiles-mixes", alias: "p1", Title: "Mixed batches whose workloads have names",
+		Question: "The pods of memory and of mixed-io: what does it gain to count each at what its workload was measured to take?",
 		defaults: Params{mixed: true, spazio: counting}, perCore: batchPerCore, schedulers: profiledField(),
-		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), mix: []string{"b3", "b3io"}, Fleet: on19},
+		sweep: Sweep{Work: []float64{10}, Law: workload.Laws(), mix: []string{"memory", "mixed-io"}, Fleet: on19},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
-			if p.mix == "b3io" {
+			if p.mix == "mixed-io" {
 				return mixture(thirds)(p, seed)
 			}
 			return mixture(workload.Mix{})(p, seed)
 		},
 	},
 	{
-		Name: "p2", Title: "A batch of twenty workloads that have little in common",
+		Name: "profiles-unlike", alias: "p2", Title: "A batch of twenty workloads that have little in common",
 		Question: "2,000 pods of 20 s, a twentieth of a core to one and .3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
 		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
-		Name: "p3", Title: "Arrivals of unlike workloads",
+		Name: "profiles-arrivals", alias: "p3", Title: "Arrivals of unlike workloads",
 		Question: "The same pods arrive as a Poisson process: who does no harm while there is room, and who finds it when there is little?",
 		defaults: Params{Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Load: []float64{.5, .7, .9}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
-		Name: "p4", Title: "Profiles that are wrong, until measured",
+		Name: "profiles-wrong", alias: "p4", Title: "Profiles that are wrong, until measured",
 		Question: "What is known of all workloads at first is three tenths or three times what they take, or in the middle of arrivals a rollout doubles their memory: what does it cost?",
 		defaults: Params{Pods: 2000, Duration: 400, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, belief: []belief{"x0.3", "x3", rollout}, Fleet: on19},
 		build: unlike(workload.Workloads{}),
 	},
 	{
-		Name: "p5", Title: "Profiles that are wrong and stay so",
-		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler see that it is lied to?",
+		Name: "profiles-frozen", alias: "p5", Title: "Profiles that are wrong and stay so",
+		Question:   "The profiler says a tenth, half or three times what pods take and never learns: does the scheduler notice?",
 		defaults:   Params{Pods: 2000, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Frozen: true}}},
-		schedulers: []string{Spazio, Pooled, Default, CentralQueue, LowerBound},
+		schedulers: []string{Spazio, pooled, Default, centralQueue, lowerBound},
 		sweep:      Sweep{Work: []float64{20}, belief: []belief{"x0.1", "x0.5", "x3"}, Fleet: on19},
 		build:      unlike(workload.Workloads{}),
 	},
 	{
-		Name: "p6", Title: "Day and night",
-		Question:   "Four days of 400 s: pods arrive as in P3 and by night take twice the memory. What does a profiler gain that tells the hours of the day apart, two days or more into it?",
+		Name: "profiles-daily", alias: "p6", Title: "Day and night",
+		Question:   "Four days of 400 s: pods arrive as in profiles-arrivals and by night take twice the memory. What does a profiler gain that distinguishes the hours of the day, two days or more into it?",
 		defaults:   Params{Duration: days * daySeconds, Law: workload.Equal, mixed: true, spazio: sim.Spazio{Profiles: sim.Profiles{On: true, Day: daySeconds}}},
 		schedulers: profiledField(),
 		sweep:      Sweep{Work: []float64{20}, Load: []float64{.5}, slots: []int{1, 4, 24}, Fleet: on19},
@@ -197,15 +197,15 @@ var profiles = []Experiment{
 		},
 	},
 	{
-		Name: "p7", Title: "Memory that grows for a minute",
+		Name: "profiles-growing", alias: "p7", Title: "Memory that grows for a minute",
 		Question: "Pods run for 100 s and take their memory over the first 60: do profiles know ahead what readings do not show yet?",
 		defaults: Params{Duration: 800, Law: workload.Equal, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{100}, Load: []float64{.5, .7}, Fleet: on19},
 		build: unlike(workload.Workloads{Ramp: 60}),
 	},
 	{
-		Name: "p8", Title: "One-off pods",
-		Question: "The batch of P2, but no name repeats: what do profiles cost where they can know nothing?",
+		Name: "profiles-one-off", alias: "p8", Title: "One-off pods",
+		Question: "The batch of profiles-unlike, but no name repeats: what do profiles cost where they can know nothing?",
 		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{OneOff: true}),
@@ -226,20 +226,20 @@ func (r rule) atLoad(load float64) rule {
 // profileTargets are what counting by profiles should reach, most against Spazio
 // without.
 var profileTargets = []target{
-	{in("p1").mix("b3").law(workload.Equal), "makespan", ratioToPooled, false, .95},
-	{in("p1"), "sojourn_mean", ratioToPooled, false, .85},
-	{in("p2"), "makespan", ratioToPooled, false, .8},
-	{in("p2"), "sojourn_mean", ratioToPooled, false, .65},
-	{in("p2").swapping(), "memory_overload", ratioToPooled, false, .1},
-	{in("p2").killing(), "kills", ratioToPooled, false, .1},
-	{in("p3").atLoad(.7), "sojourn_mean", ratioToPooled, false, .5},
-	{in("p3").atLoad(.7), "slowdown_p99", ratioToPooled, false, .5},
-	{in("p1", "p2"), "makespan", ratioToRecommender, false, .8},
-	{in("p1", "p2"), "sojourn_mean", ratioToRecommender, false, .75},
-	{in("p4", "p6", "p8"), "sojourn_mean", ratioToPooled, false, 1},
-	{in("p4", "p6", "p8").swapping(), "memory_overload", ratioToPooled, false, 1},
-	{in("p4", "p6", "p8").killing(), "kills", ratioToPooled, false, 1},
-	{in("p5"), "makespan", ratioToPooled, false, 1.15},
-	{in("p5"), "sojourn_mean", ratioToPooled, false, 1.15},
-	{in("p1", "p2", "p3", "p4", "p6", "p7", "p8"), "wait_largest_tenth", ratioToPooled, false, 1},
+	{in("profiles-mixes").mix("memory").law(workload.Equal), "makespan", ratioToPooled, false, .95},
+	{in("profiles-mixes"), "sojourn_mean", ratioToPooled, false, .85},
+	{in("profiles-unlike"), "makespan", ratioToPooled, false, .8},
+	{in("profiles-unlike"), "sojourn_mean", ratioToPooled, false, .65},
+	{in("profiles-unlike").swapping(), "memory_overload", ratioToPooled, false, .1},
+	{in("profiles-unlike").killing(), "kills", ratioToPooled, false, .1},
+	{in("profiles-arrivals").atLoad(.7), "sojourn_mean", ratioToPooled, false, .5},
+	{in("profiles-arrivals").atLoad(.7), "slowdown_p99", ratioToPooled, false, .5},
+	{in("profiles-mixes", "profiles-unlike"), "makespan", ratioToRecommender, false, .8},
+	{in("profiles-mixes", "profiles-unlike"), "sojourn_mean", ratioToRecommender, false, .75},
+	{in("profiles-wrong", "profiles-daily", "profiles-one-off"), "sojourn_mean", ratioToPooled, false, 1},
+	{in("profiles-wrong", "profiles-daily", "profiles-one-off").swapping(), "memory_overload", ratioToPooled, false, 1},
+	{in("profiles-wrong", "profiles-daily", "profiles-one-off").killing(), "kills", ratioToPooled, false, 1},
+	{in("profiles-frozen"), "makespan", ratioToPooled, false, 1.15},
+	{in("profiles-frozen"), "sojourn_mean", ratioToPooled, false, 1.15},
+	{in("profiles-mixes", "profiles-unlike", "profiles-arrivals", "profiles-wrong", "profiles-daily", "profiles-growing", "profiles-one-off"), "wait_largest_tenth", ratioToPooled, false, 1},
 }

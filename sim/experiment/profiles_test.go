@@ -50,7 +50,7 @@ func TestNamed(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		of[named] = map[string][]float64{}
 		b1 := cases(t, "b1", experiment.Params{Nodes: 2, Pods: 60, Named: named}, experiment.Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}})
-		rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{experiment.Units, experiment.Pooled}, Seeds: []uint64{1}})
+		rows, err := experiment.Run(t.Context(), b1, experiment.Options{Schedulers: []string{"spazio-units", "spazio-pooled"}, Seeds: []uint64{1}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,13 +60,13 @@ func TestNamed(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(of[false][experiment.Units], of[false][experiment.Pooled]) {
+	if !slices.Equal(of[false]["spazio-units"], of[false]["spazio-pooled"]) {
 		t.Error("profiles tell of pods without a workload")
 	}
-	if slices.Equal(of[true][experiment.Units], of[true][experiment.Pooled]) {
+	if slices.Equal(of[true]["spazio-units"], of[true]["spazio-pooled"]) {
 		t.Error("profiles tell nothing of pods that were given a name")
 	}
-	if !slices.Equal(of[true][experiment.Pooled], of[false][experiment.Pooled]) {
+	if !slices.Equal(of[true]["spazio-pooled"], of[false]["spazio-pooled"]) {
 		t.Error("names change what is decided without profiles")
 	}
 }
@@ -79,7 +79,7 @@ func TestProfileTargets(t *testing.T) {
 		want        map[string]string
 	}{
 		{
-			"p1", "law=equal/mix=b3/", experiment.Params{},
+			"p1", "law=equal/mix=memory/", experiment.Params{},
 			map[string]map[string]float64{
 				"makespan":     {"spazio": 80, "spazio-pooled": 90, "requests-vpa": 101, "learnt-seed": 99, "requests-right": 10},
 				"sojourn_mean": {"spazio": 40, "spazio-pooled": 45, "requests-vpa": 50, "learnt-seed": 60},
@@ -139,13 +139,13 @@ func TestBeliefs(t *testing.T) {
 		if want := (sim.Profiles{On: true, Frozen: true, First: 2, Known: got.Known}); got != want || !strings.Contains(c.Label, fmt.Sprintf("belief=x%g/", got.Known)) || got.Known == 0 {
 			t.Errorf("%s: %+v", c.Label, got)
 		}
-		if s, err = experiment.SchedulerOf(experiment.Pooled, c.Params); err != nil || s.(sim.Spazio).Profiles != (sim.Profiles{}) {
+		if s, err = experiment.SchedulerOf("spazio-pooled", c.Params); err != nil || s.(sim.Spazio).Profiles != (sim.Profiles{}) {
 			t.Errorf("%s, pooled: %+v, %v", c.Label, s, err)
 		}
 	}
 	// Elsewhere nothing is known but by the scheduler that always counts by profiles.
 	b1 := cases(t, "b1", experiment.Params{}, experiment.Sweep{Work: []float64{1}})[0]
-	for name, on := range map[string]bool{experiment.Spazio: false, experiment.Units: true, experiment.Pooled: false, "spazio-scalar": true} {
+	for name, on := range map[string]bool{experiment.Spazio: false, "spazio-units": true, "spazio-pooled": false, "spazio-scalar": true} {
 		s, err := experiment.SchedulerOf(name, b1.Params)
 		if err != nil || s.(sim.Spazio).Profiles.On != on {
 			t.Errorf("%s: %+v, %v", name, s, err)

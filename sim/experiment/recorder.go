@@ -9,10 +9,10 @@ import (
 	"github.com/spazio-scheduler/spazio/sim"
 )
 
-// Recorder writes what became of the pods of many runs, and their timelines, as CSV:
+// recorder writes what became of the pods of many runs, and their timelines, as CSV:
 // the columns of sim.PodTable and sim.TimelineTable after those that name the run. It is
 // not safe for concurrent use.
-type Recorder struct {
+type recorder struct {
 	// Revision, if set before the first run, is in a column of its own: the build that
 	// made the runs.
 	Revision string
@@ -24,8 +24,8 @@ type Recorder struct {
 
 // CreateRecorder writes to new files of these names, which Close closes; empty is for what
 // is not wanted.
-func CreateRecorder(pods, timeline string) (*Recorder, error) {
-	var r Recorder
+func CreateRecorder(pods, timeline string) (*recorder, error) {
+	var r recorder
 	for _, of := range []struct {
 		name string
 		to   **csv.Writer
@@ -43,7 +43,7 @@ func CreateRecorder(pods, timeline string) (*Recorder, error) {
 }
 
 // Observe takes a run, for Options.Observe.
-func (r *Recorder) Observe(c Case, scheduler string, seed uint64, result sim.Result) {
+func (r *recorder) Observe(c Case, scheduler string, seed uint64, result sim.Result) {
 	run := []string{c.Label, scheduler, strconv.FormatUint(seed, 10)}
 	if r.Revision != "" {
 		run = append(run, r.Revision)
@@ -57,7 +57,7 @@ func (r *Recorder) Observe(c Case, scheduler string, seed uint64, result sim.Res
 	r.begun = true
 }
 
-func (r *Recorder) write(to *csv.Writer, run []string, rows [][]string) {
+func (r *recorder) write(to *csv.Writer, run []string, rows [][]string) {
 	for i, row := range rows {
 		switch {
 		case i > 0:
@@ -67,12 +67,12 @@ func (r *Recorder) write(to *csv.Writer, run []string, rows [][]string) {
 		default:
 			row = append([]string{"experiment", "scheduler", "seed", "revision"}[:len(run)], row...)
 		}
-		_ = to.Write(row) // Close tells
+		_ = to.Write(row) // Close returns the error
 	}
 }
 
 // Close writes what is left and returns the first error of all writing.
-func (r *Recorder) Close() error {
+func (r *recorder) Close() error {
 	var errs []error
 	for _, w := range []*csv.Writer{r.pods, r.timeline} {
 		if w != nil {

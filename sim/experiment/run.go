@@ -27,13 +27,13 @@ type Options struct {
 	Seeds []uint64
 	// Workers run at a time, at least 1.
 	Workers int
-	// Observe, if set, is told of each run, in the order of the rows; the lower bound
+	// Observe, if set, is called with each run, in the order of the rows; the lower bound
 	// is none. Calls do not overlap.
 	Observe func(c Case, scheduler string, seed uint64, r sim.Result)
 	// Kept, if set, has the rows of runs that need not be made again, and takes those of
 	// the others. It does not go with Observe.
-	Kept *Kept
-	// Progress, if set, is told after each run how many of all have ended. Calls
+	Kept *kept
+	// Progress, if set, is called after each run with how many of all have ended. Calls
 	// do not overlap.
 	Progress func(done, all int)
 }
@@ -116,7 +116,7 @@ func plan(cases []Case, o Options) ([]task, error) {
 			names = append(append([]string{}, names...), Idle)
 		}
 		for _, name := range names {
-			if name == CentralQueue && c.Experiment.partial {
+			if name == centralQueue && c.Experiment.partial {
 				continue
 			}
 			if name != Idle {
@@ -132,11 +132,8 @@ func plan(cases []Case, o Options) ([]task, error) {
 	return tasks, nil
 }
 
-// initShortest is the shortest init container in seconds.
-const initShortest = .3
-
 // runOrRecall makes the run unless its rows were kept.
-func (t task) runOrRecall(ctx context.Context, kept *Kept, shared *memo) (outcome, error) {
+func (t task) runOrRecall(ctx context.Context, kept *kept, shared *memo) (outcome, error) {
 	if rows := kept.of(t); rows != nil {
 		return outcome{rows: rows}, nil
 	}
@@ -152,11 +149,6 @@ func (t task) run(ctx context.Context, shared *memo) (outcome, error) {
 	config, pods, err := t.kase.Experiment.build(t.kase.Params, t.seed)
 	if err != nil {
 		return outcome{}, err
-	}
-	if longest := t.kase.Params.Init; longest != 0 {
-		if pods, err = workload.Initialise(t.seed, pods, min(initShortest, longest), longest, 0); err != nil {
-			return outcome{}, err
-		}
 	}
 	if requests, ok := declares[t.scheduler]; ok {
 		if pods, err = workload.Declare(t.seed, pods, requests, t.kase.Params.largest()); err != nil {
@@ -213,7 +205,7 @@ type outcome struct {
 	result *sim.Result
 }
 
-// observe tells of a run, which is kept no longer.
+// observe passes a run on, which is kept no longer.
 func (t task) observe(o Options, ended *outcome) {
 	if o.Observe != nil && ended.result != nil {
 		o.Observe(t.kase, t.scheduler, t.seed, *ended.result)
@@ -224,7 +216,7 @@ func (t task) observe(o Options, ended *outcome) {
 // place makes the scheduler of the run, if it is one that places pods.
 func (t task) place(c *sim.Config) (err error) {
 	switch t.scheduler {
-	case LowerBound, CentralQueue:
+	case lowerBound, centralQueue:
 	case Idle:
 		c.Scheduler = sim.Default{}
 	default:
@@ -238,10 +230,10 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 	var result sim.Result
 	var err error
 	switch t.scheduler {
-	case LowerBound:
+	case lowerBound:
 		metrics, err := bound(c, pods)
 		return nil, metrics, err
-	case CentralQueue:
+	case centralQueue:
 		result, err = sim.CentralQueue(c, pods)
 	default:
 		result, err = sim.Run(ctx, c, pods)
@@ -251,7 +243,7 @@ func (t task) metrics(ctx context.Context, c sim.Config, pods []sim.Pod) (*sim.R
 
 // computed names what places no pods; a scheduler that does is in the configuration.
 func (t task) computed() string {
-	if t.scheduler == LowerBound || t.scheduler == CentralQueue {
+	if t.scheduler == lowerBound || t.scheduler == centralQueue {
 		return t.scheduler
 	}
 	return ""

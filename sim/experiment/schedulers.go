@@ -11,8 +11,8 @@ import (
 // Names of the schedulers that others are compared with.
 const (
 	Spazio = "spazio"
-	// Reserving is Spazio where an operator has set a reserve for servers.
-	Reserving = "spazio-reserve"
+	// reserving is Spazio where an operator has set a reserve for servers.
+	reserving = "spazio-reserve"
 	Default   = "default"
 	// requestsRight is Default where every pod's owner knows what it needs.
 	requestsRight = "requests-right"
@@ -21,23 +21,23 @@ const (
 	Pronto        = "pronto"
 	ProntoCoin    = "pronto-coin"
 	requestsWrong = "requests-wrong"
-	// CentralQueue and LowerBound are computed, see package sim; the bound has
+	// centralQueue and lowerBound are computed, see package sim; the bound has
 	// rows of the makespan and the mean sojourn alone.
-	CentralQueue = "central-queue"
-	LowerBound   = "lower-bound"
+	centralQueue = "central-queue"
+	lowerBound   = "lower-bound"
 	// Idle runs alone what a workload has on its nodes from the start, such as servers.
 	Idle = "idle"
 )
 
-// Named is a scheduler with its name and a line on it.
-type Named struct {
+// namedScheduler is a scheduler with its name and a line on it.
+type namedScheduler struct {
 	Name, About string
 	make        func(p Params) sim.Scheduler // nil for what places no pods
 }
 
-var schedulers = []Named{
+var schedulers = []namedScheduler{
 	{Spazio, "this repository's, with its defaults and what was set", func(p Params) sim.Scheduler { return p.spazio }},
-	{Reserving, "the same, with half of the CPU kept free on nodes that run servers", func(p Params) sim.Scheduler {
+	{reserving, "the same, with half of the CPU kept free on nodes that run servers", func(p Params) sim.Scheduler {
 		p.spazio.ServerReserve = .5
 		return p.spazio
 	}},
@@ -61,8 +61,8 @@ var schedulers = []Named{
 	{"source-signal", "the same, never above the signal", func(Params) sim.Scheduler { return source(1) }},
 	{"source-pooled", "the same, costs pooled with the fleet's", func(Params) sim.Scheduler { return source(2) }},
 	{"source-cautious", "the same, costs raised by a deviation", func(Params) sim.Scheduler { return source(3) }},
-	{CentralQueue, "one queue before all cores, first come, first served; starts cost nothing", nil},
-	{LowerBound, "what no scheduler can beat, of makespan and mean sojourn", nil},
+	{centralQueue, "one queue before all cores, first come, first served; starts cost nothing", nil},
+	{lowerBound, "what no scheduler can beat, of makespan and mean sojourn", nil},
 }
 
 // declares is what pods declare under a scheduler, in the place of what the experiment
@@ -77,13 +77,15 @@ func kube(Params) sim.Scheduler { return sim.Default{} }
 
 // Schedulers lists all; after the variants of the source and what places no pods come
 // those of the experiments on profiles and on energy.
-func Schedulers() []Named { return slices.Concat(schedulers, profiled, recommenders(), powered) }
+func Schedulers() []namedScheduler {
+	return slices.Concat(schedulers, profiled, recommenders(), powered)
+}
 
 // Field is what experiments compare by default: all but variants.
 func Field() []string {
 	var names []string
 	for _, s := range schedulers {
-		if !strings.HasPrefix(s.Name, "source") && s.Name != Reserving && s.Name != ProntoCoin {
+		if !strings.HasPrefix(s.Name, "source") && s.Name != reserving && s.Name != ProntoCoin {
 			names = append(names, s.Name)
 		}
 	}
@@ -97,7 +99,7 @@ func Leading() []string {
 	return []string{
 		Spazio, Default, requestsRight,
 		"target-load-packing", "load-aware", "two-choices",
-		CentralQueue, LowerBound,
+		centralQueue, lowerBound,
 	}
 }
 
@@ -109,16 +111,16 @@ func SchedulerOf(name string, p Params) (sim.Scheduler, error) {
 		return nil, err
 	}
 	if s.make == nil {
-		return nil, &NameError{Kind: "scheduler that places pods", Name: name}
+		return nil, &NameError{kind: "scheduler that places pods", name: name}
 	}
 	return s.make(p), nil
 }
 
-func byName(name string) (Named, error) {
+func byName(name string) (namedScheduler, error) {
 	for _, s := range slices.Concat(schedulers, profiled, recommenders(), powered, variants) {
 		if s.Name == name {
 			return s, nil
 		}
 	}
-	return Named{}, &NameError{Kind: "scheduler", Name: name, Known: namesOf(Schedulers(), func(s Named) string { return s.Name })}
+	return namedScheduler{}, &NameError{kind: "scheduler", name: name, known: namesOf(Schedulers(), func(s namedScheduler) string { return s.Name })}
 }

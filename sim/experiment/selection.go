@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Selection says which cases are to be run. It is a plain value: reading it
+// Selection selects the cases that are to be run. It is a plain value: reading it
 // concurrently is safe.
 type Selection struct {
 	// Names are those of experiments, or of groups of them (ByGroup).
@@ -17,8 +17,8 @@ type Selection struct {
 	// Params and Sweep are those of all cases; the Trace comes from Traces.
 	Params Params
 	Sweep  Sweep
-	// Traces are the directories that experiments replay, by the name of the
-	// experiment in small letters; "" is for those without one of their own.
+	// Traces are the directories that experiments replay, by the name or the alias of
+	// the experiment in small letters; "" is for those without one of their own.
 	Traces map[string]fs.FS
 	// EveryFleet and EveryScheduler say that experiments are run whole, as those of
 	// the group All are anyway: without, an experiment has the first of its fleets
@@ -74,7 +74,7 @@ func (s Selection) narrow(e Experiment) Experiment {
 // params are those of an experiment, with its trace if there is one.
 func (s Selection) params(e Experiment) Params {
 	p := s.Params
-	for _, name := range []string{strings.ToLower(e.Name), ""} {
+	for _, name := range []string{strings.ToLower(e.Name), e.alias, ""} {
 		if trace, ok := s.Traces[name]; ok {
 			p.Trace = trace
 			break

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -106,14 +107,6 @@ func Sensitivities(effects []Effect) []Sensitivity {
 			s.Worst = e
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Sensitivity) int {
-		switch x, y := a.Worst.Size(), b.Worst.Size(); {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b Sensitivity) int { return cmp.Compare(b.Worst.Size(), a.Worst.Size()) })
 	return all
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
-// Verdict is a target held against what was measured.
-type Verdict struct {
+// verdict is a target held against what was measured.
+type verdict struct {
 	Experiment string
 	// Claim says what should hold, Measured what was found with its interval.
 	Claim    string
@@ -77,14 +77,14 @@ func (r rule) requests(q workload.Requests) rule {
 
 // steady are arrivals that leave room: no scheduler should do harm there.
 func steady(c Case) bool {
-	return in("b2").work(10, 10).load(.8)(c) || in("b2").work(1, 1).load(.5)(c)
+	return in("arrivals").work(10, 10).load(.8)(c) || in("arrivals").work(1, 1).load(.5)(c)
 }
 
 var (
 	endless = math.Inf(1)
-	long    = in("b1").work(10, endless)
-	short   = rule(func(c Case) bool { return in("b1").work(1, 1)(c) || in("b1").work(.1, .1)(c) })
-	memory  = in("b3", "b3io")
+	long    = in("batch").work(10, endless)
+	short   = rule(func(c Case) bool { return in("batch").work(1, 1)(c) || in("batch").work(.1, .1)(c) })
+	memory  = in("memory", "mixed-io")
 )
 
 // targets are what Spazio should reach, on seeds and halves of traces that nothing was
@@ -114,33 +114,33 @@ var targets = []target{
 	{memory, "makespan", ratioToDefault, false, 1},
 	{memory, "sojourn_mean", ratioToDefault, false, .85},
 
-	{in("s1").requests(workload.RequestNone), "server_p99", ratioToIdle, false, 1.2},
-	{in("s1").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
-	{in("s1"), "useful_share", ratioToDefault, true, .75},
+	{in("servers").requests(workload.RequestNone), "server_p99", ratioToIdle, false, 1.2},
+	{in("servers").requests(workload.RequestServers), "server_p99", ratioToIdle, false, 1.05},
+	{in("servers"), "useful_share", ratioToDefault, true, .75},
 
-	{in("o1"), "wait_max", itself, false, (reserve.OverdueAdmission{}.WithDefaults().MaxWait + time.Minute).Seconds()},
-	{in("o1").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
+	{in("overdue"), "wait_max", itself, false, (reserve.OverdueAdmission{}.WithDefaults().MaxWait + time.Minute).Seconds()},
+	{in("overdue").cores(4), "resident_slowdown_p99", ratioToIdle, false, 1.05 * (1 + 1./4)},
 
-	{in("h1"), "slowdown_p99", ratioToDefault, false, .75},
-	{in("h1"), "slowdown_p99", ratioToBest, false, 1},
-	{in("h1"), "sojourn_mean", ratioToDefault, false, .97},
+	{in("background"), "slowdown_p99", ratioToDefault, false, .75},
+	{in("background"), "slowdown_p99", ratioToBest, false, 1},
+	{in("background"), "sojourn_mean", ratioToDefault, false, .97},
 
-	{in("w1"), "slowdown_p99", ratioToTimely, false, 1},
+	{in("wrong-requests"), "slowdown_p99", ratioToTimely, false, 1},
 }
 
 // Judge holds the targets of the cases against the rows of a scheduler. A target
 // whose schedulers were not run is left out.
-func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
-	var verdicts []Verdict
+func Judge(cases []Case, rows []Row, scheduler string) []verdict {
+	var verdicts []verdict
 	measured := measures{
 		rows:  rows,
 		means: Summarise(rows),
 		ratios: map[against][]Line{
 			ratioToDefault:  Ratios(rows, Default),
 			ratioToRequests: Ratios(rows, requestsRight),
-			ratioToQueue:    Ratios(rows, CentralQueue),
+			ratioToQueue:    Ratios(rows, centralQueue),
 			ratioToIdle:     Ratios(rows, Idle),
-			ratioToPooled:   Ratios(rows, Pooled),
+			ratioToPooled:   Ratios(rows, pooled),
 		},
 	}
 	for _, c := range cases {
@@ -157,7 +157,7 @@ func Judge(cases []Case, rows []Row, scheduler string) []Verdict {
 			if t.atLeast {
 				holds = i.Mean >= t.bound-tolerance
 			}
-			verdicts = append(verdicts, Verdict{c.Label, t.claim(), i, holds})
+			verdicts = append(verdicts, verdict{c.Label, t.claim(), i, holds})
 		}
 	}
 	return verdicts
@@ -192,7 +192,7 @@ func (m measures) of(t target, label, scheduler string) (Interval, bool) {
 				makespans[l.Scheduler] = l.Mean
 			}
 		}
-		bound, ok := makespans[LowerBound]
+		bound, ok := makespans[lowerBound]
 		if !ok {
 			return Interval{}, false
 		}
@@ -234,7 +234,7 @@ func (t target) claim() string {
 		return fmt.Sprintf("%s ≤ %.4g", t.metric, t.bound)
 	}
 	of := map[against]string{
-		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: CentralQueue, ratioToIdle: Idle, ratioToPooled: Pooled,
+		ratioToDefault: Default, ratioToRequests: requestsRight, ratioToQueue: centralQueue, ratioToIdle: Idle, ratioToPooled: pooled,
 		ratioToRecommender: "best recommender",
 		ratioToBest:        "best of the others", ratioToTimely: fmt.Sprintf("best of the others within %g × lower-bound", timely),
 	}[t.against]

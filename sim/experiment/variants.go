@@ -17,14 +17,14 @@ import (
 // Variants lists the schedulers that the findings compare beside those of
 // Schedulers: the thesis's with one part replaced, and Reference with one part
 // changed.
-func Variants() []Named { return slices.Clone(variants) }
+func Variants() []namedScheduler { return slices.Clone(variants) }
 
 // Reference is the name of what the findings vary: a configuration that says every constant
 // that matters to them, so that tuning the defaults does not move them. It has
 // no allowance for start-ups (capacity.StartupAllowance).
 const Reference = "reference"
 
-var variants = []Named{
+var variants = []namedScheduler{
 	{Reference, "Spazio in a stated configuration", func(Params) sim.Scheduler { return reference() }},
 
 	{"source-headroom", "source in absolute headroom", literally(func(s *sim.Scalar) { s.Unit = sim.Headroom })},

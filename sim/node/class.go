@@ -3,7 +3,7 @@ package node
 import "math"
 
 // class holds the threads of one weight and want: they progress alike, so one
-// clock, served, tells for all of them how much each has received.
+// clock, served, holds what each of them has received.
 type class struct {
 	kind   kind
 	weight float64 // of one thread; of all threads where kind is serving
@@ -155,7 +155,7 @@ func share(classes []*class, cores, speed, pace float64) (wanted, held float64) 
 	return wanted, held
 }
 
-// slows says whether the threads are slower on a node that swaps.
+// slows reports whether the threads are slower on a node that swaps.
 func (c *class) slows() bool { return c.kind == working || c.kind == serving || c.kind == preparing }
 
 // asked is what the class wants at the given speed.

@@ -22,7 +22,7 @@ type quota struct {
 	cpu, stalled float64 // since the pod began
 }
 
-// throttling is what cpu.stat says of a limit.
+// throttling holds the counters of a limit in cpu.stat.
 type throttling struct {
 	periods, throttledPeriods uint64
 	throttled                 float64 // seconds

@@ -40,7 +40,7 @@ func (c *container) next() float64 {
 	return math.Inf(1)
 }
 
-// rests says that a pod just works until it ends: most do, most of the time.
+// rests reports whether a pod just works until it ends: most do, most of the time.
 func (c *container) rests() bool {
 	return c.phase == Killed || c.phase == Running && math.IsInf(min(c.nextRequest, c.grows), 1)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Overcommit says what happens when pods take more memory than there is.
+// Overcommit is what happens when pods take more memory than there is.
 type Overcommit uint8
 
 const (
@@ -47,7 +47,7 @@ type Params struct {
 	Steal float64
 	// Crowding is what pods lose to one another besides their time on the cores.
 	Crowding Crowding
-	// Balanced says that the kernel spreads the threads over the cores evenly, as it
+	// Balanced is set if the kernel spreads the threads over the cores evenly, as it
 	// does with those of one group. The zero value is a kubelet's pods, each in a
 	// group of small weight: the kernel hardly moves their threads, so that those
 	// that wait are on some of the cores alone, which pressure shows.
@@ -109,7 +109,7 @@ func (p Params) Validate() error {
 	return p.Power.validate()
 }
 
-// finite says that v is a number in [0, ∞).
+// finite reports whether v is a number in [0, ∞).
 func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 
 // WithDefaults returns p with its zero fields replaced.

@@ -126,7 +126,7 @@ func (p Phase) String() string {
 	return names[p]
 }
 
-// Transition says that a pod entered a phase.
+// Transition is the entry of a pod into a phase.
 type Transition struct {
 	At    float64 // seconds since the model's start
 	Pod   PodID

@@ -12,7 +12,7 @@ import "math"
 // not modelled.
 type Power struct{ Idle, Max, Shape float64 }
 
-// Modelled says that there is a power.
+// Modelled reports whether the power is modelled.
 func (p Power) Modelled() bool { return p.Max > 0 }
 
 // At is the power at a share of the cores in [0, 1].

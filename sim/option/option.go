@@ -31,7 +31,7 @@ var (
 	ErrFixed   = errors.New("cannot be set")
 )
 
-// Error says which option was refused and why.
+// Error names the option that was refused, and the reason.
 type Error struct {
 	Name, Value string
 	Err         error

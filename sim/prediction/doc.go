@@ -3,16 +3,16 @@
 // their signal: which share of the spikes of contention has a rejection shortly before
 // it, how many alarms nothing follows, and for how much of the time the node rejects.
 //
-// # What is told apart
+// # What is counted
 //
 // A spike begins where a node's pressure exceeds a threshold ([Threshold]), its own 95th
 // percentile or one half, after a rest at or below it. It is foretold within w if the
 // node rejected at one of the w seconds before; a rejection at the very sample that is
-// the first of the spike tells of it, but not before. The lead is the time from the first
+// the first of the spike counts by itself, not as foretold. The lead is the time from the first
 // rejection within the longest w. An alarm is where rejections begin after a rest
 // without; it is false if there is no spike under way, and none begins within w.
 //
-// # Who is asked
+// # Signals
 //
 // [Signals] lists them. Pronto is package pronto with its defaults, the models of all
 // nodes of a source merged once a block and adopted by each. Beside it are the same

@@ -107,7 +107,7 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 
 // rows are those of the source, of each kind of spike in turn.
 func (j judgement) rows() (rows []row) {
-	for _, t := range Thresholds() {
+	for _, t := range thresholds() {
 		for k, signal := range Signals() {
 			if signal == Alone && len(j.Nodes) == 1 {
 				continue // no fleet, no difference

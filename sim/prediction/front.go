@@ -35,7 +35,7 @@ func gate(churn []bool, second int) []bool {
 	return void
 }
 
-// filtered is the source behind the dynamic EMA of an agent, but for the pressure that
+// filtered is the source behind the dynamic EMA of an agent, without the pressure that
 // is to be foretold.
 func filtered(s Source) (Source, error) {
 	s.Nodes = slices.Clone(s.Nodes)

@@ -99,7 +99,7 @@ func TestScoresByHand(t *testing.T) {
 	r := evaluated(t, one(pressure, metric, nil))
 	got := rowOf(t, r, prediction.Pronto, false, prediction.Half)
 	want := prediction.Score{
-		Spikes: 5, Foretold: [3]float64{1, 2, 3}, Told: 1,
+		Spikes: 5, Foretold: [3]float64{1, 2, 3}, AtFirst: 1,
 		Alarms: 5, False: [3]float64{3, 2, 1},
 		Samples: 800, Rejecting: 5, Lead: 1 + 4 + 10,
 	}
@@ -109,8 +109,8 @@ func TestScoresByHand(t *testing.T) {
 	if lead := got.MeanLead(); lead != 5 {
 		t.Errorf("a mean lead of %g s", lead)
 	}
-	if got.ForetoldShare(1) != .4 || got.ToldShare() != .2 || got.FalseShare(0) != .6 || got.Rejected() != 5./800 {
-		t.Errorf("shares %g %g %g %g", got.ForetoldShare(1), got.ToldShare(), got.FalseShare(0), got.Rejected())
+	if got.ForetoldShare(1) != .4 || got.AtFirstShare() != .2 || got.FalseShare(0) != .6 || got.Rejected() != 5./800 {
+		t.Errorf("shares %g %g %g %g", got.ForetoldShare(1), got.AtFirstShare(), got.FalseShare(0), got.Rejected())
 	}
 	// One node has no fleet.
 	for _, row := range r.Rows {
@@ -246,8 +246,8 @@ func TestPeersRejectAsOften(t *testing.T) {
 	if own.ForetoldShare(0) < .9 {
 		t.Errorf("pronto foretells %g", own.ForetoldShare(0))
 	}
-	if z := rowOf(t, r, prediction.ZScore, false, prediction.Half); z.ToldShare() < .8 {
-		t.Errorf("the z-score tells of %g of the spikes at their first sample", z.ToldShare())
+	if z := rowOf(t, r, prediction.ZScore, false, prediction.Half); z.AtFirstShare() < .8 {
+		t.Errorf("the z-score tells of %g of the spikes at their first sample", z.AtFirstShare())
 	}
 	if raw := rowOf(t, r, prediction.Raw, false, prediction.Half); raw.False != [3]float64{} {
 		t.Errorf("a threshold on what is a spike is in vain %g times", raw.False[0])

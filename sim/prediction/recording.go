@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/agent/recording"
 )
 
-// pressured is how the schema of a recording says that its first channel is the CPU's
-// pressure, unmixed.
+// pressured is in the schema of a recording whose first channel is the CPU's pressure,
+// unmixed.
 const pressured = ";cpu=pressure;"
 
 // fromRecording reads what an agent recorded whose channel of the CPU is pressure

@@ -26,8 +26,8 @@ func (t Threshold) String() string {
 // MarshalText writes it in words.
 func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// Thresholds lists both.
-func Thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
+// thresholds lists both.
+func thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
 
 const percentile = .95
 
@@ -50,11 +50,11 @@ var Windows = [3]int{1, 5, 15}
 // Score is how a signal did. Counts are of all nodes together, and where chance is in
 // play a mean of several draws, so that they need not be whole.
 type Score struct {
-	// Spikes is how many there were, Foretold how many within each of the Windows, Told
-	// those with a rejection at their first sample.
+	// Spikes is how many there were, Foretold how many within each of the Windows, and AtFirst
+	// how many had a rejection at their first sample.
 	Spikes   float64
 	Foretold [len(Windows)]float64
-	Told     float64
+	AtFirst  float64
 	// Alarms is how many there were, False how many in vain by each of the Windows.
 	Alarms float64
 	False  [len(Windows)]float64
@@ -68,8 +68,8 @@ type Score struct {
 // ForetoldShare is the share of spikes foretold within the i-th window; NaN without any.
 func (s Score) ForetoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
 
-// ToldShare is that of spikes told of at their first sample.
-func (s Score) ToldShare() float64 { return s.Told / s.Spikes }
+// AtFirstShare is the share of spikes with a rejection at their first sample.
+func (s Score) AtFirstShare() float64 { return s.AtFirst / s.Spikes }
 
 // FalseShare is the share of alarms in vain; NaN without any.
 func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
@@ -83,7 +83,7 @@ func (s Score) MeanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
 // plus adds up what two nodes, or two draws, came to.
 func (s Score) plus(o Score) Score {
 	s.Spikes += o.Spikes
-	s.Told += o.Told
+	s.AtFirst += o.AtFirst
 	s.Alarms += o.Alarms
 	s.Samples += o.Samples
 	s.Rejecting += o.Rejecting
@@ -98,7 +98,7 @@ func (s Score) plus(o Score) Score {
 // over divides by a number of draws.
 func (s Score) over(n float64) Score {
 	s.Spikes /= n
-	s.Told /= n
+	s.AtFirst /= n
 	s.Alarms /= n
 	s.Samples /= n
 	s.Rejecting /= n
@@ -129,7 +129,7 @@ func begins(row []bool, second int) (at []int) {
 	return at
 }
 
-// above says of each value whether it exceeds the threshold.
+// above has an entry a value, which is set if the value exceeds the threshold.
 func above(values []float64, threshold float64) []bool {
 	row := make([]bool, len(values))
 	for i, v := range values {
@@ -180,7 +180,7 @@ func score(spiking, rejects []bool, second int) Score {
 // spike counts one.
 func (s *Score) spike(rejects []bool, at, second int) {
 	if rejects[at] {
-		s.Told++
+		s.AtFirst++
 	}
 	longest := Windows[len(Windows)-1] * second
 	for i := max(at-longest, 0); i < at; i++ {

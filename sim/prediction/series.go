@@ -169,7 +169,7 @@ func values(columns []column, header, row []string) ([]float64, error) {
 	return y, nil
 }
 
-// overLargest scales the columns of which nobody says what they are a part of.
+// overLargest scales the columns that have no known whole.
 func overLargest(columns []column, rows [][]float64) {
 	for i, c := range columns {
 		if c.percent || c.of != "" {

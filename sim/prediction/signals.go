@@ -31,8 +31,8 @@ func Signals() []string {
 	return []string{Pronto, Alone, Uncentred, Raw, ZScore, Coin, Shifted}
 }
 
-// About says what a signal is, in a few words.
-func About(signal string) string {
+// about describes a signal in a few words.
+func about(signal string) string {
 	return map[string]string{
 		Pronto:    "Pronto, models merged over the source's nodes",
 		Alone:     "PCA of each node alone",

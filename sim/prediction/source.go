@@ -12,7 +12,7 @@ type Node struct {
 	Pressure []float64
 	// Metrics are what signals are made of, of each sample as many.
 	Metrics [][]float64
-	// Churn says of each sample whether a container started or stopped since the one
+	// Churn has an entry a sample, which is set if a container started or stopped since the one
 	// before; nil where that is not known.
 	Churn []bool
 }

@@ -45,7 +45,7 @@ func startsOf(s Source) (starts, bool) {
 		}
 		within += count(after)
 		samples += len(after)
-		for k, threshold := range Thresholds() {
+		for k, threshold := range thresholds() {
 			for _, at := range begins(above(n.Pressure, threshold.of(n.Pressure)), s.Second) {
 				t.All[k]++
 				if after[at] {

@@ -43,7 +43,7 @@ const (
 	Dashed
 	// Dots draws the points alone, with bars from Low to High along Y.
 	Dots
-	// across is Dots with the bars along X.
+	// Across is Dots with the bars along X.
 	Across
 	// Dotted joins the dots.
 	Dotted

@@ -17,12 +17,12 @@ type Page struct {
 	b     strings.Builder
 	html  bool
 	title string
-	files []File
+	files []pageFile
 	err   error // the first of a picture
 }
 
-// File is one with its name.
-type File struct {
+// pageFile is one with its name.
+type pageFile struct {
 	Name string
 	Data []byte
 }
@@ -121,7 +121,7 @@ func (p *Page) Picture(name, file, caption string, c Chart) {
 	}
 	if !p.html {
 		fmt.Fprintf(&p.b, "![%s](%s)\n\n%s\n\n", name, file, caption)
-		p.files = append(p.files, File{file, svg.Bytes()})
+		p.files = append(p.files, pageFile{file, svg.Bytes()})
 		return
 	}
 	// Without the prolog that the SVG has as a file.
@@ -146,14 +146,14 @@ func (p *Page) Bytes() []byte {
 }
 
 // Files are what belongs beside the page.
-func (p *Page) Files() []File { return p.files }
+func (p *Page) Files() []pageFile { return p.files }
 
 // Save writes the page to the path and its files beside it.
 func (p *Page) Save(path string) error {
 	if p.err != nil {
 		return p.err
 	}
-	for _, f := range append(p.files, File{filepath.Base(path), p.Bytes()}) {
+	for _, f := range append(p.files, pageFile{filepath.Base(path), p.Bytes()}) {
 		if err := os.WriteFile(filepath.Join(filepath.Dir(path), filepath.Base(f.Name)), f.Data, 0o644); err != nil {
 			return fmt.Errorf("write the page: %w", err)
 		}

@@ -35,11 +35,10 @@
 // # Filters
 //
 // [EMA], [MedianEMA] and [OneEuro] smooth the samples of one channel, as filter.Dynamic
-// does, and are pure steps over plain values behind [Scalar]. TestTrade holds the table
-// by which package filter explains its constants.
+// does. TestTrade holds the table by which package filter explains its constants.
 //
-// Inputs are never modified and never retained. Invalid input, NaN and infinities
-// included, yields a *field.Error and changes nothing; nothing panics.
+// The estimators and the aggregator never modify or retain their input. They refuse invalid
+// input, NaN and infinities included, with a *field.Error and stay as they were.
 //
 // Types that do not speak of concurrent use are plain values.
 package thesis

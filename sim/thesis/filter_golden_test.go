@@ -64,11 +64,11 @@ func (g golden) contender(t *testing.T) contender {
 	p := g.parameters
 	switch g.name {
 	case "ema":
-		return contend[thesis.EMAState](g.name, thesis.EMA{Gain: p[0]}, nil)
+		return plain(g.name, func() thesis.Filter { return thesis.EMA(p[0]) })
 	case "median":
-		return contend[thesis.MedianEMAState](g.name, thesis.MedianEMA{Window: int(p[0]), Gain: p[1]}, nil)
+		return plain(g.name, func() thesis.Filter { return thesis.MedianEMA(int(p[0]), p[1]) })
 	case "oneeuro":
-		return contend[thesis.OneEuroState](g.name, thesis.OneEuro{Rate: p[0], MinCutoff: p[1], Beta: p[2], DerivativeCutoff: p[3]}, nil)
+		return plain(g.name, func() thesis.Filter { return thesis.OneEuro(p[0], p[1], p[2], p[3]) })
 	}
 	t.Fatalf("no filter %q", g.name)
 	return contender{}

@@ -17,8 +17,8 @@ const (
 	// PerNode is package aggregate's, and the default.
 	PerNode Policy = "per-node"
 	// Sequential merges each arriving model half and half into the global one, in
-	// order of arrival (§4.3): the last to arrive weighs ½, the one before ¼. It
-	// forgets nothing but by newer arrivals.
+	// order of arrival (§4.3): the last to arrive weighs ½, the one before ¼. Only
+	// newer arrivals make it forget.
 	Sequential Policy = "sequential"
 )
 

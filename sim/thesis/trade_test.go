@@ -18,12 +18,20 @@ type contender struct {
 	new  func() func(x float64) (float64, error)
 }
 
-func contend[S any](name string, f thesis.Scalar[S], err error) contender {
+func plain(name string, begin func() thesis.Filter) contender {
 	return contender{name, func() func(float64) (float64, error) {
+		f := begin()
+		return func(x float64) (float64, error) { return f(x), nil }
+	}}
+}
+
+func dynamic(name string, c filter.Config) contender {
+	return contender{name, func() func(float64) (float64, error) {
+		f, err := filter.NewDynamic(c)
 		if err != nil {
 			panic(err)
 		}
-		var s S
+		var s filter.State
 		return func(x float64) (float64, error) {
 			var err error
 			s, err = f.Step(s, x)
@@ -36,10 +44,6 @@ func contend[S any](name string, f thesis.Scalar[S], err error) contender {
 // changed, and the baselines, each by its defaults and by the constants that
 // bring it nearest to the default filter's leak.
 func contenders() []contender {
-	dynamic := func(name string, c filter.Config) contender {
-		f, err := filter.NewDynamic(c)
-		return contend(name, thesis.Scalar[filter.State](f), err)
-	}
 	return []contender{
 		dynamic("dynamic", filter.Config{}),
 		dynamic("N=4", filter.Config{N: 4}),
@@ -48,12 +52,12 @@ func contenders() []contender {
 		dynamic("delta=.05", filter.Config{Delta: 0.05}),
 		dynamic("kappa=2.5", filter.Config{Kappa: 2.5}),
 		dynamic("kappa=4", filter.Config{Kappa: 4}),
-		contend[thesis.EMAState]("EMA .3", thesis.EMA{}, nil),
-		contend[thesis.EMAState]("EMA .05", thesis.EMA{Gain: 0.05}, nil),
-		contend[thesis.MedianEMAState]("median 9, EMA .8", thesis.MedianEMA{}, nil),
-		contend[thesis.MedianEMAState]("median 5, EMA .3", thesis.MedianEMA{Window: 5, Gain: 0.3}, nil),
-		contend[thesis.OneEuroState]("One Euro", thesis.OneEuro{}, nil),
-		contend[thesis.OneEuroState]("One Euro, slow", thesis.OneEuro{MinCutoff: 0.1, Beta: 0.1}, nil),
+		plain("EMA .3", func() thesis.Filter { return thesis.EMA(.3) }),
+		plain("EMA .05", func() thesis.Filter { return thesis.EMA(.05) }),
+		plain("median 9, EMA .8", func() thesis.Filter { return thesis.MedianEMA(9, .8) }),
+		plain("median 5, EMA .3", func() thesis.Filter { return thesis.MedianEMA(5, .3) }),
+		plain("One Euro", func() thesis.Filter { return thesis.OneEuro(10, .682, 1, 1) }),
+		plain("One Euro, slow", func() thesis.Filter { return thesis.OneEuro(10, .1, .1, 1) }),
 	}
 }
 

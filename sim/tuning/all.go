@@ -5,26 +5,26 @@ import (
 	"sync"
 )
 
-// Row is a run and what came of it. It is a plain value, safe for concurrent reading.
-type Row struct {
+// row is a run and what came of it.
+type row struct {
 	Scenario Scenario `json:"scenario"`
 	Tuner    Tuner    `json:"tuner"`
 	Seed     uint64   `json:"seed"`
-	Result
+	result
 }
 
-// All are the runs of all scenarios, tuners and seeds, in this order, at most so many at
-// a time, which does not change them.
-func All(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint64, c Config, workers int) ([]Row, error) {
-	var rows []Row
+// Run runs all scenarios, tuners and seeds, and returns the runs in this order. At most so many workers
+// run at a time, which does not change the runs. The error is a *field.Error or ctx's.
+func Run(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint64, c Config, workers int) (Runs, error) {
+	var rows Runs
 	for _, scenario := range scenarios {
 		for _, tuner := range tuners {
 			for _, seed := range seeds {
-				rows = append(rows, Row{Scenario: scenario, Tuner: tuner, Seed: seed})
+				rows = append(rows, row{Scenario: scenario, Tuner: tuner, Seed: seed})
 			}
 		}
 	}
-	// What the clairvoyant asks for is that of a seed, whoever tunes.
+	// What the clairvoyant asks for depends on the seed alone.
 	least := map[uint64]func() (float64, error){}
 	for _, seed := range seeds {
 		c := c.withDefaults()
@@ -43,13 +43,13 @@ func All(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint
 			return nil, context.Cause(ctx)
 		}
 		all.Add(1)
-		go func(r *Row) {
+		go func(r *row) {
 			defer all.Done()
 			defer func() { <-turns }()
 			c := c
 			c.Scenario, c.Tuner, c.Seed = r.Scenario, r.Tuner, r.Seed
 			var err error
-			if r.Result, err = serve(c); err == nil {
+			if r.result, err = serve(c); err == nil {
 				r.Clairvoyant, err = least[r.Seed]()
 			}
 			if err != nil {

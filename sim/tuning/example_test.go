@@ -5,6 +5,7 @@
 package tuning_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -12,13 +13,13 @@ import (
 )
 
 func ExampleRun() {
-	r, err := tuning.Run(tuning.Config{Scenario: tuning.Cut, Seed: 4, Minutes: 60})
+	runs, err := tuning.Run(context.Background(), []tuning.Scenario{"cut"}, []tuning.Tuner{"spazio"}, []uint64{4}, tuning.Config{Minutes: 60}, 1)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println("settled within the thesis's 50 minutes:", r.Settled <= 50)
-	fmt.Println("limits are twice the requests:", math.Abs(r.Limits/r.Requests-2) < 1e-9)
+	fmt.Println("settled within the thesis's 50 minutes:", runs[0].Settled <= 50)
+	fmt.Println("limits are twice the requests:", math.Abs(runs[0].Limits/runs[0].Requests-2) < 1e-9)
 	// Output:
 	// settled within the thesis's 50 minutes: true
 	// limits are twice the requests: true

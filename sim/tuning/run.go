@@ -18,9 +18,9 @@ var ErrInvalid = errors.New("invalid configuration or input")
 // Config of a run. The zero value of a field is its default. It is a plain value, safe
 // for concurrent reading.
 type Config struct {
-	// Scenario is what the services begin with, default Default.
+	// Scenario is what the services begin with, by default the developers' limits.
 	Scenario Scenario
-	// Tuner corrects it, default Spazio.
+	// Tuner corrects it, by default Spazio's.
 	Tuner Tuner
 	// Seed draws the application and its visits.
 	Seed uint64
@@ -31,8 +31,8 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.Scenario = cmp.Or(c.Scenario, Default)
-	c.Tuner = cmp.Or(c.Tuner, Spazio)
+	c.Scenario = cmp.Or(c.Scenario, developers)
+	c.Tuner = cmp.Or(c.Tuner, spazio)
 	c.Minutes = cmp.Or(c.Minutes, 180)
 	c.Cores = cmp.Or(c.Cores, 4)
 	return c
@@ -65,9 +65,8 @@ const (
 	end = 3 * step
 )
 
-// Minute is what happened in one of a run, and what held meanwhile. It is a plain value,
-// safe for concurrent reading.
-type Minute struct {
+// minuteRow is what happened in a minute of a run, and what held meanwhile.
+type minuteRow struct {
 	// Latency is that of a mean visit in seconds.
 	Latency float64 `json:"latency"`
 	// Throttled is the largest share of a service's periods in which its limit held it
@@ -77,20 +76,20 @@ type Minute struct {
 	Requests  float64 `json:"requests"`
 	Limits    float64 `json:"limits"`
 	// Services has each of them.
-	Services []Moment `json:"services"`
+	Services []moment `json:"services"`
 }
 
-// Moment is a service's in a minute: what it requested, in cores, and the share of its
-// periods in which its limit held it up. It is a plain value, safe for concurrent use.
-type Moment struct {
+// moment is a service in a minute: what it requested, in cores, and the share of its
+// periods in which its limit held it up.
+type moment struct {
 	Service   string  `json:"service"`
 	Request   float64 `json:"request"`
 	Throttled float64 `json:"throttled"`
 }
 
-// Result of a run. It is a plain value, safe for concurrent reading.
-type Result struct {
-	Minutes []Minute `json:"minutes"`
+// result is what came of a run.
+type result struct {
+	Minutes []minuteRow `json:"minutes"`
 	// Latency and Throttled are means of the last half hour, Throttled of the service
 	// that was held up most in it; Requests and Limits are the last.
 	Latency   float64 `json:"latency"`
@@ -109,19 +108,10 @@ type Result struct {
 // start of a run; profiles have slots of the day.
 var start = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 
-// Run serves.
-func Run(c Config) (Result, error) {
-	r, err := serve(c)
-	if err == nil {
-		r.Clairvoyant, err = clairvoyant(c.withDefaults())
-	}
-	return r, err
-}
-
-// serve is Run without the clairvoyant, who depends on the cores and the seed alone.
-func serve(c Config) (Result, error) {
+// serve runs the application, and leaves the clairvoyant out, which depends on the cores and the seed alone.
+func serve(c Config) (result, error) {
 	if err := c.Validate(); err != nil {
-		return Result{}, err
+		return result{}, err
 	}
 	c = c.withDefaults()
 	services, visits := draw(c.Seed)
@@ -130,27 +120,27 @@ func serve(c Config) (Result, error) {
 		limit := c.Scenario.limit(s, visits, float64(c.Cores))
 		var err error
 		if servers[i], err = newServer(c, i, s, visits, limit); err != nil {
-			return Result{}, err
+			return result{}, err
 		}
 	}
 	t, err := newTuner(c.Tuner, services)
 	if err != nil {
-		return Result{}, err
+		return result{}, err
 	}
-	var r Result
+	var r result
 	ends := make([]float64, len(servers))
 	for minute := 1; minute <= c.Minutes; minute++ {
-		var m Minute
+		var m minuteRow
 		at := start.Add(time.Duration(minute) * time.Minute)
 		for i, s := range servers {
 			reading := s.serve()
 			if err := t.observe(at, i, reading); err != nil {
-				return Result{}, err
+				return result{}, err
 			}
-			m.Latency += services[i].Calls * reading.response
+			m.Latency += services[i].calls * reading.response
 			m.Throttled = max(m.Throttled, reading.share())
 			m.Requests += s.request
-			m.Services = append(m.Services, Moment{services[i].Name, s.request, reading.share()})
+			m.Services = append(m.Services, moment{services[i].name, s.request, reading.share()})
 			if s.limit < float64(c.Cores) {
 				m.Limits += s.limit
 			}
@@ -164,11 +154,11 @@ func serve(c Config) (Result, error) {
 		}
 		requests, err := t.requests(at)
 		if err != nil {
-			return Result{}, err
+			return result{}, err
 		}
 		for i, request := range requests {
 			if err := servers[i].resize(request); err != nil {
-				return Result{}, err
+				return result{}, err
 			}
 		}
 	}
@@ -183,7 +173,7 @@ const (
 	settledMean = 5
 )
 
-func (r *Result) summarise(ends []float64) {
+func (r *result) summarise(ends []float64) {
 	for _, m := range r.Minutes[len(r.Minutes)-end:] {
 		r.Latency += m.Latency / end
 	}
@@ -225,7 +215,7 @@ func clairvoyant(c Config) (sum float64, err error) {
 				high = limit
 			}
 		}
-		sum += max(high/limitFactor, visits*of.Calls*of.Work)
+		sum += max(high/limitFactor, visits*of.calls*of.work)
 	}
 	return sum, nil
 }
@@ -248,13 +238,13 @@ type server struct {
 
 const pod = 1
 
-func newServer(c Config, i int, of Service, visits, limit float64) (*server, error) {
+func newServer(c Config, i int, of service, visits, limit float64) (*server, error) {
 	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.Seed<<8 + uint64(i)})
 	if err != nil {
 		return nil, err
 	}
 	s := &server{model: m, cores: float64(c.Cores), request: limit / limitFactor, limit: limit}
-	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Server: node.Server{Rate: visits * of.Calls, Work: of.Work}})
+	return s, m.Bind(0, node.Pod{ID: pod, Limit: limit, Server: node.Server{Rate: visits * of.calls, Work: of.work}})
 }
 
 // look is the time between two readings of a pod, which an agent takes every 10 s.

@@ -8,49 +8,49 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
 
-// Tuner is who says what the services should request.
+// Tuner names what decides on the services' requests.
 type Tuner string
 
-// Tuners.
+// The tuners.
 const (
-	// Spazio is the default preset and package continuous.
-	Spazio Tuner = "spazio"
-	// Recommender is the default preset alone.
-	Recommender Tuner = "recommender"
-	// Band is Spazio with the rules of continuous.BandOnly.
-	Band Tuner = "spazio-band"
-	// Seed is the thesis's two profilers as they are written, with the whole
-	// application as one, which its components are not: see SeedComponents.
-	Seed Tuner = "seed"
-	// SeedComponents is Seed with the strongly connected components of its calls for
+	// spazio is the default preset and package continuous.
+	spazio Tuner = "spazio"
+	// recommender is the default preset alone.
+	recommender Tuner = "recommender"
+	// band is spazio with the rules of continuous.BandOnly.
+	band Tuner = "spazio-band"
+	// seed is the thesis's two profilers as they are written, with the whole
+	// application as one, which its components are not: see seedComponents.
+	seed Tuner = "seed"
+	// seedComponents is seed with the strongly connected components of its calls for
 	// applications: ten of one service.
-	SeedComponents Tuner = "seed-scc"
-	// None leaves what is there.
-	None Tuner = "none"
+	seedComponents Tuner = "seed-scc"
+	// none leaves what is there.
+	none Tuner = "none"
 )
 
 // Tuners are all, the default first.
-func Tuners() []Tuner { return []Tuner{Spazio, Recommender, Band, Seed, SeedComponents, None} }
+func Tuners() []Tuner { return []Tuner{spazio, recommender, band, seed, seedComponents, none} }
 
-// tuner learns from readings of services, by their number, and says what each should
+// tuner learns from readings of services, by their number, and returns what each should
 // request in cores, 0 for what it does.
 type tuner interface {
 	observe(at time.Time, service int, r reading) error
 	requests(at time.Time) ([]float64, error)
 }
 
-func newTuner(name Tuner, services []Service) (tuner, error) {
+func newTuner(name Tuner, services []service) (tuner, error) {
 	switch name {
-	case None:
-		return none(len(services)), nil
-	case Seed, SeedComponents:
-		return newLiteral(services, name == SeedComponents)
+	case none:
+		return untuned(len(services)), nil
+	case seed, seedComponents:
+		return newLiteral(services, name == seedComponents)
 	}
 	t := &tuned{
-		preset: profile.Spazio(), off: name == Recommender,
+		preset: profile.Spazio(), off: name == recommender,
 		of: make([]tunedService, len(services)),
 	}
-	if name == Band {
+	if name == band {
 		t.rules = continuous.BandOnly()
 	}
 	for i := range services {
@@ -62,10 +62,10 @@ func newTuner(name Tuner, services []Service) (tuner, error) {
 	return t, nil
 }
 
-type none int
+type untuned int
 
-func (n none) observe(time.Time, int, reading) error { return nil }
-func (n none) requests(time.Time) ([]float64, error) { return make([]float64, n), nil }
+func (n untuned) observe(time.Time, int, reading) error { return nil }
+func (n untuned) requests(time.Time) ([]float64, error) { return make([]float64, n), nil }
 
 // tuned are the profile of each service and a factor on what it recommends.
 type tuned struct {
@@ -155,10 +155,10 @@ type literal struct {
 	metric     map[classic.Job][]float64
 }
 
-func newLiteral(services []Service, components bool) (*literal, error) {
+func newLiteral(services []service, components bool) (*literal, error) {
 	l := &literal{model: classic.NewCPUModel(), metric: map[classic.Job][]float64{}}
 	for _, s := range services {
-		job := classic.Job{Namespace: "default", Kind: "Deployment", Name: s.Name}
+		job := classic.Job{Namespace: "default", Kind: "Deployment", Name: s.name}
 		l.jobs = append(l.jobs, job)
 		if err := l.model.InsertJob(start, job, nil); err != nil {
 			return nil, err

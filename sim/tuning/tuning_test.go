@@ -1,4 +1,4 @@
-package tuning_test
+package tuning
 
 import (
 	"context"
@@ -9,12 +9,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 
-func run(t testing.TB, c tuning.Config) tuning.Result {
+// runOne runs one scenario, tuner and seed.
+func runOne(c Config) (result, error) {
+	c = c.withDefaults()
+	rows, err := Run(context.Background(), []Scenario{c.Scenario}, []Tuner{c.Tuner}, []uint64{c.Seed}, c, 1)
+	if err != nil {
+		return result{}, err
+	}
+	return rows[0].result, nil
+}
+
+func run(t testing.TB, c Config) result {
 	t.Helper()
-	r, err := tuning.Run(c)
+	r, err := runOne(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,8 +35,8 @@ func TestSpazioSettles(t *testing.T) {
 	if testing.Short() {
 		return // ExampleRun is its first hour
 	}
-	for _, scenario := range []tuning.Scenario{tuning.Cut} {
-		r := run(t, tuning.Config{Scenario: scenario, Seed: 4})
+	for _, scenario := range []Scenario{cut} {
+		r := run(t, Config{Scenario: scenario, Seed: 4})
 		if r.Settled > 50 || r.Requests > 1.25*r.Clairvoyant || r.Throttled > .01 {
 			t.Errorf("%s: settled after %d min, %.2f of the clairvoyant's requests, %.4f held up", scenario, r.Settled, r.Requests/r.Clairvoyant, r.Throttled)
 		}
@@ -42,8 +51,8 @@ func TestTheThesissDoesNot(t *testing.T) {
 	if testing.Short() {
 		return // two hours of one goroutine's arithmetic
 	}
-	seed := run(t, tuning.Config{Tuner: tuning.Seed, Seed: 1, Minutes: 60})
-	components := run(t, tuning.Config{Tuner: tuning.SeedComponents, Seed: 1, Minutes: 60})
+	seed := run(t, Config{Tuner: seed, Seed: 1, Minutes: 60})
+	components := run(t, Config{Tuner: seedComponents, Seed: 1, Minutes: 60})
 	if seed.Throttled < .05 || components.Throttled < .05 {
 		t.Errorf("held up %v and %v", seed.Throttled, components.Throttled)
 	}
@@ -57,8 +66,8 @@ func TestScenarios(t *testing.T) {
 		return // four hours of one goroutine's arithmetic
 	}
 	var limits []float64
-	for _, s := range tuning.Scenarios() {
-		r := run(t, tuning.Config{Scenario: s, Tuner: tuning.None, Seed: 2, Minutes: 60})
+	for _, s := range Scenarios() {
+		r := run(t, Config{Scenario: s, Tuner: none, Seed: 2, Minutes: 60})
 		limits = append(limits, r.Minutes[0].Limits)
 		first := r.Minutes[0]
 		if first.Requests != r.Requests || first.Limits != r.Limits {
@@ -71,7 +80,7 @@ func TestScenarios(t *testing.T) {
 		if len(first.Services) != 10 || math.Abs(sum-first.Requests) > 1e-9 || most != first.Throttled {
 			t.Errorf("%s: of each service %+v, of all %+v", s, first.Services, first)
 		}
-		if s == tuning.Unlimited && (r.Throttled != 0 || r.Settled != 0) {
+		if s == unlimited && (r.Throttled != 0 || r.Settled != 0) {
 			t.Errorf("without limits %v held up, settled after %d", r.Throttled, r.Settled)
 		}
 	}
@@ -84,9 +93,9 @@ func TestScenarios(t *testing.T) {
 // Table 6.3's limits.
 func TestBoutique(t *testing.T) {
 	names, sum := []string{}, .125+.5 // the cache and the load generator
-	for _, s := range tuning.Boutique() {
-		names = append(names, s.Name)
-		sum += s.Limit
+	for _, s := range boutique() {
+		names = append(names, s.name)
+		sum += s.limit
 	}
 	if len(names) != 10 || math.Abs(sum-2.825) > 1e-9 {
 		t.Errorf("%d services of %v cores", len(names), sum)
@@ -94,12 +103,12 @@ func TestBoutique(t *testing.T) {
 }
 
 func TestRowsDoNotDependOnWorkers(t *testing.T) {
-	tuners := []tuning.Tuner{tuning.Recommender, tuning.Band}
+	tuners := []Tuner{recommender, band}
 	if testing.Short() {
 		tuners = tuners[1:]
 	}
-	all := func(workers int) []tuning.Row {
-		rows, err := tuning.All(t.Context(), []tuning.Scenario{tuning.Cut}, tuners, []uint64{1, 2}, tuning.Config{Minutes: 60}, workers)
+	all := func(workers int) Runs {
+		rows, err := Run(t.Context(), []Scenario{cut}, tuners, []uint64{1, 2}, Config{Minutes: 60}, workers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,10 +118,10 @@ func TestRowsDoNotDependOnWorkers(t *testing.T) {
 	if testing.Short() {
 		return
 	}
-	if diff := cmp.Diff(all(1), rows); diff != "" {
+	if diff := cmp.Diff(all(1), rows, cmp.AllowUnexported(row{})); diff != "" {
 		t.Error(diff)
 	}
-	if r := rows[3]; r.Tuner != tuning.Band || r.Seed != 2 || len(r.Minutes) != 60 {
+	if r := rows[3]; r.Tuner != band || r.Seed != 2 || len(r.Minutes) != 60 {
 		t.Errorf("the last is %s, %d", r.Tuner, r.Seed)
 	}
 	if rows[0].Clairvoyant == rows[1].Clairvoyant || rows[0].Clairvoyant != rows[2].Clairvoyant {
@@ -121,26 +130,26 @@ func TestRowsDoNotDependOnWorkers(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	for name, c := range map[string]tuning.Config{
+	for name, c := range map[string]Config{
 		"Config.Scenario": {Scenario: "x"}, "Config.Tuner": {Tuner: "x"}, "Config.Minutes": {Minutes: 59}, "Config.Cores": {Cores: -1},
 	} {
-		_, err := tuning.Run(c)
+		_, err := runOne(c)
 		var refused *field.Error
-		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, tuning.ErrInvalid) {
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, c := range []tuning.Config{{Minutes: 1441}, {Cores: 257}} {
-		if err := c.Validate(); !errors.Is(err, tuning.ErrInvalid) {
+	for _, c := range []Config{{Minutes: 1441}, {Cores: 257}} {
+		if err := c.Validate(); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if _, err := tuning.All(t.Context(), tuning.Scenarios(), []tuning.Tuner{"x"}, []uint64{1}, tuning.Config{}, 1); !errors.Is(err, tuning.ErrInvalid) {
+	if _, err := Run(t.Context(), Scenarios(), []Tuner{"x"}, []uint64{1}, Config{}, 1); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tuning.All(ctx, tuning.Scenarios(), tuning.Tuners(), []uint64{1}, tuning.Config{}, 1); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, Scenarios(), Tuners(), []uint64{1}, Config{}, 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

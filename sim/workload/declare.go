@@ -17,8 +17,8 @@ type Requests string
 // recommender has it.
 const (
 	RequestNone  Requests = "none"
-	RequestOver  Requests = "over"
-	RequestUnder Requests = "under"
+	requestOver  Requests = "over"
+	requestUnder Requests = "under"
 	RequestMixed Requests = "mixed"
 	RequestRight Requests = "right"
 	RequestP98   Requests = "p98"
@@ -42,7 +42,7 @@ const serverRequest = 1
 func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) ([]sim.Pod, error) {
 	needs := percentiles(pods)
 	choices := newStreams(seed).choices
-	kinds := []Requests{RequestNone, RequestOver, RequestUnder}
+	kinds := []Requests{RequestNone, requestOver, requestUnder}
 	out := make([]sim.Pod, len(pods))
 	for i, p := range pods {
 		if p.Server.Rate > 0 {
@@ -62,9 +62,9 @@ func Declare(seed uint64, pods []sim.Pod, r Requests, most baseline.Resources) (
 			if r == RequestMixed {
 				p.Weight = bestEffort
 			}
-		case RequestOver:
+		case requestOver:
 			p.Request.CPU = 3 * used
-		case RequestUnder:
+		case requestUnder:
 			p.Request.CPU = math.Round(used/3*1000) / 1000
 		case RequestServers:
 			p.Weight = bestEffort

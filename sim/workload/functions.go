@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -157,7 +158,7 @@ func (t table) quantiles(name, prefix string, unit float64) ([]Quantile, error) 
 		}
 		q = append(q, Quantile{p / 100, v * unit})
 	}
-	sort.Slice(q, func(i, j int) bool { return q[i].P < q[j].P })
+	slices.SortFunc(q, func(a, b Quantile) int { return cmp.Compare(a.P, b.P) })
 	return q, nil
 }
 
@@ -217,15 +218,7 @@ func Invocations(seed uint64, functions []Function, load, cores, duration float6
 			pods = s.invoke(pods, f, float64(i)*60, f.Invocations[i]*scale)
 		}
 	}
-	slices.SortStableFunc(pods, func(a, b sim.Pod) int {
-		switch {
-		case a.Created < b.Created:
-			return -1
-		case a.Created > b.Created:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(pods, func(a, b sim.Pod) int { return cmp.Compare(a.Created, b.Created) })
 	return pods, nil
 }
 

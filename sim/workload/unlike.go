@@ -8,58 +8,37 @@ import (
 	"github.com/spazio-scheduler/spazio/sim"
 )
 
-// Workloads says what the pods of Unlike are of. A zero field takes its default.
+// Workloads describes what the pods of Unlike are of.
 type Workloads struct {
-	// Count is their number; default 20.
-	Count int
-	// CoresLeast and CoresMost are what they take of the CPU, in cores, MemoryLeast
-	// and MemoryMost of the memory, in shares of a node's: a number each that is
-	// log-uniform between the two. Defaults .05 and 1, .003 and .3.
-	CoresLeast, CoresMost, MemoryLeast, MemoryMost float64
-	// Spread is by how much a pod may differ from its workload either way, as a share;
-	// default .2.
-	Spread float64
-	// Ramp is the time in seconds over which pods take their memory; default 5.
+	// Ramp is the time in seconds over which pods take their memory; 0 means 5.
 	Ramp float64
 	// OneOff has every pod be a workload of its own, as far as anybody knows.
 	OneOff bool
 }
 
-func (w Workloads) withDefaults() Workloads {
-	if w.Count == 0 {
-		w.Count = 20
-	}
-	setDefault(&w.CoresLeast, .05)
-	setDefault(&w.CoresMost, 1)
-	setDefault(&w.MemoryLeast, .003)
-	setDefault(&w.MemoryMost, .3)
-	setDefault(&w.Spread, .2)
-	setDefault(&w.Ramp, 5)
-	return w
-}
+// What the workloads of Unlike take: of the CPU in cores, of the memory in shares of a node's, a number
+// each that is log-uniform between the two. A pod differs from its workload by at most kindSpread of it.
+const (
+	kindCount                    = 20
+	kindCoresMin, kindCoresMax   = .05, 1
+	kindMemoryMin, kindMemoryMax = .003, .3
+	kindSpread                   = .2
+)
 
 func (w Workloads) validate(memory float64) error {
-	if w.Count < 1 || w.Count > maxPods {
-		return refuse("workloads", w.Count, fmt.Sprintf("1 to %d", maxPods))
-	}
-	if !(w.Spread < 1) {
-		return refuse("spread", w.Spread, "below 1")
-	}
-	return checked(Equal, "cores", w.CoresLeast, "cores", w.CoresMost, "memory", w.MemoryLeast, "memory", w.MemoryMost,
-		"spread", w.Spread, "ramp", w.Ramp, "memory", memory)
+	setDefault(&w.Ramp, defaultRamp)
+	return checked(Equal, "ramp", w.Ramp, "memory", memory)
 }
 
 // kindOf is what the pods of a workload take in the mean.
 type kindOf struct{ cores, memory float64 }
 
 // kinds draws the workloads.
-func (w Workloads) kinds(s streams, memory float64) []kindOf {
-	between := func(least, most float64) float64 {
-		return least * math.Pow(most/least, s.choices.Float64())
-	}
-	kinds := make([]kindOf, w.Count)
+func kinds(s streams, memory float64) []kindOf {
+	between := func(low, high float64) float64 { return low * math.Pow(high/low, s.choices.Float64()) }
+	kinds := make([]kindOf, kindCount)
 	for i := range kinds {
-		kinds[i] = kindOf{between(w.CoresLeast, w.CoresMost), memory * between(w.MemoryLeast, w.MemoryMost)}
+		kinds[i] = kindOf{between(kindCoresMin, kindCoresMax), memory * between(kindMemoryMin, kindMemoryMax)}
 	}
 	return kinds
 }
@@ -67,7 +46,8 @@ func (w Workloads) kinds(s streams, memory float64) []kindOf {
 // assign makes each pod one of a workload drawn by chance. Its work is taken for the
 // seconds that it runs alone.
 func (w Workloads) assign(s streams, pods []sim.Pod, kinds []kindOf) {
-	vary := func(of float64) float64 { return of * (1 + w.Spread*(2*s.choices.Float64()-1)) }
+	setDefault(&w.Ramp, defaultRamp)
+	vary := func(of float64) float64 { return of * (1 + kindSpread*(2*s.choices.Float64()-1)) }
 	for i := range pods {
 		p := &pods[i]
 		n := s.choices.IntN(len(kinds))
@@ -84,7 +64,6 @@ func (w Workloads) assign(s streams, pods []sim.Pod, kinds []kindOf) {
 // Unlike is a batch of n pods of few workloads that have little in common, for nodes of
 // the given memory in bytes. A pod runs alone for the given mean time, in seconds.
 func Unlike(seed uint64, n int, seconds float64, law Law, memory float64, w Workloads) ([]sim.Pod, error) {
-	w = w.withDefaults()
 	if err := w.validate(memory); err != nil {
 		return nil, err
 	}
@@ -93,19 +72,18 @@ func Unlike(seed uint64, n int, seconds float64, law Law, memory float64, w Work
 		return nil, err
 	}
 	s := newStreams(seed)
-	w.assign(s, pods, w.kinds(s, memory))
+	w.assign(s, pods, kinds(s, memory))
 	return pods, nil
 }
 
 // UnlikeArrivals are such pods that arrive at random for the given duration, at a rate
 // that takes the given share, load, of the cores.
 func UnlikeArrivals(seed uint64, load, cores, seconds, duration float64, law Law, memory float64, w Workloads) ([]sim.Pod, error) {
-	w = w.withDefaults()
 	if err := w.validate(memory); err != nil {
 		return nil, err
 	}
 	s := newStreams(seed)
-	kinds := w.kinds(s, memory)
+	kinds := kinds(s, memory)
 	mean := 0.
 	for _, k := range kinds {
 		mean += k.cores / float64(len(kinds))

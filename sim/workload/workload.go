@@ -37,13 +37,12 @@ func Laws() []Law { return []Law{Equal, Exponential} }
 const shortest = 1e-3
 
 // streams of a seed.
-type streams struct{ arrivals, works, startups, choices, inits *rand.Rand }
+type streams struct{ arrivals, works, startups, choices *rand.Rand }
 
 func newStreams(seed uint64) streams {
 	return streams{
 		arrivals: rand.New(rand.NewPCG(seed, 101)), works: rand.New(rand.NewPCG(seed, 102)),
 		startups: rand.New(rand.NewPCG(seed, 103)), choices: rand.New(rand.NewPCG(seed, 104)),
-		inits: rand.New(rand.NewPCG(seed, 105)),
 	}
 }
 
@@ -111,28 +110,27 @@ func Poisson(seed uint64, load, cores, work, duration float64, law Law) ([]sim.P
 	return pods, nil
 }
 
-// Mix says which pods of a batch press on memory or wait for something else; the
+// Mix is how many pods of a batch press on memory or wait for something else; the
 // rest take a core and no memory.
 type Mix struct {
-	// MemoryShare of the pods hold Memory, a share of the node's, and use Cores.
-	// Defaults .5, .12 and .1.
-	MemoryShare, Memory, Cores float64
-	// Ramp is the time in seconds over which they take it; default 5.
-	Ramp float64
-	// WaitingShare of the pods use WaitingCores alone, as for disk or network;
-	// defaults 0 and .2.
-	WaitingShare, WaitingCores float64
+	// MemoryShare of the pods take 12 % of a node's memory and a tenth of a core; 0 means half.
+	MemoryShare float64
+	// WaitingShare of the pods take a fifth of a core alone, as for disk or network.
+	WaitingShare float64
 }
+
+const (
+	mixMemory       = .12 // of the node's
+	mixMemoryCores  = .1
+	mixWaitingCores = .2
+	defaultRamp     = 5. // seconds over which pods take their memory
+)
 
 // Mixed is a batch of the given mix in random order, for nodes of the given memory in
 // bytes. Every pod runs alone for the given mean time, work, in seconds.
 func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]sim.Pod, error) {
 	setDefault(&m.MemoryShare, .5)
-	setDefault(&m.Memory, .12)
-	setDefault(&m.Cores, .1)
-	setDefault(&m.WaitingCores, .2)
-	setDefault(&m.Ramp, 5)
-	if err := checked(law, "memory", memory, "mix.Memory", m.Memory, "mix.Cores", m.Cores, "mix.WaitingCores", m.WaitingCores, "mix.Ramp", m.Ramp); err != nil {
+	if err := checked(law, "memory", memory); err != nil {
 		return nil, err
 	}
 	if !(m.MemoryShare >= 0 && m.WaitingShare >= 0 && m.MemoryShare+m.WaitingShare <= 1) {
@@ -147,10 +145,10 @@ func Mixed(seed uint64, n int, work float64, law Law, memory float64, m Mix) ([]
 		p := &pods[i]
 		switch u := s.choices.Float64(); {
 		case u < m.MemoryShare:
-			p.Cores, p.Memory, p.Ramp = m.Cores, math.Round(m.Memory*memory), m.Ramp
+			p.Cores, p.Memory, p.Ramp = mixMemoryCores, math.Round(mixMemory*memory), defaultRamp
 			p.Workload = "memory"
 		case u < m.MemoryShare+m.WaitingShare:
-			p.Cores, p.Workload = m.WaitingCores, "waiting"
+			p.Cores, p.Workload = mixWaitingCores, "waiting"
 		default:
 			p.Workload = "cpu"
 			continue

@@ -150,7 +150,7 @@ func TestDeclare(t *testing.T) {
 	for i := range pods {
 		pods[i] = sim.Pod{Work: 1}
 	}
-	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, workload.RequestOver: 3, workload.RequestUnder: .333} {
+	for request, want := range map[workload.Requests]float64{workload.RequestNone: 0, "over": 3, "under": .333} {
 		got, err := workload.Declare(1, pods, request, machine)
 		if err != nil {
 			t.Fatal(err)
@@ -386,39 +386,6 @@ func TestHalves(t *testing.T) {
 		}
 		if first := u.Half(workload.First); first.Step != 300 || len(first.Share) != (len(rows)+1)/2 {
 			t.Errorf("the first half of %v is %+v", rows, first)
-		}
-	}
-}
-
-// Init containers change nothing else of the pods, and their lengths fill the
-// range asked for.
-func TestInitialise(t *testing.T) {
-	pods, err := workload.Batch(3, 500, 2, workload.Exponential)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := workload.Initialise(3, pods, .3, 5, .5)
-	if err != nil {
-		t.Fatal(err)
-	}
-	low, high := math.Inf(1), 0.
-	for i, p := range got {
-		if p.Init.Containers != 1 || p.Init.Cores != .5 || p.Init.Gap < .3 || p.Init.Gap > 1.3 {
-			t.Fatalf("pod %d: %+v", i, p.Init)
-		}
-		low, high = min(low, p.Init.Seconds), max(high, p.Init.Seconds)
-		p.Init = node.Init{}
-		if p != pods[i] {
-			t.Fatalf("pod %d is %+v, was %+v", i, p, pods[i])
-		}
-	}
-	if low < .3 || low > .4 || high < 4.9 || high > 5 {
-		t.Errorf("lengths from %v to %v", low, high)
-	}
-	for _, bad := range [][3]float64{{-1, 1, 0}, {2, 1, 0}, {0, math.Inf(1), 0}, {0, 1, 1.1}, {0, math.NaN(), 0}} {
-		var fe *field.Error
-		if _, err := workload.Initialise(1, pods, bad[0], bad[1], bad[2]); !errors.As(err, &fe) {
-			t.Errorf("%v: %v", bad, err)
 		}
 	}
 }

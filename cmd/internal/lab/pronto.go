@@ -12,7 +12,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/prediction"
-	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
 
 const prontoLong = `evaluate holds Pronto's rejections against the contention that follows, as its paper
@@ -20,7 +19,7 @@ does, beside a threshold, a z-score, other models and two coins that reject as o
 on simulated nodes, on a recording of a machine (--recording, of an agent with
 --cpu-mode contention --cpu-contention pressure), and on series of utilisation
 (--series NAME=DIR, CSV files of CloudWatch or the Grid Workloads Archive). With
---experiments it also runs Pronto as a scheduler; h1 needs --trace. --report
+--experiments it also runs Pronto as a scheduler; background needs --trace. --report
 writes the page, with pictures and the claims that hold.`
 
 // prontoFlags are the command line in its own units.
@@ -40,7 +39,7 @@ func newProntoCommand() *cobra.Command {
 		Use: "evaluate", Short: "Hold rejections against the contention that follows", Long: prontoLong,
 		Example: `  spazio-lab pronto evaluate
   spazio-lab pronto evaluate --recording docs/pronto/machine.spazio.gz --report machine.html
-  spazio-lab pronto evaluate --series cloudwatch=DIR --experiments b1,b2,h1 --trace DIR \
+  spazio-lab pronto evaluate --series cloudwatch=DIR --experiments batch,arrivals,background --trace DIR \
       --held-out --report pronto.md`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -76,19 +75,19 @@ func (f *prontoFlags) run(ctx context.Context, set *pflag.FlagSet, stdout, stder
 	if err != nil {
 		return err
 	}
-	e := comparison.Prediction{Prediction: result, Runs: f.runs(), Command: f.command(set)}
-	e.Runs.Revision = "" // the page is the same as long as what it says is
+	page := prediction.Page{Result: result, Runs: f.runs(), Command: f.command(set)}
+	page.Runs.Revision = "" // the page is the same as long as what it says is
 	if len(cases) > 0 {
 		options := f.options(stderr)
-		options.Schedulers = comparison.ProntoSchedulers()
-		if e.Schedulers, err = f.plan.run(ctx, cases, options); err != nil {
+		options.Schedulers = prediction.Schedulers()
+		if page.Rows, err = f.plan.run(ctx, cases, options); err != nil {
 			return err
 		}
 	}
-	if err := f.writeReport("Pronto: what its rejections foretell", e.Write, stderr); err != nil {
+	if err := f.writeReport("Pronto: what its rejections foretell", page.Write, stderr); err != nil {
 		return err
 	}
-	return f.output.write(stdout, result.Rows, comparison.PredictionRows(result), comparison.PredictionTables(result)...)
+	return f.output.write(stdout, result.Rows, result.Table(), result.Tables()...)
 }
 
 // sources are what was asked for, in the order of the page.

@@ -144,8 +144,8 @@ func (f replayFlags) print(r replay.Result, stdout io.Writer) error {
 	case "json":
 		return text.JSON(stdout, struct {
 			Revision string `json:"revision"`
-			replay.Summary
-		}{revision(), r.Summary})
+			replay.Result
+		}{revision(), r})
 	case "csv":
 		return nil // written as it ran
 	}

@@ -17,7 +17,7 @@ import (
 const sensitivityLong = `Run experiments under Spazio with each of its constants at other values than its
 default, one at a time, and say how much each moves a metric: the ratio to the
 default seed by seed, with its 95 % interval. Without names of experiments these
-are b1, b2 and b3.
+are batch, arrivals and memory.
 
 The table gives the largest ratio of each constant over all cases and the case,
 and the mean over all cases; the constant that moves most comes first. --output
@@ -39,7 +39,7 @@ func newSensitivityCommand() *cobra.Command {
 		Short: "Say how much each constant of Spazio matters",
 		Long:  sensitivityLong,
 		Example: `  spazio-lab simulate sensitivity
-  spazio-lab simulate sensitivity b1 --work 10 --constants agent.avail.caution,rules.burst --scale .25,.5,2,4`,
+  spazio-lab simulate sensitivity batch --work 10 --constants agent.avail.caution,rules.burst --scale .25,.5,2,4`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -57,7 +57,7 @@ func (f *sensitivityFlags) run(ctx context.Context, args []string, stdout, stder
 		return command.Usage(err)
 	}
 	if len(args) == 0 {
-		args = []string{"b1", "b2", "b3"}
+		args = []string{"batch", "arrivals", "memory"}
 	}
 	cases, _, err := f.cases(f.selection(args))
 	if err != nil {

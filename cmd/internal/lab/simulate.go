@@ -35,7 +35,8 @@ The tables give means over the seeds, and the ratio to kube-scheduler's default
 seed by seed, each with its 95 % confidence interval: of the metrics that tell most
 of the experiment as many as fit 120 columns, with --wide all. --output csv or json
 gives one row a run and metric. --report writes a page that explains the
-experiment, shows pictures and says which targets hold.
+experiment, shows pictures and lists which targets hold. The short names of experiments,
+b1 for batch, stand for them until the next release.
 
 Tune on the seeds and the halves of traces that are taken by default, and report
 on others: --held-out takes the seeds from 101 on and the second half of every
@@ -58,14 +59,14 @@ func newSimulateCommand() *cobra.Command {
 		Short: "Compare schedulers in a deterministic simulator",
 		Long:  simulateLong,
 		Example: `  spazio-lab simulate --list
-  spazio-lab simulate b1 --work 10
-  spazio-lab simulate b1 --work 10 --fleet all --schedulers all
-  spazio-lab simulate b2 b3 --output csv > rows.csv
+  spazio-lab simulate batch --work 10
+  spazio-lab simulate batch --work 10 --fleet all --schedulers all
+  spazio-lab simulate arrivals memory --output csv > rows.csv
   spazio-lab simulate findings
-  spazio-lab simulate h1 --trace path/to/series --report h1.html
-  spazio-lab simulate b1 --set agent.churn-hold=500ms
+  spazio-lab simulate background --trace path/to/series --report background.html
+  spazio-lab simulate batch --set agent.churn-hold=500ms
   spazio-lab simulate --workload pods.csv --fleet 4x16 --seeds 3 --pods records.csv --timeline load.csv
-  spazio-lab simulate all --held-out --trace h1=series --trace f1=functions --keep runs.jsonl --report evaluation.md`,
+  spazio-lab simulate all --held-out --trace background=series --trace functions=invocations --keep runs.jsonl --report evaluation.md`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -104,7 +105,7 @@ func (f *simulateFlags) run(ctx context.Context, args []string, stdout, stderr i
 		return err
 	}
 	for _, e := range left {
-		fmt.Fprintf(stderr, "%s is left out: --trace %s=DIR would be %s\n", e.Name, e.Name, e.NeedsTrace)
+		fmt.Fprintf(stderr, "%s is left out: give it --trace %s=DIR, %s\n", e.Name, e.Name, e.NeedsTrace)
 	}
 	options := f.options(stderr)
 	finish, err := f.records.open(&options)

@@ -56,7 +56,7 @@ func TestTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"b1/work=1/law=equal: mean of 3 seeds", "scheduler  makespan, s", "spazio  ", "default  ",
+		"batch/work=1/law=equal: mean of 3 seeds", "scheduler  makespan, s", "spazio  ", "default  ",
 		"ratio to default", "targets of spazio", "sojourn_mean/default ≤ 1.05",
 	} {
 		if !strings.Contains(out, want) {
@@ -69,7 +69,7 @@ func TestTable(t *testing.T) {
 // --wide they have every metric.
 func TestTablesFit(t *testing.T) {
 	few := []string{"--nodes", "3", "--batch", "20", "--duration", "20", "--work", "1", "--seeds", "2"}
-	for _, name := range []string{"b1", "b2", "b3", "s1", "w1", "finding-1-parts", "finding-9-batch"} {
+	for _, name := range []string{"batch", "arrivals", "memory", "servers", "wrong-requests", "finding-1-parts", "finding-9-batch"} {
 		narrow, err := simulated(t, append([]string{name}, few...)...)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestReports(t *testing.T) {
 	if n := bytes.Count(page, []byte("<svg")); n == 0 {
 		t.Error("no picture in the HTML report")
 	}
-	if svg, err := os.ReadFile(filepath.Join(dir, "r-b1-run_mean.svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+	if svg, err := os.ReadFile(filepath.Join(dir, "r-batch-run_mean.svg")); err != nil || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("no picture beside the Markdown report: %v", err)
 	}
 }
@@ -257,7 +257,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"b1", "w1", "central-queue", "lower-bound", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
+		"batch (b1)", "wrong-requests (w1)", "central-queue", "lower-bound", "source-cautious", "finding-9-batch", "blocks-alone", "--trace",
 		"agent.churn-hold             1s", "agent.avail.rule",
 	} {
 		if !strings.Contains(out, want) {
@@ -301,7 +301,7 @@ func TestSensitivity(t *testing.T) {
 		t.Fatalf("%q in\n%s", constants, out)
 	}
 	for _, want := range []string{
-		"×0.2:", "×5:", "largest", "rules.growth ", "0.5 ", " b1/work=1/law=equal",
+		"×0.2:", "×5:", "largest", "rules.growth ", "0.5 ", " batch/work=1/law=equal",
 		"cases that agent.pods-per-core, default 1, moves by more than 10 %",
 	} {
 		if !strings.Contains(out, want) {
@@ -335,7 +335,7 @@ func TestSensitivityRows(t *testing.T) {
 	if one != many {
 		t.Error("--parallel changes the rows")
 	}
-	for _, want := range []string{"b1/work=1/law=equal,spazio,1,sojourn_mean,", "b1/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
+	for _, want := range []string{"batch/work=1/law=equal,spazio,1,sojourn_mean,", "batch/work=1/law=equal/rules.growth=2.5,spazio,2,sojourn_mean,"} {
 		if !strings.Contains(one, want) {
 			t.Errorf("no %q in the rows", want)
 		}
@@ -352,7 +352,7 @@ func TestSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	suffix := "/agent.churn-hold=500ms/agent.pods-per-core=3"
-	if !strings.Contains(out, "b1/work=1/law=equal"+suffix+": mean of 3 seeds") {
+	if !strings.Contains(out, "batch/work=1/law=equal"+suffix+": mean of 3 seeds") {
 		t.Errorf("%s", out)
 	}
 	if strings.ReplaceAll(out, suffix, "") == plain {
@@ -428,7 +428,7 @@ func TestAllHeldOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range group {
-		if got, want := strings.Contains(out, "\n"+e.Name+"/"), e.Name != "f1"; got != want {
+		if got, want := strings.Contains(out, "\n"+e.Name+"/"), e.Name != "functions"; got != want {
 			t.Errorf("%s among the rows: %t", e.Name, got)
 		}
 	}
@@ -439,7 +439,7 @@ func TestAllHeldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "F1 is left out, for want of"} {
+	for _, want := range []string{"1 seeds, 101 to 101, and halves of traces, held out from tuning", "functions (f1) is left out: it needs"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("no %q in the report", want)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/report"
-	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 
@@ -28,9 +27,10 @@ type tuningFlags struct {
 func newTuningCommand() *cobra.Command {
 	var f tuningFlags
 	cmd := &cobra.Command{
-		Use:   "cp",
-		Short: "Correct the requests of an application's services while it serves",
-		Long: `cp runs S. Galantino's application test in the simulator: ten services that call
+		Use:     "application",
+		Aliases: []string{"cp"},
+		Short:   "Correct the requests of an application's services while it serves",
+		Long: `application runs S. Galantino's application test in the simulator: ten services that call
 one another, whose CPU requests a profiler that begins with nothing sets every ten
 minutes, and their limits to twice that. The limits at first are none ("unlimited"),
 the developers' ("default"), these less a third ("cut"), or less a third where they
@@ -38,13 +38,13 @@ seem more than enough ("cut-some"). The tuners are the recommender with the
 continuous profiler ("spazio"), without ("recommender"), with the rules as they were
 first designed ("spazio-band"), the thesis's two profilers as written with the ten
 services as one application ("seed") and with the strongly connected components of
-their calls, which are ten ("seed-scc"), and nobody ("none").
+their calls, which are ten ("seed-scc"), and none ("none").
 
 The table has the time after which the latency of a visit stays as it ends, what is
 requested in the end beside the least that is enough, and the service that its limit
 holds up most in the last half hour.`,
-		Example: `  spazio-lab simulate cp --held-out
-  spazio-lab simulate cp --limits cut --tuners spazio,seed --seeds 1 --plot settling.svg`,
+		Example: `  spazio-lab simulate application --held-out
+  spazio-lab simulate application --limits cut --tuners spazio,seed --seeds 1 --plot settling.svg`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout())
@@ -69,17 +69,16 @@ func (f *tuningFlags) run(ctx context.Context, stdout io.Writer) error {
 		return command.Usage(err)
 	}
 	seeds := experiment.Seeds(f.seeds, 0, f.heldOut)
-	rows, err := tuning.All(ctx, named[tuning.Scenario](f.scenarios), named[tuning.Tuner](f.tuners), seeds, f.config, f.parallel)
+	runs, err := tuning.Run(ctx, named[tuning.Scenario](f.scenarios), named[tuning.Tuner](f.tuners), seeds, f.config, f.parallel)
 	if err != nil {
 		return err
 	}
-	runs := comparison.Tunings(rows)
 	if f.plot != "" {
 		if err := runs.Save(f.plot); err != nil {
 			return err
 		}
 	}
-	return f.write(stdout, rows, runs.Table(), runs.Table())
+	return f.write(stdout, runs, runs.Table(), runs.Table())
 }
 
 // check refuses what no run could be made of, before the first is.

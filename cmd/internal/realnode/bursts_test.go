@@ -53,7 +53,7 @@ func TestBursts(t *testing.T) {
 }
 
 // replayed is what `spazio-lab replay --verify` says of a recording.
-func replayed(t *testing.T, dir string) (s replay.Summary) {
+func replayed(t *testing.T, dir string) (s replay.Result) {
 	t.Helper()
 	var out bytes.Buffer
 	c := lab.NewCommand()

@@ -15,27 +15,27 @@ import (
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, says string) { b.WriteString(text.Hang(name, says, text.Terminal) + "\n") }
-	list := func(heading string, width int, all []experiment.Experiment) {
+	list := func(heading string, all []experiment.Experiment) {
 		b.WriteString(heading + "\n")
+		width := 0
 		for _, e := range all {
-			line(fmt.Sprintf("  %-*s ", width, e.Name), e.Title+": "+e.Question)
+			width = max(width, len(e.Known()))
+		}
+		for _, e := range all {
+			line(fmt.Sprintf("  %-*s ", width, e.Known()), e.Title+": "+e.Question)
 			if e.NeedsTrace != "" {
 				line("         --trace: ", e.NeedsTrace)
 			}
 		}
 	}
-	list("experiments", 6, experiment.Experiments())
+	list("experiments, with their short names", experiment.Experiments())
 	b.WriteString("  " + experiment.All + "    stands for all of these\n")
 	for _, name := range []string{experiment.Profiles, experiment.Energy, experiment.Findings} {
 		group, err := experiment.ByGroup(name)
 		if err != nil {
 			return err
 		}
-		width := 6
-		if name == experiment.Findings {
-			width = 18
-		}
-		list(name+", which stands for all of", width, group)
+		list(name+", which stands for all of", group)
 	}
 	b.WriteString("schedulers, those with a * unless more are asked for\n")
 	for _, s := range experiment.Schedulers() {

@@ -104,10 +104,10 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for label, want := range map[string]string{
-		"b1": "b1", "b1/work=0.1/law=exponential": "pods of 0.1 core-seconds, exponential sizes",
-		"b2/work=1/load=1.2": "pods of 1 core-seconds, load of 120 %", "w1/requests=over": "requests too high", "w1/requests=mixed": "mixed requests",
-		"b3/memory=0.5/rules.growth=2": "50 % press on memory, rules.growth 2", "b1/cores=16": "16 cores a node",
-		"s1/requests=servers/fleet=16x4+8x16+2x64": "requests of servers alone, 16 nodes of 4, 8 of 16, 2 of 64 cores",
+		"batch": "batch", "batch/work=0.1/law=exponential": "pods of 0.1 core-seconds, exponential sizes",
+		"arrivals/work=1/load=1.2": "pods of 1 core-seconds, load of 120 %", "wrong-requests/requests=over": "requests too high", "wrong-requests/requests=mixed": "mixed requests",
+		"memory/memory=0.5/rules.growth=2": "50 % press on memory, rules.growth 2", "batch/cores=16": "16 cores a node",
+		"servers/requests=servers/fleet=16x4+8x16+2x64": "requests of servers alone, 16 nodes of 4, 8 of 16, 2 of 64 cores",
 	} {
 		if got := comparison.CaseWords(label); got != want {
 			t.Errorf("%s: %q, want %q", label, got, want)
@@ -128,10 +128,10 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s is not in words", f.Name)
 		}
 	}
-	if want := []string{"base-b1-makespan.svg", "base-b1-run_mean.svg"}; !slices.Equal(names, want) {
+	if want := []string{"base-batch-makespan.svg", "base-batch-run_mean.svg"}; !slices.Equal(names, want) {
 		t.Errorf("pictures %q, want %q", names, want)
 	}
-	for _, want := range []string{"2 seeds, 1 to 2, and halves of traces, held out from tuning.", "## B1: A batch at once", "2 nodes of 4 cores."} {
+	for _, want := range []string{"2 seeds, 1 to 2, and halves of traces, held out from tuning.", "## A batch at once: batch (b1)", "2 nodes of 4 cores."} {
 		if !strings.Contains(string(to.Bytes()), want) {
 			t.Errorf("no %q in the report", want)
 		}
@@ -150,10 +150,10 @@ func TestTrade(t *testing.T) {
 	set := comparison.Comparison{Cases: []experiment.Case{c}, Rows: all, Runs: comparison.Runs{Seeds: []uint64{1, 2}}}
 	to := written(t, set.Report, "base")
 	files := to.Files()
-	if len(files) != 1 || files[0].Name != "base-e3.svg" {
+	if len(files) != 1 || files[0].Name != "base-energy-alike-nodes.svg" {
 		t.Fatalf("%d pictures", len(files))
 	}
-	for _, want := range []string{"E3: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "off the edge", "9.84/1.21<"} {
+	for _, want := range []string{"energy-alike-nodes: energy over sojourn, pods of 1 core-seconds, load of 50 %", "energy, ratio to default", ">spazio<", ">default<", "off the edge", "9.84/1.21<"} {
 		if !strings.Contains(string(files[0].Data), want) {
 			t.Errorf("no %q in the picture", want)
 		}
@@ -199,7 +199,7 @@ func TestSensitivity(t *testing.T) {
 	for _, e := range []struct {
 		name, of string
 		ratio    float64
-	}{{"small", "b1/work=1", 1.02}, {"large", "b1/work=1", .7}, {"large", "b1/work=10", 1.01}} {
+	}{{"small", "batch/work=1", 1.02}, {"large", "batch/work=1", .7}, {"large", "batch/work=10", 1.01}} {
 		effects = append(effects, experiment.Effect{
 			Variation: experiment.Variation{Constant: experiment.Constant{Name: e.name}, Scale: 2, Value: "4", Of: e.of},
 			Interval:  experiment.Interval{Mean: e.ratio, Low: e.ratio - .01, High: e.ratio + .01, N: 3},
@@ -210,7 +210,7 @@ func TestSensitivity(t *testing.T) {
 	if len(tables) != 2 || tables[0].Rows[0][0] != "large" || tables[0].Rows[0][4] != "no" || tables[0].Rows[1][4] != "yes" {
 		t.Fatalf("%v", tables)
 	}
-	if len(tables[1].Rows) != 1 || tables[1].Rows[0][0] != "b1/work=1" {
+	if len(tables[1].Rows) != 1 || tables[1].Rows[0][0] != "batch/work=1" {
 		t.Errorf("%v", tables[1])
 	}
 	to := written(t, s.Report, "s")
@@ -243,7 +243,7 @@ func ExampleComparison_Tables() {
 		fmt.Println(err)
 	}
 	// Output:
-	// b1/work=1/law=equal: mean of 2 seeds ± half of the 95 % interval
+	// batch/work=1/law=equal: mean of 2 seeds ± half of the 95 % interval
 	// scheduler
 	// spazio
 	// default

@@ -3,10 +3,7 @@
 //
 //   - [Comparison]: schedulers compared by experiments (package sim/experiment)
 //   - [Sensitivity]: how much each constant of Spazio matters
-//   - [Prediction]: how well rejections foretell contention (package sim/prediction), and what they
-//     do to a scheduler
 //   - [Recommenders]: recommenders of requests on recorded series (package profile/replay)
-//   - [Tunings]: services whose requests a profiler corrects (package sim/tuning)
 //
 // A comparison of schedulers, for example:
 //

@@ -63,16 +63,16 @@ func (m matrix) table(width int) text.Table {
 // foremost are the metrics that an experiment's question is about, by the
 // experiment's name; of others, those of "".
 var foremost = map[string][]string{
-	"":     {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
-	"b3":   {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
-	"b3io": {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
-	"p1":   profiles, "p2": profiles, "p3": profiles, "p4": profiles, "p5": profiles, "p6": profiles, "p7": profiles, "p8": profiles,
-	"e1": energies, "e2": energies, "e3": energies, "e4": energies, "e5": energies,
-	"s1": {"server_p99", "makespan", "run_mean", "sojourn_mean"},
-	"o1": {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
-	"h1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
-	"f1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
-	"w1": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"":               {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
+	"memory":         {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
+	"mixed-io":       {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
+	"profiles-mixes": profiles, "profiles-unlike": profiles, "profiles-arrivals": profiles, "profiles-wrong": profiles, "profiles-frozen": profiles, "profiles-daily": profiles, "profiles-growing": profiles, "profiles-one-off": profiles,
+	"energy-unlike-nodes": energies, "energy-requests": energies, "energy-alike-nodes": energies, "energy-concave": energies, "energy-batch": energies,
+	"servers":        {"server_p99", "makespan", "run_mean", "sojourn_mean"},
+	"overdue":        {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},
+	"background":     {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"functions":      {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
+	"wrong-requests": {"slowdown_p99", "sojourn_mean", "sojourn_p99", "run_mean"},
 }
 
 // profiles are what experiments on profiles are about.

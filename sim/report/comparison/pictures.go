@@ -33,7 +33,7 @@ func (c Comparison) pictures(p *report.Page, name, base string, lines []experime
 			if !differ {
 				continue
 			}
-			title := fmt.Sprintf("%s: %s over the default's", strings.ToUpper(name), Words(metric))
+			title := fmt.Sprintf("%s: %s over the default's", name, Words(metric))
 			if fleet != "" {
 				title += ", " + settingWords("fleet", fleet)
 			}
@@ -67,7 +67,7 @@ func (c Comparison) trades(lines []experiment.Line, name string) (panels []repor
 			continue
 		}
 		panel := report.Panel{
-			Title: fmt.Sprintf("%s: energy over sojourn, %s", strings.ToUpper(name), besideFleet(k)),
+			Title: fmt.Sprintf("%s: energy over sojourn, %s", name, besideFleet(k)),
 			X:     report.Axis{Label: "99th percentile of the sojourn time, ratio to default", Log: true, Min: .95, Max: furthest},
 			Y:     report.Axis{Label: "energy, ratio to default", Log: true},
 			Tall:  true, Series: series, Marks: []report.Mark{{X: 1}},

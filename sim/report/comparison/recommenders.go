@@ -12,13 +12,13 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Recommenders is an evaluation of all recommenders. It is a plain value, safe for
+// recommenders is an evaluation of all recommenders. It is a plain value, safe for
 // concurrent reading.
-type Recommenders struct{ Rows []Recommender }
+type recommenders struct{ Rows []recommender }
 
-// Recommender is a recommender on the series of a resource. It is a plain value, safe for
+// recommender is a recommender on the series of a resource. It is a plain value, safe for
 // concurrent reading.
-type Recommender struct {
+type recommender struct {
 	Resource string `json:"resource"`
 	Series   int    `json:"series"`
 	replay.Curve
@@ -30,12 +30,12 @@ type Recommender struct {
 
 // CompareRecommenders evaluates every recommender on the series of each resource that has any.
 // The error is that of ctx if it ends before, or of the options or the series.
-func CompareRecommenders(ctx context.Context, series []replay.Series, o replay.Options) (Recommenders, error) {
+func CompareRecommenders(ctx context.Context, series []replay.Series, o replay.Options) (recommenders, error) {
 	count := map[replay.Resource]int{}
 	for _, s := range series {
 		count[s.Resource]++
 	}
-	var result Recommenders
+	var result recommenders
 	before, told := 0, o.Progress
 	for _, resource := range []replay.Resource{replay.CPU, replay.Memory} {
 		n := count[resource]
@@ -48,10 +48,10 @@ func CompareRecommenders(ctx context.Context, series []replay.Series, o replay.O
 		curves, err := replay.Curves(ctx, series, resource, o)
 		before++
 		if err != nil {
-			return Recommenders{}, err
+			return recommenders{}, err
 		}
 		for _, c := range curves {
-			result.Rows = append(result.Rows, Recommender{resource.String(), n, c, curves[0].OverheadAt(c.Own.Quality), leftOut(curves[0], c, n)})
+			result.Rows = append(result.Rows, recommender{resource.String(), n, c, curves[0].OverheadAt(c.Own.Quality), leftOut(curves[0], c, n)})
 		}
 	}
 	return result, nil
@@ -72,8 +72,8 @@ func leftOut(byDefault, peer replay.Curve, series int) (worst float64) {
 }
 
 // MarshalJSON writes what there is not as null.
-func (r Recommender) MarshalJSON() ([]byte, error) {
-	type plain Recommender
+func (r recommender) MarshalJSON() ([]byte, error) {
+	type plain recommender
 	row := struct {
 		plain
 		Default *float64 `json:"defaultOverhead"`
@@ -89,7 +89,7 @@ func (r Recommender) MarshalJSON() ([]byte, error) {
 }
 
 // Table has a row a recommender and resource.
-func (r Recommenders) Table() text.Table {
+func (r recommenders) Table() text.Table {
 	t := text.Table{
 		Title: "Predictions for the next window: the share that held, and what they were above the mean",
 		Header: []string{"resource", "series", "recommender", "quality", "overhead", "default's overhead at that quality",
@@ -97,15 +97,15 @@ func (r Recommenders) Table() text.Table {
 	}
 	for _, row := range r.Rows {
 		s := row.Own
-		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality, 4, "-"), decimal(s.Overhead, 4, "-"), decimal(row.Default, 4, "-"), decimal(row.LeftOut, 4, "-"),
-			decimal(s.OverheadMean, 4, "-"), decimal(s.Pinball, 4, "-"), strconv.Itoa(s.N))
+		t.Add(row.Resource, strconv.Itoa(row.Series), row.Name, decimal(s.Quality, 4), decimal(s.Overhead, 4), decimal(row.Default, 4), decimal(row.LeftOut, 4),
+			decimal(s.OverheadMean, 4), decimal(s.Pinball, 4), strconv.Itoa(s.N))
 	}
 	return t
 }
 
 // Save draws the curves of both resources into a file ending in .png or .svg: what
 // failed grows to the right, what it cost upwards, so that low and left is better.
-func (r Recommenders) Save(path string) error {
+func (r recommenders) Save(path string) error {
 	var c report.Chart
 	for _, resource := range []string{"cpu", "memory"} {
 		panel := report.Panel{
@@ -130,7 +130,7 @@ func (r Recommenders) Save(path string) error {
 const leastFailed, mostFailed = 1e-3, .25
 
 // drawn are the row's curve and its own point, as far as they are worth drawing.
-func (r Recommender) drawn() []report.Series {
+func (r recommender) drawn() []report.Series {
 	line := report.Series{Name: r.Name}
 	if len(r.Swept) == 0 { // who never fails, at whatever percentile
 		line.Style = report.Dashed

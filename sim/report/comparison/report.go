@@ -2,7 +2,6 @@ package comparison
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/sim/report"
@@ -17,7 +16,7 @@ func (c Comparison) Report(p *report.Page, base string) {
 	p.Paragraph(c.String())
 	p.Paragraph(method)
 	for _, e := range c.LeftOut {
-		p.Paragraph(fmt.Sprintf("%s is left out, for want of %s.", strings.ToUpper(e.Name), e.NeedsTrace))
+		p.Paragraph(fmt.Sprintf("%s is left out: it needs %s.", e.Known(), e.NeedsTrace))
 	}
 	p.Tables("Which targets hold", c.targets())
 	p.Tables("What is lost", c.losses())
@@ -30,7 +29,7 @@ func (c Comparison) Report(p *report.Page, base string) {
 			continue
 		}
 		reported[name] = true
-		p.Heading(2, strings.ToUpper(name)+": "+first.Experiment.Title)
+		p.Heading(2, first.Experiment.Title+": "+first.Experiment.Known())
 		p.Paragraph(first.Experiment.Question)
 		p.Paragraph(first.Params.Machines() + ".")
 		c.pictures(p, name, base, ratios)

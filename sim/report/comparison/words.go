@@ -36,7 +36,7 @@ func Words(metric string) string {
 }
 
 // CaseWords is what a case's label says beside its experiment, for a reader:
-// b1/work=0.1/law=equal is pods of 0.1 core-seconds, equal sizes.
+// batch/work=0.1/law=equal is pods of 0.1 core-seconds, equal sizes.
 func CaseWords(label string) string {
 	name, rest, _ := strings.Cut(label, "/")
 	if rest == "" {
@@ -131,10 +131,10 @@ func yes(holds bool) string {
 	return "no"
 }
 
-// decimal returns a number with so many decimal places, or unknown in the place of NaN.
-func decimal(v float64, places int, unknown string) string {
+// decimal returns a number with so many decimal places, or a dash in the place of NaN.
+func decimal(v float64, places int) string {
 	if math.IsNaN(v) {
-		return unknown
+		return "-"
 	}
 	return strconv.FormatFloat(v, 'f', places, 64)
 }

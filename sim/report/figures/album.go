@@ -14,14 +14,14 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Made is a figure with what it showed.
-type Made struct {
+// made is a figure with what it showed.
+type made struct {
 	Figure
-	Result
+	outcome
 }
 
 // Album are figures made. It is a plain value, safe for concurrent reading.
-type Album []Made
+type Album []made
 
 // Make makes the figures in order. progress, if not nil, is called before each
 // begins. The error is that of a figure, with its ID.
@@ -35,24 +35,24 @@ func Make(ctx context.Context, chosen []Figure, p Params, progress func(i int, f
 		if err != nil {
 			return nil, fmt.Errorf("figure %s: %w", f.ID, err)
 		}
-		album = append(album, Made{f, result})
+		album = append(album, made{f, result})
 	}
 	return album, nil
 }
 
-// Row is a value of a figure.
-type Row struct {
+// row is a value of a figure.
+type row struct {
 	Figure  string  `json:"figure"`
-	Verdict Verdict `json:"verdict"`
-	Value
+	Verdict verdict `json:"verdict"`
+	value
 }
 
 // Rows are the values of all figures.
-func (a Album) Rows() []Row {
-	rows := []Row{}
+func (a Album) Rows() []row {
+	rows := []row{}
 	for _, m := range a {
 		for _, v := range m.Values {
-			rows = append(rows, Row{m.ID, m.Verdict, v})
+			rows = append(rows, row{m.ID, m.Verdict, v})
 		}
 	}
 	return rows
@@ -62,7 +62,7 @@ func (a Album) Rows() []Row {
 func (a Album) Values() text.Table {
 	t := text.Table{Title: "What was measured", Header: []string{"figure", "verdict", "metric", "value", "unit"}}
 	for _, r := range a.Rows() {
-		t.Add(r.Figure, string(r.Verdict), r.Name, strconv.FormatFloat(r.Value.Value, 'g', -1, 64), r.Unit)
+		t.Add(r.Figure, string(r.Verdict), r.Name, strconv.FormatFloat(r.Value, 'g', -1, 64), r.Unit)
 	}
 	return t
 }
@@ -81,7 +81,7 @@ func (a Album) Verdicts() text.Table {
 func brief(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 
 // points is all that a figure shows.
-func (r Result) points() text.Table {
+func (r outcome) points() text.Table {
 	t := text.Table{Header: []string{"panel", "series", "x", "y", "low", "high"}}
 	for _, p := range r.Panels {
 		for _, s := range p.Series {

@@ -23,9 +23,9 @@ type occasion struct {
 
 var (
 	starting = occasion{"start of a pod", "from the making of the pod's cgroup", "pod cgroup", .01, "started",
-		"the moment at which the runtime says that the container runs; a kubelet must notice and write its status first"}
+		"the moment at which the runtime reports that the container runs; a kubelet must notice and write its status first"}
 	stopping = occasion{"end of a pod", "from the exit of the container's process", "exited", .02, "exited",
-		"the exit itself; how much later a watch tells is not measured"}
+		"the exit itself; how much later a watch reports it is not measured"}
 )
 
 func (o occasion) sources() []source {
@@ -73,10 +73,10 @@ func (o occasion) look(run measuredRun) (sight, bool) {
 }
 
 // draw is figures 4.9 and 4.10: the sources against the spike.
-func (o occasion) draw(r recording) (Result, error) {
+func (o occasion) draw(r recording) (outcome, error) {
 	list, err := calm(r, "idle")
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	var all []sight
 	for _, run := range list {
@@ -85,14 +85,14 @@ func (o occasion) draw(r recording) (Result, error) {
 		}
 	}
 	if len(all) == 0 {
-		return Result{}, noRun("idle with marks")
+		return outcome{}, noRun("idle with marks")
 	}
 	result := o.against(all)
 	result.Source = " The recorder plays the kubelet, so the API server's part is a lower bound, " + o.bound + "."
 	return result, nil
 }
 
-func (o occasion) against(all []sight) Result {
+func (o occasion) against(all []sight) outcome {
 	sources := o.sources()
 	x := report.Axis{Label: "seconds " + o.zero, Min: -.3, Max: 1}
 	picture := report.Panel{Title: "cpu channel at 100 Hz, every " + o.what + " (the first in bold)", X: x, Y: share}
@@ -109,7 +109,7 @@ func (o occasion) against(all []sight) Result {
 	for _, s := range all {
 		peaks, overs = append(peaks, s.peak), append(overs, s.over)
 	}
-	result := Result{}
+	result := outcome{}
 	var medians []float64
 	for i, source := range sources {
 		names[i] = source.name
@@ -124,22 +124,22 @@ func (o occasion) against(all []sight) Result {
 		told.Series = append(told.Series, series)
 		picture.Marks = append(picture.Marks, report.Mark{Name: source.name, X: all[0].first[i]})
 		result.Measured += fmt.Sprintf("%s: %+.0f ms (%+.0f to %+.0f). ", source.name, 1000*m, 1000*quantile(delays, 0), 1000*quantile(delays, 1))
-		result.Values = append(result.Values, Value{metricName(source.name), m, "s"})
+		result.Values = append(result.Values, value{metricName(source.name), m, "s"})
 	}
 	told.Y.Names = names
 	peak, over := median(peaks), median(overs)
 	result.Measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), o.zero) + result.Measured +
 		fmt.Sprintf("The spike peaks at %+.0f ms and is above half its height until %+.0f ms.", 1000*peak, 1000*over)
-	result.Values = append(result.Values, Value{"peak", peak, "s"}, Value{"over", over, "s"})
+	result.Values = append(result.Values, value{"peak", peak, "s"}, value{"over", over, "s"})
 	result.Panels = []report.Panel{picture, told}
 	last := len(sources) - 1
 	switch early := medians[0] < peak && medians[1] < over; {
 	case early && medians[last] > over:
-		result.Verdict = Holds
+		result.Verdict = holds
 	case early: // a lower bound within the spike decides nothing
-		result.Verdict = Partly
+		result.Verdict = partly
 	default:
-		result.Verdict = Fails
+		result.Verdict = fails
 	}
 	return result
 }

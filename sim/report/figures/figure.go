@@ -31,35 +31,35 @@ type Figure struct {
 	Title, Claim string
 	// Make makes it. Equal Params give an equal Result, to the last bit. The
 	// error is ctx's, or that of the data or the simulator.
-	Make func(ctx context.Context, p Params) (Result, error)
+	Make func(ctx context.Context, p Params) (outcome, error)
 }
 
-// Verdict is whether a claim holds.
-type Verdict string
+// verdict is whether a claim holds.
+type verdict string
 
 // Verdicts.
 const (
-	Holds  Verdict = "holds"
-	Partly Verdict = "holds in part"
-	Fails  Verdict = "does not hold"
+	holds  verdict = "holds"
+	partly verdict = "holds in part"
+	fails  verdict = "does not hold"
 )
 
-// Result is a figure as made. It is a plain value, safe for concurrent reading.
-type Result struct {
+// outcome is a figure as made. It is a plain value, safe for concurrent reading.
+type outcome struct {
 	// Panels stand one above the other.
 	Panels []report.Panel
 	// Verdict is on the figure's claim, Measured what speaks for it, in sentences.
-	Verdict  Verdict
+	Verdict  verdict
 	Measured string
 	// Source says where the data come from: the machine recorded, or the
 	// simulator with its seed.
 	Source string
 	// Values are the figures behind Measured, for machines.
-	Values []Value
+	Values []value
 }
 
-// Value is a number with its unit; 1 is that of ratios and shares.
-type Value struct {
+// value is a number with its unit; 1 is that of ratios and shares.
+type value struct {
 	Name  string  `json:"metric"`
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`

@@ -71,21 +71,21 @@ const (
 	comparedOn   = "19 nodes of 4 cores; agents, aggregator and the scheduler's decisions are the real ones; bars are the least and the largest of the seeds"
 )
 
-func (f contest) draw(ctx context.Context, p Params) (Result, error) {
+func (f contest) draw(ctx context.Context, p Params) (outcome, error) {
 	if p.Seeds == 0 {
 		p.Seeds = defaultSeeds
 	}
-	var r Result
+	var r outcome
 	if f.also != nil {
 		panels, err := f.also(ctx, p)
 		if err != nil {
-			return Result{}, err
+			return outcome{}, err
 		}
 		r.Panels = panels
 	}
 	cases, rows, err := f.run(ctx, p)
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	lines := experiment.Summarise(rows)
 	for _, metric := range f.metrics {
@@ -154,7 +154,7 @@ func (f contest) where(c experiment.Case, scheduler string) (row, series string)
 }
 
 // judge fills in what of the finding holds.
-func (r *Result) judge(verdicts []experiment.FindingVerdict) {
+func (r *outcome) judge(verdicts []experiment.FindingVerdict) {
 	held := 0
 	var said []string
 	for _, v := range verdicts {
@@ -165,15 +165,15 @@ func (r *Result) judge(verdicts []experiment.FindingVerdict) {
 		}
 		said = append(said, fmt.Sprintf("%s in %s: %.3g%s; the prototype: %s", v.Claim, v.Experiment, v.Measured.Mean, no, v.Prototype))
 		compared := strings.Join(strings.Fields(v.Claim)[:2], " ") // without the bound
-		r.Values = append(r.Values, Value{metricName(v.Experiment + " " + compared), v.Measured.Mean, "1"})
+		r.Values = append(r.Values, value{metricName(v.Experiment + " " + compared), v.Measured.Mean, "1"})
 	}
 	switch {
 	case held == len(verdicts):
-		r.Verdict = Holds
+		r.Verdict = holds
 	case held > 0:
-		r.Verdict = Partly
+		r.Verdict = partly
 	default:
-		r.Verdict = Fails
+		r.Verdict = fails
 	}
 	r.Measured = fmt.Sprintf("%d of %d hold. %s.", held, len(verdicts), strings.Join(said, ". "))
 }

@@ -192,20 +192,20 @@ func (f *fleet) run(ctx context.Context, load []node.Pod, look func(now float64)
 const endless = 1e9
 
 // cpuLoaded is figure 4.7.
-func cpuLoaded(ctx context.Context, p Params) (Result, error) {
+func cpuLoaded(ctx context.Context, p Params) (outcome, error) {
 	var load []node.Pod
 	for i := range 8 {
 		load = append(load, node.Pod{ID: node.PodID(i), Work: endless, Cores: .25})
 	}
 	r, err := signal(ctx, p, "eight threads, each busy a quarter of the time", load)
 	if r.during < r.before {
-		r.Verdict = Holds
+		r.Verdict = holds
 	}
-	return r.Result, err
+	return r.outcome, err
 }
 
 // memoryLoaded is figure 4.8.
-func memoryLoaded(ctx context.Context, p Params) (Result, error) {
+func memoryLoaded(ctx context.Context, p Params) (outcome, error) {
 	var load []node.Pod
 	for i := range 4 {
 		load = append(load, node.Pod{ID: node.PodID(i), Work: endless, Cores: .02, Memory: 2 << 30})
@@ -213,15 +213,15 @@ func memoryLoaded(ctx context.Context, p Params) (Result, error) {
 	r, err := signal(ctx, p, "four threads that hold 2 GiB of 16 each and hardly compute", load)
 	r.Source += " The thesis took stress-ng's vm workers, which compute all the time as well; these are the memory alone."
 	if r.during > r.before {
-		r.Verdict = Holds
+		r.Verdict = holds
 	}
-	return r.Result, err
+	return r.outcome, err
 }
 
 // signalled is a figure of k with its level before and while the pods run
 // elsewhere.
 type signalled struct {
-	Result
+	outcome
 	before, during float64
 }
 
@@ -251,7 +251,7 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 	during := func(values []float64) float64 { return mean(between(at, values, fleetArrive+30, fleetArrive+120)) }
 	mark := []report.Mark{{Name: "1,000 pods elsewhere", X: fleetArrive}}
 	r := signalled{before: before(k), during: during(k)}
-	r.Result = Result{
+	r.outcome = outcome{
 		Panels: []report.Panel{
 			{Title: "signal k of the node: " + what, X: seconds, Y: report.Axis{Label: "typical loads"}, Marks: mark,
 				Series: []report.Series{{Name: "k", Points: line(at, k)}}},
@@ -260,13 +260,13 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 			{Title: "cpu channel of the other nodes, mean", X: seconds, Y: share, Marks: mark,
 				Series: []report.Series{{Name: "cpu of the others", Points: line(at, others)}}},
 		},
-		Verdict: Fails,
+		Verdict: fails,
 		Source: simulated(p.Seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",
 			fleetNodes, fleetPods, fleetWork)),
 	}
 	r.Measured = fmt.Sprintf("k is %.2f before the pods come and %.2f while they run. One more typical load is (%.2f cpu, %.2f memory) before and (%.2f, %.2f) then.",
 		r.before, r.during, before(cpu), before(memory), during(cpu), during(memory))
-	r.Values = []Value{
+	r.Values = []value{
 		{"k_before", r.before, "1"}, {"k_during", r.during, "1"},
 		{"q_cpu_before", before(cpu), "1"}, {"q_cpu_during", during(cpu), "1"},
 		{"q_memory_before", before(memory), "1"}, {"q_memory_during", during(memory), "1"},

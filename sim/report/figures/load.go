@@ -115,14 +115,14 @@ func at(all []level, n int) level {
 }
 
 // overTime is figure 4.3.
-func overTime(r recording) (Result, error) {
+func overTime(r recording) (outcome, error) {
 	list, err := runs(r, "pi")
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	all, err := levels(r, "pi")
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	x := report.Axis{Label: "seconds", Whole: true, Min: 0, Max: 10}
 	cpu := report.Panel{Title: "CPU utilisation, batches of π to 2000 digits", X: x, Y: share}
@@ -142,32 +142,32 @@ func overTime(r recording) (Result, error) {
 	for _, l := range all {
 		spread = max(spread, math.Abs(l.memory-one.memory))
 	}
-	result := Result{
-		Panels: []report.Panel{cpu, memory}, Verdict: Fails,
+	result := outcome{
+		Panels: []report.Panel{cpu, memory}, Verdict: fails,
 		Measured: fmt.Sprintf("While all of a batch run, utilisation is %.2f at one worker, %.2f at two and %.2f at %d, on %d cores; memory in use moves by %.3f at most.",
 			one.utilisation, at(all, 2).utilisation, last.utilisation, last.n, r.Machine.Cores, spread),
-		Values: []Value{
+		Values: []value{
 			{"utilisation_1", one.utilisation, "1"}, {"utilisation_2", at(all, 2).utilisation, "1"},
 			{"utilisation_most", last.utilisation, "1"}, {"memory_change", spread, "1"},
 		},
 	}
 	if last.utilisation > one.utilisation && spread < .02 {
-		result.Verdict = Holds
+		result.Verdict = holds
 	}
 	return result, nil
 }
 
 // completion is figure 4.4, and those of the first draft.
-func completion(r recording) (Result, error) {
+func completion(r recording) (outcome, error) {
 	took := report.Panel{Title: "mean completion time (bars: fastest and slowest)", X: workers, Y: report.Axis{Label: "seconds"}}
 	rate := report.Panel{Title: "throughput", X: workers, Y: report.Axis{Label: "completions/s"}}
 	cpu := report.Panel{Title: "utilisation and pressure", X: workers, Y: share}
-	result := Result{Verdict: Holds}
+	result := outcome{Verdict: holds}
 	linear := true
 	for i, load := range []string{"pi", "train"} {
 		all, err := levels(r, load)
 		if err != nil {
-			return Result{}, err
+			return outcome{}, err
 		}
 		name := []string{"π to 2000 digits", "train and infer"}[i]
 		took.Series = append(took.Series, report.Series{Name: name, Style: report.Dotted, Points: curve(all, func(l level) report.Point {
@@ -190,14 +190,14 @@ func completion(r recording) (Result, error) {
 		result.Measured += fmt.Sprintf("%s: from %d workers, at a utilisation of %.2f, to %d the completion time grows %.2f times as much as the number of workers and the throughput %.2f-fold (from %.2f to %.2f/s). ",
 			name, cores, full.utilisation, last.n, grows, gain, full.perSecond, last.perSecond)
 		result.Values = append(result.Values,
-			Value{load + "_completion_over_linear", grows, "1"}, Value{load + "_throughput_gain", gain, "1"},
-			Value{load + "_solo", at(all, 1).completion, "s"})
+			value{load + "_completion_over_linear", grows, "1"}, value{load + "_throughput_gain", gain, "1"},
+			value{load + "_solo", at(all, 1).completion, "s"})
 		if gain < 1.1 {
-			result.Verdict = Partly
+			result.Verdict = partly
 		}
 	}
 	if !linear {
-		result.Verdict = Fails
+		result.Verdict = fails
 	}
 	result.Measured += "The work is done as fast at one worker a core as at six: what utilisation hides is how long each waits, which pressure does not hide."
 	result.Panels = []report.Panel{took, rate, cpu}
@@ -205,13 +205,13 @@ func completion(r recording) (Result, error) {
 }
 
 // joined is figure 4.5.
-func joined(r recording) (Result, error) {
-	result := Result{Verdict: Holds}
+func joined(r recording) (outcome, error) {
+	result := outcome{Verdict: holds}
 	cores := r.Machine.Cores
 	for i, load := range []string{"pi", "train", "busy"} {
 		all, err := levels(r, load)
 		if err != nil {
-			return Result{}, err
+			return outcome{}, err
 		}
 		name := []string{"π to 2000 digits", "train and infer", "busy loops"}[i]
 		result.Panels = append(result.Panels, report.Panel{Title: name, X: workers, Y: share, Series: []report.Series{
@@ -224,12 +224,12 @@ func joined(r recording) (Result, error) {
 			name, full.pressure, full.n, over.pressure, over.n, twice.pressure, twice.n, one.half, full.half, over.half, twice.half)
 		for _, l := range []level{one, full, over, twice} {
 			result.Values = append(result.Values,
-				Value{fmt.Sprintf("%s_pressure_%d", load, l.n), l.pressure, "1"},
-				Value{fmt.Sprintf("%s_half_%d", load, l.n), l.half, "1"})
+				value{fmt.Sprintf("%s_pressure_%d", load, l.n), l.pressure, "1"},
+				value{fmt.Sprintf("%s_half_%d", load, l.n), l.half, "1"})
 		}
 		steady := one.half < full.half && full.half < over.half && over.half < twice.half
 		if full.pressure > .2 || !steady || twice.half < .95 {
-			result.Verdict = Fails
+			result.Verdict = fails
 		}
 	}
 	result.Measured += fmt.Sprintf("On %d cores the mean is full at twice as many workers, not at the first that waits: the kernel counts waiting per core, and one waiting thread is on one core's queue. Beyond that it tells no more.", cores)

@@ -63,12 +63,12 @@ func batchesOfPods(r recording) (measuredRun, []episode, error) {
 }
 
 // totals is figure 2.3.
-func totals(r recording) (Result, error) {
+func totals(r recording) (outcome, error) {
 	run, all, err := batchesOfPods(r)
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
-	result := Result{Verdict: Holds}
+	result := outcome{Verdict: holds}
 	result.Panels = []report.Panel{
 		{Title: "CPU pressure by Δtotal/Δt: one pod that sleeps, ten, ten that compute π, two that do", X: seconds, Y: share,
 			Series: []report.Series{{Name: "pressure, by total", Points: line(run.At, run.Pressure)}}, Marks: marks(run, starts)},
@@ -79,13 +79,13 @@ func totals(r recording) (Result, error) {
 	for _, e := range all {
 		peak := most(between(run.At, run.Pressure, e.from, e.to))
 		parts = append(parts, fmt.Sprintf("%.2f with %s", peak, e.name))
-		result.Values = append(result.Values, Value{"peak_" + metricName(e.name), peak, "1"})
+		result.Values = append(result.Values, value{"peak_" + metricName(e.name), peak, "1"})
 		if strings.HasSuffix(e.name, "idle") && peak < .2 {
-			result.Verdict = Fails
+			result.Verdict = fails
 		}
 	}
 	result.Measured = "The peak pressure over 0.1 s is " + strings.Join(parts, ", ") + "."
-	if result.Verdict == Holds {
+	if result.Verdict == holds {
 		result.Measured += " Pods that do nothing at all make the spike too, at their start and at their end: it is the runtime's."
 	}
 	return result, nil
@@ -98,12 +98,12 @@ func metricName(s string) string {
 }
 
 // averages is figure 2.4.
-func averages(r recording) (Result, error) {
+func averages(r recording) (outcome, error) {
 	run, all, err := batchesOfPods(r)
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
-	result := Result{Verdict: Fails}
+	result := outcome{Verdict: fails}
 	result.Panels = []report.Panel{{
 		Title: "CPU pressure: the kernel's avg10 and the rate of total", X: seconds, Y: share,
 		Series: []report.Series{
@@ -119,9 +119,9 @@ func averages(r recording) (Result, error) {
 		parts = append(parts, fmt.Sprintf("with %s the pressure is %.2f on average until the last container has exited, %.1f s later, when avg10 has reached %.2f (later %.2f)",
 			e.name, while, e.done-e.from, within, ever))
 		name := metricName(e.name)
-		result.Values = append(result.Values, Value{"total_" + name, while, "1"}, Value{"avg10_" + name, within, "1"})
+		result.Values = append(result.Values, value{"total_" + name, while, "1"}, value{"avg10_" + name, within, "1"})
 		if strings.HasSuffix(e.name, "pi") && within < .8*while {
-			result.Verdict = Holds
+			result.Verdict = holds
 		}
 	}
 	result.Measured = strings.ToUpper(parts[0][:1]) + strings.Join(parts, "; ")[1:] + ". Hence the agent reads the total and smooths by itself."

@@ -46,11 +46,11 @@ func (p Params) recording(name string) (recording, error) {
 }
 
 // ofRecording makes a figure of a recording, which draw may say more of than that it is the source.
-func ofRecording(name string, draw func(recording) (Result, error)) func(context.Context, Params) (Result, error) {
-	return func(_ context.Context, p Params) (Result, error) {
+func ofRecording(name string, draw func(recording) (outcome, error)) func(context.Context, Params) (outcome, error) {
+	return func(_ context.Context, p Params) (outcome, error) {
 		r, err := p.recording(name)
 		if err != nil {
-			return Result{}, err
+			return outcome{}, err
 		}
 		result, err := draw(r)
 		result.Source = recorded(r, name) + result.Source

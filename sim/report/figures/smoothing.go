@@ -8,37 +8,42 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/thesis"
 )
 
-// smoother is a filter under its name.
+// smoother is a filter under its name. begin returns a fresh one, as a function that takes sample
+// after sample and returns the level.
 type smoother struct {
 	name  string
-	apply func([]float64) ([]float64, error)
+	begin func() thesis.Filter
 }
 
-// smoothers are the dynamic EMA and its baselines, each by its defaults, and a
-// plain average that leaks as little.
+// smoothers returns the dynamic EMA and its baselines, each by its defaults, and a plain average that
+// leaks as little.
 func smoothers() []smoother {
 	return []smoother{
-		{"dynamic EMA", smooth(filter.Dynamic{})},
-		{"EMA, a = .3", smooth(thesis.EMA{})},
-		{"EMA, a = .05", smooth(thesis.EMA{Gain: .05})},
-		{"median and EMA", smooth(thesis.MedianEMA{})},
-		{"One Euro", smooth(thesis.OneEuro{})},
+		{"dynamic EMA", dynamic},
+		{"EMA, a = .3", func() thesis.Filter { return thesis.EMA(.3) }},
+		{"EMA, a = .05", func() thesis.Filter { return thesis.EMA(.05) }},
+		{"median and EMA", func() thesis.Filter { return thesis.MedianEMA(9, .8) }},
+		{"One Euro", func() thesis.Filter { return thesis.OneEuro(10, .682, 1, 1) }},
 	}
 }
 
-func smooth[S any](f thesis.Scalar[S]) func([]float64) ([]float64, error) {
-	return func(x []float64) ([]float64, error) {
-		var s S
-		out := make([]float64, len(x))
-		for i, v := range x {
-			var err error
-			if s, err = f.Step(s, v); err != nil {
-				return nil, err
-			}
-			out[i] = f.Level(s)
-		}
-		return out, nil
+// dynamic returns the agent's filter. Samples of a recording are shares, none of which it refuses.
+func dynamic() thesis.Filter {
+	var f filter.Dynamic
+	var s filter.State
+	return func(x float64) float64 {
+		s, _ = f.Step(s, x)
+		return f.Level(s)
 	}
+}
+
+// apply smooths the samples with a fresh filter.
+func (s smoother) apply(samples []float64) []float64 {
+	f, levels := s.begin(), make([]float64, len(samples))
+	for i, x := range samples {
+		levels[i] = f(x)
+	}
+	return levels
 }
 
 // start is the first moment of a run's only pod.
@@ -57,48 +62,44 @@ const (
 )
 
 // filters is figure 4.6.
-func filters(r recording) (Result, error) {
+func filters(r recording) (outcome, error) {
 	all := smoothers()
-	result := Result{Source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
+	result := outcome{Source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
 		list, err := calm(r, load)
 		if err != nil {
-			return Result{}, err
+			return outcome{}, err
 		}
-		panel, err := smoothed(list[0], load, all)
-		if err != nil {
-			return Result{}, err
-		}
-		result.Panels = append(result.Panels, panel)
+		result.Panels = append(result.Panels, smoothed(list[0], load, all))
 	}
 	judged, err := judgeFilters(r, all)
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	best := judged[0]
 	for i, j := range judged {
 		result.Measured += fmt.Sprintf("%s leaks %.0f %% of the spike and takes %.1f s to 90 %% of the level. ", all[i].name, 100*j.leak, j.delay)
 		name := metricName(all[i].name)
-		result.Values = append(result.Values, Value{name + "_leak", j.leak, "1"}, Value{name + "_delay", j.delay, "s"})
+		result.Values = append(result.Values, value{name + "_leak", j.leak, "1"}, value{name + "_delay", j.delay, "s"})
 	}
 	result.Measured = fmt.Sprintf("Means over %d starts of a pod that sleeps, for the leak, and %d of one that computes, for the delay, each at %d phases of the sampling. ",
 		judged[0].spikes, judged[0].steps, phases) + result.Measured
-	result.Verdict = Holds
+	result.Verdict = holds
 	for _, j := range judged[1:] {
 		switch {
 		case j.leak <= best.leak && j.delay <= best.delay:
-			result.Verdict = Fails
-		case j.leak < best.leak && j.delay < best.delay+2*sampling && result.Verdict == Holds:
-			result.Verdict = Partly // a little later, it does better
+			result.Verdict = fails
+		case j.leak < best.leak && j.delay < best.delay+2*sampling && result.Verdict == holds:
+			result.Verdict = partly // a little later, it does better
 		}
 	}
-	if result.Verdict == Partly {
+	if result.Verdict == partly {
 		result.Measured += "A median does better on a spike that comes alone, and a little later; in a burst of spikes, such as the start of several pods, its window fills."
 	}
 	return result, nil
 }
 
-func smoothed(run measuredRun, load string, all []smoother) (report.Panel, error) {
+func smoothed(run measuredRun, load string, all []smoother) report.Panel {
 	title := map[string]string{
 		"idle": "cpu channel: start and end of a container that sleeps",
 		"busy": "cpu channel: start and end of a container that keeps one core busy",
@@ -107,11 +108,7 @@ func smoothed(run measuredRun, load string, all []smoother) (report.Panel, error
 	panel := report.Panel{Title: title, X: report.Axis{Label: "seconds", Whole: true, Min: .5, Max: 4.5}, Y: report.Axis{Label: "share"},
 		Series: []report.Series{{Name: "as sampled", Style: report.Steps, Points: line(times, raw)}}}
 	for _, s := range all {
-		out, err := s.apply(raw)
-		if err != nil {
-			return panel, err
-		}
-		panel.Series = append(panel.Series, report.Series{Name: s.name, Points: line(times, out)})
+		panel.Series = append(panel.Series, report.Series{Name: s.name, Points: line(times, s.apply(raw))})
 	}
 	panel.Marks = marks(run, func(m mark) (string, bool) {
 		switch m.Name {
@@ -122,7 +119,7 @@ func smoothed(run measuredRun, load string, all []smoother) (report.Panel, error
 		}
 		return "", false
 	})
-	return panel, nil
+	return panel
 }
 
 // judgement is how a filter does: the share of a start's spike that it lets
@@ -143,14 +140,7 @@ func judgeFilters(r recording, all []smoother) ([]judgement, error) {
 	}
 	var list []judgement
 	for _, s := range all {
-		leaks, err := atPhases(idle, s, leak)
-		if err != nil {
-			return nil, err
-		}
-		delays, err := atPhases(busy, s, delay)
-		if err != nil {
-			return nil, err
-		}
+		leaks, delays := atPhases(idle, s, leak), atPhases(busy, s, delay)
 		if len(leaks) == 0 || len(delays) == 0 {
 			return nil, noRun("idle and busy with marks")
 		}
@@ -166,20 +156,18 @@ type filtered struct {
 }
 
 // atPhases are what is found in the runs at all phases of the sampling, where it is.
-func atPhases(runs []measuredRun, s smoother, find func(filtered) (float64, bool)) (found []float64, err error) {
+func atPhases(runs []measuredRun, s smoother, find func(filtered) (float64, bool)) (found []float64) {
 	for phase := range phases {
 		for _, run := range runs {
 			f := filtered{measuredRun: run}
 			f.times, f.raw = resample(run.At, half(run), run.At[0]+sampling+float64(phase)*sampling/phases, sampling)
-			if f.out, err = s.apply(f.raw); err != nil {
-				return nil, err
-			}
+			f.out = s.apply(f.raw)
 			if v, ok := find(f); ok {
 				found = append(found, v)
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // leak is the rise of the filtered channel within a second of a start over that of the samples.

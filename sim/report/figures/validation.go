@@ -27,19 +27,19 @@ const (
 // known are the loads whose demand is known, with their names.
 var known = []struct{ load, name string }{{"busy", "busy loops"}, {"pi", "π to 2000 digits"}, {"train", "train and infer"}}
 
-func modelledNode(ctx context.Context, p Params) (Result, error) {
+func modelledNode(ctx context.Context, p Params) (outcome, error) {
 	r, err := p.recording(sweepFile)
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	all, err := fits(ctx, r, p.Seed)
 	if err != nil {
-		return Result{}, err
+		return outcome{}, err
 	}
 	w := worstOf(all)
-	result := Result{Source: recorded(r, sweepFile), Verdict: Holds, Measured: w.String(), Values: w.values()}
+	result := outcome{Source: recorded(r, sweepFile), Verdict: holds, Measured: w.String(), Values: w.values()}
 	if !w.allowed() {
-		result.Verdict = Fails
+		result.Verdict = fails
 	}
 	result.Panels = []report.Panel{
 		versus("utilisation while all workers run (bars: 5th and 95th percentile of samples)", share, all, over((*fit).utilisation)),
@@ -125,8 +125,8 @@ func (w worst) String() string {
 		w.runs, w.utilisation, w.where[0], w.pressure, w.where[1], 100*w.time, w.where[2], 100*w.timeMedian, w.samples, w.utilisationHigh, w.pressureHigh, w.pressureMedian)
 }
 
-func (w worst) values() []Value {
-	return []Value{
+func (w worst) values() []value {
+	return []value{
 		{"utilisation_worst_mean", w.utilisation, "1"}, {"pressure_worst_mean", w.pressure, "1"}, {"run_time_worst", w.time, "1"}, {"run_time_p50", w.timeMedian, "1"},
 		{"utilisation_p95", w.utilisationHigh, "1"}, {"pressure_p50", w.pressureMedian, "1"}, {"pressure_p95", w.pressureHigh, "1"},
 	}

@@ -38,7 +38,7 @@ func (c Config) validate() error {
 	case c.Period < 0:
 		return &field.Error{Package: "live", Field: "Period", Value: c.Period, Err: fmt.Errorf("%w: must not be negative", errInvalid)}
 	case c.Ask == nil:
-		return &field.Error{Package: "live", Field: "Ask", Value: nil, Err: fmt.Errorf("%w: nobody to ask", errInvalid)}
+		return &field.Error{Package: "live", Field: "Ask", Value: nil, Err: fmt.Errorf("%w: must be set", errInvalid)}
 	}
 	return nil
 }

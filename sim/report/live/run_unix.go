@@ -157,7 +157,7 @@ func (v *view) look(ctx context.Context) {
 	for {
 		select {
 		case of := <-v.wanted:
-			words := "nothing is told of " + of.row
+			words := "no details for " + of.row
 			if v.config.Detail != nil {
 				var err error
 				if words, err = v.config.Detail(ctx, of.sheet, of.row); err != nil {

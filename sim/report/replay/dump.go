@@ -83,7 +83,7 @@ func (n number) MarshalJSON() ([]byte, error) {
 
 // Dump writes the records of r within the window as lines of JSON, and replays
 // nothing. torn, if not nil, gets the torn ends of files.
-func Dump(r *recording.Reader, w Window, out io.Writer, torn func(*recording.TornError)) error {
+func Dump(r *recording.Reader, w window, out io.Writer, torn func(*recording.TornError)) error {
 	enc := json.NewEncoder(out)
 	for rec, err := range r.Records() {
 		var end *recording.TornError

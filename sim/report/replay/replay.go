@@ -18,7 +18,7 @@ type Options struct {
 	// keys.
 	Set []string
 	// Window is the part that is shown. All of the recording is replayed.
-	Window Window
+	Window window
 	// Draw gathers what Result.Save draws.
 	Draw bool
 	// CSV, if not nil, gets a line for each report.
@@ -55,7 +55,7 @@ func (o Options) override() func(*agent.Config) {
 
 // Result is what a replay found. It is safe for concurrent reading.
 type Result struct {
-	Summary
+	summary
 	traces *traces // nil unless drawn
 }
 
@@ -77,7 +77,7 @@ func Run(r *recording.Reader, o Options) (Result, error) {
 	if err := o.Validate(); err != nil {
 		return Result{}, err
 	}
-	p := &player{Options: o, override: o.override(), result: Result{Summary: Summary{Options: o.Set}}}
+	p := &player{Options: o, override: o.override(), result: Result{summary: summary{Options: o.Set}}}
 	if o.Draw {
 		p.result.traces = &traces{rerun: len(o.Set) > 0}
 	}
@@ -137,7 +137,7 @@ func (p *player) feed(m *recording.Matcher, rec recording.Record) error {
 }
 
 func (p *player) header(h *recording.Header) error {
-	s := &p.result.Summary
+	s := &p.result.summary
 	s.Node = h.Config.Node
 	if s.Files++; h.Part == 1 || s.Files == 1 {
 		s.Starts++

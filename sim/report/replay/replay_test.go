@@ -76,14 +76,20 @@ func TestRun(t *testing.T) {
 	}
 	same, err := run(t, dir, replay.Options{})
 	if err != nil || same.Different != 0 || same.Samples != 400 || same.Recorded != same.Replayed || same.Pods != 5 {
-		t.Errorf("as recorded: %+v, %v", same.Summary, err)
+		t.Errorf("as recorded: %+v, %v", same, err)
 	}
 	var csv strings.Builder
 	other, err := run(t, dir, replay.Options{Set: []string{"avail.caution=-1"}, CSV: &csv})
 	if err != nil || other.Different == 0 || other.Recorded != same.Recorded || !strings.HasPrefix(csv.String(), "at,seconds,pods,") {
-		t.Errorf("with an option: %+v, %v", other.Summary, err)
+		t.Errorf("with an option: %+v, %v", other, err)
 	}
-	late, err := run(t, dir, replay.Options{Window: replay.Window{From: bound(t, "30s"), To: bound(t, start.Add(35*time.Second).Format(time.RFC3339Nano))}})
+	var part replay.Options
+	for text, to := range map[string]*replay.Bound{"30s": &part.Window.From, start.Add(35 * time.Second).Format(time.RFC3339Nano): &part.Window.To} {
+		if *to, err = replay.ParseBound(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late, err := run(t, dir, part)
 	if err != nil || late.Samples != 51 {
 		t.Errorf("five seconds: %d samples, %v", late.Samples, err)
 	}
@@ -170,10 +176,9 @@ func ExampleRun() {
 // A summary of long names, differences and options stays in lines that a terminal holds.
 func TestSummaryFits(t *testing.T) {
 	long := strings.Repeat("compute-europe-west4.", 12)
-	s := replay.Summary{
-		Node: long, Torn: []string{"/var/lib/spazio/" + long + "/recording"}, Options: []string{"channels=" + long, "lambda=.99"},
-		Different: 1, First: "report 7 of " + long + " says 1.5 where it was 2.5",
-	}
+	var s replay.Result
+	s.Node, s.Torn, s.Options = long, []string{"/var/lib/spazio/" + long + "/recording"}, []string{"channels=" + long, "lambda=.99"}
+	s.Different, s.First = 1, "report 7 of "+long+" says 1.5 where it was 2.5"
 	var b strings.Builder
 	if err := s.WriteText(&b); err != nil {
 		t.Fatal(err)
@@ -186,13 +191,4 @@ func TestSummaryFits(t *testing.T) {
 	if !strings.Contains(b.String(), "\nverdict   1 report would have been different") {
 		t.Errorf("it says\n%s", b.String())
 	}
-}
-
-func bound(t *testing.T, text string) replay.Bound {
-	t.Helper()
-	b, err := replay.ParseBound(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Summary is what a replay found. It is a plain value, safe for concurrent reading.
-type Summary struct {
+// summary is what a replay found.
+type summary struct {
 	Node string `json:"node"`
 	// Starts is how often the recorded agent was started, Files how many hold it.
 	Starts int `json:"starts"`
@@ -35,16 +35,16 @@ type Summary struct {
 	Torn []string `json:"torn"`
 	// Options are the assignments replayed with.
 	Options  []string `json:"options"`
-	Recorded Reports  `json:"recorded"`
-	Replayed Reports  `json:"replayed"`
+	Recorded reports  `json:"recorded"`
+	Replayed reports  `json:"replayed"`
 	// Different counts the reports that differ, First says where and how the
 	// first of them does.
 	Different int    `json:"different"`
 	First     string `json:"firstDifference"`
 }
 
-// Reports are the reports of one side in short.
-type Reports struct {
+// reports are the reports of one side in short.
+type reports struct {
 	Count int `json:"reports"`
 	// Avail is what nodes said they had room for, in pods, over the reports.
 	Avail struct {
@@ -55,7 +55,7 @@ type Reports struct {
 	sum float64
 }
 
-func (r *Reports) add(report *agent.Report) {
+func (r *reports) add(report *agent.Report) {
 	if report == nil {
 		return
 	}
@@ -70,7 +70,7 @@ func (r *Reports) add(report *agent.Report) {
 }
 
 // record counts a record of the window.
-func (s *Summary) record(rec recording.Record) {
+func (s *summary) record(rec recording.Record) {
 	if !rec.At.IsZero() {
 		if s.From.IsZero() {
 			s.From = rec.At
@@ -97,7 +97,7 @@ func (s *Summary) record(rec recording.Record) {
 }
 
 // pair counts a pair of reports.
-func (s *Summary) pair(p recording.Pair) {
+func (s *summary) pair(p recording.Pair) {
 	s.Recorded.add(p.Recorded)
 	s.Replayed.add(p.Replayed)
 	if p.Identical() {
@@ -114,14 +114,14 @@ func (s *Summary) pair(p recording.Pair) {
 	}
 }
 
-func (s *Summary) differ(at time.Time, text string) {
+func (s *summary) differ(at time.Time, text string) {
 	if s.Different++; s.Different == 1 {
 		s.First = at.Format(time.RFC3339Nano) + ": " + text
 	}
 }
 
 // verdict is the line that a user looks for.
-func (s *Summary) verdict() string {
+func (s *summary) verdict() string {
 	switch {
 	case len(s.Options) > 0 && s.Different == 0:
 		return "no report would have been another"
@@ -134,7 +134,7 @@ func (s *Summary) verdict() string {
 }
 
 // WriteText writes the summary for a person, a fact in a line or in some that a terminal holds, the verdict last.
-func (s *Summary) WriteText(out io.Writer) error {
+func (s *summary) WriteText(out io.Writer) error {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		b.WriteString(text.Hang(fmt.Sprintf("%-10s", name), text.Plain(fmt.Sprintf(format, args...)), text.Terminal) + "\n")
@@ -153,7 +153,7 @@ func (s *Summary) WriteText(out io.Writer) error {
 	}
 	for _, side := range []struct {
 		name string
-		r    Reports
+		r    reports
 	}{{"recorded", s.Recorded}, {"replayed", s.Replayed}} {
 		a := side.r.Avail
 		line(side.name, "%d report(s), avail %.2f on average, %.2f to %.2f", side.r.Count, a.Mean, a.Least, a.Most)

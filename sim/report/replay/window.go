@@ -6,9 +6,9 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
 
-// Window is the part of a recording from one bound to another; zero bounds are
+// window is the part of a recording from one bound to another; zero bounds are
 // none.
-type Window struct {
+type window struct {
 	From, To Bound
 	start    time.Time // of the recording
 }
@@ -41,13 +41,13 @@ func (b Bound) moment(start time.Time) time.Time {
 }
 
 // begin takes the time of the recording's first record that has one.
-func (w *Window) begin(at time.Time) {
+func (w *window) begin(at time.Time) {
 	if w.start.IsZero() {
 		w.start = at
 	}
 }
 
-func (w *Window) holds(at time.Time) bool {
+func (w *window) holds(at time.Time) bool {
 	if w.From.set && at.Before(w.From.moment(w.start)) {
 		return false
 	}

@@ -77,7 +77,7 @@ func difference(with, without []float64) (text, says string) {
 	}
 	d, err := experiment.PairedDifference(with, without)
 	if err != nil {
-		return "-", Unknown
+		return "-", unknown
 	}
 	return fmt.Sprintf("%s ± %s", number(d.Mean), number(d.High-d.Mean)), verdict(d.Low, d.High, 0)
 }

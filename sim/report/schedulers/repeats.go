@@ -28,7 +28,7 @@ func (r *Repeats) Add(of Report) {
 func (r Repeats) Table() text.Table {
 	t := text.Table{
 		Title:  fmt.Sprintf("Verdicts of %d comparisons (joules: %s)", len(r.Comparisons), r.Quality),
-		Header: []string{"scheduler", "quantity", NoDifference, Less, More, Unknown, "ratio from", "to"},
+		Header: []string{"scheduler", "quantity", noDifference, less, more, unknown, "ratio from", "to"},
 		Right:  []bool{false, false, true, true, true, true, true, true},
 	}
 	type key struct{ scheduler, quantity string }

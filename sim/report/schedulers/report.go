@@ -22,8 +22,8 @@ type Report struct {
 	Runs       []Run    `json:"runs"`
 }
 
-// Ratio is a quantity of a scheduler over that of the first.
-type Ratio struct {
+// ratio is a quantity of a scheduler over that of the first.
+type ratio struct {
 	Scheduler string `json:"scheduler"`
 	Over      string `json:"over"`
 	Quantity  string `json:"quantity"`
@@ -38,10 +38,10 @@ type Ratio struct {
 
 // Verdicts.
 const (
-	NoDifference = "no difference shown"
-	Less         = "less"
-	More         = "more"
-	Unknown      = "too few pairs"
+	noDifference = "no difference shown"
+	less         = "less"
+	more         = "more"
+	unknown      = "too few pairs"
 )
 
 // Validate names the first field that is out of range, as a *field.Error.
@@ -75,7 +75,7 @@ func (r Report) counted(scheduler string) map[int]Run {
 
 // Ratios compares each scheduler with the first by each quantity that all of their pairs
 // tell. Of a pair in which one run is void, none counts.
-func (r Report) Ratios() (all []Ratio) {
+func (r Report) Ratios() (all []ratio) {
 	firsts := r.counted(r.Schedulers[0])
 	for _, s := range r.Schedulers[1:] {
 		others := r.counted(s)
@@ -86,7 +86,7 @@ func (r Report) Ratios() (all []Ratio) {
 					a, b = append(a, q.of(others[pair])), append(b, q.of(first))
 				}
 			}
-			of := Ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.name, Verdict: Unknown}
+			of := ratio{Scheduler: s, Over: r.Schedulers[0], Quantity: q.name, Verdict: unknown}
 			if e, err := experiment.PairedRatio(a, b); err == nil && !math.IsInf(e.High, 0) {
 				of.Ratio, of.Low, of.High, of.Pairs, of.Verdict = e.Mean, e.Low, e.High, e.N, verdict(e.Low, e.High, 1)
 			}
@@ -100,11 +100,11 @@ func (r Report) Ratios() (all []Ratio) {
 func verdict(low, high, none float64) string {
 	switch {
 	case high < none:
-		return Less
+		return less
 	case low > none:
-		return More
+		return more
 	}
-	return NoDifference
+	return noDifference
 }
 
 // title heads a table with what its joules are.
@@ -322,7 +322,7 @@ func (r Report) AddTo(p *report.Page, picture string) error {
 func (r Report) Words() string {
 	text := "Joules are of a " + r.Quality + "."
 	for _, q := range r.Ratios() {
-		if q.Quantity != JoulesARequest {
+		if q.Quantity != joulesARequest {
 			continue
 		}
 		text += fmt.Sprintf(" %s over %s, %s: %s", q.Scheduler, q.Over, q.Quantity, q.Verdict)

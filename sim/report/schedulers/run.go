@@ -59,7 +59,7 @@ func (q quantity) known(r Run) float64 {
 func quantities() []quantity {
 	return []quantity{
 		{"energy, J", func(r Run) float64 { return r.Joules }},
-		{JoulesARequest, func(r Run) float64 { return r.Joules / float64(r.Requests) }},
+		{joulesARequest, func(r Run) float64 { return r.Joules / float64(r.Requests) }},
 		{"scheduler and agents, J", func(r Run) float64 { return r.Overhead }},
 		{"processor time of all, s", Run.total},
 		{"latency p50, ms", func(r Run) float64 { return 1e3 * r.P50 }},
@@ -69,8 +69,8 @@ func quantities() []quantity {
 	}
 }
 
-// JoulesARequest is the quantity that the report is about.
-const JoulesARequest = "energy a request, J"
+// joulesARequest is the quantity that the report is about.
+const joulesARequest = "energy a request, J"
 
 func (r Run) total() (sum float64) {
 	for _, role := range slices.Sorted(maps.Keys(r.CPU)) { // sums of floats depend on their order

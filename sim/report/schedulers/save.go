@@ -15,7 +15,7 @@ import (
 // Outcome is a report with its ratios, for scripts.
 type Outcome struct {
 	Report
-	Ratios []Ratio `json:"ratios"`
+	Ratios []ratio `json:"ratios"`
 }
 
 // Outcome adds the ratios.

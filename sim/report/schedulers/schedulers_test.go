@@ -32,33 +32,40 @@ func run(scheduler string, pair int, joules float64) schedulers.Run {
 	}
 }
 
-func of(t *testing.T, r schedulers.Report, quantity string) schedulers.Ratio {
+// measured is a ratio as far as tests look at it.
+type measured struct {
+	Ratio, Low, High float64
+	Pairs            int
+	Verdict          string
+}
+
+func of(t *testing.T, r schedulers.Report, quantity string) measured {
 	t.Helper()
 	for _, q := range r.Ratios() {
 		if q.Quantity == quantity {
-			return q
+			return measured{q.Ratio, q.Low, q.High, q.Pairs, q.Verdict}
 		}
 	}
 	t.Fatalf("no ratio of %s", quantity)
-	return schedulers.Ratio{}
+	return measured{}
 }
 
 // Two pairs have one degree of freedom: the interval is mean ± 12.7062 s/√2 of the logs.
 func TestRatios(t *testing.T) {
 	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{run("a", 0, 100), run("b", 0, 200), run("b", 1, 210), run("a", 1, 100)}}
-	got := of(t, r, schedulers.JoulesARequest)
+	got := of(t, r, "energy a request, J")
 	mean, half := (math.Log(2)+math.Log(2.1))/2, 12.706204736*(math.Log(2.1)-math.Log(2))/2
 	if math.Abs(got.Ratio-math.Exp(mean)) > 1e-9 || math.Abs(got.Low-math.Exp(mean-half)) > 1e-9 || math.Abs(got.High-math.Exp(mean+half)) > 1e-9 || got.Pairs != 2 {
 		t.Errorf("%+v, want %v times e to the ± %v", got, math.Exp(mean), half)
 	}
-	for verdict, b := range map[string][2]float64{schedulers.More: {200, 201}, schedulers.Less: {50, 50.1}, schedulers.NoDifference: {99, 101.5}} {
+	for verdict, b := range map[string][2]float64{"more": {200, 201}, "less": {50, 50.1}, "no difference shown": {99, 101.5}} {
 		r.Runs[1].Joules, r.Runs[2].Joules = b[0], b[1]
-		if got := of(t, r, schedulers.JoulesARequest); got.Verdict != verdict {
+		if got := of(t, r, "energy a request, J"); got.Verdict != verdict {
 			t.Errorf("%v over 100: %+v, want %q", b, got, verdict)
 		}
 	}
 	r.Runs[1].Joules, r.Runs[2].Joules = 100, 100
-	if got := of(t, r, schedulers.JoulesARequest); got.Verdict != schedulers.NoDifference || got.Ratio != 1 {
+	if got := of(t, r, "energy a request, J"); got.Verdict != "no difference shown" || got.Ratio != 1 {
 		t.Errorf("the same numbers: %+v", got)
 	}
 }
@@ -70,12 +77,12 @@ func TestVoidRuns(t *testing.T) {
 	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: []schedulers.Run{
 		run("a", 0, 100), run("b", 0, 200), void, run("a", 1, 1), run("a", 2, 100), run("b", 2, 201),
 	}}
-	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 2 || got.Verdict != schedulers.More {
+	if got := of(t, r, "energy a request, J"); got.Pairs != 2 || got.Verdict != "more" {
 		t.Errorf("%+v, want more, of two pairs", got)
 	}
 	// One that was made again counts.
 	r.Runs = append(r.Runs, run("b", 1, 2))
-	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 3 || got.Ratio > 2.1 {
+	if got := of(t, r, "energy a request, J"); got.Pairs != 3 || got.Ratio > 2.1 {
 		t.Errorf("%+v, want three pairs", got)
 	}
 	shown := written(t, r)
@@ -85,7 +92,7 @@ func TestVoidRuns(t *testing.T) {
 		}
 	}
 	r.Runs = r.Runs[:3]
-	if got := of(t, r, schedulers.JoulesARequest); got.Pairs != 0 || got.Verdict != schedulers.Unknown {
+	if got := of(t, r, "energy a request, J"); got.Pairs != 0 || got.Verdict != "too few pairs" {
 		t.Errorf("of one pair %+v", got)
 	}
 }
@@ -101,8 +108,8 @@ func TestUntold(t *testing.T) {
 		}
 	}
 	r := schedulers.Report{Quality: quality, Schedulers: []string{"a", "b"}, Runs: runs}
-	for _, q := range []string{schedulers.JoulesARequest, "creation to bind, ms"} {
-		if got := of(t, r, q); got.Pairs != 0 || got.Verdict != schedulers.Unknown {
+	for _, q := range []string{"energy a request, J", "creation to bind, ms"} {
+		if got := of(t, r, q); got.Pairs != 0 || got.Verdict != "too few pairs" {
 			t.Errorf("%s: %+v", q, got)
 		}
 	}
@@ -199,7 +206,7 @@ func TestNoDifferenceIsHonest(t *testing.T) {
 					r.Runs = append(r.Runs, run(s, pair, 100*math.Exp(level)))
 				}
 			}
-			if of(t, r, schedulers.JoulesARequest).Verdict == schedulers.NoDifference {
+			if of(t, r, "energy a request, J").Verdict == "no difference shown" {
 				silent++
 			}
 		}
@@ -222,7 +229,7 @@ func TestDifferenceIsFound(t *testing.T) {
 		for pair := range 5 {
 			r.Runs = append(r.Runs, run("a", pair, 100*math.Exp(.01*random.NormFloat64())), run("b", pair, 97*math.Exp(.01*random.NormFloat64())))
 		}
-		if of(t, r, schedulers.JoulesARequest).Verdict == schedulers.Less {
+		if of(t, r, "energy a request, J").Verdict == "less" {
 			found++
 		}
 	}
@@ -322,7 +329,7 @@ func TestRepeats(t *testing.T) {
 		rows[row[1]] = row
 	}
 	// √(200·201)/100 and √(99·100)/100.
-	if diff := cmp.Diff([]string{"b", schedulers.JoulesARequest, "2", "0", "1", "0", "0.995", "2.005"}, rows[schedulers.JoulesARequest]); diff != "" {
+	if diff := cmp.Diff([]string{"b", "energy a request, J", "2", "0", "1", "0", "0.995", "2.005"}, rows["energy a request, J"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"b", "scheduler and agents, J", "0", "0", "0", "3", "-", "-"}, rows["scheduler and agents, J"]); diff != "" {

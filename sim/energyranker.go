@@ -17,9 +17,9 @@ func (o Spazio) WithEnergy(weight float64, objective energy.Objective) Spazio {
 	return o
 }
 
-// thrift is the part of the scheduler that ranks nodes by energy, and of the agents that
+// energyRanker is the part of the scheduler that ranks nodes by energy, and of the agents that
 // measures it.
-type thrift struct {
+type energyRanker struct {
 	meters []*joulemeter // by node, nil where no power is
 	book   *energy.Book
 	fleets map[float64]fleetAt // by the cores of the pod
@@ -32,8 +32,8 @@ type fleetAt struct {
 	at float64
 }
 
-func newThrift(nodes []*machine) (*thrift, error) {
-	t := &thrift{fleets: map[float64]fleetAt{}, meters: make([]*joulemeter, len(nodes))}
+func newEnergyRanker(nodes []*machine) (*energyRanker, error) {
+	t := &energyRanker{fleets: map[float64]fleetAt{}, meters: make([]*joulemeter, len(nodes))}
 	var err error
 	if t.book, err = energy.NewBook(energy.BookConfig{}); err != nil {
 		return nil, err
@@ -52,9 +52,9 @@ func newThrift(nodes []*machine) (*thrift, error) {
 
 // startMeters has the agents read, one after the other in a second.
 func (s *spazio) startMeters() {
-	for i := range s.thrift.meters {
-		if s.thrift.meters[i] != nil {
-			s.c.agenda.add(event{at: meterPeriod * float64(i) / float64(len(s.thrift.meters)), kind: metered, node: int32(i)})
+	for i := range s.energy.meters {
+		if s.energy.meters[i] != nil {
+			s.c.agenda.add(event{at: meterPeriod * float64(i) / float64(len(s.energy.meters)), kind: metered, node: int32(i)})
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (s *spazio) startMeters() {
 // meter has a node's agent read its node's energy.
 func (s *spazio) meter(m *machine) {
 	s.c.advance(m)
-	a, j := &s.agents[m.index], s.thrift.meters[m.index]
+	a, j := &s.agents[m.index], s.energy.meters[m.index]
 	power, news, err := j.read(s.c.now, m.model.ReadEnergy())
 	s.c.fail(err)
 	if news {
@@ -80,11 +80,11 @@ func (s *spazio) meter(m *machine) {
 
 // The scheduler's side.
 
-// consumed takes in what a report says that its pods took.
+// consumed takes in what the pods of a report took.
 func (s *spazio) consumed(r *report) {
 	for i, cores := range r.cores {
 		if cores > 0 {
-			s.c.fail(s.thrift.book.Observe(s.workloadOf(podOf(r.absorbed[i])), energy.Observation{
+			s.c.fail(s.energy.book.Observe(s.workloadOf(podOf(r.absorbed[i])), energy.Observation{
 				Pod: uint64(r.absorbed[i]), At: at(s.c.now), Cores: float64(cores),
 			}))
 		}
@@ -102,7 +102,7 @@ func (s *spazio) workloadOf(pod int32) string {
 // withCores is a demand with the cores that the pod is expected to keep busy, where
 // energy counts.
 func (s *spazio) withCores(d reserve.Demand, pod int32) reserve.Demand {
-	if s.thrift != nil {
+	if s.energy != nil {
 		d.Cores = s.cores(pod)
 	}
 	return d
@@ -115,7 +115,7 @@ func (s *spazio) cores(pod int32) float64 {
 			return cores
 		}
 	}
-	return s.thrift.book.Estimate(s.workloadOf(pod)).Cores
+	return s.energy.book.Estimate(s.workloadOf(pod)).Cores
 }
 
 // goodness of a node for a pod of so many cores.
@@ -127,9 +127,9 @@ func (s *spazio) goodness(a *spazioAgent, cores float64) float64 {
 	return energy.Goodness(power, a.reported.Pods, a.view.Flight.Cores, cores, s.options.EnergyObjective, s.options.EmptyNodesSleep)
 }
 
-// weigh returns what says how good a node is for a pod in energy.
-func (s *spazio) weigh(pod int32) func(*spazioAgent) float64 {
-	if s.thrift == nil {
+// energyScore returns a function that rates a node for a pod in energy.
+func (s *spazio) energyScore(pod int32) func(*spazioAgent) float64 {
+	if s.energy == nil {
 		return func(*spazioAgent) float64 { return math.NaN() }
 	}
 	cores := reserve.RoundCores(s.cores(pod))
@@ -139,7 +139,7 @@ func (s *spazio) weigh(pod int32) func(*spazioAgent) float64 {
 
 // fleetFor is what nodes are held against for a pod of so many cores.
 func (s *spazio) fleetFor(cores float64) reserve.Fleet {
-	t := s.thrift
+	t := s.energy
 	if f, known := t.fleets[cores]; known && s.c.now-f.at < reserve.FleetAge.Seconds() {
 		return f.Fleet
 	}

@@ -1,4 +1,4 @@
-package comparison
+package prediction
 
 import (
 	"cmp"
@@ -8,23 +8,23 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/prediction"
 	"github.com/spazio-scheduler/spazio/sim/report"
+	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Prediction is all that a page of predictions shows. It is a plain value, safe for concurrent reading.
-type Prediction struct {
-	Prediction prediction.Result
-	// Schedulers are runs of ProntoSchedulers, which Runs describes.
-	Schedulers []experiment.Row
-	Runs       Runs
+// Page is all that a page of predictions shows. It is a plain value, safe for concurrent reading.
+type Page struct {
+	Result Result
+	// Rows are of runs of Schedulers, which Runs describes.
+	Rows []experiment.Row
+	Runs comparison.Runs
 	// Command is what makes the page again.
 	Command string
 }
 
-// ProntoSchedulers returns the schedulers that the page compares.
-func ProntoSchedulers() []string {
+// Schedulers returns the names of the schedulers that the page compares.
+func Schedulers() []string {
 	return []string{experiment.Default, experiment.Spazio, "coin", experiment.Pronto, experiment.ProntoCoin}
 }
 
@@ -36,20 +36,20 @@ const (
 )
 
 // Write writes the page; names of pictures begin with base.
-func (e Prediction) Write(p *report.Page, base string) error {
+func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionIntro)
 	p.Paragraph("Written by")
 	p.Paragraph("    " + e.Command)
-	for _, s := range e.Prediction.Sources {
+	for _, s := range e.Result.Sources {
 		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
 	}
 	p.Heading(2, "Which claims hold")
-	p.Table(claimed(e.Prediction, e.Schedulers))
+	p.Table(claimed(e.Result, e.Rows))
 	p.Heading(2, "1 Prediction")
 	p.Paragraph(predictionMethod)
 	var list []string
-	for _, name := range prediction.Signals() {
-		list = append(list, fmt.Sprintf("%s: %s", name, prediction.About(name)))
+	for _, name := range Signals() {
+		list = append(list, fmt.Sprintf("%s: %s", name, about(name)))
 	}
 	p.Paragraph("Signals: " + strings.Join(list, "; ") + ".")
 	if err := e.pictures(p, base); err != nil {
@@ -58,9 +58,9 @@ func (e Prediction) Write(p *report.Page, base string) error {
 	e.tables(p, false)
 	p.Heading(2, "2 Containers that start, a filter and a gate")
 	p.Paragraph(filterMethod)
-	p.Tables("", starts(e.Prediction))
+	p.Tables("", e.Result.starts())
 	e.tables(p, true)
-	if len(e.Schedulers) > 0 {
+	if len(e.Rows) > 0 {
 		p.Heading(2, "3 As a scheduler")
 		p.Paragraph(schedulerMethod)
 		p.Paragraph(e.Runs.String())
@@ -69,10 +69,10 @@ func (e Prediction) Write(p *report.Page, base string) error {
 	return nil
 }
 
-func (e Prediction) tables(p *report.Page, behind bool) {
-	for _, s := range e.Prediction.Sources {
-		for _, spike := range prediction.Thresholds() {
-			if t, ok := scores(e.Prediction, s, behind, spike); ok {
+func (e Page) tables(p *report.Page, behind bool) {
+	for _, s := range e.Result.Sources {
+		for _, spike := range thresholds() {
+			if t, ok := scores(e.Result, s, behind, spike); ok {
 				p.Table(t)
 			} else {
 				p.Paragraph(fmt.Sprintf("%s has less than %d spikes above %v.", s.Name, fewest, spike))
@@ -82,12 +82,12 @@ func (e Prediction) tables(p *report.Page, behind bool) {
 }
 
 // pictures are the shares foretold and, of each source with a second, a minute of it.
-func (e Prediction) pictures(p *report.Page, base string) error {
+func (e Page) pictures(p *report.Page, base string) error {
 	if c := e.foretold(); len(c.Panels) > 0 {
 		p.Picture("foretold", base+"-foretold.svg",
-			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", prediction.Windows[falseWindow]), c)
+			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", Windows[falseWindow]), c)
 	}
-	for _, s := range e.Prediction.Sources {
+	for _, s := range e.Result.Sources {
 		if s.Second == 1 {
 			continue
 		}
@@ -102,11 +102,11 @@ func (e Prediction) pictures(p *report.Page, base string) error {
 }
 
 // foretold has a panel a source in which anything was foretold.
-func (e Prediction) foretold() (c report.Chart) {
-	for _, s := range e.Prediction.Sources {
+func (e Page) foretold() (c report.Chart) {
+	for _, s := range e.Result.Sources {
 		var dots report.DotPlot
-		for _, row := range e.Prediction.Rows {
-			if row.Source == s.Name && row.Spike == prediction.OwnPercentile && row.Spikes >= fewest {
+		for _, row := range e.Result.Rows {
+			if row.Source == s.Name && row.Spike == OwnPercentile && row.Spikes >= fewest {
 				v := row.ForetoldShare(falseWindow)
 				dots.Add(row.Signal, seen(row.Filtered), v, v, v)
 			}
@@ -119,12 +119,12 @@ func (e Prediction) foretold() (c report.Chart) {
 }
 
 // minute draws the pressure of a source's first node with Pronto's rejections.
-func minute(s prediction.Source) (c report.Chart, err error) {
+func minute(s Source) (c report.Chart, err error) {
 	pressure := s.Nodes[0].Pressure
 	from := busiest(pressure, 60*s.Second)
 	to := min(from+60*s.Second, len(pressure))
 	for _, behind := range []bool{false, true} {
-		rejects, err := prediction.Rejections(s, behind)
+		rejects, err := Rejections(s, behind)
 		if err != nil {
 			return c, err
 		}
@@ -166,9 +166,9 @@ func busiest(pressure []float64, length int) (from int) {
 var compared = []string{"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core", "useful_share"}
 
 // schedulers has a table a case.
-func (e Prediction) schedulers() (all []text.Table) {
+func (e Page) schedulers() (all []text.Table) {
 	cells, cases := map[[3]string]string{}, []string{}
-	for _, l := range experiment.Ratios(e.Schedulers, experiment.Default) {
+	for _, l := range experiment.Ratios(e.Rows, experiment.Default) {
 		if !slices.Contains(cases, l.Experiment) {
 			cases = append(cases, l.Experiment)
 		}
@@ -176,11 +176,11 @@ func (e Prediction) schedulers() (all []text.Table) {
 	}
 	for _, c := range cases {
 		name, _, _ := strings.Cut(c, "/")
-		t := text.Table{Title: strings.ToUpper(name) + ", " + CaseWords(c), Header: []string{"scheduler"}}
+		t := text.Table{Title: name + ", " + comparison.CaseWords(c), Header: []string{"scheduler"}}
 		for _, metric := range compared {
-			t.Header = append(t.Header, Words(metric))
+			t.Header = append(t.Header, comparison.Words(metric))
 		}
-		for _, s := range ProntoSchedulers() {
+		for _, s := range Schedulers() {
 			if s == experiment.Default {
 				continue
 			}

@@ -1,10 +1,10 @@
-package comparison
+package prediction
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
-	"github.com/spazio-scheduler/spazio/sim/prediction"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -15,24 +15,32 @@ const falseWindow = 1
 const fewest = 10
 
 // share is a number in [0,1].
-func share(v float64) string { return decimal(v, 3, "–") }
+func share(v float64) string { return decimal(v, 3) }
+
+// decimal returns a number with so many decimal places, or a dash for NaN.
+func decimal(v float64, places int) string {
+	if math.IsNaN(v) {
+		return "–"
+	}
+	return strconv.FormatFloat(v, 'f', places, 64)
+}
 
 // header of scores.
 func scoreHeader() []string {
 	cells := []string{"signal"}
-	for _, w := range prediction.Windows {
+	for _, w := range Windows {
 		cells = append(cells, fmt.Sprintf("foretold within %d", w))
 	}
 	return append(cells, "told at its first sample", "alarms",
-		fmt.Sprintf("in vain within %d", prediction.Windows[falseWindow]), "of the time", "lead")
+		fmt.Sprintf("in vain within %d", Windows[falseWindow]), "of the time", "lead")
 }
 
-func scoreCells(s prediction.Score) []string {
+func scoreCells(s Score) []string {
 	var all []string
-	for i := range prediction.Windows {
+	for i := range Windows {
 		all = append(all, share(s.ForetoldShare(i)))
 	}
-	return append(all, share(s.ToldShare()), decimal(s.Alarms, 0, "–"), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1, "–"))
+	return append(all, share(s.AtFirstShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1))
 }
 
 // words are how a source was seen, and what its spikes are.
@@ -45,7 +53,7 @@ func seen(behind bool) string {
 
 // scores is a table of what all signals did on a source; false where there is too little
 // to tell.
-func scores(r prediction.Result, source prediction.Source, behind bool, spike prediction.Threshold) (t text.Table, ok bool) {
+func scores(r Result, source Source, behind bool, spike Threshold) (t text.Table, ok bool) {
 	spikes := 0.
 	t.Header = scoreHeader()
 	for _, row := range r.Rows {
@@ -58,8 +66,8 @@ func scores(r prediction.Result, source prediction.Source, behind bool, spike pr
 	return t, spikes >= fewest
 }
 
-// PredictionRows returns the evaluation for machines.
-func PredictionRows(r prediction.Result) text.Table {
+// Table returns the evaluation for machines.
+func (r Result) Table() text.Table {
 	t := text.Table{Header: append([]string{"source", "filtered", "spike", "spikes"}, scoreHeader()...)}
 	for _, row := range r.Rows {
 		t.Add(append([]string{row.Source, strconv.FormatBool(row.Filtered), row.Spike.String(), strconv.FormatFloat(row.Spikes, 'f', -1, 64), row.Signal},
@@ -68,11 +76,11 @@ func PredictionRows(r prediction.Result) text.Table {
 	return t
 }
 
-// PredictionTables returns the tables of a source with enough spikes, raw and filtered, for a person.
-func PredictionTables(r prediction.Result) (all []text.Table) {
+// Tables returns the tables of a source with enough spikes, raw and filtered, for a person.
+func (r Result) Tables() (all []text.Table) {
 	for _, s := range r.Sources {
 		for _, behind := range []bool{false, true} {
-			for _, spike := range prediction.Thresholds() {
+			for _, spike := range thresholds() {
 				if t, ok := scores(r, s, behind, spike); ok {
 					all = append(all, t)
 				}
@@ -82,8 +90,8 @@ func PredictionTables(r prediction.Result) (all []text.Table) {
 	return all
 }
 
-// starts is a table of what follows containers' events.
-func starts(r prediction.Result) text.Table {
+// starts returns the table of what follows containers' events.
+func (r Result) starts() text.Table {
 	t := text.Table{
 		Title: "Within a second after a container's start or stop",
 		Header: []string{"source", "events", "of the time", "of the spikes above the 95th percentile", "of those above .5",

@@ -1,30 +1,27 @@
-package comparison_test
+package tuning
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/spazio-scheduler/spazio/sim/report/comparison"
-	"github.com/spazio-scheduler/spazio/sim/tuning"
 )
 
-func row(scenario tuning.Scenario, tuner tuning.Tuner, settled int, requests, throttled float64) tuning.Row {
-	r := tuning.Result{Settled: settled, Requests: requests, Limits: 2 * requests, Clairvoyant: 1, Throttled: throttled, Latency: .02}
+func made(scenario Scenario, tuner Tuner, settled int, requests, throttled float64) row {
+	r := result{Settled: settled, Requests: requests, Limits: 2 * requests, Clairvoyant: 1, Throttled: throttled, Latency: .02}
 	for range 3 {
-		r.Minutes = append(r.Minutes, tuning.Minute{
+		r.Minutes = append(r.Minutes, minuteRow{
 			Latency: .02, Throttled: throttled, Requests: requests,
-			Services: []tuning.Moment{{Service: "cart", Request: requests, Throttled: throttled}, {Service: "ad", Request: .1}},
+			Services: []moment{{Service: "cart", Request: requests, Throttled: throttled}, {Service: "ad", Request: .1}},
 		})
 	}
-	return tuning.Row{Scenario: scenario, Tuner: tuner, Seed: 1, Result: r}
+	return row{Scenario: scenario, Tuner: tuner, Seed: 1, result: r}
 }
 
 func TestTable(t *testing.T) {
-	runs := comparison.Tunings{
-		row(tuning.Default, tuning.Spazio, 50, 1.25, .01), row(tuning.Default, tuning.Spazio, 51, 1, 0),
-		row(tuning.Default, tuning.Seed, 20, 1.26, 0), row(tuning.Cut, tuning.Seed, 20, 1, .0101),
+	runs := Runs{
+		made(developers, spazio, 50, 1.25, .01), made(developers, spazio, 51, 1, 0),
+		made(developers, seed, 20, 1.26, 0), made(cut, seed, 20, 1, .0101),
 	}
 	var b strings.Builder
 	if err := runs.Table().WriteCSV(&b); err != nil {
@@ -59,7 +56,7 @@ func TestTable(t *testing.T) {
 // Of one tuner's runs each service is drawn.
 func TestServicesAreDrawn(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "services.svg")
-	runs := comparison.Tunings{row(tuning.Default, tuning.Spazio, 50, 1.25, .01), row(tuning.Default, tuning.Spazio, 51, 1, 0)}
+	runs := Runs{made(developers, spazio, 50, 1.25, .01), made(developers, spazio, 51, 1, 0)}
 	if err := runs.Save(file); err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,10 @@
-package comparison
+package prediction
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/prediction"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -16,8 +15,8 @@ func verdict(holds bool) string {
 	return "does not hold"
 }
 
-// judge returns the verdict on a claim whose contrary can be found as well.
-func judge(above, below bool) string {
+// outcome returns the verdict on a claim whose contrary can be found as well.
+func outcome(above, below bool) string {
 	switch {
 	case above:
 		return "holds"
@@ -30,33 +29,33 @@ func judge(above, below bool) string {
 // compareShares compares two shares of n cases, with a tolerance of two standard errors.
 func compareShares(share, other, n float64) string {
 	room := 2 * math.Sqrt(max(share*(1-share), other*(1-other))/n)
-	return judge(share > other+room, share < other-room)
+	return outcome(share > other+room, share < other-room)
 }
 
 // compareRatio compares a ratio with 1: the ratio has to be below 0.99 and its interval below 1.
 func compareRatio(i experiment.Interval) string {
-	return judge(i.Mean < .99 && !(i.High >= 1), i.Mean > 1.01 && !(i.Low <= 1))
+	return outcome(i.Mean < .99 && !(i.High >= 1), i.Mean > 1.01 && !(i.Low <= 1))
 }
 
 // scoreOf is what a signal did on a source, above its own percentile.
-func scoreOf(r prediction.Result, source string, behind bool, signal string) (prediction.Score, bool) {
+func scoreOf(r Result, source string, behind bool, signal string) (Score, bool) {
 	for _, row := range r.Rows {
-		if row.Source == source && row.Filtered == behind && row.Spike == prediction.OwnPercentile && row.Signal == signal {
+		if row.Source == source && row.Filtered == behind && row.Spike == OwnPercentile && row.Signal == signal {
 			return row.Score, row.Spikes >= fewest
 		}
 	}
-	return prediction.Score{}, false
+	return Score{}, false
 }
 
 // foretoldBy is the share of the spikes within a window that a signal foretells.
-func foretoldBy(r prediction.Result, source string, behind bool, signal string, window int) float64 {
+func foretoldBy(r Result, source string, behind bool, signal string, window int) float64 {
 	score, _ := scoreOf(r, source, behind, signal)
 	return score.ForetoldShare(window)
 }
 
 // claimed is what the paper and the thesis say, and what became of it on each source and under
 // schedulers.
-func claimed(r prediction.Result, rows []experiment.Row) text.Table {
+func claimed(r Result, rows []experiment.Row) text.Table {
 	t := text.Table{Title: "What is claimed, and what was found", Header: []string{"claim", "on", "found", "verdict"}}
 	addPredictions(&t, r)
 	// Under a scheduler fewer pods are slow than where rejections are left out, and than where a
@@ -73,11 +72,11 @@ func claimed(r prediction.Result, rows []experiment.Row) text.Table {
 }
 
 // addPredictions adds the claims on what rejections foretell.
-func addPredictions(t *text.Table, r prediction.Result) {
+func addPredictions(t *text.Table, r Result) {
 	// each adds a claim on those sources in which Pronto's signal has spikes enough.
-	each := func(claim string, behind bool, judge func(s prediction.Source, own prediction.Score) (found, verdict string)) {
+	each := func(claim string, behind bool, judge func(s Source, own Score) (found, verdict string)) {
 		for _, s := range r.Sources {
-			if own, ok := scoreOf(r, s.Name, behind, prediction.Pronto); ok {
+			if own, ok := scoreOf(r, s.Name, behind, Pronto); ok {
 				if found, verdict := judge(s, own); found != "" {
 					t.Add(claim, s.Name, found, verdict)
 				}
@@ -85,31 +84,31 @@ func addPredictions(t *text.Table, r prediction.Result) {
 		}
 	}
 	// byChance holds what is foretold against the better of both coins.
-	byChance := func(behind bool, window int) func(prediction.Source, prediction.Score) (found, verdict string) {
-		return func(s prediction.Source, own prediction.Score) (found, verdict string) {
+	byChance := func(behind bool, window int) func(Source, Score) (found, verdict string) {
+		return func(s Source, own Score) (found, verdict string) {
 			if behind && s.Second == 1 {
 				return "", ""
 			}
 			of := own.ForetoldShare(window)
-			by := math.Max(foretoldBy(r, s.Name, behind, prediction.Coin, window), foretoldBy(r, s.Name, behind, prediction.Shifted, window))
+			by := math.Max(foretoldBy(r, s.Name, behind, Coin, window), foretoldBy(r, s.Name, behind, Shifted, window))
 			return fmt.Sprintf("%s of the spikes, %s by chance", share(of), share(by)), compareShares(of, by, own.Spikes)
 		}
 	}
-	for i, w := range prediction.Windows {
+	for i, w := range Windows {
 		each(fmt.Sprintf("rejections precede spikes by at most %d", w), false, byChance(false, i))
 	}
-	each("few alarms are in vain", false, func(s prediction.Source, own prediction.Score) (found, holds string) {
-		coin, _ := scoreOf(r, s.Name, false, prediction.Coin)
+	each("few alarms are in vain", false, func(s Source, own Score) (found, holds string) {
+		coin, _ := scoreOf(r, s.Name, false, Coin)
 		vain := own.FalseShare(falseWindow)
 		return fmt.Sprintf("%s of them, %s of a coin's", share(vain), share(coin.FalseShare(falseWindow))), verdict(vain < .5)
 	})
-	each("a fleet's model predicts better than a node's own", false, func(s prediction.Source, own prediction.Score) (found, verdict string) {
-		score, known := scoreOf(r, s.Name, false, prediction.Alone)
+	each("a fleet's model predicts better than a node's own", false, func(s Source, own Score) (found, verdict string) {
+		score, known := scoreOf(r, s.Name, false, Alone)
 		if !known {
 			return "", ""
 		}
 		of, alone := own.ForetoldShare(falseWindow), score.ForetoldShare(falseWindow)
-		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), prediction.Windows[falseWindow], share(alone)), compareShares(of, alone, own.Spikes)
+		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), Windows[falseWindow], share(alone)), compareShares(of, alone, own.Spikes)
 	})
 	for _, s := range r.Starts {
 		if s.Calm > 0 && s.Stills > 0 {

@@ -1,4 +1,4 @@
-package comparison_test
+package prediction_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	evaluated "github.com/spazio-scheduler/spazio/sim/prediction"
+	"github.com/spazio-scheduler/spazio/sim/prediction"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
@@ -21,11 +21,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // leaping is a source of two nodes whose pressure leaps, if foretold, a sample after the
 // metric does.
-func leaping(foretold bool) evaluated.Source {
+func leaping(foretold bool) prediction.Source {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := evaluated.Source{Name: "leaping", About: "two nodes, made up", Second: 10, Unit: "s"}
+	s := prediction.Source{Name: "leaping", About: "two nodes, made up", Second: 10, Unit: "s"}
 	for _, name := range []string{"a", "b"} {
-		n := evaluated.Node{Name: name, Churn: make([]bool, 3000)}
+		n := prediction.Node{Name: name, Churn: make([]bool, 3000)}
 		leap := 0
 		for i := range 3000 {
 			if rng.IntN(60) == 0 && leap < i-30 {
@@ -54,26 +54,26 @@ func leaping(foretold bool) evaluated.Source {
 // default's.
 func runs(factor float64) (rows []experiment.Row) {
 	for seed, noise := range []float64{1, 1.001} {
-		for _, s := range comparison.ProntoSchedulers() {
+		for _, s := range prediction.Schedulers() {
 			value := 2 * noise
 			if s == experiment.Pronto {
 				value *= factor / (noise * noise)
 			}
 			for _, metric := range []string{"makespan", "slowdown_p99"} {
-				rows = append(rows, experiment.Row{Experiment: "b1/work=10/law=equal", Scheduler: s, Seed: uint64(seed), Metric: metric, Value: value, Unit: "s"})
+				rows = append(rows, experiment.Row{Experiment: "batch/work=10/law=equal", Scheduler: s, Seed: uint64(seed), Metric: metric, Value: value, Unit: "s"})
 			}
 		}
 	}
 	return rows
 }
 
-func writtenPage(t *testing.T, s evaluated.Source, factor float64) *report.Page {
+func writtenPage(t *testing.T, s prediction.Source, factor float64) *report.Page {
 	t.Helper()
-	r, err := evaluated.Evaluate([]evaluated.Source{s}, 1)
+	r, err := prediction.Evaluate([]prediction.Source{s}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := comparison.Prediction{Prediction: r, Schedulers: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}, Command: "spazio-lab pronto evaluate"}
+	e := prediction.Page{Result: r, Rows: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}, Command: "spazio-lab pronto evaluate"}
 	path := filepath.Join(t.TempDir(), "pronto.md")
 	p, err := report.NewPage(path, "Pronto")
 	if err != nil {
@@ -133,20 +133,20 @@ func verdicts(p *report.Page, claim string) (all []string) {
 // What a page says of a claim is what the source shows: rejections a sample before each
 // spike foretell it, and where none is connected with a spike they do not.
 func TestClaims(t *testing.T) {
-	told, vain := writtenPage(t, leaping(true), .5), writtenPage(t, leaping(false), 2)
+	foretold, vain := writtenPage(t, leaping(true), .5), writtenPage(t, leaping(false), 2)
 	const none = "no difference to be seen"
 	for _, test := range []struct {
 		page  *report.Page
 		claim string
 		want  []string
 	}{
-		{told, "rejections precede spikes by at most 1", []string{"holds", "holds"}}, // and 15
-		{told, "few alarms are in vain", []string{"holds"}},
-		{told, "a fleet's model predicts better", []string{none}},
-		{told, "containers that start", []string{"holds"}},
-		{told, "behind filter and gate", []string{none}}, // closed when it would tell
-		{told, "with rejections fewer pods are slow than under default", []string{"holds"}},
-		{told, "with rejections fewer pods are slow than under pronto-coin", []string{"holds"}},
+		{foretold, "rejections precede spikes by at most 1", []string{"holds", "holds"}}, // and 15
+		{foretold, "few alarms are in vain", []string{"holds"}},
+		{foretold, "a fleet's model predicts better", []string{none}},
+		{foretold, "containers that start", []string{"holds"}},
+		{foretold, "behind filter and gate", []string{none}}, // closed when it would tell
+		{foretold, "with rejections fewer pods are slow than under default", []string{"holds"}},
+		{foretold, "with rejections fewer pods are slow than under pronto-coin", []string{"holds"}},
 		{vain, "rejections precede spikes by at most 1", []string{none, none}},
 		{vain, "with rejections fewer pods are slow than under default", []string{"the contrary"}},
 		{writtenPage(t, leaping(true), 1), "with rejections fewer pods are slow than under default", []string{none}},
@@ -158,15 +158,15 @@ func TestClaims(t *testing.T) {
 }
 
 func TestRowsAndTables(t *testing.T) {
-	r, err := evaluated.Evaluate([]evaluated.Source{leaping(true)}, 1)
+	r, err := prediction.Evaluate([]prediction.Source{leaping(true)}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := comparison.PredictionRows(r)
-	if len(rows.Rows) != 4*len(evaluated.Signals()) || len(rows.Rows[0]) != len(rows.Header) {
+	rows := r.Table()
+	if len(rows.Rows) != 4*len(prediction.Signals()) || len(rows.Rows[0]) != len(rows.Header) {
 		t.Errorf("%d rows of %d cells, %d in the header", len(rows.Rows), len(rows.Rows[0]), len(rows.Header))
 	}
-	if tables := comparison.PredictionTables(r); len(tables) != 4 || !strings.Contains(tables[3].Title, "filtered") || !strings.Contains(tables[3].Title, ".5") {
+	if tables := r.Tables(); len(tables) != 4 || !strings.Contains(tables[3].Title, "filtered") || !strings.Contains(tables[3].Title, ".5") {
 		t.Errorf("%d tables", len(tables))
 	}
 }
