@@ -349,7 +349,7 @@ func (w *waiting) settle() {
 	}
 	if added := o.refused.added.Load(); added != o.settled {
 		o.settled = added
-		w.queue.Refuse(o.pod.number, o.refused.waitSet(), w.at.Now)
+		w.queue.Refuse(o.pod.number, o.refused.waitSet(), o.pod.began) // the slow retry counts from the attempt
 	}
 }
 
