@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
@@ -118,7 +117,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	if err := p.request(ctx); err != nil {
 		return nil, true, err
 	}
-	o, counts, err := v.Observed()
+	o, counts, err := v.observe()
 	if err != nil {
 		return nil, true, err
 	}
@@ -131,7 +130,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		p.check(ctx)
 		return v, false, nil
 	}
-	wrote, err := p.store(ctx, &job, counts, actions)
+	wrote, err := p.store(ctx, &job, &o, counts, actions)
 	if err != nil {
 		return nil, true, err
 	}
@@ -157,7 +156,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		return next, next == nil, err
 	}
 	switch {
-	case p.unavailable() && observe.Available(v.Job):
+	case p.unavailable() && isAvailable(v.Job):
 		p.wake(p.now.Add(idleOperatorPoll))
 	case p.unavailable() || v.adrift:
 		p.wake(p.now.Add(operatorPoll))
@@ -181,17 +180,17 @@ func (p *jobPass) request(ctx context.Context) error {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if v.Claim = observe.ClaimOf(tb, v.Job.UID); v.Claim == nil || v.strange() {
+	if v.Claim = claimOfJob(tb, v.Job.UID); v.Claim == nil || v.strange() {
 		return nil
 	}
 	if s := v.reserver; s != nil {
 		if v.Claim.SchedulingUID != s.UID {
 			return nil
 		}
-		observe.Acquire(v.Job, s, p.now)
+		acquireJob(v.Job, s, p.now)
 		v.Scheduling, v.reserver = s, nil
 	}
-	status.CreationRequest = observe.Request(v.Job, tb, v.Claim)
+	status.CreationRequest = requestOf(v.Job, tb, v.Claim)
 	return nil
 }
 

@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	runtimesource "sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
@@ -154,7 +153,7 @@ func requests[T any](items []T, object func(*T) metav1.Object) []reconcile.Reque
 func (r *batchJobs) claimsChanged(_ context.Context, before, after client.Object, q requestQueue) {
 	for _, c := range changedClaims(before, after) {
 		if name, err := testbed.ParseName(c.BatchJob); err == nil {
-			q.Add(reconcile.Request{NamespacedName: observe.Key(name)})
+			q.Add(reconcile.Request{NamespacedName: keyOf(name)})
 		}
 	}
 }

@@ -288,15 +288,13 @@ func wants(s *v1alpha1.Scheduling, _ *v1alpha1.Testbed, _ *slot.Order, jobs func
 	c := claim.Scheduling{
 		Precedence: claim.Precedence{Priority: s.Spec.Priority, Created: s.CreationTimestamp.Time, Name: testbed.Name{Namespace: s.Namespace, Name: s.Name}},
 		UID:        string(s.UID), Exclusive: s.Spec.Exclusive,
-		Submitted: map[testbed.Name]bool{}, JobUIDs: map[testbed.Name]string{},
+		JobUIDs: map[testbed.Name]string{},
 	}
 	for _, ref := range s.Spec.QueueBased {
 		name := testbed.Name{Namespace: "lab", Name: ref.Name}
 		c.Request.Queue = append(c.Request.Queue, name)
 		job := jobs(types.NamespacedName{Namespace: "lab", Name: ref.Name})
-		if job == nil || job.Status.State == done {
-			c.Submitted[name] = true
-		} else {
+		if job != nil && job.Status.State != done {
 			c.JobUIDs[name] = string(job.UID)
 		}
 	}
@@ -307,7 +305,7 @@ func wants(s *v1alpha1.Scheduling, _ *v1alpha1.Testbed, _ *slot.Order, jobs func
 }
 
 func queueError() error {
-	_, err := queue.Plan(queue.Request{}, nil, nil)
+	_, _, err := queue.Plan(queue.Request{}, nil, nil)
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -89,7 +88,7 @@ func indexTestbed(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return []string{observe.TestbedOf(s).String()}
+	return []string{s.TestbedKey().String()}
 }
 
 func indexJobs(object client.Object) []string {
@@ -97,7 +96,7 @@ func indexJobs(object client.Object) []string {
 	if !ok {
 		return nil
 	}
-	names := observe.Names(s)
+	names := jobNames(s)
 	texts := make([]string, len(names))
 	for i, name := range names {
 		texts[i] = name.String()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -74,17 +73,7 @@ func turnedFalse(before, after []metav1.Condition, kind string) *metav1.Conditio
 }
 
 // note cuts a text to what an event takes.
-func note(text string) string {
-	const most = 1000
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
+func note(text string) string { return cut(text, 1000) }
 
 // finalize adds or removes a finalizer, unless the object has changed.
 func finalize(ctx context.Context, c client.Client, o client.Object, name string, change func(client.Object, string) bool) error {

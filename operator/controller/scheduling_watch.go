@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
@@ -60,7 +59,7 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
 		}
 	}
-	if is == nil || observe.Available(is) {
+	if is == nil || isAvailable(is) {
 		wait = batch
 	}
 	for _, request := range all {
@@ -93,7 +92,7 @@ func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Obj
 		if s == nil {
 			continue
 		}
-		for _, job := range observe.Names(s) {
+		for _, job := range jobNames(s) {
 			if seen[job] {
 				continue
 			}
@@ -113,7 +112,7 @@ func sameWishes(was, is *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	}
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
-		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Reserves(was) == observe.Reserves(is)
+		was.Status.State == is.Status.State && feasible(was) == feasible(is) && isReserving(was) == isReserving(is)
 }
 
 // testbedChanged has the Schedulings of a Testbed looked at that its change concerns.
@@ -129,7 +128,7 @@ func (r *schedulings) testbedChanged(ctx context.Context, before, after client.O
 	changed := changedClaims(was, is)
 	for _, c := range changed {
 		if name, err := testbed.ParseName(c.Scheduling); err == nil {
-			q.AddAfter(reconcile.Request{NamespacedName: observe.Key(name)}, abreast)
+			q.AddAfter(reconcile.Request{NamespacedName: keyOf(name)}, abreast)
 		}
 	}
 	if len(changed) > 0 {
@@ -144,8 +143,8 @@ const explainAfter = time.Second
 // explain has those looked at that wait for something.
 func (r *schedulings) explain(ctx context.Context, tb *v1alpha1.Testbed, q requestQueue) {
 	var listed v1alpha1.SchedulingList
-	if err := r.cached.List(ctx, &listed, client.MatchingFields{schedulingTestbed: observe.NameOf(tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
-		r.logger.Error("schedulings can't be listed", "testbed", observe.NameOf(tb).String(), "error", err)
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{schedulingTestbed: nameOf(tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
+		r.logger.Error("schedulings can't be listed", "testbed", nameOf(tb).String(), "error", err)
 	}
 	for i := range listed.Items {
 		if s := &listed.Items[i]; s.Status.State == v1alpha1.SchedulingSubmitting && s.Status.Reason != "" {

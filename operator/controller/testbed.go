@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // testbeds is the controller of Testbeds: it keeps their placeholders, grants their slots and
@@ -30,7 +30,7 @@ type testbeds struct {
 	metrics        *metrics
 	logger         *slog.Logger
 	now            func() time.Time
-	// claimable is observe.ClaimableIn.
+	// claimable is claimableIn, except in tests.
 	claimable claimable
 	// wake has a Testbed be looked at after a while; work has a request to the API server
 	// be made when it is its turn.
@@ -58,7 +58,7 @@ type testbeds struct {
 func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
 		client: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
-		claimable: observe.ClaimableIn, stale: true,
+		claimable: claimableIn, stale: true,
 		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
 		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
 	}
@@ -279,14 +279,10 @@ func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, er
 	return left, nil
 }
 
-// slotStates are the states of slots as the metric has them.
-var slotStates = []string{"free", "reserved", "occupied", "pending", "retiring"}
-
 // measure sets the Testbed's metrics.
 func (r *testbeds) measure(name types.NamespacedName, s *testbedState, o *observation, now time.Time) {
-	c := s.table.Counts()
-	for i, n := range []int{c.Free, c.Reserved, c.Occupied, c.Pending, c.Retiring} {
-		r.metrics.slots.WithLabelValues(name.String(), slotStates[i]).Set(float64(n))
+	for state, n := range s.table.Counts() {
+		r.metrics.slots.WithLabelValues(name.String(), slot.State(state).String()).Set(float64(n))
 	}
 	if !o.testbed.Spec.Automatic() {
 		r.metrics.signalAge.DeleteLabelValues(name.String())

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -19,9 +19,10 @@ import (
 
 // allotment is what a Testbed may use.
 type allotment struct {
-	// nodes may carry its slots, each with the value of its label.
+	// nodes may carry its slots, each with the value of its label; lost are those that it wants
+	// and another Testbed has.
 	nodes map[string]string
-	lost  []slot.Conflict
+	lost  map[string]testbed.Name
 }
 
 // observe finds out what there is to know of the Testbed.
@@ -41,7 +42,7 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbed
 	}
 	if tb.Spec.Automatic() {
 		o.uses = r.pods.uses(tb.UID, tb.Namespace, sizeOf(&tb.Spec).units)
-		claims, _ := observe.Claims(tb.Status.Claims) // an error is step's to tell
+		claims, _ := parseClaims(tb.Status.Claims) // an error is step's to tell
 		for i := range claims {
 			for _, id := range claims[i].Slots {
 				use := useOf(o.uses, id.Node)
@@ -73,7 +74,7 @@ func (r *testbeds) jobs(ctx context.Context) jobLookup {
 
 // observeSchedulings finds those that want slots of the Testbed.
 func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error {
-	name := testbed.Name{Namespace: o.testbed.Namespace, Name: o.testbed.Name}
+	name := nameOf(o.testbed)
 	list := &v1alpha1.SchedulingList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
 		if err != nil {
 			continue // step's to tell
 		}
-		if job := o.jobs(types.NamespacedName(name)); job != nil && job.UID == c.BatchJobUID {
+		if job := o.jobs(keyOf(name)); job != nil && job.UID == c.BatchJobUID {
 			continue
 		}
 		if r.pods.live(o.testbed.UID, c.BatchJobUID) > 0 {
@@ -180,7 +181,7 @@ func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
 		}
 		job := &metav1.PartialObjectMetadata{}
 		job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BatchJob"))
-		err = r.live.Get(ctx, types.NamespacedName(name), job)
+		err = r.live.Get(ctx, keyOf(name), job)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -236,21 +237,18 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 		}
 		matching[i] = matchingNodes(t, selector, nodes.Items)
 		tenants[i] = slot.Tenant{
-			Name: testbed.Name{Namespace: t.Namespace, Name: t.Name}, Created: t.CreationTimestamp.Time,
+			Name: nameOf(t), Created: t.CreationTimestamp.Time,
 			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: r.pods.holds(t.UID),
 		}
-		for node := range matching[i] {
-			tenants[i].Nodes = append(tenants[i].Nodes, node)
-		}
+		tenants[i].Nodes = slices.Collect(maps.Keys(matching[i]))
 	}
 	before := r.allotments
 	r.allotments = make(map[types.UID]allotment, len(all))
-	for i, got := range slot.Share(tenants) {
-		nodes := make(map[string]string, len(got.Nodes))
-		for _, node := range got.Nodes {
-			nodes[node] = matching[i][node]
+	for i, lost := range slot.Share(tenants) {
+		next := allotment{matching[i], lost}
+		for node := range lost {
+			delete(next.nodes, node)
 		}
-		next := allotment{nodes, got.Lost}
 		r.allotments[all[i].UID] = next
 		if all[i].UID != tb.UID && !sameAllotment(before[all[i].UID], next) {
 			r.wake(client.ObjectKeyFromObject(&all[i]), soon)

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
@@ -23,7 +23,7 @@ type observation struct {
 	// nodes may carry the Testbed's slots, each with the value of its label; lost are those
 	// that are another Testbed's.
 	nodes map[string]string
-	lost  []slot.Conflict
+	lost  map[string]testbed.Name
 	// pods have changed since the last look, and gone are the UIDs of those that are gone.
 	pods []slot.Pod
 	gone []string
@@ -48,13 +48,13 @@ type observation struct {
 // jobLookup returns the BatchJob of a name, nil if there is none. It is not to be modified.
 type jobLookup func(types.NamespacedName) *v1alpha1.BatchJob
 
-// claimable says what a Scheduling may be granted; see observe.ClaimableIn.
+// claimable says what a Scheduling may be granted; see claimableIn.
 type claimable func(*v1alpha1.Scheduling, *v1alpha1.Testbed, *slot.Order, func(types.NamespacedName) *v1alpha1.BatchJob, time.Time) (claim.Scheduling, bool, error)
 
 // requested is what a job's claimed slots hold, as its creation request has it; nil if
 // it has none.
 func (o *observation) requested(c *claim.Claim) corev1.ResourceList {
-	job := o.jobs(observe.Key(c.Job))
+	job := o.jobs(keyOf(c.Job))
 	if job == nil || string(job.UID) != c.JobUID {
 		return nil
 	}
@@ -126,14 +126,11 @@ func (s *testbedState) step(o *observation, now time.Time) (outcome, error) {
 		return o.orphans[c.BatchJobUID]
 	})
 	out.released = len(o.testbed.Status.Claims) - len(stored)
-	claims, err := observe.Claims(stored)
+	claims, err := parseClaims(stored)
 	if err != nil {
 		return outcome{}, err
 	}
-	table, err := claim.Rebuild(claims, o.exclusiveFor())
-	if err != nil {
-		return outcome{}, err
-	}
+	table := &claim.Table{Claims: slices.Clip(claims), ExclusiveFor: o.exclusiveFor()}
 	if err := s.claim(claims, o, &size, now); err != nil {
 		return outcome{}, err
 	}
@@ -145,7 +142,7 @@ func (s *testbedState) step(o *observation, now time.Time) (outcome, error) {
 		return outcome{}, err
 	}
 	if len(out.granted) > 0 {
-		stored = append(stored, observe.StoredClaims(out.granted)...)
+		stored = append(stored, claimsToStore(out.granted)...)
 		if err := s.claim(append(claims, out.granted...), o, &size, now); err != nil {
 			return outcome{}, err
 		}
@@ -153,7 +150,7 @@ func (s *testbedState) step(o *observation, now time.Time) (outcome, error) {
 	if o.denied && o.testbed.Spec.AllowedNamespaces.From == v1alpha1.FromSelector {
 		out.wake(now.Add(lookAgain)) // namespaces' labels are not followed
 	}
-	out.status = s.status(o, stored, types.UID(table.ExclusiveFor()), now)
+	out.status = s.status(o, stored, types.UID(table.ExclusiveFor), now)
 	return out, nil
 }
 
@@ -260,7 +257,8 @@ func (s *testbedState) configure(o *observation, size *placeholderSize, idle boo
 	}
 	s.config = next
 	s.forgetSizes()
-	return s.table.Configure(next, now)
+	s.table.Configure(next, now)
+	return nil
 }
 
 // forgetSizes keeps the sizes that something has.
@@ -324,14 +322,14 @@ func (s *testbedState) grant(t *claim.Table, o *observation, out *outcome, now t
 		return nil
 	}
 	var err error
-	out.granted, err = t.Grant(applicants, claim.Slots{All: s.config.Order.Slots(), Free: s.table.FreeTo(nil)}, now)
+	out.granted, err = t.Grant(applicants, s.config.Order.Slots(), s.table.FreeTo(nil), now)
 	return err
 }
 
 // wakeWaiting has the Testbed be looked at when a job may be tried again.
 func (s *testbedState) wakeWaiting(candidate *v1alpha1.Scheduling, o *observation, out *outcome, now time.Time) {
-	for _, name := range observe.Names(candidate) {
-		job := o.jobs(observe.Key(name))
+	for _, name := range jobNames(candidate) {
+		job := o.jobs(keyOf(name))
 		if job == nil || job.Status.NotBefore == nil || job.Status.State != v1alpha1.BatchJobInQueue {
 			continue
 		}

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -97,7 +96,7 @@ func (r *testbeds) reshare() {
 func (r *testbeds) schedulingChanged(before, after client.Object) {
 	for _, o := range []client.Object{before, after} {
 		if s, ok := o.(*v1alpha1.Scheduling); ok {
-			r.wake(observe.TestbedOf(s), soon)
+			r.wake(s.TestbedKey(), soon)
 		}
 	}
 }
@@ -124,7 +123,7 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 		if active := job.Status.ActiveScheduling; active != nil {
 			s := &v1alpha1.Scheduling{}
 			if err := r.client.Get(r.background, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s, client.UnsafeDisableDeepCopy); err == nil {
-				r.wake(observe.TestbedOf(s), soon)
+				r.wake(s.TestbedKey(), soon)
 			}
 		}
 	}

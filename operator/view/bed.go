@@ -123,7 +123,7 @@ func (b *Bed) Slots() ([]wire.Slot, error) {
 			ID: id, Index: s.Index, Node: s.ID.Node, Position: s.ID.Position, State: s.State,
 			PodNamespace: s.Namespace, Pod: s.Pod, PodUID: s.PodUID, ReservedFor: b.jobs[s.Owner],
 		}
-		if !s.Gone {
+		if s.NodeID >= 0 {
 			b.shown[i].NodeID = &b.ids[s.NodeID]
 		}
 	}
@@ -176,9 +176,7 @@ func (b *Bed) place() error {
 		return fmt.Errorf("view: status.nodes: %w", err)
 	}
 	b.order = order
-	if err := b.table.Configure(slot.Config{UID: string(b.testbed.UID), Order: order, Idle: idle(b.testbed)}, never); err != nil {
-		return fmt.Errorf("view: %w", err)
-	}
+	b.table.Configure(slot.Config{UID: string(b.testbed.UID), Order: order, Idle: idle(b.testbed)}, never)
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -34,43 +33,24 @@ const (
 // job with a savepoint, which the job reports as FINISHED.
 var flinkSuspending = []string{"SUSPENDED", "UPGRADING", "ROLLING_BACK"}
 
-// flink is the adapter of FlinkDeployments.
-type flink struct{}
-
-func (flink) Kind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "flink.apache.org", Version: "v1beta1", Kind: "FlinkDeployment"}
-}
-
-func (f flink) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
-	if err := check(job, request); err != nil {
-		return nil, err
-	}
-	spec, err := parse("spec.flinkSpec", job.Spec.FlinkSpec)
-	if err != nil {
-		return nil, err
-	}
+// fillFlink runs a FlinkDeployment with its task managers in the slots of a request.
+func fillFlink(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
 	spec.set("mode", "standalone")
-	if err := flinkJob(spec); err != nil {
-		return nil, err
-	}
-	if err := flinkConfiguration(spec); err != nil {
-		return nil, err
-	}
-	if err := flinkTemplate(spec); err != nil {
-		return nil, err
+	for _, edit := range []func(object) error{flinkJob, flinkConfiguration, flinkTemplate} {
+		if err := edit(spec); err != nil {
+			return err
+		}
 	}
 	manager, err := spec.child("taskManager")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	manager.set("replicas", int64(request.Replication))
 	if err := flinkResources(manager, request); err != nil {
-		return nil, err
+		return err
 	}
-	if _, err := manager.occupy(job, request, "podTemplate"); err != nil {
-		return nil, err
-	}
-	return childOf(f.Kind(), job, request, spec), nil
+	_, err = manager.occupy(job, request, "podTemplate")
+	return err
 }
 
 // flinkJob sees that the deployment runs one job. Without a jar it would be a session
@@ -153,11 +133,7 @@ func flinkResources(manager object, request *v1alpha1.CreationRequest) error {
 	return nil
 }
 
-func (flink) Pods(child *unstructured.Unstructured) int32 {
-	return count(child, "spec", "taskManager", "replicas")
-}
-
-func (flink) Status(child *unstructured.Unstructured) Status {
+func flinkStatus(child *unstructured.Unstructured) Status {
 	s := Status{
 		State:   text(child, "status", "jobStatus", "state"),
 		Message: text(child, "status", "error"),
@@ -197,5 +173,3 @@ func flinkTime(text string) time.Time {
 	}
 	return time.UnixMilli(ms)
 }
-
-func (flink) CheckPod(*corev1.Pod) error { return nil }

@@ -8,25 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// job is the adapter of Kubernetes' own Jobs.
-type job struct{}
-
-func (job) Kind() schema.GroupVersionKind { return batchv1.SchemeGroupVersion.WithKind("Job") }
-
-func (j job) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
-	if err := check(job, request); err != nil {
-		return nil, err
-	}
-	spec, err := parse("spec.jobSpec", job.Spec.JobSpec)
-	if err != nil {
-		return nil, err
-	}
+// fillJob runs a Job of Kubernetes in the slots of a request.
+func fillJob(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
 	n := int64(request.Replication)
 	spec.set("parallelism", n)
 	if !spec.has("completions") {
@@ -38,15 +26,12 @@ func (j job) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*
 	spec.drop("backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished")
 	pod, err := spec.occupy(job, request, "template")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !pod.has("restartPolicy") {
 		pod.set("restartPolicy", string(corev1.RestartPolicyNever))
 	}
-	if err := jobResources(pod, request); err != nil {
-		return nil, err
-	}
-	return childOf(j.Kind(), job, request, spec), nil
+	return jobResources(pod, request)
 }
 
 // jobResources has a pod request its slot: of each resource that the slot names and no
@@ -141,12 +126,7 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-// Pods is what runs at once at first: no more than are to complete.
-func (job) Pods(child *unstructured.Unstructured) int32 {
-	return min(count(child, "spec", "parallelism"), count(child, "spec", "completions"))
-}
-
-func (job) Status(child *unstructured.Unstructured) Status {
+func jobStatus(child *unstructured.Unstructured) Status {
 	var s Status
 	if count(child, "status", "active") > 0 || count(child, "status", "succeeded") > 0 {
 		s = Status{Phase: Running, State: "Running"}
@@ -179,5 +159,3 @@ func (job) Status(child *unstructured.Unstructured) Status {
 	}
 	return s
 }
-
-func (job) CheckPod(*corev1.Pod) error { return nil }

@@ -10,63 +10,48 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// States of a SparkApplication (status.applicationState.state) that tests and the adapter
-// name. Of others, FAILING among them, it is not known that the application runs.
+// States of a SparkApplication (status.applicationState.state) that mean more than that it is
+// pending. Of others, FAILING among them, it is not known that the application runs.
 const (
-	SparkRunning    = "RUNNING"
-	SparkSucceeding = "SUCCEEDING"
-	SparkFailing    = "FAILING"
-	SparkCompleted  = "COMPLETED"
-	SparkFailed     = "FAILED"
+	sparkRunning    = "RUNNING"
+	sparkSucceeding = "SUCCEEDING"
+	sparkCompleted  = "COMPLETED"
+	sparkFailed     = "FAILED"
 )
 
-// spark is the adapter of SparkApplications.
-type spark struct{}
-
-func (spark) Kind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}
-}
-
-func (s spark) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
-	if err := check(job, request); err != nil {
-		return nil, err
-	}
-	spec, err := parse("spec.sparkSpec", job.Spec.SparkSpec)
-	if err != nil {
-		return nil, err
-	}
+// fillSpark runs a SparkApplication with its executors in the slots of a request.
+func fillSpark(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
 	if _, err := spec.child("driver"); err != nil { // the definition wants one
-		return nil, err
+		return err
 	}
 	executor, err := spec.child("executor")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n := int64(request.Replication)
 	executor.set("instances", n)
 	if err := sparkResources(spec, executor, request); err != nil {
-		return nil, err
+		return err
 	}
 	if err := executor.mark(job, request); err != nil {
-		return nil, err
+		return err
 	}
 	if err := sparkPlacement(executor); err != nil {
-		return nil, err
+		return err
 	}
 	if err := sparkConf(spec, n); err != nil {
-		return nil, err
+		return err
 	}
 	if err := sparkAllocation(spec, n); err != nil {
-		return nil, err
+		return err
 	}
 	spec.set("restartPolicy", map[string]any{"type": "Never"})
 	spec.drop("batchScheduler", "batchSchedulerOptions", "suspend", "timeToLiveSeconds")
-	return childOf(s.Kind(), job, request, spec), nil
+	return nil
 }
 
 // minSparkMemory is what Spark wants of an executor's memory, in MiB
@@ -246,21 +231,17 @@ func sparkAllocation(spec object, n int64) error {
 	return nil
 }
 
-func (spark) Pods(child *unstructured.Unstructured) int32 {
-	return count(child, "spec", "executor", "instances")
-}
-
-func (spark) Status(child *unstructured.Unstructured) Status {
+func sparkStatus(child *unstructured.Unstructured) Status {
 	s := Status{
 		State:   text(child, "status", "applicationState", "state"),
 		Message: text(child, "status", "applicationState", "errorMessage"),
 	}
 	switch s.State {
-	case SparkRunning, SparkSucceeding:
+	case sparkRunning, sparkSucceeding:
 		s.Phase = Running
-	case SparkCompleted:
+	case sparkCompleted:
 		s.Phase = Succeeded
-	case SparkFailed:
+	case sparkFailed:
 		s.Phase = Failed
 	}
 	if s.Phase >= Succeeded {
@@ -269,7 +250,7 @@ func (spark) Status(child *unstructured.Unstructured) Status {
 	return s
 }
 
-func (spark) CheckPod(pod *corev1.Pod) error {
+func checkSparkPod(pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == v1alpha1.SchedulerName {
 		return nil
 	}

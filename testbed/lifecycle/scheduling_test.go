@@ -66,7 +66,7 @@ func observedScheduling(state lifecycle.SchedulingState, a, b int, want string) 
 func spellScheduling(s lifecycle.Scheduling, actions []lifecycle.SchedulingAction) string {
 	text := s.State.String()
 	for _, a := range actions {
-		text += " " + a.Op.String()
+		text += " " + string(a.Op)
 		for _, job := range a.Jobs {
 			text += ":" + job.Name
 		}

@@ -10,7 +10,7 @@ import (
 // cell is what a Table keeps of one slot.
 type cell struct {
 	id ID
-	// wanted says that the order has the slot, at index.
+	// wanted reports whether the order has the slot, at index.
 	wanted bool
 	index  int
 	// owner claims the slot, at this size.
@@ -20,7 +20,7 @@ type cell struct {
 	// emptyAt is when the slot was first seen with neither; zero if it is not.
 	emptyAt time.Time
 	state   State
-	// counted says that state is in the table's counts.
+	// counted reports whether state is in the table's counts.
 	counted bool
 }
 
@@ -94,7 +94,7 @@ func (c *cell) stateNow(config *Config) State {
 	return Pending
 }
 
-// held says whether a ghost holds the slot's resources.
+// held reports whether a ghost holds the slot's resources.
 func (c *cell) held(config *Config) bool {
 	if len(c.ghosts) == 0 || config.Idle {
 		return false
@@ -103,39 +103,39 @@ func (c *cell) held(config *Config) bool {
 	return !unfit && !c.ghosts[0].Deleting && c.ghosts[0].Node != ""
 }
 
-// unfit says whether the ghost does not do for the slot, and why. What a claimed slot
+// unfit reports whether the ghost does not do for the slot, and why. What a claimed slot
 // holds stays as it is until the claim ends.
-func (c *cell) unfit(g *Pod, config *Config) (Reason, bool) {
+func (c *cell) unfit(g *Pod, config *Config) (why string, is bool) {
 	switch {
 	case g.Terminal:
-		return Ended, true
+		return ended, true
 	case g.Node != "" && g.Node != c.id.Node:
-		return Moved, true
+		return moved, true
 	case c.owner == "" && g.Size != config.Size:
-		return Resized, true
+		return resized, true
 	}
-	return 0, false
+	return "", false
 }
 
-// wantsGhost says whether the slot is to have a ghost, or why not. A claimed slot that
+// wantsGhost reports whether the slot is to have a ghost, or why not. A claimed slot that
 // retires keeps the one that it has.
-func (c *cell) wantsGhost(config *Config) (Reason, bool) {
+func (c *cell) wantsGhost(config *Config) (why string, is bool) {
 	switch {
 	case len(c.pods) > 0:
-		return Entered, false
+		return entered, false
 	case c.owner != "":
-		return 0, true
+		return "", true
 	case !c.wanted || config.Idle:
-		return Unwanted, false
+		return unwanted, false
 	}
-	return 0, true
+	return "", true
 }
 
-// excess says whether ghost i is to be deleted, and why.
-func (c *cell) excess(i int, config *Config) (Reason, bool) {
+// excess reports whether ghost i is to be deleted, and why.
+func (c *cell) excess(i int, config *Config) (why string, is bool) {
 	g := &c.ghosts[i]
 	if g.Deleting {
-		return 0, false
+		return "", false
 	}
 	if why, unfit := c.unfit(g, config); unfit {
 		return why, true
@@ -143,20 +143,20 @@ func (c *cell) excess(i int, config *Config) (Reason, bool) {
 	if why, wants := c.wantsGhost(config); !wants {
 		return why, true
 	}
-	return Double, i > 0
+	return double, i > 0
 }
 
-// intrudes says whether pod i is to be deleted.
+// intrudes reports whether pod i is to be deleted.
 func (c *cell) intrudes(i int) bool { return i > 0 && !c.pods[i].Deleting }
 
-// lacks says whether a ghost is to be created. While one is there, even on its way
+// lacks reports whether a ghost is to be created. While one is there, even on its way
 // out, its name is taken.
 func (c *cell) lacks(config *Config) bool {
 	_, wants := c.wantsGhost(config)
 	return wants && c.wanted && len(c.ghosts) == 0
 }
 
-// open says whether something is to be done about the slot, now or later.
+// open reports whether something is to be done about the slot, now or later.
 func (c *cell) open(config *Config) bool {
 	for i := range c.pods {
 		if c.intrudes(i) {
@@ -171,12 +171,12 @@ func (c *cell) open(config *Config) bool {
 	return c.lacks(config)
 }
 
-// diff appends what is to be done about the slot to dst, and says when to ask again if
+// diff appends what is to be done about the slot to dst, and returns when to ask again if
 // that is a matter of time.
 func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time.Time) {
 	for i := range c.pods {
 		if c.intrudes(i) {
-			dst = append(dst, deletion(DeletePod, Double, c.id, &c.pods[i]))
+			dst = append(dst, deletion(DeletePod, double, c.id, &c.pods[i]))
 		}
 	}
 	for i := range c.ghosts {
@@ -189,21 +189,21 @@ func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time
 	}
 	size := config.Size
 	if c.owner != "" {
-		if due := c.emptyAt.Add(config.Patience); now.Before(due) {
+		if due := c.emptyAt.Add(patience); now.Before(due) {
 			return dst, due
 		}
 		size = cmp.Or(c.size, size)
 	}
 	return append(dst, Action{
-		Op: CreateGhost, Reason: Missing, Slot: c.id, Name: GhostName(config.UID, c.id), Size: size,
+		Op: CreateGhost, Reason: missing, Slot: c.id, Name: GhostName(config.UID, c.id), Size: size,
 	}), time.Time{}
 }
 
-func deletion(op Op, why Reason, id ID, p *Pod) Action {
+func deletion(op Op, why string, id ID, p *Pod) Action {
 	return Action{Op: op, Reason: why, Slot: id, Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// before orders those of which it is true before the others.
+// before orders what is true before what is not.
 func before(a, b bool) int {
 	switch {
 	case a == b:

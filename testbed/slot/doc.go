@@ -14,15 +14,15 @@
 //
 // A slot is
 //
-//	Free      its ghost is bound, nobody claims it
-//	Pending   nobody claims it, but its ghost is not there or not bound
+//	Free      its ghost is bound, no job claims it
+//	Pending   no job claims it, but its ghost is not there or not bound
 //	Reserved  claimed, and its pod has not come
 //	Occupied  a live pod, bound and not terminal, is in it
 //	Retiring  no longer wanted, but claimed or with a live pod in it
 //
 // The order and the states are those of L. Schwerdtfeger's thesis (see package
 // testbed; §4.3.2), Pending and Retiring excepted. A [Table] follows one event
-// in a time that does not grow with the slots, but for what is left to do.
+// in a time that grows with what is left to do, not with the slots.
 //
 // Types that do not speak of concurrent use are plain values.
 package slot

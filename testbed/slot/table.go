@@ -33,9 +33,9 @@ type Pod struct {
 	// Size spells what a ghost requests, as Config.Size does.
 	Size    string
 	Created time.Time
-	// Terminal says that all containers have ended, for good.
+	// Terminal reports whether all containers have ended, for good.
 	Terminal bool
-	// Deleting says that the pod is on its way out. It is live until it is gone.
+	// Deleting reports whether the pod is on its way out. It is live until it is gone.
 	Deleting bool
 }
 
@@ -58,19 +58,17 @@ type Config struct {
 	// Size spells what a slot holds, such as "2 cores, 4 GiB". It is compared, never read,
 	// so that any spelling will do in which the same is spelt alike.
 	Size string
-	// Idle says that unclaimed slots shall have no ghosts for now.
+	// Idle is true while unclaimed slots shall have no ghosts.
 	Idle bool
-	// Patience is how long a claimed slot is left without ghost and pod, whose pod may
-	// be on its way; 0 is 2 s.
-	Patience time.Duration
 }
 
-// patience is Config.Patience's default: longer than a scheduler takes from the
-// deletion of a ghost to the bind of the pod in its place.
+// patience is how long a claimed slot is left without ghost and pod, whose pod may be on its
+// way: longer than a scheduler takes from the deletion of a ghost to the bind of the pod in
+// its place.
 const patience = 2 * time.Second
 
-// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget tell it what is;
-// the others answer. An event costs a time that does not depend on the number of slots.
+// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget set what is;
+// the other methods read. An event costs a time that does not depend on the number of slots.
 // A Table is not safe for concurrent use. Make one with NewTable.
 type Table struct {
 	config Config
@@ -89,19 +87,13 @@ type Table struct {
 // NewTable returns a Table of no slots.
 func NewTable() *Table {
 	return &Table{
-		config: Config{Order: &Order{}, Patience: patience},
+		config: Config{Order: &Order{}},
 		cells:  make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
 	}
 }
 
-// Configure says what is wanted from now on. A negative patience is a *field.Error.
-func (t *Table) Configure(c Config, now time.Time) error {
-	if c.Patience < 0 {
-		return testbed.Refuse("Config.Patience", c.Patience, "0 or more")
-	}
-	if c.Patience == 0 {
-		c.Patience = patience
-	}
+// Configure sets what is wanted from now on.
+func (t *Table) Configure(c Config, now time.Time) {
 	if c.Order == nil {
 		c.Order = &Order{}
 	}
@@ -110,8 +102,9 @@ func (t *Table) Configure(c Config, now time.Time) error {
 	if reordered {
 		t.place(c.Order)
 	}
-	t.reviewAll(now)
-	return nil
+	for _, c := range t.cells {
+		t.review(c, now)
+	}
 }
 
 // place gives the order's slots their cells.
@@ -120,26 +113,14 @@ func (t *Table) place(o *Order) {
 		c.wanted = false
 	}
 	t.wanted = slices.Grow(t.wanted[:0], len(o.slots))
-	fresh := 0
-	for _, id := range o.slots {
-		if t.cells[id] == nil {
-			fresh++
-		}
-	}
-	cells := make([]cell, fresh)
 	for index, id := range o.slots {
-		c := t.cells[id]
-		if c == nil {
-			c, cells = &cells[0], cells[1:]
-			c.id = id
-			t.cells[id] = c
-		}
+		c := t.cell(id)
 		c.wanted, c.index = true, index
 		t.wanted = append(t.wanted, c)
 	}
 }
 
-// SetClaims says who claims what, all of it. A slot that is claimed twice is a *field.Error,
+// SetClaims sets all claims. A slot that is claimed twice is a *field.Error,
 // and so is a claim without owner; nothing changes then. It costs a time that depends on the
 // number of claimed slots alone.
 func (t *Table) SetClaims(claims []Claim, now time.Time) error {
@@ -192,7 +173,7 @@ func (t *Table) Observe(p Pod, now time.Time) error {
 	return nil
 }
 
-// placed says whether the pod has a place in the table: a ghost by the slot that it
+// placed reports whether the pod has a place in the table: a ghost by the slot that it
 // names, an occupant while it is live on the slot's node.
 func (p *Pod) placed() bool {
 	if p.Role == Ghost {
@@ -223,21 +204,15 @@ func (t *Table) cell(id ID) *cell {
 	return c
 }
 
-func (t *Table) reviewAll(now time.Time) {
-	for _, c := range t.cells {
-		t.review(c, now)
-	}
-}
-
 // review brings what is known of the cell up to date.
 func (t *Table) review(c *cell, now time.Time) {
 	if c.counted {
-		t.counts.add(c.state, -1)
+		t.counts[c.state]--
 	}
 	c.counted = c.wanted || c.owner != "" || len(c.pods) > 0
 	c.update(&t.config, now)
 	if c.counted {
-		t.counts.add(c.state, 1)
+		t.counts[c.state]++
 	}
 	if c.open(&t.config) {
 		t.open[c] = struct{}{}
@@ -266,7 +241,7 @@ func (t *Table) view(c *cell) Slot {
 	s := Slot{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
 	var known bool
 	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
-		s.Gone = true
+		s.NodeID = -1
 	}
 	if !c.wanted {
 		s.Index = 0
@@ -281,11 +256,11 @@ func (t *Table) view(c *cell) Slot {
 // SlotsTo appends the slots to dst[:0]: the wanted ones by index, then those that
 // retire, by identity.
 func (t *Table) SlotsTo(dst []Slot) []Slot {
-	dst = slices.Grow(dst[:0], t.counts.Slots)
+	dst = slices.Grow(dst[:0], t.counts.Slots())
 	for _, c := range t.wanted {
 		dst = append(dst, t.view(c))
 	}
-	if t.counts.Retiring == 0 {
+	if t.counts[Retiring] == 0 {
 		return dst
 	}
 	for _, c := range t.cells {
@@ -331,7 +306,7 @@ func (c *cell) appendGhost(dst []string) []string {
 // FreeTo appends the free slots to dst[:0], by index. What is Pending is not among
 // them: nothing holds its resources.
 func (t *Table) FreeTo(dst []ID) []ID {
-	dst = slices.Grow(dst[:0], t.counts.Free)
+	dst = slices.Grow(dst[:0], t.counts[Free])
 	for _, c := range t.wanted {
 		if c.state == Free {
 			dst = append(dst, c.id)
@@ -340,7 +315,7 @@ func (t *Table) FreeTo(dst []ID) []ID {
 	return dst
 }
 
-// DiffTo appends what is to be done to dst[:0], in the order of the slots, and says when
+// DiffTo appends what is to be done to dst[:0], in the order of the slots, and returns when
 // to ask again even if nothing happens; the zero time is never. Asked twice, it answers
 // the same: an action stands until its effect is observed.
 func (t *Table) DiffTo(dst []Action, now time.Time) ([]Action, time.Time) {
@@ -361,7 +336,7 @@ func (t *Table) DiffTo(dst []Action, now time.Time) ([]Action, time.Time) {
 	return dst, again
 }
 
-// compareCells orders the wanted ones by index, then the others by identity.
+// compareCells orders wanted cells by index, then the others by identity.
 func compareCells(a, b *cell) int {
 	switch {
 	case a.wanted && b.wanted:

@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"strings"
@@ -15,25 +15,25 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// MaxReason is how many bytes of a reason a status keeps.
-const MaxReason = 1024
+// maxReason is how many bytes of a reason a status keeps.
+const maxReason = 1024
 
-// Job reads what a status keeps of a job. What no step has written is a
+// storedJob reads what a status keeps of a job. What no step has written is a
 // *field.Error.
-func Job(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
+func storedJob(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
 	j := lifecycle.Job{Reason: status.Reason, Retries: int(status.Retries), NotBefore: timeOf(status.NotBefore), StalledSince: timeOf(status.StalledSince)}
 	if err := j.State.UnmarshalText([]byte(status.State)); err != nil {
 		return lifecycle.Job{}, err
 	}
 	if active := status.ActiveScheduling; active != nil {
-		j.Scheduling, j.SchedulingUID = nameOf(active), string(active.UID)
+		j.Scheduling, j.SchedulingUID = refName(active), string(active.UID)
 	}
 	if request := status.CreationRequest; request != nil {
 		slots, err := slotIDs(request.Slots)
 		if err != nil {
 			return lifecycle.Job{}, err
 		}
-		j.Request = &lifecycle.Request{Testbed: nameOf(&request.Testbed), Slots: slots, Attempt: int(request.Attempt)}
+		j.Request = &lifecycle.Request{Testbed: refName(&request.Testbed), Slots: slots, Attempt: int(request.Attempt)}
 	}
 	for i := range status.Runs {
 		run, err := runOf(&status.Runs[i])
@@ -47,7 +47,7 @@ func Job(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
 
 func runOf(stored *v1alpha1.Run) (lifecycle.Run, error) {
 	run := lifecycle.Run{
-		Attempt: int(stored.Attempt), Application: string(stored.Application), Reason: stored.Reason,
+		Request: lifecycle.Request{Attempt: int(stored.Attempt)}, Application: string(stored.Application), Reason: stored.Reason,
 		Submitted: timeOf(stored.Submitted), Scheduled: timeOf(stored.Scheduled),
 		Started: timeOf(stored.Started), Finished: timeOf(stored.Finished),
 	}
@@ -64,17 +64,17 @@ func runOf(stored *v1alpha1.Run) (lifecycle.Run, error) {
 	return run, run.Outcome.UnmarshalText([]byte(stored.Outcome))
 }
 
-// StoreJob writes what a step has decided into a status. Of the creation request, which
+// storeJob writes what a step has decided into a status. Of the creation request, which
 // no step writes, what is there stays unless the step has dropped it.
-func StoreJob(status *v1alpha1.BatchJobStatus, j *lifecycle.Job) {
+func storeJob(status *v1alpha1.BatchJobStatus, j *lifecycle.Job) {
 	status.State = v1alpha1.BatchJobState(j.State.String())
-	status.Reason = shorten(j.Reason)
+	status.Reason = shortReason(j.Reason)
 	status.Retries = int32(j.Retries)
 	status.NotBefore, status.StalledSince = later(j.NotBefore), timePointer(j.StalledSince)
 	switch active := status.ActiveScheduling; {
 	case j.SchedulingUID == "":
 		status.ActiveScheduling = nil
-	case active == nil || string(active.UID) != j.SchedulingUID || nameOf(active) != j.Scheduling:
+	case active == nil || string(active.UID) != j.SchedulingUID || refName(active) != j.Scheduling:
 		status.ActiveScheduling = &v1alpha1.ObjectReference{
 			Namespace: j.Scheduling.Namespace, Name: j.Scheduling.Name, UID: types.UID(j.SchedulingUID),
 		}
@@ -100,13 +100,13 @@ func storedRun(run *lifecycle.Run) v1alpha1.Run {
 		Attempt: int32(run.Attempt), Application: types.UID(run.Application),
 		Submitted: timePointer(run.Submitted), Scheduled: timePointer(run.Scheduled),
 		Started: timePointer(run.Started), Finished: timePointer(run.Finished),
-		Outcome: v1alpha1.Outcome(run.Outcome.String()), Reason: shorten(run.Reason),
+		Outcome: v1alpha1.Outcome(run.Outcome.String()), Reason: shortReason(run.Reason),
 	}
 }
 
-// Scheduling reads what a status keeps of a scheduling. What no step has written is a
+// storedScheduling reads what a status keeps of a scheduling. What no step has written is a
 // *field.Error.
-func Scheduling(status *v1alpha1.SchedulingStatus) (lifecycle.Scheduling, error) {
+func storedScheduling(status *v1alpha1.SchedulingStatus) (lifecycle.Scheduling, error) {
 	s := lifecycle.Scheduling{Started: timeOf(status.Started), Completed: timeOf(status.Completed)}
 	if err := s.State.UnmarshalText([]byte(status.State)); err != nil {
 		return lifecycle.Scheduling{}, err
@@ -121,9 +121,9 @@ func Scheduling(status *v1alpha1.SchedulingStatus) (lifecycle.Scheduling, error)
 	return s, nil
 }
 
-// StoreScheduling writes what a step has decided into a status. New is no state of an
+// storeScheduling writes what a step has decided into a status. New is no state of an
 // object, and what is Released is Releasing until it is gone.
-func StoreScheduling(status *v1alpha1.SchedulingStatus, s *lifecycle.Scheduling) {
+func storeScheduling(status *v1alpha1.SchedulingStatus, s *lifecycle.Scheduling) {
 	switch s.State {
 	case lifecycle.New:
 		status.State = ""
@@ -139,11 +139,11 @@ func StoreScheduling(status *v1alpha1.SchedulingStatus, s *lifecycle.Scheduling)
 	}
 }
 
-// Claims reads the claims that a Testbed's status keeps.
-func Claims(stored []v1alpha1.Claim) ([]claim.Claim, error) {
+// parseClaims reads the claims that a Testbed's status keeps.
+func parseClaims(stored []v1alpha1.Claim) ([]claim.Claim, error) {
 	var claims []claim.Claim
 	for i := range stored {
-		c, err := claimOf(&stored[i])
+		c, err := parseClaim(&stored[i])
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func Claims(stored []v1alpha1.Claim) ([]claim.Claim, error) {
 	return claims, nil
 }
 
-func claimOf(stored *v1alpha1.Claim) (claim.Claim, error) {
+func parseClaim(stored *v1alpha1.Claim) (claim.Claim, error) {
 	c := claim.Claim{
 		JobUID: string(stored.BatchJobUID), SchedulingUID: string(stored.SchedulingUID), Since: stored.Since.UTC(),
 	}
@@ -167,8 +167,8 @@ func claimOf(stored *v1alpha1.Claim) (claim.Claim, error) {
 	return c, err
 }
 
-// StoredClaims is what a Testbed's status keeps of claims.
-func StoredClaims(claims []claim.Claim) []v1alpha1.Claim {
+// claimsToStore is what a Testbed's status keeps of claims.
+func claimsToStore(claims []claim.Claim) []v1alpha1.Claim {
 	var stored []v1alpha1.Claim
 	for i := range claims {
 		c := &claims[i]
@@ -181,9 +181,9 @@ func StoredClaims(claims []claim.Claim) []v1alpha1.Claim {
 	return stored
 }
 
-// ClaimOf returns the job's claim on the Testbed's slots, nil if it has none. It points
+// claimOfJob returns the job's claim on the Testbed's slots, nil if it has none. It points
 // into the Testbed.
-func ClaimOf(tb *v1alpha1.Testbed, job types.UID) *v1alpha1.Claim {
+func claimOfJob(tb *v1alpha1.Testbed, job types.UID) *v1alpha1.Claim {
 	if tb == nil {
 		return nil
 	}
@@ -195,7 +195,7 @@ func ClaimOf(tb *v1alpha1.Testbed, job types.UID) *v1alpha1.Claim {
 	return nil
 }
 
-func nameOf(r *v1alpha1.ObjectReference) testbed.Name {
+func refName(r *v1alpha1.ObjectReference) testbed.Name {
 	return testbed.Name{Namespace: r.Namespace, Name: r.Name}
 }
 
@@ -251,8 +251,8 @@ func later(t time.Time) *metav1.Time {
 	return timePointer(t)
 }
 
-// shorten cuts a text to what a status keeps of it.
-func shorten(text string) string { return cut(text, MaxReason) }
+// shortReason cuts a text to what a status keeps of it.
+func shortReason(text string) string { return cut(text, maxReason) }
 
 // cut cuts a text to so many bytes of whole characters.
 func cut(text string, most int) string {
