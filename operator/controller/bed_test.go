@@ -355,6 +355,10 @@ func (f *follower) List(_ context.Context, into client.ObjectList, opts ...clien
 			if l, ok := into.(*corev1.NodeList); ok {
 				l.Items = append(l.Items, *o.DeepCopy())
 			}
+		case *corev1.Pod:
+			if l, ok := into.(*corev1.PodList); ok && options.FieldSelector.String() == podTestbed+"="+string(testbedOf(o)) {
+				l.Items = append(l.Items, *o.DeepCopy())
+			}
 		case *v1alpha1.Scheduling:
 			if l, ok := into.(*v1alpha1.SchedulingList); ok && options.FieldSelector.String() == schedulingTestbed+"="+indexTestbed(o)[0] {
 				l.Items = append(l.Items, *o.DeepCopy())

@@ -70,6 +70,8 @@ const (
 	schedulingJob = "spec.jobs"
 	// podBatchJob is the UID of a pod's BatchJob.
 	podBatchJob = "batchjob-uid"
+	// podTestbed is the UID of the Testbed in whose slots a pod is.
+	podTestbed = "testbed-uid"
 	// jobScheduling is the UID of the Scheduling that has a BatchJob.
 	jobScheduling = "status.activeScheduling.uid"
 )
@@ -80,6 +82,7 @@ func addIndexes(ctx context.Context, x client.FieldIndexer) error {
 		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingJob, indexJobs),
 		x.IndexField(ctx, &v1alpha1.BatchJob{}, jobScheduling, indexScheduling),
 		x.IndexField(ctx, &corev1.Pod{}, podBatchJob, indexBatchJob),
+		x.IndexField(ctx, &corev1.Pod{}, podTestbed, indexPodTestbed),
 	)
 }
 
@@ -118,6 +121,14 @@ func indexBatchJob(object client.Object) []string {
 		return nil
 	}
 	return []string{p.Labels[v1alpha1.LabelBatchJobUID]}
+}
+
+func indexPodTestbed(object client.Object) []string {
+	p, ok := object.(*corev1.Pod)
+	if !ok || p.Labels[v1alpha1.LabelTestbedUID] == "" {
+		return nil
+	}
+	return []string{p.Labels[v1alpha1.LabelTestbedUID]}
 }
 
 // allowed reports whether Schedulings of the namespace may use an object of namespace own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,8 +41,6 @@ type testbeds struct {
 	// queue.
 	background context.Context
 	once       sync.Once
-
-	pods podStore
 
 	mu sync.Mutex
 	// states and names are of the Testbeds that were looked at, names by UID.
@@ -94,7 +93,7 @@ func (r *testbeds) look(ctx context.Context, name types.NamespacedName) (time.Ti
 		return time.Time{}, err
 	}
 	now := r.now()
-	o, err := r.observe(ctx, tb, s)
+	o, err := r.observe(ctx, tb)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -174,7 +173,6 @@ func (r *testbeds) forget(name types.NamespacedName) {
 	if s := r.states[name]; s != nil {
 		delete(r.states, name)
 		delete(r.names, s.uid)
-		r.pods.drop(s.uid)
 	}
 	for job, of := range r.claims {
 		if of == name {
@@ -244,7 +242,7 @@ func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
 func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
 	tb := o.testbed
 	running, _ := s.ops.state()
-	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.placeholders(tb.UID) > 0 {
+	if len(tb.Status.Claims) > 0 || running > 0 || slices.ContainsFunc(o.pods, func(p slot.Pod) bool { return p.Role == slot.Ghost }) {
 		return nil
 	}
 	left, err := r.leftovers(ctx, tb)

@@ -26,13 +26,17 @@ type allotment struct {
 }
 
 // observe finds out what there is to know of the Testbed.
-func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbedState) (*observation, error) {
+func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed) (*observation, error) {
+	pods, err := r.podsOf(ctx, tb.UID)
+	if err != nil {
+		return nil, err
+	}
 	allot, err := r.allotted(ctx, tb)
 	if err != nil {
 		return nil, err
 	}
 	o := &observation{
-		testbed: tb, nodes: allot.nodes, lost: allot.lost, rooms: r.options.Rooms, claimable: r.claimable, jobs: r.jobs(ctx),
+		testbed: tb, pods: pods, nodes: allot.nodes, lost: allot.lost, rooms: r.options.Rooms, claimable: r.claimable, jobs: r.jobs(ctx),
 	}
 	if err := r.observeSchedulings(ctx, o); err != nil {
 		return nil, err
@@ -41,7 +45,7 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbed
 		return nil, err
 	}
 	if tb.Spec.Automatic() {
-		o.uses = r.pods.uses(tb.UID, tb.Namespace, sizeOf(&tb.Spec).units)
+		o.uses = usesOf(pods, tb.Namespace, sizeOf(&tb.Spec).units)
 		claims, _ := parseClaims(tb.Status.Claims) // an error is step's to tell
 		for i := range claims {
 			for _, id := range claims[i].Slots {
@@ -50,8 +54,6 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbed
 			}
 		}
 	}
-	// Last, as what is drained is gone.
-	o.pods, o.gone = r.pods.drain(tb.UID, !s.primed)
 	return o, nil
 }
 
@@ -167,6 +169,12 @@ func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduli
 // observeOrphans finds the claims of jobs that are gone, with all their pods. That a job
 // is gone is asked of the API server, too.
 func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
+	live := map[string]bool{} // jobs with pods that have not ended, bound or not
+	for i := range o.pods {
+		if p := &o.pods[i]; p.Role == slot.Occupant && !p.Terminal {
+			live[p.Owner] = true
+		}
+	}
 	for i := range o.testbed.Status.Claims {
 		c := &o.testbed.Status.Claims[i]
 		name, err := testbed.ParseName(c.BatchJob)
@@ -176,7 +184,7 @@ func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
 		if job := o.jobs(keyOf(name)); job != nil && job.UID == c.BatchJobUID {
 			continue
 		}
-		if r.pods.live(o.testbed.UID, c.BatchJobUID) > 0 {
+		if live[string(c.BatchJobUID)] {
 			continue
 		}
 		job := &metav1.PartialObjectMetadata{}
@@ -219,7 +227,6 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	r.stale = false
 	all := list.Items
 	if !slices.ContainsFunc(all, func(t v1alpha1.Testbed) bool { return t.UID == tb.UID }) {
 		all = append(slices.Clone(all), *tb)
@@ -236,12 +243,17 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 			}
 		}
 		matching[i] = matchingNodes(t, selector, nodes.Items)
+		pods, err := r.podsOf(ctx, t.UID)
+		if err != nil {
+			return err
+		}
 		tenants[i] = slot.Tenant{
 			Name: nameOf(t), Created: t.CreationTimestamp.Time,
-			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: r.pods.holds(t.UID),
+			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: heldNodes(pods),
 		}
 		tenants[i].Nodes = slices.Collect(maps.Keys(matching[i]))
 	}
+	r.stale = false
 	before := r.allotments
 	r.allotments = make(map[types.UID]allotment, len(all))
 	for i, lost := range slot.Share(tenants) {

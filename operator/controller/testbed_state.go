@@ -24,9 +24,8 @@ type observation struct {
 	// that are another Testbed's.
 	nodes map[string]string
 	lost  map[string]testbed.Name
-	// pods have changed since the last look, and gone are the UIDs of those that are gone.
+	// pods are those in its slots.
 	pods []slot.Pod
-	gone []string
 	// candidates are the Schedulings that the Testbed admits; claimable returns what each
 	// wants now, by the jobs. active reports whether one has not ended.
 	candidates []*v1alpha1.Scheduling
@@ -95,8 +94,8 @@ type testbedState struct {
 	lastUse time.Time
 	// asking are the Schedulings that want slots, and since when.
 	asking map[string]time.Time
-	// primed reports whether the table has had all pods once.
-	primed bool
+	// pods are those that the table has, by UID; nil before the first look.
+	pods map[string]slot.Pod
 	// written is the Testbed as this controller has last written it.
 	written *v1alpha1.Testbed
 	// staleSince is since when the status that is stored differs in what can wait.
@@ -164,20 +163,28 @@ func (o *observation) exclusiveFor() string {
 
 // follow takes in the pods. Placeholders of other namespaces are none of the Testbed's.
 func (s *testbedState) follow(o *observation, now time.Time) {
-	if !s.primed {
-		s.primed = true
+	if s.pods == nil {
+		s.pods = map[string]slot.Pod{}
 		if c := meta.FindStatusCondition(o.testbed.Status.Conditions, v1alpha1.TestbedReady); c == nil || c.Reason != v1alpha1.ReasonIdle {
 			s.lastUse = now // the time of the last use is not stored
 		}
 	}
-	for _, uid := range o.gone {
-		s.table.Forget(uid, now)
-	}
+	there := make(map[string]bool, len(o.pods))
 	for _, p := range o.pods {
 		if p.Role == slot.Ghost && p.Namespace != o.testbed.Namespace {
 			continue
 		}
-		_ = s.table.Observe(p, now) // all of them have UIDs
+		there[p.UID] = true
+		if s.pods[p.UID] != p {
+			s.pods[p.UID] = p
+			_ = s.table.Observe(p, now) // all of them have UIDs
+		}
+	}
+	for uid := range s.pods {
+		if !there[uid] {
+			delete(s.pods, uid)
+			s.table.Forget(uid, now)
+		}
 	}
 }
 

@@ -745,7 +745,6 @@ func TestLostAnswers(t *testing.T) {
 			delete(r.seen, key)
 		}
 	}
-	r.pods = podStore{}
 	if err := r.reconcile(client.ObjectKeyFromObject(tb)); err != nil {
 		t.Fatal(err)
 	}

@@ -147,29 +147,25 @@ func (r *testbeds) wakeAll(after time.Duration) {
 	}
 }
 
-// podChanged notes a pod in a slot.
+// podChanged wakes the Testbeds in whose slots the pod is or was, and has nodes be shared out
+// anew if a node may have come to one or gone from one by it.
 func (r *testbeds) podChanged(before, after client.Object) {
 	old, _ := before.(*corev1.Pod)
 	next, _ := after.(*corev1.Pod)
-	if old != nil && (next == nil || old.UID != next.UID || old.Labels[v1alpha1.LabelTestbedUID] != next.Labels[v1alpha1.LabelTestbedUID]) {
-		of, moved := r.pods.forget(old)
-		r.podsChanged(of, moved)
-	}
-	if next != nil {
-		of, moved := r.pods.observe(next)
-		r.podsChanged(of, moved)
+	was, is := testbedOf(old), testbedOf(next)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = r.stale || was != is || was != "" && nodeHeldBy(old) != nodeHeldBy(next)
+	for _, uid := range []types.UID{was, is} {
+		if name, ok := r.names[uid]; ok {
+			r.wake(name, batch)
+		}
 	}
 }
 
-// podsChanged wakes the Testbed, and has nodes be shared out anew if it has come to one
-// or gone from one.
-func (r *testbeds) podsChanged(of types.UID, moved bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stale = r.stale || moved
-	if name, ok := r.names[of]; ok {
-		r.wake(name, batch)
-	}
+func nodeHeldBy(p *corev1.Pod) string {
+	pod := podOf(p)
+	return heldNode(&pod)
 }
 
 // followRooms wakes the Testbeds whose slots follow measured room when that changes.
