@@ -388,26 +388,3 @@ func TestJobLocks(t *testing.T) {
 		}
 	}
 }
-
-// A Testbed that is in the cache as the API server has it is not read again; one that is
-// not, is.
-func TestConfirmed(t *testing.T) {
-	l := newLab(t).withTestbed(1)
-	api, reads, _, letGo := counted(l)
-	letGo()
-	live := newLiveReader(api)
-	cached := l.testbed()
-	tb, err := live.confirmed(t.Context(), cached)
-	if err != nil || tb != cached || reads.Load() != 0 {
-		t.Errorf("unchanged: %v, the cache's own: %v, read %d times", err, tb == cached, reads.Load())
-	}
-	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
-	if tb, err = live.confirmed(t.Context(), cached); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
-		t.Errorf("changed: %v, %v, read %d times", err, tb.Labels, reads.Load())
-	}
-	another := cached.DeepCopy()
-	another.UID, another.ResourceVersion = "another", tb.ResourceVersion
-	if tb, err = live.confirmed(t.Context(), another); err != nil || tb.UID == another.UID {
-		t.Errorf("another of the name: %v, %v", err, tb.UID)
-	}
-}

@@ -176,7 +176,7 @@ func (p *jobPass) request(ctx context.Context) error {
 	tb := v.testbed
 	if !v.live {
 		var err error
-		if tb, err = p.live.confirmed(ctx, v.testbed); err != nil {
+		if tb, err = p.live.testbed(ctx, client.ObjectKeyFromObject(v.testbed)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}

@@ -112,7 +112,7 @@ func watch(t testing.TB, c room.Config) *room.Client {
 	if c.MaxAge == 0 {
 		c.MaxAge = time.Hour // a busy machine may forget a test for seconds
 	}
-	c.MinWait, c.MaxWait = soon, 2*soon
+	c.MaxWait = 2 * soon
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := room.Watch(ctx, c)
 	if err != nil {
@@ -267,8 +267,7 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]room.Config{
 		"Target":    {},
 		"MaxAge":    {Target: "a:1", MaxAge: -1},
-		"MinWait":   {Target: "a:1", MinWait: -1},
-		"MaxWait":   {Target: "a:1", MinWait: time.Hour, MaxWait: time.Second},
+		"MaxWait":   {Target: "a:1", MaxWait: -1},
 		"TokenFile": {Target: "127.0.0.1:1", TokenFile: "token"},
 	} {
 		_, err := room.Watch(t.Context(), c)
