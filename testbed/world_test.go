@@ -280,7 +280,7 @@ func (w *world) stepSlots() {
 	actions, _ := w.slots.DiffTo(nil, w.now)
 	for _, a := range actions {
 		switch a.Op {
-		case slot.CreateGhost:
+		case slot.CreatePlaceholder:
 			w.put(slot.Pod{UID: a.Name, Name: a.Name, Slot: a.Slot, Node: a.Slot.Node, Size: a.Size, Created: w.now})
 		default:
 			w.remove(a.UID)
@@ -301,7 +301,7 @@ func (w *world) remove(uid string) {
 	}
 }
 
-// schedule puts one pod that waits into a slot of its job's request, in its ghost's place.
+// schedule puts one pod that waits into a slot of its job's request, in its placeholder's place.
 func (w *world) schedule() {
 	for _, j := range w.jobs {
 		if j.stored.Request == nil || j.app.Phase == lifecycle.Absent || j.app.Deleting || j.app.Attempt != j.stored.Request.Attempt {
@@ -315,7 +315,7 @@ func (w *world) schedule() {
 				if s, ok := w.slots.Slot(id); !ok || s.State != slot.Reserved || s.Owner != j.uid {
 					continue
 				}
-				w.remove(slot.GhostName("0123abcd-", id))
+				w.remove(slot.PlaceholderName("0123abcd-", id))
 				w.put(slot.Pod{UID: uid, Name: uid, Role: slot.Occupant, Slot: id, Node: id.Node, Owner: j.uid, Created: w.now})
 				j.bound++
 				break

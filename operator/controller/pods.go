@@ -19,7 +19,7 @@ func podOf(p *corev1.Pod) slot.Pod {
 		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
 	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
-		o.Role, o.Size = slot.Ghost, p.Annotations[v1alpha1.AnnotationSize]
+		o.Role, o.Size = slot.Placeholder, p.Annotations[v1alpha1.AnnotationSize]
 	} else {
 		o.Owner = p.Labels[v1alpha1.LabelBatchJobUID]
 	}
@@ -54,7 +54,7 @@ func (r *testbeds) podsOf(ctx context.Context, uid types.UID) ([]slot.Pod, error
 // heldNode is the node that the pod makes its Testbed's: a placeholder's, and that of a job's
 // live pod; empty if there is none.
 func heldNode(p *slot.Pod) string {
-	if p.Role == slot.Ghost || p.Node != "" && !p.Terminal {
+	if p.Role == slot.Placeholder || p.Node != "" && !p.Terminal {
 		return p.Slot.Node
 	}
 	return ""
@@ -77,12 +77,12 @@ func usesOf(pods []slot.Pod, namespace string, units float64) map[string]*nodeUs
 	uses := map[string]*nodeUse{}
 	for i := range pods {
 		p := &pods[i]
-		if p.Terminal || p.Slot == (slot.ID{}) || p.Role == slot.Ghost && p.Namespace != namespace {
+		if p.Terminal || p.Slot == (slot.ID{}) || p.Role == slot.Placeholder && p.Namespace != namespace {
 			continue
 		}
 		use := useOf(uses, p.Slot.Node)
 		switch {
-		case p.Role == slot.Ghost:
+		case p.Role == slot.Placeholder:
 			use.there = use.there.With(p.Slot.Position)
 			if p.Node == p.Slot.Node {
 				use.held += units

@@ -242,7 +242,7 @@ func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
 func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
 	tb := o.testbed
 	running, _ := s.ops.state()
-	if len(tb.Status.Claims) > 0 || running > 0 || slices.ContainsFunc(o.pods, func(p slot.Pod) bool { return p.Role == slot.Ghost }) {
+	if len(tb.Status.Claims) > 0 || running > 0 || slices.ContainsFunc(o.pods, func(p slot.Pod) bool { return p.Role == slot.Placeholder }) {
 		return nil
 	}
 	left, err := r.leftovers(ctx, tb)

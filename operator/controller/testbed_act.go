@@ -32,7 +32,7 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 	out.wake(due)
 	if o.testbed.DeletionTimestamp != nil {
 		// Of what goes, nothing is made anew.
-		actions = slices.DeleteFunc(actions, func(a slot.Action) bool { return a.Op == slot.CreateGhost })
+		actions = slices.DeleteFunc(actions, func(a slot.Action) bool { return a.Op == slot.CreatePlaceholder })
 	}
 	start, due := s.ops.take(actions, now)
 	out.wake(due)
@@ -67,10 +67,10 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 
 // carryOut does what is to be done about a slot. That it is done already is a success.
 func (r *testbeds) carryOut(ctx context.Context, tb *v1alpha1.Testbed, a *slot.Action, size *placeholderSize) error {
-	if a.Op != slot.CreateGhost {
-		return r.delete(ctx, a.Namespace, a.Name, types.UID(a.UID), a.Op == slot.DeleteGhost)
+	if a.Op != slot.CreatePlaceholder {
+		return r.delete(ctx, a.Namespace, a.Name, types.UID(a.UID), a.Op == slot.DeletePlaceholder)
 	}
-	err := r.writer.Create(ctx, placeholderPod(tb, a.Slot, a.Name, r.options.GhostImage, size))
+	err := r.writer.Create(ctx, placeholderPod(tb, a.Slot, a.Name, r.options.PlaceholderImage, size))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (r *testbeds) delete(ctx context.Context, namespace, name string, uid types
 }
 
 // opNames are those of the metric.
-var opNames = map[slot.Op]string{slot.CreateGhost: "create", slot.DeleteGhost: "delete", slot.DeletePod: "delete_pod"}
+var opNames = map[slot.Op]string{slot.CreatePlaceholder: "create", slot.DeletePlaceholder: "delete", slot.DeletePod: "delete_pod"}
 
 func (r *testbeds) count(a *slot.Action, err error) {
 	reason := a.Reason

@@ -171,7 +171,7 @@ func (s *testbedState) follow(o *observation, now time.Time) {
 	}
 	there := make(map[string]bool, len(o.pods))
 	for _, p := range o.pods {
-		if p.Role == slot.Ghost && p.Namespace != o.testbed.Namespace {
+		if p.Role == slot.Placeholder && p.Namespace != o.testbed.Namespace {
 			continue
 		}
 		there[p.UID] = true

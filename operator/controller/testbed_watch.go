@@ -37,7 +37,7 @@ func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 		return err
 	}
 	r := newTestbeds(mgr.GetClient(), writer, mgr.GetAPIReader(), o, m)
-	workers := &pool{running: make(chan struct{}, o.GhostWorkers)}
+	workers := &pool{running: make(chan struct{}, placeholderWorkers)}
 	r.work = workers.run
 	// Not a handler's context: that one ends when its cache has been filled.
 	background, cancel := context.WithCancel(context.Background())

@@ -18,7 +18,7 @@ import (
 
 // Bed is a Testbed with the pods in its slots, kept up to date change by change: a pod
 // costs a time that does not depend on the number of slots. What is asked of it is made
-// when it is asked for, and kept. A ghost of a size that slots had before counts as one of
+// when it is asked for, and kept. A placeholder of a size that slots had before counts as one of
 // theirs: it is about to be replaced. A Bed is not safe for concurrent use. Make one with
 // NewBed.
 type Bed struct {
@@ -94,7 +94,7 @@ func (b *Bed) touch() {
 	b.reordered = b.reordered || b.testbed != nil && b.testbed.Spec.Automatic()
 }
 
-// Pods is how many pods there are in slots, ghosts among them.
+// Pods is how many pods there are in slots, placeholders among them.
 func (b *Bed) Pods() int { return len(b.pods) }
 
 // Slots returns the slots in their order, those that retire behind the others. They may be
@@ -263,7 +263,7 @@ func podOf(p *corev1.Pod) (slot.Pod, bool) {
 	if err != nil {
 		return slot.Pod{}, false // a job's pod that no scheduler has bound yet
 	}
-	role := slot.Ghost
+	role := slot.Placeholder
 	if p.Labels[v1alpha1.LabelRole] != v1alpha1.RoleGhost {
 		role = slot.Occupant
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // Slots returns the slots of a Testbed in their order, those that retire behind the others.
-// Pods are those in its slots, ghosts among them; others do no harm. Neither is modified.
+// Pods are those in its slots, placeholders among them; others do no harm. Neither is modified.
 // Errors are those of [Bed.Observe] and [Bed.Slots].
 func Slots(t *v1alpha1.Testbed, pods []corev1.Pod) ([]wire.Slot, error) {
 	b := NewBed()

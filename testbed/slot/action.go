@@ -5,23 +5,23 @@ type Op string
 
 // What is done about a slot.
 const (
-	// CreateGhost creates a ghost of the Action's Name and Size for the slot. That one of
+	// CreatePlaceholder creates a placeholder of the Action's Name and Size for the slot. That one of
 	// this name exists already is a success.
-	CreateGhost Op = "create ghost"
-	// DeleteGhost deletes the ghost with the Action's UID. That it is gone is a success.
-	DeleteGhost Op = "delete ghost"
+	CreatePlaceholder Op = "create ghost"
+	// DeletePlaceholder deletes the placeholder with the Action's UID. That it is gone is a success.
+	DeletePlaceholder Op = "delete ghost"
 	// DeletePod deletes the pod with the Action's UID, because another is in its slot.
 	DeletePod Op = "delete pod"
 )
 
 // Reasons of actions.
 const (
-	missing  = "missing"  // a slot without a pod has no ghost
-	entered  = "entered"  // a live pod is in the ghost's slot
+	missing  = "missing"  // a slot without a pod has no placeholder
+	entered  = "entered"  // a live pod is in the placeholder's slot
 	unwanted = "unwanted" // the slot is no longer the testbed's, or the testbed is idle
-	moved    = "moved"    // the ghost is on another node than its slot
-	resized  = "resized"  // the ghost has another size than the slot
-	ended    = "ended"    // the ghost's containers have ended, so it holds nothing
+	moved    = "moved"    // the placeholder is on another node than its slot
+	resized  = "resized"  // the placeholder has another size than the slot
+	ended    = "ended"    // the placeholder's containers have ended, so it holds nothing
 	double   = "double"   // the slot has another such already
 )
 
@@ -32,10 +32,10 @@ type Action struct {
 	// Reason is a word for logs and metrics.
 	Reason string
 	Slot   ID
-	// Namespace and Name name the pod to delete; of a ghost to create, Name alone is given.
+	// Namespace and Name name the pod to delete; of a placeholder to create, Name alone is given.
 	Namespace, Name string
 	// UID is that of the pod to delete, the deletion's precondition.
 	UID string
-	// Size is that of the ghost to create.
+	// Size is that of the placeholder to create.
 	Size string
 }

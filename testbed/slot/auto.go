@@ -11,7 +11,7 @@ import (
 //	want(n) = clamp(used + ⌊(free(n) + held(n)) / u⌋, Min, Max)
 //
 // used are the occupied slots, free is what a scheduler still offers (avail − in flight −
-// held), held what the testbed's own ghosts hold, u UnitsPerSlot, all in pods of mean cost.
+// held), held what the testbed's own placeholders hold, u UnitsPerSlot, all in pods of mean cost.
 //
 // Growth takes a want above what is there for GrowAfter, and is by one slot; a reduction
 // takes one below for ShrinkAfter, and is to the most that was wanted meanwhile. A node
@@ -39,7 +39,7 @@ func (a Auto) withDefaults() Auto {
 
 // Room is what is known of a node, in pods of mean cost.
 type Room struct {
-	// Free is what a scheduler still offers there, Held what this testbed's ghosts hold.
+	// Free is what a scheduler still offers there, Held what this testbed's placeholders hold.
 	Free, Held float64
 	// Occupied is how many of the testbed's slots have a live pod.
 	Occupied int

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// large is a testbed of n slots, four a node: every third with its ghost, every third
+// large is a testbed of n slots, four a node: every third with its placeholder, every third
 // with a pod, every third claimed and still without; a few are not as they should be.
 type large struct {
 	config slot.Config
@@ -25,12 +25,12 @@ func newLarge(b *testing.B, n int) *large {
 	l.config = slot.Config{UID: "590f6f41-4acd-4b6d", Size: "cpu=700m,memory=896Mi"}
 	for i, id := range newOrder(b, l.nodes, 0).Slots() {
 		p := slot.Pod{
-			UID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Namespace: "default", Name: slot.GhostName(l.config.UID, id),
+			UID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Namespace: "default", Name: slot.PlaceholderName(l.config.UID, id),
 			Slot: id, Node: id.Node, Size: l.config.Size, Created: epoch,
 		}
 		owner := fmt.Sprint("job-", i/10)
 		switch {
-		case i%97 == 0: // its ghost is still to be made
+		case i%97 == 0: // its placeholder is still to be made
 		case i%3 == 0:
 			l.pods = append(l.pods, p)
 		default:

@@ -15,8 +15,8 @@ type cell struct {
 	index  int
 	// owner claims the slot, at this size.
 	owner, size string
-	// ghosts and pods are those that are there, the one that counts first.
-	ghosts, pods []Pod
+	// placeholders and pods are those that are there, the one that counts first.
+	placeholders, pods []Pod
 	// emptyAt is when the slot was first seen with neither; zero if it is not.
 	emptyAt time.Time
 	state   State
@@ -27,8 +27,8 @@ type cell struct {
 // put takes in the pod as it is now.
 func (c *cell) put(p Pod) {
 	list := &c.pods
-	if p.Role == Ghost {
-		list = &c.ghosts
+	if p.Role == Placeholder {
+		list = &c.placeholders
 	}
 	if i := slices.IndexFunc(*list, func(q Pod) bool { return q.UID == p.UID }); i >= 0 {
 		(*list)[i] = p
@@ -40,15 +40,15 @@ func (c *cell) put(p Pod) {
 // remove takes the pod out.
 func (c *cell) remove(uid string) {
 	same := func(p Pod) bool { return p.UID == uid }
-	c.ghosts = slices.DeleteFunc(c.ghosts, same)
+	c.placeholders = slices.DeleteFunc(c.placeholders, same)
 	c.pods = slices.DeleteFunc(c.pods, same)
 }
 
 // update orders the cell's pods and works out its state.
 func (c *cell) update(config *Config, now time.Time) {
 	c.sortPods()
-	c.sortGhosts(config)
-	switch empty := len(c.ghosts) == 0 && len(c.pods) == 0; {
+	c.sortPlaceholders(config)
+	switch empty := len(c.placeholders) == 0 && len(c.pods) == 0; {
 	case !empty:
 		c.emptyAt = time.Time{}
 	case c.emptyAt.IsZero():
@@ -68,12 +68,12 @@ func (c *cell) sortPods() {
 	})
 }
 
-// sortGhosts has the ghost first that may stay.
-func (c *cell) sortGhosts(config *Config) {
-	if len(c.ghosts) < 2 {
+// sortPlaceholders has the placeholder first that may stay.
+func (c *cell) sortPlaceholders(config *Config) {
+	if len(c.placeholders) < 2 {
 		return
 	}
-	slices.SortFunc(c.ghosts, func(a, b Pod) int {
+	slices.SortFunc(c.placeholders, func(a, b Pod) int {
 		_, unfitA := c.unfit(&a, config)
 		_, unfitB := c.unfit(&b, config)
 		return cmp.Or(before(!unfitA, !unfitB), before(!a.Deleting, !b.Deleting), before(a.Node != "", b.Node != ""), older(a, b))
@@ -94,16 +94,16 @@ func (c *cell) stateNow(config *Config) State {
 	return Pending
 }
 
-// held reports whether a ghost holds the slot's resources.
+// held reports whether a placeholder holds the slot's resources.
 func (c *cell) held(config *Config) bool {
-	if len(c.ghosts) == 0 || config.Idle {
+	if len(c.placeholders) == 0 || config.Idle {
 		return false
 	}
-	_, unfit := c.unfit(&c.ghosts[0], config)
-	return !unfit && !c.ghosts[0].Deleting && c.ghosts[0].Node != ""
+	_, unfit := c.unfit(&c.placeholders[0], config)
+	return !unfit && !c.placeholders[0].Deleting && c.placeholders[0].Node != ""
 }
 
-// unfit reports whether the ghost does not do for the slot, and why. What a claimed slot
+// unfit reports whether the placeholder does not do for the slot, and why. What a claimed slot
 // holds stays as it is until the claim ends.
 func (c *cell) unfit(g *Pod, config *Config) (why string, is bool) {
 	switch {
@@ -117,9 +117,9 @@ func (c *cell) unfit(g *Pod, config *Config) (why string, is bool) {
 	return "", false
 }
 
-// wantsGhost reports whether the slot is to have a ghost, or why not. A claimed slot that
+// wantsPlaceholder reports whether the slot is to have a placeholder, or why not. A claimed slot that
 // retires keeps the one that it has.
-func (c *cell) wantsGhost(config *Config) (why string, is bool) {
+func (c *cell) wantsPlaceholder(config *Config) (why string, is bool) {
 	switch {
 	case len(c.pods) > 0:
 		return entered, false
@@ -131,16 +131,16 @@ func (c *cell) wantsGhost(config *Config) (why string, is bool) {
 	return "", true
 }
 
-// excess reports whether ghost i is to be deleted, and why.
+// excess reports whether placeholder i is to be deleted, and why.
 func (c *cell) excess(i int, config *Config) (why string, is bool) {
-	g := &c.ghosts[i]
+	g := &c.placeholders[i]
 	if g.Deleting {
 		return "", false
 	}
 	if why, unfit := c.unfit(g, config); unfit {
 		return why, true
 	}
-	if why, wants := c.wantsGhost(config); !wants {
+	if why, wants := c.wantsPlaceholder(config); !wants {
 		return why, true
 	}
 	return double, i > 0
@@ -149,11 +149,11 @@ func (c *cell) excess(i int, config *Config) (why string, is bool) {
 // intrudes reports whether pod i is to be deleted.
 func (c *cell) intrudes(i int) bool { return i > 0 && !c.pods[i].Deleting }
 
-// lacks reports whether a ghost is to be created. While one is there, even on its way
+// lacks reports whether a placeholder is to be created. While one is there, even on its way
 // out, its name is taken.
 func (c *cell) lacks(config *Config) bool {
-	_, wants := c.wantsGhost(config)
-	return wants && c.wanted && len(c.ghosts) == 0
+	_, wants := c.wantsPlaceholder(config)
+	return wants && c.wanted && len(c.placeholders) == 0
 }
 
 // open reports whether something is to be done about the slot, now or later.
@@ -163,7 +163,7 @@ func (c *cell) open(config *Config) bool {
 			return true
 		}
 	}
-	for i := range c.ghosts {
+	for i := range c.placeholders {
 		if _, yes := c.excess(i, config); yes {
 			return true
 		}
@@ -179,9 +179,9 @@ func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time
 			dst = append(dst, deletion(DeletePod, double, c.id, &c.pods[i]))
 		}
 	}
-	for i := range c.ghosts {
+	for i := range c.placeholders {
 		if why, yes := c.excess(i, config); yes {
-			dst = append(dst, deletion(DeleteGhost, why, c.id, &c.ghosts[i]))
+			dst = append(dst, deletion(DeletePlaceholder, why, c.id, &c.placeholders[i]))
 		}
 	}
 	if !c.lacks(config) {
@@ -195,7 +195,7 @@ func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time
 		size = cmp.Or(c.size, size)
 	}
 	return append(dst, Action{
-		Op: CreateGhost, Reason: missing, Slot: c.id, Name: GhostName(config.UID, c.id), Size: size,
+		Op: CreatePlaceholder, Reason: missing, Slot: c.id, Name: PlaceholderName(config.UID, c.id), Size: size,
 	}), time.Time{}
 }
 

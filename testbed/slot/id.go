@@ -111,9 +111,9 @@ func (r *Ref) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// GhostName is the name of a slot's ghost: one slot of one testbed has one, so that
+// PlaceholderName is the name of a slot's placeholder: one slot of one testbed has one, so that
 // a creation from a stale view meets what is already there. uid is the testbed's.
-func GhostName(uid string, id ID) string {
+func PlaceholderName(uid string, id ID) string {
 	return fmt.Sprintf("ghost-%s-%s-%d", eight(uid), hash(id.Node), id.Position)
 }
 

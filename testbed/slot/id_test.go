@@ -82,7 +82,7 @@ func TestGhostName(t *testing.T) {
 		"short":                                hash("short"),
 		"":                                     hash(""),
 	} {
-		if got := slot.GhostName(uid, id); got != "ghost-"+want+"-"+hash("worker-1")+"-12" {
+		if got := slot.PlaceholderName(uid, id); got != "ghost-"+want+"-"+hash("worker-1")+"-12" {
 			t.Errorf("GhostName(%q) = %q", uid, got)
 		}
 	}

@@ -14,7 +14,7 @@ type Tenant struct {
 	Created time.Time
 	// Shared lets others put their slots on the same nodes, if they are shared too.
 	Shared bool
-	// Nodes are the names of the nodes that it wants; Holds those on which it has ghosts or
+	// Nodes are the names of the nodes that it wants; Holds those on which it has placeholders or
 	// live pods, wanted or not.
 	Nodes, Holds []string
 }

@@ -12,10 +12,10 @@ type State uint8
 
 // The states of a slot.
 const (
-	// Pending: no job claims the slot, but its ghost does not hold its resources: it is
+	// Pending: no job claims the slot, but its placeholder does not hold its resources: it is
 	// not there, not bound, or not of the size that the slot has now.
 	Pending State = iota
-	// Free: no job claims the slot, and its ghost holds its resources.
+	// Free: no job claims the slot, and its placeholder holds its resources.
 	Free
 	// Reserved: the slot is claimed, and its pod has not come.
 	Reserved

@@ -13,24 +13,24 @@ type Role uint8
 
 // The roles of a pod.
 const (
-	// Ghost holds a slot's resources while no pod is in it.
-	Ghost Role = iota
+	// Placeholder holds a slot's resources while no pod is in it.
+	Placeholder Role = iota
 	// Occupant is a job's pod.
 	Occupant
 )
 
-// Pod is a ghost or a job's pod, as far as a Table needs to know it.
+// Pod is a placeholder or a job's pod, as far as a Table needs to know it.
 type Pod struct {
 	UID, Namespace, Name string
 	Role                 Role
-	// Slot is the slot that the pod names: a ghost from its creation on, a job's pod
+	// Slot is the slot that the pod names: a placeholder from its creation on, a job's pod
 	// once it is bound. Zero if none.
 	Slot ID
 	// Node is where the pod is bound; empty if it is not.
 	Node string
 	// Owner is the UID of an occupant's job.
 	Owner string
-	// Size spells what a ghost requests, as Config.Size does.
+	// Size spells what a placeholder requests, as Config.Size does.
 	Size    string
 	Created time.Time
 	// Terminal reports whether all containers have ended, for good.
@@ -51,19 +51,19 @@ type Claim struct {
 
 // Config is what a Table is to keep. The zero value has no slots.
 type Config struct {
-	// UID is the testbed's; ghosts are named by it.
+	// UID is the testbed's; placeholders are named by it.
 	UID string
 	// Order has the slots that are wanted; nil for none.
 	Order *Order
 	// Size spells what a slot holds, such as "2 cores, 4 GiB". It is compared, never read,
 	// so that any spelling will do in which the same is spelt alike.
 	Size string
-	// Idle is true while unclaimed slots shall have no ghosts.
+	// Idle is true while unclaimed slots shall have no placeholders.
 	Idle bool
 }
 
-// patience is how long a claimed slot is left without ghost and pod, whose pod may be on its
-// way: longer than a scheduler takes from the deletion of a ghost to the bind of the pod in
+// patience is how long a claimed slot is left without placeholder and pod, whose pod may be on its
+// way: longer than a scheduler takes from the deletion of a placeholder to the bind of the pod in
 // its place.
 const patience = 2 * time.Second
 
@@ -173,10 +173,10 @@ func (t *Table) Observe(p Pod, now time.Time) error {
 	return nil
 }
 
-// placed reports whether the pod has a place in the table: a ghost by the slot that it
+// placed reports whether the pod has a place in the table: a placeholder by the slot that it
 // names, an occupant while it is live on the slot's node.
 func (p *Pod) placed() bool {
-	if p.Role == Ghost {
+	if p.Role == Placeholder {
 		return p.Slot != ID{}
 	}
 	return p.Node != "" && p.Node == p.Slot.Node && !p.Terminal
@@ -219,7 +219,7 @@ func (t *Table) review(c *cell, now time.Time) {
 	} else {
 		delete(t.open, c)
 	}
-	if !c.counted && len(c.ghosts) == 0 {
+	if !c.counted && len(c.placeholders) == 0 {
 		delete(t.cells, c.id)
 	}
 }
@@ -276,18 +276,18 @@ func (t *Table) SlotsTo(dst []Slot) []Slot {
 	return dst
 }
 
-// GhostsTo appends to dst[:0] the UIDs of the ghosts that hold a slot, or will when they are
+// PlaceholdersTo appends to dst[:0] the UIDs of the placeholders that hold a slot, or will when they are
 // bound, one a slot: of the wanted slots by index, then of those that retire, by UID.
-func (t *Table) GhostsTo(dst []string) []string {
+func (t *Table) PlaceholdersTo(dst []string) []string {
 	dst = slices.Grow(dst[:0], len(t.cells))
 	for _, c := range t.wanted {
-		dst = c.appendGhost(dst)
+		dst = c.appendPlaceholder(dst)
 	}
 	wanted := len(dst)
 	if len(t.cells) > len(t.wanted) {
 		for _, c := range t.cells {
 			if !c.wanted {
-				dst = c.appendGhost(dst)
+				dst = c.appendPlaceholder(dst)
 			}
 		}
 		slices.Sort(dst[wanted:])
@@ -295,12 +295,12 @@ func (t *Table) GhostsTo(dst []string) []string {
 	return dst
 }
 
-// appendGhost appends the UID of the ghost that holds the slot, if there is one.
-func (c *cell) appendGhost(dst []string) []string {
-	if len(c.ghosts) == 0 || c.ghosts[0].Terminal {
+// appendPlaceholder appends the UID of the placeholder that holds the slot, if there is one.
+func (c *cell) appendPlaceholder(dst []string) []string {
+	if len(c.placeholders) == 0 || c.placeholders[0].Terminal {
 		return dst
 	}
-	return append(dst, c.ghosts[0].UID)
+	return append(dst, c.placeholders[0].UID)
 }
 
 // FreeTo appends the free slots to dst[:0], by index. What is Pending is not among

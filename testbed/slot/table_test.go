@@ -58,7 +58,7 @@ func (s *story) configure(size string, idle bool, nodes ...slot.Node) {
 func (s *story) ghost(node string, position int, bound bool, size string) {
 	s.t.Helper()
 	id := slot.ID{Node: node, Position: position}
-	p := slot.Pod{UID: "g-" + id.String(), Namespace: "lab", Name: slot.GhostName("590f6f41-", id), Slot: id, Size: size, Created: s.now}
+	p := slot.Pod{UID: "g-" + id.String(), Namespace: "lab", Name: slot.PlaceholderName("590f6f41-", id), Slot: id, Size: size, Created: s.now}
 	if bound {
 		p.Node = node
 	}

@@ -47,7 +47,7 @@ func (n *naive) live(id slot.ID) []slot.Pod {
 func (n *naive) ghosts(id slot.ID) []slot.Pod {
 	var pods []slot.Pod
 	for _, p := range n.pods {
-		if p.Role == slot.Ghost && p.Slot == id {
+		if p.Role == slot.Placeholder && p.Slot == id {
 			pods = append(pods, p)
 		}
 	}
@@ -107,7 +107,7 @@ func (n *naive) all() (ids []slot.ID, wanted int) {
 		}
 	}
 	for _, p := range n.pods {
-		if p.Role == slot.Ghost && p.Slot != (slot.ID{}) || p.Role == slot.Occupant && len(n.live(p.Slot)) > 0 {
+		if p.Role == slot.Placeholder && p.Slot != (slot.ID{}) || p.Role == slot.Occupant && len(n.live(p.Slot)) > 0 {
 			add(p.Slot)
 		}
 	}
@@ -202,7 +202,7 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 		if size == "" || !claimed {
 			size = n.config.Size
 		}
-		out = append(out, fmt.Sprint("create ghost ", slot.GhostName(n.config.UID, id), " at ", id, " of ", size))
+		out = append(out, fmt.Sprint("create ghost ", slot.PlaceholderName(n.config.UID, id), " at ", id, " of ", size))
 	}
 	return out, again
 }
@@ -210,7 +210,7 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 func spell(actions []slot.Action) []string {
 	var out []string
 	for _, a := range actions {
-		if a.Op == slot.CreateGhost {
+		if a.Op == slot.CreatePlaceholder {
 			out = append(out, fmt.Sprint(a.Op, " ", a.Name, " at ", a.Slot, " of ", a.Size))
 		} else {
 			out = append(out, fmt.Sprint(a.Op, " ", a.UID, " ", a.Reason))
