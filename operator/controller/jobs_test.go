@@ -119,7 +119,7 @@ func TestJobsQuiet(t *testing.T) {
 }
 
 // course runs a scheduling of two jobs to its end, and deletes it. Jobs that were tried before
-// may be promised slots.
+// may be reserved.
 func (l *lab) course(tried bool) {
 	l.t.Helper()
 	l.withTestbed(1).withJobs("a", "b")
@@ -245,7 +245,7 @@ func twoLeaders(t *testing.T, tried bool) {
 		l.look()
 		if tried {
 			l.grant()
-			l.unpromised()
+			l.unreserved()
 		}
 	}
 	l.between = nil

@@ -785,8 +785,8 @@ func TestAnotherOfTheName(t *testing.T) {
 // What is out of range is refused by name.
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"Controllers":  {Controllers: []string{Testbed, "no"}},
-		"Namespaces":   {Namespaces: []string{"a", "a"}},
+		"Controllers": {Controllers: []string{Testbed, "no"}},
+		"Namespaces":  {Namespaces: []string{"a", "a"}},
 	} {
 		var refused *field.Error
 		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {

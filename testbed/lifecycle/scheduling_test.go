@@ -325,7 +325,7 @@ func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 	}
 }
 
-// Two schedulings of the same jobs, each of which was promised both and got one, as two
+// Two schedulings of the same jobs, each of which reserved both and got one, as two
 // controllers have decided at once: what either got runs, then it waits no more. What the
 // other has it may still have when that one is gone, but nothing that was deleted.
 func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
