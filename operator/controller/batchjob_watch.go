@@ -25,40 +25,11 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// Indexes of the cache that this controller alone needs.
-const (
-	// testbedClaim are the UIDs of the jobs that have claims on a Testbed's slots.
-	testbedClaim = "status.claims.batchJobUID"
-	// jobUID is a BatchJob's own.
-	jobUID = "metadata.uid"
-)
-
-func indexClaims(object client.Object) []string {
-	tb, ok := object.(*v1alpha1.Testbed)
-	if !ok {
-		return nil
-	}
-	jobs := make([]string, len(tb.Status.Claims))
-	for i := range tb.Status.Claims {
-		jobs[i] = string(tb.Status.Claims[i].BatchJobUID)
-	}
-	return jobs
-}
-
-func indexUID(object client.Object) []string { return []string{string(object.GetUID())} }
-
 // jobWorkers are so many since they wait for the API server most of the time.
 const jobWorkers = 16
 
 // addBatchJob adds the controller of BatchJobs.
 func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
-	ctx, indexer := context.Background(), mgr.GetFieldIndexer()
-	if err := indexer.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims); err != nil {
-		return err
-	}
-	if err := indexer.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID); err != nil {
-		return err
-	}
 	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), mgr.GetEventRecorder(component), m, o.Logger)
 	// Jobs are known to every API server. Others' kinds are watched once they are there.
 	jobs := &unstructured.Unstructured{}

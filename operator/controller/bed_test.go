@@ -348,7 +348,11 @@ func (f *follower) List(_ context.Context, into client.ObjectList, opts ...clien
 	for _, key := range keys {
 		switch o := f.r.seen[key].(type) {
 		case *v1alpha1.Testbed:
-			if l, ok := into.(*v1alpha1.TestbedList); ok {
+			job, byClaim := "", false
+			if options.FieldSelector != nil {
+				job, byClaim = options.FieldSelector.RequiresExactMatch(testbedClaim)
+			}
+			if l, ok := into.(*v1alpha1.TestbedList); ok && (!byClaim || slices.Contains(indexClaims(o), job)) {
 				l.Items = append(l.Items, *o.DeepCopy())
 			}
 		case *corev1.Node:

@@ -72,6 +72,10 @@ const (
 	podBatchJob = "batchjob-uid"
 	// podTestbed is the UID of the Testbed in whose slots a pod is.
 	podTestbed = "testbed-uid"
+	// testbedClaim are the UIDs of the jobs that have claims on a Testbed's slots.
+	testbedClaim = "status.claims.batchJobUID"
+	// jobUID is a BatchJob's own.
+	jobUID = "metadata.uid"
 	// jobScheduling is the UID of the Scheduling that has a BatchJob.
 	jobScheduling = "status.activeScheduling.uid"
 )
@@ -80,6 +84,8 @@ func addIndexes(ctx context.Context, x client.FieldIndexer) error {
 	return errors.Join(
 		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingTestbed, indexTestbed),
 		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingJob, indexJobs),
+		x.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims),
+		x.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID),
 		x.IndexField(ctx, &v1alpha1.BatchJob{}, jobScheduling, indexScheduling),
 		x.IndexField(ctx, &corev1.Pod{}, podBatchJob, indexBatchJob),
 		x.IndexField(ctx, &corev1.Pod{}, podTestbed, indexPodTestbed),
@@ -113,6 +119,16 @@ func indexScheduling(object client.Object) []string {
 		return nil
 	}
 	return []string{string(job.Status.ActiveScheduling.UID)}
+}
+
+func indexUID(object client.Object) []string { return []string{string(object.GetUID())} }
+
+func indexClaims(object client.Object) []string {
+	var jobs []string
+	for _, c := range claimsOf(object) {
+		jobs = append(jobs, string(c.BatchJobUID))
+	}
+	return jobs
 }
 
 func indexBatchJob(object client.Object) []string {

@@ -83,8 +83,12 @@ func TestSameMember(t *testing.T) {
 
 // A Testbed is woken by what a job that has its slots has come to, not by how far its pods are.
 func TestTestbedWokenByJob(t *testing.T) {
-	bed := types.NamespacedName{Namespace: "lab", Name: "small"}
-	r := &testbeds{claims: map[types.UID]types.NamespacedName{"a": bed}}
+	b := newBed(t)
+	tb := b.testbed("small", 1)
+	status(b, tb, func(tb *v1alpha1.Testbed) {
+		tb.Status.Claims = []v1alpha1.Claim{{BatchJobUID: "a", BatchJob: "lab/a", Scheduling: "lab/s", SchedulingUID: "s", Slots: []string{"a/0"}}}
+	})
+	bed, r := client.ObjectKeyFromObject(tb), b.replica()
 	var woken []types.NamespacedName
 	r.wake = func(name types.NamespacedName, _ time.Duration) { woken = append(woken, name) }
 	was := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{UID: "a"}, Status: v1alpha1.BatchJobStatus{State: v1alpha1.BatchJobSubmitted}}

@@ -43,11 +43,8 @@ type testbeds struct {
 	once       sync.Once
 
 	mu sync.Mutex
-	// states and names are of the Testbeds that were looked at, names by UID.
+	// states are those of the Testbeds that were looked at.
 	states map[types.NamespacedName]*testbedState
-	names  map[types.UID]types.NamespacedName
-	// claims are the Testbeds in which jobs have slots, by the job's UID.
-	claims map[types.UID]types.NamespacedName
 	// allotments are what each Testbed may use, by UID; stale reports whether they are to be
 	// made anew.
 	allotments map[types.UID]allotment
@@ -58,8 +55,7 @@ func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metr
 	return &testbeds{
 		client: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
 		claimable: claimableIn, stale: true,
-		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
-		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
+		states: map[types.NamespacedName]*testbedState{}, allotments: map[types.UID]allotment{},
 	}
 }
 
@@ -162,7 +158,7 @@ func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedSta
 	s := newTestbedState(tb.UID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.states[name], r.names[tb.UID] = s, name
+	r.states[name] = s
 	return s, nil
 }
 
@@ -170,15 +166,7 @@ func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedSta
 func (r *testbeds) forget(name types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.states[name]; s != nil {
-		delete(r.states, name)
-		delete(r.names, s.uid)
-	}
-	for job, of := range r.claims {
-		if of == name {
-			delete(r.claims, job)
-		}
-	}
+	delete(r.states, name)
 	r.stale = true
 	r.metrics.slots.DeletePartialMatch(map[string]string{"testbed": name.String()})
 	r.metrics.signalAge.DeleteLabelValues(name.String())
@@ -190,7 +178,6 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	due := s.due(&o.testbed.Status, &out.status, now)
 	if due.IsZero() || now.Before(due) {
 		out.wake(due)
-		r.remember(o.testbed, o.testbed.Status.Claims)
 		return nil
 	}
 	next := o.testbed.DeepCopy()
@@ -210,7 +197,6 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 			r.metrics.claimSeconds.Observe(r.now().Sub(since).Seconds())
 		}
 	}
-	r.remember(next, next.Status.Claims)
 	return nil
 }
 
@@ -220,21 +206,6 @@ func (r *testbeds) overtaken(ctx context.Context, s *testbedState, o *observatio
 	fresh := &v1alpha1.Testbed{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(o.testbed), fresh); err == nil {
 		s.written = fresh
-	}
-}
-
-// remember notes which jobs have slots of the Testbed.
-func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
-	name := client.ObjectKeyFromObject(tb)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for job, of := range r.claims {
-		if of == name {
-			delete(r.claims, job)
-		}
-	}
-	for i := range claims {
-		r.claims[claims[i].BatchJobUID] = name
 	}
 }
 

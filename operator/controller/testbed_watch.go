@@ -114,11 +114,12 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 		if !ok {
 			continue
 		}
-		r.mu.Lock()
-		name, claims := r.claims[job.UID]
-		r.mu.Unlock()
-		if claims {
-			r.wake(name, soon)
+		var claimed v1alpha1.TestbedList
+		if err := r.client.List(r.background, &claimed, client.MatchingFields{testbedClaim: string(job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+			r.logger.Error("Testbeds can't be listed", "job", nameOf(job).String(), "error", err)
+		}
+		for i := range claimed.Items {
+			r.wake(client.ObjectKeyFromObject(&claimed.Items[i]), soon)
 		}
 		if active := job.Status.ActiveScheduling; active != nil {
 			s := &v1alpha1.Scheduling{}
@@ -156,8 +157,8 @@ func (r *testbeds) podChanged(before, after client.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stale = r.stale || was != is || was != "" && nodeHeldBy(old) != nodeHeldBy(next)
-	for _, uid := range []types.UID{was, is} {
-		if name, ok := r.names[uid]; ok {
+	for name, s := range r.states {
+		if s.uid == was || s.uid == is {
 			r.wake(name, batch)
 		}
 	}

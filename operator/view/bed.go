@@ -38,8 +38,8 @@ type Bed struct {
 // NewBed returns a Bed of no Testbed.
 func NewBed() *Bed { return &Bed{pods: map[string]slot.Pod{}, table: slot.NewTable()} }
 
-// ErrNoTestbed means that a Bed has pods and no Testbed yet.
-var ErrNoTestbed = errors.New("view: no Testbed is known of that has these pods")
+// errNoTestbed means that a Bed has pods and no Testbed yet.
+var errNoTestbed = errors.New("view: no Testbed is known of that has these pods")
 
 // No result of a Bed depends on the time.
 var never time.Time
@@ -149,7 +149,7 @@ func (b *Bed) Free() ([]slot.ID, error) {
 // update brings the table up to date with the Testbed.
 func (b *Bed) update() error {
 	if b.testbed == nil {
-		return ErrNoTestbed
+		return errNoTestbed
 	}
 	if !b.reordered && !b.reclaimed {
 		return b.err

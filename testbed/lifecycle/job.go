@@ -189,10 +189,10 @@ const (
 // Reasons that StepJob gives for a run that failed.
 const (
 	ReasonLost    = "ApplicationLost"
-	ReasonTimeout = "SubmitTimeout"
+	reasonTimeout = "SubmitTimeout"
 	// ReasonStalled is the first word of a longer reason.
 	ReasonStalled = "Stalled"
-	ReasonEnded   = "ApplicationFailed"
+	reasonEnded   = "ApplicationFailed"
 )
 
 // JobOp is what a JobAction does.

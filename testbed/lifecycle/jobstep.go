@@ -94,7 +94,7 @@ func (s *jobStep) underWay() {
 		s.end(run, app, RunSucceeded, "")
 		s.State = Completed
 	case app != nil && app.Phase == Ended:
-		s.fail(run, app, cmp.Or(app.Reason, ReasonEnded))
+		s.fail(run, app, cmp.Or(app.Reason, reasonEnded))
 	case !s.held():
 		s.end(run, app, RunCancelled, "")
 		s.State = Releasing
@@ -103,7 +103,7 @@ func (s *jobStep) underWay() {
 	case run.Application != "" && app == nil:
 		s.fail(run, nil, ReasonLost)
 	case s.State != Running && !s.now.Before(run.Submitted.Add(s.o.SubmitTimeout)):
-		s.fail(run, app, ReasonTimeout)
+		s.fail(run, app, reasonTimeout)
 	case !s.StalledSince.IsZero() && !s.now.Before(s.stallsUntil()):
 		s.fail(run, app, fmt.Sprintf("%s: %s for stallTimeout, %s", ReasonStalled, s.progress(run, app), s.o.StallTimeout))
 	}

@@ -69,9 +69,15 @@ func (o *Order) cutTo(most int) error {
 		}
 	}
 	o.nodes = o.nodes[:len(o.nodes)-o.cutNodes]
+	end := 0
+	for i := range o.nodes {
+		for position := range o.nodes[i].Positions.All() {
+			end = max(end, position+1)
+		}
+	}
 	o.slots = make([]ID, 0, min(all, most))
 	o.index = make(map[ID]int, min(all, most))
-	for position := range MaxPerNode {
+	for position := range end {
 		for i := range o.nodes {
 			n := &o.nodes[i]
 			switch {
