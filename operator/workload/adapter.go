@@ -22,7 +22,7 @@ type Adapter struct {
 	field string
 	given func(*v1alpha1.BatchJobSpec) *runtime.RawExtension
 	// fill edits what was given so that it runs in the slots of a request.
-	fill func(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error
+	fill func(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest)
 	// pods are the child's fields that bound how many pods it starts with.
 	pods   [][]string
 	status func(*unstructured.Unstructured) Status
@@ -76,8 +76,8 @@ func (a *Adapter) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationReques
 	if err != nil {
 		return nil, err
 	}
-	if err := a.fill(spec, job, request); err != nil {
-		return nil, err
+	if a.fill(spec, job, request); *spec.err != nil {
+		return nil, *spec.err
 	}
 	return childOf(a.kind, job, request, spec), nil
 }
