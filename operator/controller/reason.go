@@ -178,9 +178,9 @@ func (v *schedulingView) holders(claims []*v1alpha1.Claim) string {
 		return ""
 	}
 	c := claims[0]
-	job, err := parseName(c.BatchJob)
-	by, err2 := parseName(c.Scheduling)
-	if err != nil || err2 != nil {
+	var p parser
+	job, by := p.name(c.BatchJob), p.name(c.Scheduling)
+	if p.err != nil {
 		return ""
 	}
 	return fmt.Sprintf("; the BatchJob %s of the Scheduling %s has %s%s", v.named(job), v.named(by), count(len(c.Slots), "slot"), more(len(claims)-1))
