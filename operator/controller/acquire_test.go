@@ -36,7 +36,7 @@ func (l *lab) writesOf(write string) (n int) {
 
 // unreserved lets the time pass for which a Scheduling waits for slots before it takes its
 // jobs without.
-func (l *lab) unreserved() { l.now = l.now.Add(abreast) }
+func (l *lab) unreserved() { l.now = l.now.Add(jobsQuiet) }
 
 // A job that is taken and gets no slots is tried and in the queue with one write, and then
 // waits for slots with none.

@@ -56,10 +56,10 @@ func newBatchJobs(c client.Client, cached, live client.Reader, mapper meta.RESTM
 }
 
 const (
-	// tooSoon is when to look again after a conflict, or a decision that the cache is too old for.
-	tooSoon = 50 * time.Millisecond
-	// tooLate is when to look again at the latest after a write that the cache has yet to see.
-	tooLate = time.Second
+	// conflictDelay is when to look again after a conflict, or a decision that the cache is too old for.
+	conflictDelay = 50 * time.Millisecond
+	// staleDelay is when to look again at the latest after a write that the cache has yet to see.
+	staleDelay = time.Second
 	// operatorPoll is how often to look for an operator, or a Testbed, that is missing.
 	operatorPoll = 5 * time.Second
 	// idleOperatorPoll is how often to look for the operator of a job that no Scheduling has.
@@ -67,10 +67,10 @@ const (
 	// maxPasses bounds the steps of one look; each follows from something that the one before
 	// has found out.
 	maxPasses = 8
-	// atRest is how long a job is left alone after its application was created: what the
+	// creationQuiet is how long a job is left alone after its application was created: what the
 	// application and its pods come to meanwhile is one write, and jobs whose applications
 	// have yet to be created come first.
-	atRest = 250 * time.Millisecond
+	creationQuiet = 250 * time.Millisecond
 )
 
 // Reconcile makes a job's next step. A job that the cache has yet to see as it was written
@@ -88,7 +88,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	if r.written.unseen(view.Job) {
-		return reconcile.Result{RequeueAfter: tooLate}, nil
+		return reconcile.Result{RequeueAfter: staleDelay}, nil
 	}
 	for range maxPasses {
 		pass := &jobPass{batchJobs: r, view: view, now: r.now()}
@@ -97,7 +97,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 			return pass.result(err, pass.now)
 		}
 	}
-	return reconcile.Result{RequeueAfter: tooSoon}, nil
+	return reconcile.Result{RequeueAfter: conflictDelay}, nil
 }
 
 // jobPass is one step of a job.
@@ -137,7 +137,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	orphans := v.orphans(&job)
 	if !wrote && !v.live && (acts(actions) || len(orphans) > 0) {
 		if current, err := p.current(ctx); err != nil || !current {
-			p.wake(p.now.Add(tooSoon))
+			p.wake(p.now.Add(conflictDelay))
 			return nil, true, err
 		}
 	}

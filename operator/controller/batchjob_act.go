@@ -44,7 +44,7 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, o *lifecycle.J
 		return false, err
 	}
 	p.written.note(job)
-	p.tell(&v.stored, job)
+	p.report(&v.stored, job)
 	v.Job, v.stored = job, *job.Status.DeepCopy()
 	return true, nil
 }
@@ -139,8 +139,8 @@ func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all 
 	})
 }
 
-// tell reports and counts what a job has come to.
-func (p *jobPass) tell(before *v1alpha1.BatchJobStatus, job *v1alpha1.BatchJob) {
+// report reports and counts what a job has come to.
+func (p *jobPass) report(before *v1alpha1.BatchJobStatus, job *v1alpha1.BatchJob) {
 	after := &job.Status
 	if problem := turnedFalse(before.Conditions, after.Conditions, v1alpha1.BatchJobValid); problem != nil {
 		p.recorder.Eventf(job, nil, corev1.EventTypeWarning, problem.Reason, "CheckApplication", "%s", note(problem.Message))

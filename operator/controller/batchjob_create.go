@@ -147,7 +147,7 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 	case verdict.OK():
 		v.Child, p.created = child, true
 		p.creations.set(client.ObjectKeyFromObject(v.Job), creation{
-			v.Job.UID, child.GetUID(), lastAttempt(&v.Job.Status), p.batchJobs.now().Add(atRest),
+			v.Job.UID, child.GetUID(), lastAttempt(&v.Job.Status), p.batchJobs.now().Add(creationQuiet),
 		})
 		return "", nil
 	}

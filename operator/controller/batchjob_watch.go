@@ -37,7 +37,7 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.BatchJob{}, handler.OnlyControllerOwner())
 	c, err := builder.ControllerManagedBy(mgr).Named(BatchJob).For(&v1alpha1.BatchJob{}).
 		Watches(&v1alpha1.Testbed{}, onChange(r.claimsChanged)).
-		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(wishes)).
+		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(specChanges)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.jobOfPod)).
 		Watches(jobs, owner).
 		WithOptions(controller.Options{MaxConcurrentReconciles: jobWorkers}).
@@ -52,8 +52,8 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	return nil
 }
 
-// wishes passes what matters to a Scheduling's jobs: not how far it says they are.
-var wishes = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// specChanges passes what matters to a Scheduling's jobs: not how far it says they are.
+var specChanges = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	was, is := e.ObjectOld, e.ObjectNew
 	return was.GetUID() != is.GetUID() || was.GetGeneration() != is.GetGeneration() ||
 		(was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)

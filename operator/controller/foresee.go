@@ -230,7 +230,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 // applicants are all that want slots of the Testbed, the Scheduling with the jobs that it
 // lacks among them, and what is claimed already.
 func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []ForeseenJob) ([]claim.Scheduling, *claim.Table, error) {
-	r := &testbeds{client: readOnly{by: f.Cached}, live: f.Live, options: Options{Namespaces: f.Namespaces}}
+	r := &testbeds{cached: f.Cached, live: f.Live, options: Options{Namespaces: f.Namespaces}}
 	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
 	if err := r.observeSchedulings(ctx, o); err != nil {
 		return nil, nil, err
@@ -274,23 +274,7 @@ func (f *foresight) acquired(c *candidate, of []ForeseenJob, others jobLookup) j
 	}
 }
 
-// readOnly is a client that reads by a reader, and can do nothing else.
-type readOnly struct {
-	client.Client
-	by client.Reader
-}
-
-// Get implements client.Reader.
-func (r readOnly) Get(ctx context.Context, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	return r.by.Get(ctx, name, o, opts...)
-}
-
-// List implements client.Reader.
-func (r readOnly) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return r.by.List(ctx, list, opts...)
-}
-
-// veil hides what who asks may neither see nor use.
+// veil hides what the caller may neither see nor use.
 type veil struct {
 	client.Reader
 	question *Question

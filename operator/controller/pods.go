@@ -39,7 +39,7 @@ func testbedOf(p *corev1.Pod) types.UID {
 // podsOf lists the pods in the slots of a Testbed, jobs' pods that are not bound yet among them.
 func (r *testbeds) podsOf(ctx context.Context, uid types.UID) ([]slot.Pod, error) {
 	var list corev1.PodList
-	if err := r.client.List(ctx, &list, client.MatchingFields{podTestbed: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, &list, client.MatchingFields{podTestbed: string(uid)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
 	pods := make([]slot.Pod, 0, len(list.Items))

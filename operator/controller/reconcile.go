@@ -114,7 +114,7 @@ func (a *alarm) wake(at time.Time) {
 func (a *alarm) result(err error, now time.Time) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), errors.Is(err, errBehind):
-		return reconcile.Result{RequeueAfter: tooSoon}, nil
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	case err != nil || a.again.IsZero():
 		return reconcile.Result{}, err
 	}

@@ -422,7 +422,7 @@ func TestCompletedRollsNothingBack(t *testing.T) {
 	end("a", "s", v1alpha1.BatchJobCompleted, true)
 	end("b", "t", v1alpha1.BatchJobRunning, true)
 	end("f", "s", v1alpha1.BatchJobFailed, false)
-	l.now = l.now.Add(abreast)
+	l.now = l.now.Add(jobsQuiet)
 	l.mustAct(l.schedulings, "s")
 	l.want("s", "s Completed", l.states("s"))
 	l.want("a", "s's, Completed", l.of("a"))

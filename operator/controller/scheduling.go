@@ -50,7 +50,7 @@ func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (recon
 	}
 	known := r.known.get(q.NamespacedName)
 	if known.written.isNewerThan(s) {
-		return reconcile.Result{RequeueAfter: tooLate}, nil
+		return reconcile.Result{RequeueAfter: staleDelay}, nil
 	}
 	pass := &schedulingPass{schedulings: r, now: r.now()}
 	if left := known.quietUntil.Sub(pass.now); left > 0 && s.DeletionTimestamp == nil && s.Generation == s.Status.ObservedGeneration {
@@ -194,7 +194,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 	known := p.known.get(client.ObjectKeyFromObject(s))
 	known.written = versionOf(s)
 	p.known.set(client.ObjectKeyFromObject(s), known)
-	p.tell(before, s)
+	p.report(before, s)
 	if len(c.observed.Lacking()) == 0 {
 		p.rest(s)
 	}
@@ -204,7 +204,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 // rest leaves a Scheduling alone for a while, in which its jobs go on.
 func (p *schedulingPass) rest(s *v1alpha1.Scheduling) {
 	known := p.known.get(client.ObjectKeyFromObject(s))
-	known.quietUntil = p.schedulings.now().Add(abreast)
+	known.quietUntil = p.schedulings.now().Add(jobsQuiet)
 	p.known.set(client.ObjectKeyFromObject(s), known)
 	p.wake(known.quietUntil)
 }
@@ -233,8 +233,8 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	return nil
 }
 
-// tell reports and measures what a Scheduling has come to.
-func (p *schedulingPass) tell(before *v1alpha1.SchedulingStatus, s *v1alpha1.Scheduling) {
+// report reports and measures what a Scheduling has come to.
+func (p *schedulingPass) report(before *v1alpha1.SchedulingStatus, s *v1alpha1.Scheduling) {
 	for _, kind := range []string{v1alpha1.SchedulingFeasible, v1alpha1.SchedulingSpecAccepted} {
 		if problem := turnedFalse(before.Conditions, s.Status.Conditions, kind); problem != nil {
 			p.recorder.Eventf(s, nil, corev1.EventTypeWarning, problem.Reason, "Schedule", "%s", note(problem.Message))

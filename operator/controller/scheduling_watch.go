@@ -36,19 +36,19 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 		Complete(r)
 }
 
-// abreast is how long a Scheduling waits before it reports how far its jobs are: they change
+// jobsQuiet is how long a Scheduling waits before it reports how far its jobs are: they change
 // together, and the controller of Testbeds looks at the jobs themselves.
-const abreast = 250 * time.Millisecond
+const jobsQuiet = 250 * time.Millisecond
 
 // jobChanged has the Schedulings looked at that list a job, and those that have or had it, after
 // a while in which others of their jobs change too. A job that is available may be waited for.
 func (r *schedulings) jobChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.BatchJob)
 	is, _ := after.(*v1alpha1.BatchJob)
-	if was != nil && is != nil && sameMember(was, is) {
+	if was != nil && is != nil && sameForSchedulings(was, is) {
 		return
 	}
-	name, wait := client.ObjectKeyFromObject(first(after, before)), abreast
+	name, wait := client.ObjectKeyFromObject(first(after, before)), jobsQuiet
 	if is == nil {
 		r.written.forget(name)
 	}
@@ -67,8 +67,8 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 	}
 }
 
-// sameMember reports whether a job is the same in all that Schedulings go by.
-func sameMember(was, is *v1alpha1.BatchJob) bool {
+// sameForSchedulings reports whether a job is the same in all that Schedulings go by.
+func sameForSchedulings(was, is *v1alpha1.BatchJob) bool {
 	a, b := &was.Status, &is.Status
 	valid := func(s *v1alpha1.BatchJobStatus) *metav1.Condition {
 		return meta.FindStatusCondition(s.Conditions, v1alpha1.BatchJobValid)
@@ -84,7 +84,7 @@ func sameMember(was, is *v1alpha1.BatchJob) bool {
 func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Scheduling)
 	is, _ := after.(*v1alpha1.Scheduling)
-	if was != nil && is != nil && sameWishes(was, is) {
+	if was != nil && is != nil && sameForRivals(was, is) {
 		return
 	}
 	own, seen := client.ObjectKeyFromObject(first(after, before)), make(map[testbed.Name]bool)
@@ -106,8 +106,8 @@ func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Obj
 	}
 }
 
-// sameWishes reports whether a Scheduling is the same in all that others that want its jobs go by.
-func sameWishes(was, is *v1alpha1.Scheduling) bool {
+// sameForRivals reports whether a Scheduling is the same in all that others that want its jobs go by.
+func sameForRivals(was, is *v1alpha1.Scheduling) bool {
 	feasible := func(s *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	}
@@ -119,7 +119,7 @@ func sameWishes(was, is *v1alpha1.Scheduling) bool {
 func (r *schedulings) testbedChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Testbed)
 	is, _ := after.(*v1alpha1.Testbed)
-	if was == nil || is == nil || !sameSlotsAndRights(was, is) {
+	if was == nil || is == nil || !sameForJobs(was, is) {
 		for _, request := range r.by(ctx, schedulingTestbed, client.ObjectKeyFromObject(first(after, before)).String()) {
 			q.Add(request)
 		}
@@ -128,7 +128,7 @@ func (r *schedulings) testbedChanged(ctx context.Context, before, after client.O
 	changed := changedClaims(was, is)
 	for _, c := range changed {
 		if name, err := testbed.ParseName(c.Scheduling); err == nil {
-			q.AddAfter(reconcile.Request{NamespacedName: keyOf(name)}, abreast)
+			q.AddAfter(reconcile.Request{NamespacedName: keyOf(name)}, jobsQuiet)
 		}
 	}
 	if len(changed) > 0 {
@@ -153,7 +153,7 @@ func (r *schedulings) explain(ctx context.Context, tb *v1alpha1.Testbed, q reque
 	}
 }
 
-func sameSlotsAndRights(was, is *v1alpha1.Testbed) bool {
+func sameForJobs(was, is *v1alpha1.Testbed) bool {
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
 		was.Status.ExclusiveFor == is.Status.ExclusiveFor && slices.Equal(was.Status.Nodes, is.Status.Nodes)
 }

@@ -23,10 +23,10 @@ import (
 // writes their status. Its methods are safe for concurrent use, those of one Testbed's
 // reconciliation one at a time.
 type testbeds struct {
-	// client reads from the cache and writes; live reads from the API server; writer writes pods
-	// without a limit of its own.
+	// cached reads from the cache, live from the API server; client writes, and writer writes
+	// pods without a limit of its own.
 	client, writer client.Client
-	live           client.Reader
+	cached, live   client.Reader
 	options        Options
 	metrics        *metrics
 	logger         *slog.Logger
@@ -53,7 +53,7 @@ type testbeds struct {
 
 func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
-		client: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
+		client: c, cached: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
 		claimable: claimableIn, stale: true,
 		states: map[types.NamespacedName]*testbedState{}, allotments: map[types.UID]allotment{},
 	}
@@ -124,7 +124,7 @@ func (r *testbeds) state(name types.NamespacedName) *testbedState {
 // not seen that yet.
 func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testbedState) (*v1alpha1.Testbed, error) {
 	tb := &v1alpha1.Testbed{}
-	if err := r.client.Get(ctx, name, tb); err != nil {
+	if err := r.cached.Get(ctx, name, tb); err != nil {
 		return nil, err
 	}
 	if s == nil || s.written == nil {

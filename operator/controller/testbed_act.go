@@ -19,8 +19,8 @@ import (
 
 var podListKind = corev1.SchemeGroupVersion.WithKind("PodList")
 
-// tell is how often the backlog is logged.
-const tell = 5 * time.Second
+// backlogPeriod is how often the backlog is logged.
+const backlogPeriod = 5 * time.Second
 
 func sameAllotment(a, b allotment) bool {
 	return maps.Equal(a.nodes, b.nodes) && maps.Equal(a.lost, b.lost)
@@ -52,7 +52,7 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 			}
 		})
 	}
-	if len(actions) > 0 && now.Sub(s.logged) >= tell {
+	if len(actions) > 0 && now.Sub(s.logged) >= backlogPeriod {
 		if !s.logged.IsZero() {
 			c := s.table.Counts()
 			r.logger.Info("slots are being prepared", "testbed", client.ObjectKeyFromObject(o.testbed).String(),

@@ -65,7 +65,7 @@ func (r *testbeds) jobs(ctx context.Context) jobLookup {
 		job, ok := known[name]
 		if !ok {
 			job = &v1alpha1.BatchJob{}
-			if err := r.client.Get(ctx, name, job, client.UnsafeDisableDeepCopy); err != nil {
+			if err := r.cached.Get(ctx, name, job, client.UnsafeDisableDeepCopy); err != nil {
 				job = nil
 			}
 			known[name] = job
@@ -78,7 +78,7 @@ func (r *testbeds) jobs(ctx context.Context) jobLookup {
 func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error {
 	name := nameOf(o.testbed)
 	list := &v1alpha1.SchedulingList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	exclusive := o.testbed.Status.ExclusiveFor
@@ -220,11 +220,11 @@ func (r *testbeds) allotted(ctx context.Context, tb *v1alpha1.Testbed) (allotmen
 // that changes. r.mu is held.
 func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 	list := &v1alpha1.TestbedList{}
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	var nodes corev1.NodeList
-	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	all := list.Items

@@ -106,7 +106,7 @@ func (r *testbeds) schedulingChanged(before, after client.Object) {
 func (r *testbeds) jobChanged(before, after client.Object) {
 	was, wasJob := before.(*v1alpha1.BatchJob)
 	is, isJob := after.(*v1alpha1.BatchJob)
-	if wasJob && isJob && sameMember(was, is) {
+	if wasJob && isJob && sameForSchedulings(was, is) {
 		return
 	}
 	for _, o := range []client.Object{before, after} {
@@ -115,7 +115,7 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 			continue
 		}
 		var claimed v1alpha1.TestbedList
-		if err := r.client.List(r.background, &claimed, client.MatchingFields{testbedClaim: string(job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.cached.List(r.background, &claimed, client.MatchingFields{testbedClaim: string(job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
 			r.logger.Error("Testbeds can't be listed", "job", nameOf(job).String(), "error", err)
 		}
 		for i := range claimed.Items {
@@ -123,7 +123,7 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 		}
 		if active := job.Status.ActiveScheduling; active != nil {
 			s := &v1alpha1.Scheduling{}
-			if err := r.client.Get(r.background, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s, client.UnsafeDisableDeepCopy); err == nil {
+			if err := r.cached.Get(r.background, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s, client.UnsafeDisableDeepCopy); err == nil {
 				r.wake(s.TestbedKey(), soon)
 			}
 		}
