@@ -221,12 +221,12 @@ func (w *world) grant() {
 		all = append(all, c)
 	}
 	var slots []slot.ID
-	for _, s := range w.slots.SlotsTo(nil) {
+	for _, s := range w.slots.Slots() {
 		if s.State != slot.Retiring {
 			slots = append(slots, s.ID)
 		}
 	}
-	_, err := w.claims.Grant(all, slots, w.slots.FreeTo(nil), w.now)
+	_, err := w.claims.Grant(all, slots, w.slots.Free(), w.now)
 	w.must(err)
 	if w.rng.IntN(10) == 0 {
 		return // it dies before it has written requests
@@ -277,7 +277,7 @@ func (w *world) stepSlots() {
 		claims = append(claims, slot.Claim{Owner: c.JobUID, Slots: c.Slots})
 	}
 	w.must(w.slots.SetClaims(claims, w.now))
-	actions, _ := w.slots.DiffTo(nil, w.now)
+	actions, _ := w.slots.Diff(w.now)
 	for _, a := range actions {
 		switch a.Op {
 		case slot.CreatePlaceholder:

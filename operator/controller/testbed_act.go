@@ -28,7 +28,7 @@ func sameAllotment(a, b allotment) bool {
 
 // act has placeholders created and deleted. It does not wait for the API server's answers.
 func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.Time) {
-	actions, due := s.table.DiffTo(nil, now)
+	actions, due := s.table.Diff(now)
 	out.wake(due)
 	if o.testbed.DeletionTimestamp != nil {
 		// Of what goes, nothing is made anew.

@@ -329,7 +329,7 @@ func (s *testbedState) grant(t *claim.Table, o *observation, out *outcome, now t
 		return nil
 	}
 	var err error
-	out.granted, err = t.Grant(applicants, s.config.Order.Slots(), s.table.FreeTo(nil), now)
+	out.granted, err = t.Grant(applicants, s.config.Order.Slots(), s.table.Free(), now)
 	return err
 }
 

@@ -54,7 +54,7 @@ func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusive
 
 // placeholders names the pods that reserve slots.
 func (s *testbedState) placeholders() string {
-	uids := s.table.PlaceholdersTo(nil)
+	uids := s.table.Placeholders()
 	return strings.Join(uids[:min(len(uids), v1alpha1.MaxPlaceholders)], " ")
 }
 

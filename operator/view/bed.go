@@ -28,7 +28,6 @@ type Bed struct {
 	order   *slot.Order
 	jobs    map[string]string // the claims' jobs, NAMESPACE/NAME, by UID
 	ids     []int             // ids[i] is i, for pointers to it
-	found   []slot.Slot
 	shown   []wire.Slot
 	err     error
 	// reordered, reclaimed and changed say what has to be made anew.
@@ -105,14 +104,14 @@ func (b *Bed) Slots() ([]wire.Slot, error) {
 		return b.shown, err
 	}
 	b.changed = false
-	b.found = b.table.SlotsTo(b.found)
-	for len(b.ids) < len(b.found) {
+	found := b.table.Slots()
+	for len(b.ids) < len(found) {
 		b.ids = append(b.ids, len(b.ids))
 	}
 	before := b.shown
-	b.shown = make([]wire.Slot, len(b.found))
-	for i := range b.found {
-		s := &b.found[i]
+	b.shown = make([]wire.Slot, len(found))
+	for i := range found {
+		s := &found[i]
 		var id string
 		if i < len(before) && before[i].Node == s.ID.Node && before[i].Position == s.ID.Position {
 			id = before[i].ID
@@ -143,7 +142,7 @@ func (b *Bed) Free() ([]slot.ID, error) {
 	if err := b.update(); err != nil {
 		return nil, err
 	}
-	return b.table.FreeTo(nil), nil
+	return b.table.Free(), nil
 }
 
 // update brings the table up to date with the Testbed.

@@ -75,8 +75,8 @@ func BenchmarkTable(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				t := l.table(b)
-				slots = t.SlotsTo(slots)
-				actions, _ = t.DiffTo(actions, epoch)
+				slots = t.Slots()
+				actions, _ = t.Diff(epoch)
 			}
 			if len(slots) != n || len(actions) == 0 {
 				b.Fatal(len(slots), len(actions))
@@ -92,14 +92,14 @@ func BenchmarkEvent(b *testing.B) {
 			t := newLarge(b, n).table(b)
 			// What is still to be made is made, as in a testbed at rest.
 			var actions []slot.Action
-			actions, _ = t.DiffTo(actions, epoch.Add(time.Hour))
+			actions, _ = t.Diff(epoch.Add(time.Hour))
 			for _, a := range actions {
 				p := slot.Pod{UID: a.Name, Name: a.Name, Slot: a.Slot, Node: a.Slot.Node, Size: a.Size, Created: epoch}
 				if err := t.Observe(p, epoch); err != nil {
 					b.Fatal(err)
 				}
 			}
-			id := t.FreeTo(nil)[7]
+			id := t.Free()[7]
 			pod := slot.Pod{UID: "pod", Name: "pod", Role: slot.Occupant, Owner: "job", Slot: id, Node: id.Node, Created: epoch}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
@@ -110,7 +110,7 @@ func BenchmarkEvent(b *testing.B) {
 				} else {
 					t.Forget(pod.UID, epoch)
 				}
-				actions, _ = t.DiffTo(actions, epoch)
+				actions, _ = t.Diff(epoch)
 			}
 		})
 	}

@@ -23,10 +23,10 @@ func Example() {
 	_ = table.Observe(slot.Pod{
 		UID: "p", Name: "crawler-1", Role: slot.Occupant, Slot: slot.ID{Node: "small"}, Node: "small", Created: now,
 	}, now)
-	for _, s := range table.SlotsTo(nil) {
+	for _, s := range table.Slots() {
 		fmt.Println(s.Index, s.ID, s.State)
 	}
-	actions, _ := table.DiffTo(nil, now)
+	actions, _ := table.Diff(now)
 	for _, a := range actions {
 		fmt.Println(a.Op, a.Name)
 	}

@@ -2,6 +2,7 @@ package slot
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -224,7 +225,7 @@ func (t *Table) review(c *cell, now time.Time) {
 	}
 }
 
-// Counts returns how many slots are in each state. They are the slots that SlotsTo lists.
+// Counts returns how many slots are in each state. They are those that Slots lists.
 func (t *Table) Counts() Counts { return t.counts }
 
 // Slot returns the slot as it is, and whether the table has it. The index of a retiring
@@ -253,87 +254,70 @@ func (t *Table) view(c *cell) Slot {
 	return s
 }
 
-// SlotsTo appends the slots to dst[:0]: the wanted ones by index, then those that
-// retire, by identity.
-func (t *Table) SlotsTo(dst []Slot) []Slot {
-	dst = slices.Grow(dst[:0], t.counts.Slots())
-	for _, c := range t.wanted {
-		dst = append(dst, t.view(c))
+// Slots returns the slots: the wanted ones by index, then those that retire, by identity.
+func (t *Table) Slots() []Slot {
+	slots := make([]Slot, 0, t.counts.Slots())
+	for _, c := range t.ordered() {
+		if c.counted {
+			s := t.view(c)
+			s.Index = len(slots)
+			slots = append(slots, s)
+		}
 	}
-	if t.counts[Retiring] == 0 {
-		return dst
+	return slots
+}
+
+// ordered returns the cells: the wanted ones by index, then the others by identity.
+func (t *Table) ordered() []*cell {
+	if len(t.cells) == len(t.wanted) {
+		return t.wanted
 	}
+	cells := slices.Clone(t.wanted)
 	for _, c := range t.cells {
-		if c.counted && !c.wanted {
-			dst = append(dst, t.view(c))
+		if !c.wanted {
+			cells = append(cells, c)
 		}
 	}
-	retiring := dst[len(t.wanted):]
-	slices.SortFunc(retiring, func(a, b Slot) int { return a.ID.Compare(b.ID) })
-	for i := range retiring {
-		retiring[i].Index = len(t.wanted) + i
-	}
-	return dst
+	slices.SortFunc(cells[len(t.wanted):], compareCells)
+	return cells
 }
 
-// PlaceholdersTo appends to dst[:0] the UIDs of the placeholders that hold a slot, or will when they are
-// bound, one a slot: of the wanted slots by index, then of those that retire, by UID.
-func (t *Table) PlaceholdersTo(dst []string) []string {
-	dst = slices.Grow(dst[:0], len(t.cells))
-	for _, c := range t.wanted {
-		dst = c.appendPlaceholder(dst)
-	}
-	wanted := len(dst)
-	if len(t.cells) > len(t.wanted) {
-		for _, c := range t.cells {
-			if !c.wanted {
-				dst = c.appendPlaceholder(dst)
-			}
+// Placeholders returns the UIDs of the placeholders that hold a slot, or will when they are bound,
+// one a slot, in the order of the slots.
+func (t *Table) Placeholders() []string {
+	uids := make([]string, 0, len(t.cells))
+	for _, c := range t.ordered() {
+		if len(c.placeholders) > 0 && !c.placeholders[0].Terminal {
+			uids = append(uids, c.placeholders[0].UID)
 		}
-		slices.Sort(dst[wanted:])
 	}
-	return dst
+	return uids
 }
 
-// appendPlaceholder appends the UID of the placeholder that holds the slot, if there is one.
-func (c *cell) appendPlaceholder(dst []string) []string {
-	if len(c.placeholders) == 0 || c.placeholders[0].Terminal {
-		return dst
-	}
-	return append(dst, c.placeholders[0].UID)
-}
-
-// FreeTo appends the free slots to dst[:0], by index. What is Pending is not among
-// them: nothing holds its resources.
-func (t *Table) FreeTo(dst []ID) []ID {
-	dst = slices.Grow(dst[:0], t.counts[Free])
+// Free returns the free slots by index. What is Pending is not among them: nothing holds its
+// resources.
+func (t *Table) Free() []ID {
+	free := make([]ID, 0, t.counts[Free])
 	for _, c := range t.wanted {
 		if c.state == Free {
-			dst = append(dst, c.id)
+			free = append(free, c.id)
 		}
 	}
-	return dst
+	return free
 }
 
-// DiffTo appends what is to be done to dst[:0], in the order of the slots, and returns when
-// to ask again even if nothing happens; the zero time is never. Asked twice, it answers
-// the same: an action stands until its effect is observed.
-func (t *Table) DiffTo(dst []Action, now time.Time) ([]Action, time.Time) {
-	open := make([]*cell, 0, len(t.open))
-	for c := range t.open {
-		open = append(open, c)
-	}
-	slices.SortFunc(open, compareCells)
-	dst = dst[:0]
-	var again time.Time
-	for _, c := range open {
+// Diff returns what is to be done, in the order of the slots, and when to ask again even if
+// nothing happens; the zero time is never. Asked twice, it returns the same: an action stands
+// until its effect is observed.
+func (t *Table) Diff(now time.Time) (actions []Action, again time.Time) {
+	for _, c := range slices.SortedFunc(maps.Keys(t.open), compareCells) {
 		var due time.Time
-		dst, due = c.diff(dst, &t.config, now)
+		actions, due = c.diff(actions, &t.config, now)
 		if !due.IsZero() && (again.IsZero() || due.Before(again)) {
 			again = due
 		}
 	}
-	return dst, again
+	return actions, again
 }
 
 // compareCells orders wanted cells by index, then the others by identity.

@@ -27,7 +27,7 @@ type story struct {
 func (s *story) after(d time.Duration, what string) {
 	s.now = s.now.Add(d)
 	fmt.Fprintf(&s.trace, "%6.1fs %s\n", s.now.Sub(epoch).Seconds(), what)
-	for _, v := range s.table.SlotsTo(nil) {
+	for _, v := range s.table.Slots() {
 		fmt.Fprintf(&s.trace, "          %d %v %v", v.Index, v.ID, v.State)
 		if v.Owner != "" {
 			fmt.Fprintf(&s.trace, " for %s", v.Owner)
@@ -37,7 +37,7 @@ func (s *story) after(d time.Duration, what string) {
 		}
 		s.trace.WriteString("\n")
 	}
-	actions, again := s.table.DiffTo(nil, s.now)
+	actions, again := s.table.Diff(s.now)
 	for _, a := range actions {
 		fmt.Fprintf(&s.trace, "       => %v (%v) %v %s", a.Op, a.Reason, a.Slot, a.Name)
 		if a.Size != "" {
@@ -143,11 +143,11 @@ func TestTableRefuses(t *testing.T) {
 	s := &story{t: t, table: slot.NewTable(), now: epoch}
 	s.configure("1", false, slot.Node{Name: "a", Positions: slot.First(2)})
 	s.ghost("a", 0, true, "1")
-	before := s.table.SlotsTo(nil)
+	before := s.table.Slots()
 	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {Owner: "y", Slots: []slot.ID{{Node: "a"}}}}, epoch), "Claim.Slots")
 	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {}}, epoch), "Claim.Owner")
 	refused(t, s.table.Observe(slot.Pod{Slot: slot.ID{Node: "a"}}, epoch), "Pod.UID")
-	if diff := cmp.Diff(before, s.table.SlotsTo(nil)); diff != "" {
+	if diff := cmp.Diff(before, s.table.Slots()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -161,10 +161,10 @@ func TestTableConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	table.Configure(config, epoch)
-	if actions, again := table.DiffTo(nil, epoch.Add(time.Second)); len(actions) != 0 || !again.Equal(epoch.Add(2*time.Second)) {
+	if actions, again := table.Diff(epoch.Add(time.Second)); len(actions) != 0 || !again.Equal(epoch.Add(2*time.Second)) {
 		t.Errorf("%v, again at %v", actions, again)
 	}
-	if actions, again := table.DiffTo(nil, epoch.Add(2*time.Second)); len(actions) != 1 || !again.IsZero() {
+	if actions, again := table.Diff(epoch.Add(2 * time.Second)); len(actions) != 1 || !again.IsZero() {
 		t.Errorf("%v, again at %v", actions, again)
 	}
 	table.Configure(slot.Config{}, epoch)

@@ -307,7 +307,7 @@ func model(t *testing.T, rng *rand.Rand, steps int) {
 		}
 		twin.happened(now)
 		want := twin.slots()
-		slots = table.SlotsTo(slots)
+		slots = table.Slots()
 		if diff := gocmp.Diff(want, slices.Clip(slots), equalEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
@@ -325,13 +325,13 @@ func model(t *testing.T, rng *rand.Rand, steps int) {
 				t.Fatalf("Slot(%v) = %+v, %v; want %+v", s.ID, one, ok, s)
 			}
 		}
-		if free = table.FreeTo(free); !slices.Equal(free, wantFree) || table.Counts() != counts {
+		if free = table.Free(); !slices.Equal(free, wantFree) || table.Counts() != counts {
 			t.Fatalf("free %v, counts %+v; want %v, %+v", free, table.Counts(), wantFree, counts)
 		}
 		wantDiff, wantAgain := twin.diff(now)
 		for range 2 {
 			var again time.Time
-			actions, again = table.DiffTo(actions, now)
+			actions, again = table.Diff(now)
 			if got := spell(actions); !slices.Equal(got, wantDiff) || !again.Equal(wantAgain) {
 				t.Fatalf("diff, again at %v:\n got %v\nwant %v, again at %v", again, got, wantDiff, wantAgain)
 			}
