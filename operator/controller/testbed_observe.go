@@ -46,7 +46,7 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed) (*observat
 	}
 	if tb.Spec.Automatic() {
 		o.uses = usesOf(pods, tb.Namespace, sizeOf(&tb.Spec).units)
-		claims, _ := parseClaims(tb.Status.Claims) // an error is step's to tell
+		claims, _ := parseClaims(tb.Status.Claims) // step reports an error
 		for i := range claims {
 			for _, id := range claims[i].Slots {
 				use := useOf(o.uses, id.Node)
@@ -144,7 +144,7 @@ func isReleased(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
 // may be older than what another controller has seen.
 func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduling, uid types.UID, tb *v1alpha1.Testbed) (bool, error) {
 	if slices.ContainsFunc(known, func(s v1alpha1.Scheduling) bool { return s.UID == uid }) {
-		return true, nil // it was looked at, and lets go
+		return true, nil // it was looked at, and releases it
 	}
 	if slices.ContainsFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.SchedulingUID == uid }) {
 		return false, nil
@@ -179,7 +179,7 @@ func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
 		c := &o.testbed.Status.Claims[i]
 		name, err := testbed.ParseName(c.BatchJob)
 		if err != nil {
-			continue // step's to tell
+			continue // step reports it
 		}
 		if job := o.jobs(keyOf(name)); job != nil && job.UID == c.BatchJobUID {
 			continue
