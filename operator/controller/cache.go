@@ -92,59 +92,49 @@ func addIndexes(ctx context.Context, x client.FieldIndexer) error {
 	)
 }
 
-func indexTestbed(object client.Object) []string {
-	s, ok := object.(*v1alpha1.Scheduling)
-	if !ok {
+// index makes an index function of one for a type.
+func index[T client.Object](values func(T) []string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		if o, ok := object.(T); ok {
+			return values(o)
+		}
 		return nil
 	}
-	return []string{s.TestbedKey().String()}
 }
 
-func indexJobs(object client.Object) []string {
-	s, ok := object.(*v1alpha1.Scheduling)
-	if !ok {
+var (
+	indexUID     = index(func(o client.Object) []string { return []string{string(o.GetUID())} })
+	indexTestbed = index(func(s *v1alpha1.Scheduling) []string { return []string{s.TestbedKey().String()} })
+	indexJobs    = index(func(s *v1alpha1.Scheduling) []string {
+		var jobs []string
+		for _, name := range jobNames(s) {
+			jobs = append(jobs, name.String())
+		}
+		return jobs
+	})
+	indexScheduling = index(func(job *v1alpha1.BatchJob) []string {
+		if job.Status.ActiveScheduling == nil {
+			return nil
+		}
+		return []string{string(job.Status.ActiveScheduling.UID)}
+	})
+	indexClaims = index(func(tb *v1alpha1.Testbed) []string {
+		var jobs []string
+		for i := range tb.Status.Claims {
+			jobs = append(jobs, string(tb.Status.Claims[i].BatchJobUID))
+		}
+		return jobs
+	})
+	indexBatchJob   = index(func(p *corev1.Pod) []string { return labelOf(p, v1alpha1.LabelBatchJobUID) })
+	indexPodTestbed = index(func(p *corev1.Pod) []string { return labelOf(p, v1alpha1.LabelTestbedUID) })
+)
+
+// labelOf is the value of a label, or none.
+func labelOf(p *corev1.Pod, label string) []string {
+	if p.Labels[label] == "" {
 		return nil
 	}
-	names := jobNames(s)
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = name.String()
-	}
-	return texts
-}
-
-func indexScheduling(object client.Object) []string {
-	job, ok := object.(*v1alpha1.BatchJob)
-	if !ok || job.Status.ActiveScheduling == nil {
-		return nil
-	}
-	return []string{string(job.Status.ActiveScheduling.UID)}
-}
-
-func indexUID(object client.Object) []string { return []string{string(object.GetUID())} }
-
-func indexClaims(object client.Object) []string {
-	var jobs []string
-	for _, c := range claimsOf(object) {
-		jobs = append(jobs, string(c.BatchJobUID))
-	}
-	return jobs
-}
-
-func indexBatchJob(object client.Object) []string {
-	p, ok := object.(*corev1.Pod)
-	if !ok || p.Labels[v1alpha1.LabelBatchJobUID] == "" {
-		return nil
-	}
-	return []string{p.Labels[v1alpha1.LabelBatchJobUID]}
-}
-
-func indexPodTestbed(object client.Object) []string {
-	p, ok := object.(*corev1.Pod)
-	if !ok || p.Labels[v1alpha1.LabelTestbedUID] == "" {
-		return nil
-	}
-	return []string{p.Labels[v1alpha1.LabelTestbedUID]}
+	return []string{p.Labels[label]}
 }
 
 // allowed reports whether Schedulings of the namespace may use an object of namespace own.

@@ -30,7 +30,7 @@ type jobFacts struct {
 	Child *unstructured.Unstructured
 	// Pods are those with the label of the job's UID.
 	Pods []corev1.Pod
-	// Fault is what is known to be wrong beside what pods tell.
+	// Fault is what is known to be wrong beside what the pods show.
 	Fault string
 }
 

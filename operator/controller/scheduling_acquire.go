@@ -189,7 +189,7 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 
 // enqueue makes the Scheduling the job's active one and, if its application was tried and
 // nothing is said against it, has the job make its step into the queue, which is to be
-// written with that. All else is for the job's own controller to find and to tell.
+// written with that. All else is for the job's own controller to find and to report.
 func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) {
 	acquireJob(job, c.Scheduling, p.now)
 	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
