@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -89,7 +88,7 @@ func (w *watches) follow(like *unstructured.Unstructured) error {
 
 // jobsHeld are the jobs that a scheduling has: it may have been deleted, or edited.
 func (r *batchJobs) jobsHeld(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.jobsBy(ctx, jobScheduling, string(o.GetUID()))
+	return requestsBy(ctx, r.cached, r.logger, &v1alpha1.BatchJobList{}, jobScheduling, string(o.GetUID()))
 }
 
 // jobOfPod is the job of a pod.
@@ -98,26 +97,7 @@ func (r *batchJobs) jobOfPod(ctx context.Context, o client.Object) []reconcile.R
 	if uid == "" || o.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RoleSlot {
 		return nil
 	}
-	return r.jobsBy(ctx, jobUID, uid)
-}
-
-func (r *batchJobs) jobsBy(ctx context.Context, index, value string) []reconcile.Request {
-	var jobs v1alpha1.BatchJobList
-	if err := r.cached.List(ctx, &jobs, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
-		r.logger.Error("jobs can't be listed", "index", index, "error", err)
-		return nil
-	}
-	return requests(jobs.Items, func(j *v1alpha1.BatchJob) metav1.Object { return j })
-}
-
-// requests are those to look at the objects.
-func requests[T any](items []T, object func(*T) metav1.Object) []reconcile.Request {
-	var all []reconcile.Request
-	for i := range items {
-		o := object(&items[i])
-		all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
-	}
-	return all
+	return requestsBy(ctx, r.cached, r.logger, &v1alpha1.BatchJobList{}, jobUID, uid)
 }
 
 // claimsChanged has the jobs looked at whose claims have come, gone or changed.

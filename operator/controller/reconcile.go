@@ -3,11 +3,13 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
@@ -42,6 +44,22 @@ func first(objects ...client.Object) client.Object {
 		}
 	}
 	return nil
+}
+
+// requestsBy are those to look at the objects that an index of the cache has for a value.
+func requestsBy(ctx context.Context, cached client.Reader, logger *slog.Logger, list client.ObjectList, index, value string) []reconcile.Request {
+	if err := cached.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		logger.Error("objects can't be listed: they are looked at with their next change", "index", index, "value", value, "error", err)
+		return nil
+	}
+	var all []reconcile.Request
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // what is called does not fail
+		if object, ok := o.(client.Object); ok {
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		}
+		return nil
+	})
+	return all
 }
 
 // updateTestbed changes a Testbed's status as the API server has it, however often others

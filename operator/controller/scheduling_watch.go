@@ -159,10 +159,5 @@ func sameForJobs(was, is *v1alpha1.Testbed) bool {
 }
 
 func (r *schedulings) by(ctx context.Context, index, value string) []reconcile.Request {
-	var listed v1alpha1.SchedulingList
-	if err := r.cached.List(ctx, &listed, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
-		r.logger.Error("schedulings can't be listed", "index", index, "error", err)
-		return nil
-	}
-	return requests(listed.Items, func(s *v1alpha1.Scheduling) metav1.Object { return s })
+	return requestsBy(ctx, r.cached, r.logger, &v1alpha1.SchedulingList{}, index, value)
 }

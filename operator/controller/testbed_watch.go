@@ -114,12 +114,8 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 		if !ok {
 			continue
 		}
-		var claimed v1alpha1.TestbedList
-		if err := r.cached.List(r.background, &claimed, client.MatchingFields{testbedClaim: string(job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
-			r.logger.Error("Testbeds can't be listed", "job", nameOf(job).String(), "error", err)
-		}
-		for i := range claimed.Items {
-			r.wake(client.ObjectKeyFromObject(&claimed.Items[i]), soon)
+		for _, request := range requestsBy(r.background, r.cached, r.logger, &v1alpha1.TestbedList{}, testbedClaim, string(job.UID)) {
+			r.wake(request.NamespacedName, soon)
 		}
 		if active := job.Status.ActiveScheduling; active != nil {
 			s := &v1alpha1.Scheduling{}
