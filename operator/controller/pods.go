@@ -8,25 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
-
-// podOf is what a slot.Table needs to know of a pod.
-func podOf(p *corev1.Pod) slot.Pod {
-	o := slot.Pod{
-		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Role: slot.Occupant,
-		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Deleting: p.DeletionTimestamp != nil,
-		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
-	}
-	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
-		o.Role, o.Size = slot.Placeholder, p.Annotations[v1alpha1.AnnotationSize]
-	} else {
-		o.Owner = p.Labels[v1alpha1.LabelBatchJobUID]
-	}
-	// What is not a slot's ID is none.
-	o.Slot, _ = slot.ParseID(p.Annotations[v1alpha1.AnnotationSlot])
-	return o
-}
 
 // testbedOf is the UID of the Testbed in whose slots the pod is, or is to be; empty if there is none.
 func testbedOf(p *corev1.Pod) types.UID {
@@ -45,7 +29,7 @@ func (r *testbeds) podsOf(ctx context.Context, uid types.UID) ([]slot.Pod, error
 	pods := make([]slot.Pod, 0, len(list.Items))
 	for i := range list.Items {
 		if testbedOf(&list.Items[i]) == uid {
-			pods = append(pods, podOf(&list.Items[i]))
+			pods = append(pods, workload.SlotPod(&list.Items[i]))
 		}
 	}
 	return pods, nil

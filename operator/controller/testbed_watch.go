@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
 // How long what has changed waits for more of its kind.
@@ -161,7 +162,7 @@ func (r *testbeds) podChanged(before, after client.Object) {
 }
 
 func nodeHeldBy(p *corev1.Pod) string {
-	pod := podOf(p)
+	pod := workload.SlotPod(p)
 	return heldNode(&pod)
 }
 

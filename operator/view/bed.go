@@ -13,6 +13,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -62,11 +63,12 @@ func (b *Bed) Testbed() *v1alpha1.Testbed { return b.testbed }
 // Observe takes in a pod as it is now. One that names no slot is none of the Bed's. A pod
 // without UID is an error.
 func (b *Bed) Observe(p *corev1.Pod) error {
-	pod, ok := podOf(p)
-	if !ok {
+	pod := workload.SlotPod(p)
+	if pod.Slot == (slot.ID{}) { // a job's pod that no scheduler has bound yet
 		b.Forget(p.UID)
 		return nil
 	}
+	pod.Size = "" // a placeholder of another size is one of the slot's until it is replaced
 	if was, known := b.pods[pod.UID]; known && was == pod {
 		return nil
 	}
@@ -254,23 +256,6 @@ func idsOf(texts []string) ([]slot.ID, error) {
 		}
 	}
 	return ids, nil
-}
-
-// podOf is a pod as a table needs to know it, and whether it names a slot.
-func podOf(p *corev1.Pod) (slot.Pod, bool) {
-	id, err := slot.ParseID(p.Annotations[v1alpha1.AnnotationSlot])
-	if err != nil {
-		return slot.Pod{}, false // a job's pod that no scheduler has bound yet
-	}
-	role := slot.Placeholder
-	if p.Labels[v1alpha1.LabelRole] != v1alpha1.RoleGhost {
-		role = slot.Occupant
-	}
-	return slot.Pod{
-		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Role: role, Slot: id, Node: p.Spec.NodeName,
-		Owner: p.Labels[v1alpha1.LabelBatchJobUID], Created: p.CreationTimestamp.Time, Deleting: p.DeletionTimestamp != nil,
-		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
-	}, true
 }
 
 // idle reports whether the Testbed has let its reservations go.
