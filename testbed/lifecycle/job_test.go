@@ -524,7 +524,7 @@ func TestText(t *testing.T) {
 	if err := s.UnmarshalText(nil); err != nil || s != lifecycle.Ready {
 		t.Errorf("%v, %v", err, s)
 	}
-	if got := fmt.Sprint(lifecycle.JobState(8), lifecycle.Active, lifecycle.FreeSlots); got != "8 active free-slots" {
+	if got := fmt.Sprint(lifecycle.JobState(8), lifecycle.Active); got != "8 active" {
 		t.Error(got)
 	}
 }

@@ -35,8 +35,8 @@ func Example() {
 	// 1 big/0 free
 	// 2 small/1 pending
 	// 3 big/1 pending
-	// create placeholder placeholder-590f6f41-a2c4f48c-1
-	// create placeholder placeholder-590f6f41-53cacdb9-1
+	// create ghost ghost-590f6f41-a2c4f48c-1
+	// create ghost ghost-590f6f41-53cacdb9-1
 }
 
 // A node with room for four pods gets a slot after half a minute.
