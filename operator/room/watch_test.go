@@ -197,7 +197,9 @@ func TestSchedulerIsKilled(t *testing.T) {
 	s.until(w, map[string]room.Reading{"a": {Avail: 1, Fresh: true}, "b": {Avail: 2, Fresh: true}})
 	for range 3 {
 		s.kill()
-		waitFor(t, "that it is away", func() bool { return lines.Count("the scheduler reports no room of nodes: slots of automatic test beds stay as they are") > 0 })
+		waitFor(t, "that it is away", func() bool {
+			return lines.Count("the scheduler reports no room of nodes: slots of automatic test beds stay as they are") > 0
+		})
 		if got := readings(w, "a", "b"); got["b"].Avail != 2 {
 			t.Errorf("while it is away %v is known", got)
 		}
@@ -245,7 +247,9 @@ func TestTokenIsShown(t *testing.T) {
 	write("first")
 	lines := &transporttest.Journal{}
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust(), TokenFile: file, Logger: slog.New(lines)})
-	waitFor(t, "a refusal", func() bool { return lines.Count("the scheduler reports no room of nodes: slots of automatic test beds stay as they are") == 1 })
+	waitFor(t, "a refusal", func() bool {
+		return lines.Count("the scheduler reports no room of nodes: slots of automatic test beds stay as they are") == 1
+	})
 	write("second")
 	s.updates <- api.Rooms{Full: true, Rooms: []api.Room{{Node: "a"}}}
 	s.until(w, map[string]room.Reading{"a": {}})
