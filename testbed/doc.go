@@ -1,11 +1,11 @@
 // Package testbed has what the packages below it share: [Name] and the errors.
 //
 // A testbed is a set of slots on nodes, each of which holds the resources of one
-// pod. A scheduling says which job runs in which slots; a program that knows
-// nothing of a cluster decides that. The approach is that of
+// pod. A scheduling lists which job runs in which slots; a program that knows
+// nothing of a cluster makes it. The approach is that of
 // L. Schwerdtfeger's thesis, "Implementation of a Simplistic Interface for Big Data
 // Workload Schedulers in Kubernetes" (TU Berlin), §4. What is decided is here; a controller
-// only observes, asks these packages and carries out what they answer:
+// only observes, calls these packages and carries out what they return:
 //
 //	slot       a slot's identity and order, what is in it, what is to be created and deleted, how many there are, whose a node is
 //	queue      which of a scheduling's jobs start now, in which free slots

@@ -25,7 +25,7 @@ type world struct {
 	now    time.Time
 	nodes  []slot.Node
 	slots  *slot.Table
-	claims *claim.Table
+	claims claim.Table
 	// schedulings and jobs by name, in order of creation.
 	schedulings []*scheduling
 	jobs        []*job
@@ -58,7 +58,6 @@ func newWorld(t *testing.T, seed uint64) *world {
 	for i := range 3 {
 		w.nodes = append(w.nodes, slot.Node{Name: fmt.Sprint("n", i), Label: fmt.Sprint(i), Positions: slot.First(2)})
 	}
-	w.restart()
 	w.configure(w.nodes)
 	return w
 }
@@ -73,19 +72,12 @@ func (w *world) must(err error) {
 func (w *world) configure(nodes []slot.Node) {
 	order, err := slot.NewOrder(nodes, 0)
 	w.must(err)
-	w.must(w.slots.Configure(slot.Config{UID: "0123abcd-", Order: order, Size: "1"}, w.now))
+	w.slots.Configure(slot.Config{UID: "0123abcd-", Order: order, Size: "1"}, w.now)
 }
 
-// restart makes the claim table anew of what is stored.
-func (w *world) restart() {
-	var stored []claim.Claim
-	exclusive := ""
-	if w.claims != nil {
-		stored, exclusive = w.claims.Claims(), w.claims.ExclusiveFor()
-	}
-	var err error
-	w.claims, err = claim.Rebuild(stored, exclusive)
-	w.must(err)
+// claimed reports whether the job has a claim.
+func (w *world) claimed(uid string) bool {
+	return slices.ContainsFunc(w.claims.Claims, func(c claim.Claim) bool { return c.JobUID == uid })
 }
 
 func (w *world) arrive() {
@@ -151,13 +143,12 @@ func (w *world) scheduling(uid string) *scheduling {
 // observe is what the scheduling's controller sees.
 func (w *world) observe(s *scheduling) lifecycle.SchedulingObserved {
 	o := lifecycle.SchedulingObserved{
-		Stored: s.stored, Exclusive: w.claims.ExclusiveFor() == s.uid, ConfirmEach: s.each, Deleting: s.deleting, Finalizer: s.finalizer,
+		Stored: s.stored, Exclusive: w.claims.ExclusiveFor == s.uid, ConfirmEach: s.each, Deleting: s.deleting, Finalizer: s.finalizer,
 	}
 	for _, name := range s.request.Jobs() {
 		j := w.job(name)
-		_, claimed := w.claims.Of(j.uid)
 		o.Members = append(o.Members, lifecycle.Member{
-			Job: name, Exists: true, State: j.stored.State, Held: j.stored.SchedulingUID == s.uid, Claimed: claimed,
+			Job: name, Exists: true, State: j.stored.State, Held: j.stored.SchedulingUID == s.uid, Claimed: w.claimed(j.uid),
 			Waiting: w.now.Before(j.stored.NotBefore),
 		})
 	}
@@ -204,7 +195,7 @@ func (w *world) stepSchedulings() {
 			case lifecycle.SubmitJobs:
 				s.submit = a.Jobs
 			case lifecycle.Unlock:
-				w.claims.Unlock(s.uid)
+				w.claims.ExclusiveFor = ""
 			case lifecycle.RemoveSchedulingFinalizer:
 				w.schedulings = slices.DeleteFunc(w.schedulings, func(x *scheduling) bool { return x == s })
 			}
@@ -222,28 +213,25 @@ func (w *world) grant() {
 		}
 		c := claim.Scheduling{
 			Precedence: s.Precedence, UID: s.uid, Exclusive: s.exclusive, Request: s.request,
-			Submitted: make(map[testbed.Name]bool), JobUIDs: make(map[testbed.Name]string),
+			JobUIDs: make(map[testbed.Name]string),
 		}
-		for _, name := range s.request.Jobs() {
+		for _, name := range s.submit {
 			c.JobUIDs[name] = w.job(name).uid
-			c.Submitted[name] = !slices.Contains(s.submit, name)
 		}
 		all = append(all, c)
 	}
-	var of claim.Slots
-	of.Free = w.slots.FreeTo(nil)
-	for _, s := range w.slots.SlotsTo(nil) {
+	var slots []slot.ID
+	for _, s := range w.slots.Slots() {
 		if s.State != slot.Retiring {
-			of.All = append(of.All, s.ID)
+			slots = append(slots, s.ID)
 		}
 	}
-	_, err := w.claims.Grant(all, of, w.now)
+	_, err := w.claims.Grant(all, slots, w.slots.Free(), w.now)
 	w.must(err)
 	if w.rng.IntN(10) == 0 {
-		w.restart() // it dies before it has written requests
-		return
+		return // it dies before it has written requests
 	}
-	for _, c := range w.claims.Claims() {
+	for _, c := range w.claims.Claims {
 		j := w.job(c.Job)
 		if j.stored.State == lifecycle.InQueue && j.stored.Request == nil && j.stored.SchedulingUID == c.SchedulingUID {
 			j.stored.Request = &lifecycle.Request{Slots: c.Slots, Attempt: j.stored.NextAttempt()}
@@ -255,9 +243,8 @@ func (w *world) grant() {
 func (w *world) stepJobs() {
 	for _, j := range w.jobs {
 		s := w.scheduling(j.stored.SchedulingUID)
-		_, claimed := w.claims.Of(j.uid)
 		o := lifecycle.JobObserved{
-			Stored: j.stored, Wanted: s != nil && !s.deleting, Claimed: claimed, Finalizer: j.finalizer, Check: lifecycle.Valid,
+			Stored: j.stored, Wanted: s != nil && !s.deleting, Claimed: w.claimed(j.uid), Finalizer: j.finalizer, Check: lifecycle.Valid,
 			Application: j.app, RetryLimit: 1, SubmitTimeout: time.Minute,
 			Pods: lifecycle.Pods{Bound: j.bound, Running: j.bound, Alive: len(j.pods), Live: len(j.pods)},
 		}
@@ -277,7 +264,7 @@ func (w *world) stepJobs() {
 			case lifecycle.DeleteApplication:
 				j.app.Deleting = true
 			case lifecycle.FreeSlots:
-				w.claims.Release(j.uid)
+				w.claims.Claims = slices.DeleteFunc(slices.Clone(w.claims.Claims), func(c claim.Claim) bool { return c.JobUID == j.uid })
 			}
 		}
 	}
@@ -286,14 +273,14 @@ func (w *world) stepJobs() {
 // stepSlots is the testbed's controller.
 func (w *world) stepSlots() {
 	var claims []slot.Claim
-	for _, c := range w.claims.Claims() {
+	for _, c := range w.claims.Claims {
 		claims = append(claims, slot.Claim{Owner: c.JobUID, Slots: c.Slots})
 	}
 	w.must(w.slots.SetClaims(claims, w.now))
-	actions, _ := w.slots.DiffTo(nil, w.now)
+	actions, _ := w.slots.Diff(w.now)
 	for _, a := range actions {
 		switch a.Op {
-		case slot.CreateGhost:
+		case slot.CreatePlaceholder:
 			w.put(slot.Pod{UID: a.Name, Name: a.Name, Slot: a.Slot, Node: a.Slot.Node, Size: a.Size, Created: w.now})
 		default:
 			w.remove(a.UID)
@@ -314,7 +301,7 @@ func (w *world) remove(uid string) {
 	}
 }
 
-// schedule puts one pod that waits into a slot of its job's request, in its ghost's place.
+// schedule puts one pod that waits into a slot of its job's request, in its placeholder's place.
 func (w *world) schedule() {
 	for _, j := range w.jobs {
 		if j.stored.Request == nil || j.app.Phase == lifecycle.Absent || j.app.Deleting || j.app.Attempt != j.stored.Request.Attempt {
@@ -328,7 +315,7 @@ func (w *world) schedule() {
 				if s, ok := w.slots.Slot(id); !ok || s.State != slot.Reserved || s.Owner != j.uid {
 					continue
 				}
-				w.remove(slot.GhostName("0123abcd-", id))
+				w.remove(slot.PlaceholderName("0123abcd-", id))
 				w.put(slot.Pod{UID: uid, Name: uid, Role: slot.Occupant, Slot: id, Node: id.Node, Owner: j.uid, Created: w.now})
 				j.bound++
 				break
@@ -367,8 +354,8 @@ func (w *world) check() {
 		}
 		in[p.Slot] = p.UID
 		if p.Role == slot.Occupant {
-			if owner := w.claims.Owner(p.Slot); owner != p.Owner {
-				w.t.Fatalf("%s of %s is in %v, which %q claims", p.UID, p.Owner, p.Slot, owner)
+			if !slices.ContainsFunc(w.claims.Claims, func(c claim.Claim) bool { return c.JobUID == p.Owner && slices.Contains(c.Slots, p.Slot) }) {
+				w.t.Fatalf("%s is in %v, which its job %s does not claim", p.UID, p.Slot, p.Owner)
 			}
 		}
 	}
@@ -385,7 +372,7 @@ func (w *world) turn() {
 }
 
 // TestWorld has controllers made of these packages look after schedulings that come, want
-// more, and go on a small cluster, each of them late at times and one losing its memory: no slot is
+// more, and go on a small cluster, each of them late at times: no slot is
 // ever claimed twice or has two pods, a pod is only where its job has a claim, and when
 // nothing new comes, all ends and everything is free.
 func TestWorld(t *testing.T) {
@@ -425,8 +412,8 @@ func TestWorld(t *testing.T) {
 		for range 50 {
 			w.turn()
 		}
-		if c := w.slots.Counts(); c != (slot.Counts{Slots: 6, Free: 6}) || len(w.claims.Claims()) > 0 || w.claims.ExclusiveFor() != "" {
-			t.Errorf("seed %d: left %+v, claims %+v, exclusive for %q", seed, c, w.claims.Claims(), w.claims.ExclusiveFor())
+		if c := w.slots.Counts(); c != (slot.Counts{slot.Free: 6}) || len(w.claims.Claims) > 0 || w.claims.ExclusiveFor != "" {
+			t.Errorf("seed %d: left %+v, claims %+v, exclusive for %q", seed, c, w.claims.Claims, w.claims.ExclusiveFor)
 		}
 		for _, j := range w.jobs {
 			if j.stored.State != lifecycle.Ready {

@@ -16,33 +16,32 @@ import (
 // DefaultAudience is that of the tokens that the interface takes.
 const DefaultAudience = "spazio-external"
 
-// DefaultReview is how long an answer of the API server counts: whose a token is, and what
+// defaultReview is how long an answer of the API server counts: whose a token is, and what
 // a caller may do.
-const DefaultReview = time.Minute
+const defaultReview = time.Minute
 
-// Authenticator has the API server say whose token it is. It does not ask what the token
-// itself shows, nor again while an answer counts; see identity.Reviewer.
-// Safe for concurrent use.
-type Authenticator struct {
+// authenticator asks the API server whose a token is. It does not ask what the token itself
+// shows, nor again while an answer counts; see identity.Reviewer. Safe for concurrent use.
+type authenticator struct {
 	reviewer *identity.Reviewer
 	audience string
 }
 
-var _ server.Authenticator = (*Authenticator)(nil)
+var _ server.Authenticator = (*authenticator)(nil)
 
-// NewAuthenticator makes one for tokens of an audience, "" being DefaultAudience; answers
-// count for fresh, 0 being DefaultReview. now is the clock, nil being time.Now. reviews is
+// NewAuthenticator makes an authenticator of tokens of an audience, "" being DefaultAudience;
+// the API server's answers count for fresh, 0 being a minute. It is safe for concurrent use. now is the clock, nil being time.Now. reviews is
 // identity.NewReviews of a rest.Config, or client-go's AuthenticationV1().TokenReviews().
-func NewAuthenticator(reviews identity.Reviews, audience string, fresh time.Duration, now func() time.Time) *Authenticator {
+func NewAuthenticator(reviews identity.Reviews, audience string, fresh time.Duration, now func() time.Time) server.Authenticator {
 	audience = cmp.Or(audience, DefaultAudience)
-	return &Authenticator{audience: audience, reviewer: identity.NewReviewer(identity.Config{
-		Reviews: reviews, Anyone: true, Audience: audience, Fresh: cmp.Or(fresh, DefaultReview), Now: now,
+	return &authenticator{audience: audience, reviewer: identity.NewReviewer(identity.Config{
+		Reviews: reviews, Anyone: true, Audience: audience, Fresh: cmp.Or(fresh, defaultReview), Now: now,
 	})}
 }
 
 // Authenticate implements server.Authenticator. With transport.ConnContext in the http.Server
-// what a stranger causes is the stranger's alone to wait for.
-func (a *Authenticator) Authenticate(ctx context.Context, token string) (server.Caller, error) {
+// only the caller waits for the reviews of its own invalid tokens.
+func (a *authenticator) Authenticate(ctx context.Context, token string) (server.Caller, error) {
 	agent, err := a.reviewer.Identify(ctx, transport.CallerAddr(ctx), token)
 	switch {
 	case errors.Is(err, identity.ErrToken), errors.Is(err, identity.ErrRefused):
@@ -50,7 +49,7 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (server.
 	case errors.Is(err, identity.ErrThrottled):
 		return server.Caller{}, server.RefuseForNow(http.StatusServiceUnavailable, 1, "Too many tokens from there were not valid.")
 	case err != nil:
-		return server.Caller{}, server.RefuseForNow(http.StatusServiceUnavailable, 1, "The API server does not say whose token it is.")
+		return server.Caller{}, server.RefuseForNow(http.StatusServiceUnavailable, 1, "The API server did not answer whose token it is.")
 	}
 	transport.Admit(ctx)
 	c := server.Caller{Name: agent.User.Username, UID: agent.User.UID, Groups: agent.User.Groups, Expires: agent.Until}

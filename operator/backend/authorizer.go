@@ -35,36 +35,37 @@ const (
 	patience = 10 * time.Second
 )
 
-// SubresourceExternal of batchjobs is what outside programs keep in a job. No API server
+// subresourceExternal of batchjobs is what outside programs keep in a job. No API server
 // has it: it is there for roles to name.
-const SubresourceExternal = "external"
+const subresourceExternal = "external"
 
-// Reviewer asks the API server what somebody may do. A client.Client is one. Create
+// reviewer asks the API server what somebody may do. A client.Client is one. Create
 // is called by several goroutines at once.
-type Reviewer interface {
+type reviewer interface {
 	Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error
 }
 
-// Authorizer asks the API server what a caller may do (SubjectAccessReview), and remembers
+// authorizer asks the API server what a caller may do (SubjectAccessReview), and remembers
 // the answer for a while. Safe for concurrent use.
-type Authorizer struct {
-	reviews Reviewer
+type authorizer struct {
+	reviews reviewer
 	fresh   time.Duration
 	answers *cache.LRUExpireCache // digest to bool
 	refused *cache.LRUExpireCache // caller to the number of refusals, *atomic.Int64
 	turns   chan struct{}
 }
 
-var _ server.Authorizer = (*Authorizer)(nil)
+var _ server.Authorizer = (*authorizer)(nil)
 
-// NewAuthorizer makes one whose answers count for fresh, 0 being DefaultReview, but refusals
-// for ten seconds at most. now is the clock, nil being time.Now.
-func NewAuthorizer(reviews Reviewer, fresh time.Duration, now func() time.Time) *Authorizer {
+// NewAuthorizer makes an authorizer that asks the API server what a caller may do
+// (SubjectAccessReview). Answers count for fresh, 0 being a minute, but refusals for ten seconds at
+// most. It is safe for concurrent use. now is the clock, nil being time.Now.
+func NewAuthorizer(reviews reviewer, fresh time.Duration, now func() time.Time) server.Authorizer {
 	if now == nil {
 		now = time.Now
 	}
-	return &Authorizer{
-		reviews: reviews, fresh: cmp.Or(fresh, DefaultReview),
+	return &authorizer{
+		reviews: reviews, fresh: cmp.Or(fresh, defaultReview),
 		answers: cache.NewLRUExpireCacheWithClock(maxAnswers, clock(now)), turns: make(chan struct{}, reviewsAtOnce),
 		refused: cache.NewLRUExpireCacheWithClock(maxAnswers, clock(now)),
 	}
@@ -77,7 +78,7 @@ func (c clock) Now() time.Time { return c() }
 
 // Authorize implements server.Authorizer. The right to all objects of a namespace is asked
 // about first, so that a caller who reads one after the other costs one review.
-func (a *Authorizer) Authorize(ctx context.Context, caller server.Caller, access server.Access) error {
+func (a *authorizer) Authorize(ctx context.Context, caller server.Caller, access server.Access) error {
 	resource, err := resourceOf(&access)
 	if err != nil {
 		return err
@@ -87,7 +88,7 @@ func (a *Authorizer) Authorize(ctx context.Context, caller server.Caller, access
 		Resource: resource, Verb: string(access.Verb), Namespace: access.Namespace,
 	}
 	if access.External {
-		attributes.Subresource = SubresourceExternal
+		attributes.Subresource = subresourceExternal
 	}
 	names := []string{""}
 	if access.Name != "" {
@@ -118,7 +119,7 @@ func resourceOf(access *server.Access) (string, error) {
 
 // allowed returns the API server's answer, or what it was a while ago. Where a refusal is the
 // last word it counts against the caller.
-func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attributes authorizationv1.ResourceAttributes, last bool) (bool, error) {
+func (a *authorizer) allowed(ctx context.Context, caller *server.Caller, attributes authorizationv1.ResourceAttributes, last bool) (bool, error) {
 	spec := authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &attributes, User: caller.Name, UID: caller.UID, Groups: caller.Groups,
 	}
@@ -170,7 +171,7 @@ func (a *Authorizer) allowed(ctx context.Context, caller *server.Caller, attribu
 
 // refusals counts those to a caller since the first of them, which is forgotten after
 // refusalFresh.
-func (a *Authorizer) refusals(caller *server.Caller) *atomic.Int64 {
+func (a *authorizer) refusals(caller *server.Caller) *atomic.Int64 {
 	key := caller.Name + "/" + caller.UID
 	if n, ok := a.refused.Get(key); ok {
 		return n.(*atomic.Int64)

@@ -79,14 +79,14 @@ func (b *beds) testbedChanged(before, after *v1alpha1.Testbed) {
 		if name := client.ObjectKeyFromObject(before); b.names[name] == before.UID {
 			delete(b.names, name)
 		}
-		b.tell(before.UID)
+		b.notify(before.UID)
 	}
 	if after != nil {
 		of := b.bed(after.UID)
 		of.SetTestbed(after)
 		of.version = newer(of.version, after.ResourceVersion)
 		b.names[client.ObjectKeyFromObject(after)] = after.UID
-		b.tell(after.UID)
+		b.notify(after.UID)
 	}
 }
 
@@ -101,7 +101,7 @@ func (b *beds) podChanged(before, after *corev1.Pod) {
 		if of.Testbed() == nil && of.Pods() == 0 {
 			delete(b.of, was)
 		}
-		b.tell(was)
+		b.notify(was)
 	}
 	if is != "" {
 		of := b.bed(is)
@@ -112,7 +112,7 @@ func (b *beds) podChanged(before, after *corev1.Pod) {
 		if of.Testbed() == nil && of.Pods() == 0 {
 			delete(b.of, is)
 		}
-		b.tell(is)
+		b.notify(is)
 	}
 }
 
@@ -133,7 +133,7 @@ func (b *beds) bed(uid types.UID) *bed {
 	return of
 }
 
-func (b *beds) tell(uid types.UID) {
+func (b *beds) notify(uid types.UID) {
 	for _, changed := range b.followers {
 		changed(uid)
 	}

@@ -1,7 +1,7 @@
 // Package backend is what the external scheduler's interface (module external) stands on in
 // a cluster: a [Store] of a manager's cache, which every replica has, leader or not; an
-// [Authenticator] that asks the API server whose a token is, and an [Authorizer] that asks
-// it what a caller may do.
+// authenticator ([NewAuthenticator]) that asks the API server whose a token is, and an authorizer
+// ([NewAuthorizer]) that asks it what a caller may do.
 //
 // What is read comes from the cache, what is written goes to the API server, in the name of
 // whoever runs this. After a write the Store waits for its cache to have it, so that a

@@ -20,9 +20,9 @@ import (
 const gather = 25 * time.Millisecond
 
 // Follow implements server.Store.
-func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced func()) error {
+func (s *Store) Follow(ctx context.Context, send func(server.Change), synced func()) error {
 	f := &follower{
-		store: s, tell: tell, wake: make(chan struct{}, 1), dirty: map[types.UID]time.Time{}, sent: map[types.UID]wire.TestbedSlots{},
+		store: s, send: send, wake: make(chan struct{}, 1), dirty: map[types.UID]time.Time{}, sent: map[types.UID]wire.TestbedSlots{},
 	}
 	stop, err := f.listen(ctx)
 	defer stop()
@@ -35,7 +35,7 @@ func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced fun
 // follower is a Follow under way.
 type follower struct {
 	store *Store
-	tell  func(server.Change)
+	send  func(server.Change)
 	all   []toolscache.ResourceEventHandlerRegistration // with the cache
 	wake  chan struct{}
 
@@ -107,10 +107,10 @@ func (f *follower) push(op string, o any) {
 	f.mu.Lock()
 	f.queue = append(f.queue, c)
 	f.mu.Unlock()
-	f.rouse()
+	f.wakeUp()
 }
 
-func (f *follower) rouse() {
+func (f *follower) wakeUp() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -124,10 +124,10 @@ func (f *follower) slotsChanged(uid types.UID) {
 		f.dirty[uid] = f.store.Now()
 	}
 	f.mu.Unlock()
-	f.rouse()
+	f.wakeUp()
 }
 
-// ready reports whether all there was when the Follow began has been heard.
+// ready reports whether all there was when the Follow began has been read.
 func (f *follower) ready() bool {
 	for _, r := range f.all {
 		if !r.HasSynced() {
@@ -137,7 +137,7 @@ func (f *follower) ready() bool {
 	return f.store.Synced() == nil
 }
 
-// unready is how often to look whether all has been heard.
+// unready is how often to look whether all has been read.
 const unready = 5 * time.Millisecond
 
 func (f *follower) run(ctx context.Context, synced func()) error {
@@ -184,7 +184,7 @@ func (f *follower) drain() {
 	f.queue = nil
 	f.mu.Unlock()
 	for _, c := range queue {
-		f.tell(c)
+		f.send(c)
 	}
 }
 
@@ -211,15 +211,15 @@ func (f *follower) slotsOf(uid types.UID) {
 	case err == nil && known && sameSlots(before.Slots, slots.Slots):
 	case err == nil && known:
 		f.sent[uid] = slots
-		f.tell(server.Change{Type: wire.Modified, Object: slots})
+		f.send(server.Change{Type: wire.Modified, Object: slots})
 	case err == nil:
 		f.sent[uid] = slots
-		f.tell(server.Change{Type: wire.Added, Object: slots})
+		f.send(server.Change{Type: wire.Added, Object: slots})
 	case !errors.Is(err, errGone):
 		f.store.Logger.Error("slots can't be shown", "testbed", uid, "error", err)
 	case known:
 		delete(f.sent, uid)
-		f.tell(server.Change{Type: wire.Deleted, Object: before})
+		f.send(server.Change{Type: wire.Deleted, Object: before})
 	}
 }
 

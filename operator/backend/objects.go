@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -120,7 +119,7 @@ func schedulingOf(s *v1alpha1.Scheduling) wire.Scheduling {
 
 func specOf(s *v1alpha1.Scheduling) wire.SchedulingSpec {
 	w := wire.SchedulingSpec{
-		Testbed: observe.TestbedOf(s).String(), Priority: s.Spec.Priority, Exclusive: s.Spec.Exclusive,
+		Testbed: s.TestbedKey().String(), Priority: s.Spec.Priority, Exclusive: s.Spec.Exclusive,
 		Confirm: string(cmp.Or(s.Spec.Confirm, v1alpha1.ConfirmNone)), OnFailure: string(cmp.Or(s.Spec.OnFailure, v1alpha1.OnFailureContinue)),
 		TTLSecondsAfterFinished: s.Spec.TTLSecondsAfterFinished,
 	}

@@ -39,8 +39,7 @@ type Config struct {
 // Store is a server.Store of a manager's cache. Its methods are safe for concurrent use.
 type Store struct {
 	Config
-	beds  *beds
-	waits waits
+	beds *beds
 	// read are the informers of all that is read.
 	read []toolscache.ResourceEventHandlerRegistration
 }
@@ -64,8 +63,8 @@ func NewStore(ctx context.Context, c Config) (*Store, error) {
 	}{
 		{&v1alpha1.Testbed{}, handler(s.beds.testbedChanged)},
 		{&corev1.Pod{}, handler(s.beds.podChanged)},
-		{&v1alpha1.BatchJob{}, waitHandler[v1alpha1.BatchJob](&s.waits)},
-		{&v1alpha1.Scheduling{}, waitHandler[v1alpha1.Scheduling](&s.waits)},
+		{&v1alpha1.BatchJob{}, toolscache.ResourceEventHandlerFuncs{}}, // only to know when they are read
+		{&v1alpha1.Scheduling{}, toolscache.ResourceEventHandlerFuncs{}},
 	} {
 		informer, err := c.Cache.GetInformer(ctx, of.kind, cache.BlockUntilSynced(false))
 		if err != nil {

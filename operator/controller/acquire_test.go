@@ -34,9 +34,9 @@ func (l *lab) writesOf(write string) (n int) {
 	return n
 }
 
-// unpromised lets the time pass for which a Scheduling waits for slots before it takes its
+// unreserved lets the time pass for which a Scheduling waits for slots before it takes its
 // jobs without.
-func (l *lab) unpromised() { l.now = l.now.Add(abreast) }
+func (l *lab) unreserved() { l.now = l.now.Add(jobsQuiet) }
 
 // A job that is taken and gets no slots is tried and in the queue with one write, and then
 // waits for slots with none.
@@ -47,7 +47,7 @@ func TestTakenWithOneWrite(t *testing.T) {
 	l.writes = nil
 	for range 3 {
 		l.look()
-		l.unpromised()
+		l.unreserved()
 	}
 	for _, name := range []string{"a", "b"} {
 		job := l.job(name)
@@ -194,7 +194,7 @@ func TestTakenUnread(t *testing.T) {
 	l.withQueue("s", "a", "b")
 	for range 2 {
 		l.mustAct(l.schedulings, "s")
-		l.unpromised()
+		l.unreserved()
 	}
 	for name, want := range map[string]v1alpha1.BatchJobState{"a": v1alpha1.BatchJobReady, "b": v1alpha1.BatchJobInQueue} {
 		if status := &l.job(name).Status; status.ActiveScheduling == nil || status.State != want {
@@ -228,10 +228,10 @@ func TestTakenAfterConflict(t *testing.T) {
 			return json.Unmarshal(text, o)
 		},
 	})
-	for range 2 { // the first is the finalizer, and the promise
+	for range 2 { // the first is the finalizer, and the reservation
 		l.mustAct(l.schedulings, "s")
 		caches.catchUp("Scheduling")
-		l.unpromised()
+		l.unreserved()
 	}
 	if status := &l.job("a").Status; status.ActiveScheduling == nil || status.State != v1alpha1.BatchJobInQueue {
 		t.Errorf("a is %+v", status)
@@ -247,7 +247,7 @@ func TestTakenIsForgotten(t *testing.T) {
 	if n := len(l.schedulings.known.of); n != 1 {
 		t.Errorf("%d Schedulings are remembered, want 1", n)
 	}
-	l.unpromised()
+	l.unreserved()
 	l.look()
 	if n := len(l.schedulings.written.of); n != 2 {
 		t.Fatalf("%d writes are remembered, want 2", n)
@@ -275,7 +275,7 @@ func TestTakenIsForgotten(t *testing.T) {
 
 // A Scheduling whose cache is behind what another has taken ends with all its jobs or none.
 func TestTakenFromBehind(t *testing.T) {
-	l := newLab(t).withTestbed(1).withJobs("a", "b") // which are not tried yet, so that nothing is promised
+	l := newLab(t).withTestbed(1).withJobs("a", "b") // which are not tried yet, so that nothing is reserved
 	l.withQueue("t", "b")
 	caches := &behind{l, map[string]client.Client{}}
 	caches.catchUp("BatchJob")
@@ -302,7 +302,7 @@ func TestTakenFromBehind(t *testing.T) {
 	l.restart()
 	for range 4 {
 		l.look()
-		l.unpromised()
+		l.unreserved()
 	}
 	if holder := l.job("a").Status.ActiveScheduling; holder != nil {
 		t.Errorf("a is kept by %s, which waits for b", holder.Name)
@@ -312,7 +312,7 @@ func TestTakenFromBehind(t *testing.T) {
 // Of Schedulings that want one job the one that comes while the other takes it comes again,
 // and one that wants others does not wait.
 func TestTakenByTwoAtOnce(t *testing.T) {
-	l := newLab(t).withTestbed(2).withJobs("a", "b", "c") // which are not tried yet, so that nothing is promised
+	l := newLab(t).withTestbed(2).withJobs("a", "b", "c") // which are not tried yet, so that nothing is reserved
 	l.withQueue("s", "a", "b").withQueue("t", "b").withQueue("u", "c")
 	inside := func() {
 		for name, want := range map[string]bool{"t": false, "u": true} {
@@ -386,28 +386,5 @@ func TestJobLocks(t *testing.T) {
 		} else if got := l.tryLock(step.lock); got != step.want {
 			t.Errorf("step %d: locked %v, want %v", i, got, step.want)
 		}
-	}
-}
-
-// A Testbed that is in the cache as the API server has it is not read again; one that is
-// not, is.
-func TestConfirmed(t *testing.T) {
-	l := newLab(t).withTestbed(1)
-	api, reads, _, letGo := counted(l)
-	letGo()
-	live := newLiveReader(api)
-	cached := l.testbed()
-	tb, err := live.confirmed(t.Context(), cached)
-	if err != nil || tb != cached || reads.Load() != 0 {
-		t.Errorf("unchanged: %v, the cache's own: %v, read %d times", err, tb == cached, reads.Load())
-	}
-	amend(l, "small", func(tb *v1alpha1.Testbed) { tb.Labels = map[string]string{"new": "yes"} })
-	if tb, err = live.confirmed(t.Context(), cached); err != nil || tb.Labels["new"] != "yes" || reads.Load() != 1 {
-		t.Errorf("changed: %v, %v, read %d times", err, tb.Labels, reads.Load())
-	}
-	another := cached.DeepCopy()
-	another.UID, another.ResourceVersion = "another", tb.ResourceVersion
-	if tb, err = live.confirmed(t.Context(), another); err != nil || tb.UID == another.UID {
-		t.Errorf("another of the name: %v, %v", err, tb.UID)
 	}
 }

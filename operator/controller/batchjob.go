@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
@@ -57,10 +56,10 @@ func newBatchJobs(c client.Client, cached, live client.Reader, mapper meta.RESTM
 }
 
 const (
-	// tooSoon is when to look again after a conflict, or a decision that the cache is too old for.
-	tooSoon = 50 * time.Millisecond
-	// tooLate is when to look again at the latest after a write that the cache has yet to see.
-	tooLate = time.Second
+	// conflictDelay is when to look again after a conflict, or a decision that the cache is too old for.
+	conflictDelay = 50 * time.Millisecond
+	// staleDelay is when to look again at the latest after a write that the cache has yet to see.
+	staleDelay = time.Second
 	// operatorPoll is how often to look for an operator, or a Testbed, that is missing.
 	operatorPoll = 5 * time.Second
 	// idleOperatorPoll is how often to look for the operator of a job that no Scheduling has.
@@ -68,10 +67,10 @@ const (
 	// maxPasses bounds the steps of one look; each follows from something that the one before
 	// has found out.
 	maxPasses = 8
-	// atRest is how long a job is left alone after its application was created: what the
+	// creationQuiet is how long a job is left alone after its application was created: what the
 	// application and its pods come to meanwhile is one write, and jobs whose applications
 	// have yet to be created come first.
-	atRest = 250 * time.Millisecond
+	creationQuiet = 250 * time.Millisecond
 )
 
 // Reconcile makes a job's next step. A job that the cache has yet to see as it was written
@@ -89,7 +88,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 		return reconcile.Result{}, err
 	}
 	if r.written.unseen(view.Job) {
-		return reconcile.Result{RequeueAfter: tooLate}, nil
+		return reconcile.Result{RequeueAfter: staleDelay}, nil
 	}
 	for range maxPasses {
 		pass := &jobPass{batchJobs: r, view: view, now: r.now()}
@@ -98,7 +97,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 			return pass.result(err, pass.now)
 		}
 	}
-	return reconcile.Result{RequeueAfter: tooSoon}, nil
+	return reconcile.Result{RequeueAfter: conflictDelay}, nil
 }
 
 // jobPass is one step of a job.
@@ -118,7 +117,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	if err := p.request(ctx); err != nil {
 		return nil, true, err
 	}
-	o, counts, err := v.Observed()
+	o, counts, err := v.observe()
 	if err != nil {
 		return nil, true, err
 	}
@@ -131,14 +130,14 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		p.check(ctx)
 		return v, false, nil
 	}
-	wrote, err := p.store(ctx, &job, counts, actions)
+	wrote, err := p.store(ctx, &job, &o, counts, actions)
 	if err != nil {
 		return nil, true, err
 	}
 	orphans := v.orphans(&job)
 	if !wrote && !v.live && (acts(actions) || len(orphans) > 0) {
 		if current, err := p.current(ctx); err != nil || !current {
-			p.wake(p.now.Add(tooSoon))
+			p.wake(p.now.Add(conflictDelay))
 			return nil, true, err
 		}
 	}
@@ -157,7 +156,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 		return next, next == nil, err
 	}
 	switch {
-	case p.unavailable() && observe.Available(v.Job):
+	case p.unavailable() && isAvailable(v.Job):
 		p.wake(p.now.Add(idleOperatorPoll))
 	case p.unavailable() || v.adrift:
 		p.wake(p.now.Add(operatorPoll))
@@ -177,21 +176,21 @@ func (p *jobPass) request(ctx context.Context) error {
 	tb := v.testbed
 	if !v.live {
 		var err error
-		if tb, err = p.live.confirmed(ctx, v.testbed); err != nil {
+		if tb, err = p.live.testbed(ctx, client.ObjectKeyFromObject(v.testbed)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if v.Claim = observe.ClaimOf(tb, v.Job.UID); v.Claim == nil || v.strange() {
+	if v.Claim = claimOfJob(tb, v.Job.UID); v.Claim == nil || v.strange() {
 		return nil
 	}
 	if s := v.reserver; s != nil {
 		if v.Claim.SchedulingUID != s.UID {
 			return nil
 		}
-		observe.Acquire(v.Job, s, p.now)
+		acquireJob(v.Job, s, p.now)
 		v.Scheduling, v.reserver = s, nil
 	}
-	status.CreationRequest = observe.Request(v.Job, tb, v.Claim)
+	status.CreationRequest = requestOf(v.Job, tb, v.Claim)
 	return nil
 }
 

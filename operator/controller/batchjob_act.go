@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
@@ -22,7 +21,7 @@ import (
 
 // store writes the finalizer and the status before anything is done by them, and reports
 // whether there was something to write.
-func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, counts v1alpha1.PodCounts, actions []lifecycle.JobAction) (bool, error) {
+func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, o *lifecycle.JobObserved, counts v1alpha1.PodCounts, actions []lifecycle.JobAction) (bool, error) {
 	v, wrote := p.view, false
 	for _, a := range actions {
 		if a.Op != lifecycle.AddJobFinalizer {
@@ -35,7 +34,7 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, counts v1alpha
 		v.Job.Status, wrote = *status, true
 		p.written.note(v.Job)
 	}
-	status := v.Status(next, counts, p.now)
+	status := v.nextStatus(next, o, counts, p.now)
 	if equality.Semantic.DeepEqual(&v.stored, status) {
 		return wrote, nil
 	}
@@ -45,7 +44,7 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, counts v1alpha
 		return false, err
 	}
 	p.written.note(job)
-	p.tell(&v.stored, job)
+	p.report(&v.stored, job)
 	v.Job, v.stored = job, *job.Status.DeepCopy()
 	return true, nil
 }
@@ -99,7 +98,7 @@ func (v *jobView) orphans(job *lifecycle.Job) []*corev1.Pod {
 	var all []*corev1.Pod
 	for i := range v.Pods {
 		pod := &v.Pods[i]
-		if observe.Live(pod) && pod.DeletionTimestamp == nil && observe.Attempt(pod) != attempt {
+		if isLive(pod) && pod.DeletionTimestamp == nil && attemptOf(pod) != attempt {
 			all = append(all, pod)
 		}
 	}
@@ -140,8 +139,8 @@ func (r *batchJobs) release(ctx context.Context, name types.NamespacedName, all 
 	})
 }
 
-// tell reports and counts what a job has come to.
-func (p *jobPass) tell(before *v1alpha1.BatchJobStatus, job *v1alpha1.BatchJob) {
+// report reports and counts what a job has come to.
+func (p *jobPass) report(before *v1alpha1.BatchJobStatus, job *v1alpha1.BatchJob) {
 	after := &job.Status
 	if problem := turnedFalse(before.Conditions, after.Conditions, v1alpha1.BatchJobValid); problem != nil {
 		p.recorder.Eventf(job, nil, corev1.EventTypeWarning, problem.Reason, "CheckApplication", "%s", note(problem.Message))
@@ -177,7 +176,7 @@ func endedRun(before, after *v1alpha1.BatchJobStatus) *v1alpha1.Run {
 }
 
 // adapterOf returns the adapter of a job, nil if the job's definition would have refused it.
-func adapterOf(job *v1alpha1.BatchJob) workload.Adapter {
+func adapterOf(job *v1alpha1.BatchJob) *workload.Adapter {
 	adapter, err := workload.Of(&job.Spec)
 	if err != nil {
 		return nil

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
@@ -32,7 +31,7 @@ func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 			return true
 		}
 	}
-	return p.unavailable() || observe.Undrafted(p.view.Job)
+	return p.unavailable() || isUndrafted(p.view.Job)
 }
 
 // unavailable reports whether the operator is missing that would run the application of a job
@@ -40,7 +39,7 @@ func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 func (p *jobPass) unavailable() bool {
 	job := p.view.Job
 	valid := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
-	waits := job.Status.State == v1alpha1.BatchJobInQueue || observe.Available(job)
+	waits := job.Status.State == v1alpha1.BatchJobInQueue || isAvailable(job)
 	return waits && valid != nil && valid.Reason == v1alpha1.ReasonOperatorMissing
 }
 
@@ -50,15 +49,15 @@ func (p *jobPass) check(ctx context.Context) {
 	v := p.view
 	v.checked = true
 	verdict, err := p.trial.of(ctx, v.Job, v.Scheduling, v.testbed)
-	if observe.Undrafted(v.Job) && err != nil {
+	if isUndrafted(v.Job) && err != nil {
 		return // it is tried again once somebody has the job
 	}
 	if err == nil {
-		observe.SetChecked(v.Job, verdict, p.now)
+		setChecked(v.Job, verdict, p.now)
 		return
 	}
-	observe.SetUnchecked(v.Job, err.Error(), p.now)
-	if v.adrift = errors.Is(err, observe.ErrNoRequest); !v.adrift {
+	setUnchecked(v.Job, err.Error(), p.now)
+	if v.adrift = errors.Is(err, errNoRequest); !v.adrift {
 		v.trouble = err
 	}
 }
@@ -73,55 +72,55 @@ type trial struct {
 // slots of the testbed now, or nothing. An error is of a trial that said nothing. The API
 // server is not asked again about one that it has accepted: whether it fits in a slot is
 // known here, and the creation itself is the last trial.
-func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (observe.Verdict, error) {
+func (t trial) of(ctx context.Context, job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (Verdict, error) {
 	adapter, err := workload.Of(&job.Spec)
 	if err != nil {
-		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+		return Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
 	}
 	if known, err := knows(t.mapper, adapter); err != nil {
-		return observe.Verdict{}, err
+		return Verdict{}, err
 	} else if !known {
 		return operatorMissing(adapter), nil
 	}
-	request, err := observe.TrialRequest(job, s, tb)
+	request, err := trialRequest(job, s, tb)
 	if err != nil {
-		return observe.Verdict{}, err
+		return Verdict{}, err
 	}
 	child, err := adapter.Child(job, request)
 	if err != nil {
-		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+		return Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
 	}
-	if observe.Accepted(job) {
-		return observe.Verdict{}, nil
+	if isAccepted(job) {
+		return Verdict{}, nil
 	}
 	err = t.client.Create(ctx, child, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict))
 	if verdict, known := judge(adapter, err); known {
 		return verdict, nil
 	}
-	return observe.Verdict{}, err
+	return Verdict{}, err
 }
 
-func operatorMissing(adapter workload.Adapter) observe.Verdict {
+func operatorMissing(adapter *workload.Adapter) Verdict {
 	apiVersion, kind := adapter.Kind().ToAPIVersionAndKind()
-	return observe.Verdict{
+	return Verdict{
 		Reason: v1alpha1.ReasonOperatorMissing, Message: "the API server knows no " + kind + " of " + apiVersion + ": is its operator installed?",
 	}
 }
 
 // judge says what the API server's answer to a creation means for the application. What
 // may be another answer the next time says nothing.
-func judge(adapter workload.Adapter, err error) (verdict observe.Verdict, known bool) {
+func judge(adapter *workload.Adapter, err error) (verdict Verdict, known bool) {
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
-		return observe.Verdict{}, true
+		return Verdict{}, true
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return operatorMissing(adapter), true
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
-		return observe.Verdict{}, false
+		return Verdict{}, false
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), apierrors.IsForbidden(err), apierrors.IsRequestEntityTooLargeError(err):
-		return observe.Verdict{Reason: v1alpha1.ReasonInvalidApplication, Message: err.Error()}, true
+		return Verdict{Reason: v1alpha1.ReasonInvalidApplication, Message: err.Error()}, true
 	}
-	return observe.Verdict{}, false
+	return Verdict{}, false
 }
 
 // create creates the application of the job's request. What is there already is as good,
@@ -134,7 +133,7 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 	}
 	child, err := adapter.Child(v.Job, v.Job.Status.CreationRequest)
 	if err != nil {
-		return p.refuse(observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}), nil
+		return p.refuse(Verdict{Reason: workload.Reason(err), Message: err.Error()}), nil
 	}
 	err = p.client.Create(ctx, child, client.FieldValidation(metav1.FieldValidationStrict))
 	if apierrors.IsAlreadyExists(err) {
@@ -148,7 +147,7 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 	case verdict.OK():
 		v.Child, p.created = child, true
 		p.creations.set(client.ObjectKeyFromObject(v.Job), creation{
-			v.Job.UID, child.GetUID(), observe.LastAttempt(&v.Job.Status), p.batchJobs.now().Add(atRest),
+			v.Job.UID, child.GetUID(), lastAttempt(&v.Job.Status), p.batchJobs.now().Add(creationQuiet),
 		})
 		return "", nil
 	}
@@ -177,8 +176,8 @@ func (c *creation) recall(job *v1alpha1.BatchJob) {
 }
 
 // refuse notes why the application can't be created, and returns it as a run's fault.
-func (p *jobPass) refuse(verdict observe.Verdict) string {
-	observe.SetChecked(p.view.Job, verdict, p.now)
+func (p *jobPass) refuse(verdict Verdict) string {
+	setChecked(p.view.Job, verdict, p.now)
 	return verdict.Reason + ": " + verdict.Message
 }
 

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -18,7 +17,7 @@ import (
 
 // jobView is a job as it was seen at one time.
 type jobView struct {
-	observe.JobView
+	jobFacts
 	// stored is the job's status as it was read; the job's own is worked on.
 	stored v1alpha1.BatchJobStatus
 	// testbed has the claim; without a claim it is the scheduling's, nil if there is none.
@@ -90,15 +89,15 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 
 // reservedBy returns the Scheduling of the claim if it reserves the job, else nil.
 func reservedBy(ctx context.Context, job *v1alpha1.BatchJob, c *v1alpha1.Claim, from reader) (*v1alpha1.Scheduling, error) {
-	if c == nil || !observe.Available(job) {
+	if c == nil || !isAvailable(job) {
 		return nil, nil
 	}
 	name, err := testbed.ParseName(c.Scheduling)
 	if err != nil {
 		return nil, nil // of no Scheduling
 	}
-	s, err := from.scheduling(ctx, observe.Key(name))
-	if err != nil || s.UID != c.SchedulingUID || !observe.IsReservedFor(s, job) {
+	s, err := from.scheduling(ctx, keyOf(name))
+	if err != nil || s.UID != c.SchedulingUID || !isReservedFor(s, job) {
 		return nil, client.IgnoreNotFound(err)
 	}
 	return s, nil
@@ -110,7 +109,7 @@ func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alph
 	var at, usual *v1alpha1.Testbed
 	var found *v1alpha1.Claim
 	see := func(tb *v1alpha1.Testbed) {
-		if c := observe.ClaimOf(tb, v.Job.UID); c != nil && (found == nil || stray(v.Job, c)) {
+		if c := claimOfJob(tb, v.Job.UID); c != nil && (found == nil || stray(v.Job, c)) {
 			at, found = tb, c
 		}
 		if usual == nil {
@@ -154,7 +153,7 @@ func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alph
 func testbedsOf(v *jobView) []types.NamespacedName {
 	var names []types.NamespacedName
 	if v.Scheduling != nil {
-		names = append(names, observe.TestbedOf(v.Scheduling))
+		names = append(names, v.Scheduling.TestbedKey())
 	}
 	status := &v.Job.Status
 	if r := status.CreationRequest; r != nil {
@@ -162,7 +161,7 @@ func testbedsOf(v *jobView) []types.NamespacedName {
 	}
 	if n := len(status.Runs); n > 0 {
 		if name, err := testbed.ParseName(status.Runs[n-1].Testbed); err == nil {
-			names = append(names, observe.Key(name))
+			names = append(names, keyOf(name))
 		}
 	}
 	return names
@@ -177,7 +176,7 @@ type children struct {
 }
 
 // knows reports whether the API server knows the adapter's kind.
-func knows(mapper meta.RESTMapper, adapter workload.Adapter) (bool, error) {
+func knows(mapper meta.RESTMapper, adapter *workload.Adapter) (bool, error) {
 	kind := adapter.Kind()
 	if _, err := mapper.RESTMapping(kind.GroupKind(), kind.Version); err != nil {
 		if meta.IsNoMatchError(err) {
@@ -190,7 +189,7 @@ func knows(mapper meta.RESTMapper, adapter workload.Adapter) (bool, error) {
 
 // find returns the job's application of the last attempt, nil if there is none.
 func (c *children) find(ctx context.Context, job *v1alpha1.BatchJob, from reader) (*unstructured.Unstructured, error) {
-	adapter, attempt := adapterOf(job), observe.LastAttempt(&job.Status)
+	adapter, attempt := adapterOf(job), lastAttempt(&job.Status)
 	if adapter == nil {
 		return nil, nil
 	}

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,45 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	runtimesource "sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
-
-// Indexes of the cache that this controller alone needs.
-const (
-	// testbedClaim are the UIDs of the jobs that have claims on a Testbed's slots.
-	testbedClaim = "status.claims.batchJobUID"
-	// jobUID is a BatchJob's own.
-	jobUID = "metadata.uid"
-)
-
-func indexClaims(object client.Object) []string {
-	tb, ok := object.(*v1alpha1.Testbed)
-	if !ok {
-		return nil
-	}
-	jobs := make([]string, len(tb.Status.Claims))
-	for i := range tb.Status.Claims {
-		jobs[i] = string(tb.Status.Claims[i].BatchJobUID)
-	}
-	return jobs
-}
-
-func indexUID(object client.Object) []string { return []string{string(object.GetUID())} }
 
 // jobWorkers are so many since they wait for the API server most of the time.
 const jobWorkers = 16
 
 // addBatchJob adds the controller of BatchJobs.
 func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
-	ctx, indexer := context.Background(), mgr.GetFieldIndexer()
-	if err := indexer.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims); err != nil {
-		return err
-	}
-	if err := indexer.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID); err != nil {
-		return err
-	}
 	r := newBatchJobs(mgr.GetClient(), mgr.GetCache(), mgr.GetAPIReader(), mgr.GetRESTMapper(), mgr.GetEventRecorder(component), m, o.Logger)
 	// Jobs are known to every API server. Others' kinds are watched once they are there.
 	jobs := &unstructured.Unstructured{}
@@ -67,7 +36,7 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &v1alpha1.BatchJob{}, handler.OnlyControllerOwner())
 	c, err := builder.ControllerManagedBy(mgr).Named(BatchJob).For(&v1alpha1.BatchJob{}).
 		Watches(&v1alpha1.Testbed{}, onChange(r.claimsChanged)).
-		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(wishes)).
+		Watches(&v1alpha1.Scheduling{}, handler.EnqueueRequestsFromMapFunc(r.jobsHeld), builder.WithPredicates(specChanges)).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.jobOfPod)).
 		Watches(jobs, owner).
 		WithOptions(controller.Options{MaxConcurrentReconciles: jobWorkers}).
@@ -82,8 +51,8 @@ func addBatchJob(mgr manager.Manager, o Options, m *metrics) error {
 	return nil
 }
 
-// wishes passes what matters to a Scheduling's jobs: not how far it says they are.
-var wishes = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+// specChanges passes what matters to a Scheduling's jobs: not how far it says they are.
+var specChanges = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	was, is := e.ObjectOld, e.ObjectNew
 	return was.GetUID() != is.GetUID() || was.GetGeneration() != is.GetGeneration() ||
 		(was.GetDeletionTimestamp() == nil) != (is.GetDeletionTimestamp() == nil)
@@ -119,7 +88,7 @@ func (w *watches) follow(like *unstructured.Unstructured) error {
 
 // jobsHeld are the jobs that a scheduling has: it may have been deleted, or edited.
 func (r *batchJobs) jobsHeld(ctx context.Context, o client.Object) []reconcile.Request {
-	return r.jobsBy(ctx, jobScheduling, string(o.GetUID()))
+	return requestsBy(ctx, r.cached, r.logger, &v1alpha1.BatchJobList{}, jobScheduling, string(o.GetUID()))
 }
 
 // jobOfPod is the job of a pod.
@@ -128,33 +97,14 @@ func (r *batchJobs) jobOfPod(ctx context.Context, o client.Object) []reconcile.R
 	if uid == "" || o.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RoleSlot {
 		return nil
 	}
-	return r.jobsBy(ctx, jobUID, uid)
-}
-
-func (r *batchJobs) jobsBy(ctx context.Context, index, value string) []reconcile.Request {
-	var jobs v1alpha1.BatchJobList
-	if err := r.cached.List(ctx, &jobs, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
-		r.logger.Error("jobs can't be listed", "index", index, "error", err)
-		return nil
-	}
-	return requests(jobs.Items, func(j *v1alpha1.BatchJob) metav1.Object { return j })
-}
-
-// requests are those to look at the objects.
-func requests[T any](items []T, object func(*T) metav1.Object) []reconcile.Request {
-	var all []reconcile.Request
-	for i := range items {
-		o := object(&items[i])
-		all = append(all, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}})
-	}
-	return all
+	return requestsBy(ctx, r.cached, r.logger, &v1alpha1.BatchJobList{}, jobUID, uid)
 }
 
 // claimsChanged has the jobs looked at whose claims have come, gone or changed.
 func (r *batchJobs) claimsChanged(_ context.Context, before, after client.Object, q requestQueue) {
 	for _, c := range changedClaims(before, after) {
 		if name, err := testbed.ParseName(c.BatchJob); err == nil {
-			q.Add(reconcile.Request{NamespacedName: observe.Key(name)})
+			q.Add(reconcile.Request{NamespacedName: keyOf(name)})
 		}
 	}
 }

@@ -288,15 +288,13 @@ func wants(s *v1alpha1.Scheduling, _ *v1alpha1.Testbed, _ *slot.Order, jobs func
 	c := claim.Scheduling{
 		Precedence: claim.Precedence{Priority: s.Spec.Priority, Created: s.CreationTimestamp.Time, Name: testbed.Name{Namespace: s.Namespace, Name: s.Name}},
 		UID:        string(s.UID), Exclusive: s.Spec.Exclusive,
-		Submitted: map[testbed.Name]bool{}, JobUIDs: map[testbed.Name]string{},
+		JobUIDs: map[testbed.Name]string{},
 	}
 	for _, ref := range s.Spec.QueueBased {
 		name := testbed.Name{Namespace: "lab", Name: ref.Name}
 		c.Request.Queue = append(c.Request.Queue, name)
 		job := jobs(types.NamespacedName{Namespace: "lab", Name: ref.Name})
-		if job == nil || job.Status.State == done {
-			c.Submitted[name] = true
-		} else {
+		if job != nil && job.Status.State != done {
 			c.JobUIDs[name] = string(job.UID)
 		}
 	}
@@ -307,7 +305,7 @@ func wants(s *v1alpha1.Scheduling, _ *v1alpha1.Testbed, _ *slot.Order, jobs func
 }
 
 func queueError() error {
-	_, err := queue.Plan(queue.Request{}, nil, nil)
+	_, _, err := queue.Plan(queue.Request{}, nil, nil)
 	return err
 }
 
@@ -350,11 +348,19 @@ func (f *follower) List(_ context.Context, into client.ObjectList, opts ...clien
 	for _, key := range keys {
 		switch o := f.r.seen[key].(type) {
 		case *v1alpha1.Testbed:
-			if l, ok := into.(*v1alpha1.TestbedList); ok {
+			job, byClaim := "", false
+			if options.FieldSelector != nil {
+				job, byClaim = options.FieldSelector.RequiresExactMatch(testbedClaim)
+			}
+			if l, ok := into.(*v1alpha1.TestbedList); ok && (!byClaim || slices.Contains(indexClaims(o), job)) {
 				l.Items = append(l.Items, *o.DeepCopy())
 			}
 		case *corev1.Node:
 			if l, ok := into.(*corev1.NodeList); ok {
+				l.Items = append(l.Items, *o.DeepCopy())
+			}
+		case *corev1.Pod:
+			if l, ok := into.(*corev1.PodList); ok && options.FieldSelector.String() == podTestbed+"="+string(testbedOf(o)) {
 				l.Items = append(l.Items, *o.DeepCopy())
 			}
 		case *v1alpha1.Scheduling:

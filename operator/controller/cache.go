@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -71,6 +70,12 @@ const (
 	schedulingJob = "spec.jobs"
 	// podBatchJob is the UID of a pod's BatchJob.
 	podBatchJob = "batchjob-uid"
+	// podTestbed is the UID of the Testbed in whose slots a pod is.
+	podTestbed = "testbed-uid"
+	// testbedClaim are the UIDs of the jobs that have claims on a Testbed's slots.
+	testbedClaim = "status.claims.batchJobUID"
+	// jobUID is a BatchJob's own.
+	jobUID = "metadata.uid"
 	// jobScheduling is the UID of the Scheduling that has a BatchJob.
 	jobScheduling = "status.activeScheduling.uid"
 )
@@ -79,46 +84,57 @@ func addIndexes(ctx context.Context, x client.FieldIndexer) error {
 	return errors.Join(
 		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingTestbed, indexTestbed),
 		x.IndexField(ctx, &v1alpha1.Scheduling{}, schedulingJob, indexJobs),
+		x.IndexField(ctx, &v1alpha1.Testbed{}, testbedClaim, indexClaims),
+		x.IndexField(ctx, &v1alpha1.BatchJob{}, jobUID, indexUID),
 		x.IndexField(ctx, &v1alpha1.BatchJob{}, jobScheduling, indexScheduling),
 		x.IndexField(ctx, &corev1.Pod{}, podBatchJob, indexBatchJob),
+		x.IndexField(ctx, &corev1.Pod{}, podTestbed, indexPodTestbed),
 	)
 }
 
-func indexTestbed(object client.Object) []string {
-	s, ok := object.(*v1alpha1.Scheduling)
-	if !ok {
+// index makes an index function of one for a type.
+func index[T client.Object](values func(T) []string) client.IndexerFunc {
+	return func(object client.Object) []string {
+		if o, ok := object.(T); ok {
+			return values(o)
+		}
 		return nil
 	}
-	return []string{observe.TestbedOf(s).String()}
 }
 
-func indexJobs(object client.Object) []string {
-	s, ok := object.(*v1alpha1.Scheduling)
-	if !ok {
-		return nil
-	}
-	names := observe.Names(s)
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = name.String()
-	}
-	return texts
-}
+var (
+	indexUID     = index(func(o client.Object) []string { return []string{string(o.GetUID())} })
+	indexTestbed = index(func(s *v1alpha1.Scheduling) []string { return []string{s.TestbedKey().String()} })
+	indexJobs    = index(func(s *v1alpha1.Scheduling) []string {
+		var jobs []string
+		for _, name := range jobNames(s) {
+			jobs = append(jobs, name.String())
+		}
+		return jobs
+	})
+	indexScheduling = index(func(job *v1alpha1.BatchJob) []string {
+		if job.Status.ActiveScheduling == nil {
+			return nil
+		}
+		return []string{string(job.Status.ActiveScheduling.UID)}
+	})
+	indexClaims = index(func(tb *v1alpha1.Testbed) []string {
+		var jobs []string
+		for i := range tb.Status.Claims {
+			jobs = append(jobs, string(tb.Status.Claims[i].BatchJobUID))
+		}
+		return jobs
+	})
+	indexBatchJob   = index(func(p *corev1.Pod) []string { return labelOf(p, v1alpha1.LabelBatchJobUID) })
+	indexPodTestbed = index(func(p *corev1.Pod) []string { return labelOf(p, v1alpha1.LabelTestbedUID) })
+)
 
-func indexScheduling(object client.Object) []string {
-	job, ok := object.(*v1alpha1.BatchJob)
-	if !ok || job.Status.ActiveScheduling == nil {
+// labelOf is the value of a label, or none.
+func labelOf(p *corev1.Pod, label string) []string {
+	if p.Labels[label] == "" {
 		return nil
 	}
-	return []string{string(job.Status.ActiveScheduling.UID)}
-}
-
-func indexBatchJob(object client.Object) []string {
-	p, ok := object.(*corev1.Pod)
-	if !ok || p.Labels[v1alpha1.LabelBatchJobUID] == "" {
-		return nil
-	}
-	return []string{p.Labels[v1alpha1.LabelBatchJobUID]}
+	return []string{p.Labels[label]}
 }
 
 // allowed reports whether Schedulings of the namespace may use an object of namespace own.

@@ -39,11 +39,9 @@ type Options struct {
 	// Namespaces are those whose objects are followed, as the manager's Cache has it; none
 	// is all.
 	Namespaces []string
-	// GhostImage is what a placeholder runs: it must do nothing, as a user that is not root, until
+	// PlaceholderImage is what a placeholder runs: it must do nothing, as a user that is not root, until
 	// it gets a signal. The default is Kubernetes' pause image, which most nodes hold.
-	GhostImage string
-	// GhostWorkers is how many placeholders are created and deleted at once; the default is 16.
-	GhostWorkers int
+	PlaceholderImage string
 	// Rooms is the nodes' measured room, for Testbeds whose slotsPerNode is auto; without
 	// one their slots stay as they are.
 	Rooms room.Source
@@ -53,11 +51,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// DefaultGhostImage is what a placeholder runs by default.
-const DefaultGhostImage = "registry.k8s.io/pause:3.10"
+// DefaultPlaceholderImage is what a placeholder runs by default.
+const DefaultPlaceholderImage = "registry.k8s.io/pause:3.10"
 
-// maxGhostWorkers is more than an API server should be asked for at once by one client.
-const maxGhostWorkers = 256
+// placeholderWorkers is how many placeholders are created and deleted at once.
+const placeholderWorkers = 16
 
 // Validate returns a *field.Error for the first field that is out of range.
 func (o Options) Validate() error {
@@ -71,9 +69,6 @@ func (o Options) Validate() error {
 			return refuse("Namespaces", fmt.Sprintf("%q", name), "a namespace, named once")
 		}
 	}
-	if o.GhostWorkers < 0 || o.GhostWorkers > maxGhostWorkers {
-		return refuse("GhostWorkers", o.GhostWorkers, fmt.Sprintf("in 0..%d", maxGhostWorkers))
-	}
 	return nil
 }
 
@@ -81,8 +76,7 @@ func (o Options) withDefaults() Options {
 	if len(o.Controllers) == 0 {
 		o.Controllers = Controllers()
 	}
-	o.GhostImage = cmp.Or(o.GhostImage, DefaultGhostImage)
-	o.GhostWorkers = cmp.Or(o.GhostWorkers, 16)
+	o.PlaceholderImage = cmp.Or(o.PlaceholderImage, DefaultPlaceholderImage)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -136,7 +130,7 @@ func isPlaceholder(p metav1.Object) bool {
 		return false
 	}
 	id, err := slot.ParseID(p.GetAnnotations()[v1alpha1.AnnotationSlot])
-	return err == nil && p.GetName() == slot.GhostName(p.GetLabels()[v1alpha1.LabelTestbedUID], id)
+	return err == nil && p.GetName() == slot.PlaceholderName(p.GetLabels()[v1alpha1.LabelTestbedUID], id)
 }
 
 // ErrInvalid is what every field.Error of this package wraps.

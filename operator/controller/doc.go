@@ -1,13 +1,17 @@
-// Package controller carries out what Testbeds, BatchJobs and Schedulings say. Each of the three
-// controllers observes, asks the pure packages of module testbed what is to be done, does it, and
-// writes the status, so that what is lost between two of its writes is done again. They meet
+// Package controller carries out Testbeds, BatchJobs and Schedulings. Each of the three
+// controllers observes, has the pure packages of module testbed decide what is to be done, does it,
+// and writes the status, so that what is lost between two of its writes is done again. They meet
 // through the API alone and may run in one process or in three:
 //
 //	testbed     nodes, pods, Schedulings → placeholder pods, Testbed.status with the claims on slots
 //	batchjob    claims, applications, pods → applications, BatchJob.status, claims that end
 //	scheduling  jobs → which Scheduling has which job, Scheduling.status
 //
-// # Who has what
+// What the API server keeps is read into the types of module testbed, and what a step has decided
+// is written into a status, by pure functions: a job's by jobFacts, a Scheduling's by
+// schedulingView. Times in a status are whole seconds.
+//
+// # Claims and jobs
 //
 // Two things are wanted by several at once, and each is stored in one object, which is written
 // only as it was read (resourceVersion): the slots' claims in Testbed.status, before anything is

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -45,7 +44,7 @@ type Question struct {
 type Foreseen struct {
 	// Feasible is what the condition of that name would say. If it is false, About is the
 	// first job that makes it so, if one does, and OfTestbed reports whether the Testbed does.
-	Feasible  observe.Verdict
+	Feasible  Verdict
 	About     testbed.Name
 	OfTestbed bool
 	// Jobs are those that it lists, each once.
@@ -60,7 +59,7 @@ type ForeseenJob struct {
 	Now   bool
 	// Refused is what the job's condition Valid would say against its application in slots of
 	// the Testbed.
-	Refused observe.Verdict
+	Refused Verdict
 }
 
 // foreseenUID is that of a Scheduling that is not there.
@@ -80,7 +79,7 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	if !c.feasible.OK() {
 		out.OfTestbed, out.About, err = f.about(ctx, c)
 	}
-	names := observe.Names(s)
+	names := jobNames(s)
 	for _, name := range names {
 		out.Jobs = append(out.Jobs, ForeseenJob{Name: name})
 	}
@@ -88,7 +87,7 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 		return out, err
 	}
 	for i, name := range names {
-		if out.Jobs[i].Refused, err = f.refused(ctx, c, c.Job(observe.Key(name))); err != nil {
+		if out.Jobs[i].Refused, err = f.refused(ctx, c, c.Job(keyOf(name))); err != nil {
 			return Foreseen{}, err
 		}
 	}
@@ -98,9 +97,9 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	}
 	for i, name := range names {
 		if claimed, ok := granted[name]; ok {
-			out.Jobs[i].Slots, out.Jobs[i].Now = texts(claimed), true
+			out.Jobs[i].Slots, out.Jobs[i].Now = slotTexts(claimed), true
 		} else {
-			out.Jobs[i].Slots = texts(request[name])
+			out.Jobs[i].Slots = slotTexts(request[name])
 		}
 	}
 	return out, nil
@@ -116,33 +115,33 @@ type foresight struct {
 
 // refused is why the job's application would be refused in slots of the Testbed. The job is
 // nil if there is none, or none that the caller may use.
-func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) (observe.Verdict, error) {
+func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) (Verdict, error) {
 	if job == nil {
-		return observe.Verdict{}, nil
+		return Verdict{}, nil
 	}
 	adapter, err := workload.Of(&job.Spec)
 	if err != nil {
-		return observe.Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
+		return Verdict{Reason: workload.Reason(err), Message: err.Error()}, nil
 	}
 	if missing, err := f.lacks(ctx, adapter); missing || err != nil {
 		return operatorMissing(adapter), err
 	}
-	if verdict := observe.Refused(job); !verdict.OK() {
+	if verdict := refusedVerdict(job); !verdict.OK() {
 		return verdict, nil
 	}
 	job = job.DeepCopy()
 	job.Status.CreationRequest = nil
-	observe.Acquire(job, f.scheduling, f.Now)
+	acquireJob(job, f.scheduling, f.Now)
 	verdict, err := trial{f.Client, f.Mapper}.of(ctx, job, f.scheduling, c.Testbed)
 	if err != nil { // it says nothing of the application, a quota that is used up for example
-		return observe.Verdict{}, nil
+		return Verdict{}, nil
 	}
 	return verdict, nil
 }
 
 // lacks reports whether the API server knows the adapter's kind. It is asked once for each
 // kind: the mapper does not forget one that was removed.
-func (f *foresight) lacks(ctx context.Context, adapter workload.Adapter) (bool, error) {
+func (f *foresight) lacks(ctx context.Context, adapter *workload.Adapter) (bool, error) {
 	kind := adapter.Kind()
 	if missing, asked := f.missing[kind]; asked {
 		return missing, nil
@@ -180,8 +179,8 @@ func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, jo
 			return true, testbed.Name{}, err
 		}
 	}
-	for _, name := range observe.Names(f.scheduling) {
-		job := c.Job(observe.Key(name))
+	for _, name := range jobNames(f.scheduling) {
+		job := c.Job(keyOf(name))
 		switch {
 		case job == nil:
 			return false, name, nil
@@ -202,7 +201,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 		return nil, nil, err
 	}
 	request = map[testbed.Name][]slot.ID{}
-	for _, p := range observe.QueueRequest(f.scheduling, order).Placements {
+	for _, p := range queueRequest(f.scheduling, order).Placements {
 		request[p.Job] = p.Slots
 	}
 	turn := false
@@ -218,7 +217,7 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 	if err != nil {
 		return nil, nil, err
 	}
-	claims, err := table.Grant(applicants, claim.Slots{All: order.Slots(), Free: free}, f.Now)
+	claims, err := table.Grant(applicants, order.Slots(), free, f.Now)
 	granted = map[testbed.Name][]slot.ID{}
 	for i := range claims {
 		if claims[i].SchedulingUID == foreseenUID {
@@ -231,23 +230,20 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (
 // applicants are all that want slots of the Testbed, the Scheduling with the jobs that it
 // lacks among them, and what is claimed already.
 func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []ForeseenJob) ([]claim.Scheduling, *claim.Table, error) {
-	r := &testbeds{client: readOnly{by: f.Cached}, live: f.Live, options: Options{Namespaces: f.Namespaces}}
+	r := &testbeds{cached: f.Cached, live: f.Live, options: Options{Namespaces: f.Namespaces}}
 	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
 	if err := r.observeSchedulings(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	claims, err := observe.Claims(c.Testbed.Status.Claims)
+	claims, err := parseClaims(c.Testbed.Status.Claims)
 	if err != nil {
 		return nil, nil, err
 	}
-	table, err := claim.Rebuild(claims, o.exclusiveFor())
-	if err != nil {
-		return nil, nil, err
-	}
+	table := &claim.Table{Claims: claims, ExclusiveFor: o.exclusiveFor()}
 	jobs := f.acquired(c, of, o.jobs)
 	var applicants []claim.Scheduling
 	for _, s := range append(o.candidates, f.scheduling) {
-		a, wants, err := observe.ClaimableIn(s, c.Testbed, order, jobs, f.Now)
+		a, wants, err := claimableIn(s, c.Testbed, order, jobs, f.Now)
 		if err == nil && wants { // who asks for what can't be granted is passed over, as by the controller
 			applicants = append(applicants, a)
 		}
@@ -260,15 +256,15 @@ func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Or
 func (f *foresight) acquired(c *candidate, of []ForeseenJob, others jobLookup) jobLookup {
 	own := map[types.NamespacedName]*v1alpha1.BatchJob{}
 	for _, name := range c.observed.Lacking() {
-		job := c.Job(observe.Key(name)).DeepCopy()
-		observe.Acquire(job, f.scheduling, f.Now)
+		job := c.Job(keyOf(name)).DeepCopy()
+		acquireJob(job, f.scheduling, f.Now)
 		job.Status.State = v1alpha1.BatchJobInQueue
 		i := slices.IndexFunc(of, func(j ForeseenJob) bool { return j.Name == name })
-		observe.SetChecked(job, of[i].Refused, f.Now)
+		setChecked(job, of[i].Refused, f.Now)
 		if reason := of[i].Refused.Reason; reason != "" && reason != v1alpha1.ReasonOperatorMissing {
 			job.Status.State = v1alpha1.BatchJobFailed
 		}
-		own[observe.Key(name)] = job
+		own[keyOf(name)] = job
 	}
 	return func(name types.NamespacedName) *v1alpha1.BatchJob {
 		if job := own[name]; job != nil {
@@ -278,31 +274,7 @@ func (f *foresight) acquired(c *candidate, of []ForeseenJob, others jobLookup) j
 	}
 }
 
-func texts(ids []slot.ID) []string {
-	var all []string
-	for _, id := range ids {
-		all = append(all, id.String())
-	}
-	return all
-}
-
-// readOnly is a client that reads by a reader, and can do nothing else.
-type readOnly struct {
-	client.Client
-	by client.Reader
-}
-
-// Get implements client.Reader.
-func (r readOnly) Get(ctx context.Context, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-	return r.by.Get(ctx, name, o, opts...)
-}
-
-// List implements client.Reader.
-func (r readOnly) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	return r.by.List(ctx, list, opts...)
-}
-
-// veil hides what who asks may neither see nor use.
+// veil hides what the caller may neither see nor use.
 type veil struct {
 	client.Reader
 	question *Question

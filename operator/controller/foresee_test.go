@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
@@ -32,7 +31,7 @@ func (l *lab) foresee(live client.Reader, jobs ...string) Foreseen {
 	found, err := Foresee(l.t.Context(), Question{
 		Scheduling: s, Cached: l.api, Live: live, Client: l.api, Mapper: l.kinds, Now: l.now,
 		Slots: func(tb *v1alpha1.Testbed) (*slot.Order, []slot.ID, error) {
-			order, err := observe.Order(tb)
+			order, err := presentOrder(tb)
 			return order, order.Slots(), err
 		},
 		Sees: func(client.Object) (bool, error) { return true, nil },

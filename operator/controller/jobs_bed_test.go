@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -359,11 +358,10 @@ func (l *lab) grant() {
 
 func (l *lab) grantOf(tb *v1alpha1.Testbed) {
 	l.t.Helper()
-	claims, err := observe.Claims(tb.Status.Claims)
+	claims, err := parseClaims(tb.Status.Claims)
 	l.must(err)
-	table, err := claim.Rebuild(claims, string(tb.Status.ExclusiveFor))
-	l.must(err)
-	order, err := observe.Order(tb)
+	table := &claim.Table{Claims: claims, ExclusiveFor: string(tb.Status.ExclusiveFor)}
+	order, err := presentOrder(tb)
 	l.must(err)
 	from := l.jobs.cached // who grants may be behind
 	var schedulings v1alpha1.SchedulingList
@@ -371,10 +369,10 @@ func (l *lab) grantOf(tb *v1alpha1.Testbed) {
 	var all []claim.Scheduling
 	for i := range schedulings.Items {
 		s := &schedulings.Items[i]
-		if observe.TestbedOf(s) != client.ObjectKeyFromObject(tb) {
+		if s.TestbedKey() != client.ObjectKeyFromObject(tb) {
 			continue
 		}
-		c, ok, err := observe.Claimable(s, tb, func(name types.NamespacedName) *v1alpha1.BatchJob {
+		c, ok, err := claimableNow(s, tb, func(name types.NamespacedName) *v1alpha1.BatchJob {
 			job := &v1alpha1.BatchJob{}
 			if from.Get(l.t.Context(), name, job) != nil {
 				return nil
@@ -386,10 +384,10 @@ func (l *lab) grantOf(tb *v1alpha1.Testbed) {
 			all = append(all, c)
 		}
 	}
-	granted, err := table.Grant(all, claim.Slots{All: order.Slots(), Free: order.Slots()}, l.now)
+	granted, err := table.Grant(all, order.Slots(), order.Slots(), l.now)
 	l.must(err)
 	if len(granted) > 0 {
-		tb.Status.Claims, tb.Status.ExclusiveFor = observe.StoredClaims(table.Claims()), types.UID(table.ExclusiveFor())
+		tb.Status.Claims, tb.Status.ExclusiveFor = claimsToStore(table.Claims), types.UID(table.ExclusiveFor)
 		l.must(l.api.Status().Update(l.t.Context(), tb))
 	}
 }

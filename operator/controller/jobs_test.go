@@ -119,7 +119,7 @@ func TestJobsQuiet(t *testing.T) {
 }
 
 // course runs a scheduling of two jobs to its end, and deletes it. Jobs that were tried before
-// may be promised slots.
+// may be reserved.
 func (l *lab) course(tried bool) {
 	l.t.Helper()
 	l.withTestbed(1).withJobs("a", "b")
@@ -245,7 +245,7 @@ func twoLeaders(t *testing.T, tried bool) {
 		l.look()
 		if tried {
 			l.grant()
-			l.unpromised()
+			l.unreserved()
 		}
 	}
 	l.between = nil
@@ -455,7 +455,7 @@ func TestOwnApplicationIsThere(t *testing.T) {
 		_, _ = l.act(l.schedulings, "s")
 		_, _ = l.act(l.jobs, "a")
 		l.grant()
-		l.now = l.now.Add(atRest)
+		l.now = l.now.Add(creationQuiet)
 	}
 	job := l.job("a")
 	children := l.children()
@@ -547,10 +547,10 @@ func TestSubmitTimeout(t *testing.T) {
 		l.look()
 		l.grant()
 	}
-	l.now = l.now.Add(atRest)
+	l.now = l.now.Add(creationQuiet)
 	l.look()
 	after, err := l.act(l.jobs, "a")
-	if err != nil || after <= atRest || after > time.Minute {
+	if err != nil || after <= creationQuiet || after > time.Minute {
 		t.Errorf("it is looked at again after %v, %v", after, err)
 	}
 	l.now = l.now.Add(after)
@@ -725,7 +725,7 @@ func TestJobsToldTogether(t *testing.T) {
 	if n := l.writesOf("status Scheduling s"); n != 0 {
 		t.Errorf("%d writes while its jobs go on: %q", n, l.writes)
 	}
-	l.now = l.now.Add(abreast)
+	l.now = l.now.Add(jobsQuiet)
 	l.mustAct(l.schedulings, "s")
 	if n := l.writesOf("status Scheduling s"); n != 1 {
 		t.Errorf("%d writes after that, want 1: %q", n, l.writes)
@@ -776,7 +776,7 @@ func TestDeletedAtOnce(t *testing.T) {
 				// All but the application is seen.
 				caches.catchUp(slices.DeleteFunc(slices.Clone(walkKinds), func(kind string) bool { return kind == "Job" })...)
 				l.jobs.cached = cacheReader{caches}
-				l.now = l.now.Add(atRest)
+				l.now = l.now.Add(creationQuiet)
 				l.mustAct(l.jobs, "a")
 				l.jobs.cached = cacheReader{l.api}
 				want = "a Running, s AwaitingCompletion"

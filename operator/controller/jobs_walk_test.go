@@ -20,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
@@ -257,7 +256,7 @@ func (w *walk) check() {
 	in := map[string]string{}
 	for _, p := range w.pods("") {
 		id := p.Annotations[v1alpha1.AnnotationSlot]
-		if !observe.Live(&p) {
+		if !isLive(&p) {
 			continue
 		}
 		if other, twice := in[id]; twice {

@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,15 +46,13 @@ func (c cacheReader) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]core
 	return pods.Items, err
 }
 
-// liveReader reads from the API server. When one event concerns many jobs, their Testbed, their
-// Scheduling and the pods of their namespace are read once for all that wait: a Testbed may be
-// half a megabyte, and most pods of a namespace are of other jobs. Safe for concurrent use.
+// liveReader reads from the API server. When one event concerns many jobs, their Testbed and the
+// pods of their namespace are read once for all that wait: a Testbed may be half a megabyte, and
+// most pods of a namespace are of other jobs. Safe for concurrent use.
 type liveReader struct {
 	client.Reader
-	testbeds    callGroup[types.NamespacedName, struct{}, *v1alpha1.Testbed]
-	versions    callGroup[types.NamespacedName, struct{}, *metav1.PartialObjectMetadata]
-	schedulings callGroup[types.NamespacedName, struct{}, *v1alpha1.Scheduling]
-	pods        callGroup[string, types.UID, map[types.UID][]corev1.Pod]
+	testbeds callGroup[types.NamespacedName, struct{}, *v1alpha1.Testbed]
+	pods     callGroup[string, types.UID, map[types.UID][]corev1.Pod]
 }
 
 func newLiveReader(from client.Reader) *liveReader {
@@ -63,15 +60,6 @@ func newLiveReader(from client.Reader) *liveReader {
 	l.testbeds.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Testbed, error) {
 		tb := &v1alpha1.Testbed{}
 		return tb, from.Get(ctx, name, tb)
-	}
-	l.versions.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*metav1.PartialObjectMetadata, error) {
-		tb := &metav1.PartialObjectMetadata{}
-		tb.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Testbed"))
-		return tb, from.Get(ctx, name, tb)
-	}
-	l.schedulings.do = func(ctx context.Context, name types.NamespacedName, _ []struct{}) (*v1alpha1.Scheduling, error) {
-		s := &v1alpha1.Scheduling{}
-		return s, from.Get(ctx, name, s)
 	}
 	l.pods.do = l.listPods
 	return l
@@ -83,22 +71,9 @@ func (l *liveReader) testbed(ctx context.Context, name types.NamespacedName) (*v
 	return l.testbeds.ask(ctx, name, struct{}{})
 }
 
-// confirmed returns the Testbed as the API server has it. If the given one, of a cache, is that,
-// only its version is read.
-func (l *liveReader) confirmed(ctx context.Context, tb *v1alpha1.Testbed) (*v1alpha1.Testbed, error) {
-	name := client.ObjectKeyFromObject(tb)
-	is, err := l.versions.ask(ctx, name, struct{}{})
-	switch {
-	case err != nil:
-		return nil, err
-	case is.UID == tb.UID && is.ResourceVersion == tb.ResourceVersion:
-		return tb, nil
-	}
-	return l.testbed(ctx, name)
-}
-
 func (l *liveReader) scheduling(ctx context.Context, name types.NamespacedName) (*v1alpha1.Scheduling, error) {
-	return l.schedulings.ask(ctx, name, struct{}{})
+	s := &v1alpha1.Scheduling{}
+	return s, l.Get(ctx, name, s)
 }
 
 func (l *liveReader) podsOf(ctx context.Context, job *v1alpha1.BatchJob) ([]corev1.Pod, error) {

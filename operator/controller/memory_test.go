@@ -75,7 +75,7 @@ func TestSameMember(t *testing.T) {
 		}
 		is := was.DeepCopy()
 		change.change(is)
-		if got := sameMember(was, is); got != change.same {
+		if got := sameForSchedulings(was, is); got != change.same {
 			t.Errorf("%s: the same is %v", what, got)
 		}
 	}
@@ -83,8 +83,12 @@ func TestSameMember(t *testing.T) {
 
 // A Testbed is woken by what a job that has its slots has come to, not by how far its pods are.
 func TestTestbedWokenByJob(t *testing.T) {
-	bed := types.NamespacedName{Namespace: "lab", Name: "small"}
-	r := &testbeds{claims: map[types.UID]types.NamespacedName{"a": bed}}
+	b := newBed(t)
+	tb := b.testbed("small", 1)
+	status(b, tb, func(tb *v1alpha1.Testbed) {
+		tb.Status.Claims = []v1alpha1.Claim{{BatchJobUID: "a", BatchJob: "lab/a", Scheduling: "lab/s", SchedulingUID: "s", Slots: []string{"a/0"}}}
+	})
+	bed, r := client.ObjectKeyFromObject(tb), b.replica()
 	var woken []types.NamespacedName
 	r.wake = func(name types.NamespacedName, _ time.Duration) { woken = append(woken, name) }
 	was := &v1alpha1.BatchJob{ObjectMeta: metav1.ObjectMeta{UID: "a"}, Status: v1alpha1.BatchJobStatus{State: v1alpha1.BatchJobSubmitted}}
@@ -113,7 +117,7 @@ func TestTestbedWokenByJob(t *testing.T) {
 }
 
 // Jobs are woken by what their Scheduling wants, not by what it says of them.
-func TestWishes(t *testing.T) {
+func TestSpecChanges(t *testing.T) {
 	at := metav1.Now()
 	for what, change := range map[string]struct {
 		wakes  bool
@@ -127,11 +131,11 @@ func TestWishes(t *testing.T) {
 		was := &v1alpha1.Scheduling{ObjectMeta: metav1.ObjectMeta{UID: "s", Generation: 1}}
 		is := was.DeepCopy()
 		change.change(is)
-		if got := wishes.Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != change.wakes {
+		if got := specChanges.Update(event.UpdateEvent{ObjectOld: was, ObjectNew: is}); got != change.wakes {
 			t.Errorf("%s: wakes is %v", what, got)
 		}
 	}
-	if !wishes.Create(event.CreateEvent{}) || !wishes.Delete(event.DeleteEvent{}) {
+	if !specChanges.Create(event.CreateEvent{}) || !specChanges.Delete(event.DeleteEvent{}) {
 		t.Error("one that comes or goes wakes nobody")
 	}
 }
@@ -145,15 +149,15 @@ func TestCreatedAndLeftAlone(t *testing.T) {
 		next = l.look()
 		l.grant()
 	}
-	if next.IsZero() || next.After(l.now.Add(atRest)) {
+	if next.IsZero() || next.After(l.now.Add(creationQuiet)) {
 		t.Errorf("whatever happens it is looked at again at %v, created at %v", next, l.now)
 	}
 	l.writes = nil
 	l.runPods()
 	created := l.now
-	for l.now = created; l.now.Before(created.Add(atRest)); l.now = l.now.Add(atRest / 5) {
+	for l.now = created; l.now.Before(created.Add(creationQuiet)); l.now = l.now.Add(creationQuiet / 5) {
 		after, err := l.act(l.jobs, "a")
-		if err != nil || !l.now.Add(after).Equal(created.Add(atRest)) {
+		if err != nil || !l.now.Add(after).Equal(created.Add(creationQuiet)) {
 			t.Errorf("%v after its creation it is looked at again after %v, %v", l.now.Sub(created), after, err)
 		}
 	}

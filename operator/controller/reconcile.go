@@ -3,12 +3,13 @@ package controller
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
-	"unicode/utf8"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/client-go/util/workqueue"
@@ -45,6 +46,22 @@ func first(objects ...client.Object) client.Object {
 	return nil
 }
 
+// requestsBy are those to look at the objects that an index of the cache has for a value.
+func requestsBy(ctx context.Context, cached client.Reader, logger *slog.Logger, list client.ObjectList, index, value string) []reconcile.Request {
+	if err := cached.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
+		logger.Error("objects can't be listed: they are looked at with their next change", "index", index, "value", value, "error", err)
+		return nil
+	}
+	var all []reconcile.Request
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // what is called does not fail
+		if object, ok := o.(client.Object); ok {
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(object)})
+		}
+		return nil
+	})
+	return all
+}
+
 // updateTestbed changes a Testbed's status as the API server has it, however often others
 // write between. change reports whether there is anything to change. A Testbed that is gone
 // has nothing to change.
@@ -74,17 +91,7 @@ func turnedFalse(before, after []metav1.Condition, kind string) *metav1.Conditio
 }
 
 // note cuts a text to what an event takes.
-func note(text string) string {
-	const most = 1000
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end]
-}
+func note(text string) string { return cut(text, 1000) }
 
 // finalize adds or removes a finalizer, unless the object has changed.
 func finalize(ctx context.Context, c client.Client, o client.Object, name string, change func(client.Object, string) bool) error {
@@ -125,7 +132,7 @@ func (a *alarm) wake(at time.Time) {
 func (a *alarm) result(err error, now time.Time) (reconcile.Result, error) {
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsNotFound(err), errors.Is(err, errBehind):
-		return reconcile.Result{RequeueAfter: tooSoon}, nil
+		return reconcile.Result{RequeueAfter: conflictDelay}, nil
 	case err != nil || a.again.IsZero():
 		return reconcile.Result{}, err
 	}

@@ -67,7 +67,7 @@ func TestTakenLate(t *testing.T) {
 	l.grant()
 	l.writes = nil
 	for range 3 {
-		l.unpromised()
+		l.unreserved()
 		l.mustAct(l.schedulings, "s")
 	}
 	if diff := cmp.Diff([]string{"status BatchJob c"}, l.writesOfKind("BatchJob")); diff != "" {
@@ -127,7 +127,7 @@ func TestReservedByOne(t *testing.T) {
 		l.want(what, "nobody's, Ready", l.of("b"))
 	}
 	l.settle()
-	l.want("who was promised them", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
+	l.want("who reserved them", "a Running, b Running, s AwaitingCompletion", l.states("s", "a", "b"))
 	l.want("who was not", "t Acquiring", l.states("t"))
 }
 
@@ -361,7 +361,7 @@ func TestStrayClaimGoes(t *testing.T) {
 	}
 }
 
-// Two controllers that promise the same jobs at the same moment, each to another Scheduling,
+// Two controllers that reserve the same jobs at the same moment, each for another Scheduling,
 // of which each starts one: nobody waits for ever for the job that the other has. It is had
 // once the other is gone.
 func TestReservedTwice(t *testing.T) {
@@ -422,7 +422,7 @@ func TestCompletedRollsNothingBack(t *testing.T) {
 	end("a", "s", v1alpha1.BatchJobCompleted, true)
 	end("b", "t", v1alpha1.BatchJobRunning, true)
 	end("f", "s", v1alpha1.BatchJobFailed, false)
-	l.now = l.now.Add(abreast)
+	l.now = l.now.Add(jobsQuiet)
 	l.mustAct(l.schedulings, "s")
 	l.want("s", "s Completed", l.states("s"))
 	l.want("a", "s's, Completed", l.of("a"))

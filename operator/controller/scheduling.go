@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
@@ -34,7 +33,6 @@ type schedulings struct {
 	written writes
 	// known is what is remembered of Schedulings.
 	known    memory[schedulingMemory]
-	orders   orders
 	recorder events.EventRecorder
 	metrics  *metrics
 	logger   *slog.Logger
@@ -52,7 +50,7 @@ func (r *schedulings) Reconcile(ctx context.Context, q reconcile.Request) (recon
 	}
 	known := r.known.get(q.NamespacedName)
 	if known.written.isNewerThan(s) {
-		return reconcile.Result{RequeueAfter: tooLate}, nil
+		return reconcile.Result{RequeueAfter: staleDelay}, nil
 	}
 	pass := &schedulingPass{schedulings: r, now: r.now()}
 	if left := known.quietUntil.Sub(pass.now); left > 0 && s.DeletionTimestamp == nil && s.Generation == s.Status.ObservedGeneration {
@@ -70,9 +68,9 @@ type schedulingPass struct {
 
 // candidate is a Scheduling with what was found out about it.
 type candidate struct {
-	observe.SchedulingView
+	schedulingView
 	observed lifecycle.SchedulingObserved
-	feasible observe.Verdict
+	feasible Verdict
 }
 
 // run makes the step. From the decision about jobs that the Scheduling lacks until what follows
@@ -94,7 +92,7 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 	c.observed.Turn = c.Turn
 	next, actions := lifecycle.StepScheduling(c.observed, p.now)
 	if c.Reserves { // a job that is deleted before it is taken, while others begin, is not waited for
-		next.Acquired = slices.SortedFunc(slices.Values(observe.Names(s)), testbed.Name.Compare)
+		next.Acquired = slices.SortedFunc(slices.Values(jobNames(s)), testbed.Name.Compare)
 	}
 	if err := p.store(ctx, c, &next, actions); err != nil {
 		return err
@@ -121,9 +119,9 @@ const consentPoll = 30 * time.Second
 // candidate finds out all that a step of the Scheduling depends on, except its turn.
 func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) (*candidate, error) {
 	c := &candidate{}
-	c.Scheduling, c.NewOrder = s, p.orders.of
+	c.Scheduling = s
 	tb := &v1alpha1.Testbed{}
-	switch err := p.cached.Get(ctx, observe.TestbedOf(s), tb, client.UnsafeDisableDeepCopy); {
+	switch err := p.cached.Get(ctx, s.TestbedKey(), tb, client.UnsafeDisableDeepCopy); {
 	case err == nil:
 		c.Testbed = tb
 	case !apierrors.IsNotFound(err):
@@ -142,11 +140,11 @@ func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) 
 	if s.DeletionTimestamp != nil { // it must not be gone before them
 		c.Holds += p.coming(ctx, s, c.Testbed)
 	}
-	if c.observed, err = c.Observed(p.now); err != nil {
+	if c.observed, err = c.observe(p.now); err != nil {
 		return nil, err
 	}
 	var failed error
-	c.feasible = c.Feasible(&c.observed, func(own string, consent *v1alpha1.AllowedNamespaces) (bool, string) {
+	c.feasible = c.feasibility(&c.observed, func(own string, consent *v1alpha1.AllowedNamespaces) (bool, string) {
 		ok, err := allowed(ctx, p.cached, consent, own, s.Namespace)
 		if err != nil {
 			failed = err
@@ -160,14 +158,14 @@ func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) 
 // not to be modified.
 func (p *schedulingPass) jobs(ctx context.Context, s *v1alpha1.Scheduling) (map[types.NamespacedName]*v1alpha1.BatchJob, error) {
 	all := make(map[types.NamespacedName]*v1alpha1.BatchJob)
-	for _, name := range observe.Names(s) {
+	for _, name := range jobNames(s) {
 		job := &v1alpha1.BatchJob{}
-		err := p.cached.Get(ctx, observe.Key(name), job, client.UnsafeDisableDeepCopy)
+		err := p.cached.Get(ctx, keyOf(name), job, client.UnsafeDisableDeepCopy)
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 		if err == nil {
-			all[observe.Key(name)] = job
+			all[keyOf(name)] = job
 		}
 	}
 	return all, nil
@@ -185,7 +183,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 			return err
 		}
 	}
-	status := c.Status(next, &c.observed, c.feasible, p.now)
+	status := c.nextStatus(next, &c.observed, c.feasible, p.now)
 	if equality.Semantic.DeepEqual(before, status) {
 		return nil
 	}
@@ -196,7 +194,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 	known := p.known.get(client.ObjectKeyFromObject(s))
 	known.written = versionOf(s)
 	p.known.set(client.ObjectKeyFromObject(s), known)
-	p.tell(before, s)
+	p.report(before, s)
 	if len(c.observed.Lacking()) == 0 {
 		p.rest(s)
 	}
@@ -206,7 +204,7 @@ func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycl
 // rest leaves a Scheduling alone for a while, in which its jobs go on.
 func (p *schedulingPass) rest(s *v1alpha1.Scheduling) {
 	known := p.known.get(client.ObjectKeyFromObject(s))
-	known.quietUntil = p.schedulings.now().Add(abreast)
+	known.quietUntil = p.schedulings.now().Add(jobsQuiet)
 	p.known.set(client.ObjectKeyFromObject(s), known)
 	p.wake(known.quietUntil)
 }
@@ -217,7 +215,7 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	case lifecycle.AcquireJobs:
 		return p.acquire(ctx, c, a.Jobs)
 	case lifecycle.Unlock:
-		return updateTestbed(ctx, p.client, p.live, observe.TestbedOf(s), func(tb *v1alpha1.Testbed) bool {
+		return updateTestbed(ctx, p.client, p.live, s.TestbedKey(), func(tb *v1alpha1.Testbed) bool {
 			had := tb.Status.ExclusiveFor == s.UID
 			if had {
 				tb.Status.ExclusiveFor = ""
@@ -235,8 +233,8 @@ func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.Sche
 	return nil
 }
 
-// tell reports and measures what a Scheduling has come to.
-func (p *schedulingPass) tell(before *v1alpha1.SchedulingStatus, s *v1alpha1.Scheduling) {
+// report reports and measures what a Scheduling has come to.
+func (p *schedulingPass) report(before *v1alpha1.SchedulingStatus, s *v1alpha1.Scheduling) {
 	for _, kind := range []string{v1alpha1.SchedulingFeasible, v1alpha1.SchedulingSpecAccepted} {
 		if problem := turnedFalse(before.Conditions, s.Status.Conditions, kind); problem != nil {
 			p.recorder.Eventf(s, nil, corev1.EventTypeWarning, problem.Reason, "Schedule", "%s", note(problem.Message))

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
@@ -24,10 +23,10 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testb
 	if len(lacking) == 0 || !c.feasible.OK() {
 		return false, nil
 	}
-	if slices.ContainsFunc(lacking, func(name testbed.Name) bool { return p.written.unseen(c.Job(observe.Key(name))) }) {
+	if slices.ContainsFunc(lacking, func(name testbed.Name) bool { return p.written.unseen(c.Job(keyOf(name))) }) {
 		return false, errBehind
 	}
-	applicants := []claim.Applicant{observe.Applicant(c.Scheduling, &c.observed)}
+	applicants := []claim.Applicant{applicantOf(c.Scheduling, &c.observed)}
 	rivals, err := p.rivals(ctx, c.Scheduling, lacking)
 	if err != nil {
 		return false, err
@@ -43,10 +42,10 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testb
 		// One whose jobs are not all there, or which may not have them, waits without
 		// keeping others waiting.
 		if len(rival.observed.Lacking()) > 0 && rival.feasible.OK() {
-			applicants = append(applicants, observe.Applicant(s, &rival.observed))
+			applicants = append(applicants, applicantOf(s, &rival.observed))
 		}
 	}
-	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return observe.Available(c.Job(observe.Key(name))) })
+	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return isAvailable(c.Job(keyOf(name))) })
 	first := slices.MinFunc(applicants, func(a, b claim.Applicant) int { return a.Compare(b.Precedence) })
 	if c.Before = (testbed.Name{}); first.Name != applicants[0].Name {
 		c.Before = first.Name
@@ -64,8 +63,8 @@ func (p *schedulingPass) reserve(ctx context.Context, c *candidate, lacking []te
 	if !c.Turn || !c.observed.Stored.Started.IsZero() || c.Scheduling.Spec.Exclusive {
 		return false
 	}
-	began = !observe.Reserves(c.Scheduling) && p.reservable(ctx, c, lacking)
-	c.Reserves = began || observe.Reserves(c.Scheduling)
+	began = !isReserving(c.Scheduling) && p.reservable(ctx, c, lacking)
+	c.Reserves = began || isReserving(c.Scheduling)
 	return began
 }
 
@@ -73,8 +72,8 @@ func (p *schedulingPass) reserve(ctx context.Context, c *candidate, lacking []te
 // must not get slots.
 func (p *schedulingPass) reservable(ctx context.Context, c *candidate, names []testbed.Name) bool {
 	return !slices.ContainsFunc(names, func(name testbed.Name) bool {
-		job := c.Job(observe.Key(name))
-		if !observe.Available(job) || !observe.Accepted(job) {
+		job := c.Job(keyOf(name))
+		if !isAvailable(job) || !isAccepted(job) {
 			return true
 		}
 		verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
@@ -116,7 +115,7 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 			return errBehind
 		}
 	}
-	if err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(observe.Key(names[i])).DeepCopy()) }); err != nil {
+	if err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(keyOf(names[i])).DeepCopy()) }); err != nil {
 		return err
 	}
 	p.rest(s)
@@ -125,11 +124,11 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 
 // comes reports whether a job has the claim with which it becomes the Scheduling's.
 func comes(c *candidate, name testbed.Name) bool {
-	job := c.Job(observe.Key(name))
-	if !observe.IsReservedFor(c.Scheduling, job) {
+	job := c.Job(keyOf(name))
+	if !isReservedFor(c.Scheduling, job) {
 		return false
 	}
-	has := observe.ClaimOf(c.Testbed, job.UID)
+	has := claimOfJob(c.Testbed, job.UID)
 	return has != nil && has.SchedulingUID == c.Scheduling.UID
 }
 
@@ -146,7 +145,7 @@ func (p *schedulingPass) coming(ctx context.Context, s *v1alpha1.Scheduling, tb 
 			continue
 		}
 		job := &v1alpha1.BatchJob{}
-		if err := p.cached.Get(ctx, observe.Key(name), job, client.UnsafeDisableDeepCopy); err == nil && job.UID == has.BatchJobUID && observe.Available(job) {
+		if err := p.cached.Get(ctx, keyOf(name), job, client.UnsafeDisableDeepCopy); err == nil && job.UID == has.BatchJobUID && isAvailable(job) {
 			n++
 		}
 	}
@@ -170,9 +169,9 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		}
 		first = false
 		switch {
-		case observe.Holds(c.Scheduling, job):
+		case hasJob(c.Scheduling, job):
 			return nil
-		case !observe.Available(job):
+		case !isAvailable(job):
 			return errTaken
 		}
 		before := job.Status.State
@@ -190,24 +189,24 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 
 // enqueue makes the Scheduling the job's active one and, if its application was tried and
 // nothing is said against it, has the job make its step into the queue, which is to be
-// written with that. All else is for the job's own controller to find and to tell.
+// written with that. All else is for the job's own controller to find and to report.
 func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) {
-	observe.Acquire(job, c.Scheduling, p.now)
+	acquireJob(job, c.Scheduling, p.now)
 	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
 	if err != nil || !verdict.OK() {
-		observe.SetUnchecked(job, "", p.now) // it is tried again
+		setUnchecked(job, "", p.now) // it is tried again
 		return
 	}
 	tried := job.DeepCopy()
-	observe.SetChecked(tried, verdict, p.now)
-	v := observe.JobView{Job: tried, Scheduling: c.Scheduling}
-	o, counts, err := v.Observed()
+	setChecked(tried, verdict, p.now)
+	v := jobFacts{Job: tried, Scheduling: c.Scheduling}
+	o, counts, err := v.observe()
 	if err != nil { // of a status that can't be read; the other jobs don't wait for that
-		observe.SetUnchecked(job, "", p.now)
+		setUnchecked(job, "", p.now)
 		return
 	}
 	if next, actions := lifecycle.StepJob(o, p.now); next.State == lifecycle.InQueue && !acts(actions) {
-		job.Status = *v.Status(&next, counts, p.now)
+		job.Status = *v.nextStatus(&next, &o, counts, p.now)
 	}
 }
 
@@ -222,11 +221,11 @@ func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifec
 	stuck := false
 	for _, name := range o.Lacking() {
 		job := &v1alpha1.BatchJob{}
-		err := p.live.Get(ctx, observe.Key(name), job)
+		err := p.live.Get(ctx, keyOf(name), job)
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		stuck = stuck || err != nil || !observe.Available(job) && !observe.Holds(c.Scheduling, job)
+		stuck = stuck || err != nil || !isAvailable(job) && !hasJob(c.Scheduling, job)
 	}
 	if !stuck {
 		return nil
@@ -236,10 +235,10 @@ func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifec
 			continue
 		}
 		job := &v1alpha1.BatchJob{}
-		if err := p.live.Get(ctx, observe.Key(o.Members[i].Job), job); err != nil {
+		if err := p.live.Get(ctx, keyOf(o.Members[i].Job), job); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if !observe.Holds(c.Scheduling, job) || job.Status.CreationRequest != nil {
+		if !hasJob(c.Scheduling, job) || job.Status.CreationRequest != nil {
 			continue
 		}
 		job.Status.ActiveScheduling = nil

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 )
@@ -37,19 +36,19 @@ func addScheduling(mgr manager.Manager, o Options, m *metrics) error {
 		Complete(r)
 }
 
-// abreast is how long a Scheduling waits before it reports how far its jobs are: they change
+// jobsQuiet is how long a Scheduling waits before it reports how far its jobs are: they change
 // together, and the controller of Testbeds looks at the jobs themselves.
-const abreast = 250 * time.Millisecond
+const jobsQuiet = 250 * time.Millisecond
 
 // jobChanged has the Schedulings looked at that list a job, and those that have or had it, after
 // a while in which others of their jobs change too. A job that is available may be waited for.
 func (r *schedulings) jobChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.BatchJob)
 	is, _ := after.(*v1alpha1.BatchJob)
-	if was != nil && is != nil && sameMember(was, is) {
+	if was != nil && is != nil && sameForSchedulings(was, is) {
 		return
 	}
-	name, wait := client.ObjectKeyFromObject(first(after, before)), abreast
+	name, wait := client.ObjectKeyFromObject(first(after, before)), jobsQuiet
 	if is == nil {
 		r.written.forget(name)
 	}
@@ -60,7 +59,7 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 			all = append(all, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: active.Namespace, Name: active.Name}})
 		}
 	}
-	if is == nil || observe.Available(is) {
+	if is == nil || isAvailable(is) {
 		wait = batch
 	}
 	for _, request := range all {
@@ -68,8 +67,8 @@ func (r *schedulings) jobChanged(ctx context.Context, before, after client.Objec
 	}
 }
 
-// sameMember reports whether a job is the same in all that Schedulings go by.
-func sameMember(was, is *v1alpha1.BatchJob) bool {
+// sameForSchedulings reports whether a job is the same in all that Schedulings go by.
+func sameForSchedulings(was, is *v1alpha1.BatchJob) bool {
 	a, b := &was.Status, &is.Status
 	valid := func(s *v1alpha1.BatchJobStatus) *metav1.Condition {
 		return meta.FindStatusCondition(s.Conditions, v1alpha1.BatchJobValid)
@@ -85,7 +84,7 @@ func sameMember(was, is *v1alpha1.BatchJob) bool {
 func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Scheduling)
 	is, _ := after.(*v1alpha1.Scheduling)
-	if was != nil && is != nil && sameWishes(was, is) {
+	if was != nil && is != nil && sameForRivals(was, is) {
 		return
 	}
 	own, seen := client.ObjectKeyFromObject(first(after, before)), make(map[testbed.Name]bool)
@@ -93,7 +92,7 @@ func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Obj
 		if s == nil {
 			continue
 		}
-		for _, job := range observe.Names(s) {
+		for _, job := range jobNames(s) {
 			if seen[job] {
 				continue
 			}
@@ -107,20 +106,20 @@ func (r *schedulings) rivalChanged(ctx context.Context, before, after client.Obj
 	}
 }
 
-// sameWishes reports whether a Scheduling is the same in all that others that want its jobs go by.
-func sameWishes(was, is *v1alpha1.Scheduling) bool {
+// sameForRivals reports whether a Scheduling is the same in all that others that want its jobs go by.
+func sameForRivals(was, is *v1alpha1.Scheduling) bool {
 	feasible := func(s *v1alpha1.Scheduling) bool {
 		return meta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	}
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
-		was.Status.State == is.Status.State && feasible(was) == feasible(is) && observe.Reserves(was) == observe.Reserves(is)
+		was.Status.State == is.Status.State && feasible(was) == feasible(is) && isReserving(was) == isReserving(is)
 }
 
 // testbedChanged has the Schedulings of a Testbed looked at that its change concerns.
 func (r *schedulings) testbedChanged(ctx context.Context, before, after client.Object, q requestQueue) {
 	was, _ := before.(*v1alpha1.Testbed)
 	is, _ := after.(*v1alpha1.Testbed)
-	if was == nil || is == nil || !sameSlotsAndRights(was, is) {
+	if was == nil || is == nil || !sameForJobs(was, is) {
 		for _, request := range r.by(ctx, schedulingTestbed, client.ObjectKeyFromObject(first(after, before)).String()) {
 			q.Add(request)
 		}
@@ -129,7 +128,7 @@ func (r *schedulings) testbedChanged(ctx context.Context, before, after client.O
 	changed := changedClaims(was, is)
 	for _, c := range changed {
 		if name, err := testbed.ParseName(c.Scheduling); err == nil {
-			q.AddAfter(reconcile.Request{NamespacedName: observe.Key(name)}, abreast)
+			q.AddAfter(reconcile.Request{NamespacedName: keyOf(name)}, jobsQuiet)
 		}
 	}
 	if len(changed) > 0 {
@@ -144,8 +143,8 @@ const explainAfter = time.Second
 // explain has those looked at that wait for something.
 func (r *schedulings) explain(ctx context.Context, tb *v1alpha1.Testbed, q requestQueue) {
 	var listed v1alpha1.SchedulingList
-	if err := r.cached.List(ctx, &listed, client.MatchingFields{schedulingTestbed: observe.NameOf(tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
-		r.logger.Error("schedulings can't be listed", "testbed", observe.NameOf(tb).String(), "error", err)
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{schedulingTestbed: nameOf(tb).String()}, client.UnsafeDisableDeepCopy); err != nil {
+		r.logger.Error("schedulings can't be listed", "testbed", nameOf(tb).String(), "error", err)
 	}
 	for i := range listed.Items {
 		if s := &listed.Items[i]; s.Status.State == v1alpha1.SchedulingSubmitting && s.Status.Reason != "" {
@@ -154,16 +153,11 @@ func (r *schedulings) explain(ctx context.Context, tb *v1alpha1.Testbed, q reque
 	}
 }
 
-func sameSlotsAndRights(was, is *v1alpha1.Testbed) bool {
+func sameForJobs(was, is *v1alpha1.Testbed) bool {
 	return was.UID == is.UID && was.Generation == is.Generation && (was.DeletionTimestamp == nil) == (is.DeletionTimestamp == nil) &&
 		was.Status.ExclusiveFor == is.Status.ExclusiveFor && slices.Equal(was.Status.Nodes, is.Status.Nodes)
 }
 
 func (r *schedulings) by(ctx context.Context, index, value string) []reconcile.Request {
-	var listed v1alpha1.SchedulingList
-	if err := r.cached.List(ctx, &listed, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
-		r.logger.Error("schedulings can't be listed", "index", index, "error", err)
-		return nil
-	}
-	return requests(listed.Items, func(s *v1alpha1.Scheduling) metav1.Object { return s })
+	return requestsBy(ctx, r.cached, r.logger, &v1alpha1.SchedulingList{}, index, value)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,23 +15,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // testbeds is the controller of Testbeds: it keeps their placeholders, grants their slots and
 // writes their status. Its methods are safe for concurrent use, those of one Testbed's
 // reconciliation one at a time.
 type testbeds struct {
-	// client reads from the cache and writes; live reads from the API server; writer writes pods
-	// without a limit of its own.
+	// cached reads from the cache, live from the API server; client writes, and writer writes
+	// pods without a limit of its own.
 	client, writer client.Client
-	live           client.Reader
+	cached, live   client.Reader
 	options        Options
 	metrics        *metrics
 	logger         *slog.Logger
 	now            func() time.Time
-	// claimable is observe.ClaimableIn.
+	// claimable is claimableIn, except in tests.
 	claimable claimable
 	// wake has a Testbed be looked at after a while; work has a request to the API server
 	// be made when it is its turn.
@@ -41,14 +42,9 @@ type testbeds struct {
 	background context.Context
 	once       sync.Once
 
-	pods podStore
-
 	mu sync.Mutex
-	// states and names are of the Testbeds that were looked at, names by UID.
+	// states are those of the Testbeds that were looked at.
 	states map[types.NamespacedName]*testbedState
-	names  map[types.UID]types.NamespacedName
-	// claims are the Testbeds in which jobs have slots, by the job's UID.
-	claims map[types.UID]types.NamespacedName
 	// allotments are what each Testbed may use, by UID; stale reports whether they are to be
 	// made anew.
 	allotments map[types.UID]allotment
@@ -57,10 +53,9 @@ type testbeds struct {
 
 func newTestbeds(c, writer client.Client, live client.Reader, o Options, m *metrics) *testbeds {
 	return &testbeds{
-		client: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
-		claimable: observe.ClaimableIn, stale: true,
-		states: map[types.NamespacedName]*testbedState{}, names: map[types.UID]types.NamespacedName{},
-		claims: map[types.UID]types.NamespacedName{}, allotments: map[types.UID]allotment{},
+		client: c, cached: c, writer: writer, live: live, options: o, metrics: m, logger: o.Logger, now: time.Now,
+		claimable: claimableIn, stale: true,
+		states: map[types.NamespacedName]*testbedState{}, allotments: map[types.UID]allotment{},
 	}
 }
 
@@ -94,7 +89,7 @@ func (r *testbeds) look(ctx context.Context, name types.NamespacedName) (time.Ti
 		return time.Time{}, err
 	}
 	now := r.now()
-	o, err := r.observe(ctx, tb, s)
+	o, err := r.observe(ctx, tb)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -129,7 +124,7 @@ func (r *testbeds) state(name types.NamespacedName) *testbedState {
 // not seen that yet.
 func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testbedState) (*v1alpha1.Testbed, error) {
 	tb := &v1alpha1.Testbed{}
-	if err := r.client.Get(ctx, name, tb); err != nil {
+	if err := r.cached.Get(ctx, name, tb); err != nil {
 		return nil, err
 	}
 	if s == nil || s.written == nil {
@@ -163,7 +158,7 @@ func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedSta
 	s := newTestbedState(tb.UID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.states[name], r.names[tb.UID] = s, name
+	r.states[name] = s
 	return s, nil
 }
 
@@ -171,16 +166,7 @@ func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedSta
 func (r *testbeds) forget(name types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.states[name]; s != nil {
-		delete(r.states, name)
-		delete(r.names, s.uid)
-		r.pods.drop(s.uid)
-	}
-	for job, of := range r.claims {
-		if of == name {
-			delete(r.claims, job)
-		}
-	}
+	delete(r.states, name)
 	r.stale = true
 	r.metrics.slots.DeletePartialMatch(map[string]string{"testbed": name.String()})
 	r.metrics.signalAge.DeleteLabelValues(name.String())
@@ -192,7 +178,6 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 	due := s.due(&o.testbed.Status, &out.status, now)
 	if due.IsZero() || now.Before(due) {
 		out.wake(due)
-		r.remember(o.testbed, o.testbed.Status.Claims)
 		return nil
 	}
 	next := o.testbed.DeepCopy()
@@ -212,7 +197,6 @@ func (r *testbeds) write(ctx context.Context, s *testbedState, o *observation, o
 			r.metrics.claimSeconds.Observe(r.now().Sub(since).Seconds())
 		}
 	}
-	r.remember(next, next.Status.Claims)
 	return nil
 }
 
@@ -225,26 +209,11 @@ func (r *testbeds) overtaken(ctx context.Context, s *testbedState, o *observatio
 	}
 }
 
-// remember notes which jobs have slots of the Testbed.
-func (r *testbeds) remember(tb *v1alpha1.Testbed, claims []v1alpha1.Claim) {
-	name := client.ObjectKeyFromObject(tb)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for job, of := range r.claims {
-		if of == name {
-			delete(r.claims, job)
-		}
-	}
-	for i := range claims {
-		r.claims[claims[i].BatchJobUID] = name
-	}
-}
-
 // finish removes the Testbed's finalizer once it has no claims and no placeholders.
 func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, out *outcome) error {
 	tb := o.testbed
 	running, _ := s.ops.state()
-	if len(tb.Status.Claims) > 0 || running > 0 || r.pods.placeholders(tb.UID) > 0 {
+	if len(tb.Status.Claims) > 0 || running > 0 || slices.ContainsFunc(o.pods, func(p slot.Pod) bool { return p.Role == slot.Placeholder }) {
 		return nil
 	}
 	left, err := r.leftovers(ctx, tb)
@@ -279,14 +248,10 @@ func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, er
 	return left, nil
 }
 
-// slotStates are the states of slots as the metric has them.
-var slotStates = []string{"free", "reserved", "occupied", "pending", "retiring"}
-
 // measure sets the Testbed's metrics.
 func (r *testbeds) measure(name types.NamespacedName, s *testbedState, o *observation, now time.Time) {
-	c := s.table.Counts()
-	for i, n := range []int{c.Free, c.Reserved, c.Occupied, c.Pending, c.Retiring} {
-		r.metrics.slots.WithLabelValues(name.String(), slotStates[i]).Set(float64(n))
+	for state, n := range s.table.Counts() {
+		r.metrics.slots.WithLabelValues(name.String(), slot.State(state).String()).Set(float64(n))
 	}
 	if !o.testbed.Spec.Automatic() {
 		r.metrics.signalAge.DeleteLabelValues(name.String())

@@ -19,20 +19,20 @@ import (
 
 var podListKind = corev1.SchemeGroupVersion.WithKind("PodList")
 
-// tell is how often the backlog is logged.
-const tell = 5 * time.Second
+// backlogPeriod is how often the backlog is logged.
+const backlogPeriod = 5 * time.Second
 
 func sameAllotment(a, b allotment) bool {
-	return maps.Equal(a.nodes, b.nodes) && slices.Equal(a.lost, b.lost)
+	return maps.Equal(a.nodes, b.nodes) && maps.Equal(a.lost, b.lost)
 }
 
 // act has placeholders created and deleted. It does not wait for the API server's answers.
 func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.Time) {
-	actions, due := s.table.DiffTo(nil, now)
+	actions, due := s.table.Diff(now)
 	out.wake(due)
 	if o.testbed.DeletionTimestamp != nil {
 		// Of what goes, nothing is made anew.
-		actions = slices.DeleteFunc(actions, func(a slot.Action) bool { return a.Op == slot.CreateGhost })
+		actions = slices.DeleteFunc(actions, func(a slot.Action) bool { return a.Op == slot.CreatePlaceholder })
 	}
 	start, due := s.ops.take(actions, now)
 	out.wake(due)
@@ -44,7 +44,7 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 			r.count(&a, err)
 			switch more := s.ops.done(&a, err, r.now()); {
 			case err != nil:
-				r.logger.Warn("a slot's pod is left as it is", "what", a.Op.String(), "why", a.Reason.String(),
+				r.logger.Warn("a slot's pod is left as it is", "what", string(a.Op), "why", a.Reason,
 					"testbed", name.String(), "slot", a.Slot.String(), "error", err)
 				r.wake(name, firstRetry)
 			case more:
@@ -52,11 +52,11 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 			}
 		})
 	}
-	if len(actions) > 0 && now.Sub(s.logged) >= tell {
+	if len(actions) > 0 && now.Sub(s.logged) >= backlogPeriod {
 		if !s.logged.IsZero() {
 			c := s.table.Counts()
 			r.logger.Info("slots are being prepared", "testbed", client.ObjectKeyFromObject(o.testbed).String(),
-				"slots", c.Slots, "pending", c.Pending, "todo", len(actions))
+				"slots", c.Slots(), "pending", c[slot.Pending], "todo", len(actions))
 		}
 		s.logged = now
 	}
@@ -67,10 +67,10 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 
 // carryOut does what is to be done about a slot. That it is done already is a success.
 func (r *testbeds) carryOut(ctx context.Context, tb *v1alpha1.Testbed, a *slot.Action, size *placeholderSize) error {
-	if a.Op != slot.CreateGhost {
-		return r.delete(ctx, a.Namespace, a.Name, types.UID(a.UID), a.Op == slot.DeleteGhost)
+	if a.Op != slot.CreatePlaceholder {
+		return r.delete(ctx, a.Namespace, a.Name, types.UID(a.UID), a.Op == slot.DeletePlaceholder)
 	}
-	err := r.writer.Create(ctx, placeholderPod(tb, a.Slot, a.Name, r.options.GhostImage, size))
+	err := r.writer.Create(ctx, placeholderPod(tb, a.Slot, a.Name, r.options.PlaceholderImage, size))
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
@@ -92,10 +92,10 @@ func (r *testbeds) delete(ctx context.Context, namespace, name string, uid types
 }
 
 // opNames are those of the metric.
-var opNames = map[slot.Op]string{slot.CreateGhost: "create", slot.DeleteGhost: "delete", slot.DeletePod: "delete_pod"}
+var opNames = map[slot.Op]string{slot.CreatePlaceholder: "create", slot.DeletePlaceholder: "delete", slot.DeletePod: "delete_pod"}
 
 func (r *testbeds) count(a *slot.Action, err error) {
-	reason := a.Reason.String()
+	reason := a.Reason
 	if err != nil {
 		reason = "failed"
 	}
@@ -125,7 +125,7 @@ type opKey struct {
 	uid, size string
 }
 
-func keyOf(a *slot.Action) opKey { return opKey{a.Op, a.Slot, a.UID, a.Size} }
+func opKeyOf(a *slot.Action) opKey { return opKey{a.Op, a.Slot, a.UID, a.Size} }
 
 // op is what came of an action so far.
 type op struct {
@@ -165,7 +165,7 @@ func (o *ops) take(actions []slot.Action, now time.Time) (start []slot.Action, a
 		most = maxProbes
 	}
 	for i := range actions {
-		key := keyOf(&actions[i])
+		key := opKeyOf(&actions[i])
 		before := o.of[key]
 		switch {
 		case before != nil && before.running:
@@ -191,7 +191,7 @@ func (o *ops) take(actions []slot.Action, now time.Time) (start []slot.Action, a
 func (o *ops) prune(actions []slot.Action) {
 	wanted := make(map[opKey]*op, len(actions))
 	for i := range actions {
-		key := keyOf(&actions[i])
+		key := opKeyOf(&actions[i])
 		if before := o.of[key]; before != nil {
 			wanted[key] = before
 		}
@@ -217,7 +217,7 @@ func (o *ops) done(a *slot.Action, err error, now time.Time) (more bool) {
 		}
 	}
 	o.failed = err
-	if before := o.of[keyOf(a)]; before != nil {
+	if before := o.of[opKeyOf(a)]; before != nil {
 		before.running = false
 		if err == nil {
 			before.until, before.failures = now.Add(unseen), 0

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
@@ -19,19 +19,24 @@ import (
 
 // allotment is what a Testbed may use.
 type allotment struct {
-	// nodes may carry its slots, each with the value of its label.
+	// nodes may carry its slots, each with the value of its label; lost are those that it wants
+	// and another Testbed has.
 	nodes map[string]string
-	lost  []slot.Conflict
+	lost  map[string]testbed.Name
 }
 
 // observe finds out what there is to know of the Testbed.
-func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbedState) (*observation, error) {
+func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed) (*observation, error) {
+	pods, err := r.podsOf(ctx, tb.UID)
+	if err != nil {
+		return nil, err
+	}
 	allot, err := r.allotted(ctx, tb)
 	if err != nil {
 		return nil, err
 	}
 	o := &observation{
-		testbed: tb, nodes: allot.nodes, lost: allot.lost, rooms: r.options.Rooms, claimable: r.claimable, jobs: r.jobs(ctx),
+		testbed: tb, pods: pods, nodes: allot.nodes, lost: allot.lost, rooms: r.options.Rooms, claimable: r.claimable, jobs: r.jobs(ctx),
 	}
 	if err := r.observeSchedulings(ctx, o); err != nil {
 		return nil, err
@@ -40,8 +45,8 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbed
 		return nil, err
 	}
 	if tb.Spec.Automatic() {
-		o.uses = r.pods.uses(tb.UID, tb.Namespace, sizeOf(&tb.Spec).units)
-		claims, _ := observe.Claims(tb.Status.Claims) // an error is step's to tell
+		o.uses = usesOf(pods, tb.Namespace, sizeOf(&tb.Spec).units)
+		claims, _ := parseClaims(tb.Status.Claims) // step reports an error
 		for i := range claims {
 			for _, id := range claims[i].Slots {
 				use := useOf(o.uses, id.Node)
@@ -49,8 +54,6 @@ func (r *testbeds) observe(ctx context.Context, tb *v1alpha1.Testbed, s *testbed
 			}
 		}
 	}
-	// Last, as what is drained is gone.
-	o.pods, o.gone = r.pods.drain(tb.UID, !s.primed)
 	return o, nil
 }
 
@@ -62,7 +65,7 @@ func (r *testbeds) jobs(ctx context.Context) jobLookup {
 		job, ok := known[name]
 		if !ok {
 			job = &v1alpha1.BatchJob{}
-			if err := r.client.Get(ctx, name, job, client.UnsafeDisableDeepCopy); err != nil {
+			if err := r.cached.Get(ctx, name, job, client.UnsafeDisableDeepCopy); err != nil {
 				job = nil
 			}
 			known[name] = job
@@ -73,9 +76,9 @@ func (r *testbeds) jobs(ctx context.Context) jobLookup {
 
 // observeSchedulings finds those that want slots of the Testbed.
 func (r *testbeds) observeSchedulings(ctx context.Context, o *observation) error {
-	name := testbed.Name{Namespace: o.testbed.Namespace, Name: o.testbed.Name}
+	name := nameOf(o.testbed)
 	list := &v1alpha1.SchedulingList{}
-	if err := r.client.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, list, client.MatchingFields{schedulingTestbed: name.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	exclusive := o.testbed.Status.ExclusiveFor
@@ -141,7 +144,7 @@ func isReleased(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) bool {
 // may be older than what another controller has seen.
 func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduling, uid types.UID, tb *v1alpha1.Testbed) (bool, error) {
 	if slices.ContainsFunc(known, func(s v1alpha1.Scheduling) bool { return s.UID == uid }) {
-		return true, nil // it was looked at, and lets go
+		return true, nil // it was looked at, and releases it
 	}
 	if slices.ContainsFunc(tb.Status.Claims, func(c v1alpha1.Claim) bool { return c.SchedulingUID == uid }) {
 		return false, nil
@@ -166,21 +169,27 @@ func (r *testbeds) schedulingGone(ctx context.Context, known []v1alpha1.Scheduli
 // observeOrphans finds the claims of jobs that are gone, with all their pods. That a job
 // is gone is asked of the API server, too.
 func (r *testbeds) observeOrphans(ctx context.Context, o *observation) error {
+	live := map[string]bool{} // jobs with pods that have not ended, bound or not
+	for i := range o.pods {
+		if p := &o.pods[i]; p.Role == slot.Occupant && !p.Terminal {
+			live[p.Owner] = true
+		}
+	}
 	for i := range o.testbed.Status.Claims {
 		c := &o.testbed.Status.Claims[i]
 		name, err := testbed.ParseName(c.BatchJob)
 		if err != nil {
-			continue // step's to tell
+			continue // step reports it
 		}
-		if job := o.jobs(types.NamespacedName(name)); job != nil && job.UID == c.BatchJobUID {
+		if job := o.jobs(keyOf(name)); job != nil && job.UID == c.BatchJobUID {
 			continue
 		}
-		if r.pods.live(o.testbed.UID, c.BatchJobUID) > 0 {
+		if live[string(c.BatchJobUID)] {
 			continue
 		}
 		job := &metav1.PartialObjectMetadata{}
 		job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("BatchJob"))
-		err = r.live.Get(ctx, types.NamespacedName(name), job)
+		err = r.live.Get(ctx, keyOf(name), job)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -211,14 +220,13 @@ func (r *testbeds) allotted(ctx context.Context, tb *v1alpha1.Testbed) (allotmen
 // that changes. r.mu is held.
 func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 	list := &v1alpha1.TestbedList{}
-	if err := r.client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
 	var nodes corev1.NodeList
-	if err := r.client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
-	r.stale = false
 	all := list.Items
 	if !slices.ContainsFunc(all, func(t v1alpha1.Testbed) bool { return t.UID == tb.UID }) {
 		all = append(slices.Clone(all), *tb)
@@ -235,22 +243,24 @@ func (r *testbeds) share(ctx context.Context, tb *v1alpha1.Testbed) error {
 			}
 		}
 		matching[i] = matchingNodes(t, selector, nodes.Items)
+		pods, err := r.podsOf(ctx, t.UID)
+		if err != nil {
+			return err
+		}
 		tenants[i] = slot.Tenant{
-			Name: testbed.Name{Namespace: t.Namespace, Name: t.Name}, Created: t.CreationTimestamp.Time,
-			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: r.pods.holds(t.UID),
+			Name: nameOf(t), Created: t.CreationTimestamp.Time,
+			Shared: t.Spec.Sharing == v1alpha1.Shared, Holds: heldNodes(pods),
 		}
-		for node := range matching[i] {
-			tenants[i].Nodes = append(tenants[i].Nodes, node)
-		}
+		tenants[i].Nodes = slices.Collect(maps.Keys(matching[i]))
 	}
+	r.stale = false
 	before := r.allotments
 	r.allotments = make(map[types.UID]allotment, len(all))
-	for i, got := range slot.Share(tenants) {
-		nodes := make(map[string]string, len(got.Nodes))
-		for _, node := range got.Nodes {
-			nodes[node] = matching[i][node]
+	for i, lost := range slot.Share(tenants) {
+		next := allotment{matching[i], lost}
+		for node := range lost {
+			delete(next.nodes, node)
 		}
-		next := allotment{nodes, got.Lost}
 		r.allotments[all[i].UID] = next
 		if all[i].UID != tb.UID && !sameAllotment(before[all[i].UID], next) {
 			r.wake(client.ObjectKeyFromObject(&all[i]), soon)

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
@@ -23,10 +23,9 @@ type observation struct {
 	// nodes may carry the Testbed's slots, each with the value of its label; lost are those
 	// that are another Testbed's.
 	nodes map[string]string
-	lost  []slot.Conflict
-	// pods have changed since the last look, and gone are the UIDs of those that are gone.
+	lost  map[string]testbed.Name
+	// pods are those in its slots.
 	pods []slot.Pod
-	gone []string
 	// candidates are the Schedulings that the Testbed admits; claimable returns what each
 	// wants now, by the jobs. active reports whether one has not ended.
 	candidates []*v1alpha1.Scheduling
@@ -48,13 +47,13 @@ type observation struct {
 // jobLookup returns the BatchJob of a name, nil if there is none. It is not to be modified.
 type jobLookup func(types.NamespacedName) *v1alpha1.BatchJob
 
-// claimable says what a Scheduling may be granted; see observe.ClaimableIn.
+// claimable says what a Scheduling may be granted; see claimableIn.
 type claimable func(*v1alpha1.Scheduling, *v1alpha1.Testbed, *slot.Order, func(types.NamespacedName) *v1alpha1.BatchJob, time.Time) (claim.Scheduling, bool, error)
 
 // requested is what a job's claimed slots hold, as its creation request has it; nil if
 // it has none.
 func (o *observation) requested(c *claim.Claim) corev1.ResourceList {
-	job := o.jobs(observe.Key(c.Job))
+	job := o.jobs(keyOf(c.Job))
 	if job == nil || string(job.UID) != c.JobUID {
 		return nil
 	}
@@ -95,8 +94,8 @@ type testbedState struct {
 	lastUse time.Time
 	// asking are the Schedulings that want slots, and since when.
 	asking map[string]time.Time
-	// primed reports whether the table has had all pods once.
-	primed bool
+	// pods are those that the table has, by UID; nil before the first look.
+	pods map[string]slot.Pod
 	// written is the Testbed as this controller has last written it.
 	written *v1alpha1.Testbed
 	// staleSince is since when the status that is stored differs in what can wait.
@@ -126,14 +125,11 @@ func (s *testbedState) step(o *observation, now time.Time) (outcome, error) {
 		return o.orphans[c.BatchJobUID]
 	})
 	out.released = len(o.testbed.Status.Claims) - len(stored)
-	claims, err := observe.Claims(stored)
+	claims, err := parseClaims(stored)
 	if err != nil {
 		return outcome{}, err
 	}
-	table, err := claim.Rebuild(claims, o.exclusiveFor())
-	if err != nil {
-		return outcome{}, err
-	}
+	table := &claim.Table{Claims: slices.Clip(claims), ExclusiveFor: o.exclusiveFor()}
 	if err := s.claim(claims, o, &size, now); err != nil {
 		return outcome{}, err
 	}
@@ -145,7 +141,7 @@ func (s *testbedState) step(o *observation, now time.Time) (outcome, error) {
 		return outcome{}, err
 	}
 	if len(out.granted) > 0 {
-		stored = append(stored, observe.StoredClaims(out.granted)...)
+		stored = append(stored, claimsToStore(out.granted)...)
 		if err := s.claim(append(claims, out.granted...), o, &size, now); err != nil {
 			return outcome{}, err
 		}
@@ -153,7 +149,7 @@ func (s *testbedState) step(o *observation, now time.Time) (outcome, error) {
 	if o.denied && o.testbed.Spec.AllowedNamespaces.From == v1alpha1.FromSelector {
 		out.wake(now.Add(lookAgain)) // namespaces' labels are not followed
 	}
-	out.status = s.status(o, stored, types.UID(table.ExclusiveFor()), now)
+	out.status = s.status(o, stored, types.UID(table.ExclusiveFor), now)
 	return out, nil
 }
 
@@ -167,20 +163,28 @@ func (o *observation) exclusiveFor() string {
 
 // follow takes in the pods. Placeholders of other namespaces are none of the Testbed's.
 func (s *testbedState) follow(o *observation, now time.Time) {
-	if !s.primed {
-		s.primed = true
+	if s.pods == nil {
+		s.pods = map[string]slot.Pod{}
 		if c := meta.FindStatusCondition(o.testbed.Status.Conditions, v1alpha1.TestbedReady); c == nil || c.Reason != v1alpha1.ReasonIdle {
 			s.lastUse = now // the time of the last use is not stored
 		}
 	}
-	for _, uid := range o.gone {
-		s.table.Forget(uid, now)
-	}
+	there := make(map[string]bool, len(o.pods))
 	for _, p := range o.pods {
-		if p.Role == slot.Ghost && p.Namespace != o.testbed.Namespace {
+		if p.Role == slot.Placeholder && p.Namespace != o.testbed.Namespace {
 			continue
 		}
-		_ = s.table.Observe(p, now) // all of them have UIDs
+		there[p.UID] = true
+		if s.pods[p.UID] != p {
+			s.pods[p.UID] = p
+			_ = s.table.Observe(p, now) // all of them have UIDs
+		}
+	}
+	for uid := range s.pods {
+		if !there[uid] {
+			delete(s.pods, uid)
+			s.table.Forget(uid, now)
+		}
 	}
 }
 
@@ -260,7 +264,8 @@ func (s *testbedState) configure(o *observation, size *placeholderSize, idle boo
 	}
 	s.config = next
 	s.forgetSizes()
-	return s.table.Configure(next, now)
+	s.table.Configure(next, now)
+	return nil
 }
 
 // forgetSizes keeps the sizes that something has.
@@ -324,14 +329,14 @@ func (s *testbedState) grant(t *claim.Table, o *observation, out *outcome, now t
 		return nil
 	}
 	var err error
-	out.granted, err = t.Grant(applicants, claim.Slots{All: s.config.Order.Slots(), Free: s.table.FreeTo(nil)}, now)
+	out.granted, err = t.Grant(applicants, s.config.Order.Slots(), s.table.Free(), now)
 	return err
 }
 
 // wakeWaiting has the Testbed be looked at when a job may be tried again.
 func (s *testbedState) wakeWaiting(candidate *v1alpha1.Scheduling, o *observation, out *outcome, now time.Time) {
-	for _, name := range observe.Names(candidate) {
-		job := o.jobs(observe.Key(name))
+	for _, name := range jobNames(candidate) {
+		job := o.jobs(keyOf(name))
 		if job == nil || job.Status.NotBefore == nil || job.Status.State != v1alpha1.BatchJobInQueue {
 			continue
 		}

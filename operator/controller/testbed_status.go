@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -21,7 +23,6 @@ import (
 const (
 	reasonSettling  = "Settling"
 	reasonFresh     = "Fresh"
-	reasonWaiting   = "WaitingForClaims"
 	reasonLeftOut   = v1alpha1.ReasonTooLarge
 	maxErrorMessage = 256
 )
@@ -34,14 +35,14 @@ func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusive
 		Conditions:         slices.Clone(o.testbed.Status.Conditions),
 		Nodes:              s.nodeStatus(o),
 		Counts: v1alpha1.SlotCounts{
-			Slots: int32(counts.Slots), Free: int32(counts.Free), Reserved: int32(counts.Reserved),
-			Occupied: int32(counts.Occupied), Pending: int32(counts.Pending), Retiring: int32(counts.Retiring),
+			Slots: int32(counts.Slots()), Free: int32(counts[slot.Free]), Reserved: int32(counts[slot.Reserved]),
+			Occupied: int32(counts[slot.Occupied]), Pending: int32(counts[slot.Pending]), Retiring: int32(counts[slot.Retiring]),
 		},
 		ExclusiveFor: exclusiveFor,
 		Claims:       claims,
 		Placeholders: s.placeholders(),
 	}
-	for _, c := range s.conditions(o, &counts, claims) {
+	for _, c := range s.conditions(o, counts, claims) {
 		c.ObservedGeneration, c.LastTransitionTime = o.testbed.Generation, metav1.NewTime(now.Truncate(time.Second))
 		meta.SetStatusCondition(&status.Conditions, c)
 	}
@@ -53,7 +54,7 @@ func (s *testbedState) status(o *observation, claims []v1alpha1.Claim, exclusive
 
 // placeholders names the pods that reserve slots.
 func (s *testbedState) placeholders() string {
-	uids := s.table.GhostsTo(nil)
+	uids := s.table.Placeholders()
 	return strings.Join(uids[:min(len(uids), v1alpha1.MaxPlaceholders)], " ")
 }
 
@@ -79,7 +80,7 @@ func (s *testbedState) nodeStatus(o *observation) []v1alpha1.TestbedNode {
 }
 
 // conditions are those that the Testbed is to have.
-func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims []v1alpha1.Claim) []metav1.Condition {
+func (s *testbedState) conditions(o *observation, counts slot.Counts, claims []v1alpha1.Claim) []metav1.Condition {
 	ready := metav1.Condition{Type: v1alpha1.TestbedReady, Status: metav1.ConditionFalse}
 	ready.Reason, ready.Message = s.readiness(o, counts, claims)
 	if ready.Reason == v1alpha1.ReasonSlotsReady {
@@ -91,7 +92,7 @@ func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims []
 	}
 	if o.testbed.DeletionTimestamp != nil {
 		conditions = append(conditions, metav1.Condition{
-			Type: v1alpha1.TestbedDeleting, Status: metav1.ConditionTrue, Reason: reasonWaiting,
+			Type: v1alpha1.TestbedDeleting, Status: metav1.ConditionTrue, Reason: "WaitingForClaims",
 			Message: leaving(claims),
 		})
 	}
@@ -99,7 +100,7 @@ func (s *testbedState) conditions(o *observation, counts *slot.Counts, claims []
 }
 
 // readiness is the reason of the condition Ready, and what a person should know of it.
-func (s *testbedState) readiness(o *observation, counts *slot.Counts, claims []v1alpha1.Claim) (reason, message string) {
+func (s *testbedState) readiness(o *observation, counts slot.Counts, claims []v1alpha1.Claim) (reason, message string) {
 	cutNodes, cutSlots := s.config.Order.Cut()
 	switch {
 	case o.testbed.DeletionTimestamp != nil:
@@ -112,14 +113,14 @@ func (s *testbedState) readiness(o *observation, counts *slot.Counts, claims []v
 		return v1alpha1.ReasonNodeConflict, conflictText(o.lost)
 	case cutNodes > 0 || cutSlots > 0:
 		return v1alpha1.ReasonTooLarge, fmt.Sprintf("%d slots are left out, of maxSlots %d and at most %d nodes", cutSlots, o.testbed.Spec.MaxSlots, slot.MaxNodes)
-	case counts.Pending > 0:
-		message = fmt.Sprintf("%d of %d slots are not reserved yet", counts.Pending, counts.Slots)
+	case counts[slot.Pending] > 0:
+		message = fmt.Sprintf("%d of %d slots are not reserved yet", counts[slot.Pending], counts.Slots())
 		if _, err := s.ops.state(); err != nil {
-			message += "; the API server's last answer: " + shorten(err.Error())
+			message += "; the API server's last answer: " + cut(err.Error(), maxErrorMessage)
 		}
 		return v1alpha1.ReasonWaitingForCapacity, message
 	}
-	return v1alpha1.ReasonSlotsReady, count(counts.Slots, "slot")
+	return v1alpha1.ReasonSlotsReady, count(counts.Slots(), "slot")
 }
 
 // leaving is what a Testbed waits for before it goes.
@@ -147,22 +148,16 @@ func count(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-func conflictText(lost []slot.Conflict) string {
+func conflictText(lost map[string]testbed.Name) string {
 	const most = 3
+	nodes := slices.Sorted(maps.Keys(lost))
 	var texts []string
-	for _, c := range lost[:min(len(lost), most)] {
-		texts = append(texts, c.Node+" is "+c.To.String()+"'s")
+	for _, node := range nodes[:min(len(nodes), most)] {
+		texts = append(texts, node+" is "+lost[node].String()+"'s")
 	}
 	text := strings.Join(texts, ", ")
 	if len(lost) > most {
 		text += fmt.Sprintf(", and %d more are others'", len(lost)-most)
-	}
-	return text
-}
-
-func shorten(text string) string {
-	if len(text) > maxErrorMessage {
-		text = strings.ToValidUTF8(text[:maxErrorMessage], "") + "…"
 	}
 	return text
 }

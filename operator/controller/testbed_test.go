@@ -80,7 +80,7 @@ func TestGhosts(t *testing.T) {
 		tb.Spec.Ghosts.Tolerations = []corev1.Toleration{{Key: "lab", Operator: corev1.TolerationOpExists}}
 		tb.Spec.ResourcesPerSlot["example.com/gpu"] = resource.MustParse("1")
 	})
-	b.options.GhostImage = "nothing:1"
+	b.options.PlaceholderImage = "nothing:1"
 	b.run(3*time.Second, b.replica())
 	tb = b.get(tb)
 	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "b/0", "b/1"})
@@ -100,7 +100,7 @@ func TestGhosts(t *testing.T) {
 	gpu := resource.MustParse("1")
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "lab", Name: slot.GhostName(string(tb.UID), id),
+			Namespace: "lab", Name: slot.PlaceholderName(string(tb.UID), id),
 			Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID)},
 			Annotations: map[string]string{
 				v1alpha1.AnnotationSlot: "a/1", v1alpha1.AnnotationOptOut: "true",
@@ -400,7 +400,7 @@ func TestPlaceholdersAreNamed(t *testing.T) {
 	first := slot.ID{Node: "a"}
 	forged("mine", "lab", first)
 	forged("mine", "elsewhere", first)
-	forged(slot.GhostName(string(tb.UID), first), "elsewhere", first)
+	forged(slot.PlaceholderName(string(tb.UID), first), "elsewhere", first)
 	r := b.replica()
 	b.run(3*time.Second, r)
 	check(t, "named", b.named(tb), []string{"a/0", "b/0", "a/1", "b/1"})
@@ -745,7 +745,6 @@ func TestLostAnswers(t *testing.T) {
 			delete(r.seen, key)
 		}
 	}
-	r.pods = podStore{}
 	if err := r.reconcile(client.ObjectKeyFromObject(tb)); err != nil {
 		t.Fatal(err)
 	}
@@ -786,9 +785,8 @@ func TestAnotherOfTheName(t *testing.T) {
 // What is out of range is refused by name.
 func TestOptions(t *testing.T) {
 	for name, o := range map[string]Options{
-		"Controllers":  {Controllers: []string{Testbed, "no"}},
-		"Namespaces":   {Namespaces: []string{"a", "a"}},
-		"GhostWorkers": {GhostWorkers: -1},
+		"Controllers": {Controllers: []string{Testbed, "no"}},
+		"Namespaces":  {Namespaces: []string{"a", "a"}},
 	} {
 		var refused *field.Error
 		if err := o.Validate(); !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
 )
 
 // How long what has changed waits for more of its kind.
@@ -38,7 +38,7 @@ func addTestbed(mgr manager.Manager, o Options, m *metrics) error {
 		return err
 	}
 	r := newTestbeds(mgr.GetClient(), writer, mgr.GetAPIReader(), o, m)
-	workers := &pool{running: make(chan struct{}, o.GhostWorkers)}
+	workers := &pool{running: make(chan struct{}, placeholderWorkers)}
 	r.work = workers.run
 	// Not a handler's context: that one ends when its cache has been filled.
 	background, cancel := context.WithCancel(context.Background())
@@ -97,7 +97,7 @@ func (r *testbeds) reshare() {
 func (r *testbeds) schedulingChanged(before, after client.Object) {
 	for _, o := range []client.Object{before, after} {
 		if s, ok := o.(*v1alpha1.Scheduling); ok {
-			r.wake(observe.TestbedOf(s), soon)
+			r.wake(s.TestbedKey(), soon)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (r *testbeds) schedulingChanged(before, after client.Object) {
 func (r *testbeds) jobChanged(before, after client.Object) {
 	was, wasJob := before.(*v1alpha1.BatchJob)
 	is, isJob := after.(*v1alpha1.BatchJob)
-	if wasJob && isJob && sameMember(was, is) {
+	if wasJob && isJob && sameForSchedulings(was, is) {
 		return
 	}
 	for _, o := range []client.Object{before, after} {
@@ -115,16 +115,13 @@ func (r *testbeds) jobChanged(before, after client.Object) {
 		if !ok {
 			continue
 		}
-		r.mu.Lock()
-		name, claims := r.claims[job.UID]
-		r.mu.Unlock()
-		if claims {
-			r.wake(name, soon)
+		for _, request := range requestsBy(r.background, r.cached, r.logger, &v1alpha1.TestbedList{}, testbedClaim, string(job.UID)) {
+			r.wake(request.NamespacedName, soon)
 		}
 		if active := job.Status.ActiveScheduling; active != nil {
 			s := &v1alpha1.Scheduling{}
-			if err := r.client.Get(r.background, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s, client.UnsafeDisableDeepCopy); err == nil {
-				r.wake(observe.TestbedOf(s), soon)
+			if err := r.cached.Get(r.background, types.NamespacedName{Namespace: active.Namespace, Name: active.Name}, s, client.UnsafeDisableDeepCopy); err == nil {
+				r.wake(s.TestbedKey(), soon)
 			}
 		}
 	}
@@ -148,29 +145,25 @@ func (r *testbeds) wakeAll(after time.Duration) {
 	}
 }
 
-// podChanged notes a pod in a slot.
+// podChanged wakes the Testbeds in whose slots the pod is or was, and has nodes be shared out
+// anew if a node may have come to one or gone from one by it.
 func (r *testbeds) podChanged(before, after client.Object) {
 	old, _ := before.(*corev1.Pod)
 	next, _ := after.(*corev1.Pod)
-	if old != nil && (next == nil || old.UID != next.UID || old.Labels[v1alpha1.LabelTestbedUID] != next.Labels[v1alpha1.LabelTestbedUID]) {
-		of, moved := r.pods.forget(old)
-		r.podsChanged(of, moved)
-	}
-	if next != nil {
-		of, moved := r.pods.observe(next)
-		r.podsChanged(of, moved)
+	was, is := testbedOf(old), testbedOf(next)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stale = r.stale || was != is || was != "" && nodeHeldBy(old) != nodeHeldBy(next)
+	for name, s := range r.states {
+		if s.uid == was || s.uid == is {
+			r.wake(name, batch)
+		}
 	}
 }
 
-// podsChanged wakes the Testbed, and has nodes be shared out anew if it has come to one
-// or gone from one.
-func (r *testbeds) podsChanged(of types.UID, moved bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stale = r.stale || moved
-	if name, ok := r.names[of]; ok {
-		r.wake(name, batch)
-	}
+func nodeHeldBy(p *corev1.Pod) string {
+	pod := workload.SlotPod(p)
+	return heldNode(&pod)
 }
 
 // followRooms wakes the Testbeds whose slots follow measured room when that changes.

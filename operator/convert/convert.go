@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -72,49 +73,48 @@ func rewrite(i int, document []byte) ([]byte, []Note, error) {
 		return append(bytes.TrimRight(bytes.TrimPrefix(document, []byte("---\n")), "\n"), '\n'), nil, nil
 	}
 	m := manifest{object: o}
-	if err := m.convert(); err != nil {
-		return nil, nil, err
+	if m.convert(); m.err != nil {
+		return nil, nil, m.err
 	}
 	text, err := yaml.Marshal(o)
 	return text, m.notes, err
 }
 
-// manifest is an object that is being rewritten.
+// manifest is an object that is being rewritten. Its first error is kept.
 type manifest struct {
 	object map[string]any
 	name   string // KIND/NAME
 	notes  []Note
+	err    error
+}
+
+// fail keeps the error that a field can't be rewritten, if it is the first.
+func (m *manifest) fail(path string, value any, want string) {
+	if m.err == nil {
+		m.err = refuse(strings.TrimSpace(m.name+" "+path), value, want)
+	}
 }
 
 // convert rewrites the object.
-func (m *manifest) convert() error {
+func (m *manifest) convert() {
 	kind, _ := m.object["kind"].(string)
 	if kind == "Slot" {
 		kind = "Testbed"
 	}
-	metadata, err := fields(m.object, "metadata")
-	if err != nil {
-		return err
-	}
+	metadata := m.fields(m.object, "", "metadata")
 	m.name = fmt.Sprintf("%s/%v", kind, metadata["name"])
-	spec, err := fields(m.object, "spec")
-	if err != nil {
-		return m.named(err)
-	}
+	spec := m.fields(m.object, "", "spec")
 	switch kind {
 	case "Testbed":
 	case "BatchJob":
 		m.drop(spec, "spec.", "activeScheduling", "creationRequest")
-		err = m.flink(spec)
+		m.flink(spec)
 	case "Scheduling":
 		if spec["slotBased"] != nil {
-			err = refuse("spec.slotBased", spec["slotBased"], "written anew: the thesis gives it no form")
+			m.fail("spec.slotBased", spec["slotBased"], "written anew: the thesis gives it no form")
 		}
 	default:
-		err = refuse("kind", kind, "Testbed, BatchJob or Scheduling")
-	}
-	if err != nil {
-		return m.named(err)
+		m.fail("kind", kind, "Testbed, BatchJob or Scheduling")
 	}
 	m.object["apiVersion"], m.object["kind"] = v1alpha1.GroupVersion.String(), kind
 	delete(m.object, "status")
@@ -122,15 +122,6 @@ func (m *manifest) convert() error {
 		"generation", "managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid"} {
 		delete(metadata, servers)
 	}
-	return nil
-}
-
-// named puts the name of the object into an error.
-func (m *manifest) named(err error) error {
-	if refused := field.By(err, "convert"); refused != nil {
-		return &field.Error{Package: "convert", Field: m.name + " " + refused.Field, Value: refused.Value, Err: refused.Err}
-	}
-	return err
 }
 
 // drop leaves fields out.
@@ -143,14 +134,23 @@ func (m *manifest) drop(from map[string]any, path string, keys ...string) {
 	}
 }
 
-// fields returns an object inside, an empty one that is not put there if it is absent.
-func fields(of map[string]any, key string) (map[string]any, error) {
-	switch value := of[key].(type) {
-	case nil:
-		return map[string]any{}, nil
-	case map[string]any:
-		return value, nil
-	default:
-		return nil, refuse(key, value, "an object")
+// fields returns an object inside, an empty one that is not put there if it is absent. path is
+// that of the outer one.
+func (m *manifest) fields(of map[string]any, path, key string) map[string]any {
+	value, ok := of[key].(map[string]any)
+	if !ok {
+		value = map[string]any{}
+		if of[key] != nil {
+			m.fail(path+key, of[key], "an object")
+		}
 	}
+	return value
+}
+
+// ErrInvalid is what every field.Error wraps; match it with errors.Is.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "convert", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }

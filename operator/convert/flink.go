@@ -9,41 +9,26 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
+
+// flinkPath is the path of what flink converts.
+const flinkPath = "spec.flinkSpec."
 
 // flink makes of the spec of a FlinkCluster (flinkoperator.k8s.io/v1beta1) that of a
 // FlinkDeployment.
-func (m *manifest) flink(spec map[string]any) error {
+func (m *manifest) flink(spec map[string]any) {
 	if spec["flinkSpec"] == nil {
-		return nil
+		return
 	}
-	old, err := fields(spec, "flinkSpec")
-	if err != nil {
-		return err
-	}
-	f := flink{manifest: m, old: old, new: map[string]any{}}
-	f.move(old, f.new, map[string]string{
-		"serviceAccountName": "serviceAccount", "flinkProperties": "flinkConfiguration",
-	})
-	for _, convert := range []func() error{f.image, f.version, f.job, f.jobManager} {
-		if err := convert(); err != nil {
-			return within("spec.flinkSpec.", err)
-		}
-	}
-	// The slots say what task managers there are.
-	f.leave("", old)
+	f := flink{manifest: m, old: m.fields(spec, "spec.", "flinkSpec"), new: map[string]any{}}
+	move(f.old, f.new, map[string]string{"serviceAccountName": "serviceAccount", "flinkProperties": "flinkConfiguration"})
+	f.image()
+	f.version()
+	f.job()
+	f.jobManager()
+	// The slots decide what task managers there are.
+	f.leave("", f.old)
 	spec["flinkSpec"] = f.new
-	return nil
-}
-
-// within puts the path of an object before the field that an error names.
-func within(path string, err error) error {
-	if refused := field.By(err, "convert"); refused != nil {
-		return &field.Error{Package: "convert", Field: path + refused.Field, Value: refused.Value, Err: refused.Err}
-	}
-	return err
 }
 
 // flink is a FlinkCluster on its way: what is converted goes from old to new.
@@ -53,7 +38,7 @@ type flink struct {
 }
 
 // move moves fields by their new names.
-func (f *flink) move(from, to map[string]any, names map[string]string) {
+func move(from, to map[string]any, names map[string]string) {
 	for was, is := range names {
 		if value := from[was]; value != nil {
 			to[is] = value
@@ -65,63 +50,56 @@ func (f *flink) move(from, to map[string]any, names map[string]string) {
 // leave notes what is left of an object.
 func (f *flink) leave(path string, rest map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(rest)) {
-		f.drop(rest, "spec.flinkSpec."+path, key)
+		f.drop(rest, flinkPath+path, key)
 	}
 }
 
 // extract removes an object from the old one and returns it.
-func (f *flink) extract(key string) (map[string]any, error) {
-	inner, err := fields(f.old, key)
+func (f *flink) extract(key string) map[string]any {
+	inner := f.fields(f.old, flinkPath, key)
 	delete(f.old, key)
-	return inner, err
+	return inner
 }
 
-func (f *flink) image() error {
-	image, err := f.extract("image")
-	if err != nil {
-		return err
-	}
-	f.move(image, f.new, map[string]string{"name": "image", "pullPolicy": "imagePullPolicy"})
+func (f *flink) image() {
+	image := f.extract("image")
+	move(image, f.new, map[string]string{"name": "image", "pullPolicy": "imagePullPolicy"})
 	f.leave("image.", image)
-	return nil
 }
 
 var version = regexp.MustCompile(`^([0-9]+)\.([0-9]+)`)
 
 // version makes v1_13 of 1.13.
-func (f *flink) version() error {
+func (f *flink) version() {
 	given := f.old["flinkVersion"]
 	delete(f.old, "flinkVersion")
 	if given == nil {
-		return nil
+		return
 	}
 	parts := version.FindStringSubmatch(fmt.Sprint(given))
 	if parts == nil {
-		return refuse("flinkVersion", given, "a version such as 1.13")
+		f.fail(flinkPath+"flinkVersion", given, "a version such as 1.13")
+		return
 	}
 	f.new["flinkVersion"] = "v" + parts[1] + "_" + parts[2]
-	return nil
 }
 
-func (f *flink) job() error {
-	old, err := f.extract("job")
-	if err != nil {
-		return err
-	}
-	job := map[string]any{}
+func (f *flink) job() {
+	old, job := f.extract("job"), map[string]any{}
 	if jar, ok := old["jarFile"].(string); ok {
 		job["jarURI"] = jarURI(jar)
 		delete(old, "jarFile")
 	}
-	f.move(old, job, map[string]string{"className": "entryClass", "args": "args", "parallelism": "parallelism", "allowNonRestoredState": "allowNonRestoredState"})
+	move(old, job, map[string]string{
+		"className": "entryClass", "args": "args", "parallelism": "parallelism", "allowNonRestoredState": "allowNonRestoredState",
+	})
 	f.leave("job.", old)
 	if len(job) > 0 {
 		f.new["job"] = job
 	}
-	return nil
 }
 
-// jarURI says where a file is in the image: Flink's images work in /opt/flink.
+// jarURI locates a file in the image: Flink's images work in /opt/flink.
 func jarURI(file string) string {
 	switch {
 	case strings.Contains(file, "://"):
@@ -133,46 +111,36 @@ func jarURI(file string) string {
 }
 
 // jobManager has the memory and CPU of its limits, or of its requests.
-func (f *flink) jobManager() error {
-	old, err := f.extract("jobManager")
-	if err != nil {
-		return err
-	}
-	resources, err := fields(old, "resources")
-	if err != nil {
-		return within("jobManager.", err)
-	}
+func (f *flink) jobManager() {
+	const at = "jobManager."
+	old := f.extract("jobManager")
+	resources := f.fields(old, flinkPath+at, "resources")
 	delete(old, "resources")
 	amounts := map[string]any{}
 	for _, kind := range []string{"requests", "limits"} {
-		list, err := fields(resources, kind)
-		if err != nil {
-			return within("jobManager.resources.", err)
-		}
+		list := f.fields(resources, flinkPath+at+"resources.", kind)
 		for _, name := range slices.Sorted(maps.Keys(list)) {
-			value := list[name]
-			amount, err := resource.ParseQuantity(fmt.Sprint(value))
-			if err != nil {
-				return refuse("jobManager.resources."+kind+"."+name, value, "a quantity")
-			}
-			switch name {
-			case "cpu":
+			field := flinkPath + at + "resources." + kind + "." + name
+			amount, err := resource.ParseQuantity(fmt.Sprint(list[name]))
+			switch {
+			case err != nil:
+				f.fail(field, list[name], "a quantity")
+			case name == "cpu":
 				amounts[name] = amount.AsApproximateFloat64()
-			case "memory":
+			case name == "memory":
 				amounts[name] = fmt.Sprintf("%dm", amount.Value()>>20) // Flink's m is MiB
 			default:
-				f.notes = append(f.notes, Note{f.name, "spec.flinkSpec.jobManager.resources." + kind + "." + name})
+				f.notes = append(f.notes, Note{f.name, field})
 			}
 		}
 	}
 	manager := map[string]any{}
-	f.move(old, manager, map[string]string{"replicas": "replicas"})
+	move(old, manager, map[string]string{"replicas": "replicas"})
 	if len(amounts) > 0 {
 		manager["resource"] = amounts
 	}
-	f.leave("jobManager.", old)
+	f.leave(at, old)
 	if len(manager) > 0 {
 		f.new["jobManager"] = manager
 	}
-	return nil
 }

@@ -4,7 +4,7 @@ package room
 // value.
 type Reading struct {
 	// Avail is a lower bound of the pods that fit beyond those the node counts,
-	// InFlight are those bound to it and not yet counted, and Held is what ghosts keep
+	// InFlight are those bound to it and not yet counted, and Held is what placeholders keep
 	// free. What is free of all is Avail − InFlight − Held, which may be negative.
 	Avail, InFlight, Held float64
 	// Fresh reports whether the reading is of now, CostKnown whether the node has seen enough

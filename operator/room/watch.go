@@ -33,9 +33,9 @@ type Config struct {
 	// MaxAge is how long after the scheduler's last word a reading is fresh; default
 	// 5 s. The scheduler says something every second.
 	MaxAge time.Duration
-	// MinWait and MaxWait bound the time between two attempts to reach the scheduler,
-	// which doubles with each; defaults 100 ms and 5 s.
-	MinWait, MaxWait time.Duration
+	// MaxWait bounds the time between two attempts to reach the scheduler, which doubles with
+	// each from 100 ms on; default 5 s.
+	MaxWait time.Duration
 	// Logger gets a line where the scheduler is lost, and one where it is back; nil logs
 	// nothing.
 	Logger *slog.Logger
@@ -46,26 +46,31 @@ func (c Config) Validate() error {
 	for _, f := range []struct {
 		name  string
 		value time.Duration
-	}{{"MaxAge", c.MaxAge}, {"MinWait", c.MinWait}, {"MaxWait", c.MaxWait}} {
+	}{{"MaxAge", c.MaxAge}, {"MaxWait", c.MaxWait}} {
 		if f.value < 0 {
-			return &field.Error{Package: "room", Field: f.name, Value: f.value, Err: fmt.Errorf("%w: negative", ErrInvalid)}
+			return refuse(f.name, f.value, "negative")
 		}
 	}
-	switch d := c.withDefaults(); {
+	switch {
 	case c.Target == "":
-		return &field.Error{Package: "room", Field: "Target", Value: c.Target, Err: fmt.Errorf("%w: missing", ErrInvalid)}
-	case d.MaxWait < d.MinWait:
-		return &field.Error{Package: "room", Field: "MaxWait", Value: c.MaxWait, Err: fmt.Errorf("%w: less than MinWait", ErrInvalid)}
+		return refuse("Target", c.Target, "missing")
 	case c.TokenFile != "" && !c.Transport.Encrypted():
-		return &field.Error{Package: "room", Field: "TokenFile", Value: c.TokenFile, Err: fmt.Errorf("%w: a token is not sent in plaintext", ErrInvalid)}
+		return refuse("TokenFile", c.TokenFile, "a token is not sent in plaintext")
 	}
 	return nil
 }
 
+// ErrInvalid is what a field.Error wraps, unless it is of a file that can't be read: that
+// wraps the system's error.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+func refuse(name string, value any, why string) error {
+	return &field.Error{Package: "room", Field: name, Value: value, Err: fmt.Errorf("%w: %s", ErrInvalid, why)}
+}
+
 func (c Config) withDefaults() Config {
 	c.MaxAge = cmp.Or(c.MaxAge, 5*time.Second)
-	c.MinWait = cmp.Or(c.MinWait, 100*time.Millisecond)
-	c.MaxWait = cmp.Or(c.MaxWait, max(c.MinWait, 5*time.Second))
+	c.MaxWait = cmp.Or(c.MaxWait, 5*time.Second)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
@@ -158,13 +163,13 @@ func (w *Client) signal() {
 
 // run keeps a stream, with waits between two, until ctx ends.
 func (w *Client) run(ctx context.Context) {
-	fresh := wait.Backoff{Duration: w.config.MinWait, Factor: 2, Jitter: 1, Steps: 1 << 10, Cap: w.config.MaxWait}
+	fresh := wait.Backoff{Duration: min(100*time.Millisecond, w.config.MaxWait), Factor: 2, Jitter: 1, Steps: 1 << 10, Cap: w.config.MaxWait}
 	waits, away := fresh, false
 	for {
 		began := time.Now()
 		err := w.session(ctx, func() {
 			if away {
-				w.config.Logger.Info("the scheduler tells of rooms again", "target", w.config.Target)
+				w.config.Logger.Info("the scheduler reports the nodes' room again", "target", w.config.Target)
 			}
 			away = false
 		})
@@ -175,7 +180,7 @@ func (w *Client) run(ctx context.Context) {
 			waits = fresh
 		}
 		if !away {
-			w.config.Logger.Warn("the scheduler no longer tells of rooms", "target", w.config.Target, "error", err)
+			w.config.Logger.Warn("the scheduler reports no room of nodes: slots of automatic test beds stay as they are", "target", w.config.Target, "error", err)
 		}
 		away = true
 		select {

@@ -112,7 +112,7 @@ func watch(t testing.TB, c room.Config) *room.Client {
 	if c.MaxAge == 0 {
 		c.MaxAge = time.Hour // a busy machine may forget a test for seconds
 	}
-	c.MinWait, c.MaxWait = soon, 2*soon
+	c.MaxWait = 2 * soon
 	ctx, cancel := context.WithCancel(context.Background())
 	w, err := room.Watch(ctx, c)
 	if err != nil {
@@ -197,14 +197,16 @@ func TestSchedulerIsKilled(t *testing.T) {
 	s.until(w, map[string]room.Reading{"a": {Avail: 1, Fresh: true}, "b": {Avail: 2, Fresh: true}})
 	for range 3 {
 		s.kill()
-		waitFor(t, "that it is away", func() bool { return lines.Count("the scheduler no longer tells of rooms") > 0 })
+		waitFor(t, "that it is away", func() bool {
+			return lines.Count("the scheduler reports no room of nodes: slots of automatic test beds stay as they are") > 0
+		})
 		if got := readings(w, "a", "b"); got["b"].Avail != 2 {
 			t.Errorf("while it is away %v is known", got)
 		}
 		s.start(s.addr)
 		s.updates <- api.Rooms{Full: true, Rooms: []api.Room{{Node: "b", Avail: 2, Fresh: true}}}
 		s.until(w, map[string]room.Reading{"b": {Avail: 2, Fresh: true}})
-		waitFor(t, "that it is back", func() bool { return lines.Count("the scheduler tells of rooms again") > 0 })
+		waitFor(t, "that it is back", func() bool { return lines.Count("the scheduler reports the nodes' room again") > 0 })
 		lines.Clear()
 	}
 }
@@ -245,7 +247,9 @@ func TestTokenIsShown(t *testing.T) {
 	write("first")
 	lines := &transporttest.Journal{}
 	w := watch(t, room.Config{Target: s.addr, Transport: s.trust(), TokenFile: file, Logger: slog.New(lines)})
-	waitFor(t, "a refusal", func() bool { return lines.Count("the scheduler no longer tells of rooms") == 1 })
+	waitFor(t, "a refusal", func() bool {
+		return lines.Count("the scheduler reports no room of nodes: slots of automatic test beds stay as they are") == 1
+	})
 	write("second")
 	s.updates <- api.Rooms{Full: true, Rooms: []api.Room{{Node: "a"}}}
 	s.until(w, map[string]room.Reading{"a": {}})
@@ -267,8 +271,7 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]room.Config{
 		"Target":    {},
 		"MaxAge":    {Target: "a:1", MaxAge: -1},
-		"MinWait":   {Target: "a:1", MinWait: -1},
-		"MaxWait":   {Target: "a:1", MinWait: time.Hour, MaxWait: time.Second},
+		"MaxWait":   {Target: "a:1", MaxWait: -1},
 		"TokenFile": {Target: "127.0.0.1:1", TokenFile: "token"},
 	} {
 		_, err := room.Watch(t.Context(), c)

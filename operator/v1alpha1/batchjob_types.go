@@ -40,7 +40,7 @@ type BatchJobList struct {
 // +kubebuilder:validation:XValidation:rule="[has(self.sparkSpec), has(self.flinkSpec), has(self.jobSpec)].filter(x, x).size() == 1",message="must have one of sparkSpec, flinkSpec and jobSpec"
 // +kubebuilder:validation:XValidation:rule="has(self.sparkSpec) == has(oldSelf.sparkSpec) && has(self.flinkSpec) == has(oldSelf.flinkSpec) && has(self.jobSpec) == has(oldSelf.jobSpec)",message="the kind of application must not change"
 
-// BatchJobSpec says what is run. An edit counts from the next run on.
+// BatchJobSpec is what is run. An edit counts from the next run on.
 type BatchJobSpec struct {
 	// SparkSpec is the spec of a SparkApplication of sparkoperator.k8s.io/v1beta2. How
 	// many executors there are, what they request and where they go is overwritten.
@@ -128,7 +128,7 @@ const (
 	BatchJobCompleted BatchJobState = "Completed"
 	// BatchJobFailed: it has failed, and is not tried again.
 	BatchJobFailed BatchJobState = "Failed"
-	// BatchJobReleasing: the Scheduling has let it go, and its application is not gone yet.
+	// BatchJobReleasing: the Scheduling has released it, and its application is not gone yet.
 	BatchJobReleasing BatchJobState = "Releasing"
 )
 
@@ -277,7 +277,7 @@ type Outcome string
 const (
 	Succeeded Outcome = "Succeeded"
 	Failed    Outcome = "Failed"
-	// Cancelled: its Scheduling let the job go before it ended.
+	// Cancelled: its Scheduling released the job before it ended.
 	Cancelled Outcome = "Cancelled"
 )
 

@@ -8,7 +8,7 @@ const Prefix = "testbed.spazio-scheduler.github.io/"
 const (
 	// LabelRole is RoleGhost or RoleSlot.
 	LabelRole = Prefix + "role"
-	// LabelTestbedUID, LabelBatchJobUID and LabelAttempt say whose pod it is; a ghost has
+	// LabelTestbedUID, LabelBatchJobUID and LabelAttempt say whose pod it is; a placeholder has
 	// the first of them alone.
 	LabelTestbedUID  = Prefix + "testbed-uid"
 	LabelBatchJobUID = Prefix + "batchjob-uid"
@@ -23,11 +23,11 @@ const (
 	RoleSlot = "slot"
 )
 
-// AnnotationSlot is the slot of a pod, NODE/POSITION: on a ghost from its creation, on
+// AnnotationSlot is the slot of a pod, NODE/POSITION: on a placeholder from its creation, on
 // a job's pod from its binding on.
 const AnnotationSlot = Prefix + "slot"
 
-// AnnotationSize is on a ghost, what it was made to hold and how, spelt by its Testbed's
+// AnnotationSize is on a placeholder, what it was made to hold and how, spelt by its Testbed's
 // controller, which compares it: what is found in a pod may have been added on the way in.
 const AnnotationSize = Prefix + "size"
 
@@ -45,7 +45,7 @@ const (
 	// FinalizerApplication is on a BatchJob until its application, the application's pods
 	// and its claim are gone.
 	FinalizerApplication = Prefix + "application"
-	// FinalizerGhosts is on a Testbed until its claims and its ghosts are gone.
+	// FinalizerGhosts is on a Testbed until its claims and its placeholders are gone.
 	FinalizerGhosts = Prefix + "ghosts"
 )
 

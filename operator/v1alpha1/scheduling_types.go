@@ -142,7 +142,7 @@ type SlotJob struct {
 
 // +kubebuilder:validation:Enum=None;Each
 
-// Confirm says when the next job is submitted.
+// Confirm decides when the next job is submitted.
 type Confirm string
 
 // Values of Confirm.
@@ -213,7 +213,7 @@ type SchedulingStatus struct {
 	// +listMapKey=namespace
 	// +kubebuilder:validation:MaxItems=5000
 	Jobs []SchedulingJob `json:"jobs,omitempty"`
-	// Acquired are the jobs, NAMESPACE/NAME, that it names and has had or was promised.
+	// Acquired are the jobs, NAMESPACE/NAME, that it names and has had or reserved.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=5000

@@ -98,7 +98,7 @@ type TestbedSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces,omitempty"`
-	// Ghosts says what the pods are like that reserve slots.
+	// Ghosts describes the placeholder pods that reserve slots.
 	// +optional
 	// +kubebuilder:default={}
 	Ghosts Ghosts `json:"ghosts,omitempty"`
@@ -157,7 +157,7 @@ const (
 	Shared Sharing = "Shared"
 )
 
-// Ghosts says what the pods are like that reserve slots.
+// Ghosts describes the placeholder pods that reserve slots.
 type Ghosts struct {
 	// PriorityClassName is their priority; the default is spazio-ghost.
 	// +optional
@@ -173,7 +173,7 @@ type Ghosts struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// TestbedStatus is what was found and what was promised to whom.
+// TestbedStatus is what was found, and which jobs have slots.
 type TestbedStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -206,7 +206,7 @@ type TestbedStatus struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=63
 	ExclusiveFor types.UID `json:"exclusiveFor,omitempty"`
-	// Claims are the slots that jobs have, one a job. They are written before anything is
+	// Claims are the slots that jobs have, one claim a job. They are written before anything is
 	// created.
 	// +optional
 	// +listType=atomic
@@ -304,7 +304,7 @@ type SlotCounts struct {
 	Retiring int32 `json:"retiring"`
 }
 
-// Claim is what slots a job has been given. Objects are named NAMESPACE/NAME.
+// Claim is the slots that a job has. Objects are named NAMESPACE/NAME.
 type Claim struct {
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=63

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -29,6 +30,11 @@ func (s *TestbedSpec) EffectiveAuto() Auto {
 	a.GrowAfter = cmp.Or(a.GrowAfter, &metav1.Duration{Duration: 30 * time.Second})
 	a.ShrinkAfter = cmp.Or(a.ShrinkAfter, &metav1.Duration{Duration: 10 * time.Second})
 	return a
+}
+
+// TestbedKey returns the name of the Testbed that the Scheduling uses.
+func (s *Scheduling) TestbedKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: cmp.Or(s.Spec.Testbed.Namespace, s.Namespace), Name: s.Spec.Testbed.Name}
 }
 
 // Bounds of a job's history: an object is to stay well below the 1.5 MiB that etcd takes.

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/operator/workload"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // Bed is a Testbed with the pods in its slots, kept up to date change by change: a pod
 // costs a time that does not depend on the number of slots. What is asked of it is made
-// when it is asked for, and kept. A ghost of a size that slots had before counts as one of
+// when it is asked for, and kept. A placeholder of a size that slots had before counts as one of
 // theirs: it is about to be replaced. A Bed is not safe for concurrent use. Make one with
 // NewBed.
 type Bed struct {
@@ -28,7 +29,6 @@ type Bed struct {
 	order   *slot.Order
 	jobs    map[string]string // the claims' jobs, NAMESPACE/NAME, by UID
 	ids     []int             // ids[i] is i, for pointers to it
-	found   []slot.Slot
 	shown   []wire.Slot
 	err     error
 	// reordered, reclaimed and changed say what has to be made anew.
@@ -38,8 +38,8 @@ type Bed struct {
 // NewBed returns a Bed of no Testbed.
 func NewBed() *Bed { return &Bed{pods: map[string]slot.Pod{}, table: slot.NewTable()} }
 
-// ErrNoTestbed means that a Bed has pods and no Testbed yet.
-var ErrNoTestbed = errors.New("view: no Testbed is known of that has these pods")
+// errNoTestbed means that a Bed has pods and no Testbed yet.
+var errNoTestbed = errors.New("view: no Testbed is known of that has these pods")
 
 // No result of a Bed depends on the time.
 var never time.Time
@@ -63,11 +63,12 @@ func (b *Bed) Testbed() *v1alpha1.Testbed { return b.testbed }
 // Observe takes in a pod as it is now. One that names no slot is none of the Bed's. A pod
 // without UID is an error.
 func (b *Bed) Observe(p *corev1.Pod) error {
-	pod, ok := podOf(p)
-	if !ok {
+	pod := workload.SlotPod(p)
+	if pod.Slot == (slot.ID{}) { // a job's pod that no scheduler has bound yet
 		b.Forget(p.UID)
 		return nil
 	}
+	pod.Size = "" // a placeholder of another size is one of the slot's until it is replaced
 	if was, known := b.pods[pod.UID]; known && was == pod {
 		return nil
 	}
@@ -94,7 +95,7 @@ func (b *Bed) touch() {
 	b.reordered = b.reordered || b.testbed != nil && b.testbed.Spec.Automatic()
 }
 
-// Pods is how many pods there are in slots, ghosts among them.
+// Pods is how many pods there are in slots, placeholders among them.
 func (b *Bed) Pods() int { return len(b.pods) }
 
 // Slots returns the slots in their order, those that retire behind the others. They may be
@@ -105,14 +106,14 @@ func (b *Bed) Slots() ([]wire.Slot, error) {
 		return b.shown, err
 	}
 	b.changed = false
-	b.found = b.table.SlotsTo(b.found)
-	for len(b.ids) < len(b.found) {
+	found := b.table.Slots()
+	for len(b.ids) < len(found) {
 		b.ids = append(b.ids, len(b.ids))
 	}
 	before := b.shown
-	b.shown = make([]wire.Slot, len(b.found))
-	for i := range b.found {
-		s := &b.found[i]
+	b.shown = make([]wire.Slot, len(found))
+	for i := range found {
+		s := &found[i]
 		var id string
 		if i < len(before) && before[i].Node == s.ID.Node && before[i].Position == s.ID.Position {
 			id = before[i].ID
@@ -123,7 +124,7 @@ func (b *Bed) Slots() ([]wire.Slot, error) {
 			ID: id, Index: s.Index, Node: s.ID.Node, Position: s.ID.Position, State: s.State,
 			PodNamespace: s.Namespace, Pod: s.Pod, PodUID: s.PodUID, ReservedFor: b.jobs[s.Owner],
 		}
-		if !s.Gone {
+		if s.NodeID >= 0 {
 			b.shown[i].NodeID = &b.ids[s.NodeID]
 		}
 	}
@@ -143,13 +144,13 @@ func (b *Bed) Free() ([]slot.ID, error) {
 	if err := b.update(); err != nil {
 		return nil, err
 	}
-	return b.table.FreeTo(nil), nil
+	return b.table.Free(), nil
 }
 
 // update brings the table up to date with the Testbed.
 func (b *Bed) update() error {
 	if b.testbed == nil {
-		return ErrNoTestbed
+		return errNoTestbed
 	}
 	if !b.reordered && !b.reclaimed {
 		return b.err
@@ -176,9 +177,7 @@ func (b *Bed) place() error {
 		return fmt.Errorf("view: status.nodes: %w", err)
 	}
 	b.order = order
-	if err := b.table.Configure(slot.Config{UID: string(b.testbed.UID), Order: order, Idle: idle(b.testbed)}, never); err != nil {
-		return fmt.Errorf("view: %w", err)
-	}
+	b.table.Configure(slot.Config{UID: string(b.testbed.UID), Order: order, Idle: idle(b.testbed)}, never)
 	return nil
 }
 
@@ -257,23 +256,6 @@ func idsOf(texts []string) ([]slot.ID, error) {
 		}
 	}
 	return ids, nil
-}
-
-// podOf is a pod as a table needs to know it, and whether it names a slot.
-func podOf(p *corev1.Pod) (slot.Pod, bool) {
-	id, err := slot.ParseID(p.Annotations[v1alpha1.AnnotationSlot])
-	if err != nil {
-		return slot.Pod{}, false // a job's pod that no scheduler has bound yet
-	}
-	role := slot.Ghost
-	if p.Labels[v1alpha1.LabelRole] != v1alpha1.RoleGhost {
-		role = slot.Occupant
-	}
-	return slot.Pod{
-		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Role: role, Slot: id, Node: p.Spec.NodeName,
-		Owner: p.Labels[v1alpha1.LabelBatchJobUID], Created: p.CreationTimestamp.Time, Deleting: p.DeletionTimestamp != nil,
-		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
-	}, true
 }
 
 // idle reports whether the Testbed has let its reservations go.

@@ -49,8 +49,8 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{untyped.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)), kube}, nil
 }
 
-// Testbed reads a Testbed.
-func (c *Client) Testbed(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, error) {
+// testbed reads a Testbed.
+func (c *Client) testbed(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, error) {
 	o, err := c.beds.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, c.missing(ctx, namespace, name)
@@ -65,7 +65,7 @@ func (c *Client) Testbed(ctx context.Context, namespace, name string) (*v1alpha1
 	return t, nil
 }
 
-// missing says what there is in the place of a Testbed that is not.
+// missing is the error of a Testbed that is not there; it names those there are.
 func (c *Client) missing(ctx context.Context, namespace, name string) error {
 	list, err := c.beds.List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
@@ -97,13 +97,13 @@ const maxReads = 5
 // Snapshot reads a Testbed and the pods in its slots as they are at one time: the Testbed does
 // not change while the pods are read. Of one that changes all the time it is the last reading.
 func (c *Client) Snapshot(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, []corev1.Pod, error) {
-	t, err := c.Testbed(ctx, namespace, name)
+	t, err := c.testbed(ctx, namespace, name)
 	for reads := 1; err == nil; reads++ {
-		pods, err := c.Pods(ctx, t)
+		pods, err := c.pods(ctx, t)
 		if err != nil || reads == maxReads {
 			return t, pods, err
 		}
-		after, err := c.Testbed(ctx, namespace, name)
+		after, err := c.testbed(ctx, namespace, name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -118,16 +118,16 @@ func (c *Client) Snapshot(ctx context.Context, namespace, name string) (*v1alpha
 // pageSize is how many pods are read at once.
 const pageSize = 500
 
-// Pods reads the pods in a Testbed's slots: of all namespaces or, where that is not
+// pods reads the pods in a Testbed's slots: of all namespaces or, where that is not
 // allowed, of the Testbed's and of those of the jobs that have slots.
-func (c *Client) Pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, error) {
-	pods, err := c.pods(ctx, t, metav1.NamespaceAll)
+func (c *Client) pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, error) {
+	pods, err := c.podsIn(ctx, t, metav1.NamespaceAll)
 	if !apierrors.IsForbidden(err) {
 		return pods, err
 	}
 	pods = nil
 	for _, namespace := range namespaces(t) {
-		more, err := c.pods(ctx, t, namespace)
+		more, err := c.podsIn(ctx, t, namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (c *Client) Pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, e
 	return pods, nil
 }
 
-func (c *Client) pods(ctx context.Context, t *v1alpha1.Testbed, namespace string) ([]corev1.Pod, error) {
+func (c *Client) podsIn(ctx context.Context, t *v1alpha1.Testbed, namespace string) ([]corev1.Pod, error) {
 	var pods []corev1.Pod
 	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelTestbedUID + "=" + string(t.UID), Limit: pageSize}
 	for {

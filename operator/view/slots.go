@@ -15,7 +15,7 @@ import (
 )
 
 // Slots returns the slots of a Testbed in their order, those that retire behind the others.
-// Pods are those in its slots, ghosts among them; others do no harm. Neither is modified.
+// Pods are those in its slots, placeholders among them; others do no harm. Neither is modified.
 // Errors are those of [Bed.Observe] and [Bed.Slots].
 func Slots(t *v1alpha1.Testbed, pods []corev1.Pod) ([]wire.Slot, error) {
 	b := NewBed()
@@ -31,9 +31,9 @@ func Slots(t *v1alpha1.Testbed, pods []corev1.Pod) ([]wire.Slot, error) {
 	return b.Slots()
 }
 
-// Summary is a line about a Testbed: which states its slots, as [Slots] returns them, are in,
+// summary is a line about a Testbed: which states its slots, as [Slots] returns them, are in,
 // and why it is not ready.
-func Summary(t *v1alpha1.Testbed, slots []wire.Slot) string {
+func summary(t *v1alpha1.Testbed, slots []wire.Slot) string {
 	c := wire.CountSlots(slots)
 	var states []string
 	for _, s := range []struct {

@@ -20,11 +20,11 @@ type Table struct {
 // nothing stands for no pod and no job.
 const nothing = "-"
 
-// SlotTable shows a Testbed's slots, below its Summary. Pods and jobs of the Testbed's
+// SlotTable shows a Testbed's slots, below a line that counts them. Pods and jobs of the Testbed's
 // own namespace are named without it.
 func SlotTable(t *v1alpha1.Testbed, slots []wire.Slot) Table {
 	out := Table{
-		Title:  Summary(t, slots),
+		Title:  summary(t, slots),
 		Header: []string{"INDEX", "ID", "NODE", "STATE", "POD", "JOB"},
 		Right:  []bool{true},
 	}

@@ -4,7 +4,7 @@
 //
 //	adapter, err := workload.Of(&job.Spec)
 //	child, err := adapter.Child(job, request) // what to create
-//	status := adapter.Status(observed)        // how it fares
+//	status := adapter.Status(observed)        // what it reports
 //
 // # What is written
 //
@@ -34,6 +34,6 @@
 // so that Spark's own rule, overhead = max(384, f·memory), would come to the same. Below
 // 450 MiB of memory Spark does not start: ErrSlotTooSmall.
 //
-// Children are unstructured: no operator's module is in anybody's graph. That the Spark
+// Children are unstructured, so that no operator's module is needed. That the Spark
 // operator's own types take them, tools/compat/spark tests.
 package workload

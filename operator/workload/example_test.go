@@ -34,7 +34,7 @@ func Example() {
 	}
 	parallelism, _, _ := unstructured.NestedInt64(child.Object, "spec", "parallelism")
 	scheduler, _, _ := unstructured.NestedString(child.Object, "spec", "template", "spec", "schedulerName")
-	fmt.Println(child.GetKind(), child.GetName(), parallelism, scheduler, adapter.Pods(child), adapter.Status(child).Phase)
+	fmt.Println(child.GetKind(), child.GetName(), parallelism, scheduler, adapter.Pods(child), adapter.Status(child).Phase == workload.Pending)
 	// Output:
-	// Job sort-r1 2 spazio-slots 2 pending
+	// Job sort-r1 2 spazio-slots 2 true
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
@@ -34,130 +33,65 @@ const (
 // job with a savepoint, which the job reports as FINISHED.
 var flinkSuspending = []string{"SUSPENDED", "UPGRADING", "ROLLING_BACK"}
 
-// flink is the adapter of FlinkDeployments.
-type flink struct{}
-
-func (flink) Kind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "flink.apache.org", Version: "v1beta1", Kind: "FlinkDeployment"}
-}
-
-func (f flink) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
-	if err := check(job, request); err != nil {
-		return nil, err
-	}
-	spec, err := parse("spec.flinkSpec", job.Spec.FlinkSpec)
-	if err != nil {
-		return nil, err
-	}
+// fillFlink runs a FlinkDeployment with its task managers in the slots of a request.
+func fillFlink(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) {
 	spec.set("mode", "standalone")
-	if err := flinkJob(spec); err != nil {
-		return nil, err
+	flinkJob(spec)
+	flinkConfiguration(spec)
+	// The template of all pods, which task managers get as well, must not name their node or slot.
+	if spec.has("podTemplate") {
+		template := spec.child("podTemplate")
+		template.stripTemplate()
+		if template.has("spec") {
+			template.child("spec").unbound()
+		}
 	}
-	if err := flinkConfiguration(spec); err != nil {
-		return nil, err
-	}
-	if err := flinkTemplate(spec); err != nil {
-		return nil, err
-	}
-	manager, err := spec.child("taskManager")
-	if err != nil {
-		return nil, err
-	}
+	manager := spec.child("taskManager")
 	manager.set("replicas", int64(request.Replication))
-	if err := flinkResources(manager, request); err != nil {
-		return nil, err
-	}
-	if _, err := manager.occupy(job, request, "podTemplate"); err != nil {
-		return nil, err
-	}
-	return childOf(f.Kind(), job, request, spec), nil
+	flinkResources(manager, request)
+	manager.occupy(job, request, "podTemplate")
 }
 
 // flinkJob sees that the deployment runs one job. Without a jar it would be a session
 // cluster, which never ends; the definition asks for nothing.
-func flinkJob(spec object) error {
-	job, err := spec.child("job")
-	if err != nil {
-		return err
-	}
-	jar, err := job.text("jarURI")
-	if err != nil {
-		return err
-	}
-	if jar == "" {
-		return refuse(job.at("jarURI"), jar, "set")
+func flinkJob(spec object) {
+	job := spec.child("job")
+	if jar := job.text("jarURI"); jar == "" {
+		job.fail(refuse(job.at("jarURI"), jar, "set"))
 	}
 	if job.fields["state"] != "running" {
 		job.drop("state") // running
 	}
-	return nil
 }
 
 // flinkSlots is the key of the task slots in a task manager.
 const flinkSlots = "taskmanager.numberOfTaskSlots"
 
-// flinkConfiguration sets one task slot a task manager where the user says nothing else,
+// flinkConfiguration sets one task slot a task manager unless the user gives another number,
 // in either form of the configuration: with dots, or nested.
-func flinkConfiguration(spec object) error {
-	configuration, err := spec.child("flinkConfiguration")
-	if err != nil {
-		return err
-	}
-	if nested, ok := configuration.fields["taskmanager"].(map[string]any); ok && nested["numberOfTaskSlots"] != nil {
-		return nil
-	}
-	if !configuration.has(flinkSlots) {
+func flinkConfiguration(spec object) {
+	configuration := spec.child("flinkConfiguration")
+	nested, _ := configuration.fields["taskmanager"].(map[string]any)
+	if nested["numberOfTaskSlots"] == nil && !configuration.has(flinkSlots) {
 		configuration.set(flinkSlots, "1")
 	}
-	return nil
-}
-
-// flinkTemplate keeps the template of all pods, which task managers get as well, from
-// naming their node or their slot.
-func flinkTemplate(spec object) error {
-	if !spec.has("podTemplate") {
-		return nil
-	}
-	template, err := spec.child("podTemplate")
-	if err != nil {
-		return err
-	}
-	if err := template.stripTemplate(); err != nil {
-		return err
-	}
-	if !template.has("spec") {
-		return nil
-	}
-	pod, err := template.child("spec")
-	if err != nil {
-		return err
-	}
-	return pod.unbound()
 }
 
 // flinkResources makes a task manager as large as its slot.
-func flinkResources(manager object, request *v1alpha1.CreationRequest) error {
+func flinkResources(manager object, request *v1alpha1.CreationRequest) {
 	if len(request.Resources) == 0 {
-		return nil
+		return
 	}
-	resources, err := manager.child("resource")
-	if err != nil {
-		return err
-	}
+	resources := manager.child("resource")
 	if cpu, ok := request.Resources[corev1.ResourceCPU]; ok {
 		resources.set("cpu", float64(floor(cpu, -3))/1000)
 	}
 	if memory, ok := request.Resources[corev1.ResourceMemory]; ok {
 		resources.set("memory", fmt.Sprintf("%dm", mebibytes(memory))) // Flink's m is MiB
 	}
-	return nil
 }
 
-func (flink) Pods(child *unstructured.Unstructured) int32 {
-	return count(child, "spec", "taskManager", "replicas")
-}
-
-func (flink) Status(child *unstructured.Unstructured) Status {
+func flinkStatus(child *unstructured.Unstructured) Status {
 	s := Status{
 		State:   text(child, "status", "jobStatus", "state"),
 		Message: text(child, "status", "error"),
@@ -197,5 +131,3 @@ func flinkTime(text string) time.Time {
 	}
 	return time.UnixMilli(ms)
 }
-
-func (flink) CheckPod(*corev1.Pod) error { return nil }

@@ -8,25 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/component-helpers/resource"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// job is the adapter of Kubernetes' own Jobs.
-type job struct{}
-
-func (job) Kind() schema.GroupVersionKind { return batchv1.SchemeGroupVersion.WithKind("Job") }
-
-func (j job) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
-	if err := check(job, request); err != nil {
-		return nil, err
-	}
-	spec, err := parse("spec.jobSpec", job.Spec.JobSpec)
-	if err != nil {
-		return nil, err
-	}
+// fillJob runs a Job of Kubernetes in the slots of a request.
+func fillJob(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) {
 	n := int64(request.Replication)
 	spec.set("parallelism", n)
 	if !spec.has("completions") {
@@ -36,59 +24,35 @@ func (j job) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*
 	spec.set("suspend", false)
 	// Retries are the BatchJob's, and so is when the child goes.
 	spec.drop("backoffLimitPerIndex", "maxFailedIndexes", "ttlSecondsAfterFinished")
-	pod, err := spec.occupy(job, request, "template")
-	if err != nil {
-		return nil, err
-	}
+	pod := spec.occupy(job, request, "template")
 	if !pod.has("restartPolicy") {
 		pod.set("restartPolicy", string(corev1.RestartPolicyNever))
 	}
-	if err := jobResources(pod, request); err != nil {
-		return nil, err
-	}
-	return childOf(j.Kind(), job, request, spec), nil
+	jobResources(pod, request)
 }
 
 // jobResources has a pod request its slot: of each resource that the slot names and no
 // container asks for, its first container requests all. What containers ask for must fit.
-func jobResources(pod object, request *v1alpha1.CreationRequest) error {
-	asked, err := requests(pod)
-	if err != nil {
-		return err
-	}
+func jobResources(pod object, request *v1alpha1.CreationRequest) {
+	asked := requests(pod)
 	for _, name := range resourceNames(request) {
 		amount := request.Resources[name]
-		if own, ok := asked[name]; ok {
-			if own.Cmp(amount) > 0 {
-				return refused(pod.at("containers"), string(name)+" "+own.String(), fmt.Errorf("%w: it holds %s", ErrSlotTooSmall, amount.String()))
-			}
-			continue
-		}
-		first, err := firstContainer(pod)
-		if err != nil {
-			return err
-		}
-		if err := first.request(name, amount.String()); err != nil {
-			return err
+		own, ok := asked[name]
+		switch {
+		case !ok:
+			firstContainer(pod).request(name, amount.String())
+		case own.Cmp(amount) > 0:
+			pod.fail(refused(pod.at("containers"), string(name)+" "+own.String(), fmt.Errorf("%w: it holds %s", ErrSlotTooSmall, amount.String())))
 		}
 	}
-	return nil
 }
 
 // request has a container request an amount, and limits it where Kubernetes wants that.
-func (o object) request(name corev1.ResourceName, amount string) error {
-	kinds := []string{"requests"}
+func (o object) request(name corev1.ResourceName, amount string) {
+	o.child("resources", "requests").set(string(name), amount)
 	if !Overcommitted(name) {
-		kinds = append(kinds, "limits")
+		o.child("resources", "limits").set(string(name), amount)
 	}
-	for _, kind := range kinds {
-		list, err := o.child("resources", kind)
-		if err != nil {
-			return err
-		}
-		list.set(string(name), amount)
-	}
-	return nil
 }
 
 // Overcommitted reports whether pods may use more of a resource than they request: of all
@@ -101,22 +65,24 @@ func Overcommitted(name corev1.ResourceName) bool {
 }
 
 // firstContainer is the one that requests a slot.
-func firstContainer(pod object) (object, error) {
+func firstContainer(pod object) object {
 	containers, _ := pod.fields["containers"].([]any)
 	if len(containers) > 0 {
 		if fields, ok := containers[0].(map[string]any); ok {
-			return object{pod.at("containers[0]"), fields}, nil
+			return object{pod.at("containers[0]"), fields, pod.err}
 		}
 	}
-	return object{}, refuse(pod.at("containers"), pod.fields["containers"], "a list of containers")
+	pod.fail(refuse(pod.at("containers"), pod.fields["containers"], "a list of containers"))
+	return object{fields: map[string]any{}, err: pod.err}
 }
 
 // requests are what a pod will request, as the API server will have it: of a resource
 // with a limit alone, the limit.
-func requests(pod object) (corev1.ResourceList, error) {
+func requests(pod object) corev1.ResourceList {
 	var p corev1.Pod
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(pod.fields, &p.Spec); err != nil {
-		return nil, refused(pod.path, pod.fields, invalid(err.Error()))
+		pod.fail(refused(pod.path, pod.fields, invalid(err.Error())))
+		return nil
 	}
 	for _, containers := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for i := range containers {
@@ -126,7 +92,7 @@ func requests(pod object) (corev1.ResourceList, error) {
 	if p.Spec.Resources != nil {
 		defaultRequests(p.Spec.Resources)
 	}
-	return resource.PodRequests(&p, resource.PodResourcesOptions{}), nil
+	return resource.PodRequests(&p, resource.PodResourcesOptions{})
 }
 
 func defaultRequests(r *corev1.ResourceRequirements) {
@@ -141,12 +107,7 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 	}
 }
 
-// Pods is what runs at once at first: no more than are to complete.
-func (job) Pods(child *unstructured.Unstructured) int32 {
-	return min(count(child, "spec", "parallelism"), count(child, "spec", "completions"))
-}
-
-func (job) Status(child *unstructured.Unstructured) Status {
+func jobStatus(child *unstructured.Unstructured) Status {
 	var s Status
 	if count(child, "status", "active") > 0 || count(child, "status", "succeeded") > 0 {
 		s = Status{Phase: Running, State: "Running"}
@@ -179,5 +140,3 @@ func (job) Status(child *unstructured.Unstructured) Status {
 	}
 	return s
 }
-
-func (job) CheckPod(*corev1.Pod) error { return nil }

@@ -10,10 +10,12 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// object is an object of JSON that is being edited, and where it is in the BatchJob.
+// object is an object of JSON that is being edited, and where it is in the BatchJob. The first
+// error of an edit is kept for all objects of it; what is edited after that is of no use.
 type object struct {
 	path   string
 	fields map[string]any
+	err    *error
 }
 
 // parse returns a copy of what a user gave.
@@ -25,7 +27,7 @@ func parse(path string, given *runtime.RawExtension) (object, error) {
 	if err != nil {
 		return object{}, refused(path, given, err)
 	}
-	o := object{path: path}
+	o := object{path: path, err: new(error)}
 	if err := json.Unmarshal(raw, &o.fields); err != nil {
 		return object{}, refuse(path, string(raw), "an object")
 	}
@@ -33,6 +35,13 @@ func parse(path string, given *runtime.RawExtension) (object, error) {
 		return object{}, refuse(path, nil, "an object")
 	}
 	return o, nil
+}
+
+// fail keeps the error if it is the first.
+func (o object) fail(err error) {
+	if *o.err == nil {
+		*o.err = err
+	}
 }
 
 func (o object) at(key string) string { return o.path + "." + key }
@@ -49,113 +58,76 @@ func (o object) drop(keys ...string) {
 }
 
 // child returns an object inside, made if absent.
-func (o object) child(keys ...string) (object, error) {
+func (o object) child(keys ...string) object {
 	for _, key := range keys {
 		inner, ok := o.fields[key].(map[string]any)
 		if !ok {
-			if o.has(key) {
-				return object{}, refuse(o.at(key), o.fields[key], "an object")
-			}
 			inner = map[string]any{}
-			o.fields[key] = inner
+			if o.has(key) {
+				o.fail(refuse(o.at(key), o.fields[key], "an object"))
+			} else {
+				o.fields[key] = inner
+			}
 		}
-		o = object{o.at(key), inner}
+		o = object{o.at(key), inner, o.err}
 	}
-	return o, nil
+	return o
 }
 
 // text returns a string, empty if absent.
-func (o object) text(key string) (string, error) {
-	if !o.has(key) {
-		return "", nil
-	}
+func (o object) text(key string) string {
 	value, ok := o.fields[key].(string)
-	if !ok {
-		return "", refuse(o.at(key), o.fields[key], "a string")
+	if !ok && o.has(key) {
+		o.fail(refuse(o.at(key), o.fields[key], "a string"))
 	}
-	return value, nil
+	return value
 }
 
 // strip takes from labels and annotations those that are Spazio's alone.
-func (o object) strip() error {
+func (o object) strip() {
 	for _, key := range []string{"labels", "annotations"} {
-		if !o.has(key) {
-			continue
+		if o.has(key) {
+			maps.DeleteFunc(o.child(key).fields, func(name string, _ any) bool { return strings.HasPrefix(name, v1alpha1.Prefix) })
 		}
-		names, err := o.child(key)
-		if err != nil {
-			return err
-		}
-		maps.DeleteFunc(names.fields, func(name string, _ any) bool { return strings.HasPrefix(name, v1alpha1.Prefix) })
 	}
-	return nil
 }
 
 // stripTemplate does that with a template of pods.
-func (o object) stripTemplate() error {
-	if !o.has("metadata") {
-		return nil
+func (o object) stripTemplate() {
+	if o.has("metadata") {
+		o.child("metadata").strip()
 	}
-	metadata, err := o.child("metadata")
-	if err != nil {
-		return err
-	}
-	return metadata.strip()
 }
 
 // mark sets the labels and annotations of a pod in a slot.
-func (o object) mark(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) error {
-	if err := o.strip(); err != nil {
-		return err
-	}
-	labels, err := o.child("labels")
-	if err != nil {
-		return err
-	}
+func (o object) mark(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) {
+	o.strip()
+	labels := o.child("labels")
 	for name, value := range slotLabels(job, request) {
 		labels.set(name, value)
 	}
-	annotations, err := o.child("annotations")
-	if err != nil {
-		return err
-	}
-	annotations.set(v1alpha1.AnnotationOptOut, "true")
-	return nil
+	o.child("annotations").set(v1alpha1.AnnotationOptOut, "true")
 }
 
-// unbound refuses a pod's spec that says where the pod goes.
-func (o object) unbound() error {
+// unbound refuses a pod's spec that names the pod's node.
+func (o object) unbound() {
 	if o.has("nodeName") {
-		return refuse(o.at("nodeName"), o.fields["nodeName"], "absent: the scheduler chooses the node")
+		o.fail(refuse(o.at("nodeName"), o.fields["nodeName"], "absent: the scheduler chooses the node"))
 	}
-	return nil
 }
 
-// place says in a pod's spec who places it.
-func (o object) place() error {
-	if err := o.unbound(); err != nil {
-		return err
-	}
+// place sets the scheduler and the priority in a pod's spec.
+func (o object) place() {
+	o.unbound()
 	o.set("schedulerName", v1alpha1.SchedulerName)
 	o.set("priorityClassName", v1alpha1.PriorityClassSlot)
-	return nil
 }
 
 // occupy makes of a pod's template one of a pod in a slot, and returns its spec.
-func (o object) occupy(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest, key string) (spec object, err error) {
-	template, err := o.child(key)
-	if err != nil {
-		return object{}, err
-	}
-	metadata, err := template.child("metadata")
-	if err != nil {
-		return object{}, err
-	}
-	if err := metadata.mark(job, request); err != nil {
-		return object{}, err
-	}
-	if spec, err = template.child("spec"); err != nil {
-		return object{}, err
-	}
-	return spec, spec.place()
+func (o object) occupy(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest, key string) object {
+	template := o.child(key)
+	template.child("metadata").mark(job, request)
+	spec := template.child("spec")
+	spec.place()
+	return spec
 }

@@ -17,19 +17,16 @@ import (
 // given, and the one that is used instead, if any. Fields that the child has besides are not
 // listed.
 func Overridden(spec *v1alpha1.BatchJobSpec, child *unstructured.Unstructured) []string {
-	path, raw := "spec.jobSpec", spec.JobSpec
-	switch {
-	case spec.SparkSpec != nil:
-		path, raw = "spec.sparkSpec", spec.SparkSpec
-	case spec.FlinkSpec != nil:
-		path, raw = "spec.flinkSpec", spec.FlinkSpec
+	adapter, err := Of(spec)
+	if err != nil {
+		return nil
 	}
-	given, err := parse(path, raw)
+	given, err := parse(adapter.field, adapter.given(spec))
 	if err != nil {
 		return nil
 	}
 	used, _, _ := unstructured.NestedFieldNoCopy(child.Object, "spec")
-	return overridden(path, given.fields, used)
+	return overridden(adapter.field, given.fields, used)
 }
 
 func overridden(path string, given, used any) []string {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
+	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
 // Bounds of a slot's resources, cpu and all others: far more than any machine has, and what
@@ -94,4 +95,22 @@ func childOf(kind schema.GroupVersionKind, job *v1alpha1.BatchJob, request *v1al
 		Name: job.Name, UID: job.UID, Controller: &controller,
 	}})
 	return child
+}
+
+// SlotPod is what a slot.Table needs to know of a placeholder or a job's pod, by its labels and
+// annotations. A pod that names no slot has none.
+func SlotPod(p *corev1.Pod) slot.Pod {
+	o := slot.Pod{
+		UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Role: slot.Occupant,
+		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Deleting: p.DeletionTimestamp != nil,
+		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
+	}
+	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
+		o.Role, o.Size = slot.Placeholder, p.Annotations[v1alpha1.AnnotationSize]
+	} else {
+		o.Owner = p.Labels[v1alpha1.LabelBatchJobUID]
+	}
+	// A text that is no slot's ID stands for none.
+	o.Slot, _ = slot.ParseID(p.Annotations[v1alpha1.AnnotationSlot])
+	return o
 }

@@ -10,63 +10,32 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// States of a SparkApplication (status.applicationState.state) that tests and the adapter
-// name. Of others, FAILING among them, it is not known that the application runs.
+// States of a SparkApplication (status.applicationState.state) that mean more than that it is
+// pending. Of others, FAILING among them, it is not known that the application runs.
 const (
-	SparkRunning    = "RUNNING"
-	SparkSucceeding = "SUCCEEDING"
-	SparkFailing    = "FAILING"
-	SparkCompleted  = "COMPLETED"
-	SparkFailed     = "FAILED"
+	sparkRunning    = "RUNNING"
+	sparkSucceeding = "SUCCEEDING"
+	sparkCompleted  = "COMPLETED"
+	sparkFailed     = "FAILED"
 )
 
-// spark is the adapter of SparkApplications.
-type spark struct{}
-
-func (spark) Kind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: "sparkoperator.k8s.io", Version: "v1beta2", Kind: "SparkApplication"}
-}
-
-func (s spark) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) (*unstructured.Unstructured, error) {
-	if err := check(job, request); err != nil {
-		return nil, err
-	}
-	spec, err := parse("spec.sparkSpec", job.Spec.SparkSpec)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := spec.child("driver"); err != nil { // the definition wants one
-		return nil, err
-	}
-	executor, err := spec.child("executor")
-	if err != nil {
-		return nil, err
-	}
+// fillSpark runs a SparkApplication with its executors in the slots of a request.
+func fillSpark(spec object, job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) {
+	spec.child("driver") // the definition wants one
+	executor := spec.child("executor")
 	n := int64(request.Replication)
 	executor.set("instances", n)
-	if err := sparkResources(spec, executor, request); err != nil {
-		return nil, err
-	}
-	if err := executor.mark(job, request); err != nil {
-		return nil, err
-	}
-	if err := sparkPlacement(executor); err != nil {
-		return nil, err
-	}
-	if err := sparkConf(spec, n); err != nil {
-		return nil, err
-	}
-	if err := sparkAllocation(spec, n); err != nil {
-		return nil, err
-	}
+	sparkResources(spec, executor, request)
+	executor.mark(job, request)
+	sparkPlacement(executor)
+	sparkConf(spec, n)
+	sparkAllocation(spec, n)
 	spec.set("restartPolicy", map[string]any{"type": "Never"})
 	spec.drop("batchScheduler", "batchSchedulerOptions", "suspend", "timeToLiveSeconds")
-	return childOf(s.Kind(), job, request, spec), nil
 }
 
 // minSparkMemory is what Spark wants of an executor's memory, in MiB
@@ -74,48 +43,40 @@ func (s spark) Child(job *v1alpha1.BatchJob, request *v1alpha1.CreationRequest) 
 const minSparkMemory = 450
 
 // sparkResources makes an executor as large as its slot.
-func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) error {
+func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) {
 	if cpu, ok := request.Resources[corev1.ResourceCPU]; ok {
 		executor.set("cores", max(1, floor(cpu, 0)))
 		executor.set("coreRequest", cpu.String())
-		if err := raiseLimit(executor, "coreLimit", cpu, cpu.String(), resource.ParseQuantity); err != nil {
-			return err
-		}
+		raiseLimit(executor, "coreLimit", cpu, cpu.String(), resource.ParseQuantity)
 	}
 	amount, ok := request.Resources[corev1.ResourceMemory]
 	if !ok {
-		return nil
-	}
-	factor, err := overheadFactor(spec)
-	if err != nil {
-		return err
+		return
 	}
 	slot := mebibytes(amount)
-	overhead := overhead(slot, factor)
+	overhead := overhead(slot, overheadFactor(spec))
 	if slot-overhead < minSparkMemory {
-		return refused("creationRequest.resources.memory", amount.String(), fmt.Errorf(
-			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", ErrSlotTooSmall, slot, overhead, minSparkMemory))
+		executor.fail(refused("creationRequest.resources.memory", amount.String(), fmt.Errorf(
+			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", ErrSlotTooSmall, slot, overhead, minSparkMemory)))
 	}
 	executor.set("memory", fmt.Sprintf("%dm", slot-overhead))
 	executor.set("memoryOverhead", fmt.Sprintf("%dm", overhead))
-	return raiseLimit(executor, "memoryLimit", *resource.NewQuantity(slot<<20, resource.BinarySI), fmt.Sprintf("%dm", slot), sparkQuantity)
+	raiseLimit(executor, "memoryLimit", *resource.NewQuantity(slot<<20, resource.BinarySI), fmt.Sprintf("%dm", slot), sparkQuantity)
 }
 
 // raiseLimit writes what is requested for a limit of the user's that is less: the API
 // server would refuse the executor's pod.
-func raiseLimit(executor object, key string, requested resource.Quantity, written string, parse func(string) (resource.Quantity, error)) error {
-	given, err := executor.text(key)
-	if err != nil || given == "" {
-		return err
+func raiseLimit(executor object, key string, requested resource.Quantity, written string, parse func(string) (resource.Quantity, error)) {
+	given := executor.text(key)
+	if given == "" {
+		return
 	}
 	limit, err := parse(given)
 	if err != nil {
-		return refuse(executor.at(key), given, "a quantity")
-	}
-	if limit.Cmp(requested) < 0 {
+		executor.fail(refuse(executor.at(key), given, "a quantity"))
+	} else if limit.Cmp(requested) < 0 {
 		executor.set(key, written)
 	}
-	return nil
 }
 
 // sparkUnit is a unit of Spark's: m and mb are MiB.
@@ -139,24 +100,22 @@ const (
 )
 
 // overheadFactor is the part of an executor's memory that it needs beside.
-func overheadFactor(spec object) (*big.Rat, error) {
-	text, err := spec.text(overheadFactorName)
-	if err != nil {
-		return nil, err
-	}
+func overheadFactor(spec object) *big.Rat {
+	text := spec.text(overheadFactorName)
 	if text == "" {
 		text = jvmOverhead
-		if t, _ := spec.text("type"); t == "Python" || t == "R" {
+		if t, _ := spec.fields["type"].(string); t == "Python" || t == "R" {
 			text = interpreterFactor
 		}
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(f >= 0 && f <= maxOverheadFactor) {
-		return nil, refuse(spec.at(overheadFactorName), text, fmt.Sprintf("a number from 0 to %d", maxOverheadFactor))
+		spec.fail(refuse(spec.at(overheadFactorName), text, fmt.Sprintf("a number from 0 to %d", maxOverheadFactor)))
+		return new(big.Rat)
 	}
 	// Of the shortest decimal, so that .1 is a tenth.
 	factor, _ := new(big.Rat).SetString(strconv.FormatFloat(f, 'f', -1, 64))
-	return factor, nil
+	return factor
 }
 
 // overhead returns max(384, ⌈slot·f/(1+f)⌉).
@@ -171,28 +130,19 @@ func overhead(slot int64, f *big.Rat) int64 {
 	return max(minOverhead, o)
 }
 
-// sparkPlacement says who places executors: in their template, where there is one, for
-// the operator's webhook leaves pods with a template alone; else by the fields that the
-// webhook applies.
-func sparkPlacement(executor object) error {
+// sparkPlacement sets the scheduler of executors: in their template, where there is one, because
+// the operator's webhook leaves pods with a template alone; else in the fields that the webhook
+// applies.
+func sparkPlacement(executor object) {
 	if !executor.has("template") {
 		executor.set("schedulerName", v1alpha1.SchedulerName)
 		executor.set("priorityClassName", v1alpha1.PriorityClassSlot)
-		return nil
+		return
 	}
 	executor.drop("schedulerName", "priorityClassName")
-	template, err := executor.child("template")
-	if err != nil {
-		return err
-	}
-	if err := template.stripTemplate(); err != nil {
-		return err
-	}
-	pod, err := template.child("spec")
-	if err != nil {
-		return err
-	}
-	return pod.place()
+	template := executor.child("template")
+	template.stripTemplate()
+	template.child("spec").place()
 }
 
 // Keys of Spark's configuration that go past the fields of a SparkApplication.
@@ -205,18 +155,15 @@ const (
 	confDynamicMax        = "spark.dynamicAllocation.maxExecutors"
 )
 
-// sparkConf keeps the configuration from undoing what the fields say.
-func sparkConf(spec object, n int64) error {
+// sparkConf keeps the configuration from undoing what the fields have.
+func sparkConf(spec object, n int64) {
 	if !spec.has("sparkConf") {
-		return nil
+		return
 	}
-	conf, err := spec.child("sparkConf")
-	if err != nil {
-		return err
-	}
+	conf := spec.child("sparkConf")
 	for _, key := range []string{confPySparkMemory, confOffHeapSize} {
 		if conf.has(key) {
-			return refuse(conf.at(key), conf.fields[key], "absent: the executor's pod would be larger than its slot by it")
+			conf.fail(refuse(conf.at(key), conf.fields[key], "absent: the executor's pod would be larger than its slot by it"))
 		}
 	}
 	if conf.has(confScheduler) || conf.has(confExecutorScheduler) {
@@ -225,42 +172,33 @@ func sparkConf(spec object, n int64) error {
 	if conf.fields[confDynamic] == "true" {
 		conf.set(confDynamicMax, strconv.FormatInt(n, 10))
 	}
-	return nil
 }
 
 // sparkAllocation keeps dynamic allocation within n executors.
-func sparkAllocation(spec object, n int64) error {
+func sparkAllocation(spec object, n int64) {
 	if !spec.has("dynamicAllocation") {
-		return nil
+		return
 	}
-	dynamic, err := spec.child("dynamicAllocation")
-	if err != nil {
-		return err
-	}
+	dynamic := spec.child("dynamicAllocation")
 	dynamic.set("maxExecutors", n)
 	for _, key := range []string{"minExecutors", "initialExecutors"} {
 		if value, ok := dynamic.fields[key].(int64); ok && value > n {
 			dynamic.set(key, n)
 		}
 	}
-	return nil
 }
 
-func (spark) Pods(child *unstructured.Unstructured) int32 {
-	return count(child, "spec", "executor", "instances")
-}
-
-func (spark) Status(child *unstructured.Unstructured) Status {
+func sparkStatus(child *unstructured.Unstructured) Status {
 	s := Status{
 		State:   text(child, "status", "applicationState", "state"),
 		Message: text(child, "status", "applicationState", "errorMessage"),
 	}
 	switch s.State {
-	case SparkRunning, SparkSucceeding:
+	case sparkRunning, sparkSucceeding:
 		s.Phase = Running
-	case SparkCompleted:
+	case sparkCompleted:
 		s.Phase = Succeeded
-	case SparkFailed:
+	case sparkFailed:
 		s.Phase = Failed
 	}
 	if s.Phase >= Succeeded {
@@ -269,7 +207,7 @@ func (spark) Status(child *unstructured.Unstructured) Status {
 	return s
 }
 
-func (spark) CheckPod(pod *corev1.Pod) error {
+func checkSparkPod(pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == v1alpha1.SchedulerName {
 		return nil
 	}

@@ -41,19 +41,22 @@ func queued(name string, age int, jobs ...string) claim.Scheduling {
 	return s
 }
 
-func newTable(t *testing.T, exclusive string, claims ...claim.Claim) *claim.Table {
-	t.Helper()
-	table, err := claim.Rebuild(claims, exclusive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table
+func newTable(exclusive string, claims ...claim.Claim) *claim.Table {
+	return &claim.Table{Claims: claims, ExclusiveFor: exclusive}
 }
 
+// release ends the claim of a job.
+func release(table *claim.Table, jobUID string) {
+	table.Claims = slices.DeleteFunc(slices.Clone(table.Claims), func(c claim.Claim) bool { return c.JobUID == jobUID })
+}
+
+// offer is the slots of a testbed, and those of them that are free.
+type offer struct{ all, free []slot.ID }
+
 // granted grants, and spells what is granted as job:positions.
-func granted(t *testing.T, table *claim.Table, of claim.Slots, all ...claim.Scheduling) []string {
+func granted(t *testing.T, table *claim.Table, of offer, all ...claim.Scheduling) []string {
 	t.Helper()
-	claims, err := table.Grant(all, of, epoch)
+	claims, err := table.Grant(all, of.all, of.free, epoch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +71,14 @@ func granted(t *testing.T, table *claim.Table, of claim.Slots, all ...claim.Sche
 	return out
 }
 
-func both(positions ...int) claim.Slots {
-	return claim.Slots{All: slots(positions...), Free: slots(positions...)}
+func both(positions ...int) offer {
+	return offer{slots(positions...), slots(positions...)}
 }
 
 func TestGrantInOrder(t *testing.T) {
 	a, b, c := queued("a", 1, "a1", "a1"), queued("b", 2, "b1", "b2"), queued("c", 1, "c1")
 	c.Priority = 5
-	table := newTable(t, "")
+	table := newTable("")
 	if got, want := granted(t, table, both(0, 1, 2, 3, 4), a, b, c), []string{"c1:0", "b1:1", "b2:2", "a1:34"}; !slices.Equal(got, want) {
 		t.Errorf("granted %v, want %v", got, want)
 	}
@@ -83,22 +86,8 @@ func TestGrantInOrder(t *testing.T) {
 		t.Errorf("granted once more: %v", got)
 	}
 	want := claim.Claim{JobUID: "uid-a1", Job: lab("a1"), SchedulingUID: "a", Scheduling: lab("a"), Slots: slots(3, 4), Since: epoch}
-	got, ok := table.Of("uid-a1")
-	if diff := cmp.Diff(want, got); !ok || diff != "" {
-		t.Error(ok, diff)
-	}
-	if owner := table.Owner(slots(4)[0]); owner != "uid-a1" || table.Owner(slots(5)[0]) != "" {
-		t.Errorf("owner %q", owner)
-	}
-	got.Slots[0] = slot.ID{Node: "changed"}
-	for _, c := range table.Claims() {
-		c.Slots[0] = slot.ID{Node: "changed"}
-	}
-	if again, _ := table.Of("uid-a1"); !slices.Equal(again.Slots, slots(3, 4)) {
-		t.Error("what is returned is the table's own")
-	}
-	if !table.Release("uid-a1") || table.Release("uid-a1") || table.Owner(slots(4)[0]) != "" {
-		t.Error("not released, or twice")
+	if diff := cmp.Diff(want, table.Claims[3]); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -107,28 +96,28 @@ func TestGrantInOrder(t *testing.T) {
 func TestEarmarks(t *testing.T) {
 	large, small := queued("large", 2, "l", "l", "l"), queued("small", 1, "s")
 	held := claim.Claim{JobUID: "x", Slots: slots(0)}
-	if got := granted(t, newTable(t, "", held), both(0, 1, 2), large, small); got != nil {
+	if got := granted(t, newTable("", held), both(0, 1, 2), large, small); got != nil {
 		t.Errorf("granted %v beside one that waits for all three", got)
 	}
-	if got := granted(t, newTable(t, "", held), both(0, 1, 2, 3, 4), large, small); !slices.Equal(got, []string{"l:123", "s:4"}) {
+	if got := granted(t, newTable("", held), both(0, 1, 2, 3, 4), large, small); !slices.Equal(got, []string{"l:123", "s:4"}) {
 		t.Errorf("granted %v", got)
 	}
-	if got := granted(t, newTable(t, "", held), both(0, 1), large, small); !slices.Equal(got, []string{"s:1"}) {
+	if got := granted(t, newTable("", held), both(0, 1), large, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v beside one that is too large", got)
 	}
 
 	placed := queued("placed", 2)
 	placed.JobUIDs[lab("p")] = "uid-p"
 	placed.Request = queue.Request{Placements: []queue.Placement{{Job: lab("p"), Slots: slots(0, 2)}}}
-	if got := granted(t, newTable(t, "", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
+	if got := granted(t, newTable("", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v", got)
 	}
 	placed.Request.Placements[0].Slots = slots(1, 7) // a slot that is gone
-	if got := granted(t, newTable(t, "", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
+	if got := granted(t, newTable("", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v", got)
 	}
 	placed.Request.Placements[0].Slots, placed.Exclusive = nil, true
-	if got := granted(t, newTable(t, "", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
+	if got := granted(t, newTable("", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v", got)
 	}
 }
@@ -136,46 +125,44 @@ func TestEarmarks(t *testing.T) {
 func TestExclusive(t *testing.T) {
 	first, alone, last := queued("first", 3, "f"), queued("alone", 2, "a1", "a2"), queued("last", 1, "l")
 	alone.Exclusive = true
-	table := newTable(t, "")
+	table := newTable("")
 	of := both(0, 1, 2)
-	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"f:0"}) || table.ExclusiveFor() != "" {
-		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor())
+	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"f:0"}) || table.ExclusiveFor != "" {
+		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor)
 	}
-	first.Submitted = map[testbed.Name]bool{lab("f"): true}
-	table.Release("uid-f")
-	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"a1:0", "a2:1"}) || table.ExclusiveFor() != "alone" {
-		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor())
+	delete(first.JobUIDs, lab("f"))
+	release(table, "uid-f")
+	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"a1:0", "a2:1"}) || table.ExclusiveFor != "alone" {
+		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor)
 	}
-	table.Release("uid-a1")
-	table.Release("uid-a2")
-	alone.Submitted = map[testbed.Name]bool{lab("a1"): true, lab("a2"): true}
+	release(table, "uid-a1")
+	release(table, "uid-a2")
+	clear(alone.JobUIDs)
 	before := queued("before", 9, "b")
 	before.Priority = 100
 	if got := granted(t, table, of, first, alone, last, before); got != nil {
 		t.Errorf("granted %v to others while one has the testbed alone", got)
 	}
-	if table.Unlock("") || table.Unlock("last") || !table.Unlock("alone") || table.Unlock("alone") {
-		t.Error("unlocked by another, or twice")
-	}
+	table.ExclusiveFor = ""
 	if got := granted(t, table, of, first, alone, last); !slices.Equal(got, []string{"l:0"}) {
 		t.Errorf("granted %v", got)
 	}
 	// One that cannot be served takes no lock, one that can only wait does.
 	large := queued("large", 9, "x", "x", "x")
 	large.Exclusive = true
-	if got := granted(t, newTable(t, ""), both(0, 1), large, last); !slices.Equal(got, []string{"l:0"}) {
+	if got := granted(t, newTable(""), both(0, 1), large, last); !slices.Equal(got, []string{"l:0"}) {
 		t.Errorf("granted %v", got)
 	}
-	table = newTable(t, "")
-	if got := granted(t, table, claim.Slots{All: slots(0, 1, 2), Free: slots(0)}, large, last); got != nil || table.ExclusiveFor() != "large" {
-		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor())
+	table = newTable("")
+	if got := granted(t, table, offer{slots(0, 1, 2), slots(0)}, large, last); got != nil || table.ExclusiveFor != "large" {
+		t.Errorf("granted %v, exclusive for %q", got, table.ExclusiveFor)
 	}
 }
 
 // A list that names a slot twice, or one that is claimed, claims nothing twice.
 func TestGrantTwice(t *testing.T) {
 	held := claim.Claim{JobUID: "x", Slots: slots(1)}
-	table := newTable(t, "", held)
+	table := newTable("", held)
 	if got := granted(t, table, both(0, 0, 1, 2), queued("a", 1, "a", "a")); !slices.Equal(got, []string{"a:02"}) {
 		t.Errorf("granted %v", got)
 	}
@@ -186,14 +173,14 @@ func TestGrantRefuses(t *testing.T) {
 	for name, change := range map[string]func(*claim.Scheduling){
 		"Scheduling.UID":     func(s *claim.Scheduling) { s.UID = "" },
 		"Request.Queue":      func(s *claim.Scheduling) { s.Request = queue.Request{} },
-		"Scheduling.JobUIDs": func(s *claim.Scheduling) { delete(s.JobUIDs, lab("b")) },
+		"Scheduling.JobUIDs": func(s *claim.Scheduling) { s.JobUIDs[lab("b")] = "" },
 	} {
 		bad := queued("bad", 9, "b", "c")
 		change(&bad)
-		table := newTable(t, "")
-		claims, err := table.Grant([]claim.Scheduling{good, bad}, both(0, 1, 2), epoch)
+		table := newTable("")
+		claims, err := table.Grant([]claim.Scheduling{good, bad}, slots(0, 1, 2), slots(0, 1, 2), epoch)
 		var fe *field.Error
-		if !errors.As(err, &fe) || fe.Field != name || claims != nil || len(table.Claims()) > 0 {
+		if !errors.As(err, &fe) || fe.Field != name || claims != nil || len(table.Claims) > 0 {
 			t.Errorf("%s: %v, %v", name, claims, err)
 		}
 	}
@@ -204,38 +191,24 @@ func TestGrantRefuses(t *testing.T) {
 	}
 	left := queued("left", 1, "b", "c")
 	delete(left.JobUIDs, lab("c"))
-	left.Submitted = map[testbed.Name]bool{lab("c"): true}
 	if err := left.Validate(); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestRebuild(t *testing.T) {
-	claims := []claim.Claim{{JobUID: "b", Since: epoch, Slots: slots(1)}, {JobUID: "a", Since: epoch, Slots: slots(0)}, {JobUID: "c", Since: epoch.Add(-1)}}
-	table := newTable(t, "s", claims...)
-	var order []string
-	for _, c := range table.Claims() {
-		order = append(order, c.JobUID)
-	}
-	if !slices.Equal(order, []string{"c", "a", "b"}) || table.ExclusiveFor() != "s" {
-		t.Errorf("%v, exclusive for %q", order, table.ExclusiveFor())
-	}
-	claims[0].Slots[0] = slot.ID{Node: "changed"}
-	if c, _ := table.Of("b"); !slices.Equal(c.Slots, slots(1)) {
-		t.Error("the table keeps what it was given")
-	}
-	for name, bad := range map[string][]claim.Claim{
-		"Claim.JobUID": {{JobUID: "a"}, {JobUID: "a"}},
-		"Claim.Slots":  {{JobUID: "a", Slots: slots(0)}, {JobUID: "b", Slots: slots(1, 0)}},
+// Claims that contradict each other are refused.
+func TestGrantRefusesClaims(t *testing.T) {
+	for name, bad := range map[string][][]claim.Claim{
+		"Claim.JobUID": {{{}}, {{JobUID: "a"}, {JobUID: "a"}}},
+		"Claim.Slots":  {{{JobUID: "a", Slots: slots(0)}, {JobUID: "b", Slots: slots(1, 0)}}},
 	} {
-		_, err := claim.Rebuild(bad, "")
-		var fe *field.Error
-		if !errors.As(err, &fe) || fe.Field != name {
-			t.Errorf("%s: %v", name, err)
+		for _, claims := range bad {
+			_, err := newTable("", claims...).Grant(nil, nil, nil, epoch)
+			var fe *field.Error
+			if !errors.As(err, &fe) || fe.Field != name || !errors.Is(err, testbed.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
-	}
-	if _, err := claim.Rebuild([]claim.Claim{{}}, ""); !errors.Is(err, testbed.ErrInvalid) {
-		t.Error(err)
 	}
 }
 
@@ -272,7 +245,7 @@ func TestAcquire(t *testing.T) {
 func TestNobodyStarves(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 200 {
-		table := newTable(t, "")
+		table := newTable("")
 		var all []claim.Scheduling
 		n := 0
 		arrive := func() {
@@ -286,20 +259,19 @@ func TestNobodyStarves(t *testing.T) {
 			if blocked, err := queue.Feasible(s.Request, nil, slots(0, 1, 2, 3, 4, 5)); err != nil || blocked != nil {
 				return
 			}
-			s.Submitted = make(map[testbed.Name]bool)
 			all = append(all, s)
 		}
 		served := 0
 		oldest, before := "", make(map[string]bool)
 		for round := 0; served < 12; round++ {
 			if round > 400 {
-				t.Fatalf("served %d in %d rounds; first is %+v, claims %+v", served, round, all[0], table.Claims())
+				t.Fatalf("served %d in %d rounds; first is %+v, claims %+v", served, round, all[0], table.Claims)
 			}
 			for len(all) < 4 {
 				arrive()
 			}
 			granted(t, table, both(0, 1, 2, 3, 4, 5), all...)
-			claims := table.Claims()
+			claims := table.Claims
 			if len(claims) == 0 {
 				t.Fatalf("nothing is granted to %+v on an empty testbed", all)
 			}
@@ -309,11 +281,11 @@ func TestNobodyStarves(t *testing.T) {
 					others[c.JobUID] = true
 				}
 			}
-			locked := table.ExclusiveFor() != "" && table.ExclusiveFor() != first.UID
+			locked := table.ExclusiveFor != "" && table.ExclusiveFor != first.UID
 			if first.UID != oldest || locked {
 				oldest, before = first.UID, others
 			}
-			if waits := len(first.Submitted)+len(claims)-len(others) < len(first.JobUIDs); waits {
+			if waits := len(claims)-len(others) < len(first.JobUIDs); waits {
 				for uid := range others {
 					if !before[uid] {
 						t.Fatalf("%s is granted slots while %+v waits", uid, first)
@@ -321,14 +293,16 @@ func TestNobodyStarves(t *testing.T) {
 				}
 			}
 			c := claims[rng.IntN(len(claims))]
-			table.Release(c.JobUID)
+			release(table, c.JobUID)
 			for i := range all {
 				if all[i].UID != c.SchedulingUID {
 					continue
 				}
-				all[i].Submitted[c.Job] = true
-				if len(all[i].Submitted) == len(all[i].JobUIDs) {
-					table.Unlock(all[i].UID)
+				delete(all[i].JobUIDs, c.Job)
+				if len(all[i].JobUIDs) == 0 {
+					if table.ExclusiveFor == all[i].UID {
+						table.ExclusiveFor = ""
+					}
 					all = slices.Delete(all, i, i+1)
 					served++
 				}
@@ -339,11 +313,10 @@ func TestNobodyStarves(t *testing.T) {
 }
 
 func BenchmarkGrant(b *testing.B) {
-	var of claim.Slots
+	var of []slot.ID
 	for i := range 5000 {
-		of.All = append(of.All, slot.ID{Node: fmt.Sprint("node-", i%1250), Position: i / 1250})
+		of = append(of, slot.ID{Node: fmt.Sprint("node-", i%1250), Position: i / 1250})
 	}
-	of.Free = of.All
 	var all []claim.Scheduling
 	for i := range 4 {
 		var jobs []string
@@ -355,11 +328,8 @@ func BenchmarkGrant(b *testing.B) {
 	b.Run("slots=5000/schedulings=4", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			table, err := claim.Rebuild(nil, "")
-			if err != nil {
-				b.Fatal(err)
-			}
-			if claims, err := table.Grant(all, of, epoch); err != nil || len(claims) != 40 {
+			var table claim.Table
+			if claims, err := table.Grant(all, of, of, epoch); err != nil || len(claims) != 40 {
 				b.Fatal(len(claims), err)
 			}
 		}

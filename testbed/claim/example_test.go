@@ -25,17 +25,17 @@ func ExampleTable_Grant() {
 		JobUIDs: map[testbed.Name]string{name("c"): "21"},
 	}
 	slots := []slot.ID{{Node: "x"}, {Node: "y"}, {Node: "z"}}
-	table, _ := claim.Rebuild(nil, "")
+	var table claim.Table
 	grant := func(now int64) {
-		claims, err := table.Grant([]claim.Scheduling{young, old}, claim.Slots{All: slots, Free: slots}, time.Unix(now, 0))
+		claims, err := table.Grant([]claim.Scheduling{young, old}, slots, slots, time.Unix(now, 0))
 		for _, c := range claims {
 			fmt.Println(c.Job, c.Slots)
 		}
 		fmt.Println(len(claims), err)
 	}
 	grant(10)
-	table.Release("11")
-	old.Submitted = map[testbed.Name]bool{name("a"): true}
+	table.Claims = table.Claims[1:] // a has run
+	delete(old.JobUIDs, name("a"))
 	grant(20)
 	// Output:
 	// lab/a [x/0 y/0]

@@ -66,26 +66,23 @@ func newWorld(t testing.TB, rng *rand.Rand) *world {
 // restart makes a leader's table anew from what is stored.
 func (w *world) restart(i int) {
 	w.t.Helper()
-	table, err := claim.Rebuild(w.store.claims, w.store.exclusive)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	table := &claim.Table{Claims: slices.Clone(w.store.claims), ExclusiveFor: w.store.exclusive}
 	w.leaders[i] = leader{table: table, version: w.store.version}
 }
 
-func (w *world) slots() claim.Slots {
-	var s claim.Slots
+// slots are those of the nodes that are there, and those among them that are free.
+func (w *world) slots() (all, free []slot.ID) {
 	for position := range 2 {
 		for n, there := range w.nodes {
 			if id := (slot.ID{Node: fmt.Sprint("n", n), Position: position}); there {
-				s.All = append(s.All, id)
+				all = append(all, id)
 				if !w.broken[id] {
-					s.Free = append(s.Free, id)
+					free = append(free, id)
 				}
 			}
 		}
 	}
-	return s
+	return all, free
 }
 
 // arrive adds a scheduling of one to four jobs.
@@ -97,7 +94,7 @@ func (w *world) arrive() {
 			Name: testbed.Name{Namespace: "lab", Name: fmt.Sprint("s", w.serial)},
 		},
 		UID: fmt.Sprint("uid-", w.serial), Exclusive: w.rng.IntN(8) == 0,
-		Submitted: make(map[testbed.Name]bool), JobUIDs: make(map[testbed.Name]string),
+		JobUIDs: make(map[testbed.Name]string),
 	}
 	names := make([]testbed.Name, 1+w.rng.IntN(4))
 	for i := range names {
@@ -125,19 +122,19 @@ func (w *world) arrive() {
 func (w *world) grant(i int) {
 	w.t.Helper()
 	l := &w.leaders[i]
-	before := l.table.Claims()
-	want, exclusive := naiveGrant(before, l.table.ExclusiveFor(), w.all, w.slots(), w.now)
-	got, err := l.table.Grant(w.all, w.slots(), w.now)
+	all, free := w.slots()
+	want, exclusive := naiveGrant(l.table.Claims, l.table.ExclusiveFor, w.all, all, free, w.now)
+	got, err := l.table.Grant(w.all, all, free, w.now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if !same(got, want) || l.table.ExclusiveFor() != exclusive {
-		w.t.Fatalf("exclusive for %q, want %q: %s", l.table.ExclusiveFor(), exclusive, cmp.Diff(want, got))
+	if !same(got, want) || l.table.ExclusiveFor != exclusive {
+		w.t.Fatalf("exclusive for %q, want %q: %s", l.table.ExclusiveFor, exclusive, cmp.Diff(want, got))
 	}
 	w.put(i)
 }
 
-// same says whether the claims are the same: cmp.Equal takes most of a million steps.
+// same reports whether the claims are the same: cmp.Equal takes most of a million steps.
 func same(a, b []claim.Claim) bool {
 	return slices.EqualFunc(a, b, func(a, b claim.Claim) bool {
 		return a.JobUID == b.JobUID && a.Job == b.Job && a.SchedulingUID == b.SchedulingUID &&
@@ -149,7 +146,7 @@ func same(a, b []claim.Claim) bool {
 func (w *world) put(i int) {
 	w.t.Helper()
 	l := &w.leaders[i]
-	if w.store.write(l.version, l.table.Claims(), l.table.ExclusiveFor()) {
+	if w.store.write(l.version, l.table.Claims, l.table.ExclusiveFor) {
 		l.version = w.store.version
 		return
 	}
@@ -165,14 +162,11 @@ func (w *world) end(i int) {
 		return
 	}
 	c := w.store.claims[w.rng.IntN(len(w.store.claims))]
-	table := w.leaders[i].table
-	if of, ok := table.Of(c.JobUID); !ok || !same([]claim.Claim{of}, []claim.Claim{c}) || !table.Release(c.JobUID) || table.Release(c.JobUID) {
-		w.t.Fatalf("%+v is not released once", c)
-	}
+	release(w.leaders[i].table, c.JobUID)
 	again := w.rng.IntN(5) == 0
 	for k := range w.all {
 		if w.all[k].UID == c.SchedulingUID && !again {
-			w.all[k].Submitted[c.Job] = true
+			delete(w.all[k].JobUIDs, c.Job)
 		}
 	}
 	w.put(i)
@@ -193,8 +187,8 @@ func (w *world) leave(i int) {
 		}
 	}
 	w.all = slices.Delete(w.all, k, k+1)
-	if had := w.store.exclusive == uid; w.leaders[i].table.Unlock(uid) != had {
-		w.t.Fatalf("exclusive for %q, and unlocking %q was not told right", w.store.exclusive, uid)
+	if table := w.leaders[i].table; table.ExclusiveFor == uid {
+		table.ExclusiveFor = ""
 	}
 	w.put(i)
 }
@@ -268,14 +262,14 @@ func FuzzModel(f *testing.F) {
 }
 
 // naiveGrant is Grant, one scheduling, one job and one slot at a time.
-func naiveGrant(claims []claim.Claim, exclusive string, all []claim.Scheduling, slots claim.Slots, now time.Time) ([]claim.Claim, string) {
+func naiveGrant(claims []claim.Claim, exclusive string, all []claim.Scheduling, slots, freeSlots []slot.ID, now time.Time) ([]claim.Claim, string) {
 	claims = slices.Clone(claims)
 	var granted []claim.Claim
 	var kept []slot.ID // for those served before
 	served := make(map[string]bool)
 	free := func() []slot.ID {
 		var ids []slot.ID
-		for _, id := range slots.Free {
+		for _, id := range freeSlots {
 			is := !slices.Contains(kept, id)
 			for _, c := range claims {
 				is = is && !slices.Contains(c.Slots, id)
@@ -287,7 +281,7 @@ func naiveGrant(claims []claim.Claim, exclusive string, all []claim.Scheduling, 
 		return ids
 	}
 	left := func(s *claim.Scheduling, name testbed.Name) bool {
-		is := !s.Submitted[name]
+		_, is := s.JobUIDs[name]
 		for _, c := range claims {
 			is = is && c.JobUID != s.JobUIDs[name]
 		}
@@ -304,7 +298,7 @@ func naiveGrant(claims []claim.Claim, exclusive string, all []claim.Scheduling, 
 		}
 		before := len(claims)
 		for {
-			name, ids, needs, ok := nextJob(s, free(), slots.All, left)
+			name, ids, needs, ok := nextJob(s, free(), slots, left)
 			if ok && s.Exclusive && exclusive == "" {
 				if before > 0 {
 					return granted, exclusive

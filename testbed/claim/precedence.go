@@ -26,8 +26,8 @@ type Applicant struct {
 	Jobs []testbed.Name
 }
 
-// Acquire says which applicants get their jobs, all of them, in the order of the
-// applicants. ready says whether a job may be had. A job that an earlier applicant wants
+// Acquire reports which applicants get their jobs, all of them, in the order of the
+// applicants. ready reports whether a job may be had. A job that an earlier applicant wants
 // is not given to a later one, even if the earlier one gets nothing yet; so an applicant
 // whose jobs do not all exist should not be among them.
 func Acquire(applicants []Applicant, ready func(testbed.Name) bool) []bool {

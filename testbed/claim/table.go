@@ -1,10 +1,7 @@
 package claim
 
 import (
-	"cmp"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -28,10 +25,8 @@ type Scheduling struct {
 	UID       string
 	Exclusive bool
 	Request   queue.Request
-	// Submitted are jobs of the request to leave out: they have run, or must not start
-	// now. Those with a claim are left out anyway.
-	Submitted map[testbed.Name]bool
-	// JobUIDs has the UID of each job that is not left out.
+	// JobUIDs has the UID of each job that may start now. The request's other jobs are left
+	// out: they have run, or must wait. Those with a claim are left out anyway.
 	JobUIDs map[testbed.Name]string
 }
 
@@ -43,118 +38,40 @@ func (s *Scheduling) Validate() error {
 	if err := s.Request.Validate(); err != nil {
 		return err
 	}
-	jobs := make(map[string]testbed.Name)
-	for _, job := range s.Request.Jobs() {
-		if s.Submitted[job] {
-			continue
-		}
-		uid := s.JobUIDs[job]
+	seen := make(map[string]bool, len(s.JobUIDs))
+	for job, uid := range s.JobUIDs {
 		if uid == "" {
 			return testbed.Refuse("Scheduling.JobUIDs", job, "there with a UID")
 		}
-		if _, twice := jobs[uid]; twice {
-			return testbed.Refuse("Scheduling.JobUIDs", uid, "one job's")
+		if seen[uid] {
+			return testbed.Refuse("Scheduling.JobUIDs", uid, "the UID of one job")
 		}
-		jobs[uid] = job
+		seen[uid] = true
 	}
 	return nil
 }
 
-// Slots are those of a testbed, by their index, such as slot.Order.Slots and
-// slot.Table.FreeTo return.
-type Slots struct {
-	// All are those that somebody could have some day; Free those that nobody is in now.
-	// Claimed ones among Free are left out.
-	All, Free []slot.ID
-}
-
-// Table has the claims on one testbed's slots. It is not safe for concurrent use. Make
-// one with Rebuild.
+// Table has the claims on one testbed's slots, as they are stored. It is not safe for
+// concurrent use.
 type Table struct {
-	claims    map[string]Claim
-	owner     map[slot.ID]string
-	exclusive string
+	// Claims are all that there are, in the order in which they were granted.
+	Claims []Claim
+	// ExclusiveFor is the UID of the scheduling that has the testbed alone, empty if none has.
+	ExclusiveFor string
 }
 
-// Rebuild makes a table of the claims that are stored, and the UID of the scheduling
-// that has the testbed alone, empty if none has. Claims that contradict each other are a
-// *field.Error.
-func Rebuild(claims []Claim, exclusiveFor string) (*Table, error) {
-	t := &Table{
-		claims: make(map[string]Claim, len(claims)), owner: make(map[slot.ID]string), exclusive: exclusiveFor,
+// Grant claims slots for the jobs of the schedulings, appends the new claims to t.Claims in the
+// order in which they were granted, and returns them. They are to be stored before anything is
+// created for them; a table whose claims could not be stored is of no more use.
+//
+// all are the slots that a job could have some day, free those without a pod now, both by their
+// index, as slot.Order.Slots and slot.Table.Free return them. Claims that contradict each
+// other and a scheduling that Validate refuses are a *field.Error, and nothing is granted then.
+func (t *Table) Grant(schedulings []Scheduling, all, free []slot.ID, now time.Time) ([]Claim, error) {
+	g, err := newGranting(t, all)
+	if err != nil {
+		return nil, err
 	}
-	for _, c := range claims {
-		if c.JobUID == "" {
-			return nil, testbed.Refuse("Claim.JobUID", c.JobUID, "set")
-		}
-		if _, twice := t.claims[c.JobUID]; twice {
-			return nil, testbed.Refuse("Claim.JobUID", c.JobUID, "there once")
-		}
-		for _, id := range c.Slots {
-			if _, twice := t.owner[id]; twice {
-				return nil, testbed.Refuse("Claim.Slots", id, "claimed once")
-			}
-			t.owner[id] = c.JobUID
-		}
-		t.claims[c.JobUID] = c.clone()
-	}
-	return t, nil
-}
-
-func (c Claim) clone() Claim {
-	c.Slots = slices.Clone(c.Slots)
-	return c
-}
-
-// Claims returns all claims, the oldest first, then by the job's UID: what is to be stored.
-func (t *Table) Claims() []Claim {
-	claims := make([]Claim, 0, len(t.claims))
-	for _, c := range t.claims {
-		claims = append(claims, c.clone())
-	}
-	slices.SortFunc(claims, func(a, b Claim) int {
-		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(a.JobUID, b.JobUID))
-	})
-	return claims
-}
-
-// ExclusiveFor returns the UID of the scheduling that has the testbed alone, empty if
-// none has.
-func (t *Table) ExclusiveFor() string { return t.exclusive }
-
-// Of returns the job's claim.
-func (t *Table) Of(jobUID string) (Claim, bool) {
-	c, ok := t.claims[jobUID]
-	return c.clone(), ok
-}
-
-// Owner returns the UID of the job that claims the slot, empty if none does.
-func (t *Table) Owner(id slot.ID) string { return t.owner[id] }
-
-// Release ends the job's claim, and says whether there was one.
-func (t *Table) Release(jobUID string) bool {
-	c, ok := t.claims[jobUID]
-	for _, id := range c.Slots {
-		delete(t.owner, id)
-	}
-	delete(t.claims, jobUID)
-	return ok
-}
-
-// Unlock ends that the scheduling has the testbed alone, and says whether it had.
-func (t *Table) Unlock(schedulingUID string) bool {
-	if schedulingUID == "" || t.exclusive != schedulingUID {
-		return false
-	}
-	t.exclusive = ""
-	return true
-}
-
-// Grant claims slots for the jobs of the schedulings, and returns the new claims in the
-// order in which they were granted. They are to be stored with the others before anything
-// is created for them; a table whose claims could not be stored is of no more use. A
-// scheduling that Validate refuses is a *field.Error, and nothing is granted then.
-func (t *Table) Grant(schedulings []Scheduling, slots Slots, now time.Time) ([]Claim, error) {
 	order := make([]*Scheduling, len(schedulings))
 	for i := range schedulings {
 		order[i] = &schedulings[i]
@@ -163,58 +80,85 @@ func (t *Table) Grant(schedulings []Scheduling, slots Slots, now time.Time) ([]C
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *Scheduling) int { return a.Compare(b.Precedence) })
-
-	free := t.unclaimed(slots.Free)
-	all := make(map[slot.ID]bool, len(slots.All))
-	for _, id := range slots.All {
-		all[id] = true
-	}
-	var granted []Claim
+	before := len(t.Claims)
+	free = g.unclaimed(free)
 	for _, s := range order {
-		if t.exclusive != "" && t.exclusive != s.UID {
+		if t.ExclusiveFor != "" && t.ExclusiveFor != s.UID {
 			continue
 		}
-		plan, err := queue.Plan(s.Request, t.leftOut(s), free)
+		submit, blocked, err := queue.Plan(s.Request, g.leftOut(s), free)
 		if err != nil {
 			return nil, err
 		}
-		if !servable(s, &plan, all) {
+		waits := blocked != nil && g.possible(s, blocked)
+		if len(submit) == 0 && !waits { // it wants nothing that it can get, now or later
 			continue
 		}
-		if s.Exclusive && t.exclusive == "" {
-			if len(t.claims) > 0 {
+		if s.Exclusive && t.ExclusiveFor == "" {
+			if len(t.Claims) > 0 {
 				break
 			}
-			t.exclusive = s.UID
+			t.ExclusiveFor = s.UID
 		}
-		for _, p := range plan.Submit {
-			c := Claim{
+		for _, p := range submit {
+			g.add(Claim{
 				JobUID: s.JobUIDs[p.Job], Job: p.Job, SchedulingUID: s.UID, Scheduling: s.Name, Slots: p.Slots, Since: now,
+			})
+		}
+		free = g.unclaimed(free)
+		if waits {
+			free = without(free, blocked.Earmark)
+		}
+	}
+	return slices.Clip(t.Claims[before:]), nil
+}
+
+// granting is a Grant under way: what is claimed, and all slots that there are.
+type granting struct {
+	*Table
+	jobs    map[string]bool
+	claimed map[slot.ID]bool
+	all     map[slot.ID]bool
+}
+
+func newGranting(t *Table, all []slot.ID) (*granting, error) {
+	g := &granting{t, make(map[string]bool), make(map[slot.ID]bool), make(map[slot.ID]bool, len(all))}
+	for _, id := range all {
+		g.all[id] = true
+	}
+	for i := range t.Claims {
+		c := &t.Claims[i]
+		if c.JobUID == "" {
+			return nil, testbed.Refuse("Claim.JobUID", c.JobUID, "set")
+		}
+		if g.jobs[c.JobUID] {
+			return nil, testbed.Refuse("Claim.JobUID", c.JobUID, "there once")
+		}
+		for _, id := range c.Slots {
+			if g.claimed[id] {
+				return nil, testbed.Refuse("Claim.Slots", id, "claimed once")
 			}
-			t.add(c)
-			granted = append(granted, c.clone())
+			g.claimed[id] = true
 		}
-		free = t.unclaimed(free)
-		if plan.Blocked != nil && possible(s, plan.Blocked, all) {
-			free = without(free, plan.Blocked.Earmark)
-		}
+		g.jobs[c.JobUID] = true
 	}
-	return granted, nil
+	return g, nil
 }
 
-func (t *Table) add(c Claim) {
-	t.claims[c.JobUID] = c
+func (g *granting) add(c Claim) {
+	g.Claims = append(g.Claims, c)
+	g.jobs[c.JobUID] = true
 	for _, id := range c.Slots {
-		t.owner[id] = c.JobUID
+		g.claimed[id] = true
 	}
 }
 
-// unclaimed returns those of the slots that nobody claims, each once.
-func (t *Table) unclaimed(slots []slot.ID) []slot.ID {
+// unclaimed returns the slots that no job claims, each once.
+func (g *granting) unclaimed(slots []slot.ID) []slot.ID {
 	rest := make([]slot.ID, 0, len(slots))
 	seen := make(map[slot.ID]bool, len(slots))
 	for _, id := range slots {
-		if _, claimed := t.owner[id]; !claimed && !seen[id] {
+		if !g.claimed[id] && !seen[id] {
 			seen[id] = true
 			rest = append(rest, id)
 		}
@@ -222,41 +166,27 @@ func (t *Table) unclaimed(slots []slot.ID) []slot.ID {
 	return rest
 }
 
-// leftOut are the jobs of the scheduling that must not be given slots now.
-func (t *Table) leftOut(s *Scheduling) map[testbed.Name]bool {
-	out := maps.Clone(s.Submitted)
-	if out == nil {
-		out = make(map[testbed.Name]bool)
-	}
-	for job, uid := range s.JobUIDs {
-		if _, claimed := t.claims[uid]; claimed {
-			out[job] = true
-		}
+// leftOut returns the jobs of the scheduling that must not be given slots now.
+func (g *granting) leftOut(s *Scheduling) map[testbed.Name]bool {
+	out := make(map[testbed.Name]bool)
+	for _, job := range s.Request.Jobs() {
+		uid, may := s.JobUIDs[job]
+		out[job] = !may || g.jobs[uid]
 	}
 	return out
 }
 
-// servable says whether the scheduling wants something that it can get, now or later.
-func servable(s *Scheduling, plan *queue.Result, all map[slot.ID]bool) bool {
-	return len(plan.Submit) > 0 || plan.Blocked != nil && possible(s, plan.Blocked, all)
-}
-
-// possible says whether the whole testbed would do for the job: one that it would not do
+// possible reports whether the whole testbed would do for the job: one that it would not do
 // for must not keep slots from others.
-func possible(s *Scheduling, blocked *queue.Blocked, all map[slot.ID]bool) bool {
+func (g *granting) possible(s *Scheduling, blocked *queue.Blocked) bool {
 	if len(s.Request.Queue) > 0 {
-		return blocked.Needs <= len(all)
+		return blocked.Needs <= len(g.all)
 	}
 	for _, p := range s.Request.Placements {
-		if p.Job != blocked.Job {
-			continue
+		if p.Job == blocked.Job {
+			missing := slices.ContainsFunc(p.Slots, func(id slot.ID) bool { return !g.all[id] })
+			return len(p.Slots) > 0 && !missing
 		}
-		for _, id := range p.Slots {
-			if !all[id] {
-				return false
-			}
-		}
-		return len(p.Slots) > 0
 	}
 	return false
 }

@@ -17,7 +17,7 @@ type Plan struct {
 	Longest, Sum float64
 	// Unknown is how many of the run times are not known.
 	Unknown int
-	// Exact says that no pairing is better.
+	// Exact reports whether no pairing is better.
 	Exact bool
 }
 
@@ -83,7 +83,7 @@ func (m *Matrix) Greedy(jobs []string) (Plan, error) {
 	return m.plan(pairs), nil
 }
 
-// better says whether a takes less beside b than beside c.
+// better reports whether a takes less beside b than beside c.
 func (m *Matrix) better(a, b, c string) bool {
 	x, y := ofCell(m.At(a, b)), ofCell(m.At(a, c))
 	return cmp.Or(cmp.Compare(x.unknown, y.unknown), cmp.Compare(x.sum, y.sum)) < 0
@@ -134,7 +134,7 @@ type state struct {
 // the second the least sum of those pairings that keep to it.
 type pairing struct {
 	names []string
-	// n is the number of jobs made even: the last may be nobody, beside whom one is alone.
+	// n is the number of jobs made even: the last may stand for none, and a job beside it is alone.
 	n     int
 	costs []cost
 	best  []state
@@ -154,7 +154,7 @@ func newPairing(m *Matrix, names []string) *pairing {
 	return p
 }
 
-// name returns the job's name, empty for nobody.
+// name returns the job's name, empty for none.
 func (p *pairing) name(i int) string {
 	if i < len(p.names) {
 		return p.names[i]

@@ -46,7 +46,7 @@ func NewSurvey(jobs []string, takes func(Pair) (float64, error)) (Survey, error)
 
 // walk goes through all pairings, with what the pairs so far take.
 type walk struct {
-	n      int // even: the last may be nobody
+	n      int // even: the last may stand for none
 	takes  []float64
 	sum    float64
 	survey Survey

@@ -5,13 +5,13 @@
 //	Step(observed, now)  →  state, actions
 //
 // What is stored is part of what is observed. A step goes as far as what is observed
-// allows, so states may be skipped: who was away for a while finds the application
-// ended. The actions follow from the state reached and what is observed alone, never
+// allows, so states may be skipped: a controller that was away for a while finds the
+// application ended. The actions follow from the state reached and what is observed alone, never
 // from how it was reached, so that one which was lost is asked for again, and one which
 // is asked for twice does nothing more: a step on what a step has returned changes
 // nothing and asks for the same.
 //
-//	Ready       to be had by a scheduling
+//	Ready       available to schedulings
 //	InQueue     a scheduling has it; it waits for slots
 //	Submitted   its application is to be there
 //	Scheduled   all its pods are bound

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -12,17 +13,15 @@ import (
 type Request struct {
 	Testbed testbed.Name
 	Slots   []slot.ID
-	// Attempt numbers the run, from 1 on and never the same for a job; see Job.NextAttempt.
+	// Attempt numbers the run, from 1 on and never the same for a job.
 	Attempt int
 }
 
 // Run is a run of a job's application. Its times are the application's and its pods'
 // own where those are known, so that who was away loses none.
 type Run struct {
-	Attempt    int
+	Request
 	Scheduling testbed.Name
-	Testbed    testbed.Name
-	Slots      []slot.ID
 	// Application is the UID of the application, once it has been seen.
 	Application string
 	// Submitted is when the application was created, Scheduled when the last of its pods
@@ -33,8 +32,8 @@ type Run struct {
 	Reason                                  string
 }
 
-// MaxRuns is how many runs a job remembers.
-const MaxRuns = 50
+// maxRuns is how many runs a job remembers.
+const maxRuns = 50
 
 // Job is what is stored of a job. The zero value is a job that is ready.
 type Job struct {
@@ -54,7 +53,7 @@ type Job struct {
 	// StalledSince is since when a job that is Running has made no progress: its application
 	// is not active, or none of its pods runs. It is zero while it does, and Reason says why.
 	StalledSince time.Time
-	// Runs are the last MaxRuns, the oldest first.
+	// Runs are the last 50, the oldest first.
 	Runs []Run
 }
 
@@ -74,7 +73,7 @@ func (j *Job) Run() *Run {
 	return &j.Runs[len(j.Runs)-1]
 }
 
-// spent says that the request's run has ended.
+// spent reports whether the request's run has ended.
 func (j *Job) spent() bool {
 	return j.Request != nil && j.Run() == nil && j.Request.Attempt < j.NextAttempt()
 }
@@ -101,17 +100,17 @@ type Application struct {
 	UID     string
 	Attempt int
 	Phase   Phase
-	// State is how it fares in its own words, for people.
+	// State describes it in its own words, for people.
 	State string
 	// Reason is why it ended without success.
 	Reason            string
 	Created, Finished time.Time
-	// Deleting is true of one that is being deleted, DeletedAt is since when.
+	// Deleting reports whether it is being deleted, and DeletedAt is since when.
 	Deleting  bool
 	DeletedAt time.Time
 }
 
-// over says that the application does nothing more.
+// over reports whether the application does nothing more.
 func (a *Application) over() bool { return a.Phase == Succeeded || a.Phase == Ended }
 
 // Pods are the pods of a job that belong in slots.
@@ -132,7 +131,7 @@ type Pods struct {
 	DeletedAt time.Time
 }
 
-// Check is what a trial creation of the application said.
+// Check is the result of a trial creation of the application.
 type Check uint8
 
 // The results of a trial.
@@ -141,7 +140,7 @@ const (
 	Valid
 	// Invalid: the application would be refused whenever it is created.
 	Invalid
-	// Unavailable: nobody is there who runs such applications. When that changes, the
+	// Unavailable: no operator is there that runs such applications. When that changes, the
 	// job is to be observed as Unchecked.
 	Unavailable
 )
@@ -149,18 +148,19 @@ const (
 // JobObserved is what StepJob decides on.
 type JobObserved struct {
 	Stored Job
-	// Wanted says that the active scheduling is there, lists the job, and is not on its
+	// Wanted reports whether the active scheduling is there, lists the job, and is not on its
 	// way out.
 	Wanted bool
-	// Claimed says that the job has a claim on slots.
+	// Claimed reports whether the job has a claim on slots.
 	Claimed bool
-	// Deleting says that the job is on its way out, Finalizer that it waits for us.
+	// Deleting reports whether the job is on its way out, Finalizer whether it waits for its
+	// controller.
 	Deleting, Finalizer bool
 	Check               Check
 	// Problem is why Check is Invalid.
 	Problem string
-	// Fault is what must end the run though the application does not say so: its
-	// creation was refused, or a pod is not what was asked for. Empty if nothing.
+	// Fault is why the run must end although the application goes on: its creation was
+	// refused, or a pod is not what was asked for. It is empty if nothing is wrong.
 	Fault       string
 	Application Application
 	Pods        Pods
@@ -189,35 +189,40 @@ const (
 // Reasons that StepJob gives for a run that failed.
 const (
 	ReasonLost    = "ApplicationLost"
-	ReasonTimeout = "SubmitTimeout"
+	reasonTimeout = "SubmitTimeout"
 	// ReasonStalled is the first word of a longer reason.
 	ReasonStalled = "Stalled"
-	ReasonEnded   = "ApplicationFailed"
+	reasonEnded   = "ApplicationFailed"
 )
 
 // JobOp is what a JobAction does.
-type JobOp uint8
+type JobOp string
 
 // What is done for a job.
 const (
 	// AddJobFinalizer: the job's finalizer is set.
-	AddJobFinalizer JobOp = iota
+	AddJobFinalizer JobOp = "add-finalizer"
 	// CheckApplication: the creation of the application is tried, without effect.
-	CheckApplication
+	CheckApplication JobOp = "check"
 	// CreateApplication: the application of the Attempt is created for the job's request.
-	CreateApplication
+	CreateApplication JobOp = "create"
 	// DeleteApplication: the application with the UID is deleted.
-	DeleteApplication
+	DeleteApplication JobOp = "delete"
 	// FreeSlots: the job's claim ends.
-	FreeSlots
+	FreeSlots JobOp = "free-slots"
 	// RemoveJobFinalizer: the job's finalizer is removed; it is gone then.
-	RemoveJobFinalizer
+	RemoveJobFinalizer JobOp = "remove-finalizer"
 	// WakeJob: the job is to be looked at again at the time At, even if nothing happens.
-	WakeJob
+	WakeJob JobOp = "wake"
 )
 
-func (o JobOp) String() string {
-	return nameOf([]string{"add-finalizer", "check", "create", "delete", "free-slots", "remove-finalizer", "wake"}, o)
+// PodsUntil returns until when the job keeps its slots for pods that are being deleted, zero if
+// it does not wait for such pods: a run is under way, none is left, or one of them stays.
+func (o *JobObserved) PodsUntil(run *Run) time.Time {
+	if run != nil || o.Pods.Live == 0 || o.Pods.DeletedAt.IsZero() {
+		return time.Time{}
+	}
+	return o.Pods.DeletedAt.Add(cmp.Or(o.StallTimeout, Timeout))
 }
 
 // JobAction is what is to be done for a job. It is idempotent.
@@ -228,18 +233,11 @@ type JobAction struct {
 	At      time.Time
 }
 
-// StepJob says in which state the job is by what is observed, and what is to be done.
+// StepJob returns the state in which the job is by what is observed, and what is to be done.
 // It is pure, and modifies nothing that it is given.
 func StepJob(o JobObserved, now time.Time) (Job, []JobAction) {
-	if o.RetryDelay == 0 {
-		o.RetryDelay = retryDelay
-	}
-	if o.SubmitTimeout == 0 {
-		o.SubmitTimeout = Timeout
-	}
-	if o.StallTimeout == 0 {
-		o.StallTimeout = Timeout
-	}
+	o.RetryDelay = cmp.Or(o.RetryDelay, retryDelay)
+	o.SubmitTimeout, o.StallTimeout = cmp.Or(o.SubmitTimeout, Timeout), cmp.Or(o.StallTimeout, Timeout)
 	j := o.Stored
 	j.Runs = slices.Clone(j.Runs)
 	step := jobStep{Job: &j, o: &o, now: now}

@@ -15,7 +15,7 @@ type jobStep struct {
 	now time.Time
 }
 
-// advance makes one transition, and says whether there was one.
+// advance makes one transition, and reports whether there was one.
 func (s *jobStep) advance() bool {
 	before := s.State
 	switch s.State {
@@ -33,7 +33,7 @@ func (s *jobStep) advance() bool {
 	return s.State != before
 }
 
-// held says that the scheduling has the job.
+// held reports whether the scheduling has the job.
 func (s *jobStep) held() bool { return s.o.Wanted && !s.o.Deleting }
 
 func (s *jobStep) ready() {
@@ -57,11 +57,8 @@ func (s *jobStep) inQueue() {
 	case s.Request == nil || s.spent() || s.now.Before(s.NotBefore):
 	default:
 		s.State, s.Reason, s.NotBefore = Submitted, "", time.Time{}
-		s.Runs = append(s.Runs, Run{
-			Attempt: s.Request.Attempt, Scheduling: s.Scheduling, Testbed: s.Request.Testbed,
-			Slots: s.Request.Slots, Submitted: s.now,
-		})
-		s.Runs = s.Runs[max(0, len(s.Runs)-MaxRuns):]
+		s.Runs = append(s.Runs, Run{Request: *s.Request, Scheduling: s.Scheduling, Submitted: s.now})
+		s.Runs = s.Runs[max(0, len(s.Runs)-maxRuns):]
 	}
 }
 
@@ -97,7 +94,7 @@ func (s *jobStep) underWay() {
 		s.end(run, app, RunSucceeded, "")
 		s.State = Completed
 	case app != nil && app.Phase == Ended:
-		s.fail(run, app, cmp.Or(app.Reason, ReasonEnded))
+		s.fail(run, app, cmp.Or(app.Reason, reasonEnded))
 	case !s.held():
 		s.end(run, app, RunCancelled, "")
 		s.State = Releasing
@@ -106,7 +103,7 @@ func (s *jobStep) underWay() {
 	case run.Application != "" && app == nil:
 		s.fail(run, nil, ReasonLost)
 	case s.State != Running && !s.now.Before(run.Submitted.Add(s.o.SubmitTimeout)):
-		s.fail(run, app, ReasonTimeout)
+		s.fail(run, app, reasonTimeout)
 	case !s.StalledSince.IsZero() && !s.now.Before(s.stallsUntil()):
 		s.fail(run, app, fmt.Sprintf("%s: %s for stallTimeout, %s", ReasonStalled, s.progress(run, app), s.o.StallTimeout))
 	}
@@ -131,7 +128,7 @@ func (s *jobStep) stall(run *Run, app *Application) {
 		ReasonStalled, s.progress(run, app), s.stallsUntil().UTC().Format(time.RFC3339), s.o.StallTimeout)
 }
 
-// progress describes how a run fares that makes none.
+// progress describes a run that makes none.
 func (s *jobStep) progress(run *Run, app *Application) string {
 	state := "gone"
 	if app != nil {
@@ -155,11 +152,8 @@ func (s *jobStep) endsBy() time.Time {
 // podsAreOverdue reports whether the pods of runs that have ended, all of which are being
 // deleted, are not waited for any more: on a node that is off nothing completes their deletion.
 func (s *jobStep) podsAreOverdue() bool {
-	return s.podsLeave() && !s.now.Before(s.o.Pods.DeletedAt.Add(s.o.StallTimeout))
-}
-
-func (s *jobStep) podsLeave() bool {
-	return s.Run() == nil && s.o.Pods.Live > 0 && !s.o.Pods.DeletedAt.IsZero()
+	until := s.o.PodsUntil(s.Run())
+	return !until.IsZero() && !s.now.Before(until)
 }
 
 // isAbandoned reports whether the application of a run that has ended is being deleted and
@@ -250,7 +244,8 @@ func (s *jobStep) actions() []JobAction {
 		do(!s.StalledSince.IsZero(), JobAction{Op: WakeJob, At: s.stallsUntil()})
 		do(s.State == Running && s.StalledSince.IsZero() && s.now.Before(s.endsBy()), JobAction{Op: WakeJob, At: s.endsBy()})
 	}
-	do(s.podsLeave(), JobAction{Op: WakeJob, At: o.Pods.DeletedAt.Add(o.StallTimeout)})
+	podsUntil := o.PodsUntil(run)
+	do(!podsUntil.IsZero(), JobAction{Op: WakeJob, At: podsUntil})
 	do(s.leaves(), JobAction{Op: WakeJob, At: app.DeletedAt.Add(o.StallTimeout)})
 	do(!absent && !app.Deleting && s.superfluous(run), JobAction{Op: DeleteApplication, Attempt: app.Attempt, UID: app.UID})
 	do(o.Claimed && s.vacant(), JobAction{Op: FreeSlots})
@@ -258,7 +253,7 @@ func (s *jobStep) actions() []JobAction {
 	return actions
 }
 
-// superfluous says whether the application that is there is to go. One that has ended
+// superfluous reports whether the application that is there is to go. One that has ended
 // stays to be looked at while the scheduling has the job, unless it keeps pods.
 func (s *jobStep) superfluous(run *Run) bool {
 	switch app := &s.o.Application; s.State {
@@ -271,7 +266,7 @@ func (s *jobStep) superfluous(run *Run) bool {
 	}
 }
 
-// vacant says whether the job needs its slots no more: nothing that belongs to it could
+// vacant reports whether the job needs its slots no more: nothing that belongs to it could
 // still be in one.
 func (s *jobStep) vacant() bool {
 	app := &s.o.Application

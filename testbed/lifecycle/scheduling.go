@@ -14,7 +14,7 @@ type Scheduling struct {
 	// Started is when it had its jobs, Completed when all had ended, the last time, or it
 	// failed; both are the same of one that others have kept from ever having all.
 	Started, Completed time.Time
-	// Acquired are the jobs that it lists and has had or was promised, sorted. One of them
+	// Acquired are the jobs that it lists and has had or reserved, sorted. One of them
 	// that does not exist was deleted.
 	Acquired []testbed.Name
 }
@@ -22,20 +22,20 @@ type Scheduling struct {
 // Member is a job that a scheduling lists.
 type Member struct {
 	Job testbed.Name
-	// Exists says that there is such a job; the others describe it.
+	// Exists reports whether there is such a job; the others describe it.
 	Exists bool
 	State  JobState
-	// Held says that the job's active scheduling is this one.
+	// Held reports whether the job's active scheduling is this one.
 	Held bool
 	// Lost is true of a job that the scheduling had and that was deleted before it ended.
 	Lost bool
-	// Claimed says that the job has a claim on slots.
+	// Claimed reports whether the job has a claim on slots.
 	Claimed bool
-	// Begun says that the job, which it holds, was submitted: it can be given back no more
-	// as if it had never been had.
+	// Begun reports whether the job, which it holds, was submitted: it can no longer be
+	// released as if it had never been held.
 	Begun bool
-	// Waiting says that the job must not start yet: the delay before it is tried again
-	// is not over, or nobody is there to run its application.
+	// Waiting reports whether the job must not start yet: the delay before it is tried again
+	// is not over, or no operator is there to run its application.
 	Waiting bool
 }
 
@@ -46,45 +46,42 @@ type SchedulingObserved struct {
 	Members []Member
 	// Holds is how many jobs have this as their active scheduling, listed or not.
 	Holds int
-	// Turn says that it may have all the jobs that it lacks (Lacking, claim.Acquire): they
-	// exist, are ready, and nobody before it wants one.
+	// Turn reports whether it may have all the jobs that it lacks (Lacking, claim.Acquire):
+	// they exist, are ready, and no scheduling before it wants one.
 	Turn bool
-	// Exclusive says that it has its testbed alone.
+	// Exclusive reports whether it has its testbed alone.
 	Exclusive bool
 	// ConfirmEach has jobs wait until those submitted before have their pods bound.
 	ConfirmEach bool
 	// StopOnFailure ends it when a job has failed.
 	StopOnFailure bool
-	// Deleting says that it is on its way out, Finalizer that it waits for us.
+	// Deleting reports whether it is on its way out, Finalizer whether it waits for its
+	// controller.
 	Deleting, Finalizer bool
 	// KeepFor is how long it is kept once it has ended; nil is for ever.
 	KeepFor *time.Duration
 }
 
 // SchedulingOp is what a SchedulingAction does.
-type SchedulingOp uint8
+type SchedulingOp string
 
 // What is done for a scheduling.
 const (
 	// AddSchedulingFinalizer: the scheduling's finalizer is set.
-	AddSchedulingFinalizer SchedulingOp = iota
+	AddSchedulingFinalizer SchedulingOp = "add-finalizer"
 	// AcquireJobs: it becomes the active scheduling of the Jobs.
-	AcquireJobs
+	AcquireJobs SchedulingOp = "acquire"
 	// SubmitJobs: the Jobs may be granted slots (claim.Table.Grant), and get their requests.
-	SubmitJobs
+	SubmitJobs SchedulingOp = "submit"
 	// Unlock: it has its testbed alone no more.
-	Unlock
+	Unlock SchedulingOp = "unlock"
 	// DeleteScheduling: it is deleted, having been kept for as long as it was to be.
-	DeleteScheduling
+	DeleteScheduling SchedulingOp = "delete"
 	// RemoveSchedulingFinalizer: its finalizer is removed; it is gone then.
-	RemoveSchedulingFinalizer
+	RemoveSchedulingFinalizer SchedulingOp = "remove-finalizer"
 	// WakeScheduling: it is to be looked at again at the time At, even if nothing happens.
-	WakeScheduling
+	WakeScheduling SchedulingOp = "wake"
 )
-
-func (o SchedulingOp) String() string {
-	return nameOf([]string{"add-finalizer", "acquire", "submit", "unlock", "delete", "remove-finalizer", "wake"}, o)
-}
 
 // SchedulingAction is what is to be done for a scheduling. It is idempotent.
 type SchedulingAction struct {
@@ -93,7 +90,7 @@ type SchedulingAction struct {
 	At   time.Time
 }
 
-// had says that the scheduling has, or once had, the job.
+// had reports whether the scheduling has, or once had, the job.
 func (o *SchedulingObserved) had(m *Member) bool {
 	_, before := slices.BinarySearchFunc(o.Stored.Acquired, m.Job, testbed.Name.Compare)
 	return m.Held || before
@@ -126,7 +123,7 @@ func (o *SchedulingObserved) those(is func(*Member) bool) []testbed.Name {
 	return jobs
 }
 
-// any says whether it is true of a member that the scheduling holds.
+// any reports whether it is true of a member that the scheduling holds.
 func (o *SchedulingObserved) any(is func(*Member) bool) bool {
 	return slices.ContainsFunc(o.Members, func(m Member) bool { return m.Held && is(&m) })
 }
@@ -151,7 +148,7 @@ func begun(m *Member) bool { return m.Begun }
 // underWay is a job that has slots, or something in them.
 func underWay(m *Member) bool { return m.State.submitted() || m.Claimed }
 
-// StepScheduling says in which state the scheduling is by what is observed, and what is
+// StepScheduling returns the state in which the scheduling is by what is observed, and what is
 // to be done. It is pure, and modifies nothing that it is given.
 func StepScheduling(o SchedulingObserved, now time.Time) (Scheduling, []SchedulingAction) {
 	s := schedulingStep{Scheduling: o.Stored, o: &o, now: now}
@@ -175,7 +172,7 @@ func (s *schedulingStep) had() []testbed.Name {
 	return had
 }
 
-// advance makes one transition, and says whether there was one.
+// advance makes one transition, and reports whether there was one.
 func (s *schedulingStep) advance() bool {
 	next := s.next()
 	if next == s.State {
@@ -183,7 +180,7 @@ func (s *schedulingStep) advance() bool {
 	}
 	if s.State == Acquiring && s.Started.IsZero() && (next == Confirming || next == SchedulingCompleted) {
 		s.Started = s.now
-		// What it was promised and another got, as two have decided at once, it still wants.
+		// It still wants what it reserved and another took, as two decided at once.
 		s.Acquired = s.o.those(func(m *Member) bool { return m.Held || !m.Exists && s.o.had(m) })
 		slices.SortFunc(s.Acquired, testbed.Name.Compare)
 	}
@@ -215,8 +212,8 @@ func (s *schedulingStep) next() SchedulingState {
 		case len(o.Lacking()) == 0 && !o.any(func(m *Member) bool { return m.State == Ready }):
 			return Confirming
 		case !o.Turn && !o.any(unended) && (!s.Started.IsZero() || o.any(begun)):
-			// Who has jobs does not wait for others with nothing else to do: two could
-			// wait for each other's, and with the testbed of one alone, for that.
+			// A scheduling that has jobs does not wait for others with nothing else to do: two
+			// could wait for each other's jobs, or for a testbed that one of them has alone.
 			return SchedulingCompleted
 		}
 	case Confirming:

@@ -66,7 +66,7 @@ func observedScheduling(state lifecycle.SchedulingState, a, b int, want string) 
 func spellScheduling(s lifecycle.Scheduling, actions []lifecycle.SchedulingAction) string {
 	text := s.State.String()
 	for _, a := range actions {
-		text += " " + a.Op.String()
+		text += " " + string(a.Op)
 		for _, job := range a.Jobs {
 			text += ":" + job.Name
 		}
@@ -325,7 +325,7 @@ func TestSchedulingsThatWaitForEachOther(t *testing.T) {
 	}
 }
 
-// Two schedulings of the same jobs, each of which was promised both and got one, as two
+// Two schedulings of the same jobs, each of which reserved both and got one, as two
 // controllers have decided at once: what either got runs, then it waits no more. What the
 // other has it may still have when that one is gone, but nothing that was deleted.
 func TestSchedulingsThatStartEachOthersJobs(t *testing.T) {
@@ -428,7 +428,7 @@ func TestSchedulingRecord(t *testing.T) {
 	if s, _ = lifecycle.StepScheduling(o, epoch); !s.Started.Equal(since) {
 		t.Errorf("started at %v", s.Started)
 	}
-	if got := fmt.Sprint(lifecycle.SchedulingState(99), lifecycle.Unlock); got != "99 unlock" {
+	if got := lifecycle.SchedulingState(99).String(); got != "99" {
 		t.Error(got)
 	}
 }

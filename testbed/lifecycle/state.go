@@ -29,18 +29,15 @@ var jobStates = []string{
 
 func (s JobState) String() string { return nameOf(jobStates, s) }
 
-// MarshalText is String.
-func (s JobState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads what MarshalText writes; nothing is Ready.
+// UnmarshalText reads what String writes; an empty text is Ready.
 func (s *JobState) UnmarshalText(text []byte) error {
 	return parse(s, "JobState", jobStates, text)
 }
 
-// ended says that the job takes part in its scheduling no more.
+// ended reports whether the job takes part in its scheduling no more.
 func (s JobState) ended() bool { return s == Completed || s == Failed }
 
-// submitted says that the job has an open run.
+// submitted reports whether the job has an open run.
 func (s JobState) submitted() bool { return s == Submitted || s == Scheduled || s == Running }
 
 // SchedulingState is the state of a scheduling.
@@ -66,15 +63,12 @@ var schedulingStates = []string{
 
 func (s SchedulingState) String() string { return nameOf(schedulingStates, s) }
 
-// MarshalText is String.
-func (s SchedulingState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads what MarshalText writes; nothing is New.
+// UnmarshalText reads what String writes; an empty text is New.
 func (s *SchedulingState) UnmarshalText(text []byte) error {
 	return parse(s, "SchedulingState", schedulingStates, text)
 }
 
-// active says that the scheduling may still submit jobs.
+// active reports whether the scheduling may still submit jobs.
 func (s SchedulingState) active() bool { return s >= Acquiring && s <= AwaitingCompletion }
 
 // Outcome is how a run has ended.
@@ -93,10 +87,7 @@ var outcomes = []string{"", "Succeeded", "Failed", "Cancelled"}
 
 func (o Outcome) String() string { return nameOf(outcomes, o) }
 
-// MarshalText is String.
-func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText reads what String writes.
 func (o *Outcome) UnmarshalText(text []byte) error {
 	return parse(o, "Outcome", outcomes, text)
 }

@@ -1,4 +1,4 @@
-// Package queue says which of a scheduling's jobs start now, and in which slots.
+// Package queue plans which of a scheduling's jobs start now, and in which slots.
 //
 // A scheduling either queues jobs ([Request.Queue]) or gives each its slots
 // ([Request.Placements]). With the free slots F of a testbed, in the order of their
@@ -14,8 +14,8 @@
 // program's own cases the tests replay. A job that occurs n times in the queue runs
 // with n pods.
 //
-// What stops there is [Result.Blocked], with its earmark: the free slots that a job of
-// somebody behind must not get, or the blocked one might wait for ever.
+// The job that stops there is [Blocked], with its earmark: the free slots that the jobs of later
+// schedulings must not get, or the blocked one might wait for ever.
 //
 // Types that do not speak of concurrent use are plain values.
 package queue

@@ -13,11 +13,11 @@ func ExamplePlan() {
 	crawler, pi := testbed.Name{Namespace: "lab", Name: "crawler"}, testbed.Name{Namespace: "lab", Name: "pi"}
 	request := queue.Request{Queue: []testbed.Name{crawler, pi, crawler, pi}}
 	free := []slot.ID{{Node: "a"}, {Node: "b"}, {Node: "a", Position: 1}}
-	result, _ := queue.Plan(request, nil, free)
-	for _, p := range result.Submit {
+	submit, blocked, _ := queue.Plan(request, nil, free)
+	for _, p := range submit {
 		fmt.Println(p.Job, "starts in", p.Slots)
 	}
-	fmt.Printf("%v needs %d, counts on %v\n", result.Blocked.Job, result.Blocked.Needs, result.Blocked.Earmark)
+	fmt.Printf("%v needs %d, counts on %v\n", blocked.Job, blocked.Needs, blocked.Earmark)
 	// Output:
 	// lab/crawler starts in [a/0 a/1]
 	// lab/pi needs 2, counts on [b/0]

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/testbed"
@@ -36,19 +37,12 @@ type Blocked struct {
 	Earmark []slot.ID
 }
 
-// Result is what Plan finds.
-type Result struct {
-	// Submit are the jobs that start now, in order, with their slots.
-	Submit []Placement
-	// Blocked is nil if all that is not submitted starts now.
-	Blocked *Blocked
-}
-
 // Validate returns a *field.Error if the request is no queue and no placements or both,
 // places a job twice, or gives a job a slot twice.
 func (r *Request) Validate() error {
 	if (len(r.Queue) == 0) == (len(r.Placements) == 0) {
-		return testbed.Refuse("Request.Queue", fmt.Sprintf("%d entries, beside %d placements", len(r.Queue), len(r.Placements)), "all that is given, or nothing")
+		given := fmt.Sprintf("%d entries, beside %d placements", len(r.Queue), len(r.Placements))
+		return testbed.Refuse("Request.Queue", given, "all that is given, or nothing")
 	}
 	jobs := make(map[testbed.Name]bool, len(r.Placements))
 	for _, p := range r.Placements {
@@ -71,108 +65,92 @@ func (r *Request) Validate() error {
 func (r *Request) Jobs() []testbed.Name {
 	var jobs []testbed.Name
 	seen := make(map[testbed.Name]bool)
-	for _, job := range r.Queue {
+	add := func(job testbed.Name) {
 		if !seen[job] {
 			seen[job] = true
 			jobs = append(jobs, job)
 		}
 	}
+	for _, job := range r.Queue {
+		add(job)
+	}
 	for _, p := range r.Placements {
-		jobs = append(jobs, p.Job)
+		add(p.Job)
 	}
 	return jobs
 }
 
-// Plan says what starts in the free slots, which are given by their index, each once.
-// submitted are the jobs to leave out. A request that Validate refuses is refused.
-func Plan(r Request, submitted map[testbed.Name]bool, free []slot.ID) (Result, error) {
+// Plan returns the jobs that start in the free slots, in order, each with its slots, and the first
+// that cannot, nil if all start. The free slots are given by their index, each once; submitted
+// are the jobs to leave out. A request that Validate refuses is refused.
+func Plan(r Request, submitted map[testbed.Name]bool, free []slot.ID) (submit []Placement, blocked *Blocked, err error) {
 	if err := r.Validate(); err != nil {
-		return Result{}, err
+		return nil, nil, err
 	}
 	if len(r.Queue) > 0 {
-		return planQueue(r.Queue, submitted, free), nil
+		submit, blocked = planQueue(r.Queue, submitted, free)
+	} else {
+		submit, blocked = planPlacements(&r, submitted, free)
 	}
-	return planPlacements(&r, submitted, free), nil
+	return submit, blocked, nil
 }
 
-// Feasible says whether all jobs would start, one after the other if need be, on a
-// testbed of these slots that nobody else uses; if not, which would not. submitted are
-// the jobs that have started already.
+// Feasible returns the job that would not start on a testbed of these slots that no other
+// scheduling uses, nil if all would, one after the other if need be. submitted are the jobs
+// that have started already.
 func Feasible(r Request, submitted map[testbed.Name]bool, slots []slot.ID) (*Blocked, error) {
-	if err := r.Validate(); err != nil {
-		return nil, err
-	}
-	done := make(map[testbed.Name]bool, len(submitted))
-	for job, is := range submitted {
-		done[job] = is
+	done := maps.Clone(submitted)
+	if done == nil {
+		done = make(map[testbed.Name]bool)
 	}
 	for {
-		result, err := Plan(r, done, slots)
-		if err != nil || len(result.Submit) == 0 {
-			return result.Blocked, err
+		submit, blocked, err := Plan(r, done, slots)
+		if err != nil || len(submit) == 0 {
+			return blocked, err
 		}
-		for _, p := range result.Submit {
+		for _, p := range submit {
 			done[p.Job] = true
 		}
 	}
 }
 
-// Assign returns the slots that each job of the queue gets, without those whose entries
-// did not all get one.
-func Assign(queue []testbed.Name, submitted map[testbed.Name]bool, free []slot.ID) map[testbed.Name][]slot.ID {
-	got := make(map[testbed.Name][]slot.ID)
-	for i, job := range remaining(queue, submitted) {
-		switch slots, known := got[job]; {
-		case i >= len(free):
-			got[job] = nil
-		case !known || slots != nil:
-			got[job] = append(slots, free[i])
-		}
-	}
-	for job, slots := range got {
-		if slots == nil {
-			delete(got, job)
-		}
-	}
-	return got
-}
-
-// remaining are the entries of jobs that are not submitted.
+// remaining returns the entries of jobs that are not submitted.
 func remaining(queue []testbed.Name, submitted map[testbed.Name]bool) []testbed.Name {
-	rest := make([]testbed.Name, 0, len(queue))
-	for _, job := range queue {
-		if !submitted[job] {
-			rest = append(rest, job)
-		}
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(queue), func(job testbed.Name) bool { return submitted[job] })
 }
 
-func planQueue(queue []testbed.Name, submitted map[testbed.Name]bool, free []slot.ID) Result {
-	got := Assign(queue, submitted, free)
-	var result Result
-	started := make(map[testbed.Name]bool)
-	taken := make(map[slot.ID]bool)
+// planQueue goes through the entries that are not submitted: a job starts if there is a free
+// slot for each of its entries, and no job before it was without.
+func planQueue(queue []testbed.Name, submitted map[testbed.Name]bool, free []slot.ID) ([]Placement, *Blocked) {
 	rest := remaining(queue, submitted)
-	for _, job := range rest {
-		if started[job] {
-			continue
+	got, needs := make(map[testbed.Name][]slot.ID), make(map[testbed.Name]int)
+	var jobs []testbed.Name
+	for i, job := range rest {
+		if needs[job] == 0 {
+			jobs = append(jobs, job)
 		}
-		slots, all := got[job]
-		if !all {
-			result.Blocked = blockedInQueue(job, remaining(rest, started), without(free, taken))
-			break
+		needs[job] = i + 1
+		if i < len(free) {
+			got[job] = append(got[job], free[i])
+		}
+	}
+	var submit []Placement
+	started, taken := make(map[testbed.Name]bool), make(map[slot.ID]bool)
+	for _, job := range jobs {
+		if needs[job] > len(free) {
+			left := slices.DeleteFunc(slices.Clone(free), func(id slot.ID) bool { return taken[id] })
+			return submit, blockedInQueue(job, remaining(rest, started), left)
 		}
 		started[job] = true
-		result.Submit = append(result.Submit, Placement{Job: job, Slots: slots})
-		for _, id := range slots {
+		submit = append(submit, Placement{Job: job, Slots: got[job]})
+		for _, id := range got[job] {
 			taken[id] = true
 		}
 	}
-	return result
+	return submit, nil
 }
 
-// blockedInQueue says what the job waits for: rest are the entries that are left, free
+// blockedInQueue returns what the job waits for: rest are the entries that are left, free
 // the slots that are.
 func blockedInQueue(job testbed.Name, rest []testbed.Name, free []slot.ID) *Blocked {
 	b := &Blocked{Job: job}
@@ -185,61 +163,44 @@ func blockedInQueue(job testbed.Name, rest []testbed.Name, free []slot.ID) *Bloc
 	return b
 }
 
-func without(slots []slot.ID, taken map[slot.ID]bool) []slot.ID {
-	rest := make([]slot.ID, 0, len(slots))
-	for _, id := range slots {
-		if !taken[id] {
-			rest = append(rest, id)
-		}
-	}
-	return rest
-}
-
-func planPlacements(r *Request, submitted map[testbed.Name]bool, free []slot.ID) Result {
+func planPlacements(r *Request, submitted map[testbed.Name]bool, free []slot.ID) (submit []Placement, b *Blocked) {
 	left := make(map[slot.ID]bool, len(free))
 	for _, id := range free {
 		left[id] = true
 	}
-	var result Result
 	var blocked *Placement
 	for i := range r.Placements {
 		p := &r.Placements[i]
-		if submitted[p.Job] {
+		switch {
+		case submitted[p.Job]:
 			continue
-		}
-		if fits(p, left) {
-			result.Submit = append(result.Submit, Placement{Job: p.Job, Slots: slices.Clone(p.Slots)})
+		case fits(p, left):
+			submit = append(submit, Placement{Job: p.Job, Slots: slices.Clone(p.Slots)})
 			for _, id := range p.Slots {
 				left[id] = false
 			}
 			continue
-		}
-		if blocked == nil {
+		case blocked == nil:
 			blocked = p
 		}
 		if !r.Relaxed {
 			break
 		}
 	}
-	if blocked != nil {
-		// Those that started after it, being relaxed, have taken theirs.
-		b := &Blocked{Job: blocked.Job, Needs: len(blocked.Slots)}
-		for _, id := range blocked.Slots {
-			if left[id] {
-				b.Earmark = append(b.Earmark, id)
-			}
-		}
-		result.Blocked = b
+	if blocked == nil {
+		return submit, nil
 	}
-	return result
+	// Those that started after it, being relaxed, have taken theirs.
+	b = &Blocked{Job: blocked.Job, Needs: len(blocked.Slots)}
+	for _, id := range blocked.Slots {
+		if left[id] {
+			b.Earmark = append(b.Earmark, id)
+		}
+	}
+	return submit, b
 }
 
-// fits says whether all of the placement's slots are left.
+// fits reports whether all of the placement's slots are left.
 func fits(p *Placement, left map[slot.ID]bool) bool {
-	for _, id := range p.Slots {
-		if !left[id] {
-			return false
-		}
-	}
-	return len(p.Slots) > 0
+	return len(p.Slots) > 0 && !slices.ContainsFunc(p.Slots, func(id slot.ID) bool { return !left[id] })
 }

@@ -1,56 +1,41 @@
 package slot
 
 // Op is what an Action does.
-type Op uint8
+type Op string
 
 // What is done about a slot.
 const (
-	// CreateGhost: a ghost of the Action's Name and Size is created for the slot. That
-	// one of this name exists already is a success.
-	CreateGhost Op = iota
-	// DeleteGhost: the ghost with the Action's UID is deleted. That it is gone is a success.
-	DeleteGhost
-	// DeletePod: the pod with the Action's UID is deleted, for another is in its slot.
-	DeletePod
+	// CreatePlaceholder creates a placeholder of the Action's Name and Size for the slot. That one of
+	// this name exists already is a success.
+	CreatePlaceholder Op = "create ghost"
+	// DeletePlaceholder deletes the placeholder with the Action's UID. That it is gone is a success.
+	DeletePlaceholder Op = "delete ghost"
+	// DeletePod deletes the pod with the Action's UID, because another is in its slot.
+	DeletePod Op = "delete pod"
 )
 
-func (o Op) String() string { return nameOf([]string{"create ghost", "delete ghost", "delete pod"}, o) }
-
-// Reason is why an Action is wanted.
-type Reason uint8
-
-// Why something is done about a slot.
+// Reasons of actions.
 const (
-	// Missing: a slot without a pod has no ghost.
-	Missing Reason = iota
-	// Entered: a live pod is in the ghost's slot.
-	Entered
-	// Unwanted: the slot is no longer the testbed's, or the testbed is idle.
-	Unwanted
-	// Moved: the ghost is on another node than its slot.
-	Moved
-	// Resized: the ghost has another size than the slot.
-	Resized
-	// Ended: the ghost's containers have ended, so it holds nothing.
-	Ended
-	// Double: the slot has another such already.
-	Double
+	missing  = "missing"  // a slot without a pod has no placeholder
+	entered  = "entered"  // a live pod is in the placeholder's slot
+	unwanted = "unwanted" // the slot is no longer the testbed's, or the testbed is idle
+	moved    = "moved"    // the placeholder is on another node than its slot
+	resized  = "resized"  // the placeholder has another size than the slot
+	ended    = "ended"    // the placeholder's containers have ended, so it holds nothing
+	double   = "double"   // the slot has another such already
 )
-
-func (r Reason) String() string {
-	return nameOf([]string{"missing", "entered", "unwanted", "moved", "resized", "ended", "double"}, r)
-}
 
 // Action is what is to be done about a slot. It is idempotent: carried out twice, it
 // does what it does once.
 type Action struct {
-	Op     Op
-	Reason Reason
+	Op Op
+	// Reason is a word for logs and metrics.
+	Reason string
 	Slot   ID
-	// Namespace and Name name the pod to delete; of a ghost to create, Name alone is given.
+	// Namespace and Name name the pod to delete; of a placeholder to create, Name alone is given.
 	Namespace, Name string
 	// UID is that of the pod to delete, the deletion's precondition.
 	UID string
-	// Size is that of the ghost to create.
+	// Size is that of the placeholder to create.
 	Size string
 }

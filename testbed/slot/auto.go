@@ -2,19 +2,16 @@ package slot
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// Auto says how many slots a node should have by the room that is measured on it:
+// Auto decides how many slots a node should have, by the room that is measured on it:
 //
 //	want(n) = clamp(used + ⌊(free(n) + held(n)) / u⌋, Min, Max)
 //
 // used are the occupied slots, free is what a scheduler still offers (avail − in flight −
-// held), held what the testbed's own ghosts hold, u UnitsPerSlot, all in pods of mean cost.
+// held), held what the testbed's own placeholders hold, u UnitsPerSlot, all in pods of mean cost.
 //
 // Growth takes a want above what is there for GrowAfter, and is by one slot; a reduction
 // takes one below for ShrinkAfter, and is to the most that was wanted meanwhile. A node
@@ -40,31 +37,13 @@ func (a Auto) withDefaults() Auto {
 	}
 }
 
-// Validate returns a *field.Error for the first field that is out of range.
-func (a Auto) Validate() error {
-	a = a.withDefaults()
-	switch {
-	case !(a.UnitsPerSlot > 0) || math.IsInf(a.UnitsPerSlot, 0):
-		return testbed.Refuse("Auto.UnitsPerSlot", a.UnitsPerSlot, "positive and finite")
-	case a.Max < 0 || a.Max > MaxPerNode:
-		return testbed.Refuse("Auto.Max", a.Max, fmt.Sprintf("in 1..%d", MaxPerNode))
-	case a.Min < 0 || a.Min > a.Max:
-		return testbed.Refuse("Auto.Min", a.Min, fmt.Sprintf("in 0..%d, Max", a.Max))
-	case a.GrowAfter < 0:
-		return testbed.Refuse("Auto.GrowAfter", a.GrowAfter, "0 or more")
-	case a.ShrinkAfter < 0:
-		return testbed.Refuse("Auto.ShrinkAfter", a.ShrinkAfter, "0 or more")
-	}
-	return nil
-}
-
 // Room is what is known of a node, in pods of mean cost.
 type Room struct {
-	// Free is what a scheduler still offers there, Held what this testbed's ghosts hold.
+	// Free is what a scheduler still offers there, Held what this testbed's placeholders hold.
 	Free, Held float64
 	// Occupied is how many of the testbed's slots have a live pod.
 	Occupied int
-	// Known says that the node's report is fresh, its cost known, and the node warm.
+	// Known reports whether the node's report is fresh, its cost known, and the node warm.
 	Known bool
 }
 
@@ -146,14 +125,11 @@ func (s Scale) notAfter(now time.Time) Scale {
 // grow adds a position: one with a pod still in it, as that costs nothing, else the
 // lowest.
 func grow(have, busy Positions) Positions {
-	for i := range busy.All() {
-		if !have.Has(i) {
-			return have.With(i)
-		}
-	}
-	for i := range MaxPerNode {
-		if !have.Has(i) {
-			return have.With(i)
+	for _, from := range []Positions{busy, First(MaxPerNode)} {
+		for i := range from.All() {
+			if !have.Has(i) {
+				return have.With(i)
+			}
 		}
 	}
 	return have

@@ -35,26 +35,6 @@ func TestWant(t *testing.T) {
 	}
 }
 
-func TestAutoValidate(t *testing.T) {
-	if err := (slot.Auto{}).Validate(); err != nil {
-		t.Error(err)
-	}
-	if err := (slot.Auto{UnitsPerSlot: .1, Min: 110, Max: 110, GrowAfter: 1, ShrinkAfter: 1}).Validate(); err != nil {
-		t.Error(err)
-	}
-	for field, a := range map[string][]slot.Auto{
-		"Auto.UnitsPerSlot": {{UnitsPerSlot: -1}, {UnitsPerSlot: math.NaN()}, {UnitsPerSlot: math.Inf(1)}},
-		"Auto.Max":          {{Max: -1}, {Max: 111}},
-		"Auto.Min":          {{Min: -1}, {Min: 17}, {Min: 4, Max: 3}},
-		"Auto.GrowAfter":    {{GrowAfter: -1}},
-		"Auto.ShrinkAfter":  {{ShrinkAfter: -1}},
-	} {
-		for _, bad := range a {
-			refused(t, bad.Validate(), field)
-		}
-	}
-}
-
 // steps runs Step at each second from and to, and returns when the node changed.
 func steps(a slot.Auto, s *slot.Scale, r slot.Room, busy slot.Positions, from, to int) (changed []int) {
 	for at := from; at <= to; at++ {

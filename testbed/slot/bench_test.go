@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// large is a testbed of n slots, four a node: every third with its ghost, every third
+// large is a testbed of n slots, four a node: every third with its placeholder, every third
 // with a pod, every third claimed and still without; a few are not as they should be.
 type large struct {
 	config slot.Config
@@ -25,12 +25,12 @@ func newLarge(b *testing.B, n int) *large {
 	l.config = slot.Config{UID: "590f6f41-4acd-4b6d", Size: "cpu=700m,memory=896Mi"}
 	for i, id := range newOrder(b, l.nodes, 0).Slots() {
 		p := slot.Pod{
-			UID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Namespace: "default", Name: slot.GhostName(l.config.UID, id),
+			UID: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Namespace: "default", Name: slot.PlaceholderName(l.config.UID, id),
 			Slot: id, Node: id.Node, Size: l.config.Size, Created: epoch,
 		}
 		owner := fmt.Sprint("job-", i/10)
 		switch {
-		case i%97 == 0: // its ghost is still to be made
+		case i%97 == 0: // its placeholder is still to be made
 		case i%3 == 0:
 			l.pods = append(l.pods, p)
 		default:
@@ -52,9 +52,7 @@ func (l *large) table(b *testing.B) *slot.Table {
 	t := slot.NewTable()
 	config := l.config
 	config.Order = newOrder(b, l.nodes, 0)
-	if err := t.Configure(config, epoch); err != nil {
-		b.Fatal(err)
-	}
+	t.Configure(config, epoch)
 	if err := t.SetClaims(l.claims, epoch); err != nil {
 		b.Fatal(err)
 	}
@@ -77,8 +75,8 @@ func BenchmarkTable(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				t := l.table(b)
-				slots = t.SlotsTo(slots)
-				actions, _ = t.DiffTo(actions, epoch)
+				slots = t.Slots()
+				actions, _ = t.Diff(epoch)
 			}
 			if len(slots) != n || len(actions) == 0 {
 				b.Fatal(len(slots), len(actions))
@@ -94,14 +92,14 @@ func BenchmarkEvent(b *testing.B) {
 			t := newLarge(b, n).table(b)
 			// What is still to be made is made, as in a testbed at rest.
 			var actions []slot.Action
-			actions, _ = t.DiffTo(actions, epoch.Add(time.Hour))
+			actions, _ = t.Diff(epoch.Add(time.Hour))
 			for _, a := range actions {
 				p := slot.Pod{UID: a.Name, Name: a.Name, Slot: a.Slot, Node: a.Slot.Node, Size: a.Size, Created: epoch}
 				if err := t.Observe(p, epoch); err != nil {
 					b.Fatal(err)
 				}
 			}
-			id := t.FreeTo(nil)[7]
+			id := t.Free()[7]
 			pod := slot.Pod{UID: "pod", Name: "pod", Role: slot.Occupant, Owner: "job", Slot: id, Node: id.Node, Created: epoch}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
@@ -112,7 +110,7 @@ func BenchmarkEvent(b *testing.B) {
 				} else {
 					t.Forget(pod.UID, epoch)
 				}
-				actions, _ = t.DiffTo(actions, epoch)
+				actions, _ = t.Diff(epoch)
 			}
 		})
 	}

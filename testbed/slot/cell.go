@@ -10,25 +10,25 @@ import (
 // cell is what a Table keeps of one slot.
 type cell struct {
 	id ID
-	// wanted says that the order has the slot, at index.
+	// wanted reports whether the order has the slot, at index.
 	wanted bool
 	index  int
 	// owner claims the slot, at this size.
 	owner, size string
-	// ghosts and pods are those that are there, the one that counts first.
-	ghosts, pods []Pod
+	// placeholders and pods are those that are there, the one that counts first.
+	placeholders, pods []Pod
 	// emptyAt is when the slot was first seen with neither; zero if it is not.
 	emptyAt time.Time
 	state   State
-	// counted says that state is in the table's counts.
+	// counted reports whether state is in the table's counts.
 	counted bool
 }
 
 // put takes in the pod as it is now.
 func (c *cell) put(p Pod) {
 	list := &c.pods
-	if p.Role == Ghost {
-		list = &c.ghosts
+	if p.Role == Placeholder {
+		list = &c.placeholders
 	}
 	if i := slices.IndexFunc(*list, func(q Pod) bool { return q.UID == p.UID }); i >= 0 {
 		(*list)[i] = p
@@ -40,15 +40,15 @@ func (c *cell) put(p Pod) {
 // remove takes the pod out.
 func (c *cell) remove(uid string) {
 	same := func(p Pod) bool { return p.UID == uid }
-	c.ghosts = slices.DeleteFunc(c.ghosts, same)
+	c.placeholders = slices.DeleteFunc(c.placeholders, same)
 	c.pods = slices.DeleteFunc(c.pods, same)
 }
 
 // update orders the cell's pods and works out its state.
 func (c *cell) update(config *Config, now time.Time) {
 	c.sortPods()
-	c.sortGhosts(config)
-	switch empty := len(c.ghosts) == 0 && len(c.pods) == 0; {
+	c.sortPlaceholders(config)
+	switch empty := len(c.placeholders) == 0 && len(c.pods) == 0; {
 	case !empty:
 		c.emptyAt = time.Time{}
 	case c.emptyAt.IsZero():
@@ -68,12 +68,12 @@ func (c *cell) sortPods() {
 	})
 }
 
-// sortGhosts has the ghost first that may stay.
-func (c *cell) sortGhosts(config *Config) {
-	if len(c.ghosts) < 2 {
+// sortPlaceholders has the placeholder first that may stay.
+func (c *cell) sortPlaceholders(config *Config) {
+	if len(c.placeholders) < 2 {
 		return
 	}
-	slices.SortFunc(c.ghosts, func(a, b Pod) int {
+	slices.SortFunc(c.placeholders, func(a, b Pod) int {
 		_, unfitA := c.unfit(&a, config)
 		_, unfitB := c.unfit(&b, config)
 		return cmp.Or(before(!unfitA, !unfitB), before(!a.Deleting, !b.Deleting), before(a.Node != "", b.Node != ""), older(a, b))
@@ -94,76 +94,76 @@ func (c *cell) stateNow(config *Config) State {
 	return Pending
 }
 
-// held says whether a ghost holds the slot's resources.
+// held reports whether a placeholder holds the slot's resources.
 func (c *cell) held(config *Config) bool {
-	if len(c.ghosts) == 0 || config.Idle {
+	if len(c.placeholders) == 0 || config.Idle {
 		return false
 	}
-	_, unfit := c.unfit(&c.ghosts[0], config)
-	return !unfit && !c.ghosts[0].Deleting && c.ghosts[0].Node != ""
+	_, unfit := c.unfit(&c.placeholders[0], config)
+	return !unfit && !c.placeholders[0].Deleting && c.placeholders[0].Node != ""
 }
 
-// unfit says whether the ghost does not do for the slot, and why. What a claimed slot
+// unfit reports whether the placeholder does not do for the slot, and why. What a claimed slot
 // holds stays as it is until the claim ends.
-func (c *cell) unfit(g *Pod, config *Config) (Reason, bool) {
+func (c *cell) unfit(g *Pod, config *Config) (why string, is bool) {
 	switch {
 	case g.Terminal:
-		return Ended, true
+		return ended, true
 	case g.Node != "" && g.Node != c.id.Node:
-		return Moved, true
+		return moved, true
 	case c.owner == "" && g.Size != config.Size:
-		return Resized, true
+		return resized, true
 	}
-	return 0, false
+	return "", false
 }
 
-// wantsGhost says whether the slot is to have a ghost, or why not. A claimed slot that
+// wantsPlaceholder reports whether the slot is to have a placeholder, or why not. A claimed slot that
 // retires keeps the one that it has.
-func (c *cell) wantsGhost(config *Config) (Reason, bool) {
+func (c *cell) wantsPlaceholder(config *Config) (why string, is bool) {
 	switch {
 	case len(c.pods) > 0:
-		return Entered, false
+		return entered, false
 	case c.owner != "":
-		return 0, true
+		return "", true
 	case !c.wanted || config.Idle:
-		return Unwanted, false
+		return unwanted, false
 	}
-	return 0, true
+	return "", true
 }
 
-// excess says whether ghost i is to be deleted, and why.
-func (c *cell) excess(i int, config *Config) (Reason, bool) {
-	g := &c.ghosts[i]
+// excess reports whether placeholder i is to be deleted, and why.
+func (c *cell) excess(i int, config *Config) (why string, is bool) {
+	g := &c.placeholders[i]
 	if g.Deleting {
-		return 0, false
+		return "", false
 	}
 	if why, unfit := c.unfit(g, config); unfit {
 		return why, true
 	}
-	if why, wants := c.wantsGhost(config); !wants {
+	if why, wants := c.wantsPlaceholder(config); !wants {
 		return why, true
 	}
-	return Double, i > 0
+	return double, i > 0
 }
 
-// intrudes says whether pod i is to be deleted.
+// intrudes reports whether pod i is to be deleted.
 func (c *cell) intrudes(i int) bool { return i > 0 && !c.pods[i].Deleting }
 
-// lacks says whether a ghost is to be created. While one is there, even on its way
+// lacks reports whether a placeholder is to be created. While one is there, even on its way
 // out, its name is taken.
 func (c *cell) lacks(config *Config) bool {
-	_, wants := c.wantsGhost(config)
-	return wants && c.wanted && len(c.ghosts) == 0
+	_, wants := c.wantsPlaceholder(config)
+	return wants && c.wanted && len(c.placeholders) == 0
 }
 
-// open says whether something is to be done about the slot, now or later.
+// open reports whether something is to be done about the slot, now or later.
 func (c *cell) open(config *Config) bool {
 	for i := range c.pods {
 		if c.intrudes(i) {
 			return true
 		}
 	}
-	for i := range c.ghosts {
+	for i := range c.placeholders {
 		if _, yes := c.excess(i, config); yes {
 			return true
 		}
@@ -171,17 +171,17 @@ func (c *cell) open(config *Config) bool {
 	return c.lacks(config)
 }
 
-// diff appends what is to be done about the slot to dst, and says when to ask again if
+// diff appends what is to be done about the slot to dst, and returns when to ask again if
 // that is a matter of time.
 func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time.Time) {
 	for i := range c.pods {
 		if c.intrudes(i) {
-			dst = append(dst, deletion(DeletePod, Double, c.id, &c.pods[i]))
+			dst = append(dst, deletion(DeletePod, double, c.id, &c.pods[i]))
 		}
 	}
-	for i := range c.ghosts {
+	for i := range c.placeholders {
 		if why, yes := c.excess(i, config); yes {
-			dst = append(dst, deletion(DeleteGhost, why, c.id, &c.ghosts[i]))
+			dst = append(dst, deletion(DeletePlaceholder, why, c.id, &c.placeholders[i]))
 		}
 	}
 	if !c.lacks(config) {
@@ -189,21 +189,21 @@ func (c *cell) diff(dst []Action, config *Config, now time.Time) ([]Action, time
 	}
 	size := config.Size
 	if c.owner != "" {
-		if due := c.emptyAt.Add(config.Patience); now.Before(due) {
+		if due := c.emptyAt.Add(patience); now.Before(due) {
 			return dst, due
 		}
 		size = cmp.Or(c.size, size)
 	}
 	return append(dst, Action{
-		Op: CreateGhost, Reason: Missing, Slot: c.id, Name: GhostName(config.UID, c.id), Size: size,
+		Op: CreatePlaceholder, Reason: missing, Slot: c.id, Name: PlaceholderName(config.UID, c.id), Size: size,
 	}), time.Time{}
 }
 
-func deletion(op Op, why Reason, id ID, p *Pod) Action {
+func deletion(op Op, why string, id ID, p *Pod) Action {
 	return Action{Op: op, Reason: why, Slot: id, Namespace: p.Namespace, Name: p.Name, UID: p.UID}
 }
 
-// before orders those of which it is true before the others.
+// before orders what is true before what is not.
 func before(a, b bool) int {
 	switch {
 	case a == b:

@@ -16,17 +16,17 @@ func Example() {
 	}, 0)
 	now := time.Unix(0, 0)
 	table := slot.NewTable()
-	_ = table.Configure(slot.Config{UID: "590f6f41-4acd-4b6d", Order: order, Size: "cpu=700m"}, now)
+	table.Configure(slot.Config{UID: "590f6f41-4acd-4b6d", Order: order, Size: "cpu=700m"}, now)
 	_ = table.Observe(slot.Pod{
 		UID: "g", Name: "ghost", Slot: slot.ID{Node: "big"}, Node: "big", Size: "cpu=700m", Created: now,
 	}, now)
 	_ = table.Observe(slot.Pod{
 		UID: "p", Name: "crawler-1", Role: slot.Occupant, Slot: slot.ID{Node: "small"}, Node: "small", Created: now,
 	}, now)
-	for _, s := range table.SlotsTo(nil) {
+	for _, s := range table.Slots() {
 		fmt.Println(s.Index, s.ID, s.State)
 	}
-	actions, _ := table.DiffTo(nil, now)
+	actions, _ := table.Diff(now)
 	for _, a := range actions {
 		fmt.Println(a.Op, a.Name)
 	}
@@ -37,18 +37,6 @@ func Example() {
 	// 3 big/1 pending
 	// create ghost ghost-590f6f41-a2c4f48c-1
 	// create ghost ghost-590f6f41-53cacdb9-1
-}
-
-// What a scheduling names, by index or by identity.
-func ExampleOrder_ResolveTo() {
-	order, _ := slot.NewOrder([]slot.Node{{Name: "a", Positions: slot.First(2)}, {Name: "b", Positions: slot.First(2)}}, 0)
-	ids, err := order.ResolveTo(nil, []slot.Ref{{Index: 1}, {ID: slot.ID{Node: "a", Position: 1}}})
-	fmt.Println(ids, err)
-	_, err = order.ResolveTo(nil, []slot.Ref{{Index: 4}})
-	fmt.Println(err)
-	// Output:
-	// [b/0 a/1] <nil>
-	// testbed: Ref = 4: invalid configuration or input: must be an index below 4
 }
 
 // A node with room for four pods gets a slot after half a minute.
@@ -69,10 +57,10 @@ func ExampleAuto_Step() {
 func ExampleShare() {
 	old := slot.Tenant{Name: testbed.Name{Namespace: "lab", Name: "old"}, Created: time.Unix(0, 0), Nodes: []string{"n1", "n2"}}
 	young := slot.Tenant{Name: testbed.Name{Namespace: "lab", Name: "young"}, Created: time.Unix(9, 0), Nodes: []string{"n2", "n3"}}
-	for _, a := range slot.Share([]slot.Tenant{old, young}) {
-		fmt.Println(a.Nodes, a.Lost)
+	for _, lost := range slot.Share([]slot.Tenant{old, young}) {
+		fmt.Println(lost)
 	}
 	// Output:
-	// [n1 n2] []
-	// [n3] [{n2 lab/old}]
+	// map[]
+	// map[n2:lab/old]
 }

@@ -25,7 +25,7 @@ func FuzzID(f *testing.F) {
 		if id.String() != text || id.Node == "" || strings.Contains(id.Node, "/") || id.Position < 0 || id.Position >= slot.MaxPerNode {
 			t.Errorf("%q is %+v", text, id)
 		}
-		if name := slot.GhostName(text, id); len(name) > 63 {
+		if name := slot.PlaceholderName(text, id); len(name) > 63 {
 			t.Errorf("a ghost's name of %d bytes", len(name))
 		}
 	})

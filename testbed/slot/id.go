@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 
@@ -30,19 +31,6 @@ func (id ID) String() string { return id.Node + "/" + strconv.Itoa(id.Position) 
 // Compare orders by node's name, then by position.
 func (id ID) Compare(other ID) int {
 	return cmp.Or(strings.Compare(id.Node, other.Node), cmp.Compare(id.Position, other.Position))
-}
-
-// MarshalText is String.
-func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UnmarshalText is ParseID.
-func (id *ID) UnmarshalText(text []byte) error {
-	parsed, err := ParseID(string(text))
-	if err != nil {
-		return err
-	}
-	*id = parsed
-	return nil
 }
 
 // maxNodeName is the longest name of a node (RFC 1123's of a subdomain).
@@ -123,16 +111,10 @@ func (r *Ref) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// GhostName is the name of a slot's ghost: one slot of one testbed has one, so that
+// PlaceholderName is the name of a slot's placeholder: one slot of one testbed has one, so that
 // a creation from a stale view meets what is already there. uid is the testbed's.
-func GhostName(uid string, id ID) string {
-	name := make([]byte, 0, 32)
-	name = append(name, "ghost-"...)
-	name = append(name, eight(uid)...)
-	name = append(name, '-')
-	name = appendHash(name, id.Node)
-	name = append(name, '-')
-	return string(strconv.AppendInt(name, int64(id.Position), 10))
+func PlaceholderName(uid string, id ID) string {
+	return fmt.Sprintf("ghost-%s-%s-%d", eight(uid), hash(id.Node), id.Position)
 }
 
 // eight returns the first 8 hexadecimal digits of a UID as an API server makes them,
@@ -142,18 +124,12 @@ func eight(uid string) string {
 	if len(uid) >= digits && strings.Trim(uid[:digits], "0123456789abcdef") == "" {
 		return uid[:digits]
 	}
-	return string(appendHash(nil, uid))
+	return hash(uid)
 }
 
-// appendHash appends 8 hexadecimal digits of FNV-1a. (hash/fnv allocates; a table
-// names thousands of ghosts at once.)
-func appendHash(dst []byte, text string) []byte {
-	hash := uint32(2166136261)
-	for i := range len(text) {
-		hash = (hash ^ uint32(text[i])) * 16777619
-	}
-	for shift := 28; shift >= 0; shift -= 4 {
-		dst = append(dst, "0123456789abcdef"[hash>>shift&15])
-	}
-	return dst
+// hash returns 8 hexadecimal digits of FNV-1a.
+func hash(text string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(text)) // never fails
+	return fmt.Sprintf("%08x", h.Sum32())
 }

@@ -68,23 +68,6 @@ func TestRef(t *testing.T) {
 	refused(t, err, "Ref")
 }
 
-func TestIDText(t *testing.T) {
-	in := map[slot.ID]int{{Node: "a", Position: 2}: 1}
-	text, err := json.Marshal(in)
-	if err != nil || string(text) != `{"a/2":1}` {
-		t.Fatalf("%s, %v", text, err)
-	}
-	var out map[slot.ID]int
-	if err := json.Unmarshal(text, &out); err != nil || !cmp.Equal(in, out) {
-		t.Errorf("%v, %v", out, err)
-	}
-	id := slot.ID{Node: "b"}
-	refused(t, id.UnmarshalText([]byte("a")), "ID")
-	if id != (slot.ID{Node: "b"}) {
-		t.Errorf("a refused text left %v", id)
-	}
-}
-
 func TestGhostName(t *testing.T) {
 	hash := func(text string) string {
 		h := fnv.New32a()
@@ -99,7 +82,7 @@ func TestGhostName(t *testing.T) {
 		"short":                                hash("short"),
 		"":                                     hash(""),
 	} {
-		if got := slot.GhostName(uid, id); got != "ghost-"+want+"-"+hash("worker-1")+"-12" {
+		if got := slot.PlaceholderName(uid, id); got != "ghost-"+want+"-"+hash("worker-1")+"-12" {
 			t.Errorf("GhostName(%q) = %q", uid, got)
 		}
 	}

@@ -71,7 +71,9 @@ func (o *Order) cutTo(most int) error {
 	o.nodes = o.nodes[:len(o.nodes)-o.cutNodes]
 	end := 0
 	for i := range o.nodes {
-		end = max(end, o.nodes[i].Positions.end())
+		for position := range o.nodes[i].Positions.All() {
+			end = max(end, position+1)
+		}
 	}
 	o.slots = make([]ID, 0, min(all, most))
 	o.index = make(map[ID]int, min(all, most))
@@ -140,27 +142,3 @@ func (o *Order) Index(id ID) (int, bool) {
 
 // Cut returns how many nodes and slots are beyond the limits.
 func (o *Order) Cut() (nodes, slots int) { return o.cutNodes, o.cutSlots }
-
-// ResolveTo appends the identities of the slots that refs name to dst[:0]. A slot that
-// does not exist or is named twice is a *field.Error, and nil is returned with it.
-func (o *Order) ResolveTo(dst []ID, refs []Ref) ([]ID, error) {
-	dst = slices.Grow(dst[:0], len(refs))
-	seen := make(map[ID]bool, len(refs))
-	for _, r := range refs {
-		id := r.ID
-		if id == (ID{}) {
-			if r.Index < 0 || r.Index >= len(o.slots) {
-				return nil, testbed.Refuse("Ref", r, fmt.Sprintf("an index below %d", len(o.slots)))
-			}
-			id = o.slots[r.Index]
-		} else if _, ok := o.index[id]; !ok {
-			return nil, testbed.Refuse("Ref", r, "a slot of the testbed")
-		}
-		if seen[id] {
-			return nil, testbed.Refuse("Ref", r, "named once")
-		}
-		seen[id] = true
-		dst = append(dst, id)
-	}
-	return dst, nil
-}

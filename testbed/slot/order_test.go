@@ -204,32 +204,6 @@ func TestOrderRefuses(t *testing.T) {
 	}
 }
 
-func TestResolve(t *testing.T) {
-	o := newOrder(t, []slot.Node{{"a", "1", slot.First(2)}, {"b", "2", slot.First(1)}}, 0)
-	refs := func(texts ...string) []slot.Ref {
-		var out []slot.Ref
-		for _, text := range texts {
-			r, err := slot.ParseRef(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, r)
-		}
-		return out
-	}
-	got, err := o.ResolveTo(make([]slot.ID, 3), refs("2", "b/0", "0"))
-	if diff := gocmp.Diff([]string{"a/1", "b/0", "a/0"}, texts(got)); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	for _, bad := range [][]slot.Ref{refs("3"), refs("c/0"), refs("b/1"), refs("0", "a/0"), refs("a/0", "a/0"), {{Index: -1}}} {
-		ids, err := o.ResolveTo(nil, bad)
-		refused(t, err, "Ref")
-		if ids != nil {
-			t.Errorf("%v: %v", bad, ids)
-		}
-	}
-}
-
 func TestPositions(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	var p slot.Positions

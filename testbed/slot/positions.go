@@ -23,7 +23,7 @@ func First(n int) Positions {
 // Len returns how many there are.
 func (p Positions) Len() int { return bits.OnesCount64(p.words[0]) + bits.OnesCount64(p.words[1]) }
 
-// Has says whether position i is in the set.
+// Has reports whether position i is in the set.
 func (p Positions) Has(i int) bool {
 	return i >= 0 && i < MaxPerNode && p.words[i/64]&(1<<(i%64)) != 0
 }
@@ -55,12 +55,4 @@ func (p Positions) All() iter.Seq[int] {
 			}
 		}
 	}
-}
-
-// end returns one more than the highest position, 0 for the empty set.
-func (p Positions) end() int {
-	if p.words[1] != 0 {
-		return 64 + bits.Len64(p.words[1])
-	}
-	return bits.Len64(p.words[0])
 }

@@ -19,49 +19,30 @@ func tenant(name string, age int, nodes ...string) slot.Tenant {
 
 func TestShare(t *testing.T) {
 	old, young, same := tenant("old", 9, "n2", "n1"), tenant("young", 1, "n1", "n3"), tenant("same", 9, "n2", "n2")
+	type lost = map[string]testbed.Name
 	for name, tt := range map[string]struct {
 		change func(old, young, same *slot.Tenant)
-		want   []slot.Allotment
+		want   []lost
 	}{
 		"the oldest has it, then the first by name": {
 			func(*slot.Tenant, *slot.Tenant, *slot.Tenant) {},
-			[]slot.Allotment{
-				{Nodes: []string{"n1", "n2"}},
-				{Nodes: []string{"n3"}, Lost: []slot.Conflict{{Node: "n1", To: old.Name}}},
-				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
-			},
+			[]lost{nil, {"n1": old.Name}, {"n2": old.Name}},
 		},
 		"but who is there stays": {
 			func(_, young, same *slot.Tenant) { young.Holds, same.Holds = []string{"n1", "n9"}, []string{"n2"} },
-			[]slot.Allotment{
-				{Lost: []slot.Conflict{{Node: "n1", To: young.Name}, {Node: "n2", To: same.Name}}},
-				{Nodes: []string{"n1", "n3"}},
-				{Nodes: []string{"n2"}},
-			},
+			[]lost{{"n1": young.Name, "n2": same.Name}, nil, nil},
 		},
 		"until it has left, though it is not wanted there": {
 			func(_, young, _ *slot.Tenant) { young.Nodes, young.Holds = []string{"n3"}, []string{"n1"} },
-			[]slot.Allotment{
-				{Nodes: []string{"n2"}, Lost: []slot.Conflict{{Node: "n1", To: young.Name}}},
-				{Nodes: []string{"n3"}},
-				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
-			},
+			[]lost{{"n1": young.Name}, nil, {"n2": old.Name}},
 		},
 		"shared ones share with shared ones": {
 			func(old, young, _ *slot.Tenant) { old.Shared, young.Shared = true, true },
-			[]slot.Allotment{
-				{Nodes: []string{"n1", "n2"}},
-				{Nodes: []string{"n1", "n3"}},
-				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
-			},
+			[]lost{nil, nil, {"n2": old.Name}},
 		},
 		"and not with an exclusive one that is there": {
 			func(old, young, _ *slot.Tenant) { old.Shared, young.Holds = true, []string{"n1"} },
-			[]slot.Allotment{
-				{Nodes: []string{"n2"}, Lost: []slot.Conflict{{Node: "n1", To: young.Name}}},
-				{Nodes: []string{"n1", "n3"}},
-				{Lost: []slot.Conflict{{Node: "n2", To: old.Name}}},
-			},
+			[]lost{{"n1": young.Name}, nil, {"n2": old.Name}},
 		},
 	} {
 		a, b, c := old, young, same
@@ -109,7 +90,7 @@ func TestShareProperties(t *testing.T) {
 						leaving++
 					}
 				}
-				if slices.Contains(got[i].Nodes, node) {
+				if _, lost := got[i][node]; !lost && slices.Contains(x.Nodes, node) {
 					given++
 					if !x.Shared {
 						exclusive++

@@ -1,8 +1,8 @@
 package slot
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spazio-scheduler/spazio/testbed"
 )
@@ -12,10 +12,10 @@ type State uint8
 
 // The states of a slot.
 const (
-	// Pending: nobody claims the slot, but its ghost does not hold its resources: it is
+	// Pending: no job claims the slot, but its placeholder does not hold its resources: it is
 	// not there, not bound, or not of the size that the slot has now.
 	Pending State = iota
-	// Free: nobody claims the slot, and its ghost holds its resources.
+	// Free: no job claims the slot, and its placeholder holds its resources.
 	Free
 	// Reserved: the slot is claimed, and its pod has not come.
 	Reserved
@@ -27,7 +27,12 @@ const (
 
 var stateNames = []string{"pending", "free", "reserved", "occupied", "retiring"}
 
-func (s State) String() string { return nameOf(stateNames, s) }
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return strconv.Itoa(int(s))
+}
 
 // MarshalText is String.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -42,48 +47,28 @@ func (s *State) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// nameOf returns the name of a constant, or its number if it has none.
-func nameOf[T ~uint8](names []string, i T) string {
-	if int(i) < len(names) {
-		return names[i]
-	}
-	return fmt.Sprint(uint8(i))
-}
-
 // Slot is a slot as others see it.
 type Slot struct {
 	ID ID
 	// Index is the slot's rank. Retiring slots, which the order no longer has, are
 	// counted on behind the others.
 	Index int
-	// NodeID is the node's rank; Gone says that the node is no longer the testbed's.
+	// NodeID is the node's rank, −1 of a node that is no longer the testbed's.
 	NodeID int
-	Gone   bool
 	State  State
-	// Owner is who claims the slot, a job's UID.
+	// Owner is the UID of the job that claims the slot.
 	Owner string
 	// Namespace, Pod and PodUID name the live pod in the slot.
 	Namespace, Pod, PodUID string
 }
 
-// Counts are how many slots are in each state.
-type Counts struct {
-	Slots, Free, Reserved, Occupied, Pending, Retiring int
-}
+// Counts are how many slots are in each [State].
+type Counts [Retiring + 1]int
 
-// add counts a slot in the state, or takes one away again with −1.
-func (c *Counts) add(s State, n int) {
-	c.Slots += n
-	switch s {
-	case Pending:
-		c.Pending += n
-	case Free:
-		c.Free += n
-	case Reserved:
-		c.Reserved += n
-	case Occupied:
-		c.Occupied += n
-	case Retiring:
-		c.Retiring += n
+// Slots returns how many slots there are.
+func (c Counts) Slots() (n int) {
+	for _, in := range c {
+		n += in
 	}
+	return n
 }

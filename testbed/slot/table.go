@@ -2,6 +2,7 @@ package slot
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,29 +14,29 @@ type Role uint8
 
 // The roles of a pod.
 const (
-	// Ghost holds a slot's resources while no pod is in it.
-	Ghost Role = iota
+	// Placeholder holds a slot's resources while no pod is in it.
+	Placeholder Role = iota
 	// Occupant is a job's pod.
 	Occupant
 )
 
-// Pod is a ghost or a job's pod, as far as a Table needs to know it.
+// Pod is a placeholder or a job's pod, as far as a Table needs to know it.
 type Pod struct {
 	UID, Namespace, Name string
 	Role                 Role
-	// Slot is the slot that the pod names: a ghost from its creation on, a job's pod
+	// Slot is the slot that the pod names: a placeholder from its creation on, a job's pod
 	// once it is bound. Zero if none.
 	Slot ID
 	// Node is where the pod is bound; empty if it is not.
 	Node string
 	// Owner is the UID of an occupant's job.
 	Owner string
-	// Size spells what a ghost requests, as Config.Size does.
+	// Size spells what a placeholder requests, as Config.Size does.
 	Size    string
 	Created time.Time
-	// Terminal says that all containers have ended, for good.
+	// Terminal reports whether all containers have ended, for good.
 	Terminal bool
-	// Deleting says that the pod is on its way out. It is live until it is gone.
+	// Deleting reports whether the pod is on its way out. It is live until it is gone.
 	Deleting bool
 }
 
@@ -51,26 +52,24 @@ type Claim struct {
 
 // Config is what a Table is to keep. The zero value has no slots.
 type Config struct {
-	// UID is the testbed's; ghosts are named by it.
+	// UID is the testbed's; placeholders are named by it.
 	UID string
 	// Order has the slots that are wanted; nil for none.
 	Order *Order
 	// Size spells what a slot holds, such as "2 cores, 4 GiB". It is compared, never read,
 	// so that any spelling will do in which the same is spelt alike.
 	Size string
-	// Idle says that unclaimed slots shall have no ghosts for now.
+	// Idle is true while unclaimed slots shall have no placeholders.
 	Idle bool
-	// Patience is how long a claimed slot is left without ghost and pod, whose pod may
-	// be on its way; 0 is 2 s.
-	Patience time.Duration
 }
 
-// patience is Config.Patience's default: longer than a scheduler takes from the
-// deletion of a ghost to the bind of the pod in its place.
+// patience is how long a claimed slot is left without placeholder and pod, whose pod may be on its
+// way: longer than a scheduler takes from the deletion of a placeholder to the bind of the pod in
+// its place.
 const patience = 2 * time.Second
 
-// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget tell it what is;
-// the others answer. An event costs a time that does not depend on the number of slots.
+// Table keeps a testbed's slots. Configure, SetClaims, Observe and Forget set what is;
+// the other methods read. An event costs a time that does not depend on the number of slots.
 // A Table is not safe for concurrent use. Make one with NewTable.
 type Table struct {
 	config Config
@@ -89,19 +88,13 @@ type Table struct {
 // NewTable returns a Table of no slots.
 func NewTable() *Table {
 	return &Table{
-		config: Config{Order: &Order{}, Patience: patience},
+		config: Config{Order: &Order{}},
 		cells:  make(map[ID]*cell), where: make(map[string]ID), open: make(map[*cell]struct{}),
 	}
 }
 
-// Configure says what is wanted from now on. A negative patience is a *field.Error.
-func (t *Table) Configure(c Config, now time.Time) error {
-	if c.Patience < 0 {
-		return testbed.Refuse("Config.Patience", c.Patience, "0 or more")
-	}
-	if c.Patience == 0 {
-		c.Patience = patience
-	}
+// Configure sets what is wanted from now on.
+func (t *Table) Configure(c Config, now time.Time) {
 	if c.Order == nil {
 		c.Order = &Order{}
 	}
@@ -110,8 +103,9 @@ func (t *Table) Configure(c Config, now time.Time) error {
 	if reordered {
 		t.place(c.Order)
 	}
-	t.reviewAll(now)
-	return nil
+	for _, c := range t.cells {
+		t.review(c, now)
+	}
 }
 
 // place gives the order's slots their cells.
@@ -120,26 +114,14 @@ func (t *Table) place(o *Order) {
 		c.wanted = false
 	}
 	t.wanted = slices.Grow(t.wanted[:0], len(o.slots))
-	fresh := 0
-	for _, id := range o.slots {
-		if t.cells[id] == nil {
-			fresh++
-		}
-	}
-	cells := make([]cell, fresh)
 	for index, id := range o.slots {
-		c := t.cells[id]
-		if c == nil {
-			c, cells = &cells[0], cells[1:]
-			c.id = id
-			t.cells[id] = c
-		}
+		c := t.cell(id)
 		c.wanted, c.index = true, index
 		t.wanted = append(t.wanted, c)
 	}
 }
 
-// SetClaims says who claims what, all of it. A slot that is claimed twice is a *field.Error,
+// SetClaims sets all claims. A slot that is claimed twice is a *field.Error,
 // and so is a claim without owner; nothing changes then. It costs a time that depends on the
 // number of claimed slots alone.
 func (t *Table) SetClaims(claims []Claim, now time.Time) error {
@@ -192,10 +174,10 @@ func (t *Table) Observe(p Pod, now time.Time) error {
 	return nil
 }
 
-// placed says whether the pod has a place in the table: a ghost by the slot that it
+// placed reports whether the pod has a place in the table: a placeholder by the slot that it
 // names, an occupant while it is live on the slot's node.
 func (p *Pod) placed() bool {
-	if p.Role == Ghost {
+	if p.Role == Placeholder {
 		return p.Slot != ID{}
 	}
 	return p.Node != "" && p.Node == p.Slot.Node && !p.Terminal
@@ -223,33 +205,27 @@ func (t *Table) cell(id ID) *cell {
 	return c
 }
 
-func (t *Table) reviewAll(now time.Time) {
-	for _, c := range t.cells {
-		t.review(c, now)
-	}
-}
-
 // review brings what is known of the cell up to date.
 func (t *Table) review(c *cell, now time.Time) {
 	if c.counted {
-		t.counts.add(c.state, -1)
+		t.counts[c.state]--
 	}
 	c.counted = c.wanted || c.owner != "" || len(c.pods) > 0
 	c.update(&t.config, now)
 	if c.counted {
-		t.counts.add(c.state, 1)
+		t.counts[c.state]++
 	}
 	if c.open(&t.config) {
 		t.open[c] = struct{}{}
 	} else {
 		delete(t.open, c)
 	}
-	if !c.counted && len(c.ghosts) == 0 {
+	if !c.counted && len(c.placeholders) == 0 {
 		delete(t.cells, c.id)
 	}
 }
 
-// Counts returns how many slots are in each state. They are the slots that SlotsTo lists.
+// Counts returns how many slots are in each state. They are those that Slots lists.
 func (t *Table) Counts() Counts { return t.counts }
 
 // Slot returns the slot as it is, and whether the table has it. The index of a retiring
@@ -266,7 +242,7 @@ func (t *Table) view(c *cell) Slot {
 	s := Slot{ID: c.id, Index: c.index, State: c.state, Owner: c.owner}
 	var known bool
 	if s.NodeID, known = t.config.Order.NodeID(c.id.Node); !known {
-		s.Gone = true
+		s.NodeID = -1
 	}
 	if !c.wanted {
 		s.Index = 0
@@ -278,90 +254,73 @@ func (t *Table) view(c *cell) Slot {
 	return s
 }
 
-// SlotsTo appends the slots to dst[:0]: the wanted ones by index, then those that
-// retire, by identity.
-func (t *Table) SlotsTo(dst []Slot) []Slot {
-	dst = slices.Grow(dst[:0], t.counts.Slots)
-	for _, c := range t.wanted {
-		dst = append(dst, t.view(c))
+// Slots returns the slots: the wanted ones by index, then those that retire, by identity.
+func (t *Table) Slots() []Slot {
+	slots := make([]Slot, 0, t.counts.Slots())
+	for _, c := range t.ordered() {
+		if c.counted {
+			s := t.view(c)
+			s.Index = len(slots)
+			slots = append(slots, s)
+		}
 	}
-	if t.counts.Retiring == 0 {
-		return dst
+	return slots
+}
+
+// ordered returns the cells: the wanted ones by index, then the others by identity.
+func (t *Table) ordered() []*cell {
+	if len(t.cells) == len(t.wanted) {
+		return t.wanted
 	}
+	cells := slices.Clone(t.wanted)
 	for _, c := range t.cells {
-		if c.counted && !c.wanted {
-			dst = append(dst, t.view(c))
+		if !c.wanted {
+			cells = append(cells, c)
 		}
 	}
-	retiring := dst[len(t.wanted):]
-	slices.SortFunc(retiring, func(a, b Slot) int { return a.ID.Compare(b.ID) })
-	for i := range retiring {
-		retiring[i].Index = len(t.wanted) + i
-	}
-	return dst
+	slices.SortFunc(cells[len(t.wanted):], compareCells)
+	return cells
 }
 
-// GhostsTo appends to dst[:0] the UIDs of the ghosts that hold a slot, or will when they are
-// bound, one a slot: of the wanted slots by index, then of those that retire, by UID.
-func (t *Table) GhostsTo(dst []string) []string {
-	dst = slices.Grow(dst[:0], len(t.cells))
-	for _, c := range t.wanted {
-		dst = c.appendGhost(dst)
-	}
-	wanted := len(dst)
-	if len(t.cells) > len(t.wanted) {
-		for _, c := range t.cells {
-			if !c.wanted {
-				dst = c.appendGhost(dst)
-			}
+// Placeholders returns the UIDs of the placeholders that hold a slot, or will when they are bound,
+// one a slot, in the order of the slots.
+func (t *Table) Placeholders() []string {
+	uids := make([]string, 0, len(t.cells))
+	for _, c := range t.ordered() {
+		if len(c.placeholders) > 0 && !c.placeholders[0].Terminal {
+			uids = append(uids, c.placeholders[0].UID)
 		}
-		slices.Sort(dst[wanted:])
 	}
-	return dst
+	return uids
 }
 
-// appendGhost appends the UID of the ghost that holds the slot, if there is one.
-func (c *cell) appendGhost(dst []string) []string {
-	if len(c.ghosts) == 0 || c.ghosts[0].Terminal {
-		return dst
-	}
-	return append(dst, c.ghosts[0].UID)
-}
-
-// FreeTo appends the free slots to dst[:0], by index. What is Pending is not among
-// them: nothing holds its resources.
-func (t *Table) FreeTo(dst []ID) []ID {
-	dst = slices.Grow(dst[:0], t.counts.Free)
+// Free returns the free slots by index. What is Pending is not among them: nothing holds its
+// resources.
+func (t *Table) Free() []ID {
+	free := make([]ID, 0, t.counts[Free])
 	for _, c := range t.wanted {
 		if c.state == Free {
-			dst = append(dst, c.id)
+			free = append(free, c.id)
 		}
 	}
-	return dst
+	return free
 }
 
-// DiffTo appends what is to be done to dst[:0], in the order of the slots, and says when
-// to ask again even if nothing happens; the zero time is never. Asked twice, it answers
-// the same: an action stands until its effect is observed.
-func (t *Table) DiffTo(dst []Action, now time.Time) ([]Action, time.Time) {
-	open := make([]*cell, 0, len(t.open))
-	for c := range t.open {
-		open = append(open, c)
-	}
-	slices.SortFunc(open, compareCells)
-	dst = dst[:0]
-	var again time.Time
-	for _, c := range open {
+// Diff returns what is to be done, in the order of the slots, and when to ask again even if
+// nothing happens; the zero time is never. Asked twice, it returns the same: an action stands
+// until its effect is observed.
+func (t *Table) Diff(now time.Time) (actions []Action, again time.Time) {
+	for _, c := range slices.SortedFunc(maps.Keys(t.open), compareCells) {
 		var due time.Time
-		dst, due = c.diff(dst, &t.config, now)
+		actions, due = c.diff(actions, &t.config, now)
 		if !due.IsZero() && (again.IsZero() || due.Before(again)) {
 			again = due
 		}
 	}
-	return dst, again
+	return actions, again
 }
 
-// compareCells orders the wanted ones by index, then the others by identity.
+// compareCells orders wanted cells by index, then the others by identity.
 func compareCells(a, b *cell) int {
 	switch {
 	case a.wanted && b.wanted:

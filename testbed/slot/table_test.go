@@ -27,7 +27,7 @@ type story struct {
 func (s *story) after(d time.Duration, what string) {
 	s.now = s.now.Add(d)
 	fmt.Fprintf(&s.trace, "%6.1fs %s\n", s.now.Sub(epoch).Seconds(), what)
-	for _, v := range s.table.SlotsTo(nil) {
+	for _, v := range s.table.Slots() {
 		fmt.Fprintf(&s.trace, "          %d %v %v", v.Index, v.ID, v.State)
 		if v.Owner != "" {
 			fmt.Fprintf(&s.trace, " for %s", v.Owner)
@@ -37,7 +37,7 @@ func (s *story) after(d time.Duration, what string) {
 		}
 		s.trace.WriteString("\n")
 	}
-	actions, again := s.table.DiffTo(nil, s.now)
+	actions, again := s.table.Diff(s.now)
 	for _, a := range actions {
 		fmt.Fprintf(&s.trace, "       => %v (%v) %v %s", a.Op, a.Reason, a.Slot, a.Name)
 		if a.Size != "" {
@@ -52,15 +52,13 @@ func (s *story) after(d time.Duration, what string) {
 
 func (s *story) configure(size string, idle bool, nodes ...slot.Node) {
 	s.t.Helper()
-	if err := s.table.Configure(slot.Config{UID: "590f6f41-", Order: newOrder(s.t, nodes, 0), Size: size, Idle: idle}, s.now); err != nil {
-		s.t.Fatal(err)
-	}
+	s.table.Configure(slot.Config{UID: "590f6f41-", Order: newOrder(s.t, nodes, 0), Size: size, Idle: idle}, s.now)
 }
 
 func (s *story) ghost(node string, position int, bound bool, size string) {
 	s.t.Helper()
 	id := slot.ID{Node: node, Position: position}
-	p := slot.Pod{UID: "g-" + id.String(), Namespace: "lab", Name: slot.GhostName("590f6f41-", id), Slot: id, Size: size, Created: s.now}
+	p := slot.Pod{UID: "g-" + id.String(), Namespace: "lab", Name: slot.PlaceholderName("590f6f41-", id), Slot: id, Size: size, Created: s.now}
 	if bound {
 		p.Node = node
 	}
@@ -145,37 +143,32 @@ func TestTableRefuses(t *testing.T) {
 	s := &story{t: t, table: slot.NewTable(), now: epoch}
 	s.configure("1", false, slot.Node{Name: "a", Positions: slot.First(2)})
 	s.ghost("a", 0, true, "1")
-	before := s.table.SlotsTo(nil)
-	refused(t, s.table.Configure(slot.Config{Patience: -1}, epoch), "Config.Patience")
+	before := s.table.Slots()
 	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {Owner: "y", Slots: []slot.ID{{Node: "a"}}}}, epoch), "Claim.Slots")
 	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {}}, epoch), "Claim.Owner")
 	refused(t, s.table.Observe(slot.Pod{Slot: slot.ID{Node: "a"}}, epoch), "Pod.UID")
-	if diff := cmp.Diff(before, s.table.SlotsTo(nil)); diff != "" {
+	if diff := cmp.Diff(before, s.table.Slots()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A patience of one's own, and the zero Config.
+// A claimed slot is left empty for a while, and the zero Config has no slots.
 func TestTableConfig(t *testing.T) {
 	table := slot.NewTable()
 	id := slot.ID{Node: "a"}
-	config := slot.Config{Order: newOrder(t, []slot.Node{{Name: "a", Positions: slot.First(1)}}, 0), Patience: time.Minute}
+	config := slot.Config{Order: newOrder(t, []slot.Node{{Name: "a", Positions: slot.First(1)}}, 0)}
 	if err := table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{id}}}, epoch); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.Configure(config, epoch); err != nil {
-		t.Fatal(err)
-	}
-	if actions, again := table.DiffTo(nil, epoch.Add(59*time.Second)); len(actions) != 0 || !again.Equal(epoch.Add(time.Minute)) {
+	table.Configure(config, epoch)
+	if actions, again := table.Diff(epoch.Add(time.Second)); len(actions) != 0 || !again.Equal(epoch.Add(2*time.Second)) {
 		t.Errorf("%v, again at %v", actions, again)
 	}
-	if actions, again := table.DiffTo(nil, epoch.Add(time.Minute)); len(actions) != 1 || !again.IsZero() {
+	if actions, again := table.Diff(epoch.Add(2 * time.Second)); len(actions) != 1 || !again.IsZero() {
 		t.Errorf("%v, again at %v", actions, again)
 	}
-	if err := table.Configure(slot.Config{}, epoch); err != nil {
-		t.Fatal(err)
-	}
-	if s, ok := table.Slot(id); !ok || s.State != slot.Retiring || !s.Gone {
+	table.Configure(slot.Config{}, epoch)
+	if s, ok := table.Slot(id); !ok || s.State != slot.Retiring || s.NodeID != -1 {
 		t.Errorf("%+v, %v", s, ok)
 	}
 	if err := table.SetClaims(nil, epoch); err != nil {
@@ -183,11 +176,5 @@ func TestTableConfig(t *testing.T) {
 	}
 	if counts := table.Counts(); counts != (slot.Counts{}) {
 		t.Errorf("%+v", counts)
-	}
-}
-
-func TestNames(t *testing.T) {
-	if got := fmt.Sprint(slot.CreateGhost, slot.DeletePod, slot.Op(9), slot.Double, slot.Reason(99)); got != "create ghost delete pod 9 double 99" {
-		t.Error(got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// naive is a Table that keeps what it was told and works everything out each time.
+// naive is a Table that keeps what it was given and works everything out each time.
 type naive struct {
 	config slot.Config
 	pods   map[string]slot.Pod
@@ -47,7 +47,7 @@ func (n *naive) live(id slot.ID) []slot.Pod {
 func (n *naive) ghosts(id slot.ID) []slot.Pod {
 	var pods []slot.Pod
 	for _, p := range n.pods {
-		if p.Role == slot.Ghost && p.Slot == id {
+		if p.Role == slot.Placeholder && p.Slot == id {
 			pods = append(pods, p)
 		}
 	}
@@ -107,7 +107,7 @@ func (n *naive) all() (ids []slot.ID, wanted int) {
 		}
 	}
 	for _, p := range n.pods {
-		if p.Role == slot.Ghost && p.Slot != (slot.ID{}) || p.Role == slot.Occupant && len(n.live(p.Slot)) > 0 {
+		if p.Role == slot.Placeholder && p.Slot != (slot.ID{}) || p.Role == slot.Occupant && len(n.live(p.Slot)) > 0 {
 			add(p.Slot)
 		}
 	}
@@ -136,10 +136,10 @@ func (n *naive) slots() []slot.Slot {
 	for i, id := range ids {
 		owner, _, claimed := n.claim(id)
 		live, ghosts := n.live(id), n.ghosts(id)
-		s := slot.Slot{ID: id, Index: len(out), Owner: owner, Gone: true}
+		s := slot.Slot{ID: id, Index: len(out), Owner: owner, NodeID: -1}
 		if n.config.Order != nil {
 			if rank, ok := n.config.Order.NodeID(id.Node); ok {
-				s.NodeID, s.Gone = rank, false
+				s.NodeID = rank
 			}
 		}
 		switch {
@@ -202,7 +202,7 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 		if size == "" || !claimed {
 			size = n.config.Size
 		}
-		out = append(out, fmt.Sprint("create ghost ", slot.GhostName(n.config.UID, id), " at ", id, " of ", size))
+		out = append(out, fmt.Sprint("create ghost ", slot.PlaceholderName(n.config.UID, id), " at ", id, " of ", size))
 	}
 	return out, again
 }
@@ -210,7 +210,7 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 func spell(actions []slot.Action) []string {
 	var out []string
 	for _, a := range actions {
-		if a.Op == slot.CreateGhost {
+		if a.Op == slot.CreatePlaceholder {
 			out = append(out, fmt.Sprint(a.Op, " ", a.Name, " at ", a.Slot, " of ", a.Size))
 		} else {
 			out = append(out, fmt.Sprint(a.Op, " ", a.UID, " ", a.Reason))
@@ -251,9 +251,7 @@ func model(t *testing.T, rng *rand.Rand, steps int) {
 			if rng.IntN(6) > 0 {
 				c.Order = newOrder(t, nodes, 0)
 			}
-			if err := table.Configure(c, now); err != nil {
-				t.Fatal(err)
-			}
+			table.Configure(c, now)
 			twin.config = c
 		case 1:
 			var claims []slot.Claim
@@ -309,39 +307,31 @@ func model(t *testing.T, rng *rand.Rand, steps int) {
 		}
 		twin.happened(now)
 		want := twin.slots()
-		slots = table.SlotsTo(slots)
+		slots = table.Slots()
 		if diff := gocmp.Diff(want, slices.Clip(slots), equalEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
 		var counts slot.Counts
 		var wantFree []slot.ID
 		for _, s := range want {
-			counts.Slots++
+			counts[s.State]++
 			switch s.State {
-			case slot.Pending:
-				counts.Pending++
 			case slot.Free:
-				counts.Free++
 				wantFree = append(wantFree, s.ID)
-			case slot.Reserved:
-				counts.Reserved++
-			case slot.Occupied:
-				counts.Occupied++
 			case slot.Retiring:
-				counts.Retiring++
 				s.Index = 0
 			}
 			if one, ok := table.Slot(s.ID); !ok || one != s {
 				t.Fatalf("Slot(%v) = %+v, %v; want %+v", s.ID, one, ok, s)
 			}
 		}
-		if free = table.FreeTo(free); !slices.Equal(free, wantFree) || table.Counts() != counts {
+		if free = table.Free(); !slices.Equal(free, wantFree) || table.Counts() != counts {
 			t.Fatalf("free %v, counts %+v; want %v, %+v", free, table.Counts(), wantFree, counts)
 		}
 		wantDiff, wantAgain := twin.diff(now)
 		for range 2 {
 			var again time.Time
-			actions, again = table.DiffTo(actions, now)
+			actions, again = table.Diff(now)
 			if got := spell(actions); !slices.Equal(got, wantDiff) || !again.Equal(wantAgain) {
 				t.Fatalf("diff, again at %v:\n got %v\nwant %v, again at %v", again, got, wantDiff, wantAgain)
 			}

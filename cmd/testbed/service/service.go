@@ -36,7 +36,7 @@ const LeaseName = "spazio-testbed"
 
 // Config of a service. The zero value runs all controllers, in a pod, alone.
 type Config struct {
-	// Controllers, Namespaces and GhostImage are those of controller.Options.
+	// Controllers, Namespaces and GhostImage (PlaceholderImage) are those of controller.Options.
 	Controllers, Namespaces []string
 	GhostImage              string
 	// Kubeconfig leads to the API server; empty is the pod's own.
@@ -69,7 +69,7 @@ type Config struct {
 
 // options are the controllers'.
 func (c Config) options() controller.Options {
-	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, GhostImage: c.GhostImage, Logger: c.Logger}
+	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, PlaceholderImage: c.GhostImage, Logger: c.Logger}
 }
 
 // Validate returns what the config's parts refuse.

@@ -129,12 +129,12 @@ func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, sp
 		return plan, nil
 	}
 	plan.Feasible = true
-	now, err := queue.Plan(request, nil, free)
+	now, _, err := queue.Plan(request, nil, free)
 	if err != nil {
 		return plan, err
 	}
 	submitted := make(map[testbed.Name][]slot.ID)
-	for _, p := range now.Submit {
+	for _, p := range now {
 		submitted[p.Job] = p.Slots
 	}
 	for _, job := range request.Jobs() {

@@ -108,7 +108,7 @@ func (b *swapBed) ghosts(ids ...string) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		ghost := slotPod(slot.GhostName(swapTestbed, id), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: swapTestbed})
+		ghost := slotPod(slot.PlaceholderName(swapTestbed, id), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: swapTestbed})
 		ghost.Annotations[v1alpha1.AnnotationSlot] = text
 		ghost.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
@@ -296,7 +296,7 @@ func TestSwap(t *testing.T) {
 	b.waitSlot(late, "swap-b/0")
 	var want []string
 	for _, id := range []slot.ID{{Node: "swap-a"}, {Node: "swap-a", Position: 1}, {Node: "swap-b"}, {Node: "swap-b", Position: 1}} {
-		want = append(want, slot.GhostName(swapTestbed, id))
+		want = append(want, slot.PlaceholderName(swapTestbed, id))
 	}
 	want = slices.Sorted(slices.Values(append(want, "second")))
 	b.eventually("no other pod has gone", func() (bool, any) { got := gone.list(); return slices.Equal(got, want), got })

@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"cmp"
@@ -14,24 +14,19 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// NameOf is an object's name.
-func NameOf(o metav1.Object) testbed.Name {
+// nameOf is an object's name.
+func nameOf(o metav1.Object) testbed.Name {
 	return testbed.Name{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// Key is the name as Kubernetes' packages spell it.
-func Key(n testbed.Name) types.NamespacedName {
+// keyOf is the name as Kubernetes' packages spell it.
+func keyOf(n testbed.Name) types.NamespacedName {
 	return types.NamespacedName{Namespace: n.Namespace, Name: n.Name}
 }
 
-// TestbedOf is the name of the Testbed that a Scheduling uses.
-func TestbedOf(s *v1alpha1.Scheduling) types.NamespacedName {
-	return types.NamespacedName{Namespace: cmp.Or(s.Spec.Testbed.Namespace, s.Namespace), Name: s.Spec.Testbed.Name}
-}
-
-// Names are the jobs that a Scheduling lists, each once, in the order in which they are
+// jobNames are the jobs that a Scheduling lists, each once, in the order in which they are
 // first named.
-func Names(s *v1alpha1.Scheduling) []testbed.Name {
+func jobNames(s *v1alpha1.Scheduling) []testbed.Name {
 	var all []testbed.Name
 	seen := make(map[testbed.Name]bool)
 	eachEntry(s, func(name testbed.Name, _ []v1alpha1.SlotReference) {
@@ -96,35 +91,28 @@ func duplicates(s *v1alpha1.Scheduling) []testbed.Name {
 	return twice
 }
 
-// Order is the order of a Testbed's slots by its status: the first ones of each node. Where
-// slots follow the room that is measured, others may be there for the time being; who
-// knows them has the order itself.
-func Order(tb *v1alpha1.Testbed) (*slot.Order, error) { return present(tb, slot.NewOrder) }
-
-// NewOrder is slot.NewOrder, or remembers what that has made.
-type NewOrder func(nodes []slot.Node, most int) (*slot.Order, error)
-
-// present is the order of the slots that there are.
-func present(tb *v1alpha1.Testbed, newOrder NewOrder) (*slot.Order, error) {
-	return order(tb, newOrder, func(n *v1alpha1.TestbedNode) int { return int(n.Slots) })
+// presentOrder is the order of a Testbed's slots by its status: the first ones of each node.
+// Where slots follow the room that is measured, others may be there for the time being.
+func presentOrder(tb *v1alpha1.Testbed) (*slot.Order, error) {
+	return orderOf(tb, func(n *v1alpha1.TestbedNode) int { return int(n.Slots) })
 }
 
-// potential is the order of all slots that there may be some day on the nodes there are.
-func potential(tb *v1alpha1.Testbed, newOrder NewOrder) (*slot.Order, error) {
+// potentialOrder is the order of all slots that there may be some day on the nodes there are.
+func potentialOrder(tb *v1alpha1.Testbed) (*slot.Order, error) {
 	if !tb.Spec.Automatic() {
-		return present(tb, newOrder)
+		return presentOrder(tb)
 	}
 	most := int(*tb.Spec.EffectiveAuto().Max)
-	return order(tb, newOrder, func(n *v1alpha1.TestbedNode) int { return max(most, int(n.Slots)) })
+	return orderOf(tb, func(n *v1alpha1.TestbedNode) int { return max(most, int(n.Slots)) })
 }
 
-func order(tb *v1alpha1.Testbed, newOrder NewOrder, slots func(*v1alpha1.TestbedNode) int) (*slot.Order, error) {
+func orderOf(tb *v1alpha1.Testbed, slots func(*v1alpha1.TestbedNode) int) (*slot.Order, error) {
 	nodes := make([]slot.Node, len(tb.Status.Nodes))
 	for i := range tb.Status.Nodes {
 		n := &tb.Status.Nodes[i]
 		nodes[i] = slot.Node{Name: n.Name, Label: strconv.Itoa(int(n.ID)), Positions: slot.First(slots(n))}
 	}
-	return newOrder(nodes, int(tb.Spec.MaxSlots))
+	return slot.NewOrder(nodes, int(tb.Spec.MaxSlots))
 }
 
 // resolve finds the slots that refs name. Where one is unknown, or two are the same, it
@@ -154,9 +142,9 @@ func resolve(refs []v1alpha1.SlotReference, in *slot.Order) (ids []slot.ID, wron
 	return ids, v1alpha1.SlotReference{}, true
 }
 
-// QueueRequest is what a Scheduling asks for. A job some of whose slots do not exist has none:
+// queueRequest is what a Scheduling asks for. A job some of whose slots do not exist has none:
 // it waits, and other Schedulings may have what it waits for.
-func QueueRequest(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
+func queueRequest(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
 	if s.Spec.SlotBased == nil {
 		var r queue.Request
 		eachEntry(s, func(name testbed.Name, _ []v1alpha1.SlotReference) { r.Queue = append(r.Queue, name) })
@@ -164,14 +152,14 @@ func QueueRequest(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
 	}
 	r := queue.Request{Relaxed: s.Spec.SlotBased.Mode == v1alpha1.Relaxed}
 	all := wanted(s)
-	for _, name := range Names(s) {
+	for _, name := range jobNames(s) {
 		ids, _, _ := resolve(all[name].named, in)
 		r.Placements = append(r.Placements, queue.Placement{Job: name, Slots: ids})
 	}
 	return r
 }
 
-// Precedence is what a Scheduling is served by.
-func Precedence(s *v1alpha1.Scheduling) claim.Precedence {
-	return claim.Precedence{Priority: s.Spec.Priority, Created: s.CreationTimestamp.UTC(), Name: NameOf(s)}
+// precedence is what a Scheduling is served by.
+func precedence(s *v1alpha1.Scheduling) claim.Precedence {
+	return claim.Precedence{Priority: s.Spec.Priority, Created: s.CreationTimestamp.UTC(), Name: nameOf(s)}
 }

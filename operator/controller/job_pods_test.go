@@ -1,4 +1,4 @@
-package observe_test
+package controller
 
 import (
 	"testing"
@@ -6,13 +6,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
 // leaving is a pod whose node does not confirm its deletion.
-func leaving(p corev1.Pod) corev1.Pod {
+func deleting(p corev1.Pod) corev1.Pod {
 	when := at(100)
 	p.DeletionTimestamp = &when
 	return p
@@ -56,16 +55,16 @@ func TestPods(t *testing.T) {
 			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(4).Time, Alive: 1, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
 		{"ended: it has been bound and started, and is not live", []corev1.Pod{end(start(bound(0, 1), 5), corev1.PodSucceeded)}, 1,
 			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time, EndedAt: at(999).Time}, v1alpha1.PodCounts{Expected: 1, Bound: 1}},
-		{"on a node that is gone", []corev1.Pod{leaving(start(bound(0, 1), 5))}, 1,
+		{"on a node that is gone", []corev1.Pod{deleting(start(bound(0, 1), 5))}, 1,
 			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time, Live: 1, DeletedAt: at(100).Time}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
-		{"on a node that is gone, and one that is not", []corev1.Pod{leaving(start(bound(0, 1), 5)), start(bound(1, 1), 5)}, 1,
+		{"on a node that is gone, and one that is not", []corev1.Pod{deleting(start(bound(0, 1), 5)), start(bound(1, 1), 5)}, 1,
 			lifecycle.Pods{Expected: 1, Bound: 2, BoundAt: at(1).Time, Running: 2, StartedAt: at(5).Time, Alive: 1, Live: 2}, v1alpha1.PodCounts{Expected: 1, Bound: 2, Running: 2}},
 		{"waiting to be started again", []corev1.Pod{crashing(start(bound(0, 1), 5))}, 1,
 			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time, Running: 1, StartedAt: at(5).Time, Live: 1}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Running: 1}},
 		{"failed before it could start", []corev1.Pod{end(bound(0, 1), corev1.PodFailed)}, 1,
 			lifecycle.Pods{Expected: 1, Bound: 1, BoundAt: at(1).Time}, v1alpha1.PodCounts{Expected: 1, Bound: 1, Failed: 1}},
 	} {
-		got, counts := observe.Pods(test.pods, 2, test.expected)
+		got, counts := countPods(test.pods, 2, test.expected)
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: %s", test.what, diff)
 		}
@@ -76,7 +75,7 @@ func TestPods(t *testing.T) {
 	for text, want := range map[string]int{"7": 7, "": 0, "-3": 0, "x": 0} {
 		pod := corev1.Pod{}
 		pod.Labels = map[string]string{v1alpha1.LabelAttempt: text}
-		if got := observe.Attempt(&pod); got != want {
+		if got := attemptOf(&pod); got != want {
 			t.Errorf("attempt %q is %d", text, got)
 		}
 	}

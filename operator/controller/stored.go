@@ -1,6 +1,7 @@
-package observe
+package controller
 
 import (
+	"encoding"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -15,66 +16,81 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// MaxReason is how many bytes of a reason a status keeps.
-const MaxReason = 1024
+// maxReason is how many bytes of a reason a status keeps.
+const maxReason = 1024
 
-// Job reads what a status keeps of a job. What no step has written is a
-// *field.Error.
-func Job(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
-	j := lifecycle.Job{Reason: status.Reason, Retries: int(status.Retries), NotBefore: timeOf(status.NotBefore), StalledSince: timeOf(status.StalledSince)}
-	if err := j.State.UnmarshalText([]byte(status.State)); err != nil {
-		return lifecycle.Job{}, err
+// parser reads texts that a status keeps, and keeps the first error.
+type parser struct{ err error }
+
+func (p *parser) keep(err error) {
+	if p.err == nil {
+		p.err = err
 	}
+}
+
+// state reads the name of a constant.
+func (p *parser) state(into encoding.TextUnmarshaler, text string) {
+	p.keep(into.UnmarshalText([]byte(text)))
+}
+
+// name reads what Name.String writes, of the zero Name too.
+func (p *parser) name(text string) testbed.Name {
+	if text == "" || text == (testbed.Name{}).String() {
+		return testbed.Name{}
+	}
+	name, err := testbed.ParseName(text)
+	p.keep(err)
+	return name
+}
+
+func (p *parser) slots(texts []string) []slot.ID {
+	var ids []slot.ID
+	for _, text := range texts {
+		id, err := slot.ParseID(text)
+		p.keep(err)
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+// storedJob reads what a status keeps of a job. What no step has written is a *field.Error.
+func storedJob(status *v1alpha1.BatchJobStatus) (lifecycle.Job, error) {
+	var p parser
+	j := lifecycle.Job{Reason: status.Reason, Retries: int(status.Retries), NotBefore: timeOf(status.NotBefore), StalledSince: timeOf(status.StalledSince)}
+	p.state(&j.State, string(status.State))
 	if active := status.ActiveScheduling; active != nil {
-		j.Scheduling, j.SchedulingUID = nameOf(active), string(active.UID)
+		j.Scheduling, j.SchedulingUID = refName(active), string(active.UID)
 	}
 	if request := status.CreationRequest; request != nil {
-		slots, err := slotIDs(request.Slots)
-		if err != nil {
-			return lifecycle.Job{}, err
-		}
-		j.Request = &lifecycle.Request{Testbed: nameOf(&request.Testbed), Slots: slots, Attempt: int(request.Attempt)}
+		j.Request = &lifecycle.Request{Testbed: refName(&request.Testbed), Slots: p.slots(request.Slots), Attempt: int(request.Attempt)}
 	}
 	for i := range status.Runs {
-		run, err := runOf(&status.Runs[i])
-		if err != nil {
-			return lifecycle.Job{}, err
+		r := &status.Runs[i]
+		run := lifecycle.Run{
+			Request:    lifecycle.Request{Attempt: int(r.Attempt), Testbed: p.name(r.Testbed), Slots: p.slots(r.Slots)},
+			Scheduling: p.name(r.Scheduling), Application: string(r.Application), Reason: r.Reason,
+			Submitted: timeOf(r.Submitted), Scheduled: timeOf(r.Scheduled), Started: timeOf(r.Started), Finished: timeOf(r.Finished),
 		}
+		p.state(&run.Outcome, string(r.Outcome))
 		j.Runs = append(j.Runs, run)
+	}
+	if p.err != nil {
+		return lifecycle.Job{}, p.err
 	}
 	return j, nil
 }
 
-func runOf(stored *v1alpha1.Run) (lifecycle.Run, error) {
-	run := lifecycle.Run{
-		Attempt: int(stored.Attempt), Application: string(stored.Application), Reason: stored.Reason,
-		Submitted: timeOf(stored.Submitted), Scheduled: timeOf(stored.Scheduled),
-		Started: timeOf(stored.Started), Finished: timeOf(stored.Finished),
-	}
-	var err error
-	if run.Scheduling, err = parseName(stored.Scheduling); err != nil {
-		return run, err
-	}
-	if run.Testbed, err = parseName(stored.Testbed); err != nil {
-		return run, err
-	}
-	if run.Slots, err = slotIDs(stored.Slots); err != nil {
-		return run, err
-	}
-	return run, run.Outcome.UnmarshalText([]byte(stored.Outcome))
-}
-
-// StoreJob writes what a step has decided into a status. Of the creation request, which
+// storeJob writes what a step has decided into a status. Of the creation request, which
 // no step writes, what is there stays unless the step has dropped it.
-func StoreJob(status *v1alpha1.BatchJobStatus, j *lifecycle.Job) {
+func storeJob(status *v1alpha1.BatchJobStatus, j *lifecycle.Job) {
 	status.State = v1alpha1.BatchJobState(j.State.String())
-	status.Reason = shorten(j.Reason)
+	status.Reason = shortReason(j.Reason)
 	status.Retries = int32(j.Retries)
 	status.NotBefore, status.StalledSince = later(j.NotBefore), timePointer(j.StalledSince)
 	switch active := status.ActiveScheduling; {
 	case j.SchedulingUID == "":
 		status.ActiveScheduling = nil
-	case active == nil || string(active.UID) != j.SchedulingUID || nameOf(active) != j.Scheduling:
+	case active == nil || string(active.UID) != j.SchedulingUID || refName(active) != j.Scheduling:
 		status.ActiveScheduling = &v1alpha1.ObjectReference{
 			Namespace: j.Scheduling.Namespace, Name: j.Scheduling.Name, UID: types.UID(j.SchedulingUID),
 		}
@@ -100,30 +116,25 @@ func storedRun(run *lifecycle.Run) v1alpha1.Run {
 		Attempt: int32(run.Attempt), Application: types.UID(run.Application),
 		Submitted: timePointer(run.Submitted), Scheduled: timePointer(run.Scheduled),
 		Started: timePointer(run.Started), Finished: timePointer(run.Finished),
-		Outcome: v1alpha1.Outcome(run.Outcome.String()), Reason: shorten(run.Reason),
+		Outcome: v1alpha1.Outcome(run.Outcome.String()), Reason: shortReason(run.Reason),
 	}
 }
 
-// Scheduling reads what a status keeps of a scheduling. What no step has written is a
+// storedScheduling reads what a status keeps of a scheduling. What no step has written is a
 // *field.Error.
-func Scheduling(status *v1alpha1.SchedulingStatus) (lifecycle.Scheduling, error) {
+func storedScheduling(status *v1alpha1.SchedulingStatus) (lifecycle.Scheduling, error) {
+	var p parser
 	s := lifecycle.Scheduling{Started: timeOf(status.Started), Completed: timeOf(status.Completed)}
-	if err := s.State.UnmarshalText([]byte(status.State)); err != nil {
-		return lifecycle.Scheduling{}, err
-	}
+	p.state(&s.State, string(status.State))
 	for _, text := range status.Acquired {
-		name, err := parseName(text)
-		if err != nil {
-			return lifecycle.Scheduling{}, err
-		}
-		s.Acquired = append(s.Acquired, name)
+		s.Acquired = append(s.Acquired, p.name(text))
 	}
-	return s, nil
+	return s, p.err
 }
 
-// StoreScheduling writes what a step has decided into a status. New is no state of an
+// storeScheduling writes what a step has decided into a status. New is no state of an
 // object, and what is Released is Releasing until it is gone.
-func StoreScheduling(status *v1alpha1.SchedulingStatus, s *lifecycle.Scheduling) {
+func storeScheduling(status *v1alpha1.SchedulingStatus, s *lifecycle.Scheduling) {
 	switch s.State {
 	case lifecycle.New:
 		status.State = ""
@@ -139,36 +150,30 @@ func StoreScheduling(status *v1alpha1.SchedulingStatus, s *lifecycle.Scheduling)
 	}
 }
 
-// Claims reads the claims that a Testbed's status keeps.
-func Claims(stored []v1alpha1.Claim) ([]claim.Claim, error) {
+// parseClaims reads the claims that a Testbed's status keeps.
+func parseClaims(stored []v1alpha1.Claim) ([]claim.Claim, error) {
+	var p parser
 	var claims []claim.Claim
+	name := func(text string) testbed.Name { // unlike a run's, it is always there
+		name, err := testbed.ParseName(text)
+		p.keep(err)
+		return name
+	}
 	for i := range stored {
-		c, err := claimOf(&stored[i])
-		if err != nil {
-			return nil, err
-		}
-		claims = append(claims, c)
+		c := &stored[i]
+		claims = append(claims, claim.Claim{
+			JobUID: string(c.BatchJobUID), Job: name(c.BatchJob), SchedulingUID: string(c.SchedulingUID),
+			Scheduling: name(c.Scheduling), Slots: p.slots(c.Slots), Since: c.Since.UTC(),
+		})
+	}
+	if p.err != nil {
+		return nil, p.err
 	}
 	return claims, nil
 }
 
-func claimOf(stored *v1alpha1.Claim) (claim.Claim, error) {
-	c := claim.Claim{
-		JobUID: string(stored.BatchJobUID), SchedulingUID: string(stored.SchedulingUID), Since: stored.Since.UTC(),
-	}
-	var err error
-	if c.Job, err = testbed.ParseName(stored.BatchJob); err != nil {
-		return c, err
-	}
-	if c.Scheduling, err = testbed.ParseName(stored.Scheduling); err != nil {
-		return c, err
-	}
-	c.Slots, err = slotIDs(stored.Slots)
-	return c, err
-}
-
-// StoredClaims is what a Testbed's status keeps of claims.
-func StoredClaims(claims []claim.Claim) []v1alpha1.Claim {
+// claimsToStore is what a Testbed's status keeps of claims.
+func claimsToStore(claims []claim.Claim) []v1alpha1.Claim {
 	var stored []v1alpha1.Claim
 	for i := range claims {
 		c := &claims[i]
@@ -181,9 +186,9 @@ func StoredClaims(claims []claim.Claim) []v1alpha1.Claim {
 	return stored
 }
 
-// ClaimOf returns the job's claim on the Testbed's slots, nil if it has none. It points
+// claimOfJob returns the job's claim on the Testbed's slots, nil if it has none. It points
 // into the Testbed.
-func ClaimOf(tb *v1alpha1.Testbed, job types.UID) *v1alpha1.Claim {
+func claimOfJob(tb *v1alpha1.Testbed, job types.UID) *v1alpha1.Claim {
 	if tb == nil {
 		return nil
 	}
@@ -195,28 +200,8 @@ func ClaimOf(tb *v1alpha1.Testbed, job types.UID) *v1alpha1.Claim {
 	return nil
 }
 
-func nameOf(r *v1alpha1.ObjectReference) testbed.Name {
+func refName(r *v1alpha1.ObjectReference) testbed.Name {
 	return testbed.Name{Namespace: r.Namespace, Name: r.Name}
-}
-
-// parseName reads what Name.String writes, of the zero Name too.
-func parseName(text string) (testbed.Name, error) {
-	if text == "" || text == (testbed.Name{}).String() {
-		return testbed.Name{}, nil
-	}
-	return testbed.ParseName(text)
-}
-
-func slotIDs(texts []string) ([]slot.ID, error) {
-	var ids []slot.ID
-	for _, text := range texts {
-		id, err := slot.ParseID(text)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
 }
 
 func slotTexts(ids []slot.ID) []string {
@@ -251,8 +236,8 @@ func later(t time.Time) *metav1.Time {
 	return timePointer(t)
 }
 
-// shorten cuts a text to what a status keeps of it.
-func shorten(text string) string { return cut(text, MaxReason) }
+// shortReason cuts a text to what a status keeps of it.
+func shortReason(text string) string { return cut(text, maxReason) }
 
 // cut cuts a text to so many bytes of whole characters.
 func cut(text string, most int) string {

@@ -1,4 +1,4 @@
-package observe_test
+package controller
 
 import (
 	"errors"
@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
@@ -75,16 +74,16 @@ func TestJobStatusRoundTrip(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(20, 1))}
 	for range 300 {
 		want := m.jobStatus()
-		job, err := observe.Job(&want)
+		job, err := storedJob(&want)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := want.DeepCopy()
-		observe.StoreJob(got, &job)
+		storeJob(got, &job)
 		if diff := cmp.Diff(&want, got, cmpopts.EquateEmpty()); diff != "" {
 			t.Fatal(diff)
 		}
-		again, err := observe.Job(got)
+		again, err := storedJob(got)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +99,7 @@ func TestJobRoundTrip(t *testing.T) {
 	m := maker{rand.New(rand.NewPCG(20, 2))}
 	for range 300 {
 		from := m.jobStatus()
-		want, err := observe.Job(&from)
+		want, err := storedJob(&from)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,8 +108,8 @@ func TestJobRoundTrip(t *testing.T) {
 			given.NotBefore = given.NotBefore.Add(-time.Duration(1 + m.IntN(1e9-1)))
 		}
 		var status v1alpha1.BatchJobStatus
-		observe.StoreJob(&status, &given)
-		got, err := observe.Job(&status)
+		storeJob(&status, &given)
+		got, err := storedJob(&status)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,16 +125,16 @@ func TestStoreJobKeepsRequest(t *testing.T) {
 	status := v1alpha1.BatchJobStatus{State: "InQueue", CreationRequest: &v1alpha1.CreationRequest{
 		Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: "71fe"}, Slots: []string{"node-a/0"}, Replication: 1, Attempt: 3,
 	}}
-	job, err := observe.Job(&status)
+	job, err := storedJob(&status)
 	if err != nil {
 		t.Fatal(err)
 	}
-	observe.StoreJob(&status, &job)
+	storeJob(&status, &job)
 	if status.CreationRequest == nil || status.CreationRequest.Testbed.UID != "71fe" {
 		t.Errorf("the request has become %+v", status.CreationRequest)
 	}
 	job.Request = nil
-	observe.StoreJob(&status, &job)
+	storeJob(&status, &job)
 	if status.CreationRequest != nil {
 		t.Errorf("the request is still there: %+v", status.CreationRequest)
 	}
@@ -153,16 +152,16 @@ func TestStoredRefused(t *testing.T) {
 	} {
 		var status v1alpha1.BatchJobStatus
 		change(&status)
-		_, err := observe.Job(&status)
+		_, err := storedJob(&status)
 		var name *field.Error
 		if !errors.As(err, &name) || name.Field != what || !errors.Is(err, testbed.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := observe.Scheduling(&v1alpha1.SchedulingStatus{State: "Sleeping"}); !errors.Is(err, testbed.ErrInvalid) {
+	if _, err := storedScheduling(&v1alpha1.SchedulingStatus{State: "Sleeping"}); !errors.Is(err, testbed.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := observe.Scheduling(&v1alpha1.SchedulingStatus{Acquired: []string{"nowhere"}}); !errors.Is(err, testbed.ErrInvalid) {
+	if _, err := storedScheduling(&v1alpha1.SchedulingStatus{Acquired: []string{"nowhere"}}); !errors.Is(err, testbed.ErrInvalid) {
 		t.Error(err)
 	}
 }
@@ -177,18 +176,18 @@ func TestSchedulingStatusRoundTrip(t *testing.T) {
 		for i := range m.IntN(4) {
 			want.Acquired = append(want.Acquired, fmt.Sprint("lab/job-", i))
 		}
-		s, err := observe.Scheduling(&want)
+		s, err := storedScheduling(&want)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := want.DeepCopy()
-		observe.StoreScheduling(got, &s)
+		storeScheduling(got, &s)
 		if diff := cmp.Diff(&want, got); diff != "" {
 			t.Fatal(diff)
 		}
 	}
 	var status v1alpha1.SchedulingStatus
-	observe.StoreScheduling(&status, &lifecycle.Scheduling{State: lifecycle.Released})
+	storeScheduling(&status, &lifecycle.Scheduling{State: lifecycle.Released})
 	if status.State != v1alpha1.SchedulingReleasing {
 		t.Errorf("released is %q", status.State)
 	}
@@ -199,25 +198,25 @@ func TestClaimsRoundTrip(t *testing.T) {
 		{BatchJobUID: "c0de", BatchJob: "lab/a", Scheduling: "lab/first", SchedulingUID: "5e1d", Slots: []string{"node-a/0", "node-b/1"}, Since: metav1.Time{Time: epoch}},
 		{BatchJobUID: "c0df", BatchJob: "lab/b", Scheduling: "lab/first", SchedulingUID: "5e1d", Slots: []string{"node-a/1"}, Since: metav1.Time{Time: epoch}},
 	}
-	claims, err := observe.Claims(want)
+	claims, err := parseClaims(want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if claims[0].Slots[1] != (slot.ID{Node: "node-b", Position: 1}) || claims[1].Job != (testbed.Name{Namespace: "lab", Name: "b"}) {
 		t.Errorf("%+v", claims)
 	}
-	if diff := cmp.Diff(want, observe.StoredClaims(claims)); diff != "" {
+	if diff := cmp.Diff(want, claimsToStore(claims)); diff != "" {
 		t.Error(diff)
 	}
 	tb := &v1alpha1.Testbed{Status: v1alpha1.TestbedStatus{Claims: want}}
-	if c := observe.ClaimOf(tb, "c0df"); c == nil || c.BatchJob != "lab/b" {
+	if c := claimOfJob(tb, "c0df"); c == nil || c.BatchJob != "lab/b" {
 		t.Errorf("%+v", c)
 	}
-	if c := observe.ClaimOf(tb, "none"); c != nil || observe.ClaimOf(nil, "c0de") != nil {
+	if c := claimOfJob(tb, "none"); c != nil || claimOfJob(nil, "c0de") != nil {
 		t.Errorf("%+v", c)
 	}
 	for _, broken := range []v1alpha1.Claim{{BatchJob: "a", Scheduling: "lab/s"}, {BatchJob: "lab/a", Scheduling: "s"}, {BatchJob: "lab/a", Scheduling: "lab/s", Slots: []string{"x"}}} {
-		if _, err := observe.Claims([]v1alpha1.Claim{broken}); !errors.Is(err, testbed.ErrInvalid) {
+		if _, err := parseClaims([]v1alpha1.Claim{broken}); !errors.Is(err, testbed.ErrInvalid) {
 			t.Errorf("%+v: %v", broken, err)
 		}
 	}
@@ -225,14 +224,14 @@ func TestClaimsRoundTrip(t *testing.T) {
 
 // A long reason is cut to what the definition takes, of whole characters.
 func TestReasonIsCut(t *testing.T) {
-	for _, text := range []string{strings.Repeat("x", 5000), strings.Repeat("é", 800), "a" + strings.Repeat("語", 900), strings.Repeat("x", observe.MaxReason), "bad \xff byte"} {
+	for _, text := range []string{strings.Repeat("x", 5000), strings.Repeat("é", 800), "a" + strings.Repeat("語", 900), strings.Repeat("x", maxReason), "bad \xff byte"} {
 		var status v1alpha1.BatchJobStatus
-		observe.StoreJob(&status, &lifecycle.Job{Reason: text})
+		storeJob(&status, &lifecycle.Job{Reason: text})
 		got := status.Reason
-		if len(got) > observe.MaxReason || !utf8.ValidString(got) || len(text) <= observe.MaxReason && utf8.ValidString(text) && got != text {
+		if len(got) > maxReason || !utf8.ValidString(got) || len(text) <= maxReason && utf8.ValidString(text) && got != text {
 			t.Errorf("%d bytes have become %d: …%q", len(text), len(got), got[max(0, len(got)-8):])
 		}
-		if len(text) > observe.MaxReason && (len(got) < observe.MaxReason-6 || !strings.HasSuffix(got, "…")) {
+		if len(text) > maxReason && (len(got) < maxReason-6 || !strings.HasSuffix(got, "…")) {
 			t.Errorf("of %d bytes %d are left", len(text), len(got))
 		}
 	}

@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// JobView is all that is to be known of a BatchJob for its next step.
-type JobView struct {
+// jobFacts is all that is to be known of a BatchJob for its next step.
+type jobFacts struct {
 	Job *v1alpha1.BatchJob
 	// Scheduling has the name of the active one; nil if there is none of that name.
 	Scheduling *v1alpha1.Scheduling
@@ -30,13 +30,13 @@ type JobView struct {
 	Child *unstructured.Unstructured
 	// Pods are those with the label of the job's UID.
 	Pods []corev1.Pod
-	// Fault is what is known to be wrong beside what pods tell.
+	// Fault is what is known to be wrong beside what the pods show.
 	Fault string
 }
 
-// LastAttempt is that of the run which is under way, is about to be, or was the last; 0
+// lastAttempt is that of the run which is under way, is about to be, or was the last; 0
 // if there was none.
-func LastAttempt(status *v1alpha1.BatchJobStatus) int32 {
+func lastAttempt(status *v1alpha1.BatchJobStatus) int32 {
 	var attempt int32
 	if status.CreationRequest != nil {
 		attempt = status.CreationRequest.Attempt
@@ -48,20 +48,20 @@ func LastAttempt(status *v1alpha1.BatchJobStatus) int32 {
 }
 
 // Observed is what a step of the job decides on, and the pods of its last attempt.
-func (v *JobView) Observed() (lifecycle.JobObserved, v1alpha1.PodCounts, error) {
+func (v *jobFacts) observe() (lifecycle.JobObserved, v1alpha1.PodCounts, error) {
 	spec, status := &v.Job.Spec, &v.Job.Status
-	stored, err := Job(status)
+	stored, err := storedJob(status)
 	if err != nil {
 		return lifecycle.JobObserved{}, v1alpha1.PodCounts{}, err
 	}
 	o := lifecycle.JobObserved{
-		Stored: stored, Wanted: Wanted(v.Job, v.Scheduling), Claimed: v.Claim != nil,
+		Stored: stored, Wanted: isWanted(v.Job, v.Scheduling), Claimed: v.Claim != nil,
 		Deleting: v.Job.DeletionTimestamp != nil, Finalizer: hasFinalizer(v.Job, v1alpha1.FinalizerApplication),
 		Fault:      v.Fault,
 		RetryLimit: int(spec.Retry.Limit), RetryDelay: duration(spec.Retry.Delay), SubmitTimeout: duration(spec.SubmitTimeout), StallTimeout: duration(spec.StallTimeout),
 	}
-	o.Check, o.Problem = check(v.Job)
-	attempt := int(LastAttempt(status))
+	o.Check, o.Problem = checkOf(v.Job)
+	attempt := int(lastAttempt(status))
 	expected := expectedPods(status)
 	if adapter, err := workload.Of(spec); err == nil {
 		if v.Child != nil {
@@ -71,7 +71,7 @@ func (v *JobView) Observed() (lifecycle.JobObserved, v1alpha1.PodCounts, error) 
 		o.Fault = cmp.Or(o.Fault, podFault(adapter, v.Pods, attempt))
 	}
 	var counts v1alpha1.PodCounts
-	o.Pods, counts = Pods(v.Pods, attempt, expected)
+	o.Pods, counts = countPods(v.Pods, attempt, expected)
 	return o, counts, nil
 }
 
@@ -86,14 +86,14 @@ func expectedPods(status *v1alpha1.BatchJobStatus) int {
 	return 0
 }
 
-// Wanted reports whether the scheduling, which is nil if there is none, is the job's active
+// isWanted reports whether the scheduling, which is nil if there is none, is the job's active
 // one, lists the job and is not on its way out.
-func Wanted(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling) bool {
+func isWanted(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling) bool {
 	active := job.Status.ActiveScheduling
 	if active == nil || s == nil || s.UID != active.UID || s.DeletionTimestamp != nil {
 		return false
 	}
-	return slices.Contains(Names(s), NameOf(job))
+	return slices.Contains(jobNames(s), nameOf(job))
 }
 
 // hasFinalizer reports whether an object waits for us.
@@ -111,7 +111,7 @@ func duration(d *metav1.Duration) time.Duration {
 }
 
 // application is the child as it is observed.
-func application(adapter workload.Adapter, child *unstructured.Unstructured, attempt int) lifecycle.Application {
+func application(adapter *workload.Adapter, child *unstructured.Unstructured, attempt int) lifecycle.Application {
 	status := adapter.Status(child)
 	a := lifecycle.Application{
 		UID: string(child.GetUID()), Attempt: attempt, Phase: lifecycle.Pending, Finished: status.Finished.UTC(),
@@ -133,9 +133,9 @@ func application(adapter workload.Adapter, child *unstructured.Unstructured, att
 }
 
 // podFault is what is wrong with a pod of the run, so that it will never be placed.
-func podFault(adapter workload.Adapter, pods []corev1.Pod, attempt int) string {
+func podFault(adapter *workload.Adapter, pods []corev1.Pod, attempt int) string {
 	for i := range pods {
-		if Attempt(&pods[i]) != attempt || !Live(&pods[i]) {
+		if attemptOf(&pods[i]) != attempt || !isLive(&pods[i]) {
 			continue
 		}
 		if err := adapter.CheckPod(&pods[i]); err != nil {
@@ -145,9 +145,9 @@ func podFault(adapter workload.Adapter, pods []corev1.Pod, attempt int) string {
 	return ""
 }
 
-// check is what is known of the application's being accepted, and why it is not. It is
+// checkOf is what is known of the application's being accepted, and why it is not. It is
 // of one generation of the job: after an edit it is to be asked again.
-func check(job *v1alpha1.BatchJob) (lifecycle.Check, string) {
+func checkOf(job *v1alpha1.BatchJob) (lifecycle.Check, string) {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	switch {
 	case c == nil || c.ObservedGeneration != job.Generation:
@@ -164,55 +164,55 @@ func check(job *v1alpha1.BatchJob) (lifecycle.Check, string) {
 	return lifecycle.Invalid, c.Reason + ": " + c.Message
 }
 
-// Accepted reports whether the application was tried as it stands, and accepted.
-func Accepted(job *v1alpha1.BatchJob) bool {
+// isAccepted reports whether the application was tried as it stands, and accepted.
+func isAccepted(job *v1alpha1.BatchJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == job.Generation
 }
 
-// Undrafted reports whether the job is available, and nothing is known about its application as
+// isUndrafted reports whether the job is available, and nothing is known about its application as
 // it stands.
-func Undrafted(job *v1alpha1.BatchJob) bool {
-	known, _ := check(job)
-	return known == lifecycle.Unchecked && Available(job)
+func isUndrafted(job *v1alpha1.BatchJob) bool {
+	known, _ := checkOf(job)
+	return known == lifecycle.Unchecked && isAvailable(job)
 }
 
-// Refused is why the job's application would be refused wherever it ran; OK if it was not
+// refusedVerdict is why the job's application would be refused wherever it ran; OK if it was not
 // tried as it stands, or only one Testbed's slots were found too small.
-func Refused(job *v1alpha1.BatchJob) Verdict {
+func refusedVerdict(job *v1alpha1.BatchJob) Verdict {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
-	if known, _ := check(job); known != lifecycle.Invalid || c.Reason == v1alpha1.ReasonSlotTooSmall {
+	if known, _ := checkOf(job); known != lifecycle.Invalid || c.Reason == v1alpha1.ReasonSlotTooSmall {
 		return Verdict{}
 	}
 	return Verdict{c.Reason, c.Message}
 }
 
-// ErrNoRequest means that no application can be tried without something that is not there.
-var ErrNoRequest = errors.New("nothing can be tried")
+// errNoRequest means that no application can be tried without something that is not there.
+var errNoRequest = errors.New("nothing can be tried")
 
-// TrialRequest is what the job would be created with if it were granted slots now: to
+// trialRequest is what the job would be created with if it were granted slots now: to
 // try it before it has a claim. The slots themselves are none yet; for a job that no
-// Scheduling has it is a draft, without what a slot holds.
-func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (*v1alpha1.CreationRequest, error) {
+// storedScheduling has it is a draft, without what a slot holds.
+func trialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.Testbed) (*v1alpha1.CreationRequest, error) {
 	if job.Status.CreationRequest != nil {
 		return job.Status.CreationRequest, nil
 	}
 	switch {
-	case Available(job) && (s == nil || tb == nil):
+	case isAvailable(job) && (s == nil || tb == nil):
 		return draft(job), nil
 	case s == nil:
 		name := testbed.Name{}
 		if active := job.Status.ActiveScheduling; active != nil {
-			name = nameOf(active)
+			name = refName(active)
 		}
-		return nil, fmt.Errorf("%w: the Scheduling %s is not there", ErrNoRequest, name)
+		return nil, fmt.Errorf("%w: the Scheduling %s is not there", errNoRequest, name)
 	case tb == nil:
-		return nil, fmt.Errorf("%w: the Testbed %s of the Scheduling %s is not there", ErrNoRequest, TestbedOf(s), NameOf(s))
+		return nil, fmt.Errorf("%w: the Testbed %s of the Scheduling %s is not there", errNoRequest, s.TestbedKey(), nameOf(s))
 	}
 	return &v1alpha1.CreationRequest{
 		Testbed:   v1alpha1.ObjectReference{Namespace: tb.Namespace, Name: tb.Name, UID: tb.UID},
-		Resources: tb.Spec.ResourcesPerSlot.DeepCopy(), Replication: int32(max(1, wanted(s)[NameOf(job)].n)),
-		Attempt: LastAttempt(&job.Status) + 1,
+		Resources: tb.Spec.ResourcesPerSlot.DeepCopy(), Replication: int32(max(1, wanted(s)[nameOf(job)].n)),
+		Attempt: lastAttempt(&job.Status) + 1,
 	}, nil
 }
 
@@ -220,15 +220,15 @@ func TrialRequest(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, tb *v1alpha1.T
 func draft(job *v1alpha1.BatchJob) *v1alpha1.CreationRequest {
 	return &v1alpha1.CreationRequest{
 		Testbed:     v1alpha1.ObjectReference{Namespace: job.Namespace, Name: "none", UID: "none"},
-		Replication: 1, Attempt: LastAttempt(&job.Status) + 1,
+		Replication: 1, Attempt: lastAttempt(&job.Status) + 1,
 	}
 }
 
-// Request is what a job is to be created with by its claim.
-func Request(job *v1alpha1.BatchJob, tb *v1alpha1.Testbed, c *v1alpha1.Claim) *v1alpha1.CreationRequest {
+// requestOf is what a job is to be created with by its claim.
+func requestOf(job *v1alpha1.BatchJob, tb *v1alpha1.Testbed, c *v1alpha1.Claim) *v1alpha1.CreationRequest {
 	return &v1alpha1.CreationRequest{
 		Testbed: v1alpha1.ObjectReference{Namespace: tb.Namespace, Name: tb.Name, UID: tb.UID},
 		Slots:   slices.Clone(c.Slots), Resources: tb.Spec.ResourcesPerSlot.DeepCopy(), Replication: int32(len(c.Slots)),
-		Attempt: LastAttempt(&job.Status) + 1,
+		Attempt: lastAttempt(&job.Status) + 1,
 	}
 }

@@ -1,4 +1,4 @@
-package observe_test
+package controller
 
 import (
 	"flag"
@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
@@ -77,15 +76,15 @@ func TestJobObserved(t *testing.T) {
 	job.Spec.Retry = v1alpha1.Retry{Limit: 3, Delay: &metav1.Duration{Duration: time.Minute}}
 	job.Spec.SubmitTimeout = &metav1.Duration{Duration: time.Hour}
 	job.Finalizers = []string{v1alpha1.FinalizerApplication}
-	v := observe.JobView{
+	v := jobFacts{
 		Job: job, Scheduling: newQueue("a"), Claim: &v1alpha1.Claim{}, Child: child("a", "2"),
 		Pods: []corev1.Pod{start(bind(slotPod("a", 2, 0), "node-a", 12), 13), bind(slotPod("a", 2, 1), "node-b", 14)},
 	}
-	got, _, err := v.Observed()
+	got, _, err := v.observe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := observe.Job(&job.Status)
+	stored, err := storedJob(&job.Status)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +109,7 @@ func TestJobObserved(t *testing.T) {
 			lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Ended, State: "Failed: BackoffLimitExceeded", Reason: "BackoffLimitExceeded", Created: at(10).Time, Finished: at(60).Time}},
 	} {
 		v.Child = test.child
-		got, _, err := v.Observed()
+		got, _, err := v.observe()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +118,7 @@ func TestJobObserved(t *testing.T) {
 		}
 	}
 	job.Status.State = "Sleeping"
-	if _, _, err := v.Observed(); err == nil {
+	if _, _, err := v.observe(); err == nil {
 		t.Error("a state that there is not is taken")
 	}
 }
@@ -127,13 +126,13 @@ func TestJobObserved(t *testing.T) {
 // A delay of nothing is none, where none at all is the default of lifecycle.
 func TestDelays(t *testing.T) {
 	job := newJob("a")
-	v := observe.JobView{Job: job}
+	v := jobFacts{Job: job}
 	for _, test := range []struct {
 		given *metav1.Duration
 		want  time.Duration
 	}{{nil, 0}, {&metav1.Duration{}, 1}, {&metav1.Duration{Duration: time.Minute}, time.Minute}} {
 		job.Spec.Retry.Delay = test.given
-		got, _, err := v.Observed()
+		got, _, err := v.observe()
 		if err != nil || got.RetryDelay != test.want {
 			t.Errorf("%v is %v, %v", test.given, got.RetryDelay, err)
 		}
@@ -159,7 +158,7 @@ func TestWanted(t *testing.T) {
 		{"going", job, gone, false},
 		{"not acquired", newJob("a"), newQueue("a"), false},
 	} {
-		if got := observe.Wanted(test.job, test.s); got != test.want {
+		if got := isWanted(test.job, test.s); got != test.want {
 			t.Errorf("%s: %v", test.what, got)
 		}
 	}
@@ -187,8 +186,8 @@ func TestCheck(t *testing.T) {
 		if test.status != "" {
 			job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BatchJobValid, Status: test.status, Reason: test.reason, Message: "too small", ObservedGeneration: test.generation}}
 		}
-		v := observe.JobView{Job: job}
-		got, _, err := v.Observed()
+		v := jobFacts{Job: job}
+		got, _, err := v.observe()
 		if err != nil || got.Check != test.want || got.Problem != test.problem {
 			t.Errorf("%s: %v %q, %v", test.what, got.Check, got.Problem, err)
 		}
@@ -215,12 +214,12 @@ func TestWebhookMissing(t *testing.T) {
 		{"ended", []corev1.Pod{ended}, ""},
 		{"of another run", []corev1.Pod{before}, ""},
 	} {
-		v := observe.JobView{Job: job, Pods: test.pods}
-		o, counts, err := v.Observed()
+		v := jobFacts{Job: job, Pods: test.pods}
+		o, counts, err := v.observe()
 		if err != nil || o.Fault != test.want {
 			t.Errorf("%s: %q, %v", test.what, o.Fault, err)
 		}
-		got := condition(v.Status(&o.Stored, counts, epoch).Conditions, v1alpha1.BatchJobValid)
+		got := condition(v.nextStatus(&o.Stored, &o, counts, epoch).Conditions, v1alpha1.BatchJobValid)
 		if (got == "False "+v1alpha1.ReasonWebhookMissing) != (test.want != "") {
 			t.Errorf("%s: %s", test.what, got)
 		}
@@ -230,21 +229,21 @@ func TestWebhookMissing(t *testing.T) {
 func TestRequests(t *testing.T) {
 	job, tb := acquired(newJob("a"), v1alpha1.BatchJobInQueue), newTestbed(2)
 	tb.Spec.ResourcesPerSlot = corev1.ResourceList{}
-	if _, err := observe.TrialRequest(job, nil, tb); err == nil {
+	if _, err := trialRequest(job, nil, tb); err == nil {
 		t.Error("no scheduling, and yet a request")
 	}
-	if _, err := observe.TrialRequest(job, newQueue("a"), nil); err == nil {
+	if _, err := trialRequest(job, newQueue("a"), nil); err == nil {
 		t.Error("no testbed, and yet a request")
 	}
 	job.Status.Runs = []v1alpha1.Run{{Attempt: 6}}
 	for _, s := range []*v1alpha1.Scheduling{newQueue("a", "b", "a", "a"), newPlaced(slotJob("b", 1), slotJob("a", 0, 2, 3))} {
-		trial, err := observe.TrialRequest(job, s, tb)
+		trial, err := trialRequest(job, s, tb)
 		if err != nil || trial.Replication != 3 || trial.Attempt != 7 || trial.Testbed.UID != "uid-small" {
 			t.Errorf("%+v, %v", trial, err)
 		}
 	}
 	c := &v1alpha1.Claim{Slots: []string{"node-a/0", "node-b/1"}}
-	request := observe.Request(job, tb, c)
+	request := requestOf(job, tb, c)
 	want := &v1alpha1.CreationRequest{
 		Testbed: v1alpha1.ObjectReference{Namespace: "lab", Name: "small", UID: "uid-small"},
 		Slots:   []string{"node-a/0", "node-b/1"}, Resources: corev1.ResourceList{}, Replication: 2, Attempt: 7,
@@ -253,10 +252,10 @@ func TestRequests(t *testing.T) {
 		t.Error(diff)
 	}
 	job.Status.CreationRequest = request
-	if again, err := observe.TrialRequest(job, nil, nil); err != nil || again != request {
+	if again, err := trialRequest(job, nil, nil); err != nil || again != request {
 		t.Errorf("what is requested already is tried as %+v, %v", again, err)
 	}
-	if got := observe.LastAttempt(&job.Status); got != 7 {
+	if got := lastAttempt(&job.Status); got != 7 {
 		t.Errorf("the last attempt is %d", got)
 	}
 }
@@ -265,11 +264,11 @@ func TestRequests(t *testing.T) {
 func TestJobStatusGolden(t *testing.T) {
 	ready := newJob("a")
 	queued := acquired(newJob("a"), v1alpha1.BatchJobReady)
-	observe.Acquire(queued, newQueue("a"), epoch)
+	acquireJob(queued, newQueue("a"), epoch)
 	running := submitted(newJob("a"))
 	running.Status.State = v1alpha1.BatchJobScheduled
 	failed := submitted(newJob("a"))
-	for file, v := range map[string]*observe.JobView{
+	for file, v := range map[string]*jobFacts{
 		"job-ready.yaml":  {Job: ready},
 		"job-queued.yaml": {Job: queued, Scheduling: newQueue("a")},
 		"job-running.yaml": {Job: running, Scheduling: newQueue("a"), Claim: &v1alpha1.Claim{},
@@ -282,12 +281,12 @@ func TestJobStatusGolden(t *testing.T) {
 		if strings.HasPrefix(file, "job-running") {
 			v.Child.Object["status"].(map[string]any)["active"] = int64(2)
 		}
-		o, counts, err := v.Observed()
+		o, counts, err := v.observe()
 		if err != nil {
 			t.Fatal(err)
 		}
 		next, _ := lifecycle.StepJob(o, epoch.Add(2*time.Minute))
-		golden(t, file, v.Status(&next, counts, epoch.Add(2*time.Minute)))
+		golden(t, file, v.nextStatus(&next, &o, counts, epoch.Add(2*time.Minute)))
 	}
 }
 
@@ -305,17 +304,17 @@ func TestSchedulingStatusGolden(t *testing.T) {
 	failed.Status = begun.Status
 	lost := submitted(newJob("a"))
 	lost.Status.State = v1alpha1.BatchJobFailed
-	for file, v := range map[string]*observe.SchedulingView{
+	for file, v := range map[string]*schedulingView{
 		"scheduling-waiting.yaml":    {Scheduling: waiting, Testbed: tb, Job: lookup(newJob("a"))},
 		"scheduling-submitting.yaml": {Scheduling: begun, Testbed: tb, Job: lookup(done, acquired(newJob("b"), v1alpha1.BatchJobInQueue))},
 		"scheduling-failed.yaml":     {Scheduling: failed, Testbed: tb, Job: lookup(lost)},
 	} {
 		now := epoch.Add(2 * time.Minute)
-		o, err := v.Observed(now)
+		o, err := v.observe(now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		next, _ := lifecycle.StepScheduling(o, now)
-		golden(t, file, v.Status(&next, &o, v.Feasible(&o, everybody), now))
+		golden(t, file, v.nextStatus(&next, &o, v.feasibility(&o, everybody), now))
 	}
 }

@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"cmp"
@@ -22,7 +22,7 @@ const (
 
 // reason is what the Scheduling waits for, naming the job and who has what it needs, or what
 // became of its jobs; empty if it only waits for their end.
-func (v *SchedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) string {
+func (v *schedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) string {
 	switch {
 	case s.State == lifecycle.SchedulingCompleted || s.State == lifecycle.SchedulingFailed:
 		return failures(v.Scheduling.Status.Jobs)
@@ -33,7 +33,7 @@ func (v *SchedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	}
 	for i := range o.Members {
 		if m := &o.Members[i]; m.Exists && (m.Held || !v.taken(m.Job)) && m.State <= lifecycle.InQueue {
-			if text := refusal(v.Job(Key(m.Job))); text != "" {
+			if text := refusalText(v.Job(keyOf(m.Job))); text != "" {
 				return text
 			}
 		}
@@ -51,17 +51,17 @@ func (v *SchedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	return ""
 }
 
-// refusal is why a job can't be submitted in any slots, as far as is known.
-func refusal(job *v1alpha1.BatchJob) string {
+// refusalText is why a job can't be submitted in any slots, as far as is known.
+func refusalText(job *v1alpha1.BatchJob) string {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
-	if known, _ := check(job); known == lifecycle.Valid || c == nil || c.Message == "" {
+	if known, _ := checkOf(job); known == lifecycle.Valid || c == nil || c.Message == "" {
 		return ""
 	}
-	return fmt.Sprintf("%s: the BatchJob %s: %s", c.Reason, NameOf(job), c.Message)
+	return fmt.Sprintf("%s: the BatchJob %s: %s", c.Reason, nameOf(job), c.Message)
 }
 
 // releases is which of its jobs a Scheduling that goes waits for.
-func (v *SchedulingView) releases(o *lifecycle.SchedulingObserved) string {
+func (v *schedulingView) releases(o *lifecycle.SchedulingObserved) string {
 	for i := range o.Members {
 		if m := &o.Members[i]; m.Held {
 			return fmt.Sprintf("the BatchJob %s is %s%s", m.Job, m.State, more(o.Holds-1))
@@ -78,26 +78,26 @@ func more(n int) string {
 }
 
 // taken reports whether another Scheduling has the job.
-func (v *SchedulingView) taken(name testbed.Name) bool {
-	job := v.Job(Key(name))
-	return job != nil && job.Status.ActiveScheduling != nil && !Holds(v.Scheduling, job)
+func (v *schedulingView) taken(name testbed.Name) bool {
+	job := v.Job(keyOf(name))
+	return job != nil && job.Status.ActiveScheduling != nil && !hasJob(v.Scheduling, job)
 }
 
 // lacks is which job the Scheduling has not got, and who has it.
-func (v *SchedulingView) lacks(o *lifecycle.SchedulingObserved) string {
+func (v *schedulingView) lacks(o *lifecycle.SchedulingObserved) string {
 	lacking := o.Lacking()
 	for _, name := range lacking {
-		job := v.Job(Key(name))
-		if job == nil || Available(job) {
+		job := v.Job(keyOf(name))
+		if job == nil || isAvailable(job) {
 			continue
 		}
 		rest := more(len(lacking) - 1)
 		switch active := job.Status.ActiveScheduling; {
 		case job.DeletionTimestamp != nil:
 			return fmt.Sprintf("the BatchJob %s is being deleted%s", name, rest)
-		case active != nil && !Holds(v.Scheduling, job):
+		case active != nil && !hasJob(v.Scheduling, job):
 			return fmt.Sprintf("the BatchJob %s is %s for the Scheduling %s, which has it until it is deleted%s",
-				name, cmp.Or(string(job.Status.State), string(v1alpha1.BatchJobReady)), v.named(nameOf(active)), rest)
+				name, cmp.Or(string(job.Status.State), string(v1alpha1.BatchJobReady)), v.named(refName(active)), rest)
 		}
 		return fmt.Sprintf("the BatchJob %s is %s%s", name, job.Status.State, rest)
 	}
@@ -109,21 +109,21 @@ func (v *SchedulingView) lacks(o *lifecycle.SchedulingObserved) string {
 
 // named is the name of an object; of one in a namespace that those who read the Scheduling
 // may not see, it is the namespace.
-func (v *SchedulingView) named(name testbed.Name) string {
-	if name.Namespace != v.Scheduling.Namespace && name.Namespace != TestbedOf(v.Scheduling).Namespace {
+func (v *schedulingView) named(name testbed.Name) string {
+	if name.Namespace != v.Scheduling.Namespace && name.Namespace != v.Scheduling.TestbedKey().Namespace {
 		return "of namespace " + name.Namespace
 	}
 	return name.String()
 }
 
 // waits is what the first job that has yet to be submitted waits for.
-func (v *SchedulingView) waits(o *lifecycle.SchedulingObserved, now time.Time) string {
+func (v *schedulingView) waits(o *lifecycle.SchedulingObserved, now time.Time) string {
 	i := slices.IndexFunc(o.Members, func(m lifecycle.Member) bool { return m.Held && m.State <= lifecycle.InQueue && !m.Claimed })
 	if i < 0 || v.Testbed == nil {
 		return ""
 	}
 	name := o.Members[i].Job
-	job := v.Job(Key(name))
+	job := v.Job(keyOf(name))
 	if at := timeOf(job.Status.NotBefore); now.Before(at) {
 		return fmt.Sprintf("the BatchJob %s is tried again at %s: %s", name, at.Format(time.RFC3339), job.Status.Reason)
 	}
@@ -142,23 +142,23 @@ func (v *SchedulingView) waits(o *lifecycle.SchedulingObserved, now time.Time) s
 	foreign := slices.DeleteFunc(slices.Clone(others), func(c *v1alpha1.Claim) bool { return c.SchedulingUID == v.Scheduling.UID })
 	switch exclusive := v.Testbed.Status.ExclusiveFor; {
 	case exclusive != "" && exclusive != v.Scheduling.UID:
-		return fmt.Sprintf("the Testbed %s is another Scheduling's alone%s", TestbedOf(v.Scheduling), v.holders(foreign))
+		return fmt.Sprintf("the Testbed %s is another Scheduling's alone%s", v.Scheduling.TestbedKey(), v.holders(foreign))
 	case v.Scheduling.Spec.Exclusive && exclusive == "" && len(foreign) > 0:
-		return fmt.Sprintf("it waits to have the Testbed %s for itself%s", TestbedOf(v.Scheduling), v.holders(foreign))
+		return fmt.Sprintf("it waits to have the Testbed %s for itself%s", v.Scheduling.TestbedKey(), v.holders(foreign))
 	}
 	w := wanted(v.Scheduling)[name]
 	if w.named == nil {
 		if left >= w.n {
-			return fmt.Sprintf("the BatchJob %s waits for %s", name, slots(w.n))
+			return fmt.Sprintf("the BatchJob %s waits for %s", name, count(w.n, "slot"))
 		}
-		return fmt.Sprintf("the BatchJob %s waits for %s, of which %d are not claimed%s", name, slots(w.n), max(0, left), v.holders(others))
+		return fmt.Sprintf("the BatchJob %s waits for %s, of which %d are not claimed%s", name, count(w.n, "slot"), max(0, left), v.holders(others))
 	}
 	return v.waitsForNamed(name, w, others)
 }
 
 // waitsForNamed is which of the slots that are named for a job another job has.
-func (v *SchedulingView) waitsForNamed(name testbed.Name, w want, claims []*v1alpha1.Claim) string {
-	in, err := present(v.Testbed, v.newOrder())
+func (v *schedulingView) waitsForNamed(name testbed.Name, w want, claims []*v1alpha1.Claim) string {
+	in, err := presentOrder(v.Testbed)
 	if err != nil {
 		return ""
 	}
@@ -169,21 +169,21 @@ func (v *SchedulingView) waitsForNamed(name testbed.Name, w want, claims []*v1al
 			return fmt.Sprintf("the BatchJob %s waits for slot %s%s", name, id, v.holders(of))
 		}
 	}
-	return fmt.Sprintf("the BatchJob %s waits for its %s", name, slots(w.n))
+	return fmt.Sprintf("the BatchJob %s waits for its %s", name, count(w.n, "slot"))
 }
 
 // holders names the first of those who have slots.
-func (v *SchedulingView) holders(claims []*v1alpha1.Claim) string {
+func (v *schedulingView) holders(claims []*v1alpha1.Claim) string {
 	if len(claims) == 0 {
 		return ""
 	}
 	c := claims[0]
-	job, err := parseName(c.BatchJob)
-	by, err2 := parseName(c.Scheduling)
-	if err != nil || err2 != nil {
+	var p parser
+	job, by := p.name(c.BatchJob), p.name(c.Scheduling)
+	if p.err != nil {
 		return ""
 	}
-	return fmt.Sprintf("; the BatchJob %s of the Scheduling %s has %s%s", v.named(job), v.named(by), slots(len(c.Slots)), more(len(claims)-1))
+	return fmt.Sprintf("; the BatchJob %s of the Scheduling %s has %s%s", v.named(job), v.named(by), count(len(c.Slots), "slot"), more(len(claims)-1))
 }
 
 // failures is which of the jobs did not succeed.
@@ -202,7 +202,7 @@ func failures(jobs []v1alpha1.SchedulingJob) string {
 }
 
 // record is what the Scheduling's status keeps of a job, nil if nothing.
-func (v *SchedulingView) record(name testbed.Name) *v1alpha1.SchedulingJob {
+func (v *schedulingView) record(name testbed.Name) *v1alpha1.SchedulingJob {
 	for i := range v.Scheduling.Status.Jobs {
 		if j := &v.Scheduling.Status.Jobs[i]; j.Name == name.Name && j.Namespace == name.Namespace {
 			return j
@@ -211,14 +211,6 @@ func (v *SchedulingView) record(name testbed.Name) *v1alpha1.SchedulingJob {
 	return nil
 }
 
-// slots is a number of slots in words.
-func slots(n int) string {
-	if n == 1 {
-		return "1 slot"
-	}
-	return fmt.Sprintf("%d slots", n)
-}
-
-func ended(state v1alpha1.BatchJobState) bool {
+func hasEnded(state v1alpha1.BatchJobState) bool {
 	return state == v1alpha1.BatchJobCompleted || state == v1alpha1.BatchJobFailed
 }

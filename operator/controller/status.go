@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"cmp"
@@ -25,11 +25,11 @@ const (
 	reasonWaiting   = "Waiting"
 )
 
-// Status is what the BatchJob's status is to be after a step: the state, what is seen of
+// nextStatus is what the BatchJob's status is to be after a step: the state, what is seen of
 // the application and its pods, and the conditions.
-func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.Time) *v1alpha1.BatchJobStatus {
+func (v *jobFacts) nextStatus(j *lifecycle.Job, o *lifecycle.JobObserved, counts v1alpha1.PodCounts, now time.Time) *v1alpha1.BatchJobStatus {
 	status := v.Job.Status.DeepCopy()
-	StoreJob(status, j)
+	storeJob(status, j)
 	status.ObservedGeneration = v.Job.Generation
 	v.setApplication(status)
 	status.Pods = nil
@@ -43,7 +43,7 @@ func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.T
 	}
 	c.set(v1alpha1.BatchJobAcquired, reasonAcquired, acquired)
 	c.set(v1alpha1.BatchJobPodsScheduled, string(v1alpha1.BatchJobScheduled), unless(j.State == lifecycle.Scheduled || j.State == lifecycle.Running, status.State))
-	c.set(v1alpha1.BatchJobIsRunning, string(v1alpha1.BatchJobRunning), v.running(j, status.State))
+	c.set(v1alpha1.BatchJobIsRunning, string(v1alpha1.BatchJobRunning), running(j, o, status.State))
 	ended := string(v1alpha1.Succeeded)
 	if j.State == lifecycle.Failed {
 		ended = string(v1alpha1.Failed)
@@ -62,7 +62,7 @@ func (v *JobView) Status(j *lifecycle.Job, counts v1alpha1.PodCounts, now time.T
 
 // overridden lists the application's fields that are not used as they are given, in the
 // run that was requested or, as far as that can be known, in any.
-func (v *JobView) overridden(status *v1alpha1.BatchJobStatus) []string {
+func (v *jobFacts) overridden(status *v1alpha1.BatchJobStatus) []string {
 	adapter, err := workload.Of(&v.Job.Spec)
 	if err != nil {
 		return nil
@@ -78,28 +78,28 @@ func (v *JobView) overridden(status *v1alpha1.BatchJobStatus) []string {
 	return workload.Overridden(&v.Job.Spec, child)
 }
 
-// running is what is against the job's running, and until when that is waited for.
-func (v *JobView) running(j *lifecycle.Job, state v1alpha1.BatchJobState) Verdict {
+// running returns why the job does not run, and until when that is waited for.
+func running(j *lifecycle.Job, o *lifecycle.JobObserved, state v1alpha1.BatchJobState) Verdict {
 	run := j.Run()
+	podsUntil := o.PodsUntil(run)
 	switch {
 	case !j.StalledSince.IsZero():
 		return Verdict{v1alpha1.ReasonStalled, j.Reason}
 	case run != nil && j.State != lifecycle.Running:
-		bound := cmp.Or(duration(v.Job.Spec.SubmitTimeout), lifecycle.Timeout)
-		return Verdict{string(state), fmt.Sprintf("the run fails at %s unless it runs by then (submitTimeout %s)", run.Submitted.Add(bound).UTC().Format(time.RFC3339), bound)}
-	case run == nil && v.Claim != nil:
-		if pods, _ := Pods(v.Pods, 0, 0); !pods.DeletedAt.IsZero() {
-			bound := cmp.Or(duration(v.Job.Spec.StallTimeout), lifecycle.Timeout)
-			return Verdict{string(state), fmt.Sprintf("pods that are being deleted (%d) keep the job's slots until %s at the latest (stallTimeout %s)", pods.Live, pods.DeletedAt.Add(bound).Format(time.RFC3339), bound)}
-		}
+		bound := cmp.Or(o.SubmitTimeout, lifecycle.Timeout)
+		return Verdict{string(state), fmt.Sprintf("the run fails at %s unless it runs by then (submitTimeout %s)",
+			run.Submitted.Add(bound).UTC().Format(time.RFC3339), bound)}
+	case o.Claimed && !podsUntil.IsZero():
+		return Verdict{string(state), fmt.Sprintf("pods that are being deleted (%d) keep the job's slots until %s at the latest (stallTimeout %s)",
+			o.Pods.Live, podsUntil.Format(time.RFC3339), cmp.Or(o.StallTimeout, lifecycle.Timeout))}
 	}
 	return unless(j.State == lifecycle.Running, state)
 }
 
 // webhookMissing reports whether a pod of the last run is not as the application has it.
-func (v *JobView) webhookMissing() bool {
+func (v *jobFacts) webhookMissing() bool {
 	adapter, err := workload.Of(&v.Job.Spec)
-	return err == nil && podFault(adapter, v.Pods, int(LastAttempt(&v.Job.Status))) == v1alpha1.ReasonWebhookMissing
+	return err == nil && podFault(adapter, v.Pods, int(lastAttempt(&v.Job.Status))) == v1alpha1.ReasonWebhookMissing
 }
 
 // unless is the state as the reason for a condition's being false.
@@ -112,7 +112,7 @@ func unless(holds bool, state v1alpha1.BatchJobState) Verdict {
 
 // setApplication writes what is seen of the child. What was seen last stays while the job
 // is not ready again.
-func (v *JobView) setApplication(status *v1alpha1.BatchJobStatus) {
+func (v *jobFacts) setApplication(status *v1alpha1.BatchJobStatus) {
 	adapter, err := workload.Of(&v.Job.Spec)
 	if err != nil {
 		return
@@ -123,10 +123,10 @@ func (v *JobView) setApplication(status *v1alpha1.BatchJobStatus) {
 		s := adapter.Status(v.Child)
 		status.Application = &v1alpha1.Application{
 			APIVersion: apiVersion, Kind: kind, Name: v.Child.GetName(), UID: v.Child.GetUID(),
-			State: cut(s.State, 253), Message: shorten(s.Message),
+			State: cut(s.State, 253), Message: shortReason(s.Message),
 		}
 		if at := v.Child.GetDeletionTimestamp(); at != nil && len(v.Child.GetFinalizers()) > 0 {
-			status.Application.Message = shorten(fmt.Sprintf("being deleted since %s, held by its finalizers %s",
+			status.Application.Message = shortReason(fmt.Sprintf("being deleted since %s, held by its finalizers %s",
 				at.UTC().Format(time.RFC3339), strings.Join(v.Child.GetFinalizers(), ", ")))
 		}
 	case status.Application == nil || status.State == v1alpha1.BatchJobReady:
@@ -134,34 +134,34 @@ func (v *JobView) setApplication(status *v1alpha1.BatchJobStatus) {
 	}
 }
 
-// SetChecked writes what a trial of the application has said: nothing against it, or why
+// setChecked writes what a trial of the application has said: nothing against it, or why
 // it is refused.
-func SetChecked(job *v1alpha1.BatchJob, refused Verdict, now time.Time) {
+func setChecked(job *v1alpha1.BatchJob, refused Verdict, now time.Time) {
 	c := conditions{&job.Status.Conditions, job.Generation, now}
 	c.set(v1alpha1.BatchJobValid, reasonAccepted, refused)
 }
 
-// SetUnchecked writes that the application is to be tried (again), and what keeps it from
+// setUnchecked writes that the application is to be tried (again), and what keeps it from
 // being tried.
-func SetUnchecked(job *v1alpha1.BatchJob, message string, now time.Time) {
+func setUnchecked(job *v1alpha1.BatchJob, message string, now time.Time) {
 	c := conditions{&job.Status.Conditions, job.Generation, now}
 	c.put(v1alpha1.BatchJobValid, metav1.ConditionUnknown, reasonUnchecked, message)
 }
 
-// Acquire makes the Scheduling the job's active one. The application is to be tried for it
+// acquireJob makes the Scheduling the job's active one. The application is to be tried for it
 // unless it was accepted as it stands.
-func Acquire(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, now time.Time) {
+func acquireJob(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, now time.Time) {
 	job.Status.ActiveScheduling = &v1alpha1.ObjectReference{Namespace: s.Namespace, Name: s.Name, UID: s.UID}
-	if !Accepted(job) {
-		SetUnchecked(job, "", now)
+	if !isAccepted(job) {
+		setUnchecked(job, "", now)
 	}
 }
 
-// Status is what the Scheduling's status is to be after a step, by what it finds of
+// nextStatus is what the Scheduling's status is to be after a step, by what it finds of
 // feasibility.
-func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) *v1alpha1.SchedulingStatus {
+func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) *v1alpha1.SchedulingStatus {
 	status := v.Scheduling.Status.DeepCopy()
-	StoreScheduling(status, s)
+	storeScheduling(status, s)
 	generation := v.Scheduling.Generation
 	status.ObservedGeneration = generation
 	c := conditions{&status.Conditions, generation, now}
@@ -171,7 +171,7 @@ func (v *SchedulingView) Status(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	status.Jobs = v.jobs(o)
 	view := *v
 	view.Scheduling = &v1alpha1.Scheduling{ObjectMeta: v.Scheduling.ObjectMeta, Spec: v.Scheduling.Spec, Status: *status}
-	status.Reason = shorten(view.reason(s, o, feasible, now))
+	status.Reason = shortReason(view.reason(s, o, feasible, now))
 	acquired := Verdict{}
 	switch {
 	case v.Reserves && len(o.Lacking()) > 0:
@@ -211,12 +211,12 @@ func over(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved) bool {
 
 // submittedSlots are those that a job of the Scheduling's has, nil of one that has yet to
 // be submitted.
-func (v *SchedulingView) submittedSlots(name testbed.Name) []string {
-	job := v.Job(Key(name))
-	if job == nil || !Holds(v.Scheduling, job) {
+func (v *schedulingView) submittedSlots(name testbed.Name) []string {
+	job := v.Job(keyOf(name))
+	if job == nil || !hasJob(v.Scheduling, job) {
 		return nil
 	}
-	if c := ClaimOf(v.Testbed, job.UID); c != nil {
+	if c := claimOfJob(v.Testbed, job.UID); c != nil {
 		return c.Slots
 	}
 	if job.Status.CreationRequest != nil {
@@ -227,7 +227,7 @@ func (v *SchedulingView) submittedSlots(name testbed.Name) []string {
 
 // jobs is how far the jobs are. Of those that have ended slots are listed as far as they
 // go into an object.
-func (v *SchedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.SchedulingJob {
+func (v *schedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.SchedulingJob {
 	var all []v1alpha1.SchedulingJob
 	total := 0
 	for _, claimed := range []bool{true, false} {
@@ -252,14 +252,14 @@ func (v *SchedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.Schedu
 }
 
 // member is how a job is, without its slots. How one that is deleted ended stays.
-func (v *SchedulingView) member(m *lifecycle.Member) v1alpha1.SchedulingJob {
+func (v *schedulingView) member(m *lifecycle.Member) v1alpha1.SchedulingJob {
 	j := v1alpha1.SchedulingJob{Name: m.Job.Name, Namespace: m.Job.Namespace}
-	job, last := v.Job(Key(m.Job)), v.record(m.Job)
+	job, last := v.Job(keyOf(m.Job)), v.record(m.Job)
 	goes := job == nil || job.DeletionTimestamp != nil && m.Held
 	switch {
 	case m.Lost:
 		j.State, j.Reason = v1alpha1.BatchJobFailed, reasonDeleted+" before it ended"
-	case goes && last != nil && ended(last.State):
+	case goes && last != nil && hasEnded(last.State):
 		j.State, j.Reason = last.State, last.Reason
 	case m.Held:
 		j.State = v1alpha1.BatchJobState(m.State.String())

@@ -1,4 +1,4 @@
-package observe_test
+package controller
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/spazio-scheduler/spazio/operator/observe"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
@@ -24,11 +23,20 @@ func valid(job *v1alpha1.BatchJob, status metav1.ConditionStatus, reason string)
 	return job
 }
 
-// submits are the jobs that Claimable has granted slots, by name.
-func submits(c claim.Scheduling) []string {
+// claimableNow is claimableIn of the slots that the Testbed's status has.
+func claimableNow(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, jobs jobLookup, now time.Time) (claim.Scheduling, bool, error) {
+	in, err := presentOrder(tb)
+	if err != nil {
+		return claim.Scheduling{}, false, err
+	}
+	return claimableIn(s, tb, in, jobs, now)
+}
+
+// granted are the jobs that may be granted slots, by name.
+func granted(c claim.Scheduling) []string {
 	var all []string
 	for _, job := range c.Request.Jobs() {
-		if !c.Submitted[job] {
+		if _, may := c.JobUIDs[job]; may {
 			all = append(all, job.Name)
 		}
 	}
@@ -90,12 +98,12 @@ func TestClaimable(t *testing.T) {
 		{"it has failed", failed, newTestbed(2), []*v1alpha1.BatchJob{inQueue("a"), inQueue("b")}, nil},
 		{"the testbed goes", newQueue("a", "b"), leaving, []*v1alpha1.BatchJob{inQueue("a"), inQueue("b")}, nil},
 	} {
-		got, ok, err := observe.Claimable(test.s, test.tb, lookup(test.jobs...), now)
+		got, ok, err := claimableNow(test.s, test.tb, lookup(test.jobs...), now)
 		if err != nil {
 			t.Errorf("%s: %v", test.what, err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, submits(got)); diff != "" || ok != (test.want != nil) {
+		if diff := cmp.Diff(test.want, granted(got)); diff != "" || ok != (test.want != nil) {
 			t.Errorf("%s: %v %s", test.what, ok, diff)
 		}
 		for _, n := range test.want {
@@ -144,11 +152,11 @@ func TestClaimableInOrder(t *testing.T) {
 			if form == "relaxed" {
 				want = test.relaxed
 			}
-			got, ok, err := observe.Claimable(s, newTestbed(2), lookup(jobs...), now)
+			got, ok, err := claimableNow(s, newTestbed(2), lookup(jobs...), now)
 			if err != nil || ok != (want != nil) {
 				t.Errorf("%s, %s: %v, %v", what, form, ok, err)
 			}
-			if diff := cmp.Diff(want, submits(got)); diff != "" {
+			if diff := cmp.Diff(want, granted(got)); diff != "" {
 				t.Errorf("%s, %s: %s", what, form, diff)
 			}
 		}
@@ -179,7 +187,7 @@ func TestClaimablePlacements(t *testing.T) {
 		{"too large", []v1alpha1.SlotJob{{Name: "a", Slots: []v1alpha1.SlotReference{{Text: "99999999999999999999"}}}}, nil},
 	} {
 		s := newPlaced(test.jobs...)
-		got, ok, err := observe.Claimable(s, newTestbed(2), lookup(inQueue), epoch)
+		got, ok, err := claimableNow(s, newTestbed(2), lookup(inQueue), epoch)
 		if err != nil || !ok {
 			t.Errorf("%s: %v, %v", test.what, ok, err)
 			continue
@@ -188,18 +196,14 @@ func TestClaimablePlacements(t *testing.T) {
 		if diff := cmp.Diff(want, got.Request); diff != "" {
 			t.Errorf("%s: %s", test.what, diff)
 		}
-		table, err := claim.Rebuild(nil, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := table.Grant([]claim.Scheduling{got}, claim.Slots{}, epoch); err != nil {
+		if _, err := new(claim.Table).Grant([]claim.Scheduling{got}, nil, nil, epoch); err != nil {
 			t.Errorf("%s: %v", test.what, err)
 		}
 	}
 	relaxed := newPlaced(slotJob("a", 0))
 	relaxed.Spec.SlotBased.Mode = v1alpha1.Relaxed
 	relaxed.Spec.Priority, relaxed.Spec.Exclusive = 7, true
-	got, _, err := observe.Claimable(relaxed, newTestbed(1), lookup(inQueue), epoch)
+	got, _, err := claimableNow(relaxed, newTestbed(1), lookup(inQueue), epoch)
 	if err != nil || !got.Request.Relaxed || !got.Exclusive || got.Priority != 7 {
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -209,21 +213,21 @@ func TestClaimablePlacements(t *testing.T) {
 func TestClaimableRefused(t *testing.T) {
 	s := newQueue("a")
 	s.Status.State = "Sleeping"
-	if _, ok, err := observe.Claimable(s, newTestbed(1), lookup(), epoch); ok || err == nil {
+	if _, ok, err := claimableNow(s, newTestbed(1), lookup(), epoch); ok || err == nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	job := acquired(newJob("a"), "Sleeping")
-	if _, ok, err := observe.Claimable(newQueue("a"), newTestbed(1), lookup(job), epoch); ok || err == nil {
+	if _, ok, err := claimableNow(newQueue("a"), newTestbed(1), lookup(job), epoch); ok || err == nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	job = acquired(newJob("a"), v1alpha1.BatchJobInQueue)
 	job.UID = ""
-	if _, ok, err := observe.Claimable(newQueue("a"), newTestbed(1), lookup(job), epoch); ok || err == nil {
+	if _, ok, err := claimableNow(newQueue("a"), newTestbed(1), lookup(job), epoch); ok || err == nil {
 		t.Errorf("a job without a UID: %v, %v", ok, err)
 	}
 	broken := newTestbed(1)
 	broken.Status.Nodes[0].Name = ""
-	if _, ok, err := observe.Claimable(newQueue("a"), broken, lookup(job), epoch); ok || err == nil {
+	if _, ok, err := claimableNow(newQueue("a"), broken, lookup(job), epoch); ok || err == nil {
 		t.Errorf("a node without a name: %v, %v", ok, err)
 	}
 }
@@ -232,7 +236,7 @@ func everybody(string, *v1alpha1.AllowedNamespaces) (bool, string) { return true
 
 func TestFeasible(t *testing.T) {
 	jobs := lookup(newJob("a"), newJob("b"), newJob("c"))
-	refuse := func(own string) observe.Consent {
+	refuse := func(own string) admits {
 		return func(namespace string, _ *v1alpha1.AllowedNamespaces) (bool, string) {
 			return namespace != own, "says no"
 		}
@@ -250,7 +254,7 @@ func TestFeasible(t *testing.T) {
 		what    string
 		s       *v1alpha1.Scheduling
 		tb      *v1alpha1.Testbed
-		consent observe.Consent
+		consent admits
 		reason  string
 		message string
 	}{
@@ -274,13 +278,13 @@ func TestFeasible(t *testing.T) {
 		{"one slot twice", newPlaced(slotJob("a", 0, "node-a/0")), newTestbed(2), everybody, v1alpha1.ReasonUnknownSlot, "slot node-a/0 of the BatchJob lab/a is none of the Testbed's 4, or named twice"},
 		{"more than there are", newPlaced(slotJob("a", 0, 1, 2, 3)), newTestbed(1), everybody, v1alpha1.ReasonTooManySlots, "the BatchJob lab/a takes 4 slots, and the Testbed has 2"},
 	} {
-		v := observe.SchedulingView{Scheduling: test.s, Testbed: test.tb, Job: jobs}
-		o, err := v.Observed(epoch)
+		v := schedulingView{Scheduling: test.s, Testbed: test.tb, Job: jobs}
+		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := v.Feasible(&o, test.consent)
-		if diff := cmp.Diff(observe.Verdict{Reason: test.reason, Message: test.message}, got); diff != "" || got.OK() != (test.reason == "") {
+		got := v.feasibility(&o, test.consent)
+		if diff := cmp.Diff(Verdict{Reason: test.reason, Message: test.message}, got); diff != "" || got.OK() != (test.reason == "") {
 			t.Errorf("%s: %s", test.what, diff)
 		}
 	}
@@ -293,12 +297,12 @@ func TestFeasible(t *testing.T) {
 		job  *v1alpha1.BatchJob
 		want string
 	}{{newJob("a"), v1alpha1.ReasonNotAllowed}, {acquired(newJob("a"), v1alpha1.BatchJobInQueue), ""}} {
-		v := observe.SchedulingView{Scheduling: s, Testbed: tb, Job: lookup(test.job)}
-		o, err := v.Observed(epoch)
+		v := schedulingView{Scheduling: s, Testbed: tb, Job: lookup(test.job)}
+		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := v.Feasible(&o, refuse("lab")); got.Reason != test.want {
+		if got := v.feasibility(&o, refuse("lab")); got.Reason != test.want {
 			t.Errorf("%s: %+v", test.job.Status.State, got)
 		}
 	}
@@ -334,20 +338,20 @@ func TestSpecAccepted(t *testing.T) {
 		if test.known > 0 {
 			test.s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.SchedulingSpecAccepted, Status: metav1.ConditionTrue, Reason: "Accepted", ObservedGeneration: test.known}}
 		}
-		v := observe.SchedulingView{Scheduling: test.s, Testbed: tb, Job: lookup(job)}
-		o, err := v.Observed(epoch)
+		v := schedulingView{Scheduling: test.s, Testbed: tb, Job: lookup(job)}
+		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		status := v.Status(&o.Stored, &o, observe.Verdict{}, epoch)
-		if got := condition(status.Conditions, v1alpha1.SchedulingSpecAccepted); got != want(test.reason, "Accepted") {
+		status := v.nextStatus(&o.Stored, &o, Verdict{}, epoch)
+		if got := condition(status.Conditions, v1alpha1.SchedulingSpecAccepted); got != wantReason(test.reason, "Accepted") {
 			t.Errorf("%s: %s", test.what, got)
 		}
 	}
 }
 
 // want spells a condition that is false for a reason, or true.
-func want(reason, otherwise string) string {
+func wantReason(reason, otherwise string) string {
 	if reason == "" {
 		return "True " + otherwise
 	}
@@ -378,12 +382,12 @@ func TestApplicant(t *testing.T) {
 	} {
 		s := newQueue("a", "b")
 		s.Status.Started = test.since
-		v := observe.SchedulingView{Scheduling: s, Testbed: newTestbed(1), Job: lookup(test.jobs...)}
-		o, err := v.Observed(epoch)
+		v := schedulingView{Scheduling: s, Testbed: newTestbed(1), Job: lookup(test.jobs...)}
+		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := observe.Applicant(s, &o)
+		got := applicantOf(s, &o)
 		other := claim.Precedence{Priority: 1 << 30, Created: epoch.Add(-time.Hour)}
 		if diff := cmp.Diff(test.lacks, got.Jobs); diff != "" || (got.Compare(other) < 0) != test.first {
 			t.Errorf("%s: %+v", test.what, got)

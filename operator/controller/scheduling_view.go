@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"slices"
@@ -16,8 +16,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// SchedulingView is all that is to be known of a Scheduling for its next step.
-type SchedulingView struct {
+// schedulingView is all that is to be known of a Scheduling for its next step.
+type schedulingView struct {
 	Scheduling *v1alpha1.Scheduling
 	// Testbed is the one it uses, nil if there is none of that name.
 	Testbed *v1alpha1.Testbed
@@ -32,21 +32,12 @@ type SchedulingView struct {
 	// Before is the Scheduling that is served first of those that want one of the jobs which
 	// this one lacks; zero if there is none.
 	Before testbed.Name
-	// NewOrder makes the order of the Testbed's slots; nil is slot.NewOrder.
-	NewOrder NewOrder
 }
 
-func (v *SchedulingView) newOrder() NewOrder {
-	if v.NewOrder == nil {
-		return slot.NewOrder
-	}
-	return v.NewOrder
-}
-
-// Observed is what a step of the Scheduling decides on.
-func (v *SchedulingView) Observed(now time.Time) (lifecycle.SchedulingObserved, error) {
+// observe returns what a step of the Scheduling decides on.
+func (v *schedulingView) observe(now time.Time) (lifecycle.SchedulingObserved, error) {
 	s := v.Scheduling
-	stored, err := Scheduling(&s.Status)
+	stored, err := storedScheduling(&s.Status)
 	if err != nil {
 		return lifecycle.SchedulingObserved{}, err
 	}
@@ -66,14 +57,14 @@ func (v *SchedulingView) Observed(now time.Time) (lifecycle.SchedulingObserved, 
 			claimed[v.Testbed.Status.Claims[i].BatchJobUID] = true
 		}
 	}
-	for _, name := range Names(s) {
-		m, err := member(s, name, v.Job(Key(name)), now)
+	for _, name := range jobNames(s) {
+		m, err := member(s, name, v.Job(keyOf(name)), now)
 		if err != nil {
 			return lifecycle.SchedulingObserved{}, err
 		}
 		m.Lost = v.isLost(name)
 		if m.Exists {
-			m.Claimed = claimed[v.Job(Key(name)).UID]
+			m.Claimed = claimed[v.Job(keyOf(name)).UID]
 		}
 		o.Members = append(o.Members, m)
 	}
@@ -81,12 +72,12 @@ func (v *SchedulingView) Observed(now time.Time) (lifecycle.SchedulingObserved, 
 }
 
 // isLost reports whether the job, which the Scheduling had, was deleted before it ended.
-func (v *SchedulingView) isLost(name testbed.Name) bool {
-	if v.Job(Key(name)) != nil || !slices.Contains(v.Scheduling.Status.Acquired, name.String()) {
+func (v *schedulingView) isLost(name testbed.Name) bool {
+	if v.Job(keyOf(name)) != nil || !slices.Contains(v.Scheduling.Status.Acquired, name.String()) {
 		return false
 	}
 	last := v.record(name)
-	return last != nil && (!ended(last.State) || strings.HasPrefix(last.Reason, reasonDeleted))
+	return last != nil && (!hasEnded(last.State) || strings.HasPrefix(last.Reason, reasonDeleted))
 }
 
 // member is a job that the scheduling lists, as far as the job itself shows.
@@ -99,7 +90,7 @@ func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, n
 	if err := m.State.UnmarshalText([]byte(job.Status.State)); err != nil {
 		return m, err
 	}
-	m.Held = Holds(s, job)
+	m.Held = hasJob(s, job)
 	m.Begun = job.Status.CreationRequest != nil
 	// What it was given before it has yet to give back: what it got now would go too.
 	spent := m.State == lifecycle.InQueue && job.Status.CreationRequest != nil
@@ -107,39 +98,39 @@ func member(s *v1alpha1.Scheduling, name testbed.Name, job *v1alpha1.BatchJob, n
 	return m, nil
 }
 
-// Holds reports whether the job's active scheduling is this one.
-func Holds(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
+// hasJob reports whether the job's active scheduling is this one.
+func hasJob(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
 	return job.Status.ActiveScheduling != nil && job.Status.ActiveScheduling.UID == s.UID
 }
 
-// Available reports whether a job may be had.
-func Available(job *v1alpha1.BatchJob) bool {
+// isAvailable reports whether a job may be had.
+func isAvailable(job *v1alpha1.BatchJob) bool {
 	return job != nil && job.DeletionTimestamp == nil && job.Status.ActiveScheduling == nil &&
 		(job.Status.State == "" || job.Status.State == v1alpha1.BatchJobReady)
 }
 
-// Reserves reports whether the Scheduling reserves the jobs that it lacks: they may be given
+// isReserving reports whether the Scheduling reserves the jobs that it lacks: they may be given
 // slots for it, and each becomes its own with the write that submits it. This is in its status,
 // so that the controller of Testbeds can decide by it.
-func Reserves(s *v1alpha1.Scheduling) bool {
+func isReserving(s *v1alpha1.Scheduling) bool {
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingAcquired)
-	return c != nil && c.Reason == reasonClaiming && c.ObservedGeneration == s.Generation && s.DeletionTimestamp == nil && !refused(s)
+	return c != nil && c.Reason == reasonClaiming && c.ObservedGeneration == s.Generation && s.DeletionTimestamp == nil && !isRefused(s)
 }
 
-// IsReservedFor reports whether the Scheduling reserves the job, and may still have it as it is.
+// isReservedFor reports whether the Scheduling reserves the job, and may still have it as it is.
 // Whoever gives the job slots and whoever takes it by them must agree in that, or they would go
 // on for ever.
-func IsReservedFor(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
-	return Reserves(s) && Available(job) && Accepted(job) && slices.Contains(Names(s), NameOf(job))
+func isReservedFor(s *v1alpha1.Scheduling, job *v1alpha1.BatchJob) bool {
+	return isReserving(s) && isAvailable(job) && isAccepted(job) && slices.Contains(jobNames(s), nameOf(job))
 }
 
 // countReserved marks the jobs that the Scheduling reserves as its own.
 func countReserved(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, jobs func(types.NamespacedName) *v1alpha1.BatchJob) {
-	if !Reserves(s) {
+	if !isReserving(s) {
 		return
 	}
 	for i := range o.Members {
-		if m := &o.Members[i]; IsReservedFor(s, jobs(Key(m.Job))) {
+		if m := &o.Members[i]; isReservedFor(s, jobs(keyOf(m.Job))) {
 			m.Held, m.State = true, lifecycle.InQueue
 		}
 	}
@@ -152,31 +143,21 @@ func untried(job *v1alpha1.BatchJob) bool {
 	if c == nil {
 		return false
 	}
-	known, _ := check(job)
+	known, _ := checkOf(job)
 	return known != lifecycle.Valid
 }
 
-// Claimable is the Scheduling as claim.Table.Grant takes it, and whether its step asks for
-// slots now. jobs returns the BatchJob of a name, nil if there is none. A Scheduling that
-// the Testbed does not admit (condition Feasible, NotAllowed) gets nothing, nor does one of
-// a Testbed that is on its way out. The error is of a Scheduling that Grant would refuse.
-//
-// Slots that are named by index are looked up in Order(tb).
-func Claimable(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, jobs func(types.NamespacedName) *v1alpha1.BatchJob, now time.Time) (claim.Scheduling, bool, error) {
-	in, err := Order(tb)
-	if err != nil {
-		return claim.Scheduling{}, false, err
-	}
-	return ClaimableIn(s, tb, in, jobs, now)
-}
-
-// ClaimableIn is Claimable for who has the order of the Testbed's slots.
-func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, jobs func(types.NamespacedName) *v1alpha1.BatchJob, now time.Time) (claim.Scheduling, bool, error) {
-	if tb.DeletionTimestamp != nil || refused(s) {
+// claimableIn returns the Scheduling as claim.Table.Grant takes it, and whether its step asks
+// for slots now. in is the order of the Testbed's slots; jobs returns the BatchJob of a name, nil
+// if there is none. A Scheduling that the Testbed does not admit (condition Feasible, NotAllowed)
+// gets nothing, nor does one of a Testbed that is on its way out. The error is of a Scheduling
+// that Grant would refuse.
+func claimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, jobs func(types.NamespacedName) *v1alpha1.BatchJob, now time.Time) (claim.Scheduling, bool, error) {
+	if tb.DeletionTimestamp != nil || isRefused(s) {
 		return claim.Scheduling{}, false, nil
 	}
-	view := SchedulingView{Scheduling: s, Testbed: tb, Job: jobs}
-	o, err := view.Observed(now)
+	view := schedulingView{Scheduling: s, Testbed: tb, Job: jobs}
+	o, err := view.observe(now)
 	if err != nil {
 		return claim.Scheduling{}, false, err
 	}
@@ -186,15 +167,11 @@ func ClaimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 		return claim.Scheduling{}, false, nil
 	}
 	c := claim.Scheduling{
-		Precedence: Precedence(s), UID: string(s.UID), Exclusive: s.Spec.Exclusive, Request: QueueRequest(s, in),
-		Submitted: make(map[testbed.Name]bool), JobUIDs: make(map[testbed.Name]string),
-	}
-	for i := range o.Members {
-		c.Submitted[o.Members[i].Job] = true
+		Precedence: precedence(s), UID: string(s.UID), Exclusive: s.Spec.Exclusive, Request: queueRequest(s, in),
+		JobUIDs: make(map[testbed.Name]string),
 	}
 	for _, name := range eligible {
-		delete(c.Submitted, name)
-		c.JobUIDs[name] = string(jobs(Key(name)).UID)
+		c.JobUIDs[name] = string(jobs(keyOf(name)).UID)
 	}
 	if err := c.Validate(); err != nil {
 		return claim.Scheduling{}, false, err
@@ -211,7 +188,7 @@ func inOrder(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved, eligible [
 	}
 	for i := range o.Members {
 		m := &o.Members[i]
-		waits := m.Held && m.State <= lifecycle.InQueue && !m.Claimed && jobs(Key(m.Job)).Status.Retries == 0
+		waits := m.Held && m.State <= lifecycle.InQueue && !m.Claimed && jobs(keyOf(m.Job)).Status.Retries == 0
 		if waits && !slices.Contains(eligible, m.Job) {
 			before := o.Members[:i]
 			return slices.DeleteFunc(slices.Clone(eligible), func(name testbed.Name) bool {
@@ -233,19 +210,19 @@ func submits(o *lifecycle.SchedulingObserved, now time.Time) []testbed.Name {
 	return nil
 }
 
-// refused reports whether the Scheduling was found not to be allowed.
-func refused(s *v1alpha1.Scheduling) bool {
+// isRefused reports whether the Scheduling was found not to be allowed.
+func isRefused(s *v1alpha1.Scheduling) bool {
 	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.SchedulingFeasible)
 	return c != nil && c.Status == metav1.ConditionFalse && c.Reason == v1alpha1.ReasonNotAllowed
 }
 
-// Applicant is the Scheduling with the jobs that it lacks, as claim.Acquire takes it. One that
+// applicantOf is the Scheduling with the jobs that it lacks, as claim.Acquire takes it. One that
 // reserves its jobs, or has some of its first jobs already, was stopped before it had all: it
 // comes before all others, because two such Schedulings could wait for each other.
-func Applicant(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved) claim.Applicant {
-	a := claim.Applicant{Precedence: Precedence(s), Jobs: o.Lacking()}
+func applicantOf(s *v1alpha1.Scheduling, o *lifecycle.SchedulingObserved) claim.Applicant {
+	a := claim.Applicant{Precedence: precedence(s), Jobs: o.Lacking()}
 	held := slices.ContainsFunc(o.Members, func(m lifecycle.Member) bool { return m.Held })
-	if (held || Reserves(s)) && o.Stored.Started.IsZero() {
+	if (held || isReserving(s)) && o.Stored.Started.IsZero() {
 		a.Priority, a.Created = maxPriority, time.Time{}
 	}
 	return a

@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"fmt"
@@ -23,20 +23,20 @@ type Verdict struct {
 // OK reports whether there is nothing against it.
 func (v Verdict) OK() bool { return v.Reason == "" }
 
-// Consent reports whether an object lets a Scheduling use it; if not, why.
-type Consent func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, string)
+// admits reports whether an object lets a Scheduling use it; if not, why.
+type admits func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, string)
 
 // Feasible reports whether all that a Scheduling lists is there, and may be used by it.
-func (v *SchedulingView) Feasible(o *lifecycle.SchedulingObserved, consent Consent) Verdict {
+func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent admits) Verdict {
 	s, tb := v.Scheduling, v.Testbed
 	switch {
 	case tb == nil:
-		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("there is no Testbed %s", TestbedOf(s))}
+		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("there is no Testbed %s", s.TestbedKey())}
 	case tb.DeletionTimestamp != nil:
-		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("the Testbed %s is being deleted", TestbedOf(s))}
+		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("the Testbed %s is being deleted", s.TestbedKey())}
 	}
 	if ok, why := consent(tb.Namespace, &tb.Spec.AllowedNamespaces); !ok {
-		return Verdict{v1alpha1.ReasonNotAllowed, fmt.Sprintf("the Testbed %s %s", TestbedOf(s), why)}
+		return Verdict{v1alpha1.ReasonNotAllowed, fmt.Sprintf("the Testbed %s %s", s.TestbedKey(), why)}
 	}
 	if verdict := v.jobsFeasible(o, consent); !verdict.OK() {
 		return verdict
@@ -46,10 +46,10 @@ func (v *SchedulingView) Feasible(o *lifecycle.SchedulingObserved, consent Conse
 
 // jobsFeasible is about the jobs that it lacks; those that it had and were deleted it
 // wants no more.
-func (v *SchedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent Consent) Verdict {
+func (v *schedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent admits) Verdict {
 	var unknown, refused []string
 	for _, name := range o.Lacking() {
-		job := v.Job(Key(name))
+		job := v.Job(keyOf(name))
 		if job == nil {
 			unknown = append(unknown, name.String())
 		} else if ok, why := consent(job.Namespace, &job.Spec.AllowedNamespaces); !ok {
@@ -75,9 +75,9 @@ func some(what []string) string {
 }
 
 // slotsFeasible is about the slots of jobs that have yet to be submitted.
-func (v *SchedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict {
+func (v *schedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict {
 	s := v.Scheduling
-	in, err := potential(v.Testbed, v.newOrder())
+	in, err := potentialOrder(v.Testbed)
 	if err != nil {
 		return Verdict{v1alpha1.ReasonUnknownTestbed, err.Error()}
 	}
@@ -89,7 +89,7 @@ func (v *SchedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict 
 	if s.Spec.SlotBased != nil {
 		return namedFeasible(s, in, submitted)
 	}
-	blocked, err := queue.Feasible(QueueRequest(s, in), submitted, in.Slots())
+	blocked, err := queue.Feasible(queueRequest(s, in), submitted, in.Slots())
 	switch {
 	case err != nil:
 		return Verdict{v1alpha1.ReasonTooManySlots, err.Error()}
@@ -102,7 +102,7 @@ func (v *SchedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict 
 // namedFeasible reports whether there are the slots that are named.
 func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed.Name]bool) Verdict {
 	all := wanted(s)
-	for _, name := range Names(s) {
+	for _, name := range jobNames(s) {
 		w := all[name]
 		if submitted[name] {
 			continue
@@ -125,20 +125,20 @@ func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed
 
 // accepted reports whether what is listed can be carried out as it stands. has are the slots
 // that a job has, nil of one that has yet to be submitted.
-func (v *SchedulingView) accepted(has func(testbed.Name) []string) Verdict {
+func (v *schedulingView) accepted(has func(testbed.Name) []string) Verdict {
 	s := v.Scheduling
 	if twice := duplicates(s); len(twice) > 0 {
 		return Verdict{v1alpha1.ReasonDuplicateJob, fmt.Sprintf("the BatchJob %s is given slots twice: the first ones count", twice[0])}
 	}
 	var slots []slot.ID
 	if v.Testbed != nil {
-		if in, err := present(v.Testbed, v.newOrder()); err == nil {
+		if in, err := presentOrder(v.Testbed); err == nil {
 			slots = in.Slots()
 		}
 	}
 	all := wanted(s)
 	var changed []string
-	for _, name := range Names(s) {
+	for _, name := range jobNames(s) {
 		if has := has(name); has != nil && differs(all[name], has, slots) {
 			changed = append(changed, name.String())
 		}

@@ -1,4 +1,4 @@
-package observe
+package controller
 
 import (
 	"slices"
@@ -11,24 +11,24 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
 )
 
-// Pods counts a job's pods that belong in slots. attempt is the run's, expected how many
+// countPods counts a job's pods that belong in slots. attempt is the run's, expected how many
 // it has; the times are those at which so many were bound and had started, by the pods'
 // own account.
-func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.PodCounts) {
+func countPods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.PodCounts) {
 	of := lifecycle.Pods{Expected: expected}
 	counts := v1alpha1.PodCounts{Expected: int32(expected)}
 	var bound, started []time.Time
 	stays := false
 	for i := range pods {
 		pod := &pods[i]
-		if Live(pod) {
+		if isLive(pod) {
 			of.Live++
 			stays = stays || pod.DeletionTimestamp == nil
 			if at := pod.DeletionTimestamp; at != nil && at.After(of.DeletedAt) {
 				of.DeletedAt = at.UTC()
 			}
 		}
-		if Attempt(pod) != attempt {
+		if attemptOf(pod) != attempt {
 			continue
 		}
 		if pod.Spec.NodeName != "" {
@@ -59,13 +59,13 @@ func Pods(pods []corev1.Pod, attempt, expected int) (lifecycle.Pods, v1alpha1.Po
 	return of, counts
 }
 
-// Live reports whether a pod has not ended: it is, or may yet be, in a slot.
-func Live(pod *corev1.Pod) bool {
+// isLive reports whether a pod has not ended: it is, or may yet be, in a slot.
+func isLive(pod *corev1.Pod) bool {
 	return pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
 }
 
-// Attempt is the run that a pod is of; 0 if it does not say.
-func Attempt(pod *corev1.Pod) int {
+// attemptOf is the run that a pod is of; 0 if it does not say.
+func attemptOf(pod *corev1.Pod) int {
 	attempt, err := strconv.Atoi(pod.Labels[v1alpha1.LabelAttempt])
 	if err != nil || attempt < 0 {
 		return 0
@@ -113,7 +113,7 @@ func runs(pod *corev1.Pod) bool {
 // endedAt is when the last container of a pod that has ended did, zero if it does not say.
 func endedAt(pod *corev1.Pod) time.Time {
 	var last time.Time
-	if Live(pod) {
+	if isLive(pod) {
 		return last
 	}
 	for i := range pod.Status.ContainerStatuses {
