@@ -118,7 +118,7 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		w.Demand = append(w.Demand, profile.DemandTime{Bucket: bucket, Millis: counts[i]})
 	}
 	w.Amend()
-	// A window of an agent's whose time on CPUs is known tells the demand, be it none.
+	// An agent's window with a known CPU time has the demand, even if that is zero.
 	w.NoCPU = len(buckets) == 0 && w.CPU == 0 && !w.Pressure
 	return w, nil
 }

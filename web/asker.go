@@ -8,7 +8,7 @@ import (
 )
 
 // asker asks the Source for its State in a goroutine of its own, one question at a time, so
-// that one that doesn't answer stops nothing else. Its methods are for one goroutine.
+// that a Source that doesn't answer blocks nothing else. Its methods are for one goroutine.
 type asker struct {
 	answers chan answer
 
@@ -65,19 +65,16 @@ func (a *asker) ask() {
 	}
 }
 
-// took says that the answer has been taken.
-func (a *asker) took() { a.busy = false }
-
-// drop leaves an answer that nobody has taken: it is of when somebody looked last.
+// drop discards an answer that was not taken: it is from the time of the last reader.
 func (a *asker) drop() {
 	select {
 	case <-a.answers:
-		a.took()
+		a.busy = false
 	default:
 	}
 }
 
-// late is how long the answer is awaited, if that is longer than it should be.
+// late returns how long the answer has been awaited, if that is longer than it should be.
 func (a *asker) late(should time.Duration) time.Duration {
 	if is := time.Since(a.since); a.busy && is > should {
 		return is
@@ -85,7 +82,7 @@ func (a *asker) late(should time.Duration) time.Duration {
 	return 0
 }
 
-// stop waits for the last question to come to its end, which no longer is of interest.
+// stop cancels the last question and waits for its end.
 func (a *asker) stop() {
 	a.cancel()
 	close(a.questions)

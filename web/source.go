@@ -7,8 +7,8 @@ import (
 )
 
 // Source knows what the page shows. Its methods are safe for concurrent use, and return when
-// ctx ends. State is asked once a second while anybody looks, never twice at a time, and not
-// at all while nobody does. Node and Pod are asked when somebody wants to know.
+// ctx ends. State is called once a second while there are readers, never twice at a time, and not
+// at all without readers. Node and Pod are called when a reader asks.
 //
 // What they return is not modified afterwards, by either side.
 type Source interface {
@@ -37,7 +37,7 @@ type State struct {
 	Title string `json:"title,omitempty"`
 	// Runs are what the profiles have done with pods, in the order in which they are drawn.
 	Runs []Run `json:"runs,omitempty"`
-	// Comparable says that the runs were given the same pods on the same nodes, one run after
+	// Comparable is set if the runs were given the same pods on the same nodes, one run after
 	// another, so that a difference between them is the profiles'. The page compares no others.
 	Comparable bool `json:"comparable,omitempty"`
 	// Nodes are all, in any order. Of those with one name the first counts.
@@ -55,7 +55,7 @@ type Run struct {
 	Profile string `json:"profile"`
 	// Started is when its first pod was created, the zero time if none was yet.
 	Started time.Time `json:"started"`
-	// Ended says that no more is to come. Comparable runs are judged once they have.
+	// Ended is set if no more pods come. Comparable runs are compared once they have ended.
 	Ended bool `json:"ended,omitempty"`
 	// Submitted are the pods created so far; Total are those that are to be in the end, 0 where
 	// that is open.

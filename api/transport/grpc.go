@@ -41,18 +41,18 @@ const (
 )
 
 // ServerOptions returns the credentials, bounds and keepalive of a gRPC server
-// that listens on what g.Listen returns. Errors are *field.Error.
-func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
+// that listens on what l.Listen returns. Errors are *field.Error.
+func (l *ConnLimiter) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 	files, err := serverFiles(c)
 	if err != nil {
 		return nil, err
 	}
 	options := []grpc.ServerOption{
-		grpc.InTapHandle(g.tap),
-		grpc.MaxConcurrentStreams(uint32(g.limits.Streams)),
-		grpc.MaxRecvMsgSize(g.limits.Message),
+		grpc.InTapHandle(l.tap),
+		grpc.MaxConcurrentStreams(uint32(l.limits.Streams)),
+		grpc.MaxRecvMsgSize(l.limits.Message),
 		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.ConnectionTimeout(g.limits.Handshake),
+		grpc.ConnectionTimeout(l.limits.Handshake),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(window),
 		grpc.ReadBufferSize(buffer),
@@ -60,7 +60,7 @@ func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 		grpc.SharedWriteBuffer(true), //nolint:staticcheck // the version in go.mod does not share by default
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: probe, Timeout: patience, MaxConnectionIdle: idle,
-			MaxConnectionAge: g.limits.Age, MaxConnectionAgeGrace: cmp.Or(g.limits.CallTime, lastCalls),
+			MaxConnectionAge: l.limits.Age, MaxConnectionAgeGrace: cmp.Or(l.limits.CallTime, lastCalls),
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: probe / 2, PermitWithoutStream: true}),
 	}
@@ -87,7 +87,7 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		return nil, &PlaintextError{Action: "send to", Addr: target}
 	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(quietly{creds}),
+		grpc.WithTransportCredentials(rawCredentials{creds}),
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(clientWindow),
 		grpc.WithReadBufferSize(buffer),
@@ -97,17 +97,17 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 	}, nil
 }
 
-// quietly are credentials whose connections leave Go's monitor thread asleep.
-type quietly struct {
+// rawCredentials are credentials over connections that leave Go's monitor thread asleep.
+type rawCredentials struct {
 	credentials.TransportCredentials
 }
 
-// ClientHandshake is that of the credentials, over a quiet connection.
-func (q quietly) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return q.TransportCredentials.ClientHandshake(ctx, authority, quiet(conn))
+// ClientHandshake is that of the credentials, over a rawConn.
+func (r rawCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return r.TransportCredentials.ClientHandshake(ctx, authority, withRawIO(conn))
 }
 
-// Clone returns quiet ones over a clone.
-func (q quietly) Clone() credentials.TransportCredentials {
-	return quietly{q.TransportCredentials.Clone()}
+// Clone returns the same over a clone.
+func (r rawCredentials) Clone() credentials.TransportCredentials {
+	return rawCredentials{r.TransportCredentials.Clone()}
 }

@@ -41,7 +41,7 @@ type Config struct {
 	// Kubernetes is the minor version that the scheduler is of, one of [Schedulers] and
 	// by default the last of them. The image of another has its name at the end of the
 	// tag, dev-k8s1.35, or in Digests of its own: spazio-scheduler-k8s1.35.
-	// [Version.Scheduler] says which one is for a cluster.
+	// [Version.Scheduler] returns the one for a cluster.
 	Kubernetes string
 }
 

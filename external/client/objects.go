@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -104,12 +103,7 @@ func (c *Client) Overview(ctx context.Context, namespace string) (wire.Overview,
 	return get[wire.Overview](ctx, c, query, "overview")
 }
 
-// Schema returns the interface's OpenAPI document.
-func (c *Client) Schema(ctx context.Context) (json.RawMessage, error) {
-	return get[json.RawMessage](ctx, c, nil, "openapi.json")
-}
-
-// Session says as whom the server knows the caller.
+// Session returns as whom the server knows the caller.
 func (c *Client) Session(ctx context.Context) (wire.Session, error) {
 	return get[wire.Session](ctx, c, nil, "session")
 }
@@ -136,15 +130,15 @@ func (c *Client) external(ctx context.Context, method, bodyType, namespace, name
 	return job, err
 }
 
-// CreateScheduling creates a scheduling, and says whether it was not there before: the same
-// once more is no error, while of another of that name the problem's status is 409.
+// CreateScheduling creates a scheduling, and reports whether it did not exist before: creating the
+// same again is no error, while for another one of that name the problem's status is 409.
 func (c *Client) CreateScheduling(ctx context.Context, namespace, name string, spec wire.SchedulingSpec) (_ wire.Scheduling, created bool, _ error) {
 	var is wire.Scheduling
 	status, err := c.do(ctx, schedulingRequest(http.MethodPost, namespace, name, spec), &is)
 	return is, status == http.StatusCreated, err
 }
 
-// Plan says what a scheduling would lead to if it were created now.
+// Plan returns what a scheduling would lead to if it were created now.
 func (c *Client) Plan(ctx context.Context, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error) {
 	r := schedulingRequest(http.MethodPost, namespace, name, spec)
 	r.query = url.Values{"dryRun": {"All"}}

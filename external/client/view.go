@@ -7,8 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// View is what Watch has been told, at an instant. It does not change, and is safe for
-// concurrent use. What it returns is not to be modified, except for the slices themselves.
+// View is the state that Watch follows, at an instant. It does not change, and is safe for
+// concurrent use. What it returns must not be modified, except for the slices themselves.
 type View struct {
 	// Changes are what is new since the View before: of an object once, and as it is now.
 	// All of the first View is.

@@ -27,13 +27,13 @@ type Scope struct {
 	Namespace string
 	// Names are those of the objects; none are all.
 	Names []string
-	// Lost is told, if it is not nil, whenever the connection is lost or not to be had, and
-	// why: what is viewed is as of then until the next View.
+	// Lost is called, if it is not nil, whenever the connection is lost or cannot be made, with
+	// the reason: until the next View the state is as of then.
 	Lost func(error)
 }
 
-// silence is how long a connection on which nothing comes is taken for alive: a server says
-// something every ten seconds.
+// silence is how long a connection without messages is taken for alive: a server sends one every
+// ten seconds.
 const silence = 35 * time.Second
 
 // Watch follows objects: it yields what there is, and again whenever that has changed. A
@@ -115,7 +115,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// once follows over one connection until that ends; it says whether anything came.
+// once follows over one connection until that ends; it reports whether anything came.
 func (w *watching) once(ctx context.Context, base *url.URL) (came bool, _ error) {
 	conn, err := w.dial(ctx, base)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 var (
 	// ErrInvalid is what a field.Error wraps.
 	ErrInvalid = errors.New("invalid configuration")
-	// ErrFails says that a pair failed each time that it was tried.
+	// ErrFails is wrapped when a pair failed each time that it was tried.
 	ErrFails = errors.New("the pair fails")
-	// ErrTooFew says that there are fewer than two jobs.
+	// ErrTooFew is wrapped when there are fewer than two jobs.
 	ErrTooFew = errors.New("there are fewer than two jobs")
 )
 
@@ -46,7 +46,7 @@ type Config struct {
 	Greedy bool
 	// Attempts is how often a pair may fail before Profile gives up; default 3.
 	Attempts int
-	// OnTrial, if set, is told of each pair that was tried, by the goroutine that called
+	// OnTrial, if set, is called for each pair that was tried, by the goroutine that called
 	// Profile.
 	OnTrial func(Trial)
 	// Logger gets what is done; nil logs nothing.

@@ -77,13 +77,13 @@ const (
 
 // WatchConfig has the intervals of watches. Zero fields have the defaults.
 type WatchConfig struct {
-	// Bookmark is how often a subscription is told how far it is (10 s).
+	// Bookmark is how often a subscription is sent its cursor (10 s).
 	Bookmark time.Duration
-	// Ping is how often a client is asked whether it reads (10 s), Slow how long it may
-	// take to answer, or to take in what it is sent (30 s).
+	// Ping is how often a client is pinged (10 s), Slow how long it may take to answer, or to
+	// read what it is sent (30 s).
 	Ping, Slow time.Duration
-	// Recheck is how often it is asked again whether the token and the rights hold (60 s);
-	// a client whose rights nobody can tell five times is sent away.
+	// Recheck is how often the token and the rights are checked again (60 s); a client whose
+	// rights cannot be checked five times in a row is disconnected.
 	Recheck time.Duration
 }
 

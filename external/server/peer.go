@@ -32,8 +32,8 @@ type protocol interface {
 type peer struct {
 	watches *watches
 	conn    *websocket.Conn
-	// io is until the connection has been closed, later than the end of the conversation:
-	// cancelled, it cuts the connection before the client is told why.
+	// io lasts until the connection has been closed, longer than the conversation: cancelling it
+	// cuts the connection before the client gets the reason.
 	io context.Context
 	// pinging are the pings that have not been answered, or given up.
 	pinging sync.WaitGroup
@@ -126,7 +126,7 @@ func (p *peer) guard(ctx context.Context, speech protocol) error {
 			err = p.ping(ctx, c.Slow, expired)
 		case <-recheck.C:
 			if unknown, err = p.recheck(ctx, speech, unknown); unknown >= 5 {
-				err = &ending{websocket.StatusTryAgainLater, "nobody can tell whether the rights hold"}
+				err = &ending{websocket.StatusTryAgainLater, "the rights cannot be checked"}
 			}
 		}
 		if stop(); err != nil {
@@ -180,8 +180,8 @@ func (p *peer) pong() error {
 	}
 }
 
-// recheck asks again who the caller is and whether it may see what it watches. unknown
-// counts how often in a row nobody could tell.
+// recheck checks again who the caller is and whether it may see what it watches. unknown counts
+// how often in a row neither could be checked.
 func (p *peer) recheck(ctx context.Context, speech protocol, unknown int) (int, error) {
 	who := p.who.Load()
 	if who.token == "" {

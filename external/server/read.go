@@ -80,8 +80,8 @@ func (s *Server) getSlots(c *call) error {
 	return c.answerHashed(object.Slots)
 }
 
-// overview is everything but the slots. The cursor is of before the objects were read: who
-// watches from it hears of all that is not in them.
+// overview is everything except the slots. The cursor is taken before the objects are read, so
+// that a watch from it has all changes that are not in them.
 func (s *Server) overview(c *call) error {
 	for _, kind := range []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings} {
 		if err := s.authorize(c.r.Context(), c.caller, Access{Verb: List, Kind: kind, Namespace: c.namespace}); err != nil {

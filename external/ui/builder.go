@@ -166,7 +166,7 @@ func (d *draft) namespace() string {
 	return cmp.Or(d.Text("namespace"), bed, "default")
 }
 
-// scheduling reads the form. What a request cannot say is told by its causes.
+// scheduling reads the form. The causes are what a request cannot express.
 func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 	var causes []wire.Cause
 	number := func(text, field, message string, least int64) int32 {

@@ -33,7 +33,7 @@ type page struct {
 	Title     string
 	Namespace string // which the lists are limited to; empty is all
 	Static    string
-	User      string // who is logged in
+	User      string // the name of the session's user
 	At        time.Time
 	Notice    string
 	Problem   *problemView
@@ -95,7 +95,7 @@ func (s *site) problem(r *http.Request, what string, err error) *problemView {
 	return &problemView{What: what, Problem: p}
 }
 
-// toLogin sends whoever has no session to the login, and says whether it did.
+// toLogin redirects a caller without a session to the login, and reports whether it did.
 func (s *site) toLogin(w http.ResponseWriter, r *http.Request, err error) bool {
 	if err == nil || problemOf(err).Status != http.StatusUnauthorized {
 		return false

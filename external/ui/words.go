@@ -60,7 +60,7 @@ func href(kind wire.Kind, name string) string {
 
 func joined(all []string) string { return strings.Join(all, " ") }
 
-// lastRun says how the last run went.
+// lastRun returns the outcome of the last run.
 func lastRun(runs []wire.Run) string {
 	if len(runs) == 0 {
 		return ""
@@ -148,7 +148,7 @@ func span(d time.Duration) string {
 	}
 }
 
-// plural says how many there are.
+// plural returns a number of things in words.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

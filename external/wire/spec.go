@@ -130,7 +130,7 @@ func (s *SchedulingSpec) Validate(namespace string) []Cause {
 	return v.causes
 }
 
-// MaxCauses are told of a body.
+// MaxCauses bounds the causes of a problem.
 const MaxCauses = 50
 
 type validation struct {

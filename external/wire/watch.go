@@ -40,11 +40,11 @@ const (
 	Snapshot = "SNAPSHOT"
 	// EventsMessage has what changed, in an order in which it may have come about.
 	EventsMessage = "EVENTS"
-	// Bookmark says that nothing else has changed up to Cursor. One ends what a cursor has
-	// brought, too.
+	// Bookmark is sent if nothing else has changed up to Cursor, and after the events since the
+	// cursor of a subscription.
 	Bookmark = "BOOKMARK"
-	// Reset says that the cursor is of no use, and why: the client forgets all objects of
-	// the subscription, and a snapshot of all of them follows.
+	// Reset is sent if the cursor cannot be used, with the reason: the client forgets all objects
+	// of the subscription, and a snapshot of all of them follows.
 	Reset = "RESET"
 	// ErrorMessage has a problem; the subscription is not, or no longer, there.
 	ErrorMessage = "ERROR"
@@ -96,9 +96,9 @@ func decodeAs[T Resource](data []byte) (Resource, error) {
 	return object, nil
 }
 
-// Types of an [Event]. Between two events an object may have changed more than once: the
-// newest is told. An object that was deleted and made again under its name is told as both,
-// and has another UID. Objects of the kind [Slots] may be partial; see [TestbedSlots].
+// Types of an [Event]. Between two events an object may have changed more than once: the newest
+// state is sent. An object that was deleted and created again under its name has an event for each,
+// with two UIDs. Objects of the kind [Slots] may be partial; see [TestbedSlots].
 const (
 	Added    = "ADDED"
 	Modified = "MODIFIED"

@@ -27,7 +27,7 @@ type Status string
 const (
 	OK      Status = "ok"
 	Failed  Status = "failed"
-	Unknown Status = "unknown" // it can't be told
+	Unknown Status = "unknown" // it can't be found out
 )
 
 // Result is that of one check.
@@ -45,7 +45,7 @@ type Result struct {
 
 // Report is what was found, in the order of the checks.
 type Report struct {
-	// OK says that nothing has failed.
+	// OK is set if no check has failed.
 	OK      bool     `json:"ok"`
 	Results []Result `json:"checks"`
 }
@@ -53,10 +53,10 @@ type Report struct {
 // Signal is what the scheduler knows of a node.
 type Signal struct {
 	Node string
-	// Fresh says that its reports arrive; State is what the scheduler calls it.
+	// Fresh is set if its reports arrive; State is the scheduler's word for it.
 	Fresh bool
 	State string
-	// NoPressure says that its kernel lacks the pressure information asked for.
+	// NoPressure is set if its kernel lacks pressure stall information.
 	NoPressure bool
 }
 
@@ -144,7 +144,7 @@ func (c Config) installed(ctx context.Context, found []deploy.Rollout) []Result 
 	signals, signalsErr := c.signals(ctx)
 	testbeds := slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName })
 	results := []Result{
-		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
+		c.kernels(ctx, nodes, nodesErr, signals), c.reporting(nodes, nodesErr, signals, signalsErr),
 		c.certificates(ctx, testbeds), c.clocks(ctx, nodes),
 	}
 	if testbeds {
@@ -203,17 +203,17 @@ func (c Config) version(ctx context.Context) Result {
 	return r
 }
 
-// errUntold is that of a scheduler of which nobody says what Kubernetes it is of.
-var errUntold = errors.New("it does not say")
+// errNoVersion is the error of a scheduler that was built without its version of Kubernetes.
+var errNoVersion = errors.New("it does not say")
 
 // scheduler is the minor version of Kubernetes of the scheduler that leads.
 func (c Config) scheduler(ctx context.Context) (string, error) {
 	if c.Kubernetes == nil {
-		return "", errUntold
+		return "", errNoVersion
 	}
 	minor, err := c.Kubernetes(ctx)
 	if err == nil && minor == "" {
-		err = errUntold
+		err = errNoVersion
 	}
 	return minor, err
 }
@@ -289,7 +289,7 @@ func (c Config) signals(ctx context.Context) (map[string]Signal, error) {
 	return named, nil
 }
 
-// kernels says which nodes lack what agents measure by.
+// kernels reports which nodes lack what agents measure by.
 func (c Config) kernels(ctx context.Context, nodes []string, err error, signals map[string]Signal) Result {
 	r := Result{Name: "nodes", Status: OK}
 	if err != nil {
@@ -333,8 +333,8 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 	return r
 }
 
-// heard compares the nodes with those that the scheduler hears of.
-func (c Config) heard(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
+// reporting compares the nodes with those whose reports the scheduler gets.
+func (c Config) reporting(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
 	r := Result{Name: "signals", Status: OK}
 	switch err := errors.Join(err, signalsErr); {
 	case err != nil:

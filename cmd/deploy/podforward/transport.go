@@ -32,7 +32,7 @@ type Config struct {
 	Namespace string
 	// Port is the one on the pod's loopback.
 	Port int
-	// Find says which pod is asked.
+	// Find chooses the pod.
 	Find Finder
 }
 
@@ -176,7 +176,7 @@ func (t *Transport) connect(ctx context.Context, pod string) (httpstream.Connect
 // pingPeriod is kubectl's: proxies on the way take a silent connection for dead.
 const pingPeriod = 5 * time.Second
 
-// refusal is what an API server says that does not forward.
+// refusal is the error of an API server that does not forward.
 func refusal(response *http.Response) error {
 	const most = 64 << 10
 	text, err := io.ReadAll(io.LimitReader(response.Body, most))
