@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
@@ -73,12 +74,9 @@ func ToRooms(m *spaziov1.Rooms) (Rooms, error) {
 const maxSum = MaxAbsorbed * MaxPods
 
 func checkRoom(m *spaziov1.NodeRoom) error {
-	if err := checkName("node", m.GetNode(), false); err != nil {
-		return err
-	}
-	return checkRanges([]ranged{
+	return cmp.Or(checkName("node", m.GetNode(), false), checkRanges([]ranged{
 		{"avail", m.GetAvail(), -MaxPods, MaxPods},
 		{"in_flight", m.GetInFlight(), 0, maxSum},
 		{"held", m.GetHeld(), 0, maxSum},
-	})
+	}))
 }

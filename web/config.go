@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is wrapped by what New says of a Config.
+// ErrInvalid is wrapped by New's error for a Config.
 var ErrInvalid = errors.New("invalid")
 
 // Config is what a Server needs. The zero value of each field except Source is its default.
@@ -28,7 +28,7 @@ type Config struct {
 	Interval time.Duration
 	// Readers is how many may look at a time, 32.
 	Readers int
-	// WriteTimeout bounds the sending of a frame, 10 s: who takes longer is let go.
+	// WriteTimeout bounds the sending of a frame, 10 s; a slower reader is disconnected.
 	WriteTimeout time.Duration
 	// AskTimeout bounds what the Source may take for one answer, 10 s.
 	AskTimeout time.Duration

@@ -56,7 +56,7 @@ func (e *event) field(name string, value []byte) {
 	e.data = append(e.data, value...)
 }
 
-// nodes says what is to come of a whole picture.
+// nodes announces the nodes of a whole picture.
 func (e *event) nodes(c *picture) {
 	ending := c.ending()
 	e.ending = len(ending)

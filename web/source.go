@@ -14,7 +14,7 @@ import (
 type Source interface {
 	// State is everything, now.
 	State(ctx context.Context) (State, error)
-	// Node says in words why a node has the room that it has, or takes no pod. The error of a
+	// Node explains in words why a node has the room that it has, or takes no pod. The error of a
 	// node that is not there wraps ErrUnknownNode.
 	Node(ctx context.Context, name string) (Explanation, error)
 	// Pod is what has happened to a pod. The error of one that is not there wraps ErrUnknownPod.
@@ -104,7 +104,7 @@ type Node struct {
 	Signal Signal `json:"signal,omitempty"`
 	// Age is that of its newest sample.
 	Age time.Duration `json:"ageNanos,omitempty"`
-	// Reason says in a few words why it takes no pod now, such as "no report for 31 s"; empty
+	// Reason is in a few words why it takes no pod now, such as "no report for 31 s"; empty
 	// if it takes some.
 	Reason string `json:"reason,omitempty"`
 	// Free is how many pods still fit, which may be a fraction or negative; Capacity is how many
@@ -128,11 +128,11 @@ type Waiting struct {
 	Profile   string `json:"profile,omitempty"`
 	// Since is when it began to wait.
 	Since time.Time `json:"since"`
-	// Reason says why, as the scheduler does.
+	// Reason is why, in the scheduler's words.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Explanation says why a node is as it is: a sentence a line, the most important first.
+// Explanation is why a node is as it is: a sentence a line, the most important first.
 type Explanation struct {
 	Lines []string `json:"lines"`
 	// Pods are those of the node, of which the page shows timelines; a hundred are enough.
@@ -153,7 +153,7 @@ type Timeline struct {
 	// Steps are in the order in which they happened: created, tried, reserved, bound, listed,
 	// started, done.
 	Steps []Step `json:"steps"`
-	// Lines say in words why it is where it is, or why it waits.
+	// Lines are in words why it is where it is, or why it waits.
 	Lines []string `json:"lines,omitempty"`
 }
 

@@ -123,7 +123,7 @@ func against(best, other *Run) string {
 	return fmt.Sprintf("in %s of the time of %s", ratio(share), possessive(other.Profile))
 }
 
-// failures says of runs in which pods failed how many did.
+// failures returns how many pods of each run failed.
 func failures(runs []*Run) []string {
 	var lines []string
 	for _, r := range runs {

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// files holds what the files of a Config say, and reads them again when one has
+// files holds the contents of a Config's files, and reads them again when one has
 // changed: it asks at each handshake, so that a rotated certificate takes effect
 // with the next connection. It is safe for concurrent use.
 type files struct {
@@ -30,7 +30,7 @@ func open(c Config, read func(Config) (*tls.Config, error)) (*files, error) {
 	return f, f.load(f.stat())
 }
 
-// current returns what the files say now. Files that can't be used, as when a
+// current returns the present contents. Files that can't be used, as when a
 // certificate has been replaced and its key not yet, leave the former ones in
 // effect and are tried again at the next handshake.
 func (f *files) current() (*tls.Config, credentials.TransportCredentials) {

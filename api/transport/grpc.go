@@ -20,6 +20,8 @@ const (
 	// maxHeaders bounds the headers of a call: a token of 8 KiB fits. gRPC's own
 	// 16 MiB are as much for each call in progress.
 	maxHeaders = 16 << 10
+	// streams bounds the calls in progress on one connection.
+	streams = 100
 	// idle is how long a connection may stay without a call in progress; agents
 	// push at least every 10 s.
 	idle = time.Minute
@@ -49,7 +51,7 @@ func (l *ConnLimiter) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 	}
 	options := []grpc.ServerOption{
 		grpc.InTapHandle(l.tap),
-		grpc.MaxConcurrentStreams(uint32(l.limits.Streams)),
+		grpc.MaxConcurrentStreams(streams),
 		grpc.MaxRecvMsgSize(l.limits.Message),
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.ConnectionTimeout(l.limits.Handshake),

@@ -29,13 +29,10 @@ type Limits struct {
 	// long as Handshake, with 1,024 others, or a quarter of Connections. So agents behind one
 	// address, as of a NAT or a proxy, come in one after the other.
 	Unauthenticated int
-	// Streams bounds the calls in progress on one connection, default 100.
-	Streams int
 	// Calls bounds the calls in progress on the connections that were admitted, default
-	// those of one call a connection; CallsOfOne those of one address, default Calls;
-	// CallsUnauthenticated those of a connection that was not admitted, once such connections have
-	// 1,024 together, default 4. A connection that begins one too many is closed.
-	Calls, CallsOfOne, CallsUnauthenticated int
+	// those of one call a connection; CallsOfOne those of one address, default Calls. A
+	// connection that begins one too many is closed.
+	Calls, CallsOfOne int
 	// Handshake is what a caller may take until its connection stands, default
 	// 10 s.
 	Handshake time.Duration
@@ -56,8 +53,8 @@ func (l Limits) Validate() error {
 		name  string
 		value int
 	}{
-		{"Connections", l.Connections}, {"Unauthenticated", l.Unauthenticated}, {"Streams", l.Streams},
-		{"Calls", l.Calls}, {"CallsOfOne", l.CallsOfOne}, {"CallsUnauthenticated", l.CallsUnauthenticated}, {"Message", l.Message},
+		{"Connections", l.Connections}, {"Unauthenticated", l.Unauthenticated},
+		{"Calls", l.Calls}, {"CallsOfOne", l.CallsOfOne}, {"Message", l.Message},
 	} {
 		if f.value < 0 || f.value > maxLimit {
 			return &field.Error{Package: "transport", Field: f.name, Value: f.value, Err: errRange}
@@ -76,17 +73,15 @@ func (l Limits) Validate() error {
 
 var errRange = fmt.Errorf("%w: negative or too many", ErrInvalid)
 
-// maxLimit is within what HTTP/2 can state of a number of streams.
+// maxLimit bounds each of the limits.
 const maxLimit = 1 << 30
 
 // withDefaults returns l with its zero fields replaced.
 func (l Limits) withDefaults() Limits {
 	l.Connections = cmp.Or(l.Connections, 32_768)
 	l.Unauthenticated = cmp.Or(l.Unauthenticated, 128)
-	l.Streams = cmp.Or(l.Streams, 100)
 	l.Calls = cmp.Or(l.Calls, l.Connections)
 	l.CallsOfOne = cmp.Or(l.CallsOfOne, l.Calls)
-	l.CallsUnauthenticated = cmp.Or(l.CallsUnauthenticated, 4)
 	l.Message = cmp.Or(l.Message, maxMessage)
 	l.Handshake = cmp.Or(l.Handshake, 10*time.Second)
 	return l
@@ -244,13 +239,13 @@ func (l *ConnLimiter) begin(c *caller) (end func()) {
 		l.callsUnauthenticated.Add(-1)
 	}
 	own, all := c.calls.Add(1), l.callsUnauthenticated.Add(1)
-	if own > int64(l.limits.CallsUnauthenticated) && all > manyCalls {
+	if own > callsUnauthenticated && all > manyCalls {
 		end()
 		return nil
 	}
 	return end
 }
 
-// manyCalls is how many unauthenticated calls there have to be before each connection is held to
-// its own number.
-const manyCalls = 1024
+// A connection that was not admitted may have callsUnauthenticated calls in progress once such
+// connections have manyCalls together.
+const callsUnauthenticated, manyCalls = 4, 1024

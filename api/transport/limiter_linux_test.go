@@ -290,8 +290,8 @@ func TestHandshakesEnd(t *testing.T) {
 
 func TestLimitErrors(t *testing.T) {
 	for name, l := range map[string]transport.Limits{
-		"Connections": {Connections: -1}, "Unauthenticated": {Unauthenticated: -1}, "Streams": {Streams: 1<<30 + 1},
-		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "CallsUnauthenticated": {CallsUnauthenticated: -1}, "Message": {Message: -1},
+		"Connections": {Connections: -1}, "Unauthenticated": {Unauthenticated: 1<<30 + 1},
+		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "Message": {Message: -1},
 		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1}, "Age": {Age: -1},
 	} {
 		_, err := transport.NewConnLimiter(l)

@@ -116,7 +116,7 @@ func passing(err error) bool {
 }
 
 // until does something again and again until it is done or fails for good, or ctx
-// ends: then the error says what was the last reason.
+// ends: then the error has the last reason.
 func (c *Cluster) until(ctx context.Context, something func() (done bool, err error)) error {
 	for {
 		done, err := something()

@@ -15,8 +15,8 @@ var (
 	ErrInUse = errors.New("still in use")
 	// ErrBusy is that of an installation for which another one did not make room.
 	ErrBusy = errors.New("another installation is under way")
-	// ErrFailed is that of a workload that will not become ready by itself.
-	ErrFailed = errors.New("failed")
+	// errFailed is that of a workload that will not become ready by itself.
+	errFailed = errors.New("failed")
 )
 
 // refuse makes a *field.Error; want completes "must be".

@@ -41,7 +41,7 @@ type Step struct {
 	Object ID `json:"object"`
 	// Action is one of the constants.
 	Action Action `json:"action"`
-	// Text says what is waited for.
+	// Text is what is waited for.
 	Text string `json:"text,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// lockName is the Lease that whoever installs or removes holds meanwhile.
+// lockName is the Lease that an installation or removal holds meanwhile.
 const lockName = "spazio-install"
 
 // How often a lock is renewed, and after what time without that its holder is

@@ -26,7 +26,7 @@ const NoRegistry = "registry.invalid/spazio"
 
 const schedulerProgram = "spazio-scheduler"
 
-// Config says what is installed. The zero value is the chart's defaults, whose
+// Config is what is installed. The zero value is the chart's defaults, whose
 // images are nowhere: to run them takes a Registry. It is a plain value.
 type Config struct {
 	// Components are added to the defaults; Components() names them all.

@@ -59,7 +59,7 @@ func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstruc
 		problems = append(problems, Problem{"rights", text})
 	}
 	if len(problems) > 0 {
-		return problems, nil // what follows would say the same in other words
+		return problems, nil // a dry run would repeat them in other words
 	}
 	return c.dryRun(ctx, located)
 }

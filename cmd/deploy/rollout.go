@@ -30,7 +30,7 @@ type Rollout struct {
 
 // waitReady waits until the workloads among the objects run in the version that
 // they are given in, or ctx ends. A Job that has failed is an error at once,
-// which wraps ErrFailed.
+// which wraps errFailed.
 func (c *Cluster) waitReady(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
 	for _, o := range waitedFor(objects) {
 		m, err := c.locate(o)
@@ -101,7 +101,7 @@ func (c *Cluster) rollout(ctx context.Context, o mapped) (Rollout, error) {
 	ready, text := progress(now)
 	if o.GetKind() == "Job" && !ready {
 		if failed, why := conditionOf(now, "Failed"); failed == "True" {
-			return Rollout{}, fmt.Errorf("%w: %s", ErrFailed, why)
+			return Rollout{}, fmt.Errorf("%w: %s", errFailed, why)
 		}
 	}
 	if !ready {

@@ -344,7 +344,7 @@ func (c *Cluster) gone(ctx context.Context, objects []mapped, options Options) e
 	return nil
 }
 
-// remains says what an object waits for that is being deleted.
+// remains returns what an object waits for that is being deleted.
 func remains(o *unstructured.Unstructured) string {
 	for _, kind := range []string{"NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining", "Terminating"} {
 		if status, message := conditionOf(o, kind); status == "True" {

@@ -163,7 +163,7 @@ func (c *Client) once(ctx context.Context, r *request, body []byte, v any) (int,
 	if v == nil {
 		return answer.StatusCode, nil
 	}
-	// A newer server may say more than this client knows.
+	// A newer server may send fields that this client does not know.
 	if err := json.Unmarshal(data, v); err != nil {
 		return answer.StatusCode, fmt.Errorf("client: answer of %s %s: %w", r.method, u.Path, err)
 	}

@@ -87,7 +87,7 @@ type Profiler struct {
 	c Config
 }
 
-// New returns a Profiler; nothing is asked yet.
+// New returns a Profiler; it sends no request yet.
 func New(c Config) (*Profiler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -28,10 +28,6 @@ type Config struct {
 	// Hosts are the names, without a port, by which the server may be addressed, beside
 	// localhost and any IP address; without Hosts every name will do.
 	Hosts []string
-	// Origins are those of the server's pages, SCHEME://HOST[:PORT], where it is known by
-	// another name than requests arrive with, as behind a proxy. Pages from elsewhere get
-	// nothing even so: no answer lets a browser show it to them.
-	Origins []string
 	// SeedPaths serves the paths of L. Schwerdtfeger's thesis (see package testbed), too, for
 	// programs that were written for its author's: they know no namespaces and get
 	// DefaultNamespace ("default").

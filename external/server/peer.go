@@ -14,12 +14,12 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// protocol is what is said on a connection. Its methods but rights are called by one
+// protocol is the protocol of a connection. Its methods except rights are called by one
 // goroutine each; what they return ends the connection.
 type protocol interface {
 	// read takes in a message of the client's.
 	read(ctx context.Context, data []byte) error
-	// write says what there is to be said until ctx ends.
+	// write sends what there is to send until ctx ends.
 	write(ctx context.Context) error
 	// rights are what the caller needs to go on.
 	rights() []Access
@@ -185,7 +185,7 @@ func (p *peer) pong() error {
 func (p *peer) recheck(ctx context.Context, speech protocol, unknown int) (int, error) {
 	who := p.who.Load()
 	if who.token == "" {
-		return 0, nil // has not said yet who it is
+		return 0, nil // not authenticated yet
 	}
 	s := p.watches.server
 	ctx, cancel := context.WithTimeout(ctx, s.config.Limits.Timeout)

@@ -108,7 +108,7 @@ func continuation(kind wire.Kind, of string, last testbed.Name) string {
 
 // parseToken returns the last object of the page before.
 func parseToken(text string, kind wire.Kind, of string) (testbed.Name, error) {
-	data, _ := base64.RawURLEncoding.DecodeString(text) // what is none is not what was given out
+	data, _ := base64.RawURLEncoding.DecodeString(text) // invalid base64 differs from every token below
 	last, err := wire.ParseName(strings.TrimPrefix(string(data), string(kind)+"/"+of+"/"), "")
 	if err != nil || continuation(kind, of, last) != text {
 		return testbed.Name{}, badQuery("continue", wire.Invalid, "must be what an earlier page of the same kind and namespace had")

@@ -34,7 +34,7 @@ func (s *Server) createScheduling(c *call) error {
 	return c.answerObject(status, object, err)
 }
 
-// create says, too, whether the scheduling was not there before.
+// create also reports whether the scheduling did not exist before.
 func (s *Server) create(c *call, body wire.Scheduling) (wire.Scheduling, bool, error) {
 	object, err := s.config.Store.CreateScheduling(c.r.Context(), c.caller, c.namespace, body.Name, body.SchedulingSpec)
 	if !wire.IsStatus(err, http.StatusConflict) || object.Name == "" || object.Deleting ||

@@ -162,7 +162,7 @@ func (s *Server) seedDeleteScheduling(c *call) error {
 	return s.seedAnswer(c, o, err)
 }
 
-// seedInvalid is 400, where /external/v1 says 422.
+// seedInvalid is a problem of status 400, where /external/v1 has 422.
 func seedInvalid(causes ...wire.Cause) *wire.Problem {
 	return Refuse(http.StatusBadRequest, "The body cannot be as it is.", causes...)
 }

@@ -47,11 +47,6 @@ func New(config Config) (*Server, error) {
 			Help: "Requests to the external scheduler's interface by the status of the answer.",
 		}, []string{"code"}),
 	}
-	for _, origin := range config.Origins {
-		if err := s.crossing.AddTrustedOrigin(origin); err != nil {
-			return nil, &field.Error{Package: "server", Field: "Origins", Value: origin, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
-		}
-	}
 	s.watches = newWatches(s)
 	if r := config.Registerer; r != nil {
 		if err := errors.Join(r.Register(s.requests), r.Register(s.watches.watchers), r.Register(s.watches.events)); err != nil {

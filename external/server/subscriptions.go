@@ -47,7 +47,7 @@ func (s *subscriptions) current() []*subscription { return *s.list.Load() }
 
 func (s *subscriptions) replace(list []*subscription) { s.list.Store(&list) }
 
-// subscribe begins next, which is about what a request says, if the caller may watch that.
+// subscribe begins a subscription to what a request names, if the caller may watch that.
 func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wire.Request) error {
 	w, list := s.peer.watches, s.current()
 	switch {

@@ -44,7 +44,7 @@ func newWatches(s *Server) *watches {
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spazio_testbed_events_total",
-			Help: "Changes of objects: heard and stale are those that were newer than what was known and others, refused those that could not be read, told those that a client was sent; reset counts clients that had to begin anew.",
+			Help: "Changes of objects by result: heard (new), stale (already known), refused (invalid), told (sent to a client); reset counts clients that had to start again from a snapshot.",
 		}, []string{"result"}),
 	}
 	w.ctx, w.end = context.WithCancelCause(context.Background())

@@ -211,7 +211,7 @@ func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 // values are taken at most.
 const maxRefs = wire.MaxValues
 
-// addTo adds what the row says to the spec. A row adds no more than a scheduling may have, in
+// addTo adds the row to the spec. A row adds no more than a scheduling may have, in
 // all.
 func (e *entry) addTo(spec *wire.SchedulingSpec, field string) *wire.Cause {
 	const longest = 63 + 1 + 253 // NAMESPACE/NAME

@@ -46,7 +46,7 @@ type problemView struct {
 	*wire.Problem
 }
 
-// notices say what has been done, by the word that a redirect carries.
+// notices are the messages of what has been done, by the word that a redirect carries.
 var notices = map[string]string{
 	"created":  "The scheduling is created.",
 	"deleted":  "The scheduling is being deleted: its jobs and slots are released.",

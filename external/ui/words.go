@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// words are what templates say of objects. The script says the same.
+// words are the functions of templates. The script has the same.
 var words = template.FuncMap{
 	"blank": blank, "clock": clock, "problemAt": problemAt, "tone": tone, "key": key, "href": href,
 	"plural": plural, "lastRun": lastRun, "took": took,

@@ -74,7 +74,7 @@ func CompareVersions(a, b string) (int, error) {
 
 // Condition is a verdict on an object, as Kubernetes has them.
 type Condition struct {
-	// Type says what is judged: of a Job Valid, Acquired, PodsScheduled, Running or
+	// Type is what is judged: of a Job Valid, Acquired, PodsScheduled, Running or
 	// Completed, of a Scheduling Feasible, Acquired, SpecAccepted or Completed.
 	Type string `json:"type"`
 	// Status is True, False or Unknown.
@@ -88,7 +88,7 @@ type Condition struct {
 type Testbed struct {
 	Meta
 	Ready bool `json:"ready"`
-	// Reason and Message say why it is not ready.
+	// Reason and Message are why it is not ready.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Nodes   int    `json:"nodes"`
@@ -299,7 +299,7 @@ type SchedulingJob struct {
 // Plan is what a scheduling would lead to now.
 type Plan struct {
 	Feasible bool `json:"feasible"`
-	// Problems say why it is not.
+	// Problems are why it is not.
 	Problems []Cause `json:"problems,omitempty"`
 	// Plan is a row a job, in the order of the scheduling.
 	Plan []Planned `json:"plan"`

@@ -15,10 +15,10 @@ const (
 	OpPing        = "ping"
 )
 
-// Request is what a client says on the watch.
+// Request is a client's message on the watch.
 type Request struct {
 	Op string `json:"op"`
-	// ID is the client's name of a subscription, in all that is said of it.
+	// ID is the client's name of a subscription, in all messages about it.
 	ID    string `json:"id,omitempty"`
 	Kinds []Kind `json:"kinds,omitempty"`
 	// Namespace is that of the objects; empty is all of them, which takes the right to
@@ -52,13 +52,13 @@ const (
 	Pong = "PONG"
 )
 
-// Message is what the server says on the watch.
+// Message is the server's message on the watch.
 type Message struct {
 	Type    string   `json:"type"`
 	ID      string   `json:"id,omitempty"`
 	Objects []Object `json:"objects,omitempty"`
 	Events  []Event  `json:"events,omitempty"`
-	// Cursor is opaque. It says where to resume once this message has been taken in: behind it,
+	// Cursor is opaque. It is where to resume once this message has been processed: behind it,
 	// or, of a message that others follow at once, before the first of these.
 	Cursor  string   `json:"cursor,omitempty"`
 	More    bool     `json:"more,omitempty"`

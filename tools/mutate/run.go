@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// grace is how long a killed run may take to let go of its output.
+	// grace is how long a killed run may take to close its output.
 	grace = 5 * time.Second
 	// memory bounds what a mutant that allocates without end can take.
 	memory = 12 << 30

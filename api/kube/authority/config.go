@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Config says what Ensure looks after.
+// Config is what Ensure maintains.
 type Config struct {
 	// Namespace is that of the servers, the Secrets and one ConfigMap;
 	// AgentNamespace has the other ConfigMap, unless it is empty or the same.

@@ -49,7 +49,7 @@ func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wa
 	return o, nil
 }
 
-// state is what the objects say; a time that can't be read is none.
+// state reads the objects; a time that can't be read is zero.
 func (o objects) state(c Config) State {
 	s := State{
 		Authority: pairOf(o.authority, authorityKey), Next: pairOf(o.authority, nextKey), Former: o.authority.Data[formerKey],

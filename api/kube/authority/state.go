@@ -43,7 +43,7 @@ type State struct {
 	// Leaves are the certificates by name.
 	Leaves map[string]Pair
 	// Bundles are the authorities that are trusted, as PEM, by the place where they
-	// are stored. All say the same.
+	// are stored. All are the same.
 	Bundles map[string][]byte
 }
 

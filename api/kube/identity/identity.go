@@ -9,8 +9,8 @@
 //	reviewer := identity.NewReviewer(identity.Config{Reviews: reviews, ServiceAccount: "spazio/spazio-agent", Audience: "spazio-scheduler"})
 //	agent, err := reviewer.Identify(ctx, address, identity.Bearer(ctx)) // in a gRPC method
 //
-// Package access says what somebody who was identified may call, and package server is a
-// gRPC server that does both.
+// Package server defines what an identified caller may call, and is a
+// gRPC server that checks both.
 //
 // Types that do not speak of concurrent use are plain values.
 package identity
@@ -59,7 +59,7 @@ type Agent struct {
 	Node string
 	// User is the API server's answer if Anyone is accepted; else nil.
 	User *authenticationv1.UserInfo
-	// Until is when the token expires; zero if it does not say.
+	// Until is when the token expires; zero if it has no time.
 	Until time.Time
 	// Review is when the API server is to be asked again: until then Identify
 	// repeats its answer.
@@ -119,7 +119,7 @@ func NewReviewer(c Config) *Reviewer {
 }
 
 // Identify returns whose token it is that was shown from an address. Errors are
-// ErrToken, ErrRefused and ErrThrottled, wrapped, or say that the API server
+// ErrToken, ErrRefused and ErrThrottled, wrapped, or mean that the API server
 // could not be asked. It is not asked about a token that its own claims rule out, nor
 // again about one that it accepted or refused a while ago, nor about one token twice
 // at a time, and for an address whose tokens it keeps refusing only about those that it

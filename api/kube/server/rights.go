@@ -10,7 +10,7 @@ import (
 type Role string
 
 const (
-	// Anyone may ask what says nothing of the cluster.
+	// Anyone may make calls that reveal nothing of the cluster.
 	Anyone Role = "anyone"
 	// Agent is a node's agent, and speaks of that node.
 	Agent Role = "agent"

@@ -294,7 +294,7 @@ func TestRefusals(t *testing.T) {
 	serving := transport.Config{CertFile: tls.CertFile, KeyFile: tls.KeyFile}
 	for name, c := range map[string]server.Config{
 		"CertFile":       {Transport: transport.Config{CertFile: "x"}},
-		"Streams":        {Limits: transport.Limits{Streams: -1}},
+		"Calls":          {Limits: transport.Limits{Calls: -1}},
 		"ServiceAccount": {ServiceAccount: "a/b", Reviews: reviews{}},
 		"Peers":          {ServiceAccount: "a/b", Reviews: reviews{}, Transport: serving, Peers: []string{"x"}},
 		"Reviews":        {ServiceAccount: "a/b", Transport: serving},

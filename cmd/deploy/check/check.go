@@ -218,7 +218,7 @@ func (c Config) scheduler(ctx context.Context) (string, error) {
 	return minor, err
 }
 
-// needed are the rights of whoever looks after Spazio: those of the commands that
+// needed are the rights that operating Spazio takes: those of the commands that
 // ask a pod, and of this package.
 var needed = []authorizationv1.ResourceAttributes{
 	{Verb: "list", Resource: "nodes"},

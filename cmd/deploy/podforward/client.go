@@ -77,7 +77,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	}
 	response, err := c.http.Do(request)
 	if asked := (*url.Error)(nil); errors.As(err, &asked) {
-		err = asked.Err // whom, is said here
+		err = asked.Err // the address is added here
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", c.asked, err)

@@ -112,7 +112,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		DisableKeepAlives: true,
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return t.stream(connection) },
 	}
-	// What a program shows on its loopback it shows to who asks for that alone.
+	// Programs on a loopback only accept requests for that host name.
 	asked := request.Clone(ctx)
 	asked.Host = net.JoinHostPort("localhost", strconv.Itoa(t.config.Port))
 	response, err := over.RoundTrip(asked)
@@ -200,7 +200,7 @@ func (t *Transport) stream(connection httpstream.Connection) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = wrong.Close() // nothing is said on it from here
+	_ = wrong.Close() // this side sends nothing on it
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := connection.CreateStream(headers)
 	if err != nil {

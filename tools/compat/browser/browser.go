@@ -181,8 +181,8 @@ func (b *Tab) Likes(scheme string) {
 	}})
 }
 
-// Hold fails the test if the tab has said anything on the console, but what is expected, or
-// asked another origin.
+// Hold fails the test if the console has lines other than the expected ones, or the tab has
+// requested another origin.
 func (b *Tab) Hold(expected ...string) {
 	b.T.Helper()
 	b.mu.Lock()

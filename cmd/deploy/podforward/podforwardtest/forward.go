@@ -27,7 +27,7 @@ func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, 
 	}))
 }
 
-// next is the next stream, nil if whoever connected has left before it.
+// next is the next stream, nil if the client has left before it.
 func next(streams <-chan httpstream.Stream, connection httpstream.Connection) httpstream.Stream {
 	select {
 	case s := <-streams:
@@ -75,7 +75,7 @@ func Handler(t testing.TB, address func(r *http.Request, port int) string) http.
 			return
 		}
 		defer backend.Close()
-		go func() { // whoever asked has left: the backend is to know
+		go func() { // the client has left: end the backend's connection
 			<-connection.CloseChan()
 			backend.Close()
 		}()
