@@ -62,7 +62,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 
 // ToReport converts and checks a report from the wire. SampledAt is in UTC, or
 // the zero time where the message has none. Errors are *field.Error, of ErrMeaning for a
-// report of a newer agent that nothing can be taken from.
+// report of a newer agent that cannot be used.
 func ToReport(m *spaziov1.Report) (agent.Report, error) {
 	if err := checkReport(m); err != nil {
 		return agent.Report{}, err

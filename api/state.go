@@ -18,7 +18,7 @@ const MaxStates = 4096
 const maxMeanSquare = 1 + 4*energySlack
 
 // CheckChunk accepts states within the bounds of this package. Whether moments
-// are positive semidefinite it leaves to who merges them. Errors are
+// are positive semidefinite has to be checked by the code that merges them. Errors are
 // *field.Error.
 func CheckChunk(m *spaziov1.StateChunk) error {
 	if m == nil {

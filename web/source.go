@@ -89,8 +89,8 @@ type Completion struct {
 // Signal is what is heard of a node.
 type Signal string
 
-// Missing is that of a node whose agent has never reported, Stale of one whose last report is
-// too old to be decided by. What is none of these counts as Missing.
+// Missing is the signal of a node whose agent has never reported, Stale of one whose last report is
+// too old to be used. Other values count as Missing.
 const (
 	Missing Signal = ""
 	Fresh   Signal = "fresh"
@@ -102,7 +102,7 @@ const (
 type Node struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal,omitempty"`
-	// Age is that of its newest sample.
+	// Age is the age of its newest sample.
 	Age time.Duration `json:"ageNanos,omitempty"`
 	// Reason is in a few words why it takes no pod now, such as "no report for 31 s"; empty
 	// if it takes some.
@@ -135,7 +135,7 @@ type Waiting struct {
 // Explanation is why a node is as it is: a sentence a line, the most important first.
 type Explanation struct {
 	Lines []string `json:"lines"`
-	// Pods are those of the node, of which the page shows timelines; a hundred are enough.
+	// Pods are the node's pods, whose timelines the page shows; a hundred are enough.
 	Pods []PodName `json:"pods,omitempty"`
 }
 

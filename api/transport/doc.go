@@ -3,7 +3,7 @@
 //
 // The rule is the same on both ends. Plaintext stays on loopback; anything
 // beyond needs TLS or the operator's explicit Insecure. A server beyond loopback
-// also has to know who calls it: by certificates of ClientCAFile, which it then
+// also has to authenticate its callers: by certificates of ClientCAFile, which it then
 // demands, or by Tokens, which are its own to review. A client with a CA file
 // trusts servers of that CA and no other. Files are read again when they change.
 //

@@ -37,7 +37,7 @@ const (
 	// spares small reports the pings by which gRPC measures the bandwidth. A
 	// client trusts its server with more.
 	window, clientWindow = 64 << 10, maxMessage
-	// buffer is that of a connection, for each direction. A report of 50 pods
+	// buffer is the size of a connection's buffers. A report of 50 pods
 	// takes some 600 bytes; gRPC's 32 KiB are 300 MB for 5,000 agents.
 	buffer = 8 << 10
 )
@@ -104,7 +104,7 @@ type rawCredentials struct {
 	credentials.TransportCredentials
 }
 
-// ClientHandshake is that of the credentials, over a rawConn.
+// ClientHandshake calls that of the credentials, over a rawConn.
 func (r rawCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return r.TransportCredentials.ClientHandshake(ctx, authority, withRawIO(conn))
 }

@@ -145,7 +145,7 @@ func less(of map[netip.Addr]int, ip netip.Addr) {
 }
 
 // promote gives those in line the places that are free. The newest come first, since the
-// oldest are rather those of an attacker who waits for nothing.
+// oldest are more likely an attacker's.
 func (l *ConnLimiter) promote() {
 	for i := len(l.line) - 1; i >= 0; i-- {
 		if c := l.line[i]; l.room(c.ip) {

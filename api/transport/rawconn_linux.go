@@ -39,7 +39,7 @@ func withRawIO(conn net.Conn) net.Conn {
 	return c
 }
 
-// Read is that of a net.Conn.
+// Read implements net.Conn.
 func (c *rawConn) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return c.Conn.Read(b)
@@ -51,7 +51,7 @@ func (c *rawConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write is that of a net.Conn.
+// Write implements net.Conn.
 func (c *rawConn) Write(b []byte) (written int, err error) {
 	for written < len(b) {
 		n, err := c.out.move("write", c.Conn, b[written:])

@@ -13,9 +13,9 @@ var (
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrInUse refuses to remove a scheduler that pods wait for, or will.
 	ErrInUse = errors.New("still in use")
-	// ErrBusy is that of an installation for which another one did not make room.
+	// ErrBusy is wrapped if another installation did not end in time.
 	ErrBusy = errors.New("another installation is under way")
-	// errFailed is that of a workload that will not become ready by itself.
+	// errFailed is wrapped for a workload that will not become ready by itself.
 	errFailed = errors.New("failed")
 )
 

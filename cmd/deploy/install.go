@@ -15,7 +15,7 @@ import (
 
 // Options of an installation, or of a removal. The zero value is ready to use.
 type Options struct {
-	// Manager is whom the fields of the objects belong to, default "spazio".
+	// Manager is the field manager of the objects, default "spazio".
 	Manager string
 	// DryRun asks the API server for everything and stores nothing.
 	DryRun bool

@@ -31,7 +31,7 @@ func lifeOf(l *coordinationv1.Lease) time.Duration {
 	return lockLife
 }
 
-// errNoRoom is that of a lock in a namespace that is not there, or ends.
+// errNoRoom is the error of a lock in a namespace that does not exist, or ends.
 var errNoRoom = errors.New("the namespace is not there")
 
 // alone calls a function while no other process installs or removes; it waits for another one

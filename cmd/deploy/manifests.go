@@ -102,7 +102,7 @@ func (c Config) validateDigests() error {
 	return nil
 }
 
-// Programs are those that there are images of, sorted.
+// Programs returns the names of the programs with images, sorted.
 func Programs() []string {
 	return slices.DeleteFunc(images(), func(name string) bool { return strings.HasPrefix(name, schedulerProgram+"-") })
 }
@@ -121,7 +121,7 @@ func (c Config) Objects() ([]*unstructured.Unstructured, error) {
 	return render(values, "v"+cmp.Or(c.Kubernetes, DefaultScheduler())+".0")
 }
 
-// values are those of the chart that make what the Config says.
+// values returns the chart's values for the Config.
 func (c Config) values() (map[string]any, error) {
 	images := map[string]any{}
 	if c.Registry != "" {

@@ -114,7 +114,7 @@ func ended(o *unstructured.Unstructured) bool {
 	return phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) || completed || condition(o, "Failed") == "True"
 }
 
-// testbedGroup is that of the objects which the component testbed defines.
+// testbedGroup is the API group of the objects that the component testbed defines.
 const testbedGroup = "testbed.spazio-scheduler.github.io"
 
 // Installed returns the objects that are in the cluster of any component, also of

@@ -35,7 +35,7 @@ type Version struct {
 	Text string
 }
 
-// ErrVersion is that of a cluster that Spazio, or a scheduler of it, is not for.
+// ErrVersion is wrapped for an API server that Spazio, or the given scheduler, does not support.
 var ErrVersion = errors.New("unsupported version of Kubernetes")
 
 // Version asks for the API server's.

@@ -139,7 +139,7 @@ func (m *mirror) touch(at place) {
 	}
 }
 
-// view returns what there is, and forgets what has changed; nil if nothing has, or if not all
+// view returns the state, and forgets what has changed; nil if nothing has, or if not all
 // has come yet.
 func (m *mirror) view() *View {
 	first := m.viewed == nil

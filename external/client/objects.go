@@ -10,18 +10,18 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Testbeds are those of the namespace, of all if it is empty, by namespace and name. They
+// Testbeds returns those of the namespace, or of all if it is empty, by namespace and name. They
 // are read by pages while the caller goes on; an error is the last of the sequence.
 func (c *Client) Testbeds(ctx context.Context, namespace string) iter.Seq2[wire.Testbed, error] {
 	return pages[wire.Testbed](ctx, c, wire.Testbeds, namespace)
 }
 
-// Jobs are those of the namespace, as Testbeds.
+// Jobs returns the jobs of the namespace, as Testbeds does.
 func (c *Client) Jobs(ctx context.Context, namespace string) iter.Seq2[wire.Job, error] {
 	return pages[wire.Job](ctx, c, wire.Jobs, namespace)
 }
 
-// Schedulings are those of the namespace, as Testbeds.
+// Schedulings returns the schedulings of the namespace, as Testbeds does.
 func (c *Client) Schedulings(ctx context.Context, namespace string) iter.Seq2[wire.Scheduling, error] {
 	return pages[wire.Scheduling](ctx, c, wire.Schedulings, namespace)
 }
@@ -103,7 +103,7 @@ func (c *Client) Overview(ctx context.Context, namespace string) (wire.Overview,
 	return get[wire.Overview](ctx, c, query, "overview")
 }
 
-// Session returns as whom the server knows the caller.
+// Session returns the caller's name as the server knows it.
 func (c *Client) Session(ctx context.Context) (wire.Session, error) {
 	return get[wire.Session](ctx, c, nil, "session")
 }

@@ -45,13 +45,13 @@ func (v *View) note(was, now wire.Resource) {
 	}
 }
 
-// Testbeds are those that are watched, by namespace and name.
+// Testbeds returns the test beds that are watched, by namespace and name.
 func (v *View) Testbeds() []wire.Testbed { return sorted[wire.Testbed](v) }
 
-// Jobs are those that are watched, by namespace and name.
+// Jobs returns the jobs that are watched, by namespace and name.
 func (v *View) Jobs() []wire.Job { return sorted[wire.Job](v) }
 
-// Schedulings are those that are watched, by namespace and name.
+// Schedulings returns the schedulings that are watched, by namespace and name.
 func (v *View) Schedulings() []wire.Scheduling { return sorted[wire.Scheduling](v) }
 
 // Testbed returns one, false if it is not there or not watched.

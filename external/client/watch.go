@@ -22,10 +22,10 @@ import (
 type Scope struct {
 	// Kinds are one or more.
 	Kinds []wire.Kind
-	// Namespace is that of the objects; empty is all of them, which takes the right to all
+	// Namespace has the objects; empty is all namespaces, which takes the right to all
 	// of them.
 	Namespace string
-	// Names are those of the objects; none are all.
+	// Names are the objects' names; none are all.
 	Names []string
 	// Lost is called, if it is not nil, whenever the connection is lost or cannot be made, with
 	// the reason: until the next View the state is as of then.
@@ -36,7 +36,7 @@ type Scope struct {
 // ten seconds.
 const silence = 35 * time.Second
 
-// Watch follows objects: it yields what there is, and again whenever that has changed. A
+// Watch follows objects: it yields their state, and again whenever that has changed. A
 // loop that takes long over a View misses none of the objects' newest states, and nothing
 // piles up meanwhile. A connection that is lost is made again, at the Client's URL or one of
 // its Replicas, and goes on where it was.

@@ -82,7 +82,7 @@ type Trial struct {
 }
 
 // Profiler learns and plans. Its methods are safe for concurrent use; each of them asks the
-// interface for what there is, and keeps nothing.
+// interface for the present state, and keeps nothing.
 type Profiler struct {
 	c Config
 }

@@ -65,7 +65,7 @@ func (c conversation) write(ctx context.Context) error {
 	}
 }
 
-// sendNews sends what there is, a message of each subscription in turn.
+// sendNews sends what is new, a message of each subscription in turn.
 func (c conversation) sendNews(ctx context.Context, bookmark bool) error {
 	send := func(s *subscription, m wire.Message) error {
 		m.ID = s.id

@@ -75,10 +75,10 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// protocols are those that a WebSocket is to speak.
+// protocols returns the subprotocols that a WebSocket request offers.
 func protocols(r *http.Request) []string { return entries(r.Header["Sec-Websocket-Protocol"]) }
 
-// entries are those of a header that has a list.
+// entries returns the entries of a header that has a list.
 func entries(lines []string) []string {
 	return strings.FieldsFunc(strings.Join(lines, ","), func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
 }
@@ -94,7 +94,7 @@ func (s *Server) authenticate(ctx context.Context, token string) (Caller, error)
 	return s.config.Authenticator.Authenticate(ctx, token)
 }
 
-// tokenForm is that of a token as RFC 6750 has them.
+// tokenForm is the syntax of a token (RFC 6750).
 var tokenForm = regexp.MustCompile(`^[-._~+/0-9A-Za-z]*=*$`)
 
 // plausible reports whether a token may be one.

@@ -41,7 +41,7 @@ type peer struct {
 	who atomic.Pointer[identity]
 }
 
-// identity is who a client is, and the token that it has shown; it shows none before STOMP's
+// identity is a client's caller and token; there is no token before STOMP's
 // first frame.
 type identity struct {
 	caller Caller

@@ -95,7 +95,7 @@ func routes() []route {
 		})
 }
 
-// lists are those of a kind: of all namespaces or one by the query, and of the path's.
+// lists returns the lists of a kind: of all namespaces or one by the query, and of the path's.
 func lists[T wire.Resource](list lister[T]) []route {
 	var none T
 	kind := none.ObjectKind()

@@ -41,7 +41,7 @@ func (s *Server) create(c *call, body wire.Scheduling) (wire.Scheduling, bool, e
 		!reflect.DeepEqual(object.Normal(c.namespace), body.Normal(c.namespace)) {
 		return object, err == nil, err
 	}
-	// It is shown to who may see it.
+	// It is only shown to a caller who may see it.
 	access := Access{Verb: Get, Kind: wire.Schedulings, Namespace: c.namespace, Name: body.Name}
 	if s.authorize(c.r.Context(), c.caller, access) != nil {
 		return object, false, err

@@ -243,7 +243,7 @@ func (s *stompSession) beat(now time.Time, slow time.Duration) (time.Duration, e
 	return min(next, early-now.Sub(sent)), nil
 }
 
-// sendNews sends what there is, of each subscription in turn: one that never ends delays no other.
+// sendNews sends what is new, of each subscription in turn: one that never ends delays no other.
 func (s *stompSession) sendNews(ctx context.Context) error {
 	for {
 		more, err := s.turn(func(t *subscription, m wire.Message) error { return s.message(ctx, t, m) })

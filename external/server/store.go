@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Caller is who asks, as in a Kubernetes API server's UserInfo (authentication.k8s.io).
+// Caller is the user of a request, as in a Kubernetes API server's UserInfo (authentication.k8s.io).
 type Caller struct {
 	Name   string
 	UID    string
@@ -80,7 +80,7 @@ type Store interface {
 	// Synced returns a *wire.Problem of status 503 until everything has been read once.
 	Synced() error
 
-	// Testbeds, Jobs and Schedulings are those of a namespace, or of all if it is empty,
+	// Testbeds, Jobs and Schedulings return those of a namespace, or of all if it is empty,
 	// by namespace and name.
 	Testbeds(ctx context.Context, namespace string) ([]wire.Testbed, error)
 	Jobs(ctx context.Context, namespace string) ([]wire.Job, error)

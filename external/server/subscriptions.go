@@ -20,7 +20,7 @@ type subscription struct {
 	objects     bool
 }
 
-// subscriptions are those of a connection. The goroutine that reads makes and ends them,
+// subscriptions are a connection's subscriptions. The goroutine that reads makes and ends them,
 // while others go over the list as it was.
 type subscriptions struct {
 	peer *peer

@@ -15,7 +15,7 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// templates are those of the pages by name, each with the layout around it.
+// templates are the pages' templates by name, each with the layout around it.
 var templates = parseTemplates()
 
 func parseTemplates() map[string]*template.Template {

@@ -21,10 +21,10 @@ type Request struct {
 	// ID is the client's name of a subscription, in all messages about it.
 	ID    string `json:"id,omitempty"`
 	Kinds []Kind `json:"kinds,omitempty"`
-	// Namespace is that of the objects; empty is all of them, which takes the right to
+	// Namespace has the objects; empty is all namespaces, which takes the right to
 	// all of them.
 	Namespace string `json:"namespace,omitempty"`
-	// Names are those of the objects; none are all.
+	// Names are the objects' names; none are all.
 	Names []string `json:"names,omitempty"`
 	// Cursor is where an earlier subscription of the same namespace and names left off, or that
 	// of an [Overview]: what has changed since is sent as events, kinds that it is not about as

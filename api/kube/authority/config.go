@@ -10,12 +10,12 @@ import (
 
 // Config is what Ensure maintains.
 type Config struct {
-	// Namespace is that of the servers, the Secrets and one ConfigMap;
+	// Namespace has the servers, the Secrets and one ConfigMap;
 	// AgentNamespace has the other ConfigMap, unless it is empty or the same.
 	Namespace, AgentNamespace string
 	// ClusterDomain is what the names of services end with, such as cluster.local.
 	ClusterDomain string
-	// Servers are those with a certificate.
+	// Servers are the servers that get a certificate.
 	Servers []Server
 	// DryRun changes nothing: Ensure returns what it would change first.
 	DryRun bool
@@ -27,7 +27,7 @@ type Config struct {
 
 // Server is one with a certificate.
 type Server struct {
-	// Name is that of its service; its Secret is NAME-tls.
+	// Name is its service's name; its Secret is NAME-tls.
 	Name string
 	// Services are others that it is reached by.
 	Services []string

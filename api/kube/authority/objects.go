@@ -23,7 +23,7 @@ const (
 	trustKey     = "ca.crt"
 )
 
-// objects are those that hold the state, as they were read.
+// objects are the objects that hold the state, as they were read.
 type objects struct {
 	authority *corev1.Secret
 	leaves    map[string]*corev1.Secret

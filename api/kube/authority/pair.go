@@ -49,8 +49,8 @@ func vouches(c *x509.Certificate, now time.Time) bool {
 		!now.Before(c.NotBefore) && now.Before(c.NotAfter) && c.CheckSignatureFrom(c) == nil
 }
 
-// readAll returns the authorities in force among PEM blocks; it passes over what
-// is none.
+// readAll returns the authorities in force among PEM blocks; it skips
+// all others.
 func readAll(text []byte, now time.Time) (all []*x509.Certificate) {
 	for {
 		var block *pem.Block

@@ -15,10 +15,10 @@ const day = 24 * time.Hour
 
 // How long authorities and certificates are valid, and how long they are used.
 const (
-	// authorityLife is that of an authority, which signs for authorityUse: what it
-	// signed last is over long before it is.
+	// authorityLife is the life of an authority, which signs for authorityUse: what it
+	// signed last ends long before it does.
 	authorityLife, authorityUse = 730 * day, 365 * day
-	// leafLife is that of a certificate, which is replaced after leafUse: the
+	// leafLife is the life of a certificate, which is replaced after leafUse: the
 	// rest is for runs that fail.
 	leafLife, leafUse = 90 * day, 60 * day
 	// lead is how long an authority is in the bundle before it signs and after the

@@ -27,7 +27,7 @@ type Claims struct {
 	Audiences []string
 	// Until is when the token expires; zero if it has no time.
 	Until time.Time
-	// Node is that of the pod that the token is bound to; empty if it is not.
+	// Node is the node of the pod that the token is bound to; empty if it is not bound.
 	Node string
 }
 

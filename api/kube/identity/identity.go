@@ -3,7 +3,7 @@
 // An agent shows the token that the kubelet gave to its pod: of a service
 // account, for an audience of our own, and bound to the pod and so to the node
 // that the pod runs on. The API server vouches for all of it (TokenReview), so
-// that who holds a node's token can speak of that node alone.
+// that a node's token can only be used for reports of that node.
 //
 //	reviews, err := identity.NewReviews(config) // a rest.Config
 //	reviewer := identity.NewReviewer(identity.Config{Reviews: reviews, ServiceAccount: "spazio/spazio-agent", Audience: "spazio-scheduler"})
@@ -53,7 +53,7 @@ type Reviews interface {
 // patience is what a review may take, its turn not included.
 const patience = 10 * time.Second
 
-// Agent is who a token stands for.
+// Agent is the owner of a token.
 type Agent struct {
 	// Node is the node that the agent runs on; empty of an Unbound token, and of Anyone.
 	Node string

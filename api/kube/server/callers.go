@@ -26,7 +26,7 @@ type Caller struct {
 	Node string
 }
 
-// callers holds those who call a gRPC server to their rights. It is safe for concurrent use.
+// callers enforces the rights of a gRPC server's callers. It is safe for concurrent use.
 type callers struct {
 	// agents reviews agents' tokens. Without it, each client certificate that an authority
 	// vouches for is an agent's.
@@ -39,10 +39,10 @@ type callers struct {
 	logged logLimiter
 }
 
-// results are those of identity.Judge.
+// results are the results of identity.Judge.
 var results = [4]string{identity.Accepted, identity.Refused, identity.Throttled, identity.Unknown}
 
-// newCallers returns callers; the logger gets who was refused, once a minute for each address.
+// newCallers returns callers; the logger gets refusals, once a minute for each address.
 func newCallers(agents *identity.Reviewer, peers []string, logger *slog.Logger) *callers {
 	return &callers{
 		agents: agents, peers: peers, logger: cmp.Or(logger, slog.New(slog.DiscardHandler)),
@@ -53,7 +53,7 @@ func newCallers(agents *identity.Reviewer, peers []string, logger *slog.Logger) 
 // callerKey is the key of a call's Caller in its context.
 type callerKey struct{}
 
-// CallerFrom returns who makes a call to a server that knows its callers.
+// CallerFrom returns the caller of a method, on a server that knows its callers.
 func CallerFrom(ctx context.Context) (Caller, error) {
 	caller, ok := ctx.Value(callerKey{}).(Caller)
 	if !ok {

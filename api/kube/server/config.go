@@ -35,7 +35,7 @@ type Config struct {
 	// Options are further ones of the gRPC server. Interceptors among them see a
 	// call before its caller is known, and so time that too.
 	Options []grpc.ServerOption
-	// Logger gets who was refused; nil logs nothing.
+	// Logger gets refusals; nil logs nothing.
 	Logger *slog.Logger
 }
 

@@ -30,7 +30,7 @@ const (
 	Unknown Status = "unknown" // it can't be found out
 )
 
-// Result is that of one check.
+// Result is the result of one check.
 type Result struct {
 	// Name is version, rights, rollouts, nodes, signals, certificates, clocks, testbeds
 	// or probe.
@@ -70,7 +70,7 @@ type Testbed struct {
 	SignalAge time.Duration
 }
 
-// Config is what is asked, and whom. Cluster is required; what is nil is unknown.
+// Config has the sources of a check. Cluster is required; the results of nil ones are unknown.
 type Config struct {
 	Cluster *deploy.Cluster
 	// Kubernetes asks the scheduler which minor version of Kubernetes it is of, such as
@@ -111,7 +111,7 @@ const (
 
 const defaultAsked = 20
 
-// Run runs all checks. Its error is that of a Config without a Cluster.
+// Run runs all checks. It returns a *field.Error for an invalid Config.
 func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Cluster == nil {
 		return Report{}, &field.Error{Package: "deploy", Field: "Cluster", Value: nil, Err: fmt.Errorf("%w: must be given", deploy.ErrInvalid)}
@@ -138,7 +138,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	return c.report(results), nil
 }
 
-// installed checks what is there to report, serve and end.
+// installed runs the checks of what is installed.
 func (c Config) installed(ctx context.Context, found []deploy.Rollout) []Result {
 	nodes, nodesErr := c.nodes(ctx)
 	signals, signalsErr := c.signals(ctx)

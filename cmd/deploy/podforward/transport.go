@@ -28,7 +28,7 @@ import (
 type Config struct {
 	// Cluster leads to the API server.
 	Cluster *rest.Config
-	// Namespace is that of the pods.
+	// Namespace has the pods.
 	Namespace string
 	// Port is the one on the pod's loopback.
 	Port int

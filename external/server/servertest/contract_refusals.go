@@ -47,7 +47,7 @@ func (c *contract) rows() []row {
 	return rows
 }
 
-// seedRows are those of the thesis.
+// seedRows are the paths of the thesis.
 func (c *contract) seedRows() []row {
 	if !c.Seed {
 		return nil

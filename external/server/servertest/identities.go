@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Audience is that of tokens which are meant for the interface.
+// Audience is the audience of tokens for the interface.
 const Audience = "spazio-external"
 
 // Right lets a caller do something: each verb with each kind.

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the package's objects.
+// GroupVersion is the API group and version of the package's objects.
 var GroupVersion = schema.GroupVersion{Group: "webapp.liqo.io.profiling", Version: "v1"}
 
 // The resources' names.
@@ -52,7 +52,7 @@ type ConnectionProfile struct {
 	Spec ConnectionProfileSpec `json:"spec"`
 }
 
-// ConnectionProfileSpec is that of a ConnectionProfile.
+// ConnectionProfileSpec is the spec of a ConnectionProfile.
 type ConnectionProfileSpec struct {
 	// BandwidthRequirement is in bytes a second.
 	BandwidthRequirement Rate   `json:"bandwidth_requirement"`
