@@ -113,7 +113,7 @@ func (s *Server) send(w http.ResponseWriter, c *http.ResponseController, data []
 // then it ends the readers' streams.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.gallery.end()
-	a := startAsker(ctx, s.config)
+	a := newAsker(ctx, s.config)
 	defer a.stop()
 	p := painter{version: s.files.Version()}
 	for s.gallery.looked(ctx) {
