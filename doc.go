@@ -28,7 +28,7 @@
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
 //	external   what an outside program says and hears of slots and jobs, over HTTP: its JSON, a client, a server on any store, pages for people
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
-//	api        the wire: protobuf messages, gRPC services, conversions, TLS, certificates; api/kube is what of it uses Kubernetes' API: api/kube/identity finds out who is calling, api/kube/access who may call what, api/kube/server serves by both, api/kube/authority keeps certificates in a cluster, api/kube/profile/v1alpha1 has the objects of profiles
+//	api        the wire: protobuf messages, gRPC services, conversions, TLS; api/kube is what of it uses Kubernetes' API: api/kube/identity finds out who is calling, api/kube/server serves and defines who may call what, api/kube/authority replaces and keeps certificates in a cluster, api/kube/profile/v1alpha1 has the objects of profiles
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them, sim/thesis has the thesis's estimators and filters that others are compared with

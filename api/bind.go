@@ -8,7 +8,7 @@ import (
 )
 
 // FromBind converts the notice of a bind for the wire. A number of init containers
-// that is none travels as unknown.
+// that is invalid travels as unknown.
 func FromBind(b agent.Bind) *spaziov1.PodBound {
 	m := &spaziov1.PodBound{Pod: uint64(b.Pod), Demand: fromDemand(b.Demand)}
 	if b.InitsKnown && b.Inits >= 0 && b.Inits <= maxInits {

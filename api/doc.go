@@ -1,18 +1,18 @@
-// Package api carries what agents, schedulers and the aggregator say to each
-// other: it converts between the plain structs of packages agent and svd and
-// the protobuf messages of package spaziov1 (directory spazio/v1).
+// Package api converts what agents, schedulers and the aggregator exchange between
+// the plain structs of packages agent and svd and the protobuf messages of package
+// spaziov1 (directory spazio/v1).
 //
 //	agent.Report -> FromReport -> wire -> ToReport -> agent.Report    node to scheduler
 //	Heartbeat -> FromHeartbeat -> wire -> ToHeartbeat -> Heartbeat    the same, where nothing changed
 //	agent.Bind   -> FromBind   -> wire -> ToBind   -> agent.Bind      scheduler to node
-//	ghosts       -> FromGhosts -> wire -> ToGhosts -> ghosts          the same
+//	pods' keys   -> FromPlaceholders -> wire -> ToPlaceholders -> pods' keys   the same
 //	Rooms        -> FromRooms  -> wire -> ToRooms  -> Rooms           scheduler to controllers
 //	agent.Local  -> FromLocal  -> wire -> ToLocal  -> agent.Local     node to aggregator
 //	agent.Fleet  -> FromFleet  -> wire -> ToFleet  -> agent.Fleet     aggregator to node
 //	agent.UsageBatch -> FromUsage -> wire -> ToUsage -> agent.UsageBatch  node to profiler
 //
-// What aggregators tell each other and keep on disk are the messages
-// themselves; CheckChunk, CheckStates and CheckHeader hold their bounds.
+// What aggregators send each other and keep on disk are the messages
+// themselves; CheckChunk, CheckStates and CheckHeader check their bounds.
 //
 // From functions trust their argument. To functions trust nothing: what they
 // return is within the bounds below, or they return a *field.Error that names

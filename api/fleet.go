@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -43,10 +44,7 @@ func checkFleet(m *spaziov1.GlobalModel) error {
 	if m == nil {
 		return refuse("global", nil, ErrMissing)
 	}
-	if err := checkName("schema", m.GetSchema(), false); err != nil {
-		return err
-	}
-	if err := checkModel(m.GetModel()); err != nil {
+	if err := cmp.Or(checkName("schema", m.GetSchema(), false), checkModel(m.GetModel())); err != nil {
 		return err
 	}
 	if nodes := m.GetNodes(); nodes > math.MaxInt32 {

@@ -7,9 +7,9 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
-// Heartbeat says that a full report still holds, in some 20 bytes. It means
-// something on a stream alone: the report is the last full one that the stream
-// carried. A plain value.
+// Heartbeat stands for a full report that still holds, in some 20 bytes. It has a
+// meaning on a stream only: the report is the last full one that the stream carried.
+// It is a plain value.
 type Heartbeat struct {
 	// Sequence numbers the node's newest report, which the heartbeat stands for.
 	Sequence uint64
@@ -19,7 +19,7 @@ type Heartbeat struct {
 	SampleAge time.Duration
 }
 
-// IsHeartbeat tells a heartbeat from a full report.
+// IsHeartbeat reports whether the message is a heartbeat, not a full report.
 func IsHeartbeat(m *spaziov1.Report) bool { return m.GetUnchanged() != 0 }
 
 // FromHeartbeat converts a heartbeat for the wire.
@@ -28,7 +28,7 @@ func FromHeartbeat(h Heartbeat) *spaziov1.Report {
 }
 
 // ToHeartbeat converts and checks a heartbeat from the wire. A message that names
-// a node is a full report and refused: it must not count for one that it is not.
+// a node is a full report, and is refused.
 // Errors are *field.Error.
 func ToHeartbeat(m *spaziov1.Report) (Heartbeat, error) {
 	switch {

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
@@ -37,19 +39,13 @@ func ToLocal(m *spaziov1.LocalModel) (agent.Local, error) {
 	}, nil
 }
 
-// CheckLocal says what ToLocal would refuse, without converting or allocating.
+// CheckLocal returns what ToLocal would refuse, without converting or allocating.
 func CheckLocal(m *spaziov1.LocalModel) error {
 	if m == nil {
 		return refuse("local", nil, ErrMissing)
 	}
-	if err := checkName("node", m.GetNode(), false); err != nil {
-		return err
-	}
-	if err := checkName("schema", m.GetSchema(), false); err != nil {
-		return err
-	}
-	if err := checkModel(m.GetModel()); err != nil {
-		return err
-	}
-	return checkCosts(m.GetCosts(), m.GetModel().GetDim())
+	return cmp.Or(
+		checkName("node", m.GetNode(), false), checkName("schema", m.GetSchema(), false),
+		checkModel(m.GetModel()), checkCosts(m.GetCosts(), m.GetModel().GetDim()),
+	)
 }

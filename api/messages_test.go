@@ -107,7 +107,7 @@ func read(m proto.Message) (any, error) {
 		case *spaziov1.Notice_PodBound:
 			return api.ToBind(m.GetPodBound())
 		case *spaziov1.Notice_GhostPods:
-			return api.ToGhosts(m.GetGhostPods())
+			return api.ToPlaceholders(m.GetGhostPods())
 		case *spaziov1.Notice_TakesHeartbeats:
 			return nil, nil
 		}

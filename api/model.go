@@ -34,7 +34,7 @@ func ToModel(m *spaziov1.Model) (svd.State, error) {
 	return s, nil
 }
 
-// checkModel says what ToModel would refuse, without converting. A model is
+// checkModel returns what ToModel would refuse, without converting. A model is
 // one of samples in [0,1]: besides being valid by svd.State.Validate its
 // energy, the sum of sigma squared, is at most block x dim, and its mean, if it is
 // centred, in [0,1]. So no node can outweigh another by size.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -61,7 +62,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 
 // ToReport converts and checks a report from the wire. SampledAt is in UTC, or
 // the zero time where the message has none. Errors are *field.Error, of ErrMeaning for a
-// report of a newer agent that nothing can be taken from.
+// report of a newer agent that cannot be used.
 func ToReport(m *spaziov1.Report) (agent.Report, error) {
 	if err := checkReport(m); err != nil {
 		return agent.Report{}, err
@@ -115,7 +116,7 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 // usageSlack forgives what rounding in a filter adds to a full channel.
 const usageSlack = 1e-9
 
-// checkReport says what ToReport would refuse, without converting. Limiting
+// checkReport returns what ToReport would refuse, without converting. Limiting
 // and the schema may be empty, every other name may not.
 func checkReport(m *spaziov1.Report) error {
 	if m == nil {
@@ -124,13 +125,7 @@ func checkReport(m *spaziov1.Report) error {
 	if meaning := m.GetMeaning(); meaning > Meaning { // before the numbers: theirs may be other bounds
 		return refuse("meaning", meaning, fmt.Errorf("%w: at most %d", ErrMeaning, Meaning))
 	}
-	if err := checkName("node", m.GetNode(), false); err != nil {
-		return err
-	}
-	if err := checkName("schema", m.GetSchema(), true); err != nil {
-		return err
-	}
-	if err := checkName("limiting", m.GetLimiting(), true); err != nil {
+	if err := cmp.Or(checkName("node", m.GetNode(), false), checkName("schema", m.GetSchema(), true), checkName("limiting", m.GetLimiting(), true)); err != nil {
 		return err
 	}
 	if nanos := m.GetSampledAtUnixNanos(); nanos < 0 {
@@ -139,16 +134,10 @@ func checkReport(m *spaziov1.Report) error {
 	if nanos := m.GetSampleAgeNanos(); nanos < 0 {
 		return refuse("sample_age_nanos", nanos, ErrRange)
 	}
-	if err := checkRange("avail", m.GetAvail(), -MaxPods, MaxPods); err != nil {
-		return err
-	}
-	if err := checkRange("allowance", m.GetAllowance(), 0, MaxPods); err != nil {
-		return err
-	}
-	if err := checkRange("usual", m.GetUsual(), 0, reserve.MaxCores); err != nil {
-		return err
-	}
-	if err := checkRange("k", m.GetK(), 0, MaxPods); err != nil {
+	if err := checkRanges([]ranged{
+		{"avail", m.GetAvail(), -MaxPods, MaxPods}, {"allowance", m.GetAllowance(), 0, MaxPods},
+		{"usual", m.GetUsual(), 0, reserve.MaxCores}, {"k", m.GetK(), 0, MaxPods},
+	}); err != nil {
 		return err
 	}
 	if n := len(m.GetAbsorbed()); n > MaxAbsorbed {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
@@ -15,14 +16,14 @@ type Room struct {
 	Node string
 	// Avail, InFlight and Held are those of package reserve.
 	Avail, InFlight, Held float64
-	// Fresh says that Avail is of now, CostKnown that the node has seen enough pods to
-	// tell how many fit, Saturated that a channel is full.
+	// Fresh is set if Avail is current, CostKnown if the node has seen enough pods to
+	// estimate how many fit, Saturated if a channel is full.
 	Fresh, CostKnown, Saturated bool
 }
 
 // Rooms is a part of an update: all nodes if it is Full, and otherwise those that have
-// changed. More says that the next part belongs to it, too. Gone are nodes that the
-// cluster no longer has.
+// changed. More is set if the next part belongs to the same update. Gone are nodes that
+// the cluster no longer has.
 type Rooms struct {
 	Full, More bool
 	Rooms      []Room
@@ -73,12 +74,9 @@ func ToRooms(m *spaziov1.Rooms) (Rooms, error) {
 const maxSum = MaxAbsorbed * MaxPods
 
 func checkRoom(m *spaziov1.NodeRoom) error {
-	if err := checkName("node", m.GetNode(), false); err != nil {
-		return err
-	}
-	return checkRanges([]ranged{
+	return cmp.Or(checkName("node", m.GetNode(), false), checkRanges([]ranged{
 		{"avail", m.GetAvail(), -MaxPods, MaxPods},
 		{"in_flight", m.GetInFlight(), 0, maxSum},
 		{"held", m.GetHeld(), 0, maxSum},
-	})
+	}))
 }

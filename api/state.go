@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -17,7 +18,7 @@ const MaxStates = 4096
 const maxMeanSquare = 1 + 4*energySlack
 
 // CheckChunk accepts states within the bounds of this package. Whether moments
-// are positive semidefinite it leaves to who merges them. Errors are
+// are positive semidefinite has to be checked by the code that merges them. Errors are
 // *field.Error.
 func CheckChunk(m *spaziov1.StateChunk) error {
 	if m == nil {
@@ -43,10 +44,7 @@ func CheckStates(states []*spaziov1.NodeState) error {
 }
 
 func checkNodeState(m *spaziov1.NodeState) error {
-	if err := checkName("node", m.GetNode(), false); err != nil {
-		return err
-	}
-	if err := checkName("schema", m.GetSchema(), false); err != nil {
+	if err := cmp.Or(checkName("node", m.GetNode(), false), checkName("schema", m.GetSchema(), false)); err != nil {
 		return err
 	}
 	dim := m.GetDim()
@@ -71,10 +69,7 @@ func checkNodeState(m *spaziov1.NodeState) error {
 	if n := len(m.GetMean()); n != 0 && n != int(dim) {
 		return refuse("mean", n, fmt.Errorf("%w: none, or %d for %d channels", ErrLength, dim, dim))
 	}
-	if err := checkMean(m.GetMean()); err != nil {
-		return err
-	}
-	return checkCosts(m.GetCosts(), dim)
+	return cmp.Or(checkMean(m.GetMean()), checkCosts(m.GetCosts(), dim))
 }
 
 // CheckHeader accepts the header of a snapshot. Errors are *field.Error.

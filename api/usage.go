@@ -14,8 +14,8 @@ import (
 
 // Bounds of a batch of windows.
 const (
-	// MaxUsageBytes is its greatest size on the wire, in bytes.
-	MaxUsageBytes = 64 << 10
+	// maxUsageBytes is its greatest size on the wire, in bytes.
+	maxUsageBytes = 64 << 10
 	// maxSpan is the longest window.
 	maxSpan = time.Hour
 	// maxMemory is the most memory of a window, in bytes.
@@ -62,8 +62,8 @@ func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, *spaziov1.UsageAck, erro
 	if n := len(m.Windows); n > agent.MaxWindows {
 		return agent.UsageBatch{}, nil, refuseLength("windows", n, agent.MaxWindows)
 	}
-	if n := proto.Size(m); n > MaxUsageBytes {
-		return agent.UsageBatch{}, nil, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, MaxUsageBytes))
+	if n := proto.Size(m); n > maxUsageBytes {
+		return agent.UsageBatch{}, nil, refuse("usage", n, fmt.Errorf("%w: at most %d bytes", ErrLength, maxUsageBytes))
 	}
 	b := agent.UsageBatch{Node: m.Node, Incarnation: m.Incarnation, Sequence: m.Sequence}
 	ack := &spaziov1.UsageAck{Incarnation: m.Incarnation, Sequence: m.Sequence}
@@ -82,23 +82,17 @@ func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, *spaziov1.UsageAck, erro
 
 func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 	most := agent.MaxWindowCores * time.Duration(m.GetSpanNanos()).Seconds() * coreSlack
-	for _, n := range []struct {
-		field string
-		value float64
-		most  float64
-	}{
-		{"age_nanos", float64(m.GetAgeNanos()), float64(MaxAge)},
-		{"span_nanos", float64(m.GetSpanNanos()), float64(maxSpan)},
-		{"cpu_seconds", m.GetCpuSeconds(), most},
-		{"stalled_seconds", m.GetStalledSeconds(), most},
-		{"throttled_seconds", m.GetThrottledSeconds(), most},
-		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), most},
-		{"memory_bytes", m.GetMemoryBytes(), maxMemory},
-		{"memory_peak_bytes", m.GetMemoryPeakBytes(), maxMemory},
-	} {
-		if err := checkRange(n.field, n.value, 0, n.most); err != nil {
-			return agent.Window{}, err
-		}
+	if err := checkRanges([]ranged{
+		{"age_nanos", float64(m.GetAgeNanos()), 0, float64(MaxAge)},
+		{"span_nanos", float64(m.GetSpanNanos()), 0, float64(maxSpan)},
+		{"cpu_seconds", m.GetCpuSeconds(), 0, most},
+		{"stalled_seconds", m.GetStalledSeconds(), 0, most},
+		{"throttled_seconds", m.GetThrottledSeconds(), 0, most},
+		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), 0, most},
+		{"memory_bytes", m.GetMemoryBytes(), 0, maxMemory},
+		{"memory_peak_bytes", m.GetMemoryPeakBytes(), 0, maxMemory},
+	}); err != nil {
+		return agent.Window{}, err
 	}
 	w := agent.Window{Pod: reserve.PodKey(m.GetPod()), Container: m.GetContainer(), Usage: profile.Usage{
 		Age: time.Duration(m.GetAgeNanos()), Span: time.Duration(m.GetSpanNanos()),
@@ -118,7 +112,7 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		w.Demand = append(w.Demand, profile.DemandTime{Bucket: bucket, Millis: counts[i]})
 	}
 	w.Amend()
-	// A window of an agent's whose time on CPUs is known tells the demand, be it none.
+	// An agent's window with a known CPU time has the demand, even if that is zero.
 	w.NoCPU = len(buckets) == 0 && w.CPU == 0 && !w.Pressure
 	return w, nil
 }

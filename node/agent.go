@@ -155,7 +155,7 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 		}
 		a.Bound(b)
 	case *spaziov1.Notice_GhostPods:
-		pods, err := api.ToGhosts(e.GhostPods)
+		pods, err := api.ToPlaceholders(e.GhostPods)
 		if err != nil {
 			a.config.Logger.Warn("notice of ghosts", "error", err)
 			return

@@ -496,7 +496,7 @@ func TestNoticesOfGhosts(t *testing.T) {
 		for i, uid := range uids {
 			keys[i] = reserve.KeyOf(uid)
 		}
-		p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(keys)}}
+		p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromPlaceholders(keys)}}
 	}
 	counts := func(want int) {
 		t.Helper()

@@ -100,8 +100,8 @@ type Hub struct {
 	strangers, watchers *transport.Quota
 	// guard holds callers to their limits; refusals is what it had refused when the metrics
 	// were set last.
-	guard    *transport.Guard
-	refusals transport.GuardStats
+	guard    *transport.ConnLimiter
+	refusals transport.ConnStats
 	// workloads are what profiles say of pods, profiling how they are followed.
 	workloads workloads
 	profiling profiling
@@ -196,7 +196,7 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err := h.configure(args); err != nil {
 		return err
 	}
-	guard, err := transport.NewGuard(args.Limits())
+	guard, err := transport.NewConnLimiter(args.Limits())
 	if err != nil {
 		return err
 	}

@@ -408,7 +408,7 @@ func (s *stream) hears() []reserve.PodKey {
 	if err != nil {
 		s.c.t.Fatal(err)
 	}
-	ghosts, err := api.ToGhosts(notice.GetGhostPods())
+	ghosts, err := api.ToPlaceholders(notice.GetGhostPods())
 	if err != nil {
 		s.c.t.Fatalf("notice %v: %v", notice, err)
 	}

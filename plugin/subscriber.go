@@ -143,7 +143,7 @@ func (s *subscriber) send() {
 		}
 		var notices []*spaziov1.Notice
 		if ghosts != nil {
-			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(*ghosts)}})
+			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromPlaceholders(*ghosts)}})
 		}
 		for _, b := range binds {
 			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: api.FromBind(b)}})

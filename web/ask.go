@@ -25,7 +25,7 @@ func (s *Server) pod(w http.ResponseWriter, r *http.Request) {
 	s.ask(w, r, "pod", namespace+"/"+name, func(ctx context.Context) (any, error) { return s.config.Source.Pod(ctx, namespace, name) })
 }
 
-// ask answers with what the Source says, in so much time, to so many at a time.
+// ask answers with what the Source returns, within AskTimeout, a few requests at a time.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request, field, value string, of func(context.Context) (any, error)) {
 	ctx, cancel := context.WithTimeout(r.Context(), s.config.AskTimeout)
 	defer cancel()
@@ -63,5 +63,5 @@ func reply(w http.ResponseWriter, code int, what any) {
 		code, data = http.StatusInternalServerError, []byte(`{"error":"the answer is no JSON"}`)
 	}
 	w.WriteHeader(code)
-	_, _ = w.Write(data) // who has gone needs no answer
+	_, _ = w.Write(data) // it fails if the reader has gone
 }

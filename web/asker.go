@@ -7,16 +7,18 @@ import (
 	"time"
 )
 
-// asker asks the Source for its State in a goroutine of its own, one question at a time, so
-// that one that doesn't answer stops nothing else. Its methods are for one goroutine.
+// asker asks the Source for its State, one question at a time and each in a goroutine of its own,
+// so that a Source that doesn't answer blocks nothing else. Its methods are for one goroutine.
 type asker struct {
+	config  Config
+	ctx     context.Context // of all questions
+	cancel  context.CancelFunc
 	answers chan answer
 
-	questions chan struct{}
-	busy      bool
-	since     time.Time // when it became busy
-	cancel    context.CancelFunc
-	done      sync.WaitGroup
+	busy    bool      // a question has no answer yet
+	since   time.Time // when it became busy
+	failing bool      // the last answer was an error; the question's goroutine has it
+	done    sync.WaitGroup
 }
 
 type answer struct {
@@ -24,27 +26,31 @@ type answer struct {
 	err   error
 }
 
-func startAsker(ctx context.Context, c Config) *asker {
+func newAsker(ctx context.Context, c Config) *asker {
 	ctx, cancel := context.WithCancel(ctx)
-	a := &asker{answers: make(chan answer, 1), questions: make(chan struct{}, 1), cancel: cancel}
+	return &asker{config: c, ctx: ctx, cancel: cancel, answers: make(chan answer, 1)}
+}
+
+// ask asks, unless there is a question already.
+func (a *asker) ask() {
+	if a.busy {
+		return
+	}
+	a.busy, a.since = true, time.Now()
 	a.done.Add(1) // WaitGroup.Go wants a newer Go than the root module's
 	go func() {
 		defer a.done.Done()
-		failing := false
-		for range a.questions {
-			state, err := askState(ctx, c)
-			if failed := err != nil && ctx.Err() == nil; failed != failing {
-				failing = failed
-				level, message := slog.LevelInfo, "The page's source answers again"
-				if failed {
-					level, message = slog.LevelWarn, "The page's source doesn't answer"
-				}
-				c.Logger.Log(ctx, level, message, "err", err)
+		state, err := askState(a.ctx, a.config)
+		if failed := err != nil && a.ctx.Err() == nil; failed != a.failing {
+			a.failing = failed
+			level, message := slog.LevelInfo, "The page's source answers again"
+			if failed {
+				level, message = slog.LevelWarn, "The page's source doesn't answer"
 			}
-			a.answers <- answer{state, err}
+			a.config.Logger.Log(a.ctx, level, message, "err", err)
 		}
+		a.answers <- answer{state, err}
 	}()
-	return a
 }
 
 func askState(ctx context.Context, c Config) (State, error) {
@@ -57,27 +63,16 @@ func askState(ctx context.Context, c Config) (State, error) {
 	return state, err
 }
 
-// ask asks, unless there is a question already.
-func (a *asker) ask() {
-	if !a.busy {
-		a.busy, a.since = true, time.Now()
-		a.questions <- struct{}{}
-	}
-}
-
-// took says that the answer has been taken.
-func (a *asker) took() { a.busy = false }
-
-// drop leaves an answer that nobody has taken: it is of when somebody looked last.
+// drop discards an answer that was not taken: it is from the time of the last reader.
 func (a *asker) drop() {
 	select {
 	case <-a.answers:
-		a.took()
+		a.busy = false
 	default:
 	}
 }
 
-// late is how long the answer is awaited, if that is longer than it should be.
+// late returns how long the answer has been awaited, if that is longer than it should be.
 func (a *asker) late(should time.Duration) time.Duration {
 	if is := time.Since(a.since); a.busy && is > should {
 		return is
@@ -85,9 +80,8 @@ func (a *asker) late(should time.Duration) time.Duration {
 	return 0
 }
 
-// stop waits for the last question to come to its end, which no longer is of interest.
+// stop cancels the last question and waits for its end.
 func (a *asker) stop() {
 	a.cancel()
-	close(a.questions)
 	a.done.Wait()
 }

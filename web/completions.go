@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// bounded is a State whose runs have names of a bounded length, and their latest completions,
-// of too many.
+// bounded returns the State with names of a bounded length, and of too many completions the latest.
 func bounded(s State) State {
 	s.Runs = slices.Clone(s.Runs)
 	for i := range s.Runs {
@@ -61,7 +60,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[max(0, min(len(sorted)-1, int(math.Ceil(q*float64(len(sorted))))-1))]
 }
 
-// runRow is what is told of a run beside its curves. Times are in seconds.
+// runRow is a run as it is sent, beside its curves. Times are in seconds.
 type runRow struct {
 	Profile    string  `json:"profile"`
 	Ended      bool    `json:"ended"`

@@ -22,7 +22,7 @@ import (
 // there are neither nodes nor parts: a page that has some shows them on.
 type event struct {
 	limit  int
-	ending int // how many bytes of names are told once
+	ending int // how many bytes at the end of all names are sent once
 	data   []byte
 	first  bool // no row yet
 	words  []string
@@ -56,7 +56,7 @@ func (e *event) field(name string, value []byte) {
 	e.data = append(e.data, value...)
 }
 
-// nodes says what is to come of a whole picture.
+// nodes announces the nodes of a whole picture.
 func (e *event) nodes(c *picture) {
 	ending := c.ending()
 	e.ending = len(ending)

@@ -28,8 +28,8 @@ type tenths int32
 
 const unknown tenths = math.MinInt32
 
-// tenthsOf rounds down to tenths, and from 20 on to whole pods: .98 has no room for one. Nobody
-// looks closer, and a node whose room wavers by less needs not be sent.
+// tenthsOf rounds down to tenths, and from 20 on to whole pods, because 0.98 has no room for a pod.
+// A node whose room changes by less need not be sent.
 func tenthsOf(pods float64) tenths {
 	const most = 1e6
 	switch {

@@ -57,7 +57,7 @@ func (p *painter) paint(s State, err error) *frame {
 	return p.frame(draw(s, p.version))
 }
 
-// wait makes a frame that says for how long there has been no answer.
+// wait makes a frame with the time for which there has been no answer.
 func (p *painter) wait(late time.Duration) *frame {
 	return p.again(fmt.Sprintf("No answer for %s.", span(late)))
 }

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// gallery is where readers look at the frame that is shown. It is safe for concurrent use.
+// gallery hands the current frame to the readers. It is safe for concurrent use.
 type gallery struct {
 	places int
 	came   chan struct{} // has one in it once a reader has come
 
 	mu      sync.Mutex
 	readers int
-	now     *frame        // nil while nobody looks
+	now     *frame        // nil while there is no reader
 	changed chan struct{} // closed by the next change
 	ended   bool
 }
@@ -36,7 +36,8 @@ func (g *gallery) enter() bool {
 	return true
 }
 
-// leave gives it back. What nobody looks at is shown to nobody later.
+// leave gives the place back. Without a reader the frame is forgotten, so that a later reader does
+// not get an old one.
 func (g *gallery) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +95,7 @@ func (g *gallery) next(ctx context.Context, seen *frame) *frame {
 	}
 }
 
-// end lets the readers go.
+// end ends the readers' streams.
 func (g *gallery) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

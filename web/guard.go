@@ -24,8 +24,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// serves says whether the server goes by a name: a page of a stranger whose name the stranger
-// lets lead here has another.
+// serves reports whether the server has the host name. It protects against DNS rebinding, where a
+// foreign site's name resolves to this server.
 func (s *Server) serves(host string) bool {
 	name := nameOf(host)
 	if s.config.AnyHost || s.hosts[name] || name == "localhost" {
@@ -46,8 +46,8 @@ func nameOf(host string) string {
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 
-// foreign is whether a browser sends the request for a page of another site, which couldn't
-// read the answer, but would take a reader's place. To open this one by a link is no such.
+// foreign reports whether a browser sends the request for a page of another site, which couldn't
+// read the answer, but would take a reader's place. Opening this page by a link is allowed.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":

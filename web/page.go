@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"embed"
-	"io/fs"
 	"net/http"
 	"time"
 
@@ -13,17 +12,13 @@ import (
 //go:embed static
 var embedded embed.FS
 
-// readPage returns the page and the files that it loads. It names their version, and a frame
-// tells a page of another to load anew.
+// readPage returns the page and the files that it loads. The page has their version; one that gets
+// a frame of another version reloads.
 func readPage() (page []byte, files *assets.Files, err error) {
-	tree, err := fs.Sub(embedded, "static")
-	if err != nil {
+	if files, err = assets.Read(embedded, "static"); err != nil {
 		return nil, nil, err
 	}
-	if files, err = assets.Read(tree); err != nil {
-		return nil, nil, err
-	}
-	page, err = fs.ReadFile(tree, "index.html")
+	page, err = embedded.ReadFile("static/index.html")
 	return bytes.ReplaceAll(page, []byte("VERSION"), []byte(files.Version())), files, err
 }
 

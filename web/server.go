@@ -35,7 +35,7 @@ const questions = 8
 
 // New makes a server. The error is a *field.Error.
 func New(c Config) (*Server, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()
@@ -109,11 +109,11 @@ func (s *Server) send(w http.ResponseWriter, c *http.ResponseController, data []
 	return c.SetWriteDeadline(time.Time{})
 }
 
-// Run asks the Source and makes frames while anybody looks, until ctx ends, which is no error;
-// then it lets the readers go.
+// Run asks the Source and makes frames while there are readers, until ctx ends, which is no error;
+// then it ends the readers' streams.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.gallery.end()
-	a := startAsker(ctx, s.config)
+	a := newAsker(ctx, s.config)
 	defer a.stop()
 	p := painter{version: s.files.Version()}
 	for s.gallery.looked(ctx) {
@@ -123,9 +123,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// show makes frames until nobody looks.
+// show makes frames until the last reader has left.
 func (s *Server) show(ctx context.Context, a *asker, p *painter) {
-	if !s.gallery.anybody() { // whoever came has gone
+	if !s.gallery.anybody() { // the reader that came has left
 		return
 	}
 	clock := time.NewTicker(s.config.Interval)
@@ -136,7 +136,7 @@ func (s *Server) show(ctx context.Context, a *asker, p *painter) {
 		case <-ctx.Done():
 			return
 		case answer := <-a.answers:
-			a.took()
+			a.busy = false
 			s.gallery.show(p.paint(answer.state, answer.err))
 		case <-clock.C:
 			if late := a.late(3 * s.config.Interval); late > 0 {

@@ -7,14 +7,14 @@ import (
 )
 
 // Source knows what the page shows. Its methods are safe for concurrent use, and return when
-// ctx ends. State is asked once a second while anybody looks, never twice at a time, and not
-// at all while nobody does. Node and Pod are asked when somebody wants to know.
+// ctx ends. State is called once a second while there are readers, never twice at a time, and not
+// at all without readers. Node and Pod are called when a reader asks.
 //
 // What they return is not modified afterwards, by either side.
 type Source interface {
 	// State is everything, now.
 	State(ctx context.Context) (State, error)
-	// Node says in words why a node has the room that it has, or takes no pod. The error of a
+	// Node explains in words why a node has the room that it has, or takes no pod. The error of a
 	// node that is not there wraps ErrUnknownNode.
 	Node(ctx context.Context, name string) (Explanation, error)
 	// Pod is what has happened to a pod. The error of one that is not there wraps ErrUnknownPod.
@@ -37,7 +37,7 @@ type State struct {
 	Title string `json:"title,omitempty"`
 	// Runs are what the profiles have done with pods, in the order in which they are drawn.
 	Runs []Run `json:"runs,omitempty"`
-	// Comparable says that the runs were given the same pods on the same nodes, one run after
+	// Comparable is set if the runs were given the same pods on the same nodes, one run after
 	// another, so that a difference between them is the profiles'. The page compares no others.
 	Comparable bool `json:"comparable,omitempty"`
 	// Nodes are all, in any order. Of those with one name the first counts.
@@ -55,7 +55,7 @@ type Run struct {
 	Profile string `json:"profile"`
 	// Started is when its first pod was created, the zero time if none was yet.
 	Started time.Time `json:"started"`
-	// Ended says that no more is to come. Comparable runs are judged once they have.
+	// Ended is set if no more pods come. Comparable runs are compared once they have ended.
 	Ended bool `json:"ended,omitempty"`
 	// Submitted are the pods created so far; Total are those that are to be in the end, 0 where
 	// that is open.
@@ -89,8 +89,8 @@ type Completion struct {
 // Signal is what is heard of a node.
 type Signal string
 
-// Missing is that of a node whose agent has never reported, Stale of one whose last report is
-// too old to be decided by. What is none of these counts as Missing.
+// Missing is the signal of a node whose agent has never reported, Stale of one whose last report is
+// too old to be used. Other values count as Missing.
 const (
 	Missing Signal = ""
 	Fresh   Signal = "fresh"
@@ -102,9 +102,9 @@ const (
 type Node struct {
 	Name   string `json:"name"`
 	Signal Signal `json:"signal,omitempty"`
-	// Age is that of its newest sample.
+	// Age is the age of its newest sample.
 	Age time.Duration `json:"ageNanos,omitempty"`
-	// Reason says in a few words why it takes no pod now, such as "no report for 31 s"; empty
+	// Reason is in a few words why it takes no pod now, such as "no report for 31 s"; empty
 	// if it takes some.
 	Reason string `json:"reason,omitempty"`
 	// Free is how many pods still fit, which may be a fraction or negative; Capacity is how many
@@ -128,14 +128,14 @@ type Waiting struct {
 	Profile   string `json:"profile,omitempty"`
 	// Since is when it began to wait.
 	Since time.Time `json:"since"`
-	// Reason says why, as the scheduler does.
+	// Reason is why, in the scheduler's words.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Explanation says why a node is as it is: a sentence a line, the most important first.
+// Explanation is why a node is as it is: a sentence a line, the most important first.
 type Explanation struct {
 	Lines []string `json:"lines"`
-	// Pods are those of the node, of which the page shows timelines; a hundred are enough.
+	// Pods are the node's pods, whose timelines the page shows; a hundred are enough.
 	Pods []PodName `json:"pods,omitempty"`
 }
 
@@ -153,7 +153,7 @@ type Timeline struct {
 	// Steps are in the order in which they happened: created, tried, reserved, bound, listed,
 	// started, done.
 	Steps []Step `json:"steps"`
-	// Lines say in words why it is where it is, or why it waits.
+	// Lines are in words why it is where it is, or why it waits.
 	Lines []string `json:"lines,omitempty"`
 }
 

@@ -11,10 +11,10 @@ import (
 // one batch shows nothing finer: repeated, such batches differ by some per cent.
 const alike = .05
 
-// Verdict says in words what a State shows, the most important first. Of Comparable runs that
+// Verdict returns in words what a State shows, the most important first. Of Comparable runs that
 // have ended, it is whose pods were done in less time, and in how much less; of runs that
-// haven't, how far they are. Where runs aren't comparable it tells how things stand and
-// compares nothing.
+// haven't, how far they are. If runs aren't comparable, it describes the state and compares
+// nothing.
 func Verdict(s State) []string {
 	s = bounded(s)
 	if !s.Comparable {
@@ -50,7 +50,7 @@ func Verdict(s State) []string {
 // most is how many pods a run is to have.
 func most(r *Run) int { return max(r.Total, r.Submitted) }
 
-// progress says whether a run is ahead of those before it, after the same time.
+// progress reports whether a run is ahead of those before it, after the same time.
 func progress(now *Run, ended []*Run, since time.Duration) []string {
 	first := ended[len(ended)-1]
 	others := make([]string, len(ended))
@@ -114,7 +114,7 @@ func comparison(runs []*Run) []string {
 	return append(lines, failures(runs)...)
 }
 
-// against says how much sooner the pods of one run are done than those of another.
+// against returns how much sooner the pods of one run are done than those of another.
 func against(best, other *Run) string {
 	share := float64(mean(best)) / float64(mean(other))
 	if !(share < 1-alike) {
@@ -123,7 +123,7 @@ func against(best, other *Run) string {
 	return fmt.Sprintf("in %s of the time of %s", ratio(share), possessive(other.Profile))
 }
 
-// failures says of runs in which pods failed how many did.
+// failures returns how many pods of each run failed.
 func failures(runs []*Run) []string {
 	var lines []string
 	for _, r := range runs {
@@ -144,21 +144,21 @@ func took(r *Run) string {
 // situation is how things stand where no runs are compared.
 func situation(s State) []string {
 	lines := []string{takers(s.Nodes) + " " + waiters(s)}
-	told := 0
+	summarized := 0
 	for i := range s.Runs {
 		r := &s.Runs[i]
 		if c := r.Completions; len(c) > 0 {
 			lines = append(lines, fmt.Sprintf("Of %s last %s done, half took %s at most from their creation.", possessive(r.Profile), count(len(c), "pod"), span(quantile(tooks(c), .5))))
-			told++
+			summarized++
 		}
 	}
-	if told > 1 {
+	if summarized > 1 {
 		lines = append(lines, "The profiles' pods are different ones: these times don't compare the profiles.")
 	}
 	return lines
 }
 
-// takers says how many nodes take pods.
+// takers returns how many nodes take pods.
 func takers(nodes []Node) string {
 	takes := 0
 	for _, n := range nodes {
@@ -177,7 +177,7 @@ func takers(nodes []Node) string {
 	return fmt.Sprintf("%s of %s take pods.", thousands(takes), count(len(nodes), "node"))
 }
 
-// waiters says how many pods wait, and for how long.
+// waiters returns how many pods wait, and for how long.
 func waiters(s State) string {
 	n := max(s.WaitingTotal, len(s.Waiting))
 	if n == 0 {

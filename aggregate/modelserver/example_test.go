@@ -70,7 +70,7 @@ func ExamplePeers() {
 		fmt.Println(err)
 		return
 	}
-	wire := grpc.NewServer() // a transport.Guard has the listener and the options for real use
+	wire := grpc.NewServer() // a transport.ConnLimiter has the listener and the options for real use
 	spaziov1.RegisterPeerServiceServer(wire, one)
 	served := make(chan error)
 	go func() { served <- wire.Serve(listener) }()

@@ -50,7 +50,7 @@ func (r *replica) start() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		r.t.Fatal(err)
 	}

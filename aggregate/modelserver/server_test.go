@@ -393,9 +393,9 @@ func dial(t testing.TB, s spaziov1.ModelServiceServer) spaziov1.ModelServiceClie
 }
 
 // dialGuarded is dial, and returns who counts the connections as well.
-func dialGuarded(t testing.TB, s spaziov1.ModelServiceServer) (spaziov1.ModelServiceClient, *transport.Guard) {
+func dialGuarded(t testing.TB, s spaziov1.ModelServiceServer) (spaziov1.ModelServiceClient, *transport.ConnLimiter) {
 	t.Helper()
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,13 +437,13 @@ func TestPushAdmits(t *testing.T) {
 	if _, err := client.Push(t.Context(), &spaziov1.PushRequest{}); status.Code(err) != codes.InvalidArgument {
 		t.Fatalf("a push of nothing: %v", err)
 	}
-	if s := guard.Stats(); s.Connections != 1 || s.Strangers != 1 {
+	if s := guard.Stats(); s.Connections != 1 || s.Unauthenticated != 1 {
 		t.Errorf("after a push of nothing: %+v", s)
 	}
 	if _, err := client.Push(t.Context(), request(local("a", 0, 1))); err != nil {
 		t.Fatal(err)
 	}
-	if s := guard.Stats(); s.Connections != 1 || s.Strangers != 0 {
+	if s := guard.Stats(); s.Connections != 1 || s.Unauthenticated != 0 {
 		t.Errorf("after a push: %+v", s)
 	}
 }

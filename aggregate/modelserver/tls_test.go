@@ -21,7 +21,7 @@ import (
 func TestReplicasByNameOverTLS(t *testing.T) {
 	config := transporttest.SelfSigned(t, "replicas.example")
 	config.ClientCAFile = config.CAFile
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestReplicasByNameOverTLS(t *testing.T) {
 // failure is told; a name without addresses drops them.
 func TestNameThatCannotBeResolved(t *testing.T) {
 	config := transporttest.SelfSigned(t, "replicas.example")
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

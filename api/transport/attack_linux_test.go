@@ -98,7 +98,7 @@ func TestHonestCallersGetIn(t *testing.T) {
 			defer stop()
 			defer hold(t, target, attack.addresses, attack.each, attack.speak)()
 			pushes(t, target, loopback(200), identity, 100)
-			if s := guard.Stats(); s.Strangers > 1024+128 || s.Waiting > 1024 {
+			if s := guard.Stats(); s.Unauthenticated > 1024+128 || s.Waiting > 1024 {
 				t.Errorf("%+v", s)
 			}
 		})
@@ -177,7 +177,7 @@ func TestAKnownAddressComesBack(t *testing.T) {
 	for n := range 1024 { // one of each address, so that none has more than another
 		intrude(t, target, netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)}))
 	}
-	eventually(t, "all are served", func() bool { return guard.Stats().Strangers == 1024 })
+	eventually(t, "all are served", func() bool { return guard.Stats().Unauthenticated == 1024 })
 	intrude(t, target, loopback(201))
 	eventually(t, "a new address waits", func() bool { return guard.Stats().Waiting == 1 })
 	if _, err := pushFrom(t, target, loopback(200), "node"); err != nil {

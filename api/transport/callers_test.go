@@ -92,7 +92,7 @@ func TestNobodyKnowsTheCallers(t *testing.T) {
 		{":0", with(func(c *transport.Config) { c.ClientCAFile, c.Tokens = "", true }), false},
 	} {
 		listener, err := transport.Listen(t.Context(), tt.addr, tt.config)
-		var refusal *transport.StrangersError
+		var refusal *transport.UnauthenticatedError
 		if errors.As(err, &refusal) != tt.refused || !tt.refused && err != nil {
 			t.Errorf("Listen(%q, %+v): %v, want refusal %v", tt.addr, tt.config, err, tt.refused)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Config says how a process proves who it is and whom it trusts. The zero
-// value is plaintext on loopback and nothing else. The files are read when
+// Config is how a process proves its identity and whom it trusts. The zero
+// value is plaintext on loopback only. The files are read when
 // options are made, and again before a handshake when one of them has changed:
 // rotated certificates and authorities take effect with the next connection.
 // While changed files can't be used, the former ones stay in effect. Config is
@@ -27,9 +27,9 @@ type Config struct {
 	// it requires a certificate of one of them (mutual TLS), or with Tokens
 	// verifies the one that is shown, if any.
 	ClientCAFile string
-	// Tokens says that a server learns who calls it from something else than a
-	// certificate, such as a token that it has reviewed. It is the server's to
-	// do so.
+	// Tokens is set if a server learns its callers' identity from something else
+	// than a certificate, such as a token that it has reviewed. The server itself
+	// has to do so.
 	Tokens bool
 	// Insecure allows plaintext beyond loopback. It excludes the files.
 	Insecure bool
@@ -62,7 +62,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Encrypted says whether a client with c speaks TLS.
+// Encrypted reports whether a client with c speaks TLS.
 func (c Config) Encrypted() bool { return c.CertFile != "" || c.CAFile != "" }
 
 // ServerTLS returns the TLS configuration of a server, or nil where it speaks
@@ -135,7 +135,7 @@ func readClient(c Config) (*tls.Config, error) {
 }
 
 // validateServer also refuses to verify clients over plaintext: the operator
-// would believe in an identity that nobody checks.
+// would rely on an identity that is never checked.
 func (c Config) validateServer() error {
 	if err := c.Validate(); err != nil {
 		return err

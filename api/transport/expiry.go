@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// NotAfter returns when what the files hold is over: "own" is the certificate
+// NotAfter returns when the certificates in the files end: "own" is the certificate
 // that this process presents, "servers" and "clients" those authorities of
 // either that end first. What can't be read is left out.
 func (c Config) NotAfter() map[string]time.Time {

@@ -1,29 +1,49 @@
 package transport_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"maps"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
+
+// certificate returns one that ends at a time, and its key, as PEM.
+func certificate(t *testing.T, end time.Time) (certificate, key []byte) {
+	t.Helper()
+	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: end.AddDate(-3, 0, 0), NotAfter: end}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, signer.Public(), signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})
+}
 
 // TestNotAfter: of a bundle the authority counts that ends first; a key, a broken
 // file and one that is not there count for nothing.
 func TestNotAfter(t *testing.T) {
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
-	state := certs.State{Bundles: map[string][]byte{"all": nil}}
-	for _, at := range []time.Time{now, now.Add(370 * day)} {
-		var err error
-		if state, _, err = certs.Plan(map[string]certs.Leaf{"x": {Names: []string{"x"}}}, state, at); err != nil {
-			t.Fatal(err)
-		}
-	}
+	first, _ := certificate(t, now.Add(730*day))
+	second, _ := certificate(t, now.Add((370+730)*day))
+	own, key := certificate(t, now.Add((370+90)*day))
 	write := func(text []byte) string {
 		path := filepath.Join(t.TempDir(), "file")
 		if err := os.WriteFile(path, text, 0o600); err != nil {
@@ -31,7 +51,7 @@ func TestNotAfter(t *testing.T) {
 		}
 		return path
 	}
-	leaf, bundle := write(state.Leaves["x"].Certificate), write(state.Bundles["all"])
+	leaf, bundle := write(own), write(append(second, first...))
 	for _, tt := range []struct {
 		config transport.Config
 		want   map[string]time.Time
@@ -42,7 +62,7 @@ func TestNotAfter(t *testing.T) {
 			transport.Config{CertFile: leaf, CAFile: bundle, ClientCAFile: bundle},
 			map[string]time.Time{"own": now.Add((370 + 90) * day), "servers": now.Add(730 * day), "clients": now.Add(730 * day)},
 		},
-		{transport.Config{CertFile: write(state.Leaves["x"].Key), CAFile: filepath.Join(t.TempDir(), "none"), ClientCAFile: write([]byte("broken"))}, nil},
+		{transport.Config{CertFile: write(key), CAFile: filepath.Join(t.TempDir(), "none"), ClientCAFile: write([]byte("broken"))}, nil},
 	} {
 		got := tt.config.NotAfter()
 		if !maps.EqualFunc(got, tt.want, time.Time.Equal) {

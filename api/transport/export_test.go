@@ -1,4 +1,4 @@
 package transport
 
-// Quiet is what clients' connections are wrapped by.
-var Quiet = quiet
+// WithRawIO is what clients' connections are wrapped by.
+var WithRawIO = withRawIO

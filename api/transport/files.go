@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// files holds what the files of a Config say, and reads them again when one has
+// files holds the contents of a Config's files, and reads them again when one has
 // changed: it asks at each handshake, so that a rotated certificate takes effect
 // with the next connection. It is safe for concurrent use.
 type files struct {
@@ -30,7 +30,7 @@ func open(c Config, read func(Config) (*tls.Config, error)) (*files, error) {
 	return f, f.load(f.stat())
 }
 
-// current returns what the files say now. Files that can't be used, as when a
+// current returns the present contents. Files that can't be used, as when a
 // certificate has been replaced and its key not yet, leave the former ones in
 // effect and are tried again at the next handshake.
 func (f *files) current() (*tls.Config, credentials.TransportCredentials) {
@@ -74,7 +74,7 @@ func (f *files) same(infos []os.FileInfo) bool {
 	})
 }
 
-// handshakes are gRPC credentials by the files as they are at each handshake.
+// handshakes are gRPC credentials that use the files' contents at each handshake.
 type handshakes struct{ files *files }
 
 func (h handshakes) creds() credentials.TransportCredentials {
@@ -82,12 +82,12 @@ func (h handshakes) creds() credentials.TransportCredentials {
 	return creds
 }
 
-// ClientHandshake is that of the credentials in effect.
+// ClientHandshake calls that of the credentials in effect.
 func (h handshakes) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return h.creds().ClientHandshake(ctx, authority, conn)
 }
 
-// ServerHandshake is that of the credentials in effect.
+// ServerHandshake calls that of the credentials in effect.
 func (h handshakes) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return h.creds().ServerHandshake(conn)
 }
@@ -98,5 +98,5 @@ func (h handshakes) Info() credentials.ProtocolInfo { return h.creds().Info() }
 // Clone returns credentials over the same files.
 func (h handshakes) Clone() credentials.TransportCredentials { return h }
 
-// OverrideServerName does nothing: who dials names the authority instead.
+// OverrideServerName does nothing: clients set the authority when they dial.
 func (h handshakes) OverrideServerName(string) error { return nil }

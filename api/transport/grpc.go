@@ -20,6 +20,8 @@ const (
 	// maxHeaders bounds the headers of a call: a token of 8 KiB fits. gRPC's own
 	// 16 MiB are as much for each call in progress.
 	maxHeaders = 16 << 10
+	// streams bounds the calls in progress on one connection.
+	streams = 100
 	// idle is how long a connection may stay without a call in progress; agents
 	// push at least every 10 s.
 	idle = time.Minute
@@ -35,24 +37,24 @@ const (
 	// spares small reports the pings by which gRPC measures the bandwidth. A
 	// client trusts its server with more.
 	window, clientWindow = 64 << 10, maxMessage
-	// buffer is that of a connection, for each direction. A report of 50 pods
+	// buffer is the size of a connection's buffers. A report of 50 pods
 	// takes some 600 bytes; gRPC's 32 KiB are 300 MB for 5,000 agents.
 	buffer = 8 << 10
 )
 
 // ServerOptions returns the credentials, bounds and keepalive of a gRPC server
-// that listens on what g.Listen returns. Errors are *field.Error.
-func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
+// that listens on what l.Listen returns. Errors are *field.Error.
+func (l *ConnLimiter) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 	files, err := serverFiles(c)
 	if err != nil {
 		return nil, err
 	}
 	options := []grpc.ServerOption{
-		grpc.InTapHandle(g.tap),
-		grpc.MaxConcurrentStreams(uint32(g.limits.Streams)),
-		grpc.MaxRecvMsgSize(g.limits.Message),
+		grpc.InTapHandle(l.tap),
+		grpc.MaxConcurrentStreams(streams),
+		grpc.MaxRecvMsgSize(l.limits.Message),
 		grpc.MaxHeaderListSize(maxHeaders),
-		grpc.ConnectionTimeout(g.limits.Handshake),
+		grpc.ConnectionTimeout(l.limits.Handshake),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(window),
 		grpc.ReadBufferSize(buffer),
@@ -60,7 +62,7 @@ func (g *Guard) ServerOptions(c Config) ([]grpc.ServerOption, error) {
 		grpc.SharedWriteBuffer(true), //nolint:staticcheck // the version in go.mod does not share by default
 		grpc.KeepaliveParams(keepalive.ServerParameters{
 			Time: probe, Timeout: patience, MaxConnectionIdle: idle,
-			MaxConnectionAge: g.limits.Age, MaxConnectionAgeGrace: cmp.Or(g.limits.CallTime, lastCalls),
+			MaxConnectionAge: l.limits.Age, MaxConnectionAgeGrace: cmp.Or(l.limits.CallTime, lastCalls),
 		}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: probe / 2, PermitWithoutStream: true}),
 	}
@@ -87,7 +89,7 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 		return nil, &PlaintextError{Action: "send to", Addr: target}
 	}
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(quietly{creds}),
+		grpc.WithTransportCredentials(rawCredentials{creds}),
 		grpc.WithStaticStreamWindowSize(clientWindow),
 		grpc.WithStaticConnWindowSize(clientWindow),
 		grpc.WithReadBufferSize(buffer),
@@ -97,17 +99,17 @@ func DialOptions(target string, c Config) ([]grpc.DialOption, error) {
 	}, nil
 }
 
-// quietly are credentials whose connections leave Go's monitor thread asleep.
-type quietly struct {
+// rawCredentials are credentials over connections that leave Go's monitor thread asleep.
+type rawCredentials struct {
 	credentials.TransportCredentials
 }
 
-// ClientHandshake is that of the credentials, over a quiet connection.
-func (q quietly) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return q.TransportCredentials.ClientHandshake(ctx, authority, quiet(conn))
+// ClientHandshake calls that of the credentials, over a rawConn.
+func (r rawCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return r.TransportCredentials.ClientHandshake(ctx, authority, withRawIO(conn))
 }
 
-// Clone returns quiet ones over a clone.
-func (q quietly) Clone() credentials.TransportCredentials {
-	return quietly{q.TransportCredentials.Clone()}
+// Clone returns the same over a clone.
+func (r rawCredentials) Clone() credentials.TransportCredentials {
+	return rawCredentials{r.TransportCredentials.Clone()}
 }

@@ -20,22 +20,22 @@ func (e *PlaintextError) Error() string {
 	return fmt.Sprintf("transport: refusing to %s %q in plaintext: use a loopback address, give TLS files, or allow it with insecure", e.Action, e.Addr)
 }
 
-// StrangersError refuses a server beyond loopback that could not know who calls
-// it: TLS alone lets everybody in.
-type StrangersError struct {
+// UnauthenticatedError refuses a server beyond loopback that could not authenticate its
+// callers: TLS alone lets everybody in.
+type UnauthenticatedError struct {
 	// Addr is the address as it was given.
 	Addr string
 }
 
 // Error is one line that names the ways out.
-func (e *StrangersError) Error() string {
-	return fmt.Sprintf("transport: refusing to listen on %q for callers that nobody knows: use a loopback address, name the clients' authority or their account, or allow it with insecure", e.Addr)
+func (e *UnauthenticatedError) Error() string {
+	return fmt.Sprintf("transport: refusing to listen on %q for unauthenticated callers: use a loopback address, name the clients' authority or their account, or allow it with insecure", e.Addr)
 }
 
 // Listen opens a TCP listener at addr (host:port; port 0 picks a free one). An
 // address beyond loopback, such as ":9690", needs Insecure, or a certificate in c
 // and a way to know the callers, ClientCAFile or Tokens: else the error is a
-// *PlaintextError or a *StrangersError and nothing was opened. The listener
+// *PlaintextError or a *UnauthenticatedError and nothing was opened. The listener
 // itself is plain TCP: TLS is done by what ServerOptions or ServerTLS return for
 // the same c.
 func Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
@@ -53,7 +53,7 @@ func Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
 	case c.CertFile == "":
 		return nil, &PlaintextError{Action: "listen on", Addr: addr}
 	case c.ClientCAFile == "" && !c.Tokens:
-		return nil, &StrangersError{Addr: addr}
+		return nil, &UnauthenticatedError{Addr: addr}
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", resolved.String())
@@ -63,7 +63,7 @@ func Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
 	return listener, nil
 }
 
-// onLoopback says whether a gRPC target can't leave this machine: a unix
+// onLoopback reports whether a gRPC target can't leave this machine: a unix
 // socket, a loopback address, or localhost. Other names are not resolved: they
 // may mean another address at the next connection.
 func onLoopback(target string) bool {

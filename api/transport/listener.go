@@ -8,27 +8,27 @@ import (
 
 // Listen is the function Listen without the connections that are too many: they are closed
 // at once, so that whoever is refused knows.
-func (g *Guard) Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
-	l, err := Listen(ctx, addr, c)
+func (l *ConnLimiter) Listen(ctx context.Context, addr string, c Config) (net.Listener, error) {
+	listener, err := Listen(ctx, addr, c)
 	if err != nil {
 		return nil, err
 	}
-	return g.Limit(l), nil
+	return l.Limit(listener), nil
 }
 
-// Limit returns a listener of l's connections that holds them to the Guard's limits. It
-// closes l when it is closed.
-func (g *Guard) Limit(l net.Listener) net.Listener {
-	d := &limitedListener{Listener: l, guard: g, arrivals: make(chan arrival), closed: make(chan struct{})}
+// Limit returns a listener that holds the connections of another to the limits. It closes the
+// other when it is closed.
+func (l *ConnLimiter) Limit(listener net.Listener) net.Listener {
+	d := &limitedListener{Listener: listener, limiter: l, arrivals: make(chan arrival), closed: make(chan struct{})}
 	d.waits.Add(1)
 	go d.accept()
 	return d
 }
 
-// limitedListener is a listener whose connections are guarded.
+// limitedListener is a listener whose connections are limited.
 type limitedListener struct {
 	net.Listener
-	guard    *Guard
+	limiter  *ConnLimiter
 	arrivals chan arrival
 	close    sync.Once
 	closed   chan struct{}
@@ -58,18 +58,18 @@ func (d *limitedListener) accept() {
 // Accept returns the next connection that has a place.
 func (d *limitedListener) Accept() (net.Conn, error) {
 	for {
-		if c := d.guard.next(); c != nil {
+		if c := d.limiter.next(); c != nil {
 			return c, nil
 		}
 		select {
 		case <-d.closed:
 			return nil, net.ErrClosed
-		case <-d.guard.freed:
+		case <-d.limiter.freed:
 		case a := <-d.arrivals:
 			if a.err != nil {
 				return nil, a.err
 			}
-			if c := d.guard.enter(a.conn); c != nil {
+			if c := d.limiter.enter(a.conn); c != nil {
 				return c, nil
 			}
 		}
@@ -81,6 +81,6 @@ func (d *limitedListener) Close() error {
 	err := d.Listener.Close()
 	d.close.Do(func() { close(d.closed) })
 	d.waits.Wait()
-	d.guard.end()
+	d.limiter.end()
 	return err
 }

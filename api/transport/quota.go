@@ -52,7 +52,7 @@ func (q *Quota) Held() int {
 	return q.held
 }
 
-// CallerAddr is the address of who makes a call, or a request of a server with ConnContext:
+// CallerAddr is the address of the caller of a method, or of a request to a server with ConnContext:
 // that of the connection, without the port, and of IPv6 the first 64 bits, as the others are
 // the caller's choice. What is no IP address shares the zero one.
 func CallerAddr(ctx context.Context) netip.Addr { return callerOf(addrIn(ctx)) }

@@ -123,9 +123,9 @@ func listen(t testing.TB, c transport.Config, service spaziov1.ModelServiceServe
 }
 
 // listenWithin starts a server with limits of its own.
-func listenWithin(t testing.TB, l transport.Limits, c transport.Config, service spaziov1.ModelServiceServer) (target string, guard *transport.Guard, stop func()) {
+func listenWithin(t testing.TB, l transport.Limits, c transport.Config, service spaziov1.ModelServiceServer) (target string, guard *transport.ConnLimiter, stop func()) {
 	t.Helper()
-	guard, err := transport.NewGuard(l)
+	guard, err := transport.NewConnLimiter(l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -475,7 +475,7 @@ func TestFieldErrors(t *testing.T) {
 		{"garbage authority", transport.Config{CertFile: good.CertFile, KeyFile: good.KeyFile, ClientCAFile: garbage}, "ClientCAFile"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			guard, err := transport.NewGuard(transport.Limits{})
+			guard, err := transport.NewConnLimiter(transport.Limits{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -85,8 +85,8 @@ type mapped struct {
 	version string
 }
 
-// locate asks what resource an object is of. A *meta.NoKindMatchError says that
-// the cluster has none.
+// locate asks what resource an object is of. The error is a *meta.NoKindMatchError if the cluster
+// has none.
 func (c *Cluster) locate(o *unstructured.Unstructured) (mapped, error) {
 	kind := o.GroupVersionKind()
 	m, err := c.resource.RESTMapping(kind.GroupKind(), kind.Version)
@@ -105,7 +105,7 @@ func (c *Cluster) of(m mapped) dynamic.ResourceInterface {
 	return c.dynamic.Resource(schema.GroupVersionResource{Group: m.id.Group, Version: m.version, Resource: m.id.Resource}).Namespace(m.id.Namespace)
 }
 
-// passing says whether an error may be over in a moment.
+// passing reports whether an error may be over in a moment.
 func passing(err error) bool {
 	if isOwned(err) {
 		return false
@@ -116,7 +116,7 @@ func passing(err error) bool {
 }
 
 // until does something again and again until it is done or fails for good, or ctx
-// ends: then the error says what was the last reason.
+// ends: then the error has the last reason.
 func (c *Cluster) until(ctx context.Context, something func() (done bool, err error)) error {
 	for {
 		done, err := something()
@@ -131,8 +131,8 @@ func (c *Cluster) until(ctx context.Context, something func() (done bool, err er
 	}
 }
 
-// Inventory names all objects of all resources that can be listed, sorted, but for
-// events: a cluster makes those by itself. A resource in two API groups is listed
+// Inventory names all objects of all resources that can be listed, sorted, except
+// events, which a cluster makes by itself. A resource in two API groups is listed
 // in both.
 func (c *Cluster) Inventory(ctx context.Context) ([]ID, error) {
 	lists, err := c.client.Discovery().ServerPreferredResources()
@@ -149,12 +149,8 @@ func (c *Cluster) Inventory(ctx context.Context) ([]ID, error) {
 			if r.Name == "events" {
 				continue
 			}
-			all, err := c.list(ctx, group.WithResource(r.Name), metav1.ListOptions{})
-			if err != nil {
+			if found, err = c.name(ctx, found, group.WithResource(r.Name), "", metav1.ListOptions{}); err != nil {
 				return nil, err
-			}
-			for _, o := range all {
-				found = append(found, ID{group.Group, r.Name, o.GetNamespace(), o.GetName()})
 			}
 		}
 	}
@@ -165,12 +161,12 @@ func (c *Cluster) Inventory(ctx context.Context) ([]ID, error) {
 // page is how many objects are asked for at once.
 const page = 500
 
-// list returns the objects of a resource in all namespaces; none of one that the
-// cluster does not have.
-func (c *Cluster) list(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (found []unstructured.Unstructured, err error) {
+// list returns the objects of a resource in a namespace, or in all if it is empty; none of a
+// resource that the cluster does not have.
+func (c *Cluster) list(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (found []unstructured.Unstructured, err error) {
 	options.Limit = page
 	for {
-		list, err := c.dynamic.Resource(resource).List(ctx, options)
+		list, err := c.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
 		if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
 			return nil, nil
 		}

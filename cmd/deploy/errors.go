@@ -13,10 +13,10 @@ var (
 	ErrInvalid = errors.New("invalid configuration or input")
 	// ErrInUse refuses to remove a scheduler that pods wait for, or will.
 	ErrInUse = errors.New("still in use")
-	// ErrBusy is that of an installation for which another one did not make room.
+	// ErrBusy is wrapped if another installation did not end in time.
 	ErrBusy = errors.New("another installation is under way")
-	// ErrFailed is that of a workload that will not become ready by itself.
-	ErrFailed = errors.New("failed")
+	// errFailed is wrapped for a workload that will not become ready by itself.
+	errFailed = errors.New("failed")
 )
 
 // refuse makes a *field.Error; want completes "must be".

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 
 // Options of an installation, or of a removal. The zero value is ready to use.
 type Options struct {
-	// Manager is whom the fields of the objects belong to, default "spazio".
+	// Manager is the field manager of the objects, default "spazio".
 	Manager string
 	// DryRun asks the API server for everything and stores nothing.
 	DryRun bool
@@ -23,18 +24,13 @@ type Options struct {
 	Force bool
 	// NoWait returns when the objects are stored.
 	NoWait bool
-	// Progress, if set, hears of each step, one at a time.
+	// Progress, if set, is called for each step, one at a time.
 	Progress func(Step)
 }
 
-func (o Options) manager() string {
-	if o.Manager == "" {
-		return "spazio"
-	}
-	return o.Manager
-}
+func (o Options) manager() string { return cmp.Or(o.Manager, "spazio") }
 
-func (o Options) tell(s Step) {
+func (o Options) report(s Step) {
 	if o.Progress != nil {
 		o.Progress(s)
 	}
@@ -45,7 +41,7 @@ type Step struct {
 	Object ID `json:"object"`
 	// Action is one of the constants.
 	Action Action `json:"action"`
-	// Text says what is waited for.
+	// Text is what is waited for.
 	Text string `json:"text,omitempty"`
 }
 
@@ -66,7 +62,7 @@ const (
 // them run and what runs once has ended, or ctx does. What is there already is
 // changed to what the objects say, and keeps what they do not speak of: so
 // certificates survive, and an installation that was interrupted is run again.
-// Another one that is under way is waited for. Objects are not changed.
+// It waits for another installation that is under way. Objects are not changed.
 func (c *Cluster) Install(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
 	objects = slices.Clone(objects)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
@@ -109,7 +105,7 @@ func (c *Cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 		if err != nil {
 			return fmt.Errorf("deploy: %s: %w", m.id, err)
 		}
-		options.tell(Step{Object: m.id, Action: action})
+		options.report(Step{Object: m.id, Action: action})
 		if o.GetKind() == "CustomResourceDefinition" && !options.DryRun {
 			if err := c.established(ctx, m); err != nil {
 				return fmt.Errorf("deploy: %s: %w", m.id, err)
@@ -122,17 +118,17 @@ func (c *Cluster) apply(ctx context.Context, objects []*unstructured.Unstructure
 // applyOne applies an object; it waits for a namespace that ends to be gone, or
 // that has just begun to be known.
 func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (action Action, err error) {
-	told := false
+	reported := false
 	err = c.until(ctx, func() (bool, error) {
 		before, err := c.of(o).Get(ctx, o.id.Name, getOptions)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return false, err
 		}
 		if err == nil && before.GetDeletionTimestamp() != nil {
-			if !told {
-				options.tell(Step{o.id, Waiting, "it is being deleted"})
+			if !reported {
+				options.report(Step{o.id, Waiting, "it is being deleted"})
 			}
-			told = true
+			reported = true
 			return false, nil
 		}
 		after, err := c.patch(ctx, o, options)
@@ -160,7 +156,7 @@ func (c *Cluster) applyOne(ctx context.Context, o mapped, options Options) (acti
 	return action, err
 }
 
-// isOwned says whether fields belong to another manager, which is a conflict that
+// isOwned reports whether fields belong to another manager, which is a conflict that
 // does not pass.
 func isOwned(err error) bool {
 	return apierrors.IsConflict(err) && apierrors.HasStatusCause(err, "FieldManagerConflict")

@@ -13,18 +13,17 @@ import (
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 )
 
-// lockName is the Lease that whoever installs or removes holds meanwhile.
+// lockName is the Lease that an installation or removal holds meanwhile.
 const lockName = "spazio-install"
 
 // How often a lock is renewed, and after what time without that its holder is
-// taken for dead. The lock says so itself, and it is looked at by one's own clock:
-// by no other.
+// taken for dead. The lock itself has that time, which each process measures by its own clock.
 const (
 	lockRenewal = 5 * time.Second
 	lockLife    = 30 * time.Second
 )
 
-// lifeOf is what a held lock says of its life.
+// lifeOf returns how long a held lock lasts without being renewed.
 func lifeOf(l *coordinationv1.Lease) time.Duration {
 	if seconds := l.Spec.LeaseDurationSeconds; seconds != nil && *seconds > 0 {
 		return time.Duration(*seconds) * time.Second
@@ -32,11 +31,11 @@ func lifeOf(l *coordinationv1.Lease) time.Duration {
 	return lockLife
 }
 
-// errNoRoom is that of a lock in a namespace that is not there, or ends.
+// errNoRoom is the error of a lock in a namespace that does not exist, or ends.
 var errNoRoom = errors.New("the namespace is not there")
 
-// alone does something while nobody else installs or removes; it waits for whoever
-// does until ctx ends. If the lock is lost, what it does is cancelled.
+// alone calls a function while no other process installs or removes; it waits for another one
+// until ctx ends. If the lock is lost, the function's context is cancelled.
 func (c *Cluster) alone(ctx context.Context, options Options, something func(context.Context) error) error {
 	l := &lock{
 		leases: c.client.CoordinationV1().Leases(SystemNamespace), id: ID{coordinationv1.GroupName, "leases", SystemNamespace, lockName},
@@ -81,10 +80,9 @@ func (l *lock) lease() *coordinationv1.Lease {
 	}
 }
 
-// acquire waits until nobody holds the lock, or its holder has not been heard of
-// for its life.
+// acquire waits until the lock is free, or its holder has not renewed it for its life.
 func (l *lock) acquire(ctx context.Context, options Options) error {
-	var seen string // the version of the holder's last word
+	var seen string // the version of the holder's last renewal
 	var since time.Time
 	for {
 		_, err := l.leases.Create(ctx, l.lease(), metav1.CreateOptions{})
@@ -100,7 +98,7 @@ func (l *lock) acquire(ctx context.Context, options Options) error {
 		switch {
 		case err == nil && held.ResourceVersion != seen:
 			seen, since = held.ResourceVersion, time.Now()
-			options.tell(Step{l.id, Waiting, fmt.Sprintf("%v, or was killed less than %v ago", ErrBusy, lifeOf(held))})
+			options.report(Step{l.id, Waiting, fmt.Sprintf("%v, or was killed less than %v ago", ErrBusy, lifeOf(held))})
 		case err == nil && time.Since(since) > lifeOf(held):
 			// Whoever else finds so deletes this version, or none.
 			_ = l.leases.Delete(ctx, lockName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &seen}})
@@ -114,8 +112,7 @@ func (l *lock) acquire(ctx context.Context, options Options) error {
 	}
 }
 
-// renew says again and again that the holder lives. The error says that it is
-// taken for dead.
+// renew renews the lock until ctx ends. It returns an error if another process has taken it.
 func (l *lock) renew(ctx context.Context) error {
 	ticker := time.NewTicker(lockRenewal)
 	defer ticker.Stop()

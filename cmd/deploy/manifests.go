@@ -26,7 +26,7 @@ const NoRegistry = "registry.invalid/spazio"
 
 const schedulerProgram = "spazio-scheduler"
 
-// Config says what is installed. The zero value is the chart's defaults, whose
+// Config is what is installed. The zero value is the chart's defaults, whose
 // images are nowhere: to run them takes a Registry. It is a plain value.
 type Config struct {
 	// Components are added to the defaults; Components() names them all.
@@ -41,7 +41,7 @@ type Config struct {
 	// Kubernetes is the minor version that the scheduler is of, one of [Schedulers] and
 	// by default the last of them. The image of another has its name at the end of the
 	// tag, dev-k8s1.35, or in Digests of its own: spazio-scheduler-k8s1.35.
-	// [Version.Scheduler] says which one is for a cluster.
+	// [Version.Scheduler] returns the one for a cluster.
 	Kubernetes string
 }
 
@@ -102,7 +102,7 @@ func (c Config) validateDigests() error {
 	return nil
 }
 
-// Programs are those that there are images of, sorted.
+// Programs returns the names of the programs with images, sorted.
 func Programs() []string {
 	return slices.DeleteFunc(images(), func(name string) bool { return strings.HasPrefix(name, schedulerProgram+"-") })
 }
@@ -121,7 +121,7 @@ func (c Config) Objects() ([]*unstructured.Unstructured, error) {
 	return render(values, "v"+cmp.Or(c.Kubernetes, DefaultScheduler())+".0")
 }
 
-// values are those of the chart that make what the Config says.
+// values returns the chart's values for the Config.
 func (c Config) values() (map[string]any, error) {
 	images := map[string]any{}
 	if c.Registry != "" {

@@ -27,11 +27,10 @@ type Problem struct {
 	Text  string `json:"text"`
 }
 
-// Preflight says what is in the way of installing the objects, without changing
-// anything: resources that the cluster lacks, each right that is missing, and whatever the
-// API server says of the objects when asked for a dry run, of those whose namespace is
-// there already. The error is that of asking. What is in the way of a Config whatever its
-// objects, the cluster's version among it, [Config.Preflight] says.
+// Preflight returns what is in the way of installing the objects, without changing anything:
+// resources that the cluster lacks, each right that is missing, and what the API server refuses in
+// a dry run of the objects whose namespace exists already. The error is that of asking.
+// [Config.Preflight] returns what is in the way whatever the objects, such as the cluster's version.
 func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstructured) (problems []Problem, err error) {
 	defined := map[string]bool{}
 	var located []mapped
@@ -60,12 +59,12 @@ func (c *Cluster) Preflight(ctx context.Context, objects []*unstructured.Unstruc
 		problems = append(problems, Problem{"rights", text})
 	}
 	if len(problems) > 0 {
-		return problems, nil // what follows would say the same in other words
+		return problems, nil // a dry run would repeat them in other words
 	}
 	return c.dryRun(ctx, located)
 }
 
-// Preflight says what is in the way whatever the objects: images that are nowhere, and a
+// Preflight returns what is in the way whatever the objects: no registry for the images, and a
 // scheduler that may not serve that API server.
 func (c Config) Preflight(server Version) (problems []Problem) {
 	if c.Registry == "" {
@@ -77,8 +76,7 @@ func (c Config) Preflight(server Version) (problems []Problem) {
 	return problems
 }
 
-// missing names the rights that whoever asks has not, of those that it takes to
-// apply the objects.
+// missing names the rights that the user lacks of those needed to apply the objects.
 func (c *Cluster) missing(ctx context.Context, objects []mapped) (texts []string, err error) {
 	asked := map[authorizationv1.ResourceAttributes]bool{}
 	may := func(a authorizationv1.ResourceAttributes) (bool, error) {
@@ -92,9 +90,6 @@ func (c *Cluster) missing(ctx context.Context, objects []mapped) (texts []string
 	for _, o := range objects {
 		a := authorizationv1.ResourceAttributes{Namespace: o.id.Namespace, Group: o.id.Group, Resource: o.id.Resource}
 		for _, a.Verb = range []string{"get", "create", "patch"} {
-			if _, known := asked[a]; known {
-				continue
-			}
 			allowed, err := may(a)
 			if err != nil {
 				return nil, err
@@ -113,8 +108,8 @@ func (c *Cluster) missing(ctx context.Context, objects []mapped) (texts []string
 	return slices.Compact(texts), nil
 }
 
-// escalation names the rights that a role of ours gives and who makes it has not:
-// nobody may give what he has not, unless he may escalate.
+// escalation names the rights that a role of ours gives and its creator lacks: a user can only
+// give rights that he has, unless he may escalate.
 func (c *Cluster) escalation(o mapped, may func(authorizationv1.ResourceAttributes) (bool, error)) (texts []string, err error) {
 	if o.id.Group != rbacv1.GroupName || o.GetKind() != "Role" && o.GetKind() != "ClusterRole" {
 		return nil, nil
@@ -160,7 +155,7 @@ func attributes(rules []rbacv1.PolicyRule, namespace string) (all []authorizatio
 	return all
 }
 
-// may says whether whoever asks has a right.
+// may reports whether the user has a right.
 func (c *Cluster) may(ctx context.Context, a authorizationv1.ResourceAttributes) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &a}}
 	got, err := c.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
@@ -170,7 +165,7 @@ func (c *Cluster) may(ctx context.Context, a authorizationv1.ResourceAttributes)
 	return got.Status.Allowed, nil
 }
 
-// Missing names those of the rights that whoever asks has not.
+// Missing names those of the rights that the user lacks.
 func (c *Cluster) Missing(ctx context.Context, rights []authorizationv1.ResourceAttributes) (texts []string, err error) {
 	for _, a := range rights {
 		allowed, err := c.may(ctx, a)
@@ -184,7 +179,7 @@ func (c *Cluster) Missing(ctx context.Context, rights []authorizationv1.Resource
 	return texts, nil
 }
 
-// right says a right in words: create deployments.apps in spazio-system.
+// right returns a right in words: create deployments.apps in spazio-system.
 func right(a authorizationv1.ResourceAttributes) string {
 	resource := a.Resource
 	if a.Group != "" {
@@ -203,7 +198,7 @@ func right(a authorizationv1.ResourceAttributes) string {
 	return text
 }
 
-// dryRun asks the API server what it would say of the objects.
+// dryRun returns what the API server would refuse of the objects.
 func (c *Cluster) dryRun(ctx context.Context, objects []mapped) (problems []Problem, err error) {
 	there := map[string]bool{"": true}
 	for _, o := range objects {
@@ -235,7 +230,7 @@ func (c *Cluster) dryRun(ctx context.Context, objects []mapped) (problems []Prob
 	return problems, nil
 }
 
-// terminating says whether something was refused for its namespace ends.
+// terminating reports whether something was refused because its namespace ends.
 func terminating(err error) bool {
 	return apierrors.HasStatusCause(err, "NamespaceTerminating")
 }

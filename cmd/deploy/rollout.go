@@ -30,7 +30,7 @@ type Rollout struct {
 
 // waitReady waits until the workloads among the objects run in the version that
 // they are given in, or ctx ends. A Job that has failed is an error at once,
-// which wraps ErrFailed.
+// which wraps errFailed.
 func (c *Cluster) waitReady(ctx context.Context, objects []*unstructured.Unstructured, options Options) error {
 	for _, o := range waitedFor(objects) {
 		m, err := c.locate(o)
@@ -44,7 +44,7 @@ func (c *Cluster) waitReady(ctx context.Context, objects []*unstructured.Unstruc
 				return false, err
 			}
 			if r != last && !r.Ready {
-				options.tell(Step{m.id, Waiting, r.Text})
+				options.report(Step{m.id, Waiting, r.Text})
 			}
 			last = r
 			return r.Ready, nil
@@ -52,41 +52,31 @@ func (c *Cluster) waitReady(ctx context.Context, objects []*unstructured.Unstruc
 		if err != nil {
 			return fmt.Errorf("deploy: %s: %s: %w", m.id, cmp.Or(last.Text, "not ready"), err)
 		}
-		options.tell(Step{m.id, Ready, last.Text})
+		options.report(Step{m.id, Ready, last.Text})
 	}
 	return nil
 }
 
-// rollouts returns the progress of each workload among the objects.
-func (c *Cluster) rollouts(ctx context.Context, objects []*unstructured.Unstructured) (found []Rollout, err error) {
-	for _, o := range waitedFor(objects) {
-		m, err := c.locate(o)
-		if err != nil {
-			return nil, err
-		}
-		r, err := c.rollout(ctx, m)
-		if err != nil {
-			r = Rollout{m.id, false, err.Error()}
-		}
-		found = append(found, r)
-	}
-	return found, nil
-}
-
-// InstalledRollouts says how far the workloads are that are installed.
-func (c *Cluster) InstalledRollouts(ctx context.Context) ([]Rollout, error) {
-	located, err := c.installed(ctx)
+// InstalledRollouts returns how far the installed workloads are.
+func (c *Cluster) InstalledRollouts(ctx context.Context) (found []Rollout, err error) {
+	installed, err := c.installed(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var objects []*unstructured.Unstructured
-	for _, o := range located {
-		// Jobs of former versions and of the past days tell nothing.
-		if o.GetKind() != "Job" {
-			objects = append(objects, o.Unstructured)
+	for _, kind := range workloads {
+		for _, o := range installed {
+			// Jobs of former versions and of the past days do not count.
+			if o.GetKind() != kind || kind == "Job" {
+				continue
+			}
+			r, err := c.rollout(ctx, o)
+			if err != nil {
+				r = Rollout{o.id, false, err.Error()}
+			}
+			found = append(found, r)
 		}
 	}
-	return c.rollouts(ctx, objects)
+	return found, nil
 }
 
 func waitedFor(objects []*unstructured.Unstructured) (found []*unstructured.Unstructured) {
@@ -111,7 +101,7 @@ func (c *Cluster) rollout(ctx context.Context, o mapped) (Rollout, error) {
 	ready, text := progress(now)
 	if o.GetKind() == "Job" && !ready {
 		if failed, why := conditionOf(now, "Failed"); failed == "True" {
-			return Rollout{}, fmt.Errorf("%w: %s", ErrFailed, why)
+			return Rollout{}, fmt.Errorf("%w: %s", errFailed, why)
 		}
 	}
 	if !ready {
@@ -122,7 +112,7 @@ func (c *Cluster) rollout(ctx context.Context, o mapped) (Rollout, error) {
 	return Rollout{o.id, ready, text}, nil
 }
 
-// progress says whether a workload's controller has done what it says.
+// progress reports whether a workload's controller has reached the workload's spec.
 func progress(o *unstructured.Unstructured) (ready bool, text string) {
 	number := func(fields ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(o.Object, fields...)
@@ -149,7 +139,7 @@ func progress(o *unstructured.Unstructured) (ready bool, text string) {
 	return updated >= want && all <= want && available >= want, text
 }
 
-// trouble says what keeps the first of a workload's pods, by name, from running.
+// trouble returns what keeps the first of a workload's pods, by name, from running.
 func (c *Cluster) trouble(ctx context.Context, workload *unstructured.Unstructured) string {
 	match, _, _ := unstructured.NestedStringMap(workload.Object, "spec", "selector", "matchLabels")
 	if len(match) == 0 {
@@ -168,8 +158,7 @@ func (c *Cluster) trouble(ctx context.Context, workload *unstructured.Unstructur
 	return ""
 }
 
-// Trouble says why a pod does not run, as far as its status tells; empty if that tells
-// nothing.
+// Trouble returns why a pod does not run, as far as its status has a reason; else it is empty.
 func Trouble(pod corev1.Pod) string {
 	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if w := s.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {

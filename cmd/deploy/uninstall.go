@@ -41,164 +41,81 @@ func (e *InUseError) Error() string {
 // Unwrap returns ErrInUse.
 func (e *InUseError) Unwrap() error { return ErrInUse }
 
+// podMakers are the resources whose objects are pods or make them, with the path to a pod's spec.
+var podMakers = []struct {
+	schema.GroupVersionResource
+	spec []string
+}{
+	{corev1.SchemeGroupVersion.WithResource("pods"), []string{"spec"}},
+	{corev1.SchemeGroupVersion.WithResource("podtemplates"), []string{"template", "spec"}},
+	{corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), []string{"spec", "template", "spec"}},
+	{appsv1.SchemeGroupVersion.WithResource("deployments"), []string{"spec", "template", "spec"}},
+	{appsv1.SchemeGroupVersion.WithResource("replicasets"), []string{"spec", "template", "spec"}},
+	{appsv1.SchemeGroupVersion.WithResource("daemonsets"), []string{"spec", "template", "spec"}},
+	{appsv1.SchemeGroupVersion.WithResource("statefulsets"), []string{"spec", "template", "spec"}},
+	{batchv1.SchemeGroupVersion.WithResource("jobs"), []string{"spec", "template", "spec"}},
+	{batchv1.SchemeGroupVersion.WithResource("cronjobs"), []string{"spec", "jobTemplate", "spec", "template", "spec"}},
+}
+
 // Users names what would wait for ever without the scheduler: pods that have not
 // ended and name it, and whatever makes such pods, unless that is made by another
 // of them; test beds, their jobs and schedulings, which spazio-testbed alone ends; and
 // what others have put into our namespaces, which would go with them.
 func (c *Cluster) Users(ctx context.Context) (users []ID, err error) {
-	add := func(group, resource string, o metav1.Object, spec *corev1.PodSpec) {
-		named := []string{SchedulerName, EnergySchedulerName, slotsSchedulerName}
-		if slices.Contains(named, spec.SchedulerName) && metav1.GetControllerOf(o) == nil && o.GetDeletionTimestamp() == nil {
-			users = append(users, ID{group, resource, o.GetNamespace(), o.GetName()})
+	schedulers := []string{SchedulerName, EnergySchedulerName, slotsSchedulerName}
+	for _, maker := range podMakers {
+		options, isPod := metav1.ListOptions{}, maker.Resource == "pods"
+		if isPod {
+			options.FieldSelector = "spec.schedulerName!=" + corev1.DefaultSchedulerName
 		}
-	}
-	for _, find := range []func(context.Context, adder) error{c.podUsers, c.appUsers, c.batchUsers} {
-		if err := find(ctx, add); err != nil {
+		all, err := c.list(ctx, maker.GroupVersionResource, "", options)
+		if err != nil {
 			return nil, fmt.Errorf("deploy: who uses the scheduler: %w", err)
 		}
+		for _, o := range all {
+			scheduler, _, _ := unstructured.NestedString(o.Object, slices.Concat(maker.spec, []string{"schedulerName"})...)
+			owned := !isPod && metav1.GetControllerOf(&o) != nil // a pod counts, whatever made it
+			if slices.Contains(schedulers, scheduler) && !owned && !ended(&o) && o.GetDeletionTimestamp() == nil {
+				users = append(users, ID{maker.Group, maker.Resource, o.GetNamespace(), o.GetName()})
+			}
+		}
 	}
-	lodgers, err := c.lodgers(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("deploy: who is in our namespaces: %w", err)
+	foreign := metav1.ListOptions{LabelSelector: partOf + "!=" + SchedulerName}
+	for _, namespace := range []string{SystemNamespace, AgentNamespace} {
+		for _, resource := range []string{"pods", "persistentvolumeclaims"} {
+			if users, err = c.name(ctx, users, corev1.SchemeGroupVersion.WithResource(resource), namespace, foreign); err != nil {
+				return nil, fmt.Errorf("deploy: who is in our namespaces: %w", err)
+			}
+		}
 	}
-	beds, err := c.testbeds(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("deploy: who uses test beds: %w", err)
+	for _, resource := range []string{"testbeds", "batchjobs", "schedulings"} {
+		of := schema.GroupVersionResource{Group: testbedGroup, Version: "v1alpha1", Resource: resource}
+		if users, err = c.name(ctx, users, of, "", metav1.ListOptions{}); err != nil {
+			return nil, fmt.Errorf("deploy: who uses test beds: %w", err)
+		}
 	}
-	users = append(append(users, lodgers...), beds...)
 	slices.SortFunc(users, ID.compare)
 	return slices.Compact(users), nil
 }
 
-type adder = func(group, resource string, o metav1.Object, spec *corev1.PodSpec)
-
-func (c *Cluster) podUsers(ctx context.Context, add adder) error {
-	pods, err := c.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.schedulerName!=" + corev1.DefaultSchedulerName})
-	if err != nil {
-		return err
+// name adds the names of a resource's objects to others; none of one that the cluster does not have.
+func (c *Cluster) name(ctx context.Context, ids []ID, of schema.GroupVersionResource, namespace string, options metav1.ListOptions) ([]ID, error) {
+	all, err := c.list(ctx, of, namespace, options)
+	for _, o := range all {
+		ids = append(ids, ID{of.Group, of.Resource, o.GetNamespace(), o.GetName()})
 	}
-	for _, p := range pods.Items {
-		if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
-			p.OwnerReferences = nil // whatever made it, it lives
-			add("", "pods", &p, &p.Spec)
-		}
-	}
-	templates, err := c.client.CoreV1().PodTemplates("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range templates.Items {
-		add("", "podtemplates", &o, &o.Template.Spec)
-	}
-	controllers, err := c.client.CoreV1().ReplicationControllers("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range controllers.Items {
-		if o.Spec.Template != nil {
-			add("", "replicationcontrollers", &o, &o.Spec.Template.Spec)
-		}
-	}
-	return nil
+	return ids, err
 }
 
-func (c *Cluster) appUsers(ctx context.Context, add adder) error {
-	apps := c.client.AppsV1()
-	deployments, err := apps.Deployments("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range deployments.Items {
-		add(appsv1.GroupName, "deployments", &o, &o.Spec.Template.Spec)
-	}
-	replicas, err := apps.ReplicaSets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range replicas.Items {
-		add(appsv1.GroupName, "replicasets", &o, &o.Spec.Template.Spec)
-	}
-	daemons, err := apps.DaemonSets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range daemons.Items {
-		add(appsv1.GroupName, "daemonsets", &o, &o.Spec.Template.Spec)
-	}
-	sets, err := apps.StatefulSets("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range sets.Items {
-		add(appsv1.GroupName, "statefulsets", &o, &o.Spec.Template.Spec)
-	}
-	return nil
+// ended reports whether a pod or a job has.
+func ended(o *unstructured.Unstructured) bool {
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	_, completed, _ := unstructured.NestedString(o.Object, "status", "completionTime")
+	return phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed) || completed || condition(o, "Failed") == "True"
 }
 
-func (c *Cluster) batchUsers(ctx context.Context, add adder) error {
-	jobs, err := c.client.BatchV1().Jobs("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range jobs.Items {
-		if o.Status.CompletionTime == nil && !failed(o) {
-			add(batchv1.GroupName, "jobs", &o, &o.Spec.Template.Spec)
-		}
-	}
-	crons, err := c.client.BatchV1().CronJobs("").List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, o := range crons.Items {
-		add(batchv1.GroupName, "cronjobs", &o, &o.Spec.JobTemplate.Spec.Template.Spec)
-	}
-	return nil
-}
-
-func failed(j batchv1.Job) bool {
-	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue
-	})
-}
-
-// testbedGroup is that of the objects which the component testbed defines.
+// testbedGroup is the API group of the objects that the component testbed defines.
 const testbedGroup = "testbed.spazio-scheduler.github.io"
-
-// testbeds are the objects of test beds; none where they are not defined.
-func (c *Cluster) testbeds(ctx context.Context) (found []ID, err error) {
-	for _, resource := range []string{"testbeds", "batchjobs", "schedulings"} {
-		all, err := c.list(ctx, schema.GroupVersionResource{Group: testbedGroup, Version: "v1alpha1", Resource: resource}, metav1.ListOptions{})
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range all {
-			found = append(found, ID{testbedGroup, resource, o.GetNamespace(), o.GetName()})
-		}
-	}
-	return found, nil
-}
-
-// lodgers are pods and claims of others in the namespaces that are removed.
-func (c *Cluster) lodgers(ctx context.Context) (found []ID, err error) {
-	foreign := metav1.ListOptions{LabelSelector: partOf + "!=" + SchedulerName}
-	for _, namespace := range []string{SystemNamespace, AgentNamespace} {
-		pods, err := c.client.CoreV1().Pods(namespace).List(ctx, foreign)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range pods.Items {
-			found = append(found, ID{"", "pods", namespace, p.Name})
-		}
-		claims, err := c.client.CoreV1().PersistentVolumeClaims(namespace).List(ctx, foreign)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range claims.Items {
-			found = append(found, ID{"", "persistentvolumeclaims", namespace, p.Name})
-		}
-	}
-	return found, nil
-}
 
 // Installed returns the objects that are in the cluster of any component, also of
 // another version: what is labelled as ours, of the resources that we have
@@ -211,18 +128,14 @@ func (c *Cluster) Installed(ctx context.Context) (found []ID, err error) {
 	return found, err
 }
 
-// singly makes a list of each name.
-func singly(names []string) (lists [][]string) {
-	for _, name := range names {
-		lists = append(lists, []string{name})
-	}
-	return lists
-}
-
 func (c *Cluster) installed(ctx context.Context) (found []mapped, err error) {
 	kinds, definitions := map[schema.GroupVersionKind]bool{}, map[string]bool{}
-	for _, components := range append(singly(Components()), nil) {
-		objects, err := Config{Components: components}.Objects()
+	for _, component := range append(Components(), "") {
+		var config Config
+		if component != "" {
+			config.Components = []string{component}
+		}
+		objects, err := config.Objects()
 		if err != nil {
 			return nil, err
 		}
@@ -247,7 +160,7 @@ func (c *Cluster) installed(ctx context.Context) (found []mapped, err error) {
 		if kind.Kind == "CustomResourceDefinition" {
 			options.LabelSelector = "" // they are generated without labels
 		}
-		all, err := c.list(ctx, schema.GroupVersionResource{Group: m.id.Group, Version: m.version, Resource: m.id.Resource}, options)
+		all, err := c.list(ctx, schema.GroupVersionResource{Group: m.id.Group, Version: m.version, Resource: m.id.Resource}, "", options)
 		if err != nil {
 			return nil, err
 		}
@@ -266,8 +179,8 @@ func (c *Cluster) installed(ctx context.Context) (found []mapped, err error) {
 	return found, nil
 }
 
-// removal are the rounds in which objects are removed: who works, what they work
-// with, and where all of that was. Each waits for the one before.
+// removal is the round in which an object is removed: workloads first, then what they work with,
+// then definitions and namespaces. Each round waits for the one before.
 func removal(o mapped) int {
 	switch o.GetKind() {
 	case "CronJob":
@@ -307,7 +220,7 @@ func (c *Cluster) Uninstall(ctx context.Context, options Options) error {
 		return remove(ctx)
 	}
 	err := c.alone(ctx, options, remove)
-	if errors.Is(err, errNoRoom) { // there is nobody to disturb
+	if errors.Is(err, errNoRoom) { // without the namespace no other installation runs
 		return remove(ctx)
 	}
 	return err
@@ -349,24 +262,17 @@ func (c *Cluster) remove(ctx context.Context, options Options) error {
 }
 
 // release takes the finalizers of our group from the objects of definitions that are
-// about to go: who would take them is gone.
+// about to be removed, because the program that would take them has been removed already.
 func (c *Cluster) release(ctx context.Context, definitions []mapped) error {
 	for _, d := range definitions {
-		group, _, _ := unstructured.NestedString(d.Object, "spec", "group")
-		plural, _, _ := unstructured.NestedString(d.Object, "spec", "names", "plural")
-		versions, _, _ := unstructured.NestedSlice(d.Object, "spec", "versions")
-		if len(versions) == 0 {
-			continue
-		}
-		version, _ := versions[0].(map[string]any)["name"].(string)
-		resource := schema.GroupVersionResource{Group: group, Version: version, Resource: plural}
-		all, err := c.list(ctx, resource, metav1.ListOptions{})
+		resource := defined(d.Unstructured)
+		all, err := c.list(ctx, resource, "", metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
 		for _, o := range all {
 			if err := c.releaseOne(ctx, resource, o.GetNamespace(), o.GetName()); err != nil {
-				return fmt.Errorf("deploy: release %s: %w", ID{group, plural, o.GetNamespace(), o.GetName()}, err)
+				return fmt.Errorf("deploy: release %s: %w", ID{resource.Group, resource.Resource, o.GetNamespace(), o.GetName()}, err)
 			}
 		}
 	}
@@ -406,13 +312,13 @@ func (c *Cluster) delete(ctx context.Context, objects []mapped, options Options)
 			return fmt.Errorf("deploy: delete %s: %w", o.id, err)
 		}
 		if options.DryRun {
-			options.tell(Step{Object: o.id, Action: Deleted})
+			options.report(Step{Object: o.id, Action: Deleted})
 		}
 	}
 	return nil
 }
 
-// gone waits until objects are, and tells.
+// gone waits until objects are gone, and reports each.
 func (c *Cluster) gone(ctx context.Context, objects []mapped, options Options) error {
 	for _, o := range objects {
 		last := ""
@@ -426,19 +332,19 @@ func (c *Cluster) gone(ctx context.Context, objects []mapped, options Options) e
 			}
 			if text := remains(now); text != last {
 				last = text
-				options.tell(Step{o.id, Waiting, text})
+				options.report(Step{o.id, Waiting, text})
 			}
 			return false, nil
 		})
 		if err != nil {
 			return fmt.Errorf("deploy: %s: not gone; %s: %w", o.id, last, err)
 		}
-		options.tell(Step{Object: o.id, Action: Deleted})
+		options.report(Step{Object: o.id, Action: Deleted})
 	}
 	return nil
 }
 
-// remains says what an object waits for that is being deleted.
+// remains returns what an object waits for that is being deleted.
 func remains(o *unstructured.Unstructured) string {
 	for _, kind := range []string{"NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining", "Terminating"} {
 		if status, message := conditionOf(o, kind); status == "True" {
@@ -461,7 +367,7 @@ func (c *Cluster) podsGone(ctx context.Context, options Options) error {
 				return false, err
 			}
 			if n := len(pods.Items); n != left && n > 0 {
-				options.tell(Step{ID{"", "pods", namespace, pods.Items[0].Name}, Waiting, fmt.Sprintf("not ended yet: %d", n)})
+				options.report(Step{ID{"", "pods", namespace, pods.Items[0].Name}, Waiting, fmt.Sprintf("not ended yet: %d", n)})
 			}
 			left = len(pods.Items)
 			return left == 0, nil

@@ -35,7 +35,7 @@ type Version struct {
 	Text string
 }
 
-// ErrVersion is that of a cluster that Spazio, or a scheduler of it, is not for.
+// ErrVersion is wrapped for an API server that Spazio, or the given scheduler, does not support.
 var ErrVersion = errors.New("unsupported version of Kubernetes")
 
 // Version asks for the API server's.
@@ -50,7 +50,7 @@ func (c *Cluster) Version(context.Context) (Version, error) {
 	return v, nil
 }
 
-// Known says whether the server was built with its version: one that was not
+// Known reports whether the server was built with its version: one that was not
 // calls itself v0.0.0-master.
 func (v Version) Known() bool { return v.Major > 0 }
 
@@ -66,8 +66,8 @@ func (v Version) Scheduler() (string, error) {
 		strings.Join(Schedulers(), ", "), minorName(schedulers[0]), schedulers[len(schedulers)-1]+1, v.Text)
 }
 
-// Takes returns an error that wraps ErrVersion, and says which one would, if a scheduler of a
-// minor version of Kubernetes, such as 1.35, may not serve the API server.
+// Takes returns an error that wraps ErrVersion if a scheduler of a minor version of Kubernetes, such
+// as 1.35, may not serve the API server. The error names one that may.
 func (v Version) Takes(scheduler string) error {
 	text, ok := strings.CutPrefix(scheduler, "1.")
 	minor, err := strconv.Atoi(text)

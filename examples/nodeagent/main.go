@@ -1,8 +1,8 @@
 // Nodeagent embeds Spazio's agent in a node agent of one's own: it measures the
-// Linux machine it runs on and says a few times how many pods still fit, and why.
+// Linux machine it runs on and prints a few times how many pods still fit, and why.
 //
 // Without kubelet there are no pods to be seen; with it, telemetry.NewCgroupPods
-// tells of them. Config.Schedulers would have the reports sent.
+// prints them. Config.Schedulers would have the reports sent.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Profile reads what a job took from a CSV file and says what it should request.
+// Profile reads what a job took from a CSV file and prints what it should request.
 //
 //	go run ./examples/profile job.csv
 //

@@ -59,7 +59,7 @@ func (p *policy) Score(scores []float64, nodes []int, _ int) {
 	}
 }
 
-// Bound is told by the simulator.
+// Bound implements the simulator's callback.
 func (p *policy) Bound(node, _ int) { p.nodes[node].taken++ }
 
 func run(ctx context.Context, out io.Writer) error {

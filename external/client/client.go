@@ -19,14 +19,14 @@ func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "client", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
-// Config says where the interface is and who asks.
+// Config is the address of the interface and the caller's token.
 type Config struct {
 	// URL is http[s]://HOST:PORT, without a path.
 	URL string
 	// Replicas are the URLs of other servers of the same objects: Watch goes on at the next
 	// when it loses one.
 	Replicas []string
-	// Token says what to show. Nil shows nothing.
+	// Token returns the token to send. Nil sends none.
 	Token TokenSource
 	// HTTP makes the connections: its Transport has the TLS. Nil is http.DefaultClient.
 	HTTP *http.Client

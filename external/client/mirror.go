@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// mirror makes of the messages of a subscription what there is.
+// mirror builds the state from the messages of a subscription.
 type mirror struct {
 	objects map[place]wire.Resource
 	// staged is the snapshot that is coming; objects stay as they are until it is whole.
@@ -139,7 +139,7 @@ func (m *mirror) touch(at place) {
 	}
 }
 
-// view returns what there is, and forgets what has changed; nil if nothing has, or if not all
+// view returns the state, and forgets what has changed; nil if nothing has, or if not all
 // has come yet.
 func (m *mirror) view() *View {
 	first := m.viewed == nil

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -11,18 +10,18 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Testbeds are those of the namespace, of all if it is empty, by namespace and name. They
+// Testbeds returns those of the namespace, or of all if it is empty, by namespace and name. They
 // are read by pages while the caller goes on; an error is the last of the sequence.
 func (c *Client) Testbeds(ctx context.Context, namespace string) iter.Seq2[wire.Testbed, error] {
 	return pages[wire.Testbed](ctx, c, wire.Testbeds, namespace)
 }
 
-// Jobs are those of the namespace, as Testbeds.
+// Jobs returns the jobs of the namespace, as Testbeds does.
 func (c *Client) Jobs(ctx context.Context, namespace string) iter.Seq2[wire.Job, error] {
 	return pages[wire.Job](ctx, c, wire.Jobs, namespace)
 }
 
-// Schedulings are those of the namespace, as Testbeds.
+// Schedulings returns the schedulings of the namespace, as Testbeds does.
 func (c *Client) Schedulings(ctx context.Context, namespace string) iter.Seq2[wire.Scheduling, error] {
 	return pages[wire.Scheduling](ctx, c, wire.Schedulings, namespace)
 }
@@ -104,12 +103,7 @@ func (c *Client) Overview(ctx context.Context, namespace string) (wire.Overview,
 	return get[wire.Overview](ctx, c, query, "overview")
 }
 
-// Schema returns the interface's OpenAPI document.
-func (c *Client) Schema(ctx context.Context) (json.RawMessage, error) {
-	return get[json.RawMessage](ctx, c, nil, "openapi.json")
-}
-
-// Session says as whom the server knows the caller.
+// Session returns the caller's name as the server knows it.
 func (c *Client) Session(ctx context.Context) (wire.Session, error) {
 	return get[wire.Session](ctx, c, nil, "session")
 }
@@ -136,15 +130,15 @@ func (c *Client) external(ctx context.Context, method, bodyType, namespace, name
 	return job, err
 }
 
-// CreateScheduling creates a scheduling, and says whether it was not there before: the same
-// once more is no error, while of another of that name the problem's status is 409.
+// CreateScheduling creates a scheduling, and reports whether it did not exist before: creating the
+// same again is no error, while for another one of that name the problem's status is 409.
 func (c *Client) CreateScheduling(ctx context.Context, namespace, name string, spec wire.SchedulingSpec) (_ wire.Scheduling, created bool, _ error) {
 	var is wire.Scheduling
 	status, err := c.do(ctx, schedulingRequest(http.MethodPost, namespace, name, spec), &is)
 	return is, status == http.StatusCreated, err
 }
 
-// Plan says what a scheduling would lead to if it were created now.
+// Plan returns what a scheduling would lead to if it were created now.
 func (c *Client) Plan(ctx context.Context, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error) {
 	r := schedulingRequest(http.MethodPost, namespace, name, spec)
 	r.query = url.Values{"dryRun": {"All"}}

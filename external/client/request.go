@@ -42,9 +42,9 @@ type request struct {
 	bodyType string
 }
 
-// again says whether the request may be made again when nobody knows whether it was
-// carried out: carried out twice it does what it does once, or is refused (412).
-func (r *request) again() bool {
+// repeatable reports whether the request may be repeated when it is unknown whether it was
+// carried out: the second time it changes nothing, or is refused (412).
+func (r *request) repeatable() bool {
 	return r.method == http.MethodGet || r.method == http.MethodPut && r.version != ""
 }
 
@@ -64,8 +64,8 @@ func (c *Client) do(ctx context.Context, r request, v any) (int, error) {
 	pause := c.config.Pause
 	for attempt := 1; ; attempt++ {
 		status, err := c.once(ctx, &r, body, v)
-		wait, worth := c.worthAgain(&r, err, pause)
-		if !worth || attempt >= c.config.Attempts {
+		wait, again := c.retry(&r, err, pause)
+		if !again || attempt >= c.config.Attempts {
 			return status, err
 		}
 		if sleep(ctx, wait) != nil {
@@ -99,9 +99,9 @@ func checkNames(path []string) error {
 	return nil
 }
 
-// worthAgain says whether, and how much later, a request that failed is made again. One of
-// too many has not been carried out, whatever it was.
-func (c *Client) worthAgain(r *request, err error, pause time.Duration) (time.Duration, bool) {
+// retry reports whether, and how much later, a request that failed is made again. One that was
+// refused as one too many has not been carried out, whatever it was.
+func (c *Client) retry(r *request, err error, pause time.Duration) (time.Duration, bool) {
 	// Up to half more, so that clients which failed together do not come back together.
 	pause += rand.N(pause/2 + 1)
 	var p *wire.Problem
@@ -115,11 +115,11 @@ func (c *Client) worthAgain(r *request, err error, pause time.Duration) (time.Du
 		case http.StatusTooManyRequests:
 			return pause, true
 		case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-			return pause, r.again()
+			return pause, r.repeatable()
 		}
 		return 0, false
 	case errors.As(err, &failed):
-		return pause, r.again()
+		return pause, r.repeatable()
 	}
 	return 0, false
 }
@@ -163,7 +163,7 @@ func (c *Client) once(ctx context.Context, r *request, body []byte, v any) (int,
 	if v == nil {
 		return answer.StatusCode, nil
 	}
-	// A newer server may say more than this client knows.
+	// A newer server may send fields that this client does not know.
 	if err := json.Unmarshal(data, v); err != nil {
 		return answer.StatusCode, fmt.Errorf("client: answer of %s %s: %w", r.method, u.Path, err)
 	}
@@ -183,8 +183,8 @@ func (c *Client) authorize(ctx context.Context, header http.Header) error {
 	return nil
 }
 
-// problemOf reads the problem that an answer is. What somebody on the way says otherwise is
-// one of its status.
+// problemOf reads the problem that an answer is. Another answer, as of a proxy, becomes a problem
+// of its status.
 func problemOf(answer *http.Response, data []byte) *wire.Problem {
 	p := new(wire.Problem)
 	mediaType, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))

@@ -7,8 +7,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// View is what Watch has been told, at an instant. It does not change, and is safe for
-// concurrent use. What it returns is not to be modified, except for the slices themselves.
+// View is the state that Watch follows, at an instant. It does not change, and is safe for
+// concurrent use. What it returns must not be modified, except for the slices themselves.
 type View struct {
 	// Changes are what is new since the View before: of an object once, and as it is now.
 	// All of the first View is.
@@ -45,13 +45,13 @@ func (v *View) note(was, now wire.Resource) {
 	}
 }
 
-// Testbeds are those that are watched, by namespace and name.
+// Testbeds returns the test beds that are watched, by namespace and name.
 func (v *View) Testbeds() []wire.Testbed { return sorted[wire.Testbed](v) }
 
-// Jobs are those that are watched, by namespace and name.
+// Jobs returns the jobs that are watched, by namespace and name.
 func (v *View) Jobs() []wire.Job { return sorted[wire.Job](v) }
 
-// Schedulings are those that are watched, by namespace and name.
+// Schedulings returns the schedulings that are watched, by namespace and name.
 func (v *View) Schedulings() []wire.Scheduling { return sorted[wire.Scheduling](v) }
 
 // Testbed returns one, false if it is not there or not watched.

@@ -22,21 +22,21 @@ import (
 type Scope struct {
 	// Kinds are one or more.
 	Kinds []wire.Kind
-	// Namespace is that of the objects; empty is all of them, which takes the right to all
+	// Namespace has the objects; empty is all namespaces, which takes the right to all
 	// of them.
 	Namespace string
-	// Names are those of the objects; none are all.
+	// Names are the objects' names; none are all.
 	Names []string
-	// Lost is told, if it is not nil, whenever the connection is lost or not to be had, and
-	// why: what is viewed is as of then until the next View.
+	// Lost is called, if it is not nil, whenever the connection is lost or cannot be made, with
+	// the reason: until the next View the state is as of then.
 	Lost func(error)
 }
 
-// silence is how long a connection on which nothing comes is taken for alive: a server says
-// something every ten seconds.
+// silence is how long a connection without messages is taken for alive: a server sends one every
+// ten seconds.
 const silence = 35 * time.Second
 
-// Watch follows objects: it yields what there is, and again whenever that has changed. A
+// Watch follows objects: it yields their state, and again whenever that has changed. A
 // loop that takes long over a View misses none of the objects' newest states, and nothing
 // piles up meanwhile. A connection that is lost is made again, at the Client's URL or one of
 // its Replicas, and goes on where it was.
@@ -115,7 +115,7 @@ func (w *watching) run(ctx context.Context) error {
 	}
 }
 
-// once follows over one connection until that ends; it says whether anything came.
+// once follows over one connection until that ends; it reports whether anything came.
 func (w *watching) once(ctx context.Context, base *url.URL) (came bool, _ error) {
 	conn, err := w.dial(ctx, base)
 	if err != nil {

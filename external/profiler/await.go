@@ -9,11 +9,11 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// await follows a scheduling until done says so, of nil once it is no more, and returns it
-// as it was then.
+// await follows a scheduling until done returns true, and returns it as it was then. done gets nil
+// for a scheduling that does not exist.
 func (p *Profiler) await(ctx context.Context, name string, done func(*wire.Scheduling) (bool, error)) (*wire.Scheduling, error) {
 	scope := client.Scope{Kinds: []wire.Kind{wire.Schedulings}, Namespace: p.c.Namespace, Names: []string{name}, Lost: func(err error) {
-		p.c.Logger.Warn("the interface is out of reach, and asked again", "error", err)
+		p.c.Logger.Warn("lost the connection to the interface; connecting again", "error", err)
 	}}
 	full := testbed.Name{Namespace: p.c.Namespace, Name: name}
 	for view, err := range p.c.Client.Watch(ctx, scope) {

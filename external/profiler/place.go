@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// ErrTooSmall says that a Testbed has no node on which two jobs could run beside each other.
+// ErrTooSmall refuses a Testbed without a node on which two jobs could run beside each other.
 var ErrTooSmall = errors.New("no node has two slots")
 
 // Place gives each pair nodes of its own and shares the slots of each evenly between its two

@@ -19,9 +19,9 @@ import (
 var (
 	// ErrInvalid is what a field.Error wraps.
 	ErrInvalid = errors.New("invalid configuration")
-	// ErrFails says that a pair failed each time that it was tried.
+	// ErrFails is wrapped when a pair failed each time that it was tried.
 	ErrFails = errors.New("the pair fails")
-	// ErrTooFew says that there are fewer than two jobs.
+	// ErrTooFew is wrapped when there are fewer than two jobs.
 	ErrTooFew = errors.New("there are fewer than two jobs")
 )
 
@@ -46,7 +46,7 @@ type Config struct {
 	Greedy bool
 	// Attempts is how often a pair may fail before Profile gives up; default 3.
 	Attempts int
-	// OnTrial, if set, is told of each pair that was tried, by the goroutine that called
+	// OnTrial, if set, is called for each pair that was tried, by the goroutine that called
 	// Profile.
 	OnTrial func(Trial)
 	// Logger gets what is done; nil logs nothing.
@@ -82,12 +82,12 @@ type Trial struct {
 }
 
 // Profiler learns and plans. Its methods are safe for concurrent use; each of them asks the
-// interface for what there is, and keeps nothing.
+// interface for the present state, and keeps nothing.
 type Profiler struct {
 	c Config
 }
 
-// New returns a Profiler; nothing is asked yet.
+// New returns a Profiler; it sends no request yet.
 func New(c Config) (*Profiler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err

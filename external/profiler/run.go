@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/colocate"
 )
 
-// FailedError says that a scheduling cannot be carried out, or that a job of it has failed.
+// FailedError is the error of a scheduling that cannot be carried out, or of a job of it that failed.
 type FailedError struct {
 	// Scheduling is its name.
 	Scheduling string
@@ -29,7 +29,7 @@ func (e *FailedError) Error() string {
 	return fmt.Sprintf("profiler: job %s of scheduling %s: %s", e.Job, e.Scheduling, e.Reason)
 }
 
-// Run is how one job fared.
+// Run is the run of one job.
 type Run struct {
 	Slots             []string
 	Started, Finished time.Time
@@ -38,7 +38,7 @@ type Run struct {
 // Seconds is how long it took.
 func (r Run) Seconds() float64 { return r.Finished.Sub(r.Started).Seconds() }
 
-// Outcome is how the jobs of a scheduling fared.
+// Outcome is the result of a scheduling.
 type Outcome struct {
 	// Runs are by the job's name.
 	Runs map[string]Run
@@ -82,8 +82,8 @@ func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colo
 		return Outcome{}, err
 	}
 	defer func() {
-		// Also where ctx has ended, even before it was known whether the scheduling was
-		// made: one that nobody follows would hold its slots.
+		// Also if ctx has ended, even before it was known whether the scheduling was
+		// made: one that is left behind would hold its slots.
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanup)
 		defer cancel()
 		err = errors.Join(err, p.remove(clean, name))
@@ -98,7 +98,7 @@ func (p *Profiler) run(ctx context.Context, testbed, prefix string, pairs []colo
 	return p.outcome(ctx, &made, ended)
 }
 
-// cleanup is how long a scheduling may take to go once its profiler was told to end.
+// cleanup is how long the deletion of a scheduling may take after its profiler's context has ended.
 const cleanup = 30 * time.Second
 
 // nameOf is the name of a scheduling: the same each time, so that a profiler that was
@@ -136,9 +136,9 @@ func (p *Profiler) remove(ctx context.Context, name string) error {
 	return err
 }
 
-// over returns what says whether a scheduling that was made has come to its end, which is an
-// error if it was deleted or can't be carried out. A replica may not have heard of it yet,
-// or only of one of its name before it.
+// over returns a function that reports whether a scheduling that was made has ended, which is an
+// error if it was deleted or can't be carried out. A replica may not know it yet, or may only
+// know an earlier one of its name.
 func over(uid string) func(*wire.Scheduling) (bool, error) {
 	known := false
 	return func(s *wire.Scheduling) (bool, error) {
@@ -163,7 +163,7 @@ func over(uid string) func(*wire.Scheduling) (bool, error) {
 	}
 }
 
-// outcome reads how the jobs of a scheduling that has ended fared.
+// outcome reads the runs of a scheduling that has ended.
 func (p *Profiler) outcome(ctx context.Context, made, ended *wire.Scheduling) (Outcome, error) {
 	outcome := Outcome{Runs: make(map[string]Run, len(ended.Jobs))}
 	for _, listed := range ended.Jobs {

@@ -70,11 +70,11 @@ func (c *call) answer(status int, v any) error {
 	}
 	c.w.Header().Set("Content-Type", jsonType)
 	c.w.WriteHeader(status)
-	_, _ = c.w.Write(append(data, '\n')) // a caller that has gone is told nothing
+	_, _ = c.w.Write(append(data, '\n')) // it fails if the caller has gone
 	return nil
 }
 
-// answerObject answers with an object, or why there is none.
+// answerObject answers with an object, or returns why there is none.
 func (c *call) answerObject(status int, object wire.Resource, err error) error {
 	if err != nil {
 		return err
@@ -82,8 +82,7 @@ func (c *call) answerObject(status int, object wire.Resource, err error) error {
 	return c.answerVersion(status, object.Common().ResourceVersion, object)
 }
 
-// answerVersion writes an object of the version, or, to who reads and has it already, that
-// it is still so.
+// answerVersion writes an object of the version, or status 304 to a reader that has that version.
 func (c *call) answerVersion(status int, version string, v any) error {
 	header := c.w.Header()
 	header.Set("Cache-Control", "private, no-cache")

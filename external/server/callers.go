@@ -74,14 +74,14 @@ func (c *callers) turn(ctx context.Context, work func() error) error {
 	}
 }
 
-// maxCallers are told apart before those who have asked nothing lately are forgotten.
+// maxCallers is how many callers are remembered before those without recent requests are forgotten.
 const maxCallers = 10_000
 
 func newCallers(l Limits) *callers {
 	return &callers{rate: rate.Limit(l.Rate), burst: l.Burst, limits: map[string]*rate.Limiter{}, turns: make(chan struct{}, mostTurns)}
 }
 
-// enter counts a request of the caller, or says when the next may come.
+// enter counts a request of the caller, or refuses it with the time until the next may come.
 func (c *callers) enter(caller Caller) error {
 	now := time.Now()
 	limit := c.of(caller.Name, now)
@@ -104,8 +104,8 @@ func (c *callers) of(name string, now time.Time) *rate.Limiter {
 	return c.limits[name]
 }
 
-// forget drops those who may use all of their burst again: they lose nothing by it. If
-// nobody may, it drops all rather than grow.
+// forget drops the callers that may use all of their burst again, for whom it makes no difference.
+// If there are none, it drops all rather than grow.
 func (c *callers) forget(now time.Time) {
 	maps.DeleteFunc(c.limits, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(c.burst) })
 	if len(c.limits) >= maxCallers {

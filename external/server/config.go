@@ -28,10 +28,6 @@ type Config struct {
 	// Hosts are the names, without a port, by which the server may be addressed, beside
 	// localhost and any IP address; without Hosts every name will do.
 	Hosts []string
-	// Origins are those of the server's pages, SCHEME://HOST[:PORT], where it is known by
-	// another name than requests arrive with, as behind a proxy. Pages from elsewhere get
-	// nothing even so: no answer lets a browser show it to them.
-	Origins []string
 	// SeedPaths serves the paths of L. Schwerdtfeger's thesis (see package testbed), too, for
 	// programs that were written for its author's: they know no namespaces and get
 	// DefaultNamespace ("default").
@@ -77,13 +73,13 @@ const (
 
 // WatchConfig has the intervals of watches. Zero fields have the defaults.
 type WatchConfig struct {
-	// Bookmark is how often a subscription is told how far it is (10 s).
+	// Bookmark is how often a subscription is sent its cursor (10 s).
 	Bookmark time.Duration
-	// Ping is how often a client is asked whether it reads (10 s), Slow how long it may
-	// take to answer, or to take in what it is sent (30 s).
+	// Ping is how often a client is pinged (10 s), Slow how long it may take to answer, or to
+	// read what it is sent (30 s).
 	Ping, Slow time.Duration
-	// Recheck is how often it is asked again whether the token and the rights hold (60 s);
-	// a client whose rights nobody can tell five times is sent away.
+	// Recheck is how often the token and the rights are checked again (60 s); a client whose
+	// rights cannot be checked five times in a row is disconnected.
 	Recheck time.Duration
 }
 

@@ -41,7 +41,7 @@ func (c conversation) read(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// write tells what is new, all of an instant together.
+// write sends what is new, all changes of an instant together.
 func (c conversation) write(ctx context.Context) error {
 	bookmark := time.NewTicker(c.peer.watches.server.config.Watch.Bookmark)
 	defer bookmark.Stop()
@@ -54,7 +54,7 @@ func (c conversation) write(ctx context.Context) error {
 			due = true
 		case <-c.wake:
 		}
-		if err := c.tell(ctx, due); err != nil {
+		if err := c.sendNews(ctx, due); err != nil {
 			return err
 		}
 		select {
@@ -65,8 +65,8 @@ func (c conversation) write(ctx context.Context) error {
 	}
 }
 
-// tell sends what there is, a message of each subscription in turn.
-func (c conversation) tell(ctx context.Context, bookmark bool) error {
+// sendNews sends what is new, a message of each subscription in turn.
+func (c conversation) sendNews(ctx context.Context, bookmark bool) error {
 	send := func(s *subscription, m wire.Message) error {
 		m.ID = s.id
 		return c.send(m)

@@ -8,16 +8,15 @@
 // Package servertest has a Store in memory to begin with, and the contract that a Store of
 // one's own is tested by.
 //
-// A request goes through the same steps whatever it is for. Its Host and Origin are
-// looked at, its caller is told from a bearer token or a session's cookie and may have
-// used up what a caller may use, a row of the table of routes says what right it takes,
-// the Authorizer whether the caller has it, and only then is the body read and the Store
-// asked. What is refused is a wire.Problem, and nothing has been written.
+// Every request goes through the same steps. Its Host and Origin are checked; its caller is
+// identified by a bearer token or a session's cookie, and limited in rate and number; the table of
+// routes has the right that it needs, and the Authorizer checks it; only then are the body read and
+// the Store asked. A refusal is a wire.Problem, and nothing has been written.
 //
 // A session is the token itself in a cookie that scripts cannot read. So every replica
-// knows it, none keeps anything of it, and it ends with the token, of which the
-// Authenticator is asked for each request. Ending a session takes the cookie from the
-// browser; a token that is to be worth nothing has to be revoked where it is from.
+// accepts it, none stores it, and it ends with the token, which the Authenticator checks
+// for each request. Ending a session deletes the browser's cookie; the token itself can
+// only be revoked by its issuer.
 //
 // Types that do not speak of concurrent use are plain values.
 package server

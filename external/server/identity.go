@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/external/wire"
+	"github.com/spazio-scheduler/spazio/web/assets"
 )
 
 // Names of the session's cookie. The first, of TLS, is one that no other host, path or
@@ -25,7 +26,7 @@ const (
 // maxToken is the longest token in bytes: browsers drop cookies beyond 4,096.
 const maxToken = 3800
 
-// maxLogin is the longest body in bytes of who has not shown a token yet.
+// maxLogin is the longest body in bytes of an unauthenticated request.
 const maxLogin = 8 << 10
 
 func cookieName(r *http.Request) string {
@@ -64,7 +65,7 @@ func tokenOf(r *http.Request) string {
 	}
 	for _, protocol := range protocols(r) {
 		if encoded, ok := strings.CutPrefix(protocol, bearerProtocol); ok {
-			token, _ := base64.RawURLEncoding.DecodeString(encoded) // what is none is no valid token
+			token, _ := base64.RawURLEncoding.DecodeString(encoded) // invalid base64 is no valid token either
 			return string(token)
 		}
 	}
@@ -74,15 +75,15 @@ func tokenOf(r *http.Request) string {
 	return ""
 }
 
-// protocols are those that a WebSocket is to speak.
+// protocols returns the subprotocols that a WebSocket request offers.
 func protocols(r *http.Request) []string { return entries(r.Header["Sec-Websocket-Protocol"]) }
 
-// entries are those of a header that has a list.
+// entries returns the entries of a header that has a list.
 func entries(lines []string) []string {
 	return strings.FieldsFunc(strings.Join(lines, ","), func(c rune) bool { return c == ',' || c == ' ' || c == '\t' })
 }
 
-// authenticate says who shows a token.
+// authenticate returns whose token it is.
 func (s *Server) authenticate(ctx context.Context, token string) (Caller, error) {
 	switch {
 	case token == "":
@@ -93,7 +94,7 @@ func (s *Server) authenticate(ctx context.Context, token string) (Caller, error)
 	return s.config.Authenticator.Authenticate(ctx, token)
 }
 
-// tokenForm is that of a token as RFC 6750 has them.
+// tokenForm is the syntax of a token (RFC 6750).
 var tokenForm = regexp.MustCompile(`^[-._~+/0-9A-Za-z]*=*$`)
 
 // plausible reports whether a token may be one.
@@ -105,7 +106,7 @@ func (s *Server) checkSource(r *http.Request) *wire.Problem {
 	if !s.knowsHost(r.Host) {
 		return Refuse(http.StatusMisdirectedRequest, "The server has another name.")
 	}
-	if err := s.crossing.Check(r); err != nil || !s.knowsOrigin(r) {
+	if err := s.crossing.Check(r); err != nil || !sameOrigin(r) {
 		return Refuse(http.StatusForbidden, "Pages from elsewhere may not use the interface.")
 	}
 	return nil
@@ -126,30 +127,21 @@ func (s *Server) knowsHost(hostport string) bool {
 	return host == "localhost" || slices.Contains(s.config.Hosts, host)
 }
 
-// knowsOrigin goes beyond CrossOriginProtection, which lets reading pass: who watches
-// reads, and no page from elsewhere has reason to.
-func (s *Server) knowsOrigin(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(s.config.Origins, origin) {
-		return true
-	}
-	u, err := url.Parse(origin)
-	return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+// sameOrigin also checks requests that read, which CrossOriginProtection lets pass: a watch reads,
+// and pages of other origins must not watch.
+func sameOrigin(r *http.Request) bool {
+	u, err := url.Parse(r.Header.Get("Origin"))
+	return r.Header.Get("Origin") == "" || err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
 }
 
 // secure sets the headers of all answers; those of pages are theirs.
 func secure(h http.Header) {
-	h.Set("Cache-Control", "no-store")
+	assets.SetHeaders(h, false)
 	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Cross-Origin-Resource-Policy", "same-origin")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// pages sets the headers of pages, which may load what is the server's own and nothing
-// else.
+// pages sets the headers of pages, which may only load what is the server's own.
 func pages(ui http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'")

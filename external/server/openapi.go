@@ -91,7 +91,7 @@ func (s schemas) operation(row *route) object {
 	return op
 }
 
-// parameters are those of a row in the path, the query and the header.
+// parameters returns a row's parameters in the path, the query and the header.
 func parameters(row *route) (all []object) {
 	add := func(in, name, description string, more object) {
 		is := object{"name": name, "in": in, "schema": object{"type": "string"}}
@@ -122,7 +122,7 @@ func parameters(row *route) (all []object) {
 	return all
 }
 
-// schemas are those of Go's structs as encoding/json writes them, by name.
+// schemas are the schemas of Go structs as encoding/json writes them, by name.
 type schemas object
 
 // of returns the schema of a value's type.

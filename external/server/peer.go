@@ -14,12 +14,12 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// protocol is what is said on a connection. Its methods but rights are called by one
+// protocol is the protocol of a connection. Its methods except rights are called by one
 // goroutine each; what they return ends the connection.
 type protocol interface {
 	// read takes in a message of the client's.
 	read(ctx context.Context, data []byte) error
-	// write says what there is to be said until ctx ends.
+	// write sends what there is to send until ctx ends.
 	write(ctx context.Context) error
 	// rights are what the caller needs to go on.
 	rights() []Access
@@ -32,8 +32,8 @@ type protocol interface {
 type peer struct {
 	watches *watches
 	conn    *websocket.Conn
-	// io is until the connection has been closed, later than the end of the conversation:
-	// cancelled, it cuts the connection before the client is told why.
+	// io lasts until the connection has been closed, longer than the conversation: cancelling it
+	// cuts the connection before the client gets the reason.
 	io context.Context
 	// pinging are the pings that have not been answered, or given up.
 	pinging sync.WaitGroup
@@ -41,7 +41,7 @@ type peer struct {
 	who atomic.Pointer[identity]
 }
 
-// identity is who a client is, and the token that it has shown; it shows none before STOMP's
+// identity is a client's caller and token; there is no token before STOMP's
 // first frame.
 type identity struct {
 	caller Caller
@@ -126,7 +126,7 @@ func (p *peer) guard(ctx context.Context, speech protocol) error {
 			err = p.ping(ctx, c.Slow, expired)
 		case <-recheck.C:
 			if unknown, err = p.recheck(ctx, speech, unknown); unknown >= 5 {
-				err = &ending{websocket.StatusTryAgainLater, "nobody can tell whether the rights hold"}
+				err = &ending{websocket.StatusTryAgainLater, "the rights cannot be checked"}
 			}
 		}
 		if stop(); err != nil {
@@ -180,12 +180,12 @@ func (p *peer) pong() error {
 	}
 }
 
-// recheck asks again who the caller is and whether it may see what it watches. unknown
-// counts how often in a row nobody could tell.
+// recheck checks again who the caller is and whether it may see what it watches. unknown counts
+// how often in a row neither could be checked.
 func (p *peer) recheck(ctx context.Context, speech protocol, unknown int) (int, error) {
 	who := p.who.Load()
 	if who.token == "" {
-		return 0, nil // has not said yet who it is
+		return 0, nil // not authenticated yet
 	}
 	s := p.watches.server
 	ctx, cancel := context.WithTimeout(ctx, s.config.Limits.Timeout)

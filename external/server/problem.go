@@ -23,8 +23,8 @@ func RefuseForNow(status, seconds int, detail string) *wire.Problem {
 	return p
 }
 
-// problemOf returns the problem that err is. Of what is no problem, but a fault, nothing
-// is told.
+// problemOf returns the problem that err is. Other errors are faults of the server, whose text a
+// caller does not get.
 func problemOf(err error) *wire.Problem {
 	var p *wire.Problem
 	switch {
@@ -51,7 +51,7 @@ func writeProblem(w http.ResponseWriter, p *wire.Problem) {
 		header.Set("WWW-Authenticate", `Bearer realm="spazio-external"`)
 	}
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // a caller that has gone is told nothing
+	_ = json.NewEncoder(w).Encode(p) // it fails if the caller has gone
 }
 
 // Forbid is the problem of a caller without the right.

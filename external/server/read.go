@@ -80,8 +80,8 @@ func (s *Server) getSlots(c *call) error {
 	return c.answerHashed(object.Slots)
 }
 
-// overview is everything but the slots. The cursor is of before the objects were read: who
-// watches from it hears of all that is not in them.
+// overview is everything except the slots. The cursor is taken before the objects are read, so
+// that a watch from it has all changes that are not in them.
 func (s *Server) overview(c *call) error {
 	for _, kind := range []wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings} {
 		if err := s.authorize(c.r.Context(), c.caller, Access{Verb: List, Kind: kind, Namespace: c.namespace}); err != nil {
@@ -108,7 +108,7 @@ func continuation(kind wire.Kind, of string, last testbed.Name) string {
 
 // parseToken returns the last object of the page before.
 func parseToken(text string, kind wire.Kind, of string) (testbed.Name, error) {
-	data, _ := base64.RawURLEncoding.DecodeString(text) // what is none is not what was given out
+	data, _ := base64.RawURLEncoding.DecodeString(text) // invalid base64 differs from every token below
 	last, err := wire.ParseName(strings.TrimPrefix(string(data), string(kind)+"/"+of+"/"), "")
 	if err != nil || continuation(kind, of, last) != text {
 		return testbed.Name{}, badQuery("continue", wire.Invalid, "must be what an earlier page of the same kind and namespace had")

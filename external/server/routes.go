@@ -27,7 +27,7 @@ type route struct {
 	// body is of bodyType, of any shape if it is nil.
 	body     any
 	bodyType string
-	// answers are those by status but for problems; nil has no body. problems are the
+	// answers are the bodies by status, without problems; nil has no body. problems are the
 	// statuses beyond those that any row may answer with.
 	answers  map[int]any
 	problems []int
@@ -47,7 +47,7 @@ var (
 	ofNamespace = parameter{name: "namespace", summary: "Only objects of the namespace; without it, of all."}
 	pageLimit   = parameter{name: "limit", summary: "The greatest number of objects of the page."}
 	pageToken   = parameter{name: "continue", summary: "What the page before had as continue."}
-	withSlots   = parameter{name: "slots", summary: "Whether slots are told, too.", values: []string{"true", "false"}}
+	withSlots   = parameter{name: "slots", summary: "Whether slots are included.", values: []string{"true", "false"}}
 	dryRun      = parameter{name: "dryRun", summary: "Nothing is created; the answer is a Plan.", values: []string{"All"}}
 )
 
@@ -95,7 +95,7 @@ func routes() []route {
 		})
 }
 
-// lists are those of a kind: of all namespaces or one by the query, and of the path's.
+// lists returns the lists of a kind: of all namespaces or one by the query, and of the path's.
 func lists[T wire.Resource](list lister[T]) []route {
 	var none T
 	kind := none.ObjectKind()

@@ -34,14 +34,14 @@ func (s *Server) createScheduling(c *call) error {
 	return c.answerObject(status, object, err)
 }
 
-// create says, too, whether the scheduling was not there before.
+// create also reports whether the scheduling did not exist before.
 func (s *Server) create(c *call, body wire.Scheduling) (wire.Scheduling, bool, error) {
 	object, err := s.config.Store.CreateScheduling(c.r.Context(), c.caller, c.namespace, body.Name, body.SchedulingSpec)
 	if !wire.IsStatus(err, http.StatusConflict) || object.Name == "" || object.Deleting ||
 		!reflect.DeepEqual(object.Normal(c.namespace), body.Normal(c.namespace)) {
 		return object, err == nil, err
 	}
-	// It is shown to who may see it.
+	// It is only shown to a caller who may see it.
 	access := Access{Verb: Get, Kind: wire.Schedulings, Namespace: c.namespace, Name: body.Name}
 	if s.authorize(c.r.Context(), c.caller, access) != nil {
 		return object, false, err

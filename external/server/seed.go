@@ -76,7 +76,7 @@ func seedGet[T wire.Resource](get getter[T]) func(*Server, *call) error {
 	}
 }
 
-// seedAnswer answers with the object, or why there is none.
+// seedAnswer answers with the object, or returns why there is none.
 func (s *Server) seedAnswer(c *call, object wire.Resource, err error) error {
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (s *Server) seedDeleteScheduling(c *call) error {
 	return s.seedAnswer(c, o, err)
 }
 
-// seedInvalid is 400, where /external/v1 says 422.
+// seedInvalid is a problem of status 400, where /external/v1 has 422.
 func seedInvalid(causes ...wire.Cause) *wire.Problem {
 	return Refuse(http.StatusBadRequest, "The body cannot be as it is.", causes...)
 }
@@ -334,7 +334,7 @@ func (s *Server) newSeedScheduling(ctx context.Context, o wire.Scheduling) (seed
 	return is, nil
 }
 
-// spec is that of a scheduling that was posted. An empty queue is none.
+// spec returns the spec of a posted scheduling. An empty queue counts as none.
 func (b *seedScheduling) spec() (wire.SchedulingSpec, []wire.Cause) {
 	spec := wire.SchedulingSpec{Testbed: b.TestBed, Queue: b.Queue}
 	if b.Slots == nil {

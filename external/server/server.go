@@ -47,11 +47,6 @@ func New(config Config) (*Server, error) {
 			Help: "Requests to the external scheduler's interface by the status of the answer.",
 		}, []string{"code"}),
 	}
-	for _, origin := range config.Origins {
-		if err := s.crossing.AddTrustedOrigin(origin); err != nil {
-			return nil, &field.Error{Package: "server", Field: "Origins", Value: origin, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
-		}
-	}
 	s.watches = newWatches(s)
 	if r := config.Registerer; r != nil {
 		if err := errors.Join(r.Register(s.requests), r.Register(s.watches.watchers), r.Register(s.watches.events)); err != nil {
@@ -76,9 +71,9 @@ func New(config Config) (*Server, error) {
 	return s, nil
 }
 
-// Run follows the Store, by which watches are told what has changed, until ctx ends, which
-// is no error, or Store.Follow fails; then it ends the watches and returns when all have
-// ended. Without it a watch is refused with status 503; other requests are answered.
+// Run follows the Store, to feed the watches, until ctx ends, which is no error, or Store.Follow
+// fails; then it ends the watches and returns when all have ended. Without it a watch is refused
+// with status 503; other requests are answered.
 func (s *Server) Run(ctx context.Context) error { return s.watches.run(ctx) }
 
 // ServeHTTP answers a request. A panic becomes an answer of status 500.
@@ -101,8 +96,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(rec, r)
 }
 
-// failed answers for a handler that panicked. Where an answer has begun it cannot be
-// taken back: the connection is cut, so that nobody takes it for a whole one.
+// failed answers for a handler that panicked. If an answer has begun, it cuts the connection, so
+// that the client does not take a part for the whole.
 func (s *Server) failed(w *recorder, r *http.Request, fault any) {
 	if err, ok := fault.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 		s.config.Logger.LogAttrs(r.Context(), slog.LevelError, "handler panicked",
@@ -141,7 +136,7 @@ type recorder struct {
 }
 
 func (w *recorder) WriteHeader(code int) {
-	// Statuses of the first hundred but for 101 come before the answer.
+	// Statuses below 200, except 101, come before the answer.
 	if code >= http.StatusOK || code == http.StatusSwitchingProtocols {
 		w.begin(code)
 	}
@@ -220,7 +215,7 @@ func (s *Server) serve(row *route, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// admit says why the caller may not make the request, before its body is read.
+// admit returns why the caller may not make the request, before its body is read.
 func (s *Server) admit(row *route, c *call) error {
 	if row.anonymous {
 		return checkQuery(row, c.r)

@@ -46,7 +46,6 @@ func TestConfigRefused(t *testing.T) {
 		{"Authorizer", func(c *server.Config) { c.Authorizer = nil }},
 		{"DefaultNamespace", func(c *server.Config) { c.DefaultNamespace = "Not_A_Name" }},
 		{"Hosts", func(c *server.Config) { c.Hosts = []string{"a.example", "b.example:80"} }},
-		{"Origins", func(c *server.Config) { c.Origins = []string{"a.example"} }},
 		{"Registerer", func(c *server.Config) { c.Registerer = registered }},
 		{"Limits.Burst", func(c *server.Config) { c.Limits.Burst = -1 }},
 		{"Limits.Rate", func(c *server.Config) { c.Limits.Rate = -1 }},
@@ -237,7 +236,7 @@ func TestUnsynced(t *testing.T) {
 // By which names and from which pages a server may be asked.
 func TestSources(t *testing.T) {
 	b := servertest.Start(t, func(c *server.Config) {
-		c.Hosts, c.Origins = []string{"External.Example"}, []string{"https://proxy.example"}
+		c.Hosts = []string{"External.Example"}
 	})
 	for _, tc := range []struct {
 		name, value string
@@ -253,9 +252,6 @@ func TestSources(t *testing.T) {
 		{"Host", "elsewhere.example", "GET", 421},
 		{"Host", "external.example.elsewhere.example", "GET", 421},
 		{"Host", "1.2.3.4.elsewhere.example", "GET", 421},
-		{"Origin", "https://proxy.example", "GET", 200},
-		{"Origin", "https://proxy.example", "DELETE", 204},
-		{"Origin", "http://proxy.example", "GET", 403},
 		{"Origin", b.URL, "GET", 200},
 		{"Origin", b.URL, "DELETE", 204},
 		{"Origin", "null", "GET", 403},

@@ -60,23 +60,23 @@ func network(host string) string {
 // stompSession is the protocol of /scheduler.
 type stompSession struct {
 	*subscriptions
-	messages int // told; the writer's alone
+	messages int // sent; only the writer uses it
 
 	mu        sync.Mutex
 	connected bool
 	beats     beats
-	heard     time.Time // when the client last said something
-	said      time.Time
+	received  time.Time // when the client last sent something
+	sent      time.Time
 }
 
 func newStomp(p *peer) protocol {
-	return &stompSession{subscriptions: newSubscriptions(p), heard: time.Now(), said: time.Now()}
+	return &stompSession{subscriptions: newSubscriptions(p), received: time.Now(), sent: time.Now()}
 }
 
 func (s *stompSession) read(ctx context.Context, data []byte) error {
 	s.mu.Lock()
-	if s.connected { // else nothing that is said puts off the end
-		s.heard = time.Now()
+	if s.connected { // before that, nothing postpones the end
+		s.received = time.Now()
 	}
 	s.mu.Unlock()
 	frames, err := parseFrames(data)
@@ -154,9 +154,9 @@ func (s *stompSession) connect(ctx context.Context, f *frame.Frame) error {
 		}
 	}
 	s.mu.Lock()
-	s.connected, s.beats, s.heard = true, b, time.Now()
+	s.connected, s.beats, s.received = true, b, time.Now()
 	s.mu.Unlock()
-	s.stir() // the writer learns how often to beat
+	s.signal() // the writer learns how often to beat
 	answer := frame.New(frame.CONNECTED, frame.Version, version, frame.Server, "spazio",
 		frame.HeartBeat, fmt.Sprintf("%d,%d", b.send.Milliseconds(), b.expect.Milliseconds()))
 	return s.send(answer)
@@ -189,7 +189,7 @@ func idOf(f *frame.Frame) string {
 	return cmp.Or(f.Header.Get(frame.Id), f.Header.Get(frame.Destination))
 }
 
-// write tells what has changed, and beats.
+// write sends what has changed, and heart-beats.
 func (s *stompSession) write(ctx context.Context) error {
 	intervals := &s.peer.watches.server.config.Watch
 	timer := time.NewTimer(intervals.Slow)
@@ -200,7 +200,7 @@ func (s *stompSession) write(ctx context.Context) error {
 			return ctx.Err()
 		case <-timer.C:
 		case <-s.wake:
-			if err := s.tell(ctx); err != nil {
+			if err := s.sendNews(ctx); err != nil {
 				return err
 			}
 		}
@@ -212,15 +212,15 @@ func (s *stompSession) write(ctx context.Context) error {
 	}
 }
 
-// beat says something if it is time to, and returns when to look again.
+// beat sends a heart-beat if it is time to, and returns when to look again.
 func (s *stompSession) beat(now time.Time, slow time.Duration) (time.Duration, error) {
 	s.mu.Lock()
-	connected, b, heard, said := s.connected, s.beats, s.heard, s.said
+	connected, b, received, sent := s.connected, s.beats, s.received, s.sent
 	s.mu.Unlock()
-	silent := now.Sub(heard)
+	silent := now.Sub(received)
 	switch {
 	case !connected && silent >= slow:
-		return 0, &ending{wire.CloseUnauthorized, "nobody has connected"}
+		return 0, &ending{wire.CloseUnauthorized, "no CONNECT has come"}
 	case !connected:
 		return slow - silent, nil
 	case b.expect > 0 && silent > 2*b.expect+time.Second: // clocks and ways differ
@@ -234,18 +234,17 @@ func (s *stompSession) beat(now time.Time, slow time.Duration) (time.Duration, e
 		return next, nil
 	}
 	early := b.send * 3 / 4 // so that it is there in time
-	if now.Sub(said) >= early {
+	if now.Sub(sent) >= early {
 		if err := s.send(nil); err != nil {
 			return 0, err
 		}
-		said = now
+		sent = now
 	}
-	return min(next, early-now.Sub(said)), nil
+	return min(next, early-now.Sub(sent)), nil
 }
 
-// tell sends what there is, of each subscription in turn: one that is never done holds up no
-// other.
-func (s *stompSession) tell(ctx context.Context) error {
+// sendNews sends what is new, of each subscription in turn: one that never ends delays no other.
+func (s *stompSession) sendNews(ctx context.Context) error {
 	for {
 		more, err := s.turn(func(t *subscription, m wire.Message) error { return s.message(ctx, t, m) })
 		if err != nil || !more {
@@ -254,7 +253,7 @@ func (s *stompSession) tell(ctx context.Context) error {
 	}
 }
 
-// message sends what a subscription is told.
+// message sends the frames of a subscription's message.
 func (s *stompSession) message(ctx context.Context, t *subscription, m wire.Message) error {
 	for _, o := range m.Objects { // after a reset
 		m.Events = append(m.Events, wire.Event{Type: wire.Modified, Object: o})
@@ -294,7 +293,7 @@ func (s *stompSession) event(ctx context.Context, t *subscription, e wire.Event)
 	return s.send(f)
 }
 
-// refuse tells the client what was wrong, of which frame; that ends the connection.
+// refuse sends the client what was wrong with which frame; that ends the connection.
 func (s *stompSession) refuse(f *frame.Frame, err error) error {
 	code := websocket.StatusPolicyViolation
 	switch {
@@ -320,7 +319,7 @@ func (s *stompSession) send(f *frame.Frame) error {
 		return err
 	}
 	s.mu.Lock()
-	s.said = time.Now()
+	s.sent = time.Now()
 	s.mu.Unlock()
 	return s.peer.send(data)
 }
@@ -379,7 +378,7 @@ func negotiate(accepted string) (string, bool) {
 	return "", false
 }
 
-// beats are how often each side of a connection says something; 0 is as it likes.
+// beats are how often each side of a connection has to send something; 0 is never.
 type beats struct{ send, expect time.Duration }
 
 // agree returns what comes of what both offer and want: the slower of both.

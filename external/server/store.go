@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Caller is who asks, as a Kubernetes API server tells it (authentication.k8s.io UserInfo).
+// Caller is the user of a request, as in a Kubernetes API server's UserInfo (authentication.k8s.io).
 type Caller struct {
 	Name   string
 	UID    string
@@ -19,7 +19,7 @@ type Caller struct {
 	Expires time.Time
 }
 
-// anonymousName begins the name of who has not said who it is: the address follows.
+// anonymousName begins the name of a caller that is not authenticated yet: the address follows.
 const anonymousName = "\x00"
 
 func (c Caller) anonymous() bool { return strings.HasPrefix(c.Name, anonymousName) }
@@ -45,17 +45,17 @@ type Access struct {
 	Kind      wire.Kind
 	Namespace string
 	Name      string
-	// External says that it is about a job's External alone: a right of its own.
+	// External is set for access to a job's External only, which is a right of its own.
 	External bool
 }
 
-// Authenticator says who shows a token. It is safe for concurrent use. A refused token is a
-// *wire.Problem of status 401, one that cannot be judged now of 503.
+// Authenticator returns whose token it is. It is safe for concurrent use. A refused token is a
+// *wire.Problem of status 401, one that cannot be checked now of 503.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (Caller, error)
 }
 
-// Authorizer says what a caller may do. It is safe for concurrent use. What is refused is a
+// Authorizer refuses what a caller may not do. It is safe for concurrent use. The error is a
 // *wire.Problem of status 403 that names verb, kind and namespace.
 type Authorizer interface {
 	Authorize(ctx context.Context, caller Caller, access Access) error
@@ -71,16 +71,16 @@ type Change struct {
 	Object wire.Resource
 }
 
-// Store holds the objects. Its methods are safe for concurrent use. Errors are
-// *wire.Problem (404 of what is not there); anything else is a fault of the server, of
-// which callers are told nothing. The caller's rights have been checked before. What it
-// returns may be shared and is not to be modified. An object of the same resourceVersion
-// is the same object; wire.CompareVersions says which version is the newer.
+// Store holds the objects. Its methods are safe for concurrent use. Errors are *wire.Problem (404
+// for an object that does not exist); others are faults of the server, whose text callers do not
+// get. The caller's rights have been checked before. What it returns may be shared and must not be
+// modified. An object of the same resourceVersion is the same object; wire.CompareVersions orders
+// versions.
 type Store interface {
 	// Synced returns a *wire.Problem of status 503 until everything has been read once.
 	Synced() error
 
-	// Testbeds, Jobs and Schedulings are those of a namespace, or of all if it is empty,
+	// Testbeds, Jobs and Schedulings return those of a namespace, or of all if it is empty,
 	// by namespace and name.
 	Testbeds(ctx context.Context, namespace string) ([]wire.Testbed, error)
 	Jobs(ctx context.Context, namespace string) ([]wire.Job, error)
@@ -100,7 +100,7 @@ type Store interface {
 	CreateScheduling(ctx context.Context, caller Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Scheduling, error)
 	ReplaceScheduling(ctx context.Context, caller Caller, namespace, name string, version string, spec wire.SchedulingSpec) (wire.Scheduling, error)
 	DeleteScheduling(ctx context.Context, caller Caller, namespace, name string, version string) error
-	// Plan says what a scheduling would lead to if it were created now.
+	// Plan returns what a scheduling would lead to if it were created now.
 	Plan(ctx context.Context, caller Caller, namespace, name string, spec wire.SchedulingSpec) (wire.Plan, error)
 
 	// SetExternal writes what outside programs keep in a job, a JSON object, only at the
@@ -109,8 +109,8 @@ type Store interface {
 	SetExternal(ctx context.Context, caller Caller, namespace, name string, version string, data json.RawMessage) (wire.Job, error)
 	UpdateExternal(ctx context.Context, caller Caller, namespace, name string, version string, edit func(json.RawMessage) (json.RawMessage, error)) (wire.Job, error)
 
-	// Follow calls tell for every object there is, as Added, and then for each change, one
-	// at a time, until ctx ends; it returns when tell will not be called again. synced is
+	// Follow calls changed for every object there is, as Added, and then for each change, one
+	// at a time, until ctx ends; it returns when changed will not be called again. synced is
 	// called between the two. Changes of one object come in the order of their versions.
-	Follow(ctx context.Context, tell func(Change), synced func()) error
+	Follow(ctx context.Context, changed func(Change), synced func()) error
 }

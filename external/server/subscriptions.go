@@ -15,16 +15,16 @@ type subscription struct {
 	id    string
 	hub   *hub.Subscription
 	takes []Access
-	// destination is where STOMP tells of it: objects, or else their names.
+	// destination is STOMP's topic, on which objects are sent, or else their names.
 	destination string
 	objects     bool
 }
 
-// subscriptions are those of a connection. The goroutine that reads makes and ends them,
+// subscriptions are a connection's subscriptions. The goroutine that reads makes and ends them,
 // while others go over the list as it was.
 type subscriptions struct {
 	peer *peer
-	// wake holds one word: that there may be something to be told.
+	// wake has a token if there may be something to send.
 	wake chan struct{}
 
 	list atomic.Pointer[[]*subscription] // in the order of their making; replaced, never modified
@@ -36,7 +36,7 @@ func newSubscriptions(p *peer) *subscriptions {
 	return s
 }
 
-func (s *subscriptions) stir() {
+func (s *subscriptions) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default: // it will look anyway
@@ -47,7 +47,7 @@ func (s *subscriptions) current() []*subscription { return *s.list.Load() }
 
 func (s *subscriptions) replace(list []*subscription) { s.list.Store(&list) }
 
-// subscribe begins next, which is about what a request says, if the caller may watch that.
+// subscribe begins a subscription to what a request names, if the caller may watch that.
 func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wire.Request) error {
 	w, list := s.peer.watches, s.current()
 	switch {
@@ -64,7 +64,7 @@ func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wir
 		next.takes = append(next.takes, access)
 	}
 	var err error
-	if next.hub, err = w.hub.Subscribe(hub.NewFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.stir); err != nil {
+	if next.hub, err = w.hub.Subscribe(hub.NewFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.signal); err != nil {
 		return err
 	}
 	s.add(next)
@@ -74,7 +74,7 @@ func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wir
 // add has the writer look, too: what came since the subscription began has woken it in vain.
 func (s *subscriptions) add(next *subscription) {
 	s.replace(append(slices.Clone(s.current()), next))
-	s.stir()
+	s.signal()
 }
 
 // remove ends the subscription, and reports whether there is one.
@@ -93,15 +93,15 @@ func find(list []*subscription, id string) int {
 	return slices.IndexFunc(list, func(one *subscription) bool { return one.id == id })
 }
 
-// turn takes a message of each subscription that has one, and reports whether any had.
-func (s *subscriptions) turn(tell func(*subscription, wire.Message) error) (more bool, err error) {
+// turn sends a message of each subscription that has one, and reports whether any had.
+func (s *subscriptions) turn(send func(*subscription, wire.Message) error) (more bool, err error) {
 	for _, one := range s.current() {
 		m, ok := one.hub.Next()
 		if !ok {
 			continue
 		}
 		more = true
-		if err := tell(one, m); err != nil {
+		if err := send(one, m); err != nil {
 			return true, err
 		}
 	}

@@ -16,7 +16,7 @@ func TestTurns(t *testing.T) {
 	s := newSubscriptions(nil)
 	for _, kind := range []wire.Kind{wire.Jobs, wire.Schedulings} {
 		f := hub.NewFilter([]wire.Kind{kind}, "", nil)
-		told, err := h.Subscribe(f, h.Cursor(f), s.stir)
+		told, err := h.Subscribe(f, h.Cursor(f), s.signal)
 		if err != nil {
 			t.Fatal(err)
 		}

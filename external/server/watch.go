@@ -22,7 +22,7 @@ import (
 type watches struct {
 	server *Server
 	hub    *hub.Hub
-	// ctx is until the server ends, with what clients are told then.
+	// ctx lasts until the server ends; its cause is what clients get as the reason then.
 	ctx context.Context
 	end context.CancelCauseFunc
 
@@ -44,7 +44,7 @@ func newWatches(s *Server) *watches {
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spazio_testbed_events_total",
-			Help: "Changes of objects: heard and stale are those that were newer than what was known and others, refused those that could not be read, told those that a client was sent; reset counts clients that had to begin anew.",
+			Help: "Changes of objects by result: heard (new), stale (already known), refused (invalid), told (sent to a client); reset counts clients that had to start again from a snapshot.",
 		}, []string{"result"}),
 	}
 	w.ctx, w.end = context.WithCancelCause(context.Background())
@@ -53,7 +53,7 @@ func newWatches(s *Server) *watches {
 
 // run follows the Store until ctx ends; then it ends all connections and waits for them.
 func (w *watches) run(ctx context.Context) error {
-	err := w.server.config.Store.Follow(ctx, w.hear, w.hub.Synced)
+	err := w.server.config.Store.Follow(ctx, w.apply, w.hub.Synced)
 	if ctx.Err() != nil {
 		err = nil
 	}
@@ -65,8 +65,8 @@ func (w *watches) run(ctx context.Context) error {
 	return err
 }
 
-// hear takes in a change from the Store.
-func (w *watches) hear(c Change) {
+// apply takes in a change from the Store.
+func (w *watches) apply(c Change) {
 	news, err := w.hub.Apply(c.Type, c.Object)
 	result := "heard"
 	switch {
@@ -88,8 +88,8 @@ func (w *watches) sent(m *wire.Message) {
 	}
 }
 
-// ready waits a moment for the hub, which hears of what is there after the Store has it;
-// its problem is that of a server that has not read everything yet.
+// ready waits a moment for the hub, which gets the objects after the Store has them. The problem is
+// that of a server that has not read everything yet.
 func (w *watches) ready(ctx context.Context) error {
 	if err := w.server.config.Store.Synced(); err != nil {
 		return err
@@ -104,11 +104,11 @@ func (w *watches) ready(ctx context.Context) error {
 	}
 }
 
-// mostAnonymous is how many connections an address may have that have not said who they are.
+// mostAnonymous is how many unauthenticated connections an address may have.
 const mostAnonymous = 32
 
-// turningAway is how many connections beyond the limit are accepted to be told, in a way
-// that a browser's script can read, that they are too many.
+// turningAway is how many connections beyond the limit are accepted only to be closed with a code
+// that a browser's script can read.
 const turningAway = 100
 
 // enter counts a connection. What it returns ends it; the error, a problem, is instead of it.
@@ -153,7 +153,7 @@ func (w *watches) rename(from, to Caller) *ending {
 	return nil
 }
 
-// ending is why a connection ends, as the client is told.
+// ending is why a connection ends, as it is sent to the client.
 type ending struct {
 	code   websocket.StatusCode
 	reason string
@@ -178,8 +178,8 @@ func (s *Server) watch(c *call) error {
 }
 
 // cursor is where a watch of a namespace's test beds, jobs and schedulings goes on from
-// what there is now. While the hub hears of all that for the first time it is empty, which
-// begins with everything.
+// what there is now. Until the hub has read everything once it is empty, which begins with a
+// snapshot.
 func (w *watches) cursor(namespace string) string {
 	select {
 	case <-w.hub.Ready():

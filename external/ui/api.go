@@ -15,7 +15,7 @@ import (
 // apiURL is where requests to the interface seem to go: they stay in the process.
 const apiURL = "http://localhost"
 
-// api asks the interface in the name of whoever sent a request.
+// api returns a client of the interface with the credentials of a request.
 func (s *site) api(r *http.Request) *client.Client {
 	c, err := client.New(client.Config{URL: apiURL, HTTP: &http.Client{Transport: inProcess{s.config.API, r}}, Attempts: 1})
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *site) api(r *http.Request) *client.Client {
 	return c
 }
 
-// inProcess has a handler answer a request as if whoever sent another had sent it.
+// inProcess has a handler answer a request with the credentials of another.
 type inProcess struct {
 	handler http.Handler
 	from    *http.Request

@@ -2,7 +2,6 @@ package ui
 
 import (
 	"embed"
-	"io/fs"
 
 	"github.com/spazio-scheduler/spazio/web/assets"
 )
@@ -14,13 +13,9 @@ var embedded embed.FS
 var files = readFiles()
 
 func readFiles() *assets.Files {
-	tree, err := fs.Sub(embedded, "static")
+	files, err := assets.Read(embedded, "static")
 	if err != nil {
 		panic(err) // they are in the program
-	}
-	files, err := assets.Read(tree)
-	if err != nil {
-		panic(err)
 	}
 	return files
 }

@@ -166,7 +166,7 @@ func (d *draft) namespace() string {
 	return cmp.Or(d.Text("namespace"), bed, "default")
 }
 
-// scheduling reads the form. What a request cannot say is told by its causes.
+// scheduling reads the form. The causes are what a request cannot express.
 func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 	var causes []wire.Cause
 	number := func(text, field, message string, least int64) int32 {
@@ -211,7 +211,7 @@ func (d *draft) scheduling() (wire.Scheduling, []wire.Cause) {
 // values are taken at most.
 const maxRefs = wire.MaxValues
 
-// addTo adds what the row says to the spec. A row adds no more than a scheduling may have, in
+// addTo adds the row to the spec. A row adds no more than a scheduling may have, in
 // all.
 func (e *entry) addTo(spec *wire.SchedulingSpec, field string) *wire.Cause {
 	const longest = 63 + 1 + 253 // NAMESPACE/NAME

@@ -71,7 +71,7 @@ func (s *site) saveExternal(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if p.Status == http.StatusPreconditionFailed {
-		// Whoever has been told of the other's change may write over it.
+		// A person who has seen the notice may write over the other's change.
 		p.Detail = "The job has changed since you read it. Save again to put this in the place of what is there now."
 		version = j.ResourceVersion
 	}

@@ -14,7 +14,7 @@ import (
 // matrixView has a matrix of each namespace that has one.
 type matrixView struct {
 	Parts []matrixPart
-	// Unreadable says of jobs why their data is no row.
+	// Unreadable has why the data of a job is no row, by job.
 	Unreadable map[string]string
 }
 

@@ -15,7 +15,7 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// templates are those of the pages by name, each with the layout around it.
+// templates are the pages' templates by name, each with the layout around it.
 var templates = parseTemplates()
 
 func parseTemplates() map[string]*template.Template {
@@ -33,7 +33,7 @@ type page struct {
 	Title     string
 	Namespace string // which the lists are limited to; empty is all
 	Static    string
-	User      string // who is logged in
+	User      string // the name of the session's user
 	At        time.Time
 	Notice    string
 	Problem   *problemView
@@ -46,7 +46,7 @@ type problemView struct {
 	*wire.Problem
 }
 
-// notices say what has been done, by the word that a redirect carries.
+// notices are the messages of what has been done, by the word that a redirect carries.
 var notices = map[string]string{
 	"created":  "The scheduling is created.",
 	"deleted":  "The scheduling is being deleted: its jobs and slots are released.",
@@ -95,7 +95,7 @@ func (s *site) problem(r *http.Request, what string, err error) *problemView {
 	return &problemView{What: what, Problem: p}
 }
 
-// toLogin sends whoever has no session to the login, and says whether it did.
+// toLogin redirects a caller without a session to the login, and reports whether it did.
 func (s *site) toLogin(w http.ResponseWriter, r *http.Request, err error) bool {
 	if err == nil || problemOf(err).Status != http.StatusUnauthorized {
 		return false

@@ -73,7 +73,7 @@ func (d *draft) rowOf(job string) int {
 	})
 }
 
-// ask asks for the plan of the form. The error is nil where the answer is that there is none.
+// ask asks for the plan of the form. The error is nil if the answer is that there is no plan.
 func (s *site) ask(r *http.Request, d *draft) (*planView, error) {
 	sched, causes := d.scheduling()
 	if len(causes) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// words are what templates say of objects. The script says the same.
+// words are the functions of templates. The script has the same.
 var words = template.FuncMap{
 	"blank": blank, "clock": clock, "problemAt": problemAt, "tone": tone, "key": key, "href": href,
 	"plural": plural, "lastRun": lastRun, "took": took,
@@ -60,7 +60,7 @@ func href(kind wire.Kind, name string) string {
 
 func joined(all []string) string { return strings.Join(all, " ") }
 
-// lastRun says how the last run went.
+// lastRun returns the outcome of the last run.
 func lastRun(runs []wire.Run) string {
 	if len(runs) == 0 {
 		return ""
@@ -148,7 +148,7 @@ func span(d time.Duration) string {
 	}
 }
 
-// plural says how many there are.
+// plural returns a number of things in words.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

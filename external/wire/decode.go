@@ -14,14 +14,11 @@ import (
 // Bounds of a JSON value that is sent. They are checked before anything is made of it,
 // since a value takes many times the bytes that it is written with.
 const (
-	// MaxDepth bounds how many objects and arrays are inside one another.
-	MaxDepth = 32
+	// maxDepth bounds how many objects and arrays are inside one another.
+	maxDepth = 32
 	// MaxValues bounds the values, those inside others included.
 	MaxValues = 1 << 16
 )
-
-// ErrMalformed is what every MalformedError wraps.
-var ErrMalformed = errors.New("malformed JSON")
 
 // MalformedError is why JSON cannot be read: Cause names the field and what it must be.
 type MalformedError struct{ Cause Cause }
@@ -31,11 +28,8 @@ func (e *MalformedError) Error() string {
 	if field != "" {
 		field += ": "
 	}
-	return ErrMalformed.Error() + ": " + field + e.Cause.Message
+	return "malformed JSON: " + field + e.Cause.Message
 }
-
-// Unwrap returns ErrMalformed.
-func (e *MalformedError) Unwrap() error { return ErrMalformed }
 
 func malformed(field, reason, message string) error {
 	return &MalformedError{Cause{Field: field, Reason: reason, Message: message}}
@@ -77,7 +71,7 @@ func DecodeAny(data []byte) (any, error) {
 	return v, nil
 }
 
-// Check reports what keeps data from being one JSON value within MaxDepth and MaxValues
+// Check reports what keeps data from being one JSON value within maxDepth and MaxValues
 // whose objects have each field once. The error is a *MalformedError.
 func Check(data []byte) error { return check(data, false) }
 
@@ -126,8 +120,8 @@ func (s *scanner) value(depth int) error {
 	if !ok {
 		return nil
 	}
-	if depth == MaxDepth {
-		return malformed("", TooMany, fmt.Sprintf("must have at most %d objects and arrays inside one another", MaxDepth))
+	if depth == maxDepth {
+		return malformed("", TooMany, fmt.Sprintf("must have at most %d objects and arrays inside one another", maxDepth))
 	}
 	keys := map[string]bool{}
 	for i := 0; s.More(); i++ {

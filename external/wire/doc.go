@@ -4,8 +4,8 @@
 // this package is what they then read and write.
 //
 // A [Testbed] has slots, each room for one pod on a node. A [Job] is something to run in
-// them, again and again. A [Scheduling] says which jobs run in which slots of a Testbed:
-// its [SchedulingSpec] is the one thing that a program decides; all else is found.
+// them, again and again. A [Scheduling] places jobs in slots of a Testbed: its
+// [SchedulingSpec] is the one thing that a program decides; all else is observed.
 //
 // Objects name each other NAME, in their own namespace, or NAMESPACE/NAME; answers always
 // say NAMESPACE/NAME. Times are RFC 3339 in UTC. A resourceVersion grows with each change of

@@ -53,11 +53,11 @@ func (m Meta) FullName() testbed.Name { return testbed.Name{Namespace: m.Namespa
 type Meta struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace,omitempty"`
-	// UID tells an object from another of the same name before or after it.
+	// UID distinguishes an object from another of the same name before or after it.
 	UID             string     `json:"uid,omitempty"`
 	ResourceVersion string     `json:"resourceVersion,omitempty"`
 	Created         *time.Time `json:"created,omitempty"`
-	// Deleting says that the object goes as soon as what it holds is released.
+	// Deleting is set if the object goes as soon as what it holds is released.
 	Deleting bool `json:"deleting,omitempty"`
 }
 
@@ -74,7 +74,7 @@ func CompareVersions(a, b string) (int, error) {
 
 // Condition is a verdict on an object, as Kubernetes has them.
 type Condition struct {
-	// Type says what is judged: of a Job Valid, Acquired, PodsScheduled, Running or
+	// Type is what is judged: of a Job Valid, Acquired, PodsScheduled, Running or
 	// Completed, of a Scheduling Feasible, Acquired, SpecAccepted or Completed.
 	Type string `json:"type"`
 	// Status is True, False or Unknown.
@@ -88,7 +88,7 @@ type Condition struct {
 type Testbed struct {
 	Meta
 	Ready bool `json:"ready"`
-	// Reason and Message say why it is not ready.
+	// Reason and Message are why it is not ready.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
 	Nodes   int    `json:"nodes"`
@@ -152,14 +152,14 @@ type TestbedSlots struct {
 	Meta
 	// Slots are in the order of their index.
 	Slots []Slot `json:"slots"`
-	// Partial says that Slots are only those that have changed since the client was last
-	// told of this Testbed's, and Gone the IDs of those that are no more, as in most events
-	// of type MODIFIED. Apply has the rule.
+	// Partial is set if Slots are only those that have changed since the last event of this
+	// Testbed, and Gone the IDs of those that no longer exist, as in most events of type
+	// MODIFIED. Apply has the rule.
 	Partial bool     `json:"partial,omitempty"`
 	Gone    []string `json:"gone,omitempty"`
 }
 
-// Apply returns all the slots, if before were all and next is what was told then. Neither
+// Apply returns all the slots after an event, if before were all the slots until then. Neither
 // is modified.
 func (before TestbedSlots) Apply(next TestbedSlots) TestbedSlots {
 	if !next.Partial {
@@ -203,7 +203,7 @@ type Job struct {
 	Conditions []Condition     `json:"conditions,omitempty"`
 }
 
-// CreationRequest is where a job was told to run.
+// CreationRequest is where a job is to run.
 type CreationRequest struct {
 	Testbed string `json:"testbed"`
 	// Slots are IDs, NODE/POSITION.
@@ -245,8 +245,8 @@ type SchedulingSpec struct {
 	// Priority: of several Schedulings that wait for slots of one Testbed the highest is
 	// served first, of equals the oldest.
 	Priority int32 `json:"priority,omitempty"`
-	// Exclusive waits until nobody else has slots of the Testbed and lets nobody else have
-	// any.
+	// Exclusive waits until no other Scheduling has slots of the Testbed, and keeps others from
+	// having any.
 	Exclusive bool `json:"exclusive,omitempty"`
 	// Confirm is ConfirmNone (default) or ConfirmEach, OnFailure Continue (default) or Stop.
 	Confirm   string `json:"confirm,omitempty"`
@@ -299,7 +299,7 @@ type SchedulingJob struct {
 // Plan is what a scheduling would lead to now.
 type Plan struct {
 	Feasible bool `json:"feasible"`
-	// Problems say why it is not.
+	// Problems are why it is not.
 	Problems []Cause `json:"problems,omitempty"`
 	// Plan is a row a job, in the order of the scheduling.
 	Plan []Planned `json:"plan"`
@@ -309,7 +309,7 @@ type Plan struct {
 type Planned struct {
 	Job   string   `json:"job"`
 	Slots []string `json:"slots,omitempty"`
-	// Now says that it would be submitted at once.
+	// Now is set if it would be submitted at once.
 	Now bool `json:"now"`
 }
 

@@ -19,7 +19,7 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 	// Causes name fields of the JSON that was sent.
 	Causes []Cause `json:"causes,omitempty"`
-	// RetryAfterSeconds says when it is worth trying again; 0 is not known.
+	// RetryAfterSeconds is when it is worth trying again; 0 is not known.
 	RetryAfterSeconds int `json:"retryAfterSeconds,omitempty"`
 }
 

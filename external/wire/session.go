@@ -7,7 +7,7 @@ type Login struct {
 	Token string `json:"token"`
 }
 
-// Session is who a caller is.
+// Session is the user of a session.
 type Session struct {
 	User string `json:"user"`
 	// Expires is when the token ends, if that is known.

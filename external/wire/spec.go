@@ -102,7 +102,7 @@ func normalName(text, namespace string) string {
 	return name.String()
 }
 
-// Validate says what is wrong with the spec of a scheduling in the namespace, by itself:
+// Validate returns what is wrong with the spec of a scheduling in the namespace, by itself:
 // whether what it names is there, only the server knows. Causes are in the order of the
 // fields, at most MaxCauses.
 func (s *SchedulingSpec) Validate(namespace string) []Cause {
@@ -130,7 +130,7 @@ func (s *SchedulingSpec) Validate(namespace string) []Cause {
 	return v.causes
 }
 
-// MaxCauses are told of a body.
+// MaxCauses bounds the causes of a problem.
 const MaxCauses = 50
 
 type validation struct {

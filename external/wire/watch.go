@@ -15,16 +15,16 @@ const (
 	OpPing        = "ping"
 )
 
-// Request is what a client says on the watch.
+// Request is a client's message on the watch.
 type Request struct {
 	Op string `json:"op"`
-	// ID is the client's name of a subscription, in all that is said of it.
+	// ID is the client's name of a subscription, in all messages about it.
 	ID    string `json:"id,omitempty"`
 	Kinds []Kind `json:"kinds,omitempty"`
-	// Namespace is that of the objects; empty is all of them, which takes the right to
+	// Namespace has the objects; empty is all namespaces, which takes the right to
 	// all of them.
 	Namespace string `json:"namespace,omitempty"`
-	// Names are those of the objects; none are all.
+	// Names are the objects' names; none are all.
 	Names []string `json:"names,omitempty"`
 	// Cursor is where an earlier subscription of the same namespace and names left off, or that
 	// of an [Overview]: what has changed since is sent as events, kinds that it is not about as
@@ -40,11 +40,11 @@ const (
 	Snapshot = "SNAPSHOT"
 	// EventsMessage has what changed, in an order in which it may have come about.
 	EventsMessage = "EVENTS"
-	// Bookmark says that nothing else has changed up to Cursor. One ends what a cursor has
-	// brought, too.
+	// Bookmark is sent if nothing else has changed up to Cursor, and after the events since the
+	// cursor of a subscription.
 	Bookmark = "BOOKMARK"
-	// Reset says that the cursor is of no use, and why: the client forgets all objects of
-	// the subscription, and a snapshot of all of them follows.
+	// Reset is sent if the cursor cannot be used, with the reason: the client forgets all objects
+	// of the subscription, and a snapshot of all of them follows.
 	Reset = "RESET"
 	// ErrorMessage has a problem; the subscription is not, or no longer, there.
 	ErrorMessage = "ERROR"
@@ -52,13 +52,13 @@ const (
 	Pong = "PONG"
 )
 
-// Message is what the server says on the watch.
+// Message is the server's message on the watch.
 type Message struct {
 	Type    string   `json:"type"`
 	ID      string   `json:"id,omitempty"`
 	Objects []Object `json:"objects,omitempty"`
 	Events  []Event  `json:"events,omitempty"`
-	// Cursor is opaque. It says where to resume once this message has been taken in: behind it,
+	// Cursor is opaque. It is where to resume once this message has been processed: behind it,
 	// or, of a message that others follow at once, before the first of these.
 	Cursor  string   `json:"cursor,omitempty"`
 	More    bool     `json:"more,omitempty"`
@@ -96,9 +96,9 @@ func decodeAs[T Resource](data []byte) (Resource, error) {
 	return object, nil
 }
 
-// Types of an [Event]. Between two events an object may have changed more than once: the
-// newest is told. An object that was deleted and made again under its name is told as both,
-// and has another UID. Objects of the kind [Slots] may be partial; see [TestbedSlots].
+// Types of an [Event]. Between two events an object may have changed more than once: the newest
+// state is sent. An object that was deleted and created again under its name has an event for each,
+// with two UIDs. Objects of the kind [Slots] may be partial; see [TestbedSlots].
 const (
 	Added    = "ADDED"
 	Modified = "MODIFIED"

@@ -10,12 +10,12 @@ import (
 // limits are those of every server here: Prometheus, probes and some people ask, of whom a
 // page takes 32: 64 are served. One address may have all of them, as a port-forward makes all callers
 // loopback; when they are used up, what is silent or of the address with most gives way.
-var limits = transport.Limits{Connections: 128, Strangers: 64}
+var limits = transport.Limits{Connections: 128, Unauthenticated: 64}
 
 // Limit returns a listener of l's connections that are within the bounds of this package's
 // servers, for a server of another make.
 func Limit(l net.Listener) (net.Listener, error) {
-	guard, err := transport.NewGuard(limits)
+	guard, err := transport.NewConnLimiter(limits)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func NewMetrics(ctx context.Context, c Config) (*Server, error) {
 // the process has for its peers. Beyond, they are used, except that scrapers
 // and probes need no certificate of their own.
 func listen(ctx context.Context, c Config) (net.Listener, error) {
-	guard, err := transport.NewGuard(limits)
+	guard, err := transport.NewConnLimiter(limits)
 	if err != nil {
 		return nil, err
 	}

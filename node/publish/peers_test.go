@@ -58,7 +58,7 @@ func newPeer(t *testing.T) *peer {
 // start listens where it listened before.
 func (p *peer) start() {
 	p.t.Helper()
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		p.t.Fatal(err)
 	}

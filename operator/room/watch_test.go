@@ -52,7 +52,7 @@ func newScheduler(t testing.TB) *scheduler {
 
 func (s *scheduler) start(addr string) string {
 	s.t.Helper()
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -261,7 +261,7 @@ func (a SpazioArgs) Transport() transport.Config {
 // Limits are those of the signal server's callers. A report with the most pods
 // it may list takes 60 KiB.
 func (a SpazioArgs) Limits() transport.Limits {
-	return transport.Limits{Connections: int(a.MaxConnections), Strangers: int(a.MaxStrangers), Message: 128 << 10}
+	return transport.Limits{Connections: int(a.MaxConnections), Unauthenticated: int(a.MaxStrangers), Message: 128 << 10}
 }
 
 // OverdueAdmission returns the bound on the time that pods wait.

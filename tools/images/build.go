@@ -206,7 +206,7 @@ const linked = `{{if not .Standard}}{{with .Module}}{{if not .Main}}` +
 
 // layLicences writes the licence of Spazio, Go's, and those of each module that is linked into the
 // program, down to the packages that are, to where ko takes a program's data from. It fails for
-// a module that nobody may hand on, since it has no licence.
+// a module without a licence, since that must not be distributed.
 func (s *source) layLicences(ctx context.Context, p program) error {
 	goroot, err := checkout.Output(ctx, s.Dir, nil, "go", "env", "GOROOT")
 	if err != nil {

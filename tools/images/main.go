@@ -96,7 +96,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// invalid names the option that cannot be followed, and says why.
+// invalid is the error of an option that cannot be followed.
 func invalid(option string, value any, why string) error {
 	return fmt.Errorf("%s = %v: %s", option, value, why)
 }

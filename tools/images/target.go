@@ -72,9 +72,9 @@ func (t target) tagOf(program string) (name.Tag, error) {
 	return name.NewTag(path.Join(cmp.Or(t.registry, unpublished), program)+":"+t.tag, t.options...)
 }
 
-// check fails for what would fail once images are built: who may push is what docker's or podman's
-// login has left, and a layout takes the place of nothing but another. It returns the directory
-// beside what will be there, "" for a registry.
+// check fails early for what would fail once images are built: a push without the right to it, by
+// the login of docker or podman, and a layout in the place of anything but a layout. It returns the
+// directory that the target lies in, "" for a registry.
 func (t target) check(program string) (string, error) {
 	switch t.kind {
 	case "push":

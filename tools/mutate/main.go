@@ -35,7 +35,7 @@
 //
 // # Survivors
 //
-// A survivor is either a missing test or equivalent: no input tells it from the
+// A survivor is either a missing test or equivalent: no input distinguishes it from the
 // original. Equivalent ones are listed in testdata/mutants.txt beside the tests
 // of the package, a line each, four fields separated by tabs:
 //

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 )
 
 const (
-	// grace is how long a killed run may take to let go of its output.
+	// grace is how long a killed run may take to close its output.
 	grace = 5 * time.Second
 	// memory bounds what a mutant that allocates without end can take.
 	memory = 12 << 30
@@ -58,7 +57,7 @@ func survey(ctx context.Context, suites []suite, slow time.Duration, scratch str
 				return nil, err
 			}
 			start := time.Now()
-			_, err := s.run(ctx, []string{name}, 10*slow+slack, "MUTATE_RECORD="+record)
+			err := s.run(ctx, name, 10*slow+slack, "MUTATE_RECORD="+record)
 			took := time.Since(start)
 			switch {
 			case ctx.Err() != nil:
@@ -81,22 +80,19 @@ func survey(ctx context.Context, suites []suite, slow time.Duration, scratch str
 	return tests, nil
 }
 
-// run runs tests of the suite and kills them, with all they started, when the
-// time is over.
-func (s suite) run(ctx context.Context, names []string, limit time.Duration, env string) (string, error) {
+// run runs a test of the suite and kills it, with all that it started, when the time is over.
+func (s suite) run(ctx context.Context, name string, limit time.Duration, env string) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	pattern := "^(" + strings.Join(names, "|") + ")$"
 	// The shell bounds the memory; the test then takes its place.
 	script := fmt.Sprintf("ulimit -v %d; exec \"$@\"", memory>>10)
-	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", s.binary, "-test.run", pattern, "-test.failfast", "-test.timeout", "0")
+	cmd := exec.CommandContext(ctx, "sh", "-c", script, "sh", s.binary, "-test.run", "^"+name+"$", "-test.failfast", "-test.timeout", "0")
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), env)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = grace
-	output, err := cmd.CombinedOutput()
-	return string(output), err
+	return cmd.Run()
 }
 
 // A verdict is what became of a mutant.
@@ -123,53 +119,21 @@ func judgeAll(ctx context.Context, mutants []*mutant, tests []test, progress io.
 	return verdicts, err
 }
 
-var failLine = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
-
-// judge runs the tests that call the mutant's function, the quick ones
-// together and first, until one fails.
+// judge runs the tests that call the mutant's function, the quickest first, until one fails.
 func judge(ctx context.Context, m *mutant, tests []test) verdict {
 	v := verdict{mutant: m}
 	id := fmt.Sprint(m.fn.id)
 	relevant := slices.DeleteFunc(slices.Clone(tests), func(t test) bool { return !t.calls[id] })
 	v.ran = len(relevant)
-	for _, group := range batches(relevant) {
-		var took time.Duration
-		var names []string
-		for _, t := range group {
-			took += t.took
-			names = append(names, t.name)
-		}
-		s := group[0].suite
-		output, err := s.run(ctx, names, 10*took+slack, fmt.Sprintf("MUTATE_ACTIVE=%d", m.id))
+	for _, t := range relevant {
+		err := t.suite.run(ctx, t.name, 10*t.took+slack, fmt.Sprintf("MUTATE_ACTIVE=%d", m.id))
 		if ctx.Err() != nil {
 			return v
 		}
 		if err != nil {
-			v.killer = s.named(names[0]) // a crash names none, so the first stands for it
-			if match := failLine.FindStringSubmatch(output); match != nil {
-				v.killer = s.named(match[1])
-			}
+			v.killer = t.suite.named(t.name)
 			return v
 		}
 	}
 	return v
-}
-
-// batches groups tests of one suite, in the given order, into runs of about a
-// second: starting a process takes as long as many a test.
-func batches(tests []test) [][]test {
-	var out [][]test
-	open := map[string]int{} // by suite: the batch that takes more
-	total := map[int]time.Duration{}
-	for _, t := range tests {
-		i, ok := open[t.suite.binary]
-		if !ok || total[i]+t.took > time.Second {
-			i = len(out)
-			out = append(out, nil)
-			open[t.suite.binary] = i
-		}
-		out[i] = append(out[i], t)
-		total[i] += t.took
-	}
-	return out
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// nobody is the user whom images run as, as the tree's own do.
-const nobody = 65532
+// unprivileged is the user that images run as, as the tree's own do.
+const unprivileged = 65532
 
 // An image holds one static program and nothing else but an empty /tmp.
 type image struct {
@@ -54,7 +54,7 @@ func (i image) write(bin, dir string) error {
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", runtime.GOARCH
 	config.Config.Entrypoint = append([]string{"/" + i.as}, i.arguments...)
-	config.Config.User = fmt.Sprintf("%d:%d", nobody, nobody)
+	config.Config.User = fmt.Sprintf("%d:%d", unprivileged, unprivileged)
 	if made, err = mutate.ConfigFile(made, config); err != nil {
 		return err
 	}

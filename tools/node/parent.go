@@ -45,7 +45,7 @@ func parent(dir, revision string) (err error) {
 	return command(filepath.Join(clone, "cmd"), "", build(dir, "./spazio"))
 }
 
-// git returns what git says.
+// git returns what git prints.
 func git(dir string, arguments ...string) (string, error) {
 	c := exec.Command("git", arguments...)
 	c.Dir, c.Stderr = dir, os.Stderr

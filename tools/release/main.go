@@ -1,4 +1,4 @@
-// Command release makes a release of the modules that have changed, and says beforehand what would
+// Command release makes a release of the modules that have changed, and reports beforehand what would
 // be wrong with it.
 //
 //	GOWORK=off go run -C tools/release . set v0.2       requires v0.2.0 of siblings, everywhere

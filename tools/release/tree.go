@@ -210,8 +210,8 @@ func patched(version string) string {
 	return fmt.Sprintf("%s.%d", semver.MajorMinor(version), patch+1)
 }
 
-// changed reports whether who requires a module would get another at HEAD than at its last release:
-// files of other modules do not count, nor do tests, documents and what is hidden.
+// changed reports whether a module differs at HEAD from its last release for those who require it:
+// files of other modules do not count, nor do tests, documents and hidden files.
 func (t *tree) changed(ctx context.Context, m *module) (bool, error) {
 	if m.last().revision == "" {
 		return true, nil
@@ -260,7 +260,7 @@ func set(_ context.Context, t *tree, o options) error {
 }
 
 // printTags prints the commands that publish HEAD: a tag for each module that is to be released, and
-// one push of all, so that nobody ever sees some of them. It makes none.
+// one atomic push, so that a reader sees all of them or none. It makes none itself.
 func printTags(_ context.Context, t *tree, o options) error {
 	var names []string
 	for _, m := range t.published {

@@ -19,7 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/tools/internal/checkout"
 )
 
-// sandbox runs the go command as somebody has it who has never built anything of ours:
+// sandbox runs the go command as on a machine that has never built these modules:
 // with an empty module cache, outside of the workspace and without settings.
 type sandbox struct {
 	dir     string // modules and programs are below

@@ -1,5 +1,5 @@
-// Package assets serves what pages of a program load, which is in the program, in a way that
-// browsers may keep, and sets the headers of pages that load nothing from elsewhere.
+// Package assets serves the files that pages of a program load from the program itself, so that
+// browsers may cache them, and sets the headers of pages that load nothing from elsewhere.
 package assets
 
 import (
@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Files are what pages load. They are to be served from below a path with their Version, so that
-// they may be kept for ever, and one of them finds the others of its own version. They are
+// Files are what pages load. They are to be served below a path with their Version, so that
+// they may be cached for ever, and one of them finds the others of its own version. They are
 // safe for concurrent use.
 type Files struct {
 	version string
@@ -28,11 +28,15 @@ var mediaTypes = map[string]string{
 	".txt": "text/plain; charset=utf-8",
 }
 
-// Read takes all files of a tree, of which style sheets, scripts, pictures (SVG) and text are
-// served.
-func Read(files fs.FS) (*Files, error) {
+// Read takes all files below a directory of a tree, of which style sheets, scripts, pictures (SVG)
+// and text are served.
+func Read(tree fs.FS, dir string) (*Files, error) {
+	files, err := fs.Sub(tree, dir)
+	if err != nil {
+		return nil, fmt.Errorf("assets: %w", err)
+	}
 	hash := sha256.New()
-	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -47,7 +51,7 @@ func Read(files fs.FS) (*Files, error) {
 	return &Files{hex.EncodeToString(hash.Sum(nil)[:8]), files}, nil
 }
 
-// Version is another for other files.
+// Version returns a hash of the files.
 func (f *Files) Version() string { return f.version }
 
 // ServeHTTP answers requests of a pattern that ends with {version}/{file}.
@@ -59,7 +63,7 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	// Of another version than was asked for it must not be kept.
+	// A file of another version than the path's must not be cached.
 	if r.PathValue("version") == f.version {
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	}
@@ -72,9 +76,9 @@ func (f *Files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'; form-action "
 
-// SetHeaders sets those of every answer. Where pages have forms, these are sent to their own
-// origin, which is told by which page; else there are none. A browser keeps no page: it says
-// what its caller may see; Files say otherwise.
+// SetHeaders sets the headers of every answer. If pages have forms, the policy lets them be sent to
+// their own origin, with the page as referrer; else it allows none. A browser does not store
+// pages, which depend on the caller's rights; Files override that.
 func SetHeaders(h http.Header, forms bool) {
 	action, referrer := "'none'", "no-referrer"
 	if forms {

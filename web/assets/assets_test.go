@@ -18,7 +18,7 @@ func read(t *testing.T, style string) *assets.Files {
 		"style.css":  {Data: []byte(style)},
 		"index.html": {Data: []byte("<html>")},
 		"inner/a.js": {Data: []byte("1")},
-	})
+	}, ".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type Client struct {
 
 var _ web.Source = (*Client)(nil)
 
-// ErrNoPage is wrapped by what State says of a program that serves no Handler at the path.
+// ErrNoPage is wrapped by State's error for a program that serves no Handler at the path.
 var ErrNoPage = errors.New("it shows nothing for a page there: is it of an older version?")
 
 // NewClient returns the Source of the Handler that is served at the path.
@@ -35,7 +35,7 @@ func (c *Client) State(ctx context.Context) (web.State, error) {
 	return ask[web.State](ctx, c, statePath, nil, ErrNoPage)
 }
 
-// Node says why a node is as it is.
+// Node explains why a node is as it is.
 func (c *Client) Node(ctx context.Context, name string) (web.Explanation, error) {
 	return ask[web.Explanation](ctx, c, nodePath, url.Values{"name": {name}}, web.ErrUnknownNode)
 }

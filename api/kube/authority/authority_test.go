@@ -19,12 +19,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
 	"github.com/spazio-scheduler/spazio/api/kube/authority"
 	"github.com/spazio-scheduler/spazio/field"
 )
-
-var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
 var config = authority.Config{
 	Namespace: "spazio-system", AgentNamespace: "spazio-agent", ClusterDomain: "cluster.local",
@@ -46,7 +43,7 @@ func manifest() (objects []runtime.Object) {
 }
 
 // ensure is Ensure at a time.
-func ensure(ctx context.Context, client corev1client.CoreV1Interface, c authority.Config, now time.Time) ([]certs.Change, error) {
+func ensure(ctx context.Context, client corev1client.CoreV1Interface, c authority.Config, now time.Time) ([]authority.Change, error) {
 	c.Now = func() time.Time { return now }
 	return authority.Ensure(ctx, client, c)
 }
@@ -103,7 +100,7 @@ func TestPlanIsStored(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	changes := map[certs.Kind]int{}
+	changes := map[string]int{}
 	for days := range 730 {
 		now := began.Add(time.Duration(days) * 24 * time.Hour)
 		made, err := ensure(t.Context(), client.CoreV1(), config, now)
@@ -117,10 +114,10 @@ func TestPlanIsStored(t *testing.T) {
 			check(t, client.CoreV1(), now)
 		}
 	}
-	if n := changes[certs.LeafPair]; n < 2*730/60 || n > 2*(730/59+1) {
+	if n := changes["leaf"]; n < 2*730/60 || n > 2*(730/59+1) {
 		t.Errorf("%d certificates in two years", n)
 	}
-	if n := changes[certs.Bundle]; n < 2*4 {
+	if n := changes["bundle"]; n < 2*4 {
 		t.Errorf("%d bundles in two years", n)
 	}
 	// Its rights are these and no others.
@@ -215,7 +212,7 @@ func TestValidate(t *testing.T) {
 		client := fake.NewClientset(manifest()...)
 		_, err := ensure(t.Context(), client.CoreV1(), c, began)
 		var which *field.Error
-		if !errors.As(err, &which) || !errors.Is(err, certs.ErrInvalid) || !strings.Contains(err.Error(), name) {
+		if !errors.As(err, &which) || !errors.Is(err, authority.ErrInvalid) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%+v: %v", servers, err)
 		}
 		if asked := client.Actions(); len(asked) > 0 {

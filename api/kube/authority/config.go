@@ -5,41 +5,40 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Config says what Ensure looks after.
+// Config is what Ensure maintains.
 type Config struct {
-	// Namespace is that of the servers, the Secrets and one ConfigMap;
+	// Namespace has the servers, the Secrets and one ConfigMap;
 	// AgentNamespace has the other ConfigMap, unless it is empty or the same.
 	Namespace, AgentNamespace string
 	// ClusterDomain is what the names of services end with, such as cluster.local.
 	ClusterDomain string
-	// Servers are those with a certificate.
+	// Servers are the servers that get a certificate.
 	Servers []Server
 	// DryRun changes nothing: Ensure returns what it would change first.
 	DryRun bool
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// Logger hears of each object that was stored; nil logs nothing.
+	// Logger gets each object that was stored; nil logs nothing.
 	Logger *slog.Logger
 }
 
 // Server is one with a certificate.
 type Server struct {
-	// Name is that of its service; its Secret is NAME-tls.
+	// Name is its service's name; its Secret is NAME-tls.
 	Name string
 	// Services are others that it is reached by.
 	Services []string
-	// Client says that it shows the certificate also as a client.
+	// Client is set if it shows the certificate also as a client.
 	Client bool
 }
 
-var errTwice = fmt.Errorf("%w: named twice", certs.ErrInvalid)
+var errTwice = fmt.Errorf("%w: named twice", ErrInvalid)
 
-// Validate returns a *field.Error, which wraps certs.ErrInvalid, for the first
-// server that is named twice or has a name that is none.
+// Validate returns a *field.Error, which wraps ErrInvalid, for the first
+// server that is named twice or has an invalid name.
 func (c Config) Validate() error {
 	seen := map[string]bool{}
 	for _, s := range c.Servers {
@@ -48,16 +47,16 @@ func (c Config) Validate() error {
 		}
 		seen[s.Name] = true
 	}
-	return certs.Validate(c.leaves())
+	return validateLeaves(c.leaves())
 }
 
 // leaves are the certificates, by the names of the servers.
-func (c Config) leaves() map[string]certs.Leaf {
-	leaves := map[string]certs.Leaf{}
+func (c Config) leaves() map[string]Leaf {
+	leaves := map[string]Leaf{}
 	for _, s := range c.Servers {
-		leaf := certs.Leaf{Client: s.Client, Names: certs.ServiceNames(s.Name, c.Namespace, c.ClusterDomain)}
+		leaf := Leaf{Client: s.Client, Names: serviceNames(s.Name, c.Namespace, c.ClusterDomain)}
 		for _, service := range s.Services {
-			leaf.Names = append(leaf.Names, certs.ServiceNames(service, c.Namespace, c.ClusterDomain)...)
+			leaf.Names = append(leaf.Names, serviceNames(service, c.Namespace, c.ClusterDomain)...)
 		}
 		leaves[s.Name] = leaf
 	}

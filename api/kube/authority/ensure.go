@@ -7,12 +7,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-
-	"github.com/spazio-scheduler/spazio/api/certs"
 )
 
-// ErrContended says that somebody else changed the objects each time that they were
-// to be stored. The next run goes on where this one was.
+// ErrContended reports that somebody else changed the objects each time that they were to be
+// stored. The next run goes on from there.
 var ErrContended = errors.New("others change the certificates at the same time")
 
 // mostRounds bounds how often what is stored is looked at again: after a change,
@@ -21,9 +19,9 @@ const mostRounds = 5
 
 // Ensure stores what is to be changed now, and returns it, also with an error:
 // what was stored until then. It is run once a day or so; for some weeks it may fail
-// without harm. An error that wraps certs.ErrInvalid is the config's, others are
+// without harm. An error that wraps ErrInvalid is the config's, others are
 // ErrContended and the API server's, such as for an object that is not there.
-func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) (made []certs.Change, err error) {
+func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) (made []Change, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -34,7 +32,7 @@ func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) 
 		if err != nil {
 			return made, err
 		}
-		planned, changes, err := certs.Plan(wanted, o.state(c), c.Now())
+		planned, changes, err := Plan(wanted, o.state(c), c.Now())
 		if err != nil || len(changes) == 0 {
 			return made, err
 		}

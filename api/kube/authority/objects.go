@@ -8,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-
-	"github.com/spazio-scheduler/spazio/api/certs"
 )
 
 // Names of the objects and of what is in them; docs/security.md lists them.
@@ -25,14 +23,14 @@ const (
 	trustKey     = "ca.crt"
 )
 
-// objects are those that hold the state, as they were read.
+// objects are the objects that hold the state, as they were read.
 type objects struct {
 	authority *corev1.Secret
 	leaves    map[string]*corev1.Secret
 	bundles   map[string]*corev1.ConfigMap // by namespace
 }
 
-func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wanted map[string]certs.Leaf) (o objects, err error) {
+func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wanted map[string]Leaf) (o objects, err error) {
 	secrets := client.Secrets(c.Namespace)
 	if o.authority, err = secrets.Get(ctx, authoritySecret, metav1.GetOptions{}); err != nil {
 		return o, fmt.Errorf("the authority: %w", err)
@@ -51,11 +49,11 @@ func load(ctx context.Context, client corev1client.CoreV1Interface, c Config, wa
 	return o, nil
 }
 
-// state is what the objects say; a time that can't be read is none.
-func (o objects) state(c Config) certs.State {
-	s := certs.State{
+// state reads the objects; a time that can't be read is zero.
+func (o objects) state(c Config) State {
+	s := State{
 		Authority: pairOf(o.authority, authorityKey), Next: pairOf(o.authority, nextKey), Former: o.authority.Data[formerKey],
-		Leaves: map[string]certs.Pair{}, Bundles: map[string][]byte{},
+		Leaves: map[string]Pair{}, Bundles: map[string][]byte{},
 	}
 	if since, err := time.Parse(time.RFC3339, string(o.authority.Data[sinceKey])); err == nil {
 		s.Published = since
@@ -69,13 +67,13 @@ func (o objects) state(c Config) certs.State {
 	return s
 }
 
-func pairOf(s *corev1.Secret, key string) certs.Pair {
-	return certs.Pair{Certificate: s.Data[key+".crt"], Key: s.Data[key+".key"]}
+func pairOf(s *corev1.Secret, key string) Pair {
+	return Pair{Certificate: s.Data[key+".crt"], Key: s.Data[key+".key"]}
 }
 
 // store makes one change. What was changed since it was read is a conflict.
-func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface, change certs.Change, planned certs.State) error {
-	if change.Kind == certs.Bundle {
+func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface, change Change, planned State) error {
+	if change.Kind == changeBundle {
 		bundle := o.bundles[change.Name]
 		if bundle.Data == nil {
 			bundle.Data = map[string]string{}
@@ -88,7 +86,7 @@ func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface,
 	}
 	secret := o.authority
 	data := map[string][]byte{}
-	if change.Kind == certs.LeafPair {
+	if change.Kind == changeLeaf {
 		secret = o.leaves[change.Name]
 		put(data, "tls", planned.Leaves[change.Name])
 	} else {
@@ -108,7 +106,7 @@ func (o objects) store(ctx context.Context, client corev1client.CoreV1Interface,
 	return nil
 }
 
-func put(data map[string][]byte, key string, p certs.Pair) {
+func put(data map[string][]byte, key string, p Pair) {
 	if len(p.Certificate)+len(p.Key) > 0 {
 		data[key+".crt"], data[key+".key"] = p.Certificate, p.Key
 	}

@@ -20,14 +20,14 @@ var errNoJWT = errors.New("not a JSON web token")
 // maxExpiry is the year 9999: a later time is not one that time.Time can write.
 const maxExpiry = 253402300799
 
-// Claims are what a token says of itself. Nothing of it is verified: that is
+// Claims are a token's claims about itself. They are not verified: that is
 // the API server's.
 type Claims struct {
 	Subject   string
 	Audiences []string
-	// Until is when the token expires; zero if it does not say.
+	// Until is when the token expires; zero if it has no time.
 	Until time.Time
-	// Node is that of the pod that the token is bound to; empty if it is not.
+	// Node is the node of the pod that the token is bound to; empty if it is not bound.
 	Node string
 }
 
@@ -82,7 +82,7 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(a))
 }
 
-// refuse says what is wrong with a token by its own claims, so that the API
+// refuse returns what is wrong with a token by its own claims, so that the API
 // server need not be asked.
 func (r *Reviewer) refuse(c Claims) error {
 	switch {

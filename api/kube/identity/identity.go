@@ -3,14 +3,14 @@
 // An agent shows the token that the kubelet gave to its pod: of a service
 // account, for an audience of our own, and bound to the pod and so to the node
 // that the pod runs on. The API server vouches for all of it (TokenReview), so
-// that who holds a node's token can speak of that node alone.
+// that a node's token can only be used for reports of that node.
 //
 //	reviews, err := identity.NewReviews(config) // a rest.Config
 //	reviewer := identity.NewReviewer(identity.Config{Reviews: reviews, ServiceAccount: "spazio/spazio-agent", Audience: "spazio-scheduler"})
 //	agent, err := reviewer.Identify(ctx, address, identity.Bearer(ctx)) // in a gRPC method
 //
-// Package access says what somebody who was identified may call, and package server is a
-// gRPC server that does both.
+// Package server defines what an identified caller may call, and is a
+// gRPC server that checks both.
 //
 // Types that do not speak of concurrent use are plain values.
 package identity
@@ -29,8 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// nodeClaim is under what the API server tells the node that a token is bound
-// to.
+// nodeClaim is the key of the node that a token is bound to, in the API server's answer.
 const nodeClaim = "authentication.kubernetes.io/node-name"
 
 // Errors of Identify. Any other is the API server's, or its absence.
@@ -54,13 +53,13 @@ type Reviews interface {
 // patience is what a review may take, its turn not included.
 const patience = 10 * time.Second
 
-// Agent is who a token stands for.
+// Agent is the owner of a token.
 type Agent struct {
 	// Node is the node that the agent runs on; empty of an Unbound token, and of Anyone.
 	Node string
-	// User is whom the API server says it to be, where Anyone may come; else nil.
+	// User is the API server's answer if Anyone is accepted; else nil.
 	User *authenticationv1.UserInfo
-	// Until is when the token expires; zero if it does not say.
+	// Until is when the token expires; zero if it has no time.
 	Until time.Time
 	// Review is when the API server is to be asked again: until then Identify
 	// repeats its answer.
@@ -75,10 +74,10 @@ type Config struct {
 	// ServiceAccount is the agents', as namespace/name, and Audience that of
 	// their tokens.
 	ServiceAccount, Audience string
-	// Anyone accepts whoever has a token for the Audience, in the place of a
-	// ServiceAccount: what he may do is somebody else's to ask.
+	// Anyone accepts every token for the Audience, in the place of those of a
+	// ServiceAccount: the caller has to check what its user may do.
 	Anyone bool
-	// Node, if set, says whether the cluster has a node.
+	// Node, if set, reports whether the cluster has a node.
 	Node func(name string) bool
 	// Unbound accepts a token that is bound to no pod on a node, too, such as one that a
 	// person made.
@@ -99,8 +98,8 @@ type Reviewer struct {
 	now    clock
 	user   string
 	memory *memory
-	// strangers and known hold a place for each review under way.
-	strangers, known chan struct{}
+	// unknown and known hold a place for each review under way.
+	unknown, known chan struct{}
 }
 
 // NewReviewer returns a Reviewer that has seen no token.
@@ -114,18 +113,18 @@ func NewReviewer(c Config) *Reviewer {
 	namespace, name, _ := strings.Cut(c.ServiceAccount, "/")
 	return &Reviewer{
 		config: c, now: c.Now, memory: newMemory(c.Now),
-		user:      "system:serviceaccount:" + namespace + ":" + name,
-		strangers: make(chan struct{}, atOnce-keptForKnown), known: make(chan struct{}, keptForKnown),
+		user:    "system:serviceaccount:" + namespace + ":" + name,
+		unknown: make(chan struct{}, atOnce-keptForKnown), known: make(chan struct{}, keptForKnown),
 	}
 }
 
 // Identify returns whose token it is that was shown from an address. Errors are
-// ErrToken, ErrRefused and ErrThrottled, wrapped, or say that the API server
-// could not be asked. It is not asked about what the token itself tells, nor
-// again about what it accepted or refused a while ago, nor about one token twice
-// at a time, and for an address whose tokens it keeps refusing about none but
-// those that it accepted before. While it can't be asked, those it accepted
-// stand until they expire.
+// ErrToken, ErrRefused and ErrThrottled, wrapped, or mean that the API server
+// could not be asked. It is not asked about a token that its own claims rule out, nor
+// again about one that it accepted or refused a while ago, nor about one token twice
+// at a time, and for an address whose tokens it keeps refusing only about those that it
+// accepted before. While it can't be asked, the tokens it accepted stay accepted until
+// they expire.
 func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) (Agent, error) {
 	if token == "" {
 		return Agent{}, fmt.Errorf("%w: none was shown", ErrToken)
@@ -151,7 +150,7 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 
 // ask has the token reviewed when it is its turn, unless it has been meanwhile.
 func (r *Reviewer) ask(ctx context.Context, caller *caller, id digest, claims Claims, token string) (Agent, error) {
-	places := r.strangers
+	places := r.unknown
 	known := r.memory.knows(id)
 	if known {
 		places = r.known

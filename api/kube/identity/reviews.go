@@ -16,7 +16,7 @@ import (
 // reviewsPath is the API server's.
 const reviewsPath = "/apis/authentication.k8s.io/v1/tokenreviews"
 
-// maxAnswer is beyond any review: it repeats the token and tells some groups.
+// maxAnswer is beyond any review, which repeats the token and lists some groups.
 const maxAnswer = 1 << 20
 
 // NewReviews returns Reviews of the API server that a configuration leads to. It

@@ -122,14 +122,13 @@ func (m *memory) accepted(token digest, now time.Time) (agent Agent, due bool) {
 	return agent, !now.Before(agent.Review)
 }
 
-// knows says whether the token was accepted before.
+// knows reports whether the token was accepted before.
 func (m *memory) knows(token digest) bool {
 	_, ok := m.known.Get(token)
 	return ok
 }
 
-// alone waits until nobody else has the token reviewed; then others wait for
-// done.
+// alone waits until no other caller has the token reviewed; then others wait for done.
 func (m *memory) alone(ctx context.Context, token digest) (done func(), err error) {
 	for {
 		m.mu.Lock()

@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/spazio-scheduler/spazio/api/kube/access"
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/field"
@@ -23,20 +22,20 @@ type Config struct {
 	// Limits bound what callers can make the server hold.
 	Limits transport.Limits
 	// ServiceAccount is the agents', as namespace/name: an agent must then show a
-	// token of it for Audience that is bound to a pod, and is believed of that pod's
-	// node alone. Empty asks nobody; beyond loopback the Transport's ClientCAFile or
+	// token of it for Audience that is bound to a pod, and may report of that pod's
+	// node alone. Empty reviews no tokens; beyond loopback the Transport's ClientCAFile or
 	// Insecure is needed then.
 	ServiceAccount, Audience string
 	// Reviews asks the API server whose token it is; it is needed with
 	// ServiceAccount.
 	Reviews identity.Reviews
 	// Peers are the names of the service's other replicas, one of which a replica's
-	// certificate must be for; none where nobody is a replica.
+	// certificate must be for; none if there are no other replicas.
 	Peers []string
 	// Options are further ones of the gRPC server. Interceptors among them see a
 	// call before its caller is known, and so time that too.
 	Options []grpc.ServerOption
-	// Logger hears of who is refused; nil logs nothing.
+	// Logger gets refusals; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -44,7 +43,7 @@ var (
 	errAccount   = fmt.Errorf("%w: not namespace/name", transport.ErrInvalid)
 	errPlaintext = fmt.Errorf("%w: tokens are not taken in plaintext: give a certificate and key", transport.ErrInvalid)
 	errNoPeers   = fmt.Errorf("%w: replicas of a server that knows its callers need a clients' authority", transport.ErrInvalid)
-	errNoReviews = fmt.Errorf("%w: nobody says whose a token is", transport.ErrInvalid)
+	errNoReviews = fmt.Errorf("%w: reviewing tokens needs Reviews", transport.ErrInvalid)
 )
 
 // Validate returns a *field.Error for the first field out of range. It does
@@ -71,8 +70,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// callers returns what holds callers to their rights, nil where nobody is known.
-func (c Config) callers() *access.Callers {
+// callers returns what holds callers to their rights, nil if callers are not known.
+func (c Config) callers() *callers {
 	if !c.Knows() {
 		return nil
 	}
@@ -80,9 +79,9 @@ func (c Config) callers() *access.Callers {
 	if c.ServiceAccount != "" {
 		agents = identity.NewReviewer(identity.Config{Reviews: c.Reviews, ServiceAccount: c.ServiceAccount, Audience: c.Audience})
 	}
-	return access.New(access.Config{Agents: agents, Peers: c.Peers, Logger: c.Logger})
+	return newCallers(agents, c.Peers, c.Logger)
 }
 
-// Knows says whether callers are known, by a token or a certificate: then a handler
-// finds each by access.From.
+// Knows reports whether callers are known, by a token or a certificate: then a handler
+// finds each by CallerFrom.
 func (c Config) Knows() bool { return c.ServiceAccount != "" || c.Transport.ClientCAFile != "" }

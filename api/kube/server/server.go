@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/spazio-scheduler/spazio/api/kube/access"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/field"
 )
@@ -20,8 +19,8 @@ import (
 // called once; the other methods are safe for concurrent use.
 type Server struct {
 	transport transport.Config
-	guard     *transport.Guard
-	callers   *access.Callers // nil where nobody is known
+	limiter   *transport.ConnLimiter
+	callers   *callers // nil if callers are not known
 	server    *grpc.Server
 	health    *health.Server
 	listener  net.Listener
@@ -38,23 +37,23 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, &field.Error{Package: "transport", Field: "Reviews", Value: nil, Err: errNoReviews}
 	}
 	c.Transport.Tokens = c.ServiceAccount != ""
-	guard, err := transport.NewGuard(c.Limits)
+	limiter, err := transport.NewConnLimiter(c.Limits)
 	if err != nil {
 		return nil, err
 	}
-	options, err := guard.ServerOptions(c.Transport)
+	options, err := limiter.ServerOptions(c.Transport)
 	if err != nil {
 		return nil, err
 	}
 	options = append(options, c.Options...)
-	s := &Server{transport: c.Transport, guard: guard, callers: c.callers(), health: health.NewServer()}
+	s := &Server{transport: c.Transport, limiter: limiter, callers: c.callers(), health: health.NewServer()}
 	if s.callers != nil {
-		options = append(options, grpc.ChainUnaryInterceptor(s.callers.Unary), grpc.ChainStreamInterceptor(s.callers.Stream))
+		options = append(options, grpc.ChainUnaryInterceptor(s.callers.unary), grpc.ChainStreamInterceptor(s.callers.stream))
 	}
 	s.server = grpc.NewServer(options...)
 	s.health.SetServingStatus("", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	grpc_health_v1.RegisterHealthServer(s.server, s.health)
-	if s.listener, err = guard.Listen(ctx, c.Listen, c.Transport); err != nil {
+	if s.listener, err = limiter.Listen(ctx, c.Listen, c.Transport); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -79,9 +78,8 @@ func (s *Server) Close() error { return s.listener.Close() }
 // stopGrace is how long calls in progress may delay the end.
 const stopGrace = time.Second
 
-// Run serves until ctx ends, which is no error, or serving fails. Health checks are
-// told before calls are refused. The port is free and all goroutines are gone when it
-// returns.
+// Run serves until ctx ends, which is no error, or serving fails. Health checks fail before
+// calls are refused. The port is free and all goroutines are gone when it returns.
 func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(s.listener) }()

@@ -22,7 +22,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/spazio-scheduler/spazio/api/kube/access"
 	"github.com/spazio-scheduler/spazio/api/kube/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
@@ -42,7 +41,7 @@ func (m models) Push(ctx context.Context, _ *spaziov1.PushRequest) (*spaziov1.Pu
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	caller, err := access.From(ctx)
+	caller, err := server.CallerFrom(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -295,7 +294,7 @@ func TestRefusals(t *testing.T) {
 	serving := transport.Config{CertFile: tls.CertFile, KeyFile: tls.KeyFile}
 	for name, c := range map[string]server.Config{
 		"CertFile":       {Transport: transport.Config{CertFile: "x"}},
-		"Streams":        {Limits: transport.Limits{Streams: -1}},
+		"Calls":          {Limits: transport.Limits{Calls: -1}},
 		"ServiceAccount": {ServiceAccount: "a/b", Reviews: reviews{}},
 		"Peers":          {ServiceAccount: "a/b", Reviews: reviews{}, Transport: serving, Peers: []string{"x"}},
 		"Reviews":        {ServiceAccount: "a/b", Transport: serving},
@@ -312,7 +311,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("account %q: %v", account, err)
 		}
 	}
-	plaintext, strangers := (*transport.PlaintextError)(nil), (*transport.StrangersError)(nil)
+	plaintext, strangers := (*transport.PlaintextError)(nil), (*transport.UnauthenticatedError)(nil)
 	if _, err := server.New(t.Context(), server.Config{Listen: ":0"}); !errors.As(err, &plaintext) {
 		t.Errorf("beyond loopback in plaintext: %v", err)
 	}

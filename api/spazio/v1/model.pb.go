@@ -213,8 +213,8 @@ type Cost struct {
 	Value float64 `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
 	// sd is its standard deviation. Absent: 0, certain.
 	Sd float64 `protobuf:"fixed64,2,opt,name=sd,proto3" json:"sd,omitempty"`
-	// known says that the estimator has seen enough change in the pod count. Absent: it has
-	// not, and the numbers say nothing.
+	// known is set if the estimator has seen enough change in the pod count. Absent: it has
+	// not, and the numbers mean nothing.
 	Known         bool `protobuf:"varint,3,opt,name=known,proto3" json:"known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -452,8 +452,8 @@ func (x *GlobalModel) GetVersion() uint64 {
 // ChangesRequest asks for what changed.
 type ChangesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// replica is the random id of the one who asks; it is not told what it told. Absent: 0,
-	// it is told everything.
+	// replica is the random id of the caller; it is not sent what it sent. Absent: 0,
+	// it is sent everything.
 	Replica uint64 `protobuf:"varint,1,opt,name=replica,proto3" json:"replica,omitempty"`
 	// of is the id of the replica whose cursor this is; of another one it counts as the
 	// beginning. Absent: 0, there is no cursor yet.

@@ -138,7 +138,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// PeerService lets the replicas of an aggregator hear of each other's nodes.
+// PeerService lets the replicas of an aggregator learn of each other's nodes.
 // Each pulls from each of the others.
 type PeerServiceClient interface {
 	// Changes returns the states that changed since the cursor, in chunks. The
@@ -177,7 +177,7 @@ type PeerService_ChangesClient = grpc.ServerStreamingClient[StateChunk]
 // All implementations must embed UnimplementedPeerServiceServer
 // for forward compatibility.
 //
-// PeerService lets the replicas of an aggregator hear of each other's nodes.
+// PeerService lets the replicas of an aggregator learn of each other's nodes.
 // Each pulls from each of the others.
 type PeerServiceServer interface {
 	// Changes returns the states that changed since the cursor, in chunks. The

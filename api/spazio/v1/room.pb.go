@@ -61,10 +61,10 @@ func (*WatchRooms) Descriptor() ([]byte, []int) {
 // Rooms is a part of an update.
 type Rooms struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// full says that the update is of all nodes: any that it does not name is unknown.
+	// full is set if the update is of all nodes: any that it does not name is unknown.
 	// It begins a stream. Absent: it is of those that have changed.
 	Full bool `protobuf:"varint,1,opt,name=full,proto3" json:"full,omitempty"`
-	// more says that the next message belongs to the same update. Absent: it is the
+	// more is set if the next message belongs to the same update. Absent: it is the
 	// update's last.
 	More bool `protobuf:"varint,2,opt,name=more,proto3" json:"more,omitempty"`
 	// rooms are of nodes. Absent: no other has changed.
@@ -146,12 +146,12 @@ type NodeRoom struct {
 	InFlight float64 `protobuf:"fixed64,3,opt,name=in_flight,json=inFlight,proto3" json:"in_flight,omitempty"`
 	// held is room that ghosts keep free. Absent: 0, none.
 	Held float64 `protobuf:"fixed64,4,opt,name=held,proto3" json:"held,omitempty"`
-	// fresh says that avail is of now. Absent: it is not.
+	// fresh is set if avail is current. Absent: it is not.
 	Fresh bool `protobuf:"varint,5,opt,name=fresh,proto3" json:"fresh,omitempty"`
-	// cost_known says that the node has seen enough pods to tell how many fit. Absent: it
+	// cost_known is set if the node has seen enough pods to know how many fit. Absent: it
 	// has not.
 	CostKnown bool `protobuf:"varint,6,opt,name=cost_known,json=costKnown,proto3" json:"cost_known,omitempty"`
-	// saturated says that a channel is full. Absent: none is.
+	// saturated is set if a channel is full. Absent: none is.
 	Saturated     bool `protobuf:"varint,7,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -26,7 +26,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// RoomService tells what a scheduler replica knows of each node's room.
+// RoomService sends what a scheduler replica knows of each node's room.
 type RoomServiceClient interface {
 	// Watch sends all nodes, then once a second those that have changed, none too, so
 	// that silence is news. Who reads slowly gets the newest of each node, not each
@@ -65,7 +65,7 @@ type RoomService_WatchClient = grpc.ServerStreamingClient[Rooms]
 // All implementations must embed UnimplementedRoomServiceServer
 // for forward compatibility.
 //
-// RoomService tells what a scheduler replica knows of each node's room.
+// RoomService sends what a scheduler replica knows of each node's room.
 type RoomServiceServer interface {
 	// Watch sends all nodes, then once a second those that have changed, none too, so
 	// that silence is news. Who reads slowly gets the newest of each node, not each

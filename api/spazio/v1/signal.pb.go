@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Quality says what a power rests on. One that a reader does not know counts as none.
+// Quality is what a power rests on. One that a reader does not know counts as none.
 type Quality int32
 
 const (
@@ -106,7 +106,7 @@ type Report struct {
 	// absorbed lists the pods counted in this report, each as the first 8 bytes of its UID.
 	// Absent: none is.
 	Absorbed []uint64 `protobuf:"fixed64,8,rep,packed,name=absorbed,proto3" json:"absorbed,omitempty"`
-	// saturated says that a channel is full (y >= .98). Absent: none is.
+	// saturated is set if a channel is full (y >= .98). Absent: none is.
 	Saturated bool `protobuf:"varint,9,opt,name=saturated,proto3" json:"saturated,omitempty"`
 	// k is the capacity in typical loads (thesis eq. 3.11). Absent: 0, not known.
 	K float64 `protobuf:"fixed64,10,opt,name=k,proto3" json:"k,omitempty"`
@@ -114,13 +114,13 @@ type Report struct {
 	Limiting string `protobuf:"bytes,11,opt,name=limiting,proto3" json:"limiting,omitempty"`
 	// channels explain avail, in the order of schema. Absent: not explained.
 	Channels []*ChannelEstimate `protobuf:"bytes,12,rep,name=channels,proto3" json:"channels,omitempty"`
-	// churn says that pods come and go too fast to learn what one costs. Absent: they don't.
+	// churn is set if pods come and go too fast to learn what one costs. Absent: they don't.
 	Churn bool `protobuf:"varint,13,opt,name=churn,proto3" json:"churn,omitempty"`
-	// cost_unknown says that the cost of a pod is a first guess. Absent: it is measured.
+	// cost_unknown is set if the cost of a pod is a first guess. Absent: it is measured.
 	CostUnknown bool `protobuf:"varint,14,opt,name=cost_unknown,json=costUnknown,proto3" json:"cost_unknown,omitempty"`
-	// no_pressure says that the kernel tells no pressure. Absent: it does.
+	// no_pressure is set if the kernel reports no pressure. Absent: it does.
 	NoPressure bool `protobuf:"varint,15,opt,name=no_pressure,json=noPressure,proto3" json:"no_pressure,omitempty"`
-	// warming_up says that the agent has seen too little yet. Absent: it has seen enough.
+	// warming_up is set if the agent has seen too little yet. Absent: it has seen enough.
 	WarmingUp bool `protobuf:"varint,16,opt,name=warming_up,json=warmingUp,proto3" json:"warming_up,omitempty"`
 	// power is the node's. Absent: nothing is known of it.
 	Power *Power `protobuf:"bytes,17,opt,name=power,proto3" json:"power,omitempty"`
@@ -129,13 +129,13 @@ type Report struct {
 	AbsorbedCores []float32 `protobuf:"fixed32,18,rep,packed,name=absorbed_cores,json=absorbedCores,proto3" json:"absorbed_cores,omitempty"`
 	// absorbed_watts is what they were charged for that, as many. Absent: no pod was.
 	AbsorbedWatts []float32 `protobuf:"fixed32,19,rep,packed,name=absorbed_watts,json=absorbedWatts,proto3" json:"absorbed_watts,omitempty"`
-	// floored says that avail was raised to one pod because every channel is less
+	// floored is set if avail was raised to one pod because every channel is less
 	// than half full. Absent: it was not.
 	Floored bool `protobuf:"varint,20,opt,name=floored,proto3" json:"floored,omitempty"`
-	// surprises are the pods lately found to take something else than was told.
+	// surprises are the pods lately found to take something else than predicted.
 	// Absent: none was found.
 	Surprises []*Surprise `protobuf:"bytes,21,rep,name=surprises,proto3" json:"surprises,omitempty"`
-	// meaning says what the other fields mean: it rises when one that stays means
+	// meaning is the version of what the other fields mean: it rises when one that stays means
 	// something else. Who does not know the meaning takes nothing from the report.
 	// Absent: 1, the first.
 	Meaning uint32 `protobuf:"varint,22,opt,name=meaning,proto3" json:"meaning,omitempty"`
@@ -511,7 +511,7 @@ type Power struct {
 	Cores float64 `protobuf:"fixed64,7,opt,name=cores,proto3" json:"cores,omitempty"`
 	// joules_total is what the node has taken since the agent's start. Absent: 0, not known.
 	JoulesTotal float64 `protobuf:"fixed64,8,opt,name=joules_total,json=joulesTotal,proto3" json:"joules_total,omitempty"`
-	// quality is what the figures rest on. Absent: none, and they say nothing.
+	// quality is what the figures rest on. Absent: none, and they mean nothing.
 	Quality Quality `protobuf:"varint,9,opt,name=quality,proto3,enum=spazio.v1.Quality" json:"quality,omitempty"`
 	// flags: 1 partial, 2 extrapolated, 4 ratio-split, 8 gap, 16 projected. Absent: none.
 	Flags         uint32 `protobuf:"varint,10,opt,name=flags,proto3" json:"flags,omitempty"`
@@ -619,14 +619,14 @@ func (x *Power) GetFlags() uint32 {
 	return 0
 }
 
-// Surprise is a pod that takes far more, or far less, than was told of it.
+// Surprise is a pod that takes far more, or far less, than was predicted.
 type Surprise struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// pod is the first 8 bytes of the pod's UID. Absent: 0, which is some pod's.
 	Pod uint64 `protobuf:"fixed64,1,opt,name=pod,proto3" json:"pod,omitempty"`
-	// cpu_ratio is measured over told. Absent: 0, nothing was told.
+	// cpu_ratio is measured over predicted. Absent: 0, nothing was predicted.
 	CpuRatio float64 `protobuf:"fixed64,2,opt,name=cpu_ratio,json=cpuRatio,proto3" json:"cpu_ratio,omitempty"`
-	// memory_ratio is measured over told. Absent: 0, nothing was told.
+	// memory_ratio is measured over predicted. Absent: 0, nothing was predicted.
 	MemoryRatio   float64 `protobuf:"fixed64,3,opt,name=memory_ratio,json=memoryRatio,proto3" json:"memory_ratio,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -683,8 +683,8 @@ func (x *Surprise) GetMemoryRatio() float64 {
 	return 0
 }
 
-// Notice tells an agent what the scheduler knows of its node before the
-// container runtime does. One without an event that the agent knows says nothing.
+// Notice informs an agent of what the scheduler knows of its node before the
+// container runtime does. One without an event that the agent knows is ignored.
 type Notice struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -766,13 +766,13 @@ type isNotice_Event interface {
 }
 
 type Notice_PodBound struct {
-	// pod_bound says that a pod was bound to the node. Absent: it is another event.
+	// pod_bound is sent when a pod was bound to the node. Absent: it is another event.
 	PodBound *PodBound `protobuf:"bytes,1,opt,name=pod_bound,json=podBound,proto3,oneof"`
 }
 
 type Notice_GhostPods struct {
 	// ghost_pods are all pods on the node that reserve room and run nothing. They are
-	// told when a stream begins, unless there are none, and when they change.
+	// sent when a stream begins, unless there are none, and when they change.
 	// Absent: it is another event.
 	GhostPods *GhostPods `protobuf:"bytes,2,opt,name=ghost_pods,json=ghostPods,proto3,oneof"`
 }
@@ -797,8 +797,8 @@ type PodBound struct {
 	// demand is what is known of what the pod takes. Absent: nothing is.
 	Demand *PodDemand `protobuf:"bytes,2,opt,name=demand,proto3" json:"demand,omitempty"`
 	// init_containers is how many containers start ahead of the pod's own, those
-	// that go on beside it included: what they take says nothing of the pod. Absent: the
-	// scheduler does not say.
+	// that go on beside it included: what they take is not the pod's. Absent: the
+	// scheduler does not know.
 	InitContainers *uint32 `protobuf:"varint,3,opt,name=init_containers,json=initContainers,proto3,oneof" json:"init_containers,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -909,13 +909,13 @@ type PodDemand struct {
 	CpuCores float64 `protobuf:"fixed64,1,opt,name=cpu_cores,json=cpuCores,proto3" json:"cpu_cores,omitempty"`
 	// cpu_sd is their standard deviation. Absent: 0, all take the same.
 	CpuSd float64 `protobuf:"fixed64,2,opt,name=cpu_sd,json=cpuSd,proto3" json:"cpu_sd,omitempty"`
-	// cpu_confidence is in [0,1]. Absent: 0, nobody knows what they take.
+	// cpu_confidence is in [0,1]. Absent: 0, it is not known what they take.
 	CpuConfidence float64 `protobuf:"fixed64,3,opt,name=cpu_confidence,json=cpuConfidence,proto3" json:"cpu_confidence,omitempty"`
 	// memory_bytes is their mean. Absent: 0.
 	MemoryBytes float64 `protobuf:"fixed64,4,opt,name=memory_bytes,json=memoryBytes,proto3" json:"memory_bytes,omitempty"`
 	// memory_sd is their standard deviation. Absent: 0, all take the same.
 	MemorySd float64 `protobuf:"fixed64,5,opt,name=memory_sd,json=memorySd,proto3" json:"memory_sd,omitempty"`
-	// memory_confidence is in [0,1]. Absent: 0, nobody knows what they take.
+	// memory_confidence is in [0,1]. Absent: 0, it is not known what they take.
 	MemoryConfidence float64 `protobuf:"fixed64,6,opt,name=memory_confidence,json=memoryConfidence,proto3" json:"memory_confidence,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

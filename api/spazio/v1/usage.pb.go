@@ -21,7 +21,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// UsageBatch holds windows of a node's pods. (node, incarnation, sequence) tells one
+// UsageBatch holds windows of a node's pods. (node, incarnation, sequence) distinguishes one
 // that was sent twice.
 type UsageBatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -110,7 +110,7 @@ type PodWindow struct {
 	// was not measured.
 	CpuSeconds float64 `protobuf:"fixed64,5,opt,name=cpu_seconds,json=cpuSeconds,proto3" json:"cpu_seconds,omitempty"`
 	// stalled_seconds is the time in which a task waited for a CPU. Absent: the kernel does
-	// not tell.
+	// not report it.
 	StalledSeconds *float64 `protobuf:"fixed64,6,opt,name=stalled_seconds,json=stalledSeconds,proto3,oneof" json:"stalled_seconds,omitempty"`
 	// throttled_seconds is the time in which a limit held tasks back. Absent: 0, none.
 	ThrottledSeconds float64 `protobuf:"fixed64,7,opt,name=throttled_seconds,json=throttledSeconds,proto3" json:"throttled_seconds,omitempty"`
@@ -126,7 +126,7 @@ type PodWindow struct {
 	MemoryPeakBytes float64 `protobuf:"fixed64,11,opt,name=memory_peak_bytes,json=memoryPeakBytes,proto3" json:"memory_peak_bytes,omitempty"`
 	// oom_kills is how many tasks the kernel killed for memory. Absent: 0, none.
 	OomKills uint32 `protobuf:"varint,12,opt,name=oom_kills,json=oomKills,proto3" json:"oom_kills,omitempty"`
-	// ended says that it is the pod's last window. Absent: more may follow.
+	// ended is set if it is the pod's last window. Absent: more may follow.
 	Ended bool `protobuf:"varint,13,opt,name=ended,proto3" json:"ended,omitempty"`
 	// buckets, ascending, are those of the demand for CPU (usage and waiting) that occurred;
 	// bucket i ends at .01 (1.05^(i+1) - 1)/.05 cores. Absent: it was not measured.
@@ -134,7 +134,7 @@ type PodWindow struct {
 	// counts, as many, are for how many ms each did. Absent: it was not measured.
 	Counts []uint32 `protobuf:"varint,15,rep,packed,name=counts,proto3" json:"counts,omitempty"`
 	// memory_stalled_seconds is the time in which a task waited for memory. Absent: the
-	// kernel does not tell, or has not yet.
+	// kernel does not report it, or has not yet.
 	MemoryStalledSeconds *float64 `protobuf:"fixed64,16,opt,name=memory_stalled_seconds,json=memoryStalledSeconds,proto3,oneof" json:"memory_stalled_seconds,omitempty"`
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -282,7 +282,7 @@ func (x *PodWindow) GetMemoryStalledSeconds() float64 {
 	return 0
 }
 
-// UsageAck says that a batch has been taken.
+// UsageAck acknowledges that a batch has been taken.
 type UsageAck struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// incarnation is the batch's. Absent: 0, as in a batch.

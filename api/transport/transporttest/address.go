@@ -12,15 +12,15 @@ import (
 const firstPort, ports = 11_000, 19_000
 
 // Address returns an address of the loopback, 127.0.0.1, for a server that starts
-// later, or again: until the test's end nobody else gets it from this function, in
-// this process or another. Of an address that listening at port 0 found, any outgoing
-// connection of the machine may be given the port once it is closed, even one that
-// seeks the very server, which then speaks with itself.
+// later, or again: until the test's end this function returns it to no other test, in
+// this process or another. A port that listening at port 0 found may be given to any
+// outgoing connection of the machine once it is closed, even to one that dials the
+// server, which then speaks with itself.
 func Address(t testing.TB) string {
 	t.Helper()
 	for range 1000 {
 		addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(ports)))
-		// The UDP port of the number says that it is taken, and is in no server's way.
+		// The UDP port of the same number marks it as taken, and is in no server's way.
 		taken, err := net.ListenPacket("udp", addr)
 		if err != nil {
 			continue

@@ -76,14 +76,14 @@ func (i *Intruder) Close() {
 // Done is closed once the connection has ended.
 func (i *Intruder) Done() <-chan struct{} { return i.ended }
 
-// Ended says why the server ended the connection, nil while it has not.
+// Ended returns why the server ended the connection, nil while it has not.
 func (i *Intruder) Ended() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.err
 }
 
-// Served says whether the server has sent anything.
+// Served reports whether the server has sent anything.
 func (i *Intruder) Served() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

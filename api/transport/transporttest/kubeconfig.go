@@ -21,7 +21,7 @@ contexts: [{name: c, context: {cluster: c, user: "", namespace: %q}}]}`, url, na
 	return kubeconfig
 }
 
-// Unreachable returns the kubeconfig of an API server that nobody runs.
+// Unreachable returns the kubeconfig of an API server that does not run.
 func Unreachable(t testing.TB) (kubeconfig string) {
 	t.Helper()
 	return Kubeconfig(t, "http://127.0.0.1:1", "")

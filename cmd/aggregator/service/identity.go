@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
-	"github.com/spazio-scheduler/spazio/api/kube/access"
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/kube/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
@@ -67,6 +66,6 @@ func (c Config) reviews() (identity.Reviews, error) {
 
 // identify tells the model server what the interceptors found.
 func identify(ctx context.Context) (modelserver.Caller, error) {
-	caller, err := access.From(ctx)
+	caller, err := server.CallerFrom(ctx)
 	return modelserver.Caller{Node: caller.Node}, err
 }

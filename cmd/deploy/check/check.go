@@ -27,10 +27,10 @@ type Status string
 const (
 	OK      Status = "ok"
 	Failed  Status = "failed"
-	Unknown Status = "unknown" // it can't be told
+	Unknown Status = "unknown" // it can't be found out
 )
 
-// Result is that of one check.
+// Result is the result of one check.
 type Result struct {
 	// Name is version, rights, rollouts, nodes, signals, certificates, clocks, testbeds
 	// or probe.
@@ -45,7 +45,7 @@ type Result struct {
 
 // Report is what was found, in the order of the checks.
 type Report struct {
-	// OK says that nothing has failed.
+	// OK is set if no check has failed.
 	OK      bool     `json:"ok"`
 	Results []Result `json:"checks"`
 }
@@ -53,10 +53,10 @@ type Report struct {
 // Signal is what the scheduler knows of a node.
 type Signal struct {
 	Node string
-	// Fresh says that its reports arrive; State is what the scheduler calls it.
+	// Fresh is set if its reports arrive; State is the scheduler's word for it.
 	Fresh bool
 	State string
-	// NoPressure says that its kernel lacks the pressure information asked for.
+	// NoPressure is set if its kernel lacks pressure stall information.
 	NoPressure bool
 }
 
@@ -70,7 +70,7 @@ type Testbed struct {
 	SignalAge time.Duration
 }
 
-// Config is what is asked, and whom. Cluster is required; what is nil is unknown.
+// Config has the sources of a check. Cluster is required; the results of nil ones are unknown.
 type Config struct {
 	Cluster *deploy.Cluster
 	// Kubernetes asks the scheduler which minor version of Kubernetes it is of, such as
@@ -111,7 +111,7 @@ const (
 
 const defaultAsked = 20
 
-// Run runs all checks. Its error is that of a Config without a Cluster.
+// Run runs all checks. It returns a *field.Error for an invalid Config.
 func Run(ctx context.Context, c Config) (Report, error) {
 	if c.Cluster == nil {
 		return Report{}, &field.Error{Package: "deploy", Field: "Cluster", Value: nil, Err: fmt.Errorf("%w: must be given", deploy.ErrInvalid)}
@@ -138,13 +138,13 @@ func Run(ctx context.Context, c Config) (Report, error) {
 	return c.report(results), nil
 }
 
-// installed checks what is there to report, serve and end.
+// installed runs the checks of what is installed.
 func (c Config) installed(ctx context.Context, found []deploy.Rollout) []Result {
 	nodes, nodesErr := c.nodes(ctx)
 	signals, signalsErr := c.signals(ctx)
 	testbeds := slices.ContainsFunc(found, func(r deploy.Rollout) bool { return r.Object.Name == operatorName })
 	results := []Result{
-		c.kernels(ctx, nodes, nodesErr, signals), c.heard(nodes, nodesErr, signals, signalsErr),
+		c.kernels(ctx, nodes, nodesErr, signals), c.reporting(nodes, nodesErr, signals, signalsErr),
 		c.certificates(ctx, testbeds), c.clocks(ctx, nodes),
 	}
 	if testbeds {
@@ -203,22 +203,22 @@ func (c Config) version(ctx context.Context) Result {
 	return r
 }
 
-// errUntold is that of a scheduler of which nobody says what Kubernetes it is of.
-var errUntold = errors.New("it does not say")
+// errNoVersion is the error of a scheduler that was built without its version of Kubernetes.
+var errNoVersion = errors.New("it does not say")
 
 // scheduler is the minor version of Kubernetes of the scheduler that leads.
 func (c Config) scheduler(ctx context.Context) (string, error) {
 	if c.Kubernetes == nil {
-		return "", errUntold
+		return "", errNoVersion
 	}
 	minor, err := c.Kubernetes(ctx)
 	if err == nil && minor == "" {
-		err = errUntold
+		err = errNoVersion
 	}
 	return minor, err
 }
 
-// needed are the rights of whoever looks after Spazio: those of the commands that
+// needed are the rights that operating Spazio takes: those of the commands that
 // ask a pod, and of this package.
 var needed = []authorizationv1.ResourceAttributes{
 	{Verb: "list", Resource: "nodes"},
@@ -289,7 +289,7 @@ func (c Config) signals(ctx context.Context) (map[string]Signal, error) {
 	return named, nil
 }
 
-// kernels says which nodes lack what agents measure by.
+// kernels reports which nodes lack what agents measure by.
 func (c Config) kernels(ctx context.Context, nodes []string, err error, signals map[string]Signal) Result {
 	r := Result{Name: "nodes", Status: OK}
 	if err != nil {
@@ -333,8 +333,8 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 	return r
 }
 
-// heard compares the nodes with those that the scheduler hears of.
-func (c Config) heard(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
+// reporting compares the nodes with those whose reports the scheduler gets.
+func (c Config) reporting(nodes []string, err error, signals map[string]Signal, signalsErr error) Result {
 	r := Result{Name: "signals", Status: OK}
 	switch err := errors.Join(err, signalsErr); {
 	case err != nil:

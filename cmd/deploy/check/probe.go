@@ -133,7 +133,7 @@ var (
 	errStuck    = errors.New("it does not run")
 )
 
-// wait follows the pod until it runs and its agent says so.
+// wait follows the pod until it runs and its agent has listed it.
 func (c Config) wait(ctx context.Context, pod *corev1.Pod, p Probe) (*corev1.Pod, error) {
 	reason := errUnplaced
 	for {
@@ -167,7 +167,7 @@ func (c Config) wait(ctx context.Context, pod *corev1.Pod, p Probe) (*corev1.Pod
 	}
 }
 
-// stuck says what a pod waits for.
+// stuck returns what a pod waits for.
 func stuck(pod *corev1.Pod) error {
 	for _, s := range pod.Status.ContainerStatuses {
 		if w := s.State.Waiting; w != nil {

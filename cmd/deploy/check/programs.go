@@ -43,8 +43,8 @@ const (
 	schedulerPath  = "/debug/spazio"
 )
 
-// NewPrograms asks nobody yet. An answer may take as long as timeout; 0 is no bound but
-// the context's.
+// NewPrograms sends no request yet. An answer may take as long as timeout; 0 leaves the
+// context's bound.
 func NewPrograms(cluster *rest.Config, timeout time.Duration) (*Programs, error) {
 	p := &Programs{cluster: cluster, timeout: timeout}
 	var err error

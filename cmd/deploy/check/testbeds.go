@@ -12,7 +12,7 @@ import (
 // operatorName is the operator of test beds', its Deployment's and its lease's.
 const operatorName = "spazio-testbed"
 
-// testbeds says what the operator of test beds does. That it answers says that one leads.
+// testbeds reports what the operator of test beds does. If it answers, one leads.
 func (c Config) testbeds(ctx context.Context) Result {
 	r := Result{Name: "testbeds", Status: OK}
 	if c.Testbeds == nil {

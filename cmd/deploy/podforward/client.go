@@ -23,7 +23,7 @@ type Client struct {
 }
 
 // NewClient returns the Client of a port on a pod's loopback. An answer may take as
-// long as timeout; 0 is no bound but the context's. Errors are those of New.
+// long as timeout; 0 leaves the context's bound. Errors are those of New.
 func NewClient(c Config, timeout time.Duration) (*Client, error) {
 	through, err := New(c)
 	if err != nil {
@@ -47,7 +47,7 @@ func DirectClient(base string, timeout time.Duration) (*Client, error) {
 // mostAnswer bounds what is read: some 200 bytes for each channel of a node.
 const mostAnswer = 64 << 20
 
-// ErrTooLong is that of an answer beyond 64 MiB, wrapped.
+// ErrTooLong is wrapped for an answer beyond 64 MiB.
 var ErrTooLong = errors.New("the answer is too long")
 
 // StatusError is an answer that is not 200. A plain value.
@@ -77,7 +77,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	}
 	response, err := c.http.Do(request)
 	if asked := (*url.Error)(nil); errors.As(err, &asked) {
-		err = asked.Err // whom, is said here
+		err = asked.Err // the address is added here
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask %s: %w", c.asked, err)

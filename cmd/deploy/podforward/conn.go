@@ -12,10 +12,10 @@ import (
 // by.
 type unbounded struct{}
 
-// LocalAddr is none.
+// LocalAddr returns an empty address.
 func (unbounded) LocalAddr() net.Addr { return &net.TCPAddr{} }
 
-// RemoteAddr is none.
+// RemoteAddr returns an empty address.
 func (unbounded) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
 // SetDeadline does nothing.

@@ -1,7 +1,6 @@
 // Package podforward speaks HTTP with a port on the loopback of a pod, to which the
-// API server forwards: what a program shows there alone can be asked for from anywhere
-// by whoever may create pods/portforward, and by nobody else. No port is opened on this
-// machine.
+// API server forwards: what a program serves there can be read from anywhere, but only
+// with the right to create pods/portforward. No port is opened on this machine.
 //
 //	c, err := podforward.NewClient(podforward.Config{
 //		Cluster: config, Namespace: "spazio-system", Port: 9694,

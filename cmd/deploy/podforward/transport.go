@@ -28,11 +28,11 @@ import (
 type Config struct {
 	// Cluster leads to the API server.
 	Cluster *rest.Config
-	// Namespace is that of the pods.
+	// Namespace has the pods.
 	Namespace string
 	// Port is the one on the pod's loopback.
 	Port int
-	// Find says which pod is asked.
+	// Find chooses the pod.
 	Find Finder
 }
 
@@ -112,7 +112,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		DisableKeepAlives: true,
 		DialContext:       func(context.Context, string, string) (net.Conn, error) { return t.stream(connection) },
 	}
-	// What a program shows on its loopback it shows to who asks for that alone.
+	// Programs on a loopback only accept requests for that host name.
 	asked := request.Clone(ctx)
 	asked.Host = net.JoinHostPort("localhost", strconv.Itoa(t.config.Port))
 	response, err := over.RoundTrip(asked)
@@ -176,7 +176,7 @@ func (t *Transport) connect(ctx context.Context, pod string) (httpstream.Connect
 // pingPeriod is kubectl's: proxies on the way take a silent connection for dead.
 const pingPeriod = 5 * time.Second
 
-// refusal is what an API server says that does not forward.
+// refusal is the error of an API server that does not forward.
 func refusal(response *http.Response) error {
 	const most = 64 << 10
 	text, err := io.ReadAll(io.LimitReader(response.Body, most))
@@ -200,7 +200,7 @@ func (t *Transport) stream(connection httpstream.Connection) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = wrong.Close() // nothing is said on it from here
+	_ = wrong.Close() // this side sends nothing on it
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := connection.CreateStream(headers)
 	if err != nil {

@@ -245,7 +245,7 @@ func TestRefusedStarts(t *testing.T) {
 		{[]string{"--listen", "127.0.0.1:0", "--metrics-listen", busy.Addr().String()}, 1, "address already in use"},
 		{[]string{"--listen", ":0"}, 2, "refusing to listen"},
 		{[]string{"--listen", "127.0.0.1:0", "--debug-listen", ":0", "--insecure"}, 2, "loopback"},
-		{[]string{"--listen", ":0", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "nobody knows"},
+		{[]string{"--listen", ":0", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "unauthenticated callers"},
 		{[]string{"--agent-service-account", "a/b"}, 2, "plaintext"},
 		{[]string{"--agent-service-account", "a", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "namespace/name"},
 		{[]string{"--agent-service-account", "a/b", "--peer", "x:1", "--tls-cert-file", tls.CertFile, "--tls-private-key-file", tls.KeyFile}, 2, "clients' authority"},

@@ -14,7 +14,6 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
 	"github.com/spazio-scheduler/spazio/api/kube/authority"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
@@ -81,7 +80,7 @@ func (o options) run(ctx context.Context, stdout, stderr io.Writer) error {
 	o.config.Logger = logger
 	o.config.Servers = append(named(o.servers, false), named(o.peers, true)...)
 	changes, err := authority.Ensure(ctx, client, o.config)
-	if errors.Is(err, certs.ErrInvalid) {
+	if errors.Is(err, authority.ErrInvalid) {
 		return command.Usage(err)
 	}
 	if err != nil && len(changes) == 0 {
@@ -100,13 +99,13 @@ func named(flags []string, client bool) (servers []authority.Server) {
 }
 
 // print shows what was changed, also before a failure.
-func (o options) print(out io.Writer, changes []certs.Change) error {
+func (o options) print(out io.Writer, changes []authority.Change) error {
 	if o.output == "json" {
 		if changes == nil {
-			changes = []certs.Change{}
+			changes = []authority.Change{}
 		}
 		return json.NewEncoder(out).Encode(struct {
-			Changes []certs.Change `json:"changes"`
+			Changes []authority.Change `json:"changes"`
 			DryRun  bool           `json:"dryRun,omitempty"`
 		}{changes, o.config.DryRun})
 	}

@@ -329,7 +329,7 @@ func ofScheduler(t *testing.T) *prometheus.Registry {
 func ofTestbed(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	guard, err := transport.NewGuard(transport.Limits{})
+	guard, err := transport.NewConnLimiter(transport.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

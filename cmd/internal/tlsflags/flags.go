@@ -30,7 +30,7 @@ func Server(flags *pflag.FlagSet, c *transport.Config) {
 // other error stays as it is.
 func Refused(err error) error {
 	var plaintext *transport.PlaintextError
-	var strangers *transport.StrangersError
+	var strangers *transport.UnauthenticatedError
 	if errors.As(err, &plaintext) || errors.As(err, &strangers) {
 		return command.Usage(err)
 	}

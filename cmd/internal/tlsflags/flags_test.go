@@ -29,7 +29,7 @@ func TestFlags(t *testing.T) {
 // A refusal of plaintext is the caller's error, any other is not.
 func TestRefused(t *testing.T) {
 	refusal := fmt.Errorf("start: %w", &transport.PlaintextError{Action: "listen on", Addr: ":1"})
-	strangers := fmt.Errorf("start: %w", &transport.StrangersError{Addr: ":1"})
+	strangers := fmt.Errorf("start: %w", &transport.UnauthenticatedError{Addr: ":1"})
 	for _, test := range []struct {
 		err  error
 		code int

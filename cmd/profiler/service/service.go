@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/api/kube/access"
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/kube/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
@@ -111,7 +110,7 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	usage := usageserver.Config{Logger: s.logger}
 	if c.Callers.Knows() {
 		usage.Identify = func(ctx context.Context) (usageserver.Caller, error) {
-			caller, err := access.From(ctx)
+			caller, err := server.CallerFrom(ctx)
 			return usageserver.Caller{Node: caller.Node}, err
 		}
 	}

@@ -56,7 +56,7 @@ const (
 
 // Connections of the interface: a thousand watches, and requests beside them. Callers behind
 // one address, such as a proxy's, may have half of what strangers have.
-var connections = transport.Limits{Connections: 4096, Strangers: 512}
+var connections = transport.Limits{Connections: 4096, Unauthenticated: 512}
 
 // face is the interface with its listener open. Run is called once, or Close.
 type face struct {
@@ -77,7 +77,7 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 	if err != nil {
 		return nil, err
 	}
-	guard, err := transport.NewGuard(connections)
+	guard, err := transport.NewConnLimiter(connections)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 // refused says that the address can't be listened on by anybody as things are.
 func refused(err error) bool {
 	var plaintext *transport.PlaintextError
-	var strangers *transport.StrangersError
+	var strangers *transport.UnauthenticatedError
 	return errors.As(err, &plaintext) || errors.As(err, &strangers)
 }
 

@@ -19,7 +19,7 @@ func indexOf(kind wire.Kind) int { return slices.Index(kinds[:], kind) }
 
 func (s kindSet) has(kind int) bool { return s&(1<<kind) != 0 }
 
-// Filter is which objects a subscription is about. The zero value is none.
+// Filter selects the objects of a subscription. The zero value selects none.
 type Filter struct {
 	kinds     kindSet
 	namespace string

@@ -13,7 +13,7 @@ import (
 
 // Errors of a Hub.
 var (
-	// ErrInvalid is a change that cannot be.
+	// ErrInvalid refuses an inconsistent change.
 	ErrInvalid = errors.New("invalid change")
 	// ErrNotSynced is returned until Synced is called.
 	ErrNotSynced = errors.New("not everything has been read yet")
@@ -69,8 +69,7 @@ func New(remembered int) *Hub {
 	}
 }
 
-// Synced is called once Apply has had all objects that there are: from then on there are
-// subscriptions.
+// Synced marks that Apply has had all objects that exist: from then on subscriptions are possible.
 func (h *Hub) Synced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,8 +82,8 @@ func (h *Hub) Synced() {
 // Ready is closed by Synced.
 func (h *Hub) Ready() <-chan struct{} { return h.ready }
 
-// Apply takes in that an object was added, modified or deleted, and reports whether that was
-// news. Its error wraps ErrInvalid, and the Hub is as it was.
+// Apply records that an object was added, modified or deleted, and reports whether that changed
+// anything. Its error wraps ErrInvalid, and the Hub is unchanged.
 func (h *Hub) Apply(op string, object wire.Resource) (bool, error) {
 	meta := object.Common()
 	all, isSlots := object.(wire.TestbedSlots)
@@ -112,7 +111,7 @@ func (h *Hub) Apply(op string, object wire.Resource) (bool, error) {
 	case e == nil:
 		e = &entry{key: of, added: next, raw: raw}
 		if isSlots {
-			e.slots = &slotTable{complete: next}
+			e.slots = new(slotTable)
 			e.slots.update(&all, next)
 		}
 		h.objects[of] = e

@@ -7,19 +7,17 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// maxGone is how many slots that are no more a Testbed remembers: as many as it can have.
+// maxGone is how many removed slots a Testbed remembers: as many as it can have.
 const maxGone = 5000
 
 // slotTable is a Testbed's slots and when each changed, so that an event has the slots that
 // changed, not thousands.
 type slotTable struct {
-	meta  wire.Meta
-	cells []cell
-	// gone are the slots that are no more, in the order of going; before the change complete
-	// some have been forgotten.
-	gone     []goneSlot
-	complete uint64
-	whole    json.RawMessage // all of it; nil until it is wanted
+	meta     wire.Meta
+	cells    []cell
+	gone     map[string]uint64 // the change by which each removed slot went
+	complete uint64            // removals up to this change may be forgotten
+	whole    json.RawMessage   // all of it; nil until it is wanted
 }
 
 type cell struct {
@@ -27,47 +25,31 @@ type cell struct {
 	changed uint64 // number of the change
 }
 
-type goneSlot struct {
-	id   string
-	went uint64 // number of the change
-}
-
-// update takes the slots in and reports whether anything but the version is new.
+// update takes the slots in and reports whether anything except the version is new.
 func (t *slotTable) update(all *wire.TestbedSlots, change uint64) bool {
-	was, lasted, positions := t.cells, 0, map[string]int(nil)
-	news := t.meta.Deleting != all.Deleting
-	t.meta, t.cells, t.whole = all.Meta, make([]cell, len(all.Slots)), nil
+	before := make(map[string]int, len(t.cells))
+	for i := range t.cells {
+		before[t.cells[i].slot.ID] = i
+	}
+	news, cells := t.meta.Deleting != all.Deleting, make([]cell, len(all.Slots))
 	for i, s := range all.Slots {
-		at, known := i, i < len(was) && was[i].slot.ID == s.ID
-		if !known { // mostly nothing has moved
-			if positions == nil {
-				positions = byID(was)
-			}
-			at, known = positions[s.ID]
+		if at, known := before[s.ID]; known && equalSlots(t.cells[at].slot, s) {
+			cells[i] = t.cells[at]
+		} else {
+			cells[i], news = cell{s, change}, true
 		}
-		if known {
-			lasted++
-		}
-		if known && equalSlots(was[at].slot, s) {
-			t.cells[i] = was[at]
-			continue
-		}
-		t.cells[i], news = cell{s, change}, true
+		delete(before, s.ID)
+		delete(t.gone, s.ID)
 	}
-	if lasted == len(was) {
-		return news
+	if t.gone == nil || len(t.gone)+len(before) > maxGone {
+		t.gone, t.complete = map[string]uint64{}, change
 	}
-	now := byID(t.cells)
-	for _, c := range was {
-		if _, still := now[c.slot.ID]; !still {
-			t.gone = append(t.gone, goneSlot{c.slot.ID, change})
-		}
+	for id := range before {
+		t.gone[id] = change
 	}
-	if excess := len(t.gone) - maxGone; excess > 0 {
-		t.complete = t.gone[excess-1].went
-		t.gone = slices.Clone(t.gone[excess:])
-	}
-	return true
+	news = news || len(before) > 0
+	t.meta, t.cells, t.whole = all.Meta, cells, nil
+	return news
 }
 
 // since returns the JSON of what has changed after a change, or of everything if that is
@@ -97,30 +79,18 @@ func (t *slotTable) since(change uint64) json.RawMessage {
 
 // goneSince returns the slots that went after a change and have not come again.
 func (t *slotTable) goneSince(change uint64) (ids []string) {
-	if len(t.gone) == 0 || t.gone[len(t.gone)-1].went <= change {
-		return nil
-	}
-	there := byID(t.cells)
-	for _, g := range t.gone {
-		if _, again := there[g.id]; g.went > change && !again {
-			ids = append(ids, g.id)
-			there[g.id] = 0 // that it went is said once
+	for id, went := range t.gone {
+		if went > change {
+			ids = append(ids, id)
 		}
 	}
+	slices.Sort(ids)
 	return ids
 }
 
 func encode(slots *wire.TestbedSlots) json.RawMessage {
 	raw, _ := json.Marshal(slots) // strings, numbers and times always are JSON
 	return raw
-}
-
-func byID(cells []cell) map[string]int {
-	m := make(map[string]int, len(cells))
-	for i := range cells {
-		m[cells[i].slot.ID] = i
-	}
-	return m
 }
 
 func equalSlots(a, b wire.Slot) bool {

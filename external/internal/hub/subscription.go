@@ -204,7 +204,7 @@ func cut(events *[]wire.Event) []wire.Event {
 	}
 	page := (*events)[:n:n]
 	if *events = (*events)[n:]; len(*events) == 0 {
-		*events = nil // lets go of what has been sent
+		*events = nil // frees what has been sent
 	}
 	return page
 }

@@ -20,7 +20,7 @@ type Target struct {
 	Namespace string
 	Testbed   string
 	Jobs      [2]string
-	// Seed says that the paths of the thesis are served, for the namespace
+	// Seed is set if the paths of the thesis are served, for the namespace
 	// (server.Config.SeedPaths).
 	Seed bool
 	// Tokens: Admin may do everything everywhere, Viewer see everything everywhere, Team
@@ -108,8 +108,8 @@ func (c *contract) checkSlots(t *testing.T, slots any) {
 	}
 }
 
-// checkNotModified: who has an answer is told that it is still so. What changes meanwhile
-// is asked for anew.
+// checkNotModified checks that a client which has an answer gets status 304 for it. An answer that
+// changes meanwhile is asked for again.
 func (c *contract) checkNotModified(t *testing.T, path string, first *answer) {
 	t.Helper()
 	until(t, func() bool {
@@ -255,7 +255,7 @@ func (c *contract) schedulings(t *testing.T) {
 		text := string(c.get(t, c.Team, path).want(t, http.StatusOK).body)
 		return c.put(t, c.Team, path, strings.Replace(text, old, new, 1))
 	}
-	until(t, func() bool { // until nobody else wrote meanwhile
+	until(t, func() bool { // until no other writer comes between
 		a := put(`"priority":3`, `"priority":5`)
 		return a.status == http.StatusOK && a.at("priority") == 5.0
 	})

@@ -15,7 +15,7 @@ type row struct {
 	right []string
 }
 
-// rows are all of /external/v1 that take a token, but for the watch.
+// rows are all of /external/v1 that take a token, except the watch.
 func (c *contract) rows() []row {
 	scheduling := `{"name": "refused", "testbed": "` + c.Testbed + `", "queue": ["` + c.Jobs[0] + `"]}`
 	in := c.v1 + "/namespaces/{namespace}"
@@ -47,7 +47,7 @@ func (c *contract) rows() []row {
 	return rows
 }
 
-// seedRows are those of the thesis.
+// seedRows are the paths of the thesis.
 func (c *contract) seedRows() []row {
 	if !c.Seed {
 		return nil

@@ -32,7 +32,7 @@ type answer struct {
 	json    any
 }
 
-// do makes a request. Who asks too much waits, as the server says.
+// do makes a request. After status 429 it waits as long as the server demands.
 func (c *contract) do(t *testing.T, r request) *answer {
 	t.Helper()
 	for {
@@ -172,7 +172,7 @@ func (a *answer) names(t *testing.T, field string) {
 	}
 }
 
-// at is what is at the path in the JSON, nil if nothing is.
+// at returns the value at the path in the JSON, nil if there is none.
 func (a *answer) at(path ...string) any {
 	v := a.json
 	for _, element := range path {

@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 )
 
-// follower has the changes that a Follow has still to tell, with the Store's lock.
+// follower has the changes that a Follow has still to deliver; the Store's lock guards them.
 type follower struct {
 	more    chan struct{}
 	changes []server.Change
@@ -25,7 +25,7 @@ func (f *follower) add(change server.Change) {
 }
 
 // Follow is server.Store's.
-func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced func()) error {
+func (s *Store) Follow(ctx context.Context, changed func(server.Change), synced func()) error {
 	f := &follower{more: make(chan struct{}, 1)}
 	take := func() []server.Change {
 		s.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced fun
 		delete(s.followers, f)
 	}()
 	for _, change := range take() {
-		tell(change)
+		changed(change)
 	}
 	for synced(); ; {
 		select {
@@ -60,7 +60,7 @@ func (s *Store) Follow(ctx context.Context, tell func(server.Change), synced fun
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			tell(change)
+			changed(change)
 		}
 	}
 }

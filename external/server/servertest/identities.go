@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Audience is that of tokens which are meant for the interface.
+// Audience is the audience of tokens for the interface.
 const Audience = "spazio-external"
 
 // Right lets a caller do something: each verb with each kind.
@@ -40,7 +40,7 @@ func View(namespace string) []Right {
 }
 
 // Identities are tokens, whose they are, and what these may do: a server.Authenticator and
-// a server.Authorizer. It is safe for concurrent use; the zero value knows nobody.
+// a server.Authorizer. It is safe for concurrent use; the zero value knows no tokens.
 type Identities struct {
 	mu     sync.Mutex
 	tokens map[string]known
@@ -64,7 +64,7 @@ func (i *Identities) Add(token, audience string, caller server.Caller, rights ..
 	i.rights[caller.Name] = rights
 }
 
-// Revoke makes the token nobody's.
+// Revoke makes the token invalid.
 func (i *Identities) Revoke(token string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

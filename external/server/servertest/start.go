@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Tokens of a Bench's callers, and one of nobody's.
+// Tokens of a Bench's callers, and an unknown one.
 const (
 	// Admin may do everything everywhere, Viewer see everything, Team everything in the
 	// namespace team, and Nothing nothing.

@@ -38,7 +38,7 @@ func NewStore() *Store {
 	return s
 }
 
-// SetSynced says whether everything has been read once, as it has at first.
+// SetSynced sets whether everything has been read once, which is the initial state.
 func (s *Store) SetSynced(synced bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,8 @@ func (s *Store) Remove(kind wire.Kind, namespace, name string) {
 	}
 }
 
-// put writes an object at a new version, tells of it and returns it. meta is the object's own.
+// put writes an object at a new version, notifies the followers and returns it. meta is the
+// object's own.
 func put[T wire.Resource](s *Store, object *T, meta *wire.Meta) T {
 	kind, name := (*object).ObjectKind(), meta.FullName()
 	s.version++
@@ -134,7 +135,7 @@ func put[T wire.Resource](s *Store, object *T, meta *wire.Meta) T {
 	}
 	meta.ResourceVersion = strconv.FormatUint(s.version, 10)
 	s.objects[kind][name] = *object
-	s.tell(change, *object)
+	s.notify(change, *object)
 	return *object
 }
 
@@ -142,11 +143,11 @@ func (s *Store) remove(kind wire.Kind, name testbed.Name) {
 	if object, there := s.objects[kind][name]; there {
 		delete(s.objects[kind], name)
 		s.version++
-		s.tell(wire.Deleted, object)
+		s.notify(wire.Deleted, object)
 	}
 }
 
-func (s *Store) tell(change string, object wire.Resource) {
+func (s *Store) notify(change string, object wire.Resource) {
 	for f := range s.followers {
 		f.add(server.Change{Type: change, Object: object})
 	}

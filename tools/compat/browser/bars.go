@@ -9,9 +9,9 @@ import (
 	"github.com/chromedp/cdproto/performance"
 )
 
-var judge = flag.Bool("judge", false, "fail where a time is beyond its bar; without it times are only told, for machines are busy")
+var judge = flag.Bool("judge", false, "fail where a time is beyond its bar; without it times are only logged, since machines are busy")
 
-// Judge tells a time beside its bar, and with -judge fails the test if it is beyond.
+// Judge logs a time beside its bar, and with -judge fails the test if it is beyond.
 func Judge(t testing.TB, what string, is, bar time.Duration) {
 	t.Helper()
 	t.Logf("%s: %.1f ms, bar %.0f ms, ratio %.2f", what, is.Seconds()*1e3, bar.Seconds()*1e3, float64(is)/float64(bar))

@@ -22,8 +22,8 @@ import (
 
 var browser = flag.String("browser", "", "Chromium's program; empty looks for chromium and google-chrome on the path")
 
-// ages are how long anything may take, whatever else the machine does.
-const ages = 2 * time.Minute
+// patience is how long anything may take, whatever else the machine does.
+const patience = 2 * time.Minute
 
 // program is Chromium's, or the test is skipped by name.
 func program(t testing.TB) string {
@@ -58,7 +58,7 @@ func Open(t testing.TB, address string, width, height int64) *Tab {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program(t)),
 		chromedp.Flag("window-size", fmt.Sprintf("%d,%d", width, height)), chromedp.DisableGPU,
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(ages))
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("lang", "en-US"), chromedp.WSURLReadTimeout(patience))
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
@@ -66,7 +66,7 @@ func Open(t testing.TB, address string, width, height int64) *Tab {
 	ctx, end := chromedp.NewContext(allocator)
 	t.Cleanup(func() { _ = chromedp.Cancel(ctx); end(); stop() })
 	b := &Tab{T: t, ctx: ctx, url: address}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.record); err != nil {
 		t.Fatal(err)
 	}
 	Call(b, network.Enable, network.EnableParams{})
@@ -75,8 +75,8 @@ func Open(t testing.TB, address string, width, height int64) *Tab {
 	return b
 }
 
-// hear notes what the console says and where requests go.
-func (b *Tab) hear(event any) {
+// record keeps what the console prints and where requests go.
+func (b *Tab) record(event any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch e := event.(type) {
@@ -95,13 +95,13 @@ func (b *Tab) hear(event any) {
 	case *cdplog.EventEntryAdded:
 		b.console = append(b.console, string(e.Entry.Source)+": "+e.Entry.Text+" "+e.Entry.URL)
 	case *network.EventRequestWillBeSent:
-		b.goes(e.Request.URL)
+		b.request(e.Request.URL)
 	case *network.EventWebSocketCreated:
-		b.goes(e.URL)
+		b.request(e.URL)
 	}
 }
 
-func (b *Tab) goes(to string) {
+func (b *Tab) request(to string) {
 	u, err := url.Parse(to)
 	own, _ := url.Parse(b.url)
 	if err == nil && (u.Host == own.Host || u.Scheme == "data" || u.Scheme == "about") {
@@ -166,7 +166,7 @@ func (b *Tab) Until(condition string) {
 		if err == nil && is {
 			return
 		}
-		if time.Since(begun) > ages {
+		if time.Since(begun) > patience {
 			b.T.Logf("%s", Eval[string](b, `location.href + "\n" + document.body.innerText + "\nThe focus is on " + document.activeElement.outerHTML.slice(0, 300)`))
 			b.Fail(fmt.Errorf("%s did not come true: %v", condition, err))
 		}
@@ -181,8 +181,8 @@ func (b *Tab) Likes(scheme string) {
 	}})
 }
 
-// Hold fails the test if the tab has said anything on the console, but what is expected, or
-// asked another origin.
+// Hold fails the test if the console has lines other than the expected ones, or the tab has
+// requested another origin.
 func (b *Tab) Hold(expected ...string) {
 	b.T.Helper()
 	b.mu.Lock()

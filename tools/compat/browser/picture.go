@@ -19,7 +19,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "the directory that screenshots are written to; empty writes none")
 
-// Pictures skips a test of pictures if nobody wants any.
+// Pictures skips a test of pictures unless -screenshots names a directory.
 func Pictures(t testing.TB) {
 	t.Helper()
 	if *screenshots == "" {

@@ -3,6 +3,6 @@
 //
 //	GOWORK=off go test -C tools/compat ./spark
 //
-// The module is outside the workspace because what the operator's module requires is
-// nobody else's business.
+// The module is outside the workspace so that the requirements of the operator's module do not
+// reach it.
 package spark

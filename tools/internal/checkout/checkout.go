@@ -86,8 +86,8 @@ func (c *Checkout) fill(ctx context.Context, root string) error {
 	return nil
 }
 
-// kept are the settings that say where modules come from and where they are kept, which are a
-// user's own. What else is set says how to compile, and is not followed.
+// kept are the settings of where modules come from and where they are kept, which are a user's own.
+// All others change what is compiled, and are not followed.
 var kept = []string{
 	"GOPROXY", "GONOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GOINSECURE", "GOVCS", "GOAUTH", "GOMODCACHE", "GOCACHE", "GOPATH",
 }

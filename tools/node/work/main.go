@@ -1,13 +1,13 @@
 // The program work is what test pods run: it takes memory and a given amount of CPU
 // time, however long that lasts, sleeps, and writes down when it did so, since
-// Kubernetes tells a container's times in whole seconds.
+// Kubernetes reports a container's times in whole seconds.
 //
 //	work [-cpu 5s] [-memory 64Mi [-grow 10s]] [-sleep 3s] [-exit 0]
 //	work -cpu 5ms -serve :9000
 //	work pause
 //
 // As a server it takes the CPU time for each byte that it is sent and returns the
-// byte, a connection's bytes in turn, until it is told to end.
+// byte, a connection's bytes in turn, until it gets a signal to end.
 package main
 
 import (
@@ -55,7 +55,7 @@ func main() {
 		Memory       int
 	}{began, time.Now(), used(syscall.RUSAGE_SELF), len(held)}
 	if text, err := json.Marshal(last); err == nil {
-		_ = os.WriteFile(note, text, 0o644) // a machine without it has nobody to read it
+		_ = os.WriteFile(note, text, 0o644) // outside a container there is no such file, and no reader
 	}
 	os.Exit(*exit)
 }
@@ -132,7 +132,7 @@ func used(who int) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// pause holds a pod's namespaces until it is told to end, and buries orphans.
+// pause holds a pod's namespaces until it gets a signal to end, and reaps orphans.
 func pause() {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGCHLD)

@@ -21,8 +21,8 @@ var ErrInvalid = errors.New("invalid configuration or input")
 const longestStem = 253 - 9
 
 // NameOf is the name of a workload's objects in its namespace: kind and name, as
-// far as a name may hold them, and a hash of both, which tells workloads apart
-// whose names differ in more.
+// far as a name may hold them, and a hash of both, which makes names unique that
+// would else be cut to the same.
 func NameOf(w profile.Workload) string {
 	stem := strings.Map(func(r rune) rune {
 		switch {
@@ -69,7 +69,7 @@ func (d Demand) Value() (profile.Demand, error) {
 	return profile.Demand{CPU: cpu, Memory: memory}, err
 }
 
-// counts says whether a scheduler can count with a share.
+// counts reports whether a scheduler can count with a share.
 func counts(s profile.Share) bool { return profile.Demand{CPU: s}.Validate() == nil }
 
 func (s Share) value(field string) (profile.Share, error) {

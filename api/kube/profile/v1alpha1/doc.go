@@ -1,12 +1,12 @@
 // +groupName=profile.spazio-scheduler.github.io
 // +kubebuilder:object:generate=true
 
-// Package v1alpha1 has the objects by which the profiler tells what workloads take:
+// Package v1alpha1 has the objects in which the profiler stores what workloads take:
 //
 //   - WorkloadProfile, one a workload: its status is the profiler's, for schedulers
 //     and for people; its spec is theirs.
 //   - WorkloadProfileCheckpoint, what the profiler knows of some of them, for its next
-//     process. Nobody else watches it.
+//     process. Only the profiler reads it.
 //
 // CRDs has their definitions, generated from the types, which an API server is
 // given before anything is read or written. NameOf is the name of a workload's

@@ -184,7 +184,7 @@ type Factors struct {
 	Memory Factor `json:"memory"`
 	// At is when they were found.
 	At metav1.Time `json:"at"`
-	// Applied says that the recommendation is by them.
+	// Applied is set if the recommendation uses them.
 	// +optional
 	Applied bool `json:"applied,omitempty"`
 }

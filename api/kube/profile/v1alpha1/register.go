@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// GroupVersion is that of the package's objects.
+// GroupVersion is the API group and version of the package's objects.
 var GroupVersion = schema.GroupVersion{Group: "profile.spazio-scheduler.github.io", Version: "v1alpha1"}
 
 // The resources' names.

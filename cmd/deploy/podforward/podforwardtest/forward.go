@@ -16,7 +16,7 @@ import (
 )
 
 // Forward has a mux forward a pod's port to what listens at addr, as an API server
-// does; of the pod's other ports it says that nobody listens.
+// does; connections to the pod's other ports fail.
 func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, addr string) {
 	path := fmt.Sprintf("POST /api/v1/namespaces/%s/pods/%s/portforward", namespace, pod)
 	mux.Handle(path, Handler(t, func(_ *http.Request, asked int) string {
@@ -27,7 +27,7 @@ func Forward(t testing.TB, mux *http.ServeMux, namespace, pod string, port int, 
 	}))
 }
 
-// next is the next stream, nil if whoever connected has left before it.
+// next is the next stream, nil if the client has left before it.
 func next(streams <-chan httpstream.Stream, connection httpstream.Connection) httpstream.Stream {
 	select {
 	case s := <-streams:
@@ -38,7 +38,7 @@ func next(streams <-chan httpstream.Stream, connection httpstream.Connection) ht
 }
 
 // Handler forwards to what listens at the address of a port, as an API server or a kubelet
-// does; where that is empty it says that nobody listens.
+// does; a connection to a port without an address fails.
 func Handler(t testing.TB, address func(r *http.Request, port int) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
@@ -75,7 +75,7 @@ func Handler(t testing.TB, address func(r *http.Request, port int) string) http.
 			return
 		}
 		defer backend.Close()
-		go func() { // whoever asked has left: the backend is to know
+		go func() { // the client has left: end the backend's connection
 			<-connection.CloseChan()
 			backend.Close()
 		}()

@@ -14,7 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/kube/authority"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
@@ -25,7 +25,7 @@ import (
 // stage is what is stored at a time of a rotation: the scheduler's certificate
 // and the bundle.
 type stage struct {
-	leaf   certs.Pair
+	leaf   authority.Pair
 	bundle []byte
 }
 
@@ -35,11 +35,11 @@ type stage struct {
 func stages(t *testing.T) (all []stage) {
 	t.Helper()
 	const name, day = "scheduler", 24 * time.Hour
-	wanted := map[string]certs.Leaf{name: {Names: []string{"localhost"}}}
-	stored, now := certs.State{Bundles: map[string][]byte{"all": nil}}, time.Now()
+	wanted := map[string]authority.Leaf{name: {Names: []string{"localhost"}}}
+	stored, now := authority.State{Bundles: map[string][]byte{"all": nil}}, time.Now()
 	for _, days := range []time.Duration{-400, -61, -30, -29, 0, 8} {
 		var err error
-		if stored, _, err = certs.Plan(wanted, stored, now.Add(days*day)); err != nil {
+		if stored, _, err = authority.Plan(wanted, stored, now.Add(days*day)); err != nil {
 			t.Fatal(err)
 		}
 		if days != -400 && days != -29 {
@@ -61,7 +61,7 @@ func put(t *testing.T, path string, text []byte) {
 }
 
 // shown fails the test unless a server shows a certificate to whoever connects.
-func shown(t *testing.T, address string, leaf certs.Pair) {
+func shown(t *testing.T, address string, leaf authority.Pair) {
 	t.Helper()
 	connection, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 	if err != nil {

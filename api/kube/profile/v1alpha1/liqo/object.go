@@ -13,24 +13,23 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// job is the name of a workload as the thesis's objects have it: without its kind.
-func job(w profile.Workload) string { return w.Name }
-
 func meta(kind string, w profile.Workload, name string) (metav1.TypeMeta, metav1.ObjectMeta) {
 	return metav1.TypeMeta{Kind: kind, APIVersion: GroupVersion.String()}, metav1.ObjectMeta{Namespace: w.Namespace, Name: name}
 }
 
-// NewMemoryProfile says how many bytes a pod of a workload takes, to the next one.
+// NewMemoryProfile returns the object of the bytes that a pod of a workload takes, rounded up.
 func NewMemoryProfile(w profile.Workload, at time.Time, bytes float64) MemoryProfile {
-	p := MemoryProfile{Spec: MemoryProfileSpec{MemoryProfiling{Time{at}, int64(math.Ceil(min(max(bytes, 0), most)))}}}
+	var p MemoryProfile
+	p.Spec.MemoryProfiling = amount[int64]{Time{at}, int64(math.Ceil(min(max(bytes, 0), most)))}
 	p.TypeMeta, p.ObjectMeta = meta("MemoryProfile", w, v1alpha1.NameOf(w))
 	return p
 }
 
-// NewCPUProfile says how many cores it takes, to the next thousandth.
+// NewCPUProfile returns the object of the cores that it takes, rounded up to thousandths.
 func NewCPUProfile(w profile.Workload, at time.Time, cores float64) CPUProfile {
 	const thousandths, rounding = 1000, 1e-6
-	p := CPUProfile{Spec: CPUProfileSpec{CPUProfiling{Time{at}, Cores(math.Ceil(cores*thousandths-rounding) / thousandths)}}}
+	var p CPUProfile
+	p.Spec.CPUProfiling = amount[Cores]{Time{at}, Cores(math.Ceil(cores*thousandths-rounding) / thousandths)}
 	p.TypeMeta, p.ObjectMeta = meta("CPUProfile", w, v1alpha1.NameOf(w))
 	return p
 }
@@ -38,12 +37,12 @@ func NewCPUProfile(w profile.Workload, at time.Time, cores float64) CPUProfile {
 // longestStem leaves room for two hashes in an object's name.
 const longestStem = 253 - 18
 
-// NewConnectionProfile says how many bytes a second go from one workload to another. It
-// is in the namespace of the one that sends.
+// NewConnectionProfile returns the object of the bytes a second that go from one workload to
+// another. It is in the namespace of the one that sends.
 func NewConnectionProfile(from, to profile.Workload, at time.Time, bytesPerSecond float64) ConnectionProfile {
 	p := ConnectionProfile{Spec: ConnectionProfileSpec{
 		BandwidthRequirement: Rate(bytesPerSecond), UpdateTime: Time{at},
-		SourceJob: job(from), SourceNamespace: from.Namespace, DestinationJob: job(to), DestinationNamespace: to.Namespace,
+		SourceJob: from.Name, SourceNamespace: from.Namespace, DestinationJob: to.Name, DestinationNamespace: to.Namespace,
 	}}
 	source := v1alpha1.NameOf(from)
 	hash := fnv.New32a()

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the package's objects.
+// GroupVersion is the API group and version of the package's objects.
 var GroupVersion = schema.GroupVersion{Group: "webapp.liqo.io.profiling", Version: "v1"}
 
 // The resources' names.
@@ -15,44 +15,32 @@ const (
 	ConnectionProfiles = "connectionprofiles"
 )
 
-// MemoryProfile is what a pod of a job takes of memory. It is a plain value, safe for
+// MemoryProfile is what a pod of a job takes of memory, in bytes. It is a plain value, safe for
 // concurrent reading.
 type MemoryProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec MemoryProfileSpec `json:"spec"`
+	Spec struct {
+		MemoryProfiling amount[int64] `json:"memoryProfiling"`
+	} `json:"spec"`
 }
 
-// MemoryProfileSpec is that of a MemoryProfile.
-type MemoryProfileSpec struct {
-	MemoryProfiling MemoryProfiling `json:"memoryProfiling"`
-}
-
-// MemoryProfiling is in bytes.
-type MemoryProfiling struct {
-	UpdateTime Time  `json:"updateTime"`
-	Value      int64 `json:"value"`
-}
-
-// CPUProfile is what a pod of a job takes of CPU. It is a plain value, safe for
+// CPUProfile is what a pod of a job takes of CPU, in cores. It is a plain value, safe for
 // concurrent reading.
 type CPUProfile struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec CPUProfileSpec `json:"spec"`
+	Spec struct {
+		CPUProfiling amount[Cores] `json:"cpuProfiling"`
+	} `json:"spec"`
 }
 
-// CPUProfileSpec is that of a CPUProfile.
-type CPUProfileSpec struct {
-	CPUProfiling CPUProfiling `json:"cpuProfiling"`
-}
-
-// CPUProfiling is in cores.
-type CPUProfiling struct {
-	UpdateTime Time  `json:"updateTime"`
-	Value      Cores `json:"value"`
+// amount is a measurement and its time.
+type amount[T any] struct {
+	UpdateTime Time `json:"updateTime"`
+	Value      T    `json:"value"`
 }
 
 // ConnectionProfile is what one job sends to another. It is a plain value, safe for
@@ -64,7 +52,7 @@ type ConnectionProfile struct {
 	Spec ConnectionProfileSpec `json:"spec"`
 }
 
-// ConnectionProfileSpec is that of a ConnectionProfile.
+// ConnectionProfileSpec is the spec of a ConnectionProfile.
 type ConnectionProfileSpec struct {
 	// BandwidthRequirement is in bytes a second.
 	BandwidthRequirement Rate   `json:"bandwidth_requirement"`

@@ -1,4 +1,4 @@
-package access
+package server
 
 import (
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -10,7 +10,7 @@ import (
 type Role string
 
 const (
-	// Anyone may ask what says nothing of the cluster.
+	// Anyone may make calls that reveal nothing of the cluster.
 	Anyone Role = "anyone"
 	// Agent is a node's agent, and speaks of that node.
 	Agent Role = "agent"
@@ -20,9 +20,8 @@ const (
 	Controller Role = "controller"
 )
 
-// rights are by a method's full name; what is not here is nobody's. The
-// scheduler's methods are here for the list's sake: package plugin asks for the
-// tokens itself.
+// rights are by a method's full name; other methods may not be called. The scheduler's methods are
+// here to complete the list: package plugin reviews the tokens itself.
 var rights = map[string]Role{
 	spaziov1.SignalService_Publish_FullMethodName: Agent,
 	spaziov1.ModelService_Push_FullMethodName:     Agent,
@@ -34,7 +33,7 @@ var rights = map[string]Role{
 	grpc_health_v1.Health_Watch_FullMethodName:    Anyone,
 }
 
-// Right returns who may call a method, by its full name; false is nobody.
+// Right returns who may call a method, by its full name; false if no caller may.
 func Right(method string) (Role, bool) {
 	role, ok := rights[method]
 	return role, ok

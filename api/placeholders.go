@@ -5,8 +5,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// FromGhosts converts a node's ghosts for the wire.
-func FromGhosts(pods []reserve.PodKey) *spaziov1.GhostPods {
+// FromPlaceholders converts the keys of a node's placeholder pods, the wire's ghosts.
+func FromPlaceholders(pods []reserve.PodKey) *spaziov1.GhostPods {
 	m := &spaziov1.GhostPods{Pods: make([]uint64, len(pods))}
 	for i, key := range pods {
 		m.Pods[i] = uint64(key)
@@ -14,8 +14,8 @@ func FromGhosts(pods []reserve.PodKey) *spaziov1.GhostPods {
 	return m
 }
 
-// ToGhosts converts and checks a node's ghosts from the wire. Errors are *field.Error.
-func ToGhosts(m *spaziov1.GhostPods) ([]reserve.PodKey, error) {
+// ToPlaceholders converts and checks the keys of a node's placeholder pods. Errors are *field.Error.
+func ToPlaceholders(m *spaziov1.GhostPods) ([]reserve.PodKey, error) {
 	if m == nil {
 		return nil, refuse("ghost_pods", nil, ErrMissing)
 	}

@@ -11,20 +11,20 @@ import (
 	"unsafe"
 )
 
-// quietConn reads and writes past Go's scheduler. That would wake its monitor thread at the
+// rawConn reads and writes past Go's scheduler. That would wake its monitor thread at the
 // first system call after a pause, which takes another processor out of its sleep: an agent
 // pauses ten times a second, and for a report that costs as much as to encode it. A socket
 // that is not ready waits in the poller as ever, so the calls end.
 //
 // Under the race detector connections are left as they are: it learns from package syscall
 // that what one end did before it wrote comes before what the other does when it has read.
-type quietConn struct {
+type rawConn struct {
 	net.Conn
 	in, out transfer
 }
 
-// quiet returns conn, which reads and writes quietly if it is a socket.
-func quiet(conn net.Conn) net.Conn {
+// withRawIO returns conn, as a rawConn if it is a socket.
+func withRawIO(conn net.Conn) net.Conn {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		return conn
@@ -33,14 +33,14 @@ func quiet(conn net.Conn) net.Conn {
 	if err != nil {
 		return conn
 	}
-	c := &quietConn{Conn: conn}
+	c := &rawConn{Conn: conn}
 	c.in.init(syscall.SYS_READ, raw.Read)
 	c.out.init(syscall.SYS_WRITE, raw.Write)
 	return c
 }
 
-// Read is that of a net.Conn.
-func (c *quietConn) Read(b []byte) (int, error) {
+// Read implements net.Conn.
+func (c *rawConn) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return c.Conn.Read(b)
 	}
@@ -51,8 +51,8 @@ func (c *quietConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Write is that of a net.Conn.
-func (c *quietConn) Write(b []byte) (written int, err error) {
+// Write implements net.Conn.
+func (c *rawConn) Write(b []byte) (written int, err error) {
 	for written < len(b) {
 		n, err := c.out.move("write", c.Conn, b[written:])
 		if err != nil {
@@ -99,7 +99,7 @@ func (t *transfer) move(op string, conn net.Conn, b []byte) (int, error) {
 	return t.n, nil
 }
 
-// once says whether the socket was ready.
+// once reports whether the socket was ready.
 func (t *transfer) once(fd uintptr) bool {
 	for {
 		n, _, errno := syscall.RawSyscall(t.call, fd, uintptr(unsafe.Pointer(&t.buf[0])), uintptr(len(t.buf)))

@@ -20,7 +20,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// pair returns a quiet connection and its other end.
+// pair returns a rawConn and its other end.
 func pair(t *testing.T) (quiet, other net.Conn) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -35,7 +35,7 @@ func pair(t *testing.T) (quiet, other net.Conn) {
 	if other, err = listener.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	quiet = transport.Quiet(conn)
+	quiet = transport.WithRawIO(conn)
 	if quiet == conn {
 		t.Fatal("a TCP connection is left as it is")
 	}
@@ -43,9 +43,9 @@ func pair(t *testing.T) (quiet, other net.Conn) {
 	return quiet, other
 }
 
-// TestQuietConnMovesAll: more than the kernel buffers, both ways at once, with a reader
+// TestRawConnMovesAll: more than the kernel buffers, both ways at once, with a reader
 // that is late.
-func TestQuietConnMovesAll(t *testing.T) {
+func TestRawConnMovesAll(t *testing.T) {
 	quiet, other := pair(t)
 	sent := make([]byte, 16<<20)
 	for i := range sent {
@@ -76,7 +76,7 @@ func TestQuietConnMovesAll(t *testing.T) {
 	}
 }
 
-func TestQuietConnEnds(t *testing.T) {
+func TestRawConnEnds(t *testing.T) {
 	var b [1]byte
 	t.Run("other end closes", func(t *testing.T) {
 		quiet, other := pair(t)
@@ -137,7 +137,7 @@ func TestQuietConnEnds(t *testing.T) {
 	})
 }
 
-func TestQuietConnMakesNoGarbage(t *testing.T) {
+func TestRawConnMakesNoGarbage(t *testing.T) {
 	quiet, other := pair(t)
 	b := make([]byte, 100)
 	if got := testing.AllocsPerRun(100, func() {
@@ -163,7 +163,7 @@ func TestQuietLeavesOthers(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()
 	defer a.Close()
-	if transport.Quiet(a) != a {
+	if transport.WithRawIO(a) != a {
 		t.Error("a pipe was wrapped")
 	}
 }

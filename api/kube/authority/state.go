@@ -1,4 +1,4 @@
-package certs
+package authority
 
 import (
 	"errors"
@@ -13,18 +13,18 @@ import (
 
 const day = 24 * time.Hour
 
-// How long what holds, and is used.
+// How long authorities and certificates are valid, and how long they are used.
 const (
-	// authorityLife is that of an authority, which signs for AuthorityUse: what it
-	// signed last is over long before it is.
-	authorityLife, AuthorityUse = 730 * day, 365 * day
-	// leafLife is that of a certificate, which is replaced after leafUse: the
+	// authorityLife is the life of an authority, which signs for authorityUse: what it
+	// signed last ends long before it does.
+	authorityLife, authorityUse = 730 * day, 365 * day
+	// leafLife is the life of a certificate, which is replaced after leafUse: the
 	// rest is for runs that fail.
 	leafLife, leafUse = 90 * day, 60 * day
-	// Lead is how long an authority is in the bundle before it signs and after the
+	// lead is how long an authority is in the bundle before it signs and after the
 	// last certificate of its own was replaced. Readers are hours behind at most:
 	// a kubelet brings a changed volume within minutes, a connection lasts an hour.
-	Lead = 7 * day
+	lead = 7 * day
 	// skew is by how much a clock may be behind the one that signs.
 	skew = 5 * time.Minute
 )
@@ -43,7 +43,7 @@ type State struct {
 	// Leaves are the certificates by name.
 	Leaves map[string]Pair
 	// Bundles are the authorities that are trusted, as PEM, by the place where they
-	// are stored. All say the same.
+	// are stored. All are the same.
 	Bundles map[string][]byte
 }
 
@@ -54,25 +54,22 @@ type Leaf struct {
 	Client bool
 }
 
-// ServiceNames are the DNS names of a Kubernetes service, shortest first.
-func ServiceNames(service, namespace, clusterDomain string) []string {
+// serviceNames are the DNS names of a Kubernetes service, shortest first.
+func serviceNames(service, namespace, clusterDomain string) []string {
 	inNamespace := service + "." + namespace
 	return []string{service, inNamespace, inNamespace + ".svc", inNamespace + ".svc." + clusterDomain}
 }
 
-// Kind is what a Change is about.
-type Kind string
-
 // Kinds of changes, in the order in which they have to be stored.
 const (
-	Authorities Kind = "authorities" // Authority, Next, Published and Former, together
-	Bundle      Kind = "bundle"
-	LeafPair    Kind = "leaf"
+	changeAuthorities = "authorities" // Authority, Next, Published and Former, together
+	changeBundle      = "bundle"
+	changeLeaf        = "leaf"
 )
 
 // Change is something to be stored, and why.
 type Change struct {
-	Kind   Kind   `json:"kind"`
+	Kind   string `json:"kind"`           // authorities, bundle or leaf
 	Name   string `json:"name,omitempty"` // of the leaf, or the bundle's place
 	Reason string `json:"reason"`
 }
@@ -83,8 +80,8 @@ var ErrInvalid = errors.New("invalid configuration or input")
 // dnsName is RFC 1123's, at most 253 bytes.
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$`)
 
-// Validate refuses leaves that can't be planned for. Errors are *field.Error.
-func Validate(wanted map[string]Leaf) error {
+// validateLeaves refuses leaves that can't be planned for. Errors are *field.Error.
+func validateLeaves(wanted map[string]Leaf) error {
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		which := "wanted[" + name + "].Names"
 		if len(wanted[name].Names) == 0 {

@@ -1,4 +1,4 @@
-package certs
+package authority
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 
 // Plan returns what should be stored at a time, given what is, and the changes
 // in the order in which to store them; without changes the state is the same.
-// What is stored in part only is planned anew. Leaves that nobody wants stay as
+// What is stored in part only is planned anew. Leaves that are not wanted stay as
 // they are. Errors are *field.Error, or crypto/x509's of a key that does not sign.
 func Plan(wanted map[string]Leaf, s State, now time.Time) (State, []Change, error) {
-	if err := Validate(wanted); err != nil {
+	if err := validateLeaves(wanted); err != nil {
 		return s, nil, err
 	}
 	p := newPlanner(wanted, s, now)
@@ -30,11 +30,11 @@ func Plan(wanted map[string]Leaf, s State, now time.Time) (State, []Change, erro
 	planned := p.state(s)
 	var changes []Change
 	if !sameAuthorities(s, planned) {
-		changes = append(changes, Change{Kind: Authorities, Reason: reason})
+		changes = append(changes, Change{Kind: changeAuthorities, Reason: reason})
 	}
 	for _, place := range slices.Sorted(maps.Keys(s.Bundles)) {
 		if !bytes.Equal(s.Bundles[place], planned.Bundles[place]) {
-			changes = append(changes, Change{Kind: Bundle, Name: place, Reason: "it does not say who is trusted"})
+			changes = append(changes, Change{Kind: changeBundle, Name: place, Reason: "it does not say who is trusted"})
 		}
 	}
 	return planned, append(changes, signed...), nil
@@ -49,7 +49,7 @@ type planner struct {
 	known           []*x509.Certificate // authorities that somebody trusts
 	leaves          map[string]*leaf    // those that hold
 	due             map[string]string   // why a leaf is to be replaced
-	urgent          bool                // that can't wait for Lead
+	urgent          bool                // that can't wait for lead
 }
 
 // leaf is a certificate that holds, and the authority that signed it.
@@ -118,18 +118,18 @@ func (p *planner) readLeaf(name string, want Leaf, pair Pair) {
 	case left <= leafLife-leafUse || left > leafLife:
 		p.due[name] = "it has been in use for 60 days"
 	}
-	p.urgent = p.urgent || left <= 2*Lead
+	p.urgent = p.urgent || left <= 2*lead
 }
 
 // succeed makes the next authority when the one that signs has done so for
 // long enough, or is lost; it signs when it has been known for long enough, or
-// nobody else can and there is no time.
+// no other authority can sign and there is no time to wait.
 func (p *planner) succeed() (reason string, err error) {
 	reason = "who knows whom has changed"
 	switch {
 	case p.authority == nil:
 		reason = "no authority can sign"
-	case p.now.Sub(p.authority.certificate.NotBefore) >= AuthorityUse:
+	case p.now.Sub(p.authority.certificate.NotBefore) >= authorityUse:
 		reason = "the authority has signed for a year"
 	case p.next == nil:
 		return reason, nil
@@ -140,7 +140,7 @@ func (p *planner) succeed() (reason string, err error) {
 		}
 		reason += ": there is a next one"
 	}
-	known := !p.published.IsZero() && p.now.Sub(p.published) >= Lead
+	known := !p.published.IsZero() && p.now.Sub(p.published) >= lead
 	if known || p.authority == nil && p.urgent {
 		p.promote()
 		reason += ": the next one does"
@@ -155,7 +155,7 @@ func (p *planner) promote() {
 	p.authority, p.next, p.published = p.next, nil, time.Time{}
 }
 
-// sign replaces the leaves that are due, unless nobody can yet.
+// sign replaces the leaves that are due, unless no authority can sign yet.
 func (p *planner) sign(wanted map[string]Leaf) (changes []Change, err error) {
 	for _, name := range slices.Sorted(maps.Keys(p.due)) {
 		if p.authority == nil {
@@ -166,7 +166,7 @@ func (p *planner) sign(wanted map[string]Leaf) (changes []Change, err error) {
 			return nil, err
 		}
 		p.leaves[name] = &leaf{h, p.authority.certificate}
-		changes = append(changes, Change{Kind: LeafPair, Name: name, Reason: p.due[name]})
+		changes = append(changes, Change{Kind: changeLeaf, Name: name, Reason: p.due[name]})
 	}
 	return changes, nil
 }
@@ -182,7 +182,7 @@ func (p *planner) retire() {
 			newest = l.certificate.NotBefore
 		}
 	}
-	lately := p.now.Sub(newest) < Lead+skew
+	lately := p.now.Sub(newest) < lead+skew
 	var kept []*x509.Certificate
 	for _, c := range append(p.former, p.known...) {
 		current := p.authority != nil && c.Equal(p.authority.certificate) || p.next != nil && c.Equal(p.next.certificate)

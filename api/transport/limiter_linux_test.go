@@ -33,13 +33,13 @@ func intrude(t *testing.T, target string, from netip.Addr) *transporttest.Intrud
 }
 
 // admitted is one that the server has admitted, as all others there.
-func admitted(t *testing.T, guard *transport.Guard, target string, from netip.Addr) *transporttest.Intruder {
+func admitted(t *testing.T, guard *transport.ConnLimiter, target string, from netip.Addr) *transporttest.Intruder {
 	t.Helper()
 	i := intrude(t, target, from)
 	if _, err := i.Call(spaziov1.ModelService_Push_FullMethodName, 0, 0, 100); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is admitted", func() bool { return i.Open() == 0 && guard.Stats().Strangers == 0 })
+	eventually(t, "it is admitted", func() bool { return i.Open() == 0 && guard.Stats().Unauthenticated == 0 })
 	return i
 }
 
@@ -101,7 +101,7 @@ func pushFrom(t *testing.T, target string, from netip.Addr, node string) (leave 
 // TestStrangersAreBounded: one address gets so many connections until what it
 // says is accepted, and then as many as there are.
 func TestStrangersAreBounded(t *testing.T) {
-	target, guard, stop := listenWithin(t, transport.Limits{Connections: 9, Strangers: 2}, transport.Config{}, admitting{})
+	target, guard, stop := listenWithin(t, transport.Limits{Connections: 9, Unauthenticated: 2}, transport.Config{}, admitting{})
 	defer stop()
 	var leaves []func()
 	for range 5 { // behind one address, one after the other
@@ -120,7 +120,7 @@ func TestStrangersAreBounded(t *testing.T) {
 	if _, err := pushFrom(t, target, there, "node"); err != nil {
 		t.Errorf("another address is refused: %v", err)
 	}
-	if s := guard.Stats(); s.Connections != 9 || s.Strangers != 2 || s.Refused != 0 {
+	if s := guard.Stats(); s.Connections != 9 || s.Unauthenticated != 2 || s.Refused != 0 {
 		t.Errorf("%+v, want 9 connections, 2 strangers, none refused", s)
 	}
 	refused(t, target, there) // one too many in all
@@ -134,21 +134,21 @@ func TestStrangersAreBounded(t *testing.T) {
 	}
 	eventually(t, "the places are given back", func() bool {
 		s := guard.Stats()
-		return s.Connections == 3 && s.Strangers == 2 && s.Waiting == 0
+		return s.Connections == 3 && s.Unauthenticated == 2 && s.Waiting == 0
 	})
 	second.Close()
-	eventually(t, "a place", func() bool { return guard.Stats().Strangers == 1 })
+	eventually(t, "a place", func() bool { return guard.Stats().Unauthenticated == 1 })
 	if _, err := pushFrom(t, target, here, "stranger"); err != nil {
 		t.Errorf("a place that was given back is not there: %v", err)
 	}
-	if s := guard.Stats(); s.Strangers != 2 {
-		t.Errorf("%d strangers after a push that was not admitted, want 2", s.Strangers)
+	if s := guard.Stats(); s.Unauthenticated != 2 {
+		t.Errorf("%d strangers after a push that was not admitted, want 2", s.Unauthenticated)
 	}
 }
 
 // TestManyBehindOneAddressComeIn: all at once, with few places for strangers.
 func TestManyBehindOneAddressComeIn(t *testing.T) {
-	target, guard, stop := listenWithin(t, transport.Limits{Strangers: 3}, transport.Config{}, admitting{})
+	target, guard, stop := listenWithin(t, transport.Limits{Unauthenticated: 3}, transport.Config{}, admitting{})
 	defer stop()
 	var pushing sync.WaitGroup
 	for range 100 {
@@ -161,14 +161,14 @@ func TestManyBehindOneAddressComeIn(t *testing.T) {
 		}()
 	}
 	pushing.Wait()
-	if s := guard.Stats(); s.Connections != 100 || s.Strangers != 0 || s.Waiting != 0 || s.Refused != 0 {
+	if s := guard.Stats(); s.Connections != 100 || s.Unauthenticated != 0 || s.Waiting != 0 || s.Refused != 0 {
 		t.Errorf("%+v, want 100 connections and nobody else", s)
 	}
 }
 
 // TestTheLineIsBounded: nobody fills all connections by waiting.
 func TestTheLineIsBounded(t *testing.T) {
-	target, guard, stop := listenWithin(t, transport.Limits{Connections: 12, Strangers: 1}, transport.Config{}, admitting{})
+	target, guard, stop := listenWithin(t, transport.Limits{Connections: 12, Unauthenticated: 1}, transport.Config{}, admitting{})
 	first := intrude(t, target, here)
 	for range 3 {
 		intrude(t, target, here)
@@ -180,7 +180,7 @@ func TestTheLineIsBounded(t *testing.T) {
 	}
 	stop() // ends those that wait, too
 	<-first.Done()
-	if s := guard.Stats(); s.Connections != 0 || s.Waiting != 0 || s.Strangers != 0 {
+	if s := guard.Stats(); s.Connections != 0 || s.Waiting != 0 || s.Unauthenticated != 0 {
 		t.Errorf("after the end: %+v", s)
 	}
 }
@@ -290,14 +290,14 @@ func TestHandshakesEnd(t *testing.T) {
 
 func TestLimitErrors(t *testing.T) {
 	for name, l := range map[string]transport.Limits{
-		"Connections": {Connections: -1}, "Strangers": {Strangers: -1}, "Streams": {Streams: 1<<30 + 1},
-		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "CallsOfStranger": {CallsOfStranger: -1}, "Message": {Message: -1},
+		"Connections": {Connections: -1}, "Unauthenticated": {Unauthenticated: 1<<30 + 1},
+		"Calls": {Calls: -1}, "CallsOfOne": {CallsOfOne: -1}, "Message": {Message: -1},
 		"Handshake": {Handshake: -1}, "CallTime": {CallTime: -1}, "Age": {Age: -1},
 	} {
-		_, err := transport.NewGuard(l)
+		_, err := transport.NewConnLimiter(l)
 		var bad *field.Error
 		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, transport.ErrInvalid) {
-			t.Errorf("NewGuard(%+v): %v, want a *field.Error of %s", l, err, name)
+			t.Errorf("NewConnLimiter(%+v): %v, want a *field.Error of %s", l, err, name)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package certs_test
+package authority_test
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/kube/authority"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -24,9 +24,14 @@ const behind = 2 * time.Hour
 
 var began = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 
-var wanted = map[string]certs.Leaf{
-	"scheduler":  {Names: certs.ServiceNames("spazio-scheduler", "spazio-system", "cluster.local")},
-	"aggregator": {Names: certs.ServiceNames("spazio-aggregator", "spazio-system", "cluster.local"), Client: true},
+var wanted = map[string]authority.Leaf{
+	"scheduler":  {Names: serviceNames("spazio-scheduler")},
+	"aggregator": {Names: serviceNames("spazio-aggregator"), Client: true},
+}
+
+// serviceNames are the DNS names of a service.
+func serviceNames(service string) []string {
+	return []string{service, service + ".spazio-system", service + ".spazio-system.svc", service + ".spazio-system.svc.cluster.local"}
 }
 
 var places = []string{"servers", "agents"}
@@ -49,7 +54,7 @@ func parse(t testing.TB, text []byte) (all []*x509.Certificate) {
 
 // verify does as a TLS client does with a server's certificate, and as a server
 // does with a client's.
-func verify(t testing.TB, want certs.Leaf, leaf certs.Pair, bundle []byte, now time.Time) error {
+func verify(t testing.TB, want authority.Leaf, leaf authority.Pair, bundle []byte, now time.Time) error {
 	t.Helper()
 	if _, err := tls.X509KeyPair(leaf.Certificate, leaf.Key); err != nil {
 		return err
@@ -100,19 +105,19 @@ func (h history[T]) at(now time.Time) (values []T) {
 // store is what is stored, and was.
 type store struct {
 	t           *testing.T
-	state       certs.State
-	leaves      map[string]*history[certs.Pair]
+	state       authority.State
+	leaves      map[string]*history[authority.Pair]
 	bundles     map[string]*history[[]byte]
 	authorities map[string]bool // that were ever trusted
 }
 
 func newStore(t *testing.T) *store {
 	s := &store{
-		t: t, leaves: map[string]*history[certs.Pair]{}, bundles: map[string]*history[[]byte]{}, authorities: map[string]bool{},
-		state: certs.State{Leaves: map[string]certs.Pair{}, Bundles: map[string][]byte{}},
+		t: t, leaves: map[string]*history[authority.Pair]{}, bundles: map[string]*history[[]byte]{}, authorities: map[string]bool{},
+		state: authority.State{Leaves: map[string]authority.Pair{}, Bundles: map[string][]byte{}},
 	}
 	for name := range wanted {
-		s.leaves[name] = &history[certs.Pair]{}
+		s.leaves[name] = &history[authority.Pair]{}
 	}
 	for _, place := range places {
 		s.state.Bundles[place], s.bundles[place] = nil, &history[[]byte]{}
@@ -123,20 +128,20 @@ func newStore(t *testing.T) *store {
 // run plans and stores the changes, most of them at most.
 func (s *store) run(now time.Time, most int) (changed bool) {
 	s.t.Helper()
-	planned, changes, err := certs.Plan(wanted, s.state, now)
+	planned, changes, err := authority.Plan(wanted, s.state, now)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, c := range changes[:min(most, len(changes))] {
 		switch c.Kind {
-		case certs.Authorities:
+		case "authorities":
 			s.state.Authority, s.state.Next = planned.Authority, planned.Next
 			s.state.Published, s.state.Former = planned.Published, planned.Former
-		case certs.Bundle:
+		case "bundle":
 			s.state.Bundles[c.Name] = planned.Bundles[c.Name]
 			s.bundles[c.Name].put(now, planned.Bundles[c.Name])
 			s.judgeBundle(planned.Bundles[c.Name], now)
-		case certs.LeafPair:
+		case "leaf":
 			s.state.Leaves[c.Name] = planned.Leaves[c.Name]
 			s.leaves[c.Name].put(now, planned.Leaves[c.Name])
 		}
@@ -267,31 +272,31 @@ func settle(t *testing.T, s *store, now time.Time) {
 func TestPlanMends(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		damage func(*certs.State)
+		damage func(*authority.State)
 		// renewed are the leaves that are replaced at once.
 		renewed []string
 		// authorities are those that a bundle names then.
 		authorities int
 	}{
-		{"nothing", func(*certs.State) {}, nil, 1},
-		{"no leaf", func(s *certs.State) { delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 1},
-		{"another's key", func(s *certs.State) {
-			s.Leaves["scheduler"] = certs.Pair{Certificate: s.Leaves["scheduler"].Certificate, Key: s.Leaves["aggregator"].Key}
+		{"nothing", func(*authority.State) {}, nil, 1},
+		{"no leaf", func(s *authority.State) { delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 1},
+		{"another's key", func(s *authority.State) {
+			s.Leaves["scheduler"] = authority.Pair{Certificate: s.Leaves["scheduler"].Certificate, Key: s.Leaves["aggregator"].Key}
 		}, []string{"scheduler"}, 1},
-		{"another's certificate", func(s *certs.State) { s.Leaves["scheduler"] = s.Leaves["aggregator"] }, []string{"scheduler"}, 1},
-		{"an authority's certificate", func(s *certs.State) { s.Leaves["scheduler"] = s.Authority }, []string{"scheduler"}, 1},
-		{"no bundles", func(s *certs.State) { s.Bundles["servers"], s.Bundles["agents"] = nil, []byte("gone") }, nil, 1},
-		{"a bundle that trusts a stranger", func(s *certs.State) {
+		{"another's certificate", func(s *authority.State) { s.Leaves["scheduler"] = s.Leaves["aggregator"] }, []string{"scheduler"}, 1},
+		{"an authority's certificate", func(s *authority.State) { s.Leaves["scheduler"] = s.Authority }, []string{"scheduler"}, 1},
+		{"no bundles", func(s *authority.State) { s.Bundles["servers"], s.Bundles["agents"] = nil, []byte("gone") }, nil, 1},
+		{"a bundle that trusts a stranger", func(s *authority.State) {
 			s.Bundles["agents"] = append(s.Bundles["agents"], stranger(t).Bundles["agents"]...)
 		}, nil, 1},
-		{"no authority's key", func(s *certs.State) { s.Authority.Key = nil }, nil, 2},
-		{"no authority", func(s *certs.State) { s.Authority = certs.Pair{} }, nil, 2},
-		{"no authority, and a leaf lost", func(s *certs.State) { s.Authority = certs.Pair{}; delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 2},
-		{"withdrawn", func(s *certs.State) { s.Authority, s.Leaves = certs.Pair{}, map[string]certs.Pair{} }, []string{"aggregator", "scheduler"}, 1},
-		{"a stranger's leaf", func(s *certs.State) { s.Leaves["scheduler"] = stranger(t).Leaves["scheduler"] }, []string{"scheduler"}, 1},
-		{"a former authority that is none", func(s *certs.State) { s.Former = s.Leaves["scheduler"].Certificate }, nil, 1},
-		{"all of it", func(s *certs.State) {
-			s.Authority, s.Leaves = certs.Pair{}, map[string]certs.Pair{"scheduler": {Certificate: []byte("x")}}
+		{"no authority's key", func(s *authority.State) { s.Authority.Key = nil }, nil, 2},
+		{"no authority", func(s *authority.State) { s.Authority = authority.Pair{} }, nil, 2},
+		{"no authority, and a leaf lost", func(s *authority.State) { s.Authority = authority.Pair{}; delete(s.Leaves, "scheduler") }, []string{"scheduler"}, 2},
+		{"withdrawn", func(s *authority.State) { s.Authority, s.Leaves = authority.Pair{}, map[string]authority.Pair{} }, []string{"aggregator", "scheduler"}, 1},
+		{"a stranger's leaf", func(s *authority.State) { s.Leaves["scheduler"] = stranger(t).Leaves["scheduler"] }, []string{"scheduler"}, 1},
+		{"a former authority that is none", func(s *authority.State) { s.Former = s.Leaves["scheduler"].Certificate }, nil, 1},
+		{"all of it", func(s *authority.State) {
+			s.Authority, s.Leaves = authority.Pair{}, map[string]authority.Pair{"scheduler": {Certificate: []byte("x")}}
 			s.Bundles = map[string][]byte{"servers": {0}, "agents": nil}
 		}, []string{"aggregator", "scheduler"}, 1},
 	} {
@@ -326,7 +331,7 @@ func TestPlanMends(t *testing.T) {
 }
 
 // stranger is the state of somebody else.
-func stranger(t *testing.T) certs.State {
+func stranger(t *testing.T) authority.State {
 	t.Helper()
 	s := newStore(t)
 	settle(t, s, began.Add(-time.Hour))
@@ -369,7 +374,7 @@ func TestPlanWaitsForTheBundles(t *testing.T) {
 	s.run(began.Add(375*day), 1)
 	leaves := len(*s.leaves["scheduler"])
 	now := began.Add(395 * day)
-	s.state.Leaves = map[string]certs.Pair{} // lost: they are signed at once
+	s.state.Leaves = map[string]authority.Pair{} // lost: they are signed at once
 	s.run(now, 99)
 	s.judge(now)
 	if n := len(parse(t, s.state.Bundles["agents"])); n != 2 {
@@ -386,8 +391,8 @@ func TestPlanGivesNewNames(t *testing.T) {
 	s := newStore(t)
 	settle(t, s, began)
 	changed := maps.Clone(wanted)
-	changed["aggregator"] = certs.Leaf{Names: []string{"elsewhere.example"}, Client: true}
-	planned, changes, err := certs.Plan(changed, s.state, began.Add(day))
+	changed["aggregator"] = authority.Leaf{Names: []string{"elsewhere.example"}, Client: true}
+	planned, changes, err := authority.Plan(changed, s.state, began.Add(day))
 	if err != nil || len(changes) != 1 || changes[0].Name != "aggregator" {
 		t.Fatalf("%+v, %v", changes, err)
 	}
@@ -401,10 +406,10 @@ func TestPlanGivesNewNames(t *testing.T) {
 
 func TestPlanRefusesNames(t *testing.T) {
 	for _, names := range [][]string{nil, {""}, {"UPPER"}, {"under_score"}, {"*.wild"}, {"ok", "a..b"}, {"ümlaut"}} {
-		before := certs.State{Published: began}
-		got, changes, err := certs.Plan(map[string]certs.Leaf{"x": {Names: names}}, before, began)
+		before := authority.State{Published: began}
+		got, changes, err := authority.Plan(map[string]authority.Leaf{"x": {Names: names}}, before, began)
 		var name *field.Error
-		if !errors.As(err, &name) || !errors.Is(err, certs.ErrInvalid) || name.Field != "wanted[x].Names" {
+		if !errors.As(err, &name) || !errors.Is(err, authority.ErrInvalid) || name.Field != "wanted[x].Names" {
 			t.Errorf("%q: %v", names, err)
 		}
 		if changes != nil || !got.Published.Equal(began) {
@@ -416,13 +421,13 @@ func TestPlanRefusesNames(t *testing.T) {
 // FuzzPlan: whatever is stored, after it has been planned for everything
 // verifies, and it stays so.
 func FuzzPlan(f *testing.F) {
-	var seed certs.State
+	var seed authority.State
 	for i, now := range []time.Time{began, began.Add(366 * day), began.Add(367 * day), began.Add(380 * day)} {
 		if i == 0 {
 			seed.Bundles = map[string][]byte{"servers": nil, "agents": nil}
 		}
 		var err error
-		if seed, _, err = certs.Plan(wanted, seed, now); err != nil {
+		if seed, _, err = authority.Plan(wanted, seed, now); err != nil {
 			f.Fatal(err)
 		}
 		l := seed.Leaves["scheduler"]
@@ -430,16 +435,16 @@ func FuzzPlan(f *testing.F) {
 		f.Add(l.Certificate, l.Key, seed.Authority.Certificate, seed.Authority.Key, seed.Bundles["agents"], seed.Authority.Certificate, seed.Authority.Key, seed.Former, int64(i*100))
 		f.Add(seed.Authority.Certificate, l.Key, []byte("-----BEGIN"), []byte(nil), seed.Former, l.Certificate, l.Key, seed.Bundles["agents"], int64(-i*10))
 	}
-	f.Fuzz(func(t *testing.T, authority, authorityKey, next, nextKey, former, leaf, leafKey, bundle []byte, days int64) {
+	f.Fuzz(func(t *testing.T, signer, signerKey, next, nextKey, former, leaf, leafKey, bundle []byte, days int64) {
 		now := began.Add(time.Duration(days%4000) * day)
-		s := certs.State{
-			Authority: certs.Pair{Certificate: authority, Key: authorityKey}, Next: certs.Pair{Certificate: next, Key: nextKey},
+		s := authority.State{
+			Authority: authority.Pair{Certificate: signer, Key: signerKey}, Next: authority.Pair{Certificate: next, Key: nextKey},
 			Published: began, Former: former,
-			Leaves:  map[string]certs.Pair{"scheduler": {Certificate: leaf, Key: leafKey}},
+			Leaves:  map[string]authority.Pair{"scheduler": {Certificate: leaf, Key: leafKey}},
 			Bundles: map[string][]byte{"servers": former, "agents": bundle},
 		}
 		for round := range 4 {
-			planned, changes, err := certs.Plan(wanted, s, now)
+			planned, changes, err := authority.Plan(wanted, s, now)
 			if err != nil {
 				t.Fatal(err)
 			}

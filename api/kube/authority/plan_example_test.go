@@ -1,19 +1,19 @@
-package certs_test
+package authority_test
 
 import (
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/kube/authority"
 )
 
 func ExamplePlan() {
-	wanted := map[string]certs.Leaf{"web": {Names: []string{"web.example"}}}
-	stored := certs.State{Bundles: map[string][]byte{"clients": nil}}
+	wanted := map[string]authority.Leaf{"web": {Names: []string{"web.example"}}}
+	stored := authority.State{Bundles: map[string][]byte{"clients": nil}}
 	now := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	for range 430 { // days
-		planned, changes, err := certs.Plan(wanted, stored, now)
+		planned, changes, err := authority.Plan(wanted, stored, now)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -1,4 +1,4 @@
-package access_test
+package server_test
 
 import (
 	"testing"
@@ -8,7 +8,7 @@ import (
 
 	_ "google.golang.org/grpc/health/grpc_health_v1"
 
-	"github.com/spazio-scheduler/spazio/api/kube/access"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	_ "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
@@ -21,8 +21,8 @@ func TestEveryMethodHasARight(t *testing.T) {
 			for j := range service.Methods().Len() {
 				methods++
 				name := "/" + string(service.FullName()) + "/" + string(service.Methods().Get(j).Name())
-				if _, ok := access.Right(name); !ok {
-					t.Errorf("nobody said who may call %s", name)
+				if _, ok := server.Right(name); !ok {
+					t.Errorf("no right is defined for %s", name)
 				}
 			}
 		}
@@ -31,7 +31,7 @@ func TestEveryMethodHasARight(t *testing.T) {
 	if methods < 7 {
 		t.Errorf("%d methods were looked at", methods)
 	}
-	if role, ok := access.Right("/spazio.v1.ModelService/Forget"); ok {
+	if role, ok := server.Right("/spazio.v1.ModelService/Forget"); ok {
 		t.Errorf("a method that is not there may be called by %s", role)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 func TestGhostsRoundTrip(t *testing.T) {
 	for _, want := range [][]reserve.PodKey{nil, {0, 1, math.MaxUint64}, make([]reserve.PodKey, api.MaxAbsorbed)} {
-		got, err := api.ToGhosts(wire(t, api.FromGhosts(want), &spaziov1.GhostPods{}))
+		got, err := api.ToPlaceholders(wire(t, api.FromPlaceholders(want), &spaziov1.GhostPods{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,9 +24,9 @@ func TestGhostsRoundTrip(t *testing.T) {
 			t.Errorf("-sent +received:\n%s", d)
 		}
 	}
-	_, err := api.ToGhosts(nil)
+	_, err := api.ToPlaceholders(nil)
 	refused(t, err, "ghost_pods", api.ErrMissing)
-	_, err = api.ToGhosts(&spaziov1.GhostPods{Pods: make([]uint64, api.MaxAbsorbed+1)})
+	_, err = api.ToPlaceholders(&spaziov1.GhostPods{Pods: make([]uint64, api.MaxAbsorbed+1)})
 	refused(t, err, "pods", api.ErrLength)
 }
 
@@ -39,9 +39,9 @@ func TestNoticesOnTheWire(t *testing.T) {
 	}{
 		// Field 2, 18 bytes: field 1, packed, 16 bytes, little-endian.
 		{"12120a100807060504030201ffffffffffffffff", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{
-			GhostPods: api.FromGhosts([]reserve.PodKey{0x0102030405060708, math.MaxUint64})}}},
+			GhostPods: api.FromPlaceholders([]reserve.PodKey{0x0102030405060708, math.MaxUint64})}}},
 		// That there are none any more is told, too.
-		{"1200", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromGhosts(nil)}}},
+		{"1200", &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromPlaceholders(nil)}}},
 		{"1801", &spaziov1.Notice{Event: &spaziov1.Notice_TakesHeartbeats{TakesHeartbeats: true}}},
 		{"0a0b0908070605040302011800", &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{
 			PodBound: &spaziov1.PodBound{Pod: 0x0102030405060708, InitContainers: new(uint32)}}}},
@@ -59,6 +59,6 @@ func TestNoticesOnTheWire(t *testing.T) {
 }
 
 func FuzzToGhosts(f *testing.F) {
-	seed := api.FromGhosts([]reserve.PodKey{1, math.MaxUint64})
-	fuzz(f, seed, func() *spaziov1.GhostPods { return &spaziov1.GhostPods{} }, api.ToGhosts, api.FromGhosts)
+	seed := api.FromPlaceholders([]reserve.PodKey{1, math.MaxUint64})
+	fuzz(f, seed, func() *spaziov1.GhostPods { return &spaziov1.GhostPods{} }, api.ToPlaceholders, api.FromPlaceholders)
 }

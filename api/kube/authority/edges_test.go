@@ -1,4 +1,4 @@
-package certs_test
+package authority_test
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/api/certs"
+	"github.com/spazio-scheduler/spazio/api/kube/authority"
 )
 
 // unqualified is an authority whose certificate does not say that it may sign.
-func unqualified(t *testing.T, now time.Time) certs.Pair {
+func unqualified(t *testing.T, now time.Time) authority.Pair {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,7 +34,7 @@ func unqualified(t *testing.T, now time.Time) certs.Pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return certs.Pair{
+	return authority.Pair{
 		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 	}
@@ -62,13 +62,13 @@ func TestPlanSaysWhy(t *testing.T) {
 	s := newStore(t)
 	why := func(now time.Time) string {
 		t.Helper()
-		_, changes, err := certs.Plan(wanted, s.state, now)
+		_, changes, err := authority.Plan(wanted, s.state, now)
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.run(now, 99)
 		for _, c := range changes {
-			if c.Kind == certs.Authorities {
+			if c.Kind == "authorities" {
 				return c.Reason
 			}
 		}
@@ -82,7 +82,7 @@ func TestPlanSaysWhy(t *testing.T) {
 			t.Errorf("%v: %q", now, got)
 		}
 	}
-	year := parse(t, s.state.Authority.Certificate)[0].NotBefore.Add(certs.AuthorityUse)
+	year := parse(t, s.state.Authority.Certificate)[0].NotBefore.Add(365 * day)
 	if got := why(year.Add(-time.Nanosecond)); got != "" {
 		t.Errorf("before a year is over: %q", got)
 	}
@@ -92,7 +92,7 @@ func TestPlanSaysWhy(t *testing.T) {
 	}{
 		{0, "the authority has signed for a year: there is a next one"},
 		{time.Hour, "the authority has signed for a year"}, // it is known by now
-		{time.Hour + certs.Lead, "the authority has signed for a year: the next one does"},
+		{time.Hour + 7*day, "the authority has signed for a year: the next one does"},
 		{100 * day, "who knows whom has changed"}, // the former one is forgotten
 	} {
 		if tt.after == 100*day { // once the last of its certificates is replaced
@@ -153,7 +153,7 @@ func TestPlanTakesLongNames(t *testing.T) {
 	longest := strings.Repeat(label, 4)
 	longest += strings.Repeat("b", 253-len(longest))
 	for name, ok := range map[string]bool{longest: true, longest + "b": false} {
-		err := certs.Validate(map[string]certs.Leaf{"x": {Names: slices.Concat([]string{"short"}, []string{name})}})
+		_, _, err := authority.Plan(map[string]authority.Leaf{"x": {Names: slices.Concat([]string{"short"}, []string{name})}}, authority.State{}, began)
 		if (err == nil) != ok {
 			t.Errorf("%d bytes: %v", len(name), err)
 		}

@@ -1,16 +1,16 @@
-package access_test
+package server_test
 
 import (
 	"fmt"
 
-	"github.com/spazio-scheduler/spazio/api/kube/access"
+	"github.com/spazio-scheduler/spazio/api/kube/server"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 )
 
 // Agents tell schedulers what their nodes have room for; a method that no table knows is nobody's.
 func ExampleRight() {
 	for _, method := range []string{spaziov1.SignalService_Publish_FullMethodName, "/spazio.v1.SignalService/Erase"} {
-		role, somebody := access.Right(method)
+		role, somebody := server.Right(method)
 		fmt.Printf("%q %v\n", role, somebody)
 	}
 	// Output:

@@ -1,4 +1,4 @@
-package certs
+package authority
 
 import (
 	"bytes"
@@ -43,14 +43,14 @@ func readAuthority(p Pair, now time.Time) *holder {
 	return h
 }
 
-// vouches says whether a certificate is an authority's and in force.
+// vouches reports whether a certificate is an authority's and in force.
 func vouches(c *x509.Certificate, now time.Time) bool {
 	return c.BasicConstraintsValid && c.IsCA && c.KeyUsage&x509.KeyUsageCertSign != 0 &&
 		!now.Before(c.NotBefore) && now.Before(c.NotAfter) && c.CheckSignatureFrom(c) == nil
 }
 
-// readAll returns the authorities in force among PEM blocks; it passes over what
-// is none.
+// readAll returns the authorities in force among PEM blocks; it skips
+// all others.
 func readAll(text []byte, now time.Time) (all []*x509.Certificate) {
 	for {
 		var block *pem.Block
@@ -70,7 +70,7 @@ func encode(certificates ...*x509.Certificate) (text []byte) {
 	return text
 }
 
-// has says whether one of the certificates is c.
+// has reports whether one of the certificates is c.
 func has(certificates []*x509.Certificate, c *x509.Certificate) bool {
 	return slices.ContainsFunc(certificates, c.Equal)
 }
@@ -100,7 +100,7 @@ func newLeaf(by *holder, l Leaf, now time.Time) (*holder, error) {
 	})
 }
 
-// commonName may have 64 bytes; nobody verifies by it.
+// commonName cuts a name to the 64 bytes of a common name, by which no client verifies.
 func commonName(name string) string { return name[:min(len(name), 64)] }
 
 func (l Leaf) usages() []x509.ExtKeyUsage {
