@@ -18,12 +18,7 @@ const (
 	MaxUsageBytes = 64 << 10
 	// maxSpan is the longest window.
 	maxSpan = time.Hour
-	// maxMemory is the most memory of a window, in bytes.
-	maxMemory = 1 << 50
 )
-
-// coreSlack is what rounding adds to times that are within bounds.
-const coreSlack = 1 + 1e-9
 
 // FromUsage converts a batch for the wire.
 func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
@@ -81,7 +76,7 @@ func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, *spaziov1.UsageAck, erro
 }
 
 func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
-	most := agent.MaxWindowCores * time.Duration(m.GetSpanNanos()).Seconds() * coreSlack
+	most := agent.MaxWindowCores * time.Duration(m.GetSpanNanos()).Seconds() * profile.CoreSlack
 	for _, n := range []struct {
 		field string
 		value float64
@@ -93,8 +88,8 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		{"stalled_seconds", m.GetStalledSeconds(), most},
 		{"throttled_seconds", m.GetThrottledSeconds(), most},
 		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), most},
-		{"memory_bytes", m.GetMemoryBytes(), maxMemory},
-		{"memory_peak_bytes", m.GetMemoryPeakBytes(), maxMemory},
+		{"memory_bytes", m.GetMemoryBytes(), profile.MaxMemory},
+		{"memory_peak_bytes", m.GetMemoryPeakBytes(), profile.MaxMemory},
 	} {
 		if err := checkRange(n.field, n.value, 0, n.most); err != nil {
 			return agent.Window{}, err

@@ -218,7 +218,7 @@ func TestRulesRefused(t *testing.T) {
 	if err := (profile.Bounds{Min: profile.Amounts{CPU: 1}, Max: profile.Amounts{CPU: 1, Memory: inf}}).Validate(); err != nil {
 		t.Error(err)
 	}
-	if _, err := profile.NewHistory(profile.HistoryConfig{HalfLife: time.Millisecond, PeakHalfLife: 2 * time.Millisecond, Slots: 24}); err != nil {
+	if _, err := profile.NewHistory(profile.HistoryConfig{HalfLife: time.Millisecond, Slots: 24}); err != nil {
 		t.Error(err)
 	}
 }

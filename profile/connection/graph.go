@@ -331,10 +331,13 @@ func callsOf(of Job, j *job) []Flow {
 	for to, t := range j.calls {
 		flows = append(flows, t.flow(of, to))
 	}
-	slices.SortFunc(flows, func(a, b Flow) int {
-		return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), compare(a.To, b.To))
-	})
+	sortFlows(flows)
 	return flows
+}
+
+// sortFlows puts those that carry most first.
+func sortFlows(flows []Flow) {
+	slices.SortFunc(flows, func(a, b Flow) int { return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), compare(a.To, b.To)) })
 }
 
 func compare(a, b Job) int {
@@ -374,16 +377,10 @@ func (g *Graph) GetJobConnections(of Job) []Flow {
 	return callsOf(of, j)
 }
 
-// Bandwidth is what one job sends to another, as its caller and in answer to its calls,
-// in bytes a second. It is a plain value, safe for concurrent use.
-type Bandwidth struct {
-	From, To Job
-	Rate     float64
-}
-
-// Bandwidths are what a job sends to others, to whom it sends most first; none of a job
-// that is not known.
-func (g *Graph) Bandwidths(of Job) []Bandwidth {
+// Bandwidths returns what a job sends to others, as their caller and in answer to their
+// calls together: flows with a Request alone, the largest first; none of a job that is not
+// known.
+func (g *Graph) Bandwidths(of Job) []Flow {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	j := g.jobs[of]
@@ -397,11 +394,11 @@ func (g *Graph) Bandwidths(of Job) []Bandwidth {
 	for from := range j.callers {
 		sent[from] += g.jobs[from].calls[of].flow(from, of).Response
 	}
-	all := make([]Bandwidth, 0, len(sent))
+	all := make([]Flow, 0, len(sent))
 	for to, rate := range sent {
-		all = append(all, Bandwidth{of, to, rate})
+		all = append(all, Flow{From: of, To: to, Request: rate})
 	}
-	slices.SortFunc(all, func(a, b Bandwidth) int { return cmp.Or(cmp.Compare(b.Rate, a.Rate), compare(a.To, b.To)) })
+	sortFlows(all)
 	return all
 }
 
@@ -424,4 +421,46 @@ func (g *Graph) sorted() []Job {
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
+}
+
+// ages is a heap of jobs, the one on top that was looked at longest ago; of several the
+// first by name. Each knows its place.
+type ages []*job
+
+var _ heap.Interface = (*ages)(nil)
+
+// Len implements heap.Interface.
+func (a ages) Len() int { return len(a) }
+
+// Less implements heap.Interface.
+func (a ages) Less(i, j int) bool {
+	if c := a[i].updated.Compare(a[j].updated); c != 0 {
+		return c < 0
+	}
+	return compare(a[i].name, a[j].name) < 0
+}
+
+// Swap implements heap.Interface.
+func (a ages) Swap(i, j int) {
+	a[i], a[j] = a[j], a[i]
+	a[i].place, a[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (a *ages) Push(x any) {
+	j, ok := x.(*job)
+	if !ok {
+		return
+	}
+	j.place = len(*a)
+	*a = append(*a, j)
+}
+
+// Pop implements heap.Interface.
+func (a *ages) Pop() any {
+	last := len(*a) - 1
+	j := (*a)[last]
+	(*a)[last] = nil
+	*a = (*a)[:last]
+	return j
 }

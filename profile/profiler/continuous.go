@@ -246,8 +246,8 @@ func (s *Store) found(at time.Time, flows []connection.Flow) []connection.Flow {
 	return found
 }
 
-// Bandwidths are what a workload sends, to whom it sends most first.
-func (s *Store) Bandwidths(of profile.Workload) []connection.Bandwidth {
+// Bandwidths returns what a workload sends to others, as connection.Graph does.
+func (s *Store) Bandwidths(of profile.Workload) []connection.Flow {
 	if s.graph == nil {
 		return nil
 	}

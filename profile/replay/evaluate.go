@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -285,4 +286,9 @@ func (r Resource) scale() profile.Scale {
 		return profile.CPU
 	}
 	return profile.Memory
+}
+
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 }

@@ -84,9 +84,9 @@ func (f *decayed) Predict(at time.Time) float64 {
 	return math.Exp2(f.keys[i]-f.age(at)) * (1 + f.rule.Margin)
 }
 
-// Oracle predicts the largest sample that comes: no predictor that always holds
+// oracleOf predicts the largest sample that comes: no predictor that always holds
 // takes less.
-func Oracle() Predictor {
+func oracleOf() Predictor {
 	return Predictor{Name: "oracle", New: func(Resource) (Forecaster, error) { return new(oracle), nil }}
 }
 
@@ -169,8 +169,8 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	if err != nil {
 		return nil, err
 	}
-	best := Curve{Name: Oracle().Name, Resource: r}
-	if best.own, err = each(Oracle()); err != nil {
+	best := Curve{Name: oracleOf().Name, Resource: r}
+	if best.own, err = each(oracleOf()); err != nil {
 		return nil, err
 	}
 	best.rate(-1)

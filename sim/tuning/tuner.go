@@ -17,7 +17,7 @@ const (
 	Spazio Tuner = "spazio"
 	// Recommender is the default preset alone.
 	Recommender Tuner = "recommender"
-	// Band is Spazio with the rules of continuous.BandOnly.
+	// Band is Spazio with the rules of continuous.Config.BandOnly.
 	Band Tuner = "spazio-band"
 	// Seed is the thesis's two profilers as they are written, with the whole
 	// application as one, which its components are not: see SeedComponents.
@@ -51,7 +51,7 @@ func newTuner(name Tuner, services []Service) (tuner, error) {
 		of: make([]tunedService, len(services)),
 	}
 	if name == Band {
-		t.rules = continuous.BandOnly()
+		t.rules.BandOnly = true
 	}
 	for i := range services {
 		var err error

@@ -45,27 +45,27 @@ type Config struct {
 	// CAFile holds the PEM authorities that the server's certificate must come from;
 	// by default the system's. TokenFile holds a bearer token, read for each query.
 	CAFile, TokenFile string
-	// Back is how far is looked back, default 14 days; Chunk the span of a query,
-	// default one hour; Step that between samples, default one minute.
-	Back, Chunk, Step time.Duration
+	// Back is how far is looked back, default 14 days.
+	Back time.Duration
 	// AtOnce bounds the queries under way, default 4.
 	AtOnce int
 	// Pods is how many pods are enough, default 32: the confidence does not grow with more.
 	Pods int
-	// Queries are those of CPU, in cores, and of memory, in bytes, by the label pod;
-	// the text $namespace and $pods stands for the namespace and for a regular
-	// expression of the pods' names. Empty ones are the defaults.
-	Queries Queries
 }
 
-// Queries are PromQL.
-type Queries struct{ CPU, Memory string }
+const (
+	// chunk is the span of a query, step that between samples.
+	chunk, step = time.Hour, time.Minute
+	// matchers select the pods of a query; $namespace and $pods stand for the namespace and
+	// for a regular expression of the pods' names.
+	matchers = `namespace="$namespace",pod=~"$pods",`
+)
 
-// DefaultQueries sum the containers of a pod. A cAdvisor may count each CPU apart.
-var DefaultQueries = Queries{
-	CPU:    containers("pod", "sum without (cpu) (rate(container_cpu_usage_seconds_total{%s}[5m]))", `namespace="$namespace",pod=~"$pods",`),
-	Memory: containers("pod", "container_memory_working_set_bytes{%s}", `namespace="$namespace",pod=~"$pods",`),
-}
+// The queries sum the containers of a pod. A cAdvisor may count each CPU apart.
+var (
+	cpuQuery    = containers("pod", "sum without (cpu) (rate(container_cpu_usage_seconds_total{%s}[5m]))", matchers)
+	memoryQuery = containers("pod", "container_memory_working_set_bytes{%s}", matchers)
+)
 
 // containers sums what a query, in which matchers are to be filled, says of the containers
 // of pods. Of one container there may be several series: of the cgroup before a restart, of
@@ -79,12 +79,8 @@ func containers(by, query, matchers string) string {
 
 func (c Config) withDefaults() Config {
 	c.Back = cmp.Or(c.Back, 14*24*time.Hour)
-	c.Chunk = cmp.Or(c.Chunk, time.Hour)
-	c.Step = cmp.Or(c.Step, time.Minute)
 	c.AtOnce = cmp.Or(c.AtOnce, 4)
 	c.Pods = cmp.Or(c.Pods, 32)
-	c.Queries.CPU = cmp.Or(c.Queries.CPU, DefaultQueries.CPU)
-	c.Queries.Memory = cmp.Or(c.Queries.Memory, DefaultQueries.Memory)
 	return c
 }
 
@@ -100,12 +96,8 @@ func (c Config) Validate() error {
 		return refuse("Address", c.Address, "an http or https URL")
 	case c.TokenFile != "" && u.Scheme != "https":
 		return refuse("TokenFile", c.TokenFile, "empty without TLS")
-	case c.Step < time.Second || c.Step > c.Chunk:
-		return refuse("Step", c.Step, "at least 1s, at most Chunk")
-	case c.Chunk > 24*time.Hour || c.Chunk/c.Step > maxPoints:
-		return refuse("Chunk", c.Chunk, "at most 24h, and 11,000 steps")
-	case c.Back < c.Chunk:
-		return refuse("Back", c.Back, "at least Chunk")
+	case c.Back < chunk:
+		return refuse("Back", c.Back, "at least 1h")
 	case c.AtOnce < 1:
 		return refuse("AtOnce", c.AtOnce, "above 0")
 	case c.Pods < 1:
@@ -114,12 +106,8 @@ func (c Config) Validate() error {
 	return nil
 }
 
-const (
-	// maxPoints is Prometheus' own bound of a series in an answer.
-	maxPoints = 11_000
-	// maxAnswer bounds what is read of an answer.
-	maxAnswer = 32 << 20
-)
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 32 << 20
 
 // tripper shows the token and bounds answers.
 type tripper struct {

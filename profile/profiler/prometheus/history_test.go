@@ -374,8 +374,8 @@ func TestToken(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []prometheus.Config{
-		{}, {Address: "host:9090"}, {Address: "ftp://host"}, {Address: "http://host", Step: -1}, {Address: "http://host", Chunk: time.Second},
-		{Address: "http://host", Chunk: 48 * time.Hour}, {Address: "http://host", Back: time.Minute}, {Address: "http://host", AtOnce: -1}, {Address: "http://host", Pods: -1},
+		{}, {Address: "host:9090"}, {Address: "ftp://host"},
+		{Address: "http://host", Back: time.Minute}, {Address: "http://host", AtOnce: -1}, {Address: "http://host", Pods: -1},
 	} {
 		var name *field.Error
 		if _, err := prometheus.New(c); !errors.As(err, &name) || !errors.Is(err, prometheus.ErrInvalid) {
