@@ -48,8 +48,7 @@ func (c HistoryConfig) withDefaults() HistoryConfig {
 	return c
 }
 
-// Validate refuses what is out of range.
-func (c HistoryConfig) Validate() error {
+func (c HistoryConfig) validate() error {
 	c = c.withDefaults()
 	if err := c.Scale.Validate(); err != nil {
 		return err
@@ -82,7 +81,7 @@ type samplesOf struct {
 
 // NewHistory returns an empty history.
 func NewHistory(c HistoryConfig) (*History, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	h := newHistory(c.withDefaults())

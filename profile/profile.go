@@ -99,7 +99,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := checkTime(at); err != nil {
 		return err
 	}
-	if err := w.Validate(); err != nil {
+	if err := w.validate(); err != nil {
 		return err
 	}
 	w.amend()

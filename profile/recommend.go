@@ -78,10 +78,15 @@ func (p Preset) among(containers int) Preset {
 	return p
 }
 
-// Recommend says what the containers should request from a time on, by name; the
-// pod itself, whose name is empty, only if no container was measured apart. After a
-// kill for want of memory that is at least what the kill asks for.
-func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommendation, error) {
+// Recommend returns what containers should request from a time on, by name. Given the
+// containers that pods have now, it leaves out what was not measured and what pods had
+// once, and one that is alone in its pod has its own name. Without, it is all that were
+// measured; the pod itself, whose name is empty, only if no container was measured apart.
+// After a kill for want of memory a request is at least what the kill asks for.
+func (p *Profile) Recommend(at time.Time, by Preset, within Bounds, containers ...string) ([]Recommendation, error) {
+	if len(containers) > 0 {
+		return p.recommend(at, by, within, containers, func(name string) *container { return p.containerOf(name, len(containers) == 1) })
+	}
 	var names []string
 	for _, c := range p.containers {
 		names = append(names, c.name)
@@ -90,13 +95,6 @@ func (p *Profile) Recommend(at time.Time, by Preset, within Bounds) ([]Recommend
 		names = names[1:]
 	}
 	return p.recommend(at, by, within, names, p.containers.of)
-}
-
-// RecommendFor is Recommend for the containers that pods have now, by their names: not
-// for one that pods had once, and by its own name for one that is alone in its pod.
-// What was not measured is left out.
-func (p *Profile) RecommendFor(at time.Time, by Preset, within Bounds, containers []string) ([]Recommendation, error) {
-	return p.recommend(at, by, within, containers, func(name string) *container { return p.containerOf(name, len(containers) == 1) })
 }
 
 func (p *Profile) recommend(at time.Time, by Preset, within Bounds, names []string, of func(string) *container) ([]Recommendation, error) {
@@ -140,7 +138,7 @@ func (p *Profile) containerOf(name string, alone bool) *container {
 }
 
 // Peak is the largest amount of memory that a live pod was seen with, or one of its
-// containers, as RecommendFor names them; 0 if it was not measured.
+// containers, as Recommend names them; 0 if it was not measured.
 func (p *Profile) Peak(pod, container string, containers []string) float64 {
 	c := p.containerOf(container, len(containers) == 1)
 	if c == nil {

@@ -128,8 +128,8 @@ func (w *Window) amend() {
 	}
 }
 
-// Validate refuses what no pod can have taken.
-func (w *Window) Validate() error {
+// validate refuses what no pod can have taken.
+func (w *Window) validate() error {
 	mostCPU := maxCores * CoreSlack * w.Span.Seconds()
 	switch {
 	case w.Pod == "":

@@ -48,8 +48,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate refuses what is out of range.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	switch {
 	case c.HalfLife != 0 && (c.HalfLife < time.Second || c.HalfLife > longest):
 		return refuse("Config.HalfLife", c.HalfLife, "from 1s to 1 year, or 0 for the default")
@@ -90,7 +89,7 @@ type traffic struct {
 
 // New returns an empty graph.
 func New(c Config) (*Graph, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	return &Graph{config: c.withDefaults(), jobs: map[Job]*job{}}, nil

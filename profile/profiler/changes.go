@@ -329,11 +329,7 @@ func (s *Store) recommend(at time.Time, w *workload) []profile.Recommendation {
 func (s *Store) learnt(at time.Time, w *workload, bounds profile.Bounds) (all []profile.Recommendation) {
 	preset := s.preset(w.object.spec.Preset)
 	// Bounds that exclude one another have been refused by the API server.
-	if w.containers == nil {
-		all, _ = w.profile.Recommend(at, preset, bounds)
-		return all
-	}
-	all, _ = w.profile.RecommendFor(at, preset, bounds, w.containers)
+	all, _ = w.profile.Recommend(at, preset, bounds, w.containers...)
 	return all
 }
 

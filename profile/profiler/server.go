@@ -164,20 +164,14 @@ func (s *Server) leave(name string) {
 	}
 }
 
-// collector shows what a server and its store count.
-type collector struct{ server *Server }
-
 // Collector returns the metrics of a server and of its store.
-func Collector(server *Server) prometheus.Collector { return collector{server} }
-
-// Describe implements prometheus.Collector.
-func (c collector) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, out) }
+func Collector(server *Server) prometheus.Collector { return prometheus.CollectorFunc(server.collect) }
 
 // silentAfter is after what time a node counts as silent: agents send a batch every minute.
 const silentAfter = 5 * time.Minute
 
-// Collect implements prometheus.Collector.
-func (c collector) Collect(out chan<- prometheus.Metric) {
+// collect sends the metrics of the server and of its store.
+func (s *Server) collect(out chan<- prometheus.Metric) {
 	show := func(kind prometheus.ValueType, name, help string, n float64, label ...string) {
 		d := prometheus.NewDesc("spazio_profiler_"+name, help, label[:len(label)/2], nil)
 		out <- prometheus.MustNewConstMetric(d, kind, n, label[len(label)/2:]...)
@@ -186,20 +180,20 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 	count := func(name, help string, n uint64, label ...string) {
 		show(prometheus.CounterValue, name, help, float64(n), label...)
 	}
-	s := c.server.store.Stats()
-	for i, n := range s.Windows {
+	stats := s.store.Stats()
+	for i, n := range stats.Windows {
 		count("windows_total", "Windows of pods by what became of them; one that waited is counted again in the end.", n, "result", Result(i).String())
 	}
-	for result, n := range map[string]*atomic.Uint64{"accepted": &c.server.accepted, "refused": &c.server.refused, "foreign": &c.server.foreign} {
+	for result, n := range map[string]*atomic.Uint64{"accepted": &s.accepted, "refused": &s.refused, "foreign": &s.foreign} {
 		count("batches_total", "Batches of windows by what became of them.", n.Load(), "result", result)
 	}
 	const dropped = "Workloads dropped, to make room or because nothing was seen of them."
-	count("dropped_workloads_total", dropped, s.Evicted, "reason", "evicted")
-	count("dropped_workloads_total", dropped, s.Forgotten, "reason", "forgotten")
-	count("evidence_restarts_total", "Workloads whose pods contradicted what was known of them.", s.Restarts)
-	gauge("nodes", "Nodes whose agents sent windows within five minutes.", c.server.store.Nodes(time.Now().Add(-silentAfter)))
-	gauge("workloads", "Workloads that are known.", s.Workloads)
-	gauge("pods", "Pods that are known.", s.Pods)
-	gauge("waiting_windows", "Windows that wait for their pod.", s.WaitingWindows)
-	gauge("unpublished_workloads", "Workloads that wait to be published.", s.Unpublished)
+	count("dropped_workloads_total", dropped, stats.Evicted, "reason", "evicted")
+	count("dropped_workloads_total", dropped, stats.Forgotten, "reason", "forgotten")
+	count("evidence_restarts_total", "Workloads whose pods contradicted what was known of them.", stats.Restarts)
+	gauge("nodes", "Nodes whose agents sent windows within five minutes.", s.store.nodesSince(time.Now().Add(-silentAfter)))
+	gauge("workloads", "Workloads that are known.", stats.Workloads)
+	gauge("pods", "Pods that are known.", stats.Pods)
+	gauge("waiting_windows", "Windows that wait for their pod.", stats.WaitingWindows)
+	gauge("unpublished_workloads", "Workloads that wait to be published.", stats.Unpublished)
 }

@@ -52,8 +52,8 @@ func (s *Store) Windows(at time.Time, b agent.UsageBatch) Results {
 	return results
 }
 
-// Nodes counts those of which a batch has come since a time.
-func (s *Store) Nodes(since time.Time) (nodes int) {
+// nodesSince counts the nodes of which a batch has come since a time.
+func (s *Store) nodesSince(since time.Time) (nodes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, sender := range s.senders {
