@@ -33,18 +33,18 @@ const (
 	// Crowded: too many nodes send.
 	Crowded
 
-	// ResultCount is how many there are.
-	ResultCount = int(Crowded) + 1
+	// resultCount is how many there are.
+	resultCount = int(Crowded) + 1
 )
 
-var resultNames = [ResultCount]string{
+var resultNames = [resultCount]string{
 	Accepted: "accepted", Duplicate: "duplicate", Waiting: "waiting", Expired: "expired", Overflow: "overflow",
 	Foreign: "foreign", Unnamed: "unnamed", Refused: "refused", Crowded: "crowded",
 }
 
 // String implements fmt.Stringer.
 func (r Result) String() string {
-	if int(r) < ResultCount {
+	if int(r) < resultCount {
 		return resultNames[r]
 	}
 	return "unknown"
@@ -53,7 +53,7 @@ func (r Result) String() string {
 // Stats is what a Store has seen so far, and what it holds.
 type Stats struct {
 	// Windows by what became of them.
-	Windows [ResultCount]uint64
+	Windows [resultCount]uint64
 	// Restarts counts workloads whose pods contradicted what was known of them.
 	Restarts uint64
 	// Evicted workloads went to make room, Forgotten ones because nothing was seen

@@ -11,7 +11,7 @@ import (
 )
 
 // Results count windows by what became of them.
-type Results [ResultCount]int
+type Results [resultCount]int
 
 // sender is what is known of a node's batches.
 type sender struct {

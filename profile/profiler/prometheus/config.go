@@ -14,15 +14,11 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Errors that a field.Error or a HistoryError wraps.
-var (
-	// ErrInvalid: a configuration is out of range.
-	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrAnswer: the server's answer is not what the API promises.
-	ErrAnswer = errors.New("not an answer to the query")
-)
+// errAnswer reports that the server's answer is not what the API promises.
+var errAnswer = errors.New("not an answer to the query")
 
 // HistoryError names a query that failed. It is a plain value, safe for concurrent
 // reading.
@@ -88,7 +84,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	refuse := func(name string, value any, want string) error {
-		return &field.Error{Package: "prometheus", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+		return &field.Error{Package: "prometheus", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 	}
 	u, err := url.Parse(c.Address)
 	switch {
@@ -124,7 +120,7 @@ func newTripper(c Config) (http.RoundTripper, error) {
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, &field.Error{Package: "prometheus", Field: "CAFile", Value: c.CAFile, Err: fmt.Errorf("%w: no PEM certificate in it", ErrInvalid)}
+			return nil, &field.Error{Package: "prometheus", Field: "CAFile", Value: c.CAFile, Err: fmt.Errorf("%w: no PEM certificate in it", profile.ErrInvalid)}
 		}
 		next.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}

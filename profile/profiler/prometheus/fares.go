@@ -154,11 +154,11 @@ func (h *History) instant(ctx context.Context, query string, at time.Time) (mode
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
+		return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", errAnswer, value)}
 	}
 	for i, s := range vector {
 		if s == nil {
-			return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: sample %d is none", ErrAnswer, i)}
+			return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: sample %d is none", errAnswer, i)}
 		}
 	}
 	return vector, nil

@@ -121,7 +121,7 @@ func (h *History) read(ctx context.Context, query, namespace, names string, end 
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {
-		return &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
+		return &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", errAnswer, value)}
 	}
 	for _, stream := range matrix {
 		if !into.add(stream, most) {

@@ -378,7 +378,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{Address: "http://host", Back: time.Minute}, {Address: "http://host", AtOnce: -1}, {Address: "http://host", Pods: -1},
 	} {
 		var name *field.Error
-		if _, err := prometheus.New(c); !errors.As(err, &name) || !errors.Is(err, prometheus.ErrInvalid) {
+		if _, err := prometheus.New(c); !errors.As(err, &name) || !errors.Is(err, profile.ErrInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
