@@ -105,7 +105,7 @@ func (s *Store) State(at time.Time) State {
 	all := State{Stats: s.Stats(), Workloads: []WorkloadState{}}
 	s.mu.Lock()
 	for _, w := range s.workloads {
-		demand, _ := w.says(at)
+		demand, _ := w.demand(at)
 		all.Workloads = append(all.Workloads, WorkloadState{
 			Workload: w.of, Revision: w.profile.Revision(), Template: w.template, Pods: w.pods, Measured: w.measured,
 			Demand: demand, Published: w.object.demand, PublishedAt: w.object.at,

@@ -109,11 +109,11 @@ type Store struct {
 	stats     Stats
 
 	graph     *connection.Graph // nil: the continuous profiler is off
-	connected atomic.Bool       // the graph has heard who calls whom
+	connected atomic.Bool       // the graph has received flows
 	tuned     time.Time         // its last step
 }
 
-// New returns a Store that knows nothing.
+// New returns an empty Store.
 func New(c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -154,8 +154,8 @@ func Target(namespace, kind, name string) profile.Workload {
 	return w
 }
 
-// turns are workloads to be published for the first time, by namespace: each
-// namespace has its turn, so that who floods one waits for himself.
+// turns are workloads to be published for the first time, by namespace: each namespace
+// has its turn, so that a flood in one delays no other.
 type turns struct {
 	of    map[string][]*workload
 	order []string

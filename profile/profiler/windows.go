@@ -13,7 +13,7 @@ import (
 // Results count windows by what became of them.
 type Results [resultCount]int
 
-// sender is what is known of a node's batches.
+// sender is what is known about a node's batches.
 type sender struct {
 	incarnation, sequence uint64
 	at                    time.Time
@@ -27,9 +27,9 @@ const (
 	silence = 10 * time.Minute
 )
 
-// Windows takes in a batch of a node's agent, which arrived at a time. Who calls
-// answers for its being that node's. Windows of a batch that came before, or is
-// older, count as duplicates.
+// Windows adds a batch of a node's agent, which arrived at a time. The caller has checked
+// that it is that node's. Windows of a batch that came before, or is older, count as
+// duplicates.
 func (s *Store) Windows(at time.Time, b agent.UsageBatch) Results {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Store) acceptSender(at time.Time, b *agent.UsageBatch) Result {
 	return Accepted
 }
 
-// observe gives a window to its workload's profile; Waiting if it can't yet.
+// observe adds a window to its workload's profile; Waiting if it cannot yet.
 func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	p, key := s.known(node, w.Pod)
 	switch {
@@ -117,7 +117,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	if err := of.profile.Observe(at, window(usage, key, p, node, container)); err != nil {
 		return Refused
 	}
-	s.fare(of, w.Container, &usage)
+	s.recordThrottling(of, w.Container, &usage)
 	if !p.measured {
 		p.measured = true
 		of.pods++
@@ -126,7 +126,7 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	if at.After(of.measured) {
 		of.measured = at
 	}
-	s.saw(at, of)
+	s.markSeen(at, of)
 	s.mark(at, of)
 	s.unsaved(at, of)
 	return Accepted
@@ -144,10 +144,10 @@ func window(usage profile.Usage, key reserve.PodKey, p *pod, node, container str
 	}
 }
 
-// sweep lets go of what has waited, or been away, for too long.
+// sweep drops what has waited, or was not seen, for too long.
 func (s *Store) sweep(at time.Time) {
 	s.expire(at)
-	s.bury(at)
+	s.dropDeleted(at)
 	s.forget(at)
 }
 

@@ -44,7 +44,7 @@ type object struct {
 	spec   Spec
 }
 
-// known is when the last was heard of the workload that is published, or is to be.
+// known returns when the workload was last measured, by this replica or the published profile.
 func (w *workload) known() time.Time {
 	if w.object.at.After(w.measured) {
 		return w.object.at
@@ -52,14 +52,14 @@ func (w *workload) known() time.Time {
 	return w.measured
 }
 
-// stale reports that it is long ago.
+// stale reports whether that is at least StaleAfter ago.
 func (w *workload) stale(at time.Time) bool {
 	known := w.known()
 	return !known.IsZero() && at.Sub(known) >= StaleAfter
 }
 
-// says returns what is known of the workload's pods, ok if it is anything.
-func (w *workload) says(at time.Time) (d profile.Demand, ok bool) {
+// demand returns what is known of the workload's pods, ok if it is anything.
+func (w *workload) demand(at time.Time) (d profile.Demand, ok bool) {
 	d = w.profile.Demand(at, 0)
 	return d, d.CPU.Confidence > 0 || d.Memory.Confidence > 0
 }
@@ -140,8 +140,8 @@ func (s *Store) drop(at time.Time, w *workload) {
 	s.gone = append(s.gone, w.of)
 }
 
-// saw moves the workload to the front.
-func (s *Store) saw(at time.Time, w *workload) {
+// markSeen moves the workload to the front.
+func (s *Store) markSeen(at time.Time, w *workload) {
 	if at.After(w.seen) {
 		w.seen = at
 	}
