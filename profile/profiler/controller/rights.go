@@ -16,10 +16,9 @@ import (
 // Right is one that a profiler needs, and what does not work without.
 type Right struct {
 	Group, Resource, Subresource, Verb string
-	// Own reports that it is needed in the profiler's own namespace alone, Lease that it
-	// is for the lease there.
-	Own, Lease bool
-	Without    string
+	// Own reports that it is needed in the profiler's own namespace alone.
+	Own     bool
+	Without string
 }
 
 // String is "update workloadprofiles/status".
@@ -31,6 +30,9 @@ func (r Right) path() string {
 	}
 	return r.Resource + "/" + r.Subresource
 }
+
+// isLease reports whether it is for the lease of who writes.
+func (r Right) isLease() bool { return r.Resource == "leases" }
 
 // Feature is what needs rights of its own.
 type Feature string
@@ -75,7 +77,7 @@ func Rights(on ...Feature) []Right {
 		rightsTo(group, v1alpha1.Checkpoints, "", notSaved, "create", "patch"),
 	)
 	for _, r := range own {
-		r.Own, r.Lease = true, r.Resource == "leases"
+		r.Own = true
 		rights = append(rights, r)
 	}
 	for _, feature := range on {
@@ -127,7 +129,7 @@ func Rules(rights []Right) []rbacv1.PolicyRule {
 		})
 		if i < 0 {
 			rule := rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.path()}}
-			if r.Lease {
+			if r.isLease() {
 				rule.ResourceNames = []string{LeaseName}
 			}
 			rules = append(rules, rule)
@@ -162,7 +164,7 @@ func (c *Controller) checkRight(ctx context.Context, r Right) {
 	if r.Own {
 		attributes.Namespace = c.leaseNamespace()
 	}
-	if r.Lease {
+	if r.isLease() {
 		attributes.Name = LeaseName
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}

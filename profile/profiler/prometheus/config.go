@@ -20,18 +20,10 @@ import (
 // errAnswer reports that the server's answer is not what the API promises.
 var errAnswer = errors.New("not an answer to the query")
 
-// HistoryError names a query that failed. It is a plain value, safe for concurrent
-// reading.
-type HistoryError struct {
-	Query string
-	Err   error
+// queryError names the query that failed.
+func queryError(query string, err error) error {
+	return fmt.Errorf("prometheus: query %q: %w", query, err)
 }
-
-// Error implements error.
-func (e *HistoryError) Error() string { return fmt.Sprintf("prometheus: query %q: %v", e.Query, e.Err) }
-
-// Unwrap returns Err.
-func (e *HistoryError) Unwrap() error { return e.Err }
 
 // Config of a History. The zero value of a field but Address is its default. It is a
 // plain value, safe for concurrent reading.
@@ -43,8 +35,6 @@ type Config struct {
 	CAFile, TokenFile string
 	// Back is how far is looked back, default 14 days.
 	Back time.Duration
-	// AtOnce bounds the queries under way, default 4.
-	AtOnce int
 	// Pods is how many pods are enough, default 32: the confidence does not grow with more.
 	Pods int
 }
@@ -52,6 +42,8 @@ type Config struct {
 const (
 	// chunk is the span of a query, step that between samples.
 	chunk, step = time.Hour, time.Minute
+	// atOnce bounds the queries under way.
+	atOnce = 4
 	// matchers select the pods of a query; $namespace and $pods stand for the namespace and
 	// for a regular expression of the pods' names.
 	matchers = `namespace="$namespace",pod=~"$pods",`
@@ -75,7 +67,6 @@ func containers(by, query, matchers string) string {
 
 func (c Config) withDefaults() Config {
 	c.Back = cmp.Or(c.Back, 14*24*time.Hour)
-	c.AtOnce = cmp.Or(c.AtOnce, 4)
 	c.Pods = cmp.Or(c.Pods, 32)
 	return c
 }
@@ -94,8 +85,6 @@ func (c Config) Validate() error {
 		return refuse("TokenFile", c.TokenFile, "empty without TLS")
 	case c.Back < chunk:
 		return refuse("Back", c.Back, "at least 1h")
-	case c.AtOnce < 1:
-		return refuse("AtOnce", c.AtOnce, "above 0")
 	case c.Pods < 1:
 		return refuse("Pods", c.Pods, "above 0")
 	}

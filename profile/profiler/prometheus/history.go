@@ -42,7 +42,7 @@ func New(c Config) (*History, error) {
 	if err != nil {
 		return nil, &field.Error{Package: "prometheus", Field: "Address", Value: c.Address, Err: err}
 	}
-	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, c.AtOnce)}, nil
+	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, atOnce)}, nil
 }
 
 // Dropped counts series that were passed over, as none of a pod's use can be.
@@ -54,7 +54,7 @@ const half = .5
 // Demand is what the workload's pods took until a time: looked back on from then, as
 // far as there are too few of them. There is no confidence where nothing is known of
 // them. If a query fails, what was read before, and by the other, is returned beside the
-// error, which joins a *HistoryError of each that failed.
+// error, which names each query that failed.
 func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error) {
 	names := podNames(of)
 	if names == "" {
@@ -111,17 +111,17 @@ func (h *History) read(ctx context.Context, query, namespace, names string, end 
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
 	case <-ctx.Done():
-		return &HistoryError{Query: query, Err: context.Cause(ctx)}
+		return queryError(query, context.Cause(ctx))
 	}
 	// Both ends of a range are in its answer: chunks don't share a sample.
 	span := promv1.Range{Start: end.Add(step - chunk), End: end, Step: step}
 	value, _, err := h.api.QueryRange(ctx, query, span)
 	if err != nil {
-		return &HistoryError{Query: query, Err: err}
+		return queryError(query, err)
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {
-		return &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", errAnswer, value)}
+		return queryError(query, fmt.Errorf("%w: it is a %T", errAnswer, value))
 	}
 	for _, stream := range matrix {
 		if !into.add(stream, most) {
