@@ -48,12 +48,6 @@ func NewHistogram(s Scale, halfLife time.Duration) (*Histogram, error) {
 	return &Histogram{scale: scalingOf(s), halfLife: int64(halfLife)}, nil
 }
 
-// Scale returns the histogram's scale.
-func (h *Histogram) Scale() Scale { return h.scale.Scale }
-
-// HalfLife returns after what time a sample weighs half.
-func (h *Histogram) HalfLife() time.Duration { return time.Duration(h.halfLife) }
-
 // Add adds a sample. The value must be finite and not negative, the weight above 0
 // and finite.
 func (h *Histogram) Add(at time.Time, value, weight float64) error {
@@ -189,11 +183,11 @@ func (h *Histogram) Merge(o *Histogram) error {
 	if o == nil {
 		return refuse("histogram", o, "given")
 	}
-	if o.Scale() != h.Scale() {
-		return refuse("Scale", o.Scale(), "the same")
+	if o.scale.Scale != h.scale.Scale {
+		return refuse("Scale", o.scale.Scale, "the same")
 	}
 	if o.halfLife != h.halfLife {
-		return refuse("HalfLife", o.HalfLife(), "the same")
+		return refuse("HalfLife", time.Duration(o.halfLife), "the same")
 	}
 	if o.total == 0 {
 		return nil
@@ -237,7 +231,7 @@ func (h *Histogram) State() HistogramState {
 	for to > from && h.weights[to-1] == 0 {
 		to--
 	}
-	s := HistogramState{Scale: h.Scale(), HalfLife: h.HalfLife()}
+	s := HistogramState{Scale: h.scale.Scale, HalfLife: time.Duration(h.halfLife)}
 	if from < to {
 		s.Reference, s.Low = h.reference, h.low+from
 		s.Weights = append(s.Weights, h.weights[from:to]...)

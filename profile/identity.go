@@ -80,9 +80,9 @@ func Identify(m Meta) (w Workload, revision string, template uint64) {
 	return Workload{Namespace: m.Namespace, Kind: kind, Name: name}, revision, hashTemplate(m.Containers)
 }
 
-// MirrorAnnotation has a static pod's UID on its node: the API server gives the
+// mirrorAnnotation has a static pod's UID on its node: the API server gives the
 // object in it, its mirror, another.
-const MirrorAnnotation = "kubernetes.io/config.mirror"
+const mirrorAnnotation = "kubernetes.io/config.mirror"
 
 func (m *Meta) owner() (kind, name, revision string) {
 	if given := m.Annotations[WorkloadAnnotation]; given != "" {
@@ -92,7 +92,7 @@ func (m *Meta) owner() (kind, name, revision string) {
 		return "Workload", given, ""
 	}
 	owner := m.Controller
-	if owner.Kind == "Node" || m.Annotations[MirrorAnnotation] != "" {
+	if owner.Kind == "Node" || m.Annotations[mirrorAnnotation] != "" {
 		return "StaticPod", m.staticName(), ""
 	}
 	if kind, name, ok := m.special(); ok {

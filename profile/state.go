@@ -201,7 +201,7 @@ func (e *encoder) histogram(h *Histogram) {
 
 // histogram takes what an empty one holds.
 func (d *decoder) histogram(dst *Histogram) {
-	state := HistogramState{Scale: dst.Scale(), HalfLife: dst.HalfLife()}
+	state := HistogramState{Scale: dst.scale.Scale, HalfLife: time.Duration(dst.halfLife)}
 	n := d.count("histogram", state.Scale.Buckets, 2)
 	if n > 0 {
 		state.Reference = d.int()

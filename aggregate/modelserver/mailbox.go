@@ -143,13 +143,6 @@ func (l *letter) fill(at time.Time, caller string, size int, m *spaziov1.LocalMo
 			Sigma: model.GetSigma(),
 			Mean:  model.GetMean(),
 		},
-		Costs: l.local.Costs[:0],
-	}
-	for _, c := range m.GetCosts() {
-		cost := aggregate.Cost{}
-		if c.GetKnown() {
-			cost = aggregate.Cost{Value: c.GetValue(), SD: c.GetSd(), Known: true}
-		}
-		l.local.Costs = append(l.local.Costs, cost)
+		Costs: appendCosts(l.local.Costs[:0], m.GetCosts()),
 	}
 }

@@ -433,14 +433,20 @@ func toEntry(m *spaziov1.NodeState) aggregate.Entry {
 		Schema: m.GetSchema(), Dim: int(m.GetDim()),
 		Age: time.Duration(m.GetAgeNanos()), Weight: m.GetWeight(), Moments: m.GetMoments(), Mean: m.GetMean(),
 	}
-	for _, c := range m.GetCosts() {
+	e.Costs = appendCosts(nil, m.GetCosts())
+	return e
+}
+
+// appendCosts converts costs; those that are not known are zero, whatever their values.
+func appendCosts(dst []aggregate.Cost, costs []*spaziov1.Cost) []aggregate.Cost {
+	for _, c := range costs {
 		cost := aggregate.Cost{}
 		if c.GetKnown() {
 			cost = aggregate.Cost{Value: c.GetValue(), SD: c.GetSd(), Known: true}
 		}
-		e.Costs = append(e.Costs, cost)
+		dst = append(dst, cost)
 	}
-	return e
+	return dst
 }
 
 func refuseState(i int, err error) error {

@@ -2,7 +2,6 @@ package connection
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -67,15 +66,14 @@ type Graph struct {
 	config Config
 	mu     sync.RWMutex
 	jobs   map[Job]*job
-	// byAge has the same jobs, the one that was looked at longest ago on top.
-	byAge ages
+	// byAge has the same jobs, the one that was looked at longest ago first.
+	byAge []*job
 }
 
 // job is a caller or a callee. Both ends of a call are jobs of the graph.
 type job struct {
 	name    Job
-	updated time.Time
-	place   int // in Graph.byAge
+	updated time.Time // by the wall clock alone, so that all are comparable
 	calls   map[Job]*traffic
 	callers map[Job]bool
 }
@@ -193,9 +191,9 @@ func (g *Graph) job(at time.Time, of Job) *job {
 		if len(g.jobs) >= g.config.MaxJobs {
 			g.drop(g.byAge[0])
 		}
-		j = &job{name: of, updated: at, calls: map[Job]*traffic{}, callers: map[Job]bool{}}
+		j = &job{name: of, updated: at.Round(0), calls: map[Job]*traffic{}, callers: map[Job]bool{}}
 		g.jobs[of] = j
-		heap.Push(&g.byAge, j)
+		g.enter(j)
 	}
 	if at.After(j.updated) {
 		g.update(j, at)
@@ -203,10 +201,29 @@ func (g *Graph) job(at time.Time, of Job) *job {
 	return j
 }
 
-// update says when a job was looked at.
+// update sets when a job was looked at.
 func (g *Graph) update(j *job, at time.Time) {
-	j.updated = at
-	heap.Fix(&g.byAge, j.place)
+	g.leave(j)
+	j.updated = at.Round(0)
+	g.enter(j)
+}
+
+// compareAge puts the job that was looked at longest ago first; of several the first by name.
+func compareAge(a, b *job) int {
+	return cmp.Or(a.updated.Compare(b.updated), compare(a.name, b.name))
+}
+
+// enter puts a job into byAge.
+func (g *Graph) enter(j *job) {
+	i, _ := slices.BinarySearchFunc(g.byAge, j, compareAge)
+	g.byAge = slices.Insert(g.byAge, i, j)
+}
+
+// leave takes a job out of byAge, before its time changes or it is dropped.
+func (g *Graph) leave(j *job) {
+	if i, there := slices.BinarySearchFunc(g.byAge, j, compareAge); there {
+		g.byAge = slices.Delete(g.byAge, i, i+1)
+	}
 }
 
 // drop forgets a job and its connections.
@@ -218,7 +235,7 @@ func (g *Graph) drop(j *job) {
 		delete(g.jobs[to].callers, j.name)
 	}
 	delete(g.jobs, j.name)
-	heap.Remove(&g.byAge, j.place)
+	g.leave(j)
 }
 
 // disconnect forgets a call of a job.
@@ -420,46 +437,4 @@ func (g *Graph) sorted() []Job {
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
 	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
-}
-
-// ages is a heap of jobs, the one on top that was looked at longest ago; of several the
-// first by name. Each knows its place.
-type ages []*job
-
-var _ heap.Interface = (*ages)(nil)
-
-// Len implements heap.Interface.
-func (a ages) Len() int { return len(a) }
-
-// Less implements heap.Interface.
-func (a ages) Less(i, j int) bool {
-	if c := a[i].updated.Compare(a[j].updated); c != 0 {
-		return c < 0
-	}
-	return compare(a[i].name, a[j].name) < 0
-}
-
-// Swap implements heap.Interface.
-func (a ages) Swap(i, j int) {
-	a[i], a[j] = a[j], a[i]
-	a[i].place, a[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (a *ages) Push(x any) {
-	j, ok := x.(*job)
-	if !ok {
-		return
-	}
-	j.place = len(*a)
-	*a = append(*a, j)
-}
-
-// Pop implements heap.Interface.
-func (a *ages) Pop() any {
-	last := len(*a) - 1
-	j := (*a)[last]
-	(*a)[last] = nil
-	*a = (*a)[:last]
-	return j
 }

@@ -122,7 +122,7 @@ type Curve struct {
 	// Own is the predictor as it is.
 	Own Score `json:"own"`
 	// Each is that by series, of those that are long enough for a prediction.
-	Each []SeriesScore `json:"each"`
+	Each []seriesScore `json:"each"`
 	// Swept are its scores by percentile.
 	Swept []Point `json:"swept"`
 
@@ -130,8 +130,8 @@ type Curve struct {
 	swept [][]tally
 }
 
-// SeriesScore is the score on a series. It is a plain value, safe for concurrent reading.
-type SeriesScore struct {
+// seriesScore is the score on a series. It is a plain value, safe for concurrent reading.
+type seriesScore struct {
 	Series string `json:"series"`
 	Score
 }
@@ -140,7 +140,7 @@ type SeriesScore struct {
 func (c *Curve) scoreEach(s []Series) {
 	for i, t := range c.own {
 		if t.n > 0 {
-			c.Each = append(c.Each, SeriesScore{s[i].Name, score([]tally{t}, -1)})
+			c.Each = append(c.Each, seriesScore{s[i].Name, score([]tally{t}, -1)})
 		}
 	}
 }

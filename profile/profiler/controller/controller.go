@@ -58,7 +58,7 @@ type Controller struct {
 
 // New checks the config; nothing is connected yet.
 func New(c Config) (*Controller, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()
@@ -275,8 +275,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Validate returns a *field.Error.
-func (c Config) Validate() error {
+// validate returns a *field.Error.
+func (c Config) validate() error {
 	refuse := func(name string, value any) error {
 		return &field.Error{Package: "profiler", Field: name, Value: value, Err: profiler.ErrInvalid}
 	}

@@ -86,7 +86,7 @@ func (s *podStore) replace(objects []any) {
 func podOf(p *corev1.Pod) profiler.Pod {
 	of, revision, template := profile.Identify(metaOf(p))
 	return profiler.Pod{
-		UID: string(p.UID), Mirrors: p.Annotations[profile.MirrorAnnotation], Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template, Created: p.CreationTimestamp.Time,
+		UID: string(p.UID), Mirrors: p.Annotations[corev1.MirrorPodAnnotationKey], Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template, Created: p.CreationTimestamp.Time,
 		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p), Names: namesOf(p), PartOf: p.Labels[partOf],
 	}
 }
