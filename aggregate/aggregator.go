@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
@@ -50,7 +49,7 @@ type group struct {
 	key    groupKey
 	caller string  // who made it
 	nodes  []*node // n is at n.slot
-	merged merger
+	merger merger
 	// Scratch of the cost prior.
 	known  []estimate
 	sample []weighted
@@ -71,23 +70,13 @@ type node struct {
 	slot    int
 	caller  string
 	change  uint64 // the latest, counted by the Aggregator
-	from    uint64 // the replica that told of it, 0 for the node itself
-}
-
-// merger is how one group's moments are combined, centred ones or others.
-type merger interface {
-	// enter takes in n's moments, which are new.
-	enter(n *node)
-	// leave lets go of n's moments before they change or n is forgotten.
-	leave(n *node)
-	// merged returns what the group has in common at a time.
-	merged(at time.Time, nodes []*node) common
+	from    uint64 // the replica it came from, 0 for the node itself
 }
 
 // common is what the nodes of a group have in common.
 type common struct {
 	moments []float64 // as a node's, which the caller must not modify
-	samples float64   // their weight; 0 if there is nothing to tell
+	samples float64   // their weight; 0 if there is nothing to publish
 	clipped int
 	reach   float64
 	kept    float64
@@ -109,8 +98,8 @@ func New(o Options) (*Aggregator, error) {
 // Len counts the nodes not forgotten.
 func (a *Aggregator) Len() int { return len(a.nodes) }
 
-// Put takes in a node's model, received at the given time. It returns false
-// without an error if l is what is there already, or is older than what came in
+// Put adds a node's model, received at the given time. It returns false
+// without an error if l is held already, or is older than what was received
 // less than Options.Silence ago. Invalid models are refused with the error of
 // Local.Validate, what is beyond the bounds with a *field.Error of ErrFull, and a
 // centred model among others, or another among centred ones, with one of ErrCentred;
@@ -133,17 +122,16 @@ func (a *Aggregator) Put(at time.Time, l Local) (bool, error) {
 	meanSquaresTo(n.moments[:packedLen(l.Model.Dim)], l.Model)
 	copy(n.moments[packedLen(l.Model.Dim):], l.Model.Mean)
 	n.costs = append(n.costs[:0], l.Costs...)
-	n.group.merged.enter(n)
 	a.changes.note(n, len(a.nodes))
 	return true, nil
 }
 
-// same says whether n holds the very push.
+// same reports whether n holds this very push.
 func (n *node) same(incarnation, sequence uint64) bool {
 	return incarnation == n.incarnation && sequence == n.sequence
 }
 
-// newer says whether a push is of a later incarnation or sequence than n's.
+// newer reports whether a push is of a later incarnation or sequence than n's.
 func (n *node) newer(incarnation, sequence uint64) bool {
 	if incarnation != n.incarnation {
 		return incarnation > n.incarnation
@@ -151,13 +139,11 @@ func (n *node) newer(incarnation, sequence uint64) bool {
 	return sequence > n.sequence
 }
 
-// place returns the node, new or known, in the group of the key, held by the
-// caller and without moments in its total; what is to be put there has been
-// checked.
+// place returns the node, new or known, in the group of the key and held by the
+// caller; what is to be put there has been checked.
 func (a *Aggregator) place(name string, key groupKey, caller string) (*node, error) {
 	n := a.nodes[name]
 	if n != nil && n.group.key == key && n.caller == caller {
-		n.group.merged.leave(n)
 		return n, nil
 	}
 	if err := a.mixes(n, key); err != nil {
@@ -181,14 +167,14 @@ func (a *Aggregator) mixes(n *node, key groupKey) error {
 	if !ok || n != nil && n.group == g && len(g.nodes) == 1 {
 		return nil
 	}
-	return &field.Error{Package: "aggregate", Field: "Model.Mean", Value: key.centred, Err: fmt.Errorf("%w: schema %q", ErrCentred, key.schema)}
+	return refuse("Model.Mean", key.centred, fmt.Errorf("%w: schema %q", ErrCentred, key.schema))
 }
 
 // add makes a node without moments, and its group if it is the first there.
 func (a *Aggregator) add(name string, key groupKey, caller string) *node {
 	g, ok := a.groups[key]
 	if !ok {
-		g = &group{key: key, caller: caller, merged: a.newMerger(key)}
+		g = &group{key: key, caller: caller, merger: merger{options: a.options, key: key}}
 		a.groups[key] = g
 		a.hold(caller, holding{groups: 1})
 	}
@@ -199,18 +185,9 @@ func (a *Aggregator) add(name string, key groupKey, caller string) *node {
 	return n
 }
 
-func (a *Aggregator) newMerger(key groupKey) merger {
-	p := perNode{options: a.options, total: make([]float64, key.vector())}
-	if key.centred {
-		return &perNodeCentred{perNode: p, dim: key.dim}
-	}
-	return &p
-}
-
 // remove forgets a node, and its group with the last one.
 func (a *Aggregator) remove(n *node) {
 	g := n.group
-	g.merged.leave(n)
 	last := g.nodes[len(g.nodes)-1]
 	g.nodes[n.slot], last.slot = last, n.slot
 	g.nodes[len(g.nodes)-1] = nil
@@ -270,7 +247,7 @@ func (a *Aggregator) forget(at time.Time) {
 }
 
 func (a *Aggregator) global(g *group, at time.Time) (Global, bool, error) {
-	c := g.merged.merged(at, g.nodes)
+	c := g.merger.merged(at, g.nodes)
 	if !(c.samples > 0) {
 		return Global{}, false, nil
 	}
@@ -313,3 +290,96 @@ func (g *group) ages(at time.Time) Ages {
 }
 
 func (n *node) age(at time.Time) time.Duration { return max(0, at.Sub(n.at)) }
+
+// holding is what nodes take: of a caller, or of all.
+type holding struct{ nodes, groups, bytes int }
+
+func (h holding) plus(other holding, sign int) holding {
+	return holding{h.nodes + sign*other.nodes, h.groups + sign*other.groups, h.bytes + sign*other.bytes}
+}
+
+// footprint is about what a node takes in memory: its moments, its costs, its
+// name in the map, its place in the group and what is left of its changes.
+func footprint(name string, key groupKey) int {
+	return 360 + len(name) + 8*key.vector() + 24*key.dim
+}
+
+func (a *Aggregator) hold(caller string, more holding) {
+	a.total = a.total.plus(more, 1)
+	if caller == "" {
+		return
+	}
+	h, ok := a.callers[caller]
+	if !ok {
+		h = &holding{}
+		a.callers[caller] = h
+	}
+	*h = h.plus(more, 1)
+}
+
+func (a *Aggregator) release(caller string, less holding) {
+	a.total = a.total.plus(less, -1)
+	h, ok := a.callers[caller]
+	if !ok {
+		return
+	}
+	if *h = h.plus(less, -1); *h == (holding{}) {
+		delete(a.callers, caller)
+	}
+}
+
+// fits reports whether a node, nil if it is new, may be put into the group of the
+// key by a caller.
+func (a *Aggregator) fits(name string, n *node, key groupKey, caller string) error {
+	more := holding{nodes: 1, bytes: footprint(name, key)}
+	if _, ok := a.groups[key]; !ok {
+		more.groups = 1
+	}
+	after, of := a.total.plus(more, 1), holding{}
+	if h, ok := a.callers[caller]; ok {
+		of = *h
+	}
+	of = of.plus(more, 1)
+	if n != nil { // what it leaves behind
+		less := holding{nodes: 1, bytes: footprint(name, n.group.key)}
+		last := holding{}
+		if len(n.group.nodes) == 1 {
+			last.groups = 1
+		}
+		after = after.plus(less, -1).plus(last, -1)
+		if n.caller == caller {
+			of = of.plus(less, -1)
+		}
+		if n.group.caller == caller {
+			of = of.plus(last, -1)
+		}
+		if n.group.key == key && last.groups == 1 {
+			// The group goes and comes again, as the caller's.
+			after, of = after.plus(last, 1), of.plus(last, 1)
+		}
+	}
+	most := holding{a.options.MaxNodes, a.options.MaxGroups, a.options.MaxBytes}
+	if err := within(after, most, "", name, key); err != nil || caller == "" {
+		return err
+	}
+	share := func(n int) int { return max(1, int(a.options.CallerShare*float64(n))) }
+	return within(of, holding{share(most.nodes), share(most.groups), share(most.bytes)}, caller, name, key)
+}
+
+// within returns a *field.Error of the first bound that is exceeded.
+func within(h, most holding, caller, name string, key groupKey) error {
+	for _, b := range []struct {
+		which   string
+		h, most int
+	}{{"MaxNodes", h.nodes, most.nodes}, {"MaxGroups", h.groups, most.groups}, {"MaxBytes", h.bytes, most.bytes}} {
+		if b.h <= b.most {
+			continue
+		}
+		err := fmt.Errorf("%w: refusing node %q with schema %q of %d channels", ErrFull, name, key.schema, key.dim)
+		if caller != "" {
+			err = fmt.Errorf("%w: its share for caller %q", err, caller)
+		}
+		return refuse(b.which, b.most, err)
+	}
+	return nil
+}

@@ -2,7 +2,7 @@ package aggregate
 
 import "math"
 
-// clip is the part of perNode that bounds what a node far from the others can
+// clip is the part of merger that bounds what a node far from the others can
 // do; the package documentation derives it. Its fields are scratch.
 type clip struct {
 	total      []float64 // Σ fᵢsᵢGᵢ
@@ -20,32 +20,30 @@ const most = .9
 
 // apply leaves the clipped sum in total and returns its weight, how many nodes
 // were clipped, and c·R as their reach.
-func (c *clip) apply(p *perNode, nodes []*node) common {
-	c.weigh(p, nodes)
-	c.centreOn(len(p.total), nodes)
-	limit := p.options.Clip * c.spread(nodes)
-	result := common{samples: p.weight, kept: 1, reach: limit}
+func (c *clip) apply(m *merger, nodes []*node) common {
+	c.weigh(m, nodes)
+	c.centreOn(len(m.total), nodes)
+	limit := m.options.Clip * c.spread(nodes)
+	result := common{samples: m.weight, kept: 1, reach: limit}
 	for _, d := range c.distances {
 		if d > limit {
 			result.clipped++
 		}
 	}
-	if c.total = append(c.total[:0], p.total...); result.clipped > 0 {
+	if c.total = append(c.total[:0], m.total...); result.clipped > 0 {
 		// Taking away would leave the rounding errors of what may be much
 		// larger than what remains: sum again.
-		result.samples, result.kept = c.sum(p, nodes, limit)
+		result.samples, result.kept = c.sum(m, nodes, limit)
 	}
 	return result
 }
 
-// weigh makes integers of the nodes' weights. It also puts the nodes in order,
-// so that the sum does not depend on that of their arrival.
-func (c *clip) weigh(p *perNode, nodes []*node) {
-	sortByName(nodes)
+// weigh makes integers of the nodes' weights.
+func (c *clip) weigh(m *merger, nodes []*node) {
 	c.distances = c.distances[:0]
 	heaviest := 0.
 	for _, n := range nodes {
-		f := p.factor(n)
+		f := m.factor(n)
 		c.distances = append(c.distances, f)
 		heaviest = max(heaviest, f)
 	}
@@ -91,11 +89,11 @@ func (c *clip) distance(packed []float64) float64 {
 	return frobenius(c.difference)
 }
 
-func (c *clip) sum(p *perNode, nodes []*node, limit float64) (weight, kept float64) {
+func (c *clip) sum(m *merger, nodes []*node, limit float64) (weight, kept float64) {
 	clear(c.total)
 	var all float64
 	for i, n := range nodes {
-		f := p.factor(n)
+		f := m.factor(n)
 		all += f
 		if d := c.distances[i]; d > limit {
 			f *= limit / d
@@ -104,4 +102,23 @@ func (c *clip) sum(p *perNode, nodes []*node, limit float64) (weight, kept float
 		weight += f
 	}
 	return weight, weight / all
+}
+
+// Sway bounds the angle, in radians, by which nodes with the given share of the
+// weight, in [0,1), can have turned the global direction u₁ from where the
+// others' models alone put it; see the package documentation. It is π/2 where
+// nothing can be promised.
+func (g Global) Sway(share float64) float64 {
+	if !(share >= 0 && share < g.Kept) || g.Model.Dim() < 2 {
+		if g.Model.Dim() == 1 {
+			return 0
+		}
+		return math.Pi / 2
+	}
+	moved := share * g.Reach / (g.Kept - share)
+	gap := (g.Model.Energy(0) - g.Model.Energy(1)) / float64(g.Model.Block())
+	if !(2*moved < gap) {
+		return math.Pi / 2
+	}
+	return math.Asin(moved / (gap - moved))
 }

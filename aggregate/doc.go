@@ -22,8 +22,8 @@
 //
 // Centred models, whose nodes push their mean μᵢ besides, merge about the joint mean
 // μ = Σ pᵢμᵢ, pᵢ = wᵢaᵢ/Σ wa: G = Σ pᵢ(Gᵢ + (μᵢ−μ)(μᵢ−μ)ᵀ), again what svd.Merge
-// yields. They do not merge with others: of a schema and dimension the first node says
-// which, and those of the other kind are refused until it is gone.
+// yields. They do not merge with others: the first node of a schema and dimension decides
+// which kind it is, and those of the other kind are refused until that node is gone.
 //
 // The thesis merges each arriving model half and half into the global one (§4.3);
 // the last to arrive then weighs ½, the one before ¼. Package sim/thesis does so.
@@ -42,7 +42,7 @@
 //	G  = Σ pᵢsᵢGᵢ / S,  S = Σ pᵢsᵢ ≥ .9
 //
 // It is a mean of semidefinite matrices and so one itself, does not depend on
-// order, and is the plain one where nobody is farther than c·R. Let nodes of
+// order, and is the plain one where no node is farther than c·R. Let nodes of
 // weight share ε < S lie, and let Gₕ be the same mean of the others. From
 // S·G = Sₕ·Gₕ + Σ pᵢsᵢGᵢ over those who lie follows
 //
@@ -62,7 +62,7 @@
 // fifth loaded, of two kinds, or spread over two decades; without clipping it
 // ranges to 90°, and so does what a liar achieves.
 //
-// The price: an honest minority below a tenth can't be told from liars. Where
+// The price: an honest minority below a tenth cannot be distinguished from liars. Where
 // one node in twenty is loaded and the others are idle, the loaded ones, and 97 %
 // of the trace of G with them, are clipped away; from one in ten on nothing is
 // lost. A fleet with few loaded nodes is common and a hostile agent is not, so
@@ -77,19 +77,19 @@
 // # Bounds
 //
 // What is held is bounded in nodes, groups and bytes, and what one caller may
-// hold in a share of them (Options.CallerShare): who invents names and schemas
-// fills that share and no more. What other replicas and restarts bring counts
+// hold in a share of them (Options.CallerShare): a caller that invents names and
+// schemas fills that share and no more. What other replicas and restarts bring counts
 // for all.
 //
 // # Replicas and restarts
 //
 // What is kept of a node can be taken out as an Entry and put into another
-// Aggregator: Restore after a restart, Merge at another replica, which hears of
-// it by Changes. The newer push of a node by (incarnation, sequence) stays, so
-// that replicas that hear of the same pushes agree whatever the order; but of two
+// Aggregator: Restore after a restart, Merge at another replica, which gets it
+// by Changes. The newer push of a node by (incarnation, sequence) stays, so
+// that replicas that receive the same pushes agree whatever the order; but of two
 // that are farther apart than Options.Silence the later stays, or one claim of a
 // high incarnation, or a node's clock that is set back, would mute it. An entry
-// says how old a push is, not when it was: clocks need not agree. What time an
+// has the age of a push, not its time: clocks need not agree. What time an
 // entry takes to travel makes the push seem younger, by θ half-lives at most
 // between any two replicas, where θ·half-life is a message's delay plus 1/1024 of
 // a half-life; their models then differ by ‖ΔG‖ ≤ (2^θ − 1)·tr G. A node as good

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Entry is what an Aggregator keeps of one node, as plain data: for other
-// replicas and for storage. It says how old the node's push is, not when it
-// was, so that nobody's clock has to agree with another's.
+// replicas and for storage. It has the age of the node's push, not its time, so
+// that no clocks have to agree.
 type Entry struct {
 	Node                  string
 	Incarnation, Sequence uint64
@@ -54,19 +53,19 @@ const (
 func (e Entry) Validate() error {
 	switch {
 	case e.Node == "":
-		return &field.Error{Package: "aggregate", Field: "Node", Value: `""`, Err: ErrMissing}
+		return refuse("Node", `""`, ErrMissing)
 	case e.Schema == "":
-		return &field.Error{Package: "aggregate", Field: "Schema", Value: `""`, Err: ErrMissing}
+		return refuse("Schema", `""`, ErrMissing)
 	case e.Dim < 1 || e.Dim > maxDim:
-		return &field.Error{Package: "aggregate", Field: "Dim", Value: e.Dim, Err: ErrRange}
+		return refuse("Dim", e.Dim, ErrRange)
 	case e.Age < 0:
-		return &field.Error{Package: "aggregate", Field: "Age", Value: e.Age, Err: ErrRange}
+		return refuse("Age", e.Age, ErrRange)
 	case !(e.Weight >= 0 && e.Weight <= math.MaxFloat64):
-		return &field.Error{Package: "aggregate", Field: "Weight", Value: e.Weight, Err: ErrRange}
+		return refuse("Weight", e.Weight, ErrRange)
 	case len(e.Moments) != packedLen(e.Dim):
-		return &field.Error{Package: "aggregate", Field: "len(Moments)", Value: len(e.Moments), Err: ErrLength}
+		return refuse("len(Moments)", len(e.Moments), ErrLength)
 	case len(e.Mean) != 0 && len(e.Mean) != e.Dim:
-		return &field.Error{Package: "aggregate", Field: "len(Mean)", Value: len(e.Mean), Err: ErrLength}
+		return refuse("len(Mean)", len(e.Mean), ErrLength)
 	}
 	if err := validateMean("Mean", e.Mean); err != nil {
 		return err
@@ -74,15 +73,15 @@ func (e Entry) Validate() error {
 	limit := float64(e.Dim) * (1 + traceSlack)
 	for i, v := range e.Moments {
 		if !(math.Abs(v) <= limit) {
-			return &field.Error{Package: "aggregate", Field: fmt.Sprintf("Moments[%d]", i), Value: v, Err: ErrRange}
+			return refuse(fmt.Sprintf("Moments[%d]", i), v, ErrRange)
 		}
 	}
 	if t := trace(e.Moments); !(t == 0 || t >= faintest && t <= limit) {
-		return &field.Error{Package: "aggregate", Field: "Moments", Value: t, Err: ErrRange}
+		return refuse("Moments", t, ErrRange)
 	}
 	if row := indefinite(e.Moments, e.Dim); row >= 0 {
 		at := packedLen(row+1) - 1
-		return &field.Error{Package: "aggregate", Field: fmt.Sprintf("Moments[%d]", at), Value: e.Moments[at], Err: ErrIndefinite}
+		return refuse(fmt.Sprintf("Moments[%d]", at), e.Moments[at], ErrIndefinite)
 	}
 	return validateCosts(e.Costs, e.Dim)
 }
@@ -151,7 +150,7 @@ func (a *Aggregator) Restore(at time.Time, e Entry) (bool, error) {
 	return a.merge(at, e, 0, a.options.Forget)
 }
 
-// Merge takes in an entry that the replica named from (not 0) told of at the
+// Merge adds an entry that the replica named from (not 0) has sent at the
 // given time. Of two pushes that are at most Options.Silence apart the newer by
 // (incarnation, sequence) stays, else the later. Of the same push the earlier time of receipt stays, as every replica on the way adds
 // some delay; less than a thousandth of a half-life does not count, or replicas
@@ -188,12 +187,11 @@ func (a *Aggregator) merge(at time.Time, e Entry, from uint64, oldest time.Durat
 	n.weight = a.options.weight(e.Weight)
 	copy(n.moments[copy(n.moments, e.Moments):], e.Mean)
 	n.costs = append(n.costs[:0], e.Costs...)
-	n.group.merged.enter(n)
 	a.changes.note(n, len(a.nodes))
 	return true, nil
 }
 
-// supersedes says whether an entry takes the place of what n holds. Replicas
+// supersedes reports whether an entry takes the place of what n holds. Replicas
 // judge alike, so they agree one Silence after pushes in disorder at the latest.
 func (a *Aggregator) supersedes(e Entry, received time.Time, n *node) bool {
 	apart := received.Sub(n.at)
@@ -206,4 +204,74 @@ func (a *Aggregator) supersedes(e Entry, received time.Time, n *node) bool {
 		return false
 	}
 	return n.newer(e.Incarnation, e.Sequence)
+}
+
+// changes is the order in which nodes changed. Of a node the latest change
+// counts; what is left of earlier ones is cleared out once they outnumber the
+// nodes.
+type changes struct {
+	count uint64
+	log   []change
+}
+
+type change struct {
+	number uint64
+	node   *node
+}
+
+// slack is how many outdated changes are not worth clearing out.
+const slack = 1024
+
+// note makes n the latest to have changed; nodes is how many there are.
+func (c *changes) note(n *node, nodes int) {
+	c.count++
+	n.change = c.count
+	if len(c.log) > 2*nodes+slack {
+		latest := c.log[:0]
+		for _, one := range c.log {
+			if one.number == one.node.change {
+				latest = append(latest, one)
+			}
+		}
+		clear(c.log[len(latest):])
+		c.log = latest
+	}
+	c.log = append(c.log, change{c.count, n})
+}
+
+// after returns the changes beyond a number.
+func (c *changes) after(number uint64) []change {
+	return c.log[sort.Search(len(c.log), func(i int) bool { return c.log[i].number > number }):]
+}
+
+// Cursor is how many changes there have been so far: where a reader of Changes
+// will stand once it has read them all.
+func (a *Aggregator) Cursor() uint64 { return a.changes.count }
+
+// Changes returns what is kept of the nodes that changed after one cursor and
+// up to another, each once, in the order of their latest change, and the cursor
+// to go on from. What was taken over from the replica except is left out, as
+// are nodes too old for another replica to take over. It ends early once the
+// entries' sizes (Entry.Size) sum to limit or more, so that an answer has a
+// bounded size; the cursor is then below upto.
+func (a *Aggregator) Changes(at time.Time, after, upto, except uint64, limit int) ([]Entry, uint64) {
+	var entries []Entry
+	size := 0
+	for _, c := range a.changes.after(after) {
+		if c.number > upto {
+			break
+		}
+		if size >= limit {
+			return entries, after
+		}
+		after = c.number
+		n := c.node
+		if c.number != n.change || except != 0 && n.from == except || n.age(at) > a.options.fresh() {
+			continue
+		}
+		e := n.entry(at)
+		size += e.Size()
+		entries = append(entries, e)
+	}
+	return entries, max(after, upto)
 }

@@ -1,10 +1,14 @@
 package aggregate
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/svd"
 )
 
 // Options of an Aggregator. The zero value of a field is its default.
@@ -38,12 +42,12 @@ type Options struct {
 	MaxBytes int
 	// CallerShare is the share of MaxNodes, MaxGroups and MaxBytes that one caller
 	// (Local.Caller) may hold, in (0,1], default ¼: the 5,000 nodes of the largest
-	// clusters may lie behind one address, and a caller who does the same at each
-	// of three replicas, which tell each other, still leaves room.
+	// clusters may lie behind one address, and a caller that fills its share at each
+	// of three replicas, which exchange what they hold, still leaves room.
 	CallerShare float64
-	// Clip is c of the package documentation, at least 1: a node farther from the median model than c times the distance
-	// that nine tenths of the fleet keep loses weight in proportion. 0 clips
-	// nobody.
+	// Clip is c of the package documentation, at least 1: a node farther from the
+	// median model than c times the distance that nine tenths of the fleet keep loses
+	// weight in proportion. 0 clips no node.
 	Clip float64
 }
 
@@ -54,58 +58,45 @@ const mostNodes = 1 << 22
 func (o Options) Validate() error {
 	switch {
 	case o.HalfLife < 0:
-		return &field.Error{Package: "aggregate", Field: "HalfLife", Value: o.HalfLife, Err: ErrRange}
+		return refuse("HalfLife", o.HalfLife, ErrRange)
 	case o.Forget < 0:
-		return &field.Error{Package: "aggregate", Field: "Forget", Value: o.Forget, Err: ErrRange}
+		return refuse("Forget", o.Forget, ErrRange)
 	case o.Silence < 0:
-		return &field.Error{Package: "aggregate", Field: "Silence", Value: o.Silence, Err: ErrRange}
+		return refuse("Silence", o.Silence, ErrRange)
 	case !(o.Forgetting >= 0 && o.Forgetting < 1):
-		return &field.Error{Package: "aggregate", Field: "Forgetting", Value: o.Forgetting, Err: ErrRange}
+		return refuse("Forgetting", o.Forgetting, ErrRange)
 	case o.Block < 0 || o.Block > 1<<20:
-		return &field.Error{Package: "aggregate", Field: "Block", Value: o.Block, Err: ErrRange}
+		return refuse("Block", o.Block, ErrRange)
 	case o.MaxNodes < 0 || o.MaxNodes > mostNodes:
-		return &field.Error{Package: "aggregate", Field: "MaxNodes", Value: o.MaxNodes, Err: ErrRange}
+		return refuse("MaxNodes", o.MaxNodes, ErrRange)
 	case o.MaxGroups < 0:
-		return &field.Error{Package: "aggregate", Field: "MaxGroups", Value: o.MaxGroups, Err: ErrRange}
+		return refuse("MaxGroups", o.MaxGroups, ErrRange)
 	case o.MaxBytes < 0:
-		return &field.Error{Package: "aggregate", Field: "MaxBytes", Value: o.MaxBytes, Err: ErrRange}
+		return refuse("MaxBytes", o.MaxBytes, ErrRange)
 	case !(o.CallerShare >= 0 && o.CallerShare <= 1):
-		return &field.Error{Package: "aggregate", Field: "CallerShare", Value: o.CallerShare, Err: ErrRange}
+		return refuse("CallerShare", o.CallerShare, ErrRange)
 	case o.Clip != 0 && !(o.Clip >= 1 && o.Clip <= math.MaxFloat64):
-		return &field.Error{Package: "aggregate", Field: "Clip", Value: o.Clip, Err: ErrRange}
+		return refuse("Clip", o.Clip, ErrRange)
 	}
 	return nil
 }
 
+// refuse returns a *field.Error that wraps one of the Err variables.
+func refuse(name string, value any, err error) error {
+	return &field.Error{Package: "aggregate", Field: name, Value: value, Err: err}
+}
+
 // WithDefaults returns o with its zero fields replaced.
 func (o Options) WithDefaults() Options {
-	if o.HalfLife == 0 {
-		o.HalfLife = 5 * time.Minute
-	}
-	if o.Forget == 0 {
-		o.Forget = 10 * min(o.HalfLife, 1<<59)
-	}
-	if o.Forgetting == 0 {
-		o.Forgetting = .5
-	}
-	if o.Block == 0 {
-		o.Block = 10
-	}
-	if o.MaxNodes == 0 {
-		o.MaxNodes = 20_000
-	}
-	if o.MaxGroups == 0 {
-		o.MaxGroups = 64
-	}
-	if o.Silence == 0 {
-		o.Silence = 30 * time.Second
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = 64 << 20
-	}
-	if o.CallerShare == 0 {
-		o.CallerShare = .25
-	}
+	o.HalfLife = cmp.Or(o.HalfLife, 5*time.Minute)
+	o.Forget = cmp.Or(o.Forget, 10*min(o.HalfLife, 1<<59))
+	o.Forgetting = cmp.Or(o.Forgetting, .5)
+	o.Block = cmp.Or(o.Block, 10)
+	o.Silence = cmp.Or(o.Silence, 30*time.Second)
+	o.MaxNodes = cmp.Or(o.MaxNodes, 20_000)
+	o.MaxGroups = cmp.Or(o.MaxGroups, 64)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
+	o.CallerShare = cmp.Or(o.CallerShare, .25)
 	return o
 }
 
@@ -126,11 +117,125 @@ func (o Options) halfLives(a, b time.Time) float64 {
 	return float64(b.Sub(a)) / float64(o.HalfLife)
 }
 
-// quantum is how much earlier another replica must have heard of a push for
+// quantum is how much earlier another replica must have received a push for
 // its time to be taken over: it changes a node's weight by .07 %.
 func (o Options) quantum() time.Duration { return o.HalfLife / 1024 }
 
 // fresh is the greatest age at which a node is taken over from another
-// replica: short of Forget by a twentieth, or replicas that hear of a push at
-// slightly different times would hand a forgotten node back and forth.
+// replica: short of Forget by a twentieth, or replicas that receive a push at
+// slightly different times would pass a forgotten node back and forth.
 func (o Options) fresh() time.Duration { return o.Forget - o.Forget/20 }
+
+// Local is the model that one node pushes of its load.
+type Local struct {
+	// Caller is where the push comes from, an address or an identity; what one caller
+	// may hold is bounded (Options.CallerShare). If it is empty only the bounds of all
+	// callers together apply.
+	Caller string
+	// Node names the node. (Incarnation, Sequence) orders its models across
+	// restarts of its agent.
+	Node                  string
+	Incarnation, Sequence uint64
+	// Schema identifies the ordered channels and their options.
+	Schema string
+	// Model is the node's own, with nothing of the global one in it. A centred one
+	// has a mean in [0,1] and merges with centred ones alone.
+	Model svd.State
+	// Costs is empty or holds one entry a channel, before any pooling.
+	Costs []Cost
+}
+
+// Cost is that of one pod in one channel, in the channel's absolute unit
+// (cores, bytes).
+type Cost struct {
+	// Value is finite and > 0, its standard deviation SD finite and ≥ 0; they
+	// mean nothing unless Known.
+	Value, SD float64
+	Known     bool
+}
+
+// Global is what the nodes of one schema and dimension have in common.
+type Global struct {
+	Schema string
+	Dim    int
+	// Model is the merged model, stated for Options.Block samples; centred if those
+	// of the nodes are.
+	Model svd.Model
+	// Costs holds one entry a channel; Known if any node knows its cost.
+	Costs []Cost
+	// Nodes counts those not forgotten, Clipped those of them that lost weight
+	// by Options.Clip.
+	Nodes, Clipped int
+	// Reach is how far from G a node may pull, per share of the weight, in
+	// mean squares of a sample; see Sway.
+	Reach float64
+	// Kept is the share of the weight that clipping left, 1 if Clipped is 0.
+	Kept float64
+	// Ages are those of the nodes' newest pushes.
+	Ages Ages
+}
+
+// Ages summarises the ages of the nodes' newest pushes.
+type Ages struct{ Min, Median, Max time.Duration }
+
+var (
+	// ErrMissing refuses an empty name.
+	ErrMissing = errors.New("missing")
+	// ErrRange refuses a number that is not finite or out of its range.
+	ErrRange = errors.New("out of range")
+	// ErrLength refuses costs that are not one a channel.
+	ErrLength = errors.New("wrong length")
+	// ErrCentred refuses a centred model where the nodes of the schema push others, and
+	// the other way round: one lacks what the other is about.
+	ErrCentred = errors.New("centred and other models do not merge")
+	// ErrFull refuses what is beyond Options.MaxNodes, MaxGroups or MaxBytes, or
+	// beyond a caller's share of them. The *field.Error names which, and its value.
+	ErrFull = errors.New("full")
+	// ErrIndefinite refuses moments with negative energy in some direction.
+	ErrIndefinite = errors.New("not positive semidefinite")
+)
+
+// Validate returns a *field.Error for the first field that is not as documented; what
+// svd.State.Validate refuses is a field such as "Model.Sigma[1]".
+func (l Local) Validate() error {
+	switch {
+	case l.Node == "":
+		return refuse("Node", `""`, ErrMissing)
+	case l.Schema == "":
+		return refuse("Schema", `""`, ErrMissing)
+	}
+	if err := l.Model.Validate(); err != nil {
+		name, value, cause := svd.Refused(err)
+		return refuse("Model."+name, value, cause)
+	}
+	if err := validateMean("Model.Mean", l.Model.Mean); err != nil {
+		return err
+	}
+	return validateCosts(l.Costs, l.Model.Dim)
+}
+
+// validateMean accepts that of samples in [0,1].
+func validateMean(name string, mean []float64) error {
+	for i, v := range mean {
+		if !(v >= -traceSlack && v <= 1+traceSlack) {
+			return refuse(fmt.Sprintf("%s[%d]", name, i), v, ErrRange)
+		}
+	}
+	return nil
+}
+
+// validateCosts accepts none at all or one a channel.
+func validateCosts(costs []Cost, dim int) error {
+	if n := len(costs); n != 0 && n != dim {
+		return refuse("len(Costs)", n, ErrLength)
+	}
+	for i, c := range costs {
+		if c.Known && !(c.Value >= minCost && c.Value <= maxCost && c.SD >= 0 && c.SD <= maxCost) {
+			return refuse(fmt.Sprintf("Costs[%d]", i), c, ErrRange)
+		}
+	}
+	return nil
+}
+
+// minCost and maxCost keep the squares and precisions of costs finite.
+const minCost, maxCost = 1e-30, 1e30

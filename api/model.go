@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/svd"
@@ -49,7 +50,9 @@ func checkModel(m *spaziov1.Model) error {
 		return under("model", refuse("block", block, fmt.Errorf("%w: 1 to %d", ErrRange, maxBlock)))
 	}
 	if err := view(m).Validate(); err != nil {
-		return refuse("model", fmt.Sprintf("%d channels", m.GetDim()), err)
+		name, value, cause := svd.Refused(err)
+		name = strings.NewReplacer("len(", "", ")", "").Replace(name) // as the api names what is too long
+		return under("model", refuse(strings.ToLower(name), value, cause))
 	}
 	if err := checkMean(m.GetMean()); err != nil {
 		return under("model", err)

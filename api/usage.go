@@ -18,12 +18,7 @@ const (
 	maxUsageBytes = 64 << 10
 	// maxSpan is the longest window.
 	maxSpan = time.Hour
-	// maxMemory is the most memory of a window, in bytes.
-	maxMemory = 1 << 50
 )
-
-// coreSlack is what rounding adds to times that are within bounds.
-const coreSlack = 1 + 1e-9
 
 // FromUsage converts a batch for the wire.
 func FromUsage(b agent.UsageBatch) *spaziov1.UsageBatch {
@@ -81,7 +76,7 @@ func ToUsage(m *spaziov1.UsageBatch) (agent.UsageBatch, *spaziov1.UsageAck, erro
 }
 
 func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
-	most := agent.MaxWindowCores * time.Duration(m.GetSpanNanos()).Seconds() * coreSlack
+	most := agent.MaxWindowCores * time.Duration(m.GetSpanNanos()).Seconds() * profile.CoreSlack
 	if err := checkRanges([]ranged{
 		{"age_nanos", float64(m.GetAgeNanos()), 0, float64(MaxAge)},
 		{"span_nanos", float64(m.GetSpanNanos()), 0, float64(maxSpan)},
@@ -89,8 +84,8 @@ func toWindow(m *spaziov1.PodWindow) (agent.Window, error) {
 		{"stalled_seconds", m.GetStalledSeconds(), 0, most},
 		{"throttled_seconds", m.GetThrottledSeconds(), 0, most},
 		{"memory_stalled_seconds", m.GetMemoryStalledSeconds(), 0, most},
-		{"memory_bytes", m.GetMemoryBytes(), 0, maxMemory},
-		{"memory_peak_bytes", m.GetMemoryPeakBytes(), 0, maxMemory},
+		{"memory_bytes", m.GetMemoryBytes(), 0, profile.MaxMemory},
+		{"memory_peak_bytes", m.GetMemoryPeakBytes(), 0, profile.MaxMemory},
 	}); err != nil {
 		return agent.Window{}, err
 	}

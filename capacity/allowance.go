@@ -57,7 +57,7 @@ func (p Pace) EndRate() float64 {
 	return min((p.Ends-1)/p.Lived, math.MaxFloat64)
 }
 
-// Fleeting says that pods end before one that is bound now starts, L·λ ≥ 1: what
+// Fleeting reports whether pods end before one that is bound now starts, L·λ ≥ 1: what
 // a channel shows now will be gone by then.
 func (p Pace) Fleeting() bool { return p.Startup*p.EndRate() >= 1 }
 

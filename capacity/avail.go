@@ -32,7 +32,7 @@ type Channel struct {
 	// Cost is c, the usage one pod adds, > 0; CostSD is its standard
 	// deviation, ≥ 0.
 	Cost, CostSD float64
-	// Fleeting says that the usage will have passed before a pod that is sent now
+	// Fleeting reports that the usage will have passed before a pod that is sent now
 	// starts, so that a full channel is no veto (Pace.Fleeting).
 	Fleeting bool
 	// PodSD is σ, the standard deviation of what single pods take about Cost, ≥ 0;
@@ -133,7 +133,7 @@ func (o *AvailOptions) isFull(usage float64) bool {
 	return o.Saturation != NeverSaturated && usage >= o.Saturation
 }
 
-// Mode says which of the two equations bound an availability.
+// Mode is which of the two equations bound an availability.
 type Mode uint8
 
 const (

@@ -98,7 +98,7 @@ func Solve(y, q []float64, o Options) (Result, error) {
 	return r, nil
 }
 
-// refuseLoad says which of y[i] and q[i] is out of range.
+// refuseLoad returns an error that names which of y[i] and q[i] is out of range.
 func refuseLoad(i int, y, q float64) error {
 	if !finite(y) {
 		return refuseElement("y", i, y, "must be finite")

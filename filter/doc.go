@@ -11,8 +11,8 @@
 // with one gain a cannot do both: a spike of n samples leaks 1 − (1−a)ⁿ of its
 // height, and a step needs ln .1/ln(1−a) samples to be taken to 90 %. Filters
 // that adapt a to the speed of the signal speed up into spikes, for the first
-// sample of a spike and the first of a step are the same. Only time tells
-// them apart, hence a gate on persistence.
+// sample of a spike and the first of a step are the same. Only time
+// distinguishes them, hence a gate on persistence.
 //
 // # The dynamic EMA
 //

@@ -18,7 +18,7 @@ var (
 	ErrLength    = errors.New("wrong length")
 )
 
-// valid says that v is an acceptable sample: finite, and small enough for
+// valid reports whether v is an acceptable sample: finite, and small enough for
 // differences not to overflow.
 func valid(v float64) bool { return v >= -MaxMagnitude && v <= MaxMagnitude }
 

@@ -78,7 +78,7 @@
 // # Full channels
 //
 // A usage ends at 1, so that C − c·n ≥ z is not read below z = 0: a full channel
-// says that pods take at least this, never at most. Believed as it stands it
+// shows that pods take at least this, never at most. Taken as it stands it
 // makes pods free, as with 30 of them on two cores, where the last 26 changed
 // nothing; skipped it does the same, more slowly, for near full only those
 // readings are left in which the pods happened to take less. So usage above
@@ -132,7 +132,7 @@
 // # Pooling
 //
 // Pool shrinks an estimate towards the fleet's. It acts on the estimate, not on
-// the filter, so that what a node tells the fleet is its own finding and not
+// the filter, so that what a node sends to the fleet is its own finding and not
 // the fleet's echo. Without pooling, one node with an underestimated cost
 // offers most, is chosen most and attracts the whole queue.
 //

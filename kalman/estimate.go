@@ -15,8 +15,8 @@ type Estimate struct {
 	// Known is false until the pod count has moved enough, and while the cost is
 	// at its floor or within two standard deviations of it.
 	Known bool
-	// Small says that the pod count has moved enough, and that the cost is unknown for
-	// being so near its floor: the prior is more than a pod takes.
+	// Small reports that the pod count has moved enough, and that the cost is unknown
+	// because it is so near its floor: the prior is more than a pod takes.
 	Small bool
 	// Started is false until a measurement was taken; Level means nothing then.
 	Started bool
@@ -34,8 +34,8 @@ func (s State) Estimate(c Config) Estimate {
 	return e
 }
 
-// known says that the cost was learnt and is told apart from its floor by two
-// standard deviations, small that it was learnt and is not.
+// known reports that the cost was learnt and is two standard deviations or more above
+// its floor, small that it was learnt and is not.
 func (s *State) known(t *tuning) (known, small bool) {
 	above := s.Cost - t.floor
 	learnt := s.CostVar <= t.knownVar

@@ -16,13 +16,13 @@ type Observation struct {
 	// Load, in [0, MaxPods], counts in place of Pods, which counts them, too. nil is
 	// Pods, and nothing known. What a channel is full by is Headroom alone.
 	Load, Known []float64
-	// Churn says that pods come and go, so that Headroom is a noisy reading
+	// Churn reports that pods come and go, so that Headroom is a noisy reading
 	// (package doc, Churn). Moving is the number of pods, in [0, MaxPods], that
 	// have come or gone so lately that Headroom may show them or not; it means
 	// anything only with Churn.
 	Churn  bool
 	Moving float64
-	// Halt says that Headroom is no reading at all: containers load the node that
+	// Halt reports that Headroom is no reading at all: containers load the node that
 	// Pods does not count. Nothing is learnt.
 	Halt bool
 }

@@ -51,7 +51,7 @@ type State struct {
 	// Contended counts the contended readings in a row of a channel that is full
 	// by the estimate.
 	Contended int
-	// Started says that a measurement was taken.
+	// Started reports that a measurement was taken.
 	Started bool
 }
 
@@ -243,8 +243,8 @@ func (s *State) stepChurn(read reading, n, moving float64, t *tuning, tested *In
 	return Taken
 }
 
-// bounds says that the measurement is a bound which the estimate meets, and so
-// teaches nothing (package doc, Full channels).
+// bounds reports whether the measurement is a bound which the estimate meets, so that
+// nothing is learnt from it (package doc, Full channels).
 func (s *State) bounds(read reading, n, r float64, churn bool, t *tuning) bool {
 	z := read.headroom
 	if z <= t.censored || z >= contended {

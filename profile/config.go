@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -29,31 +30,22 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c = c.For(Spazio())
-	c.PodHalfLife = orDefault(c.PodHalfLife, podHalfLife)
-	c.Slots = orDefault(c.Slots, defaultSlots)
-	c.SlotPods = orDefault(c.SlotPods, 8)
-	c.SlotDays = orDefault(c.SlotDays, slotDays)
-	c.Credibility = orDefault(c.Credibility, defaultCredibility)
-	c.RevisionPods = orDefault(c.RevisionPods, 2)
-	if c.Zone == nil {
-		c.Zone = time.UTC
-	}
+	c.PodHalfLife = cmp.Or(c.PodHalfLife, podHalfLife)
+	c.Slots = cmp.Or(c.Slots, defaultSlots)
+	c.SlotPods = cmp.Or(c.SlotPods, 8)
+	c.SlotDays = cmp.Or(c.SlotDays, slotDays)
+	c.Credibility = cmp.Or(c.Credibility, defaultCredibility)
+	c.RevisionPods = cmp.Or(c.RevisionPods, 2)
+	c.Zone = cmp.Or(c.Zone, time.UTC)
 	return c
 }
 
 // For is the configuration with the half-lives that a preset's rules are meant for,
 // where it says nothing of them.
 func (c Config) For(p Preset) Config {
-	c.CPUHalfLife = orDefault(c.CPUHalfLife, p.CPU.HalfLife)
-	c.MemoryHalfLife = orDefault(c.MemoryHalfLife, p.Memory.HalfLife)
+	c.CPUHalfLife = cmp.Or(c.CPUHalfLife, p.CPU.HalfLife)
+	c.MemoryHalfLife = cmp.Or(c.MemoryHalfLife, p.Memory.HalfLife)
 	return c
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	if v == *new(T) {
-		return otherwise
-	}
-	return v
 }
 
 // Validate refuses what is out of range.

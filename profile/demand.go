@@ -1,6 +1,10 @@
 package profile
 
-import "math"
+import (
+	"math"
+	"slices"
+	"time"
+)
 
 // Share is what a pod is expected to take of a resource: the amount, in cores or
 // bytes, its standard deviation between pods, and the confidence λ ∈ [0, 1] in
@@ -12,8 +16,8 @@ type Share struct{ Amount, SD, Confidence float64 }
 // safe for concurrent reading.
 type Demand struct{ CPU, Memory Share }
 
-// defaultCredibility is K where none is given: in the simulator's p1 and p2 it was better than ½
-// and 4 (profiles.config.credibility of spazio-lab).
+// defaultCredibility is K where none is given: in the simulator it was better than ½ and 4
+// (profiles.config.credibility of spazio-lab).
 const defaultCredibility = 1
 
 // Blend is Bühlmann's credibility estimate (Experience Rating and Credibility,
@@ -110,4 +114,116 @@ func roundUp(v float64) float64 {
 	}
 	// A value on a step stays there, whatever its logarithm is rounded to.
 	return math.Exp2(math.Ceil(amountSteps*math.Log2(v)-1e-9) / amountSteps)
+}
+
+// demands are those of a profile by slot of the day.
+type demands struct {
+	slots   []Demand // nil: each is largest
+	largest Demand
+	reach   time.Duration // how long most pods live, 0 if for longer than a slot
+}
+
+func (p *demands) slot(i int) Demand {
+	if p.slots == nil {
+		return p.largest
+	}
+	return p.slots[i]
+}
+
+// Demand returns what a pod that starts at a time is expected to take: the largest
+// demand of the slots of the day it lives in. With lives 0 that is what most pods
+// of the workload have lived (P90), or the whole day if they are restarted for
+// ever, half of them outlive a slot, or none has ended.
+func (p *Profile) Demand(at time.Time, lives time.Duration) Demand {
+	if p.dirty {
+		p.updateDemands()
+	}
+	if lives <= 0 {
+		lives = p.demands.reach
+	}
+	length := day / time.Duration(len(p.slots))
+	if lives <= 0 || lives >= day-length || checkTime(at) != nil {
+		return p.demands.largest
+	}
+	slot, _ := slotOf(at, p.config.Zone, len(p.slots))
+	last, _ := slotOf(at.Add(lives), p.config.Zone, len(p.slots))
+	d := p.demands.slot(slot)
+	for slot != last {
+		slot = (slot + 1) % len(p.slots)
+		d = larger(d, p.demands.slot(slot))
+	}
+	return d
+}
+
+func (p *Profile) updateDemands() {
+	p.dirty = false
+	whole := p.demand(p.day)
+	p.demands.slots, p.demands.largest = nil, whole
+	if slices.ContainsFunc(p.slots, p.counts) {
+		p.updateSlots(whole)
+	}
+	p.demands.reach = 0
+	slot := day.Seconds() / float64(len(p.slots))
+	if !p.always && p.lives.Quantile(.5) <= slot {
+		p.demands.reach = p.Lifetime(.9)
+	}
+}
+
+// counts reports whether a slot of the day counts for itself.
+func (p *Profile) counts(s *scope) bool {
+	return s != nil && s.seen >= p.config.SlotPods && s.days >= p.config.SlotDays
+}
+
+// updateSlots computes the demands by slot where a slot counts for itself.
+func (p *Profile) updateSlots(whole Demand) {
+	p.demands.slots = make([]Demand, len(p.slots))
+	for i, s := range p.slots {
+		d := whole
+		if p.counts(s) {
+			d = p.demand(s)
+		}
+		p.demands.slots[i] = d
+		if i == 0 {
+			p.demands.largest = d
+		}
+		p.demands.largest = larger(p.demands.largest, d)
+	}
+}
+
+// Slots are the demands of pods that live within one slot of the day, from midnight
+// on.
+func (p *Profile) Slots() []Demand {
+	if p.dirty {
+		p.updateDemands()
+	}
+	all := make([]Demand, len(p.slots))
+	for i := range all {
+		all[i] = p.demands.slot(i)
+	}
+	return all
+}
+
+// halfConfident is all that usage without waiting is worth.
+const halfConfident = .5
+
+func (p *Profile) demand(of *scope) Demand {
+	d := Demand{
+		CPU:    Blend(of.evidence(0), p.prior.CPU, p.config.Credibility),
+		Memory: Blend(of.evidence(1), p.prior.Memory, p.config.Credibility),
+	}
+	if p.unstalled {
+		d.CPU.Confidence = min(d.CPU.Confidence, halfConfident)
+	}
+	return d
+}
+
+// larger takes the larger amount of each resource.
+func larger(a, b Demand) Demand {
+	if b.CPU.Amount > a.CPU.Amount {
+		a.CPU = b.CPU
+	}
+	if b.Memory.Amount > a.Memory.Amount {
+		a.Memory = b.Memory
+	}
+	return a
 }

@@ -342,7 +342,7 @@ func TestLabelsWithoutTheirControllerNameNothing(t *testing.T) {
 
 func TestStaticPodsAreOneWorkloadOnAllNodes(t *testing.T) {
 	static := func(name, node string) profile.Meta {
-		return profile.Meta{Namespace: "kube-system", Name: name, Node: node, Annotations: map[string]string{profile.MirrorAnnotation: "0123456789abcdef0123456789abcdef"}}
+		return profile.Meta{Namespace: "kube-system", Name: name, Node: node, Annotations: map[string]string{"kubernetes.io/config.mirror": "0123456789abcdef0123456789abcdef"}}
 	}
 	owned := static("etcd-cp-2", "")
 	owned.Annotations, owned.Controller = nil, profile.Owner{Kind: "Node", Name: "cp-2"}

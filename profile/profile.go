@@ -1,8 +1,14 @@
 package profile
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Profile learns what the pods of one workload take. What it says depends on the
@@ -15,7 +21,6 @@ type Profile struct {
 	live       livePods
 	day        *scope
 	slots      []*scope // nil: no pod was seen in it
-	last       int      // slot in which a window was
 	lives      Histogram
 	limits     throttling
 	kills      uint64
@@ -25,7 +30,7 @@ type Profile struct {
 	restarted  time.Time // the last of them; not in the state
 	revision   string
 	began      time.Time // of the revision's first pod
-	prices     prices
+	demands    demands
 	dirty      bool
 	scratch    []Evidence // of workloads on many nodes
 }
@@ -94,7 +99,7 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	if err := checkTime(at); err != nil {
 		return err
 	}
-	if err := w.Validate(); err != nil {
+	if err := w.validate(); err != nil {
 		return err
 	}
 	w.amend()
@@ -113,7 +118,6 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	}
 	p.limits.add(at, &w)
 	slot, today := slotOf(at, p.config.Zone, len(p.slots))
-	p.turn(slot)
 	weight := p.weight(&w)
 	l, fresh, moved := p.enter(at, &w, slot)
 	before := l.day.peak
@@ -134,14 +138,6 @@ func (p *Profile) Observe(at time.Time, w Window) error {
 	return nil
 }
 
-// turn packs the slot that is over.
-func (p *Profile) turn(slot int) {
-	if before := p.slots[p.last]; slot != p.last && before != nil {
-		before.pack()
-	}
-	p.last = slot
-}
-
 // enter is the live pod that a window is of, in the slot.
 func (p *Profile) enter(at time.Time, w *Window, slot int) (l *livePod, fresh, moved bool) {
 	node, pod := keyOf(w.Node), keyOf(w.Pod)
@@ -151,9 +147,7 @@ func (p *Profile) enter(at time.Time, w *Window, slot int) (l *livePod, fresh, m
 	}
 	l = &p.live[i]
 	if l.slot != slot {
-		before := p.slot(l.slot)
-		before.end(l)
-		before.pack()
+		p.slot(l.slot).end(l)
 		l.slot, moved = slot, true
 	}
 	l.ns = at.UnixNano()
@@ -244,4 +238,121 @@ func (p *Profile) weight(w *Window) float64 {
 		return 1
 	}
 	return age / full
+}
+
+// ErrInvalid is what every field.Error wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// refuse makes a field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// throttling is how often limits held pods up, weighted as CPU is.
+type throttling struct {
+	periods, throttled float64
+	at                 time.Time
+}
+
+func (t *throttling) add(at time.Time, w *Window) {
+	if w.Periods == 0 {
+		return
+	}
+	weight := 1.
+	if age := at.Sub(t.at); t.at.IsZero() || age > 0 {
+		keep := 0.
+		if !t.at.IsZero() {
+			keep = math.Exp2(-age.Hours() / defaultHalfLife.Hours())
+		}
+		t.periods, t.throttled, t.at = t.periods*keep, t.throttled*keep, at
+	} else {
+		weight = math.Exp2(age.Hours() / defaultHalfLife.Hours())
+	}
+	t.periods += weight * float64(w.Periods)
+	t.throttled += weight * float64(w.ThrottledPeriods)
+}
+
+func (t *throttling) share() float64 {
+	if t.periods == 0 {
+		return 0
+	}
+	return min(t.throttled/t.periods, 1)
+}
+
+// resources are the CPU and, memoryOf, memory.
+const resources, memoryOf = 2, 1
+
+// keyOf is the FNV-1a hash of the name of a pod or a node: names are compared often
+// and kept for every pod.
+func keyOf(name string) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	hash := uint64(offset)
+	for i := range len(name) {
+		hash = (hash ^ uint64(name[i])) * prime
+	}
+	return hash
+}
+
+// livePod is what a live pod has taken so far, in all and in its slot of the day,
+// and what that counts for. A later reading of the pod replaces the earlier one.
+type livePod struct {
+	node, pod uint64
+	ns        int64 // since 1970, of its last window
+	slot      int
+	day       reading
+	inSlot    reading
+}
+
+func (l *livePod) at() time.Time { return time.Unix(0, l.ns) }
+
+// reading is a pod's in the evidence of a scope.
+type reading struct {
+	sums
+	weight [resources]float64 // 0: not in the evidence
+}
+
+// sums are of a pod's windows.
+type sums struct {
+	cpu, seconds, peak float64
+}
+
+func (s *sums) add(w *Window, memory float64) {
+	if !w.NoCPU {
+		s.cpu += w.CPU + w.waited()
+		s.seconds += w.Span.Seconds()
+	}
+	s.peak = max(s.peak, memory)
+}
+
+// knows reports whether a resource was measured: no process takes no memory.
+func (s *sums) knows(r int) bool {
+	if r == 0 {
+		return s.seconds > 0
+	}
+	return s.peak > 0
+}
+
+// amount is the mean of CPU and the peak of memory.
+func (s *sums) amount(r int) float64 {
+	if r == 0 {
+		return s.cpu / s.seconds
+	}
+	return s.peak
+}
+
+// livePods are in the order of nodes and pods.
+type livePods []livePod
+
+func (l livePods) find(node, pod uint64) (i int, known bool) {
+	return slices.BinarySearchFunc(l, livePod{node: node, pod: pod}, func(a, b livePod) int {
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.pod, b.pod))
+	})
+}
+
+// pod is the live pod of those keys, nil if there is none.
+func (l livePods) pod(node, pod uint64) *livePod {
+	if i, known := l.find(node, pod); known {
+		return &l[i]
+	}
+	return nil
 }

@@ -717,7 +717,7 @@ func TestProfileRefuses(t *testing.T) {
 		refused(t, field, err)
 	}
 	for field, c := range map[string]profile.HistoryConfig{
-		"HistoryConfig.HalfLife": {HalfLife: -1}, "HistoryConfig.PeakHalfLife": {PeakHalfLife: -1}, "HistoryConfig.Slots": {Slots: -1},
+		"HistoryConfig.HalfLife": {HalfLife: -1}, "HistoryConfig.Slots": {Slots: -1},
 	} {
 		_, err := profile.NewHistory(c)
 		refused(t, field, err)

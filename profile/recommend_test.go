@@ -218,7 +218,7 @@ func TestRulesRefused(t *testing.T) {
 	if err := (profile.Bounds{Min: profile.Amounts{CPU: 1}, Max: profile.Amounts{CPU: 1, Memory: inf}}).Validate(); err != nil {
 		t.Error(err)
 	}
-	if _, err := profile.NewHistory(profile.HistoryConfig{HalfLife: time.Millisecond, PeakHalfLife: 2 * time.Millisecond, Slots: 24}); err != nil {
+	if _, err := profile.NewHistory(profile.HistoryConfig{HalfLife: time.Millisecond, Slots: 24}); err != nil {
 		t.Error(err)
 	}
 }
@@ -541,7 +541,7 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 	largest := rule(profile.Rule{})
 	says := func(names ...string) map[string]float64 {
 		t.Helper()
-		all, err := p.RecommendFor(at, largest, profile.Bounds{}, names)
+		all, err := p.Recommend(at, largest, profile.Bounds{}, names...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -570,7 +570,7 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 	// The proxy goes, and only the pod is measured.
 	minutes(120, map[string]float64{"": 9e8})
 	want(says("main"), map[string]float64{"main": 9e8})
-	_, err := p.RecommendFor(at, profile.Preset{}, profile.Bounds{Min: profile.Amounts{CPU: -1}}, []string{"main"})
+	_, err := p.Recommend(at, profile.Preset{}, profile.Bounds{Min: profile.Amounts{CPU: -1}}, "main")
 	refused(t, "Bounds.Min.CPU", err)
 }
 

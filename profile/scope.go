@@ -13,14 +13,12 @@ type scope struct {
 	slot    int // −1: the day
 	// rest is of an older revision, of nodes not kept, or of before a restart: no
 	// node's, so not limited as one.
-	rest   [resources]kept
-	nodes  []ofNode // by key
-	packed []byte   // count of them, instead of nodes; nil where they are not packed
-	count  int
-	doubts [resources]doubts
-	seen   int // pods
-	days   int
-	newest int64 // day
+	rest     [resources]kept
+	nodes    []ofNode // by key
+	outliers [resources]outliers
+	seen     int // pods
+	days     int
+	newest   int64 // day
 	// known is the evidence as it was stale changes ago.
 	known [resources]kept
 	stale [resources]int
@@ -77,7 +75,6 @@ func (s *scope) of(l *livePod) *reading {
 // a pod that is growing memory is a lower bound of what the pod will take, which says
 // nothing if it is less than others'.
 func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing, ended bool) (restarted bool) {
-	s.open()
 	if today > s.newest {
 		s.days, s.newest = s.days+1, today
 	}
@@ -92,7 +89,7 @@ func (s *scope) observe(l *livePod, weight float64, today int64, fresh, growing,
 		}
 		x := own.amount(r)
 		if r == memoryOf && growing && s.under(r, x, ended) {
-			s.doubts[r].withdraw(l)
+			s.outliers[r].drop(l)
 			s.stale[r]++
 			continue
 		}
@@ -115,7 +112,7 @@ func (s *scope) under(r int, x float64, ended bool) bool {
 // many it may lag behind by a sixteenth of them, so that reading all of them takes
 // time in proportion to their number.
 func (s *scope) others(r int) Evidence {
-	if s.stale[r]*staleShare > len(s.profile.live)+s.size() {
+	if s.stale[r]*staleShare > len(s.profile.live)+len(s.nodes) {
 		s.known[r], s.stale[r] = keep(s.evidence(r)), 0
 	}
 	return s.known[r].evidence()
@@ -130,12 +127,11 @@ func (s *scope) add(r int, node uint64, at time.Time, x, weight float64) {
 
 // node is what is kept of a node, with room made for it.
 func (s *scope) node(key uint64) *ofNode {
-	s.open()
 	byKey := func(n ofNode, key uint64) int { return cmp.Compare(n.key, key) }
 	i, known := slices.BinarySearchFunc(s.nodes, key, byKey)
 	if !known {
 		if len(s.nodes) >= mostNodes {
-			s.fold()
+			s.mergeOldest()
 			i, _ = slices.BinarySearchFunc(s.nodes, key, byKey)
 		}
 		s.nodes = slices.Insert(s.nodes, i, ofNode{key: key})
@@ -143,9 +139,9 @@ func (s *scope) node(key uint64) *ofNode {
 	return &s.nodes[i]
 }
 
-// fold adds the node that was heard of least lately to the rest, with no more
+// mergeOldest adds the node whose last pod ended longest ago to the rest, with no more
 // weight than a node may have.
-func (s *scope) fold() {
+func (s *scope) mergeOldest() {
 	oldest := slices.MinFunc(s.nodes, func(a, b ofNode) int {
 		return cmp.Or(cmp.Compare(max(a.ended[0].at, a.ended[1].at), max(b.ended[0].at, b.ended[1].at)), cmp.Compare(a.key, b.key))
 	})
@@ -169,27 +165,27 @@ func (s *scope) end(l *livePod) {
 		if weight > 0 {
 			s.add(r, l.node, l.at(), own.amount(r), weight)
 		}
-		s.doubts[r].end(l)
+		s.outliers[r].end(l)
 	}
 	*own = reading{}
 }
 
-// restrict believes what was seen with the weight of at most a few pods, and
-// forgets whose it was: those of an older revision. Live pods are forgotten.
+// restrict gives the evidence of an older revision the weight of at most a few pods, and
+// forgets which nodes it is of. Live pods are forgotten.
 func (s *scope) restrict(n float64) {
 	for r := range s.rest {
 		e := s.evidence(r)
 		e.Pods = min(e.Pods, max(n, 0))
 		s.rest[r] = keep(e)
-		s.doubts[r], s.stale[r] = nil, 1
+		s.outliers[r], s.stale[r] = nil, 1
 	}
-	s.nodes, s.packed, s.count = nil, nil, 0
+	s.nodes = nil
 }
 
 // evidence is that of all pods of a resource, whatever the order they came in: no
 // node counts for more than nodeReach times the median.
 func (s *scope) evidence(r int) Evidence {
-	if s.size()+len(s.profile.live) <= mostNodes {
+	if len(s.nodes)+len(s.profile.live) <= mostNodes {
 		var few [mostNodes]Evidence
 		return s.pooled(s.byNode(few[:0], r, s.profile.live), r)
 	}
@@ -231,8 +227,7 @@ func (e *Evidence) poolLimited(all []Evidence, at time.Time, halfLife time.Durat
 // ended and of live, which is sorted by node.
 func (s *scope) byNode(all []Evidence, r int, live []livePod) []Evidence {
 	halfLife := s.profile.config.PodHalfLife
-	var few [mostNodes]ofNode
-	nodes := s.all(few[:0])
+	nodes := s.nodes
 	for len(nodes) > 0 || len(live) > 0 {
 		var e Evidence
 		var key uint64
@@ -266,4 +261,83 @@ func median(all []Evidence) float64 {
 	}
 	slices.Sort(weights)
 	return weights[(len(weights)-1)/2]
+}
+
+// outliers are the last pods in a row whose readings contradict the evidence of a resource,
+// which does not include them. A pod that contradicts nothing has them accepted, as a tail of
+// the distribution; at the third that contradicts it the evidence restarts from these three.
+type outliers []outlier
+
+// outlier is a pod whose reading contradicts the evidence.
+type outlier struct {
+	pod, node uint64
+	amount    float64
+	at        time.Time
+	ended     bool
+}
+
+// maxOutliers is how many there may be; the next restarts the evidence.
+const maxOutliers = 2
+
+func (o outlier) isOf(l *livePod) bool { return o.pod == l.pod && o.node == l.node }
+
+// drop removes an earlier reading of the pod.
+func (o *outliers) drop(l *livePod) {
+	*o = slices.DeleteFunc(*o, func(o outlier) bool { return o.isOf(l) })
+}
+
+// end notes that a pod has ended.
+func (o outliers) end(l *livePod) {
+	for i := range o {
+		o[i].ended = o[i].ended || o[i].isOf(l)
+	}
+}
+
+// judge compares a reading with the other pods' and accepts it, or keeps it as an outlier. It
+// reports whether that restarted the evidence.
+func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended bool) (restarted bool) {
+	s.outliers[r].drop(l)
+	others := s.others(r)
+	switch {
+	case !others.isContradicted(x, weight, floors[r]):
+		own.weight[r] = weight
+		s.acceptOutliers(r)
+	case len(s.outliers[r]) < maxOutliers:
+		s.outliers[r] = append(s.outliers[r], outlier{l.pod, l.node, x, l.at(), ended})
+	default:
+		s.restart(r, own)
+		return true
+	}
+	s.stale[r]++
+	return false
+}
+
+// restart begins the evidence anew, from the outliers and a reading.
+func (s *scope) restart(r int, own *reading) {
+	s.rest[r] = kept{}
+	for i := range s.nodes {
+		s.nodes[i].ended[r] = kept{}
+	}
+	for i := range s.profile.live {
+		if other := s.of(&s.profile.live[i]); other != nil {
+			other.weight[r] = 0
+		}
+	}
+	own.weight[r] = 1
+	s.acceptOutliers(r)
+	s.stale[r] = len(s.profile.live) + 1
+}
+
+// acceptOutliers adds the outliers to the evidence.
+func (s *scope) acceptOutliers(r int) {
+	for _, o := range s.outliers[r] {
+		if o.ended {
+			s.add(r, o.node, o.at, o.amount, 1)
+		} else if l := s.profile.live.pod(o.node, o.pod); l != nil {
+			if own := s.of(l); own != nil {
+				own.weight[r] = 1
+			}
+		}
+	}
+	s.outliers[r] = nil
 }

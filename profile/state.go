@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -113,8 +114,8 @@ func (s *scope) encode(e *encoder, live int) {
 		e.float(k.mean)
 		e.float(k.variance)
 		e.int(k.at)
-		e.uint(uint64(len(s.doubts[r])))
-		for _, d := range s.doubts[r] {
+		e.uint(uint64(len(s.outliers[r])))
+		for _, d := range s.outliers[r] {
 			e.key(d.node)
 			e.key(d.pod)
 			e.float(d.amount)
@@ -127,7 +128,7 @@ func (s *scope) encode(e *encoder, live int) {
 // folded is all of a scope's evidence but that of the first live pods, no node's
 // for more than its weight in it.
 func (s *scope) folded(r, live int) kept {
-	if live == len(s.profile.live) && s.size() == 0 {
+	if live == len(s.profile.live) && len(s.nodes) == 0 {
 		return s.rest[r]
 	}
 	most := nodeReach * median(s.byNode(nil, r, s.profile.live))
@@ -200,7 +201,7 @@ func (e *encoder) histogram(h *Histogram) {
 
 // histogram takes what an empty one holds.
 func (d *decoder) histogram(dst *Histogram) {
-	state := HistogramState{Scale: dst.Scale(), HalfLife: dst.HalfLife()}
+	state := HistogramState{Scale: dst.scale.Scale, HalfLife: time.Duration(dst.halfLife)}
 	n := d.count("histogram", state.Scale.Buckets, 2)
 	if n > 0 {
 		state.Reference = d.int()
@@ -347,7 +348,7 @@ func (d *decoder) live(slots int) (l livePod) {
 	for _, own := range []*reading{&l.day, &l.inSlot} {
 		own.cpu = d.float("live.cpu", maxCores*maxSeconds)
 		own.seconds = d.float("live.seconds", maxSeconds)
-		own.peak = d.float("live.peak", maxBytes)
+		own.peak = d.float("live.peak", MaxMemory)
 		own.weight = [resources]float64{d.float("live.weight", 1), d.float("live.weight", 1)}
 		// Rounding adds less than a millionth.
 		if own.cpu > 2*maxCores*(1+1e-6)*own.seconds || own.seconds == 0 && own.weight[0] > 0 {
@@ -361,39 +362,39 @@ func (s *scope) decode(d *decoder) {
 	s.seen, s.days = int(min(d.uint(), maxCount)), int(min(d.uint(), maxCount))
 	s.newest = int64(min(d.uint(), maxSeconds))
 	for r := range s.rest {
-		k := kept{d.float("evidence.pods", maxCount), d.float("evidence.mean", maxBytes), d.float("evidence.variance", maxValue), d.int()}
+		k := kept{d.float("evidence.pods", maxCount), d.float("evidence.mean", MaxMemory), d.float("evidence.variance", maxValue), d.int()}
 		// Bhatia and Davis, 2000: no values from 0 to M vary more about their mean.
-		if k.variance > k.mean*(maxBytes*(1+1e-6)-k.mean) {
+		if k.variance > k.mean*(MaxMemory*(1+1e-6)-k.mean) {
 			d.fail(refuse("state.evidence.variance", k.variance, "of values within bounds"))
 		}
 		if k.pods > 0 && (k.at < 0 || checkTime(time.Unix(0, k.at)) != nil) {
 			d.fail(refuse("state.evidence.at", k.at, "a time from 1970 to 2255"))
 		}
 		s.rest[r] = k
-		for n := d.count("doubts", maxDoubts, 8+8+8+1+1); n > 0; n-- {
-			doubt := doubt{node: d.key(), pod: d.key(), amount: d.float("doubt", maxBytes), at: d.time("doubt.at")}
-			doubt.ended = d.flags()[0]
-			s.doubts[r] = append(s.doubts[r], doubt)
+		for n := d.count("doubts", maxOutliers, 8+8+8+1+1); n > 0; n-- {
+			o := outlier{node: d.key(), pod: d.key(), amount: d.float("doubt", MaxMemory), at: d.time("doubt.at")}
+			o.ended = d.flags()[0]
+			s.outliers[r] = append(s.outliers[r], o)
 		}
 	}
 }
 
 func (c *container) decode(d *decoder) {
 	for r := range c.histories {
-		most := float64(maxBytes)
+		most := float64(MaxMemory)
 		if r == 0 {
-			most = 2 * maxCores * coreSlack
+			most = 2 * maxCores * CoreSlack
 		}
 		c.histories[r].decode(d, most)
 	}
 	d.histogram(&c.peaks)
 	for n := d.count("container.live", stateLive, 8+1+4); n > 0; n-- {
-		c.live = append(c.live, podPeak{d.key(), d.time("container.live.at").UnixNano(), d.single("container.live.bytes", maxBytes)})
+		c.live = append(c.live, podPeak{d.key(), d.time("container.live.at").UnixNano(), d.single("container.live.bytes", MaxMemory)})
 	}
 	if !slices.IsSortedFunc(c.live, func(a, b podPeak) int { return cmp.Compare(a.pod, b.pod) }) {
 		d.fail(refuse("state.container.live", len(c.live), "in ascending order"))
 	}
-	d.peaks(&c.kills, maxBytes)
+	d.peaks(&c.kills, MaxMemory)
 }
 
 func (h *History) decode(d *decoder, most float64) {
@@ -408,4 +409,150 @@ func (h *History) decode(d *decoder, most float64) {
 		}
 	}
 	d.peaks(&h.recent, most)
+}
+
+// encoder appends values to a state.
+type encoder struct{ b []byte }
+
+func (e *encoder) uint(v uint64)   { e.b = binary.AppendUvarint(e.b, v) }
+func (e *encoder) int(v int64)     { e.b = binary.AppendVarint(e.b, v) }
+func (e *encoder) key(v uint64)    { e.b = binary.BigEndian.AppendUint64(e.b, v) }
+func (e *encoder) float(v float64) { e.key(math.Float64bits(v)) }
+func (e *encoder) single(v float64) {
+	e.b = binary.BigEndian.AppendUint32(e.b, math.Float32bits(float32(v)))
+}
+func (e *encoder) time(at time.Time)  { e.int(unixNano(at)) }
+func (e *encoder) text(s string)      { e.uint(uint64(len(s))); e.b = append(e.b, s...) }
+func (e *encoder) flags(bits ...bool) { e.b = append(e.b, packed(bits)) }
+
+// unixNano is 0 for the zero time.
+func unixNano(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixNano()
+}
+
+func packed(bits []bool) (b byte) {
+	for i, bit := range bits {
+		if bit {
+			b |= 1 << i
+		}
+	}
+	return b
+}
+
+// errTruncated reports that a state ends too early.
+var errTruncated = errors.New("truncated")
+
+// decoder takes values from a state; after the first that is missing or out of
+// range err says so and all are 0.
+type decoder struct {
+	b   []byte
+	err error
+}
+
+func (d *decoder) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+	d.b = nil
+}
+
+// take is the next n bytes, zeros if there are fewer.
+func (d *decoder) take(n int) []byte {
+	if len(d.b) < n {
+		d.fail(refuseState(errTruncated))
+		return make([]byte, n)
+	}
+	b := d.b[:n]
+	d.b = d.b[n:]
+	return b
+}
+
+func (d *decoder) uint() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.fail(refuseState(errTruncated))
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) int() int64 {
+	v, n := binary.Varint(d.b)
+	if n <= 0 {
+		d.fail(refuseState(errTruncated))
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+// count is a number of elements of at least size bytes each.
+func (d *decoder) count(what string, most, size int) int {
+	n := d.uint()
+	if n > uint64(most) || n*uint64(size) > uint64(len(d.b)) {
+		d.fail(refuse("state."+what, n, "fewer, and as many as follow"))
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) key() uint64 { return binary.BigEndian.Uint64(d.take(8)) }
+
+// float is a value of at most most.
+func (d *decoder) float(what string, most float64) float64 {
+	return d.checked(what, math.Float64frombits(d.key()), most)
+}
+
+func (d *decoder) single(what string, most float64) float64 {
+	return d.checked(what, float64(math.Float32frombits(binary.BigEndian.Uint32(d.take(4)))), most)
+}
+
+func (d *decoder) checked(what string, v, most float64) float64 {
+	if !(v >= 0) || v > most {
+		d.fail(refuse("state."+what, v, "not negative and within bounds"))
+		return 0
+	}
+	return v
+}
+
+// peak is the largest sample of a span, −1 without any.
+func (d *decoder) peak(most float64) float64 {
+	v := float64(math.Float32frombits(binary.BigEndian.Uint32(d.take(4))))
+	if v == -1 {
+		return v
+	}
+	return d.checked("peak", v, most)
+}
+
+// time is a time from 1970 on, optional one or the zero time.
+func (d *decoder) optional(what string) time.Time {
+	if len(d.b) > 0 && d.b[0] == 0 {
+		d.b = d.b[1:]
+		return time.Time{}
+	}
+	return d.time(what)
+}
+
+func (d *decoder) time(what string) time.Time {
+	ns := d.int()
+	at := time.Unix(0, ns)
+	if ns < 0 || checkTime(at) != nil {
+		d.fail(refuse("state."+what, ns, "a time from 1970 to 2255"))
+		return time.Time{}
+	}
+	return at
+}
+
+func (d *decoder) text(what string, most int) string { return string(d.take(d.count(what, most, 1))) }
+
+func (d *decoder) flags() (bits [8]bool) {
+	b := d.take(1)[0]
+	for i := range bits {
+		bits[i] = b>>i&1 == 1
+	}
+	return bits
 }

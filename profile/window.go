@@ -59,14 +59,16 @@ type Window struct {
 // of the Vertical Pod Autoscaler. It is a plain value, safe for concurrent use.
 type DemandTime struct{ Bucket, Millis uint32 }
 
-// Bounds of a window, as on the wire.
+// Bounds of a window, on the wire too.
 const (
+	// MaxMemory is the most memory of a window, in bytes.
+	MaxMemory = 1 << 50
+	// CoreSlack is the factor by which rounding may exceed a bound of CPU time.
+	CoreSlack = 1 + 1e-9
+
 	maxSpan  = time.Hour
 	maxCores = 4096
-	maxBytes = 1 << 50
 	maxName  = 253 // of a container or a revision, as Kubernetes' longest
-	// coreSlack is what rounding adds to times within bounds.
-	coreSlack = 1 + 1e-9
 )
 
 // Waited is the time in which a pod waited for a core: that in which one of its tasks was
@@ -89,7 +91,7 @@ func (u *Usage) waited() float64 { return Waited(u.Stalled, u.Throttled, u.Throt
 // what an agent cut to the most memory that there may be is no amount.
 func (u *Usage) Amend() {
 	span := u.Span.Seconds()
-	if u.Stalled > coreSlack*span {
+	if u.Stalled > CoreSlack*span {
 		u.Stalled, u.Pressure, u.Demand = 0, false, nil
 	}
 	if u.MemoryStalled > 2*span {
@@ -99,7 +101,7 @@ func (u *Usage) Amend() {
 		u.Throttled, u.Periods, u.ThrottledPeriods = 0, 0, 0
 	}
 	for _, bytes := range []*float64{&u.Memory, &u.MemoryPeak} {
-		if *bytes >= maxBytes {
+		if *bytes >= MaxMemory {
 			*bytes = 0
 		}
 	}
@@ -121,14 +123,14 @@ func (w *Window) amend() {
 	for _, d := range w.Demand {
 		least += CPU.Upper(int(d.Bucket)-1) * float64(d.Millis) / 1e3
 	}
-	if least > coreSlack*(w.CPU+w.Span.Seconds()) {
+	if least > CoreSlack*(w.CPU+w.Span.Seconds()) {
 		w.Demand = nil
 	}
 }
 
-// Validate refuses what no pod can have taken.
-func (w *Window) Validate() error {
-	mostCPU := maxCores * coreSlack * w.Span.Seconds()
+// validate refuses what no pod can have taken.
+func (w *Window) validate() error {
+	mostCPU := maxCores * CoreSlack * w.Span.Seconds()
 	switch {
 	case w.Pod == "":
 		return refuse("Window.Pod", w.Pod, "given")
@@ -148,9 +150,9 @@ func (w *Window) Validate() error {
 		return refuse("Window.Stalled", w.Stalled, "from 0 to 4096 cores")
 	case !(w.Throttled >= 0) || w.Throttled > mostCPU:
 		return refuse("Window.Throttled", w.Throttled, "from 0 to 4096 cores")
-	case !(w.Memory >= 0) || w.Memory > maxBytes:
+	case !(w.Memory >= 0) || w.Memory > MaxMemory:
 		return refuse("Window.Memory", w.Memory, "from 0 to 2^50")
-	case !(w.MemoryPeak >= 0) || w.MemoryPeak > maxBytes:
+	case !(w.MemoryPeak >= 0) || w.MemoryPeak > MaxMemory:
 		return refuse("Window.MemoryPeak", w.MemoryPeak, "from 0 to 2^50")
 	case w.ThrottledPeriods > w.Periods:
 		return refuse("Window.ThrottledPeriods", w.ThrottledPeriods, "at most Periods")

@@ -22,8 +22,8 @@ const (
 	MaxThreshold = 1e6
 	// MaxMagnitude bounds the absolute value of a sample.
 	MaxMagnitude = 1e100
-	// Flat is the least distance from the mean that is flagged: what a signal that
-	// is constant but for rounding does not leave.
+	// Flat is the least distance from the mean that is flagged: a signal that is
+	// constant except for rounding does not reach it.
 	Flat = 1e-9
 )
 

@@ -5,7 +5,7 @@
 // # The signal
 //
 // The source is A. Grammenos, E. Kalyvianaki, P. Pietzuch, "Pronto: Federated Task
-// Scheduling", 2021, as L. Choteborsky tells it ("Hands at the Ready: Bringing
+// Scheduling", 2021, as L. Choteborsky presents it ("Hands at the Ready: Bringing
 // Pronto to Kubernetes", 2025, ch. 2). A node's samples y ∈ ℝ^d update, block by
 // block, a model of their principal directions U (d×r) and singular values σ: a
 // centred svd.Model, with forgetting, that merges with those of other nodes.
@@ -29,13 +29,13 @@
 //
 // # What it is not
 //
-// It tells change from what was before, not a full node from an empty one: a node
+// It shows change from what was before, not whether a node is full or empty: a node
 // that has been full for w samples is not rejecting, and one on which a pod has
 // just started is. Package capacity answers how much room there is.
 //
 // # Federation
 //
-// [Tracker.Model] is what a node tells its fleet, svd.Merge makes one of many, and
+// [Tracker.Model] is what a node sends to its fleet, svd.Merge makes one of many, and
 // [Tracker.Adopt] has the result replace the directions in use. Centred models
 // merge about their joint mean, so that merging what nodes know is what one node
 // would know that had seen all their samples, as far as nothing was truncated.

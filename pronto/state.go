@@ -19,8 +19,8 @@ type State struct {
 	Version int
 	// Dim is the number of channels, 0 before the first sample or model.
 	Dim int
-	// At is the time of the newest sample, zero before the first. Raised says that
-	// R has reached Config.Reject, RaisedAt when it did last.
+	// At is the time of the newest sample, zero before the first. Raised reports
+	// that R has reached Config.Reject, RaisedAt when it did last.
 	At       time.Time
 	Raised   bool      `json:",omitempty"`
 	RaisedAt time.Time `json:",omitzero"`

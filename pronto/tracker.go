@@ -251,7 +251,7 @@ func (t *Tracker) Adopt(m svd.Model) error {
 	return nil
 }
 
-// Adopted says whether the directions are those of [Tracker.Adopt].
+// Adopted reports whether the directions are those of [Tracker.Adopt].
 func (t *Tracker) Adopted() bool { return t.fleet.Dim() != 0 }
 
 // rebase makes the directions of what was adopted, or else of the own model, the

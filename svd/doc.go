@@ -87,7 +87,7 @@
 //     The trace Σ_i λ_i mixes exactly as long as nothing is truncated, and
 //     σ₁ ≤ √(b·d) for samples in [0,1]. So σ does stay bounded.
 //
-//   - §3.4 says that u₁ is all positive or all negative. By Perron and
+//   - In §3.4 u₁ is all positive or all negative. By Perron and
 //     Frobenius, for samples ≥ 0 a non-negative u₁ exists; it is unique and
 //     strictly positive only where the graph of channels that are active
 //     together is connected. On a tie of σ₁ (samples e₁ and e₂) any rotation

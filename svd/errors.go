@@ -17,11 +17,33 @@ var (
 	ErrCentring    = errors.New("centred and not centred do not mix")
 )
 
+// refusal is an error with what it names.
+type refusal struct {
+	error
+	field string
+	value any
+	cause error
+}
+
+// Unwrap returns the cause.
+func (r *refusal) Unwrap() error { return r.cause }
+
 // refuse returns an error that names the field or argument, such as "Sigma[1]",
 // "len(U)" or "samples[3][2]", the value found there and the cause, one of the Err
 // variables.
 func refuse(field string, value any, cause error) error {
-	return fmt.Errorf("svd: %s = %v: %w", field, value, cause)
+	return &refusal{fmt.Errorf("svd: %s = %v: %w", field, value, cause), field, value, cause}
+}
+
+// Refused returns the field or argument that an error of this package names, the value
+// found there and the cause, for packages that refuse a model as part of something
+// larger. Of another error it returns the error alone.
+func Refused(err error) (field string, value any, cause error) {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r.field, r.value, r.cause
+	}
+	return "", nil, err
 }
 
 // refuseElement is refuse of one element of a field.

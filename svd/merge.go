@@ -99,7 +99,7 @@ func BlendTo(dst *Model, local, global Model, share float64, ws *Workspace) erro
 	return nil
 }
 
-// compatible says whether a and b can be mixed; an empty model mixes with any
+// compatible returns an error unless a and b can be mixed; an empty model mixes with any
 // other of its dimension.
 func compatible(a, b Model) error {
 	if a.dim != b.dim && a.dim != 0 && b.dim != 0 {

@@ -82,7 +82,7 @@ func (m Model) Equal(o Model) bool {
 		slices.Equal(m.sigma, o.sigma) && slices.Equal(m.mean, o.mean)
 }
 
-// empty says that m carries no weight: as if no sample had been seen.
+// empty reports whether m has no weight, as if no sample had been seen.
 func (m Model) empty() bool { return m.mass == 0 }
 
 // column returns u_i, counting i from 0.

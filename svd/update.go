@@ -70,7 +70,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// weight says that v can be a weight or stand for its default. The bounds
+// weight reports whether v can be a weight or stand for its default. The bounds
 // keep α/(α+β) within (0, 1) in floating point.
 func weight(v float64) bool { return v == 0 || v >= 1e-6 && v <= 1e6 }
 

@@ -46,7 +46,7 @@ func (ws *Workspace) prepare(dim, columns int) {
 	ws.order = ws.order[:dim]
 }
 
-// warm says that m's own vectors can serve as the basis: they span ℝ^d, so
+// warm reports whether m's own vectors can serve as the basis: they span ℝ^d, so
 // nothing of a projected column is lost.
 func warm(m Model) bool { return len(m.sigma) == m.dim }
 

@@ -42,7 +42,7 @@ func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
 func TestCollector(t *testing.T) {
 	one := start(t, modelserver.Config{
 		Tick:     time.Millisecond,
-		Identify: func(context.Context) (modelserver.Caller, error) { return modelserver.Caller{Node: "a"}, nil },
+		Identify: func(context.Context) (string, error) { return "a", nil },
 	})
 	push(t, one, local("a", 0, 1))
 	until(t, one, func(s modelserver.Stats) bool { return s.Nodes == 1 })

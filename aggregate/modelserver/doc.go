@@ -22,17 +22,16 @@
 // Every change of a node's state has a number of the replica it happened at, its
 // cursor. A replica asks each of the others for what changed since the cursor it
 // has of that one's process, a random id, and gets the states themselves, in
-// chunks, but for those that it told itself; of another process it starts from
+// chunks, without those that it sent itself; of another process it starts from
 // the beginning. So a state costs one message a link, nothing is sent where
 // nothing changes, what was interrupted goes on where it was, and after a
-// partition or a restart every replica has heard of everything within two
-// intervals: one to hear from those that can be reached, one for what those have
-// heard meanwhile. Which of two states stays, and how far the models of replicas
-// can be apart, package aggregate says.
+// partition or a restart every replica has everything within two intervals: one to
+// read from those that can be reached, one for what those have received meanwhile.
+// Package aggregate documents which of two states stays, and how far the models of
+// replicas can be apart.
 //
-// What a replica tells is believed after the same checks as a push, and only
-// where it was asked for: those who may push can't tell anything about others'
-// nodes this way.
+// The states of a replica pass the same checks as a push, and are read only in answer
+// to a call: clients that may push cannot set the states of others' nodes this way.
 //
 // Types that do not speak of concurrent use are plain values.
 package modelserver

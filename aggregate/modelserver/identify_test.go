@@ -13,17 +13,17 @@ import (
 
 // TestAPushIsOfTheCallersNode: another's is refused and not kept.
 func TestAPushIsOfTheCallersNode(t *testing.T) {
-	caller, refusal := modelserver.Caller{Node: "a"}, error(nil)
-	s := start(t, modelserver.Config{Tick: time.Millisecond, Identify: func(context.Context) (modelserver.Caller, error) { return caller, refusal }})
+	caller, refusal := "a", error(nil)
+	s := start(t, modelserver.Config{Tick: time.Millisecond, Identify: func(context.Context) (string, error) { return caller, refusal }})
 	push := func(node string, want codes.Code) {
 		t.Helper()
 		if _, err := s.Push(t.Context(), wide(node, "s", 4)); status.Code(err) != want {
-			t.Errorf("%+v pushes %s: %v, want %v", caller, node, err, want)
+			t.Errorf("%q pushes %s: %v, want %v", caller, node, err, want)
 		}
 	}
 	push("b", codes.PermissionDenied)
 	push("a", codes.OK)
-	caller, refusal = modelserver.Caller{}, status.Error(codes.Unauthenticated, "nobody")
+	caller, refusal = "", status.Error(codes.Unauthenticated, "nobody")
 	push("c", codes.Unauthenticated)
 	refusal = nil // of no node in particular
 	push("d", codes.OK)

@@ -9,14 +9,13 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// mailbox keeps the newest push of each node until the next merge. Two batches
-// take turns, so that in the long run nothing is allocated.
+// mailbox keeps the newest push of each node until the next merge.
 type mailbox struct {
 	most, mostOfOne load          // of all and of one caller
 	crowded         chan struct{} // has a token once half of either is reached
 
-	mu          sync.Mutex
-	open, spare *batch
+	mu   sync.Mutex
+	open *batch
 }
 
 // load is what waits.
@@ -26,8 +25,8 @@ func (l load) plus(letters, bytes int) load { return load{l.letters + letters, l
 
 func (l load) within(most load) bool { return l.letters <= most.letters && l.bytes <= most.bytes }
 
-// half says that one of the bounds is half reached.
-func (l load) half(most load) bool { return 2*l.letters >= most.letters || 2*l.bytes >= most.bytes }
+// isHalf reports whether one of the bounds is half reached.
+func (l load) isHalf(most load) bool { return 2*l.letters >= most.letters || 2*l.bytes >= most.bytes }
 
 type batch struct {
 	index   map[string]int // node to letter
@@ -56,13 +55,13 @@ func newMailbox(letters, bytes int, share float64) *mailbox {
 	of := func(n int) int { return max(1, int(share*float64(n))) }
 	return &mailbox{
 		most: load{letters, bytes}, mostOfOne: load{of(letters), of(bytes)},
-		crowded: make(chan struct{}, 1), open: newBatch(), spare: newBatch(),
+		crowded: make(chan struct{}, 1), open: newBatch(),
 	}
 }
 
 func newBatch() *batch { return &batch{index: map[string]int{}, of: map[string]load{}} }
 
-// put stores a checked model of a caller ("" for nobody in particular, who has
+// put stores a checked model of a caller ("" for none that is known, which has
 // no share) without copying its slices.
 func (b *mailbox) put(at time.Time, caller string, m *spaziov1.LocalModel) outcome {
 	b.mu.Lock()
@@ -88,33 +87,21 @@ func (b *mailbox) put(at time.Time, caller string, m *spaziov1.LocalModel) outco
 		b.open.of[l.local.Caller] = b.open.of[l.local.Caller].plus(-1, -l.size)
 	}
 	b.open.total, b.open.of[caller] = total, of
-	if total.half(b.most) || caller != "" && of.half(b.mostOfOne) {
+	if total.isHalf(b.most) || caller != "" && of.isHalf(b.mostOfOne) {
 		select {
 		case b.crowded <- struct{}{}:
 		default:
 		}
 	}
 	if !known {
-		i = b.open.extend()
-		b.open.index[m.GetNode()] = i
+		i = len(b.open.letters)
+		b.open.letters, b.open.index[m.GetNode()] = append(b.open.letters, letter{}), i
 	}
 	b.open.letters[i].fill(at, caller, size, m)
 	if known {
 		return replaced
 	}
 	return added
-}
-
-// extend returns the place of a further letter, with the costs' memory of a past
-// one.
-func (b *batch) extend() int {
-	n := len(b.letters)
-	if n < cap(b.letters) {
-		b.letters = b.letters[:n+1]
-	} else {
-		b.letters = append(b.letters, letter{})
-	}
-	return n
 }
 
 // sizeOf is about what a push takes in memory.
@@ -130,27 +117,13 @@ func newer(m *spaziov1.LocalModel, than aggregate.Local) bool {
 	return m.GetSequence() > than.Sequence
 }
 
-// swap closes the open batch and opens the spare one. The caller gives the
-// batch back before it takes the next.
+// swap returns what has come in and begins anew.
 func (b *mailbox) swap() *batch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	taken := b.open
-	b.open, b.spare = b.spare, nil
+	b.open = newBatch()
 	return taken
-}
-
-func (b *mailbox) giveBack(taken *batch) {
-	for i := range taken.letters {
-		taken.letters[i].clear()
-	}
-	taken.letters = taken.letters[:0]
-	taken.total = load{}
-	clear(taken.index)
-	clear(taken.of)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.spare = taken
 }
 
 func (l *letter) fill(at time.Time, caller string, size int, m *spaziov1.LocalModel) {
@@ -170,25 +143,6 @@ func (l *letter) fill(at time.Time, caller string, size int, m *spaziov1.LocalMo
 			Sigma: model.GetSigma(),
 			Mean:  model.GetMean(),
 		},
-		Costs: l.local.Costs[:0],
+		Costs: appendCosts(l.local.Costs[:0], m.GetCosts()),
 	}
-	for _, c := range m.GetCosts() {
-		cost := aggregate.Cost{}
-		if c.GetKnown() {
-			cost = aggregate.Cost{Value: c.GetValue(), SD: c.GetSd(), Known: true}
-		}
-		l.local.Costs = append(l.local.Costs, cost)
-	}
-}
-
-// spareCosts is how many costs' memory is kept for the next letter: more would
-// stay with every letter there ever was.
-const spareCosts = 8
-
-// clear lets go of the request but keeps the costs' memory.
-func (l *letter) clear() {
-	if cap(l.local.Costs) > spareCosts {
-		l.local.Costs = nil
-	}
-	l.local = aggregate.Local{Costs: l.local.Costs[:0]}
 }

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/api"
@@ -22,7 +25,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// PeersConfig says where the other replicas are. The zero value of a field is
+// PeersConfig has the addresses of the other replicas. The zero value of a field is
 // its default; without targets there are no others.
 type PeersConfig struct {
 	// Targets are host:port of one replica each, or dns:///name:port of all
@@ -38,7 +41,7 @@ type PeersConfig struct {
 	Timeout time.Duration
 	// Resolve returns the addresses of a host, by default those of DNS.
 	Resolve func(ctx context.Context, host string) ([]string, error)
-	// OnError, if set, is told of the first failure in a row with a peer. It is
+	// OnError, if set, is called with the first failure in a row with a peer. It is
 	// called from several goroutines.
 	OnError func(peer string, err error)
 }
@@ -64,12 +67,8 @@ func (c PeersConfig) Validate() error {
 }
 
 func (c PeersConfig) withDefaults() PeersConfig {
-	if c.Interval == 0 {
-		c.Interval = time.Second
-	}
-	if c.Timeout == 0 {
-		c.Timeout = 2 * time.Second
-	}
+	c.Interval = cmp.Or(c.Interval, time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 2*time.Second)
 	if c.Resolve == nil {
 		c.Resolve = net.DefaultResolver.LookupHost
 	}
@@ -82,9 +81,9 @@ func (c PeersConfig) withDefaults() PeersConfig {
 // allOf begins a target that means every address of a name.
 const allOf = "dns:///"
 
-// Peers keeps a Server and the other replicas of one mind: in every round it
-// asks each of them for what changed there since the last. Only what it asked
-// for is taken in, so a client that may push can't speak for a replica. Its
+// Peers keeps a Server and the other replicas in agreement: in every round it
+// asks each of them for what changed there since the last. Only answers to its
+// own calls are merged, so a client that may push cannot speak for a replica. Its
 // methods are safe for concurrent use.
 type Peers struct {
 	server *Server
@@ -111,7 +110,7 @@ type PeerStats struct {
 	Lag time.Duration
 }
 
-// peer is one address and how far it was heard out.
+// peer is one address and how far its changes have been read.
 type peer struct {
 	addr, target string
 	connection   *grpc.ClientConn
@@ -144,7 +143,7 @@ func (p *Peers) Run(ctx context.Context) error {
 	ticker := time.NewTicker(p.config.Interval)
 	defer ticker.Stop()
 	first, cancel := context.WithTimeout(ctx, firstRound)
-	_ = p.Round(first) // OnError has been told
+	_ = p.Round(first) // OnError was called
 	cancel()
 	p.server.refresh()
 	p.server.Release()
@@ -172,11 +171,7 @@ func (p *Peers) Round(ctx context.Context) error {
 	var exchanging sync.WaitGroup
 	for i, addr := range addrs {
 		if peer := p.peers[addr]; !peer.self {
-			exchanging.Add(1)
-			go func() {
-				defer exchanging.Done()
-				errs[i] = p.exchange(ctx, peer)
-			}()
+			exchanging.Go(func() { errs[i] = p.exchange(ctx, peer) })
 		}
 	}
 	exchanging.Wait()
@@ -248,7 +243,7 @@ func (p *Peers) resolve(ctx context.Context) {
 	}
 }
 
-// exchange hears one peer out. After a failure the connection is made anew in
+// exchange reads all that changed at one peer. After a failure the connection is made anew in
 // the next round, so that gRPC's own backoff does not keep replicas apart.
 func (p *Peers) exchange(ctx context.Context, peer *peer) error {
 	within, cancel := context.WithTimeout(ctx, p.config.Timeout)
@@ -345,4 +340,119 @@ func (p *Peers) Close() {
 	for _, peer := range p.peers {
 		peer.close()
 	}
+}
+
+// maxReaders bounds the calls of Changes at one time: each holds a chunk.
+const maxReaders = 64
+
+// Changes implements spaziov1.PeerServiceServer. What changes while it answers
+// is left for the next call.
+func (s *Server) Changes(r *spaziov1.ChangesRequest, stream grpc.ServerStreamingServer[spaziov1.StateChunk]) error {
+	if r.GetReplica() == s.config.Replica { // it has found itself
+		return stream.Send(&spaziov1.StateChunk{Replica: s.config.Replica})
+	}
+	defer s.readers.Add(-1)
+	if s.readers.Add(1) > maxReaders {
+		return status.Errorf(codes.ResourceExhausted, "%d replicas are being answered", maxReaders)
+	}
+	var cursor, upto uint64
+	if r.GetOf() == s.config.Replica {
+		cursor = r.GetCursor()
+	}
+	s.locked(func() {
+		s.merge()
+		upto = s.aggregate.Cursor()
+	})
+	for {
+		var entries []aggregate.Entry
+		s.locked(func() {
+			entries, cursor = s.aggregate.Changes(s.config.Now(), cursor, upto, r.GetReplica(), chunkSize)
+		})
+		chunk := &spaziov1.StateChunk{Replica: s.config.Replica, Cursor: cursor, States: make([]*spaziov1.NodeState, len(entries))}
+		for i, e := range entries {
+			chunk.States[i] = fromEntry(e)
+		}
+		if err := stream.Send(chunk); err != nil || cursor >= upto {
+			return err
+		}
+	}
+}
+
+// mergeEntries merges what another replica has sent; all of it was checked.
+func (s *Server) mergeEntries(entries []aggregate.Entry, from uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.config.Now()
+	for _, e := range entries {
+		merged, err := s.aggregate.Merge(at, e, from)
+		switch {
+		case err != nil:
+			s.count(&s.counts.Unfit)
+		case merged:
+			s.count(&s.counts.Taken)
+			s.changed = true
+		default:
+			s.count(&s.counts.Known)
+		}
+	}
+}
+
+// chunkSize is where a chunk of states ends: with the largest state after it,
+// it is well within the 256 KiB of a message.
+const chunkSize = 128 << 10
+
+func fromEntry(e aggregate.Entry) *spaziov1.NodeState {
+	m := &spaziov1.NodeState{
+		Node: e.Node, Incarnation: e.Incarnation, Sequence: e.Sequence,
+		Schema: e.Schema, Dim: uint32(e.Dim),
+		AgeNanos: int64(e.Age), Weight: e.Weight, Moments: e.Moments, Mean: e.Mean,
+		Costs: make([]*spaziov1.Cost, len(e.Costs)),
+	}
+	for i, c := range e.Costs {
+		m.Costs[i] = &spaziov1.Cost{Value: c.Value, Sd: c.SD, Known: c.Known}
+	}
+	return m
+}
+
+// toEntries converts states that were checked by package api; the entries share
+// their memory. The error names the field that package aggregate refuses.
+func toEntries(states []*spaziov1.NodeState) ([]aggregate.Entry, error) {
+	entries := make([]aggregate.Entry, len(states))
+	for i, m := range states {
+		entries[i] = toEntry(m)
+		if err := entries[i].Validate(); err != nil {
+			return nil, refuseState(i, err)
+		}
+	}
+	return entries, nil
+}
+
+func toEntry(m *spaziov1.NodeState) aggregate.Entry {
+	e := aggregate.Entry{
+		Node: m.GetNode(), Incarnation: m.GetIncarnation(), Sequence: m.GetSequence(),
+		Schema: m.GetSchema(), Dim: int(m.GetDim()),
+		Age: time.Duration(m.GetAgeNanos()), Weight: m.GetWeight(), Moments: m.GetMoments(), Mean: m.GetMean(),
+	}
+	e.Costs = appendCosts(nil, m.GetCosts())
+	return e
+}
+
+// appendCosts converts costs; those that are not known are zero, whatever their values.
+func appendCosts(dst []aggregate.Cost, costs []*spaziov1.Cost) []aggregate.Cost {
+	for _, c := range costs {
+		cost := aggregate.Cost{}
+		if c.GetKnown() {
+			cost = aggregate.Cost{Value: c.GetValue(), SD: c.GetSd(), Known: true}
+		}
+		dst = append(dst, cost)
+	}
+	return dst
+}
+
+func refuseState(i int, err error) error {
+	bad := field.By(err, "aggregate")
+	if bad == nil {
+		return err
+	}
+	return &field.Error{Package: "api", Field: fmt.Sprintf("states[%d].%s", i, strings.ToLower(bad.Field)), Value: bad.Value, Err: bad.Err}
 }

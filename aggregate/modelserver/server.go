@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 
 // Config of a Server. The zero value of a field is its default.
 type Config struct {
-	// Aggregate says how models are merged.
+	// Aggregate sets how models are merged.
 	Aggregate aggregate.Options
 	// Tick is the time between two published models, default 500 ms: half of
 	// the least interval at which a node pushes.
@@ -37,29 +38,22 @@ type Config struct {
 	// one.
 	Replica uint64
 	// Hold answers pushes without a model until Release is called: a replica
-	// that starts empty beside others first asks them, and its nodes keep
-	// meanwhile what they were last told.
+	// that starts empty beside others first asks them, and its nodes keep the
+	// model they were last sent until then.
 	Hold bool
-	// Identify, if set, says who makes a call; an error of it is the call's
-	// status. A push is then believed of the caller's own node alone, and what one
-	// caller may hold counts by node. Who may call which method is said where the
-	// server is registered. By default nobody is asked, and callers are told apart
-	// by address.
-	Identify func(context.Context) (Caller, error)
+	// Identify, if set, returns the node whose model the caller may push, empty for that
+	// of any, or the call's status. What one caller may hold then counts by node. Which
+	// methods a caller may call is decided where the server is registered. By default
+	// callers are distinguished by address alone.
+	Identify func(context.Context) (node string, err error)
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
-	// OnError, if set, is told what went wrong off the request path: a model
+	// OnError, if set, is called with what went wrong off the request path: a model
 	// that the aggregate refused. It is called from several goroutines.
 	OnError func(error)
-	// OnTick, if set, is told how long merging and publishing took, by the
+	// OnTick, if set, is called with the time that merging and publishing took, by the
 	// clock of the machine. It is called from the goroutine of Run.
 	OnTick func(time.Duration)
-}
-
-// Caller is who makes a call.
-type Caller struct {
-	// Node is the one that the caller may speak of; empty is any.
-	Node string
 }
 
 // Validate returns an *field.Error for the first field out of range.
@@ -76,15 +70,9 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Tick == 0 {
-		c.Tick = 500 * time.Millisecond
-	}
-	if c.Queue == 0 {
-		c.Queue = 16_384
-	}
-	if c.QueueBytes == 0 {
-		c.QueueBytes = 32 << 20
-	}
+	c.Tick = cmp.Or(c.Tick, 500*time.Millisecond)
+	c.Queue = cmp.Or(c.Queue, 16_384)
+	c.QueueBytes = cmp.Or(c.QueueBytes, 32<<20)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -109,10 +97,13 @@ type Server struct {
 	config    Config
 	mailbox   *mailbox
 	published atomic.Pointer[publication]
-	counts    counters
 	held      atomic.Bool
 	readers   atomic.Int32              // of changes
 	alive     atomic.Pointer[time.Time] // when it was made or last published
+
+	countsMu sync.Mutex
+	counts   Stats // without Refused and what was published last
+	refused  [len(causes)]uint64
 
 	// mu guards what merging works on. A push never takes it.
 	mu        sync.Mutex
@@ -120,7 +111,7 @@ type Server struct {
 	changed   bool // since the last publication
 }
 
-// New returns a Server that has heard of no node.
+// New returns a Server without nodes.
 func New(c Config) (*Server, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -144,8 +135,8 @@ func (s *Server) Replica() uint64 { return s.config.Replica }
 // Release ends what Config.Hold began.
 func (s *Server) Release() { s.held.Store(false) }
 
-// Ready says that pushes are answered with what was published: Run has, and
-// nothing is held.
+// Ready reports whether pushes are answered with a published model: Run has published
+// one, and answers are not held.
 func (s *Server) Ready() bool { return !s.held.Load() && !s.published.Load().at.IsZero() }
 
 // Push implements spaziov1.ModelServiceServer. It keeps the request's slices
@@ -157,18 +148,18 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 		return nil, err
 	}
 	if err := api.CheckLocal(local); err != nil {
-		s.counts.refused[causeOf(err)].Add(1)
+		s.count(&s.refused[causeOf(err)])
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	outcome := s.mailbox.put(s.config.Now(), caller, local)
 	if outcome == full {
-		s.counts.overflowed.Add(1)
+		s.count(&s.counts.Overflowed)
 		return nil, status.Errorf(codes.ResourceExhausted, "too much is waiting to be merged")
 	}
 	transport.Admit(ctx)
-	s.counts.pushes.Add(1)
+	s.count(&s.counts.Pushes)
 	if outcome == replaced {
-		s.counts.superseded.Add(1)
+		s.count(&s.counts.Superseded)
 	}
 	if s.held.Load() {
 		return nothing, nil
@@ -176,20 +167,20 @@ func (s *Server) Push(ctx context.Context, request *spaziov1.PushRequest) (*spaz
 	return s.published.Load().answer(local), nil
 }
 
-// callerOf is by what a push counts as somebody's: the caller's node, or the
-// address, as long as nothing else says whose it is. A push within the process is
-// nobody's in particular. An error is the status to refuse a push of node with.
+// callerOf returns the name under which a push counts: the caller's node, or its address
+// where the node is not known; empty for a push within the process. An error is the
+// status to refuse a push of node with.
 func (s *Server) callerOf(ctx context.Context, node string) (string, error) {
 	if s.config.Identify != nil {
 		caller, err := s.config.Identify(ctx)
 		switch {
 		case err != nil:
 			return "", err
-		case caller.Node != "" && caller.Node != node:
-			s.counts.foreign.Add(1)
-			return "", status.Errorf(codes.PermissionDenied, "an agent on node %q pushes the model of node %q", caller.Node, node)
-		case caller.Node != "":
-			return "node/" + caller.Node, nil
+		case caller != "" && caller != node:
+			s.count(&s.counts.Foreign)
+			return "", status.Errorf(codes.PermissionDenied, "an agent on node %q pushes the model of node %q", caller, node)
+		case caller != "":
+			return "node/" + caller, nil
 		}
 	}
 	if addr := transport.CallerAddr(ctx); addr.IsValid() {
@@ -247,18 +238,17 @@ func (s *Server) merge() {
 		put, err := s.aggregate.Put(batch.letters[i].at, batch.letters[i].local)
 		switch {
 		case err != nil:
-			s.counts.dropped.Add(1)
+			s.count(&s.counts.Dropped)
 			if errors.Is(err, aggregate.ErrCentred) {
-				s.counts.mixed.Add(1)
+				s.count(&s.counts.Mixed)
 			}
 			s.config.OnError(err)
 		case put:
 			s.changed = true
 		default:
-			s.counts.stale.Add(1)
+			s.count(&s.counts.Stale)
 		}
 	}
-	s.mailbox.giveBack(batch)
 }
 
 // publish makes the answers of the next tick.
@@ -316,4 +306,37 @@ func toFleet(g aggregate.Global) agent.Fleet {
 		f.Costs[i] = agent.Cost(c)
 	}
 	return f
+}
+
+// ErrLate reports that models are no longer being published.
+var ErrLate = errors.New("no model was published")
+
+// lateTicks is how many ticks the worker may miss before the server counts as
+// unhealthy: an eigen-decomposition of the largest models takes milliseconds.
+const lateTicks = 20
+
+// Healthy returns ErrLate, wrapped, if Run has not published for twenty ticks, by the
+// clock of the machine: a process that is restarted then has better prospects.
+func (s *Server) Healthy() error {
+	if late := time.Since(*s.alive.Load()); late > lateTicks*s.config.Tick {
+		return fmt.Errorf("modelserver: %w for %s", ErrLate, late.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// readyPoll is how often readiness is looked at until it is there.
+const readyPoll = 10 * time.Millisecond
+
+// AwaitReady returns nil as soon as the server is Ready, or why ctx ended.
+func (s *Server) AwaitReady(ctx context.Context) error {
+	ticker := time.NewTicker(readyPoll)
+	defer ticker.Stop()
+	for !s.Ready() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+	return nil
 }

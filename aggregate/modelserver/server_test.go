@@ -217,16 +217,16 @@ func TestMalformed(t *testing.T) {
 	push(t, s, local("a", 0, 1))
 	until(t, s, func(stats modelserver.Stats) bool { return stats.Version == 1 })
 	for field, spoil := range map[string]func(*spaziov1.PushRequest){
-		"local":                             func(r *spaziov1.PushRequest) { r.Local = nil },
-		"node":                              func(r *spaziov1.PushRequest) { r.Local.Node = "" },
-		"schema":                            func(r *spaziov1.PushRequest) { r.Local.Schema = strings.Repeat("s", 300) },
-		"model":                             func(r *spaziov1.PushRequest) { r.Local.Model = nil },
-		"model.dim":                         func(r *spaziov1.PushRequest) { r.Local.Model.Dim = 65 },
-		"model = 2 channels: svd: U[0]":     func(r *spaziov1.PushRequest) { r.Local.Model.U[0] = math.NaN() },
-		"model = 2 channels: svd: Sigma[0]": func(r *spaziov1.PushRequest) { r.Local.Model.Sigma[0] = -1 },
-		"model.sigma":                       func(r *spaziov1.PushRequest) { r.Local.Model.Sigma[0] = 1e9 },
-		"model = 2 channels: svd: Mass":     func(r *spaziov1.PushRequest) { r.Local.Model.Mass = math.Inf(1) },
-		"costs[0].sd":                       func(r *spaziov1.PushRequest) { r.Local.Costs[0].Sd = -1 },
+		"local":          func(r *spaziov1.PushRequest) { r.Local = nil },
+		"node":           func(r *spaziov1.PushRequest) { r.Local.Node = "" },
+		"schema":         func(r *spaziov1.PushRequest) { r.Local.Schema = strings.Repeat("s", 300) },
+		"model":          func(r *spaziov1.PushRequest) { r.Local.Model = nil },
+		"model.dim":      func(r *spaziov1.PushRequest) { r.Local.Model.Dim = 65 },
+		"model.u[0]":     func(r *spaziov1.PushRequest) { r.Local.Model.U[0] = math.NaN() },
+		"model.sigma[0]": func(r *spaziov1.PushRequest) { r.Local.Model.Sigma[0] = -1 },
+		"model.sigma":    func(r *spaziov1.PushRequest) { r.Local.Model.Sigma[0] = 1e9 },
+		"model.mass":     func(r *spaziov1.PushRequest) { r.Local.Model.Mass = math.Inf(1) },
+		"costs[0].sd":    func(r *spaziov1.PushRequest) { r.Local.Costs[0].Sd = -1 },
 	} {
 		l := local("a", 0, 2)
 		l.Sequence = 9

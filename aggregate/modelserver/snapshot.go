@@ -2,12 +2,18 @@ package modelserver
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"math"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -15,6 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Snapshot is the state of a Server as plain data.
@@ -43,8 +50,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// SnapshotError says which record of a snapshot can't be used, counted from 0
-// for the header, -1 for what comes before; and why.
+// SnapshotError names the record of a snapshot that cannot be used, counted from 0
+// for the header, -1 for what comes before, and why.
 type SnapshotError struct {
 	Record int
 	Err    error
@@ -217,4 +224,184 @@ func (s *Server) Restore(snapshot Snapshot) (int, error) {
 	}
 	s.published.Store(&publication{version: snapshot.Version})
 	return s.aggregate.Len(), refused
+}
+
+// SaveSnapshot writes a snapshot to a file so that a crash at any moment leaves
+// the file as it was or complete: a new file beside it is written, synced and
+// renamed, and the directory synced. It returns the file's size. One process
+// saves to a path at a time.
+func SaveSnapshot(path string, s Snapshot) (size int64, err error) {
+	// The name is fixed, so that what a crash leaves behind is overwritten.
+	next := path + ".next"
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("modelserver: save snapshot: %w", errors.Join(err, remove(next)))
+		}
+	}()
+	if size, err = write(next, s); err != nil {
+		return 0, err
+	}
+	if err = os.Rename(next, path); err != nil {
+		return 0, err
+	}
+	return size, syncDirectory(filepath.Dir(path))
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func write(path string, s Snapshot) (size int64, err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := WriteSnapshot(file, s); err != nil {
+		return 0, err
+	}
+	if err := file.Sync(); err != nil {
+		return 0, err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func syncDirectory(path string) (err error) {
+	directory, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, directory.Close()) }()
+	return directory.Sync()
+}
+
+// LoadSnapshot reads a file that SaveSnapshot wrote. The error is a
+// *SnapshotError where the content is not good, an *os.PathError where it can't
+// be read.
+func LoadSnapshot(path string) (Snapshot, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer file.Close()
+	return ReadSnapshot(file)
+}
+
+// KeeperConfig sets where a Keeper keeps a server's state.
+type KeeperConfig struct {
+	// Path is the file; a process must be the only one that saves to it.
+	Path string
+	// Interval is the time between two snapshots, default 10 s: a process that is
+	// killed loses no more than its nodes push again anyway.
+	Interval time.Duration
+	// Logger gets what could not be read or saved, which is not fatal: the server
+	// goes on without. Nil logs nothing.
+	Logger *slog.Logger
+}
+
+// Validate returns an *field.Error for the first field out of range.
+func (c KeeperConfig) Validate() error {
+	switch {
+	case c.Path == "":
+		return &field.Error{Package: "aggregate", Field: "Path", Value: c.Path, Err: aggregate.ErrRange}
+	case c.Interval < 0:
+		return &field.Error{Package: "aggregate", Field: "Interval", Value: c.Interval, Err: aggregate.ErrRange}
+	}
+	return nil
+}
+
+// Keeper keeps a server's state in a file across restarts. Restore, Run and Save
+// are called one after the other, Stats is safe for concurrent use with them.
+type Keeper struct {
+	config KeeperConfig
+	server *Server
+
+	mu    sync.Mutex
+	stats KeeperStats
+	last  time.Time
+}
+
+// KeeperStats counts snapshots by how saving them ended.
+type KeeperStats struct {
+	Saved, Failed uint64
+	// Size is that of the last in bytes, Age the time since it, or since NewKeeper.
+	Size int64
+	Age  time.Duration
+}
+
+// NewKeeper returns a Keeper of the server's state.
+func NewKeeper(s *Server, c KeeperConfig) (*Keeper, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	c.Interval = cmp.Or(c.Interval, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Keeper{config: c, server: s, last: time.Now()}, nil
+}
+
+// Restore takes in the file, if there is one, before the server runs. What can't be
+// used is left where it is until the first save.
+func (k *Keeper) Restore() {
+	logger := k.config.Logger.With("path", k.config.Path)
+	snapshot, err := LoadSnapshot(k.config.Path)
+	if errors.Is(err, os.ErrNotExist) {
+		logger.Info("no snapshot yet; starting without")
+		return
+	}
+	if err != nil {
+		logger.Error("the snapshot can't be used; starting without", "error", err)
+		return
+	}
+	nodes, err := k.server.Restore(snapshot)
+	if err != nil {
+		logger.Warn("not all of the snapshot could be used", "error", err)
+	}
+	logger.Info("restored the snapshot", "nodes", nodes, "written", snapshot.Written)
+}
+
+// Run saves at every interval until ctx ends, which is no error. The last pushes
+// are saved by a Save after the server has ended.
+func (k *Keeper) Run(ctx context.Context) error {
+	ticker := time.NewTicker(k.config.Interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			k.Save()
+		}
+	}
+}
+
+// Save saves a snapshot; one that fails is counted and logged.
+func (k *Keeper) Save() {
+	size, err := SaveSnapshot(k.config.Path, k.server.Snapshot())
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		k.stats.Failed++
+		k.config.Logger.Error("the snapshot was not saved", "path", k.config.Path, "error", err)
+		return
+	}
+	k.stats.Saved++
+	k.stats.Size, k.last = size, time.Now()
+}
+
+// Stats returns what became of the snapshots so far.
+func (k *Keeper) Stats() KeeperStats {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	stats := k.stats
+	stats.Age = time.Since(k.last)
+	return stats
 }

@@ -34,8 +34,7 @@ type Rule struct {
 // all to one application.
 const leastShare = .01
 
-// Validate refuses what is out of range.
-func (r Rule) Validate() error {
+func (r Rule) validate() error {
 	if !(r.Least >= 0) || r.Least > 1 {
 		return refuse("Rule.Least", r.Least, "from 0 to 1")
 	}
@@ -53,7 +52,7 @@ func (g *Graph) FindSCC() [][]Job {
 // Applications are all there are, of one job too, by their first jobs. Each job is in
 // one.
 func (g *Graph) Applications(r Rule) ([]Application, error) {
-	if err := r.Validate(); err != nil {
+	if err := r.validate(); err != nil {
 		return nil, err
 	}
 	if r.Least == 0 {

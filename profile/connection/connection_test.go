@@ -258,10 +258,10 @@ func TestWhoMakesRoomIsCalledByNobody(t *testing.T) {
 func TestBandwidths(t *testing.T) {
 	g := graph(t, connection.Config{})
 	observe(t, g, start, time.Minute, flow("web", "cart", 100, 400), flow("cart", "web", 7, 5), flow("cart", "db", 50, 60), flow("web", "db", 1, 50))
-	sent := func(from, to string, rate float64) connection.Bandwidth {
-		return connection.Bandwidth{From: job(from), To: job(to), Rate: rate}
+	sent := func(from, to string, rate float64) connection.Flow {
+		return connection.Flow{From: job(from), To: job(to), Request: rate}
 	}
-	for name, want := range map[string][]connection.Bandwidth{
+	for name, want := range map[string][]connection.Flow{
 		"web":  {sent("web", "cart", 105), sent("web", "db", 1)},
 		"cart": {sent("cart", "web", 407), sent("cart", "db", 50)},
 		"db":   {sent("db", "cart", 60), sent("db", "web", 50)},
@@ -274,7 +274,7 @@ func TestBandwidths(t *testing.T) {
 	if err := g.InsertNewJob(start, job("web"), time.Minute, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]connection.Bandwidth{sent("cart", "db", 50), sent("cart", "web", 7)}, g.Bandwidths(job("cart")), near); diff != "" {
+	if diff := cmp.Diff([]connection.Flow{sent("cart", "db", 50), sent("cart", "web", 7)}, g.Bandwidths(job("cart")), near); diff != "" {
 		t.Errorf("who called begins anew: %s", diff)
 	}
 }

@@ -2,7 +2,6 @@ package connection
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"math"
 	"slices"
@@ -48,8 +47,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate refuses what is out of range.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	switch {
 	case c.HalfLife != 0 && (c.HalfLife < time.Second || c.HalfLife > longest):
 		return refuse("Config.HalfLife", c.HalfLife, "from 1s to 1 year, or 0 for the default")
@@ -68,15 +66,14 @@ type Graph struct {
 	config Config
 	mu     sync.RWMutex
 	jobs   map[Job]*job
-	// byAge has the same jobs, the one that was looked at longest ago on top.
-	byAge ages
+	// byAge has the same jobs, the one that was looked at longest ago first.
+	byAge []*job
 }
 
 // job is a caller or a callee. Both ends of a call are jobs of the graph.
 type job struct {
 	name    Job
-	updated time.Time
-	place   int // in Graph.byAge
+	updated time.Time // by the wall clock alone, so that all are comparable
 	calls   map[Job]*traffic
 	callers map[Job]bool
 }
@@ -90,7 +87,7 @@ type traffic struct {
 
 // New returns an empty graph.
 func New(c Config) (*Graph, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	return &Graph{config: c.withDefaults(), jobs: map[Job]*job{}}, nil
@@ -194,9 +191,9 @@ func (g *Graph) job(at time.Time, of Job) *job {
 		if len(g.jobs) >= g.config.MaxJobs {
 			g.drop(g.byAge[0])
 		}
-		j = &job{name: of, updated: at, calls: map[Job]*traffic{}, callers: map[Job]bool{}}
+		j = &job{name: of, updated: at.Round(0), calls: map[Job]*traffic{}, callers: map[Job]bool{}}
 		g.jobs[of] = j
-		heap.Push(&g.byAge, j)
+		g.enter(j)
 	}
 	if at.After(j.updated) {
 		g.update(j, at)
@@ -204,10 +201,29 @@ func (g *Graph) job(at time.Time, of Job) *job {
 	return j
 }
 
-// update says when a job was looked at.
+// update sets when a job was looked at.
 func (g *Graph) update(j *job, at time.Time) {
-	j.updated = at
-	heap.Fix(&g.byAge, j.place)
+	g.leave(j)
+	j.updated = at.Round(0)
+	g.enter(j)
+}
+
+// compareAge puts the job that was looked at longest ago first; of several the first by name.
+func compareAge(a, b *job) int {
+	return cmp.Or(a.updated.Compare(b.updated), compare(a.name, b.name))
+}
+
+// enter puts a job into byAge.
+func (g *Graph) enter(j *job) {
+	i, _ := slices.BinarySearchFunc(g.byAge, j, compareAge)
+	g.byAge = slices.Insert(g.byAge, i, j)
+}
+
+// leave takes a job out of byAge, before its time changes or it is dropped.
+func (g *Graph) leave(j *job) {
+	if i, there := slices.BinarySearchFunc(g.byAge, j, compareAge); there {
+		g.byAge = slices.Delete(g.byAge, i, i+1)
+	}
 }
 
 // drop forgets a job and its connections.
@@ -219,7 +235,7 @@ func (g *Graph) drop(j *job) {
 		delete(g.jobs[to].callers, j.name)
 	}
 	delete(g.jobs, j.name)
-	heap.Remove(&g.byAge, j.place)
+	g.leave(j)
 }
 
 // disconnect forgets a call of a job.
@@ -331,10 +347,13 @@ func callsOf(of Job, j *job) []Flow {
 	for to, t := range j.calls {
 		flows = append(flows, t.flow(of, to))
 	}
-	slices.SortFunc(flows, func(a, b Flow) int {
-		return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), compare(a.To, b.To))
-	})
+	sortFlows(flows)
 	return flows
+}
+
+// sortFlows puts those that carry most first.
+func sortFlows(flows []Flow) {
+	slices.SortFunc(flows, func(a, b Flow) int { return cmp.Or(cmp.Compare(b.bytes(), a.bytes()), compare(a.To, b.To)) })
 }
 
 func compare(a, b Job) int {
@@ -374,16 +393,10 @@ func (g *Graph) GetJobConnections(of Job) []Flow {
 	return callsOf(of, j)
 }
 
-// Bandwidth is what one job sends to another, as its caller and in answer to its calls,
-// in bytes a second. It is a plain value, safe for concurrent use.
-type Bandwidth struct {
-	From, To Job
-	Rate     float64
-}
-
-// Bandwidths are what a job sends to others, to whom it sends most first; none of a job
-// that is not known.
-func (g *Graph) Bandwidths(of Job) []Bandwidth {
+// Bandwidths returns what a job sends to others, as their caller and in answer to their
+// calls together: flows with a Request alone, the largest first; none of a job that is not
+// known.
+func (g *Graph) Bandwidths(of Job) []Flow {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	j := g.jobs[of]
@@ -397,11 +410,11 @@ func (g *Graph) Bandwidths(of Job) []Bandwidth {
 	for from := range j.callers {
 		sent[from] += g.jobs[from].calls[of].flow(from, of).Response
 	}
-	all := make([]Bandwidth, 0, len(sent))
+	all := make([]Flow, 0, len(sent))
 	for to, rate := range sent {
-		all = append(all, Bandwidth{of, to, rate})
+		all = append(all, Flow{From: of, To: to, Request: rate})
 	}
-	slices.SortFunc(all, func(a, b Bandwidth) int { return cmp.Or(cmp.Compare(b.Rate, a.Rate), compare(a.To, b.To)) })
+	sortFlows(all)
 	return all
 }
 

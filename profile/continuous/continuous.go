@@ -15,87 +15,60 @@ import (
 type Config struct {
 	// Every is the time between steps, 0 means 10 minutes (the thesis's, §6.3).
 	Every time.Duration
-	// Raise and Lower are the shares by which a target is; 0 means .2 and .1.
-	Raise, Lower float64
-	// Badly is the throttled share from which a service is raised by RaiseBadly instead;
-	// 0 means .05 and .5.
-	Badly, RaiseBadly float64
-	// Band is the share of the application's mean that a service has to be above, or
-	// below, it; 0 means .2 (§5.3.2).
-	Band float64
-	// Suffers is the throttled share from which a service may be raised, and an
-	// application suffers as a whole; 0 means .007, so that who stays just below it
-	// ends below 1 %. Healthy is that below which a service may be lowered; 0 means .001.
-	Suffers, Healthy float64
-	// WithinBand leaves a service within the band as it is, also where all suffer.
-	WithinBand bool
 	// Relative judges by the band alone, as the thesis does: for metrics that are no
 	// shares, so that no amount of them is high by itself. Memory is then lowered too, to no
 	// less than its target.
 	Relative bool
-	// Stalled is the share of the time stalled on memory that raises memory; 0 means
-	// .01.
-	Stalled float64
-	// Least and Most bound a factor; 0 means ½ and 8: a service that is called once a
-	// second needs a limit of dozens of times its mean use.
-	Least, Most float64
-	// HalfLife is that of a factor's distance from 1; 0 means 24 hours.
-	HalfLife time.Duration
+	// BandOnly has the rules as they were first designed, to be compared with: a service is
+	// raised if it is held up 1 % of the time and a fifth more than the mean, by a fifth, up
+	// to four times the target.
+	BandOnly bool
 }
 
-// BandOnly are the rules as they were first designed, to be compared with: raised is who
-// is held up 1 % of the time and a fifth more than the mean, by a fifth, up to four
-// times the target.
-func BandOnly() Config {
-	return Config{Suffers: .01, RaiseBadly: .2, Most: 4, WithinBand: true}
-}
+// The rules.
+const (
+	// raiseBy and lowerBy are the shares by which a target is raised or lowered at once;
+	// from a throttled share of badlyThrottled on it is raised by raiseBadlyBy instead.
+	raiseBy, lowerBy             = .2, .1
+	badlyThrottled, raiseBadlyBy = .05, .5
+	// bandShare is the share of the application's mean that a service has to be above, or
+	// below, it (§5.3.2).
+	bandShare = .2
+	// suffering is the throttled share from which a service may be raised, and an
+	// application suffers as a whole, so that one just below it ends below 1 %. healthy is
+	// that below which a service may be lowered.
+	suffering, healthy = .007, .001
+	// stalledShare is the share of the time stalled on memory that raises memory.
+	stalledShare = .01
+	// leastFactor and mostFactor bound a factor: a service that is called once a second
+	// needs a limit of dozens of times its mean use.
+	leastFactor, mostFactor = .5, 8
+	// factorHalfLife is that of a factor's distance from 1.
+	factorHalfLife = 24 * time.Hour
+	// What Config.BandOnly has instead.
+	bandOnlySuffering, bandOnlyMost = .01, 4
+)
 
 // WithDefaults returns c with its zero fields replaced.
 func (c Config) WithDefaults() Config {
 	c.Every = cmp.Or(c.Every, 10*time.Minute)
-	c.Raise = cmp.Or(c.Raise, .2)
-	c.Lower = cmp.Or(c.Lower, .1)
-	c.Badly = cmp.Or(c.Badly, .05)
-	c.RaiseBadly = cmp.Or(c.RaiseBadly, .5)
-	c.Band = cmp.Or(c.Band, .2)
-	c.Suffers = cmp.Or(c.Suffers, .007)
-	c.Healthy = cmp.Or(c.Healthy, .001)
-	c.Stalled = cmp.Or(c.Stalled, .01)
-	c.Least = cmp.Or(c.Least, .5)
-	c.Most = cmp.Or(c.Most, 8)
-	c.HalfLife = cmp.Or(c.HalfLife, 24*time.Hour)
 	return c
 }
 
 // Validate refuses what is out of range.
 func (c Config) Validate() error {
-	c = c.WithDefaults()
-	for _, d := range []struct {
-		field string
-		value time.Duration
-	}{{"Config.Every", c.Every}, {"Config.HalfLife", c.HalfLife}} {
-		if d.value < time.Second {
-			return refuse(d.field, d.value, "at least 1s, or 0 for the default")
-		}
-	}
-	for _, s := range []struct {
-		field string
-		value float64
-	}{
-		{"Config.Raise", c.Raise}, {"Config.Lower", c.Lower}, {"Config.Badly", c.Badly}, {"Config.RaiseBadly", c.RaiseBadly}, {"Config.Band", c.Band}, {"Config.Suffers", c.Suffers},
-		{"Config.Healthy", c.Healthy}, {"Config.Stalled", c.Stalled}, {"Config.Least", c.Least},
-	} {
-		if !(s.value > 0) || s.value > 1 {
-			return refuse(s.field, s.value, "in (0, 1], or 0 for the default")
-		}
-	}
-	switch {
-	case c.Lower == 1:
-		return refuse("Config.Lower", c.Lower, "below 1")
-	case !(c.Most >= 1) || c.Most > 1000:
-		return refuse("Config.Most", c.Most, "from 1 to 1000, or 0 for the default")
+	if c = c.WithDefaults(); c.Every < time.Second {
+		return refuse("Config.Every", c.Every, "at least 1s, or 0 for the default")
 	}
 	return nil
+}
+
+// most returns the largest factor.
+func (c Config) most() float64 {
+	if c.BandOnly {
+		return bandOnlyMost
+	}
+	return mostFactor
 }
 
 // LeastCPU is the least target of a pod in cores that a factor multiplies: what is called
@@ -194,20 +167,19 @@ func (c Config) Step(dst []Factors, at time.Time, services []Service) ([]Factors
 			return dst, err
 		}
 	}
-	c = c.WithDefaults()
 	throttled, stalled := c.means(services)
 	for _, s := range services {
-		f := c.decayed(at, s.Factors.orOne())
+		f := s.Factors.orOne().decayed(at)
 		if c.Relative {
-			c.relative(&f, throttled, stalled, s)
+			relative(&f, throttled, stalled, s)
 		} else {
 			c.cpu(&f, throttled, s)
 		}
-		if s.Killed || !c.Relative && s.Stalled >= c.Stalled {
-			f.Memory *= 1 + c.Raise
+		if s.Killed || !c.Relative && s.Stalled >= stalledShare {
+			f.Memory *= 1 + raiseBy
 		}
-		f.CPU = min(max(f.CPU, c.Least, min(used(s), 1)), c.Most)
-		f.Memory = min(max(f.Memory, 1), c.Most)
+		f.CPU = min(max(f.CPU, leastFactor, min(used(s), 1)), c.most())
+		f.Memory = min(max(f.Memory, 1), c.most())
 		dst = append(dst, f)
 	}
 	return dst, nil
@@ -234,37 +206,41 @@ func (c Config) means(services []Service) (throttled, stalled float64) {
 }
 
 // relative changes the factors of a service by the band around its application's means.
-func (c Config) relative(f *Factors, throttled, stalled float64, s Service) {
+func relative(f *Factors, throttled, stalled float64, s Service) {
 	switch {
-	case s.Limited && s.Throttled > (1+c.Band)*throttled:
-		f.CPU *= 1 + c.Raise
-	case s.Limited && s.Throttled < (1-c.Band)*throttled:
-		f.CPU = c.lowered(f.CPU, s)
+	case s.Limited && s.Throttled > (1+bandShare)*throttled:
+		f.CPU *= 1 + raiseBy
+	case s.Limited && s.Throttled < (1-bandShare)*throttled:
+		f.CPU = lowered(f.CPU, s)
 	}
 	switch {
-	case s.Stalled > (1+c.Band)*stalled:
-		f.Memory *= 1 + c.Raise
-	case s.Stalled < (1-c.Band)*stalled:
-		f.Memory *= 1 - c.Lower
+	case s.Stalled > (1+bandShare)*stalled:
+		f.Memory *= 1 + raiseBy
+	case s.Stalled < (1-bandShare)*stalled:
+		f.Memory *= 1 - lowerBy
 	}
 }
 
 // lowered is a factor on CPU, less by a step but not below what is used.
-func (c Config) lowered(factor float64, s Service) float64 {
-	return min(factor, max((1-c.Lower)*factor, used(s)))
+func lowered(factor float64, s Service) float64 {
+	return min(factor, max((1-lowerBy)*factor, used(s)))
 }
 
 // cpu changes the factor of a service of an application of that mean.
 func (c Config) cpu(f *Factors, mean float64, s Service) {
+	suffers := suffering
+	if c.BandOnly {
+		suffers = bandOnlySuffering
+	}
 	switch {
-	case s.Throttled >= c.Suffers && (s.Throttled > (1+c.Band)*mean || mean >= c.Suffers && !c.WithinBand):
-		raise := c.Raise
-		if s.Throttled >= c.Badly {
-			raise = c.RaiseBadly
+	case s.Throttled >= suffers && (s.Throttled > (1+bandShare)*mean || mean >= suffers && !c.BandOnly):
+		raise := 1 + raiseBy
+		if s.Throttled >= badlyThrottled && !c.BandOnly {
+			raise = 1 + raiseBadlyBy
 		}
-		f.CPU *= 1 + raise
-	case s.Limited && s.Throttled < c.Healthy && s.Throttled < (1-c.Band)*mean:
-		f.CPU = c.lowered(f.CPU, s)
+		f.CPU *= raise
+	case s.Limited && s.Throttled < healthy && s.Throttled < (1-bandShare)*mean:
+		f.CPU = lowered(f.CPU, s)
 	}
 }
 
@@ -281,10 +257,10 @@ func used(s Service) float64 {
 const none = 1e-3
 
 // decayed are the factors as they are at a time if nothing else changes them.
-func (c Config) decayed(at time.Time, f Factors) Factors {
+func (f Factors) decayed(at time.Time) Factors {
 	keep := 0.
 	if !f.At.IsZero() {
-		keep = math.Exp2(-max(at.Sub(f.At), 0).Hours() / c.HalfLife.Hours())
+		keep = math.Exp2(-max(at.Sub(f.At), 0).Hours() / factorHalfLife.Hours())
 	}
 	for _, v := range []*float64{&f.CPU, &f.Memory} {
 		*v = 1 + (*v-1)*keep

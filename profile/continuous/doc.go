@@ -16,7 +16,7 @@
 // classic has it as it was written. Its steps, 20 % and 10 %, are those of its author's
 // program; the thesis names none. They are not enough: here 0.7 % of the
 // time stalled raises, it is 50 % at once from 5 % on, the largest factor is 8, and what it
-// multiplies is at least 25 millicores. BandOnly has the rules without what was added.
+// multiplies is at least 25 millicores. Config.BandOnly has the rules without what was added.
 //
 // [Config.Step] is all of it: whoever knows the applications (package connection) and how
 // their services fared calls it every Config.Every.

@@ -7,14 +7,15 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/profile/continuous"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Update is what to publish of a workload, or that it has gone.
+// Update is what to publish about a workload, or that it has gone.
 type Update struct {
 	Workload profile.Workload
 	// Gone: the workload's objects are to be deleted; the rest is empty.
 	Gone bool
-	// Since is when the first of what is new was observed.
+	// Since is when the oldest part of what is new was observed.
 	Since time.Time
 
 	At        time.Time
@@ -43,8 +44,8 @@ type Update struct {
 	again bool
 }
 
-// StaleAfter is a day without a measurement, in which schedulers have come to believe
-// half.
+// StaleAfter is the time without a measurement after which a profile is stale: a day, in which
+// schedulers have halved their confidence in it.
 const StaleAfter = 24 * time.Hour
 
 // Spec is what the owner of a profile's object asks for.
@@ -56,7 +57,7 @@ type Spec struct {
 	Application string
 }
 
-// Object is what the API has of a workload.
+// Object is what the API server has about a workload.
 type Object struct {
 	Workload profile.Workload
 	Spec     Spec
@@ -70,7 +71,7 @@ type Object struct {
 	Application string
 }
 
-// mark notes that something of the workload was observed.
+// mark notes that something about the workload was observed.
 func (s *Store) mark(at time.Time, w *workload) {
 	if w.pending.IsZero() {
 		w.pending = at
@@ -79,7 +80,7 @@ func (s *Store) mark(at time.Time, w *workload) {
 		return
 	}
 	if !w.object.exists {
-		if _, ok := w.says(at); ok {
+		if _, ok := w.demand(at); ok {
 			w.queued = true
 			s.first.push(w)
 		}
@@ -94,7 +95,7 @@ func (s *Store) mark(at time.Time, w *workload) {
 // Changed returns at most so many updates, most urgent first: workloads never
 // published, each namespace in turn; those whose amounts changed, or whose
 // confidence did by an eighth; those that were published a while ago; those that
-// went. Each is the caller's to answer for, with Published or Failed.
+// went. The caller reports each back with Published or Failed.
 func (s *Store) Changed(at time.Time, most int) []Update {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *Store) Changed(at time.Time, most int) []Update {
 	for len(s.urgent) > 0 && len(updates) < most {
 		w := s.urgent[0]
 		s.urgent = s.urgent[1:]
-		if w.queued = false; !w.dropped && s.news(at, w) {
+		if w.queued = false; !w.dropped && s.isChanged(at, w) {
 			add(w)
 		}
 	}
@@ -152,7 +153,7 @@ func (s *Store) Changed(at time.Time, most int) []Update {
 func (s *Store) judge(at time.Time) {
 	for i, w := range s.changed {
 		s.changed[i] = nil
-		if w.marked = false; !w.dropped && !w.queued && s.news(at, w) {
+		if w.marked = false; !w.dropped && !w.queued && s.isChanged(at, w) {
 			w.queued = true
 			s.urgent = append(s.urgent, w)
 		}
@@ -160,9 +161,9 @@ func (s *Store) judge(at time.Time) {
 	s.changed = s.changed[:0]
 }
 
-// news reports whether there is something to publish of a workload now.
-func (s *Store) news(at time.Time, w *workload) bool {
-	d, ok := w.says(at)
+// isChanged reports whether there is something to publish of a workload now.
+func (s *Store) isChanged(at time.Time, w *workload) bool {
+	d, ok := w.demand(at)
 	awake := w.object.stale && !w.stale(at)
 	if !ok || w.object.exists && !awake && !w.again && !differs(d, w.object.demand) {
 		w.pending = time.Time{}
@@ -179,9 +180,9 @@ func differs(d, published profile.Demand) bool {
 	return differ(d.CPU, published.CPU, 1e-3) || differ(d.Memory, published.Memory, 1024)
 }
 
-// differ holds an amount against the published one, which was rounded up to a step of
-// an eighth of an octave, and to a whole unit: what has come below by a step more would be
-// published as less again and again otherwise.
+// differ compares an amount with the published one, which was rounded up to a step of an
+// eighth of an octave, and to a whole unit. An amount must be lower by another step to be
+// published: otherwise one beside a step would be published again and again.
 func differ(s, published profile.Share, unit float64) bool {
 	const rounding = 1e-9
 	above := s.Amount > published.Amount*(1+rounding)
@@ -189,9 +190,9 @@ func differ(s, published profile.Share, unit float64) bool {
 	return above || below || math.Abs(s.Confidence-published.Confidence) >= confidenceStep
 }
 
-// update is what there is to say of a workload; not ok if there is nothing.
+// update returns what is known about a workload; not ok if that is nothing.
 func (s *Store) update(at time.Time, w *workload) (Update, bool) {
-	d, ok := w.says(at)
+	d, ok := w.demand(at)
 	if !ok {
 		return Update{}, false
 	}
@@ -213,12 +214,12 @@ func (s *Store) update(at time.Time, w *workload) (Update, bool) {
 		}
 	}
 	u.Recommendations = s.recommend(at, w)
-	s.tell(&u, w)
+	s.addContinuous(&u, w)
 	w.pending = time.Time{}
 	return u, true
 }
 
-// preset is the one of a name, else that of the configuration.
+// preset returns the preset of a name, else that of the configuration.
 func (s *Store) preset(name string) profile.Preset {
 	for _, p := range profile.Presets() {
 		if p.Name == name {
@@ -238,7 +239,7 @@ func (s *Store) Published(u Update) {
 	}
 }
 
-// retryAfter is after what time a workload whose update failed has its next.
+// retryAfter is the time after which a failed update is tried again.
 const retryAfter = 5 * time.Second
 
 // Failed notes that the API did not take an update.
@@ -255,8 +256,8 @@ func (s *Store) Failed(at time.Time, u Update) {
 	}
 }
 
-// Observed says what the API has of a workload, whoever wrote it: this replica may be
-// the one that writes next.
+// Observed notes what the API server has about a workload, whichever replica wrote it: this
+// one may be the next to write.
 func (s *Store) Observed(at time.Time, o Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -287,6 +288,71 @@ func (s *Store) Lost(at time.Time, of profile.Workload) {
 	defer s.mu.Unlock()
 	if w := s.workloads[of]; w != nil {
 		w.object = object{}
+		s.mark(at, w)
+	}
+}
+
+// Advice is what is recommended for a workload now. It is a plain value, safe for
+// concurrent reading.
+type Advice struct {
+	// Recommendations are by container, within the bounds of the owner's Spec.
+	Recommendations []profile.Recommendation
+	// Demand has the confidence in what is known.
+	Demand profile.Demand
+	Stale  bool
+}
+
+// Advise returns what is recommended for a workload; not ok if nothing is known about it.
+func (s *Store) Advise(at time.Time, of profile.Workload) (Advice, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.workloads[of]
+	if w == nil {
+		return Advice{}, false
+	}
+	demand, ok := w.demand(at)
+	if !ok {
+		return Advice{}, false
+	}
+	return Advice{Recommendations: s.recommend(at, w), Demand: demand, Stale: w.stale(at)}, true
+}
+
+// recommend is what the containers of the workload's pods should request.
+func (s *Store) recommend(at time.Time, w *workload) []profile.Recommendation {
+	if s.corrects(w) {
+		return s.corrected(at, w)
+	}
+	return s.learnt(at, w, w.object.spec.Bounds)
+}
+
+// learnt is the same without the continuous profiler's correction.
+func (s *Store) learnt(at time.Time, w *workload, bounds profile.Bounds) (all []profile.Recommendation) {
+	preset := s.preset(w.object.spec.Preset)
+	// Bounds that exclude one another have been refused by the API server.
+	all, _ = w.profile.Recommend(at, preset, bounds, w.containers...)
+	return all
+}
+
+// Peak is the largest amount of memory that a pod's container was seen with, 0 if it
+// was not measured.
+func (s *Store) Peak(uid, container string) float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := reserve.KeyOf(uid)
+	p := s.pods[key]
+	if p == nil || p.of == nil {
+		return 0
+	}
+	return p.of.profile.Peak(nameOf(key), container, p.of.containers)
+}
+
+// Again has a workload published although nothing was measured, because its object is
+// outdated in something that a Store does not know.
+func (s *Store) Again(at time.Time, of profile.Workload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if w := s.workloads[of]; w != nil {
+		w.again = true
 		s.mark(at, w)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Checkpoint is what a next process begins with of a workload. It is a plain value, safe for
+// Checkpoint is what the next process begins with for a workload. It is a plain value, safe for
 // concurrent reading.
 type Checkpoint struct {
 	Workload profile.Workload
@@ -17,17 +17,16 @@ type Checkpoint struct {
 	Pods     int64
 	// State is a profile's, of profile.StateVersion.
 	State []byte
-	// Calls are who the workload calls, a connection.Graph's State; nil where that is not
-	// known.
+	// Calls are the workload's calls, a connection.Graph's State; nil where none are known.
 	Calls []byte
 }
 
 // ShardCount is how many parts a Store's checkpoints have.
 const ShardCount = 512
 
-// Shard is a part of a Store's checkpoints: one write keeps some twenty of 10,000
-// workloads. Which shard a workload is in follows from its name alone, so that every
-// replica puts it into the same. It is a plain value, safe for concurrent reading.
+// Shard is a part of a Store's checkpoints: one write saves some twenty of 10,000
+// workloads. The shard of a workload follows from its name alone, so that every replica
+// puts it into the same. It is a plain value, safe for concurrent reading.
 type Shard struct {
 	Number      int // from 0 to ShardCount−1
 	Checkpoints []Checkpoint
@@ -53,7 +52,7 @@ func shardOf(w profile.Workload) int {
 	return int(h.Sum32() % ShardCount)
 }
 
-// unsaved reports that something of a workload is in no checkpoint yet.
+// unsaved notes that something about a workload is in no checkpoint yet.
 func (s *Store) unsaved(at time.Time, w *workload) {
 	if of := &s.shards[w.shard]; of.due.IsZero() {
 		of.due = at.Add(s.config.Refresh)
@@ -83,8 +82,8 @@ func (s *Store) Checkpoints(at time.Time, most int) []Shard {
 	return all
 }
 
-// save is the shard as it is, the smallest states first: who makes large ones has no
-// room for them in the end. Calls have the room that profiles leave.
+// save returns the shard as it is, the smallest states first: where there is no room for
+// all, the largest are left out. Calls get the room that profiles leave.
 func (s *Store) save(number int) Shard {
 	of := &s.shards[number]
 	of.due = time.Time{}
@@ -163,7 +162,7 @@ func (s *Store) Restore(at time.Time, c Checkpoint) error {
 }
 
 // RestoreCalls begins with the calls of a checkpoint, unless some of the workload's have
-// been heard of already. Errors are as those of connection.Graph's Restore.
+// been observed already. Errors are as those of connection.Graph's Restore.
 func (s *Store) RestoreCalls(at time.Time, c Checkpoint) error {
 	if s.graph == nil || len(c.Calls) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/continuous"
 )
 
-// Mode is what becomes of a continuous profiler's factors.
+// Mode is what the factors of the continuous profiler are used for.
 type Mode string
 
 // Modes; the zero value is Off.
@@ -71,7 +71,7 @@ func (c ContinuousConfig) withDefaults() ContinuousConfig {
 
 func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
 
-// fared is how a workload's pods did since the last step.
+// fared is how a workload's pods were held up since the last step.
 type fared struct {
 	pod, containers periods
 	memory          stalls // of pods
@@ -125,9 +125,9 @@ func (t *tuning) begin(factors continuous.Factors, application string) {
 	t.application = cmp.Or(t.application, application)
 }
 
-// fare counts a window. The limit of a pod and those of its containers hold it up
+// recordThrottling counts a window. The limit of a pod and those of its containers hold it up
 // apart: the kernel counts each in its own group.
-func (s *Store) fare(of *workload, container uint64, w *profile.Usage) {
+func (s *Store) recordThrottling(of *workload, container uint64, w *profile.Usage) {
 	if s.config.Continuous.off() {
 		return
 	}
@@ -148,7 +148,7 @@ func (s *Store) fare(of *workload, container uint64, w *profile.Usage) {
 	p.throttled += uint64(w.ThrottledPeriods)
 }
 
-// service is how a workload fared, whose factors are on a basis.
+// service returns how a workload fared since the last step, for factors on a basis.
 func (s *Store) service(w *workload, basis []profile.Recommendation) continuous.Service {
 	t := w.tuning
 	service := continuous.Service{
@@ -177,7 +177,7 @@ func (s *Store) corrects(w *workload) bool {
 	return s.config.Continuous.Mode == On && !w.tuning.factors.At.IsZero()
 }
 
-// corrected is what was learnt of a workload times its factors.
+// corrected returns what was learnt about a workload times its factors.
 func (s *Store) corrected(at time.Time, w *workload) []profile.Recommendation {
 	all, f := s.basis(at, w), w.tuning.factors
 	for i := range all {
@@ -210,8 +210,8 @@ func within(f continuous.Factors, most profile.Amounts, basis []profile.Recommen
 	return f
 }
 
-// Connected takes in all that went between workloads in a span of time that ended at a
-// time. Those whose kind is not known by who saw it are found by their names.
+// Connected adds all that went between workloads in a span of time that ended at a time.
+// Workloads without a kind are found by their names.
 func (s *Store) Connected(at time.Time, span time.Duration, flows []connection.Flow) error {
 	if s.graph == nil {
 		return nil
@@ -246,26 +246,25 @@ func (s *Store) found(at time.Time, flows []connection.Flow) []connection.Flow {
 	return found
 }
 
-// Bandwidths are what a workload sends, to whom it sends most first.
-func (s *Store) Bandwidths(of profile.Workload) []connection.Bandwidth {
+// Bandwidths returns what a workload sends to others, as connection.Graph does.
+func (s *Store) Bandwidths(of profile.Workload) []connection.Flow {
 	if s.graph == nil {
 		return nil
 	}
 	return s.graph.Bandwidths(of)
 }
 
-// Heard notes that this process has received who calls whom, so that nothing goes but what is
-// known of.
+// Heard reports whether this process has received flows: until then no connection is deleted.
 func (s *Store) Heard() bool { return s.connected.Load() }
 
 // sharesPeriods counts a share as so many periods: those of ten minutes.
 const sharesPeriods = 6000
 
-// Metrics sets what reports how workloads fare.
+// Metrics returns the source of how workloads fare.
 func (s *Store) Metrics() Metrics { return s.config.Continuous.Metrics }
 
-// Throttled takes in how pods were held up since the last step, where Metrics are
-// OfPrometheus. Pods are their workloads' by their names.
+// Throttled adds how pods were held up since the last step, where Metrics are OfPrometheus.
+// Pods belong to workloads by their names.
 func (s *Store) Throttled(pods []continuous.Throttling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,8 +280,8 @@ func (s *Store) Throttled(pods []continuous.Throttling) {
 	}
 }
 
-// Literal takes in the thesis's metrics of pods since the last step, where Metrics are
-// OfSeed. Those of a workload's pods are summed, as by its queries.
+// Literal adds the thesis's metrics of pods since the last step, where Metrics are OfSeed.
+// Those of a workload's pods are summed, as its queries do.
 func (s *Store) Literal(m continuous.Literal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -435,8 +434,8 @@ func moved(before, now float64) bool {
 // mostConnections is what an object has room for.
 const mostConnections = 64
 
-// tell adds to an update what the continuous profiler knows of a workload.
-func (s *Store) tell(u *Update, w *workload) {
+// addContinuous adds to an update what the continuous profiler knows of a workload.
+func (s *Store) addContinuous(u *Update, w *workload) {
 	if s.config.Continuous.off() {
 		return
 	}

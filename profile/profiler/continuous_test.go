@@ -155,7 +155,7 @@ func TestConnections(t *testing.T) {
 		if diff := cmp.Diff(want, got["other"].Connections); diff != "" {
 			t.Errorf("literal %v: %s", literal, diff)
 		}
-		sent := []connection.Bandwidth{{From: deployment("third"), To: deployment("other"), Rate: 900}}
+		sent := []connection.Flow{{From: deployment("third"), To: deployment("other"), Request: 900}}
 		if diff := cmp.Diff(sent, c.store.Bandwidths(deployment("third"))); diff != "" || !c.store.Heard() {
 			t.Errorf("literal %v, heard %v: %s", literal, c.store.Heard(), diff)
 		}

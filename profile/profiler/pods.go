@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Pod is what the API says of a pod. It is a plain value, safe for concurrent
+// Pod is what the API server has about a pod. It is a plain value, safe for concurrent
 // reading.
 type Pod struct {
 	UID string
@@ -114,7 +114,7 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 			}
 			s.become(w, p.Template)
 			s.expect(w)
-			s.saw(at, w)
+			s.markSeen(at, w)
 			s.mark(at, w)
 		}
 		s.pods[key] = kept
@@ -131,7 +131,7 @@ func (s *Store) show(at time.Time, p *Pod) (unknown bool) {
 	if kept.of == nil {
 		return false
 	}
-	_, says := kept.of.says(at)
+	_, says := kept.of.demand(at)
 	return !says
 }
 
@@ -142,8 +142,8 @@ type staticPod struct {
 	pod  reserve.PodKey
 }
 
-// mirror has windows of a static pod be those of its mirror, unless there is another of it:
-// whoever makes a pod may write any UID into its annotations.
+// mirror counts the windows of a static pod for its mirror, unless there is another mirror:
+// anyone who makes a pod may write any UID into its annotations.
 func (s *Store) mirror(key reserve.PodKey, kept *pod, uid string) {
 	static := staticPod{kept.node, reserve.KeyOf(uid)}
 	if other := s.pods[s.mirrors[static]]; other == nil || other.gone {
@@ -182,8 +182,8 @@ func (s *Store) depart(at time.Time, key reserve.PodKey, p *pod) {
 	}
 }
 
-// bury forgets pods that have gone a while ago.
-func (s *Store) bury(at time.Time) {
+// dropDeleted forgets pods that have gone a while ago.
+func (s *Store) dropDeleted(at time.Time) {
 	for len(s.departed) > 0 && !s.departed[0].at.After(at) {
 		key := s.departed[0].pod
 		s.departed = s.departed[1:]

@@ -1,5 +1,13 @@
 package profiler
 
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
 // Result is what became of a window.
 type Result uint8
 
@@ -25,18 +33,18 @@ const (
 	// Crowded: too many nodes send.
 	Crowded
 
-	// ResultCount is how many there are.
-	ResultCount = int(Crowded) + 1
+	// resultCount is how many there are.
+	resultCount = int(Crowded) + 1
 )
 
-var resultNames = [ResultCount]string{
+var resultNames = [resultCount]string{
 	Accepted: "accepted", Duplicate: "duplicate", Waiting: "waiting", Expired: "expired", Overflow: "overflow",
 	Foreign: "foreign", Unnamed: "unnamed", Refused: "refused", Crowded: "crowded",
 }
 
 // String implements fmt.Stringer.
 func (r Result) String() string {
-	if int(r) < ResultCount {
+	if int(r) < resultCount {
 		return resultNames[r]
 	}
 	return "unknown"
@@ -45,7 +53,7 @@ func (r Result) String() string {
 // Stats is what a Store has seen so far, and what it holds.
 type Stats struct {
 	// Windows by what became of them.
-	Windows [ResultCount]uint64
+	Windows [resultCount]uint64
 	// Restarts counts workloads whose pods contradicted what was known of them.
 	Restarts uint64
 	// Evicted workloads went to make room, Forgotten ones because nothing was seen
@@ -64,4 +72,48 @@ func (s *Store) Stats() Stats {
 	st.Workloads, st.Pods, st.WaitingWindows = len(s.workloads), len(s.pods), s.waiting.all.Len()
 	st.Unpublished = s.first.count + len(s.urgent)
 	return st
+}
+
+// addRefused counts windows that a Server refused.
+func (s *Store) addRefused(windows int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Windows[Refused] += uint64(windows)
+}
+
+// State is what a Store holds, for people.
+type State struct {
+	Stats     Stats
+	Workloads []WorkloadState
+}
+
+// WorkloadState is one of a State.
+type WorkloadState struct {
+	Workload profile.Workload
+	Revision string `json:",omitempty"`
+	Template uint64 `json:",omitempty"`
+	Pods     int64
+	Measured time.Time
+	Demand   profile.Demand
+	// Published is what the API has, at a time; zero if it has nothing.
+	Published   profile.Demand
+	PublishedAt time.Time
+}
+
+// State returns what is held, workloads in the order of their names.
+func (s *Store) State(at time.Time) State {
+	all := State{Stats: s.Stats(), Workloads: []WorkloadState{}}
+	s.mu.Lock()
+	for _, w := range s.workloads {
+		demand, _ := w.demand(at)
+		all.Workloads = append(all.Workloads, WorkloadState{
+			Workload: w.of, Revision: w.profile.Revision(), Template: w.template, Pods: w.pods, Measured: w.measured,
+			Demand: demand, Published: w.object.demand, PublishedAt: w.object.at,
+		})
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all.Workloads, func(a, b WorkloadState) int {
+		return cmp.Or(cmp.Compare(a.Workload.Namespace, b.Workload.Namespace), cmp.Compare(a.Workload.Kind, b.Workload.Kind), cmp.Compare(a.Workload.Name, b.Workload.Name))
+	})
+	return all
 }

@@ -3,10 +3,13 @@ package profiler
 import (
 	"cmp"
 	"container/list"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/connection"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -106,11 +109,11 @@ type Store struct {
 	stats     Stats
 
 	graph     *connection.Graph // nil: the continuous profiler is off
-	connected atomic.Bool       // the graph has heard who calls whom
+	connected atomic.Bool       // the graph has received flows
 	tuned     time.Time         // its last step
 }
 
-// New returns a Store that knows nothing.
+// New returns an empty Store.
 func New(c Config) (*Store, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -128,4 +131,87 @@ func New(c Config) (*Store, error) {
 	var err error
 	s.graph, err = connection.New(connection.Config{MaxJobs: c.MaxWorkloads})
 	return s, err
+}
+
+// ErrInvalid is what every field.Error wraps.
+var ErrInvalid = errors.New("invalid configuration or input")
+
+// refuse makes a field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profiler", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// Target is the workload of the pods that an object such as an autoscaler refers to, by
+// the kind and name of what owns them. Pods that an annotation counts elsewhere
+// (profile.WorkloadAnnotation) are not in it.
+func Target(namespace, kind, name string) profile.Workload {
+	switch kind {
+	case "Deployment", "Rollout", "DeploymentConfig", "CronJob", "StatefulSet", "DaemonSet",
+		"LeaderWorkerSet", "Fleet", "RunnerDeployment", "AutoscalingRunnerSet", "ScaledJob":
+		return profile.Workload{Namespace: namespace, Kind: kind, Name: name}
+	}
+	w, _, _ := profile.Identify(profile.Meta{Namespace: namespace, Controller: profile.Owner{Kind: kind, Name: name}})
+	return w
+}
+
+// turns are workloads to be published for the first time, by namespace: each namespace
+// has its turn, so that a flood in one delays no other.
+type turns struct {
+	of    map[string][]*workload
+	order []string
+	count int
+}
+
+func (t *turns) push(w *workload) {
+	if t.of == nil {
+		t.of = map[string][]*workload{}
+	}
+	of := t.of[w.of.Namespace]
+	if len(of) == 0 {
+		t.order = append(t.order, w.of.Namespace)
+	}
+	t.of[w.of.Namespace] = append(of, w)
+	t.count++
+}
+
+func (t *turns) pop() *workload {
+	if len(t.order) == 0 {
+		return nil
+	}
+	namespace := t.order[0]
+	t.order = t.order[1:]
+	of := t.of[namespace]
+	w := of[0]
+	t.count--
+	if of = of[1:]; len(of) == 0 {
+		delete(t.of, namespace)
+		return w
+	}
+	t.of[namespace] = of
+	t.order = append(t.order, namespace)
+	return w
+}
+
+// rota has each workload once, by when it is due. A workload that is pushed is due no earlier
+// than those before it, or a little late.
+type rota []turn
+
+type turn struct {
+	w   *workload
+	due time.Time
+}
+
+func (r *rota) push(w *workload, due time.Time) { *r = append(*r, turn{w, due}) }
+
+// pop returns a workload that is due at a time and has not been dropped, nil if there
+// is none.
+func (r *rota) pop(at time.Time) *workload {
+	for len(*r) > 0 && ((*r)[0].w.dropped || !(*r)[0].due.After(at)) {
+		w := (*r)[0].w
+		*r = (*r)[1:]
+		if !w.dropped {
+			return w
+		}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -85,8 +86,7 @@ type Options struct {
 	Progress func(done, all int)
 }
 
-// Validate refuses what is out of range.
-func (o Options) Validate() error {
+func (o Options) validate() error {
 	switch {
 	case o.Window < 0:
 		return refuse("Options.Window", o.Window, "not negative")
@@ -180,7 +180,7 @@ func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
 }
 
 func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]tally, error) {
-	if err := o.Validate(); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
@@ -231,7 +231,7 @@ func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
 	if err != nil {
 		return t, err
 	}
-	seer, _ := f.(seer)
+	oracle, _ := f.(*oracle)
 	end := 0
 	for i, at := range s.Times {
 		if err := f.Observe(at, s.Values[i]); err != nil {
@@ -248,8 +248,8 @@ func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
 		}
 		if end > i+1 { // no hole in the series
 			mean, largest := summary(s.Values[i+1 : end])
-			if seer != nil {
-				seer.foresee(largest)
+			if oracle != nil {
+				oracle.largest = largest
 			}
 			t.add(f.Predict(at), mean, largest)
 		}
@@ -285,4 +285,9 @@ func (r Resource) scale() profile.Scale {
 		return profile.CPU
 	}
 	return profile.Memory
+}
+
+// refuse makes a *field.Error; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "profile", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 }

@@ -10,44 +10,52 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
+// rule returns a preset's rule for a resource.
+func (r Resource) rule(p profile.Preset) (profile.Rule, error) {
+	rule := p.CPU
+	if r == Memory {
+		rule = p.Memory
+	}
+	return rule, rule.Validate()
+}
+
+// forecaster is a Forecaster made of functions.
+type forecaster struct {
+	observe func(at time.Time, value float64) error
+	predict func(at time.Time) float64
+}
+
+// Observe implements Forecaster.
+func (f forecaster) Observe(at time.Time, value float64) error { return f.observe(at, value) }
+
+// Predict implements Forecaster.
+func (f forecaster) Predict(at time.Time) float64 { return f.predict(at) }
+
 // Of predicts as a preset recommends.
 func Of(p profile.Preset) Predictor {
 	return Predictor{Name: p.Name, New: func(r Resource) (Forecaster, error) {
-		rule := p.CPU
-		if r == Memory {
-			rule = p.Memory
-		}
-		if err := rule.Validate(); err != nil {
+		rule, err := r.rule(p)
+		if err != nil {
 			return nil, err
 		}
 		h, err := profile.NewHistory(profile.HistoryConfig{Scale: r.scale(), HalfLife: rule.HalfLife})
-		return &ruled{h, rule}, err
+		return forecaster{
+			observe: func(at time.Time, value float64) error { return h.Add(at, value, 1) },
+			predict: func(at time.Time) float64 { return h.Target(at, rule) },
+		}, err
 	}}
 }
 
-type ruled struct {
-	history *profile.History
-	rule    profile.Rule
-}
-
-func (f *ruled) Observe(at time.Time, value float64) error { return f.history.Add(at, value, 1) }
-func (f *ruled) Predict(at time.Time) float64              { return f.history.Target(at, f.rule) }
-
-// Literal predicts as the thesis is written: the values are decayed, and a
-// percentile of CPU, the peak of memory taken of what is left of them. Its preset's
-// half-lives, percentile and margin hold; slots don't.
+// Literal predicts as the thesis is written: the values decay, and of what is left of
+// them it takes a percentile of CPU and the peak of memory. The half-lives, percentile and
+// margin of its preset hold, its slots do not.
 func Literal() Predictor { return literal(profile.Seed()) }
 
 func literal(p profile.Preset) Predictor {
 	return Predictor{Name: "seed-literal", New: func(r Resource) (Forecaster, error) {
-		rule := p.CPU
-		if r == Memory {
-			rule = p.Memory
-		}
-		if err := rule.Validate(); err != nil {
-			return nil, err
-		}
-		return &decayed{rule: rule}, nil
+		rule, err := r.rule(p)
+		d := &decayed{rule: rule}
+		return forecaster{d.observe, d.predict}, err
 	}}
 }
 
@@ -63,7 +71,7 @@ func (f *decayed) age(at time.Time) float64 {
 	return float64(at.Sub(f.first)) / float64(f.rule.HalfLife)
 }
 
-func (f *decayed) Observe(at time.Time, value float64) error {
+func (f *decayed) observe(at time.Time, value float64) error {
 	if len(f.keys) == 0 {
 		f.first = at
 	}
@@ -73,7 +81,7 @@ func (f *decayed) Observe(at time.Time, value float64) error {
 	return nil
 }
 
-func (f *decayed) Predict(at time.Time) float64 {
+func (f *decayed) predict(at time.Time) float64 {
 	if len(f.keys) == 0 {
 		return 0
 	}
@@ -84,20 +92,24 @@ func (f *decayed) Predict(at time.Time) float64 {
 	return math.Exp2(f.keys[i]-f.age(at)) * (1 + f.rule.Margin)
 }
 
-// Oracle predicts the largest sample that comes: no predictor that always holds
+// oracle predicts the largest sample that comes: no predictor that always holds
 // takes less.
-func Oracle() Predictor {
-	return Predictor{Name: "oracle", New: func(Resource) (Forecaster, error) { return new(oracle), nil }}
+type oracle struct {
+	forecaster
+	largest float64
 }
 
-// seer is given the largest sample of the window before it is asked.
-type seer interface{ foresee(largest float64) }
-
-type oracle struct{ largest float64 }
-
-func (o *oracle) Observe(time.Time, float64) error { return nil }
-func (o *oracle) Predict(time.Time) float64        { return o.largest }
-func (o *oracle) foresee(largest float64)          { o.largest = largest }
+// newOracle returns a Predictor of oracles.
+func newOracle() Predictor {
+	return Predictor{Name: "oracle", New: func(Resource) (Forecaster, error) {
+		o := &oracle{}
+		o.forecaster = forecaster{
+			observe: func(time.Time, float64) error { return nil },
+			predict: func(time.Time) float64 { return o.largest },
+		}
+		return o, nil
+	}}
+}
 
 // percentiles are those that curves are drawn over.
 var percentiles = []float64{.3, .5, .6, .7, .8, .85, .9, .93, .95, .97, .98, .99, .995, .999, 1}
@@ -110,7 +122,7 @@ type Curve struct {
 	// Own is the predictor as it is.
 	Own Score `json:"own"`
 	// Each is that by series, of those that are long enough for a prediction.
-	Each []SeriesScore `json:"each"`
+	Each []seriesScore `json:"each"`
 	// Swept are its scores by percentile.
 	Swept []Point `json:"swept"`
 
@@ -118,8 +130,8 @@ type Curve struct {
 	swept [][]tally
 }
 
-// SeriesScore is the score on a series. It is a plain value, safe for concurrent reading.
-type SeriesScore struct {
+// seriesScore is the score on a series. It is a plain value, safe for concurrent reading.
+type seriesScore struct {
 	Series string `json:"series"`
 	Score
 }
@@ -128,7 +140,7 @@ type SeriesScore struct {
 func (c *Curve) scoreEach(s []Series) {
 	for i, t := range c.own {
 		if t.n > 0 {
-			c.Each = append(c.Each, SeriesScore{s[i].Name, score([]tally{t}, -1)})
+			c.Each = append(c.Each, seriesScore{s[i].Name, score([]tally{t}, -1)})
 		}
 	}
 }
@@ -169,8 +181,8 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	if err != nil {
 		return nil, err
 	}
-	best := Curve{Name: Oracle().Name, Resource: r}
-	if best.own, err = each(Oracle()); err != nil {
+	best := Curve{Name: newOracle().Name, Resource: r}
+	if best.own, err = each(newOracle()); err != nil {
 		return nil, err
 	}
 	best.rate(-1)

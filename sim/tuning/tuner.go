@@ -17,7 +17,7 @@ const (
 	spazio Tuner = "spazio"
 	// recommender is the default preset alone.
 	recommender Tuner = "recommender"
-	// band is spazio with the rules of continuous.BandOnly.
+	// band is spazio with the rules of continuous.Config.BandOnly.
 	band Tuner = "spazio-band"
 	// seed is the thesis's two profilers as they are written, with the whole
 	// application as one, which its components are not: see seedComponents.
@@ -51,7 +51,7 @@ func newTuner(name Tuner, services []service) (tuner, error) {
 		of: make([]tunedService, len(services)),
 	}
 	if name == band {
-		t.rules = continuous.BandOnly()
+		t.rules.BandOnly = true
 	}
 	for i := range services {
 		var err error

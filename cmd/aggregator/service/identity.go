@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/kube/server"
 	"github.com/spazio-scheduler/spazio/api/transport"
@@ -64,8 +63,8 @@ func (c Config) reviews() (identity.Reviews, error) {
 	return identity.NewReviews(config)
 }
 
-// identify tells the model server what the interceptors found.
-func identify(ctx context.Context) (modelserver.Caller, error) {
+// identify returns the caller's node, as the interceptors found it.
+func identify(ctx context.Context) (node string, err error) {
 	caller, err := server.CallerFrom(ctx)
-	return modelserver.Caller{Node: caller.Node}, err
+	return caller.Node, err
 }

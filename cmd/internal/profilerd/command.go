@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/profiler/service"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
-	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
+	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
@@ -90,7 +90,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Store.Profile.MemoryHalfLife, "half-life-memory", 0, "the same of memory (default the preset's)")
 	flags.StringVar(&preset, "preset", profile.Spazio().Name, "whose rules recommendations follow: "+presets())
 	flags.StringVar(&config.Controller.VPAName, "vpa-name", "", "name by which objects of the Vertical Pod Autoscaler ask for recommendations (spec.recommenders), such as spazio; empty serves none")
-	flags.BoolVar(&config.Controller.Resize, "resize", false, "change the requests of running pods labelled "+resize.Label+"=true")
+	flags.BoolVar(&config.Controller.Resize, "resize", false, "change the requests of running pods labelled "+controller.ResizeLabel+"=true")
 	flags.BoolVar(&config.Controller.ExportLiqo, "export-liqo", false, "write the objects of the group "+liqo.GroupVersion.Group+" too")
 	flags.Float64Var(&config.WriteRate, "write-rate", 10, "most writes to the API server a second")
 	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")

@@ -18,6 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -112,7 +113,7 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 		return o.client.List(ctx, o.namespace)
 	}
 	p, err := o.client.Get(ctx, o.namespace, args[0])
-	if errors.Is(err, view.ErrInvalid) {
+	if errors.Is(err, profile.ErrInvalid) {
 		return nil, command.Usage(err)
 	}
 	if err != nil {

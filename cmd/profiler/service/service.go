@@ -26,7 +26,6 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	history "github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
-	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
 )
 
 // DefaultAudience of the agents' tokens is the profiler's alone.
@@ -107,16 +106,16 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	if s.store, err = profiler.New(c.Store); err != nil {
 		return nil, err
 	}
-	usage := usageserver.Config{Logger: s.logger}
+	usage := profiler.ServerConfig{Logger: s.logger}
 	if c.Callers.Knows() {
-		usage.Identify = func(ctx context.Context) (usageserver.Caller, error) {
+		usage.Identify = func(ctx context.Context) (node string, err error) {
 			caller, err := server.CallerFrom(ctx)
-			return usageserver.Caller{Node: caller.Node}, err
+			return caller.Node, err
 		}
 	}
-	batches := usageserver.New(s.store, usage)
+	batches := profiler.NewServer(s.store, usage)
 	s.registry = prometheus.NewRegistry()
-	s.registry.MustRegister(controller.Collector(s.store, batches))
+	s.registry.MustRegister(profiler.Collector(batches))
 	if err := build.Register(s.registry, "spazio-profiler"); err != nil {
 		return nil, err
 	}

@@ -8,12 +8,13 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -26,7 +27,9 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
 var errName = errors.New("its name is not that of its workload")
@@ -50,13 +53,12 @@ type Controller struct {
 	exporter  *exporter
 	actuators []actuator
 	restored  chan struct{}
-	leads     atomic.Bool
 	quiet     quiet
 }
 
 // New checks the config; nothing is connected yet.
 func New(c Config) (*Controller, error) {
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	c = c.withDefaults()
@@ -119,9 +121,6 @@ func (c *Controller) Ready() error {
 	return nil
 }
 
-// Leads reports whether this replica writes.
-func (c *Controller) Leads() bool { return c.leads.Load() }
-
 // Restored is closed when checkpoints have been read, or there is no right to.
 // Windows should be heard from then on.
 func (c *Controller) Restored() <-chan struct{} { return c.restored }
@@ -133,9 +132,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	all.Go(func() { c.watchRights(ctx) })
 	c.restore(ctx)
 	close(c.restored)
-	all.Go(func() { c.follow(ctx, listWatch(c.pods, "pods", ""), "pods", &corev1.Pod{}, c.podStore) })
 	all.Go(func() {
-		c.follow(ctx, listWatch(c.profiles, v1alpha1.Profiles, ""), v1alpha1.Profiles, &v1alpha1.WorkloadProfile{}, c.objects)
+		c.follow(ctx, listWatch(c.pods, "pods", ""), "pods", &corev1.Pod{}, reflectorStore{c.podStore, slimmed})
+	})
+	all.Go(func() {
+		c.follow(ctx, listWatch(c.profiles, v1alpha1.Profiles, ""), v1alpha1.Profiles, &v1alpha1.WorkloadProfile{}, reflectorStore{c.objects, slimProfile})
 	})
 	for _, a := range c.actuators {
 		all.Go(func() { a.follow(ctx) })
@@ -146,7 +147,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	all.Go(func() { c.tune(ctx) })
 	for ctx.Err() == nil {
 		err := c.lead(ctx)
-		c.leads.Store(false)
 		c.metrics.leader.Set(0)
 		if ctx.Err() != nil {
 			break
@@ -236,4 +236,79 @@ func identityOf(template uint64) string {
 
 func objectName(w profile.Workload) types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Namespace, Name: v1alpha1.NameOf(w)}
+}
+
+// Config of a Controller. Store and REST are needed; the zero value of another field is its
+// default.
+type Config struct {
+	Store *profiler.Store
+	// REST leads to the API server.
+	REST *rest.Config
+	// Heard has a token when there may be something to write; nil is a look every
+	// tenth of a second.
+	Heard <-chan struct{}
+	// LeaseNamespace is where the lease is, which says who writes; empty is the
+	// pod's own namespace.
+	LeaseNamespace string
+	// WriteRate bounds the writes a second, default 10. Four seconds' worth may come
+	// at once.
+	WriteRate float64
+	// LeaseDuration is after what time a leader that is silent is replaced, default
+	// 15 s.
+	LeaseDuration time.Duration
+	// History, if set, is asked about workloads that nothing is known of.
+	History History
+	// Fares, if set, is asked before each step of the Store's continuous profiler who
+	// called whom, and for the Store's Metrics unless they are the agents'.
+	Fares Fares
+	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
+	// recommendations.
+	VPAName string
+	// Resize changes the requests of running pods that have the label resize.Label, but
+	// not of a resource by whose utilisation their number is set.
+	Resize bool
+	// ExportLiqo writes the custom resources of package liqo, too.
+	ExportLiqo bool
+	// Registerer gets the metrics; nil registers none.
+	Registerer prometheus.Registerer
+	// Logger gets what is missing or fails; nil logs nothing.
+	Logger *slog.Logger
+}
+
+// validate returns a *field.Error.
+func (c Config) validate() error {
+	refuse := func(name string, value any) error {
+		return &field.Error{Package: "profiler", Field: name, Value: value, Err: profiler.ErrInvalid}
+	}
+	switch {
+	case c.Store == nil:
+		return refuse("Store", nil)
+	case c.REST == nil:
+		return refuse("REST", nil)
+	case !(c.WriteRate >= 0) || c.WriteRate > 1e6:
+		return refuse("WriteRate", c.WriteRate)
+	case c.LeaseDuration < 0 || c.LeaseDuration > 0 && c.LeaseDuration < time.Second:
+		return refuse("LeaseDuration", c.LeaseDuration)
+	}
+	return nil
+}
+
+// features are those that are on.
+func (c Config) features() (all []Feature) {
+	for feature, on := range map[Feature]bool{ForVPA: c.VPAName != "", ForResize: c.Resize, ForExport: c.ExportLiqo} {
+		if on {
+			all = append(all, feature)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (c Config) withDefaults() Config {
+	c.WriteRate = cmp.Or(c.WriteRate, 10)
+	c.LeaseDuration = cmp.Or(c.LeaseDuration, 15*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
 }

@@ -25,7 +25,6 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -64,7 +63,7 @@ func start(t *testing.T, s *apiServer, store profiler.Config, c controller.Confi
 		}
 	}
 	t.Cleanup(r.stop)
-	eventually(t, "the replica leads and knows the pods", func() bool { return r.Leads() && r.Ready() == nil })
+	eventually(t, "the replica leads and knows the pods", func() bool { return r.gauge("spazio_profiler_leader", "") == 1 && r.Ready() == nil })
 	return r
 }
 
@@ -441,9 +440,9 @@ func TestCollector(t *testing.T) {
 		store.Windows(time.Now().Add(-ago), agent.UsageBatch{Node: fmt.Sprint("node-", i), Incarnation: 1, Sequence: 1})
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(controller.Collector(store, usageserver.New(store, usageserver.Config{})))
+	registry.MustRegister(profiler.Collector(profiler.NewServer(store, profiler.ServerConfig{})))
 	want := `
-# HELP spazio_profiler_nodes Nodes whose agents were heard within five minutes.
+# HELP spazio_profiler_nodes Nodes whose agents sent windows within five minutes.
 # TYPE spazio_profiler_nodes gauge
 spazio_profiler_nodes 2
 # HELP spazio_profiler_pods Pods that are known.

@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
 )
 
 // partly is a history whose query for CPU fails.
@@ -83,8 +82,8 @@ func TestCollectorCountsRefusedWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, registry := usageserver.New(store, usageserver.Config{}), prometheus.NewRegistry()
-	registry.MustRegister(controller.Collector(store, server))
+	server, registry := profiler.NewServer(store, profiler.ServerConfig{}), prometheus.NewRegistry()
+	registry.MustRegister(profiler.Collector(server))
 	bad := agent.Window{Pod: 1, Usage: profile.Usage{Span: time.Minute, CPU: 1e9}}
 	if err := server.Report(&oneBatch{ctx: t.Context(), batch: api.FromUsage(agent.UsageBatch{Node: "a", Windows: []agent.Window{bad, bad}})}); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func TestChangesAreHeardInOrder(t *testing.T) {
 				if (writer+n)%3 == 0 {
 					x.drop(name)
 				} else {
-					_ = x.Add(&metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Generation: int64(10*n + writer)})
+					x.note(&metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Generation: int64(10*n + writer)})
 				}
 			}
 		})

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/profile"
@@ -25,8 +24,6 @@ type podStore struct {
 	once    sync.Once
 }
 
-var _ cache.TransformingStore = (*podStore)(nil)
-
 // slimPod is a pod stripped on arrival.
 type slimPod struct {
 	namespace, name string
@@ -38,14 +35,12 @@ func (p *slimPod) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Namespace: p.namespace, Name: p.name}
 }
 
-// Transformer strips the pods of a list in progress.
-func (s *podStore) Transformer() cache.TransformFunc {
-	return func(object any) (any, error) {
-		if pod, ok := object.(*corev1.Pod); ok {
-			return &slimPod{pod.Namespace, pod.Name, podOf(pod)}, nil
-		}
-		return object, nil
+// slimmed strips the pods of a list in progress.
+func slimmed(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		return &slimPod{pod.Namespace, pod.Name, podOf(pod)}, nil
 	}
+	return object, nil
 }
 
 func slim(object any) (profiler.Pod, bool) {
@@ -58,27 +53,19 @@ func slim(object any) (profiler.Pod, bool) {
 	return profiler.Pod{}, false
 }
 
-// Add shows a pod to the Store.
-func (s *podStore) Add(object any) error {
+func (s *podStore) note(object any) {
 	if pod, ok := slim(object); ok && s.store.Pod(time.Now(), pod) {
 		s.unknown(pod.Workload)
 	}
-	return nil
 }
 
-// Update does the same.
-func (s *podStore) Update(object any) error { return s.Add(object) }
-
-// Delete notes that a pod has gone.
-func (s *podStore) Delete(object any) error {
+func (s *podStore) remove(object any) {
 	if pod, ok := slim(object); ok {
 		s.store.Gone(time.Now(), pod.UID)
 	}
-	return nil
 }
 
-// Replace shows all pods that there are.
-func (s *podStore) Replace(objects []any, _ string) error {
+func (s *podStore) replace(objects []any) {
 	pods := make([]profiler.Pod, 0, len(objects))
 	for i, o := range objects {
 		if pod, ok := slim(o); ok {
@@ -93,17 +80,13 @@ func (s *podStore) Replace(objects []any, _ string) error {
 		debug.FreeOSMemory() // the list took many times what is kept
 		close(s.synced)
 	})
-	return nil
 }
-
-// Resync has nothing to do.
-func (s *podStore) Resync() error { return nil }
 
 // podOf strips a pod.
 func podOf(p *corev1.Pod) profiler.Pod {
 	of, revision, template := profile.Identify(metaOf(p))
 	return profiler.Pod{
-		UID: string(p.UID), Mirrors: p.Annotations[profile.MirrorAnnotation], Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template, Created: p.CreationTimestamp.Time,
+		UID: string(p.UID), Mirrors: p.Annotations[corev1.MirrorPodAnnotationKey], Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template, Created: p.CreationTimestamp.Time,
 		Always: p.Spec.RestartPolicy == corev1.RestartPolicyAlways, Containers: containersOf(p), Names: namesOf(p), PartOf: p.Labels[partOf],
 	}
 }

@@ -11,16 +11,14 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1/liqo"
-	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 )
 
 // Right is one that a profiler needs, and what does not work without.
 type Right struct {
 	Group, Resource, Subresource, Verb string
-	// Own reports that it is needed in the profiler's own namespace alone, Lease that it
-	// is for the lease there.
-	Own, Lease bool
-	Without    string
+	// Own reports that it is needed in the profiler's own namespace alone.
+	Own     bool
+	Without string
 }
 
 // String is "update workloadprofiles/status".
@@ -32,6 +30,9 @@ func (r Right) path() string {
 	}
 	return r.Resource + "/" + r.Subresource
 }
+
+// isLease reports whether it is for the lease of who writes.
+func (r Right) isLease() bool { return r.Resource == "leases" }
 
 // Feature is what needs rights of its own.
 type Feature string
@@ -47,37 +48,36 @@ const (
 // be there already: the right to create one is not among them.
 func Rights(on ...Feature) []Right {
 	const (
-		noPods        = "no pod is known, and no window counts"
-		noProfiles    = "what is published is not known, and all of it is written again"
-		notPublished  = "no workload is published that was not before"
-		notUpdated    = "schedulers do not hear what changes"
-		notDeleted    = "what went stays published"
-		notSaved      = "a restart forgets what was learnt"
-		notRestored   = "nothing is restored at the start"
-		noLease       = "no replica writes"
-		noEvents      = "changes of what workloads take make no events"
-		nobodyIsKnown = "no agent that shows a token is heard"
+		noPods       = "no pod is known, and no window counts"
+		noProfiles   = "what is published is not known, and all of it is written again"
+		notPublished = "no workload is published that was not before"
+		notUpdated   = "schedulers do not see what changes"
+		notDeleted   = "what went stays published"
+		notSaved     = "a restart forgets what was learnt"
+		notRestored  = "nothing is restored at the start"
+		noLease      = "no replica writes"
+		noEvents     = "changes of what workloads take make no events"
+		noAgents     = "no batch of an agent that shows a token is accepted"
 	)
 	group := v1alpha1.GroupVersion.Group
-	rights := []Right{{Resource: "pods", Verb: "list", Without: noPods}, {Resource: "pods", Verb: "watch", Without: noPods}}
-	add := func(group, resource, subresource, verb, without string) {
-		rights = append(rights, Right{Group: group, Resource: resource, Subresource: subresource, Verb: verb, Without: without})
-	}
-	add(group, v1alpha1.Profiles, "", "get", "profiles that somebody else wrote are not updated")
-	add(group, v1alpha1.Profiles, "", "list", noProfiles)
-	add(group, v1alpha1.Profiles, "", "watch", noProfiles)
-	add(group, v1alpha1.Profiles, "", "create", notPublished)
-	add(group, v1alpha1.Profiles, "", "delete", notDeleted)
-	add(group, v1alpha1.Profiles, "status", "update", notUpdated)
-	for _, group := range []string{"", "events.k8s.io"} {
-		add(group, "events", "", "create", noEvents)
-	}
-	add("authentication.k8s.io", "tokenreviews", "", "create", nobodyIsKnown)
-	for _, verb := range []string{"get", "update"} {
-		rights = append(rights, Right{Group: "coordination.k8s.io", Resource: "leases", Verb: verb, Own: true, Lease: true, Without: noLease})
-	}
-	for _, r := range []Right{{Verb: "list", Without: notRestored}, {Verb: "create", Without: notSaved}, {Verb: "patch", Without: notSaved}} {
-		r.Group, r.Resource, r.Own = group, v1alpha1.Checkpoints, true
+	rights := slices.Concat(
+		rightsTo("", "pods", "", noPods, "list", "watch"),
+		rightsTo(group, v1alpha1.Profiles, "", "profiles that somebody else wrote are not updated", "get"),
+		rightsTo(group, v1alpha1.Profiles, "", noProfiles, "list", "watch"),
+		rightsTo(group, v1alpha1.Profiles, "", notPublished, "create"),
+		rightsTo(group, v1alpha1.Profiles, "", notDeleted, "delete"),
+		rightsTo(group, v1alpha1.Profiles, "status", notUpdated, "update"),
+		rightsTo("", "events", "", noEvents, "create"),
+		rightsTo("events.k8s.io", "events", "", noEvents, "create"),
+		rightsTo("authentication.k8s.io", "tokenreviews", "", noAgents, "create"),
+	)
+	own := slices.Concat(
+		rightsTo("coordination.k8s.io", "leases", "", noLease, "get", "update"),
+		rightsTo(group, v1alpha1.Checkpoints, "", notRestored, "list"),
+		rightsTo(group, v1alpha1.Checkpoints, "", notSaved, "create", "patch"),
+	)
+	for _, r := range own {
+		r.Own = true
 		rights = append(rights, r)
 	}
 	for _, feature := range on {
@@ -86,29 +86,31 @@ func Rights(on ...Feature) []Right {
 	return rights
 }
 
+// rightsTo returns a right for each verb.
+func rightsTo(group, resource, subresource, without string, verbs ...string) (rights []Right) {
+	for _, verb := range verbs {
+		rights = append(rights, Right{Group: group, Resource: resource, Subresource: subresource, Verb: verb, Without: without})
+	}
+	return rights
+}
+
 // rightsOf are those of the features.
 var rightsOf = map[Feature][]Right{
-	ForVPA: {
-		{Group: vpa.Resource.Group, Resource: vpa.Resource.Resource, Verb: "list", Without: noAutoscalers},
-		{Group: vpa.Resource.Group, Resource: vpa.Resource.Resource, Verb: "watch", Without: noAutoscalers},
-		{Group: vpa.Resource.Group, Resource: vpa.Resource.Resource, Subresource: "status", Verb: "patch", Without: noAutoscalers},
-	},
-	ForResize: {
-		{Group: autoscalingv2.GroupName, Resource: "horizontalpodautoscalers", Verb: "list", Without: notResized},
-		{Group: autoscalingv2.GroupName, Resource: "horizontalpodautoscalers", Verb: "watch", Without: notResized},
-		{Resource: "pods", Subresource: "resize", Verb: "patch", Without: notResized},
-	},
-	ForExport: {
-		{Group: liqo.GroupVersion.Group, Resource: liqo.MemoryProfiles, Verb: "create", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.MemoryProfiles, Verb: "patch", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "create", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.CPUProfiles, Verb: "patch", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "list", Without: notLinked},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "watch", Without: notLinked},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "create", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "patch", Without: notExported},
-		{Group: liqo.GroupVersion.Group, Resource: liqo.ConnectionProfiles, Verb: "delete", Without: "connections that went stay written"},
-	},
+	ForVPA: slices.Concat(
+		rightsTo(vpaResource.Group, vpaResource.Resource, "", noAutoscalers, "list", "watch"),
+		rightsTo(vpaResource.Group, vpaResource.Resource, "status", noAutoscalers, "patch"),
+	),
+	ForResize: slices.Concat(
+		rightsTo(autoscalingv2.GroupName, "horizontalpodautoscalers", "", notResized, "list", "watch"),
+		rightsTo("", "pods", "resize", notResized, "patch"),
+	),
+	ForExport: slices.Concat(
+		rightsTo(liqo.GroupVersion.Group, liqo.MemoryProfiles, "", notExported, "create", "patch"),
+		rightsTo(liqo.GroupVersion.Group, liqo.CPUProfiles, "", notExported, "create", "patch"),
+		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", notLinked, "list", "watch"),
+		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", notExported, "create", "patch"),
+		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", "connections that went stay written", "delete"),
+	),
 }
 
 const (
@@ -127,7 +129,7 @@ func Rules(rights []Right) []rbacv1.PolicyRule {
 		})
 		if i < 0 {
 			rule := rbacv1.PolicyRule{APIGroups: []string{r.Group}, Resources: []string{r.path()}}
-			if r.Lease {
+			if r.isLease() {
 				rule.ResourceNames = []string{LeaseName}
 			}
 			rules = append(rules, rule)
@@ -162,7 +164,7 @@ func (c *Controller) checkRight(ctx context.Context, r Right) {
 	if r.Own {
 		attributes.Namespace = c.leaseNamespace()
 	}
-	if r.Lease {
+	if r.isLease() {
 		attributes.Name = LeaseName
 	}
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}

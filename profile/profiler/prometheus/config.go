@@ -14,28 +14,16 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// Errors that a field.Error or a HistoryError wraps.
-var (
-	// ErrInvalid: a configuration is out of range.
-	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrAnswer: the server's answer is not what the API promises.
-	ErrAnswer = errors.New("not an answer to the query")
-)
+// errAnswer reports that the server's answer is not what the API promises.
+var errAnswer = errors.New("not an answer to the query")
 
-// HistoryError names a query that failed. It is a plain value, safe for concurrent
-// reading.
-type HistoryError struct {
-	Query string
-	Err   error
+// queryError names the query that failed.
+func queryError(query string, err error) error {
+	return fmt.Errorf("prometheus: query %q: %w", query, err)
 }
-
-// Error implements error.
-func (e *HistoryError) Error() string { return fmt.Sprintf("prometheus: query %q: %v", e.Query, e.Err) }
-
-// Unwrap returns Err.
-func (e *HistoryError) Unwrap() error { return e.Err }
 
 // Config of a History. The zero value of a field but Address is its default. It is a
 // plain value, safe for concurrent reading.
@@ -45,27 +33,27 @@ type Config struct {
 	// CAFile holds the PEM authorities that the server's certificate must come from;
 	// by default the system's. TokenFile holds a bearer token, read for each query.
 	CAFile, TokenFile string
-	// Back is how far is looked back, default 14 days; Chunk the span of a query,
-	// default one hour; Step that between samples, default one minute.
-	Back, Chunk, Step time.Duration
-	// AtOnce bounds the queries under way, default 4.
-	AtOnce int
+	// Back is how far is looked back, default 14 days.
+	Back time.Duration
 	// Pods is how many pods are enough, default 32: the confidence does not grow with more.
 	Pods int
-	// Queries are those of CPU, in cores, and of memory, in bytes, by the label pod;
-	// the text $namespace and $pods stands for the namespace and for a regular
-	// expression of the pods' names. Empty ones are the defaults.
-	Queries Queries
 }
 
-// Queries are PromQL.
-type Queries struct{ CPU, Memory string }
+const (
+	// chunk is the span of a query, step that between samples.
+	chunk, step = time.Hour, time.Minute
+	// atOnce bounds the queries under way.
+	atOnce = 4
+	// matchers select the pods of a query; $namespace and $pods stand for the namespace and
+	// for a regular expression of the pods' names.
+	matchers = `namespace="$namespace",pod=~"$pods",`
+)
 
-// DefaultQueries sum the containers of a pod. A cAdvisor may count each CPU apart.
-var DefaultQueries = Queries{
-	CPU:    containers("pod", "sum without (cpu) (rate(container_cpu_usage_seconds_total{%s}[5m]))", `namespace="$namespace",pod=~"$pods",`),
-	Memory: containers("pod", "container_memory_working_set_bytes{%s}", `namespace="$namespace",pod=~"$pods",`),
-}
+// The queries sum the containers of a pod. A cAdvisor may count each CPU apart.
+var (
+	cpuQuery    = containers("pod", "sum without (cpu) (rate(container_cpu_usage_seconds_total{%s}[5m]))", matchers)
+	memoryQuery = containers("pod", "container_memory_working_set_bytes{%s}", matchers)
+)
 
 // containers sums what a query, in which matchers are to be filled, says of the containers
 // of pods. Of one container there may be several series: of the cgroup before a restart, of
@@ -79,12 +67,7 @@ func containers(by, query, matchers string) string {
 
 func (c Config) withDefaults() Config {
 	c.Back = cmp.Or(c.Back, 14*24*time.Hour)
-	c.Chunk = cmp.Or(c.Chunk, time.Hour)
-	c.Step = cmp.Or(c.Step, time.Minute)
-	c.AtOnce = cmp.Or(c.AtOnce, 4)
 	c.Pods = cmp.Or(c.Pods, 32)
-	c.Queries.CPU = cmp.Or(c.Queries.CPU, DefaultQueries.CPU)
-	c.Queries.Memory = cmp.Or(c.Queries.Memory, DefaultQueries.Memory)
 	return c
 }
 
@@ -92,7 +75,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	refuse := func(name string, value any, want string) error {
-		return &field.Error{Package: "prometheus", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+		return &field.Error{Package: "prometheus", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 	}
 	u, err := url.Parse(c.Address)
 	switch {
@@ -100,26 +83,16 @@ func (c Config) Validate() error {
 		return refuse("Address", c.Address, "an http or https URL")
 	case c.TokenFile != "" && u.Scheme != "https":
 		return refuse("TokenFile", c.TokenFile, "empty without TLS")
-	case c.Step < time.Second || c.Step > c.Chunk:
-		return refuse("Step", c.Step, "at least 1s, at most Chunk")
-	case c.Chunk > 24*time.Hour || c.Chunk/c.Step > maxPoints:
-		return refuse("Chunk", c.Chunk, "at most 24h, and 11,000 steps")
-	case c.Back < c.Chunk:
-		return refuse("Back", c.Back, "at least Chunk")
-	case c.AtOnce < 1:
-		return refuse("AtOnce", c.AtOnce, "above 0")
+	case c.Back < chunk:
+		return refuse("Back", c.Back, "at least 1h")
 	case c.Pods < 1:
 		return refuse("Pods", c.Pods, "above 0")
 	}
 	return nil
 }
 
-const (
-	// maxPoints is Prometheus' own bound of a series in an answer.
-	maxPoints = 11_000
-	// maxAnswer bounds what is read of an answer.
-	maxAnswer = 32 << 20
-)
+// maxAnswer bounds what is read of an answer.
+const maxAnswer = 32 << 20
 
 // tripper shows the token and bounds answers.
 type tripper struct {
@@ -136,7 +109,7 @@ func newTripper(c Config) (http.RoundTripper, error) {
 		}
 		roots := x509.NewCertPool()
 		if !roots.AppendCertsFromPEM(pem) {
-			return nil, &field.Error{Package: "prometheus", Field: "CAFile", Value: c.CAFile, Err: fmt.Errorf("%w: no PEM certificate in it", ErrInvalid)}
+			return nil, &field.Error{Package: "prometheus", Field: "CAFile", Value: c.CAFile, Err: fmt.Errorf("%w: no PEM certificate in it", profile.ErrInvalid)}
 		}
 		next.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}

@@ -38,7 +38,7 @@ func heldQuery(span time.Duration) string {
 }
 
 // Flows are the bytes a second between workloads in a span of time that ended at a time,
-// by Istio's metrics, which do not tell their kinds. Errors are a *HistoryError.
+// by Istio's metrics, which do not have their kinds. Errors name the query.
 func (h *History) Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error) {
 	type pair struct{ from, to profile.Workload }
 	index := map[pair]int{}
@@ -78,7 +78,7 @@ func known(w profile.Workload) bool {
 }
 
 // Throttled are the pods with a CPU limit and how it held them up in a span of time that
-// ended at a time. Errors are a *HistoryError.
+// ended at a time. Errors name the query.
 func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duration) ([]continuous.Throttling, error) {
 	samples, err := h.instant(ctx, heldQuery(span), at)
 	if err != nil {
@@ -101,7 +101,7 @@ func (h *History) Throttled(ctx context.Context, at time.Time, span time.Duratio
 
 // Literal are the thesis's metrics, as a mean of a span of time that ended at a time: by
 // its own queries, which take a suffix of five letters off the pods' names and add up what
-// is left alike. Errors are a *HistoryError.
+// is left alike. Errors name the query.
 func (h *History) Literal(ctx context.Context, at time.Time, span time.Duration) (continuous.Literal, error) {
 	var all continuous.Literal
 	for _, q := range []struct {
@@ -146,19 +146,19 @@ func (h *History) instant(ctx context.Context, query string, at time.Time) (mode
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
 	case <-ctx.Done():
-		return nil, &HistoryError{Query: query, Err: context.Cause(ctx)}
+		return nil, queryError(query, context.Cause(ctx))
 	}
 	value, _, err := h.api.Query(ctx, query, at)
 	if err != nil {
-		return nil, &HistoryError{Query: query, Err: err}
+		return nil, queryError(query, err)
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
+		return nil, queryError(query, fmt.Errorf("%w: it is a %T", errAnswer, value))
 	}
 	for i, s := range vector {
 		if s == nil {
-			return nil, &HistoryError{Query: query, Err: fmt.Errorf("%w: sample %d is none", ErrAnswer, i)}
+			return nil, queryError(query, fmt.Errorf("%w: sample %d is none", errAnswer, i))
 		}
 	}
 	return vector, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +42,7 @@ func New(c Config) (*History, error) {
 	if err != nil {
 		return nil, &field.Error{Package: "prometheus", Field: "Address", Value: c.Address, Err: err}
 	}
-	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, c.AtOnce)}, nil
+	return &History{config: c, api: promv1.NewAPI(client), turns: make(chan struct{}, atOnce)}, nil
 }
 
 // Dropped counts series that were passed over, as none of a pod's use can be.
@@ -53,7 +54,7 @@ const half = .5
 // Demand is what the workload's pods took until a time: looked back on from then, as
 // far as there are too few of them. There is no confidence where nothing is known of
 // them. If a query fails, what was read before, and by the other, is returned beside the
-// error, which joins a *HistoryError of each that failed.
+// error, which names each query that failed.
 func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time) (profile.Demand, error) {
 	names := podNames(of)
 	if names == "" {
@@ -61,7 +62,7 @@ func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time)
 	}
 	cpu, memory := series{}, series{}
 	var cpuErr, memoryErr error
-	for end := at; at.Sub(end) < h.config.Back && (cpuErr == nil || memoryErr == nil); end = end.Add(-h.config.Chunk) {
+	for end := at; at.Sub(end) < h.config.Back && (cpuErr == nil || memoryErr == nil); end = end.Add(-chunk) {
 		pods := memory
 		if memoryErr != nil {
 			pods = cpu
@@ -70,10 +71,10 @@ func (h *History) Demand(ctx context.Context, of profile.Workload, at time.Time)
 			break
 		}
 		if cpuErr == nil {
-			cpuErr = h.read(ctx, h.config.Queries.CPU, of.Namespace, names, end, mostCores, cpu)
+			cpuErr = h.read(ctx, cpuQuery, of.Namespace, names, end, mostCores, cpu)
 		}
 		if memoryErr == nil {
-			memoryErr = h.read(ctx, h.config.Queries.Memory, of.Namespace, names, end, most, memory)
+			memoryErr = h.read(ctx, memoryQuery, of.Namespace, names, end, most, memory)
 		}
 	}
 	return profile.Demand{CPU: cpu.share((*pod).mean), Memory: memory.share((*pod).peak)}, errors.Join(cpuErr, memoryErr)
@@ -110,17 +111,17 @@ func (h *History) read(ctx context.Context, query, namespace, names string, end 
 	case h.turns <- struct{}{}:
 		defer func() { <-h.turns }()
 	case <-ctx.Done():
-		return &HistoryError{Query: query, Err: context.Cause(ctx)}
+		return queryError(query, context.Cause(ctx))
 	}
 	// Both ends of a range are in its answer: chunks don't share a sample.
-	span := promv1.Range{Start: end.Add(-h.config.Chunk + h.config.Step), End: end, Step: h.config.Step}
+	span := promv1.Range{Start: end.Add(step - chunk), End: end, Step: step}
 	value, _, err := h.api.QueryRange(ctx, query, span)
 	if err != nil {
-		return &HistoryError{Query: query, Err: err}
+		return queryError(query, err)
 	}
 	matrix, ok := value.(model.Matrix)
 	if !ok {
-		return &HistoryError{Query: query, Err: fmt.Errorf("%w: it is a %T", ErrAnswer, value)}
+		return queryError(query, fmt.Errorf("%w: it is a %T", errAnswer, value))
 	}
 	for _, stream := range matrix {
 		if !into.add(stream, most) {
@@ -171,4 +172,135 @@ func (s series) add(stream *model.SampleStream, most float64) bool {
 		p.last = seen.last
 	}
 	return true
+}
+
+// A shape is a name in which these bytes, which no name has, stand for any letter of
+// those that Kubernetes makes suffixes of (k8s.io/apimachinery/pkg/util/rand), and for
+// any digit.
+const (
+	letter = "\x01"
+	digit  = "\x02"
+)
+
+// suffix is what is generated, and base how much of a name the API server keeps before
+// it: 63 bytes are a name's most. What is longer loses its end, the last dash, hash or
+// index with it.
+const (
+	suffix = letter + letter + letter + letter + letter
+	base   = 63 - len(suffix)
+)
+
+// generated is the shape of a name generated from another.
+func generated(from string) string { return from[:min(len(from), base)] + suffix }
+
+// podNames is a regular expression of the names that a workload's controller gives to
+// its pods, empty if nothing shows which they are.
+func podNames(of profile.Workload) string {
+	name := of.Name
+	switch of.Kind {
+	case "Deployment", "Rollout":
+		return anyOf(replicas(name))
+	case "Configuration": // of Knative, a Deployment a revision
+		return anyOf(replicas(name + "-" + strings.Repeat(digit, 5) + "-deployment"))
+	case "DeploymentConfig":
+		return anyOf(each(1, 6, func(n int) string { return generated(name + "-" + strings.Repeat(digit, n) + "-") }))
+	case "ReplicaSet", "ReplicationController", "DaemonSet":
+		return anyOf([]string{generated(name + "-")})
+	case "CloneSet":
+		return anyOf([]string{name + "-" + suffix})
+	case "StatefulSet":
+		return regexp.QuoteMeta(name) + "-[0-9]+"
+	case "LeaderWorkerSet": // a leader and its workers
+		return regexp.QuoteMeta(name) + "-[0-9]+(-[0-9]+)?"
+	case "BuildConfig":
+		return regexp.QuoteMeta(name) + "-[0-9]+-build"
+	case "AutoscalingRunnerSet":
+		return anyOf([]string{name + "-" + suffix + "-runner-" + suffix})
+	case "Workflow": // of Argo, by run, template and hash
+		return regexp.QuoteMeta(name) + "|(" + expression(generated(name+"-")) + "|" + regexp.QuoteMeta(name) + "-[0-9]{10})((-.+)?-[0-9]{1,10})?"
+	case "AnalysisRun": // of Argo Rollouts: Jobs named by the run's UID, the metric and the measurement
+		uid := strings.Repeat(digit, 36)
+		var all []string
+		for n := 1; n <= 3; n++ {
+			all = append(all, strings.TrimPrefix(generated(uid+"."+name+"."+strings.Repeat(digit, n)+"-"), uid))
+		}
+		return "[0-9a-f-]{36}(" + anyOf(all) + ")"
+	case "CronJob":
+		var all []string
+		for minutes := 8; minutes <= 10; minutes++ {
+			all = append(all, jobPods(name+"-"+strings.Repeat(digit, minutes))...)
+		}
+		return anyOf(all)
+	case "Job":
+		// Its own name may end in what is no part of the workload's.
+		return anyOf(append(jobPods(name), jobPods(generated(name+"-"))...)) + "|" + regexp.QuoteMeta(name) + "-[0-9a-f-]{8,36}-?" + expression(suffix) +
+			"|" + regexp.QuoteMeta(name) + "-?[0-9a-f]{7}-[a-z]+-[0-9]{10}-" + expression(suffix) // a hook of Argo CD
+	case "Pod":
+		if app, ok := strings.CutSuffix(name, "-exec"); ok { // of Spark
+			return regexp.QuoteMeta(app) + "(-[0-9a-f]{16})?-exec-[0-9]+|" + regexp.QuoteMeta(name)
+		}
+		if strings.HasSuffix(name, "-taskmanager") { // of Flink
+			return regexp.QuoteMeta(name) + "(-[0-9]+-[0-9]+)?"
+		}
+		return anyOf([]string{name, generated(name), generated(name + "-")}) + "|" + regexp.QuoteMeta(name) + "-[0-9a-f-]{8,36}"
+	case "Workload", "StaticPod":
+		return ""
+	}
+	if strings.Contains(name, ".") { // of the values of labels
+		return ""
+	}
+	return anyOf([]string{generated(name + "-"), generated(generated(name+"-") + "-")})
+}
+
+// replicas are those of a Deployment's ReplicaSets, whose names end in a hash of one to ten
+// letters.
+func replicas(name string) []string {
+	return each(1, 10, func(n int) string { return generated(name + "-" + strings.Repeat(letter, n) + "-") })
+}
+
+// jobPods are a Job's, and those of an indexed one: of a long name the controller keeps the
+// index.
+func jobPods(job string) []string {
+	return append(each(1, 6, func(n int) string {
+		index := "-" + strings.Repeat(digit, n) + "-"
+		return generated(job[:min(len(job), base-len(index))] + index)
+	}), generated(job+"-"))
+}
+
+func each(from, to int, shape func(n int) string) (all []string) {
+	for n := from; n <= to; n++ {
+		all = append(all, shape(n))
+	}
+	return all
+}
+
+// anyOf is a regular expression of several shapes.
+func anyOf(shapes []string) string {
+	slices.Sort(shapes)
+	shapes = slices.Compact(shapes)
+	for i := range shapes {
+		shapes[i] = expression(shapes[i])
+	}
+	return strings.Join(shapes, "|")
+}
+
+// expression is a shape as a regular expression.
+func expression(shape string) string {
+	var made strings.Builder
+	for len(shape) > 0 {
+		one := shape[:1]
+		rest := strings.TrimLeft(shape, one)
+		n := len(shape) - len(rest)
+		switch one {
+		case letter:
+			made.WriteString("[bcdfghjklmnpqrstvwxz2456789]{" + strconv.Itoa(n) + "}")
+		case digit:
+			made.WriteString("[0-9]{" + strconv.Itoa(n) + "}")
+		default:
+			n = len(shape) - len(strings.TrimLeftFunc(shape, func(r rune) bool { return string(r) != letter && string(r) != digit }))
+			made.WriteString(regexp.QuoteMeta(shape[:n]))
+		}
+		shape = shape[n:]
+	}
+	return made.String()
 }

@@ -7,7 +7,6 @@ package view
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,11 +19,9 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
-// ErrInvalid is what every field.Error wraps.
-var ErrInvalid = errors.New("invalid configuration or input")
-
+// refuse returns a *field.Error that wraps profile.ErrInvalid; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "view", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "view", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", profile.ErrInvalid, want)}
 }
 
 // Client reads profiles. It is safe for concurrent use.

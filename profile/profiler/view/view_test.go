@@ -17,6 +17,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 )
 
@@ -244,7 +245,7 @@ func TestCalls(t *testing.T) {
 func refused(t *testing.T, name string, do func() error) {
 	t.Helper()
 	var e *field.Error
-	if err := do(); !errors.As(err, &e) || e.Field != name || !errors.Is(err, view.ErrInvalid) || !strings.HasPrefix(err.Error(), "view: "+name) {
+	if err := do(); !errors.As(err, &e) || e.Field != name || !errors.Is(err, profile.ErrInvalid) || !strings.HasPrefix(err.Error(), "view: "+name) {
 		t.Errorf("%s: %v", name, err)
 	}
 }
@@ -330,7 +331,7 @@ func FuzzProfile(f *testing.F) {
 		if view.Text(time.Now(), p) == "" {
 			t.Error("nothing is said")
 		}
-		if manifest, err := view.Manifest(p, nil, true); (manifest == nil) != errors.Is(err, view.ErrInvalid) {
+		if manifest, err := view.Manifest(p, nil, true); (manifest == nil) != errors.Is(err, profile.ErrInvalid) {
 			t.Errorf("%v, %v", manifest, err)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
@@ -32,12 +33,12 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/profile/profiler/resize"
-	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 var features = []controller.Feature{controller.ForVPA, controller.ForResize, controller.ForExport}
+
+var vpaResource = schema.GroupVersionResource{Group: "autoscaling.k8s.io", Version: "v1", Resource: "verticalpodautoscalers"}
 
 // recommends are the flags that turn the features on.
 var recommends = []string{"--vpa-name", "spazio", "--resize", "--export-liqo"}
@@ -104,7 +105,7 @@ func defineOthers(t *testing.T, client dynamic.Interface) {
 		})
 	}
 	simnodetest.Eventually(t, "autoscalers are served", func() (bool, any) {
-		_, err := client.Resource(vpa.Resource).List(t.Context(), metav1.ListOptions{})
+		_, err := client.Resource(vpaResource).List(t.Context(), metav1.ListOptions{})
 		return err == nil, err
 	})
 }
@@ -116,7 +117,7 @@ func resizablePod(t *testing.T, client kubernetes.Interface, deployment string, 
 	controls := true
 	pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("%s-5d4f8c7b9-%05d", deployment, n), Labels: map[string]string{"pod-template-hash": "5d4f8c7b9", resize.Label: "true"},
+			Name: fmt.Sprintf("%s-5d4f8c7b9-%05d", deployment, n), Labels: map[string]string{"pod-template-hash": "5d4f8c7b9", controller.ResizeLabel: "true"},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: deployment + "-5d4f8c7b9", UID: "1", Controller: &controls}},
 		},
 		Spec: corev1.PodSpec{NodeName: resizeNode, Containers: []corev1.Container{{
@@ -149,17 +150,17 @@ spec:
   resourcePolicy: {containerPolicies: [{containerName: "*", maxAllowed: {memory: 4Gi}}]}
   recommenders: [{name: spazio}]
 `, deployment))
-	if _, err := client.Resource(vpa.Resource).Namespace(metav1.NamespaceDefault).Create(t.Context(), o, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
+	if _, err := client.Resource(vpaResource).Namespace(metav1.NamespaceDefault).Create(t.Context(), o, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = client.Resource(vpa.Resource).Namespace(metav1.NamespaceDefault).Delete(context.Background(), deployment, metav1.DeleteOptions{})
+		_ = client.Resource(vpaResource).Namespace(metav1.NamespaceDefault).Delete(context.Background(), deployment, metav1.DeleteOptions{})
 	})
 }
 
 // recommended says whether an autoscaler's object has a recommendation.
 func recommended(t *testing.T, client dynamic.Interface, name string) (bool, any) {
-	o, err := client.Resource(vpa.Resource).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
+	o, err := client.Resource(vpaResource).Namespace(metav1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		return false, err
 	}
@@ -238,7 +239,7 @@ func TestRecommend(t *testing.T) {
 	a.read(pod, .1, 200<<20)
 
 	simnodetest.Eventually(t, "a recommendation", func() (bool, any) { return recommended(t, objects, "recommend-web") })
-	o, err := objects.Resource(vpa.Resource).Namespace(metav1.NamespaceDefault).Get(t.Context(), "recommend-web", metav1.GetOptions{})
+	o, err := objects.Resource(vpaResource).Namespace(metav1.NamespaceDefault).Get(t.Context(), "recommend-web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,7 +356,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 		_, cores, memory := requests(t, client, scaled)
 		return memory < gibi/2, fmt.Sprint(cores, memory)
 	})
-	for _, verdict := range []resize.Verdict{resize.Infeasible, resize.Waiting} {
+	for _, verdict := range []string{"infeasible", "waiting"} {
 		cluster.WaitMetric(t, p.metrics(), fmt.Sprintf("spazio_profiler_resizable_pods{verdict=%q}", verdict), 1)
 	}
 	for _, pod := range []*corev1.Pod{never, later} {
@@ -408,8 +409,8 @@ func TestRecommendWithoutARight(t *testing.T) {
 			pod := resizablePod(t, client, name, 1)
 			a.read(pod, .1, 200<<20)
 			done := map[string]func() (bool, any){
-				vpa.Resource.Group: func() (bool, any) { return recommended(t, objects, name) },
-				"autoscaling":      resized(t, client, pod),
+				vpaResource.Group: func() (bool, any) { return recommended(t, objects, name) },
+				"autoscaling":     resized(t, client, pod),
 			}
 			for _, resource := range []string{liqo.MemoryProfiles, liqo.CPUProfiles} {
 				done[resource] = func() (bool, any) { _, err := exported(t, objects, resource, name); return err == nil, err }
@@ -428,7 +429,7 @@ func TestRecommendWithoutARight(t *testing.T) {
 			}
 			counter := fmt.Sprintf("spazio_profiler_watch_failures_total{resource=%q}", right.Resource)
 			if right.Verb == "patch" || right.Verb == "create" || right.Verb == "delete" {
-				kind := map[string]string{vpa.Resource.Group: "vpa", "autoscaling": "resize"}[lacking]
+				kind := map[string]string{vpaResource.Group: "vpa", "autoscaling": "resize"}[lacking]
 				if kind == "" {
 					kind = "liqo"
 				}

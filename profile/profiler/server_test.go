@@ -1,4 +1,4 @@
-package usageserver_test
+package profiler_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -23,21 +24,20 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
-	"github.com/spazio-scheduler/spazio/profile/profiler/usageserver"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-const uid = "3f1c0e52-9a7b-4c00-8000-000000000001"
+const servedUID = "3f1c0e52-9a7b-4c00-8000-000000000001"
 
 // serve runs a server of a store that knows one pod, on node a.
-func serve(t testing.TB, c usageserver.Config) (*profiler.Store, *usageserver.Server, spaziov1.UsageServiceClient) {
+func serve(t testing.TB, c profiler.ServerConfig) (*profiler.Store, *profiler.Server, spaziov1.UsageServiceClient) {
 	t.Helper()
 	store, err := profiler.New(profiler.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store.Pod(time.Now(), profiler.Pod{UID: uid, Node: "a", Workload: profile.Workload{Namespace: "default", Kind: "Deployment", Name: "web"}})
-	server := usageserver.New(store, c)
+	store.Pod(time.Now(), profiler.Pod{UID: servedUID, Node: "a", Workload: profile.Workload{Namespace: "default", Kind: "Deployment", Name: "web"}})
+	server := profiler.NewServer(store, c)
 	listener, rpc := bufconn.Listen(1<<20), grpc.NewServer()
 	spaziov1.RegisterUsageServiceServer(rpc, server)
 	served := make(chan error, 1)
@@ -55,9 +55,28 @@ func serve(t testing.TB, c usageserver.Config) (*profiler.Store, *usageserver.Se
 	return store, server, spaziov1.NewUsageServiceClient(connection)
 }
 
+// counted returns the batches that were accepted, refused and foreign, as the metrics have them.
+func counted(t testing.TB, server *profiler.Server) (n [3]float64) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(profiler.Collector(server))
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == "spazio_profiler_batches_total" {
+				n[slices.Index([]string{"accepted", "refused", "foreign"}, m.GetLabel()[0].GetValue())] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	return n
+}
+
 func batch(node string, sequence uint64) *spaziov1.UsageBatch {
 	return api.FromUsage(agent.UsageBatch{Node: node, Incarnation: 1, Sequence: sequence, Windows: []agent.Window{
-		{Pod: reserve.KeyOf(uid), Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 30, Pressure: true, Memory: 1e9, MemoryPeak: 1e9}},
+		{Pod: reserve.KeyOf(servedUID), Usage: profile.Usage{Age: time.Minute, Span: time.Minute, CPU: 30, Pressure: true, Memory: 1e9, MemoryPeak: 1e9}},
 	}})
 }
 
@@ -82,7 +101,7 @@ func open(t testing.TB, client spaziov1.UsageServiceClient) grpc.BidiStreamingCl
 }
 
 func TestBatchesReachTheStore(t *testing.T) {
-	store, server, client := serve(t, usageserver.Config{})
+	store, server, client := serve(t, profiler.ServerConfig{})
 	stream := open(t, client)
 	for sequence := uint64(1); sequence <= 3; sequence++ {
 		if code := exchange(t, stream, batch("a", sequence)); code != codes.OK {
@@ -95,8 +114,8 @@ func TestBatchesReachTheStore(t *testing.T) {
 		t.Fatal(code)
 	}
 	got := store.Stats()
-	if got.Windows[profiler.Accepted] != 3 || got.Windows[profiler.Duplicate] != 1 || server.Stats() != (usageserver.Stats{Batches: 4}) {
-		t.Errorf("%+v, %+v", got, server.Stats())
+	if got.Windows[profiler.Accepted] != 3 || got.Windows[profiler.Duplicate] != 1 || counted(t, server) != [3]float64{4} {
+		t.Errorf("%+v, %v", got, counted(t, server))
 	}
 	if updates := store.Changed(time.Now(), 10); len(updates) != 1 || updates[0].Demand.CPU.Amount < .5 {
 		t.Errorf("updates %+v", updates)
@@ -105,7 +124,7 @@ func TestBatchesReachTheStore(t *testing.T) {
 
 // A malformed batch changes nothing and ends the stream, whichever field is wrong.
 func TestMalformedBatches(t *testing.T) {
-	store, server, client := serve(t, usageserver.Config{})
+	store, server, client := serve(t, profiler.ServerConfig{})
 	spoil := []func(*spaziov1.UsageBatch){
 		func(b *spaziov1.UsageBatch) { b.Node = "" },
 		func(b *spaziov1.UsageBatch) { b.Node = string(make([]byte, 300)) },
@@ -122,8 +141,8 @@ func TestMalformedBatches(t *testing.T) {
 			t.Errorf("case %d: %v", i, code)
 		}
 	}
-	if got := store.Stats(); got.Windows != ([profiler.ResultCount]uint64{}) || server.Stats().Refused != uint64(len(spoil)) {
-		t.Errorf("%+v, %+v", got, server.Stats())
+	if got := store.Stats(); slices.Max(got.Windows[:]) != 0 || counted(t, server)[1] != float64(len(spoil)) {
+		t.Errorf("%+v, %v", got, counted(t, server))
 	}
 }
 
@@ -131,7 +150,7 @@ func TestMalformedBatches(t *testing.T) {
 // its neighbours reach the store, whichever field is wrong.
 func TestWindowsOutOfRange(t *testing.T) {
 	var log bytes.Buffer
-	store, server, client := serve(t, usageserver.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	store, server, client := serve(t, profiler.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	stream := open(t, client)
 	spoil := []func(*spaziov1.PodWindow){
 		func(w *spaziov1.PodWindow) { w.SpanNanos = -1 },
@@ -157,11 +176,11 @@ func TestWindowsOutOfRange(t *testing.T) {
 		}
 	}
 	n := uint64(len(spoil))
-	if got, want := server.Stats(), (usageserver.Stats{Batches: n, RefusedWindows: n}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
+	if got, want := counted(t, server), [3]float64{float64(n)}; got != want {
+		t.Errorf("%v batches, want %v", got, want)
 	}
-	if got := store.Stats().Windows; got[profiler.Accepted] != n {
-		t.Errorf("%v accepted windows, want %d", got, n)
+	if got := store.Stats().Windows; got[profiler.Accepted] != n || got[profiler.Refused] != n {
+		t.Errorf("%v windows, want %d accepted and %d refused", got, n, n)
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "windows[0].span_nanos = -1: out of range: 0 to 3.6e+12") {
 		t.Errorf("logged\n%s", got)
@@ -171,10 +190,10 @@ func TestWindowsOutOfRange(t *testing.T) {
 // An agent speaks of its own node, and a stream of one.
 func TestCallersSpeakOfTheirNode(t *testing.T) {
 	refused := status.Error(codes.Unauthenticated, "no token")
-	caller := make(chan usageserver.Caller, 1)
-	_, server, client := serve(t, usageserver.Config{Identify: func(context.Context) (usageserver.Caller, error) {
+	caller := make(chan string, 1)
+	_, server, client := serve(t, profiler.ServerConfig{Identify: func(context.Context) (string, error) {
 		c := <-caller
-		if c.Node == "nobody" {
+		if c == "nobody" {
 			return c, refused
 		}
 		return c, nil
@@ -183,12 +202,12 @@ func TestCallersSpeakOfTheirNode(t *testing.T) {
 		caller, node string
 		want         codes.Code
 	}{{"a", "a", codes.OK}, {"b", "a", codes.PermissionDenied}, {"", "a", codes.OK}, {"nobody", "a", codes.Unauthenticated}} {
-		caller <- usageserver.Caller{Node: test.caller}
+		caller <- test.caller
 		if code := exchange(t, open(t, client), batch(test.node, 1)); code != test.want {
 			t.Errorf("%+v: %v", test, code)
 		}
 	}
-	caller <- usageserver.Caller{}
+	caller <- ""
 	stream := open(t, client)
 	if code := exchange(t, stream, batch("a", 2)); code != codes.OK {
 		t.Error(code)
@@ -196,13 +215,13 @@ func TestCallersSpeakOfTheirNode(t *testing.T) {
 	if code := exchange(t, stream, batch("b", 1)); code != codes.PermissionDenied {
 		t.Errorf("a second node on a stream: %v", code)
 	}
-	if server.Stats().Foreign != 2 {
-		t.Errorf("%+v", server.Stats())
+	if counted(t, server)[2] != 2 {
+		t.Errorf("%v", counted(t, server))
 	}
 }
 
 func TestStreamsOfANodeAreBounded(t *testing.T) {
-	_, _, client := serve(t, usageserver.Config{})
+	_, _, client := serve(t, profiler.ServerConfig{})
 	for i := range 4 {
 		if code := exchange(t, open(t, client), batch("a", uint64(i+1))); code != codes.OK {
 			t.Fatal(code)
@@ -230,8 +249,8 @@ func FuzzReport(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	store.Pod(time.Now(), profiler.Pod{UID: uid, Node: "a", Workload: profile.Workload{Namespace: "default", Kind: "Deployment", Name: "web"}})
-	server := usageserver.New(store, usageserver.Config{})
+	store.Pod(time.Now(), profiler.Pod{UID: servedUID, Node: "a", Workload: profile.Workload{Namespace: "default", Kind: "Deployment", Name: "web"}})
+	server := profiler.NewServer(store, profiler.ServerConfig{})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		b := &spaziov1.UsageBatch{}
 		if proto.Unmarshal(text, b) != nil {

@@ -1,4 +1,4 @@
-package vpa_test
+package controller
 
 import (
 	"encoding/json"
@@ -13,18 +13,15 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler"
-	"github.com/spazio-scheduler/spazio/profile/profiler/vpa"
 )
 
-var start = time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
-
-func decode(t testing.TB, text string) vpa.Object {
+func decode(t testing.TB, text string) vpaObject {
 	t.Helper()
 	var content map[string]any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
 		t.Fatal(err)
 	}
-	o, err := vpa.Decode(content)
+	o, err := decodeVPA(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +57,7 @@ func advice() profiler.Advice {
 	}
 }
 
-func statusOf(t testing.TB, s vpa.Status) map[string]any {
+func statusOf(t testing.TB, s vpaStatus) map[string]any {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -76,7 +73,7 @@ func statusOf(t testing.TB, s vpa.Status) map[string]any {
 const provided = `
 - {type: RecommendationProvided, status: "True", lastTransitionTime: "2026-11-22T09:00:00Z", observedGeneration: 3}`
 
-func TestNext(t *testing.T) {
+func TestVPANext(t *testing.T) {
 	main := `
 - containerName: main
   target: {cpu: 301m, memory: 300Mi}
@@ -127,7 +124,7 @@ func TestNext(t *testing.T) {
 			if test.unknown {
 				a = profiler.Advice{}
 			}
-			got := o.Next(start.Add(time.Millisecond), a, !test.unknown)
+			got := o.next(start.Add(time.Millisecond), a, !test.unknown)
 			want := map[string]any{"observedGeneration": 3.}
 			var list []any
 			if err := yaml.Unmarshal([]byte(test.conditions), &list); err != nil {
@@ -151,27 +148,27 @@ func TestNext(t *testing.T) {
 // A definition that knows no generations in a status drops them, and the rest counts.
 func TestGenerationsThatAreDropped(t *testing.T) {
 	o := decode(t, object(spec))
-	o.Status = o.Next(start, advice(), true)
+	o.Status = o.next(start, advice(), true)
 	o.Status.ObservedGeneration = nil
 	o.Status.Conditions = slices.Clone(o.Status.Conditions)
 	for i := range o.Status.Conditions {
 		o.Status.Conditions[i].ObservedGeneration = 0
 	}
-	next := o.Next(start.Add(time.Hour), advice(), true)
-	if next.ObservedGeneration == nil || !vpa.Equal(next, o.Status) {
+	next := o.next(start.Add(time.Hour), advice(), true)
+	if next.ObservedGeneration == nil || !equalVPA(next, o.Status) {
 		t.Errorf("%+v is written for ever over %+v", next, o.Status)
 	}
 	if next.ObservedGeneration == nil || next.Conditions[0].ObservedGeneration == 0 {
 		t.Error("comparing has changed what is compared")
 	}
-	if none := o.Next(start.Add(time.Hour), profiler.Advice{}, true); vpa.Equal(none, o.Status) {
+	if none := o.next(start.Add(time.Hour), profiler.Advice{}, true); equalVPA(none, o.Status) {
 		t.Error("a recommendation that goes is no difference")
 	}
 }
 
 // A status that is written stays as it is: another look finds nothing to write, and what
 // others said of the object stays.
-func TestNextIsStable(t *testing.T) {
+func TestVPANextIsStable(t *testing.T) {
 	o := decode(t, object(spec+`status:
   conditions:
   - {type: LowConfidence, status: "True", lastTransitionTime: "2026-11-22T08:00:00Z"}
@@ -179,8 +176,8 @@ func TestNextIsStable(t *testing.T) {
   - {type: RecommendationProvided, status: "True", lastTransitionTime: "2026-11-22T08:00:00Z"}
 `))
 	before := o.Status
-	o.Status = o.Next(start, advice(), true)
-	if vpa.Equal(before, o.Status) {
+	o.Status = o.next(start, advice(), true)
+	if equalVPA(before, o.Status) {
 		t.Error("nothing is new")
 	}
 	if len(before.Conditions) != 3 || before.Conditions[0].Type != "LowConfidence" {
@@ -189,24 +186,24 @@ func TestNextIsStable(t *testing.T) {
 	if len(o.Status.Conditions) != 2 || o.Status.Conditions[0].Type != "FetchingHistory" || !o.Status.Conditions[1].LastTransitionTime.Time.Equal(start.Add(-time.Hour)) {
 		t.Errorf("conditions %+v", o.Status.Conditions)
 	}
-	if next := o.Next(start.Add(time.Hour), advice(), true); !vpa.Equal(next, o.Status) {
+	if next := o.next(start.Add(time.Hour), advice(), true); !equalVPA(next, o.Status) {
 		t.Errorf("%+v is not %+v", next, o.Status)
 	}
-	if next := o.Next(start.Add(time.Hour), profiler.Advice{}, true); next.Recommendation != nil || next.Conditions[1].LastTransitionTime.Time != start.Add(time.Hour) {
+	if next := o.next(start.Add(time.Hour), profiler.Advice{}, true); next.Recommendation != nil || next.Conditions[1].LastTransitionTime.Time != start.Add(time.Hour) {
 		t.Errorf("nothing is recommended: %+v", next)
 	}
 }
 
 func TestAsks(t *testing.T) {
 	for text, want := range map[string]bool{spec: true, "spec: {}": false, "spec: {recommenders: [{name: default}]}": false, "spec: {recommenders: [{name: a}, {name: spazio}]}": true} {
-		if o := decode(t, object(text)); o.Asks("spazio") != want {
+		if o := decode(t, object(text)); o.asks("spazio") != want {
 			t.Errorf("%s: %v", text, !want)
 		}
 	}
 }
 
 // The owner of pods is the workload that Identify counts them in.
-func TestWorkload(t *testing.T) {
+func TestVPAWorkload(t *testing.T) {
 	for ref, want := range map[string]string{
 		"{kind: Deployment, name: a-2cdfg}": "Deployment/a-2cdfg", "{kind: CronJob, name: a-2cdfg}": "CronJob/a-2cdfg", "{kind: Job, name: a-2cdfg}": "Job/a",
 		"{kind: SparkApplication, name: etl}": "SparkApplication/etl", "{kind: DaemonSet, name: a-2cdfg}": "DaemonSet/a-2cdfg", "{kind: StatefulSet, name: a-2cdfg}": "StatefulSet/a-2cdfg",
@@ -214,7 +211,7 @@ func TestWorkload(t *testing.T) {
 		"{name: a}": "", "{kind: Deployment}": "",
 	} {
 		o := decode(t, object("spec: {targetRef: "+ref+"}"))
-		w, ok := o.Workload()
+		w, ok := o.workload()
 		if got := w.Kind + "/" + w.Name; ok != (want != "") || ok && (got != want || w.Namespace != "shop") {
 			t.Errorf("%s: %v, %v", ref, w, ok)
 		}
@@ -229,14 +226,14 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		var refused *field.Error
-		if o, err := vpa.Decode(content); !errors.As(err, &refused) || refused.Field != "object" || !errors.Is(err, vpa.ErrInvalid) {
+		if o, err := decodeVPA(content); !errors.As(err, &refused) || refused.Field != "object" || !errors.Is(err, profiler.ErrInvalid) {
 			t.Errorf("%s: %+v, %v", text, o, err)
 		}
 	}
 }
 
 // What is decoded gets a status that is stable.
-func FuzzDecode(f *testing.F) {
+func FuzzDecodeVPA(f *testing.F) {
 	f.Add([]byte(object(spec)))
 	f.Add([]byte(object(spec + "  resourcePolicy: {containerPolicies: [{containerName: '*', mode: 'Off', minAllowed: {cpu: -1}, controlledResources: []}]}")))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -244,17 +241,17 @@ func FuzzDecode(f *testing.F) {
 		if yaml.Unmarshal(text, &content) != nil {
 			return
 		}
-		o, err := vpa.Decode(content)
+		o, err := decodeVPA(content)
 		if err != nil {
 			return
 		}
-		next := o.Next(start, advice(), true)
+		next := o.next(start, advice(), true)
 		if _, err := json.Marshal(next); err != nil {
 			t.Fatal(err)
 		}
 		again := o
 		again.Status = next
-		if later := again.Next(start.Add(time.Hour), advice(), true); !vpa.Equal(later, next) {
+		if later := again.next(start.Add(time.Hour), advice(), true); !equalVPA(later, next) {
 			t.Errorf("%+v, then %+v", next, later)
 		}
 	})
