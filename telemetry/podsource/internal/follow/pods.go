@@ -1,4 +1,4 @@
-package podset
+package follow
 
 import (
 	"maps"
