@@ -42,9 +42,9 @@ type paceLog struct {
 	loading  int
 	way      []boundPod // by time
 	// lead is how long pods run before a container of their own does, where no
-	// notice says how many init containers they have.
+	// notice gives the number of their init containers.
 	lead time.Duration
-	// told is of the pods of Ends, and fades as these do.
+	// told is the demand predicted of the pods of Ends, and fades as these do.
 	told predictedDemand
 	// allowance is the last, before any veto.
 	allowance float64
@@ -167,7 +167,7 @@ func (p *Pipeline) allowsNone() bool { return p.config.Allowance.MostPerSlot == 
 
 // coreSlots is the number of pods that keep all cores busy at once where a pod is
 // known to take about a core, and of those besides that idle, and 0 elsewhere. With
-// all cores busy and nobody waiting the CPU's usage is a half, for the other half is
+// all cores busy and no task waiting the CPU's usage is a half, for the other half is
 // waiting tasks, so it would take as many pods again, which share what there is. Half a
 // √cores is kept waiting: with fewer a core idles as often as pods end together.
 func (p *Pipeline) coreSlots(i int) float64 {

@@ -12,7 +12,7 @@ import (
 
 // GhostRecord is a pod that schedulers have named a ghost.
 type GhostRecord struct {
-	// Pod is as its source saw it last, if Here says that it is on the node.
+	// Pod is as its source saw it last, if Here reports that it is on the node.
 	Pod
 	Here bool
 	// Unnamed is since when no scheduler names it; zero while one does.
@@ -125,7 +125,7 @@ func (p *Pipeline) Ghosts(at time.Time, pods []reserve.PodKey) (Report, bool, er
 	return p.reportEvent(at)
 }
 
-// Ghost says whether a pod is known to be a ghost.
+// Ghost reports whether a pod is known to be a ghost.
 func (p *Pipeline) Ghost(pod reserve.PodKey) bool { return p.ghosts.has(pod) }
 
 // discount has the estimator know that so many of the pods that were there from its
@@ -175,7 +175,7 @@ func (l *podLog) erase(r *PodRecord) {
 	}
 }
 
-// lists says whether the log has these pods and no others, all as they are.
+// lists reports whether the log has these pods and no others, all as they are.
 func (l *podLog) lists(pods []Pod) bool {
 	l.sorted = byKeyTo(l.sorted, pods)
 	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Surprise is a pod that was measured to take far more, or far less, than was told
-// of it. A ratio is measured over told, 0 of what nothing was told.
+// Surprise is a pod that was measured to take far more, or far less, than was predicted
+// of it. A ratio is measured over predicted, 0 where nothing was predicted.
 type Surprise struct {
 	Pod                   reserve.PodKey
 	CPURatio, MemoryRatio float64
@@ -29,13 +29,13 @@ const (
 	// rememberedReadings is how many readings the mean of a pod's demand spans: a
 	// minute of them.
 	rememberedReadings = 6
-	// memoryFade is in which half of what was told of a pod's memory is given up if it
+	// memoryFade is in which half of what was predicted of a pod's memory is given up if it
 	// is not seen to take it.
 	memoryFade = 10 * time.Minute
 	// surpriseMore and surpriseLess are the ratios of a surprise, and settledAge the
 	// age from which a pod that takes less is one, doneAge where it has ended: one that
 	// lived for less has not shown what others take. What is less than surpriseLeast
-	// of the channel surprises nobody.
+	// of the channel is no surprise.
 	surpriseMore  = 1.5
 	surpriseLess  = 2. / 3
 	settledAge    = time.Minute
@@ -46,7 +46,7 @@ const (
 	// MaxSurprises bounds those of a report, MaxSurprise the ratio of one.
 	MaxSurprises = 64
 	MaxSurprise  = 1e6
-	// MaxRoom bounds a room, whatever pods are told to take, in times the channel.
+	// MaxRoom bounds a room, whatever pods are predicted to take, in times the channel.
 	MaxRoom = 1000
 )
 
@@ -63,12 +63,12 @@ type podUse struct {
 	At      time.Time `json:",omitzero"`
 	Total   time.Duration
 	Stalled time.Duration `json:",omitzero"`
-	// Surprised says that it was a Surprise.
+	// Surprised reports that it was a Surprise.
 	Surprised bool
 }
 
 // observe takes in a reading on a machine of so many cores; it reports whether there was
-// news. A span in which the pod cannot have taken what a reading tells is not known.
+// news. A span in which the pod cannot have taken what a reading shows is not known.
 func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
@@ -80,7 +80,7 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	span, before := at.Sub(u.At), *u
 	if u.At.IsZero() {
 		span = r.Age
-		if r.Older { // what it took before it was seen tells nothing
+		if r.Older { // since when it took that is not known
 			span = 0
 		}
 	}
@@ -101,13 +101,13 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	return true
 }
 
-// settled says whether the pod would not have taken more, had it lived on: it was
+// settled reports whether the pod would not have taken more, had it lived on: it was
 // not killed, and old enough.
 func (r *PodReading) settled() bool {
 	return r.Age >= settledAge || r.Ended && r.Age >= doneAge && r.OOMKills == 0
 }
 
-// surprise says whether the pod takes something else than was told.
+// surprise reports whether the pod takes something else than was predicted.
 func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
 	s.Pod = r.Key
 	ratio := func(told profile.Share, measured, unit float64) float64 {
@@ -130,7 +130,7 @@ func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float
 }
 
 // Usage takes readings of pods. What a pod takes follows from them, not from what
-// was told of it, the more there are of them; those of containers are ignored.
+// was predicted of it, the more there are of them; those of containers are ignored.
 func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 	at = at.UTC()
 	units := [reserve.Resources]float64{}
@@ -155,7 +155,7 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 	}
 }
 
-// recentSurprises returns what a report tells of surprises, nil for none.
+// recentSurprises returns the surprises of a report, nil for none.
 func (p *Pipeline) recentSurprises(at time.Time) []Surprise {
 	p.surprises = slices.DeleteFunc(p.surprises, func(s madeSurprise) bool { return at.Sub(s.At) >= surpriseKept })
 	var recent []Surprise
@@ -178,7 +178,7 @@ func (p *Pipeline) unit(channel int) (reserve.Resource, float64) {
 }
 
 // coreShare is what a busy core adds to the CPU's usage. With all cores busy and
-// nobody waiting it is a half, for the other half is waiting tasks.
+// no task waiting it is a half, for the other half is waiting tasks.
 func (p *Pipeline) coreShare() float64 {
 	if p.config.NoPressure {
 		return 1 / p.config.Cores
@@ -186,7 +186,7 @@ func (p *Pipeline) coreShare() float64 {
 	return 1 / (2 * p.config.Cores)
 }
 
-// told is what was said of a pod in a channel.
+// told returns what was predicted of a pod in a channel.
 func (r *PodRecord) told(resource reserve.Resource, unit float64) profile.Share {
 	switch {
 	case unit == 0:
@@ -197,12 +197,12 @@ func (r *PodRecord) told(resource reserve.Resource, unit float64) profile.Share 
 	return r.Demand.Memory
 }
 
-// knows says whether anything was told of the pod.
+// knows reports whether anything was predicted of the pod.
 func (r *PodRecord) knows() bool {
 	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0
 }
 
-// loaded says whether the pod's load was in the usage at a time a moment ago.
+// loaded reports whether the pod's load was in the usage at a time a moment ago.
 func (r *PodRecord) loaded(at time.Time) bool {
 	if r.Since.After(at) {
 		return !r.Loads
@@ -211,7 +211,7 @@ func (r *PodRecord) loaded(at time.Time) bool {
 }
 
 // expected is the share that the pod is expected to take, where before any reading
-// it was told: measured as far as it was.
+// told is what was predicted: measured as far as it was.
 func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at time.Time) float64 {
 	switch {
 	case unit == 0:
@@ -225,10 +225,10 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at t
 	return told
 }
 
-// known sums up what is known of the pods in a channel, nothing where nobody is:
+// known sums up what is known of the pods in a channel, nothing where none is known:
 // how many they are now and were when the usage was taken, and what they take. Those
 // that take what is usual count as typical ones, as if nothing were known of them, and to
-// the CPU all do where pods live short: what starting them takes nobody knows of any.
+// the CPU all do where pods live short: what starting them takes is known of none.
 func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured float64) {
 	if p.pods.known == 0 && len(p.pods.ended) == 0 {
 		return capacity.Known{}, 0

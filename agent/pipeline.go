@@ -56,7 +56,7 @@ type Pipeline struct {
 	slots        float64    // that the last allowance is for
 	rejection    *rejection // nil unless Config.Pronto is set
 
-	power     *PowerState   // nil until power was told
+	power     *PowerState   // nil until power was measured
 	powerTold reportedPower // of the last report
 
 	sequence uint64
@@ -231,7 +231,7 @@ func (p *Pipeline) recount(at time.Time) {
 	}
 }
 
-// Bound says that a scheduler has bound a pod to this node: a container is about
+// Bound takes the notice that a scheduler has bound a pod to this node: a container is about
 // to start, and how long that takes is measured. Of a pod that runs already only
 // the number of its init containers and what is known of it are news.
 func (p *Pipeline) Bound(at time.Time, b Bind) {
@@ -266,7 +266,7 @@ func (p *Pipeline) Bound(at time.Time, b Bind) {
 	}
 }
 
-// stale says that the newest sample is too old to stand for the node.
+// stale reports whether the newest sample is too old to stand for the node.
 func (p *Pipeline) stale(at time.Time) bool {
 	return !p.at.IsZero() && at.Sub(p.at) > p.config.MaxAge
 }
@@ -288,7 +288,7 @@ func (p *Pipeline) Memory() float64 {
 // it, grown as append does.
 func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }
 
-// Churn says that a container is about to start or to stop.
+// Churn takes the notice that a container is about to start or to stop.
 func (p *Pipeline) Churn(at time.Time) { p.churn.event(at.UTC(), p.config.ChurnHold) }
 
 func (p *Pipeline) churning(at time.Time) bool {

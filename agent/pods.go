@@ -77,13 +77,13 @@ type PodRecord struct {
 	RanAt     time.Time `json:",omitzero"`
 	StoppedAt time.Time `json:",omitzero"`
 	ResumedAt time.Time `json:",omitzero"`
-	// Earlier says that it ran before the source was asked for the first time.
+	// Earlier reports that it ran before the source was asked for the first time.
 	Earlier bool
-	// Loads says that its own containers run, Loaded that they ever did.
+	// Loads reports that its own containers run, Loaded that they ever did.
 	Loads, Loaded bool
 	// Since is when Loads changed last, zero if it never did.
 	Since time.Time `json:",omitzero"`
-	// Demand is what was told of the pod, and Use what was measured of it.
+	// Demand is what was predicted of the pod, and Use what was measured of it.
 	Demand profile.Demand `json:",omitzero"`
 	Use    podUse         `json:",omitzero"`
 }
@@ -94,10 +94,10 @@ type EndedPod struct {
 	PodRecord
 }
 
-// counts says that the pod is one of n: from its first container to its end.
+// counts reports whether the pod is one of n: from its first container to its end.
 func (r *PodRecord) counts() bool { return !r.RanAt.IsZero() }
 
-// held says that the pod runs, but as far as is known no container of its own
+// held reports whether the pod runs, but as far as is known no container of its own
 // yet, whose load the usage could show.
 func (r *PodRecord) held() bool { return r.State == PodRunning && !r.Loads }
 
@@ -125,7 +125,7 @@ func (r *PodRecord) resumed() time.Duration {
 	return 0
 }
 
-// load concludes whether the pod's own containers run, and says whether they
+// load concludes whether the pod's own containers run, and reports whether they
 // have begun to for the first time. A pod of which it is not known how many
 // init containers it has is given the lead that pods here were seen to need.
 func (r *PodRecord) load(at time.Time, lead time.Duration) (began bool) {
@@ -159,7 +159,7 @@ type podLog struct {
 	// earlier counts those of n that ran before the source was asked.
 	earlier int
 	// former and sorted are kept for their memory: a node that starts pods all the time
-	// is told all of them several times a second.
+	// gets all of them several times a second.
 	former []PodRecord
 	sorted []Pod
 }
@@ -178,7 +178,7 @@ func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
 }
 
 // set replaces the pods. gone are the records of those that have ended; changed
-// says that the pods that count are others than before.
+// reports that the pods that count are others than before.
 func (l *podLog) set(at time.Time, pods []Pod, way *[]boundPod) (gone []PodRecord, changed bool) {
 	l.sorted = byKeyTo(l.sorted, pods)
 	before := l.records

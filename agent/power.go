@@ -21,7 +21,7 @@ type PodPower struct {
 	Cores, Watts float32
 }
 
-// LeastCores is what a pod is told to keep busy that took nothing: no cores at all
+// LeastCores are the cores of a pod that took nothing: no cores at all
 // means in a Report that the pod was not measured.
 const LeastCores = 1e-6
 
@@ -35,14 +35,14 @@ type PowerState struct {
 	// that have loaded the node since.
 	Since, At  time.Time
 	PodSeconds float64
-	// Took are the newest figures of pods, by key. Untold says that no report has
+	// Took are the newest figures of pods, by key. Untold reports that no report has
 	// carried them.
 	Took   []PodPower `json:",omitempty"`
 	Untold bool       `json:",omitempty"`
 }
 
 // Power takes the node's power as of a time: the mean since the last call. The next
-// report carries it. One of no known quality says that nothing is known any more. A
+// report carries it. One of no known quality means that nothing is known any more. A
 // power that is none is a *field.Error and changes nothing.
 func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 	if err := power.Validate(); err != nil {

@@ -70,7 +70,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 	return p.rejection.decide(a), nil
 }
 
-// costUnknown says that the room in a channel is counted by a guess. Pods that were seen
+// costUnknown reports whether the room in a channel is counted by a guess. Pods that were seen
 // to take next to nothing of memory leave at least the room that is counted; of the CPU
 // such pods may be ones that wait for each other.
 func (p *Pipeline) costUnknown(i int) bool {

@@ -59,7 +59,7 @@ type State struct {
 	ChurnFirst, ChurnLast time.Time
 	Pace                  paceState
 	// Sequence and Reported are of the last report, Reported its avail, and
-	// ReportAt is when the next is due if all come evenly. Pending says that the
+	// ReportAt is when the next is due if all come evenly. Pending reports that the
 	// pods have changed since.
 	Sequence uint64
 	ReportAt time.Time
@@ -67,7 +67,7 @@ type State struct {
 	Pending  bool
 	// Pronto is nil unless Config.Pronto is set.
 	Pronto *prontoState `json:",omitempty"`
-	// Power is nil until power was told.
+	// Power is nil until power was measured.
 	Power *PowerState `json:",omitempty"`
 }
 
@@ -84,7 +84,7 @@ type paceState struct {
 	// Teardown the mean time from a pod's last container to its end.
 	At                             time.Time
 	Ends, Lived, Startup, Teardown float64
-	// Told is what was told of the CPU of the pods of Ends, and Allowance the newest.
+	// Told is what was predicted of the CPU of the pods of Ends, and Allowance the newest.
 	Told      predictedDemand `json:",omitzero"`
 	Allowance float64         `json:",omitzero"`
 	// Lead is how long pods run before a container of their own does.

@@ -51,7 +51,7 @@ type Window struct {
 	profile.Usage
 }
 
-// UsageBatch are windows on their way to a profiler. (Incarnation, Sequence) tells one
+// UsageBatch are windows on their way to a profiler. (Incarnation, Sequence) identifies one
 // that was sent twice.
 type UsageBatch struct {
 	Node                  string
@@ -74,7 +74,7 @@ const (
 type UsageLogConfig struct {
 	Node        string
 	Incarnation uint64
-	// Every is the length of a window, but for a pod's first four and the one that
+	// Every is the length of a window, except for a pod's first four and the one that
 	// follows these, which lasts from half to one and a half of it; default one minute.
 	Every time.Duration
 	// Gap is the least time from one batch to the next; default 1 s. A pod's first window
@@ -214,7 +214,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 	span := at.Sub(p.at)
 	p.readings++
 	if p.readings == 1 && (r.Older || span > l.config.Longest) {
-		// What it took before it was seen tells nothing of any span.
+		// Since when it took that is not known.
 		span, p.last = 0, *r
 		p.restart(at)
 	}
@@ -223,7 +223,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 		l.finish(key, p, r)
 		return
 	}
-	if p.last.NoCPU && !r.NoCPU { // nothing tells since when it took that
+	if p.last.NoCPU && !r.NoCPU { // since when it took that is not known
 		span, p.last = 0, *r
 		p.restart(at)
 	}
@@ -237,7 +237,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 		l.dropped.Windows++
 		p.restart(p.at)
 	}
-	if span > l.config.Longest { // nobody read it for that long
+	if span > l.config.Longest { // it was not read for that long
 		span, p.last = 0, *r
 	}
 	p.boundMemoryStall(at, r)
@@ -321,7 +321,7 @@ func (r *PodReading) cores() float64 {
 	return MaxWindowCores
 }
 
-// lateness is by how much of a span that a reading tells may be past the time it is of.
+// lateness is by how much what a reading shows may be later than its time.
 const lateness = 100 * time.Millisecond
 
 // grows reports whether a sum of time, of so many tasks or cores at once, may grow so in a
@@ -348,7 +348,7 @@ func (r *PodReading) limited(from *PodReading, span time.Duration) bool {
 		r.ThrottledPeriods >= from.ThrottledPeriods && r.ThrottledPeriods-from.ThrottledPeriods <= most
 }
 
-// observe takes what a reading tells whatever the one before.
+// observe takes what a reading shows whatever the one before.
 func (w *Window) observe(r *PodReading) {
 	w.Age, w.Ended = r.Age, r.Ended
 	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(r.Memory)), max(w.MemoryPeak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
@@ -498,7 +498,7 @@ func (l *UsageLog) Unacknowledged() (b UsageBatch, ok bool) {
 	return *l.sent, true
 }
 
-// Acknowledge takes the profiler's word that it has a batch. It says whether that was
+// Acknowledge takes the profiler's word that it has a batch. It reports whether that was
 // the one under way; any other is ignored.
 func (l *UsageLog) Acknowledge(incarnation, sequence uint64) bool {
 	if l.sent == nil || incarnation != l.sent.Incarnation || sequence != l.sent.Sequence {
@@ -508,7 +508,7 @@ func (l *UsageLog) Acknowledge(incarnation, sequence uint64) bool {
 	return true
 }
 
-// Quiet says that nothing is under way or due, nor will be when a pod that is known is
+// Quiet reports whether nothing is under way or due, nor will be when a pod that is known is
 // read next: before the minute ends, only a pod that begins or ends has something to say.
 func (l *UsageLog) Quiet() bool {
 	if l.sent != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // shortLife is the allowance a core from which the CPU that starts take counts, where a
-// pod takes a quarter of its life to start: a profile tells what a workload's pods take,
+// pod takes a quarter of its life to start: a profile holds what a workload's pods take,
 // not what a node does to start and to stop them. On four cores that is any allowance.
 const shortLife = .25
 
@@ -48,7 +48,7 @@ func (t *predictedDemand) usual() float64 {
 	return mean
 }
 
-// livesShort says whether pods live so short that starts count.
+// livesShort reports whether pods live so short that starts count.
 func (p *Pipeline) livesShort() bool {
 	a := p.pace.allowance
 	return a > 0 && a >= shortLife*p.config.Cores
@@ -62,7 +62,7 @@ func (p *Pipeline) usual() float64 {
 	return p.pace.told.usual()
 }
 
-// takes says whether the pod takes what is usual, as far as is known.
+// takes reports whether the pod takes what is usual, as far as is known.
 func (r *PodRecord) takes(usual float64) bool {
 	told := r.Demand.CPU
 	return usual > 0 && (told.Confidence == 0 || reserve.Usual(told.Amount, usual))

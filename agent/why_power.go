@@ -40,7 +40,7 @@ type WhyPodPower struct {
 
 // reportedPower is the power of a report, as measured and with what was added.
 type reportedPower struct {
-	known          bool // that power was told at all
+	known          bool // that power was measured at all
 	measured, told energy.Power
 	pods           float64
 }

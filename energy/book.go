@@ -21,7 +21,7 @@ const (
 	maxWorkloadName = 1024
 )
 
-// BookConfig says how a Book learns. The zero value is the documented default.
+// BookConfig describes how a Book learns. The zero value is the documented default.
 type BookConfig struct {
 	// HalfLife is when what was observed counts half; 0 means a minute.
 	HalfLife time.Duration
@@ -77,7 +77,7 @@ func (c BookConfig) withDefaults() BookConfig {
 
 // Observation is what a pod has taken lately.
 type Observation struct {
-	// Pod tells the replicas of a workload apart: any number that stays the pod's, such as
+	// Pod distinguishes the replicas of a workload: any number that stays the pod's, such as
 	// a hash of its UID.
 	Pod uint64
 	// At is the end of the time observed.
@@ -97,7 +97,7 @@ type Estimate struct {
 	Watts, SD float64
 	// Pods is how many replicas were observed lately.
 	Pods int
-	// Known says that it is the workload's own; else it is the mean of all workloads,
+	// Known reports that it is the workload's own; otherwise it is the mean of all workloads,
 	// and of none one core.
 	Known bool
 }
@@ -114,7 +114,7 @@ type Book struct {
 type entry struct {
 	name string
 	pods map[uint64]replica
-	// started says that cores is told, metered that watts is.
+	// started reports that cores is known, metered that watts is.
 	started, metered       bool
 	cores, watts, variance float64
 	swept, last            time.Time

@@ -38,11 +38,11 @@ func (c CurveConfig) Validate() error {
 	return amount("Gain", c.Gain, 1)
 }
 
-// Level is a power that a Curve tells.
+// Level is a power by a Curve.
 type Level struct {
 	// Watts is the power and SD the standard deviation of a reading about it.
 	Watts, SD float64
-	// Extrapolated says that no reading was near: SD is then at least a fifth.
+	// Extrapolated reports that no reading was near: SD is then at least a fifth.
 	Extrapolated bool
 }
 
@@ -195,7 +195,7 @@ func (k *Curve) Marginal(u, du float64) (slope Level, known bool) {
 	}, true
 }
 
-// PowerAt returns what the curve tells of a machine of so many cores, more than 0, of
+// PowerAt returns what the curve gives for a machine of so many cores, more than 0, of
 // which the part u ∈ [0, 1] is busy: Idle, Max, Marginal, Busy, Cores and Extrapolated;
 // the rest of it is the caller's. known is false until load is known to raise the power: by
 // [Goodness] a node would look as if pods took nothing there.
@@ -212,7 +212,7 @@ func (k *Curve) PowerAt(u, cores float64) (p Power, known bool) {
 	return p, known && p.Marginal > 0
 }
 
-// minStep is the least change of utilisation that a slope is told of.
+// minStep is the least change of utilisation that a slope is given for.
 const minStep = .01
 
 // Idle returns the power without load; known is false while no reading was near.
@@ -247,9 +247,9 @@ func (k *Curve) Residual(u float64) float64 {
 // Control groups tell no CPU time by package ([Account] pools them), and where power is
 // not linear in load a core-second costs less, or more, on the package that is fuller. The
 // packages are taken to be alike, so that each one's load can be read off the curve, which
-// between two knots tells no difference; one that took nothing is none. Of fewer than two,
+// between two knots shows no difference; one that took nothing is none. Of fewer than two,
 // and where the idle power is not known, it is 0: nothing is known of it. A curve that was
-// learnt while packages differed much is flatter than one of a package, and tells less:
+// learnt while packages differed much is flatter than one of a package, and shows less:
 // BENCHMARKS.md has how much less.
 func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
 	n := 0
@@ -270,7 +270,7 @@ func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
 		}
 		watts := min(joules/seconds*float64(n), maxPower)
 		load := k.fit.reach(clamp(u), watts)
-		if load < minStep { // nobody has paid there
+		if load < minStep { // no load to charge there
 			continue
 		}
 		price := max(min(watts, k.fit.watts[Knots-1])-idle, 0) / load

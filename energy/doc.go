@@ -12,7 +12,7 @@
 //   - [Split] divides an interval's joules among the pods by their CPU time. What no
 //     pod can be shown to have caused stays named: idle, system, ended.
 //   - [Book] remembers what a pod of a workload takes, in cores and in watts.
-//   - [Goodness] says how good a node is for a pod, by its [Power].
+//   - [Goodness] rates how good a node is for a pod, by its [Power].
 //
 // An agent reads its counters each second (package energy/source), gives them to Meter.Add,
 // teaches the Curve the interval's watts at the node's utilisation, divides its joules by

@@ -31,13 +31,13 @@ type Reading struct {
 	// Counter is its energy counter in µJ, and Range the counter's greatest value,
 	// from which it goes on at 0; a Range of 0 never wraps.
 	Counter, Range uint64
-	// Gauge says that the zone shows its power, Watts, and no counter.
+	// Gauge reports that the zone shows its power, Watts, and no counter.
 	Gauge bool
 	Watts float64
 	// MaxWatts is the most that the zone can take; 0 means that of the MeterConfig, which
 	// is for a processor's package. A zone that is the whole machine has MaxMachineWatts.
 	MaxWatts float64
-	// Part says that another zone contains this one: it is told, and not summed.
+	// Part reports that another zone contains this one: it is shown, and not summed.
 	Part bool
 	// At is when it was read.
 	At time.Time
@@ -88,7 +88,7 @@ type Interval struct {
 	// named package-…, with those that they contain. It is nil where Partial, and belongs
 	// to the Meter as Zones does; a package's place in it never changes.
 	Packages []float64
-	// Partial says that a zone is missing from Joules.
+	// Partial reports that a zone is missing from Joules.
 	Partial bool
 }
 
@@ -152,7 +152,7 @@ func NewMeter(c MeterConfig) (*Meter, error) {
 // before. The first returns ErrPriming. A reading that makes no interval is a
 // *ZoneError, of several joined: the zone starts anew from it, its energy is not
 // counted, and the other zones are as they would be without. Readings that can't be
-// told apart, or that are no numbers, are a *field.Error and change nothing.
+// distinguished, or that are no numbers, are a *field.Error and change nothing.
 func (m *Meter) Add(readings []Reading) (Interval, error) {
 	if err := m.check(readings); err != nil {
 		return Interval{}, err
@@ -299,7 +299,7 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 		z.last.Watts = 0
 	}
 	if !r.Gauge && r.Range > 0 && r.Counter > r.Range {
-		z.primed = false // no distance to the wrap can be told from it
+		z.primed = false // the distance to the wrap is not known from it
 		return ZoneJoules{}, fmt.Errorf("%w: its counter is at %d µJ, beyond its range of %d µJ", ErrImplausible, r.Counter, r.Range)
 	}
 	if !primed || last.Gauge != r.Gauge || last.Range != z.last.Range || last.Part != r.Part {

@@ -58,7 +58,7 @@ func (m *Meter) State() MeterState {
 }
 
 // SetState makes the meter go on from s: the next Add makes an interval of what the
-// counters have counted since, if that can still be told. A state that is not valid is
+// counters have counted since, if that is still known. A state that is not valid is
 // a *field.Error and changes nothing.
 func (m *Meter) SetState(s MeterState) error {
 	if err := s.Validate(); err != nil {

@@ -104,7 +104,7 @@ func (p *Power) Validate() error {
 	return nil
 }
 
-// Known says that the power rests on something.
+// Known reports whether the power rests on something.
 func (p *Power) Known() bool { return p.Quality > None && int(p.Quality) < len(qualities) }
 
 // Objective says what makes a node good.
@@ -136,7 +136,7 @@ const (
 	leastWatts = 1e-3
 )
 
-// Goodness says how good a node of power n is for a pod of so many cores, where pods
+// Goodness returns how good a node of power n is for a pod of so many cores, where pods
 // run and inflight cores of pods are on their way that n does not show yet. It is
 // positive, and only its ratios between nodes mean something. It is NaN where n's
 // quality is None. With sleep a node without pods counts as asleep, and its idle power

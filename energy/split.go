@@ -32,7 +32,7 @@ func ParseIdlePolicy(text string) (IdlePolicy, error) {
 	return i, nil
 }
 
-// DynamicRule says how much of an interval's energy is due to load.
+// DynamicRule selects how much of an interval's energy is due to load.
 type DynamicRule uint8
 
 const (
@@ -59,7 +59,7 @@ func ParseDynamicRule(text string) (DynamicRule, error) {
 
 // Consumer is a pod, or a guest.
 type Consumer struct {
-	// Key is the caller's name for it, told in its Share; Split does not look at it.
+	// Key is the caller's name for it, returned in its Share; Split does not look at it.
 	Key uint64
 	// CPU is the CPU time it took in the interval, in core-seconds.
 	CPU float64
@@ -78,8 +78,8 @@ type Account struct {
 	// included, and Capacity what there was: cores by seconds. All in core-seconds.
 	Busy, Tree, Capacity float64
 	// Weights is what the idle energy is divided by if it exceeds the sum of the
-	// consumers' weights, such as a host's cores: the part that nobody rents is then
-	// nobody's.
+	// consumers' weights, such as a host's cores: the part that no guest rents is then
+	// charged to none.
 	Weights float64
 	// Residual is how far the energy of load is from being proportional to CPU time,
 	// relative ([Curve.Residual], [Curve.Uneven]). It does not average out.
@@ -99,13 +99,13 @@ type Rest struct {
 	// Idle is the energy without load, System that of what is no pod, and Ended that
 	// of pods that are no Consumer any more.
 	Idle, System, Ended float64
-	// RatioSplit says that the load's energy was told ByRatio, because the idle power
+	// RatioSplit reports that the load's energy was split ByRatio, because the idle power
 	// is not known.
 	RatioSplit bool
 }
 
 // Split divides a node's energy. The zero value charges load to who caused it and
-// nobody for the idle power. It is a plain value.
+// no one for the idle power. It is a plain value.
 type Split struct {
 	Idle    IdlePolicy
 	Dynamic DynamicRule
@@ -113,7 +113,7 @@ type Split struct {
 
 // AttributeTo divides in.Joules among the consumers, in their order, in the place of what
 // dst holds, which grows as append does and is returned. Shares and Rest sum up to
-// in.Joules but for rounding, whatever the CPU times say. What is no amount, or an unknown
+// in.Joules apart from rounding, whatever the CPU times say. What is no amount, or an unknown
 // policy, is a *field.Error, with dst as it was.
 func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 	if err := s.check(in); err != nil {
@@ -149,7 +149,7 @@ func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 	return dst, rest, nil
 }
 
-// idle is the energy that load has not caused, and whether it is told by the ratio for
+// idle is the energy that load has not caused, and whether it is taken by the ratio for
 // want of a model.
 func (s Split) idle(in *Account) (joules float64, ratio bool) {
 	if s.Dynamic == ByModel && in.IdleKnown {

@@ -39,7 +39,7 @@ type Meter interface {
 // UsageMeter reads what the pods of a machine take; *telemetry.PodUsage is one. Its
 // methods are called one at a time, from the goroutine of Run.
 type UsageMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadTo reads into dst the pods that are due.
 	ReadTo(dst *telemetry.Usage, at time.Time) error
@@ -54,12 +54,12 @@ type Clock interface {
 	Wall(time.Duration) time.Duration
 }
 
-// Config says what an Agent measures and whom it tells. Name, Meter and Pods are
+// Config describes what an Agent measures and to whom it reports. Name, Meter and Pods are
 // required; the zero value of every other field is its default.
 type Config struct {
 	// Name is that of the node in Kubernetes.
 	Name string
-	// Meter measures the machine, and Pods tells which pods are on it. Both belong
+	// Meter measures the machine, and Pods lists the pods on it. Both belong
 	// to the Agent until Run has returned; it closes neither.
 	Meter Meter
 	Pods  telemetry.PodSource
@@ -70,8 +70,8 @@ type Config struct {
 	// room (agent.Config.Pronto).
 	Pronto *pronto.Config
 
-	// Schedulers are gRPC targets, as in publish.SignalsConfig; by default nobody
-	// is told.
+	// Schedulers are gRPC targets, as in publish.SignalsConfig; by default there
+	// are none.
 	Schedulers []string
 	// Aggregator is a gRPC target; without one the node keeps to itself.
 	Aggregator string
@@ -92,7 +92,7 @@ type Config struct {
 	Backoff publish.Backoff
 
 	// Usage, if set, reads what pods take from the node, and Profilers, gRPC targets,
-	// are told. It belongs to the Agent until Run has returned.
+	// get that. It belongs to the Agent until Run has returned.
 	Usage     UsageMeter
 	Profilers []string
 	// ProfilerTokenFile is to profilers what TokenFile is to schedulers, of an audience
@@ -116,7 +116,7 @@ type Config struct {
 	// package recording to replay. Record bounds the files; its State is ignored.
 	RecordDir string
 	Record    recording.Options
-	// Logger hears what goes wrong and when it is right again; nil logs nothing.
+	// Logger gets what goes wrong and when it is right again; nil logs nothing.
 	Logger *slog.Logger
 	// Registerer gets the metrics, spazio_agent_…, spazio_signal_…, spazio_model_… and
 	// spazio_energy_…; nil registers none.

@@ -1,5 +1,5 @@
 // Package node is a node's agent as a library: it measures the machine it runs
-// on, works out how many pods still fit and tells the schedulers, within the
+// on, works out how many pods still fit and reports that to the schedulers, within the
 // process of whoever embeds it. The program spazio-agent is flags around it.
 //
 // # Pipeline
@@ -18,8 +18,8 @@
 // With Config.Energy the goroutine that samples reads, behind every tenth sample, what
 // the machine has taken in joules and its CPU time, and every five seconds those of its
 // pods. It learns the power by load, which takes loads that differ: until it knows what
-// a core more takes it tells no power. Reports carry the power and what each pod took;
-// metrics, spazio_energy_…, show the joules of the node, of each pod and of nobody,
+// a core more takes it reports no power. Reports carry the power and what each pod took;
+// metrics, spazio_energy_…, show the joules of the node, of each pod and what no pod is charged,
 // which sum up. With [NewPowerMeter] power is a channel as well.
 //
 // # What it starts and stops

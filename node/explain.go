@@ -131,7 +131,7 @@ func because(t agent.Trigger) string {
 	return "avail moved by a pod"
 }
 
-// bound says which channel and equation decide, with their numbers.
+// bound names the channel and equation that decide, with their numbers.
 func bound(w agent.Why) string {
 	for _, c := range w.Channels {
 		if c.Name != w.Limiting {

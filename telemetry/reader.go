@@ -13,7 +13,7 @@ type Config struct {
 	// are mounted; empty means /proc, /sys and /sys/fs/cgroup. Without cgroups
 	// the Reader takes /proc/stat.
 	ProcRoot, SysRoot, CgroupRoot string
-	// Channels says which channels there are beside cpu and memory.
+	// Channels selects the channels beside cpu and memory.
 	Channels Channels
 	// CPU and Memory select what these two measure, Contention what is so called
 	// of the CPU.

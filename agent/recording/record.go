@@ -49,7 +49,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Record is one entry of a recording. Kind says which fields mean anything. Its
+// Record is one entry of a recording. Kind determines which fields mean anything. Its
 // slices may be shared with later records and must not be modified.
 type Record struct {
 	Kind Kind

@@ -78,7 +78,7 @@ func (o Options) withDefaults() Options {
 // Recorder writes the recording of one pipeline. Sample, Pods, Churn and Fleet
 // are called just before the method of the pipeline that gets the same, Report
 // with each report after it. None of them waits for the disk, and none allocates
-// but for Fleet and at the start of a file: a goroutine writes what they left in
+// except for Fleet and at the start of a file: a goroutine writes what they left in
 // memory. What finds no room there, or on the disk, is counted and leaves a gap
 // record, never a silent hole.
 //
@@ -145,7 +145,7 @@ func (r *Recorder) Sample(at time.Time, y []float64) {
 	}
 }
 
-// Pods records the pods that the pipeline is about to hear of.
+// Pods records the pods that the pipeline is about to get.
 func (r *Recorder) Pods(at time.Time, pods []agent.Pod) {
 	if !r.ready(at) {
 		return
@@ -168,7 +168,7 @@ func (r *Recorder) Sizes(at time.Time, sizes []float64) {
 	}
 }
 
-// Churn records a container event that the pipeline is about to hear of.
+// Churn records a container event that the pipeline is about to get.
 func (r *Recorder) Churn(at time.Time) {
 	if r.ready(at) {
 		r.payload = appendTime(append(r.payload[:0], byte(KindChurn)), at)
@@ -176,7 +176,7 @@ func (r *Recorder) Churn(at time.Time) {
 	}
 }
 
-// Bound records the notice of a bind that the pipeline is about to hear of.
+// Bound records the notice of a bind that the pipeline is about to get.
 func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	if r.ready(at) {
 		r.payload = appendBind(r.payload[:0], at, b)
@@ -184,7 +184,7 @@ func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	}
 }
 
-// Ghosts records the ghosts that the pipeline is about to hear of.
+// Ghosts records the ghosts that the pipeline is about to get.
 func (r *Recorder) Ghosts(at time.Time, pods []reserve.PodKey) {
 	if r.ready(at) {
 		r.payload = appendKeys(appendTime(append(r.payload[:0], byte(KindGhosts)), at), pods)
@@ -200,7 +200,7 @@ func (r *Recorder) Usage(at time.Time, readings []agent.PodReading) {
 	}
 }
 
-// Power records the power that the pipeline is about to hear of.
+// Power records the power that the pipeline is about to get.
 func (r *Recorder) Power(at time.Time, p energy.Power) {
 	if r.ready(at) {
 		r.payload = appendPower(appendTime(append(r.payload[:0], byte(KindPower)), at), p)
@@ -208,7 +208,7 @@ func (r *Recorder) Power(at time.Time, p energy.Power) {
 	}
 }
 
-// PodPower records what of pods the pipeline is about to hear.
+// PodPower records the power of pods that the pipeline is about to get.
 func (r *Recorder) PodPower(at time.Time, pods []agent.PodPower) {
 	if r.ready(at) {
 		r.payload = appendPodPower(r.payload[:0], at, pods)

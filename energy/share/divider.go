@@ -12,7 +12,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Idle says which guests are charged what the machine takes without load.
+// Idle selects which guests are charged what the machine takes without load.
 type Idle uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	IdleVCPU Idle = iota
 	// IdleEven charges all guests alike, with all of it.
 	IdleEven
-	// IdleNone charges nobody.
+	// IdleNone charges no guest.
 	IdleNone
 )
 
@@ -39,7 +39,7 @@ func ParseIdle(text string) (Idle, error) {
 	return i, nil
 }
 
-// DividerConfig says how a machine's energy is divided. The zero value is the documented
+// DividerConfig describes how a machine's energy is divided. The zero value is the documented
 // default.
 type DividerConfig struct {
 	Idle Idle
@@ -70,7 +70,7 @@ type Part struct {
 	Joules, SD, Idle float64
 }
 
-// Division is what a machine took between two looks and who is charged with it.
+// Division is what a machine took between two looks and which guests are charged with it.
 type Division struct {
 	From, To time.Time
 	// Joules is all of it: the sum of Parts and of Rest.
@@ -78,7 +78,7 @@ type Division struct {
 	// Memory is the share of it that memory took, in [0, 1]. That of a guest is the
 	// same.
 	Memory float64
-	// Partial says that some of the machine's zones are not in it.
+	// Partial reports that some of the machine's zones are not in it.
 	Partial bool
 	// Zones is what each of the machine's zones took, in which what another contains is a
 	// Part. They and Parts, which are of the guests that were in the look before, too, in
@@ -123,7 +123,7 @@ func NewDivider(c DividerConfig) (*Divider, error) {
 }
 
 // Idle returns the machine's power without load in watts: what was learnt of it or, before,
-// what was told by DividerConfig.Curve. known is false where it is neither.
+// what DividerConfig.Curve gives. known is false where it is neither.
 func (d *Divider) Idle() (watts float64, known bool) {
 	if watts, known = d.curve.Idle(); known || d.config.Curve.Max == 0 {
 		return watts, known

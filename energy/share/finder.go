@@ -22,11 +22,11 @@ type Guest struct {
 	CPU time.Duration
 	// VCPUs is how many virtual CPUs it has, at least 1.
 	VCPUs int
-	// Instance tells one start of a guest from another: CPU times of two don't compare.
+	// Instance distinguishes one start of a guest from another: CPU times of two don't compare.
 	Instance uint64
 }
 
-// Mode says how guests are found.
+// Mode selects how guests are found.
 type Mode uint8
 
 const (
@@ -164,7 +164,7 @@ func (f *Finder) read(path string) ([]byte, error) {
 // maxCommand bounds what is read of a command line.
 const maxCommand = 128 << 10
 
-// isGone says that a process, or a control group, has ended.
+// isGone reports whether a process, or a control group, has ended.
 func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.ENODEV)
 }

@@ -22,7 +22,7 @@ type cgroupGuests struct {
 type scope struct {
 	guest string // "" until it is known
 	vcpus int
-	file  string // that tells its CPU time
+	file  string // that holds its CPU time
 	order uint64 // the lower, the earlier it was found
 	first uint64 // the look that found it
 	look  uint64 // the last that saw it
@@ -159,13 +159,13 @@ func (f *Finder) identify(path, name string, s *scope) bool {
 	return true
 }
 
-// hasProc says that there are processes to look at.
+// hasProc reports whether there are processes to look at.
 func (f *Finder) hasProc() bool {
 	_, err := os.Stat(filepath.Join(f.config.ProcRoot, "self"))
 	return err == nil
 }
 
-// usageFile is the file in a control group that tells its CPU time.
+// usageFile is the file in a control group that holds its CPU time.
 func usageFile(path string) string {
 	for _, name := range [...]string{"cpuacct.usage", "cpu.stat"} {
 		file := filepath.Join(path, name)

@@ -36,7 +36,7 @@ type HostConfig struct {
 	Guests interface {
 		GuestsTo([]Guest) ([]Guest, error)
 	}
-	// Divider says how. Its Curve is that of a modelled power alone: others are learnt.
+	// Divider describes how. Its Curve is that of a modelled power alone: others are learnt.
 	Divider DividerConfig
 	// Keep is how long a tree outlives its guest, which goes on with it if it is back
 	// before; 0 means ten minutes.
@@ -44,7 +44,7 @@ type HostConfig struct {
 }
 
 // Host divides a machine's energy among its guests and publishes their parts, each time
-// that it is told to. It is for one goroutine.
+// that Share is called. It is for one goroutine.
 type Host struct {
 	config  HostConfig
 	tree    *Tree
@@ -65,7 +65,7 @@ type Totals struct {
 	// Rest is what no guest was charged; Ended are the joules of those whose trees are
 	// gone.
 	Rest energy.Rest
-	// Zones are the joules of the machine, by what told them.
+	// Zones are the joules of the machine, by what measured them.
 	Zones map[Zone]float64
 	// Refused counts, by cause, readings that made no interval, what could not be read
 	// and guests that could not be published.

@@ -53,7 +53,7 @@ type treeGuest struct {
 	zones []guestZone
 }
 
-// guestZone is a counter, in µJ and what of one is not told yet.
+// guestZone is a counter, in whole µJ and the fraction that is not shown yet.
 type guestZone struct {
 	dir      *os.File // nil until it is open
 	loaded   bool     // counter goes on from what was there

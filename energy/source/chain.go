@@ -137,7 +137,7 @@ func (c *Chain) read(dst []energy.Reading, at time.Time) ([]energy.Reading, erro
 	return dst[:0], errors.Join(c.passOver(l, refused), err, l.drop())
 }
 
-// trying says that a better source than the current one has read.
+// trying reports whether a better source than the current one has read.
 func (c *Chain) trying() bool {
 	return slices.ContainsFunc(c.links[:c.current], func(l chainLink) bool { return l.reads > 0 })
 }

@@ -41,9 +41,9 @@ type sensor struct {
 	zone string
 	file counterFile
 	err  error // why there is no file
-	// gauge says that the file is a power in µW, else it is an energy in µJ.
+	// gauge reports that the file is a power in µW, else it is an energy in µJ.
 	gauge bool
-	// width is what the chip says that it measures, in the words of label.
+	// width is what the chip's labels name as measured, in the words of label.
 	width width
 	label string
 }

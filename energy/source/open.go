@@ -20,7 +20,7 @@ const (
 
 var sourceNames = []string{NamePowercap, NameShared, NameHwmon, NameRedfish, NameModel}
 
-// Config says which sources there are. The zero value tries what this machine shows.
+// Config describes which sources there are. The zero value tries what this machine shows.
 type Config struct {
 	// Source is the name of the only one to read, or Auto, which is the default.
 	Source string

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// RedfishConfig says where a management controller tells the machine's power.
+// RedfishConfig describes where a management controller shows the machine's power.
 type RedfishConfig struct {
 	// URL is that of a Power resource, such as
 	// https://bmc/redfish/v1/Chassis/1/Power. It has to be https.
@@ -56,7 +56,7 @@ const redfishTimeout = 4 * time.Second
 // maxRedfish bounds an answer.
 const maxRedfish = 1 << 20
 
-// Redfish shows what a management controller has told lately. A goroutine asks, which
+// Redfish shows what a management controller has answered lately. A goroutine asks, which
 // Close ends and waits for, so that a reading never waits for the network.
 type Redfish struct {
 	config RedfishConfig

@@ -82,7 +82,7 @@ func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 	return dst, errors.Join(refused...)
 }
 
-// follow says whether readings are newer than the last and of one time.
+// follow reports whether readings are newer than the last and of one time.
 func (s *Shared) follow(readings []energy.Reading, at time.Time) error {
 	sampled := readings[0].At
 	same := true

@@ -23,7 +23,7 @@ type Source interface {
 	Close() error
 }
 
-// Zones says which zones a machine's power is the sum of.
+// Zones selects which zones a machine's power is the sum of.
 type Zones uint8
 
 const (

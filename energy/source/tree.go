@@ -13,7 +13,7 @@ import (
 
 // zone is a directory of a powercap tree.
 type zone struct {
-	name  string // as it is told: its parent's, a slash and its own
+	name  string // as a Reading has it: its parent's, a slash and its own
 	dir   string
 	limit uint64 // the counter's range
 	part  bool
@@ -137,7 +137,7 @@ func parentDir(dir string) string {
 // memoryZone is the name of the zone of a package's memory.
 const memoryZone = "dram"
 
-// summed says that a zone is part of the machine's sum.
+// summed reports whether a zone is part of the machine's sum.
 func summed(own, parent string, sum Zones) bool {
 	if sum == Psys {
 		return isPsys(own)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// ErrNoMetric is what a Scraper is told of that the server does not show.
+// ErrNoMetric is that the server does not show a metric.
 var ErrNoMetric = errors.New("no such metric")
 
 // Metrics are the values of the series that a server shows at /metrics, by their names

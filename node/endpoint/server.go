@@ -76,7 +76,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 }
 
 // NewDebug opens a server of what is for people who may reach the process's
-// loopback, as by a port-forward: nobody asks there who calls, so that addr must
+// loopback, as by a port-forward: callers are not authenticated there, so that addr must
 // be on it whatever else is allowed. Else the error wraps a
 // *transport.PlaintextError.
 func NewDebug(ctx context.Context, c Config) (*Server, error) {

@@ -27,7 +27,7 @@ type Config struct {
 	Period time.Duration
 	// Registerer takes the metrics; nil means none.
 	Registerer prometheus.Registerer
-	// Logger hears of what begins and ends to fail; nil logs nothing.
+	// Logger gets what begins and ends to fail; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -43,8 +43,8 @@ type Sharing struct {
 	mu        sync.Mutex // guards the rest
 	host      *share.Host
 	round     round
-	published time.Time // when the last round was, by a clock that nobody sets; zero: none yet
-	failing   string    // the error that was told last
+	published time.Time // when the last round was, by the monotonic clock; zero: none yet
+	failing   string    // the error that was logged last
 }
 
 // round is what one look has given, as Handler shows it.
@@ -104,7 +104,7 @@ func New(c Config) (*Sharing, error) {
 func (s *Sharing) Close() error { return s.host.Close() }
 
 // Run publishes until ctx ends, which is no error. Trees stay, for whoever goes on with
-// them. Times are kept from the beginning, by a clock that nobody sets: neither a late round
+// them. Times are kept from the beginning, by the monotonic clock: neither a late round
 // nor a change of the wall clock shifts those after it.
 func (s *Sharing) Run(ctx context.Context) error {
 	begun := time.Now()

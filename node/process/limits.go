@@ -1,4 +1,4 @@
-// Package process keeps a process that is nothing but a node's agent small beside
+// Package process keeps a process that is only a node's agent small beside
 // what it measures. Package node touches nothing of the process; who embeds it in
 // a larger one leaves this out.
 //

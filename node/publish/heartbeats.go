@@ -26,7 +26,7 @@ const (
 	// slackPods and more than slackShare of what was sent last: less than what
 	// the noise of a sample moves them by.
 	slackPods, slackShare = 1. / 8, .02
-	// A room that is not the scarcest is told if it is this much of its channel off:
+	// A room that is not the scarcest is sent if it is this much of its channel off:
 	// no offer rests on it but one to pods whose workload is known.
 	slackRoom = 1. / 16
 	// slackUsual is the share by which what pods usually take may move untold: those within
@@ -59,7 +59,7 @@ type Heartbeats struct {
 	due      time.Time     // of the next message if nothing changes
 }
 
-// Accept says that the scheduler takes heartbeats.
+// Accept notes that the scheduler takes heartbeats.
 func (h *Heartbeats) Accept() { h.accepted = true }
 
 // Base is the sequence number of the report that a Beat refers to.
@@ -96,9 +96,9 @@ func (h *Heartbeats) Sent(m Message, r *agent.Report, now time.Time, random floa
 	h.due = now.Add(beatLeast + time.Duration(random*float64(beatMost-beatLeast)))
 }
 
-// differs says whether a scheduler that has known must hear of r: whether its
+// differs reports whether r must be sent to a scheduler that has known: whether its
 // pods, its flags, what limits it, its room or what its power rests on have changed,
-// it tells what its pods took, or a heartbeat could not refer to known.
+// it carries what its pods took, or a heartbeat could not refer to known.
 func differs(known, r *agent.Report) bool {
 	return known.Sequence == 0 || r.Sequence <= known.Sequence ||
 		known.Node != r.Node || known.Incarnation != r.Incarnation || known.Schema != r.Schema ||
@@ -111,7 +111,7 @@ func differs(known, r *agent.Report) bool {
 		news(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || roomsMoved(known, r)
 }
 
-// news says whether there are surprises that were not told.
+// hasNewSurprise reports whether there are surprises that were not sent.
 func news(known, surprises []agent.Surprise) bool {
 	return slices.ContainsFunc(surprises, func(s agent.Surprise) bool { return !slices.Contains(known, s) })
 }
@@ -125,7 +125,7 @@ func roomsMoved(known, r *agent.Report) bool {
 	return false
 }
 
-// moved says whether x is beyond the tolerance of what is known; NaN is.
+// hasChanged reports whether x is beyond the tolerance of what is known; NaN is.
 func moved(known, x float64) bool {
 	return !(math.Abs(x-known) <= max(slackPods, slackShare*math.Abs(known)))
 }

@@ -20,7 +20,7 @@ import (
 )
 
 // MaxTargets bounds the streams of an agent, and with them its memory and the
-// series of its metrics: a name that stands for more replicas is told so in the
+// series of its metrics: of a name that stands for more replicas a warning is in the
 // log. A scheduler has a handful.
 const MaxTargets = 64
 

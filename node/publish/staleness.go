@@ -16,7 +16,7 @@ type Staleness struct {
 	MinInterval time.Duration
 	// MaxAge is the time after which an unmoved model is pushed again, so that
 	// the aggregator knows the node lives; default 10 s. The answer to a push
-	// brings the fleet's model, so an unmoved node hears of a change in the
+	// brings the fleet's model, so an unmoved node gets a change in the
 	// fleet up to MaxAge later.
 	MaxAge time.Duration
 	// Angle is the sine of the angle that the direction u₁ may turn, Stretch
@@ -55,9 +55,9 @@ func (s Staleness) withDefaults() Staleness {
 	return s
 }
 
-// isDue says whether to push a model whose time comes after wait. Models are made a
+// isDue reports whether to push a model whose time comes after wait. Models are made a
 // MinInterval apart by default; one that was made just now is not kept for a moment,
-// for to wake up again costs more than that the aggregator hears of it early.
+// for to wake up again costs more than sending it early.
 func (s Staleness) isDue(wait time.Duration, made bool) bool {
 	return wait <= 0 || made && wait <= s.MinInterval/20
 }
@@ -71,7 +71,7 @@ func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 	return s.MaxAge
 }
 
-// moved says whether next tells the fleet something that last did not: another
+// hasChanged reports whether next has something for the fleet that last had not: another
 // schema, a cost now known, another mean, or, under load, a stretched σ₁ or a turned
 // u₁.
 func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
@@ -100,7 +100,7 @@ func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 	return sine(before, after) > s.Angle
 }
 
-// shifted says whether the mean of a centred model has moved, or the model has become,
+// shifted reports whether the mean of a centred model has moved, or the model has become,
 // or ceased to be, one.
 func (s Staleness) shifted(last, next []float64) bool {
 	if len(last) != len(next) {

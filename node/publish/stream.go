@@ -88,7 +88,7 @@ func (s *slot) accept() {
 }
 
 // next returns the message that is due at now, with the age of its sample, and
-// counts it as sent. If none is, it says how long that will last, 0 for until
+// counts it as sent. If none is, it returns how long that will last, 0 for until
 // the next report.
 func (s *slot) next(now time.Time) (m *spaziov1.Report, age, wait time.Duration) {
 	s.mu.Lock()

@@ -23,7 +23,7 @@ type service struct {
 	port uint16
 }
 
-// parseTarget tells names to look up, dns:///host:port, from targets to dial as
+// parseTarget distinguishes names to look up, dns:///host:port, from targets to dial as
 // they are. A name of that form that can't be used is a *field.Error.
 func parseTarget(target string) (s service, isName bool, err error) {
 	rest, isName := strings.CutPrefix(target, "dns:")
@@ -56,7 +56,7 @@ func (s service) authority() string {
 
 // endpoints returns one host:port per replica. Of a name with addresses of both
 // families those of the resolver's first choice count, or each replica of a
-// dual-stack cluster would be told everything twice.
+// dual-stack cluster would get everything twice.
 func (s service) endpoints(ctx context.Context, r Resolver) ([]string, error) {
 	addrs, err := r.LookupNetIP(ctx, "ip", s.host)
 	if err != nil {

@@ -198,7 +198,7 @@ func (s *usageStream) session(ctx context.Context) error {
 	}
 }
 
-// quiet says that there is nothing to send, and will not be soon.
+// quiet reports whether there is nothing to send, and will not be soon.
 func (s *usageStream) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

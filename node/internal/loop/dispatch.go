@@ -43,7 +43,7 @@ func (l *Loop) dispatch() {
 	}
 }
 
-// alive says that a pod is no ghost: one that is starts and stops without a load.
+// alive reports whether a pod is no ghost: one that is starts and stops without a load.
 func (l *Loop) alive(uid string) bool { return !l.config.Pipeline.Ghost(reserve.KeyOf(uid)) }
 
 func (l *Loop) setGhosts(at time.Time, pods []reserve.PodKey) {

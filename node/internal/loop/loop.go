@@ -76,10 +76,10 @@ type Config struct {
 	// sample.
 	Power *power.Meter
 	// Watch is the span over which the rate of samples is judged; 0 means
-	// defaultWatch. Spent tells the likely causes of a low one; nil tells none.
+	// defaultWatch. Spent measures the likely causes of a low one; nil gives none.
 	Watch time.Duration
 	Spent func() Spent
-	// Logger hears when samples are dropped or late and when they are good
+	// Logger gets when samples are dropped or late and when they are good
 	// again; nil logs nothing.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -156,7 +156,7 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 	return *last, true
 }
 
-// Bound says that a scheduler has bound the pod to this node: its containers are
+// Bound takes the notice that a scheduler has bound the pod to this node: its containers are
 // about to start, and the time they take is measured. A pod that runs already is
 // no news.
 func (l *Loop) Bound(b agent.Bind) { l.input.bound(b) }

@@ -119,7 +119,7 @@ type watch struct {
 	sampling time.Duration // spent in the sampler, in the span
 }
 
-// keepPace takes the machine's time at which a sample is due, and tells the
+// keepPace takes the machine's time at which a sample is due, and logs for the
 // operator when the rate is lost and when it is back.
 func (l *Loop) keepPace(now time.Time) {
 	if l.ticked.IsZero() {

@@ -14,7 +14,7 @@ import (
 
 // usageMeter reads what pods take; *telemetry.PodUsage is one.
 type usageMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadTo reads into dst the pods that are due.
 	ReadTo(dst *telemetry.Usage, at time.Time) error

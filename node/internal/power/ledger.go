@@ -68,8 +68,8 @@ func newLedger() ledger {
 // refuse counts something that could not be read or used.
 func (l *ledger) refuse(cause string) { l.refused[cause]++ }
 
-// refuseAll counts what a meter has refused and says whether that lost energy. The first
-// reading of a zone loses none that anybody has been told of.
+// refuseAll counts what a meter has refused and reports whether that lost energy. The first
+// reading of a zone loses none that was reported.
 func (l *ledger) refuseAll(err error) (lost bool) {
 	if err == nil {
 		return false
@@ -104,7 +104,7 @@ func (l *ledger) close(source string, totals []energy.ZoneTotal) {
 	}
 }
 
-// observe learns the names of pods, from a source that tells them.
+// observe learns the names of pods, from a source that knows them.
 func (l *ledger) observe(pods []telemetry.Pod) {
 	for i := range pods {
 		if p := &pods[i]; p.Name != "" {
@@ -143,7 +143,7 @@ func (l *ledger) charge(w *window, residual float64) {
 	}
 }
 
-// bury tells the pods that have ended from those that there are, by UID, and moves what
+// moveEnded finds the pods that have ended, given those that there are by UID, and moves what
 // those took that have for long to the rest.
 func (l *ledger) bury(there []telemetry.PodCPU, now time.Time) {
 	for uid, a := range l.pods {

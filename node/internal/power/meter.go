@@ -14,7 +14,7 @@ import (
 
 // cpuMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one.
 type cpuMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
 	ReadNode() (telemetry.NodeCPU, error)
@@ -32,7 +32,7 @@ type Config struct {
 	Pods time.Duration
 	// Nameplate is what the curve of a modelled power begins with.
 	Nameplate energy.CurveConfig
-	// Logger hears of sources that change; nil logs nothing.
+	// Logger gets sources that change; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -57,11 +57,11 @@ type Meter struct {
 	curves map[energy.Quality]*energy.Curve
 	last   nodeReading // by the last readings of energy that were good
 	read   time.Time   // when they were
-	// power is the newest; learnt says that the curve tells what load takes of it, without
-	// which a node would look as if it took nothing. told is that somebody counts on it.
+	// power is the newest; learnt reports that the curve shows what load takes of it, without
+	// which a node would look as if it took nothing. told reports that it was passed on.
 	power        energy.Power
 	learnt, told bool
-	// flags are those of what was lost since power was last told, joules and ratio as
+	// flags are those of what was lost since power was last passed on, joules and ratio as
 	// of energy.Power.
 	flags   energy.Flags
 	joules  float64
@@ -94,7 +94,7 @@ func New(c Config) *Meter {
 // noSource is the name of a chain that reads nothing.
 const noSource = "none"
 
-// Observe hears of all pods.
+// Observe takes all pods.
 func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +145,7 @@ func (m *Meter) Measure(at time.Time) Measurement {
 }
 
 // readCPU reads the machine's CPU time, and if due the pods'. Cores is 0 where it can't
-// be read; err says that the pods' can't be.
+// be read; err reports that the pods' can't be.
 func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
 	if !due {
 		cpu, err := m.config.CPU.ReadNode()
@@ -160,7 +160,7 @@ func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
 		m.ledger.refuse("cpu")
 		return nodeReading{}, err
 	}
-	if err != nil { // nobody is charged, and all of the load's energy is the system's
+	if err != nil { // no pod is charged, and all of the load's energy is the system's
 		m.cpu.Pods, m.cpu.Tree = m.cpu.Pods[:0], 0
 	}
 	if len(m.cpu.Failed) > 0 {
@@ -198,7 +198,7 @@ func (m *Meter) follow(err error) {
 	m.window.broken = true
 }
 
-// add takes readings of energy and says whether they give the node's power.
+// add takes readings of energy and reports whether they give the node's power.
 func (m *Meter) add(at time.Time, node nodeReading) bool {
 	if m.meter == nil {
 		if m.meter, _ = energy.NewMeter(m.config.Meter); m.meter == nil {
@@ -285,7 +285,7 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 	return true
 }
 
-// packages are the joules of an interval by processor package. What a guest is told of its
+// packages are the joules of an interval by processor package. What a guest gets of its
 // host's says nothing of where the guest has run.
 func (m *Meter) packages(in energy.Interval) []float64 {
 	if m.config.Source.Quality() != energy.Measured {
@@ -303,7 +303,7 @@ func (m *Meter) curve(q energy.Quality) *energy.Curve {
 		config = m.config.Nameplate
 	}
 	c, err := energy.NewCurve(config)
-	if err != nil { // a nameplate that nobody has checked tells nothing
+	if err != nil { // a nameplate that was not checked counts for nothing
 		c, _ = energy.NewCurve(energy.CurveConfig{})
 	}
 	m.curves[q] = c

@@ -33,7 +33,7 @@ type window struct {
 	broken bool
 }
 
-// due says whether it is time for the next look. A tick early is in time.
+// due reports whether it is time for the next look. A tick early is in time.
 func (w *window) due(at time.Time, period time.Duration) bool {
 	return !w.begun || at.Sub(w.at) > period-200*time.Millisecond
 }
