@@ -44,8 +44,8 @@ type paceLog struct {
 	// lead is how long pods run before a container of their own does, where no
 	// notice gives the number of their init containers.
 	lead time.Duration
-	// told is the demand predicted of the pods of Ends, and fades as these do.
-	told predictedDemand
+	// predicted is the demand predicted of the pods of Ends, and fades as these do.
+	predicted predictedDemand
 	// allowance is the last, before any veto.
 	allowance float64
 }
@@ -57,7 +57,7 @@ func (l *paceLog) advance(at time.Time, halfLife time.Duration) {
 		halves := dt.Seconds() / halfLife.Seconds()
 		left := math.Exp2(-halves)
 		l.pace.Ends *= left
-		l.told.fade(left)
+		l.predicted.fade(left)
 		// The time lived in dt fades, too, from when it was lived.
 		l.pace.Lived = l.pace.Lived*left + float64(l.loading)*(1-left)*halfLife.Seconds()/math.Ln2
 	}
@@ -107,7 +107,7 @@ func (l *paceLog) ended(at time.Time, gone []PodRecord) {
 			continue
 		}
 		l.pace.Ends++
-		l.told.add(r)
+		l.predicted.add(r)
 		stopped := at
 		if r.State == PodStopped {
 			stopped = r.StoppedAt

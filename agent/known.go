@@ -80,7 +80,7 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	span, before := at.Sub(u.At), *u
 	if u.At.IsZero() {
 		span = r.Age
-		if r.Older { // since when it took that is not known
+		if r.AgeUnknown { // since when it took that is not known
 			span = 0
 		}
 	}
@@ -110,14 +110,14 @@ func (r *PodReading) settled() bool {
 // surprise reports whether the pod takes something else than was predicted.
 func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
 	s.Pod = r.Key
-	ratio := func(told profile.Share, measured, unit float64) float64 {
-		if !(told.Confidence > 0 && told.Amount > 0) {
+	ratio := func(predicted profile.Share, measured, unit float64) float64 {
+		if !(predicted.Confidence > 0 && predicted.Amount > 0) {
 			return 0
 		}
-		by := measured / told.Amount
+		by := measured / predicted.Amount
 		more := by >= surpriseMore
 		less := by <= surpriseLess && reading.settled()
-		is = is || (more || less) && math.Abs(measured-told.Amount)*unit >= surpriseLeast
+		is = is || (more || less) && math.Abs(measured-predicted.Amount)*unit >= surpriseLeast
 		return min(by, MaxSurprise)
 	}
 	if r.Use.Readings > 0 {
@@ -186,8 +186,8 @@ func (p *Pipeline) coreShare() float64 {
 	return 1 / (2 * p.config.Cores)
 }
 
-// told returns what was predicted of a pod in a channel.
-func (r *PodRecord) told(resource reserve.Resource, unit float64) profile.Share {
+// predicted returns what was predicted of a pod in a channel.
+func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.Share {
 	switch {
 	case unit == 0:
 		return profile.Share{}
@@ -211,18 +211,18 @@ func (r *PodRecord) loaded(at time.Time) bool {
 }
 
 // expected is the share that the pod is expected to take, where before any reading
-// told is what was predicted: measured as far as it was.
-func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at time.Time) float64 {
+// was predicted: measured as far as it was.
+func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64, at time.Time) float64 {
 	switch {
 	case unit == 0:
 	case resource == reserve.CPU && r.Use.Readings > 0:
 		n := float64(r.Use.Readings)
-		return (told + n*unit*r.Use.Cores) / (1 + n)
+		return (predicted + n*unit*r.Use.Cores) / (1 + n)
 	case resource == reserve.Memory && r.Use.Peak > 0:
 		age := at.Sub(r.RanAt)
-		return max(unit*r.Use.Peak, told*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
+		return max(unit*r.Use.Peak, predicted*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
 	}
-	return told
+	return predicted
 }
 
 // known sums up what is known of the pods in a channel, nothing where none is known:
@@ -239,7 +239,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 	}
 	then, usual := at.Add(-p.config.Settle), p.usual()
 	add := func(r *PodRecord, now bool) {
-		share := r.told(resource, unit)
+		share := r.predicted(resource, unit)
 		if !(share.Confidence > 0) || r.takes(usual) {
 			return
 		}
@@ -283,9 +283,9 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		resource, unit := p.unit(i)
 		typical := c.Room(capacity.Pods{}, p.config.Avail.AvailOptions).Cost
 		expected := func(r *PodRecord) float64 {
-			share := r.told(resource, unit)
-			told := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
-			return r.expected(resource, unit, told, at)
+			share := r.predicted(resource, unit)
+			predicted := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
+			return r.expected(resource, unit, predicted, at)
 		}
 		coming, running, mean := 0., 0., typical
 		for j := range p.pods.records {

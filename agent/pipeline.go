@@ -213,7 +213,7 @@ func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 	p.pace.advance(at, p.config.PaceHalfLife)
 	gone, changed := p.pods.set(at, pods, &p.pace.way)
 	p.pace.ended(at, gone)
-	p.pods.bury(at, gone, p.config.Settle)
+	p.pods.keepEnded(at, gone, p.config.Settle)
 	p.recount(at)
 	p.pending = p.pending || changed
 	return p.reportEvent(at)

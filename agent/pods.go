@@ -164,8 +164,8 @@ type podLog struct {
 	sorted []Pod
 }
 
-// bury keeps pods that have ended for as long as a usage may show them.
-func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
+// keepEnded keeps pods that have ended for as long as a usage may show them.
+func (l *podLog) keepEnded(at time.Time, gone []PodRecord, settle time.Duration) {
 	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return at.Sub(e.At) >= settle })
 	for _, r := range gone {
 		if r.Loads || !r.Since.IsZero() {

@@ -35,10 +35,10 @@ type PowerState struct {
 	// that have loaded the node since.
 	Since, At  time.Time
 	PodSeconds float64
-	// Took are the newest figures of pods, by key. Untold reports that no report has
+	// Took are the newest figures of pods, by key. Unreported reports that no report has
 	// carried them.
-	Took   []PodPower `json:",omitempty"`
-	Untold bool       `json:",omitempty"`
+	Took       []PodPower `json:",omitempty"`
+	Unreported bool       `json:"Untold,omitempty"`
 }
 
 // Power takes the node's power as of a time: the mean since the last call. The next
@@ -73,7 +73,7 @@ func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
 		return err
 	}
 	s := p.powered(at.UTC())
-	s.Took, s.Untold = took, len(took) > 0
+	s.Took, s.Unreported = took, len(took) > 0
 	return nil
 }
 
@@ -103,10 +103,10 @@ func (p *Pipeline) reportPower(r *Report) {
 		return
 	}
 	r.Power = projected(s.Power, p.podCores()*(float64(p.pods.counted)-s.Pods))
-	if !s.Untold || len(r.Absorbed) == 0 {
+	if !s.Unreported || len(r.Absorbed) == 0 {
 		return
 	}
-	s.Untold = false
+	s.Unreported = false
 	r.AbsorbedCores, r.AbsorbedWatts = make([]float32, len(r.Absorbed)), make([]float32, len(r.Absorbed))
 	took := s.Took
 	for i, key := range r.Absorbed { // both ascend

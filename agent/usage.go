@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -18,10 +19,10 @@ type PodReading struct {
 	Pod reserve.PodKey
 	// Container is the key of the container's ID, 0 for the pod as a whole.
 	Container uint64
-	// Age is the time since the cgroup appeared. If Older, it was there before the
+	// Age is the time since the cgroup appeared. If AgeUnknown, it was there before the
 	// reader, and Age is the time since it was first seen.
-	Age   time.Duration
-	Older bool
+	Age        time.Duration
+	AgeUnknown bool
 	// Ended: this is the pod's last reading.
 	Ended bool
 	// NoCPU: CPU, Stalled, Throttled and their periods are not known, and NoMemory: neither
@@ -213,7 +214,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 	}
 	span := at.Sub(p.at)
 	p.readings++
-	if p.readings == 1 && (r.Older || span > l.config.Longest) {
+	if p.readings == 1 && (r.AgeUnknown || span > l.config.Longest) {
 		// Since when it took that is not known.
 		span, p.last = 0, *r
 		p.restart(at)
@@ -321,13 +322,11 @@ func (r *PodReading) cores() float64 {
 	return MaxWindowCores
 }
 
-// lateness is by how much what a reading shows may be later than its time.
-const lateness = 100 * time.Millisecond
-
 // grows reports whether a sum of time, of so many tasks or cores at once, may grow so in a
 // span.
 func grows(before, after, span time.Duration, most float64) bool {
-	return after >= before && (after-before).Seconds() <= most*(span+lateness).Seconds()
+	_, err := energy.GrownTime(before, after, span, most)
+	return err == nil
 }
 
 // waited reports whether it is known how long a task waited for a CPU between two readings.
@@ -342,7 +341,7 @@ const shortestPeriod = time.Millisecond
 
 // limited reports whether it is known what a limit held up between two readings.
 func (r *PodReading) limited(from *PodReading, span time.Duration) bool {
-	most := uint64((span + lateness) / shortestPeriod)
+	most := uint64((span + energy.Lateness) / shortestPeriod)
 	return grows(from.Throttled, r.Throttled, span, r.cores()) &&
 		r.Periods >= from.Periods && r.Periods-from.Periods <= most &&
 		r.ThrottledPeriods >= from.ThrottledPeriods && r.ThrottledPeriods-from.ThrottledPeriods <= most

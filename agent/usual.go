@@ -25,11 +25,11 @@ func (t *predictedDemand) fade(left float64) {
 }
 
 func (t *predictedDemand) add(r *PodRecord) {
-	told := r.Demand.CPU
-	if told.Confidence < .5 {
+	predicted := r.Demand.CPU
+	if predicted.Confidence < .5 {
 		return
 	}
-	cores := min(told.Amount, reserve.MaxCores)
+	cores := min(predicted.Amount, reserve.MaxCores)
 	t.Pods++
 	t.Cores += cores
 	t.Squares += cores * cores
@@ -59,11 +59,11 @@ func (p *Pipeline) usual() float64 {
 	if !p.livesShort() || p.rejection != nil {
 		return 0
 	}
-	return p.pace.told.usual()
+	return p.pace.predicted.usual()
 }
 
 // takes reports whether the pod takes what is usual, as far as is known.
 func (r *PodRecord) takes(usual float64) bool {
-	told := r.Demand.CPU
-	return usual > 0 && (told.Confidence == 0 || reserve.Usual(told.Amount, usual))
+	predicted := r.Demand.CPU
+	return usual > 0 && (predicted.Confidence == 0 || reserve.Usual(predicted.Amount, usual))
 }

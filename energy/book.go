@@ -11,7 +11,6 @@ import (
 // Defaults and bounds of a Book.
 const (
 	defaultHalfLife  = time.Minute
-	defaultWeight    = .5
 	defaultMinAge    = 10 * time.Second
 	defaultAbsence   = time.Minute
 	DefaultWorkloads = 4096
@@ -25,11 +24,6 @@ const (
 type BookConfig struct {
 	// HalfLife is when what was observed counts half; 0 means a minute.
 	HalfLife time.Duration
-	// ByRound makes a round of observations, one of each replica, count by Weight
-	// whatever time has passed, as van Kemenade's thesis has it, and HalfLife nothing.
-	ByRound bool
-	// Weight is what a round counts where ByRound, in (0, 1]; 0 means .5.
-	Weight float64
 	// MinAge is for how long a pod does not teach after it was first observed, since
 	// starting takes more than running; 0 means ten seconds.
 	MinAge time.Duration
@@ -54,7 +48,7 @@ func (c BookConfig) Validate() error {
 	if c.Workloads < 0 || c.Workloads > MaxPods {
 		return refuse("Workloads", c.Workloads, "in [0, 262144]")
 	}
-	return amount("Weight", c.Weight, 1)
+	return nil
 }
 
 func (c BookConfig) withDefaults() BookConfig {
@@ -65,9 +59,6 @@ func (c BookConfig) withDefaults() BookConfig {
 		if *f.value == 0 {
 			*f.value = f.or
 		}
-	}
-	if c.Weight == 0 {
-		c.Weight = defaultWeight
 	}
 	if c.Workloads == 0 {
 		c.Workloads = DefaultWorkloads
@@ -243,11 +234,7 @@ func (b *Book) sweep(e *entry, now time.Time) {
 // gain is what one of so many replicas counts after a time: a round over all of them
 // counts what one alone would.
 func (b *Book) gain(since time.Duration, replicas int) float64 {
-	r := float64(replicas)
-	if b.config.ByRound {
-		return 1 - math.Pow(1-b.config.Weight, 1/r)
-	}
-	return 1 - math.Exp2(-float64(since)/float64(b.config.HalfLife)/r)
+	return 1 - math.Exp2(-float64(since)/float64(b.config.HalfLife)/float64(replicas))
 }
 
 func (e *entry) learn(o *Observation, gain float64) {

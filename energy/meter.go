@@ -113,7 +113,7 @@ type ZoneTotal struct {
 type Meter struct {
 	maxWatts, step, jitter float64
 	zones                  []meterZone
-	told                   []ZoneJoules
+	taken                  []ZoneJoules
 	packages               []float64 // joules of the last interval
 	adds                   uint64
 }
@@ -159,7 +159,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 	}
 	first := len(m.zones) == 0
 	m.adds++
-	m.told = m.told[:0]
+	m.taken = m.taken[:0]
 	clear(m.packages)
 	var sum intervalSum
 	var refused []error
@@ -167,7 +167,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		r := &readings[i]
 		z := m.find(r.Zone, i)
 		from := z.last.At
-		told, err := m.advance(z, r)
+		taken, err := m.advance(z, r)
 		z.seen = m.adds
 		switch {
 		case err != nil:
@@ -175,9 +175,9 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 			sum.partial = sum.partial || !r.Part
 			refused = append(refused, &ZoneError{r.Zone, err})
 		default:
-			m.told = append(m.told, told)
-			sum.add(told, from, r.At)
-			m.addPackage(z, told.Joules)
+			m.taken = append(m.taken, taken)
+			sum.add(taken, from, r.At)
+			m.addPackage(z, taken.Joules)
 		}
 	}
 	for i := range m.zones {
@@ -192,7 +192,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		return Interval{}, ErrPriming
 	}
 	in := sum.interval()
-	in.Zones = m.told
+	in.Zones = m.taken
 	if !in.Partial && len(m.packages) > 0 {
 		in.Packages = m.packages
 	}
@@ -309,25 +309,25 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 	if seconds <= 0 {
 		return ZoneJoules{}, ErrNoInterval
 	}
-	told := ZoneJoules{Zone: r.Zone, Part: r.Part}
+	taken := ZoneJoules{Zone: r.Zone, Part: r.Part}
 	if r.Gauge {
 		if watts, most := max(last.Watts, r.Watts), m.most(r); watts > most {
 			return ZoneJoules{}, tooMuch(watts, most)
 		}
-		told.Joules = (last.Watts + r.Watts) / 2 * seconds
-		told.SD = math.Abs(r.Watts-last.Watts) * seconds / math.Sqrt(12)
-		z.joules += told.Joules
+		taken.Joules = (last.Watts + r.Watts) / 2 * seconds
+		taken.SD = math.Abs(r.Watts-last.Watts) * seconds / math.Sqrt(12)
+		z.joules += taken.Joules
 	} else {
 		micro, err := m.counted(&last, r, seconds)
 		if err != nil {
 			return ZoneJoules{}, err
 		}
 		z.micro += micro
-		told.Joules = float64(micro) * 1e-6
-		told.SD = math.Sqrt((m.step*m.step + square(told.Joules/seconds*m.jitter)) / 6)
+		taken.Joules = float64(micro) * 1e-6
+		taken.SD = math.Sqrt((m.step*m.step + square(taken.Joules/seconds*m.jitter)) / 6)
 	}
-	told.Watts = told.Joules / seconds
-	return told, nil
+	taken.Watts = taken.Joules / seconds
+	return taken, nil
 }
 
 // most is the most watts that a zone can take.
@@ -377,6 +377,14 @@ func (m *Meter) TotalsTo(dst []ZoneTotal) []ZoneTotal {
 		})
 	}
 	return dst
+}
+
+// Rebase makes every zone begin anew, as when another source reads the same zones:
+// the next Add makes no interval, and totals stay.
+func (m *Meter) Rebase() {
+	for i := range m.zones {
+		m.zones[i].primed = false
+	}
 }
 
 // intervalSum gathers the zones that are no Part.

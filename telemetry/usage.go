@@ -16,10 +16,10 @@ type PodReading struct {
 	UID string
 	// Container is the ID of the container, empty for the pod as a whole.
 	Container string
-	// Age is the time since the cgroup appeared. If Older, it was there before
+	// Age is the time since the cgroup appeared. If AgeUnknown, it was there before
 	// PodUsage, which does not know its age: the time since it was first seen.
-	Age   time.Duration
-	Older bool
+	Age        time.Duration
+	AgeUnknown bool
 	// Ended: no container is left, and this is the pod's last reading.
 	Ended bool
 

@@ -11,9 +11,9 @@ import (
 type PodCPU struct {
 	UID string
 	CPU time.Duration
-	// Older: its cgroup was there before PodUsage, or was found without notice, so
+	// AgeUnknown: its cgroup was there before PodUsage, or was found without notice, so
 	// that it is not known since when it has used that.
-	Older bool
+	AgeUnknown bool
 }
 
 // NodeCPU is the CPU time that all tasks of the machine have used since it started,

@@ -216,7 +216,7 @@ const limitShows = time.Second
 // enough when the pod is no longer young. A group without a limit is asked once a minute.
 func (b *usageBuffer) throttled(g *usageGroup, r *PodReading, totals *cpuTotals) error {
 	var bad error
-	soon := b.layout.files[cpuPressure].name != "" || r.Older || r.Age >= usageYoung
+	soon := b.layout.files[cpuPressure].name != "" || r.AgeUnknown || r.Age >= usageYoung
 	if g.whole || soon && r.Age >= g.limitAt {
 		var held cpuTotals
 		if held, _, bad = parseUsage(b, g, cpuThrottle, parseThrottling); bad == nil {

@@ -164,7 +164,7 @@ func appendUsage(dst []byte, at time.Time, readings []agent.PodReading) []byte {
 			continue
 		}
 		bits := byte(0)
-		for i, set := range [...]bool{r.Older, r.Ended, r.Pressure, r.NoCPU, r.NoMemory} {
+		for i, set := range [...]bool{r.AgeUnknown, r.Ended, r.Pressure, r.NoCPU, r.NoMemory} {
 			if set {
 				bits |= 1 << i
 			}
@@ -182,7 +182,7 @@ func (b *body) readings() []agent.PodReading {
 	return list(b, 14, func() agent.PodReading {
 		r := agent.PodReading{Pod: b.key()}
 		bits := b.byte()
-		r.Older, r.Ended, r.Pressure = bits&bitOlder != 0, bits&bitEnded != 0, bits&bitPressure != 0
+		r.AgeUnknown, r.Ended, r.Pressure = bits&bitOlder != 0, bits&bitEnded != 0, bits&bitPressure != 0
 		r.NoCPU, r.NoMemory = bits&bitNoCPU != 0, bits&bitNoMemory != 0
 		r.Age, r.CPU, r.Stalled = time.Duration(b.uint()), time.Duration(b.uint()), time.Duration(b.uint())
 		r.Memory, r.MemoryPeak = b.uint(), b.uint()

@@ -151,9 +151,9 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 	if at.IsZero() {
 		at = in.To
 	}
-	most := mostCPU(at.Sub(d.at), l.Cores)
-	bad := d.consume(l, most)
-	busy, badBusy := grown(d.busy, l.Busy, most)
+	span := at.Sub(d.at)
+	bad := d.consume(l, span)
+	busy, badBusy := energy.GrownTime(d.busy, l.Busy, span, float64(l.Cores))
 	d.at, d.busy, d.primed = at, l.Busy, true
 	if !primed {
 		return Division{}, err
@@ -169,28 +169,6 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 	}
 	found, failed := d.divide(l, in, busy.Seconds())
 	return found, errors.Join(err, bad, failed)
-}
-
-// lateness is by how much CPU times may be read after the time of their look.
-const lateness = 100 * time.Millisecond
-
-// mostCPU is the most CPU time that a machine can have given between two looks, of what can be
-// counted in nanoseconds.
-func mostCPU(span time.Duration, cores int) time.Duration {
-	return time.Duration(min((span.Seconds()+lateness.Seconds())*float64(cores), 9e9) * float64(time.Second))
-}
-
-// grown is by how much a CPU time has grown. The error wraps energy.ErrBackwards or
-// energy.ErrImplausible.
-func grown(last, now, most time.Duration) (time.Duration, error) {
-	switch delta := now - last; {
-	case delta < 0:
-		return 0, fmt.Errorf("%w: from %v to %v", energy.ErrBackwards, last, now)
-	case delta > most:
-		return 0, fmt.Errorf("%w: %v of CPU time, where the machine had %v", energy.ErrImplausible, delta, most)
-	default:
-		return delta, nil
-	}
 }
 
 // check refuses what is no look.
@@ -217,8 +195,8 @@ func (l *Look) check() error {
 }
 
 // consume makes consumers of the guests that were in the look before, and remembers all. The
-// error names each that has taken more than most, or less than before.
-func (d *Divider) consume(l *Look, most time.Duration) error {
+// error names each that has taken more than the machine had in the span, or less than before.
+func (d *Divider) consume(l *Look, span time.Duration) error {
 	d.names, d.account.Consumers, d.account.Weights = d.names[:0], d.account.Consumers[:0], 0
 	var refused []error
 	for _, g := range l.Guests {
@@ -234,7 +212,7 @@ func (d *Divider) consume(l *Look, most time.Duration) error {
 			weight = 1
 		}
 		d.account.Weights += weight // a refused guest keeps its part, which is not divided among the others
-		used, err := grown(last.CPU, g.CPU, most)
+		used, err := energy.GrownTime(last.CPU, g.CPU, span, float64(l.Cores))
 		if err != nil {
 			refused = append(refused, fmt.Errorf("share: guest %q: %w", g.Name, err))
 			continue

@@ -67,7 +67,7 @@ type Redfish struct {
 	mu     sync.Mutex
 	answer redfishAnswer
 
-	told time.Time // by ReadTo
+	shownAt time.Time // by ReadTo
 }
 
 type redfishAnswer struct {
@@ -282,11 +282,11 @@ func (r *Redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	switch {
 	case answer.err != nil:
 		return dst, answer.err
-	case answer.at.Equal(r.told) && at.Sub(answer.at) > 3*r.config.Period:
+	case answer.at.Equal(r.shownAt) && at.Sub(answer.at) > 3*r.config.Period:
 		return dst, ErrStale
-	case answer.at.Equal(r.told):
+	case answer.at.Equal(r.shownAt):
 		return dst, ErrUnchanged
 	}
-	r.told = answer.at
+	r.shownAt = answer.at
 	return append(dst, energy.Reading{Zone: "platform", Gauge: true, Watts: answer.watts, MaxWatts: energy.MaxMachineWatts, At: answer.at}), nil
 }

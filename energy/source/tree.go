@@ -26,7 +26,7 @@ type zone struct {
 // one that is there; without any it is that there are none.
 func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 	names := map[string]string{} // by directory
-	told := map[string]bool{}
+	named := map[string]bool{}
 	var zones []zone
 	var refused, parts []error
 	for _, dir := range dirs {
@@ -41,10 +41,10 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 		if parent != "" {
 			name = parent + "/" + own
 		}
-		if own == "" || told[name] {
+		if own == "" || named[name] {
 			name = dir // so that each has its own
 		}
-		names[dir], told[name] = name, true
+		names[dir], named[name] = name, true
 		limit, err := readCounter(filepath.Join(root, dir, "max_energy_range_uj"))
 		part := !summed(own, parent, sum)
 		switch {

@@ -9,7 +9,7 @@ import (
 )
 
 // Staleness is the rule by which a node pushes its local model: when it has
-// moved, or has grown old, but never too often.
+// hasChanged, or has grown old, but never too often.
 type Staleness struct {
 	// MinInterval is the least time between two pushes, give or take a twentieth,
 	// default 1 s: a block of ten samples at 10 Hz.
@@ -65,7 +65,7 @@ func (s Staleness) isDue(wait time.Duration, made bool) bool {
 // Wait is the time from the push of last, nil for none, to that of next.
 func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 	s = s.withDefaults()
-	if last == nil || s.moved(last, next) {
+	if last == nil || s.hasChanged(last, next) {
 		return s.MinInterval
 	}
 	return s.MaxAge
@@ -74,7 +74,7 @@ func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 // hasChanged reports whether next has something for the fleet that last had not: another
 // schema, a cost now known, another mean, or, under load, a stretched σ₁ or a turned
 // u₁.
-func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
+func (s Staleness) hasChanged(last, next *spaziov1.LocalModel) bool {
 	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
 		return true
 	}

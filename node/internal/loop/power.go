@@ -16,7 +16,7 @@ func (l *Loop) measurePower(at time.Time) {
 	}
 	l.ticks = 0
 	found := l.config.Power.Measure(at)
-	if found.PowerTold {
+	if found.HasPower {
 		if r := l.recorder; r != nil {
 			r.Power(at, found.Power)
 		}
@@ -24,7 +24,7 @@ func (l *Loop) measurePower(at time.Time) {
 			l.config.Logger.Warn("power refused", "error", err)
 		}
 	}
-	if found.PodsTold {
+	if found.HasPods {
 		if r := l.recorder; r != nil {
 			r.PodPower(at, found.Pods)
 		}

@@ -103,7 +103,7 @@ func boundMemory(r *agent.PodReading, uid string, most float64) error {
 
 func readingOf(r *telemetry.PodReading) agent.PodReading {
 	reading := agent.PodReading{
-		Pod: reserve.KeyOf(r.UID), Age: r.Age, Older: r.Older, Ended: r.Ended,
+		Pod: reserve.KeyOf(r.UID), Age: r.Age, AgeUnknown: r.AgeUnknown, Ended: r.Ended,
 		NoCPU: r.NoCPU, NoMemory: r.NoMemory,
 		CPU: r.CPU, Stalled: r.Stalled, Throttled: r.Throttled, Pressure: r.Pressure,
 		Periods: r.Periods, ThrottledPeriods: r.ThrottledPeriods,

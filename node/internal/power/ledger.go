@@ -145,7 +145,7 @@ func (l *ledger) charge(w *window, residual float64) {
 
 // moveEnded finds the pods that have ended, given those that there are by UID, and moves what
 // those took that have for long to the rest.
-func (l *ledger) bury(there []telemetry.PodCPU, now time.Time) {
+func (l *ledger) moveEnded(there []telemetry.PodCPU, now time.Time) {
 	for uid, a := range l.pods {
 		_, runs := slices.BinarySearchFunc(there, uid, func(p telemetry.PodCPU, uid string) int { return strings.Compare(p.UID, uid) })
 		switch {

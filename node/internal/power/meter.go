@@ -58,9 +58,9 @@ type Meter struct {
 	last   nodeReading // by the last readings of energy that were good
 	read   time.Time   // when they were
 	// power is the newest; learnt reports that the curve shows what load takes of it, without
-	// which a node would look as if it took nothing. told reports that it was passed on.
-	power        energy.Power
-	learnt, told bool
+	// which a node would look as if it took nothing. reported reports that it was passed on.
+	power            energy.Power
+	learnt, reported bool
 	// flags are those of what was lost since power was last passed on, joules and ratio as
 	// of energy.Power.
 	flags   energy.Flags
@@ -105,12 +105,12 @@ func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
 // Measurement is what a Meter has found. Its slice belongs to the Meter until the next.
 type Measurement struct {
 	// Power is the node's since the last measurement of it, or none where nothing is
-	// known any more; without PowerTold there is no news.
-	Power     energy.Power
-	PowerTold bool
-	// Pods are what the pods took, where PodsTold.
-	Pods     []agent.PodPower
-	PodsTold bool
+	// known any more; without HasPower there is no news.
+	Power    energy.Power
+	HasPower bool
+	// Pods are what the pods took, where HasPods.
+	Pods    []agent.PodPower
+	HasPods bool
 }
 
 // Measure reads the energy that the machine has taken, at best every second, and when
@@ -133,13 +133,13 @@ func (m *Meter) Measure(at time.Time) Measurement {
 	}
 	switch {
 	case good && m.learnt:
-		found.Power, found.PowerTold = m.power, true
-		m.told = true
-	case m.told && !m.learnt:
-		found.PowerTold, m.told = true, false
+		found.Power, found.HasPower = m.power, true
+		m.reported = true
+	case m.reported && !m.learnt:
+		found.HasPower, m.reported = true, false
 	}
 	if due && podsErr == nil && (good || !m.power.Known()) {
-		found.Pods, found.PodsTold = m.divide(at)
+		found.Pods, found.HasPods = m.divide(at)
 	}
 	return found
 }
@@ -234,26 +234,13 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 // Utilisation is the busy share of the machine's cores between two readings so far apart. It
 // is not known where the counter ran backwards, or by more than the cores can have been busy.
 func Utilisation(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok bool) {
-	seconds := span.Seconds()
-	if last.Cores == 0 || now.Cores == 0 || seconds <= 0 {
+	if last.Cores == 0 || now.Cores == 0 || span <= 0 {
 		return 0, false
 	}
-	busy, ok := grown(last.Busy, now.Busy, (seconds+lateness)*float64(now.Cores))
-	return min(busy/(seconds*float64(now.Cores)), 1), ok
+	cores := float64(now.Cores)
+	busy, err := energy.GrownTime(last.Busy, now.Busy, span, cores)
+	return min(busy.Seconds()/(span.Seconds()*cores), 1), err == nil
 }
-
-// grown is by how many seconds a CPU time has grown; ok is false where it ran backwards or grew
-// by more than most, and the seconds are then 0.
-func grown(last, now time.Duration, most float64) (seconds float64, ok bool) {
-	seconds = (now - last).Seconds()
-	if seconds < 0 || seconds > most {
-		return 0, false
-	}
-	return seconds, true
-}
-
-// lateness is by how many seconds a counter may be read after the time it is of.
-const lateness = .1
 
 // tell makes the node's power of an interval.
 func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReading) bool {

@@ -120,7 +120,7 @@ func (m *machine) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 	}
 	for _, uid := range slices.Sorted(maps.Keys(m.pods)) {
 		if p := m.pods[uid]; !p.hidden {
-			dst.Pods = append(dst.Pods, telemetry.PodCPU{UID: uid, CPU: p.cpu, Older: p.older})
+			dst.Pods = append(dst.Pods, telemetry.PodCPU{UID: uid, CPU: p.cpu, AgeUnknown: p.older})
 		}
 	}
 	return nil
@@ -135,10 +135,10 @@ func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, told bool, 
 	for range n {
 		m.advance(cmp.Or(m.step, time.Second))
 		found := p.Measure(m.at)
-		if found.PowerTold {
+		if found.HasPower {
 			last, told = found.Power, true
 		}
-		if found.PodsTold {
+		if found.HasPods {
 			took = map[reserve.PodKey]agent.PodPower{}
 			for _, one := range found.Pods {
 				took[one.Pod] = one
@@ -470,13 +470,13 @@ func TestNothingIsLost(t *testing.T) {
 			}
 			m.advance(time.Second + time.Duration(rng.IntN(1e6)))
 			found := p.Measure(m.at)
-			if found.PowerTold && found.Power.Known() {
+			if found.HasPower && found.Power.Known() {
 				if err := found.Power.Validate(); err != nil {
 					t.Fatal(err)
 				}
 				power++
 			}
-			if !found.PodsTold {
+			if !found.HasPods {
 				continue
 			}
 			all := series(t, p)
