@@ -212,12 +212,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if recorder == nil {
-			return a.loop.Run(ctx, nil)
-		}
-		return a.loop.Run(ctx, recorder)
-	})
+	g.Go(func() error { return a.loop.Run(ctx, recorder) })
 	g.Go(func() error { return a.signals.Run(ctx) })
 	if a.usages != nil {
 		g.Go(func() error { return a.usages.Run(ctx) })
@@ -226,10 +221,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		g.Go(func() error { return a.models.Run(ctx) })
 	}
 	err = g.Wait()
-	if recorder != nil {
-		if failed := recorder.Close(); failed != nil {
-			err = errors.Join(err, fmt.Errorf("recording: %w", failed))
-		}
+	if failed := recorder.Close(); failed != nil {
+		err = errors.Join(err, fmt.Errorf("recording: %w", failed))
 	}
 	return err
 }

@@ -83,7 +83,7 @@ func (o Options) withDefaults() Options {
 // record, never a silent hole.
 //
 // The methods belong to the goroutine that owns the pipeline; Stats may be
-// called from any.
+// called from any. A nil Recorder records nothing.
 type Recorder struct {
 	options Options
 	config  agent.Config
@@ -233,6 +233,9 @@ func (r *Recorder) Fleet(at time.Time, f agent.Fleet) {
 
 // Report records what the last input made the pipeline say.
 func (r *Recorder) Report(report agent.Report) {
+	if r == nil {
+		return
+	}
 	if r.lost > 0 { // its input is missing too
 		r.lose()
 		return
@@ -261,6 +264,9 @@ func (r *Recorder) Mark(at time.Time, text string) {
 // start from. It reports false, and counts the record as lost, if there is no
 // room for that.
 func (r *Recorder) ready(at time.Time) bool {
+	if r == nil {
+		return false
+	}
 	failed, broken := r.queue.failure()
 	r.lost += failed
 	file := broken || r.size >= r.options.FileSize
@@ -352,6 +358,9 @@ func (r *Recorder) Stats() Stats { return r.queue.stats() }
 // Close writes what is left, ends the Recorder and returns the error of that
 // last write. No other method but Stats may be called afterwards.
 func (r *Recorder) Close() error {
+	if r == nil {
+		return nil
+	}
 	r.closed.Do(func() {
 		close(r.stop)
 		<-r.ended

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // signalMetrics are by target; several agents of one process share them. The
@@ -46,7 +46,7 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spazio_signal_" + name, Help: help}, target)
 	}
-	return metric.Register(r, &signalMetrics{
+	return build.Shared(r, &signalMetrics{
 		targets:    map[string]*targetMetrics{},
 		reports:    counter("reports_total", "Full reports handed to the stream of a scheduler."),
 		heartbeats: counter("heartbeats_total", "Heartbeats handed to the stream of a scheduler: its last report still holds."),
@@ -124,22 +124,22 @@ type modelMetrics struct {
 }
 
 func newModelMetrics(r prometheus.Registerer) (m modelMetrics, err error) {
-	if m.pushes, err = metric.Register[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
+	if m.pushes, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_model_pushes_total", Help: "Local models that the aggregator has taken.",
 	})); err != nil {
 		return m, err
 	}
-	if m.failures, err = metric.Register[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
+	if m.failures, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_model_failures_total", Help: "Pushes that failed or were refused.",
 	})); err != nil {
 		return m, err
 	}
-	if m.version, err = metric.Register[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
+	if m.version, err = build.Shared[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "spazio_model_fleet_version", Help: "Version of the fleet's model received last.",
 	})); err != nil {
 		return m, err
 	}
-	m.nodes, err = metric.Register[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.nodes, err = build.Shared[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "spazio_model_fleet_nodes", Help: "Nodes in the fleet's model received last.",
 	}))
 	return m, err

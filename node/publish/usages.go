@@ -18,7 +18,7 @@ import (
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // UsagesConfig says where the windows of a node's pods go.
@@ -87,7 +87,7 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	dropped, err := metric.Register[prometheus.Counter](c.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
+	dropped, err := build.Shared[prometheus.Counter](c.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_agent_windows_dropped_total", Help: "Windows and readings of pods' usage that no profiler gets.",
 	}))
 	if err != nil {

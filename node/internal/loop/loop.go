@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -22,24 +22,6 @@ type sampler interface {
 	// as append does, and returns it. An error drops the sample;
 	// telemetry.ErrPriming is the first sample's.
 	SampleTo(dst []float64, at time.Time) ([]float64, error)
-}
-
-// Recorder keeps what goes into a pipeline and what comes out;
-// *recording.Recorder is one. Its methods are called one at a time, while Loop.Run
-// runs, and must not block.
-type Recorder interface {
-	Sample(at time.Time, y []float64)
-	Sizes(at time.Time, sizes []float64)
-	Pods(at time.Time, pods []agent.Pod)
-	Churn(at time.Time)
-	Bound(at time.Time, b agent.Bind)
-	Ghosts(at time.Time, pods []reserve.PodKey)
-	Usage(at time.Time, readings []agent.PodReading)
-	Power(at time.Time, p energy.Power)
-	PodPower(at time.Time, pods []agent.PodPower)
-	Fleet(at time.Time, f agent.Fleet)
-	Report(r agent.Report)
-	Dropped(at time.Time, err error)
 }
 
 // Config of a Loop. Pipeline, Sampler, Pods and Period are required; the zero
@@ -123,7 +105,7 @@ type Loop struct {
 	sampled atomic.Pointer[time.Time]
 
 	// The rest is Run's.
-	recorder Recorder
+	recorder *recording.Recorder
 	values   []float64
 	pods     []agent.Pod
 	sizes    []float64 // that the pipeline has
@@ -199,7 +181,7 @@ func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
 // Run samples until ctx ends, which is no error, or the pod source fails, and
 // records the pipeline with r unless that is nil. When it returns, all it
 // started has ended.
-func (l *Loop) Run(ctx context.Context, r Recorder) error {
+func (l *Loop) Run(ctx context.Context, r *recording.Recorder) error {
 	defer close(l.stopped)
 	l.recorder = r
 	ticker, err := pace.NewTicker(l.config.Period)

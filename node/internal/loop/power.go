@@ -17,17 +17,13 @@ func (l *Loop) measurePower(at time.Time) {
 	l.ticks = 0
 	found := l.config.Power.Measure(at)
 	if found.HasPower {
-		if r := l.recorder; r != nil {
-			r.Power(at, found.Power)
-		}
+		l.recorder.Power(at, found.Power)
 		if err := l.config.Pipeline.Power(at, found.Power); err != nil {
 			l.config.Logger.Warn("power refused", "error", err)
 		}
 	}
 	if found.HasPods {
-		if r := l.recorder; r != nil {
-			r.PodPower(at, found.Pods)
-		}
+		l.recorder.PodPower(at, found.Pods)
 		if err := l.config.Pipeline.PodPower(at, found.Pods); err != nil {
 			l.config.Logger.Warn("power of pods refused", "error", err)
 		}

@@ -78,9 +78,7 @@ func (l *Loop) readUsage(at time.Time) {
 		u.readings = append(u.readings, r)
 	}
 	if len(u.readings) > 0 {
-		if r := l.recorder; r != nil {
-			r.Usage(at, u.readings)
-		}
+		l.recorder.Usage(at, u.readings)
 		l.config.Pipeline.Usage(at, u.readings)
 	}
 	if l.config.OnUsage != nil {

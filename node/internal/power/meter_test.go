@@ -21,7 +21,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
-	"github.com/spazio-scheduler/spazio/node/internal/metrictest"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -150,6 +149,27 @@ func (m *machine) seconds(p *power.Meter, n int) (last energy.Power, told bool, 
 
 func near(a, b, tolerance float64) bool { return math.Abs(a-b) <= tolerance }
 
+// energyMetrics are the values of counters and gauges as NAME{LABEL=VALUE,...}, without the
+// spazio_energy_ of their names.
+func energyMetrics(t testing.TB, g prometheus.Gatherer) map[string]float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, l.GetName()+"="+l.GetValue())
+			}
+			all[strings.TrimPrefix(f.GetName(), "spazio_energy_")+"{"+strings.Join(labels, ",")+"}"] = m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return all
+}
+
 // series are the values of all metrics, by name and labels.
 func series(t *testing.T, p *power.Meter) map[string]float64 {
 	t.Helper()
@@ -157,7 +177,7 @@ func series(t *testing.T, p *power.Meter) map[string]float64 {
 	if err := r.Register(p); err != nil {
 		t.Fatal(err)
 	}
-	return metrictest.Energy(t, r)
+	return energyMetrics(t, r)
 }
 
 // sum adds up the series of a name.
