@@ -111,11 +111,13 @@ func FuzzSplit(f *testing.F) {
 		if len(v) < 8 {
 			return
 		}
+		policies := []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage, "odd"}
+		rules := []energy.DynamicRule{energy.ByModel, energy.ByRatio, "odd"}
 		a := energy.Account{Joules: v[0], SD: v[1], Idle: v[2], IdleKnown: known, Busy: v[3], Tree: v[4], Capacity: v[5], Weights: v[6], Residual: v[7]}
 		for v = v[8:]; len(v) >= 2; v = v[2:] {
 			a.Consumers = append(a.Consumers, energy.Consumer{CPU: v[0], Weight: v[1]})
 		}
-		shares, rest, err := energy.Split{Idle: energy.IdlePolicy(idle), Dynamic: energy.DynamicRule(dynamic)}.AttributeTo(nil, &a)
+		shares, rest, err := energy.Split{Idle: policies[int(idle)%len(policies)], Dynamic: rules[int(dynamic)%len(rules)]}.AttributeTo(nil, &a)
 		if err != nil {
 			var name *field.Error
 			if !errors.As(err, &name) {

@@ -3,8 +3,6 @@ package energy
 import (
 	"math"
 	"strings"
-
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // Quality says what a power rests on. Powers of different quality do not compare.
@@ -30,7 +28,7 @@ var qualities = [...]string{"none", "modelled", "platform", "shared", "measured"
 func (q Quality) IsInstrument() bool { return q == Measured || q == Platform }
 
 // String returns the quality's name.
-func (q Quality) String() string { return enum.Name(qualities[:], q) }
+func (q Quality) String() string { return nameOf(qualities[:], q) }
 
 // Flags say what to hold against a power.
 type Flags uint32
@@ -122,7 +120,7 @@ const (
 var objectives = [...]string{"Marginal", "Remaining"}
 
 // String returns the objective's name.
-func (o Objective) String() string { return enum.Name(objectives[:], o) }
+func (o Objective) String() string { return nameOf(objectives[:], o) }
 
 const (
 	// A node counts as full where a pod would load it beyond crowded times its cores and
@@ -160,3 +158,11 @@ func Goodness(n *Power, pods int, inflight, pod float64, o Objective, sleep bool
 
 // hypotenuse is math.Hypot without its care for magnitudes that do not occur.
 func hypotenuse(a, b float64) float64 { return math.Sqrt(a*a + b*b) }
+
+// nameOf returns the name of the constant i, "unknown" if there are fewer.
+func nameOf[T ~uint8](names []string, i T) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}

@@ -54,11 +54,10 @@ func (c *EnergyConfig) validate() error {
 	case c.Pods != 0 && c.Pods < time.Second:
 		return refuse("Energy.Pods", c.Pods, "less than a second")
 	}
-	_, _, split := c.Split.AttributeTo(nil, &energy.Account{Capacity: 1})
 	for _, part := range []struct {
 		name string
 		err  error
-	}{{"Nameplate", c.Nameplate.Validate()}, {"Meter", c.Meter.Validate()}, {"Split", split}} {
+	}{{"Nameplate", c.Nameplate.Validate()}, {"Meter", c.Meter.Validate()}, {"Split", c.Split.Validate()}} {
 		if bad := field.By(part.err, "energy"); bad != nil {
 			return &field.Error{Package: "node", Field: "Energy." + part.name + "." + bad.Field, Value: bad.Value, Err: fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
 		}

@@ -1,43 +1,31 @@
 package share
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Idle selects which guests are charged what the machine takes without load.
-type Idle uint8
+// Idle selects which guests are charged what the machine takes without load. The zero value
+// is IdleVCPU.
+type Idle string
 
 const (
 	// IdleVCPU charges each by its virtual CPUs of the machine's CPUs: what no guest was
 	// given stays the machine's.
-	IdleVCPU Idle = iota
+	IdleVCPU Idle = "vcpu"
 	// IdleEven charges all guests alike, with all of it.
-	IdleEven
+	IdleEven Idle = "even"
 	// IdleNone charges no guest.
-	IdleNone
+	IdleNone Idle = "none"
 )
-
-var idles = [...]string{"vcpu", "even", "none"}
-
-// String returns the rule's name.
-func (i Idle) String() string { return enum.Name(idles[:], i) }
-
-// ParseIdle reads a rule's name. The error is an *field.Error.
-func ParseIdle(text string) (Idle, error) {
-	i, want := enum.Parse[Idle](idles[:], text)
-	if want != "" {
-		return 0, refuse("Idle", text, want)
-	}
-	return i, nil
-}
 
 // DividerConfig describes how a machine's energy is divided. The zero value is the documented
 // default.
@@ -108,8 +96,9 @@ type Divider struct {
 
 // NewDivider returns a divider that has seen nothing. The error is an *field.Error.
 func NewDivider(c DividerConfig) (*Divider, error) {
-	if int(c.Idle) >= len(idles) {
-		return nil, refuse("Idle", uint8(c.Idle), "a rule")
+	c.Idle = cmp.Or(c.Idle, IdleVCPU)
+	if !slices.Contains([]Idle{IdleVCPU, IdleEven, IdleNone}, c.Idle) {
+		return nil, refuse("Idle", c.Idle, "one of vcpu, even, none")
 	}
 	meter, err := energy.NewMeter(c.Meter)
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // Guest is a virtual machine that runs.
@@ -26,36 +24,22 @@ type Guest struct {
 	Instance uint64
 }
 
-// Mode selects how guests are found.
-type Mode uint8
+// Mode selects how guests are found. The zero value is Auto.
+type Mode string
 
 const (
 	// Auto finds them by control groups, or of a machine that has none of guests by
 	// processes.
-	Auto Mode = iota
+	Auto Mode = "auto"
 	// ByCgroup finds the control groups that libvirt makes of guests, with systemd or
-	// without. They tell CPU time to the microsecond, and root alone makes them.
-	ByCgroup
-	// ByProcess finds processes of QEMU that name a guest (-name guest=NAME). They tell
+	// without. They show CPU time to the microsecond, and root alone makes them.
+	ByCgroup Mode = "cgroup"
+	// ByProcess finds processes of QEMU that name a guest (-name guest=NAME). They show
 	// CPU time to a hundredth of a second, and any user of the machine may start one.
-	ByProcess
+	ByProcess Mode = "process"
 )
 
-var modes = [...]string{"auto", "cgroup", "process"}
-
-// String returns the mode's name.
-func (m Mode) String() string { return enum.Name(modes[:], m) }
-
-// ParseMode reads a mode's name. The error is an *field.Error.
-func ParseMode(text string) (Mode, error) {
-	m, want := enum.Parse[Mode](modes[:], text)
-	if want != "" {
-		return 0, refuse("Mode", text, want)
-	}
-	return m, nil
-}
-
-// FinderConfig says where guests are. The zero value is this machine's.
+// FinderConfig describes where guests are. The zero value is this machine's.
 type FinderConfig struct {
 	Mode Mode
 	// ProcRoot and CgroupRoot are where proc and the control groups are mounted; ""
@@ -100,8 +84,9 @@ const rounds = 10
 
 // NewFinder returns a finder that has not looked yet. The error is an *field.Error.
 func NewFinder(c FinderConfig) (*Finder, error) {
-	if int(c.Mode) >= len(modes) {
-		return nil, refuse("Mode", uint8(c.Mode), "a mode")
+	c.Mode = cmp.Or(c.Mode, Auto)
+	if !slices.Contains([]Mode{Auto, ByCgroup, ByProcess}, c.Mode) {
+		return nil, refuse("Mode", c.Mode, "one of auto, cgroup, process")
 	}
 	c.ProcRoot, c.CgroupRoot = cmp.Or(c.ProcRoot, "/proc"), cmp.Or(c.CgroupRoot, "/sys/fs/cgroup")
 	return &Finder{

@@ -541,7 +541,7 @@ func TestHostRefuses(t *testing.T) {
 		"CPU":    func(c *share.HostConfig) { c.CPU = nil },
 		"Guests": func(c *share.HostConfig) { c.Guests = nil },
 		"Keep":   func(c *share.HostConfig) { c.Keep = -1 },
-		"Idle":   func(c *share.HostConfig) { c.Divider.Idle = 7 },
+		"Idle":   func(c *share.HostConfig) { c.Divider.Idle = "odd" },
 	} {
 		c := good
 		spoil(&c)

@@ -30,9 +30,9 @@ var hwmonChips = map[string]energy.Quality{
 // be parts is summed: a chip with several sensors that don't say what they measure is refused,
 // since one of them may contain the others. Sensors are found anew after none could be read.
 type Hwmon struct {
+	about
 	root    string
 	sensors []sensor
-	quality energy.Quality
 	absent  error // of chips whose sensors are missing from the sum
 	buffer  [maxText]byte
 }
@@ -54,7 +54,7 @@ func NewHwmon(root string) (*Hwmon, error) {
 	if root == "" {
 		root = "/sys/class/hwmon"
 	}
-	h := &Hwmon{root: root}
+	h := &Hwmon{about: about{name: "hwmon", period: time.Second}, root: root} // most drivers ask their chip once a second
 	if err := h.open(); err != nil {
 		return nil, err
 	}
@@ -272,15 +272,6 @@ func closeSensors(sensors []sensor) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Name implements Source.
-func (h *Hwmon) Name() string { return "hwmon" }
-
-// Quality implements Source.
-func (h *Hwmon) Quality() energy.Quality { return h.quality }
-
-// Period implements Source: most drivers ask their chip once a second.
-func (h *Hwmon) Period() time.Duration { return time.Second }
 
 // Close implements Source.
 func (h *Hwmon) Close() error {

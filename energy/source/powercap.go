@@ -21,6 +21,7 @@ type PowercapConfig struct {
 // Powercap reads RAPL's counters. Files stay open; the tree is listed anew each minute
 // and after a file could not be read, for processors come and go.
 type Powercap struct {
+	about
 	config PowercapConfig
 	zones  []zone
 	files  []counterFile
@@ -43,21 +44,12 @@ func NewPowercap(c PowercapConfig) (*Powercap, error) {
 	if c.Root == "" {
 		c.Root = "/sys/class/powercap"
 	}
-	p := &Powercap{config: c}
+	p := &Powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c} // hardware counts about each millisecond
 	if err := p.open(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
-
-// Name implements Source.
-func (p *Powercap) Name() string { return "powercap" }
-
-// Quality implements Source.
-func (p *Powercap) Quality() energy.Quality { return energy.Measured }
-
-// Period implements Source: hardware counts about each millisecond.
-func (p *Powercap) Period() time.Duration { return time.Millisecond }
 
 // Close implements Source.
 func (p *Powercap) Close() error {

@@ -59,6 +59,7 @@ const maxRedfish = 1 << 20
 // Redfish shows what a management controller has answered lately. A goroutine asks, which
 // Close ends and waits for, so that a reading never waits for the network.
 type Redfish struct {
+	about
 	config RedfishConfig
 	client *http.Client
 	end    context.CancelFunc
@@ -87,6 +88,7 @@ func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 	}
 	ctx, end := context.WithCancel(ctx)
 	r := &Redfish{
+		about:  about{"redfish", energy.Platform, c.Period},
 		config: c, end: end, ended: make(chan struct{}),
 		client: &http.Client{
 			Timeout:       redfishTimeout,
@@ -256,15 +258,6 @@ func containsKnown(c powerControl, in []powerControl) bool {
 func (c powerControl) isPartOf(other powerControl) bool {
 	return c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
 }
-
-// Name implements Source.
-func (r *Redfish) Name() string { return "redfish" }
-
-// Quality implements Source.
-func (r *Redfish) Quality() energy.Quality { return energy.Platform }
-
-// Period implements Source.
-func (r *Redfish) Period() time.Duration { return r.config.Period }
 
 // Close implements Source. It waits for a request that is under way.
 func (r *Redfish) Close() error {

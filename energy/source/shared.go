@@ -22,6 +22,7 @@ const SharedPeriod = time.Second
 //
 // The host's clock need not be the guest's: only its differences count.
 type Shared struct {
+	about
 	root    string
 	newest  time.Time // of the tree
 	changed time.Time // by the guest's clock
@@ -32,21 +33,12 @@ func NewShared(root string) (*Shared, error) {
 	if root == "" {
 		root = "/var/lib/spazio/power"
 	}
-	s := &Shared{root: filepath.Join(root, "class", "powercap")}
+	s := &Shared{about: about{"shared", energy.Shared, SharedPeriod}, root: filepath.Join(root, "class", "powercap")}
 	if zones, err := s.zones(); len(zones) == 0 {
 		return nil, err
 	}
 	return s, nil
 }
-
-// Name implements Source.
-func (s *Shared) Name() string { return "shared" }
-
-// Quality implements Source.
-func (s *Shared) Quality() energy.Quality { return energy.Shared }
-
-// Period implements Source.
-func (s *Shared) Period() time.Duration { return SharedPeriod }
 
 // Close implements Source.
 func (s *Shared) Close() error { return nil }

@@ -452,7 +452,10 @@ func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		m := newMachine()
-		split := energy.Split{Idle: energy.IdlePolicy(rng.IntN(3)), Dynamic: energy.DynamicRule(rng.IntN(2))}
+		split := energy.Split{
+			Idle:    []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage}[rng.IntN(3)],
+			Dynamic: []energy.DynamicRule{energy.ByModel, energy.ByRatio}[rng.IntN(2)],
+		}
 		p := m.meter(split)
 		power, looks := 0, 0
 		for i := range 600 {
