@@ -80,7 +80,7 @@ func (l *paceLog) forget(at time.Time) {
 
 // began learns from a pod whose own containers have begun to run how long that
 // took from its bind.
-func (l *paceLog) began(at time.Time, r *PodRecord) {
+func (l *paceLog) began(at time.Time, r *podRecord) {
 	if !r.InitsKnown {
 		at = r.RanAt // what follows is the lead
 	}
@@ -91,7 +91,7 @@ func (l *paceLog) began(at time.Time, r *PodRecord) {
 }
 
 // observe learns the lead from the pods there are.
-func (l *paceLog) observe(records []PodRecord) {
+func (l *paceLog) observe(records []podRecord) {
 	for i := range records {
 		if r := &records[i]; !r.InitsKnown && !r.Earlier {
 			l.lead = max(l.lead, r.resumed())
@@ -100,7 +100,7 @@ func (l *paceLog) observe(records []PodRecord) {
 }
 
 // ended learns from pods that have ended for good.
-func (l *paceLog) ended(at time.Time, gone []PodRecord) {
+func (l *paceLog) ended(at time.Time, gone []podRecord) {
 	for i := range gone {
 		r := &gone[i]
 		if !r.counts() || r.InitsKnown && !r.Loaded {

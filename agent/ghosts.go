@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// GhostRecord is a pod that schedulers have named a ghost.
-type GhostRecord struct {
+// ghostRecord is a pod that schedulers have named a ghost.
+type ghostRecord struct {
 	// Pod is as its source saw it last, if Here reports that it is on the node.
 	Pod
 	Here bool
@@ -24,10 +24,10 @@ type GhostRecord struct {
 const ghostForget = time.Minute
 
 // ghostLog knows the ghosts, by key.
-type ghostLog []GhostRecord
+type ghostLog []ghostRecord
 
 func (l ghostLog) find(key reserve.PodKey) (i int, known bool) {
-	return slices.BinarySearchFunc(l, key, func(r GhostRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
+	return slices.BinarySearchFunc(l, key, func(r ghostRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
 }
 
 func (l ghostLog) has(key reserve.PodKey) bool {
@@ -52,10 +52,10 @@ func (l *ghostLog) name(at time.Time, keys []reserve.PodKey) {
 	}
 	for _, key := range keys {
 		if !l.has(key) {
-			next = append(next, GhostRecord{Pod: Pod{Key: key}})
+			next = append(next, ghostRecord{Pod: Pod{Key: key}})
 		}
 	}
-	slices.SortFunc(next, func(a, b GhostRecord) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(next, func(a, b ghostRecord) int { return cmp.Compare(a.Key, b.Key) })
 	*l = next
 	l.forget(at)
 }
@@ -87,7 +87,7 @@ func (l *ghostLog) hide(at time.Time, pods []Pod) (rest []Pod, changed bool) {
 }
 
 func (l *ghostLog) forget(at time.Time) {
-	*l = slices.DeleteFunc(*l, func(r GhostRecord) bool {
+	*l = slices.DeleteFunc(*l, func(r ghostRecord) bool {
 		return !r.Here && !r.Unnamed.IsZero() && at.Sub(r.Unnamed) >= ghostForget
 	})
 	if len(*l) == 0 {
@@ -148,7 +148,7 @@ func (p *Pipeline) discount(pods int) error {
 }
 
 // remove takes pods out as if they had never been, and returns their records.
-func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
+func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []podRecord) {
 	for i := range l.records {
 		if named(l.records[i].Key) {
 			taken = append(taken, l.records[i])
@@ -157,8 +157,8 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
 	if len(taken) == 0 {
 		return nil
 	}
-	l.records = slices.DeleteFunc(l.records, func(r PodRecord) bool { return named(r.Key) })
-	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return named(e.Key) })
+	l.records = slices.DeleteFunc(l.records, func(r podRecord) bool { return named(r.Key) })
+	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return named(e.Key) })
 	for i := range taken {
 		l.erase(&taken[i])
 	}
@@ -167,7 +167,7 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
 }
 
 // erase takes a pod out of the counts of which it was a part.
-func (l *podLog) erase(r *PodRecord) {
+func (l *podLog) erase(r *podRecord) {
 	for i := range l.history {
 		if h := &l.history[i]; r.Loads && !h.At.Before(r.Since) && h.Count > 0 {
 			h.Count--
@@ -178,5 +178,5 @@ func (l *podLog) erase(r *PodRecord) {
 // lists reports whether the log has these pods and no others, all as they are.
 func (l *podLog) lists(pods []Pod) bool {
 	l.sorted = byKeyTo(l.sorted, pods)
-	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })
+	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r podRecord) bool { return p == r.Pod })
 }

@@ -25,8 +25,8 @@ type PodPower struct {
 // means in a Report that the pod was not measured.
 const LeastCores = 1e-6
 
-// PowerState is what is known of a node's power.
-type PowerState struct {
+// powerState is what is known of a node's power.
+type powerState struct {
 	// Power is that of the newest interval, and Pods how many loaded the node in it
 	// on average.
 	Power energy.Power
@@ -78,9 +78,9 @@ func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
 }
 
 // powered is the state of a node whose power is measured, brought up to a time.
-func (p *Pipeline) powered(at time.Time) *PowerState {
+func (p *Pipeline) powered(at time.Time) *powerState {
 	if p.power == nil {
-		p.power = &PowerState{Since: at, At: at}
+		p.power = &powerState{Since: at, At: at}
 	}
 	p.power.advance(at, p.pods.loading)
 	return p.power
@@ -88,7 +88,7 @@ func (p *Pipeline) powered(at time.Time) *PowerState {
 
 // advance sums the pods that have loaded the node up to a time. It does nothing where
 // no power is measured.
-func (s *PowerState) advance(at time.Time, loading int) {
+func (s *powerState) advance(at time.Time, loading int) {
 	if s == nil || !at.After(s.At) {
 		return
 	}
@@ -145,7 +145,7 @@ func projected(p energy.Power, cores float64) energy.Power {
 }
 
 // clone returns a copy, nil of nil.
-func (s *PowerState) clone() *PowerState {
+func (s *powerState) clone() *powerState {
 	if s == nil {
 		return nil
 	}
@@ -154,8 +154,8 @@ func (s *PowerState) clone() *PowerState {
 	return &c
 }
 
-// validate says what no pipeline can have had. A nil PowerState is valid.
-func (s *PowerState) validate() error {
+// validate says what no pipeline can have had. A nil powerState is valid.
+func (s *powerState) validate() error {
 	if s == nil {
 		return nil
 	}

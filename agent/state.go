@@ -46,14 +46,14 @@ type State struct {
 	Innovations []kalman.Innovation
 	// Pods are the pods on the node by key, and History the counts of those that
 	// load it since one settling time ago, as they came.
-	Pods    []PodRecord
+	Pods    []podRecord
 	History []podCount
 	// Ended are the pods that ended within one settling time, and Surprises those of
 	// which the next reports tell, both as they came.
-	Ended     []EndedPod     `json:",omitempty"`
+	Ended     []endedPod     `json:",omitempty"`
 	Surprises []madeSurprise `json:",omitempty"`
 	// Ghosts are those that schedulers have named, by key.
-	Ghosts []GhostRecord `json:",omitempty"`
+	Ghosts []ghostRecord `json:",omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
@@ -68,7 +68,7 @@ type State struct {
 	// Pronto is nil unless Config.Pronto is set.
 	Pronto *prontoState `json:",omitempty"`
 	// Power is nil until power was measured.
-	Power *PowerState `json:",omitempty"`
+	Power *powerState `json:",omitempty"`
 }
 
 // podCount is the number of pods from a time on.
@@ -327,10 +327,10 @@ func (s State) validateEvents() error {
 }
 
 // records are those of the pods there are and of those that have ended.
-func (s State) records() []PodRecord {
+func (s State) records() []podRecord {
 	records := slices.Clone(s.Pods)
 	for _, e := range s.Ended {
-		records = append(records, e.PodRecord)
+		records = append(records, e.podRecord)
 	}
 	return records
 }

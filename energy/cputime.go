@@ -2,6 +2,7 @@ package energy
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -12,7 +13,7 @@ const Lateness = 100 * time.Millisecond
 // span. The error wraps ErrBackwards where it fell, and ErrImplausible where it grew by more
 // than they can have had, read up to Lateness late.
 func GrownTime(last, now, span time.Duration, cores float64) (time.Duration, error) {
-	grown, most := now-last, cores*(span+Lateness).Seconds()
+	grown, most := now-last, cores*(min(span, math.MaxInt64-Lateness)+Lateness).Seconds()
 	switch {
 	case grown < 0:
 		return 0, fmt.Errorf("%w: from %v to %v", ErrBackwards, last, now)
