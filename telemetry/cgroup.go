@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"os"
@@ -47,18 +48,10 @@ func (c CgroupConfig) Validate() error {
 }
 
 func (c CgroupConfig) withDefaults() CgroupConfig {
-	if c.Root == "" {
-		c.Root = defaultCgroupRoot
-	}
-	if c.ProcRoot == "" {
-		c.ProcRoot = defaultProcRoot
-	}
-	if c.Rescan == 0 {
-		c.Rescan = defaultRescan
-	}
-	if c.Gather == 0 {
-		c.Gather = defaultGather
-	}
+	c.Root = cmp.Or(c.Root, defaultCgroupRoot)
+	c.ProcRoot = cmp.Or(c.ProcRoot, defaultProcRoot)
+	c.Rescan = cmp.Or(c.Rescan, defaultRescan)
+	c.Gather = cmp.Or(c.Gather, defaultGather)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

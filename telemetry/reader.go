@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
@@ -39,15 +40,18 @@ const (
 
 // Validate returns a *FieldError for the first field out of range.
 func (c Config) Validate() error {
+	d := c.withDefaults()
+	for _, err := range []error{
+		oneOf("CPU", d.CPU, CPUHalf, CPUUtilisation, CPUContended),
+		oneOf("Contention", d.Contention, ContentionRunnable, ContentionPressure),
+		oneOf("Memory", d.Memory, MemoryAvailable, MemoryFree),
+		oneOf("Counter", d.Counter, CounterAuto, CounterCgroup, CounterStat, CounterCpuacct),
+	} {
+		if err != nil {
+			return err
+		}
+	}
 	switch {
-	case c.CPU < CPUHalf || c.CPU > CPUContended:
-		return NewFieldError("CPU", int(c.CPU), "not a CPU mode")
-	case c.Contention < ContentionRunnable || c.Contention > ContentionPressure:
-		return NewFieldError("Contention", int(c.Contention), "not a CPU contention")
-	case c.Memory < MemoryAvailable || c.Memory > MemoryFree:
-		return NewFieldError("Memory", int(c.Memory), "not a memory mode")
-	case c.Counter < CounterAuto || c.Counter > CounterCpuacct:
-		return NewFieldError("Counter", int(c.Counter), "not a CPU counter")
 	case !(c.LinkSpeed >= 0) || math.IsInf(c.LinkSpeed, 1):
 		return NewFieldError("LinkSpeed", c.LinkSpeed, "not a number of bytes/s")
 	case c.MaxInterval < 0:
@@ -57,18 +61,14 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.ProcRoot == "" {
-		c.ProcRoot = defaultProcRoot
-	}
-	if c.SysRoot == "" {
-		c.SysRoot = defaultSysRoot
-	}
-	if c.CgroupRoot == "" {
-		c.CgroupRoot = defaultCgroupRoot
-	}
-	if c.MaxInterval == 0 {
-		c.MaxInterval = defaultMaxInterval
-	}
+	c.ProcRoot = cmp.Or(c.ProcRoot, defaultProcRoot)
+	c.SysRoot = cmp.Or(c.SysRoot, defaultSysRoot)
+	c.CgroupRoot = cmp.Or(c.CgroupRoot, defaultCgroupRoot)
+	c.CPU = cmp.Or(c.CPU, CPUHalf)
+	c.Contention = cmp.Or(c.Contention, ContentionRunnable)
+	c.Memory = cmp.Or(c.Memory, MemoryAvailable)
+	c.Counter = cmp.Or(c.Counter, CounterAuto)
+	c.MaxInterval = cmp.Or(c.MaxInterval, defaultMaxInterval)
 	return c
 }
 

@@ -49,16 +49,16 @@ type FinderConfig struct {
 
 // Why a guest was refused, for a metric's label.
 const (
-	// RefusedName is a name that is no file's.
-	RefusedName = "name"
-	// RefusedDuplicate is a second guest of a name: that which runs for longer has it.
-	RefusedDuplicate = "duplicate"
-	// RefusedTooMany is a guest that came when there were MaxGuests.
-	RefusedTooMany = "too_many"
-	// RefusedGone is one that ended while it was looked at.
-	RefusedGone = "gone"
-	// RefusedMalformed is a file of the kernel's of another form, or that can't be read.
-	RefusedMalformed = "malformed"
+	// refusedName is a name that is no file's.
+	refusedName = "name"
+	// refusedDuplicate is a second guest of a name: that which runs for longer has it.
+	refusedDuplicate = "duplicate"
+	// refusedTooMany is a guest that came when there were MaxGuests.
+	refusedTooMany = "too_many"
+	// refusedGone is one that ended while it was looked at.
+	refusedGone = "gone"
+	// refusedMalformed is a file of the kernel's of another form, or that can't be read.
+	refusedMalformed = "malformed"
 )
 
 // Finder finds the guests of a machine. It is for one goroutine.
@@ -95,7 +95,7 @@ func NewFinder(c FinderConfig) (*Finder, error) {
 	}, nil
 }
 
-// Refused counts by cause, one of the Refused constants, what looked like a guest and was
+// Refused counts by cause what looked like a guest and was
 // none, each time that it was looked at. The map belongs to the Finder.
 func (f *Finder) Refused() map[string]uint64 { return f.refused }
 
@@ -123,7 +123,7 @@ func (f *Finder) GuestsTo(dst []Guest) ([]Guest, error) {
 	})
 	for _, c := range f.found {
 		if len(dst) > 0 && dst[len(dst)-1].Name == c.Name {
-			f.refuse(RefusedDuplicate)
+			f.refuse(refusedDuplicate)
 			continue
 		}
 		dst = append(dst, c.Guest)
@@ -157,10 +157,10 @@ func isGone(err error) bool {
 // refuseRead counts a file that can't be read.
 func (f *Finder) refuseRead(err error) {
 	if isGone(err) {
-		f.refuse(RefusedGone)
+		f.refuse(refusedGone)
 		return
 	}
-	f.refuse(RefusedMalformed)
+	f.refuse(refusedMalformed)
 }
 
 // hash makes a number of a text, FNV-1a of 64 bits.

@@ -95,7 +95,7 @@ func (f *Finder) measureScope(path, name string) {
 	s := f.cgroups.known[path]
 	if s == nil {
 		if len(f.cgroups.known) >= MaxGuests {
-			f.refuse(RefusedTooMany)
+			f.refuse(refusedTooMany)
 			return
 		}
 		f.cgroups.order++
@@ -105,7 +105,7 @@ func (f *Finder) measureScope(path, name string) {
 	s.look = f.looks
 	if f.isEmpty(path) { // left behind by a guest that has ended
 		s.guest = ""
-		f.refuse(RefusedGone)
+		f.refuse(refusedGone)
 		return
 	}
 	if s.guest == "" && !f.identify(path, name, s) {
@@ -121,7 +121,7 @@ func (f *Finder) measureScope(path, name string) {
 	}
 	cpu, err := parseUsage(text)
 	if err != nil {
-		f.refuse(RefusedMalformed)
+		f.refuse(refusedMalformed)
 		return
 	}
 	f.found = append(f.found, candidate{
@@ -147,11 +147,11 @@ func (f *Finder) identify(path, name string, s *scope) bool {
 		guest, vcpus = name, 1
 	}
 	if CheckName(guest) != nil {
-		f.refuse(RefusedName)
+		f.refuse(refusedName)
 		return false
 	}
 	if s.file = usageFile(path); s.file == "" {
-		f.refuse(RefusedMalformed)
+		f.refuse(refusedMalformed)
 		return false
 	}
 	s.guest, s.vcpus = guest, vcpus

@@ -82,13 +82,13 @@ type Zone struct {
 const (
 	// refusedSource is a source of energy that could not be read.
 	refusedSource = "source"
-	// RefusedCPU is the machine's CPU time that could not be read, or that of a guest or the
+	// refusedCPU is the machine's CPU time that could not be read, or that of a guest or the
 	// machine that can't be: it ran backwards or grew by more than there was.
-	RefusedCPU = "cpu"
-	// RefusedGuests is that guests could not be looked for.
-	RefusedGuests = "guests"
-	// RefusedPublish is a guest's tree that could not be written, each time.
-	RefusedPublish = "publish"
+	refusedCPU = "cpu"
+	// refusedGuests is that guests could not be looked for.
+	refusedGuests = "guests"
+	// refusedPublish is a guest's tree that could not be written, each time.
+	refusedPublish = "publish"
 )
 
 // NewHost opens the trees. The error is an *field.Error, ErrLocked, or the file
@@ -167,11 +167,11 @@ func (h *Host) Share(at time.Time) (Division, error) {
 	look := Look{At: at.Add(time.Since(begun)), Readings: readings} // a source may be slow
 	var failed error
 	if look.Busy, look.Cores, failed = h.config.CPU(); failed != nil {
-		h.totals.Refused[RefusedCPU]++
+		h.totals.Refused[refusedCPU]++
 		return Division{}, errors.Join(err, failed)
 	}
 	if h.guests, failed = h.config.Guests.GuestsTo(h.guests); failed != nil {
-		h.totals.Refused[RefusedGuests]++
+		h.totals.Refused[refusedGuests]++
 		return Division{}, errors.Join(err, failed)
 	}
 	look.Guests = h.guests
@@ -214,11 +214,11 @@ func (h *Host) refuse(err error) {
 	if err == nil || errors.Is(err, energy.ErrPriming) {
 		return
 	}
-	cause := RefusedMalformed
+	cause := refusedMalformed
 	if zone := (*energy.ZoneError)(nil); errors.As(err, &zone) {
 		cause = zone.Cause()
 	} else if errors.Is(err, energy.ErrImplausible) || errors.Is(err, energy.ErrBackwards) {
-		cause = RefusedCPU
+		cause = refusedCPU
 	}
 	h.totals.Refused[cause]++
 }
@@ -250,7 +250,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 		}
 		zones := [...]float64{joules * (1 - found.Memory), joules * found.Memory}
 		if err := h.tree.Publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
-			h.totals.Refused[RefusedPublish]++
+			h.totals.Refused[refusedPublish]++
 			failed = append(failed, err)
 		}
 	}

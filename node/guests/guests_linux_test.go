@@ -80,7 +80,7 @@ func (h *host) GuestsTo(dst []share.Guest) ([]share.Guest, error) {
 	return append(dst[:0], share.Guest{Name: "vm", CPU: time.Since(h.begun), VCPUs: 1}), nil
 }
 
-func (h *host) Refused() map[string]uint64 { return map[string]uint64{share.RefusedName: 3} }
+func (h *host) Refused() map[string]uint64 { return map[string]uint64{"name": 3} }
 
 func (h *host) config(dir string) guests.Config {
 	return guests.Config{Host: share.HostConfig{
