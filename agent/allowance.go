@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -125,10 +126,7 @@ func (l *paceLog) ended(at time.Time, gone []podRecord) {
 
 // startup is L in seconds.
 func (l *paceLog) startup() float64 {
-	if l.pace.Startup == 0 {
-		return DefaultStartup.Seconds()
-	}
-	return l.pace.Startup
+	return cmp.Or(l.pace.Startup, DefaultStartup.Seconds())
 }
 
 // pacing is the pace with the start-up time that holds.

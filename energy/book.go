@@ -52,17 +52,10 @@ func (c BookConfig) Validate() error {
 }
 
 func (c BookConfig) withDefaults() BookConfig {
-	for _, f := range [...]struct {
-		value *time.Duration
-		or    time.Duration
-	}{{&c.HalfLife, defaultHalfLife}, {&c.MinAge, defaultMinAge}, {&c.Absence, defaultAbsence}} {
-		if *f.value == 0 {
-			*f.value = f.or
-		}
-	}
-	if c.Workloads == 0 {
-		c.Workloads = DefaultWorkloads
-	}
+	c.HalfLife = cmp.Or(c.HalfLife, defaultHalfLife)
+	c.MinAge = cmp.Or(c.MinAge, defaultMinAge)
+	c.Absence = cmp.Or(c.Absence, defaultAbsence)
+	c.Workloads = cmp.Or(c.Workloads, DefaultWorkloads)
 	return c
 }
 
@@ -317,10 +310,7 @@ func (b *Book) LargestTo(dst []WorkloadEstimate, n int, now time.Time) []Workloa
 
 func largest(list []WorkloadEstimate, n int) []WorkloadEstimate {
 	slices.SortFunc(list, func(x, y WorkloadEstimate) int {
-		if c := cmp.Compare(y.Watts, x.Watts); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.Workload, y.Workload)
+		return cmp.Or(cmp.Compare(y.Watts, x.Watts), cmp.Compare(x.Workload, y.Workload))
 	})
 	return list[:min(n, len(list))]
 }

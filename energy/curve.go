@@ -1,6 +1,9 @@
 package energy
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Knots is how many points a Curve has, at utilisations 0, .1, … 1.
 const Knots = 11
@@ -65,11 +68,7 @@ func NewCurve(c CurveConfig) (*Curve, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Curve{gain: c.Gain, prior: [2]float64{c.Idle, c.Max}, dirty: true}
-	if k.gain == 0 {
-		k.gain = defaultGain
-	}
-	return k, nil
+	return &Curve{gain: cmp.Or(c.Gain, defaultGain), prior: [2]float64{c.Idle, c.Max}, dirty: true}, nil
 }
 
 // Learn takes the mean power of an interval and the utilisation of the same interval,

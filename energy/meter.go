@@ -1,6 +1,7 @@
 package energy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -135,17 +136,10 @@ func NewMeter(c MeterConfig) (*Meter, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Meter{maxWatts: c.MaxWatts, step: c.Step, jitter: c.Jitter.Seconds()}
-	if m.maxWatts == 0 {
-		m.maxWatts = DefaultMaxWatts
-	}
-	if m.step == 0 {
-		m.step = defaultStep
-	}
-	if c.Jitter == 0 {
-		m.jitter = defaultJitter.Seconds()
-	}
-	return m, nil
+	return &Meter{
+		maxWatts: cmp.Or(c.MaxWatts, DefaultMaxWatts), step: cmp.Or(c.Step, defaultStep),
+		jitter: cmp.Or(c.Jitter, defaultJitter).Seconds(),
+	}, nil
 }
 
 // Add takes one reading of each zone and returns the interval since the readings

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -248,12 +249,7 @@ func (c Config) wall(d time.Duration) time.Duration {
 	return c.Clock.Wall(d)
 }
 
-func (c Config) period() time.Duration {
-	if c.Period == 0 {
-		return DefaultPeriod
-	}
-	return c.Period
-}
+func (c Config) period() time.Duration { return cmp.Or(c.Period, DefaultPeriod) }
 
 // pipeline is the config of the pipeline for the channels of the meter.
 func (c Config) pipeline(incarnation uint64) (agent.Config, error) {

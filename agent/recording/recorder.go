@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -60,18 +61,10 @@ func (o Options) Validate() error {
 const minSize = 4 << 10
 
 func (o Options) withDefaults() Options {
-	if o.FileSize == 0 {
-		o.FileSize = DefaultFileSize
-	}
-	if o.TotalSize == 0 {
-		o.TotalSize = max(DefaultTotalSize, 2*o.FileSize)
-	}
-	if o.Buffer == 0 {
-		o.Buffer = defaultBuffer
-	}
-	if o.Flush == 0 {
-		o.Flush = defaultFlush
-	}
+	o.FileSize = cmp.Or(o.FileSize, DefaultFileSize)
+	o.TotalSize = cmp.Or(o.TotalSize, max(DefaultTotalSize, 2*o.FileSize))
+	o.Buffer = cmp.Or(o.Buffer, defaultBuffer)
+	o.Flush = cmp.Or(o.Flush, defaultFlush)
 	return o
 }
 

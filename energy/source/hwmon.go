@@ -51,9 +51,7 @@ type sensor struct {
 // NewHwmon finds the sensors below root; "" means /sys/class/hwmon. The error wraps
 // ErrNoPower or ErrNotPermitted.
 func NewHwmon(root string) (*Hwmon, error) {
-	if root == "" {
-		root = "/sys/class/hwmon"
-	}
+	root = cmp.Or(root, "/sys/class/hwmon")
 	h := &Hwmon{about: about{name: "hwmon", period: time.Second}, root: root} // most drivers ask their chip once a second
 	if err := h.open(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -61,12 +62,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) name() string {
-	if c.Source == "" {
-		return Auto
-	}
-	return c.Source
-}
+func (c Config) name() string { return cmp.Or(c.Source, Auto) }
 
 // Open returns the chain of the sources of c. What it begins ends with ctx or Close. A
 // source that was asked for by name has to be there, else the error says why it isn't;

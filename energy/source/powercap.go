@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -41,9 +42,7 @@ func NewPowercap(c PowercapConfig) (*Powercap, error) {
 	if int(c.Zones) >= len(zonesNames) {
 		return nil, invalid("Zones", uint8(c.Zones), "PackageDRAM or Psys")
 	}
-	if c.Root == "" {
-		c.Root = "/sys/class/powercap"
-	}
+	c.Root = cmp.Or(c.Root, "/sys/class/powercap")
 	p := &Powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c} // hardware counts about each millisecond
 	if err := p.open(); err != nil {
 		return nil, err

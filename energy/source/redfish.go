@@ -83,9 +83,7 @@ func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Period == 0 {
-		c.Period = defaultRedfishPeriod
-	}
+	c.Period = cmp.Or(c.Period, defaultRedfishPeriod)
 	ctx, end := context.WithCancel(ctx)
 	r := &Redfish{
 		about:  about{"redfish", energy.Platform, c.Period},

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,9 +31,7 @@ type Shared struct {
 
 // NewShared reads the tree at root/class/powercap; "" means /var/lib/spazio/power.
 func NewShared(root string) (*Shared, error) {
-	if root == "" {
-		root = "/var/lib/spazio/power"
-	}
+	root = cmp.Or(root, "/var/lib/spazio/power")
 	s := &Shared{about: about{"shared", energy.Shared, SharedPeriod}, root: filepath.Join(root, "class", "powercap")}
 	if zones, err := s.zones(); len(zones) == 0 {
 		return nil, err

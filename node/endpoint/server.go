@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -60,16 +61,13 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if t, ok := listener.Addr().(*net.TCPAddr); ok && t.IP.IsLoopback() && !c.anyHost {
 		handler = onLoopback(handler)
 	}
-	if c.writeTimeout == 0 {
-		c.writeTimeout = 30 * time.Second
-	}
 	return &Server{
 		listener: listener,
 		server: &http.Server{
 			Handler:           handler,
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      c.writeTimeout,
+			WriteTimeout:      cmp.Or(c.writeTimeout, 30*time.Second),
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil

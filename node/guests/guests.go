@@ -80,9 +80,7 @@ func New(c Config) (*Sharing, error) {
 		return nil, &field.Error{Package: "energy", Field: "Period", Value: c.Period, Err: fmt.Errorf(
 			"%w: must be at most %v: guests take older energy for stale", energy.ErrInvalid, share.MaxPeriod)}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	host, err := share.NewHost(c.Host)
 	if err != nil {
 		return nil, err

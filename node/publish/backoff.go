@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
@@ -28,8 +29,8 @@ func (b Backoff) Validate() error {
 }
 
 func (b Backoff) withDefaults() Backoff {
-	b.Min = orDefault(b.Min, 100*time.Millisecond)
-	b.Max = orDefault(b.Max, max(b.Min, 5*time.Second))
+	b.Min = cmp.Or(b.Min, 100*time.Millisecond)
+	b.Max = cmp.Or(b.Max, max(b.Min, 5*time.Second))
 	return b
 }
 
@@ -88,12 +89,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

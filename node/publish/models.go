@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -94,10 +95,10 @@ func NewModels(c ModelsConfig) (*Models, error) {
 		options:   options,
 		staleness: c.Staleness.withDefaults(),
 		backoff:   c.Backoff.withDefaults(),
-		timeout:   orDefault(c.Timeout, 5*time.Second),
+		timeout:   cmp.Or(c.Timeout, 5*time.Second),
 		onFleet:   c.OnFleet,
 		metrics:   metrics,
-		logger:    orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("aggregator", c.Target),
+		logger:    cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("aggregator", c.Target),
 		wake:      make(chan struct{}, 1),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,10 +109,10 @@ func NewSignals(c SignalsConfig) (*Signals, error) {
 	}
 	s := &Signals{
 		config:   c,
-		refresh:  orDefault(c.Refresh, 30*time.Second),
+		refresh:  cmp.Or(c.Refresh, 30*time.Second),
 		resolver: c.Resolver,
 		metrics:  metrics,
-		logger:   orDefault(c.Logger, slog.New(slog.DiscardHandler)),
+		logger:   cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		streams:  map[string]*stream{},
 	}
 	if s.resolver == nil {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -48,10 +49,10 @@ func (s Staleness) Validate() error {
 }
 
 func (s Staleness) withDefaults() Staleness {
-	s.MinInterval = orDefault(s.MinInterval, time.Second)
-	s.MaxAge = orDefault(s.MaxAge, max(s.MinInterval, 10*time.Second))
-	s.Angle = orDefault(s.Angle, .05)
-	s.Stretch = orDefault(s.Stretch, .05)
+	s.MinInterval = cmp.Or(s.MinInterval, time.Second)
+	s.MaxAge = cmp.Or(s.MaxAge, max(s.MinInterval, 10*time.Second))
+	s.Angle = cmp.Or(s.Angle, .05)
+	s.Stretch = cmp.Or(s.Stretch, .05)
 	return s
 }
 

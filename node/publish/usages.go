@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -64,7 +65,7 @@ const usageBackoff = 30 * time.Second
 
 func (c UsagesConfig) backoff() Backoff {
 	b := c.Backoff
-	b.Max = orDefault(b.Max, max(b.Min, usageBackoff))
+	b.Max = cmp.Or(b.Max, max(b.Min, usageBackoff))
 	return b.withDefaults()
 }
 
@@ -104,8 +105,8 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 			return nil, err
 		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.backoff(), linger: orDefault(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
-			logger: orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
+			target: target, options: options, backoff: c.backoff(), linger: cmp.Or(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
+			logger: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}
 	return u, nil

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,9 +77,7 @@ const defaultWatch = 10 * time.Second
 const unhealthyPeriods = 10
 
 func (c Config) withDefaults() Config {
-	if c.Watch == 0 {
-		c.Watch = defaultWatch
-	}
+	c.Watch = cmp.Or(c.Watch, defaultWatch)
 	if c.Now == nil {
 		c.Now = newSteadyClock()
 		if c.Wall == nil {
@@ -88,9 +87,7 @@ func (c Config) withDefaults() Config {
 	if c.Spent == nil {
 		c.Spent = func() Spent { return Spent{} }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 

@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -158,10 +159,7 @@ func (l *ledger) moveEnded(there []telemetry.PodCPU, now time.Time) {
 		}
 	}
 	slices.SortFunc(l.ended, func(a, b *podAccount) int {
-		if c := a.endedAt.Compare(b.endedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.uid, b.uid)
+		return cmp.Or(a.endedAt.Compare(b.endedAt), strings.Compare(a.uid, b.uid))
 	})
 	gone := max(len(l.ended)-endedMost, 0)
 	for gone < len(l.ended) && now.Sub(l.ended[gone].endedAt) >= endedShown {

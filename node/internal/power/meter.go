@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"sync"
@@ -82,12 +83,8 @@ type nodeReading struct {
 
 // New returns a meter that has read nothing.
 func New(c Config) *Meter {
-	if c.Pods == 0 {
-		c.Pods = DefaultPods
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Pods = cmp.Or(c.Pods, DefaultPods)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return &Meter{config: c, name: noSource, curves: map[energy.Quality]*energy.Curve{}, ledger: newLedger()}
 }
 
