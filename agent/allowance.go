@@ -191,7 +191,7 @@ func (p *Pipeline) idle(capacity, cost float64) float64 {
 	return min(max(math.Round((capacity-1)/cost), 0), float64(p.pods.earlier))
 }
 
-// bounds says what an allowance has to fit in. Pods share the CPU as they come
+// bounds returns what an allowance has to fit in. Pods share the CPU as they come
 // and go; what they take of other channels they hold, so there the allowance gets
 // what the offer leaves.
 func (p *Pipeline) bounds(pods capacity.Pods) capacity.Bounds {

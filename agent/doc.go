@@ -33,7 +33,7 @@
 // A pod is one of n from its first container to the end of its sandbox or cgroup
 // (Pod): between an init container's end and the next start nothing is free. It is
 // one of n₀, the pods whose load y shows, only while a container of its own runs,
-// for what an init container takes says nothing of its pod; meanwhile the
+// for what an init container takes shows nothing of its pod; meanwhile the
 // estimator stands still. No source distinguishes init containers from others: the notice
 // of a pod's bind gives their number (Bind), and without one a pod is given
 // the time that pods on the node were seen to need, Config.InitLead at first.
@@ -63,7 +63,7 @@
 //
 // # Pods that are known
 //
-// The notice of a bind may tell what the pod takes (Bind.Demand), and Usage what it
+// The notice of a bind may predict what the pod takes (Bind.Demand), and Usage what it
 // was then measured to take. The estimator learns from what the other pods take, and
 // a report gives the room in shares (ChannelReport.Room), the less of what the usage
 // leaves and of what the capacity leaves beside what all pods are expected to take.
@@ -82,7 +82,7 @@
 //
 // # Power
 //
-// Power and PodPower tell what the node and its pods took of late, which the pipeline
+// Power and PodPower are what the node and its pods took of late, which the pipeline
 // only passes on: the room does not depend on it. A pod that a report counts is no more
 // in flight for a scheduler, while a mean of the last second shows it in part; so a
 // report adds the marginal power of the pods that it counts beyond those which loaded

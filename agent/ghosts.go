@@ -35,7 +35,7 @@ func (l ghostLog) has(key reserve.PodKey) bool {
 	return known
 }
 
-// name takes the pods that a scheduler says are all ghosts there are. One that is on
+// name takes the pods that a scheduler names as all ghosts there are. One that is on
 // the node, or was named a moment ago, stays one: it does not become another pod.
 func (l *ghostLog) name(at time.Time, keys []reserve.PodKey) {
 	keys = slices.Clone(keys)
@@ -95,7 +95,7 @@ func (l *ghostLog) forget(at time.Time) {
 	}
 }
 
-// Ghosts takes the pods that a scheduler says hold room on the node and run nothing:
+// Ghosts takes the pods that a scheduler names as holding room on the node and run nothing:
 // all there are. They are none of n. One that was counted before anybody said what it
 // is, as after a restart of the agent, is taken out again as if it had never been; then
 // a report may be due. Too many are a *field.Error and change nothing.

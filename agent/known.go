@@ -24,7 +24,7 @@ type madeSurprise struct {
 }
 
 const (
-	// firstReading is the age from which a reading says what a pod takes.
+	// firstReading is the age from which a reading shows what a pod takes.
 	firstReading = time.Second
 	// rememberedReadings is how many readings the mean of a pod's demand spans: a
 	// minute of them.
@@ -41,7 +41,7 @@ const (
 	settledAge    = time.Minute
 	doneAge       = 10 * time.Second
 	surpriseLeast = .01
-	// surpriseKept is for how long reports tell of a surprise: any may be lost.
+	// surpriseKept is for how long reports carry a surprise: any may be lost.
 	surpriseKept = 5 * time.Second
 	// MaxSurprises bounds those of a report, MaxSurprise the ratio of one.
 	MaxSurprises = 64
@@ -273,7 +273,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 	return k, measured
 }
 
-// rooms fills in what a report says of the room in each channel. left is the less of
+// rooms fills in a report's room in each channel. left is the less of
 // what the usage leaves, with the pods that it does not show yet and those it shows
 // still, and of what the estimate of the capacity leaves beside the pods that run.
 func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelReport) {

@@ -116,7 +116,7 @@ func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
 	if err := p.check(at, y); err != nil {
 		return Report{}, false, err
 	}
-	if p.stale(at) { // what came before says nothing of what comes now
+	if p.stale(at) { // what came before does not show what comes now
 		p.bank.Reset()
 		p.filled = 0
 		p.rejection.reset()
@@ -226,7 +226,7 @@ func (p *Pipeline) recount(at time.Time) {
 	p.pace.observe(p.pods.records)
 	p.pods.conclude(at, p.pace.lead, func(r *podRecord) { p.pace.began(at, r) })
 	p.pace.loading = p.pods.loading
-	if p.pods.held > 0 { // what an init container takes says nothing of its pod
+	if p.pods.held > 0 { // what an init container takes shows nothing of its pod
 		p.Churn(at)
 	}
 }

@@ -14,10 +14,10 @@ import (
 type PodState uint8
 
 const (
-	// PodPending: nothing of the pod has run but, where its source can tell them,
+	// PodPending: nothing of the pod has run but, where its source can distinguish them,
 	// init containers.
 	PodPending PodState = iota
-	// PodRunning: a container runs. Where the source cannot tell init containers,
+	// PodRunning: a container runs. Where the source cannot distinguish init containers,
 	// theirs count.
 	PodRunning
 	// PodStopped: containers have run and none does, while the pod's sandbox or

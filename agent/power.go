@@ -154,7 +154,7 @@ func (s *powerState) clone() *powerState {
 	return &c
 }
 
-// validate says what no pipeline can have had. A nil powerState is valid.
+// validate refuses what no pipeline can have had. A nil powerState is valid.
 func (s *powerState) validate() error {
 	if s == nil {
 		return nil

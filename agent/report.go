@@ -112,7 +112,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 			Capacity: min(c.Capacity, 1), Cost: c.Cost, CostSD: c.CostSD,
 		}
 	}
-	if p.rejection != nil { // it says nothing of the room, which a scheduler would count in
+	if p.rejection != nil { // it gives nothing of the room, which a scheduler would count in
 		r.Limiting, r.Flags.CostUnknown = LimitingPronto, false
 	} else {
 		p.rooms(at, avail.Allowance, r.Channels)

@@ -49,7 +49,7 @@ type State struct {
 	Pods    []podRecord
 	History []podCount
 	// Ended are the pods that ended within one settling time, and Surprises those of
-	// which the next reports tell, both as they came.
+	// which the next reports carry, both as they came.
 	Ended     []endedPod     `json:",omitempty"`
 	Surprises []madeSurprise `json:",omitempty"`
 	// Ghosts are those that schedulers have named, by key.

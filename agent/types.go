@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// Report is what a node says of itself at one moment. The agent owns every
+// Report is what a node reports of itself at one moment. The agent owns every
 // part of Avail (lower bound, floor and allowance are included); a scheduler
 // only subtracts the pods in flight. Report is a plain value.
 type Report struct {

@@ -79,13 +79,13 @@ type UsageLogConfig struct {
 	// follows these, which lasts from half to one and a half of it; default one minute.
 	Every time.Duration
 	// Gap is the least time from one batch to the next; default 1 s. A pod's first window
-	// waits for as long at most, and what it says shall be a price within 2 s.
+	// waits for as long at most, and what it shows is to be used within 2 s.
 	Gap time.Duration
 	// Longest is how long a window grows while the profiler is away; default 10 min.
 	// Then it begins anew.
 	Longest time.Duration
 	// Most bounds the pods and containers with a window; default 4,096. The one that
-	// was heard of least lately goes.
+	// was read least lately goes.
 	Most int
 }
 
@@ -115,7 +115,7 @@ func (c UsageLogConfig) withDefaults() UsageLogConfig {
 // UsageLog turns readings of pods into windows for one profiler. A window is a minute
 // long, but a pod's first four are as long as it takes to the first four readings, by
 // which most have all their memory, and its last one goes at once. The minutes of all
-// pods end together, so that a node whose pods stay is heard once a minute; when in the
+// pods end together, so that a node whose pods stay reports once a minute; when in the
 // minute that is differs from node to node. One batch is under way at a time; until it
 // is acknowledged the windows of each pod that follow grow together, for they are sums:
 // what is kept is bounded by the pods and not by the time.
@@ -257,7 +257,7 @@ func (p *usageEntry) boundMemoryStall(at time.Time, r *PodReading) {
 	p.memoryStalledAt = at
 }
 
-// finish says when the window that a reading was added to is sent.
+// finish determines when the window that a reading was added to is sent.
 func (l *UsageLog) finish(key windowKey, p *usageEntry, r *PodReading) {
 	if r.Ended && p.window.Span == 0 {
 		delete(l.entries, key)

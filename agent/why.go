@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// Trigger says why a report left when it did.
+// Trigger describes why a report left when it did.
 type Trigger uint8
 
 const (
@@ -36,7 +36,7 @@ func (t Trigger) String() string {
 func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Why explains one Report: every number it was made of, and what was decided.
-// It is a plain value; package node says it in words.
+// It is a plain value; package node puts it in words.
 type Why struct {
 	// Node, Incarnation, Sequence and SampledAt are those of the report, which
 	// was made at ReportedAt for the sake of Trigger.

@@ -8,7 +8,7 @@ import (
 
 // WhyPower is what is known of the node's power, in watts, and of what its pods take.
 type WhyPower struct {
-	// Quality says what the figures rest on, and Flags what to hold against them.
+	// Quality is what the figures rest on, and Flags what to hold against them.
 	Quality string `json:"quality"`
 	Flags   string `json:"flags,omitempty"`
 	// Watts is the power and SD its standard deviation. Projected is the part of it

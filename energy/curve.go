@@ -104,7 +104,7 @@ func (k *Curve) Learn(u, watts float64) error {
 
 // learnIdle takes a reading near no load, of which the first knot has a part, into the
 // means. That is its part of the deviation: by its share of the power, long load near the
-// second knot would make the readings without load forgotten, which it says nothing of.
+// second knot would make the readings without load forgotten, of which it shows nothing.
 func (k *Curve) learnIdle(u, watts, part float64) {
 	s := &k.state
 	gain := part * max(k.gain, 1/(1+s.Weight[0]))
@@ -129,7 +129,7 @@ func (k *Curve) idleBias() float64 {
 	return math.Abs(k.fit.watts[0] - (s.IdleWatts-x*k.fit.watts[1])/(1-x))
 }
 
-// mostIdle is how far on the way to the next knot the readings may be that tell of the idle
+// mostIdle is how far on the way to the next knot the readings may be that show the idle
 // power: beyond it what they say is noise.
 const mostIdle = .5
 
@@ -243,7 +243,7 @@ func (k *Curve) Residual(u float64) float64 {
 // Uneven returns how far a core-second on one of a machine's packages is from costing what
 // one costs on the whole machine, by root mean square and relative, in [0, 1]: packages is
 // what each took in joules, in so many seconds in which the part u of all cores was busy.
-// Control groups tell no CPU time by package ([Account] pools them), and where power is
+// Control groups count no CPU time by package ([Account] pools them), and where power is
 // not linear in load a core-second costs less, or more, on the package that is fuller. The
 // packages are taken to be alike, so that each one's load can be read off the curve, which
 // between two knots shows no difference; one that took nothing is none. Of fewer than two,

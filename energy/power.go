@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Quality says what a power rests on. Powers of different quality do not compare.
+// Quality describes what a power rests on. Powers of different quality do not compare.
 type Quality uint8
 
 const (
@@ -105,7 +105,7 @@ func (p *Power) Validate() error {
 // Known reports whether the power rests on something.
 func (p *Power) Known() bool { return p.Quality > None && int(p.Quality) < len(qualities) }
 
-// Objective says what makes a node good.
+// Objective describes what makes a node good.
 type Objective uint8
 
 const (

@@ -29,7 +29,7 @@ type Meter interface {
 	// of the schema, in dst, grown as append does, and returns it: cores for the
 	// CPU, bytes for memory.
 	SizesTo(dst []float64) []float64
-	// Pressure is false if the schema wants pressure that the kernel does not tell.
+	// Pressure is false if the schema wants pressure that the kernel does not have.
 	Pressure() bool
 	// SampleTo stores the usage of each channel in [0,1] for the time at in dst,
 	// grown as append does, and returns it. An error drops the sample;
@@ -226,7 +226,7 @@ func (c Config) validateReserve() error {
 	return nil
 }
 
-// signals and models are what c says of the streams; who listens is not in it.
+// signals and models are what c has of the streams, without the callbacks.
 func (c Config) signals() publish.SignalsConfig {
 	return publish.SignalsConfig{
 		Targets: c.Schedulers, Refresh: c.Refresh, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff,

@@ -6,8 +6,8 @@
 //
 // An [Agent] takes a sample ten times a second from its [Meter]; a
 // telemetry.Reader is one, which reads Linux's /proc and control groups. Samples,
-// and what a telemetry.PodSource says of the pods, go to the pipeline of package
-// agent, which says once a second, and whenever the pods or the room for them
+// and what a telemetry.PodSource reports of the pods, go to the pipeline of package
+// agent, which reports once a second, and whenever the pods or the room for them
 // change, how many pods fit. Each report goes to Config.OnReport and, by package
 // publish, to every scheduler; the pipeline's model of the load goes to the
 // aggregator, which answers with the fleet's. Schedulers say over their streams

@@ -10,7 +10,7 @@ import (
 // no node can be judged. The zero value adds none.
 type Channels struct {
 	// MemoryPressure is the share of time in which some task waited for memory:
-	// reclaim, swap-in, a refault. It says what the memory channel cannot, that
+	// reclaim, swap-in, a refault. It shows what the memory channel cannot, that
 	// what is in use is also needed.
 	MemoryPressure bool
 	// IO is the share of time in which some task waited for a block device.

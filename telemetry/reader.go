@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Config says what a Reader reads. The zero value is the default.
+// Config describes what a Reader reads. The zero value is the default.
 type Config struct {
 	// ProcRoot, SysRoot and CgroupRoot are where proc, sysfs and the cgroups
 	// are mounted; empty means /proc, /sys and /sys/fs/cgroup. Without cgroups
@@ -24,7 +24,7 @@ type Config struct {
 	// Counter selects the counter behind CPU utilisation.
 	Counter CPUCounter
 	// LinkSpeed is in bytes/s each way and stands for that of every link; zero
-	// means what each link's driver says, which virtual ones often do not.
+	// means what each link's driver shows, which virtual ones often do not.
 	LinkSpeed float64
 	// MaxInterval is the longest time between two samples; a longer one drops
 	// the sample. Zero means one second, ten periods at 10 Hz.

@@ -48,7 +48,7 @@ type PodReading struct {
 	MemoryStalled  time.Duration
 	MemoryPressure bool
 	// OOMKills counts processes killed for its memory; 0 on cgroup v1, which does
-	// not tell those of a whole pod.
+	// not count those of a whole pod.
 	OOMKills uint64
 }
 
@@ -67,7 +67,7 @@ type Usage struct {
 	At time.Time
 	// Pods are the readings that were due, a pod's own ahead of its containers'.
 	Pods []PodReading
-	// Failed are files of pods that could not be read: of what they tell, nothing is known
+	// Failed are files of pods that could not be read: of what they hold, nothing is known
 	// until they are read again when the pod is due next.
 	Failed []error
 	// Untracked is how many pods there are beyond those that are followed.

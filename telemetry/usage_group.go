@@ -34,7 +34,7 @@ type usageGroup struct {
 	memoryAt          time.Duration
 	// known is that held is known.
 	known bool
-	// throttling is what a limit had held up at the last reading that could tell.
+	// throttling is what a limit had held up at the last reading that could show it.
 	throttling cpuTotals
 	// whole is that the reading under way leaves nothing out: none may follow it.
 	whole bool
@@ -141,7 +141,7 @@ const memoryRise = 64
 
 // memoryHeld reads all of the group's memory, given the kernel's peak, 0 if it has none.
 // Without memory.stat what it holds is not known. Kills that can't be read are as they
-// were, and without memory.current the peak says nothing.
+// were, and without memory.current the peak means nothing.
 func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	parse := parseMemoryUseV1
 	if b.layout.v2 {

@@ -220,7 +220,7 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 	return dst
 }
 
-// finish adds those of a pod's readings that tell something to the kept ones, and moves it
+// finish adds those of a pod's readings that show something to the kept ones, and moves it
 // to its next state.
 func (u *PodUsage) finish(kept []PodReading, dst *Usage, p *usagePod, at time.Time) []PodReading {
 	readings := dst.Pods[p.first : p.first+1+len(p.measured)]
@@ -253,7 +253,7 @@ func (u *PodUsage) finish(kept []PodReading, dst *Usage, p *usagePod, at time.Ti
 	return kept
 }
 
-// schedule says when the pod is due after a reading.
+// schedule sets when the pod is due after a reading.
 func (p *usagePod) schedule(at time.Time) {
 	p.next = at.Add(p.period)
 	if p.older {

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Kind says what a Record is.
+// Kind is what a Record is.
 type Kind uint8
 
 // The kinds of records; the package doc has their bodies.
@@ -278,7 +278,7 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	return appendReportPower(dst, r)
 }
 
-// appendReportPower adds what a report says of power, nothing where it says nothing.
+// appendReportPower adds a report's power, nothing where there is none.
 func appendReportPower(dst []byte, r *agent.Report) []byte {
 	n := min(len(r.AbsorbedCores), len(r.AbsorbedWatts))
 	if r.Power == (energy.Power{}) && n == 0 {
@@ -406,7 +406,7 @@ func ascends(keys []reserve.PodKey) bool {
 	return true
 }
 
-// countedTo writes the pods that a report counts, as far as their states tell, to
+// countedTo writes the pods that a report counts, as far as their states show, to
 // dst and returns it.
 func countedTo(dst []reserve.PodKey, pods []agent.Pod) []reserve.PodKey {
 	dst = dst[:0]

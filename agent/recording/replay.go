@@ -170,7 +170,7 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 	return s
 }
 
-// joined is what own has learnt, with what was heard of in a gap.
+// joined is what own has learnt, with what was recorded of a gap.
 func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending

@@ -16,7 +16,7 @@
 //	host, err := share.NewHost(share.HostConfig{Dir: "/run/spazio/guests", Source: chain, CPU: cpu, Guests: finder})
 //	division, err := host.Share(time.Now()) // once a second
 //
-// A guest can tell by its counter what others compute if it is read often enough
+// A guest can see by its counter what others compute if it is read often enough
 // (M. Lipp et al., PLATYPUS, 2021), so that nothing is to be published more often than each
 // second ([MinPeriod]).
 //

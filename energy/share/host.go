@@ -22,7 +22,7 @@ const MaxPeriod = 3 * source.SharedPeriod
 // defaultKeep is that of HostConfig.Keep.
 const defaultKeep = 10 * time.Minute
 
-// HostConfig says what is divided among whom. Dir, Source, CPU and Guests are required.
+// HostConfig describes what is divided among whom. Dir, Source, CPU and Guests are required.
 type HostConfig struct {
 	// Dir is where trees are published, best on tmpfs.
 	Dir string
@@ -48,7 +48,7 @@ type HostConfig struct {
 type Host struct {
 	config  HostConfig
 	tree    *Tree
-	memory  bool   // the trees tell memory apart
+	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
 	divider *Divider
 

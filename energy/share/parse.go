@@ -12,7 +12,7 @@ import (
 // architecture that Go runs on.
 const userHZ = 10 * time.Millisecond
 
-// processStat is what /proc/PID/stat says of a process.
+// processStat is what /proc/PID/stat has of a process.
 type processStat struct {
 	// cpu is the time of all its threads, start when it was started in userHZ since the
 	// machine was.

@@ -65,7 +65,7 @@ func (c Config) Validate() error {
 func (c Config) name() string { return cmp.Or(c.Source, Auto) }
 
 // Open returns the chain of the sources of c. What it begins ends with ctx or Close. A
-// source that was asked for by name has to be there, else the error says why it isn't;
+// source that was asked for by name has to be there, else the error has the reason why it isn't;
 // with Auto any may come later.
 func Open(ctx context.Context, c Config) (*Chain, error) {
 	if err := c.Validate(); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 )
 
-// PowercapConfig says where the counters are. The zero value is this machine's.
+// PowercapConfig describes where the counters are. The zero value is this machine's.
 type PowercapConfig struct {
 	// Root is the tree; "" means /sys/class/powercap.
 	Root string

@@ -31,7 +31,7 @@ type RedfishConfig struct {
 	TokenFile string
 	// Period is how often it is asked; 0 means 5 s.
 	Period time.Duration
-	// TLS says whom to believe; nil means the system's authorities.
+	// TLS has the authorities to trust; nil means the system's authorities.
 	TLS *tls.Config
 }
 

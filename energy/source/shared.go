@@ -81,7 +81,7 @@ func (s *Shared) follow(readings []energy.Reading, at time.Time) error {
 		same = same && r.At.Equal(sampled)
 	}
 	switch {
-	case s.changed.IsZero(): // the first look can't tell how old it is
+	case s.changed.IsZero(): // the first look can't show how old it is
 		s.newest, s.changed = sampled, at
 	case same && !sampled.Equal(s.newest):
 		s.newest, s.changed = sampled, at

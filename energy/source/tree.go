@@ -22,7 +22,7 @@ type zone struct {
 }
 
 // findZones are the zones in the directories of a powercap tree, in their order. Those
-// without a name or a range are left out, and the error says why, unless they are parts of
+// without a name or a range are left out, and the error has the reason why, unless they are parts of
 // one that is there; without any it is that there are none.
 func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 	names := map[string]string{} // by directory

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Info returns a gauge that is 1 and says by its labels which program of Spazio
+// Info returns a gauge that is 1 and names by its labels which program of Spazio
 // this is, of which Version, and by which Go it was built.
 func Info(program string) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{

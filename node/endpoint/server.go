@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// Config says what an HTTP server shows, and to whom.
+// Config describes what an HTTP server shows, and to whom.
 type Config struct {
 	// Addr is host:port, on loopback unless Transport allows more.
 	Addr string

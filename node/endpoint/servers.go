@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ServersConfig says what a program's HTTP servers show.
+// ServersConfig describes what a program's HTTP servers show.
 type ServersConfig struct {
 	// Shown is what both show, except for its Handlers, which are the debug server's
 	// alone. Its Addr is not used.

@@ -128,7 +128,7 @@ func (s *Sharing) share(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, err := s.host.Share(at)
-	s.tell(found, err)
+	s.logError(found, err)
 	if found.To.IsZero() {
 		return
 	}
@@ -136,9 +136,9 @@ func (s *Sharing) share(at time.Time) {
 	s.show(at, &found)
 }
 
-// tell logs an error when it begins and when it ends. That there was no reading before, or
+// logError logs an error when it begins and when it ends. That there was no reading before, or
 // none newer, is none.
-func (s *Sharing) tell(found share.Division, err error) {
+func (s *Sharing) logError(found share.Division, err error) {
 	if found.To.IsZero() && (errors.Is(err, source.ErrUnchanged) || errors.Is(err, energy.ErrPriming)) {
 		return
 	}
@@ -180,7 +180,7 @@ func (s *Sharing) show(at time.Time, found *share.Division) {
 // guests give up then, too.
 const stale = 3
 
-// Ready is nil while guests' energy is published, and says else why not.
+// Ready is nil while guests' energy is published, and returns else why not.
 func (s *Sharing) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,7 +39,7 @@ const (
 // Message is what a stream sends of a report.
 type Message int
 
-// Nothing: the scheduler knows as much already. Heartbeat: one, which says
+// Nothing: the scheduler knows as much already. Heartbeat: one, which confirms
 // that the last full report still holds. Full: the report.
 const (
 	Nothing Message = iota
@@ -65,7 +65,7 @@ func (h *Heartbeats) Accept() { h.accepted = true }
 // Base is the sequence number of the report that a Heartbeat refers to.
 func (h *Heartbeats) Base() uint64 { return h.base.Sequence }
 
-// Next says what to send of r, the newest report, which may be nil and is never
+// Next returns what to send of r, the newest report, which may be nil and is never
 // modified, and from when on. If nothing is to be sent of it, that is when a next
 // report would be.
 func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {

@@ -17,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ModelsConfig says where local models go, and when.
+// ModelsConfig describes where local models go, and when.
 type ModelsConfig struct {
 	// Target is the gRPC target of the aggregator.
 	Target string
@@ -62,7 +62,7 @@ func (c ModelsConfig) Validate() error {
 }
 
 // Models pushes the newest local model to the aggregator when the staleness
-// rule says so. It is safe for concurrent use; Run is called once.
+// rule asks for it. It is safe for concurrent use; Run is called once.
 type Models struct {
 	target    string
 	options   []grpc.DialOption

@@ -25,7 +25,7 @@ import (
 // log. A scheduler has a handful.
 const MaxTargets = 64
 
-// SignalsConfig says where reports go.
+// SignalsConfig describes where reports go.
 type SignalsConfig struct {
 	// Targets are the scheduler replicas, each given once: a gRPC target is one
 	// replica, dns:///host:port one for each address that the name has, as a

@@ -130,7 +130,7 @@ func (s *stream) run(ctx context.Context) {
 	})
 }
 
-// session opens the stream and sends what Heartbeats says of the newest report,
+// session opens the stream and sends what Heartbeats decides for the newest report,
 // until the stream or ctx ends.
 func (s *stream) session(ctx context.Context) error {
 	timer, err := pace.NewTimer()
@@ -159,7 +159,7 @@ func (s *stream) session(ctx context.Context) error {
 }
 
 // send returns when receiving has ended, with the reason: a failed Send ends
-// the stream too, and Recv alone says why.
+// the stream too, and Recv alone returns the reason.
 func (s *stream) send(publish spaziov1.SignalService_PublishClient, timer *pace.Timer, ended <-chan error) error {
 	for {
 		m, age, wait := s.slot.next(time.Now())

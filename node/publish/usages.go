@@ -22,7 +22,7 @@ import (
 	"github.com/spazio-scheduler/spazio/node/build"
 )
 
-// UsagesConfig says where the windows of a node's pods go.
+// UsagesConfig describes where the windows of a node's pods go.
 type UsagesConfig struct {
 	Node string
 	// Incarnation grows at each start of the agent.

@@ -111,7 +111,7 @@ func (c *containerdClient) list(ctx context.Context) ([]container, error) {
 	return running, nil
 }
 
-// isComplete is false: a list does not tell what ended meanwhile.
+// isComplete is false: a list does not show what ended meanwhile.
 func (c *containerdClient) isComplete() bool { return false }
 
 func isLive(s task.Status) bool {

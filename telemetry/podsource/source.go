@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
 
-// Config says where a container runtime is. The zero value is the default.
+// Config describes where a container runtime is. The zero value is the default.
 type Config struct {
 	// Endpoint is the runtime's unix socket: a path or unix:// and one. Empty means
 	// DefaultEndpoints, at each connection the first that exists; for NewContainerd the

@@ -140,7 +140,7 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 // no news.
 func (l *Loop) Bound(b agent.Bind) { l.input.bound(b) }
 
-// SetGhosts passes on which pods a scheduler says hold room on the node and run
+// SetGhosts passes on which pods a scheduler names as holding room on the node and run
 // nothing: all there are. They are not counted.
 func (l *Loop) SetGhosts(pods []reserve.PodKey) { l.input.setGhosts(pods) }
 
@@ -228,7 +228,7 @@ func sourceError(err error) error {
 	return fmt.Errorf("pod source: %w", err)
 }
 
-// signal says over a channel with room for one that there is something to do.
+// signal notes over a channel with room for one that there is something to do.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -135,7 +135,7 @@ func (l *Loop) keepPace(now time.Time) {
 	l.watch.spent, l.watch.sampling = spent, 0
 }
 
-// logPace says in shares of the span what may be in the way. Where all of them
+// logPace logs in shares of the span what may be in the way. Where all of them
 // are small, the process waited for a CPU.
 func (l *Loop) logPace(p pace.Span, spent Spent) {
 	share := func(s time.Duration) float64 { return float64(s.Milliseconds()) / float64(p.Over.Milliseconds()) }

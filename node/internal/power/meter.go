@@ -225,7 +225,7 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 		}
 		return false
 	}
-	return m.tell(at, interval, u, node)
+	return m.setPower(at, interval, u, node)
 }
 
 // Utilisation is the busy share of the machine's cores between two readings so far apart. It
@@ -239,8 +239,8 @@ func Utilisation(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok
 	return min(busy.Seconds()/(span.Seconds()*cores), 1), err == nil
 }
 
-// tell makes the node's power of an interval.
-func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
+// setPower derives the node's power of an interval.
+func (m *Meter) setPower(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
 	seconds := in.To.Sub(in.From).Seconds()
 	quality := m.config.Source.Quality()
 	curve := m.curve(quality)
@@ -270,7 +270,7 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 }
 
 // packages are the joules of an interval by processor package. What a guest gets of its
-// host's says nothing of where the guest has run.
+// host's does not show where the guest has run.
 func (m *Meter) packages(in energy.Interval) []float64 {
 	if m.config.Source.Quality() != energy.Measured {
 		return nil

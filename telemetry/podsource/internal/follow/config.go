@@ -1,6 +1,6 @@
 // Package follow keeps a set of pods true to something that can be lost: a
 // runtime's socket, an API server. It tries again for ever, lists again after
-// every loss, and says each loss once.
+// every loss, and logs each loss once.
 package follow
 
 import (
