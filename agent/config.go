@@ -185,7 +185,7 @@ func (c *Config) estimator(ch Channel) kalman.Config {
 	e := c.Estimator.Config
 	e.Prior = ch.Prior
 	switch {
-	case c.Alike:
+	case c.Homogeneous:
 		e.Spread = 0
 	case ch.Name == Memory && c.MemorySpread != 0:
 		e.Spread = c.MemorySpread

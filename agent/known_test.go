@@ -108,7 +108,7 @@ func TestMemoryFades(t *testing.T) {
 func TestCostIsThatOfPodsNobodyKnows(t *testing.T) {
 	cost := func(d profile.Demand) float64 {
 		c := config()
-		c.Alike, c.NoCoreSlots = true, true
+		c.Homogeneous, c.NoCoreSlots = true, true
 		n := newNode(t, c)
 		rng := rand.New(rand.NewPCG(3, 14))
 		small, large := 0, 0

@@ -188,7 +188,7 @@ func (p *Pipeline) learn(at time.Time) error {
 	err := p.estimator.Step(kalman.Observation{
 		Headroom: p.headroom, Pods: float64(measured), Load: p.loads, Known: p.taken,
 		Churn: p.churn.recent(at, p.config.ChurnHold), Moving: math.Abs(float64(p.pods.loading - measured)),
-		Halt: (p.pods.held > 0 || p.config.HaltOnChurn) && p.churning(at),
+		Halt: (p.pods.held > 0 || p.config.PauseOnChurn) && p.churning(at),
 	})
 	if err != nil {
 		return fmt.Errorf("agent: estimator: %w", err)

@@ -146,8 +146,8 @@ func TestConfigSurvivesJSON(t *testing.T) {
 			Avail:     pipeline.AvailConfig{Rule: modelled, AvailOptions: capacity.AvailOptions{Caution: capacity.NoCaution, Saturation: capacity.NeverSaturated, FloorBelow: .1, Allowance: 1. / 3}},
 			Allowance: capacity.AllowanceOptions{MostPerSlot: 3},
 
-			MemorySpread: 2, Alike: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,
-			ChurnHold: 4, ChurnCap: 5, HaltOnChurn: true, PaceHalfLife: 7,
+			MemorySpread: 2, Homogeneous: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,
+			ChurnHold: 4, ChurnCap: 5, PauseOnChurn: true, PaceHalfLife: 7,
 		},
 	}
 	text, err := json.Marshal(c)

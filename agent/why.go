@@ -93,10 +93,10 @@ type WhyPace struct {
 	Teardown float64 `json:"teardownSeconds"`
 	// Slots is the number of pods that keep the node busy.
 	Slots float64 `json:"slots"`
-	// Fleeting reports that pods end before others start, so that a full CPU is no
+	// ShortLived reports that pods end before others start, so that a full CPU is no
 	// veto. Off reports that the configuration has no allowance.
-	Fleeting bool `json:"fleeting"`
-	Off      bool `json:"off"`
+	ShortLived bool `json:"fleeting"`
+	Off        bool `json:"off"`
 	// Usual is the Report's.
 	Usual float64 `json:"usualCores,omitzero"`
 }
@@ -242,7 +242,7 @@ func (p *Pipeline) explainPace() WhyPace {
 	pace := p.pacing()
 	w := WhyPace{
 		Ends: pace.Ends, Startup: pace.Startup, Teardown: p.pace.teardown, Slots: p.slots,
-		Fleeting: pace.Fleeting(), Off: p.allowsNone(),
+		ShortLived: pace.Fleeting(), Off: p.allowsNone(),
 	}
 	if rate := pace.EndRate(); rate > 0 {
 		w.Run = 1 / rate

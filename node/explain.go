@@ -199,7 +199,7 @@ func paceText(p agent.WhyPace, allowance float64) string {
 	default:
 		s += ", so none may be on their way ahead of a free slot"
 	}
-	if p.Fleeting && !p.Off {
+	if p.ShortLived && !p.Off {
 		s += "; they end before others start, so a full CPU is no veto"
 	}
 	if p.Usual > 0 {
