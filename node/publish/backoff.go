@@ -5,8 +5,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Backoff is an exponential backoff with jitter: the wait before retry i = 0,
@@ -20,10 +18,10 @@ type Backoff struct {
 // Validate refuses negative waits and a Min above Max.
 func (b Backoff) Validate() error {
 	if b.Min < 0 {
-		return &field.Error{Package: "publish", Field: "Backoff.Min", Value: b.Min, Err: invalid("negative")}
+		return refuse("Backoff.Min", b.Min, "negative")
 	}
 	if d := b.withDefaults(); d.Max < d.Min {
-		return &field.Error{Package: "publish", Field: "Backoff.Max", Value: b.Max, Err: invalid("less than Min")}
+		return refuse("Backoff.Max", b.Max, "less than Min")
 	}
 	return nil
 }

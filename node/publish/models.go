@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // ModelsConfig describes where local models go, and when.
@@ -43,10 +42,10 @@ type ModelsConfig struct {
 // Validate returns a *field.Error, or what package transport refuses.
 func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
-		return &field.Error{Package: "publish", Field: "Target", Value: `""`, Err: invalid("missing")}
+		return refuse("Target", `""`, "missing")
 	}
 	if c.Timeout < 0 {
-		return &field.Error{Package: "publish", Field: "Timeout", Value: c.Timeout, Err: invalid("negative")}
+		return refuse("Timeout", c.Timeout, "negative")
 	}
 	if err := c.Staleness.Validate(); err != nil {
 		return err
@@ -55,7 +54,7 @@ func (c ModelsConfig) Validate() error {
 		return err
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &field.Error{Package: "publish", Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
+		return refuse("TokenFile", c.TokenFile, "a token is not sent in plaintext")
 	}
 	_, err := transport.DialOptions(c.Target, c.Transport)
 	return err

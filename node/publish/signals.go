@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // MaxTargets bounds the streams of an agent, and with them its memory and the
@@ -57,15 +56,15 @@ type SignalsConfig struct {
 // Validate returns a *field.Error, or what package transport refuses.
 func (c SignalsConfig) Validate() error {
 	if len(c.Targets) > MaxTargets {
-		return &field.Error{Package: "publish", Field: "Targets", Value: len(c.Targets), Err: invalid("too many")}
+		return refuse("Targets", len(c.Targets), "too many")
 	}
 	if c.Refresh < 0 {
-		return &field.Error{Package: "publish", Field: "Refresh", Value: c.Refresh, Err: invalid("negative")}
+		return refuse("Refresh", c.Refresh, "negative")
 	}
 	seen := map[string]bool{}
 	for _, target := range c.Targets {
 		if target == "" || seen[target] {
-			return &field.Error{Package: "publish", Field: "Targets", Value: c.Targets, Err: invalid("an empty or repeated target")}
+			return refuse("Targets", c.Targets, "an empty or repeated target")
 		}
 		seen[target] = true
 		if _, _, err := parseTarget(target); err != nil {
@@ -76,7 +75,7 @@ func (c SignalsConfig) Validate() error {
 		}
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &field.Error{Package: "publish", Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
+		return refuse("TokenFile", c.TokenFile, "a token is not sent in plaintext")
 	}
 	return c.Backoff.Validate()
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Staleness is the rule by which a node pushes its local model: when it has
@@ -37,13 +36,13 @@ func (s Staleness) Validate() error {
 	d := s.withDefaults()
 	switch {
 	case s.MinInterval < 0:
-		return &field.Error{Package: "publish", Field: "Staleness.MinInterval", Value: s.MinInterval, Err: invalid("negative")}
+		return refuse("Staleness.MinInterval", s.MinInterval, "negative")
 	case d.MaxAge < d.MinInterval:
-		return &field.Error{Package: "publish", Field: "Staleness.MaxAge", Value: s.MaxAge, Err: invalid("less than MinInterval")}
+		return refuse("Staleness.MaxAge", s.MaxAge, "less than MinInterval")
 	case !(d.Angle > 0 && d.Angle <= 1):
-		return &field.Error{Package: "publish", Field: "Staleness.Angle", Value: s.Angle, Err: invalid("not in (0,1]")}
+		return refuse("Staleness.Angle", s.Angle, "not in (0,1]")
 	case !(d.Stretch > 0) || math.IsInf(d.Stretch, 0):
-		return &field.Error{Package: "publish", Field: "Staleness.Stretch", Value: s.Stretch, Err: invalid("not positive and finite")}
+		return refuse("Staleness.Stretch", s.Stretch, "not positive and finite")
 	}
 	return nil
 }

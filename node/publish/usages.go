@@ -18,7 +18,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node/build"
 )
 
@@ -50,11 +49,11 @@ type UsagesConfig struct {
 func (c UsagesConfig) Validate() error {
 	for _, target := range c.Targets {
 		if _, isName, _ := parseTarget(target); isName {
-			return &field.Error{Package: "publish", Field: "Targets", Value: target, Err: invalid("profilers are not looked up: want host:port of each")}
+			return refuse("Targets", target, "profilers are not looked up: want host:port of each")
 		}
 	}
 	if c.Linger < 0 {
-		return &field.Error{Package: "publish", Field: "Linger", Value: c.Linger, Err: invalid("negative")}
+		return refuse("Linger", c.Linger, "negative")
 	}
 	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.backoff()}.Validate()
 }
