@@ -5,8 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// ProcessLimits keep a process that is only a node's agent small beside what it measures;
-// who embeds the agent in a larger one leaves them out. A zero field leaves what it is about as it is.
+// ProcessLimits keep a process that is only a node's agent small beside what it measures; a
+// larger process that embeds the agent leaves them out. A zero field changes nothing.
 type ProcessLimits struct {
 	// Memory bounds, in bytes, what Go's runtime holds before it collects garbage
 	// ever harder; the program's text comes on top.

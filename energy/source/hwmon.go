@@ -52,7 +52,8 @@ type sensor struct {
 // ErrNoPower or ErrNotPermitted.
 func NewHwmon(root string) (*Hwmon, error) {
 	root = cmp.Or(root, "/sys/class/hwmon")
-	h := &Hwmon{about: about{name: "hwmon", period: time.Second}, root: root} // most drivers ask their chip once a second
+	// Most drivers ask their chip once a second.
+	h := &Hwmon{about: about{name: "hwmon", period: time.Second}, root: root}
 	if err := h.open(); err != nil {
 		return nil, err
 	}

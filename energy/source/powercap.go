@@ -43,7 +43,8 @@ func NewPowercap(c PowercapConfig) (*Powercap, error) {
 		return nil, invalid("Zones", uint8(c.Zones), "PackageDRAM or Psys")
 	}
 	c.Root = cmp.Or(c.Root, "/sys/class/powercap")
-	p := &Powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c} // hardware counts about each millisecond
+	// Hardware counts about each millisecond.
+	p := &Powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c}
 	if err := p.open(); err != nil {
 		return nil, err
 	}
