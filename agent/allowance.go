@@ -81,7 +81,7 @@ func (l *paceLog) forget(at time.Time) {
 
 // began learns from a pod whose own containers have begun to run how long that
 // took from its bind.
-func (l *paceLog) began(at time.Time, r *podRecord) {
+func (l *paceLog) began(at time.Time, r *PodRecord) {
 	if !r.InitsKnown {
 		at = r.RanAt // what follows is the lead
 	}
@@ -92,7 +92,7 @@ func (l *paceLog) began(at time.Time, r *podRecord) {
 }
 
 // observe learns the lead from the pods there are.
-func (l *paceLog) observe(records []podRecord) {
+func (l *paceLog) observe(records []PodRecord) {
 	for i := range records {
 		if r := &records[i]; !r.InitsKnown && !r.Earlier {
 			l.lead = max(l.lead, r.resumed())
@@ -101,7 +101,7 @@ func (l *paceLog) observe(records []podRecord) {
 }
 
 // ended learns from pods that have ended for good.
-func (l *paceLog) ended(at time.Time, gone []podRecord) {
+func (l *paceLog) ended(at time.Time, gone []PodRecord) {
 	for i := range gone {
 		r := &gone[i]
 		if !r.counts() || r.InitsKnown && !r.Loaded {

@@ -148,7 +148,7 @@ func (p *Pipeline) discount(pods int) error {
 }
 
 // remove takes pods out as if they had never been, and returns their records.
-func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []podRecord) {
+func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
 	for i := range l.records {
 		if named(l.records[i].Key) {
 			taken = append(taken, l.records[i])
@@ -157,7 +157,7 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []podRecord) {
 	if len(taken) == 0 {
 		return nil
 	}
-	l.records = slices.DeleteFunc(l.records, func(r podRecord) bool { return named(r.Key) })
+	l.records = slices.DeleteFunc(l.records, func(r PodRecord) bool { return named(r.Key) })
 	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return named(e.Key) })
 	for i := range taken {
 		l.erase(&taken[i])
@@ -167,7 +167,7 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []podRecord) {
 }
 
 // erase takes a pod out of the counts of which it was a part.
-func (l *podLog) erase(r *podRecord) {
+func (l *podLog) erase(r *PodRecord) {
 	for i := range l.history {
 		if h := &l.history[i]; r.Loads && !h.At.Before(r.Since) && h.Count > 0 {
 			h.Count--
@@ -178,5 +178,5 @@ func (l *podLog) erase(r *podRecord) {
 // lists reports whether the log has these pods and no others, all as they are.
 func (l *podLog) lists(pods []Pod) bool {
 	l.sorted = byKeyTo(l.sorted, pods)
-	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r podRecord) bool { return p == r.Pod })
+	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })
 }

@@ -108,7 +108,7 @@ func (r *PodReading) settled() bool {
 }
 
 // surprise reports whether the pod takes something else than was predicted.
-func (r *podRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
+func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
 	s.Pod = r.Key
 	ratio := func(predicted profile.Share, measured, unit float64) float64 {
 		if !(predicted.Confidence > 0 && predicted.Amount > 0) {
@@ -187,7 +187,7 @@ func (p *Pipeline) coreShare() float64 {
 }
 
 // predicted returns what was predicted of a pod in a channel.
-func (r *podRecord) predicted(resource reserve.Resource, unit float64) profile.Share {
+func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.Share {
 	switch {
 	case unit == 0:
 		return profile.Share{}
@@ -198,12 +198,12 @@ func (r *podRecord) predicted(resource reserve.Resource, unit float64) profile.S
 }
 
 // knows reports whether anything was predicted of the pod.
-func (r *podRecord) knows() bool {
+func (r *PodRecord) knows() bool {
 	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0
 }
 
 // loaded reports whether the pod's load was in the usage at a time a moment ago.
-func (r *podRecord) loaded(at time.Time) bool {
+func (r *PodRecord) loaded(at time.Time) bool {
 	if r.Since.After(at) {
 		return !r.Loads
 	}
@@ -212,7 +212,7 @@ func (r *podRecord) loaded(at time.Time) bool {
 
 // expected is the share that the pod is expected to take, where before any reading
 // was predicted: measured as far as it was.
-func (r *podRecord) expected(resource reserve.Resource, unit, predicted float64, at time.Time) float64 {
+func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64, at time.Time) float64 {
 	switch {
 	case unit == 0:
 	case resource == reserve.CPU && r.Use.Readings > 0:
@@ -238,7 +238,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 		return capacity.Known{}, 0
 	}
 	then, usual := at.Add(-p.config.Settle), p.usual()
-	add := func(r *podRecord, now bool) {
+	add := func(r *PodRecord, now bool) {
 		share := r.predicted(resource, unit)
 		if !(share.Confidence > 0) || r.takes(usual) {
 			return
@@ -267,7 +267,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 	}
 	for i := range p.pods.ended {
 		if e := &p.pods.ended[i]; e.At.After(then) {
-			add(&e.podRecord, false)
+			add(&e.PodRecord, false)
 		}
 	}
 	return k, measured
@@ -282,7 +282,7 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		c, room := &p.channels[i], &channels[i]
 		resource, unit := p.unit(i)
 		typical := c.Room(capacity.Pods{}, p.config.Avail.AvailOptions).Cost
-		expected := func(r *podRecord) float64 {
+		expected := func(r *PodRecord) float64 {
 			share := r.predicted(resource, unit)
 			predicted := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
 			return r.expected(resource, unit, predicted, at)
@@ -301,7 +301,7 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		}
 		for j := range p.pods.ended {
 			if e := &p.pods.ended[j]; e.At.After(then) && e.loaded(then) {
-				coming -= expected(&e.podRecord)
+				coming -= expected(&e.PodRecord)
 			}
 		}
 		if p.pods.counted > 0 {

@@ -24,7 +24,7 @@ func (t *predictedDemand) fade(left float64) {
 	t.Squares *= left
 }
 
-func (t *predictedDemand) add(r *podRecord) {
+func (t *predictedDemand) add(r *PodRecord) {
 	predicted := r.Demand.CPU
 	if predicted.Confidence < .5 {
 		return
@@ -63,7 +63,7 @@ func (p *Pipeline) usual() float64 {
 }
 
 // takes reports whether the pod takes what is usual, as far as is known.
-func (r *podRecord) takes(usual float64) bool {
+func (r *PodRecord) takes(usual float64) bool {
 	predicted := r.Demand.CPU
 	return usual > 0 && (predicted.Confidence == 0 || reserve.Usual(predicted.Amount, usual))
 }
