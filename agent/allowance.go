@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -42,10 +43,10 @@ type paceLog struct {
 	loading  int
 	way      []boundPod // by time
 	// lead is how long pods run before a container of their own does, where no
-	// notice says how many init containers they have.
+	// notice gives the number of their init containers.
 	lead time.Duration
-	// told is of the pods of Ends, and fades as these do.
-	told predictedDemand
+	// predicted is the demand predicted of the pods of Ends, and fades as these do.
+	predicted predictedDemand
 	// allowance is the last, before any veto.
 	allowance float64
 }
@@ -57,7 +58,7 @@ func (l *paceLog) advance(at time.Time, halfLife time.Duration) {
 		halves := dt.Seconds() / halfLife.Seconds()
 		left := math.Exp2(-halves)
 		l.pace.Ends *= left
-		l.told.fade(left)
+		l.predicted.fade(left)
 		// The time lived in dt fades, too, from when it was lived.
 		l.pace.Lived = l.pace.Lived*left + float64(l.loading)*(1-left)*halfLife.Seconds()/math.Ln2
 	}
@@ -107,7 +108,7 @@ func (l *paceLog) ended(at time.Time, gone []PodRecord) {
 			continue
 		}
 		l.pace.Ends++
-		l.told.add(r)
+		l.predicted.add(r)
 		stopped := at
 		if r.State == PodStopped {
 			stopped = r.StoppedAt
@@ -125,10 +126,7 @@ func (l *paceLog) ended(at time.Time, gone []PodRecord) {
 
 // startup is L in seconds.
 func (l *paceLog) startup() float64 {
-	if l.pace.Startup == 0 {
-		return DefaultStartup.Seconds()
-	}
-	return l.pace.Startup
+	return cmp.Or(l.pace.Startup, DefaultStartup.Seconds())
 }
 
 // pacing is the pace with the start-up time that holds.
@@ -167,7 +165,7 @@ func (p *Pipeline) allowsNone() bool { return p.config.Allowance.MostPerSlot == 
 
 // coreSlots is the number of pods that keep all cores busy at once where a pod is
 // known to take about a core, and of those besides that idle, and 0 elsewhere. With
-// all cores busy and nobody waiting the CPU's usage is a half, for the other half is
+// all cores busy and no task waiting the CPU's usage is a half, for the other half is
 // waiting tasks, so it would take as many pods again, which share what there is. Half a
 // √cores is kept waiting: with fewer a core idles as often as pods end together.
 func (p *Pipeline) coreSlots(i int) float64 {
@@ -193,7 +191,7 @@ func (p *Pipeline) idle(capacity, cost float64) float64 {
 	return min(max(math.Round((capacity-1)/cost), 0), float64(p.pods.earlier))
 }
 
-// bounds says what an allowance has to fit in. Pods share the CPU as they come
+// bounds returns what an allowance has to fit in. Pods share the CPU as they come
 // and go; what they take of other channels they hold, so there the allowance gets
 // what the offer leaves.
 func (p *Pipeline) bounds(pods capacity.Pods) capacity.Bounds {

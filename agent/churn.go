@@ -19,7 +19,7 @@ func (w *churnWindow) open(at time.Time, hold, limit time.Duration) bool {
 	return !w.first.IsZero() && at.Sub(w.last) < hold && at.Sub(w.first) < limit
 }
 
-// recent says that the last event is less than hold ago, however long ago the
+// recent reports whether the last event is less than hold ago, however long ago the
 // first.
 func (w *churnWindow) recent(at time.Time, hold time.Duration) bool {
 	return !w.first.IsZero() && at.Sub(w.last) < hold

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -184,7 +185,7 @@ func (c *Config) estimator(ch Channel) kalman.Config {
 	e := c.Estimator.Config
 	e.Prior = ch.Prior
 	switch {
-	case c.Alike:
+	case c.Homogeneous:
 		e.Spread = 0
 	case ch.Name == Memory && c.MemorySpread != 0:
 		e.Spread = c.MemorySpread
@@ -209,9 +210,7 @@ func positive(f float64) bool { return f > 0 && !math.IsInf(f, 0) }
 
 func (c Config) withDefaults() Config {
 	c.Channels = append([]Channel(nil), c.Channels...)
-	if c.PodsPerCore == 0 {
-		c.PodsPerCore = DefaultPodsPerCore
-	}
+	c.PodsPerCore = cmp.Or(c.PodsPerCore, DefaultPodsPerCore)
 	pod := 1 / (c.Cores * c.PodsPerCore)
 	for i := range c.Channels {
 		switch ch := &c.Channels[i]; {
@@ -222,26 +221,18 @@ func (c Config) withDefaults() Config {
 			ch.Prior = pod / 2
 		}
 	}
-	if c.FleetShare == 0 {
-		c.FleetShare = pipeline.DefaultFleetShare
-	}
+	c.FleetShare = cmp.Or(c.FleetShare, pipeline.DefaultFleetShare)
 	if c.OwnModel {
 		c.FleetShare = 0
 	}
-	if c.Model.Block == 0 {
-		c.Model.Block = svd.DefaultBlock
-	}
-	for _, d := range []struct {
-		field *time.Duration
-		value time.Duration
-	}{
-		{&c.FleetHalfLife, pipeline.DefaultFleetHalfLife}, {&c.ChurnHold, pipeline.DefaultChurnHold}, {&c.ChurnCap, pipeline.DefaultChurnCap},
-		{&c.Settle, DefaultSettle}, {&c.MinInterval, DefaultMinInterval},
-		{&c.PaceHalfLife, pipeline.DefaultPaceHalfLife}, {&c.MaxAge, DefaultMaxAge}, {&c.InitLead, pipeline.DefaultInitLead},
-	} {
-		if *d.field == 0 {
-			*d.field = d.value
-		}
-	}
+	c.Model.Block = cmp.Or(c.Model.Block, svd.DefaultBlock)
+	c.FleetHalfLife = cmp.Or(c.FleetHalfLife, pipeline.DefaultFleetHalfLife)
+	c.ChurnHold = cmp.Or(c.ChurnHold, pipeline.DefaultChurnHold)
+	c.ChurnCap = cmp.Or(c.ChurnCap, pipeline.DefaultChurnCap)
+	c.Settle = cmp.Or(c.Settle, DefaultSettle)
+	c.MinInterval = cmp.Or(c.MinInterval, DefaultMinInterval)
+	c.PaceHalfLife = cmp.Or(c.PaceHalfLife, pipeline.DefaultPaceHalfLife)
+	c.MaxAge = cmp.Or(c.MaxAge, DefaultMaxAge)
+	c.InitLead = cmp.Or(c.InitLead, pipeline.DefaultInitLead)
 	return c
 }

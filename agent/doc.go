@@ -17,7 +17,7 @@
 //
 // The local model is the node's own load (package svd). The effective model is
 // its blend with the fleet's, share γ, which decays with the age of what the
-// aggregator last said; the local one alone is pushed, so a node never hears its
+// aggregator last said; the local one alone is pushed, so a node never gets back its
 // own echo. The same holds for the cost of a pod, which is pooled with the
 // fleet's only where it is used (kalman.Pool).
 //
@@ -33,9 +33,9 @@
 // A pod is one of n from its first container to the end of its sandbox or cgroup
 // (Pod): between an init container's end and the next start nothing is free. It is
 // one of n₀, the pods whose load y shows, only while a container of its own runs,
-// for what an init container takes says nothing of its pod; meanwhile the
-// estimator stands still. No source tells init containers from others: the notice
-// of a pod's bind says how many there are (Bind), and without one a pod is given
+// for what an init container takes shows nothing of its pod; meanwhile the
+// estimator stands still. No source distinguishes init containers from others: the notice
+// of a pod's bind gives their number (Bind), and without one a pod is given
 // the time that pods on the node were seen to need, Config.InitLead at first.
 //
 // # Ghosts
@@ -63,26 +63,26 @@
 //
 // # Pods that are known
 //
-// The notice of a bind may tell what the pod takes (Bind.Demand), and Usage what it
+// The notice of a bind may predict what the pod takes (Bind.Demand), and Usage what it
 // was then measured to take. The estimator learns from what the other pods take, and
-// a report tells the room in shares (ChannelReport.Room), the less of what the usage
+// a report gives the room in shares (ChannelReport.Room), the less of what the usage
 // leaves and of what the capacity leaves beside what all pods are expected to take.
-// A pod that is not what was told is a Surprise.
+// A pod that is not what was predicted is a Surprise.
 //
 // # Pronto's signal
 //
 // With Config.Pronto a node does not say how many pods fit, but whether it takes
-// any: avail is Unbounded, and 0 while package pronto's signal rejects, which tells
+// any: avail is Unbounded, and 0 while package pronto's signal rejects, which detects
 // peaks in the samples' projections on the directions in which the load varies.
 // The samples are those that were measured, for the filter holds back the very
-// peaks. The report tells no room in shares, so that a scheduler has nothing but
+// peaks. The report gives no room in shares, so that a scheduler has only
 // avail and its own slow start to go by; the rest of the pipeline goes on as ever.
 // Local and SetFleet are then about the centred model, under a schema that ends with
-// ProntoSchema: what the fleet tells replaces the node's own directions.
+// ProntoSchema: what the fleet returns replaces the node's own directions.
 //
 // # Power
 //
-// Power and PodPower tell what the node and its pods took of late, which the pipeline
+// Power and PodPower are what the node and its pods took of late, which the pipeline
 // only passes on: the room does not depend on it. A pod that a report counts is no more
 // in flight for a scheduler, while a mean of the last second shows it in part; so a
 // report adds the marginal power of the pods that it counts beyond those which loaded

@@ -46,7 +46,7 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 		s.p.Churn(s.at)
 		if c > 100 {
 			s.p.Usage(s.at, []agent.PodReading{{
-				Pod: key, Age: time.Duration(b) * time.Second / 8, Older: b > 200, Ended: c > 240, Pressure: c%2 > 0,
+				Pod: key, Age: time.Duration(b) * time.Second / 8, AgeUnknown: b > 200, Ended: c > 240, Pressure: c%2 > 0,
 				CPU: time.Duration(c) * time.Second / 16, Stalled: time.Duration(b) * time.Second / 16, Memory: uint64(c) << 26,
 			}})
 		}

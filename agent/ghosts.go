@@ -10,9 +10,9 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// GhostRecord is a pod that schedulers have named a ghost.
-type GhostRecord struct {
-	// Pod is as its source saw it last, if Here says that it is on the node.
+// ghostRecord is a pod that schedulers have named a ghost.
+type ghostRecord struct {
+	// Pod is as its source saw it last, if Here reports that it is on the node.
 	Pod
 	Here bool
 	// Unnamed is since when no scheduler names it; zero while one does.
@@ -24,10 +24,10 @@ type GhostRecord struct {
 const ghostForget = time.Minute
 
 // ghostLog knows the ghosts, by key.
-type ghostLog []GhostRecord
+type ghostLog []ghostRecord
 
 func (l ghostLog) find(key reserve.PodKey) (i int, known bool) {
-	return slices.BinarySearchFunc(l, key, func(r GhostRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
+	return slices.BinarySearchFunc(l, key, func(r ghostRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
 }
 
 func (l ghostLog) has(key reserve.PodKey) bool {
@@ -35,7 +35,7 @@ func (l ghostLog) has(key reserve.PodKey) bool {
 	return known
 }
 
-// name takes the pods that a scheduler says are all ghosts there are. One that is on
+// name takes the pods that a scheduler names as all ghosts there are. One that is on
 // the node, or was named a moment ago, stays one: it does not become another pod.
 func (l *ghostLog) name(at time.Time, keys []reserve.PodKey) {
 	keys = slices.Clone(keys)
@@ -52,10 +52,10 @@ func (l *ghostLog) name(at time.Time, keys []reserve.PodKey) {
 	}
 	for _, key := range keys {
 		if !l.has(key) {
-			next = append(next, GhostRecord{Pod: Pod{Key: key}})
+			next = append(next, ghostRecord{Pod: Pod{Key: key}})
 		}
 	}
-	slices.SortFunc(next, func(a, b GhostRecord) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(next, func(a, b ghostRecord) int { return cmp.Compare(a.Key, b.Key) })
 	*l = next
 	l.forget(at)
 }
@@ -87,7 +87,7 @@ func (l *ghostLog) hide(at time.Time, pods []Pod) (rest []Pod, changed bool) {
 }
 
 func (l *ghostLog) forget(at time.Time) {
-	*l = slices.DeleteFunc(*l, func(r GhostRecord) bool {
+	*l = slices.DeleteFunc(*l, func(r ghostRecord) bool {
 		return !r.Here && !r.Unnamed.IsZero() && at.Sub(r.Unnamed) >= ghostForget
 	})
 	if len(*l) == 0 {
@@ -95,7 +95,7 @@ func (l *ghostLog) forget(at time.Time) {
 	}
 }
 
-// Ghosts takes the pods that a scheduler says hold room on the node and run nothing:
+// Ghosts takes the pods that a scheduler names as holding room on the node and run nothing:
 // all there are. They are none of n. One that was counted before anybody said what it
 // is, as after a restart of the agent, is taken out again as if it had never been; then
 // a report may be due. Too many are a *field.Error and change nothing.
@@ -125,7 +125,7 @@ func (p *Pipeline) Ghosts(at time.Time, pods []reserve.PodKey) (Report, bool, er
 	return p.reportEvent(at)
 }
 
-// Ghost says whether a pod is known to be a ghost.
+// Ghost reports whether a pod is known to be a ghost.
 func (p *Pipeline) Ghost(pod reserve.PodKey) bool { return p.ghosts.has(pod) }
 
 // discount has the estimator know that so many of the pods that were there from its
@@ -158,7 +158,7 @@ func (l *podLog) remove(named func(reserve.PodKey) bool) (taken []PodRecord) {
 		return nil
 	}
 	l.records = slices.DeleteFunc(l.records, func(r PodRecord) bool { return named(r.Key) })
-	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return named(e.Key) })
+	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return named(e.Key) })
 	for i := range taken {
 		l.erase(&taken[i])
 	}
@@ -175,7 +175,7 @@ func (l *podLog) erase(r *PodRecord) {
 	}
 }
 
-// lists says whether the log has these pods and no others, all as they are.
+// lists reports whether the log has these pods and no others, all as they are.
 func (l *podLog) lists(pods []Pod) bool {
 	l.sorted = byKeyTo(l.sorted, pods)
 	return l.history != nil && slices.EqualFunc(l.sorted, l.records, func(p Pod, r PodRecord) bool { return p == r.Pod })

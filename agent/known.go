@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Surprise is a pod that was measured to take far more, or far less, than was told
-// of it. A ratio is measured over told, 0 of what nothing was told.
+// Surprise is a pod that was measured to take far more, or far less, than was predicted
+// of it. A ratio is measured over predicted, 0 where nothing was predicted.
 type Surprise struct {
 	Pod                   reserve.PodKey
 	CPURatio, MemoryRatio float64
@@ -24,29 +24,29 @@ type madeSurprise struct {
 }
 
 const (
-	// firstReading is the age from which a reading says what a pod takes.
+	// firstReading is the age from which a reading shows what a pod takes.
 	firstReading = time.Second
 	// rememberedReadings is how many readings the mean of a pod's demand spans: a
 	// minute of them.
 	rememberedReadings = 6
-	// memoryFade is in which half of what was told of a pod's memory is given up if it
+	// memoryFade is in which half of what was predicted of a pod's memory is given up if it
 	// is not seen to take it.
 	memoryFade = 10 * time.Minute
 	// surpriseMore and surpriseLess are the ratios of a surprise, and settledAge the
 	// age from which a pod that takes less is one, doneAge where it has ended: one that
 	// lived for less has not shown what others take. What is less than surpriseLeast
-	// of the channel surprises nobody.
+	// of the channel is no surprise.
 	surpriseMore  = 1.5
 	surpriseLess  = 2. / 3
 	settledAge    = time.Minute
 	doneAge       = 10 * time.Second
 	surpriseLeast = .01
-	// surpriseKept is for how long reports tell of a surprise: any may be lost.
+	// surpriseKept is for how long reports carry a surprise: any may be lost.
 	surpriseKept = 5 * time.Second
 	// MaxSurprises bounds those of a report, MaxSurprise the ratio of one.
 	MaxSurprises = 64
 	MaxSurprise  = 1e6
-	// MaxRoom bounds a room, whatever pods are told to take, in times the channel.
+	// MaxRoom bounds a room, whatever pods are predicted to take, in times the channel.
 	MaxRoom = 1000
 )
 
@@ -63,12 +63,12 @@ type podUse struct {
 	At      time.Time `json:",omitzero"`
 	Total   time.Duration
 	Stalled time.Duration `json:",omitzero"`
-	// Surprised says that it was a Surprise.
+	// Surprised reports that it was a Surprise.
 	Surprised bool
 }
 
 // observe takes in a reading on a machine of so many cores; it reports whether there was
-// news. A span in which the pod cannot have taken what a reading tells is not known.
+// news. A span in which the pod cannot have taken what a reading shows is not known.
 func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	if r.Age < firstReading && !r.Ended {
 		return false
@@ -80,7 +80,7 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	span, before := at.Sub(u.At), *u
 	if u.At.IsZero() {
 		span = r.Age
-		if r.Older { // what it took before it was seen tells nothing
+		if r.AgeUnknown { // since when it took that is not known
 			span = 0
 		}
 	}
@@ -101,23 +101,23 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	return true
 }
 
-// settled says whether the pod would not have taken more, had it lived on: it was
+// settled reports whether the pod would not have taken more, had it lived on: it was
 // not killed, and old enough.
 func (r *PodReading) settled() bool {
 	return r.Age >= settledAge || r.Ended && r.Age >= doneAge && r.OOMKills == 0
 }
 
-// surprise says whether the pod takes something else than was told.
+// surprise reports whether the pod takes something else than was predicted.
 func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
 	s.Pod = r.Key
-	ratio := func(told profile.Share, measured, unit float64) float64 {
-		if !(told.Confidence > 0 && told.Amount > 0) {
+	ratio := func(predicted profile.Share, measured, unit float64) float64 {
+		if !(predicted.Confidence > 0 && predicted.Amount > 0) {
 			return 0
 		}
-		by := measured / told.Amount
+		by := measured / predicted.Amount
 		more := by >= surpriseMore
 		less := by <= surpriseLess && reading.settled()
-		is = is || (more || less) && math.Abs(measured-told.Amount)*unit >= surpriseLeast
+		is = is || (more || less) && math.Abs(measured-predicted.Amount)*unit >= surpriseLeast
 		return min(by, MaxSurprise)
 	}
 	if r.Use.Readings > 0 {
@@ -130,7 +130,7 @@ func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float
 }
 
 // Usage takes readings of pods. What a pod takes follows from them, not from what
-// was told of it, the more there are of them; those of containers are ignored.
+// was predicted of it, the more there are of them; those of containers are ignored.
 func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 	at = at.UTC()
 	units := [reserve.Resources]float64{}
@@ -155,7 +155,7 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 	}
 }
 
-// recentSurprises returns what a report tells of surprises, nil for none.
+// recentSurprises returns the surprises of a report, nil for none.
 func (p *Pipeline) recentSurprises(at time.Time) []Surprise {
 	p.surprises = slices.DeleteFunc(p.surprises, func(s madeSurprise) bool { return at.Sub(s.At) >= surpriseKept })
 	var recent []Surprise
@@ -178,7 +178,7 @@ func (p *Pipeline) unit(channel int) (reserve.Resource, float64) {
 }
 
 // coreShare is what a busy core adds to the CPU's usage. With all cores busy and
-// nobody waiting it is a half, for the other half is waiting tasks.
+// no task waiting it is a half, for the other half is waiting tasks.
 func (p *Pipeline) coreShare() float64 {
 	if p.config.NoPressure {
 		return 1 / p.config.Cores
@@ -186,8 +186,8 @@ func (p *Pipeline) coreShare() float64 {
 	return 1 / (2 * p.config.Cores)
 }
 
-// told is what was said of a pod in a channel.
-func (r *PodRecord) told(resource reserve.Resource, unit float64) profile.Share {
+// predicted returns what was predicted of a pod in a channel.
+func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.Share {
 	switch {
 	case unit == 0:
 		return profile.Share{}
@@ -197,12 +197,12 @@ func (r *PodRecord) told(resource reserve.Resource, unit float64) profile.Share 
 	return r.Demand.Memory
 }
 
-// knows says whether anything was told of the pod.
+// knows reports whether anything was predicted of the pod.
 func (r *PodRecord) knows() bool {
 	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0
 }
 
-// loaded says whether the pod's load was in the usage at a time a moment ago.
+// loaded reports whether the pod's load was in the usage at a time a moment ago.
 func (r *PodRecord) loaded(at time.Time) bool {
 	if r.Since.After(at) {
 		return !r.Loads
@@ -211,24 +211,24 @@ func (r *PodRecord) loaded(at time.Time) bool {
 }
 
 // expected is the share that the pod is expected to take, where before any reading
-// it was told: measured as far as it was.
-func (r *PodRecord) expected(resource reserve.Resource, unit, told float64, at time.Time) float64 {
+// was predicted: measured as far as it was.
+func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64, at time.Time) float64 {
 	switch {
 	case unit == 0:
 	case resource == reserve.CPU && r.Use.Readings > 0:
 		n := float64(r.Use.Readings)
-		return (told + n*unit*r.Use.Cores) / (1 + n)
+		return (predicted + n*unit*r.Use.Cores) / (1 + n)
 	case resource == reserve.Memory && r.Use.Peak > 0:
 		age := at.Sub(r.RanAt)
-		return max(unit*r.Use.Peak, told*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
+		return max(unit*r.Use.Peak, predicted*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
 	}
-	return told
+	return predicted
 }
 
-// known sums up what is known of the pods in a channel, nothing where nobody is:
+// known sums up what is known of the pods in a channel, nothing where none is known:
 // how many they are now and were when the usage was taken, and what they take. Those
 // that take what is usual count as typical ones, as if nothing were known of them, and to
-// the CPU all do where pods live short: what starting them takes nobody knows of any.
+// the CPU all do where pods live short: what starting them takes is known of none.
 func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured float64) {
 	if p.pods.known == 0 && len(p.pods.ended) == 0 {
 		return capacity.Known{}, 0
@@ -239,7 +239,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 	}
 	then, usual := at.Add(-p.config.Settle), p.usual()
 	add := func(r *PodRecord, now bool) {
-		share := r.told(resource, unit)
+		share := r.predicted(resource, unit)
 		if !(share.Confidence > 0) || r.takes(usual) {
 			return
 		}
@@ -273,7 +273,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 	return k, measured
 }
 
-// rooms fills in what a report says of the room in each channel. left is the less of
+// rooms fills in a report's room in each channel. left is the less of
 // what the usage leaves, with the pods that it does not show yet and those it shows
 // still, and of what the estimate of the capacity leaves beside the pods that run.
 func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelReport) {
@@ -283,9 +283,9 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		resource, unit := p.unit(i)
 		typical := c.Room(capacity.Pods{}, p.config.Avail.AvailOptions).Cost
 		expected := func(r *PodRecord) float64 {
-			share := r.told(resource, unit)
-			told := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
-			return r.expected(resource, unit, told, at)
+			share := r.predicted(resource, unit)
+			predicted := share.Confidence*unit*share.Amount + (1-share.Confidence)*typical
+			return r.expected(resource, unit, predicted, at)
 		}
 		coming, running, mean := 0., 0., typical
 		for j := range p.pods.records {

@@ -108,7 +108,7 @@ func TestMemoryFades(t *testing.T) {
 func TestCostIsThatOfPodsNobodyKnows(t *testing.T) {
 	cost := func(d profile.Demand) float64 {
 		c := config()
-		c.Alike, c.NoCoreSlots = true, true
+		c.Homogeneous, c.NoCoreSlots = true, true
 		n := newNode(t, c)
 		rng := rand.New(rand.NewPCG(3, 14))
 		small, large := 0, 0
@@ -246,7 +246,7 @@ func TestSurprises(t *testing.T) {
 			"once a pod", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
 			[]agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
 		},
-		{"one that was there before", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, Older: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
+		{"one that was there before", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, AgeUnknown: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			n := newNode(t, config())

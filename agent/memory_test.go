@@ -39,7 +39,7 @@ func TestMixedPodsLeaveRoomForALargeOne(t *testing.T) {
 		t.Errorf("not explained: %+v", w)
 	}
 	alike := config()
-	alike.Alike = true
+	alike.Homogeneous = true
 	if s, _ := mixedPods(t, alike); s.Avail < r.Avail+.5 {
 		t.Errorf("offers %.2f pods where they are taken to be alike, %.2f where not", s.Avail, r.Avail)
 	}

@@ -56,7 +56,7 @@ type Pipeline struct {
 	slots        float64    // that the last allowance is for
 	rejection    *rejection // nil unless Config.Pronto is set
 
-	power     *PowerState   // nil until power was told
+	power     *powerState   // nil until power was measured
 	powerTold reportedPower // of the last report
 
 	sequence uint64
@@ -116,7 +116,7 @@ func (p *Pipeline) Sample(at time.Time, y []float64) (Report, bool, error) {
 	if err := p.check(at, y); err != nil {
 		return Report{}, false, err
 	}
-	if p.stale(at) { // what came before says nothing of what comes now
+	if p.stale(at) { // what came before does not show what comes now
 		p.bank.Reset()
 		p.filled = 0
 		p.rejection.reset()
@@ -188,7 +188,7 @@ func (p *Pipeline) learn(at time.Time) error {
 	err := p.estimator.Step(kalman.Observation{
 		Headroom: p.headroom, Pods: float64(measured), Load: p.loads, Known: p.taken,
 		Churn: p.churn.recent(at, p.config.ChurnHold), Moving: math.Abs(float64(p.pods.loading - measured)),
-		Halt: (p.pods.held > 0 || p.config.HaltOnChurn) && p.churning(at),
+		Halt: (p.pods.held > 0 || p.config.PauseOnChurn) && p.churning(at),
 	})
 	if err != nil {
 		return fmt.Errorf("agent: estimator: %w", err)
@@ -213,7 +213,7 @@ func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 	p.pace.advance(at, p.config.PaceHalfLife)
 	gone, changed := p.pods.set(at, pods, &p.pace.way)
 	p.pace.ended(at, gone)
-	p.pods.bury(at, gone, p.config.Settle)
+	p.pods.keepEnded(at, gone, p.config.Settle)
 	p.recount(at)
 	p.pending = p.pending || changed
 	return p.reportEvent(at)
@@ -226,12 +226,12 @@ func (p *Pipeline) recount(at time.Time) {
 	p.pace.observe(p.pods.records)
 	p.pods.conclude(at, p.pace.lead, func(r *PodRecord) { p.pace.began(at, r) })
 	p.pace.loading = p.pods.loading
-	if p.pods.held > 0 { // what an init container takes says nothing of its pod
+	if p.pods.held > 0 { // what an init container takes shows nothing of its pod
 		p.Churn(at)
 	}
 }
 
-// Bound says that a scheduler has bound a pod to this node: a container is about
+// Bound takes the notice that a scheduler has bound a pod to this node: a container is about
 // to start, and how long that takes is measured. Of a pod that runs already only
 // the number of its init containers and what is known of it are news.
 func (p *Pipeline) Bound(at time.Time, b Bind) {
@@ -266,7 +266,7 @@ func (p *Pipeline) Bound(at time.Time, b Bind) {
 	}
 }
 
-// stale says that the newest sample is too old to stand for the node.
+// stale reports whether the newest sample is too old to stand for the node.
 func (p *Pipeline) stale(at time.Time) bool {
 	return !p.at.IsZero() && at.Sub(p.at) > p.config.MaxAge
 }
@@ -288,7 +288,7 @@ func (p *Pipeline) Memory() float64 {
 // it, grown as append does.
 func (p *Pipeline) UsageTo(dst []float64) []float64 { return append(dst[:0], p.usage...) }
 
-// Churn says that a container is about to start or to stop.
+// Churn takes the notice that a container is about to start or to stop.
 func (p *Pipeline) Churn(at time.Time) { p.churn.event(at.UTC(), p.config.ChurnHold) }
 
 func (p *Pipeline) churning(at time.Time) bool {

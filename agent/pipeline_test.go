@@ -247,7 +247,7 @@ func TestDeterministic(t *testing.T) {
 
 func TestHaltOnChurn(t *testing.T) {
 	c := config()
-	c.HaltOnChurn = true
+	c.PauseOnChurn = true
 	n := newNode(t, c)
 	n.samples(100, .3, .1)
 	before := n.last().Channels[0]

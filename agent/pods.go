@@ -14,10 +14,10 @@ import (
 type PodState uint8
 
 const (
-	// PodPending: nothing of the pod has run but, where its source can tell them,
+	// PodPending: nothing of the pod has run but, where its source can distinguish them,
 	// init containers.
 	PodPending PodState = iota
-	// PodRunning: a container runs. Where the source cannot tell init containers,
+	// PodRunning: a container runs. Where the source cannot distinguish init containers,
 	// theirs count.
 	PodRunning
 	// PodStopped: containers have run and none does, while the pod's sandbox or
@@ -77,27 +77,27 @@ type PodRecord struct {
 	RanAt     time.Time `json:",omitzero"`
 	StoppedAt time.Time `json:",omitzero"`
 	ResumedAt time.Time `json:",omitzero"`
-	// Earlier says that it ran before the source was asked for the first time.
+	// Earlier reports that it ran before the source was asked for the first time.
 	Earlier bool
-	// Loads says that its own containers run, Loaded that they ever did.
+	// Loads reports that its own containers run, Loaded that they ever did.
 	Loads, Loaded bool
 	// Since is when Loads changed last, zero if it never did.
 	Since time.Time `json:",omitzero"`
-	// Demand is what was told of the pod, and Use what was measured of it.
+	// Demand is what was predicted of the pod, and Use what was measured of it.
 	Demand profile.Demand `json:",omitzero"`
 	Use    podUse         `json:",omitzero"`
 }
 
-// EndedPod is a pod that has ended, whose load the usage may show for a moment more.
-type EndedPod struct {
+// endedPod is a pod that has ended, whose load the usage may show for a moment more.
+type endedPod struct {
 	At time.Time
 	PodRecord
 }
 
-// counts says that the pod is one of n: from its first container to its end.
+// counts reports whether the pod is one of n: from its first container to its end.
 func (r *PodRecord) counts() bool { return !r.RanAt.IsZero() }
 
-// held says that the pod runs, but as far as is known no container of its own
+// held reports whether the pod runs, but as far as is known no container of its own
 // yet, whose load the usage could show.
 func (r *PodRecord) held() bool { return r.State == PodRunning && !r.Loads }
 
@@ -125,7 +125,7 @@ func (r *PodRecord) resumed() time.Duration {
 	return 0
 }
 
-// load concludes whether the pod's own containers run, and says whether they
+// load concludes whether the pod's own containers run, and reports whether they
 // have begun to for the first time. A pod of which it is not known how many
 // init containers it has is given the lead that pods here were seen to need.
 func (r *PodRecord) load(at time.Time, lead time.Duration) (began bool) {
@@ -154,22 +154,22 @@ type podLog struct {
 	history []podCount
 	// ended are the pods that ended since then, oldest first, known counts those of
 	// the records of which it is known what they take.
-	ended []EndedPod
+	ended []endedPod
 	known int
 	// earlier counts those of n that ran before the source was asked.
 	earlier int
 	// former and sorted are kept for their memory: a node that starts pods all the time
-	// is told all of them several times a second.
+	// gets all of them several times a second.
 	former []PodRecord
 	sorted []Pod
 }
 
-// bury keeps pods that have ended for as long as a usage may show them.
-func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
-	l.ended = slices.DeleteFunc(l.ended, func(e EndedPod) bool { return at.Sub(e.At) >= settle })
+// keepEnded keeps pods that have ended for as long as a usage may show them.
+func (l *podLog) keepEnded(at time.Time, gone []PodRecord, settle time.Duration) {
+	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return at.Sub(e.At) >= settle })
 	for _, r := range gone {
 		if r.Loads || !r.Since.IsZero() {
-			l.ended = append(l.ended, EndedPod{at, r})
+			l.ended = append(l.ended, endedPod{at, r})
 		}
 	}
 	if len(l.ended) == 0 {
@@ -178,7 +178,7 @@ func (l *podLog) bury(at time.Time, gone []PodRecord, settle time.Duration) {
 }
 
 // set replaces the pods. gone are the records of those that have ended; changed
-// says that the pods that count are others than before.
+// reports that the pods that count are others than before.
 func (l *podLog) set(at time.Time, pods []Pod, way *[]boundPod) (gone []PodRecord, changed bool) {
 	l.sorted = byKeyTo(l.sorted, pods)
 	before := l.records

@@ -21,12 +21,12 @@ type PodPower struct {
 	Cores, Watts float32
 }
 
-// LeastCores is what a pod is told to keep busy that took nothing: no cores at all
+// LeastCores are the cores of a pod that took nothing: no cores at all
 // means in a Report that the pod was not measured.
 const LeastCores = 1e-6
 
-// PowerState is what is known of a node's power.
-type PowerState struct {
+// powerState is what is known of a node's power.
+type powerState struct {
 	// Power is that of the newest interval, and Pods how many loaded the node in it
 	// on average.
 	Power energy.Power
@@ -35,14 +35,14 @@ type PowerState struct {
 	// that have loaded the node since.
 	Since, At  time.Time
 	PodSeconds float64
-	// Took are the newest figures of pods, by key. Untold says that no report has
+	// Took are the newest figures of pods, by key. Unreported reports that no report has
 	// carried them.
-	Took   []PodPower `json:",omitempty"`
-	Untold bool       `json:",omitempty"`
+	Took       []PodPower `json:",omitempty"`
+	Unreported bool       `json:"Untold,omitempty"`
 }
 
 // Power takes the node's power as of a time: the mean since the last call. The next
-// report carries it. One of no known quality says that nothing is known any more. A
+// report carries it. One of no known quality means that nothing is known any more. A
 // power that is none is a *field.Error and changes nothing.
 func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 	if err := power.Validate(); err != nil {
@@ -73,14 +73,14 @@ func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
 		return err
 	}
 	s := p.powered(at.UTC())
-	s.Took, s.Untold = took, len(took) > 0
+	s.Took, s.Unreported = took, len(took) > 0
 	return nil
 }
 
 // powered is the state of a node whose power is measured, brought up to a time.
-func (p *Pipeline) powered(at time.Time) *PowerState {
+func (p *Pipeline) powered(at time.Time) *powerState {
 	if p.power == nil {
-		p.power = &PowerState{Since: at, At: at}
+		p.power = &powerState{Since: at, At: at}
 	}
 	p.power.advance(at, p.pods.loading)
 	return p.power
@@ -88,7 +88,7 @@ func (p *Pipeline) powered(at time.Time) *PowerState {
 
 // advance sums the pods that have loaded the node up to a time. It does nothing where
 // no power is measured.
-func (s *PowerState) advance(at time.Time, loading int) {
+func (s *powerState) advance(at time.Time, loading int) {
 	if s == nil || !at.After(s.At) {
 		return
 	}
@@ -103,10 +103,10 @@ func (p *Pipeline) reportPower(r *Report) {
 		return
 	}
 	r.Power = projected(s.Power, p.podCores()*(float64(p.pods.counted)-s.Pods))
-	if !s.Untold || len(r.Absorbed) == 0 {
+	if !s.Unreported || len(r.Absorbed) == 0 {
 		return
 	}
-	s.Untold = false
+	s.Unreported = false
 	r.AbsorbedCores, r.AbsorbedWatts = make([]float32, len(r.Absorbed)), make([]float32, len(r.Absorbed))
 	took := s.Took
 	for i, key := range r.Absorbed { // both ascend
@@ -145,7 +145,7 @@ func projected(p energy.Power, cores float64) energy.Power {
 }
 
 // clone returns a copy, nil of nil.
-func (s *PowerState) clone() *PowerState {
+func (s *powerState) clone() *powerState {
 	if s == nil {
 		return nil
 	}
@@ -154,8 +154,8 @@ func (s *PowerState) clone() *PowerState {
 	return &c
 }
 
-// validate says what no pipeline can have had. A nil PowerState is valid.
-func (s *PowerState) validate() error {
+// validate refuses what no pipeline can have had. A nil powerState is valid.
+func (s *powerState) validate() error {
 	if s == nil {
 		return nil
 	}

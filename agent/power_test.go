@@ -289,11 +289,11 @@ func TestStateOfPowerIsACopy(t *testing.T) {
 }
 
 func TestFromStateRejectsPower(t *testing.T) {
-	for name, edit := range map[string]func(*agent.PowerState){
-		"power":       func(s *agent.PowerState) { s.Power.Watts = -1 },
-		"pods":        func(s *agent.PowerState) { s.Pods = math.NaN() },
-		"pod-seconds": func(s *agent.PowerState) { s.PodSeconds = math.Inf(1) },
-		"a pod twice": func(s *agent.PowerState) { s.Took = append(s.Took, s.Took...) },
+	for name, edit := range map[string]func(*agent.State){
+		"power":       func(s *agent.State) { s.Power.Power.Watts = -1 },
+		"pods":        func(s *agent.State) { s.Power.Pods = math.NaN() },
+		"pod-seconds": func(s *agent.State) { s.Power.PodSeconds = math.Inf(1) },
+		"a pod twice": func(s *agent.State) { s.Power.Took = append(s.Power.Took, s.Power.Took...) },
 	} {
 		n := newNode(t, config())
 		n.samples(10, .25, .1)
@@ -302,7 +302,7 @@ func TestFromStateRejectsPower(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := n.p.State()
-		edit(s.Power)
+		edit(&s)
 		if _, err := agent.FromState(config(), s); err == nil {
 			t.Errorf("%s: accepted", name)
 		}

@@ -156,7 +156,7 @@ func (p *Pipeline) modelSchema() string {
 // WhyPronto is what the rejection signal was made of.
 type WhyPronto struct {
 	// R is the signal of the newest sample, which rejects at Threshold. Rejecting
-	// says that it has, with that sample or within Window before it.
+	// reports that it has, with that sample or within Window before it.
 	R         float64       `json:"r"`
 	Threshold float64       `json:"threshold"`
 	Window    time.Duration `json:"windowNanoseconds"`
@@ -167,7 +167,7 @@ type WhyPronto struct {
 	Flags      []int8    `json:"flags"`
 	Projection []float64 `json:"projection"`
 	Sigma      []float64 `json:"sigma"`
-	// Adopted says that the directions are the fleet's.
+	// Adopted reports that the directions are the fleet's.
 	Adopted bool `json:"adopted"`
 	// Last is the newest sample that raised a rejection, nil before the first.
 	Last *raised `json:"last,omitempty"`

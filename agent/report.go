@@ -70,7 +70,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 	return p.rejection.decide(a), nil
 }
 
-// costUnknown says that the room in a channel is counted by a guess. Pods that were seen
+// costUnknown reports whether the room in a channel is counted by a guess. Pods that were seen
 // to take next to nothing of memory leave at least the room that is counted; of the CPU
 // such pods may be ones that wait for each other.
 func (p *Pipeline) costUnknown(i int) bool {
@@ -112,7 +112,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 			Capacity: min(c.Capacity, 1), Cost: c.Cost, CostSD: c.CostSD,
 		}
 	}
-	if p.rejection != nil { // it says nothing of the room, which a scheduler would count in
+	if p.rejection != nil { // it gives nothing of the room, which a scheduler would count in
 		r.Limiting, r.Flags.CostUnknown = LimitingPronto, false
 	} else {
 		p.rooms(at, avail.Allowance, r.Channels)

@@ -49,17 +49,17 @@ type State struct {
 	Pods    []PodRecord
 	History []podCount
 	// Ended are the pods that ended within one settling time, and Surprises those of
-	// which the next reports tell, both as they came.
-	Ended     []EndedPod     `json:",omitempty"`
+	// which the next reports carry, both as they came.
+	Ended     []endedPod     `json:",omitempty"`
 	Surprises []madeSurprise `json:",omitempty"`
 	// Ghosts are those that schedulers have named, by key.
-	Ghosts []GhostRecord `json:",omitempty"`
+	Ghosts []ghostRecord `json:",omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
 	Pace                  paceState
 	// Sequence and Reported are of the last report, Reported its avail, and
-	// ReportAt is when the next is due if all come evenly. Pending says that the
+	// ReportAt is when the next is due if all come evenly. Pending reports that the
 	// pods have changed since.
 	Sequence uint64
 	ReportAt time.Time
@@ -67,8 +67,8 @@ type State struct {
 	Pending  bool
 	// Pronto is nil unless Config.Pronto is set.
 	Pronto *prontoState `json:",omitempty"`
-	// Power is nil until power was told.
-	Power *PowerState `json:",omitempty"`
+	// Power is nil until power was measured.
+	Power *powerState `json:",omitempty"`
 }
 
 // podCount is the number of pods from a time on.
@@ -84,8 +84,8 @@ type paceState struct {
 	// Teardown the mean time from a pod's last container to its end.
 	At                             time.Time
 	Ends, Lived, Startup, Teardown float64
-	// Told is what was told of the CPU of the pods of Ends, and Allowance the newest.
-	Told      predictedDemand `json:",omitzero"`
+	// Predicted is what was predicted of the CPU of the pods of Ends, and Allowance the newest.
+	Predicted predictedDemand `json:"Told,omitzero"`
 	Allowance float64         `json:",omitzero"`
 	// Lead is how long pods run before a container of their own does.
 	Lead time.Duration
@@ -137,7 +137,7 @@ func (p *Pipeline) State() State {
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
 		Pace: paceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
-			Teardown: p.pace.teardown, Lead: p.pace.lead, Told: p.pace.told, Allowance: p.pace.allowance, Way: slices.Clone(p.pace.way),
+			Teardown: p.pace.teardown, Lead: p.pace.lead, Predicted: p.pace.predicted, Allowance: p.pace.allowance, Way: slices.Clone(p.pace.way),
 		},
 		Sequence: p.sequence, ReportAt: p.pacer.next, Reported: p.reported, Pending: p.pending,
 		Pronto: p.rejection.state(), Power: p.power.clone(),
@@ -189,7 +189,7 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
 	p.pace = paceLog{
 		at: s.Pace.At, loading: p.pods.loading, way: slices.Clone(s.Pace.Way),
-		teardown: s.Pace.Teardown, lead: s.Pace.Lead, told: s.Pace.Told, allowance: s.Pace.Allowance,
+		teardown: s.Pace.Teardown, lead: s.Pace.Lead, predicted: s.Pace.Predicted, allowance: s.Pace.Allowance,
 		pace: capacity.Pace{Ends: s.Pace.Ends, Lived: s.Pace.Lived, Startup: s.Pace.Startup},
 	}
 	p.sequence, p.reported, p.pending = s.Sequence, s.Reported, s.Pending
@@ -314,7 +314,7 @@ func (s State) validateEvents() error {
 		}
 	}
 	for _, v := range [...]float64{s.Pace.Ends, s.Pace.Lived, s.Pace.Startup, s.Pace.Teardown, s.Pace.Lead.Seconds(),
-		s.Pace.Told.Pods, s.Pace.Told.Cores, s.Pace.Told.Squares, s.Pace.Allowance,
+		s.Pace.Predicted.Pods, s.Pace.Predicted.Cores, s.Pace.Predicted.Squares, s.Pace.Allowance,
 	} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return refuse("State.Pace", v, "must be finite and not negative")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -91,9 +92,10 @@ func TestFromStateRejects(t *testing.T) {
 		"Innovations": func(s *agent.State) { s.Innovations = nil },
 		"Pods":        func(s *agent.State) { s.Pods = append(s.Pods, s.Pods...) },
 		"Ghosts": func(s *agent.State) {
-			s.Ghosts = []agent.GhostRecord{{Pod: agent.Pod{Key: 9}}, {Pod: agent.Pod{Key: 9}}}
+			s.Ghosts = slices.Grow(s.Ghosts[:0], 2)[:2]
+			s.Ghosts[0].Key, s.Ghosts[1].Key = 9, 9
 		},
-		"Ghost":     func(s *agent.State) { s.Ghosts = []agent.GhostRecord{{Pod: agent.Pod{Starts: -1}}} },
+		"Ghost":     func(s *agent.State) { s.Ghosts = slices.Grow(s.Ghosts[:0], 1)[:1]; s.Ghosts[0].Starts = -1 },
 		"History":   func(s *agent.State) { s.History[0].Count = -1 },
 		"Pace":      func(s *agent.State) { s.Pace.Lived = math.Inf(1) },
 		"Pace ends": func(s *agent.State) { s.Pace.Ends = -1 },
@@ -144,8 +146,8 @@ func TestConfigSurvivesJSON(t *testing.T) {
 			Avail:     pipeline.AvailConfig{Rule: modelled, AvailOptions: capacity.AvailOptions{Caution: capacity.NoCaution, Saturation: capacity.NeverSaturated, FloorBelow: .1, Allowance: 1. / 3}},
 			Allowance: capacity.AllowanceOptions{MostPerSlot: 3},
 
-			MemorySpread: 2, Alike: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,
-			ChurnHold: 4, ChurnCap: 5, HaltOnChurn: true, PaceHalfLife: 7,
+			MemorySpread: 2, Homogeneous: true, InitLead: 9, FleetShare: .3, FleetSpread: .2, FleetHalfLife: 3,
+			ChurnHold: 4, ChurnCap: 5, PauseOnChurn: true, PaceHalfLife: 7,
 		},
 	}
 	text, err := json.Marshal(c)

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// Report is what a node says of itself at one moment. The agent owns every
+// Report is what a node reports of itself at one moment. The agent owns every
 // part of Avail (lower bound, floor and allowance are included); a scheduler
 // only subtracts the pods in flight. Report is a plain value.
 type Report struct {
@@ -27,7 +27,7 @@ type Report struct {
 	Allowance float64
 	// Absorbed lists the n pods that the report counts.
 	Absorbed []reserve.PodKey
-	// Saturated says that a channel is full.
+	// Saturated reports that a channel is full.
 	Saturated bool
 	// K is the capacity in typical loads (thesis eq. 3.11), for explanation.
 	K float64
@@ -37,7 +37,7 @@ type Report struct {
 	// Channels holds one entry per channel in schema order.
 	Channels []ChannelReport
 	Flags    Flags
-	// Floored says that Avail was raised to one pod because every channel is less
+	// Floored reports that Avail was raised to one pod because every channel is less
 	// than half full.
 	Floored bool
 	// Usual is how many cores a pod takes where pods live short and take alike, and 0
@@ -45,7 +45,7 @@ type Report struct {
 	// pods, whatever is known of them.
 	Usual float64
 	// Surprises are the pods that were lately found to take something else than was
-	// told of them, at most MaxSurprises.
+	// predicted of them, at most MaxSurprises.
 	Surprises []Surprise
 	// Power is the node's; its Quality is None where nothing is known of it. Load that
 	// it does not show yet is added (energy.Projected).
@@ -87,7 +87,7 @@ type Flags struct {
 	// Churn: containers are starting or stopping; the estimator trusts what it reads
 	// less.
 	Churn bool `json:"churn"`
-	// CostUnknown: the cost is the prior alone, and nothing says that pods take less.
+	// CostUnknown: the cost is the prior alone, and nothing shows that pods take less.
 	CostUnknown bool `json:"costUnknown"`
 	// NoPressure: the CPU is judged by utilisation alone, for the kernel has not the
 	// pressure stall information asked for.
@@ -111,7 +111,7 @@ type Local struct {
 	Schema                string
 	Model                 svd.State
 	// Costs holds one entry per channel, before pooling with the fleet's: a
-	// node that pushed its pooled estimate would hear its own echo.
+	// node that pushed its pooled estimate would get back its own echo.
 	Costs []Cost
 }
 

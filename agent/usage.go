@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -18,10 +19,10 @@ type PodReading struct {
 	Pod reserve.PodKey
 	// Container is the key of the container's ID, 0 for the pod as a whole.
 	Container uint64
-	// Age is the time since the cgroup appeared. If Older, it was there before the
+	// Age is the time since the cgroup appeared. If AgeUnknown, it was there before the
 	// reader, and Age is the time since it was first seen.
-	Age   time.Duration
-	Older bool
+	Age        time.Duration
+	AgeUnknown bool
 	// Ended: this is the pod's last reading.
 	Ended bool
 	// NoCPU: CPU, Stalled, Throttled and their periods are not known, and NoMemory: neither
@@ -51,7 +52,7 @@ type Window struct {
 	profile.Usage
 }
 
-// UsageBatch are windows on their way to a profiler. (Incarnation, Sequence) tells one
+// UsageBatch are windows on their way to a profiler. (Incarnation, Sequence) identifies one
 // that was sent twice.
 type UsageBatch struct {
 	Node                  string
@@ -74,17 +75,17 @@ const (
 type UsageLogConfig struct {
 	Node        string
 	Incarnation uint64
-	// Every is the length of a window, but for a pod's first four and the one that
+	// Every is the length of a window, except for a pod's first four and the one that
 	// follows these, which lasts from half to one and a half of it; default one minute.
 	Every time.Duration
 	// Gap is the least time from one batch to the next; default 1 s. A pod's first window
-	// waits for as long at most, and what it says shall be a price within 2 s.
+	// waits for as long at most, and what it shows is to be used within 2 s.
 	Gap time.Duration
 	// Longest is how long a window grows while the profiler is away; default 10 min.
 	// Then it begins anew.
 	Longest time.Duration
 	// Most bounds the pods and containers with a window; default 4,096. The one that
-	// was heard of least lately goes.
+	// was read least lately goes.
 	Most int
 }
 
@@ -114,7 +115,7 @@ func (c UsageLogConfig) withDefaults() UsageLogConfig {
 // UsageLog turns readings of pods into windows for one profiler. A window is a minute
 // long, but a pod's first four are as long as it takes to the first four readings, by
 // which most have all their memory, and its last one goes at once. The minutes of all
-// pods end together, so that a node whose pods stay is heard once a minute; when in the
+// pods end together, so that a node whose pods stay reports once a minute; when in the
 // minute that is differs from node to node. One batch is under way at a time; until it
 // is acknowledged the windows of each pod that follow grow together, for they are sums:
 // what is kept is bounded by the pods and not by the time.
@@ -213,8 +214,8 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 	}
 	span := at.Sub(p.at)
 	p.readings++
-	if p.readings == 1 && (r.Older || span > l.config.Longest) {
-		// What it took before it was seen tells nothing of any span.
+	if p.readings == 1 && (r.AgeUnknown || span > l.config.Longest) {
+		// Since when it took that is not known.
 		span, p.last = 0, *r
 		p.restart(at)
 	}
@@ -223,7 +224,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 		l.finish(key, p, r)
 		return
 	}
-	if p.last.NoCPU && !r.NoCPU { // nothing tells since when it took that
+	if p.last.NoCPU && !r.NoCPU { // since when it took that is not known
 		span, p.last = 0, *r
 		p.restart(at)
 	}
@@ -237,7 +238,7 @@ func (l *UsageLog) take(at time.Time, reading PodReading) {
 		l.dropped.Windows++
 		p.restart(p.at)
 	}
-	if span > l.config.Longest { // nobody read it for that long
+	if span > l.config.Longest { // it was not read for that long
 		span, p.last = 0, *r
 	}
 	p.boundMemoryStall(at, r)
@@ -256,7 +257,7 @@ func (p *usageEntry) boundMemoryStall(at time.Time, r *PodReading) {
 	p.memoryStalledAt = at
 }
 
-// finish says when the window that a reading was added to is sent.
+// finish determines when the window that a reading was added to is sent.
 func (l *UsageLog) finish(key windowKey, p *usageEntry, r *PodReading) {
 	if r.Ended && p.window.Span == 0 {
 		delete(l.entries, key)
@@ -321,13 +322,11 @@ func (r *PodReading) cores() float64 {
 	return MaxWindowCores
 }
 
-// lateness is by how much of a span that a reading tells may be past the time it is of.
-const lateness = 100 * time.Millisecond
-
 // grows reports whether a sum of time, of so many tasks or cores at once, may grow so in a
 // span.
 func grows(before, after, span time.Duration, most float64) bool {
-	return after >= before && (after-before).Seconds() <= most*(span+lateness).Seconds()
+	_, err := energy.GrownTime(before, after, span, most)
+	return err == nil
 }
 
 // waited reports whether it is known how long a task waited for a CPU between two readings.
@@ -342,13 +341,13 @@ const shortestPeriod = time.Millisecond
 
 // limited reports whether it is known what a limit held up between two readings.
 func (r *PodReading) limited(from *PodReading, span time.Duration) bool {
-	most := uint64((span + lateness) / shortestPeriod)
+	most := uint64((span + energy.Lateness) / shortestPeriod)
 	return grows(from.Throttled, r.Throttled, span, r.cores()) &&
 		r.Periods >= from.Periods && r.Periods-from.Periods <= most &&
 		r.ThrottledPeriods >= from.ThrottledPeriods && r.ThrottledPeriods-from.ThrottledPeriods <= most
 }
 
-// observe takes what a reading tells whatever the one before.
+// observe takes what a reading shows whatever the one before.
 func (w *Window) observe(r *PodReading) {
 	w.Age, w.Ended = r.Age, r.Ended
 	w.Memory, w.MemoryPeak = max(w.Memory, bytesOf(r.Memory)), max(w.MemoryPeak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
@@ -498,7 +497,7 @@ func (l *UsageLog) Unacknowledged() (b UsageBatch, ok bool) {
 	return *l.sent, true
 }
 
-// Acknowledge takes the profiler's word that it has a batch. It says whether that was
+// Acknowledge takes the profiler's word that it has a batch. It reports whether that was
 // the one under way; any other is ignored.
 func (l *UsageLog) Acknowledge(incarnation, sequence uint64) bool {
 	if l.sent == nil || incarnation != l.sent.Incarnation || sequence != l.sent.Sequence {
@@ -508,7 +507,7 @@ func (l *UsageLog) Acknowledge(incarnation, sequence uint64) bool {
 	return true
 }
 
-// Quiet says that nothing is under way or due, nor will be when a pod that is known is
+// Quiet reports whether nothing is under way or due, nor will be when a pod that is known is
 // read next: before the minute ends, only a pod that begins or ends has something to say.
 func (l *UsageLog) Quiet() bool {
 	if l.sent != nil {

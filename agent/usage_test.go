@@ -242,7 +242,7 @@ func TestUsageSums(t *testing.T) {
 			_ = key
 		}
 		if step%20 == 0 && step < 2500 {
-			r := agent.PodReading{Pod: reserve.PodKey(step + 1), Age: time.Second, CPU: second / 3, Older: rng.IntN(2) == 0}
+			r := agent.PodReading{Pod: reserve.PodKey(step + 1), Age: time.Second, CPU: second / 3, AgeUnknown: rng.IntN(2) == 0}
 			twins[r.Pod] = &twin{first: r, last: r, firstAt: at, lastAt: at}
 			readings = append(readings, r)
 		}
@@ -262,7 +262,7 @@ func TestUsageSums(t *testing.T) {
 	}
 	for key, tw := range twins {
 		cpu, span, periods := tw.last.CPU, tw.lastAt.Sub(tw.firstAt), tw.last.Periods
-		if tw.first.Older {
+		if tw.first.AgeUnknown {
 			cpu -= tw.first.CPU
 		} else {
 			span += second

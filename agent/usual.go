@@ -7,7 +7,7 @@ import (
 )
 
 // shortLife is the allowance a core from which the CPU that starts take counts, where a
-// pod takes a quarter of its life to start: a profile tells what a workload's pods take,
+// pod takes a quarter of its life to start: a profile holds what a workload's pods take,
 // not what a node does to start and to stop them. On four cores that is any allowance.
 const shortLife = .25
 
@@ -25,11 +25,11 @@ func (t *predictedDemand) fade(left float64) {
 }
 
 func (t *predictedDemand) add(r *PodRecord) {
-	told := r.Demand.CPU
-	if told.Confidence < .5 {
+	predicted := r.Demand.CPU
+	if predicted.Confidence < .5 {
 		return
 	}
-	cores := min(told.Amount, reserve.MaxCores)
+	cores := min(predicted.Amount, reserve.MaxCores)
 	t.Pods++
 	t.Cores += cores
 	t.Squares += cores * cores
@@ -48,7 +48,7 @@ func (t *predictedDemand) usual() float64 {
 	return mean
 }
 
-// livesShort says whether pods live so short that starts count.
+// livesShort reports whether pods live so short that starts count.
 func (p *Pipeline) livesShort() bool {
 	a := p.pace.allowance
 	return a > 0 && a >= shortLife*p.config.Cores
@@ -59,11 +59,11 @@ func (p *Pipeline) usual() float64 {
 	if !p.livesShort() || p.rejection != nil {
 		return 0
 	}
-	return p.pace.told.usual()
+	return p.pace.predicted.usual()
 }
 
-// takes says whether the pod takes what is usual, as far as is known.
+// takes reports whether the pod takes what is usual, as far as is known.
 func (r *PodRecord) takes(usual float64) bool {
-	told := r.Demand.CPU
-	return usual > 0 && (told.Confidence == 0 || reserve.IsTypicalCPU(told.Amount, usual))
+	predicted := r.Demand.CPU
+	return usual > 0 && (predicted.Confidence == 0 || reserve.IsTypicalCPU(predicted.Amount, usual))
 }

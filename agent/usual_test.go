@@ -153,7 +153,7 @@ func TestUsualGoesOn(t *testing.T) {
 	if usual := m.last().Usual; usual != 1 {
 		t.Errorf("usual are %v cores, want 1", usual)
 	}
-	s.Pace.Told.Squares = -1
+	s.Pace.Predicted.Squares = -1
 	if _, err := agent.FromState(n.p.Config(), s); err == nil {
 		t.Error("a negative square is taken")
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// Trigger says why a report left when it did.
+// Trigger describes why a report left when it did.
 type Trigger uint8
 
 const (
-	// OnFirst: the first sample says that the node is there.
+	// OnFirst: the first sample shows that the node is there.
 	OnFirst Trigger = iota
 	// OnBlock: a block of samples was full.
 	OnBlock
@@ -36,7 +36,7 @@ func (t Trigger) String() string {
 func (t Trigger) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // Why explains one Report: every number it was made of, and what was decided.
-// It is a plain value; package node says it in words.
+// It is a plain value; package node puts it in words.
 type Why struct {
 	// Node, Incarnation, Sequence and SampledAt are those of the report, which
 	// was made at ReportedAt for the sake of Trigger.
@@ -48,7 +48,7 @@ type Why struct {
 	Trigger     Trigger   `json:"trigger"`
 
 	// Avail is that of the report, Allowance the part of it ahead of
-	// confirmation. Floored says that a light node was raised to one pod, and
+	// confirmation. Floored reports that a light node was raised to one pod, and
 	// Saturated that a full channel held it down to 0.
 	Avail     float64 `json:"avail"`
 	Allowance float64 `json:"allowance"`
@@ -76,7 +76,7 @@ type Why struct {
 	Flags    Flags        `json:"flags"`
 	// Pronto is nil unless Config.Pronto is set.
 	Pronto *WhyPronto `json:"pronto,omitempty"`
-	// Power is nil until power was told.
+	// Power is nil until power was measured.
 	Power *WhyPower `json:"power,omitempty"`
 }
 
@@ -93,17 +93,17 @@ type WhyPace struct {
 	Teardown float64 `json:"teardownSeconds"`
 	// Slots is the number of pods that keep the node busy.
 	Slots float64 `json:"slots"`
-	// Fleeting says that pods end before others start, so that a full CPU is no
-	// veto. Off says that the configuration has no allowance.
-	Fleeting bool `json:"fleeting"`
-	Off      bool `json:"off"`
+	// ShortLived reports that pods end before others start, so that a full CPU is no
+	// veto. Off reports that the configuration has no allowance.
+	ShortLived bool `json:"fleeting"`
+	Off        bool `json:"off"`
 	// Usual is the Report's.
 	Usual float64 `json:"usualCores,omitzero"`
 }
 
 // WhyChurn is the churn window at the time of the report.
 type WhyChurn struct {
-	// Open says that containers start or stop, so the estimator stands still.
+	// Open reports that containers start or stop, so the estimator stands still.
 	Open bool `json:"open"`
 	// First and Last are the first and the last event of the newest window; zero
 	// before any.
@@ -129,7 +129,7 @@ type WhyModel struct {
 
 // WhyFleet is what the aggregator's word counted for.
 type WhyFleet struct {
-	// Known says that a fleet was set, Age how long before the report.
+	// Known reports that a fleet was set, Age how long before the report.
 	Known bool          `json:"known"`
 	Age   time.Duration `json:"ageNanoseconds"`
 	// Share is γ as it was, faded by age, when the newest block was blended; 0
@@ -167,7 +167,7 @@ type WhyChannel struct {
 	// u·c⁺ + √u·gσ = h, which is h/c⁺ without a spread, Signal is
 	// U(h − reserve) + n₀ − n; Model is U(C − reserve − c·n), without a spread
 	// (C − reserve)/c⁺ − n. Slots is how many pods of a core each the CPU takes
-	// whatever its usage, beside those that idle, 0 where they take less; and Mode says which of the two, or
+	// whatever its usage, beside those that idle, 0 where they take less; and Mode names which of the two, or
 	// Slots − n, held for this channel.
 	CautiousCost float64 `json:"cautiousCost"`
 	Spread       float64 `json:"spread"`
@@ -242,7 +242,7 @@ func (p *Pipeline) explainPace() WhyPace {
 	pace := p.pacing()
 	w := WhyPace{
 		Ends: pace.Ends, Startup: pace.Startup, Teardown: p.pace.teardown, Slots: p.slots,
-		Fleeting: pace.Fleeting(), Off: p.allowsNone(),
+		ShortLived: pace.Fleeting(), Off: p.allowsNone(),
 	}
 	if rate := pace.EndRate(); rate > 0 {
 		w.Run = 1 / rate

@@ -8,7 +8,7 @@ import (
 
 // WhyPower is what is known of the node's power, in watts, and of what its pods take.
 type WhyPower struct {
-	// Quality says what the figures rest on, and Flags what to hold against them.
+	// Quality is what the figures rest on, and Flags what to hold against them.
 	Quality string `json:"quality"`
 	Flags   string `json:"flags,omitempty"`
 	// Watts is the power and SD its standard deviation. Projected is the part of it
@@ -40,9 +40,9 @@ type WhyPodPower struct {
 
 // reportedPower is the power of a report, as measured and with what was added.
 type reportedPower struct {
-	known          bool // that power was told at all
-	measured, told energy.Power
-	pods           float64
+	known              bool // that power was measured at all
+	measured, reported energy.Power
+	pods               float64
 }
 
 func (p *Pipeline) rememberPower(r *Report) {
@@ -57,10 +57,10 @@ func (p *Pipeline) explainPower() *WhyPower {
 		return nil
 	}
 	w := &WhyPower{
-		Quality: r.told.Quality.String(), Flags: r.told.Flags.String(),
-		Watts: r.told.Watts, SD: r.told.SD, Projected: r.told.Watts - r.measured.Watts, PodsMeasured: r.pods,
-		Max: r.told.Max, Idle: r.told.Idle, Marginal: r.told.Marginal,
-		Busy: r.told.Busy, Cores: r.told.Cores, Joules: r.told.Joules,
+		Quality: r.reported.Quality.String(), Flags: r.reported.Flags.String(),
+		Watts: r.reported.Watts, SD: r.reported.SD, Projected: r.reported.Watts - r.measured.Watts, PodsMeasured: r.pods,
+		Max: r.reported.Max, Idle: r.reported.Idle, Marginal: r.reported.Marginal,
+		Busy: r.reported.Busy, Cores: r.reported.Cores, Joules: r.reported.Joules,
 	}
 	for _, t := range p.power.Took {
 		w.Pods = append(w.Pods, WhyPodPower{fmt.Sprintf("%016x", uint64(t.Pod)), t.Cores, t.Watts})

@@ -173,7 +173,7 @@ func TestBatchesOfALogAreTaken(t *testing.T) {
 	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
 	var all [pods]agent.PodReading
 	for i := range all {
-		all[i] = agent.PodReading{Pod: reserve.PodKey(math.MaxUint64 - uint64(i)), Container: math.MaxUint64, Older: true, Age: 1000 * time.Hour, Pressure: true}
+		all[i] = agent.PodReading{Pod: reserve.PodKey(math.MaxUint64 - uint64(i)), Container: math.MaxUint64, AgeUnknown: true, Age: 1000 * time.Hour, Pressure: true}
 	}
 	for n := range readings {
 		at = at.Add(10 * time.Second)

@@ -34,7 +34,7 @@ func BenchmarkSplit(b *testing.B) {
 		a.Consumers = append(a.Consumers, energy.Consumer{Key: uint64(i), CPU: .1, Weight: 1})
 	}
 	for _, idle := range []energy.IdlePolicy{energy.Unattributed, energy.ByWeight} {
-		b.Run("idle="+idle.String(), func(b *testing.B) {
+		b.Run("idle="+string(idle), func(b *testing.B) {
 			var dst []energy.Share
 			b.ReportAllocs()
 			for b.Loop() {

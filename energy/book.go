@@ -11,7 +11,6 @@ import (
 // Defaults and bounds of a Book.
 const (
 	defaultHalfLife  = time.Minute
-	defaultWeight    = .5
 	defaultMinAge    = 10 * time.Second
 	defaultAbsence   = time.Minute
 	DefaultWorkloads = 4096
@@ -21,15 +20,10 @@ const (
 	maxWorkloadName = 1024
 )
 
-// BookConfig says how a Book learns. The zero value is the documented default.
+// BookConfig describes how a Book learns. The zero value is the documented default.
 type BookConfig struct {
 	// HalfLife is when what was observed counts half; 0 means a minute.
 	HalfLife time.Duration
-	// ByRound makes a round of observations, one of each replica, count by Weight
-	// whatever time has passed, as van Kemenade's thesis has it, and HalfLife nothing.
-	ByRound bool
-	// Weight is what a round counts where ByRound, in (0, 1]; 0 means .5.
-	Weight float64
 	// MinAge is for how long a pod does not teach after it was first observed, since
 	// starting takes more than running; 0 means ten seconds.
 	MinAge time.Duration
@@ -54,30 +48,20 @@ func (c BookConfig) Validate() error {
 	if c.Workloads < 0 || c.Workloads > MaxPods {
 		return refuse("Workloads", c.Workloads, "in [0, 262144]")
 	}
-	return amount("Weight", c.Weight, 1)
+	return nil
 }
 
 func (c BookConfig) withDefaults() BookConfig {
-	for _, f := range [...]struct {
-		value *time.Duration
-		or    time.Duration
-	}{{&c.HalfLife, defaultHalfLife}, {&c.MinAge, defaultMinAge}, {&c.Absence, defaultAbsence}} {
-		if *f.value == 0 {
-			*f.value = f.or
-		}
-	}
-	if c.Weight == 0 {
-		c.Weight = defaultWeight
-	}
-	if c.Workloads == 0 {
-		c.Workloads = DefaultWorkloads
-	}
+	c.HalfLife = cmp.Or(c.HalfLife, defaultHalfLife)
+	c.MinAge = cmp.Or(c.MinAge, defaultMinAge)
+	c.Absence = cmp.Or(c.Absence, defaultAbsence)
+	c.Workloads = cmp.Or(c.Workloads, DefaultWorkloads)
 	return c
 }
 
 // Observation is what a pod has taken lately.
 type Observation struct {
-	// Pod tells the replicas of a workload apart: any number that stays the pod's, such as
+	// Pod distinguishes the replicas of a workload: any number that stays the pod's, such as
 	// a hash of its UID.
 	Pod uint64
 	// At is the end of the time observed.
@@ -97,7 +81,7 @@ type Estimate struct {
 	Watts, SD float64
 	// Pods is how many replicas were observed lately.
 	Pods int
-	// Known says that it is the workload's own; else it is the mean of all workloads,
+	// Known reports that it is the workload's own; otherwise it is the mean of all workloads,
 	// and of none one core.
 	Known bool
 }
@@ -114,7 +98,7 @@ type Book struct {
 type entry struct {
 	name string
 	pods map[uint64]replica
-	// started says that cores is told, metered that watts is.
+	// started reports that cores is known, metered that watts is.
 	started, metered       bool
 	cores, watts, variance float64
 	swept, last            time.Time
@@ -243,11 +227,7 @@ func (b *Book) sweep(e *entry, now time.Time) {
 // gain is what one of so many replicas counts after a time: a round over all of them
 // counts what one alone would.
 func (b *Book) gain(since time.Duration, replicas int) float64 {
-	r := float64(replicas)
-	if b.config.ByRound {
-		return 1 - math.Pow(1-b.config.Weight, 1/r)
-	}
-	return 1 - math.Exp2(-float64(since)/float64(b.config.HalfLife)/r)
+	return 1 - math.Exp2(-float64(since)/float64(b.config.HalfLife)/float64(replicas))
 }
 
 func (e *entry) learn(o *Observation, gain float64) {
@@ -330,10 +310,7 @@ func (b *Book) LargestTo(dst []WorkloadEstimate, n int, now time.Time) []Workloa
 
 func largest(list []WorkloadEstimate, n int) []WorkloadEstimate {
 	slices.SortFunc(list, func(x, y WorkloadEstimate) int {
-		if c := cmp.Compare(y.Watts, x.Watts); c != 0 {
-			return c
-		}
-		return cmp.Compare(x.Workload, y.Workload)
+		return cmp.Or(cmp.Compare(y.Watts, x.Watts), cmp.Compare(x.Workload, y.Workload))
 	})
 	return list[:min(n, len(list))]
 }

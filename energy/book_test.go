@@ -59,22 +59,6 @@ func TestBookHalfLife(t *testing.T) {
 	}
 }
 
-// TestBookSeedsRule: a round over all replicas leaves half of the old, as in the seed,
-// whatever time it took.
-func TestBookSeedsRule(t *testing.T) {
-	for _, replicas := range []int{1, 2, 5} {
-		b := newBook(t, energy.BookConfig{ByRound: true, MinAge: time.Second})
-		for round, cores := range []float64{9, 1, 3, 7} { // the first shows pods alone
-			for pod := range replicas {
-				observe(t, b, "web", uint64(pod), float64(round*7), cores, 0)
-			}
-		}
-		if e := b.Estimate("web"); !near(e.Cores, ((1+3)/2.+7)/2) || e.Watts != 0 {
-			t.Errorf("%d replicas: %+v", replicas, e)
-		}
-	}
-}
-
 // TestBookStarts: a pod does not teach before it is 10 s old, and one observation is
 // none.
 func TestBookStarts(t *testing.T) {
@@ -125,7 +109,7 @@ func TestBookSpread(t *testing.T) {
 
 // TestBookAbsence: a replica that is gone does not slow the others' learning.
 func TestBookAbsence(t *testing.T) {
-	b := newBook(t, energy.BookConfig{ByRound: true})
+	b := newBook(t, energy.BookConfig{HalfLife: 10 * time.Second})
 	for at := 0.0; at <= 20; at += 10 {
 		for pod := range 9 {
 			observe(t, b, "web", uint64(pod), at, 1, 0)

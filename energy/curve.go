@@ -1,6 +1,9 @@
 package energy
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // Knots is how many points a Curve has, at utilisations 0, .1, … 1.
 const Knots = 11
@@ -38,11 +41,11 @@ func (c CurveConfig) Validate() error {
 	return amount("Gain", c.Gain, 1)
 }
 
-// Level is a power that a Curve tells.
+// Level is a power by a Curve.
 type Level struct {
 	// Watts is the power and SD the standard deviation of a reading about it.
 	Watts, SD float64
-	// Extrapolated says that no reading was near: SD is then at least a fifth.
+	// Extrapolated reports that no reading was near: SD is then at least a fifth.
 	Extrapolated bool
 }
 
@@ -65,11 +68,7 @@ func NewCurve(c CurveConfig) (*Curve, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	k := &Curve{gain: c.Gain, prior: [2]float64{c.Idle, c.Max}, dirty: true}
-	if k.gain == 0 {
-		k.gain = defaultGain
-	}
-	return k, nil
+	return &Curve{gain: cmp.Or(c.Gain, defaultGain), prior: [2]float64{c.Idle, c.Max}, dirty: true}, nil
 }
 
 // Learn takes the mean power of an interval and the utilisation of the same interval,
@@ -105,7 +104,7 @@ func (k *Curve) Learn(u, watts float64) error {
 
 // learnIdle takes a reading near no load, of which the first knot has a part, into the
 // means. That is its part of the deviation: by its share of the power, long load near the
-// second knot would make the readings without load forgotten, which it says nothing of.
+// second knot would make the readings without load forgotten, of which it shows nothing.
 func (k *Curve) learnIdle(u, watts, part float64) {
 	s := &k.state
 	gain := part * max(k.gain, 1/(1+s.Weight[0]))
@@ -130,7 +129,7 @@ func (k *Curve) idleBias() float64 {
 	return math.Abs(k.fit.watts[0] - (s.IdleWatts-x*k.fit.watts[1])/(1-x))
 }
 
-// mostIdle is how far on the way to the next knot the readings may be that tell of the idle
+// mostIdle is how far on the way to the next knot the readings may be that show the idle
 // power: beyond it what they say is noise.
 const mostIdle = .5
 
@@ -195,7 +194,7 @@ func (k *Curve) Marginal(u, du float64) (slope Level, known bool) {
 	}, true
 }
 
-// PowerAt returns what the curve tells of a machine of so many cores, more than 0, of
+// PowerAt returns what the curve gives for a machine of so many cores, more than 0, of
 // which the part u ∈ [0, 1] is busy: Idle, Max, Marginal, Busy, Cores and Extrapolated;
 // the rest of it is the caller's. known is false until load is known to raise the power: by
 // [Goodness] a node would look as if pods took nothing there.
@@ -212,7 +211,7 @@ func (k *Curve) PowerAt(u, cores float64) (p Power, known bool) {
 	return p, known && p.Marginal > 0
 }
 
-// minStep is the least change of utilisation that a slope is told of.
+// minStep is the least change of utilisation that a slope is given for.
 const minStep = .01
 
 // Idle returns the power without load; known is false while no reading was near.
@@ -244,12 +243,12 @@ func (k *Curve) Residual(u float64) float64 {
 // Uneven returns how far a core-second on one of a machine's packages is from costing what
 // one costs on the whole machine, by root mean square and relative, in [0, 1]: packages is
 // what each took in joules, in so many seconds in which the part u of all cores was busy.
-// Control groups tell no CPU time by package ([Account] pools them), and where power is
+// Control groups count no CPU time by package ([Account] pools them), and where power is
 // not linear in load a core-second costs less, or more, on the package that is fuller. The
 // packages are taken to be alike, so that each one's load can be read off the curve, which
-// between two knots tells no difference; one that took nothing is none. Of fewer than two,
+// between two knots shows no difference; one that took nothing is none. Of fewer than two,
 // and where the idle power is not known, it is 0: nothing is known of it. A curve that was
-// learnt while packages differed much is flatter than one of a package, and tells less:
+// learnt while packages differed much is flatter than one of a package, and shows less:
 // BENCHMARKS.md has how much less.
 func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
 	n := 0
@@ -270,7 +269,7 @@ func (k *Curve) Uneven(u, seconds float64, packages []float64) float64 {
 		}
 		watts := min(joules/seconds*float64(n), maxPower)
 		load := k.fit.reach(clamp(u), watts)
-		if load < minStep { // nobody has paid there
+		if load < minStep { // no load to charge there
 			continue
 		}
 		price := max(min(watts, k.fit.watts[Knots-1])-idle, 0) / load

@@ -40,7 +40,7 @@ var (
 	ErrMissing = errors.New("the zone is gone")
 )
 
-// ZoneError says why an interval lacks a zone.
+// ZoneError describes why an interval lacks a zone.
 type ZoneError struct {
 	Zone string
 	err  error

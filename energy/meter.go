@@ -1,6 +1,7 @@
 package energy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,13 +32,13 @@ type Reading struct {
 	// Counter is its energy counter in µJ, and Range the counter's greatest value,
 	// from which it goes on at 0; a Range of 0 never wraps.
 	Counter, Range uint64
-	// Gauge says that the zone shows its power, Watts, and no counter.
+	// Gauge reports that the zone shows its power, Watts, and no counter.
 	Gauge bool
 	Watts float64
 	// MaxWatts is the most that the zone can take; 0 means that of the MeterConfig, which
 	// is for a processor's package. A zone that is the whole machine has MaxMachineWatts.
 	MaxWatts float64
-	// Part says that another zone contains this one: it is told, and not summed.
+	// Part reports that another zone contains this one: it is shown, and not summed.
 	Part bool
 	// At is when it was read.
 	At time.Time
@@ -88,7 +89,7 @@ type Interval struct {
 	// named package-…, with those that they contain. It is nil where Partial, and belongs
 	// to the Meter as Zones does; a package's place in it never changes.
 	Packages []float64
-	// Partial says that a zone is missing from Joules.
+	// Partial reports that a zone is missing from Joules.
 	Partial bool
 }
 
@@ -113,7 +114,7 @@ type ZoneTotal struct {
 type Meter struct {
 	maxWatts, step, jitter float64
 	zones                  []meterZone
-	told                   []ZoneJoules
+	taken                  []ZoneJoules
 	packages               []float64 // joules of the last interval
 	adds                   uint64
 }
@@ -135,31 +136,24 @@ func NewMeter(c MeterConfig) (*Meter, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Meter{maxWatts: c.MaxWatts, step: c.Step, jitter: c.Jitter.Seconds()}
-	if m.maxWatts == 0 {
-		m.maxWatts = DefaultMaxWatts
-	}
-	if m.step == 0 {
-		m.step = defaultStep
-	}
-	if c.Jitter == 0 {
-		m.jitter = defaultJitter.Seconds()
-	}
-	return m, nil
+	return &Meter{
+		maxWatts: cmp.Or(c.MaxWatts, DefaultMaxWatts), step: cmp.Or(c.Step, defaultStep),
+		jitter: cmp.Or(c.Jitter, defaultJitter).Seconds(),
+	}, nil
 }
 
 // Add takes one reading of each zone and returns the interval since the readings
 // before. The first returns ErrPriming. A reading that makes no interval is a
 // *ZoneError, of several joined: the zone starts anew from it, its energy is not
 // counted, and the other zones are as they would be without. Readings that can't be
-// told apart, or that are no numbers, are a *field.Error and change nothing.
+// distinguished, or that are no numbers, are a *field.Error and change nothing.
 func (m *Meter) Add(readings []Reading) (Interval, error) {
 	if err := m.check(readings); err != nil {
 		return Interval{}, err
 	}
 	first := len(m.zones) == 0
 	m.adds++
-	m.told = m.told[:0]
+	m.taken = m.taken[:0]
 	clear(m.packages)
 	var sum intervalSum
 	var refused []error
@@ -167,7 +161,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		r := &readings[i]
 		z := m.find(r.Zone, i)
 		from := z.last.At
-		told, err := m.advance(z, r)
+		taken, err := m.advance(z, r)
 		z.seen = m.adds
 		switch {
 		case err != nil:
@@ -175,9 +169,9 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 			sum.partial = sum.partial || !r.Part
 			refused = append(refused, &ZoneError{r.Zone, err})
 		default:
-			m.told = append(m.told, told)
-			sum.add(told, from, r.At)
-			m.addPackage(z, told.Joules)
+			m.taken = append(m.taken, taken)
+			sum.add(taken, from, r.At)
+			m.addPackage(z, taken.Joules)
 		}
 	}
 	for i := range m.zones {
@@ -192,7 +186,7 @@ func (m *Meter) Add(readings []Reading) (Interval, error) {
 		return Interval{}, ErrPriming
 	}
 	in := sum.interval()
-	in.Zones = m.told
+	in.Zones = m.taken
 	if !in.Partial && len(m.packages) > 0 {
 		in.Packages = m.packages
 	}
@@ -299,7 +293,7 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 		z.last.Watts = 0
 	}
 	if !r.Gauge && r.Range > 0 && r.Counter > r.Range {
-		z.primed = false // no distance to the wrap can be told from it
+		z.primed = false // the distance to the wrap is not known from it
 		return ZoneJoules{}, fmt.Errorf("%w: its counter is at %d µJ, beyond its range of %d µJ", ErrImplausible, r.Counter, r.Range)
 	}
 	if !primed || last.Gauge != r.Gauge || last.Range != z.last.Range || last.Part != r.Part {
@@ -309,25 +303,25 @@ func (m *Meter) advance(z *meterZone, r *Reading) (ZoneJoules, error) {
 	if seconds <= 0 {
 		return ZoneJoules{}, ErrNoInterval
 	}
-	told := ZoneJoules{Zone: r.Zone, Part: r.Part}
+	taken := ZoneJoules{Zone: r.Zone, Part: r.Part}
 	if r.Gauge {
 		if watts, most := max(last.Watts, r.Watts), m.most(r); watts > most {
 			return ZoneJoules{}, tooMuch(watts, most)
 		}
-		told.Joules = (last.Watts + r.Watts) / 2 * seconds
-		told.SD = math.Abs(r.Watts-last.Watts) * seconds / math.Sqrt(12)
-		z.joules += told.Joules
+		taken.Joules = (last.Watts + r.Watts) / 2 * seconds
+		taken.SD = math.Abs(r.Watts-last.Watts) * seconds / math.Sqrt(12)
+		z.joules += taken.Joules
 	} else {
 		micro, err := m.counted(&last, r, seconds)
 		if err != nil {
 			return ZoneJoules{}, err
 		}
 		z.micro += micro
-		told.Joules = float64(micro) * 1e-6
-		told.SD = math.Sqrt((m.step*m.step + square(told.Joules/seconds*m.jitter)) / 6)
+		taken.Joules = float64(micro) * 1e-6
+		taken.SD = math.Sqrt((m.step*m.step + square(taken.Joules/seconds*m.jitter)) / 6)
 	}
-	told.Watts = told.Joules / seconds
-	return told, nil
+	taken.Watts = taken.Joules / seconds
+	return taken, nil
 }
 
 // most is the most watts that a zone can take.
@@ -377,6 +371,14 @@ func (m *Meter) TotalsTo(dst []ZoneTotal) []ZoneTotal {
 		})
 	}
 	return dst
+}
+
+// Rebase makes every zone begin anew, as when another source reads the same zones:
+// the next Add makes no interval, and totals stay.
+func (m *Meter) Rebase() {
+	for i := range m.zones {
+		m.zones[i].primed = false
+	}
 }
 
 // intervalSum gathers the zones that are no Part.

@@ -1,7 +1,6 @@
 package energy_test
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -340,53 +339,6 @@ func (m *naiveMeter) took(p, r energy.Reading) (float64, bool) {
 	return j, ok
 }
 
-// TestMeterStateRefuses what no meter can have read, and goes on as it was.
-func TestMeterStateRefuses(t *testing.T) {
-	good := energy.ZoneState{Last: counter("a", 1000, 0), Primed: true}
-	edge := energy.ZoneState{Last: gauge(string(make([]byte, 256)), math.MaxFloat32, 0), Joules: math.MaxFloat64}
-	stale := good // a counter beyond its range is kept, but nothing begins with it
-	stale.Last.Zone, stale.Last.Counter, stale.Primed = "stale", 2000e6, false
-	if err := (energy.MeterState{Zones: []energy.ZoneState{good, edge, stale}}).Validate(); err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		change func(*energy.ZoneState)
-		which  string
-	}{
-		"no name":          {func(z *energy.ZoneState) { z.Last.Zone = "" }, "Zones[1].Last.Zone"},
-		"long name":        {func(z *energy.ZoneState) { z.Last.Zone = string(make([]byte, 257)) }, "Zones[1].Last.Zone"},
-		"twice":            {func(z *energy.ZoneState) { z.Last.Zone = "a" }, "Zones[1].Last.Zone"},
-		"negative watts":   {func(z *energy.ZoneState) { z.Last.Watts = -1 }, "Zones[1].Last.Watts"},
-		"too many watts":   {func(z *energy.ZoneState) { z.Last.Watts = math.MaxFloat64 }, "Zones[1].Last.Watts"},
-		"beyond its range": {func(z *energy.ZoneState) { z.Last.Counter = 1001e6 }, "Zones[1].Last.Counter"},
-		"negative joules":  {func(z *energy.ZoneState) { z.Joules = -1 }, "Zones[1].Joules"},
-		"infinite joules":  {func(z *energy.ZoneState) { z.Joules = math.Inf(1) }, "Zones[1].Joules"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bad := good
-			bad.Last.Zone = "b"
-			c.change(&bad)
-			m := newMeter(t, energy.MeterConfig{})
-			err := m.SetState(energy.MeterState{Zones: []energy.ZoneState{good, bad}})
-			var which *field.Error
-			if !errors.As(err, &which) || which.Field != c.which || len(m.TotalsTo(nil)) != 0 {
-				t.Error(err, m.TotalsTo(nil))
-			}
-		})
-	}
-	many := make([]energy.ZoneState, energy.MaxZones+1)
-	for i := range many {
-		many[i] = good
-		many[i].Last.Zone = strconv.Itoa(i)
-	}
-	if err := (energy.MeterState{Zones: many}).Validate(); err == nil {
-		t.Error("more zones than a meter knows")
-	}
-	if err := (energy.MeterState{Zones: many[1:]}).Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestMeterDefaults: zones of up to 1000 W, a step of 61 µJ, a millisecond of jitter.
 func TestMeterDefaults(t *testing.T) {
 	m := newMeter(t, energy.MeterConfig{})
@@ -407,45 +359,6 @@ func TestMeterDefaults(t *testing.T) {
 	}
 	if got := m.TotalsTo([]energy.ZoneTotal{{Zone: "x"}}); len(got) != 2 || got[0].Joules != 1600 {
 		t.Error(got)
-	}
-}
-
-// TestMeterState: a meter that was written down and read goes on as the one that was
-// not.
-func TestMeterState(t *testing.T) {
-	one := newMeter(t, energy.MeterConfig{MaxWatts: 100})
-	_, _ = one.Add([]energy.Reading{counter("a", 990, 0), gauge("g", 10, 0)})
-	_, _ = one.Add([]energy.Reading{counter("a", 995, 1), gauge("g", 20, 1)})
-	text, err := json.Marshal(one.State())
-	if err != nil {
-		t.Fatal(err)
-	}
-	var state energy.MeterState
-	if err := json.Unmarshal(text, &state); err != nil {
-		t.Fatal(err)
-	}
-	two := newMeter(t, energy.MeterConfig{MaxWatts: 100})
-	if err := two.SetState(state); err != nil {
-		t.Fatal(err)
-	}
-	next := []energy.Reading{counter("a", 3, 2), gauge("g", 20, 2)}
-	x, errX := one.Add(next)
-	y, errY := two.Add(next)
-	if d := cmp.Diff(x, y); d != "" || errX != nil || errY != nil {
-		t.Error(d, errX, errY)
-	}
-	if d := cmp.Diff(one.TotalsTo(nil), two.TotalsTo(nil)); d != "" {
-		t.Error(d)
-	}
-	if x.Joules != 28 {
-		t.Error(x.Joules)
-	}
-	two.Rebase()
-	if _, err := two.Add([]energy.Reading{counter("a", 4, 3), gauge("g", 20, 3)}); len(causes(err)) != 2 {
-		t.Error("after Rebase:", err)
-	}
-	if d := cmp.Diff(one.TotalsTo(nil)[0].Joules, two.TotalsTo(nil)[0].Joules); d != "" {
-		t.Error("Rebase changed a total:", d)
 	}
 }
 
@@ -471,13 +384,13 @@ func TestMeterRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMeter(t, energy.MeterConfig{MaxWatts: 100})
 			_, _ = m.Add([]energy.Reading{counter("a", 0, 0)})
-			before := m.State()
+			before := m.TotalsTo(nil)
 			_, err := m.Add(c.readings)
 			var which *field.Error
 			if !errors.As(err, &which) || which.Field != c.which || !errors.Is(err, energy.ErrInvalid) {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(before, m.State()); d != "" {
+			if d := cmp.Diff(before, m.TotalsTo(nil)); d != "" {
 				t.Error("changed:", d)
 			}
 			in, err := m.Add([]energy.Reading{counter("a", 1, 1)})
@@ -522,7 +435,6 @@ func TestConfigErrors(t *testing.T) {
 		"MinAge":    second(energy.NewBook(energy.BookConfig{MinAge: -1})),
 		"Absence":   second(energy.NewBook(energy.BookConfig{Absence: -1})),
 		"Workloads": second(energy.NewBook(energy.BookConfig{Workloads: -1})),
-		"Weight":    second(energy.NewBook(energy.BookConfig{Weight: 2})),
 	} {
 		var which *field.Error
 		if !errors.As(err, &which) || which.Field != strings.TrimSpace(name) {
@@ -536,7 +448,7 @@ func TestConfigLimits(t *testing.T) {
 	for name, err := range map[string]error{
 		"meter": energy.MeterConfig{MaxWatts: 1e6, Step: 1e3, Jitter: time.Minute}.Validate(),
 		"curve": energy.CurveConfig{Idle: 1e6, Max: 1e6, Gain: 1}.Validate(),
-		"book":  energy.BookConfig{Weight: 1, Workloads: energy.MaxPods, HalfLife: 1, MinAge: 1, Absence: 1}.Validate(),
+		"book":  energy.BookConfig{Workloads: energy.MaxPods, HalfLife: 1, MinAge: 1, Absence: 1}.Validate(),
 	} {
 		if err != nil {
 			t.Error(name, err)
@@ -547,7 +459,7 @@ func TestConfigLimits(t *testing.T) {
 func second[T any](_ T, err error) error { return err }
 
 // TestMeterPackages: what each package took is of its zones that are no part, whatever comes
-// between, at a place that stays, also in a Meter that goes on from another's state; and
+// between, at a place that stays; and
 // nothing where a zone is missing.
 func TestMeterPackages(t *testing.T) {
 	config := energy.MeterConfig{MaxWatts: 100}
@@ -570,14 +482,6 @@ func TestMeterPackages(t *testing.T) {
 		in, err := read(at, all...)
 		if got := in.Packages; err != nil || len(got) != 2 || !near(got[0], 3.5) || !near(got[1], 5.25) {
 			t.Errorf("after %v s: %v, %v", at, got, err)
-		}
-		if at < 5 {
-			continue
-		}
-		state := m.State()
-		m = newMeter(t, config)
-		if err := m.SetState(state); err != nil {
-			t.Fatal(err)
 		}
 	}
 	for at, less := range [][]string{all[:3], all[1:]} {

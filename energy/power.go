@@ -3,11 +3,9 @@ package energy
 import (
 	"math"
 	"strings"
-
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
-// Quality says what a power rests on. Powers of different quality do not compare.
+// Quality describes what a power rests on. Powers of different quality do not compare.
 type Quality uint8
 
 const (
@@ -30,7 +28,7 @@ var qualities = [...]string{"none", "modelled", "platform", "shared", "measured"
 func (q Quality) IsInstrument() bool { return q == Measured || q == Platform }
 
 // String returns the quality's name.
-func (q Quality) String() string { return enum.Name(qualities[:], q) }
+func (q Quality) String() string { return nameOf(qualities[:], q) }
 
 // Flags say what to hold against a power.
 type Flags uint32
@@ -104,10 +102,10 @@ func (p *Power) Validate() error {
 	return nil
 }
 
-// Known says that the power rests on something.
+// Known reports whether the power rests on something.
 func (p *Power) Known() bool { return p.Quality > None && int(p.Quality) < len(qualities) }
 
-// Objective says what makes a node good.
+// Objective describes what makes a node good.
 type Objective uint8
 
 const (
@@ -122,7 +120,7 @@ const (
 var objectives = [...]string{"Marginal", "Remaining"}
 
 // String returns the objective's name.
-func (o Objective) String() string { return enum.Name(objectives[:], o) }
+func (o Objective) String() string { return nameOf(objectives[:], o) }
 
 const (
 	// A node counts as full where a pod would load it beyond crowded times its cores and
@@ -136,7 +134,7 @@ const (
 	leastWatts = 1e-3
 )
 
-// Goodness says how good a node of power n is for a pod of so many cores, where pods
+// Goodness returns how good a node of power n is for a pod of so many cores, where pods
 // run and inflight cores of pods are on their way that n does not show yet. It is
 // positive, and only its ratios between nodes mean something. It is NaN where n's
 // quality is None. With sleep a node without pods counts as asleep, and its idle power
@@ -160,3 +158,11 @@ func Goodness(n *Power, pods int, inflight, pod float64, o Objective, sleep bool
 
 // hypotenuse is math.Hypot without its care for magnitudes that do not occur.
 func hypotenuse(a, b float64) float64 { return math.Sqrt(a*a + b*b) }
+
+// nameOf returns the name of the constant i, "unknown" if there are fewer.
+func nameOf[T ~uint8](names []string, i T) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}

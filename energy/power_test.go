@@ -94,12 +94,11 @@ func TestNames(t *testing.T) {
 		energy.Flags(0).String(), (energy.Partial | energy.Projected).String(), energy.Flags(1 << 5).String(),
 		(energy.Extrapolated | energy.RatioSplit | energy.Gap).String(),
 		energy.Marginal.String(), energy.Remaining.String(),
-		energy.Unattributed.String(), energy.ByWeight.String(), energy.ByUsage.String(), energy.ByModel.String(), energy.ByRatio.String(),
 	}
 	want := []string{
 		"none", "modelled", "platform", "shared", "measured", "unknown",
 		"", "partial,projected", "unknown", "extrapolated,ratio-split,gap",
-		"Marginal", "Remaining", "none", "even", "usage", "model", "ratio",
+		"Marginal", "Remaining",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -2,64 +2,36 @@ package energy
 
 import (
 	"slices"
-
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
-// IdlePolicy says whom the energy is charged that a node takes without load.
-type IdlePolicy uint8
+// IdlePolicy selects how the energy that a node takes without load is charged. The zero value
+// is Unattributed.
+type IdlePolicy string
 
 const (
 	// Unattributed leaves it in Rest.Idle: no pod causes it.
-	Unattributed IdlePolicy = iota
+	Unattributed IdlePolicy = "none"
 	// ByWeight divides it by Consumer.Weight, as between guests by what they rent.
-	ByWeight
+	ByWeight IdlePolicy = "even"
 	// ByUsage divides it by CPU time.
-	ByUsage
+	ByUsage IdlePolicy = "usage"
 )
 
-var idlePolicies = [...]string{"none", "even", "usage"}
-
-// String returns the policy's name.
-func (p IdlePolicy) String() string { return enum.Name(idlePolicies[:], p) }
-
-// ParseIdlePolicy reads a policy's name. The error is a *field.Error.
-func ParseIdlePolicy(text string) (IdlePolicy, error) {
-	i, want := enum.Parse[IdlePolicy](idlePolicies[:], text)
-	if want != "" {
-		return 0, refuse("Idle", text, want)
-	}
-	return i, nil
-}
-
-// DynamicRule says how much of an interval's energy is due to load.
-type DynamicRule uint8
+// DynamicRule selects how much of an interval's energy is due to load. The zero value is
+// ByModel.
+type DynamicRule string
 
 const (
 	// ByModel is what exceeds the idle power that a [Curve] has learnt.
-	ByModel DynamicRule = iota
+	ByModel DynamicRule = "model"
 	// ByRatio is the node's utilisation of it, as Kepler has it: a share of the idle
 	// power too, so that a busy node's pods are charged more for the same work.
-	ByRatio
+	ByRatio DynamicRule = "ratio"
 )
-
-var dynamicRules = [...]string{"model", "ratio"}
-
-// String returns the rule's name.
-func (r DynamicRule) String() string { return enum.Name(dynamicRules[:], r) }
-
-// ParseDynamicRule reads a rule's name. The error is a *field.Error.
-func ParseDynamicRule(text string) (DynamicRule, error) {
-	d, want := enum.Parse[DynamicRule](dynamicRules[:], text)
-	if want != "" {
-		return 0, refuse("Dynamic", text, want)
-	}
-	return d, nil
-}
 
 // Consumer is a pod, or a guest.
 type Consumer struct {
-	// Key is the caller's name for it, told in its Share; Split does not look at it.
+	// Key is the caller's name for it, returned in its Share; Split does not look at it.
 	Key uint64
 	// CPU is the CPU time it took in the interval, in core-seconds.
 	CPU float64
@@ -78,8 +50,8 @@ type Account struct {
 	// included, and Capacity what there was: cores by seconds. All in core-seconds.
 	Busy, Tree, Capacity float64
 	// Weights is what the idle energy is divided by if it exceeds the sum of the
-	// consumers' weights, such as a host's cores: the part that nobody rents is then
-	// nobody's.
+	// consumers' weights, such as a host's cores: the part that no guest rents is then
+	// charged to none.
 	Weights float64
 	// Residual is how far the energy of load is from being proportional to CPU time,
 	// relative ([Curve.Residual], [Curve.Uneven]). It does not average out.
@@ -99,13 +71,13 @@ type Rest struct {
 	// Idle is the energy without load, System that of what is no pod, and Ended that
 	// of pods that are no Consumer any more.
 	Idle, System, Ended float64
-	// RatioSplit says that the load's energy was told ByRatio, because the idle power
+	// RatioSplit reports that the load's energy was split ByRatio, because the idle power
 	// is not known.
 	RatioSplit bool
 }
 
 // Split divides a node's energy. The zero value charges load to who caused it and
-// nobody for the idle power. It is a plain value.
+// no one for the idle power. It is a plain value.
 type Split struct {
 	Idle    IdlePolicy
 	Dynamic DynamicRule
@@ -113,7 +85,7 @@ type Split struct {
 
 // AttributeTo divides in.Joules among the consumers, in their order, in the place of what
 // dst holds, which grows as append does and is returned. Shares and Rest sum up to
-// in.Joules but for rounding, whatever the CPU times say. What is no amount, or an unknown
+// in.Joules apart from rounding, whatever the CPU times say. What is no amount, or an unknown
 // policy, is a *field.Error, with dst as it was.
 func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 	if err := s.check(in); err != nil {
@@ -149,13 +121,13 @@ func (s Split) AttributeTo(dst []Share, in *Account) ([]Share, Rest, error) {
 	return dst, rest, nil
 }
 
-// idle is the energy that load has not caused, and whether it is told by the ratio for
+// idle is the energy that load has not caused, and whether it is taken by the ratio for
 // want of a model.
 func (s Split) idle(in *Account) (joules float64, ratio bool) {
-	if s.Dynamic == ByModel && in.IdleKnown {
+	if s.Dynamic != ByRatio && in.IdleKnown {
 		return min(in.Idle, in.Joules), false
 	}
-	return in.Joules * (1 - min(in.Busy/in.Capacity, 1)), s.Dynamic == ByModel
+	return in.Joules * (1 - min(in.Busy/in.Capacity, 1)), s.Dynamic != ByRatio
 }
 
 // apportion is what is divided: dynamic and usage by CPU time, of which there was busy,
@@ -185,13 +157,21 @@ func share(one, all float64) float64 {
 	return one / all
 }
 
+// Validate returns a *field.Error for an unknown policy or rule.
+func (s Split) Validate() error {
+	if !slices.Contains([]IdlePolicy{"", Unattributed, ByWeight, ByUsage}, s.Idle) {
+		return refuse("Idle", s.Idle, "one of none, even, usage")
+	}
+	if !slices.Contains([]DynamicRule{"", ByModel, ByRatio}, s.Dynamic) {
+		return refuse("Dynamic", s.Dynamic, "one of model, ratio")
+	}
+	return nil
+}
+
 // check refuses what is not an account.
 func (s Split) check(in *Account) error {
-	switch {
-	case int(s.Idle) >= len(idlePolicies):
-		return refuse("Idle", s.Idle, "a policy")
-	case int(s.Dynamic) >= len(dynamicRules):
-		return refuse("Dynamic", s.Dynamic, "a rule")
+	if err := s.Validate(); err != nil {
+		return err
 	}
 	for _, f := range [...]struct {
 		name  string

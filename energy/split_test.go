@@ -98,7 +98,10 @@ func TestConservation(t *testing.T) {
 	var shares []energy.Share
 	for range 20_000 {
 		a := randomAccount(random)
-		split := energy.Split{Idle: energy.IdlePolicy(random.IntN(3)), Dynamic: energy.DynamicRule(random.IntN(2))}
+		split := energy.Split{
+			Idle:    []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage}[random.IntN(3)],
+			Dynamic: []energy.DynamicRule{energy.ByModel, energy.ByRatio}[random.IntN(2)],
+		}
 		var rest energy.Rest
 		var err error
 		shares, rest, err = split.AttributeTo(shares, &a)
@@ -179,8 +182,8 @@ func TestSplitRefuses(t *testing.T) {
 		split  energy.Split
 		change func(*energy.Account)
 	}{
-		"Idle":                 {energy.Split{Idle: 3}, func(*energy.Account) {}},
-		"Dynamic":              {energy.Split{Dynamic: 2}, func(*energy.Account) {}},
+		"Idle":                 {energy.Split{Idle: "odd"}, func(*energy.Account) {}},
+		"Dynamic":              {energy.Split{Dynamic: "odd"}, func(*energy.Account) {}},
 		"Joules":               {energy.Split{}, func(a *energy.Account) { a.Joules = -1 }},
 		"SD":                   {energy.Split{}, func(a *energy.Account) { a.SD = math.NaN() }},
 		"Account.Idle":         {energy.Split{}, func(a *energy.Account) { a.Idle = math.Inf(1) }},
@@ -211,18 +214,12 @@ func TestSplitRefuses(t *testing.T) {
 
 // TestParseRules: what is parsed is what is printed, and nothing else.
 func TestParseRules(t *testing.T) {
-	for _, p := range []energy.IdlePolicy{energy.Unattributed, energy.ByWeight, energy.ByUsage} {
-		if got, err := energy.ParseIdlePolicy(p.String()); got != p || err != nil {
-			t.Errorf("%v: %v, %v", p, got, err)
+	for _, s := range []energy.Split{{}, {Idle: energy.Unattributed, Dynamic: energy.ByModel}, {Idle: energy.ByWeight}, {Idle: energy.ByUsage, Dynamic: energy.ByRatio}} {
+		if err := s.Validate(); err != nil {
+			t.Errorf("%+v: %v", s, err)
 		}
 	}
-	for _, r := range []energy.DynamicRule{energy.ByModel, energy.ByRatio} {
-		if got, err := energy.ParseDynamicRule(r.String()); got != r || err != nil {
-			t.Errorf("%v: %v, %v", r, got, err)
-		}
-	}
-	_, idle := energy.ParseIdlePolicy("unknown")
-	_, dynamic := energy.ParseDynamicRule("")
+	idle, dynamic := energy.Split{Idle: "unknown"}.Validate(), energy.Split{Dynamic: "unknown"}.Validate()
 	for name, err := range map[string]error{"Idle": idle, "Dynamic": dynamic} {
 		var bad *field.Error
 		if !errors.As(err, &bad) || bad.Field != name || !errors.Is(err, energy.ErrInvalid) {

@@ -21,7 +21,7 @@ type Error struct {
 	Field string
 	// Value is what it held, or the length of what is too long.
 	Value any
-	// Err says why. It wraps an Err variable of the package.
+	// Err is the reason. It wraps an Err variable of the package.
 	Err error
 }
 

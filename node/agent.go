@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ const (
 	pushMaxAge      = 10 * time.Second
 )
 
-// Agent measures a node and tells schedulers and the aggregator. Run is called
+// Agent measures a node and reports to schedulers and the aggregator. Run is called
 // once; the other methods are safe for concurrent use.
 type Agent struct {
 	config   Config
@@ -44,15 +45,13 @@ type Agent struct {
 
 // New checks the config and registers the metrics. Nothing is started: the caller
 // that never runs the Agent need not end it either. The error is that of
-// Config.Validate, or of the files of Config.Transport, or says that Registerer
+// Config.Validate, or of the files of Config.Transport, or reports that Registerer
 // holds other metrics of the same names.
 func New(c Config) (*Agent, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	config, err := c.pipeline(uint64(time.Now().UnixNano()))
 	if err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (a *Agent) reported(r agent.Report, sampled time.Time) {
 	}
 }
 
-// notice hears the schedulers.
+// notice takes the schedulers' notices.
 func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 	switch e := n.GetEvent().(type) {
 	case *spaziov1.Notice_PodBound:
@@ -164,12 +163,12 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 	}
 }
 
-// SetGhosts says which pods on this node hold room for others and run nothing, all
+// SetGhosts sets which pods on this node hold room for others and run nothing, all
 // there are: they are not counted. What schedulers say over their streams need not be
 // said again.
 func (a *Agent) SetGhosts(pods []reserve.PodKey) { a.loop.SetGhosts(slices.Clone(pods)) }
 
-// Bound says that a pod has been bound to this node: its containers are about to
+// Bound takes the notice that a pod has been bound to this node: its containers are about to
 // start, and the time they take is measured. A pod that runs already is no news.
 // What schedulers say over their streams need not be said again.
 func (a *Agent) Bound(b agent.Bind) { a.loop.Bound(b) }
@@ -187,7 +186,7 @@ func (a *Agent) Why(ctx context.Context) (agent.Why, error) { return a.loop.Why(
 func (a *Agent) Health() error { return a.loop.Health() }
 
 // Ready returns an error unless the agent sees its pods, has made a report and, if
-// it was given schedulers, has an open stream to one: until then nobody knows of
+// it was given schedulers, has an open stream to one: until then no scheduler knows
 // the node's room. Single pods whose containers it can't see (telemetry.ErrUnseenPods) do
 // not make it unready: their load is measured with the node's.
 func (a *Agent) Ready() error {
@@ -212,12 +211,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		return fmt.Errorf("recording: %w", err)
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if recorder == nil {
-			return a.loop.Run(ctx, nil)
-		}
-		return a.loop.Run(ctx, recorder)
-	})
+	g.Go(func() error { return a.loop.Run(ctx, recorder) })
 	g.Go(func() error { return a.signals.Run(ctx) })
 	if a.usages != nil {
 		g.Go(func() error { return a.usages.Run(ctx) })
@@ -226,10 +220,8 @@ func (a *Agent) Run(ctx context.Context) error {
 		g.Go(func() error { return a.models.Run(ctx) })
 	}
 	err = g.Wait()
-	if recorder != nil {
-		if failed := recorder.Close(); failed != nil {
-			err = errors.Join(err, fmt.Errorf("recording: %w", failed))
-		}
+	if failed := recorder.Close(); failed != nil {
+		err = errors.Join(err, fmt.Errorf("recording: %w", failed))
 	}
 	return err
 }

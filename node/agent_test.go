@@ -438,7 +438,7 @@ func TestNewRefuses(t *testing.T) {
 			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Pods: time.Second - 1}
 		}},
 		{"Energy.Split.Idle", func(c *node.Config) {
-			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Split: energy.Split{Idle: 9}}
+			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Split: energy.Split{Idle: "odd"}}
 		}},
 		{"Energy.Nameplate.Idle", func(c *node.Config) {
 			c.Energy = &node.EnergyConfig{Source: &burning{}, CPU: &burning{}, Nameplate: energy.CurveConfig{Idle: 9, Max: 1}}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -28,7 +29,7 @@ type Meter interface {
 	// of the schema, in dst, grown as append does, and returns it: cores for the
 	// CPU, bytes for memory.
 	SizesTo(dst []float64) []float64
-	// Pressure is false if the schema wants pressure that the kernel does not tell.
+	// Pressure is false if the schema wants pressure that the kernel does not have.
 	Pressure() bool
 	// SampleTo stores the usage of each channel in [0,1] for the time at in dst,
 	// grown as append does, and returns it. An error drops the sample;
@@ -39,7 +40,7 @@ type Meter interface {
 // UsageMeter reads what the pods of a machine take; *telemetry.PodUsage is one. Its
 // methods are called one at a time, from the goroutine of Run.
 type UsageMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadTo reads into dst the pods that are due.
 	ReadTo(dst *telemetry.Usage, at time.Time) error
@@ -54,12 +55,12 @@ type Clock interface {
 	Wall(time.Duration) time.Duration
 }
 
-// Config says what an Agent measures and whom it tells. Name, Meter and Pods are
+// Config describes what an Agent measures and to whom it reports. Name, Meter and Pods are
 // required; the zero value of every other field is its default.
 type Config struct {
 	// Name is that of the node in Kubernetes.
 	Name string
-	// Meter measures the machine, and Pods tells which pods are on it. Both belong
+	// Meter measures the machine, and Pods lists the pods on it. Both belong
 	// to the Agent until Run has returned; it closes neither.
 	Meter Meter
 	Pods  telemetry.PodSource
@@ -70,8 +71,8 @@ type Config struct {
 	// room (agent.Config.Pronto).
 	Pronto *pronto.Config
 
-	// Schedulers are gRPC targets, as in publish.SignalsConfig; by default nobody
-	// is told.
+	// Schedulers are gRPC targets, as in publish.SignalsConfig; by default there
+	// are none.
 	Schedulers []string
 	// Aggregator is a gRPC target; without one the node keeps to itself.
 	Aggregator string
@@ -92,7 +93,7 @@ type Config struct {
 	Backoff publish.Backoff
 
 	// Usage, if set, reads what pods take from the node, and Profilers, gRPC targets,
-	// are told. It belongs to the Agent until Run has returned.
+	// get that. It belongs to the Agent until Run has returned.
 	Usage     UsageMeter
 	Profilers []string
 	// ProfilerTokenFile is to profilers what TokenFile is to schedulers, of an audience
@@ -116,7 +117,7 @@ type Config struct {
 	// package recording to replay. Record bounds the files; its State is ignored.
 	RecordDir string
 	Record    recording.Options
-	// Logger hears what goes wrong and when it is right again; nil logs nothing.
+	// Logger gets what goes wrong and when it is right again; nil logs nothing.
 	Logger *slog.Logger
 	// Registerer gets the metrics, spazio_agent_…, spazio_signal_…, spazio_model_… and
 	// spazio_energy_…; nil registers none.
@@ -225,7 +226,7 @@ func (c Config) validateReserve() error {
 	return nil
 }
 
-// signals and models are what c says of the streams; who listens is not in it.
+// signals and models are what c has of the streams, without the callbacks.
 func (c Config) signals() publish.SignalsConfig {
 	return publish.SignalsConfig{
 		Targets: c.Schedulers, Refresh: c.Refresh, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.Backoff,
@@ -248,12 +249,7 @@ func (c Config) wall(d time.Duration) time.Duration {
 	return c.Clock.Wall(d)
 }
 
-func (c Config) period() time.Duration {
-	if c.Period == 0 {
-		return DefaultPeriod
-	}
-	return c.Period
-}
+func (c Config) period() time.Duration { return cmp.Or(c.Period, DefaultPeriod) }
 
 // pipeline is the config of the pipeline for the channels of the meter.
 func (c Config) pipeline(incarnation uint64) (agent.Config, error) {

@@ -1,13 +1,13 @@
 // Package node is a node's agent as a library: it measures the machine it runs
-// on, works out how many pods still fit and tells the schedulers, within the
+// on, works out how many pods still fit and reports that to the schedulers, within the
 // process of whoever embeds it. The program spazio-agent is flags around it.
 //
 // # Pipeline
 //
 // An [Agent] takes a sample ten times a second from its [Meter]; a
 // telemetry.Reader is one, which reads Linux's /proc and control groups. Samples,
-// and what a telemetry.PodSource says of the pods, go to the pipeline of package
-// agent, which says once a second, and whenever the pods or the room for them
+// and what a telemetry.PodSource reports of the pods, go to the pipeline of package
+// agent, which reports once a second, and whenever the pods or the room for them
 // change, how many pods fit. Each report goes to Config.OnReport and, by package
 // publish, to every scheduler; the pipeline's model of the load goes to the
 // aggregator, which answers with the fleet's. Schedulers say over their streams
@@ -18,8 +18,8 @@
 // With Config.Energy the goroutine that samples reads, behind every tenth sample, what
 // the machine has taken in joules and its CPU time, and every five seconds those of its
 // pods. It learns the power by load, which takes loads that differ: until it knows what
-// a core more takes it tells no power. Reports carry the power and what each pod took;
-// metrics, spazio_energy_…, show the joules of the node, of each pod and of nobody,
+// a core more takes it reports no power. Reports carry the power and what each pod took;
+// metrics, spazio_energy_…, show the joules of the node, of each pod and what no pod is charged,
 // which sum up. With [NewPowerMeter] power is a channel as well.
 //
 // # What it starts and stops

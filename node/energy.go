@@ -17,24 +17,24 @@ import (
 // and may be Config.Usage as well. Its methods are called one at a time, from
 // the goroutine of Run.
 type CPUMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
 	ReadNode() (telemetry.NodeCPU, error)
 	ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error
 }
 
-// DefaultEnergyPods is how often the energy of pods is told.
+// DefaultEnergyPods is how often the energy of pods is reported.
 const DefaultEnergyPods = power.DefaultPods
 
-// EnergyConfig says how the machine's energy is measured: every ten samples, a second
+// EnergyConfig describes how the machine's energy is measured: every ten samples, a second
 // by default. Source and CPU are required; both belong to the Agent until Run has
 // returned, and it closes neither.
 type EnergyConfig struct {
 	// Source shows what the machine takes, such as a chain of source.Open.
 	Source source.Source
 	CPU    CPUMeter
-	// Split says how it is divided among the pods.
+	// Split selects how it is divided among the pods.
 	Split energy.Split
 	// Meter is what is known of the source's counters.
 	Meter energy.MeterConfig
@@ -54,11 +54,10 @@ func (c *EnergyConfig) validate() error {
 	case c.Pods != 0 && c.Pods < time.Second:
 		return refuse("Energy.Pods", c.Pods, "less than a second")
 	}
-	_, _, split := c.Split.AttributeTo(nil, &energy.Account{Capacity: 1})
 	for _, part := range []struct {
 		name string
 		err  error
-	}{{"Nameplate", c.Nameplate.Validate()}, {"Meter", c.Meter.Validate()}, {"Split", split}} {
+	}{{"Nameplate", c.Nameplate.Validate()}, {"Meter", c.Meter.Validate()}, {"Split", c.Split.Validate()}} {
 		if bad := field.By(part.err, "energy"); bad != nil {
 			return &field.Error{Package: "node", Field: "Energy." + part.name + "." + bad.Field, Value: bad.Value, Err: fmt.Errorf("%w: %w", ErrInvalid, bad.Err)}
 		}
@@ -73,7 +72,7 @@ func (c *EnergyConfig) meter(logger *slog.Logger) *power.Meter {
 }
 
 // OpenEnergy opens the source of a machine's energy, and returns an EnergyConfig of it. A
-// model is told the utilisation that cpu reads, and its power is the nameplate. What the
+// model gets the utilisation that cpu reads, and its power is the nameplate. What the
 // chain begins ends with ctx; close it once the Agent's Run has returned. Errors are
 // those of source.Open.
 func OpenEnergy(ctx context.Context, c source.Config, cpu CPUMeter) (EnergyConfig, *source.Chain, error) {

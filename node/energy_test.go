@@ -69,7 +69,7 @@ func (b *burning) ReadNode() (telemetry.NodeCPU, error) {
 
 func (b *burning) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 	dst.At, dst.Node, dst.Tree = at, telemetry.NodeCPU{Busy: busy(at), Cores: 4}, busy(at)/2
-	dst.Pods = append(dst.Pods[:0], telemetry.PodCPU{UID: "a1", CPU: busy(at) / 2, Older: true})
+	dst.Pods = append(dst.Pods[:0], telemetry.PodCPU{UID: "a1", CPU: busy(at) / 2, AgeUnknown: true})
 	return nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/kalman"
 )
 
-// Explain says in words, for people, why w.Avail pods fit, or why none is taken.
+// Explain returns in words why w.Avail pods fit, or why none is taken.
 func Explain(w agent.Why) string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -58,7 +58,7 @@ func Explain(w agent.Why) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// room says what the node offers.
+// room returns what the node offers.
 func room(w agent.Why) string {
 	switch {
 	case w.Pronto == nil:
@@ -69,7 +69,7 @@ func room(w agent.Why) string {
 	return fmt.Sprintf("%s takes pods beyond the %d that run.", w.Node, w.Pods)
 }
 
-// prontoText says what Pronto's signal was made of, and what raised the rejection.
+// prontoText returns what Pronto's signal was made of, and what raised the rejection.
 func prontoText(w agent.Why) string {
 	p := w.Pronto
 	s := fmt.Sprintf("Pronto's signal decides: R = %.3f, it rejects at %.3f", p.R, p.Threshold)
@@ -103,7 +103,7 @@ func weights(channels []agent.WhyChannel, vector []float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// powerText says what the node takes, and what of that was not measured.
+// powerText returns what the node takes, and what of that was not measured.
 func powerText(p *agent.WhyPower) string {
 	if p.Quality == energy.None.String() {
 		return "Its power is not known."
@@ -131,7 +131,7 @@ func because(t agent.Trigger) string {
 	return "avail moved by a pod"
 }
 
-// bound says which channel and equation decide, with their numbers.
+// bound names the channel and equation that decide, with their numbers.
 func bound(w agent.Why) string {
 	for _, c := range w.Channels {
 		if c.Name != w.Limiting {
@@ -185,7 +185,7 @@ func decisions(w agent.Why) (d []string) {
 	return append(d, paceText(w.Pace, w.Allowance))
 }
 
-// text says what of avail is granted ahead of confirmation, and why.
+// paceText returns what of avail is granted ahead of confirmation, and why.
 func paceText(p agent.WhyPace, allowance float64) string {
 	s := "How long pods run is not known yet"
 	if p.Run > 0 {
@@ -199,7 +199,7 @@ func paceText(p agent.WhyPace, allowance float64) string {
 	default:
 		s += ", so none may be on their way ahead of a free slot"
 	}
-	if p.Fleeting && !p.Off {
+	if p.ShortLived && !p.Off {
 		s += "; they end before others start, so a full CPU is no veto"
 	}
 	if p.Usual > 0 {

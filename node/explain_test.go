@@ -126,8 +126,8 @@ func TestExplainSays(t *testing.T) {
 		{func(w *agent.Why) { w.Pace = agent.WhyPace{Run: 4.2, Ends: 9, Startup: 1.5} }, "Pods run for 4.2 s (of 9 that ended) and take 1.5 s to start, so none", ""},
 		{func(w *agent.Why) { w.Pace, w.Allowance = agent.WhyPace{Run: 4.2, Ends: 9, Slots: 6}, 1.5 }, ", so 1.5 of them may be on their way ahead of the 6.0 slots they will find.", "none"},
 		{func(w *agent.Why) { w.Pace.Off = true }, "; the configuration lets none be on their way ahead of a free slot.", "so none"},
-		{func(w *agent.Why) { w.Pace.Fleeting = true }, "; they end before others start, so a full CPU is no veto.", ""},
-		{func(w *agent.Why) { w.Pace.Fleeting, w.Pace.Off = true, true }, "free slot.\n", "no veto"},
+		{func(w *agent.Why) { w.Pace.ShortLived = true }, "; they end before others start, so a full CPU is no veto.", ""},
+		{func(w *agent.Why) { w.Pace.ShortLived, w.Pace.Off = true, true }, "free slot.\n", "no veto"},
 		{func(*agent.Why) {}, "No container has started or stopped yet.", "estimator stands still"},
 		{func(w *agent.Why) { w.Churn = agent.WhyChurn{Open: true, First: at, Last: at} }, "A container is just starting or stopping, so the estimator stands still.", ""},
 		{func(w *agent.Why) {

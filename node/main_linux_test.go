@@ -21,5 +21,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if os.Getenv(role) == limited {
+		limitThis()
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }

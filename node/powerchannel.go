@@ -28,7 +28,7 @@ type PowerMeter struct {
 
 // NewPowerMeter adds to a meter that is sampled every period the power that a source
 // shows, as a share of a limit in watts. The source is the meter's alone, and read twice
-// to see that it is there. The error is a *field.Error; a source that tells no news
+// to see that it is there. The error is a *field.Error; a source that has no newer reading
 // each period is one.
 func NewPowerMeter(m Meter, s source.Source, limit float64, period time.Duration) (*PowerMeter, error) {
 	if !(limit > 0 && limit <= energy.MaxWatts) {

@@ -91,7 +91,7 @@ func BenchmarkSampleTo(b *testing.B) {
 // BenchmarkMachine samples the machine it runs on, kernel's work included.
 func BenchmarkMachine(b *testing.B) {
 	for _, counter := range []telemetry.CPUCounter{telemetry.CounterAuto, telemetry.CounterStat} {
-		b.Run("counter="+counter.String(), func(b *testing.B) {
+		b.Run("counter="+string(counter), func(b *testing.B) {
 			r, err := telemetry.NewReader(telemetry.Config{Counter: counter})
 			if err != nil {
 				b.Fatal(err)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"os"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// CgroupConfig says where CgroupPods looks. The zero value is the default.
+// CgroupConfig describes where CgroupPods looks. The zero value is the default.
 type CgroupConfig struct {
 	// Root is where the cgroups are mounted: cgroup v2 itself, or the directory
 	// that holds the hierarchies of v1 and hybrid. Empty means /sys/fs/cgroup.
@@ -47,18 +48,10 @@ func (c CgroupConfig) Validate() error {
 }
 
 func (c CgroupConfig) withDefaults() CgroupConfig {
-	if c.Root == "" {
-		c.Root = defaultCgroupRoot
-	}
-	if c.ProcRoot == "" {
-		c.ProcRoot = defaultProcRoot
-	}
-	if c.Rescan == 0 {
-		c.Rescan = defaultRescan
-	}
-	if c.Gather == 0 {
-		c.Gather = defaultGather
-	}
+	c.Root = cmp.Or(c.Root, defaultCgroupRoot)
+	c.ProcRoot = cmp.Or(c.ProcRoot, defaultProcRoot)
+	c.Rescan = cmp.Or(c.Rescan, defaultRescan)
+	c.Gather = cmp.Or(c.Gather, defaultGather)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -77,7 +70,7 @@ func (c CgroupConfig) withDefaults() CgroupConfig {
 // processes are all named pause (pod with CRI-O, as OpenShift has it), or, where
 // process names cannot be read (another PID namespace), the first of them, except with CRI-O, which runs pods without a
 // sandbox. A pod runs while it has a live container beyond its sandbox, and ends
-// with its sandbox or, without one, with its cgroup. Cgroups do not tell init
+// with its sandbox or, without one, with its cgroup. Cgroups do not distinguish init
 // containers from others: [Pod].Starts does. What a pod holds is concluded from
 // the tree and not from the order of events, and the whole tree is read again when
 // the kernel lost some, so that lost or merged events cannot make the set drift.

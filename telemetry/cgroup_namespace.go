@@ -8,7 +8,7 @@ import (
 
 // ErrPIDNamespace is that the processes of pods cannot be seen: the process has a
 // PID namespace of its own, from which cgroup v1 shows no others, and there is no
-// pids controller whose counts tell that they are there.
+// pids controller whose counts show that they are there.
 var ErrPIDNamespace = errors.New("cgroup v1 without the pids controller shows no pod to a process in a PID namespace of its own: run the agent in the host's (hostPID)")
 
 // initialPIDs names the PID namespace of the machine: its inode is a constant of

@@ -42,7 +42,7 @@ type pod struct {
 	// ended: the sandbox went, and nothing came after it. The kubelet removes the
 	// cgroup seconds later.
 	ended bool
-	// state is as concluded last; it says nothing of a pod that is not present.
+	// state is as concluded last; it means nothing for a pod that is not present.
 	state   Pod
 	present bool
 }

@@ -1,12 +1,16 @@
 package telemetry
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // Channels reports which channels a Reader has beside cpu and memory, without which
 // no node can be judged. The zero value adds none.
 type Channels struct {
 	// MemoryPressure is the share of time in which some task waited for memory:
-	// reclaim, swap-in, a refault. It says what the memory channel cannot, that
+	// reclaim, swap-in, a refault. It shows what the memory channel cannot, that
 	// what is in use is also needed.
 	MemoryPressure bool
 	// IO is the share of time in which some task waited for a block device.
@@ -41,9 +45,10 @@ func ParseChannels(s string) (Channels, error) {
 		names[i] = n.name
 	}
 	for name := range strings.SplitSeq(s, ",") {
-		i, err := indexOf(names, "channel", strings.TrimSpace(name))
-		if err != nil {
-			return Channels{}, err
+		name = strings.TrimSpace(name)
+		i := slices.Index(names, name)
+		if i < 0 {
+			return Channels{}, NewFieldError("channel", strconv.Quote(name), "not one of "+strings.Join(names, ", "))
 		}
 		if choose := channelNames[i].choose; choose != nil {
 			*choose(&c) = true

@@ -77,7 +77,7 @@ func (u *usage) read() (uint64, error) { return readAs(cpuName, u.file, u.parse)
 // with.
 const stealMargin = 20
 
-// countsSteal says whether steal time is in the counter, as before Linux 6.15 in
+// countsSteal reports whether steal time is in the counter, as before Linux 6.15 in
 // cpu.stat of the root, which sums up what /proc/stat shows: since the start of
 // the machine it then exceeds the other times by it. cpuacct measures what tasks
 // ran, which steal is not.

@@ -88,11 +88,11 @@ func (u *cpu) size() float64 { return float64(u.last.Online) }
 func (u *cpu) option() string {
 	switch u.mode {
 	case CPUUtilisation:
-		return u.mode.String()
+		return string(u.mode)
 	case CPUContended:
-		return u.contention.String()
+		return string(u.contention)
 	default:
-		return u.mode.String() + "-" + u.contention.String()
+		return string(u.mode) + "-" + string(u.contention)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package telemetry reads what a Linux node says of its own load: channel
+// Package telemetry reads a Linux node's own load: channel
 // values in [0,1] from /proc and cgroups, and the pods that hold a live
 // container.
 //

@@ -28,7 +28,7 @@ var (
 	// ErrNoInterval: no time passed since the sample before, or it ran backwards.
 	ErrNoInterval = errors.New("no time between two readings")
 	// ErrLongInterval: more than Config.MaxInterval passed since the sample
-	// before, as after a suspend; the mean over it says nothing about now.
+	// before, as after a suspend; the mean over it means nothing for now.
 	ErrLongInterval = errors.New("too long between two readings")
 	// ErrResized: the number of online CPUs, or the links or their speeds,
 	// changed between two readings.

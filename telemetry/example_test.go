@@ -47,10 +47,9 @@ func Example() {
 	// [2 1.024e+06] v2;cpu=half-runnable;memory=available
 }
 
-func ExampleParseCPUMode() {
-	_, err := telemetry.ParseCPUMode("most")
-	fmt.Println(err)
-	// Output: telemetry: CPU mode = "most": invalid configuration or input: not one of half, utilisation, contention
+func ExampleConfig_Validate() {
+	fmt.Println(telemetry.Config{CPU: "most"}.Validate())
+	// Output: telemetry: CPU = most: invalid configuration or input: not one of [half utilisation contention]
 }
 
 func ExampleParsePressure() {

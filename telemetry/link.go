@@ -56,9 +56,9 @@ func (l *link) close() {
 	}
 }
 
-// refresh brings whole up to date and says whether it changed. A driver that
-// cannot tell whether there is a carrier says unknown; one that is down refuses to
-// tell its speed, or says that of the last carrier. A known speed is read again
+// refresh brings whole up to date and reports whether it changed. A driver that
+// does not know whether there is a carrier shows unknown; one that is down refuses to
+// give its speed, or gives that of the last carrier. A known speed is read again
 // only after the carrier changed, as it has to for a new speed; until it is read
 // the one before holds.
 func (l *link) refresh(fixed float64, patience time.Duration) (changed bool) {

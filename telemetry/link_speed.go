@@ -16,7 +16,7 @@ type speedFile struct {
 	answer chan linkSpeed
 }
 
-// linkSpeed is what a read returned, in bytes/s, 0 if the driver does not tell. It
+// linkSpeed is what a read returned, in bytes/s, 0 if the driver does not show it. It
 // was asked at a count of carrier changes.
 type linkSpeed struct {
 	whole   float64

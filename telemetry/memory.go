@@ -27,7 +27,7 @@ func newMemory(c Config) (*memory, error) {
 }
 
 func (m *memory) name() string   { return memoryName }
-func (m *memory) option() string { return m.mode.String() }
+func (m *memory) option() string { return string(m.mode) }
 func (m *memory) size() float64  { return float64(m.total) }
 
 func (m *memory) close() {

@@ -41,7 +41,7 @@ type network struct {
 	aside sync.WaitGroup
 }
 
-// virtualLink is an interface without a device. It says whether that is in the
+// virtualLink is an interface without a device. It records whether that is in the
 // list, behind a pointer, so that noting it does not allocate the name anew.
 type virtualLink struct{ seen bool }
 

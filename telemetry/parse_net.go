@@ -58,7 +58,7 @@ func isInterfaceName(name []byte) bool {
 }
 
 // parseLinkSpeed reads the text of a network interface's speed, in Mbit/s, and
-// returns bytes per second; known is false where the driver does not tell (-1, or
+// returns bytes per second; known is false where the driver does not show it (-1, or
 // its 32 bits unsigned as older kernels print it, or 0). The error wraps
 // ErrPartial or ErrMalformed.
 func parseLinkSpeed(text []byte) (bytesPerSecond float64, known bool, err error) {

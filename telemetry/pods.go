@@ -14,10 +14,10 @@ type PodState uint8
 
 const (
 	// PodPending: the pod has its cgroup or sandbox, and nothing of it has run
-	// but, where the source can tell them, init containers.
+	// but, where the source can distinguish them, init containers.
 	PodPending PodState = iota
 	// PodRunning: a container beyond the sandbox runs. Where the source cannot
-	// tell init containers, theirs count.
+	// distinguish init containers, theirs count.
 	PodRunning
 	// PodStopped: containers ran and none does, while the sandbox, or the cgroup
 	// of a pod without one, is there: the pod is between an init container and
@@ -43,7 +43,7 @@ type Pod struct {
 	// containers included, or StartsUnknown. A reader that knows how many init containers a
 	// pod has, as its scheduler does, sees by it whether one of the others has run:
 	// more have started than those. A container that starts again counts again
-	// where the source cannot tell the two apart.
+	// where the source cannot distinguish the two.
 	Starts int
 	// Namespace and Name are the pod's, empty where the source does not know them.
 	Namespace, Name string
@@ -62,7 +62,7 @@ type PodEvent struct {
 	// away. It warns ahead of the load that a start causes.
 	Churn bool
 	// Churned are the UIDs of the pods whose churn it is; none where the source can't
-	// tell all of them.
+	// name all of them.
 	Churned []string
 	// Changed: the pods, or what is known of one, differ from the event before;
 	// Pods holds them then. The first event of a source is always Changed.

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// These calls don't tell Go's scheduler, which would wake its monitor thread at the first
+// These calls do not notify Go's scheduler, which would wake its monitor thread at the first
 // system call after a pause: that costs more than to open a file, and a node's agent pauses
 // ten times a second. They are about proc and cgroups, which are in memory, and end.
 

@@ -1,19 +1,20 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"strings"
 	"time"
 )
 
-// Config says what a Reader reads. The zero value is the default.
+// Config describes what a Reader reads. The zero value is the default.
 type Config struct {
 	// ProcRoot, SysRoot and CgroupRoot are where proc, sysfs and the cgroups
 	// are mounted; empty means /proc, /sys and /sys/fs/cgroup. Without cgroups
 	// the Reader takes /proc/stat.
 	ProcRoot, SysRoot, CgroupRoot string
-	// Channels says which channels there are beside cpu and memory.
+	// Channels selects the channels beside cpu and memory.
 	Channels Channels
 	// CPU and Memory select what these two measure, Contention what is so called
 	// of the CPU.
@@ -23,7 +24,7 @@ type Config struct {
 	// Counter selects the counter behind CPU utilisation.
 	Counter CPUCounter
 	// LinkSpeed is in bytes/s each way and stands for that of every link; zero
-	// means what each link's driver says, which virtual ones often do not.
+	// means what each link's driver shows, which virtual ones often do not.
 	LinkSpeed float64
 	// MaxInterval is the longest time between two samples; a longer one drops
 	// the sample. Zero means one second, ten periods at 10 Hz.
@@ -39,15 +40,18 @@ const (
 
 // Validate returns a *FieldError for the first field out of range.
 func (c Config) Validate() error {
+	d := c.withDefaults()
+	for _, err := range []error{
+		oneOf("CPU", d.CPU, CPUHalf, CPUUtilisation, CPUContended),
+		oneOf("Contention", d.Contention, ContentionRunnable, ContentionPressure),
+		oneOf("Memory", d.Memory, MemoryAvailable, MemoryFree),
+		oneOf("Counter", d.Counter, CounterAuto, CounterCgroup, CounterStat, CounterCpuacct),
+	} {
+		if err != nil {
+			return err
+		}
+	}
 	switch {
-	case c.CPU < CPUHalf || c.CPU > CPUContended:
-		return NewFieldError("CPU", int(c.CPU), "not a CPU mode")
-	case c.Contention < ContentionRunnable || c.Contention > ContentionPressure:
-		return NewFieldError("Contention", int(c.Contention), "not a CPU contention")
-	case c.Memory < MemoryAvailable || c.Memory > MemoryFree:
-		return NewFieldError("Memory", int(c.Memory), "not a memory mode")
-	case c.Counter < CounterAuto || c.Counter > CounterCpuacct:
-		return NewFieldError("Counter", int(c.Counter), "not a CPU counter")
 	case !(c.LinkSpeed >= 0) || math.IsInf(c.LinkSpeed, 1):
 		return NewFieldError("LinkSpeed", c.LinkSpeed, "not a number of bytes/s")
 	case c.MaxInterval < 0:
@@ -57,18 +61,14 @@ func (c Config) Validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.ProcRoot == "" {
-		c.ProcRoot = defaultProcRoot
-	}
-	if c.SysRoot == "" {
-		c.SysRoot = defaultSysRoot
-	}
-	if c.CgroupRoot == "" {
-		c.CgroupRoot = defaultCgroupRoot
-	}
-	if c.MaxInterval == 0 {
-		c.MaxInterval = defaultMaxInterval
-	}
+	c.ProcRoot = cmp.Or(c.ProcRoot, defaultProcRoot)
+	c.SysRoot = cmp.Or(c.SysRoot, defaultSysRoot)
+	c.CgroupRoot = cmp.Or(c.CgroupRoot, defaultCgroupRoot)
+	c.CPU = cmp.Or(c.CPU, CPUHalf)
+	c.Contention = cmp.Or(c.Contention, ContentionRunnable)
+	c.Memory = cmp.Or(c.Memory, MemoryAvailable)
+	c.Counter = cmp.Or(c.Counter, CounterAuto)
+	c.MaxInterval = cmp.Or(c.MaxInterval, defaultMaxInterval)
 	return c
 }
 

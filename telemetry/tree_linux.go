@@ -99,7 +99,7 @@ func (t *tree) wake() time.Time {
 	return t.rescanAt
 }
 
-// update follows events: their names tell churn, which is reported at once; then
+// update follows events: their names show churn, which is reported at once; then
 // what they point at is read. It reports whether it reported churn.
 func (t *tree) update(now time.Time, events []dirEvent, notify func(PodEvent)) bool {
 	rescan := t.observe(events) || !now.Before(t.rescanAt)

@@ -16,10 +16,10 @@ type PodReading struct {
 	UID string
 	// Container is the ID of the container, empty for the pod as a whole.
 	Container string
-	// Age is the time since the cgroup appeared. If Older, it was there before
+	// Age is the time since the cgroup appeared. If AgeUnknown, it was there before
 	// PodUsage, which does not know its age: the time since it was first seen.
-	Age   time.Duration
-	Older bool
+	Age        time.Duration
+	AgeUnknown bool
 	// Ended: no container is left, and this is the pod's last reading.
 	Ended bool
 
@@ -48,7 +48,7 @@ type PodReading struct {
 	MemoryStalled  time.Duration
 	MemoryPressure bool
 	// OOMKills counts processes killed for its memory; 0 on cgroup v1, which does
-	// not tell those of a whole pod.
+	// not count those of a whole pod.
 	OOMKills uint64
 }
 
@@ -67,7 +67,7 @@ type Usage struct {
 	At time.Time
 	// Pods are the readings that were due, a pod's own ahead of its containers'.
 	Pods []PodReading
-	// Failed are files of pods that could not be read: of what they tell, nothing is known
+	// Failed are files of pods that could not be read: of what they hold, nothing is known
 	// until they are read again when the pod is due next.
 	Failed []error
 	// Untracked is how many pods there are beyond those that are followed.

@@ -11,9 +11,9 @@ import (
 type PodCPU struct {
 	UID string
 	CPU time.Duration
-	// Older: its cgroup was there before PodUsage, or was found without notice, so
+	// AgeUnknown: its cgroup was there before PodUsage, or was found without notice, so
 	// that it is not known since when it has used that.
-	Older bool
+	AgeUnknown bool
 }
 
 // NodeCPU is the CPU time that all tasks of the machine have used since it started,
@@ -30,7 +30,7 @@ type CPUUsage struct {
 	Node NodeCPU
 	// Tree is that of the whole tree, in which that of pods that ended stays.
 	Tree time.Duration
-	// Pods are by UID, without those that could not be read, for which Failed says why, and
+	// Pods are by UID, without those that could not be read, for which Failed has the reason, and
 	// without those that have used none: no process has run in their cgroups.
 	Pods   []PodCPU
 	Failed []error
@@ -104,7 +104,7 @@ func (u *PodUsage) ReadCPUTo(dst *CPUUsage, at time.Time) error {
 		}
 		used, err := u.podCPU(p)
 		switch {
-		case err == nil && used == 0: // no process ever ran in it, or the kernel does not tell
+		case err == nil && used == 0: // no process ever ran in it, or the kernel does not show it
 		case err == nil:
 			dst.Pods = append(dst.Pods, PodCPU{p.uid, timeOf(used, 1), p.older})
 		case !vanished(err):

@@ -60,7 +60,7 @@ func TestCPUOfChildren(t *testing.T) {
 	least := [3]time.Duration{k.counted(k.pod(podA)), k.counted(k.pod(podB)), k.counted("")}
 	got := readCPU(t, u, start.Add(time.Second))
 	most := [3]time.Duration{k.counted(k.pod(podA)), k.counted(k.pod(podB)), k.counted("")}
-	if len(got.Pods) != 2 || got.Pods[0].UID != podA || got.Pods[1].UID != podB || got.Pods[0].Older || got.Pods[1].Older {
+	if len(got.Pods) != 2 || got.Pods[0].UID != podA || got.Pods[1].UID != podB || got.Pods[0].AgeUnknown || got.Pods[1].AgeUnknown {
 		t.Fatalf("%+v", got)
 	}
 	for i, d := range []time.Duration{got.Pods[0].CPU, got.Pods[1].CPU, got.Tree} {

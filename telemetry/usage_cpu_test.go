@@ -63,7 +63,7 @@ func TestCPUOfNodeTreeAndPods(t *testing.T) {
 				pods(start)
 				check(start, telemetry.CPUUsage{
 					Node: telemetry.NodeCPU{Busy: 20 * time.Second, Cores: 8}, Tree: 10 * time.Second,
-					Pods: []telemetry.PodCPU{{UID: podB, CPU: 4 * time.Second, Older: true}},
+					Pods: []telemetry.PodCPU{{UID: podB, CPU: 4 * time.Second, AgeUnknown: true}},
 				})
 				at := start.Add(2 * time.Second)
 				k.start(k.pod(podA), "", group{cpu: 500 * time.Millisecond, memory: 1000})
@@ -76,7 +76,7 @@ func TestCPUOfNodeTreeAndPods(t *testing.T) {
 				pods(at)
 				check(at.Add(time.Second), telemetry.CPUUsage{
 					Node: telemetry.NodeCPU{Busy: 25 * time.Second, Cores: 6}, Tree: 14 * time.Second,
-					Pods: []telemetry.PodCPU{{UID: podA, CPU: 500 * time.Millisecond}, {UID: podB, CPU: 7 * time.Second, Older: true}},
+					Pods: []telemetry.PodCPU{{UID: podA, CPU: 500 * time.Millisecond}, {UID: podB, CPU: 7 * time.Second, AgeUnknown: true}},
 				})
 				pods(at.Add(time.Second))
 				// The pod ends: its time stays in the tree's.
@@ -89,7 +89,7 @@ func TestCPUOfNodeTreeAndPods(t *testing.T) {
 				for i := range 2 {
 					check(at.Add(time.Duration(i+2)*time.Second), telemetry.CPUUsage{
 						Node: telemetry.NodeCPU{Busy: 26 * time.Second, Cores: 6}, Tree: 15 * time.Second,
-						Pods: []telemetry.PodCPU{{UID: podB, CPU: 7 * time.Second, Older: true}},
+						Pods: []telemetry.PodCPU{{UID: podB, CPU: 7 * time.Second, AgeUnknown: true}},
 					})
 					pods(at.Add(time.Duration(i+2) * time.Second))
 				}

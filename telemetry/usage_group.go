@@ -34,7 +34,7 @@ type usageGroup struct {
 	memoryAt          time.Duration
 	// known is that held is known.
 	known bool
-	// throttling is what a limit had held up at the last reading that could tell.
+	// throttling is what a limit had held up at the last reading that could show it.
 	throttling cpuTotals
 	// whole is that the reading under way leaves nothing out: none may follow it.
 	whole bool
@@ -141,7 +141,7 @@ const memoryRise = 64
 
 // memoryHeld reads all of the group's memory, given the kernel's peak, 0 if it has none.
 // Without memory.stat what it holds is not known. Kills that can't be read are as they
-// were, and without memory.current the peak says nothing.
+// were, and without memory.current the peak means nothing.
 func (b *usageBuffer) memoryHeld(g *usageGroup, peak uint64) error {
 	parse := parseMemoryUseV1
 	if b.layout.v2 {
@@ -216,7 +216,7 @@ const limitShows = time.Second
 // enough when the pod is no longer young. A group without a limit is asked once a minute.
 func (b *usageBuffer) throttled(g *usageGroup, r *PodReading, totals *cpuTotals) error {
 	var bad error
-	soon := b.layout.files[cpuPressure].name != "" || r.Older || r.Age >= usageYoung
+	soon := b.layout.files[cpuPressure].name != "" || r.AgeUnknown || r.Age >= usageYoung
 	if g.whole || soon && r.Age >= g.limitAt {
 		var held cpuTotals
 		if held, _, bad = parseUsage(b, g, cpuThrottle, parseThrottling); bad == nil {

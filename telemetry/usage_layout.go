@@ -75,7 +75,7 @@ func (l *usageLayout) close() {
 	}
 }
 
-// set says where a file is.
+// set sets where a file is.
 func (l *usageLayout) set(i int, top, name string) {
 	at := slices.IndexFunc(l.tops, func(d *directory) bool { return d.path == top })
 	if at < 0 {

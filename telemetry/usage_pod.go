@@ -21,7 +21,7 @@ import (
 //
 //	state    event                           next state  emitted
 //	none     reported, after the first scan  awaited
-//	none     found by a scan                 live        a reading at once, Older
+//	none     found by a scan                 live        a reading at once, AgeUnknown
 //	awaited  due and found                   live        a reading at an age of 1 s; at once of
 //	                                                     a pod that is reported as stopped
 //	awaited  due and not found               awaited, or none once it is dropped or after 2 min
@@ -30,7 +30,7 @@ import (
 //	         it had one container
 //	live     container gone                  live        a reading at once
 //	live     last container gone             ending
-//	live     all containers replaced         live        a reading at once, Older
+//	live     all containers replaced         live        a reading at once, AgeUnknown
 //	live     dropped, no container is left   ending
 //	stopped  due                             stopped     a reading
 //	stopped  reported otherwise              live
@@ -38,7 +38,7 @@ import (
 //	ending   due, as it is at once           ended       a reading, Ended; if its files have
 //	                                                     nothing, the one before once more
 //	ended    not found by a scan, vanished   none
-//	ended    new container                   live        a reading at once, Older
+//	ended    new container                   live        a reading at once, AgeUnknown
 //	any      vanished                        none        the reading before once more, Ended
 //
 // An awaited pod is due when it is 1 s old, when it is reported as stopped or dropped, and
@@ -211,7 +211,7 @@ func (u *PodUsage) follow(p *usagePod, rel string, at time.Time) {
 
 // appendReadings adds a reading of the pod and one of each container that is read.
 func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
-	r := PodReading{UID: p.uid, Age: max(0, at.Sub(p.since)), Older: p.older, Ended: p.state == usageEnding}
+	r := PodReading{UID: p.uid, Age: max(0, at.Sub(p.since)), AgeUnknown: p.older, Ended: p.state == usageEnding}
 	dst = append(dst, r)
 	for _, c := range p.measured {
 		r.Container = c.id
@@ -220,7 +220,7 @@ func (p *usagePod) appendReadings(dst []PodReading, at time.Time) []PodReading {
 	return dst
 }
 
-// finish adds those of a pod's readings that tell something to the kept ones, and moves it
+// finish adds those of a pod's readings that show something to the kept ones, and moves it
 // to its next state.
 func (u *PodUsage) finish(kept []PodReading, dst *Usage, p *usagePod, at time.Time) []PodReading {
 	readings := dst.Pods[p.first : p.first+1+len(p.measured)]
@@ -253,7 +253,7 @@ func (u *PodUsage) finish(kept []PodReading, dst *Usage, p *usagePod, at time.Ti
 	return kept
 }
 
-// schedule says when the pod is due after a reading.
+// schedule sets when the pod is due after a reading.
 func (p *usagePod) schedule(at time.Time) {
 	p.next = at.Add(p.period)
 	if p.older {

@@ -517,10 +517,10 @@ func TestEndedPodStaysEnded(t *testing.T) {
 					}
 				}
 				last := telemetry.PodReading{
-					UID: podA, Age: 3 * time.Second, Older: listed, Ended: true, CPU: time.Second, Memory: 2000, MemoryPeak: 2000, Pressure: !k.v1 || k.unified,
+					UID: podA, Age: 3 * time.Second, AgeUnknown: listed, Ended: true, CPU: time.Second, Memory: 2000, MemoryPeak: 2000, Pressure: !k.v1 || k.unified,
 				}
 				back := last
-				back.Age, back.Older, back.Ended, back.CPU = 120*time.Second, true, false, 2*time.Second
+				back.Age, back.AgeUnknown, back.Ended, back.CPU = 120*time.Second, true, false, 2*time.Second
 				back.Memory, back.MemoryPeak = 2500, 2500
 				if d := cmp.Diff(map[int][]telemetry.PodReading{3: {last}, 120: {back}}, got); d != "" {
 					t.Errorf("(-want +got):\n%s", d)
@@ -557,7 +557,7 @@ func TestUnlistedPodComesBack(t *testing.T) {
 				u.Observe(at, pods)
 				got = slices.DeleteFunc(read(t, u, at), func(r telemetry.PodReading) bool { return r.UID != podA })
 			}
-			if len(got) != 1 || got[0].UID != podA || got[0].Ended || !got[0].Older || got[0].CPU != time.Second || got[0].Memory != 2600 {
+			if len(got) != 1 || got[0].UID != podA || got[0].Ended || !got[0].AgeUnknown || got[0].CPU != time.Second || got[0].Memory != 2600 {
 				t.Errorf("read %+v", got)
 			}
 		})
@@ -604,7 +604,7 @@ func TestUnifiedTellsPressure(t *testing.T) {
 			k.start(k.pod(podA), "", group{cpu: used, memory: 1000, stalled: c.stalled})
 			k.write(filepath.Join(k.root, "unified", k.tree, k.pod(podA), "cpu.stat"), fmt.Sprintf("usage_usec %d\n", c.there.Microseconds()))
 			got := read(t, k.usage(), start)
-			want := []telemetry.PodReading{{UID: podA, Older: true, CPU: used, Memory: 1000, MemoryPeak: 1000, Stalled: c.stalled, Pressure: c.want}}
+			want := []telemetry.PodReading{{UID: podA, AgeUnknown: true, CPU: used, Memory: 1000, MemoryPeak: 1000, Stalled: c.stalled, Pressure: c.want}}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -729,8 +729,8 @@ func TestPodUsageSchedule(t *testing.T) {
 		}
 		for _, r := range read(t, u, at) {
 			ages[r.UID] = append(ages[r.UID], r.Age.Seconds())
-			if r.Older != (r.UID == podB) {
-				t.Errorf("%s older: %v", r.UID, r.Older)
+			if r.AgeUnknown != (r.UID == podB) {
+				t.Errorf("%s older: %v", r.UID, r.AgeUnknown)
 			}
 		}
 	}
@@ -1036,7 +1036,7 @@ func (s *slowReader) words(part, uid, name string) map[string]uint64 {
 }
 
 func (s *slowReader) read(uid string, age time.Duration) telemetry.PodReading {
-	r := telemetry.PodReading{UID: uid, Age: age, Older: true}
+	r := telemetry.PodReading{UID: uid, Age: age, AgeUnknown: true}
 	var current, peak uint64
 	if s.k.v1 {
 		cpu := s.words(s.k.parts[0], uid, "cpu.stat")

@@ -77,7 +77,7 @@
 //	8 dropped   t, reason s: a sample that could not be taken
 //	9 gap       t, u: so many records were lost before this one
 //	10 mark     t, s: a remark
-//	11 bound    t, k, b, u: the notice of a pod's bind, whether it says how many
+//	11 bound    t, k, b, u: the notice of a pod's bind, whether it gives how many
 //	            init containers the pod has, and how many; then, if anything is known
 //	            of what it takes, amount f, sd f, confidence f of CPU and memory
 //	12 sizes    t, [f]: the sizes of the channels, as agent.Pipeline.Resize gets them
@@ -95,7 +95,7 @@
 // # Crashes
 //
 // A file that was not closed may end within a record. The sum, or the end of
-// the file, tells; reading that file ends there with a [*TornError], and what
+// the file, shows it; reading that file ends there with a [*TornError], and what
 // came before is good. A Recorder never appends to a file of an earlier one.
 //
 // # Versions

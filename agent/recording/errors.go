@@ -9,7 +9,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrEmpty says that a directory holds no recording.
+// ErrEmpty reports that a directory holds no recording.
 var ErrEmpty = errors.New("recording: no files")
 
 // refuse returns a *field.Error with the reason in words.
@@ -17,7 +17,7 @@ func refuse(name string, value any, format string, args ...any) error {
 	return &field.Error{Package: "recording", Field: name, Value: value, Err: fmt.Errorf("%w: "+format, append([]any{agent.ErrInvalid}, args...)...)}
 }
 
-// TornError says that a file ends within a record, as one does that its writer
+// TornError reports that a file ends within a record, as one does that its writer
 // could not close. What was read before is good.
 type TornError struct {
 	// Path is the file, empty for a stream; Offset is where the torn record
@@ -31,7 +31,7 @@ func (e *TornError) Error() string {
 	return fmt.Sprintf("recording: %s is torn at byte %d: %s", name(e.Path), e.Offset, e.Reason)
 }
 
-// FormatError says that a file is no recording, of another version, or holds a
+// FormatError reports that a file is no recording, of another version, or holds a
 // record that is whole but makes no sense.
 type FormatError struct {
 	// Path is the file, empty for a stream; Offset is where the record begins.
@@ -53,7 +53,7 @@ func name(path string) string {
 	return path
 }
 
-// DriftError says that a snapshot is not the state that replay had arrived at.
+// DriftError reports that a snapshot is not the state that replay had arrived at.
 type DriftError struct {
 	// At is the time of the snapshot.
 	At time.Time

@@ -152,7 +152,7 @@ func (n *node) usage() {
 	readings := []agent.PodReading{{Pod: 1, Container: 2, Age: time.Hour}}
 	for _, p := range n.pods {
 		readings = append(readings, agent.PodReading{
-			Pod: p.Key, Age: time.Duration(n.rng.Int64N(1e11)) - 1e9, Older: n.rng.IntN(9) == 0, Ended: n.rng.IntN(9) == 0,
+			Pod: p.Key, Age: time.Duration(n.rng.Int64N(1e11)) - 1e9, AgeUnknown: n.rng.IntN(9) == 0, Ended: n.rng.IntN(9) == 0,
 			CPU: time.Duration(n.rng.Int64N(1e11)), Stalled: time.Duration(n.rng.Int64N(1e10)), Pressure: n.rng.IntN(2) == 0,
 			Memory: n.rng.Uint64N(1 << 31), MemoryPeak: n.rng.Uint64N(1 << 32),
 		})

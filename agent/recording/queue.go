@@ -25,10 +25,10 @@ type queue struct {
 	mu     sync.Mutex
 	active *batch
 	spare  *batch
-	// broken says that the file could not be written to: nothing fits but the
+	// broken reports that the file could not be written to: nothing fits except the
 	// start of a new one.
 	broken bool
-	failed uint64 // records lost by the writer and not yet told
+	failed uint64 // records lost by the writer and not yet counted in a gap
 	total  Stats
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Kind says what a Record is.
+// Kind is what a Record is.
 type Kind uint8
 
 // The kinds of records; the package doc has their bodies.
@@ -49,7 +49,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Record is one entry of a recording. Kind says which fields mean anything. Its
+// Record is one entry of a recording. Kind determines which fields mean anything. Its
 // slices may be shared with later records and must not be modified.
 type Record struct {
 	Kind Kind
@@ -164,7 +164,7 @@ func appendUsage(dst []byte, at time.Time, readings []agent.PodReading) []byte {
 			continue
 		}
 		bits := byte(0)
-		for i, set := range [...]bool{r.Older, r.Ended, r.Pressure, r.NoCPU, r.NoMemory} {
+		for i, set := range [...]bool{r.AgeUnknown, r.Ended, r.Pressure, r.NoCPU, r.NoMemory} {
 			if set {
 				bits |= 1 << i
 			}
@@ -182,7 +182,7 @@ func (b *body) readings() []agent.PodReading {
 	return list(b, 14, func() agent.PodReading {
 		r := agent.PodReading{Pod: b.key()}
 		bits := b.byte()
-		r.Older, r.Ended, r.Pressure = bits&bitOlder != 0, bits&bitEnded != 0, bits&bitPressure != 0
+		r.AgeUnknown, r.Ended, r.Pressure = bits&bitOlder != 0, bits&bitEnded != 0, bits&bitPressure != 0
 		r.NoCPU, r.NoMemory = bits&bitNoCPU != 0, bits&bitNoMemory != 0
 		r.Age, r.CPU, r.Stalled = time.Duration(b.uint()), time.Duration(b.uint()), time.Duration(b.uint())
 		r.Memory, r.MemoryPeak = b.uint(), b.uint()
@@ -278,7 +278,7 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	return appendReportPower(dst, r)
 }
 
-// appendReportPower adds what a report says of power, nothing where it says nothing.
+// appendReportPower adds a report's power, nothing where there is none.
 func appendReportPower(dst []byte, r *agent.Report) []byte {
 	n := min(len(r.AbsorbedCores), len(r.AbsorbedWatts))
 	if r.Power == (energy.Power{}) && n == 0 {
@@ -406,7 +406,7 @@ func ascends(keys []reserve.PodKey) bool {
 	return true
 }
 
-// countedTo writes the pods that a report counts, as far as their states tell, to
+// countedTo writes the pods that a report counts, as far as their states show, to
 // dst and returns it.
 func countedTo(dst []reserve.PodKey, pods []agent.Pod) []reserve.PodKey {
 	dst = dst[:0]

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -60,30 +61,22 @@ func (o Options) Validate() error {
 const minSize = 4 << 10
 
 func (o Options) withDefaults() Options {
-	if o.FileSize == 0 {
-		o.FileSize = DefaultFileSize
-	}
-	if o.TotalSize == 0 {
-		o.TotalSize = max(DefaultTotalSize, 2*o.FileSize)
-	}
-	if o.Buffer == 0 {
-		o.Buffer = defaultBuffer
-	}
-	if o.Flush == 0 {
-		o.Flush = defaultFlush
-	}
+	o.FileSize = cmp.Or(o.FileSize, DefaultFileSize)
+	o.TotalSize = cmp.Or(o.TotalSize, max(DefaultTotalSize, 2*o.FileSize))
+	o.Buffer = cmp.Or(o.Buffer, defaultBuffer)
+	o.Flush = cmp.Or(o.Flush, defaultFlush)
 	return o
 }
 
 // Recorder writes the recording of one pipeline. Sample, Pods, Churn and Fleet
 // are called just before the method of the pipeline that gets the same, Report
 // with each report after it. None of them waits for the disk, and none allocates
-// but for Fleet and at the start of a file: a goroutine writes what they left in
+// except for Fleet and at the start of a file: a goroutine writes what they left in
 // memory. What finds no room there, or on the disk, is counted and leaves a gap
 // record, never a silent hole.
 //
 // The methods belong to the goroutine that owns the pipeline; Stats may be
-// called from any.
+// called from any. A nil Recorder records nothing.
 type Recorder struct {
 	options Options
 	config  agent.Config
@@ -145,7 +138,7 @@ func (r *Recorder) Sample(at time.Time, y []float64) {
 	}
 }
 
-// Pods records the pods that the pipeline is about to hear of.
+// Pods records the pods that the pipeline is about to get.
 func (r *Recorder) Pods(at time.Time, pods []agent.Pod) {
 	if !r.ready(at) {
 		return
@@ -168,7 +161,7 @@ func (r *Recorder) Sizes(at time.Time, sizes []float64) {
 	}
 }
 
-// Churn records a container event that the pipeline is about to hear of.
+// Churn records a container event that the pipeline is about to get.
 func (r *Recorder) Churn(at time.Time) {
 	if r.ready(at) {
 		r.payload = appendTime(append(r.payload[:0], byte(KindChurn)), at)
@@ -176,7 +169,7 @@ func (r *Recorder) Churn(at time.Time) {
 	}
 }
 
-// Bound records the notice of a bind that the pipeline is about to hear of.
+// Bound records the notice of a bind that the pipeline is about to get.
 func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	if r.ready(at) {
 		r.payload = appendBind(r.payload[:0], at, b)
@@ -184,7 +177,7 @@ func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	}
 }
 
-// Ghosts records the ghosts that the pipeline is about to hear of.
+// Ghosts records the ghosts that the pipeline is about to get.
 func (r *Recorder) Ghosts(at time.Time, pods []reserve.PodKey) {
 	if r.ready(at) {
 		r.payload = appendKeys(appendTime(append(r.payload[:0], byte(KindGhosts)), at), pods)
@@ -200,7 +193,7 @@ func (r *Recorder) Usage(at time.Time, readings []agent.PodReading) {
 	}
 }
 
-// Power records the power that the pipeline is about to hear of.
+// Power records the power that the pipeline is about to get.
 func (r *Recorder) Power(at time.Time, p energy.Power) {
 	if r.ready(at) {
 		r.payload = appendPower(appendTime(append(r.payload[:0], byte(KindPower)), at), p)
@@ -208,7 +201,7 @@ func (r *Recorder) Power(at time.Time, p energy.Power) {
 	}
 }
 
-// PodPower records what of pods the pipeline is about to hear.
+// PodPower records the power of pods that the pipeline is about to get.
 func (r *Recorder) PodPower(at time.Time, pods []agent.PodPower) {
 	if r.ready(at) {
 		r.payload = appendPodPower(r.payload[:0], at, pods)
@@ -233,6 +226,9 @@ func (r *Recorder) Fleet(at time.Time, f agent.Fleet) {
 
 // Report records what the last input made the pipeline say.
 func (r *Recorder) Report(report agent.Report) {
+	if r == nil {
+		return
+	}
 	if r.lost > 0 { // its input is missing too
 		r.lose()
 		return
@@ -261,6 +257,9 @@ func (r *Recorder) Mark(at time.Time, text string) {
 // start from. It reports false, and counts the record as lost, if there is no
 // room for that.
 func (r *Recorder) ready(at time.Time) bool {
+	if r == nil {
+		return false
+	}
 	failed, broken := r.queue.failure()
 	r.lost += failed
 	file := broken || r.size >= r.options.FileSize
@@ -352,6 +351,9 @@ func (r *Recorder) Stats() Stats { return r.queue.stats() }
 // Close writes what is left, ends the Recorder and returns the error of that
 // last write. No other method but Stats may be called afterwards.
 func (r *Recorder) Close() error {
+	if r == nil {
+		return nil
+	}
 	r.closed.Do(func() {
 		close(r.stop)
 		<-r.ended

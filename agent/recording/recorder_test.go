@@ -79,10 +79,10 @@ func TestGap(t *testing.T) {
 // A state of more pods than a record holds, running or ended, is not encoded for each
 // sample that is lost meanwhile.
 func TestHugeStateIsNotEncoded(t *testing.T) {
-	for name, huge := range map[string]agent.State{
-		"running": {Pods: make([]agent.PodRecord, 20_000)},
-		"ended":   {Ended: make([]agent.EndedPod, 20_000)},
-	} {
+	var running, ended agent.State
+	const many = 20_000
+	running.Pods, ended.Ended = slices.Grow(running.Pods, many)[:many], slices.Grow(ended.Ended, many)[:many]
+	for name, huge := range map[string]agent.State{"running": running, "ended": ended} {
 		var state agent.State
 		o := recording.Options{State: func() agent.State { return state }, FileSize: 4 << 10, Buffer: roomy}
 		r, err := recording.Create(t.TempDir(), config(), o)

@@ -37,7 +37,7 @@ func NewReplayer(override func(*agent.Config)) *Replayer {
 	return &Replayer{override: override}
 }
 
-// Cut says that records are missing after the last one fed, as after a torn
+// Cut notes that records are missing after the last one fed, as after a torn
 // file: the next snapshot counts as one after a gap.
 func (r *Replayer) Cut() { r.gap = true }
 
@@ -45,7 +45,7 @@ func (r *Replayer) Cut() { r.gap = true }
 // snapshot.
 func (r *Replayer) Pipeline() *agent.Pipeline { return r.pipeline }
 
-// Feed takes the next record of one recording. ok says that the pipeline made a
+// Feed takes the next record of one recording. ok reports that the pipeline made a
 // report of it. What the pipeline refuses it refused when it was recorded, so
 // that is no error; only a fleet of the other kind is refused, too, where an override sets
 // or clears Pronto, so that such a replay has none. The error is a *DriftError if a snapshot that follows what
@@ -170,7 +170,7 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 	return s
 }
 
-// joined is what own has learnt, with what was heard of in a gap.
+// joined is what own has learnt, with what was recorded of a gap.
 func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
@@ -199,7 +199,7 @@ func (p Pair) At() time.Time {
 	return p.Input.At
 }
 
-// Identical says that both were made and agree bit for bit.
+// Identical reports whether both were made and agree bit for bit.
 func (p Pair) Identical() bool {
 	if p.Recorded == nil || p.Replayed == nil {
 		return p.Recorded == p.Replayed
@@ -240,7 +240,7 @@ type Matcher struct {
 	last Pair // of the newest input
 }
 
-// Feed takes the next record. ok says that a pair is complete: that of the
+// Feed takes the next record. ok reports that a pair is complete: that of the
 // input before, or with a recorded report that of the newest.
 func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 	if rec.Kind == KindReport {
@@ -250,7 +250,7 @@ func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 		return pair, true, nil
 	}
 	if rec.Kind == KindHeader && rec.Header.Part == m.part+1 {
-		// Whether a twin is lost is told by what follows the header.
+		// Whether a twin is lost is known from what follows the header.
 		_, _, err = m.Replayer.Feed(rec)
 		return Pair{}, false, err
 	}

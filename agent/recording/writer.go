@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -166,11 +167,6 @@ func filesOf(dir string) ([]file, error) {
 		}
 		files = append(files, file{filepath.Join(dir, e.Name()), number, info.Size()})
 	}
-	slices.SortFunc(files, func(a, b file) int {
-		if a.number < b.number {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.number, b.number) })
 	return files, nil
 }

@@ -1,45 +1,33 @@
 package share
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Idle says which guests are charged what the machine takes without load.
-type Idle uint8
+// Idle selects which guests are charged what the machine takes without load. The zero value
+// is IdleVCPU.
+type Idle string
 
 const (
 	// IdleVCPU charges each by its virtual CPUs of the machine's CPUs: what no guest was
 	// given stays the machine's.
-	IdleVCPU Idle = iota
+	IdleVCPU Idle = "vcpu"
 	// IdleEven charges all guests alike, with all of it.
-	IdleEven
-	// IdleNone charges nobody.
-	IdleNone
+	IdleEven Idle = "even"
+	// IdleNone charges no guest.
+	IdleNone Idle = "none"
 )
 
-var idles = [...]string{"vcpu", "even", "none"}
-
-// String returns the rule's name.
-func (i Idle) String() string { return enum.Name(idles[:], i) }
-
-// ParseIdle reads a rule's name. The error is an *field.Error.
-func ParseIdle(text string) (Idle, error) {
-	i, want := enum.Parse[Idle](idles[:], text)
-	if want != "" {
-		return 0, refuse("Idle", text, want)
-	}
-	return i, nil
-}
-
-// DividerConfig says how a machine's energy is divided. The zero value is the documented
+// DividerConfig describes how a machine's energy is divided. The zero value is the documented
 // default.
 type DividerConfig struct {
 	Idle Idle
@@ -70,7 +58,7 @@ type Part struct {
 	Joules, SD, Idle float64
 }
 
-// Division is what a machine took between two looks and who is charged with it.
+// Division is what a machine took between two looks and which guests are charged with it.
 type Division struct {
 	From, To time.Time
 	// Joules is all of it: the sum of Parts and of Rest.
@@ -78,7 +66,7 @@ type Division struct {
 	// Memory is the share of it that memory took, in [0, 1]. That of a guest is the
 	// same.
 	Memory float64
-	// Partial says that some of the machine's zones are not in it.
+	// Partial reports that some of the machine's zones are not in it.
 	Partial bool
 	// Zones is what each of the machine's zones took, in which what another contains is a
 	// Part. They and Parts, which are of the guests that were in the look before, too, in
@@ -108,8 +96,9 @@ type Divider struct {
 
 // NewDivider returns a divider that has seen nothing. The error is an *field.Error.
 func NewDivider(c DividerConfig) (*Divider, error) {
-	if int(c.Idle) >= len(idles) {
-		return nil, refuse("Idle", uint8(c.Idle), "a rule")
+	c.Idle = cmp.Or(c.Idle, IdleVCPU)
+	if !slices.Contains([]Idle{IdleVCPU, IdleEven, IdleNone}, c.Idle) {
+		return nil, refuse("Idle", c.Idle, "one of vcpu, even, none")
 	}
 	meter, err := energy.NewMeter(c.Meter)
 	if err != nil {
@@ -123,7 +112,7 @@ func NewDivider(c DividerConfig) (*Divider, error) {
 }
 
 // Idle returns the machine's power without load in watts: what was learnt of it or, before,
-// what was told by DividerConfig.Curve. known is false where it is neither.
+// what DividerConfig.Curve gives. known is false where it is neither.
 func (d *Divider) Idle() (watts float64, known bool) {
 	if watts, known = d.curve.Idle(); known || d.config.Curve.Max == 0 {
 		return watts, known
@@ -151,9 +140,9 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 	if at.IsZero() {
 		at = in.To
 	}
-	most := mostCPU(at.Sub(d.at), l.Cores)
-	bad := d.consume(l, most)
-	busy, badBusy := grown(d.busy, l.Busy, most)
+	span := at.Sub(d.at)
+	bad := d.consume(l, span)
+	busy, badBusy := energy.GrownTime(d.busy, l.Busy, span, float64(l.Cores))
 	d.at, d.busy, d.primed = at, l.Busy, true
 	if !primed {
 		return Division{}, err
@@ -169,28 +158,6 @@ func (d *Divider) Divide(l *Look) (Division, error) {
 	}
 	found, failed := d.divide(l, in, busy.Seconds())
 	return found, errors.Join(err, bad, failed)
-}
-
-// lateness is by how much CPU times may be read after the time of their look.
-const lateness = 100 * time.Millisecond
-
-// mostCPU is the most CPU time that a machine can have given between two looks, of what can be
-// counted in nanoseconds.
-func mostCPU(span time.Duration, cores int) time.Duration {
-	return time.Duration(min((span.Seconds()+lateness.Seconds())*float64(cores), 9e9) * float64(time.Second))
-}
-
-// grown is by how much a CPU time has grown. The error wraps energy.ErrBackwards or
-// energy.ErrImplausible.
-func grown(last, now, most time.Duration) (time.Duration, error) {
-	switch delta := now - last; {
-	case delta < 0:
-		return 0, fmt.Errorf("%w: from %v to %v", energy.ErrBackwards, last, now)
-	case delta > most:
-		return 0, fmt.Errorf("%w: %v of CPU time, where the machine had %v", energy.ErrImplausible, delta, most)
-	default:
-		return delta, nil
-	}
 }
 
 // check refuses what is no look.
@@ -217,8 +184,8 @@ func (l *Look) check() error {
 }
 
 // consume makes consumers of the guests that were in the look before, and remembers all. The
-// error names each that has taken more than most, or less than before.
-func (d *Divider) consume(l *Look, most time.Duration) error {
+// error names each that has taken more than the machine had in the span, or less than before.
+func (d *Divider) consume(l *Look, span time.Duration) error {
 	d.names, d.account.Consumers, d.account.Weights = d.names[:0], d.account.Consumers[:0], 0
 	var refused []error
 	for _, g := range l.Guests {
@@ -234,7 +201,7 @@ func (d *Divider) consume(l *Look, most time.Duration) error {
 			weight = 1
 		}
 		d.account.Weights += weight // a refused guest keeps its part, which is not divided among the others
-		used, err := grown(last.CPU, g.CPU, most)
+		used, err := energy.GrownTime(last.CPU, g.CPU, span, float64(l.Cores))
 		if err != nil {
 			refused = append(refused, fmt.Errorf("share: guest %q: %w", g.Name, err))
 			continue

@@ -103,7 +103,7 @@ func TestDivide(t *testing.T) {
 		{share.IdleEven, []float64{10 + 22.5, 5 + 22.5}, 0},
 		{share.IdleNone, []float64{10, 5}, 45},
 	} {
-		t.Run(c.idle.String(), func(t *testing.T) {
+		t.Run(string(c.idle), func(t *testing.T) {
 			r := newRig(2, 4)
 			d := newDivider(t, share.DividerConfig{Idle: c.idle})
 			learn(t, d, r)
@@ -396,18 +396,15 @@ func TestDivideRefuses(t *testing.T) {
 		t.Error("what was refused has changed it:", d)
 	}
 	for _, idle := range []share.Idle{share.IdleVCPU, share.IdleEven, share.IdleNone} {
-		if got, err := share.ParseIdle(idle.String()); err != nil || got != idle {
-			t.Error(idle, got, err)
+		if _, err := share.NewDivider(share.DividerConfig{Idle: idle}); err != nil {
+			t.Error(idle, err)
 		}
 	}
-	for _, c := range []share.DividerConfig{{Idle: 3}, {Meter: energy.MeterConfig{Step: -1}}, {Curve: energy.CurveConfig{Max: -1}}} {
+	for _, c := range []share.DividerConfig{{Idle: "usage"}, {Meter: energy.MeterConfig{Step: -1}}, {Curve: energy.CurveConfig{Max: -1}}} {
 		var which *field.Error
 		if _, err := share.NewDivider(c); !errors.As(err, &which) {
 			t.Errorf("%+v: %v", c, err)
 		}
-	}
-	if _, err := share.ParseIdle("usage"); !errors.Is(err, energy.ErrInvalid) {
-		t.Error(err)
 	}
 }
 

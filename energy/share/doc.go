@@ -7,8 +7,8 @@
 //     program that knows its guests otherwise needs nothing else of this package.
 //   - [Tree] publishes the parts, for each guest a powercap tree: a reader of Intel's RAPL
 //     counters reads it as it is, mounted into the guest.
-//   - [Host] goes through all of that once, when it is told to; package node/guests has it
-//     told each second, and shows what came of it as metrics.
+//   - [Host] goes through all of that once per call; package node/guests calls it
+//     each second, and shows what came of it as metrics.
 //
 // A program of one's own on a host:
 //
@@ -16,7 +16,7 @@
 //	host, err := share.NewHost(share.HostConfig{Dir: "/run/spazio/guests", Source: chain, CPU: cpu, Guests: finder})
 //	division, err := host.Share(time.Now()) // once a second
 //
-// A guest can tell by its counter what others compute if it is read often enough
+// A guest can see by its counter what others compute if it is read often enough
 // (M. Lipp et al., PLATYPUS, 2021), so that nothing is to be published more often than each
 // second ([MinPeriod]).
 //

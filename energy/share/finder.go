@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/energy/internal/enum"
 )
 
 // Guest is a virtual machine that runs.
@@ -22,40 +20,26 @@ type Guest struct {
 	CPU time.Duration
 	// VCPUs is how many virtual CPUs it has, at least 1.
 	VCPUs int
-	// Instance tells one start of a guest from another: CPU times of two don't compare.
+	// Instance distinguishes one start of a guest from another: CPU times of two don't compare.
 	Instance uint64
 }
 
-// Mode says how guests are found.
-type Mode uint8
+// Mode selects how guests are found. The zero value is Auto.
+type Mode string
 
 const (
 	// Auto finds them by control groups, or of a machine that has none of guests by
 	// processes.
-	Auto Mode = iota
+	Auto Mode = "auto"
 	// ByCgroup finds the control groups that libvirt makes of guests, with systemd or
-	// without. They tell CPU time to the microsecond, and root alone makes them.
-	ByCgroup
-	// ByProcess finds processes of QEMU that name a guest (-name guest=NAME). They tell
+	// without. They show CPU time to the microsecond, and root alone makes them.
+	ByCgroup Mode = "cgroup"
+	// ByProcess finds processes of QEMU that name a guest (-name guest=NAME). They show
 	// CPU time to a hundredth of a second, and any user of the machine may start one.
-	ByProcess
+	ByProcess Mode = "process"
 )
 
-var modes = [...]string{"auto", "cgroup", "process"}
-
-// String returns the mode's name.
-func (m Mode) String() string { return enum.Name(modes[:], m) }
-
-// ParseMode reads a mode's name. The error is an *field.Error.
-func ParseMode(text string) (Mode, error) {
-	m, want := enum.Parse[Mode](modes[:], text)
-	if want != "" {
-		return 0, refuse("Mode", text, want)
-	}
-	return m, nil
-}
-
-// FinderConfig says where guests are. The zero value is this machine's.
+// FinderConfig describes where guests are. The zero value is this machine's.
 type FinderConfig struct {
 	Mode Mode
 	// ProcRoot and CgroupRoot are where proc and the control groups are mounted; ""
@@ -65,16 +49,16 @@ type FinderConfig struct {
 
 // Why a guest was refused, for a metric's label.
 const (
-	// RefusedName is a name that is no file's.
-	RefusedName = "name"
-	// RefusedDuplicate is a second guest of a name: that which runs for longer has it.
-	RefusedDuplicate = "duplicate"
-	// RefusedTooMany is a guest that came when there were MaxGuests.
-	RefusedTooMany = "too_many"
-	// RefusedGone is one that ended while it was looked at.
-	RefusedGone = "gone"
-	// RefusedMalformed is a file of the kernel's of another form, or that can't be read.
-	RefusedMalformed = "malformed"
+	// refusedName is a name that is no file's.
+	refusedName = "name"
+	// refusedDuplicate is a second guest of a name: that which runs for longer has it.
+	refusedDuplicate = "duplicate"
+	// refusedTooMany is a guest that came when there were MaxGuests.
+	refusedTooMany = "too_many"
+	// refusedGone is one that ended while it was looked at.
+	refusedGone = "gone"
+	// refusedMalformed is a file of the kernel's of another form, or that can't be read.
+	refusedMalformed = "malformed"
 )
 
 // Finder finds the guests of a machine. It is for one goroutine.
@@ -100,8 +84,9 @@ const rounds = 10
 
 // NewFinder returns a finder that has not looked yet. The error is an *field.Error.
 func NewFinder(c FinderConfig) (*Finder, error) {
-	if int(c.Mode) >= len(modes) {
-		return nil, refuse("Mode", uint8(c.Mode), "a mode")
+	c.Mode = cmp.Or(c.Mode, Auto)
+	if !slices.Contains([]Mode{Auto, ByCgroup, ByProcess}, c.Mode) {
+		return nil, refuse("Mode", c.Mode, "one of auto, cgroup, process")
 	}
 	c.ProcRoot, c.CgroupRoot = cmp.Or(c.ProcRoot, "/proc"), cmp.Or(c.CgroupRoot, "/sys/fs/cgroup")
 	return &Finder{
@@ -110,7 +95,7 @@ func NewFinder(c FinderConfig) (*Finder, error) {
 	}, nil
 }
 
-// Refused counts by cause, one of the Refused constants, what looked like a guest and was
+// Refused counts by cause what looked like a guest and was
 // none, each time that it was looked at. The map belongs to the Finder.
 func (f *Finder) Refused() map[string]uint64 { return f.refused }
 
@@ -138,7 +123,7 @@ func (f *Finder) GuestsTo(dst []Guest) ([]Guest, error) {
 	})
 	for _, c := range f.found {
 		if len(dst) > 0 && dst[len(dst)-1].Name == c.Name {
-			f.refuse(RefusedDuplicate)
+			f.refuse(refusedDuplicate)
 			continue
 		}
 		dst = append(dst, c.Guest)
@@ -164,7 +149,7 @@ func (f *Finder) read(path string) ([]byte, error) {
 // maxCommand bounds what is read of a command line.
 const maxCommand = 128 << 10
 
-// isGone says that a process, or a control group, has ended.
+// isGone reports whether a process, or a control group, has ended.
 func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.ENODEV)
 }
@@ -172,10 +157,10 @@ func isGone(err error) bool {
 // refuseRead counts a file that can't be read.
 func (f *Finder) refuseRead(err error) {
 	if isGone(err) {
-		f.refuse(RefusedGone)
+		f.refuse(refusedGone)
 		return
 	}
-	f.refuse(RefusedMalformed)
+	f.refuse(refusedMalformed)
 }
 
 // hash makes a number of a text, FNV-1a of 64 bits.

@@ -22,7 +22,7 @@ type cgroupGuests struct {
 type scope struct {
 	guest string // "" until it is known
 	vcpus int
-	file  string // that tells its CPU time
+	file  string // that holds its CPU time
 	order uint64 // the lower, the earlier it was found
 	first uint64 // the look that found it
 	look  uint64 // the last that saw it
@@ -95,7 +95,7 @@ func (f *Finder) measureScope(path, name string) {
 	s := f.cgroups.known[path]
 	if s == nil {
 		if len(f.cgroups.known) >= MaxGuests {
-			f.refuse(RefusedTooMany)
+			f.refuse(refusedTooMany)
 			return
 		}
 		f.cgroups.order++
@@ -105,7 +105,7 @@ func (f *Finder) measureScope(path, name string) {
 	s.look = f.looks
 	if f.isEmpty(path) { // left behind by a guest that has ended
 		s.guest = ""
-		f.refuse(RefusedGone)
+		f.refuse(refusedGone)
 		return
 	}
 	if s.guest == "" && !f.identify(path, name, s) {
@@ -121,7 +121,7 @@ func (f *Finder) measureScope(path, name string) {
 	}
 	cpu, err := parseUsage(text)
 	if err != nil {
-		f.refuse(RefusedMalformed)
+		f.refuse(refusedMalformed)
 		return
 	}
 	f.found = append(f.found, candidate{
@@ -147,11 +147,11 @@ func (f *Finder) identify(path, name string, s *scope) bool {
 		guest, vcpus = name, 1
 	}
 	if CheckName(guest) != nil {
-		f.refuse(RefusedName)
+		f.refuse(refusedName)
 		return false
 	}
 	if s.file = usageFile(path); s.file == "" {
-		f.refuse(RefusedMalformed)
+		f.refuse(refusedMalformed)
 		return false
 	}
 	s.guest, s.vcpus = guest, vcpus
@@ -159,13 +159,13 @@ func (f *Finder) identify(path, name string, s *scope) bool {
 	return true
 }
 
-// hasProc says that there are processes to look at.
+// hasProc reports whether there are processes to look at.
 func (f *Finder) hasProc() bool {
 	_, err := os.Stat(filepath.Join(f.config.ProcRoot, "self"))
 	return err == nil
 }
 
-// usageFile is the file in a control group that tells its CPU time.
+// usageFile is the file in a control group that holds its CPU time.
 func usageFile(path string) string {
 	for _, name := range [...]string{"cpuacct.usage", "cpu.stat"} {
 		file := filepath.Join(path, name)

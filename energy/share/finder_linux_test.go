@@ -126,7 +126,7 @@ func TestProcessReuse(t *testing.T) {
 	first, _ := f.GuestsTo(nil)
 	m.process(100, 900, 9000, "S", "vi")
 	expect(t, f)
-	expectRefused(t, f, map[string]uint64{share.RefusedGone: 1})
+	expectRefused(t, f, map[string]uint64{"gone": 1})
 	expect(t, f)
 	m.process(100, 1, 9500, "S", "/usr/bin/qemu-system-x86_64", "-name", "guest=vm1")
 	eventually(t, f, "vm1 20ms 1")
@@ -175,11 +175,11 @@ func TestProcessNames(t *testing.T) {
 	m.qemu(200, 1, 1, "vm")
 	f := m.finder(share.ByProcess)
 	expect(t, f, "vm 20ms 2")
-	expectRefused(t, f, map[string]uint64{share.RefusedName: 8})
+	expectRefused(t, f, map[string]uint64{"name": 8})
 	for range 10 {
 		expect(t, f, "vm 20ms 2")
 	}
-	expectRefused(t, f, map[string]uint64{share.RefusedName: 16})
+	expectRefused(t, f, map[string]uint64{"name": 16})
 }
 
 // TestProcessTwins: of two guests of one name it is the older, whatever their numbers.
@@ -189,7 +189,7 @@ func TestProcessTwins(t *testing.T) {
 	m.qemu(200, 1, 8000, "vm")
 	f := m.finder(share.ByProcess)
 	expect(t, f, "vm 20ms 2")
-	expectRefused(t, f, map[string]uint64{share.RefusedDuplicate: 1})
+	expectRefused(t, f, map[string]uint64{"duplicate": 1})
 }
 
 // TestProcessVanishes between being listed and being read, or is not of a kernel's form.
@@ -203,7 +203,7 @@ func TestProcessVanishes(t *testing.T) {
 	m.remove(filepath.Join(m.proc, "100/stat"))
 	m.write(filepath.Join(m.proc, "101/stat"), "101 (torn")
 	expect(t, f, "vm3 20ms 2")
-	expectRefused(t, f, map[string]uint64{share.RefusedGone: 1, share.RefusedMalformed: 1})
+	expectRefused(t, f, map[string]uint64{"gone": 1, "malformed": 1})
 	m.remove(m.proc)
 	if found, err := f.GuestsTo([]share.Guest{{}}); err == nil || len(found) > 0 {
 		t.Errorf("without /proc: %v, %v", found, err)
@@ -229,7 +229,7 @@ func TestManyProcesses(t *testing.T) {
 		}
 	}
 	names := func(g share.Guest) bool { return g.Name == "vm" }
-	if len(found) != share.MaxGuests || !slices.ContainsFunc(found, names) || f.Refused()[share.RefusedTooMany] < 9000 {
+	if len(found) != share.MaxGuests || !slices.ContainsFunc(found, names) || f.Refused()["too_many"] < 9000 {
 		t.Errorf("%d guests, refused %v", len(found), f.Refused())
 	}
 	for i := range 10000 {
@@ -300,7 +300,7 @@ func TestCgroupNames(t *testing.T) {
 	m.qemu(100, 1, 1, "../x")
 	f = m.finder(share.ByCgroup)
 	expect(t, f)
-	expectRefused(t, f, map[string]uint64{share.RefusedName: 1})
+	expectRefused(t, f, map[string]uint64{"name": 1})
 }
 
 // TestCgroupRestart: a guest that is started again has another number.
@@ -349,7 +349,7 @@ func TestCgroupVanishes(t *testing.T) {
 	m.remove(file["a"])
 	m.write(file["b"], "usage_usec -1\n")
 	expect(t, f, "c 7µs 2")
-	expectRefused(t, f, map[string]uint64{share.RefusedGone: 1, share.RefusedMalformed: 1})
+	expectRefused(t, f, map[string]uint64{"gone": 1, "malformed": 1})
 	m.remove(m.cgs)
 	if _, err := f.GuestsTo(nil); err == nil {
 		t.Error("without control groups")
@@ -368,7 +368,7 @@ func TestCgroupLeftBehind(t *testing.T) {
 	for range 30 {
 		expect(t, f, "other 3s 2")
 	}
-	expectRefused(t, f, map[string]uint64{share.RefusedGone: 30})
+	expectRefused(t, f, map[string]uint64{"gone": 30})
 	m.qemu(200, 5, 8000, "vm")
 	m.write(filepath.Join(scope, "cgroup.procs"), "200\n")
 	m.write(filepath.Join(scope, "cgroup.events"), "populated 1\nfrozen 0\n")
@@ -377,15 +377,12 @@ func TestCgroupLeftBehind(t *testing.T) {
 
 func TestFinderConfig(t *testing.T) {
 	for _, mode := range []share.Mode{share.Auto, share.ByCgroup, share.ByProcess} {
-		if got, err := share.ParseMode(mode.String()); err != nil || got != mode {
-			t.Error(mode, got, err)
+		if _, err := share.NewFinder(share.FinderConfig{Mode: mode}); err != nil {
+			t.Error(mode, err)
 		}
 	}
 	var name *field.Error
-	if _, err := share.ParseMode("libvirt"); !errors.As(err, &name) {
-		t.Error(err)
-	}
-	if _, err := share.NewFinder(share.FinderConfig{Mode: 3}); !errors.As(err, &name) || name.Field != "Mode" {
+	if _, err := share.NewFinder(share.FinderConfig{Mode: "libvirt"}); !errors.As(err, &name) || name.Field != "Mode" {
 		t.Error(err)
 	}
 }
@@ -435,7 +432,7 @@ func TestRealProcesses(t *testing.T) {
 		return slices.Equal(slices.Sorted(maps.Keys(found)), []string{"a", "b"}) && found["a"].VCPUs == 1 && found["b"].VCPUs == 2 &&
 			found["a"].CPU >= 200*time.Millisecond && found["b"].CPU < found["a"].CPU
 	})
-	if f.Refused()[share.RefusedName] == 0 {
+	if f.Refused()["name"] == 0 {
 		t.Error("a name that leads elsewhere was not refused")
 	}
 	started[0].Stop()

@@ -109,11 +109,11 @@ func (f *Finder) examine(pid int, p *process) {
 		return
 	}
 	if CheckName(name) != nil {
-		f.refuse(RefusedName)
+		f.refuse(refusedName)
 		return
 	}
 	if f.procs.guests == MaxGuests {
-		f.refuse(RefusedTooMany)
+		f.refuse(refusedTooMany)
 		return
 	}
 	f.procs.guests++
@@ -128,7 +128,7 @@ func (f *Finder) measure(pid int, p *process) {
 		return
 	}
 	if stat.start != p.start || stat.ended { // another has its number
-		f.refuse(RefusedGone)
+		f.refuse(refusedGone)
 		f.procs.forget(pid, p)
 		return
 	}

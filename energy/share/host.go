@@ -22,7 +22,7 @@ const MaxPeriod = 3 * source.SharedPeriod
 // defaultKeep is that of HostConfig.Keep.
 const defaultKeep = 10 * time.Minute
 
-// HostConfig says what is divided among whom. Dir, Source, CPU and Guests are required.
+// HostConfig describes what is divided among whom. Dir, Source, CPU and Guests are required.
 type HostConfig struct {
 	// Dir is where trees are published, best on tmpfs.
 	Dir string
@@ -36,7 +36,7 @@ type HostConfig struct {
 	Guests interface {
 		GuestsTo([]Guest) ([]Guest, error)
 	}
-	// Divider says how. Its Curve is that of a modelled power alone: others are learnt.
+	// Divider describes how. Its Curve is that of a modelled power alone: others are learnt.
 	Divider DividerConfig
 	// Keep is how long a tree outlives its guest, which goes on with it if it is back
 	// before; 0 means ten minutes.
@@ -44,11 +44,11 @@ type HostConfig struct {
 }
 
 // Host divides a machine's energy among its guests and publishes their parts, each time
-// that it is told to. It is for one goroutine.
+// that Share is called. It is for one goroutine.
 type Host struct {
 	config  HostConfig
 	tree    *Tree
-	memory  bool   // the trees tell memory apart
+	memory  bool   // the trees show memory apart
 	source  string // whose energy the divider has seen
 	divider *Divider
 
@@ -65,7 +65,7 @@ type Totals struct {
 	// Rest is what no guest was charged; Ended are the joules of those whose trees are
 	// gone.
 	Rest energy.Rest
-	// Zones are the joules of the machine, by what told them.
+	// Zones are the joules of the machine, by what measured them.
 	Zones map[Zone]float64
 	// Refused counts, by cause, readings that made no interval, what could not be read
 	// and guests that could not be published.
@@ -82,13 +82,13 @@ type Zone struct {
 const (
 	// refusedSource is a source of energy that could not be read.
 	refusedSource = "source"
-	// RefusedCPU is the machine's CPU time that could not be read, or that of a guest or the
+	// refusedCPU is the machine's CPU time that could not be read, or that of a guest or the
 	// machine that can't be: it ran backwards or grew by more than there was.
-	RefusedCPU = "cpu"
-	// RefusedGuests is that guests could not be looked for.
-	RefusedGuests = "guests"
-	// RefusedPublish is a guest's tree that could not be written, each time.
-	RefusedPublish = "publish"
+	refusedCPU = "cpu"
+	// refusedGuests is that guests could not be looked for.
+	refusedGuests = "guests"
+	// refusedPublish is a guest's tree that could not be written, each time.
+	refusedPublish = "publish"
 )
 
 // NewHost opens the trees. The error is an *field.Error, ErrLocked, or the file
@@ -167,11 +167,11 @@ func (h *Host) Share(at time.Time) (Division, error) {
 	look := Look{At: at.Add(time.Since(begun)), Readings: readings} // a source may be slow
 	var failed error
 	if look.Busy, look.Cores, failed = h.config.CPU(); failed != nil {
-		h.totals.Refused[RefusedCPU]++
+		h.totals.Refused[refusedCPU]++
 		return Division{}, errors.Join(err, failed)
 	}
 	if h.guests, failed = h.config.Guests.GuestsTo(h.guests); failed != nil {
-		h.totals.Refused[RefusedGuests]++
+		h.totals.Refused[refusedGuests]++
 		return Division{}, errors.Join(err, failed)
 	}
 	look.Guests = h.guests
@@ -214,11 +214,11 @@ func (h *Host) refuse(err error) {
 	if err == nil || errors.Is(err, energy.ErrPriming) {
 		return
 	}
-	cause := RefusedMalformed
+	cause := refusedMalformed
 	if zone := (*energy.ZoneError)(nil); errors.As(err, &zone) {
 		cause = zone.Cause()
 	} else if errors.Is(err, energy.ErrImplausible) || errors.Is(err, energy.ErrBackwards) {
-		cause = RefusedCPU
+		cause = refusedCPU
 	}
 	h.totals.Refused[cause]++
 }
@@ -250,7 +250,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 		}
 		zones := [...]float64{joules * (1 - found.Memory), joules * found.Memory}
 		if err := h.tree.Publish(found.To, g.Name, zones[:len(h.tree.zones)]); err != nil {
-			h.totals.Refused[RefusedPublish]++
+			h.totals.Refused[refusedPublish]++
 			failed = append(failed, err)
 		}
 	}

@@ -342,7 +342,7 @@ func TestHostMakesRoom(t *testing.T) {
 		p.guests = p.guests[:1]
 	}
 	entries, err := os.ReadDir(p.dir)
-	if err != nil || len(entries) > share.MaxGuests || len(entries) < 801 || h.Totals().Refused[share.RefusedPublish] > 0 {
+	if err != nil || len(entries) > share.MaxGuests || len(entries) < 801 || h.Totals().Refused["publish"] > 0 {
 		t.Error(len(entries), err, h.Totals().Refused)
 	}
 }
@@ -371,7 +371,7 @@ func TestHostFails(t *testing.T) {
 	for _, c := range []struct {
 		cause string
 		err   *error
-	}{{share.RefusedCPU, &p.cpuErr}, {share.RefusedGuests, &p.findErr}} {
+	}{{"cpu", &p.cpuErr}, {"guests", &p.findErr}} {
 		was := text(t, file)
 		*c.err = broken
 		if err := turn(); !errors.Is(err, broken) || h.Totals().Refused[c.cause] != 1 {
@@ -396,7 +396,7 @@ func TestHostFails(t *testing.T) {
 	}
 	was := text(t, file)
 	p.advance(.5, 1)
-	if found, err := h.Share(p.at); err == nil || found.To.IsZero() || h.Totals().Refused[share.RefusedPublish] != 1 || text(t, file) == was {
+	if found, err := h.Share(p.at); err == nil || found.To.IsZero() || h.Totals().Refused["publish"] != 1 || text(t, file) == was {
 		t.Errorf("%+v, %v, %v", found, err, h.Totals().Refused)
 	}
 }
@@ -477,7 +477,7 @@ func TestHostOfAGuestThatLeaps(t *testing.T) {
 	p.advance(0, 1, 1)
 	p.guests[1].CPU += time.Hour
 	found, err := h.Share(p.at)
-	if !errors.Is(err, energy.ErrImplausible) || len(found.Parts) != 1 || found.Parts[0].Guest != "vm0" || h.Totals().Refused[share.RefusedCPU] != 1 {
+	if !errors.Is(err, energy.ErrImplausible) || len(found.Parts) != 1 || found.Parts[0].Guest != "vm0" || h.Totals().Refused["cpu"] != 1 {
 		t.Errorf("%+v, %v, %v", found, err, h.Totals().Refused)
 	}
 }
@@ -541,7 +541,7 @@ func TestHostRefuses(t *testing.T) {
 		"CPU":    func(c *share.HostConfig) { c.CPU = nil },
 		"Guests": func(c *share.HostConfig) { c.Guests = nil },
 		"Keep":   func(c *share.HostConfig) { c.Keep = -1 },
-		"Idle":   func(c *share.HostConfig) { c.Divider.Idle = 7 },
+		"Idle":   func(c *share.HostConfig) { c.Divider.Idle = "odd" },
 	} {
 		c := good
 		spoil(&c)

@@ -12,13 +12,13 @@ import (
 // architecture that Go runs on.
 const userHZ = 10 * time.Millisecond
 
-// processStat is what /proc/PID/stat says of a process.
+// processStat is what /proc/PID/stat has of a process.
 type processStat struct {
 	// cpu is the time of all its threads, start when it was started in userHZ since the
 	// machine was.
 	cpu   time.Duration
 	start uint64
-	// ended says that it waits for its parent to be told.
+	// ended reports that it is a zombie.
 	ended bool
 }
 
@@ -52,7 +52,7 @@ func parseStat(text []byte) (processStat, error) {
 const mostCPUs = 4096
 
 // parseCommand reads the command line of a process, whose arguments end in zero bytes: the
-// name of a QEMU guest, which nobody has checked, and its virtual CPUs. It is false of
+// name of a QEMU guest, which is unchecked, and its virtual CPUs. It is false of
 // what is no QEMU, or runs a guest without a name.
 func parseCommand(line []byte) (name string, vcpus int, ok bool) {
 	args := strings.Split(strings.TrimSuffix(string(line), "\x00"), "\x00")
@@ -73,7 +73,7 @@ func parseCommand(line []byte) (name string, vcpus int, ok bool) {
 	return name, vcpus, ok
 }
 
-// isQEMU says whether the first argument of a process is an emulator of a whole machine.
+// isQEMU reports whether the first argument of a process is an emulator of a whole machine.
 func isQEMU(arg string) bool {
 	base := arg[strings.LastIndexByte(arg, '/')+1:]
 	return strings.HasPrefix(base, "qemu-") && strings.Contains(base, "-system-") || base == "qemu-kvm" || base == "kvm"
@@ -120,7 +120,7 @@ func guestCPUs(option string) int {
 }
 
 // parseScope reads the name of the control group of a guest, which systemd or libvirt has
-// given it: machine-qemu\x2d3\x2dNAME.scope or qemu-3-NAME.libvirt-qemu, where 3 tells one
+// given it: machine-qemu\x2d3\x2dNAME.scope or qemu-3-NAME.libvirt-qemu, where 3 distinguishes one
 // start of the guest from another.
 func parseScope(dir string) (name string, ok bool) {
 	machine, isScope := strings.CutSuffix(dir, ".scope")

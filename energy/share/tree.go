@@ -53,7 +53,7 @@ type treeGuest struct {
 	zones []guestZone
 }
 
-// guestZone is a counter, in µJ and what of one is not told yet.
+// guestZone is a counter, in whole µJ and the fraction that is not shown yet.
 type guestZone struct {
 	dir      *os.File // nil until it is open
 	loaded   bool     // counter goes on from what was there
@@ -87,7 +87,7 @@ func NewTree(dir string, zones []string) (*Tree, error) {
 	return t, nil
 }
 
-// planZones says where zones are.
+// planZones returns where zones are.
 func planZones(zones []string) ([]treeZone, error) {
 	if len(zones) == 0 || len(zones) > maxZones {
 		return nil, refuse("len(zones)", len(zones), "1 to "+strconv.Itoa(maxZones))
@@ -411,7 +411,7 @@ func replace(dir *os.File, name string, text []byte, at time.Time) error {
 	return renameIn(dir, as, name)
 }
 
-// storedCounter is what the file of a counter says; one that is none, or beyond the range,
+// storedCounter returns what the file of a counter holds; one that is none, or beyond the range,
 // counts as 0.
 func storedCounter(dir *os.File) uint64 {
 	f, err := openIn(dir, energyFile)

@@ -25,7 +25,7 @@ func lockDir(dir string) (io.Closer, error) {
 	return f, nil
 }
 
-// inMemory says that a directory is on a file system without a disk.
+// inMemory reports whether a directory is on a file system without a disk.
 func inMemory(dir string) bool {
 	const tmpfs, ramfs = 0x01021994, 0x858458f6
 	var about syscall.Statfs_t
@@ -81,5 +81,5 @@ func renameIn(dir *os.File, from, to string) error {
 	return os.NewSyscallError("renameat", syscall.Renameat(fd, from, fd, to))
 }
 
-// isNoDir says that part of a path is no directory.
+// isNoDir reports whether part of a path is no directory.
 func isNoDir(err error) bool { return errors.Is(err, syscall.ENOTDIR) }

@@ -23,7 +23,7 @@ const (
 type Opener struct {
 	// Name is the source's.
 	Name string
-	// Open opens it, or says why it is not there; it is called again and again until it is.
+	// Open opens it, or returns why it is not there; it is called again and again until it is.
 	Open func() (Source, error)
 }
 
@@ -131,13 +131,13 @@ func (c *Chain) read(dst []energy.Reading, at time.Time) ([]energy.Reading, erro
 		return dst, err // nothing new makes a refused reading before it no better
 	}
 	if c.failures++; c.failures < chainFailures {
-		return dst, errors.Join(err, refused) // a Meter refuses most of it as well, and says so
+		return dst, errors.Join(err, refused) // a Meter refuses most of it as well, and reports it
 	}
 	c.current, c.failures = -1, 0
 	return dst[:0], errors.Join(c.passOver(l, refused), err, l.drop())
 }
 
-// trying says that a better source than the current one has read.
+// trying reports whether a better source than the current one has read.
 func (c *Chain) trying() bool {
 	return slices.ContainsFunc(c.links[:c.current], func(l chainLink) bool { return l.reads > 0 })
 }

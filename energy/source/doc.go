@@ -17,7 +17,7 @@
 // Roots and times are arguments, so that everything runs on fixtures and, in a container,
 // on a host mount. The package imports the standard library and energy.
 //
-// Since kernel 5.10 RAPL's counters can be read by root alone, for they tell what other
+// Since kernel 5.10 RAPL's counters can be read by root alone, since they show what other
 // processes compute (CVE-2020-8694), and container runtimes hide them. What may not be
 // read is [ErrNotPermitted].
 //

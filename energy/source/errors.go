@@ -29,7 +29,7 @@ func invalid(name string, value any, want string) error {
 	return &field.Error{Package: "source", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
 }
 
-// fileError says why a file could not be read.
+// fileError describes why a file could not be read.
 func fileError(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission):

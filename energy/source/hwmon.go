@@ -30,9 +30,9 @@ var hwmonChips = map[string]energy.Quality{
 // be parts is summed: a chip with several sensors that don't say what they measure is refused,
 // since one of them may contain the others. Sensors are found anew after none could be read.
 type Hwmon struct {
+	about
 	root    string
 	sensors []sensor
-	quality energy.Quality
 	absent  error // of chips whose sensors are missing from the sum
 	buffer  [maxText]byte
 }
@@ -41,9 +41,9 @@ type sensor struct {
 	zone string
 	file counterFile
 	err  error // why there is no file
-	// gauge says that the file is a power in µW, else it is an energy in µJ.
+	// gauge reports that the file is a power in µW, else it is an energy in µJ.
 	gauge bool
-	// width is what the chip says that it measures, in the words of label.
+	// width is what the chip's labels name as measured, in the words of label.
 	width width
 	label string
 }
@@ -51,10 +51,9 @@ type sensor struct {
 // NewHwmon finds the sensors below root; "" means /sys/class/hwmon. The error wraps
 // ErrNoPower or ErrNotPermitted.
 func NewHwmon(root string) (*Hwmon, error) {
-	if root == "" {
-		root = "/sys/class/hwmon"
-	}
-	h := &Hwmon{root: root}
+	root = cmp.Or(root, "/sys/class/hwmon")
+	// Most drivers ask their chip once a second.
+	h := &Hwmon{about: about{name: "hwmon", period: time.Second}, root: root}
 	if err := h.open(); err != nil {
 		return nil, err
 	}
@@ -272,15 +271,6 @@ func closeSensors(sensors []sensor) error {
 	}
 	return errors.Join(errs...)
 }
-
-// Name implements Source.
-func (h *Hwmon) Name() string { return "hwmon" }
-
-// Quality implements Source.
-func (h *Hwmon) Quality() energy.Quality { return h.quality }
-
-// Period implements Source: most drivers ask their chip once a second.
-func (h *Hwmon) Period() time.Duration { return time.Second }
 
 // Close implements Source.
 func (h *Hwmon) Close() error {

@@ -33,6 +33,7 @@ func (c ModelConfig) Validate() error {
 
 // Model shows a power that nothing has measured: linear in utilisation.
 type Model struct {
+	about
 	config ModelConfig
 	joules float64
 	last   time.Time
@@ -43,17 +44,8 @@ func NewModel(c ModelConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Model{config: c}, nil
+	return &Model{about: about{"model", energy.Modelled, 10 * time.Millisecond}, config: c}, nil
 }
-
-// Name implements Source.
-func (m *Model) Name() string { return "model" }
-
-// Quality implements Source.
-func (m *Model) Quality() energy.Quality { return energy.Modelled }
-
-// Period implements Source.
-func (m *Model) Period() time.Duration { return 10 * time.Millisecond }
 
 // Close implements Source.
 func (m *Model) Close() error { return nil }

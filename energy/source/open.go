@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -20,7 +21,7 @@ const (
 
 var sourceNames = []string{NamePowercap, NameShared, NameHwmon, NameRedfish, NameModel}
 
-// Config says which sources there are. The zero value tries what this machine shows.
+// Config describes which sources there are. The zero value tries what this machine shows.
 type Config struct {
 	// Source is the name of the only one to read, or Auto, which is the default.
 	Source string
@@ -61,15 +62,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
-func (c Config) name() string {
-	if c.Source == "" {
-		return Auto
-	}
-	return c.Source
-}
+func (c Config) name() string { return cmp.Or(c.Source, Auto) }
 
 // Open returns the chain of the sources of c. What it begins ends with ctx or Close. A
-// source that was asked for by name has to be there, else the error says why it isn't;
+// source that was asked for by name has to be there, else the error has the reason why it isn't;
 // with Auto any may come later.
 func Open(ctx context.Context, c Config) (*Chain, error) {
 	if err := c.Validate(); err != nil {

@@ -48,7 +48,7 @@ type zoneMoved struct {
 
 // accept returns an error that wraps ErrRefused, ErrStill or ErrUnchanged, or nil: also where
 // nothing is known yet, as of the first readings. Counters that a machine updates seldom are
-// ErrUnchanged until they move, so that what they count is told by the time that it took.
+// ErrUnchanged until they move, so that what they count is divided by the time that it took.
 func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error {
 	if j.meter == nil {
 		j.meter, _ = energy.NewMeter(energy.MeterConfig{}) // its defaults are valid

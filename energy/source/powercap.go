@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -9,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 )
 
-// PowercapConfig says where the counters are. The zero value is this machine's.
+// PowercapConfig describes where the counters are. The zero value is this machine's.
 type PowercapConfig struct {
 	// Root is the tree; "" means /sys/class/powercap.
 	Root string
@@ -21,6 +22,7 @@ type PowercapConfig struct {
 // Powercap reads RAPL's counters. Files stay open; the tree is listed anew each minute
 // and after a file could not be read, for processors come and go.
 type Powercap struct {
+	about
 	config PowercapConfig
 	zones  []zone
 	files  []counterFile
@@ -40,24 +42,14 @@ func NewPowercap(c PowercapConfig) (*Powercap, error) {
 	if int(c.Zones) >= len(zonesNames) {
 		return nil, invalid("Zones", uint8(c.Zones), "PackageDRAM or Psys")
 	}
-	if c.Root == "" {
-		c.Root = "/sys/class/powercap"
-	}
-	p := &Powercap{config: c}
+	c.Root = cmp.Or(c.Root, "/sys/class/powercap")
+	// Hardware counts about each millisecond.
+	p := &Powercap{about: about{"powercap", energy.Measured, time.Millisecond}, config: c}
 	if err := p.open(); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
-
-// Name implements Source.
-func (p *Powercap) Name() string { return "powercap" }
-
-// Quality implements Source.
-func (p *Powercap) Quality() energy.Quality { return energy.Measured }
-
-// Period implements Source: hardware counts about each millisecond.
-func (p *Powercap) Period() time.Duration { return time.Millisecond }
 
 // Close implements Source.
 func (p *Powercap) Close() error {

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// RedfishConfig says where a management controller tells the machine's power.
+// RedfishConfig describes where a management controller shows the machine's power.
 type RedfishConfig struct {
 	// URL is that of a Power resource, such as
 	// https://bmc/redfish/v1/Chassis/1/Power. It has to be https.
@@ -31,7 +31,7 @@ type RedfishConfig struct {
 	TokenFile string
 	// Period is how often it is asked; 0 means 5 s.
 	Period time.Duration
-	// TLS says whom to believe; nil means the system's authorities.
+	// TLS has the authorities to trust; nil means the system's authorities.
 	TLS *tls.Config
 }
 
@@ -56,9 +56,10 @@ const redfishTimeout = 4 * time.Second
 // maxRedfish bounds an answer.
 const maxRedfish = 1 << 20
 
-// Redfish shows what a management controller has told lately. A goroutine asks, which
+// Redfish shows what a management controller has answered lately. A goroutine asks, which
 // Close ends and waits for, so that a reading never waits for the network.
 type Redfish struct {
+	about
 	config RedfishConfig
 	client *http.Client
 	end    context.CancelFunc
@@ -67,7 +68,7 @@ type Redfish struct {
 	mu     sync.Mutex
 	answer redfishAnswer
 
-	told time.Time // by ReadTo
+	shownAt time.Time // by ReadTo
 }
 
 type redfishAnswer struct {
@@ -82,11 +83,10 @@ func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if c.Period == 0 {
-		c.Period = defaultRedfishPeriod
-	}
+	c.Period = cmp.Or(c.Period, defaultRedfishPeriod)
 	ctx, end := context.WithCancel(ctx)
 	r := &Redfish{
+		about:  about{"redfish", energy.Platform, c.Period},
 		config: c, end: end, ended: make(chan struct{}),
 		client: &http.Client{
 			Timeout:       redfishTimeout,
@@ -257,15 +257,6 @@ func (c powerControl) isPartOf(other powerControl) bool {
 	return c.PhysicalContext != "" && other.PhysicalContext == c.PhysicalContext+"Subsystem"
 }
 
-// Name implements Source.
-func (r *Redfish) Name() string { return "redfish" }
-
-// Quality implements Source.
-func (r *Redfish) Quality() energy.Quality { return energy.Platform }
-
-// Period implements Source.
-func (r *Redfish) Period() time.Duration { return r.config.Period }
-
 // Close implements Source. It waits for a request that is under way.
 func (r *Redfish) Close() error {
 	r.end()
@@ -282,11 +273,11 @@ func (r *Redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, 
 	switch {
 	case answer.err != nil:
 		return dst, answer.err
-	case answer.at.Equal(r.told) && at.Sub(answer.at) > 3*r.config.Period:
+	case answer.at.Equal(r.shownAt) && at.Sub(answer.at) > 3*r.config.Period:
 		return dst, ErrStale
-	case answer.at.Equal(r.told):
+	case answer.at.Equal(r.shownAt):
 		return dst, ErrUnchanged
 	}
-	r.told = answer.at
+	r.shownAt = answer.at
 	return append(dst, energy.Reading{Zone: "platform", Gauge: true, Watts: answer.watts, MaxWatts: energy.MaxMachineWatts, At: answer.at}), nil
 }

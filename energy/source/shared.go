@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -22,6 +23,7 @@ const SharedPeriod = time.Second
 //
 // The host's clock need not be the guest's: only its differences count.
 type Shared struct {
+	about
 	root    string
 	newest  time.Time // of the tree
 	changed time.Time // by the guest's clock
@@ -29,24 +31,13 @@ type Shared struct {
 
 // NewShared reads the tree at root/class/powercap; "" means /var/lib/spazio/power.
 func NewShared(root string) (*Shared, error) {
-	if root == "" {
-		root = "/var/lib/spazio/power"
-	}
-	s := &Shared{root: filepath.Join(root, "class", "powercap")}
+	root = cmp.Or(root, "/var/lib/spazio/power")
+	s := &Shared{about: about{"shared", energy.Shared, SharedPeriod}, root: filepath.Join(root, "class", "powercap")}
 	if zones, err := s.zones(); len(zones) == 0 {
 		return nil, err
 	}
 	return s, nil
 }
-
-// Name implements Source.
-func (s *Shared) Name() string { return "shared" }
-
-// Quality implements Source.
-func (s *Shared) Quality() energy.Quality { return energy.Shared }
-
-// Period implements Source.
-func (s *Shared) Period() time.Duration { return SharedPeriod }
 
 // Close implements Source.
 func (s *Shared) Close() error { return nil }
@@ -82,7 +73,7 @@ func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 	return dst, errors.Join(refused...)
 }
 
-// follow says whether readings are newer than the last and of one time.
+// follow reports whether readings are newer than the last and of one time.
 func (s *Shared) follow(readings []energy.Reading, at time.Time) error {
 	sampled := readings[0].At
 	same := true
@@ -90,7 +81,7 @@ func (s *Shared) follow(readings []energy.Reading, at time.Time) error {
 		same = same && r.At.Equal(sampled)
 	}
 	switch {
-	case s.changed.IsZero(): // the first look can't tell how old it is
+	case s.changed.IsZero(): // the first look can't show how old it is
 		s.newest, s.changed = sampled, at
 	case same && !sampled.Equal(s.newest):
 		s.newest, s.changed = sampled, at

@@ -23,7 +23,23 @@ type Source interface {
 	Close() error
 }
 
-// Zones says which zones a machine's power is the sum of.
+// about is what a source is, as Source has it.
+type about struct {
+	name    string
+	quality energy.Quality
+	period  time.Duration
+}
+
+// Name implements Source.
+func (a *about) Name() string { return a.name }
+
+// Quality implements Source.
+func (a *about) Quality() energy.Quality { return a.quality }
+
+// Period implements Source.
+func (a *about) Period() time.Duration { return a.period }
+
+// Zones selects which zones a machine's power is the sum of.
 type Zones uint8
 
 const (

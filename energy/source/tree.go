@@ -13,7 +13,7 @@ import (
 
 // zone is a directory of a powercap tree.
 type zone struct {
-	name  string // as it is told: its parent's, a slash and its own
+	name  string // as a Reading has it: its parent's, a slash and its own
 	dir   string
 	limit uint64 // the counter's range
 	part  bool
@@ -22,11 +22,11 @@ type zone struct {
 }
 
 // findZones are the zones in the directories of a powercap tree, in their order. Those
-// without a name or a range are left out, and the error says why, unless they are parts of
+// without a name or a range are left out, and the error has the reason why, unless they are parts of
 // one that is there; without any it is that there are none.
 func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 	names := map[string]string{} // by directory
-	told := map[string]bool{}
+	named := map[string]bool{}
 	var zones []zone
 	var refused, parts []error
 	for _, dir := range dirs {
@@ -41,10 +41,10 @@ func findZones(root string, dirs []string, sum Zones) ([]zone, error) {
 		if parent != "" {
 			name = parent + "/" + own
 		}
-		if own == "" || told[name] {
+		if own == "" || named[name] {
 			name = dir // so that each has its own
 		}
-		names[dir], told[name] = name, true
+		names[dir], named[name] = name, true
 		limit, err := readCounter(filepath.Join(root, dir, "max_energy_range_uj"))
 		part := !summed(own, parent, sum)
 		switch {
@@ -137,7 +137,7 @@ func parentDir(dir string) string {
 // memoryZone is the name of the zone of a package's memory.
 const memoryZone = "dram"
 
-// summed says that a zone is part of the machine's sum.
+// summed reports whether a zone is part of the machine's sum.
 func summed(own, parent string, sum Zones) bool {
 	if sum == Psys {
 		return isPsys(own)

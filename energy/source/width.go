@@ -30,7 +30,7 @@ var (
 	wholeWords  = []string{"system", "server", "chassis", "platform", "enclosure", "machine", "node"}
 )
 
-// widthOf is what a text of a vendor says of a sensor.
+// widthOf returns what a vendor's text means for a sensor.
 func widthOf(text string) width {
 	switch {
 	case hasWord(text, partWords...):

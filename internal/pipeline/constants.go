@@ -53,9 +53,9 @@ type Constants struct {
 	// MemorySpread is how much pods differ in memory, in [0, 10]; 0 means
 	// DefaultMemorySpread.
 	MemorySpread float64
-	// Alike takes pods for alike in all channels, whatever the spreads: the thesis has
+	// Homogeneous takes pods for alike in all channels, whatever the spreads: the thesis has
 	// one cost for all, and what the spreads are worth shows without them.
-	Alike bool
+	Homogeneous bool `json:"Alike"`
 	// Signal bounds how far the usage is extended along the typical load: k only has to
 	// distinguish busy nodes from idle ones (package capacity).
 	Signal capacity.Options
@@ -86,9 +86,9 @@ type Constants struct {
 	// ChurnHold and ChurnCap bound the churn window, in which usage is that of starts
 	// and stops rather than of pods; 0 means the defaults.
 	ChurnHold, ChurnCap time.Duration
-	// HaltOnChurn has the estimator learn nothing within the churn window, as in the
+	// PauseOnChurn has the estimator learn nothing within the churn window, as in the
 	// thesis: where pods live for seconds it then learns nothing at all.
-	HaltOnChurn bool
+	PauseOnChurn bool `json:"HaltOnChurn"`
 	// InitLead is how long a pod without a notice of its init containers runs
 	// before it is taken to run a container of its own, until pods on this node
 	// show what they need; 0 means DefaultInitLead.

@@ -42,3 +42,23 @@ func TestRegister(t *testing.T) {
 		t.Error("registered twice")
 	}
 }
+
+// Parts of a process count into one series.
+func TestShared(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	make := func() prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total"}) }
+	first, err := build.Shared(registry, make())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := build.Shared(registry, make()); err != nil || second != first {
+		t.Errorf("the second registration: %v, %v", second, err)
+	}
+	if _, err := build.Shared[prometheus.Counter](nil, make()); err != nil {
+		t.Error(err)
+	}
+	other := prometheus.NewCounter(prometheus.CounterOpts{Name: "n_total", Help: "of something else"})
+	if _, err := build.Shared(registry, other); err == nil {
+		t.Error("another collector took the name")
+	}
+}

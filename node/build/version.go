@@ -1,4 +1,4 @@
-// Package build says which program this is: to people, to peers and to Prometheus.
+// Package build identifies the program: to people, to peers and to Prometheus.
 package build
 
 import (
@@ -31,7 +31,7 @@ func About() string {
 	return Describe(info)
 }
 
-// Describe tells a program's version, the commit that it was built from if the toolchain
+// Describe returns a program's version, the commit that it was built from if the toolchain
 // recorded one (by version it records none), its Go, and the release of Kubernetes that
 // the libraries linked with it are of:
 //

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 	"strings"
 )
 
-// ErrNoMetric is what a Scraper is told of that the server does not show.
+// ErrNoMetric is that the server does not show a metric.
 var ErrNoMetric = errors.New("no such metric")
 
 // Metrics are the values of the series that a server shows at /metrics, by their names
@@ -55,11 +56,7 @@ func (s Scraper) Scrape(ctx context.Context) (Metrics, error) {
 	if s.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+s.Token)
 	}
-	client := s.Client
-	if client == nil {
-		client = http.DefaultClient
-	}
-	response, err := client.Do(request)
+	response, err := cmp.Or(s.Client, http.DefaultClient).Do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -16,7 +17,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// Config says what an HTTP server shows, and to whom.
+// Config describes what an HTTP server shows, and to whom.
 type Config struct {
 	// Addr is host:port, on loopback unless Transport allows more.
 	Addr string
@@ -60,23 +61,20 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if t, ok := listener.Addr().(*net.TCPAddr); ok && t.IP.IsLoopback() && !c.anyHost {
 		handler = onLoopback(handler)
 	}
-	if c.writeTimeout == 0 {
-		c.writeTimeout = 30 * time.Second
-	}
 	return &Server{
 		listener: listener,
 		server: &http.Server{
 			Handler:           handler,
 			ReadHeaderTimeout: 5 * time.Second,
 			ReadTimeout:       10 * time.Second,
-			WriteTimeout:      c.writeTimeout,
+			WriteTimeout:      cmp.Or(c.writeTimeout, 30*time.Second),
 			MaxHeaderBytes:    16 << 10,
 		},
 	}, nil
 }
 
 // NewDebug opens a server of what is for people who may reach the process's
-// loopback, as by a port-forward: nobody asks there who calls, so that addr must
+// loopback, as by a port-forward: callers are not authenticated there, so that addr must
 // be on it whatever else is allowed. Else the error wraps a
 // *transport.PlaintextError.
 func NewDebug(ctx context.Context, c Config) (*Server, error) {

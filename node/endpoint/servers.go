@@ -10,22 +10,22 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// ServersConfig says what a program's HTTP servers show.
+// ServersConfig describes what a program's HTTP servers show.
 type ServersConfig struct {
-	// Shown is what both show, but for its Handlers, which are the debug server's
+	// Shown is what both show, except for its Handlers, which are the debug server's
 	// alone. Its Addr is not used.
 	Shown Config
 	// Metrics, Debug and Profiles are the host:port of each, empty for none.
 	Metrics, Debug, Profiles string
-	// DebugDefault says that nobody asked for Debug: another program of this machine
+	// DebugDefault reports that Debug is a default: another program of this machine
 	// may have the address.
 	DebugDefault bool
-	// Logger hears of that; nil logs nothing.
+	// Logger gets that; nil logs nothing.
 	Logger *slog.Logger
 }
 
 // Servers are the HTTP servers of a program: one of what probes and Prometheus read,
-// wherever it is told to listen (NewMetrics), one of the same and of what is for people,
+// at any address (NewMetrics), one of the same and of what is for people,
 // on loopback (NewDebug), and one of Go's profiles (NewProfiles). Its methods are safe
 // for concurrent use, but Run is called once.
 type Servers struct{ metrics, debug, profiles *Server } // nil for none

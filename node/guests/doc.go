@@ -1,5 +1,5 @@
 // Package guests shares a machine's energy with the virtual machines that run on it, each
-// second, as a part of any program: it tells a [share.Host] when, and shows what came of
+// second, as a part of any program: it calls a [share.Host], and shows what came of
 // it.
 //
 //	sharing, err := guests.New(guests.Config{Host: share.HostConfig{…}, Registerer: registry})

@@ -27,7 +27,7 @@ type Config struct {
 	Period time.Duration
 	// Registerer takes the metrics; nil means none.
 	Registerer prometheus.Registerer
-	// Logger hears of what begins and ends to fail; nil logs nothing.
+	// Logger gets what begins and ends to fail; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -43,8 +43,8 @@ type Sharing struct {
 	mu        sync.Mutex // guards the rest
 	host      *share.Host
 	round     round
-	published time.Time // when the last round was, by a clock that nobody sets; zero: none yet
-	failing   string    // the error that was told last
+	published time.Time // when the last round was, by the monotonic clock; zero: none yet
+	failing   string    // the error that was logged last
 }
 
 // round is what one look has given, as Handler shows it.
@@ -80,9 +80,7 @@ func New(c Config) (*Sharing, error) {
 		return nil, &field.Error{Package: "energy", Field: "Period", Value: c.Period, Err: fmt.Errorf(
 			"%w: must be at most %v: guests take older energy for stale", energy.ErrInvalid, share.MaxPeriod)}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	host, err := share.NewHost(c.Host)
 	if err != nil {
 		return nil, err
@@ -104,7 +102,7 @@ func New(c Config) (*Sharing, error) {
 func (s *Sharing) Close() error { return s.host.Close() }
 
 // Run publishes until ctx ends, which is no error. Trees stay, for whoever goes on with
-// them. Times are kept from the beginning, by a clock that nobody sets: neither a late round
+// them. Times are kept from the beginning, by the monotonic clock: neither a late round
 // nor a change of the wall clock shifts those after it.
 func (s *Sharing) Run(ctx context.Context) error {
 	begun := time.Now()
@@ -130,7 +128,7 @@ func (s *Sharing) share(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	found, err := s.host.Share(at)
-	s.tell(found, err)
+	s.logError(found, err)
 	if found.To.IsZero() {
 		return
 	}
@@ -138,9 +136,9 @@ func (s *Sharing) share(at time.Time) {
 	s.show(at, &found)
 }
 
-// tell logs an error when it begins and when it ends. That there was no reading before, or
+// logError logs an error when it begins and when it ends. That there was no reading before, or
 // none newer, is none.
-func (s *Sharing) tell(found share.Division, err error) {
+func (s *Sharing) logError(found share.Division, err error) {
 	if found.To.IsZero() && (errors.Is(err, source.ErrUnchanged) || errors.Is(err, energy.ErrPriming)) {
 		return
 	}
@@ -182,7 +180,7 @@ func (s *Sharing) show(at time.Time, found *share.Division) {
 // guests give up then, too.
 const stale = 3
 
-// Ready is nil while guests' energy is published, and says else why not.
+// Ready is nil while guests' energy is published, and returns else why not.
 func (s *Sharing) Ready() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

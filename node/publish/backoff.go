@@ -1,11 +1,10 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"time"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Backoff is an exponential backoff with jitter: the wait before retry i = 0,
@@ -19,17 +18,17 @@ type Backoff struct {
 // Validate refuses negative waits and a Min above Max.
 func (b Backoff) Validate() error {
 	if b.Min < 0 {
-		return &field.Error{Package: "publish", Field: "Backoff.Min", Value: b.Min, Err: invalid("negative")}
+		return refuse("Backoff.Min", b.Min, "negative")
 	}
 	if d := b.withDefaults(); d.Max < d.Min {
-		return &field.Error{Package: "publish", Field: "Backoff.Max", Value: b.Max, Err: invalid("less than Min")}
+		return refuse("Backoff.Max", b.Max, "less than Min")
 	}
 	return nil
 }
 
 func (b Backoff) withDefaults() Backoff {
-	b.Min = orDefault(b.Min, 100*time.Millisecond)
-	b.Max = orDefault(b.Max, max(b.Min, 5*time.Second))
+	b.Min = cmp.Or(b.Min, 100*time.Millisecond)
+	b.Max = cmp.Or(b.Max, max(b.Min, 5*time.Second))
 	return b
 }
 
@@ -88,12 +87,4 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	case <-timer.C:
 		return true
 	}
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
 }

@@ -20,7 +20,7 @@ const connectTimeout = 3 * time.Second
 // begin another handshake where it was about to end one.
 const usageConnectTimeout = 20 * time.Second
 
-// dialOptions are those of a target, which is told this program's version; a tokenFile, if there is one, is read anew
+// dialOptions are those of a target, which gets this program's version; a tokenFile, if there is one, is read anew
 // for each stream.
 func dialOptions(target string, c transport.Config, tokenFile string, timeout time.Duration) ([]grpc.DialOption, error) {
 	options, err := transport.DialOptions(target, c)

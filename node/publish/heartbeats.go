@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// beatLeast and beatMost bound the time between two messages of a stream
+	// heartbeatLeast and beatMost bound the time between two messages of a stream
 	// whose reports say nothing new. Two in a row may be lost or late before the
 	// scheduler's default of 5 s counts the node as silent. The time is drawn
 	// anew each time, so that the nodes of a fleet fall out of step.
-	beatLeast, beatMost = 2 * time.Second, 2500 * time.Millisecond
+	heartbeatLeast, heartbeatMost = 2 * time.Second, 2500 * time.Millisecond
 	// fullMost is the age at which a report is sent again in full although nothing
 	// changed by more than the tolerances: what no decision rests on, usages and
 	// costs, moves on all the same, and people look at it.
 	fullMost = 30 * time.Second
 	// powerMost is that age where power is measured, which decisions rest on and which
 	// moves all the time: the next message, up to beatMost later, may be too late.
-	powerMost = 5*time.Second - beatMost
+	powerMost = 5*time.Second - heartbeatMost
 	// A change of avail or the allowance is sent at once if it is more than
 	// slackPods and more than slackShare of what was sent last: less than what
 	// the noise of a sample moves them by.
 	slackPods, slackShare = 1. / 8, .02
-	// A room that is not the scarcest is told if it is this much of its channel off:
+	// A room that is not the scarcest is sent if it is this much of its channel off:
 	// no offer rests on it but one to pods whose workload is known.
 	slackRoom = 1. / 16
 	// slackUsual is the share by which what pods usually take may move untold: those within
@@ -39,11 +39,11 @@ const (
 // Message is what a stream sends of a report.
 type Message int
 
-// Nothing: the scheduler knows as much already. Beat: a heartbeat, which says
+// Nothing: the scheduler knows as much already. Heartbeat: one, which confirms
 // that the last full report still holds. Full: the report.
 const (
 	Nothing Message = iota
-	Beat
+	Heartbeat
 	Full
 )
 
@@ -59,13 +59,13 @@ type Heartbeats struct {
 	due      time.Time     // of the next message if nothing changes
 }
 
-// Accept says that the scheduler takes heartbeats.
+// Accept notes that the scheduler takes heartbeats.
 func (h *Heartbeats) Accept() { h.accepted = true }
 
-// Base is the sequence number of the report that a Beat refers to.
+// Base is the sequence number of the report that a Heartbeat refers to.
 func (h *Heartbeats) Base() uint64 { return h.base.Sequence }
 
-// Next says what to send of r, the newest report, which may be nil and is never
+// Next returns what to send of r, the newest report, which may be nil and is never
 // modified, and from when on. If nothing is to be sent of it, that is when a next
 // report would be.
 func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
@@ -80,7 +80,7 @@ func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
 	case h.due.Sub(h.fullAt) >= fullMost, r.Power.Known() && h.due.Sub(h.fullAt) > powerMost:
 		return Full, h.due
 	}
-	return Beat, h.due
+	return Heartbeat, h.due
 }
 
 // Sent records that the stream has sent m of r; random, in [0, 1), draws the time
@@ -93,30 +93,30 @@ func (h *Heartbeats) Sent(m Message, r *agent.Report, now time.Time, random floa
 		h.base, h.fullAt = r, now
 	}
 	h.reported = r
-	h.due = now.Add(beatLeast + time.Duration(random*float64(beatMost-beatLeast)))
+	h.due = now.Add(heartbeatLeast + time.Duration(random*float64(heartbeatMost-heartbeatLeast)))
 }
 
-// differs says whether a scheduler that has known must hear of r: whether its
+// differs reports whether r must be sent to a scheduler that has known: whether its
 // pods, its flags, what limits it, its room or what its power rests on have changed,
-// it tells what its pods took, or a heartbeat could not refer to known.
+// it carries what its pods took, or a heartbeat could not refer to known.
 func differs(known, r *agent.Report) bool {
 	return known.Sequence == 0 || r.Sequence <= known.Sequence ||
 		known.Node != r.Node || known.Incarnation != r.Incarnation || known.Schema != r.Schema ||
 		known.Flags != r.Flags || known.Saturated != r.Saturated || known.Limiting != r.Limiting ||
 		!slices.Equal(known.Absorbed, r.Absorbed) ||
 		(known.Avail >= onePod) != (r.Avail >= onePod) ||
-		moved(known.Avail, r.Avail) || moved(known.Allowance, r.Allowance) ||
+		hasChanged(known.Avail, r.Avail) || hasChanged(known.Allowance, r.Allowance) ||
 		!(math.Abs(r.Usual-known.Usual) <= slackUsual*known.Usual) ||
 		known.Power.Quality != r.Power.Quality || len(r.AbsorbedCores) > 0 ||
-		news(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || roomsMoved(known, r)
+		hasNewSurprise(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || haveRoomsChanged(known, r)
 }
 
-// news says whether there are surprises that were not told.
-func news(known, surprises []agent.Surprise) bool {
+// hasNewSurprise reports whether there are surprises that were not sent.
+func hasNewSurprise(known, surprises []agent.Surprise) bool {
 	return slices.ContainsFunc(surprises, func(s agent.Surprise) bool { return !slices.Contains(known, s) })
 }
 
-func roomsMoved(known, r *agent.Report) bool {
+func haveRoomsChanged(known, r *agent.Report) bool {
 	for i := range r.Channels {
 		if !(math.Abs(r.Channels[i].Room-known.Channels[i].Room) <= slackRoom) {
 			return true
@@ -125,7 +125,7 @@ func roomsMoved(known, r *agent.Report) bool {
 	return false
 }
 
-// moved says whether x is beyond the tolerance of what is known; NaN is.
-func moved(known, x float64) bool {
+// hasChanged reports whether x is beyond the tolerance of what is known; NaN is.
+func hasChanged(known, x float64) bool {
 	return !(math.Abs(x-known) <= max(slackPods, slackShare*math.Abs(known)))
 }

@@ -44,18 +44,18 @@ func TestWhatIsAChange(t *testing.T) {
 		want   publish.Message
 		change func(*agent.Report)
 	}{
-		{"nothing", publish.Beat, func(*agent.Report) {}},
-		{"usage", publish.Beat, func(r *agent.Report) { r.Channels = []agent.ChannelReport{{Name: "cpu", Usage: .5}} }},
-		{"k", publish.Beat, func(r *agent.Report) { r.K = 4 }},
-		{"time", publish.Beat, func(r *agent.Report) { r.SampledAt = epoch }},
-		{"2 % less", publish.Beat, func(r *agent.Report) { r.Avail = 19.6 }},
-		{"2 % more", publish.Beat, func(r *agent.Report) { r.Avail = 20.4 }},
+		{"nothing", publish.Heartbeat, func(*agent.Report) {}},
+		{"usage", publish.Heartbeat, func(r *agent.Report) { r.Channels = []agent.ChannelReport{{Name: "cpu", Usage: .5}} }},
+		{"k", publish.Heartbeat, func(r *agent.Report) { r.K = 4 }},
+		{"time", publish.Heartbeat, func(r *agent.Report) { r.SampledAt = epoch }},
+		{"2 % less", publish.Heartbeat, func(r *agent.Report) { r.Avail = 19.6 }},
+		{"2 % more", publish.Heartbeat, func(r *agent.Report) { r.Avail = 20.4 }},
 		{"over 2 % less", publish.Full, func(r *agent.Report) { r.Avail = 19.59 }},
 		{"over 2 % more", publish.Full, func(r *agent.Report) { r.Avail = 20.41 }},
 		{"no number", publish.Full, func(r *agent.Report) { r.Avail = math.NaN() }},
-		{"allowance by an eighth", publish.Beat, func(r *agent.Report) { r.Allowance = 4.125 }},
+		{"allowance by an eighth", publish.Heartbeat, func(r *agent.Report) { r.Allowance = 4.125 }},
 		{"allowance by more", publish.Full, func(r *agent.Report) { r.Allowance = 4.126 }},
-		{"pods take a twentieth more", publish.Beat, func(r *agent.Report) { r.Usual = 1.05 }},
+		{"pods take a twentieth more", publish.Heartbeat, func(r *agent.Report) { r.Usual = 1.05 }},
 		{"a tenth less", publish.Full, func(r *agent.Report) { r.Usual = .9 }},
 		{"nothing is usual", publish.Full, func(r *agent.Report) { r.Usual = 0 }},
 		{"a pod less", publish.Full, func(r *agent.Report) { r.Absorbed = r.Absorbed[:2] }},
@@ -71,7 +71,7 @@ func TestWhatIsAChange(t *testing.T) {
 		{"incarnation", publish.Full, func(r *agent.Report) { r.Incarnation = 2 }},
 		{"what pods took", publish.Full, func(r *agent.Report) { r.AbsorbedCores, r.AbsorbedWatts = make([]float32, 3), make([]float32, 3) }},
 		{"power", publish.Full, func(r *agent.Report) { r.Power = energy.Power{Quality: energy.Measured, Watts: 100} }},
-		{"watts of no quality", publish.Beat, func(r *agent.Report) { r.Power = energy.Power{Watts: 100} }},
+		{"watts of no quality", publish.Heartbeat, func(r *agent.Report) { r.Power = energy.Power{Watts: 100} }},
 		{"no later", publish.Full, func(r *agent.Report) { r.Sequence = 1 }},
 	} {
 		r := steady(2)
@@ -92,9 +92,9 @@ func TestChangesOfLittleRoom(t *testing.T) {
 		known, now float64
 		want       publish.Message
 	}{
-		{.25, .375, publish.Beat}, {.25, .376, publish.Full}, {-2, -2.125, publish.Beat}, {-2, -2.126, publish.Full},
-		{1.05, 1, publish.Beat}, {1, .99, publish.Full}, {.99, 1, publish.Full},
-		{-100, -102, publish.Beat}, {-100, -102.1, publish.Full},
+		{.25, .375, publish.Heartbeat}, {.25, .376, publish.Full}, {-2, -2.125, publish.Heartbeat}, {-2, -2.126, publish.Full},
+		{1.05, 1, publish.Heartbeat}, {1, .99, publish.Full}, {.99, 1, publish.Full},
+		{-100, -102, publish.Heartbeat}, {-100, -102.1, publish.Full},
 	} {
 		known, now := steady(1), steady(2)
 		known.Avail, now.Avail = tt.known, tt.now
@@ -123,11 +123,11 @@ func TestWhenHeartbeatsAreDue(t *testing.T) {
 		if m, at := h.Next(&first, epoch); m != publish.Nothing || at.Sub(epoch) != tt.want {
 			t.Errorf("random %v: %v of the same report at %v, want nothing before %v", tt.random, m, at.Sub(epoch), tt.want)
 		}
-		if m, at := h.Next(&next, epoch); m != publish.Beat || at.Sub(epoch) != tt.want {
+		if m, at := h.Next(&next, epoch); m != publish.Heartbeat || at.Sub(epoch) != tt.want {
 			t.Errorf("random %v: %v of the next report at %v, want a heartbeat at %v", tt.random, m, at.Sub(epoch), tt.want)
 		}
 		h.Sent(publish.Nothing, &next, epoch.Add(time.Second), 0)
-		if m, at := h.Next(&next, epoch); m != publish.Beat || at.Sub(epoch) != tt.want || h.Base() != 1 {
+		if m, at := h.Next(&next, epoch); m != publish.Heartbeat || at.Sub(epoch) != tt.want || h.Base() != 1 {
 			t.Errorf("after nothing was sent: %v at %v of %d", m, at.Sub(epoch), h.Base())
 		}
 	}

@@ -8,16 +8,16 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
 // signalMetrics are by target; several agents of one process share them. The
 // series of a target are there while some agent has a stream to it.
 type signalMetrics struct {
-	lookups                                   prometheus.Counter
-	reports, beats, missed, failures, notices *prometheus.CounterVec
-	connected                                 *prometheus.GaugeVec
-	age                                       *prometheus.HistogramVec
+	lookups                                        prometheus.Counter
+	reports, heartbeats, missed, failures, notices *prometheus.CounterVec
+	connected                                      *prometheus.GaugeVec
+	age                                            *prometheus.HistogramVec
 
 	mu      sync.Mutex
 	targets map[string]*targetMetrics
@@ -25,16 +25,16 @@ type signalMetrics struct {
 
 // targetMetrics are those of one target.
 type targetMetrics struct {
-	reports, beats, missed, failures, notices prometheus.Counter
-	connected                                 prometheus.Gauge
-	age                                       prometheus.Observer
-	users                                     int
+	reports, heartbeats, missed, failures, notices prometheus.Counter
+	connected                                      prometheus.Gauge
+	age                                            prometheus.Observer
+	users                                          int
 }
 
 // sent counts a message with the age of its sample.
 func (t *targetMetrics) sent(m *spaziov1.Report, age time.Duration) {
 	if api.IsHeartbeat(m) {
-		t.beats.Inc()
+		t.heartbeats.Inc()
 	} else {
 		t.reports.Inc()
 	}
@@ -46,13 +46,13 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 	counter := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "spazio_signal_" + name, Help: help}, target)
 	}
-	return metric.Register(r, &signalMetrics{
-		targets:  map[string]*targetMetrics{},
-		reports:  counter("reports_total", "Full reports handed to the stream of a scheduler."),
-		beats:    counter("heartbeats_total", "Heartbeats handed to the stream of a scheduler: its last report still holds."),
-		missed:   counter("reports_missed_total", "Full reports replaced by a newer one before the scheduler's stream took them."),
-		failures: counter("failures_total", "Streams to a scheduler that could not be opened or were lost."),
-		notices:  counter("notices_total", "Notices received from a scheduler."),
+	return build.Shared(r, &signalMetrics{
+		targets:    map[string]*targetMetrics{},
+		reports:    counter("reports_total", "Full reports handed to the stream of a scheduler."),
+		heartbeats: counter("heartbeats_total", "Heartbeats handed to the stream of a scheduler: its last report still holds."),
+		missed:     counter("reports_missed_total", "Full reports replaced by a newer one before the scheduler's stream took them."),
+		failures:   counter("failures_total", "Streams to a scheduler that could not be opened or were lost."),
+		notices:    counter("notices_total", "Notices received from a scheduler."),
 		connected: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "spazio_signal_streams", Help: "Open streams to a scheduler.",
 		}, target),
@@ -67,7 +67,7 @@ func newSignalMetrics(r prometheus.Registerer) (*signalMetrics, error) {
 }
 
 func (m *signalMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.reports, m.beats, m.missed, m.failures, m.notices, m.connected, m.age, m.lookups}
+	return []prometheus.Collector{m.reports, m.heartbeats, m.missed, m.failures, m.notices, m.connected, m.age, m.lookups}
 }
 
 // Describe implements prometheus.Collector.
@@ -91,13 +91,13 @@ func (m *signalMetrics) acquire(target string) *targetMetrics {
 	t := m.targets[target]
 	if t == nil {
 		t = &targetMetrics{
-			reports:   m.reports.WithLabelValues(target),
-			beats:     m.beats.WithLabelValues(target),
-			missed:    m.missed.WithLabelValues(target),
-			failures:  m.failures.WithLabelValues(target),
-			notices:   m.notices.WithLabelValues(target),
-			connected: m.connected.WithLabelValues(target),
-			age:       m.age.WithLabelValues(target),
+			reports:    m.reports.WithLabelValues(target),
+			heartbeats: m.heartbeats.WithLabelValues(target),
+			missed:     m.missed.WithLabelValues(target),
+			failures:   m.failures.WithLabelValues(target),
+			notices:    m.notices.WithLabelValues(target),
+			connected:  m.connected.WithLabelValues(target),
+			age:        m.age.WithLabelValues(target),
 		}
 		m.targets[target] = t
 	}
@@ -113,7 +113,7 @@ func (m *signalMetrics) release(target string) {
 		return
 	}
 	delete(m.targets, target)
-	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.beats, m.missed, m.failures, m.notices, m.connected, m.age} {
+	for _, vec := range []interface{ DeleteLabelValues(...string) bool }{m.reports, m.heartbeats, m.missed, m.failures, m.notices, m.connected, m.age} {
 		vec.DeleteLabelValues(target)
 	}
 }
@@ -124,22 +124,22 @@ type modelMetrics struct {
 }
 
 func newModelMetrics(r prometheus.Registerer) (m modelMetrics, err error) {
-	if m.pushes, err = metric.Register[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
+	if m.pushes, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_model_pushes_total", Help: "Local models that the aggregator has taken.",
 	})); err != nil {
 		return m, err
 	}
-	if m.failures, err = metric.Register[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
+	if m.failures, err = build.Shared[prometheus.Counter](r, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_model_failures_total", Help: "Pushes that failed or were refused.",
 	})); err != nil {
 		return m, err
 	}
-	if m.version, err = metric.Register[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
+	if m.version, err = build.Shared[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "spazio_model_fleet_version", Help: "Version of the fleet's model received last.",
 	})); err != nil {
 		return m, err
 	}
-	m.nodes, err = metric.Register[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.nodes, err = build.Shared[prometheus.Gauge](r, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "spazio_model_fleet_nodes", Help: "Nodes in the fleet's model received last.",
 	}))
 	return m, err

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -13,10 +14,9 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ModelsConfig says where local models go, and when.
+// ModelsConfig describes where local models go, and when.
 type ModelsConfig struct {
 	// Target is the gRPC target of the aggregator.
 	Target string
@@ -42,10 +42,10 @@ type ModelsConfig struct {
 // Validate returns a *field.Error, or what package transport refuses.
 func (c ModelsConfig) Validate() error {
 	if c.Target == "" {
-		return &field.Error{Package: "publish", Field: "Target", Value: `""`, Err: invalid("missing")}
+		return refuse("Target", `""`, "missing")
 	}
 	if c.Timeout < 0 {
-		return &field.Error{Package: "publish", Field: "Timeout", Value: c.Timeout, Err: invalid("negative")}
+		return refuse("Timeout", c.Timeout, "negative")
 	}
 	if err := c.Staleness.Validate(); err != nil {
 		return err
@@ -54,14 +54,14 @@ func (c ModelsConfig) Validate() error {
 		return err
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &field.Error{Package: "publish", Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
+		return refuse("TokenFile", c.TokenFile, "a token is not sent in plaintext")
 	}
 	_, err := transport.DialOptions(c.Target, c.Transport)
 	return err
 }
 
 // Models pushes the newest local model to the aggregator when the staleness
-// rule says so. It is safe for concurrent use; Run is called once.
+// rule asks for it. It is safe for concurrent use; Run is called once.
 type Models struct {
 	target    string
 	options   []grpc.DialOption
@@ -94,10 +94,10 @@ func NewModels(c ModelsConfig) (*Models, error) {
 		options:   options,
 		staleness: c.Staleness.withDefaults(),
 		backoff:   c.Backoff.withDefaults(),
-		timeout:   orDefault(c.Timeout, 5*time.Second),
+		timeout:   cmp.Or(c.Timeout, 5*time.Second),
 		onFleet:   c.OnFleet,
 		metrics:   metrics,
-		logger:    orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("aggregator", c.Target),
+		logger:    cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("aggregator", c.Target),
 		wake:      make(chan struct{}, 1),
 	}, nil
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,15 +17,14 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // MaxTargets bounds the streams of an agent, and with them its memory and the
-// series of its metrics: a name that stands for more replicas is told so in the
+// series of its metrics: of a name that stands for more replicas a warning is in the
 // log. A scheduler has a handful.
 const MaxTargets = 64
 
-// SignalsConfig says where reports go.
+// SignalsConfig describes where reports go.
 type SignalsConfig struct {
 	// Targets are the scheduler replicas, each given once: a gRPC target is one
 	// replica, dns:///host:port one for each address that the name has, as a
@@ -56,15 +56,15 @@ type SignalsConfig struct {
 // Validate returns a *field.Error, or what package transport refuses.
 func (c SignalsConfig) Validate() error {
 	if len(c.Targets) > MaxTargets {
-		return &field.Error{Package: "publish", Field: "Targets", Value: len(c.Targets), Err: invalid("too many")}
+		return refuse("Targets", len(c.Targets), "too many")
 	}
 	if c.Refresh < 0 {
-		return &field.Error{Package: "publish", Field: "Refresh", Value: c.Refresh, Err: invalid("negative")}
+		return refuse("Refresh", c.Refresh, "negative")
 	}
 	seen := map[string]bool{}
 	for _, target := range c.Targets {
 		if target == "" || seen[target] {
-			return &field.Error{Package: "publish", Field: "Targets", Value: c.Targets, Err: invalid("an empty or repeated target")}
+			return refuse("Targets", c.Targets, "an empty or repeated target")
 		}
 		seen[target] = true
 		if _, _, err := parseTarget(target); err != nil {
@@ -75,7 +75,7 @@ func (c SignalsConfig) Validate() error {
 		}
 	}
 	if c.TokenFile != "" && !c.Transport.Encrypted() {
-		return &field.Error{Package: "publish", Field: "TokenFile", Value: c.TokenFile, Err: invalid("a token is not sent in plaintext")}
+		return refuse("TokenFile", c.TokenFile, "a token is not sent in plaintext")
 	}
 	return c.Backoff.Validate()
 }
@@ -108,10 +108,10 @@ func NewSignals(c SignalsConfig) (*Signals, error) {
 	}
 	s := &Signals{
 		config:   c,
-		refresh:  orDefault(c.Refresh, 30*time.Second),
+		refresh:  cmp.Or(c.Refresh, 30*time.Second),
 		resolver: c.Resolver,
 		metrics:  metrics,
-		logger:   orDefault(c.Logger, slog.New(slog.DiscardHandler)),
+		logger:   cmp.Or(c.Logger, slog.New(slog.DiscardHandler)),
 		streams:  map[string]*stream{},
 	}
 	if s.resolver == nil {

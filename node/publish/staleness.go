@@ -1,22 +1,22 @@
 package publish
 
 import (
+	"cmp"
 	"math"
 	"time"
 
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Staleness is the rule by which a node pushes its local model: when it has
-// moved, or has grown old, but never too often.
+// hasChanged, or has grown old, but never too often.
 type Staleness struct {
 	// MinInterval is the least time between two pushes, give or take a twentieth,
 	// default 1 s: a block of ten samples at 10 Hz.
 	MinInterval time.Duration
 	// MaxAge is the time after which an unmoved model is pushed again, so that
 	// the aggregator knows the node lives; default 10 s. The answer to a push
-	// brings the fleet's model, so an unmoved node hears of a change in the
+	// brings the fleet's model, so an unmoved node gets a change in the
 	// fleet up to MaxAge later.
 	MaxAge time.Duration
 	// Angle is the sine of the angle that the direction u₁ may turn, Stretch
@@ -36,28 +36,28 @@ func (s Staleness) Validate() error {
 	d := s.withDefaults()
 	switch {
 	case s.MinInterval < 0:
-		return &field.Error{Package: "publish", Field: "Staleness.MinInterval", Value: s.MinInterval, Err: invalid("negative")}
+		return refuse("Staleness.MinInterval", s.MinInterval, "negative")
 	case d.MaxAge < d.MinInterval:
-		return &field.Error{Package: "publish", Field: "Staleness.MaxAge", Value: s.MaxAge, Err: invalid("less than MinInterval")}
+		return refuse("Staleness.MaxAge", s.MaxAge, "less than MinInterval")
 	case !(d.Angle > 0 && d.Angle <= 1):
-		return &field.Error{Package: "publish", Field: "Staleness.Angle", Value: s.Angle, Err: invalid("not in (0,1]")}
+		return refuse("Staleness.Angle", s.Angle, "not in (0,1]")
 	case !(d.Stretch > 0) || math.IsInf(d.Stretch, 0):
-		return &field.Error{Package: "publish", Field: "Staleness.Stretch", Value: s.Stretch, Err: invalid("not positive and finite")}
+		return refuse("Staleness.Stretch", s.Stretch, "not positive and finite")
 	}
 	return nil
 }
 
 func (s Staleness) withDefaults() Staleness {
-	s.MinInterval = orDefault(s.MinInterval, time.Second)
-	s.MaxAge = orDefault(s.MaxAge, max(s.MinInterval, 10*time.Second))
-	s.Angle = orDefault(s.Angle, .05)
-	s.Stretch = orDefault(s.Stretch, .05)
+	s.MinInterval = cmp.Or(s.MinInterval, time.Second)
+	s.MaxAge = cmp.Or(s.MaxAge, max(s.MinInterval, 10*time.Second))
+	s.Angle = cmp.Or(s.Angle, .05)
+	s.Stretch = cmp.Or(s.Stretch, .05)
 	return s
 }
 
-// isDue says whether to push a model whose time comes after wait. Models are made a
+// isDue reports whether to push a model whose time comes after wait. Models are made a
 // MinInterval apart by default; one that was made just now is not kept for a moment,
-// for to wake up again costs more than that the aggregator hears of it early.
+// for to wake up again costs more than sending it early.
 func (s Staleness) isDue(wait time.Duration, made bool) bool {
 	return wait <= 0 || made && wait <= s.MinInterval/20
 }
@@ -65,16 +65,16 @@ func (s Staleness) isDue(wait time.Duration, made bool) bool {
 // Wait is the time from the push of last, nil for none, to that of next.
 func (s Staleness) Wait(last, next *spaziov1.LocalModel) time.Duration {
 	s = s.withDefaults()
-	if last == nil || s.moved(last, next) {
+	if last == nil || s.hasChanged(last, next) {
 		return s.MinInterval
 	}
 	return s.MaxAge
 }
 
-// moved says whether next tells the fleet something that last did not: another
+// hasChanged reports whether next has something for the fleet that last had not: another
 // schema, a cost now known, another mean, or, under load, a stretched σ₁ or a turned
 // u₁.
-func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
+func (s Staleness) hasChanged(last, next *spaziov1.LocalModel) bool {
 	if last.GetSchema() != next.GetSchema() || last.GetModel().GetDim() != next.GetModel().GetDim() {
 		return true
 	}
@@ -100,7 +100,7 @@ func (s Staleness) moved(last, next *spaziov1.LocalModel) bool {
 	return sine(before, after) > s.Angle
 }
 
-// shifted says whether the mean of a centred model has moved, or the model has become,
+// shifted reports whether the mean of a centred model has moved, or the model has become,
 // or ceased to be, one.
 func (s Staleness) shifted(last, next []float64) bool {
 	if len(last) != len(next) {

@@ -49,9 +49,9 @@ func (d *dated) age(now time.Time) time.Duration { return max(0, now.Sub(d.sampl
 // slot holds the newest report and what the open stream, if there is one, has
 // carried.
 type slot struct {
-	mu     sync.Mutex
-	latest *dated
-	beats  Heartbeats
+	mu         sync.Mutex
+	latest     *dated
+	heartbeats Heartbeats
 }
 
 // report returns what the stream's heartbeats are decided on; mu is held.
@@ -68,9 +68,9 @@ func (s *slot) put(r *dated) (missed, due bool) {
 	now := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	former, _ := s.beats.Next(s.report(), now)
+	former, _ := s.heartbeats.Next(s.report(), now)
 	s.latest = r
-	_, at := s.beats.Next(s.report(), now)
+	_, at := s.heartbeats.Next(s.report(), now)
 	return former == Full, !at.After(now)
 }
 
@@ -78,30 +78,30 @@ func (s *slot) put(r *dated) (missed, due bool) {
 func (s *slot) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beats = Heartbeats{}
+	s.heartbeats = Heartbeats{}
 }
 
 func (s *slot) accept() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.beats.Accept()
+	s.heartbeats.Accept()
 }
 
 // next returns the message that is due at now, with the age of its sample, and
-// counts it as sent. If none is, it says how long that will last, 0 for until
+// counts it as sent. If none is, it returns how long that will last, 0 for until
 // the next report.
 func (s *slot) next(now time.Time) (m *spaziov1.Report, age, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.report()
-	kind, at := s.beats.Next(r, now)
+	kind, at := s.heartbeats.Next(r, now)
 	if wait = at.Sub(now); wait > 0 || kind == Nothing {
 		return nil, 0, max(wait, 0)
 	}
-	s.beats.Sent(kind, r, now, rand.Float64())
+	s.heartbeats.Sent(kind, r, now, rand.Float64())
 	age = s.latest.age(now)
-	if kind == Beat {
-		return api.FromHeartbeat(api.Heartbeat{Sequence: r.Sequence, Unchanged: s.beats.Base(), SampleAge: age}), age, 0
+	if kind == Heartbeat {
+		return api.FromHeartbeat(api.Heartbeat{Sequence: r.Sequence, Unchanged: s.heartbeats.Base(), SampleAge: age}), age, 0
 	}
 	m = api.FromReport(*r)
 	m.SampleAgeNanos = age.Nanoseconds()
@@ -130,7 +130,7 @@ func (s *stream) run(ctx context.Context) {
 	})
 }
 
-// session opens the stream and sends what Heartbeats says of the newest report,
+// session opens the stream and sends what Heartbeats decides for the newest report,
 // until the stream or ctx ends.
 func (s *stream) session(ctx context.Context) error {
 	timer, err := pace.NewTimer()
@@ -159,7 +159,7 @@ func (s *stream) session(ctx context.Context) error {
 }
 
 // send returns when receiving has ended, with the reason: a failed Send ends
-// the stream too, and Recv alone says why.
+// the stream too, and Recv alone returns the reason.
 func (s *stream) send(publish spaziov1.SignalService_PublishClient, timer *pace.Timer, ended <-chan error) error {
 	for {
 		m, age, wait := s.slot.next(time.Now())

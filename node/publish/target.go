@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Resolver looks names up; *net.Resolver is one. It is asked by several
@@ -23,28 +21,25 @@ type service struct {
 	port uint16
 }
 
-// parseTarget tells names to look up, dns:///host:port, from targets to dial as
+// parseTarget distinguishes names to look up, dns:///host:port, from targets to dial as
 // they are. A name of that form that can't be used is a *field.Error.
 func parseTarget(target string) (s service, isName bool, err error) {
 	rest, isName := strings.CutPrefix(target, "dns:")
 	if !isName {
 		return service{}, false, nil
 	}
-	refuse := func(reason string) (service, bool, error) {
-		return service{}, true, &field.Error{Package: "publish", Field: "Targets", Value: target, Err: invalid(reason)}
-	}
 	if server, found := strings.CutPrefix(rest, "//"); found {
 		if rest, found = strings.CutPrefix(server, "/"); !found {
-			return refuse("a DNS server cannot be named: want dns:///host:port")
+			return service{}, true, refuse("Targets", target, "a DNS server cannot be named: want dns:///host:port")
 		}
 	}
 	host, port, err := net.SplitHostPort(rest)
 	if err != nil || host == "" {
-		return refuse("want dns:///host:port")
+		return service{}, true, refuse("Targets", target, "want dns:///host:port")
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || n == 0 {
-		return refuse("the port is not in 1 to 65535")
+		return service{}, true, refuse("Targets", target, "the port is not in 1 to 65535")
 	}
 	return service{host: host, port: uint16(n)}, true, nil
 }
@@ -56,7 +51,7 @@ func (s service) authority() string {
 
 // endpoints returns one host:port per replica. Of a name with addresses of both
 // families those of the resolver's first choice count, or each replica of a
-// dual-stack cluster would be told everything twice.
+// dual-stack cluster would get everything twice.
 func (s service) endpoints(ctx context.Context, r Resolver) ([]string, error) {
 	addrs, err := r.LookupNetIP(ctx, "ip", s.host)
 	if err != nil {

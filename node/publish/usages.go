@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -17,11 +18,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/node/build"
 )
 
-// UsagesConfig says where the windows of a node's pods go.
+// UsagesConfig describes where the windows of a node's pods go.
 type UsagesConfig struct {
 	Node string
 	// Incarnation grows at each start of the agent.
@@ -49,11 +49,11 @@ type UsagesConfig struct {
 func (c UsagesConfig) Validate() error {
 	for _, target := range c.Targets {
 		if _, isName, _ := parseTarget(target); isName {
-			return &field.Error{Package: "publish", Field: "Targets", Value: target, Err: invalid("profilers are not looked up: want host:port of each")}
+			return refuse("Targets", target, "profilers are not looked up: want host:port of each")
 		}
 	}
 	if c.Linger < 0 {
-		return &field.Error{Package: "publish", Field: "Linger", Value: c.Linger, Err: invalid("negative")}
+		return refuse("Linger", c.Linger, "negative")
 	}
 	return SignalsConfig{Targets: c.Targets, Transport: c.Transport, TokenFile: c.TokenFile, Backoff: c.backoff()}.Validate()
 }
@@ -64,7 +64,7 @@ const usageBackoff = 30 * time.Second
 
 func (c UsagesConfig) backoff() Backoff {
 	b := c.Backoff
-	b.Max = orDefault(b.Max, max(b.Min, usageBackoff))
+	b.Max = cmp.Or(b.Max, max(b.Min, usageBackoff))
 	return b.withDefaults()
 }
 
@@ -87,7 +87,7 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	dropped, err := metric.Register[prometheus.Counter](c.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
+	dropped, err := build.Shared[prometheus.Counter](c.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "spazio_agent_windows_dropped_total", Help: "Windows and readings of pods' usage that no profiler gets.",
 	}))
 	if err != nil {
@@ -104,8 +104,8 @@ func NewUsages(c UsagesConfig) (*Usages, error) {
 			return nil, err
 		}
 		u.streams = append(u.streams, &usageStream{
-			target: target, options: options, backoff: c.backoff(), linger: orDefault(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
-			logger: orDefault(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
+			target: target, options: options, backoff: c.backoff(), linger: cmp.Or(c.Linger, defaultLinger), log: log, wake: make(chan struct{}, 1), lost: dropped,
+			logger: cmp.Or(c.Logger, slog.New(slog.DiscardHandler)).With("profiler", target),
 		})
 	}
 	return u, nil
@@ -198,7 +198,7 @@ func (s *usageStream) session(ctx context.Context) error {
 	}
 }
 
-// quiet says that there is nothing to send, and will not be soon.
+// quiet reports whether there is nothing to send, and will not be soon.
 func (s *usageStream) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

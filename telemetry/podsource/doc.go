@@ -1,12 +1,18 @@
-// Package podsource is the map of a module of further sources of a node's pods, each of
-// them a telemetry.PodSource; it holds no code.
+// Package podsource has further sources of a node's pods, each of them a
+// telemetry.PodSource.
 //
-//   - cri asks the container runtime through the CRI, whichever it is, over its socket.
-//   - containerd asks containerd's own API, which reports some milliseconds earlier.
-//   - kube watches the Kubernetes API: neither files nor a socket of the node, and a second
-//     later or more.
+//   - [NewCRI] asks the container runtime through the CRI, whichever it is, over its socket.
+//   - [NewContainerd] asks containerd's own API, which reports some milliseconds earlier.
+//   - Package kube watches the Kubernetes API: neither files nor a socket of the node, and a
+//     second later or more.
+//
+// The two over a socket list the containers at the start, after every reconnection, once a
+// Config.Rescan and when an event does not fit what is known, so that the set of pods is
+// right again after any loss.
 //
 // Where the kubelet's control groups can be seen telemetry.CgroupPods warns earlier than any
-// of these and needs no socket. The module is one of its own for what it brings: gRPC and
-// client-go.
+// of these and needs no socket, access to which is root on the node. The module is one of
+// its own because it brings gRPC and client-go.
+//
+// Types that do not speak of concurrent use are plain values.
 package podsource

@@ -156,10 +156,10 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	f.StringVar(&o.usage, "usage", "off", "whether to read what each pod takes from its cgroup: off or on")
 	f.StringVar(&o.runtime, "runtime-endpoint", "", "unix socket for --pod-source cri or containerd (default where runtimes usually listen)")
 	f.StringVar(&o.channels, "channels", telemetry.Channels{}.String(), "what is measured, comma-separated; power is a share of --power-limit")
-	f.StringVar(&o.cpuMode, "cpu-mode", telemetry.CPUHalf.String(), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
-	f.StringVar(&o.contention, "cpu-contention", telemetry.ContentionRunnable.String(), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")
-	f.StringVar(&o.memoryMode, "memory-mode", telemetry.MemoryAvailable.String(), "what counts as free memory: available or free")
-	f.StringVar(&o.cpuCounter, "cpu-counter", telemetry.CounterAuto.String(), "where utilisation is read: auto, cgroup, cpuacct or stat")
+	f.StringVar(&o.cpuMode, "cpu-mode", string(telemetry.CPUHalf), "what counts as CPU usage: half (of utilisation and contention), utilisation or contention")
+	f.StringVar(&o.contention, "cpu-contention", string(telemetry.ContentionRunnable), "what counts as contention for the CPU: runnable (tasks that wait) or pressure (PSI)")
+	f.StringVar(&o.memoryMode, "memory-mode", string(telemetry.MemoryAvailable), "what counts as free memory: available or free")
+	f.StringVar(&o.cpuCounter, "cpu-counter", string(telemetry.CounterAuto), "where utilisation is read: auto, cgroup, cpuacct or stat")
 	f.Float64Var(&o.linkSpeed, "link-speed", 0, "Mbit/s of every link, for the network channel; 0 asks the drivers")
 	f.StringToStringVar(&o.reserve, "reserve", nil, "share of a channel that pods leave free, as cpu=0.5 on nodes whose servers must answer fast (default none)")
 }
@@ -216,23 +216,20 @@ func (o options) nodeName() (string, error) {
 	return strings.ToLower(name), nil
 }
 
+// modeFlags are the flags of telemetry.Config's modes.
+var modeFlags = map[string]string{"CPU": "cpu-mode", "Contention": "cpu-contention", "Memory": "memory-mode", "Counter": "cpu-counter"}
+
 func (o *options) parseTelemetry() (err error) {
 	c := &o.telemetry
 	c.LinkSpeed = o.linkSpeed * 1e6 / 8
 	if c.Channels, err = telemetry.ParseChannels(o.channels); err != nil {
 		return fmt.Errorf("--channels: %w", err)
 	}
-	if c.CPU, err = telemetry.ParseCPUMode(o.cpuMode); err != nil {
-		return fmt.Errorf("--cpu-mode: %w", err)
+	c.CPU, c.Contention = telemetry.CPUMode(o.cpuMode), telemetry.CPUContention(o.contention)
+	c.Memory, c.Counter = telemetry.MemoryMode(o.memoryMode), telemetry.CPUCounter(o.cpuCounter)
+	err = c.Validate()
+	if bad := (*telemetry.FieldError)(nil); errors.As(err, &bad) && modeFlags[bad.Field] != "" {
+		return fmt.Errorf("--%s: %w", modeFlags[bad.Field], err)
 	}
-	if c.Contention, err = telemetry.ParseCPUContention(o.contention); err != nil {
-		return fmt.Errorf("--cpu-contention: %w", err)
-	}
-	if c.Memory, err = telemetry.ParseMemoryMode(o.memoryMode); err != nil {
-		return fmt.Errorf("--memory-mode: %w", err)
-	}
-	if c.Counter, err = telemetry.ParseCPUCounter(o.cpuCounter); err != nil {
-		return fmt.Errorf("--cpu-counter: %w", err)
-	}
-	return c.Validate()
+	return err
 }

@@ -67,14 +67,13 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 // off says that no energy is measured.
 func (e *energyFlags) off() bool { return e.Config.Source == energyflags.Off }
 
-func (e *energyFlags) parseRules() (err error) {
-	if e.rules.Idle, err = energy.ParseIdlePolicy(e.idle); err != nil {
-		return fmt.Errorf("--energy-idle: %w", err)
+func (e *energyFlags) parseRules() error {
+	e.rules = energy.Split{Idle: energy.IdlePolicy(e.idle), Dynamic: energy.DynamicRule(e.split)}
+	err := e.rules.Validate()
+	if bad := field.By(err, "energy"); bad != nil {
+		return fmt.Errorf("--%s: %w", map[string]string{"Idle": "energy-idle", "Dynamic": "energy-split"}[bad.Field], err)
 	}
-	if e.rules.Dynamic, err = energy.ParseDynamicRule(e.split); err != nil {
-		return fmt.Errorf("--energy-split: %w", err)
-	}
-	return nil
+	return err
 }
 
 // open opens the source. What it begins ends with ctx.

@@ -58,7 +58,7 @@ func (h half) ReadNode() (telemetry.NodeCPU, error) {
 func (h half) ReadCPUTo(dst *telemetry.CPUUsage, at time.Time) error {
 	machine, _ := h.ReadNode()
 	dst.At, dst.Node, dst.Tree = at, machine, machine.Busy/2
-	dst.Pods = append(dst.Pods[:0], telemetry.PodCPU{UID: halfPod, CPU: dst.Tree, Older: true})
+	dst.Pods = append(dst.Pods[:0], telemetry.PodCPU{UID: halfPod, CPU: dst.Tree, AgeUnknown: true})
 	return nil
 }
 

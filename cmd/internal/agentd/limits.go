@@ -7,12 +7,12 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node/process"
+	"github.com/spazio-scheduler/spazio/node"
 )
 
 // limits are those of the whole process, as flags.
 type limits struct {
-	process.Limits
+	node.ProcessLimits
 	memory command.Bytes
 }
 
@@ -20,7 +20,7 @@ type limits struct {
 var limitFlags = map[string]string{"Procs": "max-procs", "Niceness": "nice"}
 
 func (l *limits) bind(f *pflag.FlagSet) {
-	l.Limits = process.Default()
+	l.ProcessLimits = node.DefaultProcessLimits()
 	l.memory = command.Bytes(l.Memory)
 	f.Var(&l.memory, "memory-limit", "memory of the Go runtime beyond which it collects garbage ever harder; 0 leaves it to GOMEMLIMIT and GOGC")
 	f.IntVar(&l.Procs, "max-procs", l.Procs, "threads that run Go at the same time; 0 leaves it to GOMAXPROCS")

@@ -115,7 +115,7 @@ func refused(err error) error {
 
 func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers *endpoint.Servers) {
 	attrs := []any{
-		"node", o.node.Name, "schema", reader.Schema().ID, "counter", reader.Counter().String(), "sizes", reader.Sizes(),
+		"node", o.node.Name, "schema", reader.Schema().ID, "counter", string(reader.Counter()), "sizes", reader.Sizes(),
 		"pods", o.podSource, "schedulers", o.node.Schedulers, "aggregator", o.node.Aggregator, "listen", servers.DebugAddr().String(),
 	}
 	if addr := servers.MetricsAddr(); addr != nil {

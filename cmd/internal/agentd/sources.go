@@ -8,8 +8,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 )
 
 // pods returns the source that --pod-source names.
@@ -42,9 +41,9 @@ func (o options) source(logger *slog.Logger) (telemetry.PodSource, error) {
 func (o options) asked(logger *slog.Logger) (telemetry.PodSource, error) {
 	switch o.podSource {
 	case "cri":
-		return cri.New(cri.Config{Endpoint: o.runtime, Logger: logger})
+		return podsource.NewCRI(podsource.Config{Endpoint: o.runtime, Logger: logger})
 	case "containerd":
-		return containerd.New(containerd.Config{Endpoint: o.runtime, Logger: logger})
+		return podsource.NewContainerd(podsource.Config{Endpoint: o.runtime, Logger: logger})
 	}
 	for _, s := range o.sources {
 		if s.Name() != o.podSource {

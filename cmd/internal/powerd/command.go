@@ -62,8 +62,8 @@ func NewCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&o.dir, "dir", "/run/spazio/power", "directory of the guests' trees, on tmpfs, which no other process writes to")
-	f.StringVar(&o.mode, "guests", share.Auto.String(), "how guests are found: cgroup (libvirt's control groups), process (QEMU's processes that name a guest) or auto (the first that finds some)")
-	f.StringVar(&o.idle, "idle", share.IdleVCPU.String(), "who is charged the power without load: vcpu (each guest its virtual CPUs of the machine's), even (all guests alike) or none")
+	f.StringVar(&o.mode, "guests", string(share.Auto), "how guests are found: cgroup (libvirt's control groups), process (QEMU's processes that name a guest) or auto (the first that finds some)")
+	f.StringVar(&o.idle, "idle", string(share.IdleVCPU), "who is charged the power without load: vcpu (each guest its virtual CPUs of the machine's), even (all guests alike) or none")
 	f.DurationVar(&o.period, "period", share.MinPeriod, "time between two publications, from 1s to 3s")
 	o.energy.Bind(f, source.Auto, "what tells the machine's energy: auto (the best of what is there), powercap, shared, hwmon or model",
 		source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameModel)
@@ -126,11 +126,12 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 
 // parse makes a config of the flags.
 func (o *options) parse() (c guests.Config, err error) {
-	finder := share.FinderConfig{ProcRoot: o.procRoot, CgroupRoot: o.cgroupRoot}
-	if finder.Mode, err = share.ParseMode(o.mode); err != nil {
+	finder := share.FinderConfig{Mode: share.Mode(o.mode), ProcRoot: o.procRoot, CgroupRoot: o.cgroupRoot}
+	if c.Host.Guests, err = share.NewFinder(finder); err != nil {
 		return c, fmt.Errorf("--guests: %w", err)
 	}
-	if c.Host.Divider.Idle, err = share.ParseIdle(o.idle); err != nil {
+	c.Host.Divider.Idle = share.Idle(o.idle)
+	if _, err = share.NewDivider(c.Host.Divider); err != nil {
 		return c, fmt.Errorf("--idle: %w", err)
 	}
 	if o.period < share.MinPeriod {
@@ -141,9 +142,6 @@ func (o *options) parse() (c guests.Config, err error) {
 	}
 	if o.energy.Config.Source == source.NameRedfish {
 		return c, fmt.Errorf("--energy: %s tells nothing each second", source.NameRedfish)
-	}
-	if c.Host.Guests, err = share.NewFinder(finder); err != nil {
-		return c, err
 	}
 	c.Host.Dir, c.Period = o.dir, o.period
 	return c, o.energy.Parse(o.sysRoot)

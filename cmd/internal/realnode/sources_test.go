@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/kube"
 )
 
@@ -89,11 +88,11 @@ func watchSources(t *testing.T) *sources {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := containerd.New(containerd.Config{Endpoint: node.socket()})
+	tasks, err := podsource.NewContainerd(podsource.Config{Endpoint: node.socket()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	runtime, err := cri.New(cri.Config{Endpoint: node.socket()})
+	runtime, err := podsource.NewCRI(podsource.Config{Endpoint: node.socket()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
 // Package fakeguest has processes that look like QEMU's to whoever reads /proc, and take as
-// much CPU time as they are told to: guests for tests, and for programs that measure what
+// much CPU time as they are asked to: guests for tests, and for programs that measure what
 // is done for guests, where nothing can be virtualised.
 //
 // A program that starts them calls [Main] first of all, for a guest is the program itself,
@@ -39,14 +39,14 @@ func Main() {
 	os.Exit(0)
 }
 
-// Guest is a process that looks like one. It is safe for concurrent use, but for Stop.
+// Guest is a process that looks like one. It is safe for concurrent use, except for Stop.
 type Guest struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 }
 
 // Start starts a guest, as qemu-system-x86_64 -name guest=NAME,debug-threads=on -smp VCPUS.
-// It takes no CPU time until it is told to, and ends with ctx, with this process, or by
+// It takes no CPU time until Set, and ends with ctx, with this process, or by
 // Stop, which the caller owes.
 func Start(ctx context.Context, name string, vcpus int) (*Guest, error) {
 	self, err := os.Executable()

@@ -1,9 +1,9 @@
 // Package fakerapl is a machine's energy counters where there are none: a powercap tree
 // whose counters advance by a stated model of power, from CPU times that may be real
-// processes'. It knows what each consumer has taken, which real hardware does not tell,
+// processes'. It knows what each consumer has taken, which real hardware does not show,
 // and so what a meter and an attribution are worth.
 //
-// It says nothing of how accurate real counters are.
+// It shows nothing of how accurate real counters are.
 //
 // Types that do not speak of concurrent use are plain values.
 package fakerapl

@@ -20,15 +20,11 @@ func (l *Loop) dispatch() {
 		l.setGhosts(at, *m.ghosts)
 	}
 	if m.churn || slices.ContainsFunc(m.churned, l.alive) {
-		if r := l.recorder; r != nil {
-			r.Churn(at)
-		}
+		l.recorder.Churn(at)
 		l.config.Pipeline.Churn(at)
 	}
 	for _, b := range m.bound {
-		if r := l.recorder; r != nil {
-			r.Bound(at, b)
-		}
+		l.recorder.Bound(at, b)
 		l.config.Pipeline.Bound(at, b)
 	}
 	if m.fleet != nil {
@@ -43,13 +39,11 @@ func (l *Loop) dispatch() {
 	}
 }
 
-// alive says that a pod is no ghost: one that is starts and stops without a load.
+// alive reports whether a pod is no ghost: one that is starts and stops without a load.
 func (l *Loop) alive(uid string) bool { return !l.config.Pipeline.Ghost(reserve.KeyOf(uid)) }
 
 func (l *Loop) setGhosts(at time.Time, pods []reserve.PodKey) {
-	if r := l.recorder; r != nil {
-		r.Ghosts(at, pods)
-	}
+	l.recorder.Ghosts(at, pods)
 	report, due, err := l.config.Pipeline.Ghosts(at, pods)
 	if err != nil {
 		l.config.Logger.Warn("ghosts refused", "error", err)
@@ -61,9 +55,7 @@ func (l *Loop) setGhosts(at time.Time, pods []reserve.PodKey) {
 }
 
 func (l *Loop) setFleet(at time.Time, f agent.Fleet) {
-	if r := l.recorder; r != nil {
-		r.Fleet(at, f)
-	}
+	l.recorder.Fleet(at, f)
 	if err := l.config.Pipeline.SetFleet(at, f); err != nil {
 		l.config.Logger.Warn("fleet model refused", "error", err)
 	}
@@ -80,9 +72,7 @@ func (l *Loop) setPods(at time.Time, pods []telemetry.Pod) {
 	for _, pod := range pods {
 		l.pods = append(l.pods, agent.Pod{Key: reserve.KeyOf(pod.UID), State: stateOf(pod.State), Starts: pod.Starts})
 	}
-	if r := l.recorder; r != nil {
-		r.Pods(at, l.pods)
-	}
+	l.recorder.Pods(at, l.pods)
 	report, due, err := l.config.Pipeline.Pods(at, l.pods)
 	if err != nil {
 		l.config.Logger.Warn("pods not reported", "error", err)
@@ -106,9 +96,7 @@ func stateOf(s telemetry.PodState) agent.PodState {
 // publish passes a report on. The pipeline's clock is its own; others see the
 // wall clock's time of the same sample.
 func (l *Loop) publish(r agent.Report) {
-	if recorder := l.recorder; recorder != nil {
-		recorder.Report(r)
-	}
+	l.recorder.Report(r)
 	r.SampledAt = l.good
 	l.last.Store(&r)
 	l.config.Metrics.reported(&r)

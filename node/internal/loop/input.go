@@ -15,11 +15,11 @@ const maxBound = 64
 
 // pending is what waits for the pipeline: of each kind the newest.
 type pending struct {
-	// churn is that of pods nobody knows, churned that of pods.
+	// churn is that of unknown pods, churned that of pods.
 	churn   bool
 	churned []string
 	bound   []agent.Bind
-	// ghosts are the newest set that a scheduler told of; nil for none.
+	// ghosts are the newest set that a scheduler named; nil for none.
 	ghosts  *[]reserve.PodKey
 	changed bool
 	pods    []telemetry.Pod

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/node/internal/power"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -22,24 +23,6 @@ type sampler interface {
 	// as append does, and returns it. An error drops the sample;
 	// telemetry.ErrPriming is the first sample's.
 	SampleTo(dst []float64, at time.Time) ([]float64, error)
-}
-
-// Recorder keeps what goes into a pipeline and what comes out;
-// *recording.Recorder is one. Its methods are called one at a time, while Loop.Run
-// runs, and must not block.
-type Recorder interface {
-	Sample(at time.Time, y []float64)
-	Sizes(at time.Time, sizes []float64)
-	Pods(at time.Time, pods []agent.Pod)
-	Churn(at time.Time)
-	Bound(at time.Time, b agent.Bind)
-	Ghosts(at time.Time, pods []reserve.PodKey)
-	Usage(at time.Time, readings []agent.PodReading)
-	Power(at time.Time, p energy.Power)
-	PodPower(at time.Time, pods []agent.PodPower)
-	Fleet(at time.Time, f agent.Fleet)
-	Report(r agent.Report)
-	Dropped(at time.Time, err error)
 }
 
 // Config of a Loop. Pipeline, Sampler, Pods and Period are required; the zero
@@ -76,10 +59,10 @@ type Config struct {
 	// sample.
 	Power *power.Meter
 	// Watch is the span over which the rate of samples is judged; 0 means
-	// defaultWatch. Spent tells the likely causes of a low one; nil tells none.
+	// defaultWatch. Spent measures the likely causes of a low one; nil gives none.
 	Watch time.Duration
 	Spent func() Spent
-	// Logger hears when samples are dropped or late and when they are good
+	// Logger gets when samples are dropped or late and when they are good
 	// again; nil logs nothing.
 	Logger *slog.Logger
 	// Metrics may be nil.
@@ -94,9 +77,7 @@ const defaultWatch = 10 * time.Second
 const unhealthyPeriods = 10
 
 func (c Config) withDefaults() Config {
-	if c.Watch == 0 {
-		c.Watch = defaultWatch
-	}
+	c.Watch = cmp.Or(c.Watch, defaultWatch)
 	if c.Now == nil {
 		c.Now = newSteadyClock()
 		if c.Wall == nil {
@@ -106,9 +87,7 @@ func (c Config) withDefaults() Config {
 	if c.Spent == nil {
 		c.Spent = func() Spent { return Spent{} }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -123,7 +102,7 @@ type Loop struct {
 	sampled atomic.Pointer[time.Time]
 
 	// The rest is Run's.
-	recorder Recorder
+	recorder *recording.Recorder
 	values   []float64
 	pods     []agent.Pod
 	sizes    []float64 // that the pipeline has
@@ -156,12 +135,12 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 	return *last, true
 }
 
-// Bound says that a scheduler has bound the pod to this node: its containers are
+// Bound takes the notice that a scheduler has bound the pod to this node: its containers are
 // about to start, and the time they take is measured. A pod that runs already is
 // no news.
 func (l *Loop) Bound(b agent.Bind) { l.input.bound(b) }
 
-// SetGhosts passes on which pods a scheduler says hold room on the node and run
+// SetGhosts passes on which pods a scheduler names as holding room on the node and run
 // nothing: all there are. They are not counted.
 func (l *Loop) SetGhosts(pods []reserve.PodKey) { l.input.setGhosts(pods) }
 
@@ -199,7 +178,7 @@ func (l *Loop) Why(ctx context.Context) (agent.Why, error) {
 // Run samples until ctx ends, which is no error, or the pod source fails, and
 // records the pipeline with r unless that is nil. When it returns, all it
 // started has ended.
-func (l *Loop) Run(ctx context.Context, r Recorder) error {
+func (l *Loop) Run(ctx context.Context, r *recording.Recorder) error {
 	defer close(l.stopped)
 	l.recorder = r
 	ticker, err := pace.NewTicker(l.config.Period)
@@ -249,7 +228,7 @@ func sourceError(err error) error {
 	return fmt.Errorf("pod source: %w", err)
 }
 
-// signal says over a channel with room for one that there is something to do.
+// signal notes over a channel with room for one that there is something to do.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

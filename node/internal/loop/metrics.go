@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/node/internal/metric"
+	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/node/internal/pace"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
@@ -93,7 +93,7 @@ type builder struct {
 }
 
 func register[C prometheus.Collector](b *builder, c C) C {
-	c, err := metric.Register(b.registerer, c)
+	c, err := build.Shared(b.registerer, c)
 	b.err = errors.Join(b.err, err)
 	return c
 }

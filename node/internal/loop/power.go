@@ -16,18 +16,14 @@ func (l *Loop) measurePower(at time.Time) {
 	}
 	l.ticks = 0
 	found := l.config.Power.Measure(at)
-	if found.PowerTold {
-		if r := l.recorder; r != nil {
-			r.Power(at, found.Power)
-		}
+	if found.HasPower {
+		l.recorder.Power(at, found.Power)
 		if err := l.config.Pipeline.Power(at, found.Power); err != nil {
 			l.config.Logger.Warn("power refused", "error", err)
 		}
 	}
-	if found.PodsTold {
-		if r := l.recorder; r != nil {
-			r.PodPower(at, found.Pods)
-		}
+	if found.HasPods {
+		l.recorder.PodPower(at, found.Pods)
 		if err := l.config.Pipeline.PodPower(at, found.Pods); err != nil {
 			l.config.Logger.Warn("power of pods refused", "error", err)
 		}

@@ -52,9 +52,7 @@ func (l *Loop) readClocks() clocks {
 
 // observe hands a good sample to the pipeline.
 func (l *Loop) observe(now time.Time, c clocks, values []float64) {
-	if r := l.recorder; r != nil {
-		r.Sample(c.at, values)
-	}
+	l.recorder.Sample(c.at, values)
 	report, due, err := l.config.Pipeline.Sample(c.at, values)
 	if err != nil {
 		l.dropped(c.at, err)
@@ -84,9 +82,7 @@ func (l *Loop) resize(at time.Time) {
 	}
 	first := l.sizes == nil
 	l.sizes = append(l.sizes[:0], l.probed...)
-	if r := l.recorder; r != nil {
-		r.Sizes(at, l.sizes)
-	}
+	l.recorder.Sizes(at, l.sizes)
 	if err := l.config.Pipeline.Resize(l.sizes); err != nil {
 		l.config.Logger.Warn("sizes refused", "sizes", l.sizes, "error", err)
 	} else if !first {
@@ -97,9 +93,7 @@ func (l *Loop) resize(at time.Time) {
 // dropped counts a lost sample. Only the first of a series is a line in the
 // log: at 10 Hz the rest would drown it.
 func (l *Loop) dropped(at time.Time, err error) {
-	if r := l.recorder; r != nil {
-		r.Dropped(at, err)
-	}
+	l.recorder.Dropped(at, err)
 	l.config.Metrics.dropped(err)
 	if !l.failing {
 		l.config.Logger.Warn("sample dropped", "error", err)
@@ -119,7 +113,7 @@ type watch struct {
 	sampling time.Duration // spent in the sampler, in the span
 }
 
-// keepPace takes the machine's time at which a sample is due, and tells the
+// keepPace takes the machine's time at which a sample is due, and logs for the
 // operator when the rate is lost and when it is back.
 func (l *Loop) keepPace(now time.Time) {
 	if l.ticked.IsZero() {
@@ -141,7 +135,7 @@ func (l *Loop) keepPace(now time.Time) {
 	l.watch.spent, l.watch.sampling = spent, 0
 }
 
-// logPace says in shares of the span what may be in the way. Where all of them
+// logPace logs in shares of the span what may be in the way. Where all of them
 // are small, the process waited for a CPU.
 func (l *Loop) logPace(p pace.Span, spent Spent) {
 	share := func(s time.Duration) float64 { return float64(s.Milliseconds()) / float64(p.Over.Milliseconds()) }

@@ -14,7 +14,7 @@ import (
 
 // usageMeter reads what pods take; *telemetry.PodUsage is one.
 type usageMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadTo reads into dst the pods that are due.
 	ReadTo(dst *telemetry.Usage, at time.Time) error
@@ -78,9 +78,7 @@ func (l *Loop) readUsage(at time.Time) {
 		u.readings = append(u.readings, r)
 	}
 	if len(u.readings) > 0 {
-		if r := l.recorder; r != nil {
-			r.Usage(at, u.readings)
-		}
+		l.recorder.Usage(at, u.readings)
 		l.config.Pipeline.Usage(at, u.readings)
 	}
 	if l.config.OnUsage != nil {
@@ -103,7 +101,7 @@ func boundMemory(r *agent.PodReading, uid string, most float64) error {
 
 func readingOf(r *telemetry.PodReading) agent.PodReading {
 	reading := agent.PodReading{
-		Pod: reserve.KeyOf(r.UID), Age: r.Age, Older: r.Older, Ended: r.Ended,
+		Pod: reserve.KeyOf(r.UID), Age: r.Age, AgeUnknown: r.AgeUnknown, Ended: r.Ended,
 		NoCPU: r.NoCPU, NoMemory: r.NoMemory,
 		CPU: r.CPU, Stalled: r.Stalled, Throttled: r.Throttled, Pressure: r.Pressure,
 		Periods: r.Periods, ThrottledPeriods: r.ThrottledPeriods,

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/node/internal/loop"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -151,51 +151,61 @@ func TestPodSourceHealthIsAMetric(t *testing.T) {
 	}
 }
 
-// losses is a recorder of lost samples alone; good ones it counts.
-type losses struct {
-	loop.Recorder
-	lost chan error
-	good *atomic.Int64
-}
-
-func (l losses) Sample(time.Time, []float64)  { l.good.Add(1) }
-func (losses) Sizes(time.Time, []float64)     {}
-func (losses) Pods(time.Time, []agent.Pod)    {}
-func (losses) Churn(time.Time)                {}
-func (losses) Report(agent.Report)            {}
-func (l losses) Dropped(_ time.Time, e error) { l.lost <- e }
-
 // TestLostSamplesAreRecorded each, and a line in the log is about the first of a
 // series.
 func TestLostSamplesAreRecorded(t *testing.T) {
 	broken := errors.New("broken")
-	sampler, log, recorder := &fakeSampler{err: broken}, &transporttest.Output{}, losses{lost: make(chan error, 1<<16), good: &atomic.Int64{}}
+	sampler, log, registry, pipeline := &fakeSampler{err: broken}, &transporttest.Output{}, prometheus.NewRegistry(), newPipeline(t)
+	metrics, err := loop.NewMetrics(registry, newFakePods())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	recorder, err := recording.Create(dir, pipeline.Config(), recording.Options{State: pipeline.State})
+	if err != nil {
+		t.Fatal(err)
+	}
 	l := loop.New(loop.Config{
-		Pipeline: newPipeline(t), Sampler: sampler, Pods: newFakePods(), Period: time.Millisecond, Now: fastClock(),
+		Pipeline: pipeline, Sampler: sampler, Pods: newFakePods(), Period: time.Millisecond, Now: fastClock(), Metrics: metrics,
 		OnReport: func(agent.Report, time.Time) {}, OnLocal: func(agent.Local) {}, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- l.Run(ctx, recorder) }()
+	r := &running{t: t, metrics: registry}
+	dropped := func() float64 { return r.counter("spazio_agent_samples_dropped_total", "refused", "all") }
 	for series := range 2 {
-		for range 5 {
-			if err := <-recorder.lost; !errors.Is(err, broken) {
-				t.Errorf("lost for %v", err)
-			}
-		}
-		before := recorder.good.Load()
+		before, good := dropped(), r.counter("spazio_agent_samples_total")
+		waitFor(t, "lost samples", func() bool { return dropped() >= before+5 })
 		sampler.fail(nil)
-		waitFor(t, "a good sample", func() bool { return recorder.good.Load() > before })
-		for len(recorder.lost) > 0 {
-			<-recorder.lost
-		}
+		waitFor(t, "a good sample", func() bool { return r.counter("spazio_agent_samples_total") > good })
 		if lines := strings.Count(log.String(), "sample dropped"); lines != series+1 {
 			t.Errorf("%d lines of %d series", lines, series+1)
 		}
 		sampler.fail(broken)
 	}
 	cancel()
-	if err := <-ended; err != nil {
+	if err := errors.Join(<-ended, recorder.Close()); err != nil {
 		t.Error(err)
+	}
+	reader, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	lost := 0
+	for record, err := range reader.Records() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if record.Kind == recording.KindDropped {
+			lost++
+			if record.Text != broken.Error() {
+				t.Errorf("lost for %q", record.Text)
+			}
+		}
+	}
+	if want := int(dropped()); lost != want {
+		t.Errorf("%d of %d lost samples are recorded", lost, want)
 	}
 }

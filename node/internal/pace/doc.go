@@ -1,3 +1,3 @@
-// Package pace keeps a period: [Schedule] says when samples are due, [Ticker]
-// waits for that, and [Watchdog] tells whether they come as often as they should.
+// Package pace keeps a period: [Schedule] determines when samples are due, [Ticker]
+// waits for that, and [Watchdog] judges whether they come as often as they should.
 package pace

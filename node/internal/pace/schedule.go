@@ -11,7 +11,7 @@ import "time"
 // apart than 1.2 periods, nor closer than .8.
 var phases = [...]float64{0, .2, .4, .6, .8, .9, .7, .5, .3, .1}
 
-// Schedule tells when samples are due, counted from the start: once a period in the
+// Schedule determines when samples are due, counted from the start: once a period in the
 // mean, at phases that vary. Period must be positive. It is not safe for
 // concurrent use.
 type Schedule struct {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Ticker ticks as Schedule says, by a timer of the kernel's. Ahead of a timer of
+// Ticker ticks as Schedule determines, by a timer of the kernel's. Ahead of a timer of
 // Go's the runtime wakes its monitor thread, which spins until the poller, whose
 // clock counts in milliseconds, has woken, too: at 10 Hz that is half of what an
 // idle agent takes. A descriptor wakes the poller alone.

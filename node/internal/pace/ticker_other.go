@@ -4,7 +4,7 @@ package pace
 
 import "time"
 
-// Ticker ticks as Schedule says.
+// Ticker ticks as Schedule determines.
 type Ticker struct {
 	started time.Time
 	due     Schedule

@@ -39,7 +39,7 @@ func NewTimer() (*Timer, error) {
 			if expired(fd, &expirations) {
 				select {
 				case c <- struct{}{}:
-				default: // the receiver has yet to hear of the time before
+				default: // the receiver has yet to take the one before
 				}
 			}
 			return false

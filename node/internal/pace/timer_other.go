@@ -16,7 +16,7 @@ func NewTimer() (*Timer, error) {
 	t := &Timer{C: c, timer: time.AfterFunc(time.Hour, func() {
 		select {
 		case c <- struct{}{}:
-		default: // the receiver has yet to hear of the time before
+		default: // the receiver has yet to take the one before
 		}
 	})}
 	t.timer.Stop()

@@ -17,11 +17,11 @@ type Span struct {
 	Over       time.Duration
 	Rate, Want float64
 	// Held is false from the first span that was too slow to the first that is
-	// not; Changed says that it differs from the span before.
+	// not; Changed reports that it differs from the span before.
 	Held, Changed bool
 }
 
-// Watchdog tells, from the times of samples, whether they keep their period. It
+// Watchdog judges, by the times of samples, whether they keep their period. It
 // is not safe for concurrent use.
 type Watchdog struct {
 	period, over time.Duration

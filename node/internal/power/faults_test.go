@@ -98,7 +98,7 @@ func TestNoTimeBetweenReadings(t *testing.T) {
 	m.pods[podA] = &pod{cores: 1}
 	m.seconds(p, 10)
 	found := p.Measure(m.at)
-	if found.PowerTold || found.PodsTold {
+	if found.HasPower || found.HasPods {
 		t.Errorf("%+v", found)
 	}
 	if all := series(t, p); all["refused_total{cause=no_interval}"] != 2 || all["refused_total{cause=curve}"] != 0 {
@@ -261,11 +261,11 @@ func TestPodsAreToldByKey(t *testing.T) {
 	}
 	m.pods[podA], m.pods[strings.ToUpper(podA)] = &pod{cores: .2}, &pod{cores: .3}
 	p := m.meter(energy.Split{})
-	if found := p.Measure(m.at); found.PodsTold || sum(series(t, p), "pod_joules_total") != 0 {
+	if found := p.Measure(m.at); found.HasPods || sum(series(t, p), "pod_joules_total") != 0 {
 		t.Errorf("at the first look %+v", found)
 	}
 	var found power.Measurement
-	for !found.PodsTold {
+	for !found.HasPods {
 		m.advance(time.Second)
 		found = p.Measure(m.at)
 	}

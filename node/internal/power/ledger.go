@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -68,8 +69,8 @@ func newLedger() ledger {
 // refuse counts something that could not be read or used.
 func (l *ledger) refuse(cause string) { l.refused[cause]++ }
 
-// refuseAll counts what a meter has refused and says whether that lost energy. The first
-// reading of a zone loses none that anybody has been told of.
+// refuseAll counts what a meter has refused and reports whether that lost energy. The first
+// reading of a zone loses none that was reported.
 func (l *ledger) refuseAll(err error) (lost bool) {
 	if err == nil {
 		return false
@@ -104,7 +105,7 @@ func (l *ledger) close(source string, totals []energy.ZoneTotal) {
 	}
 }
 
-// observe learns the names of pods, from a source that tells them.
+// observe learns the names of pods, from a source that knows them.
 func (l *ledger) observe(pods []telemetry.Pod) {
 	for i := range pods {
 		if p := &pods[i]; p.Name != "" {
@@ -143,9 +144,9 @@ func (l *ledger) charge(w *window, residual float64) {
 	}
 }
 
-// bury tells the pods that have ended from those that there are, by UID, and moves what
+// moveEnded finds the pods that have ended, given those that there are by UID, and moves what
 // those took that have for long to the rest.
-func (l *ledger) bury(there []telemetry.PodCPU, now time.Time) {
+func (l *ledger) moveEnded(there []telemetry.PodCPU, now time.Time) {
 	for uid, a := range l.pods {
 		_, runs := slices.BinarySearchFunc(there, uid, func(p telemetry.PodCPU, uid string) int { return strings.Compare(p.UID, uid) })
 		switch {
@@ -158,10 +159,7 @@ func (l *ledger) bury(there []telemetry.PodCPU, now time.Time) {
 		}
 	}
 	slices.SortFunc(l.ended, func(a, b *podAccount) int {
-		if c := a.endedAt.Compare(b.endedAt); c != 0 {
-			return c
-		}
-		return strings.Compare(a.uid, b.uid)
+		return cmp.Or(a.endedAt.Compare(b.endedAt), strings.Compare(a.uid, b.uid))
 	})
 	gone := max(len(l.ended)-endedMost, 0)
 	for gone < len(l.ended) && now.Sub(l.ended[gone].endedAt) >= endedShown {

@@ -1,6 +1,7 @@
 package power
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"sync"
@@ -14,7 +15,7 @@ import (
 
 // cpuMeter reads the CPU times of a machine and its pods; *telemetry.PodUsage is one.
 type cpuMeter interface {
-	// Observe hears of all pods, sorted by UID, when they change.
+	// Observe takes all pods, sorted by UID, when they change.
 	Observe(at time.Time, pods []telemetry.Pod)
 	// ReadNode reads the machine's CPU time, ReadCPUTo that and those of its pods.
 	ReadNode() (telemetry.NodeCPU, error)
@@ -32,7 +33,7 @@ type Config struct {
 	Pods time.Duration
 	// Nameplate is what the curve of a modelled power begins with.
 	Nameplate energy.CurveConfig
-	// Logger hears of sources that change; nil logs nothing.
+	// Logger gets sources that change; nil logs nothing.
 	Logger *slog.Logger
 }
 
@@ -57,11 +58,11 @@ type Meter struct {
 	curves map[energy.Quality]*energy.Curve
 	last   nodeReading // by the last readings of energy that were good
 	read   time.Time   // when they were
-	// power is the newest; learnt says that the curve tells what load takes of it, without
-	// which a node would look as if it took nothing. told is that somebody counts on it.
-	power        energy.Power
-	learnt, told bool
-	// flags are those of what was lost since power was last told, joules and ratio as
+	// power is the newest; learnt reports that the curve shows what load takes of it, without
+	// which a node would look as if it took nothing. reported reports that it was passed on.
+	power            energy.Power
+	learnt, reported bool
+	// flags are those of what was lost since power was last passed on, joules and ratio as
 	// of energy.Power.
 	flags   energy.Flags
 	joules  float64
@@ -82,19 +83,15 @@ type nodeReading struct {
 
 // New returns a meter that has read nothing.
 func New(c Config) *Meter {
-	if c.Pods == 0 {
-		c.Pods = DefaultPods
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Pods = cmp.Or(c.Pods, DefaultPods)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return &Meter{config: c, name: noSource, curves: map[energy.Quality]*energy.Curve{}, ledger: newLedger()}
 }
 
 // noSource is the name of a chain that reads nothing.
 const noSource = "none"
 
-// Observe hears of all pods.
+// Observe takes all pods.
 func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,12 +102,12 @@ func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
 // Measurement is what a Meter has found. Its slice belongs to the Meter until the next.
 type Measurement struct {
 	// Power is the node's since the last measurement of it, or none where nothing is
-	// known any more; without PowerTold there is no news.
-	Power     energy.Power
-	PowerTold bool
-	// Pods are what the pods took, where PodsTold.
-	Pods     []agent.PodPower
-	PodsTold bool
+	// known any more; without HasPower there is no news.
+	Power    energy.Power
+	HasPower bool
+	// Pods are what the pods took, where HasPods.
+	Pods    []agent.PodPower
+	HasPods bool
 }
 
 // Measure reads the energy that the machine has taken, at best every second, and when
@@ -133,19 +130,19 @@ func (m *Meter) Measure(at time.Time) Measurement {
 	}
 	switch {
 	case good && m.learnt:
-		found.Power, found.PowerTold = m.power, true
-		m.told = true
-	case m.told && !m.learnt:
-		found.PowerTold, m.told = true, false
+		found.Power, found.HasPower = m.power, true
+		m.reported = true
+	case m.reported && !m.learnt:
+		found.HasPower, m.reported = true, false
 	}
 	if due && podsErr == nil && (good || !m.power.Known()) {
-		found.Pods, found.PodsTold = m.divide(at)
+		found.Pods, found.HasPods = m.divide(at)
 	}
 	return found
 }
 
 // readCPU reads the machine's CPU time, and if due the pods'. Cores is 0 where it can't
-// be read; err says that the pods' can't be.
+// be read; err reports that the pods' can't be.
 func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
 	if !due {
 		cpu, err := m.config.CPU.ReadNode()
@@ -160,7 +157,7 @@ func (m *Meter) readCPU(at time.Time, due bool) (node nodeReading, err error) {
 		m.ledger.refuse("cpu")
 		return nodeReading{}, err
 	}
-	if err != nil { // nobody is charged, and all of the load's energy is the system's
+	if err != nil { // no pod is charged, and all of the load's energy is the system's
 		m.cpu.Pods, m.cpu.Tree = m.cpu.Pods[:0], 0
 	}
 	if len(m.cpu.Failed) > 0 {
@@ -198,7 +195,7 @@ func (m *Meter) follow(err error) {
 	m.window.broken = true
 }
 
-// add takes readings of energy and says whether they give the node's power.
+// add takes readings of energy and reports whether they give the node's power.
 func (m *Meter) add(at time.Time, node nodeReading) bool {
 	if m.meter == nil {
 		if m.meter, _ = energy.NewMeter(m.config.Meter); m.meter == nil {
@@ -228,35 +225,22 @@ func (m *Meter) add(at time.Time, node nodeReading) bool {
 		}
 		return false
 	}
-	return m.tell(at, interval, u, node)
+	return m.setPower(at, interval, u, node)
 }
 
 // Utilisation is the busy share of the machine's cores between two readings so far apart. It
 // is not known where the counter ran backwards, or by more than the cores can have been busy.
 func Utilisation(last, now telemetry.NodeCPU, span time.Duration) (u float64, ok bool) {
-	seconds := span.Seconds()
-	if last.Cores == 0 || now.Cores == 0 || seconds <= 0 {
+	if last.Cores == 0 || now.Cores == 0 || span <= 0 {
 		return 0, false
 	}
-	busy, ok := grown(last.Busy, now.Busy, (seconds+lateness)*float64(now.Cores))
-	return min(busy/(seconds*float64(now.Cores)), 1), ok
+	cores := float64(now.Cores)
+	busy, err := energy.GrownTime(last.Busy, now.Busy, span, cores)
+	return min(busy.Seconds()/(span.Seconds()*cores), 1), err == nil
 }
 
-// grown is by how many seconds a CPU time has grown; ok is false where it ran backwards or grew
-// by more than most, and the seconds are then 0.
-func grown(last, now time.Duration, most float64) (seconds float64, ok bool) {
-	seconds = (now - last).Seconds()
-	if seconds < 0 || seconds > most {
-		return 0, false
-	}
-	return seconds, true
-}
-
-// lateness is by how many seconds a counter may be read after the time it is of.
-const lateness = .1
-
-// tell makes the node's power of an interval.
-func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
+// setPower derives the node's power of an interval.
+func (m *Meter) setPower(at time.Time, in energy.Interval, u float64, node nodeReading) bool {
 	seconds := in.To.Sub(in.From).Seconds()
 	quality := m.config.Source.Quality()
 	curve := m.curve(quality)
@@ -285,8 +269,8 @@ func (m *Meter) tell(at time.Time, in energy.Interval, u float64, node nodeReadi
 	return true
 }
 
-// packages are the joules of an interval by processor package. What a guest is told of its
-// host's says nothing of where the guest has run.
+// packages are the joules of an interval by processor package. What a guest gets of its
+// host's does not show where the guest has run.
 func (m *Meter) packages(in energy.Interval) []float64 {
 	if m.config.Source.Quality() != energy.Measured {
 		return nil
@@ -303,7 +287,7 @@ func (m *Meter) curve(q energy.Quality) *energy.Curve {
 		config = m.config.Nameplate
 	}
 	c, err := energy.NewCurve(config)
-	if err != nil { // a nameplate that nobody has checked tells nothing
+	if err != nil { // a nameplate that was not checked counts for nothing
 		c, _ = energy.NewCurve(energy.CurveConfig{})
 	}
 	m.curves[q] = c

@@ -45,7 +45,7 @@ func (m *Meter) Collect(c chan<- prometheus.Metric) {
 	}
 }
 
-// metrics are those of now. Nobody waits for whoever takes them.
+// metrics are those of now. They are collected before they are sent, which may be slow.
 func (m *Meter) metrics() (all []prometheus.Metric) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

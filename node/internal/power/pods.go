@@ -33,7 +33,7 @@ type window struct {
 	broken bool
 }
 
-// due says whether it is time for the next look. A tick early is in time.
+// due reports whether it is time for the next look. A tick early is in time.
 func (w *window) due(at time.Time, period time.Duration) bool {
 	return !w.begun || at.Sub(w.at) > period-200*time.Millisecond
 }
@@ -70,20 +70,20 @@ func (w *window) restart(cpu *telemetry.CPUUsage) {
 	*w = window{begun: true, at: cpu.At, node: cpu.Node, tree: cpu.Tree, pods: pods, packages: w.packages[:0]}
 }
 
-// divide divides the energy of the window that ends now among the pods, and says what
+// divide divides the energy of the window that ends now among the pods, and returns what
 // they took, unless some of that is lost. The first window is none.
 func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 	w, l := &m.window, &m.ledger
 	defer w.restart(&m.cpu)
-	seconds := at.Sub(w.at).Seconds()
-	if !w.begun || seconds <= 0 {
+	span := at.Sub(w.at)
+	if !w.begun || span <= 0 {
 		return nil, false
 	}
-	l.consume(w.pods, m.cpu.Pods, (seconds+lateness)*float64(m.cpu.Node.Cores))
-	residual, err := m.attribute(seconds)
+	l.consume(w.pods, m.cpu.Pods, span, m.cpu.Node.Cores)
+	residual, err := m.attribute(span)
 	if err != nil {
 		cause := "split"
-		if errors.Is(err, errCPU) {
+		if errors.Is(err, energy.ErrBackwards) || errors.Is(err, energy.ErrImplausible) {
 			cause = "cpu"
 		}
 		l.refuse(cause)
@@ -91,29 +91,26 @@ func (m *Meter) divide(at time.Time) (took []agent.PodPower, ok bool) {
 		return nil, false
 	}
 	l.charge(w, residual)
-	l.bury(m.cpu.Pods, at)
-	return l.tookTo(seconds, m.cpu.Node.Cores), !w.broken
+	l.moveEnded(m.cpu.Pods, at)
+	return l.tookTo(span.Seconds(), m.cpu.Node.Cores), !w.broken
 }
 
-// errCPU is that the machine's CPU time can't be what it shows.
-var errCPU = errors.New("the machine's CPU time ran backwards or leapt")
-
 // attribute divides the energy of the window into the ledger's shares and rest.
-func (m *Meter) attribute(seconds float64) (residual float64, err error) {
+func (m *Meter) attribute(span time.Duration) (residual float64, err error) {
 	w, l := &m.window, &m.ledger
-	capacity := seconds * float64(m.cpu.Node.Cores)
-	most := (seconds + lateness) * float64(m.cpu.Node.Cores)
-	busy, ok := grown(w.node.Busy, m.cpu.Node.Busy, most)
-	if !ok {
-		return 0, errCPU
+	cores := float64(m.cpu.Node.Cores)
+	grown, err := energy.GrownTime(w.node.Busy, m.cpu.Node.Busy, span, cores)
+	if err != nil {
+		return 0, err
 	}
+	busy, capacity := grown.Seconds(), span.Seconds()*cores
 	if w.curve != nil && capacity > 0 {
 		u := min(busy/capacity, 1)
 		residual = math.Hypot(w.curve.Residual(u), w.curve.Uneven(u, w.seconds, w.packages))
 	}
 	shares, rest, err := m.config.Split.AttributeTo(l.shares, &energy.Account{
 		Joules: w.joules, SD: math.Sqrt(w.variance), Idle: w.idle, IdleKnown: w.idleKnown,
-		Busy: busy, Tree: m.treeUsed(most), Capacity: capacity,
+		Busy: busy, Tree: m.treeUsed(span), Capacity: capacity,
 		Residual: residual, Consumers: l.consumers,
 	})
 	l.shares = shares
@@ -127,37 +124,37 @@ func (m *Meter) attribute(seconds float64) (residual float64, err error) {
 	return residual, nil
 }
 
-// treeUsed is the CPU time that all pods used in the window, in seconds, of which the machine
-// had so many at most: 0, as far as is known, where that was not read at its beginning or
-// end, ran backwards or leapt.
-func (m *Meter) treeUsed(most float64) float64 {
+// treeUsed returns the CPU time that all pods used in the window, in seconds: 0, as far as is
+// known, where that was not read at its beginning or end, ran backwards or leapt.
+func (m *Meter) treeUsed(span time.Duration) float64 {
 	if m.window.tree == 0 || m.cpu.Tree == 0 {
 		return 0
 	}
-	used, ok := grown(m.window.tree, m.cpu.Tree, most)
-	if !ok {
+	used, err := energy.GrownTime(m.window.tree, m.cpu.Tree, span, float64(m.cpu.Node.Cores))
+	if err != nil {
 		m.ledger.refuse("cpu")
 	}
-	return used
+	return used.Seconds()
 }
 
-// consume lists who used CPU time in the window, of which the machine had so many seconds
-// at most. A pod that was there before, and was not read at the window's beginning, has used
-// what is not known, and so has one whose counter ran backwards or leapt.
-func (l *ledger) consume(before, now []telemetry.PodCPU, most float64) {
+// consume lists the pods that used CPU time in the window. A pod that was there before, and
+// was not read at the window's beginning, has used what is not known, and so has one whose
+// counter ran backwards or leapt.
+func (l *ledger) consume(before, now []telemetry.PodCPU, span time.Duration, cores int) {
 	l.consumers, l.uids = l.consumers[:0], l.uids[:0]
 	for i := range now {
 		p := &now[i]
 		for len(before) > 0 && before[0].UID < p.UID {
 			before = before[1:]
 		}
-		used := p.CPU
+		last := time.Duration(0)
 		if len(before) > 0 && before[0].UID == p.UID {
-			used -= before[0].CPU
-		} else if p.Older || l.pods[p.UID] != nil {
+			last = before[0].CPU
+		} else if p.AgeUnknown || l.pods[p.UID] != nil {
 			continue
 		}
-		if used < 0 || used.Seconds() > most {
+		used, err := energy.GrownTime(last, p.CPU, span, float64(cores))
+		if err != nil {
 			l.refuse("pods")
 			continue
 		}

@@ -94,7 +94,7 @@ func (n *Places) repeat(ctx context.Context) {
 	}
 }
 
-// SetRunning says which pods run, by UID.
+// SetRunning sets which pods run, by UID.
 func (n *Places) SetRunning(uids []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

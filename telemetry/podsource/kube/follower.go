@@ -14,7 +14,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/podset"
 )
 
 // follower keeps the set of pods over lists and watches.
@@ -24,7 +23,7 @@ type follower struct {
 	node   string
 	notify func(telemetry.PodEvent)
 
-	pods podset.Pods
+	pods follow.Pods
 	// states are the pods known, by the UID of the object: a hash of the state of
 	// each one's containers.
 	states map[string]uint64

@@ -27,7 +27,7 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
 
-// Config sets which node's pods to tell and where to ask.
+// Config sets which node's pods to report and where to ask.
 type Config struct {
 	// REST is how to reach the API server, as rest.InClusterConfig or clientcmd
 	// make it. It is needed and not modified. Its own limit on requests holds.

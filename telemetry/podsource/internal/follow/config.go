@@ -1,9 +1,10 @@
 // Package follow keeps a set of pods true to something that can be lost: a
 // runtime's socket, an API server. It tries again for ever, lists again after
-// every loss, and says each loss once.
+// every loss, and logs each loss once.
 package follow
 
 import (
+	"cmp"
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
@@ -54,14 +55,10 @@ func (c Config) Validate() error {
 
 // WithDefaults fills in what is zero, except for the endpoint.
 func (c Config) WithDefaults() Config {
-	for _, d := range []struct {
-		value *time.Duration
-		zero  time.Duration
-	}{{&c.Rescan, defaultRescan}, {&c.Poll, defaultPoll}, {&c.MinBackoff, defaultMinBackoff}, {&c.MaxBackoff, defaultMaxBackoff}} {
-		if *d.value == 0 {
-			*d.value = d.zero
-		}
-	}
+	c.Rescan = cmp.Or(c.Rescan, defaultRescan)
+	c.Poll = cmp.Or(c.Poll, defaultPoll)
+	c.MinBackoff = cmp.Or(c.MinBackoff, defaultMinBackoff)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, defaultMaxBackoff)
 	if c.Random == nil {
 		c.Random = rand.Float64
 	}

@@ -8,7 +8,7 @@ import (
 // ErrNoAnswer is that what is followed has not answered yet.
 var ErrNoAnswer = errors.New("no answer yet")
 
-// Health is why nothing is heard of what is followed, nil while it is; the zero
+// Health is why there is no answer of what is followed, nil while it is; the zero
 // Health has not begun. It is safe for concurrent use.
 type Health struct{ err atomic.Pointer[error] }
 

@@ -36,15 +36,15 @@ func Retry(ctx context.Context, c Config, what string, health *Health, session f
 			c.Logger.Warn("lost, the last pods stand meanwhile: "+what, "endpoint", c.Endpoint, "err", err)
 			said = true
 		}
-		if !pause(ctx, time.Duration(float64(backoff)*(1+c.Random())/2)) {
+		if !Pause(ctx, time.Duration(float64(backoff)*(1+c.Random())/2)) {
 			return
 		}
 		backoff = min(2*backoff, c.MaxBackoff)
 	}
 }
 
-// pause waits and reports whether it was not cut short by the end of ctx.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits and reports whether it was not cut short by the end of ctx.
+func Pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -50,7 +50,7 @@ func (r *Recorder) Stop() {
 	if err != nil {
 		r.t.Errorf("Run = %v", err)
 	}
-	for _, of := range []string{"podsource/internal/follow.", "watch.(*StreamWatcher)"} {
+	for _, of := range []string{"podsource/internal/follow.", "podsource.(*follower", "watch.(*StreamWatcher)"} {
 		if stacks := stacksOf(of); stacks != "" {
 			r.t.Errorf("a goroutine of %s outlives Run:\n%s", of, stacks)
 		}

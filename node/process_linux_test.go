@@ -1,4 +1,4 @@
-package process_test
+package node_test
 
 import (
 	"errors"
@@ -12,18 +12,14 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
-	"github.com/spazio-scheduler/spazio/node/process"
 )
 
-// limited makes the test binary apply limits and say what came of them: they are
+// limited is the role that makes the test binary apply limits and say what came of them: they are
 // the whole process's.
-const limited = "SPAZIO_TEST_LIMITED"
+const limited = "limited"
 
-func TestMain(m *testing.M) {
-	if os.Getenv(limited) == "" {
-		os.Exit(m.Run())
-	}
-	l := process.Default()
+func limitThis() {
+	l := node.DefaultProcessLimits()
 	l.Niceness = 19
 	if err := l.Apply(); err != nil {
 		fmt.Println(err)
@@ -45,9 +41,9 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func TestApply(t *testing.T) {
+func TestProcessLimits(t *testing.T) {
 	c := exec.Command(os.Args[0])
-	c.Env = append(os.Environ(), limited+"=1")
+	c.Env = append(os.Environ(), role+"="+limited)
 	out, err := c.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -66,8 +62,8 @@ func TestApply(t *testing.T) {
 	}
 }
 
-func TestRefused(t *testing.T) {
-	for name, l := range map[string]process.Limits{
+func TestProcessLimitsRefused(t *testing.T) {
+	for name, l := range map[string]node.ProcessLimits{
 		"Memory": {Memory: -1}, "Procs": {Procs: -1}, "Niceness": {Niceness: 20},
 	} {
 		var bad *field.Error
@@ -75,7 +71,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}
-	for _, l := range []process.Limits{{}, {Niceness: -20}, {Niceness: 19}, {Memory: 1, Procs: 1}} {
+	for _, l := range []node.ProcessLimits{{}, {Niceness: -20}, {Niceness: 19}, {Memory: 1, Procs: 1}} {
 		if err := l.Validate(); err != nil {
 			t.Errorf("%+v: %v", l, err)
 		}

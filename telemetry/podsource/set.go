@@ -1,15 +1,14 @@
-// Package podset derives [telemetry.PodEvent]s from the pods of a node, or from
-// their containers.
-package podset
+package podsource
 
 import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
 
-// Container is a container of a pod, or its sandbox.
-type Container struct {
+// container is a container of a pod, or its sandbox.
+type container struct {
 	ID string
 	// UID is the pod's; without one it is none of Kubernetes' containers.
 	UID string
@@ -25,19 +24,19 @@ type Container struct {
 	Namespace, PodName string
 }
 
-func (c Container) isSandbox() bool { return c.ID == c.Sandbox }
+func (c container) isSandbox() bool { return c.ID == c.Sandbox }
 
-// Set is the containers that run: a pod is on the node while its sandbox runs, or
-// a container of it. The zero Set is empty. It is not safe for concurrent use.
-type Set struct {
-	running map[string]Container // by ID
+// podSet is the containers that run: a pod is on the node while its sandbox runs, or
+// a container of it. The zero podSet is empty. It is not safe for concurrent use.
+type podSet struct {
+	running map[string]container // by ID
 	pods    map[string]*pod      // by UID
 	// ended are the containers that ended since the last replacement but one. A
 	// container runs once, so that word of its start that comes after that of its
 	// end is old.
 	ended, endedBefore map[string]bool
 
-	report Pods
+	report follow.Pods
 }
 
 // pod is what is known of a pod.
@@ -65,13 +64,13 @@ func (p *pod) state(uid string) telemetry.Pod {
 	return out
 }
 
-// Start notes that a container runs, unless it ended before.
-func (s *Set) Start(c Container) {
+// start notes that a container runs, unless it ended before.
+func (s *podSet) start(c container) {
 	if _, known := s.running[c.ID]; known || c.UID == "" || s.hasEnded(c.ID) {
 		return
 	}
 	if s.running == nil {
-		s.running, s.pods = map[string]Container{}, map[string]*pod{}
+		s.running, s.pods = map[string]container{}, map[string]*pod{}
 	}
 	p := s.pods[c.UID]
 	if p == nil {
@@ -92,15 +91,15 @@ func (s *Set) Start(c Container) {
 }
 
 // name distinguishes containers that are not another's replacement.
-func name(c Container) string {
+func name(c container) string {
 	if c.Name == "" {
 		return "container " + c.ID
 	}
 	return c.Name
 }
 
-// Stop notes that a container does not run at present and returns whether it did.
-func (s *Set) Stop(id string) bool {
+// stop notes that a container does not run at present and returns whether it did.
+func (s *podSet) stop(id string) bool {
 	c, known := s.running[id]
 	if !known {
 		return false
@@ -116,7 +115,7 @@ func (s *Set) Stop(id string) bool {
 	return true
 }
 
-func (s *Set) update(uid string) {
+func (s *podSet) update(uid string) {
 	s.report.Churn()
 	p := s.pods[uid]
 	if p.containers == 0 && len(p.sandboxes) == 0 {
@@ -127,10 +126,10 @@ func (s *Set) update(uid string) {
 	s.report.Put(uid, p.state(uid))
 }
 
-// End notes that a container ended for good and returns whether anything had been
+// end notes that a container ended for good and returns whether anything had been
 // known of it.
-func (s *Set) End(id string) bool {
-	known := s.Stop(id) || s.hasEnded(id)
+func (s *podSet) end(id string) bool {
+	known := s.stop(id) || s.hasEnded(id)
 	if s.ended == nil {
 		s.ended = map[string]bool{}
 	}
@@ -138,12 +137,12 @@ func (s *Set) End(id string) bool {
 	return known
 }
 
-func (s *Set) hasEnded(id string) bool { return s.ended[id] || s.endedBefore[id] }
+func (s *podSet) hasEnded(id string) bool { return s.ended[id] || s.endedBefore[id] }
 
-// Replace sets which containers run and, if complete, which of their pods have
+// replace sets which containers run and, if complete, which of their pods have
 // ended; it was read after the events that came so far. An incomplete list leaves
 // unsure how many containers of a pod have run of which it brings news.
-func (s *Set) Replace(containers []Container, complete bool) {
+func (s *podSet) replace(containers []container, complete bool) {
 	running := make(map[string]bool, len(containers))
 	for _, c := range containers {
 		running[c.ID] = !c.Ended
@@ -152,13 +151,13 @@ func (s *Set) Replace(containers []Container, complete bool) {
 	for id, c := range s.running {
 		if !running[id] {
 			news[c.UID] = true
-			s.Stop(id)
+			s.stop(id)
 		}
 	}
 	for _, c := range containers {
 		if _, known := s.running[c.ID]; !known && !c.Ended {
 			news[c.UID] = true
-			s.Start(c)
+			s.start(c)
 		}
 	}
 	for _, c := range containers {
@@ -176,24 +175,24 @@ func (s *Set) Replace(containers []Container, complete bool) {
 	s.ended, s.endedBefore = nil, s.ended
 }
 
-// Doubt notes that containers may have come and gone unseen.
-func (s *Set) Doubt() {
+// doubtAll notes that containers may have come and gone unseen.
+func (s *podSet) doubtAll() {
 	for uid := range s.pods {
 		s.doubt(uid)
 	}
 }
 
-func (s *Set) doubt(uid string) {
+func (s *podSet) doubt(uid string) {
 	if p := s.pods[uid]; p != nil {
 		p.unsure = true
 		s.report.Put(uid, p.state(uid))
 	}
 }
 
-// Churn notes that something starts or stops that changes no pod yet.
-func (s *Set) Churn() { s.report.Churn() }
+// churn notes that something starts or stops that changes no pod yet.
+func (s *podSet) churn() { s.report.Churn() }
 
-// Report is that of [Pods].
-func (s *Set) Report(now func() time.Time, notify func(telemetry.PodEvent)) {
+// notify is that of [follow.Pods].
+func (s *podSet) notify(now func() time.Time, notify func(telemetry.PodEvent)) {
 	s.report.Report(now, notify)
 }

@@ -1,4 +1,4 @@
-package cri_test
+package podsource_test
 
 import (
 	"bytes"
@@ -14,21 +14,20 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
 )
 
-// runtime serves the containers of a node as a CRI runtime does.
-type runtime struct {
+// criRuntime serves the containers of a node as a CRI runtime does.
+type criRuntime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
-	node      *sourcetest.Node
+	node      *Node
 	noEvents  bool
 	bare      bool // events come without the pod
 	unlabeled bool // containers name their pod through the sandbox alone
 }
 
-func (r *runtime) GetContainerEvents(_ *runtimeapi.GetEventsRequest, s grpc.ServerStreamingServer[runtimeapi.ContainerEventResponse]) error {
+func (r *criRuntime) GetContainerEvents(_ *runtimeapi.GetEventsRequest, s grpc.ServerStreamingServer[runtimeapi.ContainerEventResponse]) error {
 	if r.noEvents {
 		return status.Error(codes.Unimplemented, "no such method")
 	}
@@ -49,7 +48,7 @@ func (r *runtime) GetContainerEvents(_ *runtimeapi.GetEventsRequest, s grpc.Serv
 	}
 }
 
-func (r *runtime) event(e sourcetest.Event) *runtimeapi.ContainerEventResponse {
+func (r *criRuntime) event(e Event) *runtimeapi.ContainerEventResponse {
 	out := &runtimeapi.ContainerEventResponse{ContainerId: e.ID, ContainerEventType: runtimeapi.ContainerEventType(e.Kind)}
 	if r.bare {
 		return out
@@ -63,7 +62,7 @@ func (r *runtime) event(e sourcetest.Event) *runtimeapi.ContainerEventResponse {
 	return out
 }
 
-func state(c sourcetest.Container) runtimeapi.ContainerState {
+func state(c Container) runtimeapi.ContainerState {
 	switch {
 	case c.Running:
 		return runtimeapi.ContainerState_CONTAINER_RUNNING
@@ -73,7 +72,7 @@ func state(c sourcetest.Container) runtimeapi.ContainerState {
 	return runtimeapi.ContainerState_CONTAINER_CREATED
 }
 
-func (r *runtime) ListContainers(context.Context, *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
+func (r *criRuntime) ListContainers(context.Context, *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
 	out := &runtimeapi.ListContainersResponse{}
 	for _, c := range r.node.Containers() {
 		if c.IsSandbox() {
@@ -90,7 +89,7 @@ func (r *runtime) ListContainers(context.Context, *runtimeapi.ListContainersRequ
 	return out, nil
 }
 
-func (r *runtime) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
+func (r *criRuntime) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	out := &runtimeapi.ListPodSandboxResponse{}
 	for _, c := range r.node.Containers() {
 		if c.IsSandbox() {
@@ -107,25 +106,25 @@ func (r *runtime) ListPodSandbox(context.Context, *runtimeapi.ListPodSandboxRequ
 }
 
 // serve starts a server for r, which begins with an empty node.
-func serve(t *testing.T, r *runtime) *sourcetest.Server {
-	r.node = sourcetest.NewNode()
-	s := sourcetest.NewServer(t, func(g *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(g, r) })
+func serveCRI(t *testing.T, r *criRuntime) *Server {
+	r.node = NewNode()
+	s := NewServer(t, func(g *grpc.Server) { runtimeapi.RegisterRuntimeServiceServer(g, r) })
 	s.Up()
 	return s
 }
 
-func run(t *testing.T, c cri.Config) *sourcetest.Recorder {
+func runCRI(t *testing.T, c podsource.Config) *sourcetest.Recorder {
 	t.Helper()
 	return sourcetest.Run(t, newSource(t, c))
 }
 
-func newSource(t *testing.T, c cri.Config) *cri.Source {
+func newSource(t *testing.T, c podsource.Config) *podsource.Source {
 	t.Helper()
 	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	source, err := cri.New(c)
+	source, err := podsource.NewCRI(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,23 +133,23 @@ func newSource(t *testing.T, c cri.Config) *cri.Source {
 
 func TestPodsFollowContainers(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		runtime runtime
-		config  cri.Config
+		name       string
+		criRuntime criRuntime
+		config     podsource.Config
 	}{
-		{"events", runtime{}, cri.Config{Rescan: time.Hour}},
-		{"events without the pod", runtime{bare: true}, cri.Config{}},
-		{"containers without labels", runtime{unlabeled: true, noEvents: true}, cri.Config{Poll: 5 * time.Millisecond}},
-		{"no events", runtime{noEvents: true}, cri.Config{Poll: 5 * time.Millisecond}},
+		{"events", criRuntime{}, podsource.Config{Rescan: time.Hour}},
+		{"events without the pod", criRuntime{bare: true}, podsource.Config{}},
+		{"containers without labels", criRuntime{unlabeled: true, noEvents: true}, podsource.Config{Poll: 5 * time.Millisecond}},
+		{"no events", criRuntime{noEvents: true}, podsource.Config{Poll: 5 * time.Millisecond}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, &tc.runtime)
-			node := tc.runtime.node
-			r, sandbox := sourcetest.PodsComeAndGo(t, node, !tc.runtime.noEvents, func() *sourcetest.Recorder {
+			s := serveCRI(t, &tc.criRuntime)
+			node := tc.criRuntime.node
+			r, sandbox := PodsComeAndGo(t, node, !tc.criRuntime.noEvents, func() *sourcetest.Recorder {
 				tc.config.Endpoint = "unix://" + s.Path
-				return run(t, tc.config)
+				return runCRI(t, tc.config)
 			})
-			r.UntilStates(telemetry.Pod{UID: sourcetest.UID(3), State: telemetry.PodStopped, Starts: 2, Namespace: "team", Name: "named-" + sourcetest.UID(3)})
+			r.UntilStates(telemetry.Pod{UID: UID(3), State: telemetry.PodStopped, Starts: 2, Namespace: "team", Name: "named-" + UID(3)})
 			node.StopContainer(sandbox)
 			r.UntilStates()
 		})
@@ -159,25 +158,25 @@ func TestPodsFollowContainers(t *testing.T) {
 
 // A pod with init containers is there from its sandbox to the sandbox's end; what
 // is started again counts once.
-func TestPodStates(t *testing.T) {
+func TestCRIPodStates(t *testing.T) {
 	for _, tc := range []struct {
-		name    string
-		runtime runtime
-		config  cri.Config
+		name       string
+		criRuntime criRuntime
+		config     podsource.Config
 	}{
-		{"events", runtime{}, cri.Config{Rescan: time.Hour}},
-		{"no events", runtime{noEvents: true}, cri.Config{Poll: time.Millisecond}},
+		{"events", criRuntime{}, podsource.Config{Rescan: time.Hour}},
+		{"no events", criRuntime{noEvents: true}, podsource.Config{Poll: time.Millisecond}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, &tc.runtime)
-			node := tc.runtime.node
+			s := serveCRI(t, &tc.criRuntime)
+			node := tc.criRuntime.node
 			tc.config.Endpoint = s.Path
-			r := run(t, tc.config)
+			r := runCRI(t, tc.config)
 			r.UntilStates()
-			if !tc.runtime.noEvents {
+			if !tc.criRuntime.noEvents {
 				node.UntilSubscribed(t)
 			}
-			sandbox, until := sourcetest.StartsAgain(t, node, r, telemetry.Pod{})
+			sandbox, until := StartsAgain(t, node, r, telemetry.Pod{})
 			node.StopContainer(node.StartNamed(sandbox, "second init")) // over before it is seen to run
 			main := node.StartNamed(sandbox, "main")
 			until(telemetry.PodRunning, 3)
@@ -202,21 +201,21 @@ func TestPodStates(t *testing.T) {
 // A runtime may be late, go away and come back: what happened meanwhile is
 // known afterwards.
 func TestRuntimeAway(t *testing.T) {
-	var simulated runtime
-	s := serve(t, &simulated)
+	var simulated criRuntime
+	s := serveCRI(t, &simulated)
 	s.Down()
 	var log bytes.Buffer
-	r := run(t, cri.Config{Endpoint: s.Path, Rescan: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r := runCRI(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	sandbox := simulated.node.StartPod()
 	simulated.node.StartContainer(sandbox)
 	s.Up()
-	r.Until(sourcetest.UID(1))
+	r.Until(UID(1))
 	s.Down()
 	simulated.node.DeleteContainer(sandbox)
 	simulated.node.StartContainer(simulated.node.StartPod())
 	churns := r.Churns()
 	s.Up()
-	r.Until(sourcetest.UID(3))
+	r.Until(UID(3))
 	r.UntilChurn(churns)
 	r.Stop()
 	if !strings.Contains(log.String(), "CRI runtime") {
@@ -225,11 +224,11 @@ func TestRuntimeAway(t *testing.T) {
 }
 
 // Health reports whether the runtime answers.
-func TestHealth(t *testing.T) {
-	var simulated runtime
-	s := serve(t, &simulated)
+func TestCRIHealth(t *testing.T) {
+	var simulated criRuntime
+	s := serveCRI(t, &simulated)
 	s.Down()
-	source := newSource(t, cri.Config{Endpoint: s.Path})
+	source := newSource(t, podsource.Config{Endpoint: s.Path})
 	if err := telemetry.PodSourceHealth(source); err != nil {
 		t.Errorf("before Run: %v", err)
 	}
@@ -257,9 +256,9 @@ func TestHealth(t *testing.T) {
 
 // An end that overtakes its start is final.
 func TestEventsOutOfOrder(t *testing.T) {
-	var simulated runtime
-	s := serve(t, &simulated)
-	r := run(t, cri.Config{Endpoint: s.Path, Rescan: time.Hour})
+	var simulated criRuntime
+	s := serveCRI(t, &simulated)
+	r := runCRI(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour})
 	r.Until()
 	node := simulated.node
 	node.UntilSubscribed(t)
@@ -270,22 +269,22 @@ func TestEventsOutOfOrder(t *testing.T) {
 	node.Drop(false)
 	node.StopContainer(short) // its start was not reported
 	node.StartContainer(sandbox)
-	r.Until(sourcetest.UID(1))
+	r.Until(UID(1))
 }
 
 // Whatever is lost of what happens, the set ends as the runtime does.
-func TestStorm(t *testing.T) {
+func TestCRIStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2, 3} {
-		simulated := runtime{noEvents: seed == 3}
-		s := serve(t, &simulated)
-		r := run(t, cri.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond, Poll: 5 * time.Millisecond})
-		sourcetest.Storm(t, seed, simulated.node, s, r)
+		simulated := criRuntime{noEvents: seed == 3}
+		s := serveCRI(t, &simulated)
+		r := runCRI(t, podsource.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond, Poll: 5 * time.Millisecond})
+		Storm(t, seed, simulated.node, s, r)
 	}
 }
 
-func TestConfigErrors(t *testing.T) {
-	sourcetest.ConfigErrors(t, "tcp://localhost:1", func(c follow.Config) error {
-		_, err := cri.New(cri.Config(c))
+func TestCRIConfigErrors(t *testing.T) {
+	ConfigErrors(t, "tcp://localhost:1", func(c podsource.Config) error {
+		_, err := podsource.NewCRI(c)
 		return err
 	})
 }

@@ -1,4 +1,4 @@
-package sourcetest
+package podsource_test
 
 import (
 	"fmt"
@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
 )
 
 // Kind is what happened to a container.
@@ -73,7 +75,7 @@ func (n *Node) UntilSubscribed(t testing.TB) {
 		defer n.mu.Unlock()
 		return len(n.subscribers) > 0
 	}
-	for deadline := time.Now().Add(Patience); !subscribed(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(sourcetest.Patience); !subscribed(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("nobody subscribes")
 		}
@@ -250,7 +252,7 @@ func (n *Node) Storm(r *rand.Rand, steps int, disrupt func()) {
 // Storm has a node live through a storm in which connections break, and the runtime is
 // away while a pod starts: whatever is lost of what happens, the recorder has to end as
 // the node does.
-func Storm(t testing.TB, seed uint64, n *Node, s *Server, r *Recorder) {
+func Storm(t testing.TB, seed uint64, n *Node, s *Server, r *sourcetest.Recorder) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	n.Storm(random, 600, func() {

@@ -1,4 +1,4 @@
-package sourcetest
+package podsource_test
 
 import (
 	"errors"
@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 )
 
 // ConfigErrors checks that a source over a socket, which create makes, is not made of a
 // configuration with a field out of range, such as that endpoint, and that the error names it.
-func ConfigErrors(t *testing.T, endpoint string, create func(follow.Config) error) {
+func ConfigErrors(t *testing.T, endpoint string, create func(podsource.Config) error) {
 	t.Helper()
-	for field, c := range map[string]follow.Config{
+	for field, c := range map[string]podsource.Config{
 		"Endpoint":   {Endpoint: endpoint},
 		"Rescan":     {Rescan: -1},
 		"Poll":       {Poll: -1},
@@ -26,7 +26,7 @@ func ConfigErrors(t *testing.T, endpoint string, create func(follow.Config) erro
 			t.Errorf("%+v: err = %v, want *FieldError of %s", c, err, field)
 		}
 	}
-	if err := create(follow.Config{}); err != nil {
+	if err := create(podsource.Config{}); err != nil {
 		t.Errorf("the zero config: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package containerd_test
+package podsource_test
 
 import (
 	"context"
@@ -21,15 +21,14 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/containerd"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/sourcetest"
 )
 
 // daemon serves the containers of a node as containerd does.
 type daemon struct {
 	eventsapi.UnimplementedEventsServer
-	node    *sourcetest.Node
+	node    *Node
 	garbled bool // events cannot be decoded
 }
 
@@ -64,17 +63,17 @@ func (d *daemon) Subscribe(_ *eventsapi.SubscribeRequest, s eventsapi.Events_Sub
 	}
 }
 
-func (d *daemon) envelopes(e sourcetest.Event) []*types.Envelope {
+func (d *daemon) envelopes(e Event) []*types.Envelope {
 	switch e.Kind {
-	case sourcetest.Created:
+	case Created:
 		return []*types.Envelope{d.envelope("/containers/create", &events.ContainerCreate{ID: e.ID})}
-	case sourcetest.Started:
+	case Started:
 		return []*types.Envelope{
 			d.envelope("/tasks/start", &events.TaskStart{ContainerID: e.ID, Pid: 1}),
 			// A probe that was run in the container ends.
 			d.envelope("/tasks/exit", &events.TaskExit{ContainerID: e.ID, ID: "exec", Pid: 2}),
 		}
-	case sourcetest.Stopped:
+	case Stopped:
 		return []*types.Envelope{
 			d.envelope("/tasks/exit", &events.TaskExit{ContainerID: e.ID, ID: e.ID, Pid: 1}),
 			d.envelope("/tasks/delete", &events.TaskDelete{ContainerID: e.ID, Pid: 1}),
@@ -149,9 +148,9 @@ func (c containers) Get(ctx context.Context, r *containersapi.GetContainerReques
 	return c.d.get(ctx, r)
 }
 
-func serve(t *testing.T, d *daemon) *sourcetest.Server {
-	d.node = sourcetest.NewNode()
-	s := sourcetest.NewServer(t, func(g *grpc.Server) {
+func serveContainerd(t *testing.T, d *daemon) *Server {
+	d.node = NewNode()
+	s := NewServer(t, func(g *grpc.Server) {
 		eventsapi.RegisterEventsServer(g, d)
 		tasksapi.RegisterTasksServer(g, tasks{d: d})
 		containersapi.RegisterContainersServer(g, containers{d: d})
@@ -160,12 +159,12 @@ func serve(t *testing.T, d *daemon) *sourcetest.Server {
 	return s
 }
 
-func run(t *testing.T, c containerd.Config) *sourcetest.Recorder {
+func runContainerd(t *testing.T, c podsource.Config) *sourcetest.Recorder {
 	t.Helper()
 	c.MinBackoff, c.MaxBackoff = time.Millisecond, 20*time.Millisecond
 	c.Poll = 5 * time.Millisecond
 	c.Logger = slog.New(slog.DiscardHandler)
-	source, err := containerd.New(c)
+	source, err := podsource.NewContainerd(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,19 +175,19 @@ func TestPodsFollowTasks(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		daemon daemon
-		config containerd.Config
+		config podsource.Config
 	}{
-		{"events", daemon{}, containerd.Config{Rescan: time.Hour}},
-		{"events that cannot be decoded", daemon{garbled: true}, containerd.Config{Rescan: 20 * time.Millisecond}},
+		{"events", daemon{}, podsource.Config{Rescan: time.Hour}},
+		{"events that cannot be decoded", daemon{garbled: true}, podsource.Config{Rescan: 20 * time.Millisecond}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := serve(t, &tc.daemon)
+			s := serveContainerd(t, &tc.daemon)
 			node := tc.daemon.node
-			r, sandbox := sourcetest.PodsComeAndGo(t, node, true, func() *sourcetest.Recorder {
+			r, sandbox := PodsComeAndGo(t, node, true, func() *sourcetest.Recorder {
 				tc.config.Endpoint = s.Path
-				return run(t, tc.config)
+				return runContainerd(t, tc.config)
 			})
-			r.UntilPresent(sourcetest.UID(3))
+			r.UntilPresent(UID(3))
 			node.StopContainer(sandbox)
 			r.UntilStates()
 		})
@@ -197,14 +196,14 @@ func TestPodsFollowTasks(t *testing.T) {
 
 // A pod with init containers is there from its sandbox to the sandbox's end; what
 // is started again counts once. After a lost connection no one knows what has run.
-func TestPodStates(t *testing.T) {
+func TestContainerdPodStates(t *testing.T) {
 	var simulated daemon
-	s := serve(t, &simulated)
+	s := serveContainerd(t, &simulated)
 	node := simulated.node
-	r := run(t, containerd.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r := runContainerd(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour})
 	r.UntilStates()
 	node.UntilSubscribed(t)
-	sandbox, until := sourcetest.StartsAgain(t, node, r, telemetry.Pod{Namespace: "team", Name: "named-" + sourcetest.UID(1)})
+	sandbox, until := StartsAgain(t, node, r, telemetry.Pod{Namespace: "team", Name: "named-" + UID(1)})
 	main := node.StartNamed(sandbox, "main")
 	until(telemetry.PodRunning, 2)
 	s.Down()
@@ -223,31 +222,31 @@ func TestPodStates(t *testing.T) {
 // What happens while containerd is away is known afterwards.
 func TestContainerdAway(t *testing.T) {
 	var simulated daemon
-	s := serve(t, &simulated)
+	s := serveContainerd(t, &simulated)
 	sandbox := simulated.node.StartPod()
 	simulated.node.StartContainer(sandbox)
-	r := run(t, containerd.Config{Endpoint: s.Path, Rescan: time.Hour})
-	r.Until(sourcetest.UID(1))
+	r := runContainerd(t, podsource.Config{Endpoint: s.Path, Rescan: time.Hour})
+	r.Until(UID(1))
 	s.Down()
 	simulated.node.DeleteContainer(sandbox)
 	simulated.node.StartContainer(simulated.node.StartPod())
 	s.Up()
-	r.Until(sourcetest.UID(3))
+	r.Until(UID(3))
 }
 
 // Whatever is lost of what happens, the set ends as containerd does.
-func TestStorm(t *testing.T) {
+func TestContainerdStorm(t *testing.T) {
 	for _, seed := range []uint64{1, 2} {
 		var simulated daemon
-		s := serve(t, &simulated)
-		r := run(t, containerd.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond})
-		sourcetest.Storm(t, seed, simulated.node, s, r)
+		s := serveContainerd(t, &simulated)
+		r := runContainerd(t, podsource.Config{Endpoint: s.Path, Rescan: 50 * time.Millisecond})
+		Storm(t, seed, simulated.node, s, r)
 	}
 }
 
-func TestConfigErrors(t *testing.T) {
-	sourcetest.ConfigErrors(t, "containerd.sock", func(c follow.Config) error {
-		_, err := containerd.New(containerd.Config(c))
+func TestContainerdConfigErrors(t *testing.T) {
+	ConfigErrors(t, "containerd.sock", func(c podsource.Config) error {
+		_, err := podsource.NewContainerd(c)
 		return err
 	})
 }

@@ -1,4 +1,4 @@
-package sourcetest
+package podsource_test
 
 import (
 	"errors"

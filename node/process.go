@@ -1,21 +1,13 @@
-// Package process keeps a process that is nothing but a node's agent small beside
-// what it measures. Package node touches nothing of the process; who embeds it in
-// a larger one leaves this out.
-//
-// Types that do not speak of concurrent use are plain values.
-package process
+package node
 
 import (
-	"fmt"
 	"runtime"
 	"runtime/debug"
-
-	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/node"
 )
 
-// Limits of a process. A zero field leaves what it is about as it is.
-type Limits struct {
+// ProcessLimits keep a process that is only a node's agent small beside what it measures; a
+// larger process that embeds the agent leaves them out. A zero field changes nothing.
+type ProcessLimits struct {
 	// Memory bounds, in bytes, what Go's runtime holds before it collects garbage
 	// ever harder; the program's text comes on top.
 	Memory int64
@@ -26,15 +18,15 @@ type Limits struct {
 	Niceness int
 }
 
-// Default are those of spazio-agent.
-func Default() Limits { return Limits{Memory: 20 << 20, Procs: 1} }
+// DefaultProcessLimits are those of spazio-agent.
+func DefaultProcessLimits() ProcessLimits { return ProcessLimits{Memory: 20 << 20, Procs: 1} }
 
 // gcPercent halves the heap at which Go begins to collect, 4 MiB. An agent makes
 // so little garbage that collecting it twice as often costs nothing to be seen.
 const gcPercent = 50
 
 // Validate returns a *field.Error for the first field out of range.
-func (l Limits) Validate() error {
+func (l ProcessLimits) Validate() error {
 	switch {
 	case l.Memory < 0:
 		return refuse("Memory", l.Memory, "must not be negative")
@@ -46,12 +38,8 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-func refuse(name string, value any, reason string) error {
-	return &field.Error{Package: "node", Field: name, Value: value, Err: fmt.Errorf("%w: %s", node.ErrInvalid, reason)}
-}
-
 // Apply sets the limits of the whole process. It is not for concurrent use.
-func (l Limits) Apply() error {
+func (l ProcessLimits) Apply() error {
 	if err := l.Validate(); err != nil {
 		return err
 	}

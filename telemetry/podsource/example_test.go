@@ -1,16 +1,16 @@
-package cri_test
+package podsource_test
 
 import (
 	"context"
 	"fmt"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/cri"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource"
 )
 
-func Example() {
+func ExampleNewCRI() {
 	// On a node the zero Config finds the runtime's socket.
-	source, err := cri.New(cri.Config{Endpoint: "/run/containerd/containerd.sock"})
+	source, err := podsource.NewCRI(podsource.Config{Endpoint: "/run/containerd/containerd.sock"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -20,7 +20,7 @@ func Example() {
 	err = source.Run(ctx, func(e telemetry.PodEvent) { fmt.Println(e.Pods) })
 	fmt.Println(err)
 
-	_, err = cri.New(cri.Config{Endpoint: "tcp://10.0.0.1:1234"})
+	_, err = podsource.NewCRI(podsource.Config{Endpoint: "tcp://10.0.0.1:1234"})
 	fmt.Println(err)
 	// Output:
 	// <nil>

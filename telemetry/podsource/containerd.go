@@ -1,6 +1,7 @@
-package containerd
+package podsource
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/containerd/containerd/api/events"
@@ -9,12 +10,11 @@ import (
 	tasksapi "github.com/containerd/containerd/api/services/tasks/v1"
 	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/api/types/task"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/podset"
 )
 
 const (
@@ -23,12 +23,9 @@ const (
 	namespace       = "k8s.io"
 	namespaceHeader = "containerd-namespace"
 
-	uidLabel       = "io.kubernetes.pod.uid"
-	podLabel       = "io.kubernetes.pod.name"
-	namespaceLabel = "io.kubernetes.pod.namespace"
-	nameLabel      = "io.kubernetes.container.name"
-	kindLabel      = "io.cri-containerd.kind"
-	sandboxKind    = "sandbox"
+	nameLabel   = "io.kubernetes.container.name"
+	kindLabel   = "io.cri-containerd.kind"
+	sandboxKind = "sandbox"
 
 	containerCreate = "/containers/create"
 	containerDelete = "/containers/delete"
@@ -37,19 +34,41 @@ const (
 	taskDelete      = "/tasks/delete"
 )
 
-type client struct {
+// NewContainerd returns a source that asks containerd's own API, which reports a container's
+// task some milliseconds ahead of the CRI's events and works with releases whose CRI has
+// none. Tasks are listed, and events (/tasks/start, /tasks/exit, …) say what happens between
+// two listings. Starts are unknown of pods that were there before a connection. The error
+// is a *telemetry.FieldError.
+func NewContainerd(c Config) (*Source, error) {
+	c.Endpoint = cmp.Or(c.Endpoint, DefaultEndpoints()[0])
+	known := map[string]container{}
+	return newSource(c, follower[*types.Envelope]{
+		what:     "containerd",
+		endpoint: func() string { return c.Endpoint },
+		runtime: func(conn *grpc.ClientConn) runtime[*types.Envelope] {
+			return &containerdClient{
+				events:     eventsapi.NewEventsClient(conn),
+				tasks:      tasksapi.NewTasksClient(conn),
+				containers: containersapi.NewContainersClient(conn),
+				known:      known,
+			}
+		},
+	})
+}
+
+type containerdClient struct {
 	events     eventsapi.EventsClient
 	tasks      tasksapi.TasksClient
 	containers containersapi.ContainersClient
 	// known are the containers that were seen and exist, by ID.
-	known map[string]podset.Container
+	known map[string]container
 }
 
 func inNamespace(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, namespaceHeader, namespace)
 }
 
-func (c *client) Subscribe(ctx context.Context) (func() (*types.Envelope, error), error) {
+func (c *containerdClient) subscribe(ctx context.Context) (func() (*types.Envelope, error), error) {
 	var filters []string
 	for _, topic := range []string{containerCreate, containerDelete, taskStart, taskExit, taskDelete} {
 		filters = append(filters, `namespace==`+namespace+`,topic=="`+topic+`"`)
@@ -61,13 +80,13 @@ func (c *client) Subscribe(ctx context.Context) (func() (*types.Envelope, error)
 	return stream.Recv, nil
 }
 
-// List returns what runs: the tasks of containers that ended are gone.
-func (c *client) List(ctx context.Context) ([]podset.Container, error) {
+// list returns what runs: the tasks of containers that ended are gone.
+func (c *containerdClient) list(ctx context.Context) ([]container, error) {
 	response, err := c.tasks.List(inNamespace(ctx), &tasksapi.ListTasksRequest{})
 	if err != nil {
 		return nil, err
 	}
-	var running []podset.Container
+	var running []container
 	there := map[string]bool{}
 	for _, t := range response.Tasks {
 		id := t.ContainerID
@@ -78,11 +97,11 @@ func (c *client) List(ctx context.Context) ([]podset.Container, error) {
 		if !isLive(t.Status) {
 			continue
 		}
-		container, err := c.container(ctx, id)
+		found, err := c.container(ctx, id)
 		if err != nil {
 			return nil, err
 		}
-		running = append(running, container)
+		running = append(running, found)
 	}
 	for id := range c.known {
 		if !there[id] {
@@ -92,8 +111,8 @@ func (c *client) List(ctx context.Context) ([]podset.Container, error) {
 	return running, nil
 }
 
-// Complete is false: a list does not tell what ended meanwhile.
-func (c *client) Complete() bool { return false }
+// isComplete is false: a list does not show what ended meanwhile.
+func (c *containerdClient) isComplete() bool { return false }
 
 func isLive(s task.Status) bool {
 	return s == task.Status_RUNNING || s == task.Status_PAUSED || s == task.Status_PAUSING
@@ -101,19 +120,19 @@ func isLive(s task.Status) bool {
 
 // container reads what is to be known of one; it has no UID if it is gone, or none
 // of a pod's of Kubernetes.
-func (c *client) container(ctx context.Context, id string) (podset.Container, error) {
+func (c *containerdClient) container(ctx context.Context, id string) (container, error) {
 	if known, ok := c.known[id]; ok {
 		return known, nil
 	}
 	response, err := c.containers.Get(inNamespace(ctx), &containersapi.GetContainerRequest{ID: id})
 	switch {
 	case status.Code(err) == codes.NotFound:
-		return podset.Container{ID: id}, nil
+		return container{ID: id}, nil
 	case err != nil:
-		return podset.Container{}, err
+		return container{}, err
 	}
 	labels := response.GetContainer().GetLabels()
-	container := podset.Container{ID: id, UID: labels[uidLabel], Name: labels[nameLabel], Namespace: labels[namespaceLabel], PodName: labels[podLabel]}
+	container := container{ID: id, UID: labels[uidLabel], Name: labels[nameLabel], Namespace: labels[namespaceLabel], PodName: labels[podLabel]}
 	if labels[kindLabel] == sandboxKind {
 		container.Sandbox = id
 	}
@@ -121,29 +140,29 @@ func (c *client) container(ctx context.Context, id string) (podset.Container, er
 	return container, nil
 }
 
-// Apply follows an event. An exit may overtake the start: it is final.
-func (c *client) Apply(ctx context.Context, pods *podset.Set, e *types.Envelope) (fits bool, err error) {
+// apply follows an event. An exit may overtake the start: it is final.
+func (c *containerdClient) apply(ctx context.Context, pods *podSet, e *types.Envelope) (fits bool, err error) {
 	switch e.Topic {
 	case containerCreate:
-		pods.Churn()
+		pods.churn()
 	case containerDelete:
 		var x events.ContainerDelete
 		if !decode(e, &x) {
 			return false, nil
 		}
-		pods.End(x.ID)
+		pods.end(x.ID)
 		delete(c.known, x.ID)
 	case taskStart:
 		var x events.TaskStart
 		if !decode(e, &x) {
 			return false, nil
 		}
-		pods.Churn()
-		container, err := c.container(ctx, x.ContainerID)
+		pods.churn()
+		found, err := c.container(ctx, x.ContainerID)
 		if err != nil {
 			return false, err
 		}
-		pods.Start(container)
+		pods.start(found)
 	case taskExit:
 		var x events.TaskExit
 		if !decode(e, &x) {
@@ -162,15 +181,15 @@ func (c *client) Apply(ctx context.Context, pods *podset.Set, e *types.Envelope)
 
 // exited follows the end of a process; one with an id of its own was started
 // beside the container's (exec).
-func (c *client) exited(pods *podset.Set, container, process string) (fits bool) {
+func (c *containerdClient) exited(pods *podSet, container, process string) (fits bool) {
 	if process != "" && process != container {
 		return true
 	}
-	return pods.End(container) || c.isForeign(container) // or the start was missed
+	return pods.end(container) || c.isForeign(container) // or the start was missed
 }
 
 // isForeign reports whether a container is none of a pod's.
-func (c *client) isForeign(id string) bool {
+func (c *containerdClient) isForeign(id string) bool {
 	container, known := c.known[id]
 	return known && container.UID == ""
 }

@@ -1,4 +1,4 @@
-package follow
+package podsource
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/spazio-scheduler/spazio/telemetry"
-	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/podset"
+	"github.com/spazio-scheduler/spazio/telemetry/podsource/internal/follow"
 )
 
 const (
@@ -27,62 +27,62 @@ const (
 	queued = 128
 )
 
-// Runtime is one connection to a container runtime with events of type E. Its
-// methods are called from one goroutine, except for what Subscribe returns.
-type Runtime[E any] interface {
-	// List returns the containers and sandboxes that run and, if Complete, the
+// runtime is one connection to a container runtime with events of type E. Its
+// methods are called from one goroutine, except for what subscribe returns.
+type runtime[E any] interface {
+	// list returns the containers and sandboxes that run and, if isComplete, the
 	// containers that have run beside them.
-	List(ctx context.Context) ([]podset.Container, error)
-	Complete() bool
-	// Subscribe asks for events until ctx ends; next waits for one.
-	Subscribe(ctx context.Context) (next func() (E, error), err error)
-	// Apply follows an event and reports whether it fits what is known; after one
+	list(ctx context.Context) ([]container, error)
+	isComplete() bool
+	// subscribe asks for events until ctx ends; next waits for one.
+	subscribe(ctx context.Context) (next func() (E, error), err error)
+	// apply follows an event and reports whether it fits what is known; after one
 	// that does not, the containers are listed again.
-	Apply(ctx context.Context, pods *podset.Set, event E) (fits bool, err error)
+	apply(ctx context.Context, pods *podSet, event E) (fits bool, err error)
 }
 
-// Dial opens a connection to the runtime at endpoint, a unix socket.
-func Dial(endpoint string) (*grpc.ClientConn, error) {
-	return grpc.NewClient("unix://"+SocketPath(endpoint),
+// dial opens a connection to the runtime at endpoint, a unix socket.
+func dial(endpoint string) (*grpc.ClientConn, error) {
+	return grpc.NewClient("unix://"+follow.SocketPath(endpoint),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)))
 }
 
-// A Follower follows one runtime.
-type Follower[E any] struct {
-	Config Config // with defaults filled in
-	What   string // the runtime's name for the log
-	Health *Health
-	// Runtime makes it over a connection.
-	Runtime func(*grpc.ClientConn) Runtime[E]
-	// Endpoint is where to connect to this time.
-	Endpoint func() string
+// A follower follows one runtime.
+type follower[E any] struct {
+	config follow.Config // with defaults filled in
+	what   string        // the runtime's name for the log
+	health *follow.Health
+	// runtime makes it over a connection.
+	runtime func(*grpc.ClientConn) runtime[E]
+	// endpoint is where to connect to this time.
+	endpoint func() string
 
-	pods   podset.Set
+	pods   podSet
 	notify func(telemetry.PodEvent)
 	polled bool
 }
 
-// Run notifies until ctx ends.
-func (f *Follower[E]) Run(ctx context.Context, notify func(telemetry.PodEvent)) {
+// run notifies until ctx ends.
+func (f *follower[E]) run(ctx context.Context, notify func(telemetry.PodEvent)) {
 	f.notify = notify
-	Retry(ctx, f.Config, f.What, f.Health, f.session)
+	follow.Retry(ctx, f.config, f.what, f.health, f.session)
 }
 
-func (f *Follower[E]) session(ctx context.Context, up func()) error {
-	conn, err := Dial(f.Endpoint())
+func (f *follower[E]) session(ctx context.Context, up func()) error {
+	conn, err := dial(f.endpoint())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	runtime := f.Runtime(conn)
+	runtime := f.runtime(conn)
 	ctx, cancel := context.WithCancel(ctx)
 	var reader sync.WaitGroup
 	defer reader.Wait()
 	defer cancel()
 
 	// Subscribed first, lest something happen between the list and the events.
-	next, err := runtime.Subscribe(ctx)
+	next, err := runtime.subscribe(ctx)
 	if err != nil {
 		return fmt.Errorf("subscribing to events: %w", err)
 	}
@@ -91,8 +91,8 @@ func (f *Follower[E]) session(ctx context.Context, up func()) error {
 	if err := f.list(ctx, runtime); err != nil {
 		return err
 	}
-	if !runtime.Complete() {
-		f.pods.Doubt()
+	if !runtime.isComplete() {
+		f.pods.doubtAll()
 	}
 	up()
 	return f.follow(ctx, runtime, events, failed)
@@ -113,9 +113,9 @@ func read[E any](ctx context.Context, next func() (E, error), events chan<- E) e
 	}
 }
 
-func (f *Follower[E]) follow(ctx context.Context, runtime Runtime[E], events <-chan E, failed <-chan error) error {
+func (f *follower[E]) follow(ctx context.Context, runtime runtime[E], events <-chan E, failed <-chan error) error {
 	listed, heard := time.Now(), false
-	rescan := time.NewTimer(min(relist, f.Config.Rescan))
+	rescan := time.NewTimer(min(relist, f.config.Rescan))
 	defer rescan.Stop()
 	for {
 		select {
@@ -128,37 +128,37 @@ func (f *Follower[E]) follow(ctx context.Context, runtime Runtime[E], events <-c
 			return f.poll(ctx, runtime, err)
 		case e := <-events:
 			heard = true
-			fits, err := runtime.Apply(ctx, &f.pods, e)
+			fits, err := runtime.apply(ctx, &f.pods, e)
 			if err != nil {
 				return err
 			}
-			f.pods.Report(f.Config.Now, f.notify)
+			f.pods.notify(f.config.Now, f.notify)
 			if !fits {
-				rescan.Reset(max(0, min(relist, f.Config.Rescan)-time.Since(listed)))
+				rescan.Reset(max(0, min(relist, f.config.Rescan)-time.Since(listed)))
 			}
 		case <-rescan.C:
 			if err := f.list(ctx, runtime); err != nil {
 				return err
 			}
 			listed = time.Now()
-			rescan.Reset(f.Config.Rescan)
+			rescan.Reset(f.config.Rescan)
 		}
 	}
 }
 
 // poll lists the containers time and again in place of events, which a runtime
 // may not have. After a while it returns, and they are asked for anew.
-func (f *Follower[E]) poll(ctx context.Context, runtime Runtime[E], cause error) error {
-	for until := time.Now().Add(f.Config.Rescan); time.Now().Before(until); {
+func (f *follower[E]) poll(ctx context.Context, runtime runtime[E], cause error) error {
+	for until := time.Now().Add(f.config.Rescan); time.Now().Before(until); {
 		if err := f.list(ctx, runtime); err != nil {
 			return err
 		}
 		if !f.polled {
 			f.polled = true
-			f.Config.Logger.Warn("no events, listing the containers instead: "+f.What,
-				"endpoint", f.Config.Endpoint, "period", f.Config.Poll, "err", cause)
+			f.config.Logger.Warn("no events, listing the containers instead: "+f.what,
+				"endpoint", f.config.Endpoint, "period", f.config.Poll, "err", cause)
 		}
-		if !pause(ctx, f.Config.Poll) {
+		if !follow.Pause(ctx, f.config.Poll) {
 			break
 		}
 	}
@@ -166,14 +166,14 @@ func (f *Follower[E]) poll(ctx context.Context, runtime Runtime[E], cause error)
 }
 
 // list reads all containers and reports.
-func (f *Follower[E]) list(ctx context.Context, runtime Runtime[E]) error {
+func (f *follower[E]) list(ctx context.Context, runtime runtime[E]) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	containers, err := runtime.List(ctx)
+	containers, err := runtime.list(ctx)
 	if err != nil {
 		return fmt.Errorf("listing containers: %w", err)
 	}
-	f.pods.Replace(containers, runtime.Complete())
-	f.pods.Report(f.Config.Now, f.notify)
+	f.pods.replace(containers, runtime.isComplete())
+	f.pods.notify(f.config.Now, f.notify)
 	return nil
 }

@@ -1,6 +1,7 @@
-package podset
+package follow
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -74,16 +75,15 @@ func (s *Pods) list() []telemetry.Pod {
 		}
 	}
 	slices.SortFunc(pods, func(a, b telemetry.Pod) int {
-		if c := strings.Compare(a.UID, b.UID); c != 0 {
-			return c
-		}
-		if runs := a.State == telemetry.PodRunning; runs != (b.State == telemetry.PodRunning) {
-			if runs {
-				return -1
-			}
-			return 1
-		}
-		return b.Starts - a.Starts
+		return cmp.Or(strings.Compare(a.UID, b.UID), runs(b)-runs(a), b.Starts-a.Starts)
 	})
 	return slices.CompactFunc(pods, func(a, b telemetry.Pod) bool { return a.UID == b.UID })
+}
+
+// runs is 1 for a pod that runs.
+func runs(p telemetry.Pod) int {
+	if p.State == telemetry.PodRunning {
+		return 1
+	}
+	return 0
 }

@@ -1,0 +1,136 @@
+package podsource
+
+import (
+	"context"
+	"os"
+	"slices"
+
+	"google.golang.org/grpc"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// NewCRI returns a source that asks a container runtime through the Container Runtime
+// Interface that the kubelet uses. The runtime need not be there yet. Containers are listed,
+// and events (GetContainerEvents) say what happens between two listings; a runtime without
+// events is listed once a Poll. The error is a *telemetry.FieldError.
+func NewCRI(c Config) (*Source, error) {
+	return newSource(c, follower[*runtimeapi.ContainerEventResponse]{
+		what:     "CRI runtime",
+		endpoint: func() string { return endpointOf(c) },
+		runtime: func(conn *grpc.ClientConn) runtime[*runtimeapi.ContainerEventResponse] {
+			return criClient{runtimeapi.NewRuntimeServiceClient(conn)}
+		},
+	})
+}
+
+// endpointOf returns the endpoint that is configured, or the first default that exists.
+func endpointOf(c Config) string {
+	if c.Endpoint != "" {
+		return c.Endpoint
+	}
+	for _, e := range DefaultEndpoints() {
+		if _, err := os.Stat(e); err == nil {
+			return e
+		}
+	}
+	return DefaultEndpoints()[0]
+}
+
+// The labels by which a container names its pod.
+const (
+	uidLabel       = "io.kubernetes.pod.uid"
+	podLabel       = "io.kubernetes.pod.name"
+	namespaceLabel = "io.kubernetes.pod.namespace"
+)
+
+type criClient struct {
+	api runtimeapi.RuntimeServiceClient
+}
+
+func (c criClient) subscribe(ctx context.Context) (func() (*runtimeapi.ContainerEventResponse, error), error) {
+	stream, err := c.api.GetContainerEvents(ctx, &runtimeapi.GetEventsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	return stream.Recv, nil
+}
+
+// list returns all containers that run or ran, and the sandboxes that do. The
+// kubelet keeps the last of each container, so that none is missing that ran.
+func (c criClient) list(ctx context.Context) ([]container, error) {
+	containers, err := c.api.ListContainers(ctx, &runtimeapi.ListContainersRequest{})
+	if err != nil {
+		return nil, err
+	}
+	sandboxes, err := c.api.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+	if err != nil {
+		return nil, err
+	}
+	var list []container
+	uids := make(map[string]string, len(sandboxes.Items))
+	for _, s := range sandboxes.Items {
+		uids[s.Id] = s.GetMetadata().GetUid()
+		if s.State == runtimeapi.PodSandboxState_SANDBOX_READY {
+			list = append(list, sandbox(s.Id, s.GetMetadata()))
+		}
+	}
+	for _, x := range containers.Containers {
+		c := container{
+			ID: x.Id, UID: x.Labels[uidLabel], Name: x.GetMetadata().GetName(), Sandbox: x.PodSandboxId,
+			Namespace: x.Labels[namespaceLabel], PodName: x.Labels[podLabel],
+		}
+		if c.UID == "" {
+			c.UID = uids[x.PodSandboxId]
+		}
+		c.Ended = x.State == runtimeapi.ContainerState_CONTAINER_EXITED
+		if c.Ended || x.State == runtimeapi.ContainerState_CONTAINER_RUNNING {
+			list = append(list, c)
+		}
+	}
+	return list, nil
+}
+
+// isComplete is true: a list shows what was missed.
+func (c criClient) isComplete() bool { return true }
+
+func sandbox(id string, m *runtimeapi.PodSandboxMetadata) container {
+	return container{ID: id, UID: m.GetUid(), Sandbox: id, Namespace: m.GetNamespace(), PodName: m.GetName()}
+}
+
+// apply follows an event about a container, or the sandbox, of a pod and about the
+// pod's other containers. Events may overtake each other: an end is final.
+func (c criClient) apply(_ context.Context, pods *podSet, e *runtimeapi.ContainerEventResponse) (fits bool, err error) {
+	status := e.GetPodSandboxStatus()
+	uid := status.GetMetadata().GetUid()
+	own := e.ContainerId == status.GetId() // the event is the sandbox's own
+	fits = true
+	if e.ContainerEventType != runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT {
+		pods.churn()
+	}
+	switch e.ContainerEventType {
+	case runtimeapi.ContainerEventType_CONTAINER_STARTED_EVENT:
+		if own {
+			pods.start(sandbox(e.ContainerId, status.GetMetadata()))
+		}
+		fits = own || slices.ContainsFunc(e.ContainersStatuses, func(x *runtimeapi.ContainerStatus) bool { return x.Id == e.ContainerId })
+	case runtimeapi.ContainerEventType_CONTAINER_STOPPED_EVENT:
+		fits = pods.end(e.ContainerId)
+	case runtimeapi.ContainerEventType_CONTAINER_DELETED_EVENT:
+		pods.end(e.ContainerId)
+	}
+	for _, x := range e.ContainersStatuses {
+		container := container{
+			ID: x.Id, UID: uid, Name: x.GetMetadata().GetName(), Sandbox: status.GetId(),
+			Namespace: status.GetMetadata().GetNamespace(), PodName: status.GetMetadata().GetName(),
+		}
+		switch x.GetState() {
+		case runtimeapi.ContainerState_CONTAINER_RUNNING:
+			pods.start(container)
+		case runtimeapi.ContainerState_CONTAINER_EXITED:
+			// It may have come and gone unseen.
+			pods.start(container)
+			pods.end(x.Id)
+		}
+	}
+	return fits, nil
+}
