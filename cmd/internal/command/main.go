@@ -187,7 +187,7 @@ var rewording = []struct {
 var packages = strings.Fields(`
 agent aggregate api assets backend batch burn capacity certs children client compare
 controller controllers convert cpuprofile demo deploy embedded energy experiment fakerapl
-filter hub identity kalman liqo live load measured modelserver node operatordouble plugin
+filter hub identity kalman liqo live load measured modelserver node plugin
 podforward prediction profile profiler prometheus pronto publish ratio recording report
 reserve room server share sim simnode slice social source svd telemetry testbed testbeds
 transport tuning v1alpha1 view vpa web workload`)

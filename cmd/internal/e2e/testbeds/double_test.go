@@ -1,4 +1,28 @@
-package operatordouble
+// The operators of Spark and Flink need images that tests cannot pull. operatorDouble stands in for
+// them: it watches SparkApplications and FlinkDeployments, creates the pods that the operators would
+// create, and sets the states that the operators document. That an operator's own types accept the
+// objects is tested elsewhere.
+//
+// Spark (sparkoperator.k8s.io/v1beta2, as of 2.5): SUBMITTED with a driver pod, RUNNING once that runs.
+// The driver creates executors until executor.instances are alive; each requests coreRequest (else
+// cores) and memory + memoryOverhead, and carries the labels and annotations of executor. Spark applies
+// executor.template to the pod; the operator's webhook sets executor.schedulerName and
+// priorityClassName, unless there is a template. SUCCEEDING and COMPLETED follow, and the pods are
+// deleted. With restartPolicy Never a failed submission ends in FAILED.
+//
+// Flink (flink.apache.org/v1beta1, as of 1.15, mode standalone): one Deployment of the job manager and
+// one of taskManager.replicas task managers, whose pods upstream's controllers create; limits are
+// requests. CREATED, DEPLOYED, STABLE; the job is RUNNING once all task managers run, then FINISHED.
+// The pods remain until the FlinkDeployment is deleted and the garbage collector removes them.
+//
+// Pods never end by themselves. An application has succeeded when all its executors or task managers
+// have run for the seconds of simnode.AnnotationWork in executor.annotations or
+// taskManager.podTemplate.metadata.annotations (default simnode.DefaultWork).
+//
+// Services, ingresses, certificates of webhooks, savepoints, upgrades, restarts and suspension are
+// left out. operatorFaults makes things go wrong.
+
+package testbeds
 
 import (
 	"context"
@@ -20,26 +44,24 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is in every field.Error.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errSpec is wrapped by errors about a field of an application.
+var errSpec = errors.New("invalid application")
 
-// refuse makes a *field.Error; want completes "must be".
+// refuse returns an error about a field; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "operatordouble", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return fmt.Errorf("%w: %s = %v: must be %s", errSpec, name, value, want)
 }
 
-// What the operators watch.
+// The resources that the operators watch.
 var (
-	SparkApplications = schema.GroupVersionResource{Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"}
-	FlinkDeployments  = schema.GroupVersionResource{Group: "flink.apache.org", Version: "v1beta1", Resource: "flinkdeployments"}
+	sparkApplications = schema.GroupVersionResource{Group: "sparkoperator.k8s.io", Version: "v1beta2", Resource: "sparkapplications"}
+	flinkDeployments  = schema.GroupVersionResource{Group: "flink.apache.org", Version: "v1beta1", Resource: "flinkdeployments"}
 )
 
-// Faults are what goes wrong with an application. The zero value is nothing.
-type Faults struct {
+// operatorFaults says what goes wrong with an application; the zero value means nothing does.
+type operatorFaults struct {
 	// FailSubmission: no pod is ever made (Spark: SUBMISSION_FAILED, then FAILED; Flink:
 	// the lifecycle FAILED).
 	FailSubmission bool
@@ -51,44 +73,29 @@ type Faults struct {
 	SkipStates bool
 }
 
-// Config says where the operators work. Cluster is required; a zero field takes its
-// default.
-type Config struct {
+// doubleConfig configures an operatorDouble. Cluster is required; a zero field takes its default.
+type doubleConfig struct {
 	// Cluster is the API server, with the credential that the operators use.
 	Cluster *rest.Config
 	// Client and Custom, if both are set, take Cluster's place: fakes, for instance.
 	Client kubernetes.Interface
 	Custom dynamic.Interface
-	// Kinds are those of SparkApplications and FlinkDeployments that are watched;
+	// Kinds are those of sparkApplications and flinkDeployments that are watched;
 	// default both. The API server must serve them.
 	Kinds []schema.GroupVersionResource
-	// Faults, if set, says what goes wrong with an application. It is called from one
-	// goroutine, again and again.
-	Faults func(kind schema.GroupVersionResource, application types.NamespacedName) Faults
-	// OnError, if set, hears of what could not be done; it is tried again. It is called
-	// from one goroutine, never after Close has returned.
+	// Faults, if set, returns the faults of an application. One goroutine calls it, repeatedly.
+	Faults func(kind schema.GroupVersionResource, application types.NamespacedName) operatorFaults
+	// OnError, if set, receives the errors of steps, which are tried again. One goroutine calls
+	// it, never after Close has returned.
 	OnError func(error)
 }
 
-// Validate returns a *field.Error for the first field out of its range.
-func (c Config) Validate() error {
-	if c.Cluster == nil && (c.Client == nil || c.Custom == nil) {
-		return refuse("Cluster", "nil", "set, or Client and Custom")
-	}
-	for _, kind := range c.Kinds {
-		if kind != SparkApplications && kind != FlinkDeployments {
-			return refuse("Kinds", kind, "SparkApplications or FlinkDeployments")
-		}
-	}
-	return nil
-}
-
-func (c Config) withDefaults() Config {
+func (c doubleConfig) withDefaults() doubleConfig {
 	if len(c.Kinds) == 0 {
-		c.Kinds = []schema.GroupVersionResource{SparkApplications, FlinkDeployments}
+		c.Kinds = []schema.GroupVersionResource{sparkApplications, flinkDeployments}
 	}
 	if c.Faults == nil {
-		c.Faults = func(schema.GroupVersionResource, types.NamespacedName) Faults { return Faults{} }
+		c.Faults = func(schema.GroupVersionResource, types.NamespacedName) operatorFaults { return operatorFaults{} }
 	}
 	if c.OnError == nil {
 		c.OnError = func(error) {}
@@ -96,10 +103,10 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Double is at work. All that it knows is in the API: one that is closed in the middle
-// goes on as the next that is started. It is safe for concurrent use.
-type Double struct {
-	config   Config
+// operatorDouble acts as the operators. It keeps its whole state in the API, so that another one can
+// continue where it was closed. It is safe for concurrent use.
+type operatorDouble struct {
+	config   doubleConfig
 	client   kubernetes.Interface
 	custom   dynamic.Interface
 	pods     corelisters.PodLister
@@ -109,13 +116,10 @@ type Double struct {
 	shutdown []func()
 }
 
-// Start runs the double until Close, and returns when it watches. A ctx that ends early
+// startDouble runs the double until Close, and returns when it watches. A ctx that ends early
 // abandons the start, nothing more.
-func Start(ctx context.Context, c Config) (*Double, error) {
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	d := &Double{config: c.withDefaults(), kinds: map[schema.GroupVersionResource]cache.GenericLister{}}
+func startDouble(ctx context.Context, c doubleConfig) (*operatorDouble, error) {
+	d := &operatorDouble{config: c.withDefaults(), kinds: map[schema.GroupVersionResource]cache.GenericLister{}}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
 	d.stop = stop
 	if err := d.start(ctx, run); err != nil {
@@ -125,7 +129,7 @@ func Start(ctx context.Context, c Config) (*Double, error) {
 	return d, nil
 }
 
-func (d *Double) connect() (err error) {
+func (d *operatorDouble) connect() (err error) {
 	if d.client, d.custom = d.config.Client, d.config.Custom; d.client != nil && d.custom != nil {
 		return nil
 	}
@@ -138,9 +142,9 @@ func (d *Double) connect() (err error) {
 	return err
 }
 
-func (d *Double) start(ctx, run context.Context) error {
+func (d *operatorDouble) start(ctx, run context.Context) error {
 	if err := d.connect(); err != nil {
-		return fmt.Errorf("operatordouble: make a client: %w", err)
+		return fmt.Errorf("operators' double: make a client: %w", err)
 	}
 	pods := informers.NewSharedInformerFactory(d.client, 0)
 	custom := dynamicinformer.NewDynamicSharedInformerFactory(d.custom, 0)
@@ -155,14 +159,14 @@ func (d *Double) start(ctx, run context.Context) error {
 	pods.Start(run.Done())
 	custom.Start(run.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return fmt.Errorf("operatordouble: watch applications: %w", context.Cause(ctx))
+		return fmt.Errorf("operators' double: watch applications: %w", context.Cause(ctx))
 	}
 	d.running.Go(func() { d.work(run) })
 	return nil
 }
 
 // Close stops the double and waits for it; pods stay. It may be called more than once.
-func (d *Double) Close() {
+func (d *operatorDouble) Close() {
 	d.stop()
 	d.running.Wait()
 	for _, shutdown := range d.shutdown {
@@ -173,7 +177,7 @@ func (d *Double) Close() {
 // pace is how often the applications are looked at.
 const pace = 50 * time.Millisecond
 
-func (d *Double) work(ctx context.Context) {
+func (d *operatorDouble) work(ctx context.Context) {
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for {
@@ -189,7 +193,7 @@ func (d *Double) work(ctx context.Context) {
 }
 
 // pass takes each application one step further.
-func (d *Double) pass(ctx context.Context, kind schema.GroupVersionResource, lister cache.GenericLister) {
+func (d *operatorDouble) pass(ctx context.Context, kind schema.GroupVersionResource, lister cache.GenericLister) {
 	all, err := lister.List(labels.Everything())
 	if err != nil {
 		d.config.OnError(err)
@@ -202,26 +206,26 @@ func (d *Double) pass(ctx context.Context, kind schema.GroupVersionResource, lis
 		}
 		a := &application{d, kind, object.DeepCopy(), d.config.Faults(kind, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})}
 		step := a.stepFlink
-		if kind == SparkApplications {
+		if kind == sparkApplications {
 			step = a.stepSpark
 		}
 		if err := step(ctx); err != nil && !passing(err) && ctx.Err() == nil {
-			d.config.OnError(fmt.Errorf("operatordouble: %s %s/%s: %w", kind.Resource, object.GetNamespace(), object.GetName(), err))
+			d.config.OnError(fmt.Errorf("operators' double: %s %s/%s: %w", kind.Resource, object.GetNamespace(), object.GetName(), err))
 		}
 	}
 }
 
-// passing says that the cache was behind: the next pass sees more.
+// passing reports whether an error comes from a cache that lags; the next pass sees more.
 func passing(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
 // application is one that is looked at.
 type application struct {
-	*Double
+	*operatorDouble
 	kind   schema.GroupVersionResource
 	object *unstructured.Unstructured
-	faults Faults
+	faults operatorFaults
 }
 
 func (a *application) text(path ...string) string {

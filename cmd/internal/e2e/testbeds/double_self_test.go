@@ -1,4 +1,4 @@
-package operatordouble_test
+package testbeds
 
 import (
 	"errors"
@@ -22,34 +22,32 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
-	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/operatordouble"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
-// bed is a cluster with one application, whose states are noted as they are written.
-type bed struct {
+// doubleBed is a cluster with one application, whose states are noted as they are written.
+type doubleBed struct {
 	*testing.T
 	kind   schema.GroupVersionResource
 	client *kubefake.Clientset
 	custom *fake.FakeDynamicClient
-	faults operatordouble.Faults
+	faults operatorFaults
 	passes atomic.Int64 // over an application
 	states []string
 }
 
-func newBed(t *testing.T, kind schema.GroupVersionResource, faults operatordouble.Faults, spec string) *bed {
+func newDoubleBed(t *testing.T, kind schema.GroupVersionResource, faults operatorFaults, spec string) *doubleBed {
 	t.Helper()
 	names := map[schema.GroupVersionResource]string{
-		operatordouble.SparkApplications: "SparkApplication", operatordouble.FlinkDeployments: "FlinkDeployment",
+		sparkApplications: "SparkApplication", flinkDeployments: "FlinkDeployment",
 	}
 	application := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte("{metadata: {name: app, namespace: default, uid: a99}, spec: "+spec+"}"), &application.Object); err != nil {
 		t.Fatal(err)
 	}
 	application.SetGroupVersionKind(kind.GroupVersion().WithKind(names[kind]))
-	b := &bed{T: t, kind: kind, faults: faults, client: kubefake.NewClientset()}
+	b := &doubleBed{T: t, kind: kind, faults: faults, client: kubefake.NewClientset()}
 	b.custom = fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{kind: names[kind] + "List"}, application)
 	b.custom.PrependReactor("update", kind.Resource, func(a k8stesting.Action) (bool, runtime.Object, error) {
@@ -70,11 +68,11 @@ func stateOf(o *unstructured.Unstructured) string {
 	return strings.Join(all, " ")
 }
 
-func (b *bed) start() *operatordouble.Double {
+func (b *doubleBed) start() *operatorDouble {
 	b.Helper()
-	d, err := operatordouble.Start(b.Context(), operatordouble.Config{
+	d, err := startDouble(b.Context(), doubleConfig{
 		Client: b.client, Custom: b.custom, Kinds: []schema.GroupVersionResource{b.kind},
-		Faults: func(schema.GroupVersionResource, types.NamespacedName) operatordouble.Faults {
+		Faults: func(schema.GroupVersionResource, types.NamespacedName) operatorFaults {
 			b.passes.Add(1)
 			return b.faults
 		},
@@ -87,7 +85,7 @@ func (b *bed) start() *operatordouble.Double {
 	return d
 }
 
-func (b *bed) state() string {
+func (b *doubleBed) state() string {
 	b.Helper()
 	o, err := b.custom.Resource(b.kind).Namespace("default").Get(b.Context(), "app", metav1.GetOptions{})
 	if err != nil {
@@ -96,13 +94,13 @@ func (b *bed) state() string {
 	return stateOf(o)
 }
 
-func (b *bed) waitState(want string) {
+func (b *doubleBed) waitState(want string) {
 	b.Helper()
 	simnodetest.Eventually(b.T, "state "+want, func() (bool, any) { got := b.state(); return got == want, got })
 }
 
 // stays holds that the double has looked again and left the state as it is.
-func (b *bed) stays(want string) {
+func (b *doubleBed) stays(want string) {
 	b.Helper()
 	enough := b.passes.Load() + 5
 	simnodetest.Eventually(b.T, "the double looks again", func() (bool, any) { n := b.passes.Load(); return n >= enough, n })
@@ -111,7 +109,7 @@ func (b *bed) stays(want string) {
 	}
 }
 
-func (b *bed) pods() []corev1.Pod { return podsOf(b.T, b.client) }
+func (b *doubleBed) pods() []corev1.Pod { return podsOf(b.T, b.client) }
 
 func podsOf(t *testing.T, client kubernetes.Interface) []corev1.Pod {
 	t.Helper()
@@ -123,7 +121,7 @@ func podsOf(t *testing.T, client kubernetes.Interface) []corev1.Pod {
 	return list.Items
 }
 
-func (b *bed) waitPods(want ...string) {
+func (b *doubleBed) waitPods(want ...string) {
 	b.Helper()
 	simnodetest.Eventually(b.T, fmt.Sprint("pods ", want), func() (bool, any) {
 		var got []string
@@ -135,21 +133,21 @@ func (b *bed) waitPods(want ...string) {
 }
 
 // run says that pods run, since long ago.
-func (b *bed) run(names ...string) {
+func (b *doubleBed) run(names ...string) {
 	b.Helper()
 	for _, name := range names {
 		b.runSince(name, time.Now().Add(-time.Hour))
 	}
 }
 
-func (b *bed) runSince(name string, since time.Time) {
+func (b *doubleBed) runSince(name string, since time.Time) {
 	b.Helper()
 	b.setStatus(name, corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
 		Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(since)},
 	}}}})
 }
 
-func (b *bed) setStatus(name string, status corev1.PodStatus) {
+func (b *doubleBed) setStatus(name string, status corev1.PodStatus) {
 	b.Helper()
 	pod, err := b.client.CoreV1().Pods("default").Get(b.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -169,7 +167,7 @@ const sparkApplication = `{
 // The pods of Spark are as large as its configuration says, and those that end are made
 // anew, under names that nobody had.
 func TestSpark(t *testing.T) {
-	b := newBed(t, operatordouble.SparkApplications, operatordouble.Faults{}, sparkApplication)
+	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	d := b.start()
 	b.waitPods("app-driver")
 	driver := b.pods()[0]
@@ -204,25 +202,25 @@ func TestSpark(t *testing.T) {
 // What goes wrong with Spark.
 func TestSparkFaults(t *testing.T) {
 	for name, test := range map[string]struct {
-		faults operatordouble.Faults
+		faults operatorFaults
 		spec   string
 		last   string
 		states string
 		placed string // the executors' scheduler
 	}{
-		"submission": {operatordouble.Faults{FailSubmission: true}, sparkApplication, "FAILED", "SUBMISSION_FAILED FAILED", ""},
-		"failure":    {operatordouble.Faults{Fail: true}, sparkApplication, "FAILED", "SUBMITTED RUNNING FAILING FAILED", "slots"},
-		"skips":      {operatordouble.Faults{SkipStates: true}, sparkApplication, "COMPLETED", "SUBMITTED COMPLETED", "slots"},
-		"webhook":    {operatordouble.Faults{WebhookOff: true}, sparkApplication, "COMPLETED", "SUBMITTED RUNNING SUCCEEDING COMPLETED", ""},
-		"template": {operatordouble.Faults{WebhookOff: true},
+		"submission": {operatorFaults{FailSubmission: true}, sparkApplication, "FAILED", "SUBMISSION_FAILED FAILED", ""},
+		"failure":    {operatorFaults{Fail: true}, sparkApplication, "FAILED", "SUBMITTED RUNNING FAILING FAILED", "slots"},
+		"skips":      {operatorFaults{SkipStates: true}, sparkApplication, "COMPLETED", "SUBMITTED COMPLETED", "slots"},
+		"webhook":    {operatorFaults{WebhookOff: true}, sparkApplication, "COMPLETED", "SUBMITTED RUNNING SUCCEEDING COMPLETED", ""},
+		"template": {operatorFaults{WebhookOff: true},
 			strings.Replace(sparkApplication, "labels:", "template: {metadata: {labels: {more: all}}, spec: {schedulerName: template, containers: [{name: main}]}}, labels:", 1),
 			"COMPLETED", "SUBMITTED RUNNING SUCCEEDING COMPLETED", "template"},
-		"template, not webhook": {operatordouble.Faults{},
+		"template, not webhook": {operatorFaults{},
 			strings.Replace(sparkApplication, "labels:", "template: {spec: {containers: [{name: main}]}}, labels:", 1),
 			"COMPLETED", "SUBMITTED RUNNING SUCCEEDING COMPLETED", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, operatordouble.SparkApplications, test.faults, test.spec)
+			b := newDoubleBed(t, sparkApplications, test.faults, test.spec)
 			b.start()
 			if !test.faults.FailSubmission {
 				b.waitPods("app-driver")
@@ -246,7 +244,7 @@ func TestSparkFaults(t *testing.T) {
 
 // An application whose driver is gone has failed.
 func TestSparkDriverLost(t *testing.T) {
-	b := newBed(t, operatordouble.SparkApplications, operatordouble.Faults{}, sparkApplication)
+	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	b.start()
 	b.waitPods("app-driver")
 	b.run("app-driver")
@@ -265,7 +263,7 @@ const flinkDeployment = `{
 		metadata: {labels: {mine: "yes"}, annotations: {spazio-scheduler.github.io/cpu-seconds: "60", spazio-scheduler.github.io/cores: "2"}},
 		spec: {schedulerName: slots, containers: []}}}}`
 
-func (b *bed) deployment(name string) *appsv1.Deployment {
+func (b *doubleBed) deployment(name string) *appsv1.Deployment {
 	b.Helper()
 	var d *appsv1.Deployment
 	simnodetest.Eventually(b.T, "Deployment "+name, func() (bool, any) {
@@ -277,7 +275,7 @@ func (b *bed) deployment(name string) *appsv1.Deployment {
 }
 
 // manage makes the pods of a Deployment, as its controllers would.
-func (b *bed) manage(d *appsv1.Deployment) {
+func (b *doubleBed) manage(d *appsv1.Deployment) {
 	b.Helper()
 	for i := range *d.Spec.Replicas {
 		pod := &corev1.Pod{ObjectMeta: *d.Spec.Template.ObjectMeta.DeepCopy(), Spec: d.Spec.Template.Spec}
@@ -292,16 +290,16 @@ func (b *bed) manage(d *appsv1.Deployment) {
 // Flink's pods come of Deployments and outlive the job.
 func TestFlink(t *testing.T) {
 	for name, test := range map[string]struct {
-		faults operatordouble.Faults
+		faults operatorFaults
 		states string
 	}{
-		"finishes": {operatordouble.Faults{}, "CREATED MISSING, DEPLOYED DEPLOYING RECONCILING, DEPLOYED READY RUNNING, STABLE READY RUNNING, STABLE READY FINISHED"},
-		"fails":    {operatordouble.Faults{Fail: true}, "CREATED MISSING, DEPLOYED DEPLOYING RECONCILING, DEPLOYED READY RUNNING, STABLE READY RUNNING, STABLE READY FAILED"},
-		"skips":    {operatordouble.Faults{SkipStates: true}, "CREATED MISSING, DEPLOYED DEPLOYING RECONCILING, STABLE READY FINISHED"},
-		"never":    {operatordouble.Faults{FailSubmission: true}, "FAILED MISSING"},
+		"finishes": {operatorFaults{}, "CREATED MISSING, DEPLOYED DEPLOYING RECONCILING, DEPLOYED READY RUNNING, STABLE READY RUNNING, STABLE READY FINISHED"},
+		"fails":    {operatorFaults{Fail: true}, "CREATED MISSING, DEPLOYED DEPLOYING RECONCILING, DEPLOYED READY RUNNING, STABLE READY RUNNING, STABLE READY FAILED"},
+		"skips":    {operatorFaults{SkipStates: true}, "CREATED MISSING, DEPLOYED DEPLOYING RECONCILING, STABLE READY FINISHED"},
+		"never":    {operatorFaults{FailSubmission: true}, "FAILED MISSING"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBed(t, operatordouble.FlinkDeployments, test.faults, flinkDeployment)
+			b := newDoubleBed(t, flinkDeployments, test.faults, flinkDeployment)
 			b.start()
 			if !test.faults.FailSubmission {
 				manager, workers := b.deployment("app"), b.deployment("app-taskmanager")
@@ -334,7 +332,7 @@ func TestFlink(t *testing.T) {
 func TestTakesItsTime(t *testing.T) {
 	later := time.Now().Add(time.Hour) // so that no time has passed yet, however slow the machine
 	t.Run("Spark", func(t *testing.T) {
-		b := newBed(t, operatordouble.SparkApplications, operatordouble.Faults{}, sparkApplication)
+		b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 		b.start()
 		b.waitPods("app-driver")
 		b.run("app-driver")
@@ -347,7 +345,7 @@ func TestTakesItsTime(t *testing.T) {
 		b.waitState("COMPLETED")
 	})
 	t.Run("Flink", func(t *testing.T) {
-		b := newBed(t, operatordouble.FlinkDeployments, operatordouble.Faults{}, flinkDeployment)
+		b := newDoubleBed(t, flinkDeployments, operatorFaults{}, flinkDeployment)
 		b.start()
 		manager, workers := b.deployment("app"), b.deployment("app-taskmanager")
 		b.waitState("DEPLOYED DEPLOYING RECONCILING")
@@ -366,7 +364,7 @@ func TestTakesItsTime(t *testing.T) {
 
 // A driver that ends has failed, and an executor that ends is made anew.
 func TestSparkPodsEnd(t *testing.T) {
-	b := newBed(t, operatordouble.SparkApplications, operatordouble.Faults{}, sparkApplication)
+	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	b.start()
 	b.waitPods("app-driver")
 	b.run("app-driver")
@@ -380,7 +378,7 @@ func TestSparkPodsEnd(t *testing.T) {
 
 // One that is deleted and not yet gone is left alone.
 func TestDeletedIsLeftAlone(t *testing.T) {
-	b := newBed(t, operatordouble.SparkApplications, operatordouble.Faults{}, sparkApplication)
+	b := newDoubleBed(t, sparkApplications, operatorFaults{}, sparkApplication)
 	leaving, err := b.custom.Resource(b.kind).Namespace("default").Get(t.Context(), "app", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -397,29 +395,15 @@ func TestDeletedIsLeftAlone(t *testing.T) {
 	b.waitPods("app-driver")
 }
 
-func TestStartRefuses(t *testing.T) {
-	client := kubefake.NewClientset()
-	for name, c := range map[string]operatordouble.Config{
-		"Cluster": {Client: client},
-		"Kinds":   {Client: client, Custom: fake.NewSimpleDynamicClient(runtime.NewScheme()), Kinds: []schema.GroupVersionResource{{Resource: "jobs"}}},
-	} {
-		d, err := operatordouble.Start(t.Context(), c)
-		var refused *field.Error
-		if d != nil || !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, operatordouble.ErrInvalid) {
-			t.Errorf("%s: %v, error %v", name, d, err)
-		}
-	}
-}
-
-// What can't be run is said, and the others go on.
-func TestErrorsAreTold(t *testing.T) {
-	b := newBed(t, operatordouble.SparkApplications, operatordouble.Faults{}, strings.Replace(sparkApplication, "512m", "much", 1))
-	told := make(chan error, 1000)
-	d, err := operatordouble.Start(t.Context(), operatordouble.Config{
+// An application that cannot run is reported, and the double goes on.
+func TestDoubleReportsErrors(t *testing.T) {
+	b := newDoubleBed(t, sparkApplications, operatorFaults{}, strings.Replace(sparkApplication, "512m", "much", 1))
+	failed := make(chan error, 1000)
+	d, err := startDouble(t.Context(), doubleConfig{
 		Client: b.client, Custom: b.custom, Kinds: []schema.GroupVersionResource{b.kind},
 		OnError: func(err error) {
 			select {
-			case told <- err:
+			case failed <- err:
 			default:
 			}
 		},
@@ -428,8 +412,7 @@ func TestErrorsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	var name *field.Error
-	if err := <-told; !errors.As(err, &name) || name.Field != "memory" || name.Value != "much" {
+	if err := <-failed; !errors.Is(err, errSpec) || !strings.Contains(err.Error(), "memory = much") {
 		t.Errorf("error %v", err)
 	}
 }

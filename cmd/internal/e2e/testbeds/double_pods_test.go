@@ -1,4 +1,4 @@
-package operatordouble
+package testbeds
 
 import (
 	"encoding/json"
