@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
 // realNodeName is the node that this machine joins as.
@@ -113,7 +112,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	var real []member
 	var machines []simnode.Machine
 	if !c.config.NoRealNode {
-		machine, self, err := thisMachine()
+		machine, self, err := d.startMachine()
 		if err != nil {
 			return fmt.Errorf("this machine as a node (without --real-node it is left out): %w", err)
 		}
@@ -141,19 +140,6 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	}
 	c.members = append(c.members, real...)
 	return nil
-}
-
-// thisMachine is the node whose pods are child processes.
-func thisMachine() (simnode.Machine, member, error) {
-	machine, err := burn.NewMachine(burn.Config{Name: realNodeName, Labels: map[string]string{realNodeLabel: "true"}})
-	if err != nil {
-		return nil, member{}, err
-	}
-	reader, err := telemetry.NewReader(telemetry.Config{})
-	if err != nil {
-		return nil, member{}, err
-	}
-	return machine, member{realNodeName, reader, machine.Pods()}, nil
 }
 
 // signalTimeout is how long the first signals may take in wall time; a second

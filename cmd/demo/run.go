@@ -34,7 +34,7 @@ type Options struct {
 // Run runs a demo from start to end. Whatever happens, it leaves no process, no
 // port and no file behind. It returns ErrInterrupted if ctx ended before the
 // result was there, and an error of Validate before anything runs. A process can run one at
-// a time; unless NoRealNode is set, its main calls burn.Init first.
+// a time; unless NoRealNode is set, its main calls children.Init with Roles first.
 func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := c.Validate(); err != nil {
 		return err

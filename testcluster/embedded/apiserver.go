@@ -105,7 +105,7 @@ func serverOptions(config Config, dir string, listener net.Listener, etcd string
 	if config.Managed {
 		forKubelets(o, callers)
 	} else {
-		// Nobody would make the service accounts or take the taints away.
+		// Without a controller manager, service accounts are not created and taints not removed.
 		o.Admission.GenericAdmission.DisablePlugins = []string{"ServiceAccount", "TaintNodesByCondition"}
 	}
 	return o
@@ -116,7 +116,7 @@ func serverOptions(config Config, dir string, listener net.Listener, etcd string
 func forKubelets(o *options.ServerRunOptions, callers *authority) {
 	o.Authorization.Modes = append([]string{modes.ModeNode}, o.Authorization.Modes...)
 	o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
-	// Nobody here resolves the names of nodes.
+	// The names of nodes do not resolve here.
 	o.KubeletConfig.PreferredAddressTypes = []string{string(corev1.NodeInternalIP)}
 	o.KubeletConfig.TLSClientConfig.CertFile = callers.serverCert
 	o.KubeletConfig.TLSClientConfig.KeyFile = callers.serverKey

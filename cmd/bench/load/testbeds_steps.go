@@ -19,7 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 // slotSize is what a slot holds and each pod requests.
@@ -214,7 +214,7 @@ func (c *cluster) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := batch.Remove(ctx, c.clientset); err != nil {
+	if err := simnode.RemovePods(ctx, c.clientset, namespace); err != nil {
 		return err
 	}
 	return c.until(ctx, "the pods are gone", func() bool { return len(c.placed) == 0 })

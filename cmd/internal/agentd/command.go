@@ -16,7 +16,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -88,7 +88,7 @@ schedulers were given, a stream to one is open; and /debug/why, which explains t
 last report as JSON or, with ?format=text, in words. Probes and Prometheus reach the
 first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return tlsflags.Refused(o.run(c.Context(), c.ErrOrStderr()))
+			return flags.Refused(o.run(c.Context(), c.ErrOrStderr()))
 		},
 	}
 	f := c.Flags()
@@ -100,7 +100,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)
-	tlsflags.Client(f, &o.node.Transport)
+	flags.TLSClient(f, &o.node.Transport)
 	command.LogFlags(f, &o.log)
 	return command.Serves(c)
 }

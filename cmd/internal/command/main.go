@@ -185,7 +185,7 @@ var rewording = []struct {
 
 // packages are those of ours that errors begin with. TestOneLineNamesNoPackage keeps the list.
 var packages = strings.Fields(`
-agent aggregate api assets backend batch burn capacity certs children client compare
+agent aggregate api assets backend batch capacity certs children client compare
 controller controllers convert cpuprofile demo deploy embedded energy experiment fakerapl
 filter hub identity kalman liqo live load measured modelserver node plugin
 podforward prediction profile profiler prometheus pronto publish ratio recording report

@@ -19,7 +19,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -45,7 +44,7 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	case t.timeout <= 0:
 		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	at, err := debugsource.Cluster(t.kubeconfig, t.context)
+	at, err := clusterOf(t.kubeconfig, t.context)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +55,7 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	return at.Config, cluster, nil
 }
 
-// do connects and has work done within the time that there is, which tells its steps.
+// do connects and calls work, which reports its steps, within the timeout.
 func (t *target) do(ctx context.Context, out io.Writer, dryRun bool, work func(context.Context, *deploy.Cluster, *steps) error) error {
 	_, cluster, err := t.open()
 	if err != nil {
@@ -90,7 +89,7 @@ func (t *target) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// steps are told as they happen, or together at the end.
+// steps prints the steps as they happen, or all of them at the end.
 type steps struct {
 	out     io.Writer
 	json    bool

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -95,7 +94,7 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 	if o.timeout <= 0 {
 		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	at, err := debugsource.Cluster(o.kubeconfig, o.context)
+	at, err := clusterOf(o.kubeconfig, o.context)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
@@ -53,7 +52,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	if err := o.output.validate(); err != nil {
 		return command.Usage(err)
 	}
-	at, err := debugsource.Cluster(o.kubeconfig, o.context)
+	at, err := clusterOf(o.kubeconfig, o.context)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@
 //	defer running.Close()
 //
 // Each acts as the account that it has in a cluster, so that with [embedded.Config.RBAC]
-// it has upstream's rights and no more. Nobody else is there: nodes get no taints, and
-// namespaces that are deleted stay unless [Options.Namespaces] has them go.
+// it has upstream's rights and no more. Other controllers do not run: nodes get no taints, and
+// deleted namespaces stay unless [Options.Namespaces] is set.
 //
 // Types that do not speak of concurrent use are plain values.
 package controllers

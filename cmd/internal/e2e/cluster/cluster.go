@@ -1,6 +1,23 @@
-// Package cluster is what the tests of e2e run on: the one control plane of a
-// test process, nodes with a given number of places, batches of pods, schedulers
-// in the process and roles beside it.
+// Package cluster holds what the end-to-end tests share: the control plane of a test process, nodes with a
+// given number of places, batches of pods, schedulers in the process and programs beside it. The tests run
+// the parts together, with a real API server, the real scheduler and real gRPC:
+//
+//	comparison  spazio-demo compare, on this machine and on a cluster
+//	deploy      the manifests: accepted, admitted, and with exactly the rights that the programs need
+//	documents   what pages state about commands: flags, arguments and values exist
+//	external    the interface /external/v1 keeps to its contract
+//	failures    agents, schedulers, nodes and the API server that end or are slow
+//	install     spazio's commands on clusters of every kind
+//	profiles    the profiler with its objects, and schedulers that decide by them
+//	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
+//	strangers   unauthenticated, lying and overloading callers
+//	testbeds    test beds: definitions, jobs and schedulings on simulated nodes, and what remains when any
+//	            part dies
+//	waking      pods that wait, and places that become free for them
+//
+// failures.TestManyPendingPods takes longer than a test should with the number of pods that it is meant for:
+//
+//	go test -run ManyPending -v ./internal/e2e/failures -pending 10000
 package cluster
 
 import (

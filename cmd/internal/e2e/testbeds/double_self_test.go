@@ -22,8 +22,8 @@ import (
 	k8stesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/yaml"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // doubleBed is a cluster with one application, whose states are noted as they are written.
@@ -96,14 +96,14 @@ func (b *doubleBed) state() string {
 
 func (b *doubleBed) waitState(want string) {
 	b.Helper()
-	simnodetest.Eventually(b.T, "state "+want, func() (bool, any) { got := b.state(); return got == want, got })
+	cluster.Eventually(b.T, "state "+want, func() (bool, any) { got := b.state(); return got == want, got })
 }
 
 // stays holds that the double has looked again and left the state as it is.
 func (b *doubleBed) stays(want string) {
 	b.Helper()
 	enough := b.passes.Load() + 5
-	simnodetest.Eventually(b.T, "the double looks again", func() (bool, any) { n := b.passes.Load(); return n >= enough, n })
+	cluster.Eventually(b.T, "the double looks again", func() (bool, any) { n := b.passes.Load(); return n >= enough, n })
 	if got := b.state(); got != want {
 		b.Errorf("state %s, want %s", got, want)
 	}
@@ -123,7 +123,7 @@ func podsOf(t *testing.T, client kubernetes.Interface) []corev1.Pod {
 
 func (b *doubleBed) waitPods(want ...string) {
 	b.Helper()
-	simnodetest.Eventually(b.T, fmt.Sprint("pods ", want), func() (bool, any) {
+	cluster.Eventually(b.T, fmt.Sprint("pods ", want), func() (bool, any) {
 		var got []string
 		for _, pod := range b.pods() {
 			got = append(got, pod.Name)
@@ -266,7 +266,7 @@ const flinkDeployment = `{
 func (b *doubleBed) deployment(name string) *appsv1.Deployment {
 	b.Helper()
 	var d *appsv1.Deployment
-	simnodetest.Eventually(b.T, "Deployment "+name, func() (bool, any) {
+	cluster.Eventually(b.T, "Deployment "+name, func() (bool, any) {
 		var err error
 		d, err = b.client.AppsV1().Deployments("default").Get(b.Context(), name, metav1.GetOptions{})
 		return err == nil, err

@@ -1,4 +1,4 @@
-package tlsflags_test
+package flags_test
 
 import (
 	"errors"
@@ -10,13 +10,13 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/cmd/internal/flags"
 )
 
 func TestFlags(t *testing.T) {
 	var config transport.Config
 	c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return nil }}
-	tlsflags.Server(c.Flags(), &config)
+	flags.TLSServer(c.Flags(), &config)
 	args := []string{"--tls-cert-file=a", "--tls-private-key-file=b", "--tls-ca-file=c", "--tls-client-ca-file=d", "--insecure"}
 	if code := command.Execute(t.Context(), c, args, io.Discard, io.Discard); code != command.ExitOK {
 		t.Errorf("exit code %d", code)
@@ -34,7 +34,7 @@ func TestRefused(t *testing.T) {
 		err  error
 		code int
 	}{{refusal, command.ExitUsage}, {strangers, command.ExitUsage}, {errors.New("disk full"), command.ExitFailure}, {nil, command.ExitOK}} {
-		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return tlsflags.Refused(test.err) }}
+		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return flags.Refused(test.err) }}
 		if code := command.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
 			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)
 		}

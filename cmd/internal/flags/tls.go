@@ -1,6 +1,6 @@
-// Package tlsflags is what the commands that talk to each other have in common: their
-// flags for TLS, and whose fault it is that it was refused.
-package tlsflags
+// Package flags holds the flags that several commands share: those for TLS and for a machine's energy,
+// and the mapping of errors to them.
+package flags
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// Client binds the fields of c to the flags of whoever calls others. What c holds is
+// TLSClient binds the fields of c to the flags of whoever calls others. What c holds is
 // the default.
-func Client(flags *pflag.FlagSet, c *transport.Config) {
+func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
 	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents; empty for none")
 	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file, which needs it")
 	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that servers' certificates must come from (default the system's)")
 	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
 }
 
-// Server binds what a gRPC server has besides: whom it knows its clients by.
-func Server(flags *pflag.FlagSet, c *transport.Config) {
-	Client(flags, c)
+// TLSServer binds what a gRPC server has besides: whom it knows its clients by.
+func TLSServer(flags *pflag.FlagSet, c *transport.Config) {
+	TLSClient(flags, c)
 	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from; empty asks for none")
 }
 

@@ -1,4 +1,4 @@
-package simnodetest_test
+package cluster_test
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // watches says of each watch of pods that it has begun: what the fake is given
@@ -70,14 +70,14 @@ func TestRun(t *testing.T) {
 		return true, nil, err
 	})
 	t.Run("batch", func(t *testing.T) {
-		simnodetest.Register(t, client, "empty")
-		nodes := simnodetest.Join(t, simnode.Config{Client: client, Nodes: 1, Params: simnode.Params{Cores: 8}, Clock: simnode.NewClock(time.Now(), 100)})
-		log := simnodetest.Watch(t, client)
+		cluster.Register(t, client, "empty")
+		nodes := cluster.Join(t, simnode.Config{Client: client, Nodes: 1, Params: simnode.Params{Cores: 8}, Clock: simnode.NewClock(time.Now(), 100)})
+		log := cluster.Watch(t, client)
 		<-begun
 		<-begun
-		batch := simnodetest.Batch{Prefix: "mine", Pods: 3, Scheduler: "mine", Startup: time.Second, Work: time.Second, Cores: 2, Node: "empty"}
-		simnodetest.Submit(t, client, batch)
-		simnodetest.Submit(t, client, simnodetest.Batch{Prefix: "other", Pods: 2})
+		batch := cluster.Batch{Prefix: "mine", Pods: 3, Scheduler: "mine", Startup: time.Second, Work: time.Second, Cores: 2, Node: "empty"}
+		cluster.Submit(t, client, batch)
+		cluster.Submit(t, client, cluster.Batch{Prefix: "other", Pods: 2})
 		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Get(t.Context(), "mine-00002", metav1.GetOptions{})
 		if err != nil || pod.Spec.NodeSelector[corev1.LabelHostname] != "empty" || pod.Spec.Containers[0].Resources.Requests.Cpu().Value() != 2 {
 			t.Errorf("%+v, %v", pod.Spec, err)

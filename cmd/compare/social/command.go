@@ -1,6 +1,4 @@
-// Package sociald is spazio-social: replicas of package compare/social, and the sender of
-// the load on it, as what pods run.
-package sociald
+package social
 
 import (
 	"context"
@@ -9,12 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// Main runs the program.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// Program runs spazio-social, the program of the pods: replicas, and the sender of the load on them.
+func Program(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
 }
 
@@ -25,32 +22,32 @@ func NewCommand() *cobra.Command {
 		Use: "spazio-social", Short: "Run a replica of a small social network", Args: cobra.NoArgs,
 		Long: "A replica of a tier of a small social network, that burns a stated CPU time for each\nrequest and calls other tiers.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			peers, err := social.NewServices(services)
+			peers, err := NewServices(services)
 			if err != nil {
 				return command.Usage(err)
 			}
-			s, err := social.NewServer(tier, peers)
+			s, err := NewServer(tier, peers)
 			if err != nil {
 				return command.Usage(err)
 			}
-			return social.Serve(cmd.Context(), listen, s, say(cmd.OutOrStdout()))
+			return Serve(cmd.Context(), listen, s, announce(cmd.OutOrStdout()))
 		},
 	}
 	loads := &cobra.Command{
-		Use: "load", Short: "Send requests to replicas for whoever asks at " + social.LoadPath, Args: cobra.NoArgs,
+		Use: "load", Short: "Send requests to replicas when asked to at " + LoadPath, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return social.Serve(cmd.Context(), listen, social.LoadHandler(), say(cmd.OutOrStdout()))
+			return Serve(cmd.Context(), listen, LoadHandler(), announce(cmd.OutOrStdout()))
 		},
 	}
 	root.PersistentFlags().StringVar(&listen, "listen", ":8080", "host:port to serve at")
-	root.Flags().StringVar(&tier, "tier", social.Front, fmt.Sprintf("which tier it is of: %v", social.Tiers()))
+	root.Flags().StringVar(&tier, "tier", Front, fmt.Sprintf("which tier it is of: %v", Tiers()))
 	root.Flags().StringVar(&services, "services", "*:8080", "addresses of the tiers' services, a star for the tier")
 	root.AddCommand(command.Serves(loads))
 	return command.Serves(root)
 }
 
-// say says where it serves.
-func say(out io.Writer) func(string) error {
+// announce returns a function that writes the address at which a server listens.
+func announce(out io.Writer) func(string) error {
 	return func(address string) error {
 		_, err := fmt.Fprintln(out, address)
 		return err

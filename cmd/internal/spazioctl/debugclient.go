@@ -1,4 +1,4 @@
-package debugsource
+package spazioctl
 
 import (
 	"context"
@@ -12,18 +12,18 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
-// Client asks a program. Its errors name what was asked, of which cluster, and what to do.
-type Client struct {
+// debugClient asks a program. Its errors name what was asked, of which cluster, and what to do.
+type debugClient struct {
 	*podforward.Client
 	// Target is the cluster that was asked, nil if a URL was.
 	Target *podforward.Target
 
-	source  Source
+	source  debugSource
 	guessed bool // the URL: no kubeconfig was found
 }
 
 // Get is podforward's.
-func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
+func (c *debugClient) Get(ctx context.Context, path string, query url.Values) ([]byte, error) {
 	answer, err := c.Client.Get(ctx, path, query)
 	if err != nil {
 		return nil, c.explain(err)
@@ -31,7 +31,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	return answer, nil
 }
 
-func (c *Client) explain(err error) error {
+func (c *debugClient) explain(err error) error {
 	who := "the " + c.source.program
 	if c.Target != nil {
 		who += " of " + c.Target.String()
@@ -43,7 +43,7 @@ func (c *Client) explain(err error) error {
 }
 
 // advice is what to do about an error, empty if the program itself has answered.
-func (c *Client) advice(err error) string {
+func (c *debugClient) advice(err error) string {
 	status := (*podforward.StatusError)(nil)
 	program := c.source.program
 	switch {

@@ -1,7 +1,7 @@
-package batch_test
+package cluster_test
 
 import (
-	"sync"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,46 +9,44 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
-	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 func podOn(name, node string, phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: batch.Namespace, UID: types.UID("uid-" + name)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: metav1.NamespaceDefault, UID: types.UID("uid-" + name)},
 		Spec:       corev1.PodSpec{NodeName: node}, Status: corev1.PodStatus{Phase: phase},
 	}
 }
 
-// watched has the channel closed once somebody watches: what the fake is given
-// between a list and the watch that follows it, it tells nobody.
-func watched(client *fake.Clientset) <-chan struct{} {
-	begun := make(chan struct{})
-	begin := sync.OnceFunc(func() { close(begun) })
-	client.PrependWatchReactor("pods", func(a k8stesting.Action) (bool, watch.Interface, error) {
-		w, err := client.Tracker().Watch(a.GetResource(), a.GetNamespace())
-		begin()
-		return true, w, err
-	})
-	return begun
+// judged is a test that records its errors and runs its cleanups when told to.
+type judged struct {
+	testing.TB
+	errs     []string
+	cleanups []func()
+}
+
+func (j *judged) Errorf(format string, args ...any) {
+	j.errs = append(j.errs, fmt.Sprintf(format, args...))
+}
+
+func (j *judged) Cleanup(f func()) { j.cleanups = append(j.cleanups, f) }
+
+func at(seconds float64) time.Time {
+	return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(seconds * float64(time.Second)))
 }
 
 func TestLog(t *testing.T) {
 	client := fake.NewClientset(podOn("old-1", "a", corev1.PodSucceeded), podOn("old-2", "", corev1.PodPending))
-	begun := watched(client)
-	l, err := batch.Watch(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	begun, test := watches(client), &judged{TB: t}
+	l := cluster.Watch(test, client)
 	if bound, succeeded := l.Counts(); bound != 1 || succeeded != 1 {
 		t.Errorf("of the pods that there were %d bound, %d succeeded, want 1 and 1", bound, succeeded)
 	}
 	<-begun
-	pods := client.CoreV1().Pods(batch.Namespace)
+	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
 	for _, p := range []*corev1.Pod{podOn("new-1", "a", corev1.PodRunning), podOn("new-2", "b", corev1.PodFailed), podOn("new-3", "b", corev1.PodRunning)} {
 		if _, err := pods.Create(t.Context(), p, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
@@ -59,15 +57,17 @@ func TestLog(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for len(l.Moved()) == 0 { // the last of the changes
-		time.Sleep(time.Millisecond)
+	l.WaitBound(t, 4)
+	l.WaitSucceeded(t, 2)
+	time.Sleep(50 * time.Millisecond) // for the update of new-3
+	for _, f := range test.cleanups {
+		f()
 	}
-	l.Close()
 	if bound, succeeded := l.Counts(); bound != 4 || succeeded != 2 {
 		t.Errorf("%d bound, %d succeeded, want 4 and 2", bound, succeeded)
 	}
-	if diff := cmp.Diff([]string{"new-3, to b and c"}, l.Moved()); diff != "" {
-		t.Errorf("moved (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]string{"bound twice: new-3, to b and c"}, test.errs); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	places := map[types.UID]string{}
 	for uid, b := range l.Bindings() {
@@ -80,7 +80,7 @@ func TestLog(t *testing.T) {
 }
 
 func TestBindings(t *testing.T) {
-	b := batch.Bindings{
+	b := cluster.Bindings{
 		"1": {Pod: "old-1", Node: "a", At: at(0)}, "2": {Pod: "new-1", Node: "a", At: at(7)},
 		"3": {Pod: "new-2", Node: "b", At: at(9)}, "4": {Pod: "new-3", Node: "b", At: at(20)}, "5": {Pod: "newer-1", Node: "b", At: at(8)},
 	}

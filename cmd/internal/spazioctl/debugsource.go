@@ -1,4 +1,4 @@
-package debugsource
+package spazioctl
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Source says which program to ask. Flags gives the fields their defaults.
-type Source struct {
+// debugSource selects the program to ask. bind sets the defaults of the fields.
+type debugSource struct {
 	// URL is the base of the program's debug address, if this machine reaches it by
 	// itself. Without it the API server that Kubeconfig and Context lead to, as kubectl's
 	// do, forwards to Port on the loopback of a pod in Namespace. If no kubeconfig leads
@@ -30,11 +30,11 @@ type Source struct {
 	program string // as the flags call it
 }
 
-// Flags binds the fields to flags: --PROGRAM is the URL. The port is that of the
+// bind adds the fields to flags: --PROGRAM is the URL. The port is that of the
 // debug address, here and in the pod.
-func (s *Source) Flags(f *pflag.FlagSet, program, namespace string, port int) {
+func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string, port int) {
 	s.program = program
-	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+Loopback(port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
+	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+loopback(port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
 	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; it takes the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
@@ -42,17 +42,16 @@ func (s *Source) Flags(f *pflag.FlagSet, program, namespace string, port int) {
 	f.IntVar(&s.Port, program+"-port", port, "port of the debug address in the pod")
 }
 
-// Loopback is the URL of a port of this machine.
-func Loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
+// loopback is the URL of a port of this machine.
+func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 var (
-	errPositive = errors.New("must be positive")
-	errBoth     = errors.New("means nothing with --kubeconfig or --context: give one or the other")
+	errBoth = errors.New("means nothing with --kubeconfig or --context: give one or the other")
 )
 
-// Open checks the source and returns the way to its URL, or to the pod that is
+// connect checks the source and returns the way to its URL, or to the pod that is
 // found anew for each query.
-func (s *Source) Open(find podforward.Finder) (*Client, error) {
+func (s *debugSource) connect(find podforward.Finder) (*debugClient, error) {
 	named := s.Kubeconfig != "" || s.Context != ""
 	switch {
 	case s.Timeout <= 0:
@@ -64,7 +63,7 @@ func (s *Source) Open(find podforward.Finder) (*Client, error) {
 	}
 	target, err := podforward.Cluster(s.Kubeconfig, s.Context)
 	if errors.Is(err, podforward.ErrNoKubeconfig) && !named {
-		c, err := s.direct(Loopback(s.Port))
+		c, err := s.direct(loopback(s.Port))
 		if err == nil {
 			c.guessed = true
 		}
@@ -80,20 +79,20 @@ func (s *Source) Open(find podforward.Finder) (*Client, error) {
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
-	return &Client{Client: c, Target: &target, source: *s}, nil
+	return &debugClient{Client: c, Target: &target, source: *s}, nil
 }
 
-func (s *Source) direct(url string) (*Client, error) {
+func (s *debugSource) direct(url string) (*debugClient, error) {
 	c, err := podforward.DirectClient(url, s.Timeout)
 	if err != nil {
 		return nil, command.Usage(fmt.Errorf("--%s: %w", s.program, err))
 	}
-	return &Client{Client: c, source: *s}, nil
+	return &debugClient{Client: c, source: *s}, nil
 }
 
-// Cluster is podforward's by the flags --kubeconfig and --context. Its error is one of
+// clusterOf is podforward's by the flags --kubeconfig and --context. Its error is one of
 // usage.
-func Cluster(kubeconfig, context string) (podforward.Target, error) {
+func clusterOf(kubeconfig, context string) (podforward.Target, error) {
 	target, err := podforward.Cluster(kubeconfig, context)
 	if err != nil {
 		err = command.Usage(fmt.Errorf("--kubeconfig: %w", err))

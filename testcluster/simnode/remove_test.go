@@ -1,24 +1,25 @@
-package batch_test
+package simnode_test
 
 import (
 	"errors"
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// TestRemove asks for a page at a time until there are no more.
-func TestRemove(t *testing.T) {
+// TestRemovePods asks for a page at a time until there are no more.
+func TestRemovePods(t *testing.T) {
 	const pods = 1200
 	client := fake.NewClientset()
 	for i := range pods {
-		if err := client.Tracker().Add(podOn(fmt.Sprint("pod-", i), "", "")); err != nil {
+		if err := client.Tracker().Add(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: fmt.Sprint("pod-", i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -34,31 +35,31 @@ func TestRemove(t *testing.T) {
 			if next == pods {
 				break
 			}
-			if err := client.Tracker().Delete(a.GetResource(), batch.Namespace, fmt.Sprint("pod-", next)); err != nil {
+			if err := client.Tracker().Delete(a.GetResource(), metav1.NamespaceDefault, fmt.Sprint("pod-", next)); err != nil {
 				return true, nil, err
 			}
 			next++
 		}
 		return true, nil, nil
 	})
-	if err := batch.Remove(t.Context(), client); err != nil {
+	if err := simnode.RemovePods(t.Context(), client, metav1.NamespaceDefault); err != nil {
 		t.Fatal(err)
 	}
 	if requests != 3 {
 		t.Errorf("%d requests, want 3 of at most 500 pods", requests)
 	}
-	left, err := client.CoreV1().Pods(batch.Namespace).List(t.Context(), metav1.ListOptions{})
+	left, err := client.CoreV1().Pods(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(left.Items) > 0 {
 		t.Errorf("%d pods are left, %v", len(left.Items), err)
 	}
 }
 
-func TestRemoveFails(t *testing.T) {
+func TestRemovePodsFails(t *testing.T) {
 	refused := errors.New("refused")
 	for _, verb := range []string{"delete-collection", "list"} {
 		client := fake.NewClientset()
 		client.PrependReactor(verb, "pods", func(k8stesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
-		if err := batch.Remove(t.Context(), client); !errors.Is(err, refused) {
+		if err := simnode.RemovePods(t.Context(), client, metav1.NamespaceDefault); !errors.Is(err, refused) {
 			t.Errorf("%s: %v", verb, err)
 		}
 	}

@@ -1,6 +1,4 @@
-// Package energyflags is what the commands that read a machine's energy have in common:
-// their flags for what tells it, and which flag an error is about.
-package energyflags
+package flags
 
 import (
 	"fmt"
@@ -15,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// Flags are those of a source.Config.
-type Flags struct {
+// Energy holds the flags of a source.Config.
+type Energy struct {
 	// Config is complete after Parse.
 	Config source.Config
 	zones  string
@@ -25,12 +23,12 @@ type Flags struct {
 	names  []string // what --energy takes
 }
 
-// Off is the --energy that measures none, where a command takes it.
-const Off = "off"
+// EnergyOff is the --energy that measures none, where a command takes it.
+const EnergyOff = "off"
 
 // Bind adds the flags; source is the default of --energy, usage explains it and names are
 // what it takes.
-func (e *Flags) Bind(f *pflag.FlagSet, source, usage string, names ...string) {
+func (e *Energy) Bind(f *pflag.FlagSet, source, usage string, names ...string) {
 	e.flags, e.names = f, names
 	f.StringVar(&e.Config.Source, "energy", source, usage)
 	f.StringVar(&e.Config.SharedRoot, "energy-shared", "/var/lib/spazio/power", "where a host publishes this guest's part of its energy")
@@ -44,9 +42,9 @@ var uses = map[string]string{
 	"energy-redfish-url": source.NameRedfish, "energy-redfish-token-file": source.NameRedfish,
 }
 
-// check refuses another --energy than the command takes, and with Off the flags that say how
+// check refuses another --energy than the command takes, and with EnergyOff the flags that say how
 // energy is measured. Those that another source reads are logged.
-func (e *Flags) check() (err error) {
+func (e *Energy) check() (err error) {
 	name := e.Config.Source
 	if !slices.Contains(e.names, name) {
 		return fmt.Errorf("--energy: Source = %s: must be one of %s", name, strings.Join(e.names, ", "))
@@ -54,8 +52,8 @@ func (e *Flags) check() (err error) {
 	e.flags.Visit(func(f *pflag.Flag) {
 		switch reader, one := uses[f.Name]; {
 		case !strings.HasPrefix(f.Name, "energy-"):
-		case name == Off && err == nil:
-			err = fmt.Errorf("--%s: needs --energy, which is %s", f.Name, Off)
+		case name == EnergyOff && err == nil:
+			err = fmt.Errorf("--%s: needs --energy, which is %s", f.Name, EnergyOff)
 		case one && name != source.Auto && name != reader && e.Config.Logger != nil:
 			e.Config.Logger.Warn("a flag is not used", "flag", "--"+f.Name, "energy", name, "used by", reader)
 		}
@@ -64,7 +62,7 @@ func (e *Flags) check() (err error) {
 }
 
 // Parse completes Config.
-func (e *Flags) Parse(sysRoot string) error {
+func (e *Energy) Parse(sysRoot string) error {
 	c := &e.Config
 	if err := c.Powercap.Zones.UnmarshalText([]byte(e.zones)); err != nil {
 		return fmt.Errorf("--energy-zones: %w", err)
@@ -90,8 +88,8 @@ var fields = map[string]string{
 	"Redfish": "energy-redfish-url", "URL": "energy-redfish-url", "Energy.Pods": "energy-pods", "PowerLimit": "power-limit",
 }
 
-// Usage marks an error as the caller's and names the flag of a field.
-func Usage(field string, err error) error {
+// EnergyUsage marks an error as the caller's and names the flag of a field.
+func EnergyUsage(field string, err error) error {
 	if flag := fields[field]; flag != "" {
 		err = fmt.Errorf("--%s: %w", flag, err)
 	}

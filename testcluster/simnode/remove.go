@@ -1,4 +1,4 @@
-package batch
+package simnode
 
 import (
 	"context"
@@ -8,14 +8,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// removePage is how many pods are deleted by one request: the API server gives
-// none the time to delete ten thousand.
+// removePage is the number of pods that one request deletes; a request for ten thousand times out.
 const removePage = 500
 
-// Remove deletes all pods of Namespace, whoever made them, without grace, and
-// returns when none is left.
-func Remove(ctx context.Context, client kubernetes.Interface) error {
-	pods, grace := client.CoreV1().Pods(Namespace), int64(0)
+// RemovePods deletes all pods of a namespace without grace, and returns when none is left.
+func RemovePods(ctx context.Context, client kubernetes.Interface, namespace string) error {
+	pods, grace := client.CoreV1().Pods(namespace), int64(0)
 	for {
 		err := pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &grace}, metav1.ListOptions{Limit: removePage})
 		if err != nil {

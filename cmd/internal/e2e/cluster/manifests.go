@@ -1,5 +1,4 @@
-// Package manifests reads the files of objects that tests give to an API server.
-package manifests
+package cluster
 
 import (
 	"os"
@@ -10,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Read returns the objects of a file in its order.
-func Read(t testing.TB, file string) (objects []*unstructured.Unstructured) {
+// ReadManifests returns the objects of a file in order.
+func ReadManifests(t testing.TB, file string) (objects []*unstructured.Unstructured) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,4 +1,4 @@
-package commandtest
+package cluster
 
 import (
 	"bufio"
@@ -16,19 +16,19 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// variable makes the test binary the command.
-const variable = "SPAZIO_COMMAND_TEST"
+// programVariable makes the test binary act as the program of RunProgram.
+const programVariable = "SPAZIO_COMMAND_TEST"
 
-// Main runs the command in the processes that Start starts, and returns in others: the first
-// thing that TestMain does.
-func Main(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
-	if os.Getenv(variable) != "" {
+// RunProgram runs the program in the processes that StartProgram starts, and returns in others. It must
+// be the first call of TestMain.
+func RunProgram(run func(ctx context.Context, args []string, stdout, stderr io.Writer) int) {
+	if os.Getenv(programVariable) != "" {
 		command.Main(run)
 	}
 }
 
-// Process is a command in a process of its own, with a temporary directory of its own.
-type Process struct {
+// Program is a program in a process of its own, with its own temporary directory.
+type Program struct {
 	Stdout bytes.Buffer // whole once End has returned
 
 	cmd   *exec.Cmd
@@ -37,12 +37,12 @@ type Process struct {
 	temp  string
 }
 
-// Start starts the command, which the end of the test kills.
-func Start(t testing.TB, args ...string) *Process {
+// StartProgram starts the program. The end of the test kills it.
+func StartProgram(t testing.TB, args ...string) *Program {
 	t.Helper()
-	p := &Process{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
-	// Children inherit the directory or have one in it, which tells them from those of others.
-	p.cmd.Env = append(os.Environ(), variable+"=1", "TMPDIR="+p.temp)
+	p := &Program{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
+	// Children inherit the directory or have one in it, by which they are recognized.
+	p.cmd.Env = append(os.Environ(), programVariable+"=1", "TMPDIR="+p.temp)
 	p.cmd.Stdout = &p.Stdout
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
@@ -59,11 +59,11 @@ func Start(t testing.TB, args ...string) *Process {
 	return p
 }
 
-// Said is what the command has written to stderr, as far as it was waited for.
-func (p *Process) Said() string { return p.said.String() }
+// Said returns what the program has written to stderr, up to the line that was last waited for.
+func (p *Program) Said() string { return p.said.String() }
 
 // WaitFor reads stderr up to a line that holds the text.
-func (p *Process) WaitFor(t testing.TB, text string) (line string) {
+func (p *Program) WaitFor(t testing.TB, text string) (line string) {
 	t.Helper()
 	for p.next() {
 		if strings.Contains(p.lines.Text(), text) {
@@ -75,7 +75,7 @@ func (p *Process) WaitFor(t testing.TB, text string) (line string) {
 }
 
 // next reads a line.
-func (p *Process) next() bool {
+func (p *Program) next() bool {
 	if !p.lines.Scan() {
 		return false
 	}
@@ -84,7 +84,7 @@ func (p *Process) next() bool {
 }
 
 // Signal sends the process a signal.
-func (p *Process) Signal(t testing.TB, signal os.Signal) {
+func (p *Program) Signal(t testing.TB, signal os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func (p *Process) Signal(t testing.TB, signal os.Signal) {
 }
 
 // End waits for the process and returns its exit code.
-func (p *Process) End(t testing.TB) int {
+func (p *Program) End(t testing.TB) int {
 	t.Helper()
 	for p.next() {
 	}
@@ -104,8 +104,8 @@ func (p *Process) End(t testing.TB) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// Ended says whether the process has ended, and waits for End.
-func (p *Process) Ended(t testing.TB) bool {
+// Ended reports whether the process has ended; End still has to be called.
+func (p *Program) Ended(t testing.TB) bool {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -115,8 +115,8 @@ func (p *Process) Ended(t testing.TB) bool {
 	return strings.HasPrefix(after, "Z")
 }
 
-// Left are the temporary files and the processes, its own among them, that are there of it.
-func (p *Process) Left(t testing.TB) (left []string) {
+// Left returns the program's temporary files and processes that exist, its own process included.
+func (p *Program) Left(t testing.TB) (left []string) {
 	t.Helper()
 	entries, err := os.ReadDir(p.temp)
 	if err != nil {
@@ -139,8 +139,8 @@ func (p *Process) Left(t testing.TB) (left []string) {
 	return left
 }
 
-// CheckNothingLeft fails the test for what the command left.
-func (p *Process) CheckNothingLeft(t testing.TB) {
+// CheckNothingLeft fails the test for each file and process that the program left behind.
+func (p *Program) CheckNothingLeft(t testing.TB) {
 	t.Helper()
 	for _, l := range p.Left(t) {
 		t.Errorf("left behind: %s", l)
