@@ -86,7 +86,7 @@ func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args 
 }
 
 func newFleet(c ClusterConfig, say func(string, ...any)) (*fleet, error) {
-	c.Slices, c.Topology = 1, Separate
+	c.Slices, c.Topology = 1, separate
 	switch {
 	case c.Rest == nil:
 		return nil, refuse("Rest", nil, "set")

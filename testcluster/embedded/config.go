@@ -64,8 +64,8 @@ const dirPrefix = "spazio-"
 // terminating zero among them.
 const maxSocketPath = 103
 
-// Validate returns a *field.Error for a field out of its range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for a field out of its range.
+func (c Config) validate() error {
 	if c.APIPort < 0 || c.APIPort > 65535 {
 		return refuse("APIPort", c.APIPort, "0 to 65535")
 	}

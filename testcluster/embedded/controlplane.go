@@ -38,7 +38,7 @@ var started atomic.Bool
 // the start, nothing more. When Start fails it leaves neither ports nor files
 // behind.
 func Start(ctx context.Context, config Config) (*ControlPlane, error) {
-	if err := config.Validate(); err != nil {
+	if err := config.validate(); err != nil {
 		return nil, err
 	}
 	c := &ControlPlane{failed: make(chan struct{})}

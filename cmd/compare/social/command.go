@@ -1,7 +1,6 @@
 package social
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -11,9 +10,7 @@ import (
 )
 
 // Program runs spazio-social, the program of the pods: replicas, and the sender of the load on them.
-func Program(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Program = command.Program(NewCommand)
 
 // NewCommand returns the command spazio-social.
 func NewCommand() *cobra.Command {

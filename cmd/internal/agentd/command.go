@@ -1,10 +1,8 @@
 package agentd
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -23,9 +21,7 @@ import (
 )
 
 // Main runs the command spazio-agent until ctx ends and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(func() *cobra.Command { return NewCommand() })
 
 // A Source is a pod source that a program adds to those of spazio-agent.
 type Source interface {

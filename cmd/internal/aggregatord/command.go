@@ -3,9 +3,6 @@
 package aggregatord
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
@@ -15,9 +12,7 @@ import (
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {

@@ -24,6 +24,13 @@ const (
 	ExitUsage   = 2
 )
 
+// Program returns a function for Main that executes a command.
+func Program(newCommand func() *cobra.Command) func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return Execute(ctx, newCommand(), args, stdout, stderr)
+	}
+}
+
 // Main runs a command until it ends or the process gets SIGINT or SIGTERM,
 // which cancel its context; a second signal ends the process at once. Main
 // does not return: it exits with the command's code.

@@ -26,9 +26,7 @@ import (
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // options are the flags of spazio-power.
 type options struct {

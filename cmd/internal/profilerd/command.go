@@ -3,9 +3,7 @@
 package profilerd
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"runtime/debug"
 	"strings"
@@ -26,9 +24,7 @@ import (
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // gcPercent is less than Go's 100: most of the heap is profiles and connections, which
 // stay, and little is allocated a second.

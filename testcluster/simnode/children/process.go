@@ -100,7 +100,7 @@ func (p *Process) Write(text []byte) (int, error) { return p.in.Write(text) }
 
 // CPU is the processor time that the child has taken, all of it once it has ended.
 func (p *Process) CPU() time.Duration {
-	now, err := processTime(p.PID())
+	now, err := CPUTime(p.PID())
 	select {
 	case <-p.done:
 		return p.cpu
