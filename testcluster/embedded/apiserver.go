@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,14 +40,6 @@ type apiServer struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
-}
-
-func listen(address netip.AddrPort) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address.String())
-	if err != nil {
-		return nil, fmt.Errorf("kube-apiserver's port: %w", err)
-	}
-	return listener, nil
 }
 
 // startAPIServer takes the listener over. The server writes its certificate to

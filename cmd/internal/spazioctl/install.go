@@ -225,7 +225,7 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	if o.output == "yaml" {
 		return o.print(out)
 	}
-	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
+	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, s *steps) error {
 		objects, problems, err := o.prepare(ctx, cluster)
 		foreign := func(p deploy.Problem) bool { return p.About == "fields" }
 		if o.options.Force {
@@ -236,15 +236,15 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 			if slices.ContainsFunc(problems, foreign) {
 				err = errForeign
 			}
-			if !told.json {
+			if !s.json {
 				fmt.Fprint(out, obstacles(problems))
 			}
 		}
 		if err == nil {
-			o.options.Progress = told.add
+			o.options.Progress = s.add
 			err = cluster.Install(ctx, objects, o.options)
 		}
-		return told.conclude(outcome{Problems: problems}, err, o.verdict())
+		return s.conclude(outcome{Problems: problems}, err, o.verdict())
 	})
 }
 
@@ -348,8 +348,8 @@ func newUninstallCommand() *cobra.Command {
 }
 
 func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
-	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
-		o.options.Progress = told.add
+	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, s *steps) error {
+		o.options.Progress = s.add
 		words := "Nothing of Spazio is left."
 		switch {
 		case o.options.DryRun:
@@ -357,6 +357,6 @@ func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
 		case o.options.NoWait:
 			words = "Its removal has begun. The same command without --no-wait says when it has ended."
 		}
-		return told.conclude(outcome{}, cluster.Uninstall(ctx, o.options), words)
+		return s.conclude(outcome{}, cluster.Uninstall(ctx, o.options), words)
 	})
 }

@@ -52,12 +52,8 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 // FlinkCRD is for e2e/testbeds; it is a flag of all, so that one go test of them takes it.
 var FlinkCRD = flag.String("flink-crd", "", "file of the Flink operator's own definition of FlinkDeployment")
 
-// Main is the TestMain of every package with such tests, MainOn that of one whose
-// control plane is not the default one.
-func Main(m *testing.M) { MainOn(m, embedded.Config{}) }
-
-// MainOn is Main on a control plane of this configuration.
-func MainOn(m *testing.M, c embedded.Config) {
+// Main is the TestMain of every package with such tests. The configuration is the control plane's.
+func Main(m *testing.M, c embedded.Config) {
 	planeConfig = c
 	if role := os.Getenv(roleVariable); role != "" {
 		// Standard input ends with the test process, however that ends.

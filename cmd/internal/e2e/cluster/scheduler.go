@@ -57,12 +57,6 @@ func judge(t testing.TB, longest time.Duration) {
 	}
 }
 
-// WaitFresh waits until the scheduler has heard of n nodes.
-func WaitFresh(t testing.TB, hub *plugin.Hub, n int) {
-	t.Helper()
-	WaitSignals(t, hub, "fresh", n)
-}
-
 // WaitSignals waits until the signals of n nodes are fresh, stale or missing.
 func WaitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
 	t.Helper()

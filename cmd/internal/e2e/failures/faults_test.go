@@ -45,7 +45,7 @@ func TestDeadAgent(t *testing.T) {
 			args := plugin.SpazioArgs{StalePolicy: c.policy.String(), MaxAge: metav1.Duration{Duration: maxAge}}
 			hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
 			node := cluster.NewPlaceNodes(t, client, 1, c.last, hub.Addr().String())[0]
-			cluster.WaitFresh(t, hub, 1)
+			cluster.WaitSignals(t, hub, "fresh", 1)
 			log := cluster.Watch(t, client)
 
 			node.KillAgent()
@@ -65,7 +65,7 @@ func TestDeadAgent(t *testing.T) {
 
 			node.Set(4, false)
 			node.StartAgent(t)
-			cluster.WaitFresh(t, hub, 1)
+			cluster.WaitSignals(t, hub, "fresh", 1)
 			cluster.Submit(t, client, cluster.Batch{Prefix: "back", Pods: 5, Work: 100 * time.Millisecond})
 			log.WaitSucceeded(t, 5)
 			seen.Check(t, 5)
@@ -110,7 +110,7 @@ func TestSilentNode(t *testing.T) {
 	machines := cluster.NewPlaceNodes(t, client, nodes, 0, hub.Addr().String())
 	silent := machines[nodes-1]
 	silent.Set(3, true)
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	log := cluster.Watch(t, client)
 	cluster.Submit(t, client, cluster.Batch{Prefix: "waiting", Pods: waiting, Startup: time.Hour})
 	cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
@@ -147,7 +147,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
 	cluster.NewPlaceNodes(t, client, nodes, room, hub.Addr().String())
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	log := cluster.Watch(t, client)
 	good := cluster.Batch{Prefix: "good", Pods: 1, Work: 100 * time.Millisecond}
 
@@ -223,7 +223,7 @@ func TestAllAgentsDead(t *testing.T) {
 	for i, n := range machines {
 		n.Set(i*i-5, i%3 == 0)
 	}
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	for _, n := range machines {
 		n.KillAgent()
 	}
@@ -263,7 +263,7 @@ func TestSlowAPIServer(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, slow, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(nodes))
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
 	log := cluster.Watch(t, client)
 	begin := time.Now()
 	cluster.Submit(t, client, cluster.Batch{Prefix: "slow", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
@@ -282,7 +282,7 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, held, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	machines := cluster.NewPlaceNodes(t, client, nodes, cluster.Places, hub.Addr().String())
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	log := cluster.Watch(t, client)
 
 	way.hold()
@@ -321,7 +321,7 @@ func TestNodeDeletedAndMadeAgain(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 2, cluster.Places, hub.Addr().String())
-	cluster.WaitFresh(t, hub, 2)
+	cluster.WaitSignals(t, hub, "fresh", 2)
 	log := cluster.Watch(t, client)
 	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
 	log.WaitBound(t, pods/4)
@@ -334,7 +334,7 @@ func TestNodeDeletedAndMadeAgain(t *testing.T) {
 	log.WaitBound(t, pods/2)
 	_, before := seen.Counts(gone.Name())
 	cluster.Register(t, client, gone.Name())
-	cluster.WaitFresh(t, hub, 2)
+	cluster.WaitSignals(t, hub, "fresh", 2)
 	log.WaitSucceeded(t, pods)
 	cluster.Submit(t, client, cluster.Batch{Prefix: "after", Pods: 2 * cluster.Places, Work: time.Second})
 	log.WaitSucceeded(t, pods+2*cluster.Places)
@@ -364,7 +364,7 @@ func TestManyPendingPods(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(nodes))
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
 	log := cluster.Watch(t, client)
 	begin := time.Now()
 	cluster.Submit(t, client, cluster.Batch{Prefix: "pending", Pods: *pendingPods, Work: time.Hour})

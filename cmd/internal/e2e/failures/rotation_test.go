@@ -130,7 +130,7 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 		put(t, bundle(node), stages[0].bundle)
 		return publish.SignalsConfig{Targets: []string{net.JoinHostPort("localhost", port)}, Transport: transport.Config{CAFile: bundle(node)}}
 	})
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	watched := &ages{hub: hub}
 	watched.watch(t)
 	// again waits until each node has reported over a new connection.

@@ -88,7 +88,7 @@ func startDeciding(t *testing.T, client kubernetes.Interface, name string) (*plu
 	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique(name), "list", "watch"), deciding(), often())
 	p := startProfiler(t, grant(t, client, unique("of-"+name), controller.Rights()), "--refresh", "1s")
 	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
-	cluster.WaitFresh(t, hub, 3)
+	cluster.WaitSignals(t, hub, "fresh", 3)
 	return hub, p, f
 }
 
@@ -212,7 +212,7 @@ func TestSchedulersWithoutRights(t *testing.T) {
 			before := metric(t, "spazio_profile_interruptions_total", "absent")
 			hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique(name), verbs...), deciding(), often())
 			f := startFleet(t, client, 1, hub.Addr().String(), "127.0.0.1:1")
-			cluster.WaitFresh(t, hub, 1)
+			cluster.WaitSignals(t, hub, "fresh", 1)
 			f.submit(f.light, 1, 3)
 			f.waitBound(f.light, 3)
 			cluster.Eventually(t, "it is counted", func() (bool, any) {

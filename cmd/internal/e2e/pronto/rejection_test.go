@@ -73,7 +73,7 @@ func TestSpikeSendsPodsElsewhere(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
 	meters := join(t, simnode.Config{Client: client, Nodes: 2, Prefix: "pronto-"}, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(meters))
+	cluster.WaitSignals(t, hub, "fresh", len(meters))
 	log := cluster.Watch(t, client)
 	names := make([]string, 0, len(meters))
 	for _, s := range hub.Snapshot() {

@@ -107,7 +107,7 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, address)
 	overloaded := nodes[4]
 	overloaded.Set(-3, false)
-	cluster.WaitFresh(t, hub, len(nodes))
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
 	cluster.Eventually(t, "the node below nothing is known", func() (bool, any) {
 		s := hub.Snapshot()[4]
 		return s.Avail == -3, s
@@ -161,7 +161,7 @@ func TestFutureAgentIsOutlived(t *testing.T) {
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.Observe})
 	address := hub.Addr().String()
 	node := cluster.NewPlaceNodes(t, client, 1, cluster.Places, address)[0]
-	cluster.WaitFresh(t, hub, 1)
+	cluster.WaitSignals(t, hub, "fresh", 1)
 
 	m := api.FromReport(node.LastReport())
 	m.Incarnation, m.Sequence, m.Avail, m.Saturated = math.MaxUint64, math.MaxUint64, -1000, true

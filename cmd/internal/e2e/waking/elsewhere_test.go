@@ -32,7 +32,7 @@ func newCrowd(t testing.TB, older, young int) *crowd {
 	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: cluster.Patience}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(nodes))
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
 	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: cluster.Watch(t, client)}
 	for _, b := range []cluster.Batch{
 		{Prefix: "older", Pods: older, Work: time.Hour, Node: nodes[1].Name()},

@@ -27,7 +27,7 @@ func TestOverduePods(t *testing.T) {
 		n.SetMemory(10)
 		n.Set(-1, true)
 	}
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 	log := cluster.Watch(t, client)
 	cluster.Submit(t, client, cluster.Batch{Prefix: "late", Pods: all + nodeCount, Work: time.Hour})
 	log.WaitBound(t, all)
@@ -49,7 +49,7 @@ func TestOverduePods(t *testing.T) {
 	stop()
 
 	restarted, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
-	cluster.WaitFresh(t, restarted, nodeCount)
+	cluster.WaitSignals(t, restarted, "fresh", nodeCount)
 	// Nothing is bound before the scheduler has heard of all pods, but the hub shows
 	// nodes that it has heard of already.
 	cluster.Eventually(t, "the overdue pods are known after a restart", func() (bool, any) {

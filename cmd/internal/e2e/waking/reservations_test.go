@@ -20,7 +20,7 @@ func TestReservationsKeepToTheSignal(t *testing.T) {
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, cluster.Places, hub.Addr().String())
 	full := nodes[0]
 	full.Set(cluster.Places, true)
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 
 	log := cluster.Watch(t, client)
 	begin := time.Now()
@@ -44,7 +44,7 @@ func TestRestartedSchedulerKeepsToTheSignal(t *testing.T) {
 	hub, stop := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, options)
 	address := hub.Addr().String()
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, cluster.Places, address)
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 
 	log := cluster.Watch(t, client)
 	// A start-up of a second keeps dozens of bound pods out of the reports while

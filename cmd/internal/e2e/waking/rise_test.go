@@ -97,7 +97,7 @@ func newRiser(t testing.TB) *riser {
 	client, kubeconfig := cluster.Connect(t)
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, 0, hub.Addr().String())
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 	return &riser{
 		client: client, hub: hub, nodes: nodes, log: cluster.Watch(t, client),
 		rises: map[string]time.Time{}, bound: map[types.UID]bool{},

@@ -1,20 +1,22 @@
-package batch
+package demo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
-// Column sums up a batch under one scheduler's profile. It is a plain value, safe for
-// concurrent reading.
+// Column holds the figures of a batch under one profile. It is a plain value.
 type Column struct {
 	Profile string `json:"profile"`
-	Summary
+	batch.Summary
 }
 
-// Find returns the column of a profile, if pods were done under it.
-func Find(columns []Column, profile string) (Column, bool) {
+// find returns the column of a profile, if pods were done under it.
+func find(columns []Column, profile string) (Column, bool) {
 	for _, c := range columns {
 		if c.Profile == profile && c.Pods > 0 {
 			return c, true
@@ -23,25 +25,25 @@ func Find(columns []Column, profile string) (Column, bool) {
 	return Column{}, false
 }
 
-// Text shows the columns beside each other below a title, and where pods were done under
-// both profiles, the figures of one over those of the other.
-func Text(title string, columns []Column, one, other string) string {
-	rows := [][]string{{title}}
-	a, found := Find(columns, one)
-	b, both := Find(columns, other)
-	both = both && found
+// comparison shows the columns beside each other below a title. If pods were done under both profiles,
+// a last column has the figures of one over those of the other.
+func comparison(title string, columns []Column, one, other string) string {
+	t := text.Table{Header: []string{title}, Right: slices.Concat([]bool{false}, slices.Repeat([]bool{true}, len(columns)+1))}
 	for _, c := range columns {
-		rows[0] = append(rows[0], c.Profile)
+		t.Header = append(t.Header, c.Profile)
 	}
+	a, found := find(columns, one)
+	b, both := find(columns, other)
+	both = both && found
 	if both {
-		rows[0] = append(rows[0], "ratio")
+		t.Header = append(t.Header, "ratio")
 	}
 	for _, line := range counts {
 		row := []string{line.label}
 		for _, c := range columns {
 			row = append(row, fmt.Sprint(line.value(c)))
 		}
-		rows = append(rows, row)
+		t.Add(row...)
 	}
 	for _, line := range figures {
 		row := []string{line.label}
@@ -53,25 +55,27 @@ func Text(title string, columns []Column, one, other string) string {
 			row = append(row, cell)
 		}
 		if both {
-			row = append(row, Ratio(line.value(a), line.value(b)))
+			row = append(row, ratio(line.value(a), line.value(b)))
 		}
-		rows = append(rows, row)
+		t.Add(row...)
 	}
-	return aligned(rows)
+	var shown strings.Builder
+	_ = t.WriteText(&shown, 0) // a Builder takes everything
+	return shown.String()
 }
 
-// Ratio is a over b as Text shows it, "-" where b is 0.
-func Ratio(a, b float64) string {
+// ratio returns a over b, or "-" where b is 0.
+func ratio(a, b float64) string {
 	if b == 0 {
 		return none
 	}
 	return fmt.Sprintf("%.2f", a/b)
 }
 
-// none stands for a figure that there is not.
+// none stands for a missing figure.
 const none = "-"
 
-// counts are the lines that mean something without a single completed pod.
+// counts are the lines that make sense without a completed pod.
 var counts = []struct {
 	label string
 	value func(Column) int
@@ -99,24 +103,4 @@ var figures = []struct {
 	{"slowdown p99", func(c Column) float64 { return c.SlowdownP99 }},
 	{"scheduling latency mean, s", func(c Column) float64 { return c.Scheduling.Mean }},
 	{"scheduling latency p99, s", func(c Column) float64 { return c.Scheduling.P99 }},
-}
-
-// aligned writes rows in columns, two blanks apart: the first to the left, numbers to the
-// right.
-func aligned(rows [][]string) string {
-	widths := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		fmt.Fprintf(&b, "%-*s", widths[0], row[0])
-		for i, cell := range row[1:] {
-			fmt.Fprintf(&b, "  %*s", widths[i+1], cell)
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
 }
