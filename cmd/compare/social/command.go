@@ -31,7 +31,7 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	loads := &cobra.Command{
-		Use: "load", Short: "Send requests to replicas when asked to at " + LoadPath, Args: cobra.NoArgs,
+		Use: "load", Short: "Send requests to replicas for whoever asks at " + LoadPath, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return Serve(cmd.Context(), listen, LoadHandler(), announce(cmd.OutOrStdout()))
 		},
