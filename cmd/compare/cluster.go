@@ -163,7 +163,7 @@ func (f *fleet) prepare(ctx context.Context) (err error) {
 	if f.nodes, err = f.open(ctx); err != nil {
 		return err
 	}
-	f.agents = newAgents(f.config.Rest, f.nodes)
+	f.agents = &agents{f.config.Rest, f.nodes}
 	if _, err := f.agents.read(ctx); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package spazioctl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -98,4 +99,27 @@ func clusterOf(kubeconfig, context string) (podforward.Target, error) {
 		err = command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	return target, err
+}
+
+// reading holds the flags of commands that read objects of a namespace.
+type reading struct {
+	kubeconfig, context, namespace string
+	timeout                        time.Duration
+}
+
+func (r *reading) flags(f *pflag.FlagSet, namespace string) {
+	f.StringVar(&r.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
+	f.StringVar(&r.context, "context", "", "the kubeconfig's context, if not its current one")
+	f.StringVarP(&r.namespace, "namespace", "n", "", namespace)
+	f.DurationVar(&r.timeout, "timeout", 30*time.Second, "time that an answer may take")
+}
+
+// cluster checks the flags and returns the cluster. The namespace becomes the context's if none is given.
+func (r *reading) cluster() (podforward.Target, error) {
+	if r.timeout <= 0 {
+		return podforward.Target{}, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
+	}
+	at, err := clusterOf(r.kubeconfig, r.context)
+	r.namespace = cmp.Or(r.namespace, at.Namespace)
+	return at, err
 }

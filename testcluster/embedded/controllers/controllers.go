@@ -16,6 +16,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -50,13 +51,6 @@ type Options struct {
 	Namespaces bool
 }
 
-func (o Options) withDefaults() Options {
-	if o.Discovery <= 0 {
-		o.Discovery = 30 * time.Second
-	}
-	return o
-}
-
 const (
 	// workers are those of each controller, as many as upstream has.
 	workers = 5
@@ -78,7 +72,7 @@ type Controllers struct {
 func Start(ctx context.Context, plane *embedded.ControlPlane, o Options) (*Controllers, error) {
 	c := &Controllers{}
 	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.start(ctx, plane, o.withDefaults()); err != nil {
+	if err := c.start(ctx, plane, o); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
@@ -110,7 +104,7 @@ func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o
 		}
 		c.running.Go(func() { controller.Run(ctx, workers) })
 	}
-	if err := c.collectGarbage(ctx, plane, shared, started, o.Discovery); err != nil {
+	if err := c.collectGarbage(ctx, plane, shared, started, cmp.Or(o.Discovery, 30*time.Second)); err != nil {
 		return fmt.Errorf("garbage collector: %w", err)
 	}
 	shared.Start(ctx.Done())

@@ -92,7 +92,7 @@ func (h *host) newGuest(dir string, number int, g Guest) (*unit, error) {
 		return nil, err
 	}
 	u := &unit{host: h, kubelet: kubelet, members: map[string]*member{}}
-	scope := filepath.Join(h.kubelet.cgroupRoot(), "machine.slice", fmt.Sprintf(`machine-qemu\x2d%d\x2d%s.scope`, number, strings.ReplaceAll(g.Name, "-", `\x2d`)))
+	scope := filepath.Join(h.kubelet.cgroups, "machine.slice", fmt.Sprintf(`machine-qemu\x2d%d\x2d%s.scope`, number, strings.ReplaceAll(g.Name, "-", `\x2d`)))
 	for cpu := range g.CPUs {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(scope, "libvirt", fmt.Sprintf("vcpu%d", cpu)), 0o755))
 	}

@@ -14,7 +14,7 @@ import (
 // in a directory, to which the host writes CPU times. It is for one goroutine; the files may
 // be read concurrently.
 type kubelet struct {
-	cgroups, proc string
+	cgroups, proc string // for /sys/fs/cgroup and /proc
 	cpus          int
 	stat, tree    *os.File
 	pods          map[string]*os.File
@@ -31,9 +31,6 @@ const userHZ = 10 * time.Millisecond
 // newKubelet makes the files of a machine of so many CPUs without pods: DIR/cgroup and
 // DIR/proc. close leaves them.
 func newKubelet(dir string, cpus int) (*kubelet, error) {
-	if cpus < 1 {
-		return nil, refuse("cpus", cpus, "at least 1")
-	}
 	k := &kubelet{cgroups: filepath.Join(dir, "cgroup"), proc: filepath.Join(dir, "proc"), cpus: cpus, pods: map[string]*os.File{}}
 	err := errors.Join(
 		os.MkdirAll(k.class(), 0o755), os.MkdirAll(k.proc, 0o755),
@@ -49,18 +46,12 @@ func newKubelet(dir string, cpus int) (*kubelet, error) {
 	return k, k.write(0, nil, 0)
 }
 
-// cgroupRoot is what an agent takes for /sys/fs/cgroup.
-func (k *kubelet) cgroupRoot() string { return k.cgroups }
-
 func (k *kubelet) class() string { return filepath.Join(k.cgroups, "kubepods", "besteffort") }
 
 func (k *kubelet) pod(uid string) string { return filepath.Join(k.class(), "pod"+uid) }
 
 // add makes the group of a pod that runs.
 func (k *kubelet) add(uid string) error {
-	if k.pods[uid] != nil {
-		return refuse("uid", uid, "another than those that are there")
-	}
 	// As of CRI-O, which has no sandbox. The process 0 belongs to another PID namespace.
 	container := filepath.Join(k.pod(uid), "crio-"+uid+".scope")
 	if err := os.MkdirAll(k.pod(uid), 0o755); err != nil {
@@ -80,9 +71,6 @@ func (k *kubelet) add(uid string) error {
 // remove removes the group of a pod, which has taken so much CPU time in all.
 func (k *kubelet) remove(uid string, cpu time.Duration) error {
 	stat := k.pods[uid]
-	if stat == nil {
-		return refuse("uid", uid, "one that is there")
-	}
 	delete(k.pods, uid)
 	k.ended += cpu
 	return errors.Join(stat.Close(), os.RemoveAll(k.pod(uid)))
