@@ -67,7 +67,7 @@ func measure(t *testing.T, args ...string) map[string]float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := flags.Parse(append([]string{"--agent", agent, "--warm-up", "0s"}, args...)); err != nil {
+	if err := flags.Parse(append([]string{"--agent", agent, "--node-exporter", "", "--warm-up", "0s"}, args...)); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.validate(flags.Args()); err != nil {
@@ -208,6 +208,7 @@ func TestTell(t *testing.T) {
 	with, without := newTally(), newTally()
 	with.agent = []process.Usage{{Cores: .004, MeanMiB: 20, MaxMiB: 21, PeakMiB: 23}, {Cores: .006, MeanMiB: 22, MaxMiB: 24, PeakMiB: 22}}
 	without.agent = []process.Usage{{Cores: .003}, {Cores: .002}}
+	with.exporter = []process.Usage{{Cores: .011}}
 	var r program.Result
 	with.report(&r, 5, without, "usage", 50)
 	found, bars := map[string]float64{}, map[string]float64{}
@@ -218,7 +219,7 @@ func TestTell(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]float64{
-		"spazio-agent": 5, "spazio-agent, RSS mean": 21, "spazio-agent, RSS most": 24, "spazio-agent, VmHWM": 23, "without usage": 2.5, "usage adds": 2.5,
+		"spazio-agent": 5, "spazio-agent, RSS mean": 21, "spazio-agent, RSS most": 24, "spazio-agent, VmHWM": 23, "without usage": 2.5, "usage adds": 2.5, "node exporter": 11,
 	} {
 		if got := found[what]; got < want-1e-9 || got > want+1e-9 {
 			t.Errorf("%s: %v, want %v", what, got, want)

@@ -33,16 +33,17 @@ func main() {
 
 // footprint measures what the agent takes of its node.
 type footprint struct {
-	agent         string
-	timing        program.Timing
-	pods          int
-	rate          float64
-	usage, energy bool
-	args          []string // of the agent
+	agent, exporter string
+	timing          program.Timing
+	pods            int
+	rate            float64
+	usage, energy   bool
+	args            []string // of the agent
 }
 
 func (f *footprint) flags(set *pflag.FlagSet) {
 	set.StringVar(&f.agent, "agent", "", "spazio-agent to run (default built from this tree)")
+	set.StringVar(&f.exporter, "node-exporter", "prometheus-node-exporter", "node exporter to compare with; empty for none")
 	f.timing.Flags(set, time.Minute, 5*time.Minute)
 	set.IntVar(&f.pods, "pods", 50, "pods on the node, 1 to 1000")
 	set.Float64Var(&f.rate, "rate", 1, "pods that start, and end, in a second, 0 to 1000")
@@ -128,12 +129,12 @@ func (f *footprint) turns(ctx context.Context, r *program.Result, g *children.Gr
 // tally is what was seen in the turns of an agent, which are as long as one another.
 type tally struct {
 	peers
-	agent []process.Usage // of each turn
+	agent, exporter []process.Usage // of each turn
 }
 
 func newTally() *tally { return &tally{peers: peers{count: map[string]float64{}}} }
 
-// turn measures an agent.
+// turn measures an agent, and the node exporter side by side.
 func (f *footprint) turn(ctx context.Context, g *children.Group, duration time.Duration, args []string, t *tally) (err error) {
 	peer, stop, err := t.serve()
 	if err != nil {
@@ -146,36 +147,42 @@ func (f *footprint) turn(ctx context.Context, g *children.Group, duration time.D
 	if slices.Contains(args, "--usage") {
 		args = append(args, "--profiler", peer)
 	}
-	agent, err := startScraped(ctx, g, f.agent, args)
+	agent, err := startScraped(ctx, g, 15*time.Second, f.agent, append([]string{"--listen"}, args...))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, agent.Stop(ctx)) }()
+	pids := []int{agent.PID()}
+	if f.exporter != "" {
+		exporter, err := startScraped(ctx, g, time.Second, f.exporter, []string{"--web.listen-address", "--log.level", "error"})
+		if err != nil {
+			return err
+		}
+		defer exporter.Kill()
+		pids = append(pids, exporter.PID())
+	}
 	if err := process.Sleep(ctx, f.timing.WarmUp); err != nil {
 		return err
 	}
 	t.counting.Store(true)
-	used, err := process.Follow(ctx, duration, agent.PID())
+	used, err := process.Follow(ctx, duration, pids...)
 	if t.counting.Store(false); err != nil {
 		return err
 	}
-	t.agent = append(t.agent, used...)
+	t.agent, t.exporter = append(t.agent, used[0]), append(t.exporter, used[1:]...)
 	return nil
 }
 
-// scrapePeriod is the usual one of a Prometheus.
-const scrapePeriod = 15 * time.Second
-
-// startScraped starts an agent on a port that was free a moment ago, and scrapes it once it answers,
-// until ctx ends.
-func startScraped(ctx context.Context, g *children.Group, path string, args []string) (*children.Process, error) {
+// startScraped runs a server on a port that was free a moment ago, the first flag's value, and has it
+// scraped so often once it answers, until ctx ends.
+func startScraped(ctx context.Context, g *children.Group, every time.Duration, path string, args []string) (*children.Process, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	addr := listener.Addr().String()
 	_ = listener.Close()
-	p, _, err := process.Start(ctx, g, nil, path, "", "", append([]string{"--listen", addr}, args...)...)
+	p, _, err := process.Start(ctx, g, nil, path, "", "", slices.Insert(args, 1, addr)...)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +190,7 @@ func startScraped(ctx context.Context, g *children.Group, path string, args []st
 		return nil, err
 	}
 	go func() {
-		for process.Sleep(ctx, scrapePeriod) == nil {
+		for process.Sleep(ctx, every) == nil {
 			_, _ = process.Scrape(ctx, addr) // what it costs to answer is what counts
 		}
 	}()
@@ -207,6 +214,9 @@ func (t *tally) report(r *program.Result, rate float64, without *tally, what str
 			program.Row{What: what + " adds", Value: 1e3 * (agent.Cores - plain.Cores), Unit: "millicores", Bar: program.AtMost(.5)},
 			program.Row{What: what + " adds, RSS mean", Value: agent.MeanMiB - plain.MeanMiB, Unit: "MiB"},
 		)
+	}
+	if len(t.exporter) > 0 {
+		rows("node exporter", mean(t.exporter), r, nil, nil)
 	}
 	t.mu.Lock() // a stream may still be ending
 	defer t.mu.Unlock()

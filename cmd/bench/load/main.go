@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,8 +24,9 @@ func roles() map[string]children.Role {
 	return map[string]children.Role{process.ExecRole: process.Exec, "watch": serve(&watch{}), "page": serve(&page{})}
 }
 
-// gcPercent lets this process's heap grow fivefold before it is collected. It holds the clients of a
-// fleet, or etcd and an API server; to mark all of that again and again would delay what is timed.
+// gcPercent lets this process's heap grow fivefold before it is collected. It holds what each agent
+// of a fleet has but its own of, or etcd and an API server: all of it would be marked all the time
+// and hold up what is timed.
 const gcPercent = 400
 
 func command() *cobra.Command {
@@ -32,6 +34,8 @@ func command() *cobra.Command {
 	add := func(use, short string, b benchmark) {
 		c.AddCommand(program.Command(use, short, b.flags, b.validate, b.measure))
 	}
+	add("aggregator", "Measure spazio-aggregator while the models of many nodes come", &aggregator{})
+	add("profiler", "Measure spazio-profiler while the windows of many pods come", &profiler{})
 	add("testbeds", "Measure test beds on an embedded control plane", &testbeds{})
 	add("watch", "Measure clients that watch pods come and go, on a Store in memory", &watch{})
 	add("page", "Measure the page of a scheduler with many nodes", &page{})
@@ -43,6 +47,28 @@ type benchmark interface {
 	flags(*pflag.FlagSet)
 	validate(args []string) error
 	measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error
+}
+
+// during measures processes while load runs, after a warm-up: edge is called when that begins and when
+// it ends.
+func during(ctx context.Context, t program.Timing, load func(context.Context) error, edge func() error, pids ...int) (used []process.Usage, err error) {
+	loading, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- load(loading) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-ended)
+	}()
+	if err := process.Sleep(ctx, t.WarmUp); err != nil {
+		return nil, err
+	}
+	if err := edge(); err != nil {
+		return nil, err
+	}
+	if used, err = process.Follow(ctx, t.Duration, pids...); err != nil {
+		return nil, err
+	}
+	return used, edge()
 }
 
 // selfServing is a benchmark of a server that this program brings along: a handler, and what runs

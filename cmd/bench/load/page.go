@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -60,22 +59,25 @@ func (p *page) measure(ctx context.Context, r *program.Result, g *children.Group
 		return err
 	}
 	var sizes []float64 // of the first reader's frames
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	readers, reading := errgroup.WithContext(reading)
-	for i := range p.readers {
-		readers.Go(func() error {
-			return readFrames(reading, url, func(size int) {
-				if i == 0 {
-					sizes = append(sizes, float64(size))
-				}
+	read := func(ctx context.Context) error {
+		readers, reading := errgroup.WithContext(ctx)
+		for i := range p.readers {
+			readers.Go(func() error {
+				return readFrames(reading, url, func(size int) {
+					if i == 0 {
+						sizes = append(sizes, float64(size))
+					}
+				})
 			})
-		})
+		}
+		if err := readers.Wait(); ctx.Err() == nil {
+			return err
+		}
+		return nil
 	}
-	used, err := process.Follow(reading, p.duration, server.PID())
-	stop()
-	if ended := readers.Wait(); err != nil { // a reader that failed has ended the reading
-		return errors.Join(err, ended)
+	used, err := during(ctx, program.Timing{Duration: p.duration}, read, func() error { return nil }, server.PID())
+	if err != nil {
+		return err
 	}
 	if len(sizes) < 2 {
 		return fmt.Errorf("%d frames in %v", len(sizes), p.duration)

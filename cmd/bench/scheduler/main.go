@@ -30,16 +30,20 @@ type comparison struct {
 	workload     workload
 	pairs, least int
 	width        float64
+	profiles     string
 	on, off      []result
 }
 
 func (c *comparison) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.workload.Name, "workload", "SchedulingBasic", "SchedulingBasic, Unschedulable or PreemptionAsync")
 	f.IntVar(&c.workload.Nodes, "nodes", 1000, "nodes")
-	f.IntVar(&c.workload.Init, "init", -1, "pods before the measured ones; -1 for a fifth of the nodes, as upstream")
+	f.IntVar(&c.workload.Init, "init", -1, "pods before the measured ones; -1 means upstream's number for the nodes")
 	f.IntVar(&c.workload.Pods, "pods", 2000, "measured pods")
+	f.IntVar(&c.workload.Percentage, "percentage", 0, "percentageOfNodesToScore, with the plugin and without; 0 means upstream's")
 	f.IntVar(&c.pairs, "pairs", 40, "pairs of runs at most")
 	f.IntVar(&c.least, "least", 5, "pairs of runs at least")
 	f.Float64Var(&c.width, "width", .03, "end when the interval of the throughput's ratio is no wider to either side")
+	f.StringVar(&c.profiles, "profiles", "", "directory to keep the CPU profiles in")
 }
 
 func (c *comparison) validate(args []string) error {
@@ -59,7 +63,7 @@ func (c *comparison) measure(ctx context.Context, r *program.Result, g *children
 	beside := 0.
 	for i := range c.pairs {
 		for _, plugin := range []bool{i%2 == 0, i%2 == 1} {
-			one, err := run(ctx, g, order{Workload: c.workload, Plugin: plugin, Ballast: beside})
+			one, err := run(ctx, g, order{Workload: c.workload, Plugin: plugin, Ballast: beside, Pair: i + 1, Profiles: c.profiles})
 			if err != nil {
 				return fmt.Errorf("pair %d, plugin %v: %w", i+1, plugin, err)
 			}
