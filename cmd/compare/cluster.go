@@ -86,7 +86,7 @@ func Cluster(ctx context.Context, c ClusterConfig, say func(format string, args 
 }
 
 func newFleet(c ClusterConfig, say func(string, ...any)) (*fleet, error) {
-	c.Slices, c.Topology = 1, Separate
+	c.Slices, c.Topology = 1, separate
 	switch {
 	case c.Rest == nil:
 		return nil, refuse("Rest", nil, "set")
@@ -163,7 +163,7 @@ func (f *fleet) prepare(ctx context.Context) (err error) {
 	if f.nodes, err = f.open(ctx); err != nil {
 		return err
 	}
-	f.agents = newAgents(f.config.Rest, f.nodes)
+	f.agents = &agents{f.config.Rest, f.nodes}
 	if _, err := f.agents.read(ctx); err != nil {
 		return err
 	}

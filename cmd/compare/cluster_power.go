@@ -30,8 +30,6 @@ type agents struct {
 	nodes  []string
 }
 
-func newAgents(config *rest.Config, nodes []string) *agents { return &agents{config, nodes} }
-
 // why is what is taken of an agent's answer.
 type why struct {
 	Incarnation uint64    `json:"incarnation"`

@@ -105,7 +105,7 @@ func TestValidate(t *testing.T) {
 	}
 	c := good
 	c.Slices = 3
-	if err := c.Validate(2); !errors.Is(err, ErrFewCPUs) {
+	if err := c.Validate(2); !errors.Is(err, errFewCPUs) {
 		t.Errorf("more slices than CPUs: %v", err)
 	}
 	c = good

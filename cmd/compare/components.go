@@ -15,7 +15,7 @@ import (
 type part struct {
 	name                                              string
 	plane, agents, energy, scheduler, app, load, burn bool
-	topology                                          Topology
+	topology                                          topology
 }
 
 // ladder are the parts, each with what is before it; the last, all CPUs busy, is by itself.
@@ -24,10 +24,10 @@ var ladder = []part{
 	{name: "control plane", plane: true},
 	{name: "agents", plane: true, agents: true},
 	{name: "agents' energy", plane: true, agents: true, energy: true},
-	{name: "spazio-power", plane: true, agents: true, energy: true, topology: OneHost},
-	{name: "scheduler", plane: true, agents: true, energy: true, scheduler: true, topology: OneHost},
-	{name: "application, idle", plane: true, agents: true, energy: true, scheduler: true, app: true, topology: OneHost},
-	{name: "application under load", plane: true, agents: true, energy: true, scheduler: true, app: true, load: true, topology: OneHost},
+	{name: "spazio-power", plane: true, agents: true, energy: true, topology: oneHost},
+	{name: "scheduler", plane: true, agents: true, energy: true, scheduler: true, topology: oneHost},
+	{name: "application, idle", plane: true, agents: true, energy: true, scheduler: true, app: true, topology: oneHost},
+	{name: "application under load", plane: true, agents: true, energy: true, scheduler: true, app: true, load: true, topology: oneHost},
 	{name: "all CPUs busy", burn: true},
 }
 

@@ -35,7 +35,7 @@ type Config struct {
 	// Slices of this machine that are nodes; 0 is two, or one on a machine of one CPU.
 	Slices int
 	// Topology is what the slices are.
-	Topology Topology
+	Topology topology
 	// Seed selects the pods that are killed, the same for each scheduler.
 	Seed uint64
 	// MostLate is the share of requests that may be sent late; a run with more is void.
@@ -44,15 +44,15 @@ type Config struct {
 	Placing time.Duration
 }
 
-// Topology is how the slices are spread over machines.
-type Topology string
+// topology is how the slices are spread over machines.
+type topology string
 
 const (
-	// Separate are machines of their own, each with counters of energy.
-	Separate Topology = "separate"
-	// OneHost are virtual machines of one host, which has the counters and shares them by
+	// separate are machines of their own, each with counters of energy.
+	separate topology = "separate"
+	// oneHost are virtual machines of one host, which has the counters and shares them by
 	// spazio-power.
-	OneHost Topology = "one-host"
+	oneHost topology = "one-host"
 )
 
 // DefaultConfig returns the configuration of a comparison of which nothing else is said.
@@ -60,7 +60,7 @@ func DefaultConfig() Config {
 	return Config{
 		Schedulers: []string{"default-scheduler", "spazio", "spazio-energy"}, Runs: 5, Duration: time.Minute, WarmUp: 5 * time.Second,
 		Rate: 100, Connections: 64, Phases: social.Phases{{Kind: social.Mix}}, Kill: 3, KillEvery: 20 * time.Second, Replicas: 3,
-		Topology: Separate, MostLate: .01, Placing: 3 * time.Minute,
+		Topology: separate, MostLate: .01, Placing: 3 * time.Minute,
 	}
 }
 
@@ -103,10 +103,10 @@ func (c Config) Validate(cpus int) error {
 		return refuse("Replicas", c.Replicas, fmt.Sprintf("1 to %d", mostReplicas))
 	case c.Slices < 1:
 		return refuse("Slices", c.Slices, "1 at least")
-	case c.Topology != Separate && c.Topology != OneHost:
-		return refuse("Topology", c.Topology, fmt.Sprintf("%s or %s", Separate, OneHost))
+	case c.Topology != separate && c.Topology != oneHost:
+		return refuse("Topology", c.Topology, fmt.Sprintf("%s or %s", separate, oneHost))
 	case c.Slices > cpus:
-		return &field.Error{Package: "compare", Field: "Slices", Value: c.Slices, Err: fmt.Errorf("%w: %w: this machine has %d", ErrInvalid, ErrFewCPUs, cpus)}
+		return &field.Error{Package: "compare", Field: "Slices", Value: c.Slices, Err: fmt.Errorf("%w: %w: this machine has %d", ErrInvalid, errFewCPUs, cpus)}
 	case pods > c.Slices*mostPods:
 		return refuse("Replicas", c.Replicas, fmt.Sprintf("so that %d pods are %d a slice at most", pods, mostPods))
 	case !(c.MostLate >= 0 && c.MostLate <= 1):

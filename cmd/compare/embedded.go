@@ -71,8 +71,8 @@ func Repeated(ctx context.Context, c Config, times int, say func(format string, 
 
 // compare makes all runs.
 func (b *bench) compare(ctx context.Context) (schedulers.Report, error) {
-	nodes := fmt.Sprintf("%d slices of %d CPUs, %s", b.config.Slices, len(b.cpus), map[Topology]string{
-		Separate: "machines of their own", OneHost: "virtual machines of one host",
+	nodes := fmt.Sprintf("%d slices of %d CPUs, %s", b.config.Slices, len(b.cpus), map[topology]string{
+		separate: "machines of their own", oneHost: "virtual machines of one host",
 	}[b.config.Topology])
 	return b.config.report(ctx, simulatedQuality, nodes, b.say, b.run)
 }

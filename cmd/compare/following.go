@@ -14,8 +14,8 @@ import (
 
 // settings are what a guest is followed in, with all CPUs busy: by itself, and as a node.
 var settings = []part{
-	{name: "a guest by itself", burn: true, topology: OneHost},
-	{name: "a node of Kubernetes", plane: true, agents: true, energy: true, scheduler: true, burn: true, topology: OneHost},
+	{name: "a guest by itself", burn: true, topology: oneHost},
+	{name: "a node of Kubernetes", plane: true, agents: true, energy: true, scheduler: true, burn: true, topology: oneHost},
 }
 
 // EmbeddedFollowing measures how the energy published to a guest follows its processor time

@@ -62,7 +62,7 @@ func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string,
 	r.Quality = simulatedQuality
 	for _, n := range c.Counts {
 		say("%d guests for %v", n, c.Duration)
-		b.config = Config{Slices: n, Topology: OneHost}
+		b.config = Config{Slices: n, Topology: oneHost}
 		row, err := b.guests(ctx, c.Duration)
 		if err != nil {
 			return r, fmt.Errorf("%d guests: %w", n, err)

@@ -89,7 +89,7 @@ func (s *site) lay() {
 		one.Guests = append(one.Guests, slice.Guest{Name: name, CPUs: cpus})
 		one.CPUs, one.Idle, one.Max = one.CPUs+cpus, one.Idle+w[0], one.Max+w[1]
 	}
-	if s.bench.config.Topology == OneHost {
+	if s.bench.config.Topology == oneHost {
 		s.hosts = []slice.Host{one}
 	}
 }
@@ -138,7 +138,7 @@ func (s *site) join(role string, at int, p *children.Process, before time.Durati
 // share starts what shares the host's counters among the slices, if there is a host, and
 // returns where when all of them have theirs.
 func (s *site) share(ctx context.Context) (dir string, err error) {
-	if s.bench.config.Topology != OneHost {
+	if s.bench.config.Topology != oneHost {
 		return "", nil
 	}
 	if s.shared != "" {

@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
 // realNodeName is the node that this machine joins as.
@@ -56,9 +55,8 @@ type member struct {
 	pods  telemetry.PodSource
 }
 
-// startCluster brings up all parts and returns when every node has been heard
-// of. What has been started by then is stopped by d.services, also after an
-// error.
+// startCluster brings up all parts and returns when every node has reported. d.services
+// stops the started parts, also after an error.
 func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 	c := &cluster{config: d.config, clock: simnode.NewClock(time.Now(), d.config.TimeScale), hub: plugin.NewHub(plugin.HubOptions{})}
 	if err := c.serve(ctx, d); err != nil { // first, so that a busy address is reported at once
@@ -78,7 +76,9 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 		add("test beds", c.startTestbeds)
 	}
 	add("aggregator and agents", c.startAgents)
-	add("first signals", c.waitSignals)
+	add("first signals", func(ctx context.Context, _ *demo) error {
+		return c.waitNodes(ctx, "signal", func(n nodeView) bool { return n.Known })
+	})
 	return c, bring(ctx, d.screen.Printf, steps...)
 }
 
@@ -113,7 +113,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	var real []member
 	var machines []simnode.Machine
 	if !c.config.NoRealNode {
-		machine, self, err := thisMachine()
+		machine, self, err := d.startMachine()
 		if err != nil {
 			return fmt.Errorf("this machine as a node (without --real-node it is left out): %w", err)
 		}
@@ -143,29 +143,11 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	return nil
 }
 
-// thisMachine is the node whose pods are child processes.
-func thisMachine() (simnode.Machine, member, error) {
-	machine, err := burn.NewMachine(burn.Config{Name: realNodeName, Labels: map[string]string{realNodeLabel: "true"}})
-	if err != nil {
-		return nil, member{}, err
-	}
-	reader, err := telemetry.NewReader(telemetry.Config{})
-	if err != nil {
-		return nil, member{}, err
-	}
-	return machine, member{realNodeName, reader, machine.Pods()}, nil
-}
-
 // signalTimeout is how long the first signals may take in wall time; a second
 // is usual.
 const signalTimeout = 30 * time.Second
 
-// waitSignals waits until the scheduler has heard of every node.
-func (c *cluster) waitSignals(ctx context.Context, _ *demo) error {
-	return c.waitNodes(ctx, "signal", func(n nodeView) bool { return n.Known })
-}
-
-// waitNodes waits until something is so of every node.
+// waitNodes waits until so returns true for every node.
 func (c *cluster) waitNodes(ctx context.Context, what string, so func(nodeView) bool) error {
 	deadline := time.Now().Add(signalTimeout)
 	for {

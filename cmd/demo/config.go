@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -73,18 +74,8 @@ func (c Config) String() string {
 // WithDefaults returns the configuration with its zero fields filled.
 func (c Config) WithDefaults() Config {
 	c.Config = c.Config.WithDefaults()
-	if c.Nodes == 0 {
-		c.Nodes = 6
-	}
-	if c.Cores == 0 {
-		c.Cores = 4
-	}
-	if c.TimeScale == 0 {
-		c.TimeScale = 1
-	}
-	if c.TimeScale != 1 {
-		c.NoRealNode = true
-	}
+	c.Nodes, c.Cores, c.TimeScale = cmp.Or(c.Nodes, 6), cmp.Or(c.Cores, 4), cmp.Or(c.TimeScale, 1)
+	c.NoRealNode = c.NoRealNode || c.TimeScale != 1
 	if len(c.Profiles) == 0 {
 		c.Profiles = []string{Spazio, Default}
 	}

@@ -1,5 +1,3 @@
-// Package kinds makes an embedded cluster one for manifests of one's own: with Kubernetes'
-// controllers, and with all kinds of Spazio.
 package demo
 
 import (
@@ -17,13 +15,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/parts"
 )
 
-// Step is a part of a cluster that is brought up.
+// step is a part of a cluster that is brought up.
 type step struct {
 	what string
 	run  func(context.Context) error
 }
 
-// Bring brings up parts in order and reports how long each took.
+// bring brings up parts in order and reports how long each took.
 func bring(ctx context.Context, say func(format string, args ...any), steps ...step) error {
 	for _, step := range steps {
 		began := time.Now()
@@ -35,7 +33,7 @@ func bring(ctx context.Context, say func(format string, args ...any), steps ...s
 	return nil
 }
 
-// Install applies what an installation with the components does, except what would run in
+// install applies what an installation with the components does, except what would run in
 // pods.
 func install(ctx context.Context, plane *embedded.ControlPlane, components ...string) error {
 	objects, err := deploy.Config{Components: components}.Objects()
@@ -56,7 +54,7 @@ func install(ctx context.Context, plane *embedded.ControlPlane, components ...st
 	return installer.Install(ctx, objects, deploy.Options{NoWait: true})
 }
 
-// StartControllers runs Kubernetes' controllers until the services stop.
+// startControllers runs Kubernetes' controllers until the services stop.
 func startControllers(ctx context.Context, plane *embedded.ControlPlane, services *parts.Group) error {
 	running, err := controllers.Start(ctx, plane, controllers.Options{Discovery: time.Second, Namespaces: true})
 	if err != nil {
@@ -66,7 +64,7 @@ func startControllers(ctx context.Context, plane *embedded.ControlPlane, service
 	return nil
 }
 
-// As writes a kubeconfig of a service account of Spazio's.
+// writeAccountKubeconfig writes a kubeconfig of one of Spazio's service accounts.
 func writeAccountKubeconfig(ctx context.Context, plane *embedded.ControlPlane, account string) (path string, err error) {
 	access, err := plane.ServiceAccountConfig(ctx, deploy.SystemNamespace, account)
 	if err != nil {
@@ -74,14 +72,4 @@ func writeAccountKubeconfig(ctx context.Context, plane *embedded.ControlPlane, a
 	}
 	path = filepath.Join(plane.Dir(), account+".kubeconfig")
 	return path, embedded.WriteKubeconfig(path, access)
-}
-
-// WriteKubeconfig writes an administrator's kubeconfig beside the control plane's data, with
-// which kubectl works as long as the cluster runs.
-func writeKubeconfig(plane *embedded.ControlPlane) (path string, err error) {
-	path = filepath.Join(plane.Dir(), "kubeconfig")
-	if err := embedded.WriteKubeconfig(path, plane.RESTConfig()); err != nil {
-		return "", fmt.Errorf("kubeconfig: %w", err)
-	}
-	return path, nil
 }

@@ -34,7 +34,7 @@ const (
 // doubt says why the figures allow no verdict, or nothing.
 func (r Result) doubt() string {
 	for _, p := range r.Paces {
-		c, ok := batch.Find(r.Simulated, p.Profile)
+		c, ok := find(r.Simulated, p.Profile)
 		switch {
 		case !ok:
 		case p.Late > mostLate*c.Makespan:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
@@ -19,20 +20,7 @@ import (
 type runs struct {
 	mu     sync.Mutex
 	all    []profileRun
-	doubts bool // the machine was too slow to compare them
-}
-
-// compare sets whether the runs so far can be compared.
-func (r *runs) compare(can bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.doubts = !can
-}
-
-func (r *runs) comparable() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return !r.doubts
+	doubts atomic.Bool // the machine was too slow to compare them
 }
 
 type profileRun struct {
@@ -67,7 +55,7 @@ func (r *runs) show() (shown []web.Run) {
 func (c *cluster) serve(ctx context.Context, d *demo) error {
 	p, err := page.New(web.Config{
 		Source: page.NewSource(c.hub, page.Options{
-			Title: c.config.String(), Virtual: c.clock.Virtual, Runs: func() ([]web.Run, bool) { return c.runs.show(), c.runs.comparable() },
+			Title: c.config.String(), Virtual: c.clock.Virtual, Runs: func() ([]web.Run, bool) { return c.runs.show(), !c.runs.doubts.Load() },
 		}),
 		Logger: slog.New(slog.DiscardHandler), // the page says what is wrong itself
 	})

@@ -7,8 +7,8 @@ type Result struct {
 	Config Config `json:"config"`
 	// Simulated sums up the pods on the simulated nodes, Real those on this
 	// machine, one entry a profile in the order of the runs.
-	Simulated []batch.Column `json:"simulated"`
-	Real      []batch.Column `json:"real,omitempty"`
+	Simulated []Column `json:"simulated"`
+	Real      []Column `json:"real,omitempty"`
 	// Paces say how well this machine kept up with each run.
 	Paces []Pace `json:"paces"`
 	// Batches have every pod, if Options.Records asks for them.
@@ -35,8 +35,8 @@ func (r *Result) add(pace Pace, records []batch.Record) {
 			simulated = append(simulated, p)
 		}
 	}
-	r.Simulated = append(r.Simulated, batch.Column{Profile: profile, Summary: batch.Summarise(simulated)})
+	r.Simulated = append(r.Simulated, Column{Profile: profile, Summary: batch.Summarise(simulated)})
 	if !r.Config.NoRealNode {
-		r.Real = append(r.Real, batch.Column{Profile: profile, Summary: batch.Summarise(real)})
+		r.Real = append(r.Real, Column{Profile: profile, Summary: batch.Summarise(real)})
 	}
 }

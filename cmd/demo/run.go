@@ -34,7 +34,7 @@ type Options struct {
 // Run runs a demo from start to end. Whatever happens, it leaves no process, no
 // port and no file behind. It returns ErrInterrupted if ctx ended before the
 // result was there, and an error of Validate before anything runs. A process can run one at
-// a time; unless NoRealNode is set, its main calls burn.Init first.
+// a time; unless NoRealNode is set, its main calls children.Init with Roles first.
 func Run(ctx context.Context, c Config, o Options) (err error) {
 	if err := c.Validate(); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	}
 	pace.LeastSojourn = d.config.leastSojourn(records)
 	d.result.add(pace, records)
-	d.cluster.runs.compare(d.result.doubt() == "")
+	d.cluster.runs.doubts.Store(d.result.doubt() != "")
 	if d.options.Records {
 		d.result.Batches = append(d.result.Batches, batchRecord{profile, batch.Outcomes(records), after.since(before)})
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/spazio-scheduler/spazio/sim/report/text"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
 
 // Table renders the result for reading, one column a profile. With both it adds
@@ -15,32 +14,32 @@ func (r Result) Table() string {
 	if doubt != "" {
 		against = "" // no ratios either
 	}
-	shown := batch.Text(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, against)
+	shown := comparison(fmt.Sprintf("%d simulated nodes × %d cores", r.Config.Nodes, r.Config.Cores), r.Simulated, Spazio, against)
 	if len(r.Real) > 0 {
-		shown += "\n" + batch.Text("this machine", r.Real, Spazio, against)
+		shown += "\n" + comparison("this machine", r.Real, Spazio, against)
 	}
 	if doubt != "" {
 		return text.Fold(shown+"\nNo verdict: "+doubt+".\nThis machine was too slow to tell: try again when it is quieter, or with fewer --pods.\n", 120)
 	}
-	spazio, ran := batch.Find(r.Simulated, Spazio)
-	if other, ok := batch.Find(r.Simulated, Default); ok && ran {
+	spazio, ran := find(r.Simulated, Spazio)
+	if other, ok := find(r.Simulated, Default); ok && ran {
 		shown += "\n" + verdict(spazio, other) + "\n"
 	}
-	if c, ok := batch.Find(r.Simulated, Pronto); ok {
+	if c, ok := find(r.Simulated, Pronto); ok {
 		shown += "\n" + aside(c) + "\n"
 	}
 	return text.Fold(shown, 120)
 }
 
 // aside is what became of the batch by Pronto's signal.
-func aside(c batch.Column) string {
+func aside(c Column) string {
 	return fmt.Sprintf("By Pronto's signal, which tells peaks of load and not room, a pod ran for %s s on average\n"+
 		"and was done %s s after its submission, and the batch as a whole took %s s.",
 		seconds(c.RunTime.Mean), seconds(c.Sojourn.Mean), seconds(c.Makespan))
 }
 
 // verdict is the result in a sentence.
-func verdict(spazio, other batch.Column) string {
+func verdict(spazio, other Column) string {
 	held := spazio.Makespan > other.Makespan
 	but := "and"
 	if faster := spazio.RunTime.Mean < other.RunTime.Mean; faster == held {
@@ -49,9 +48,9 @@ func verdict(spazio, other batch.Column) string {
 	return fmt.Sprintf("Spazio starts a pod only where there is room: on average a pod ran for %s s instead of %s s (%s times as long)\n"+
 		"and was done %s s after its submission instead of %s s (%s times),\n"+
 		"%s the batch as a whole took %s s instead of %s s (%s times).",
-		seconds(spazio.RunTime.Mean), seconds(other.RunTime.Mean), batch.Ratio(spazio.RunTime.Mean, other.RunTime.Mean),
-		seconds(spazio.Sojourn.Mean), seconds(other.Sojourn.Mean), batch.Ratio(spazio.Sojourn.Mean, other.Sojourn.Mean),
-		but, seconds(spazio.Makespan), seconds(other.Makespan), batch.Ratio(spazio.Makespan, other.Makespan))
+		seconds(spazio.RunTime.Mean), seconds(other.RunTime.Mean), ratio(spazio.RunTime.Mean, other.RunTime.Mean),
+		seconds(spazio.Sojourn.Mean), seconds(other.Sojourn.Mean), ratio(spazio.Sojourn.Mean, other.Sojourn.Mean),
+		but, seconds(spazio.Makespan), seconds(other.Makespan), ratio(spazio.Makespan, other.Makespan))
 }
 
 func seconds(v float64) string { return fmt.Sprintf("%.1f", v) }

@@ -16,8 +16,8 @@ func at(seconds float64) time.Time {
 }
 
 // column sums up a pod of one core-second that ran alone on its node.
-func column(profile string, created, bound, running, done float64) batch.Column {
-	return batch.Column{Profile: profile, Summary: batch.Summarise([]batch.Record{{
+func column(profile string, created, bound, running, done float64) demo.Column {
+	return demo.Column{Profile: profile, Summary: batch.Summarise([]batch.Record{{
 		Task: batch.Task{Work: time.Second}, Node: "a",
 		Created: at(created), Bound: at(bound), Running: at(running), Done: at(done),
 	}})}
@@ -26,7 +26,7 @@ func column(profile string, created, bound, running, done float64) batch.Column 
 func ExampleResult_Table() {
 	result := demo.Result{
 		Config:    demo.Config{Nodes: 19, Cores: 4},
-		Simulated: []batch.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Default, 0, 0, 1, 4)},
+		Simulated: []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Default, 0, 0, 1, 4)},
 	}
 	fmt.Print(result.Table())
 	// Output:
@@ -58,19 +58,19 @@ func TestClosingSentence(t *testing.T) {
 	other := column(demo.Default, 0, 0, 1, 4)
 	for _, test := range []struct {
 		name   string
-		spazio batch.Column
+		spazio demo.Column
 		want   string
 	}{
 		{"faster pods, longer batch", column(demo.Spazio, 0, 2, 3, 4.5), "but the batch as a whole took 4.5 s instead of 4.0 s (1.12 times)."},
 		{"faster pods, shorter batch", column(demo.Spazio, 0, 0, 1, 2), "and the batch as a whole took 2.0 s instead of 4.0 s (0.50 times)."},
 		{"slower pods, longer batch", column(demo.Spazio, 0, 0, 1, 8), "and the batch as a whole took 8.0 s instead of 4.0 s (2.00 times)."},
 	} {
-		table := demo.Result{Simulated: []batch.Column{other, test.spazio}}.Table()
+		table := demo.Result{Simulated: []demo.Column{other, test.spazio}}.Table()
 		if !strings.HasSuffix(table, test.want+"\n") {
 			t.Errorf("%s: want %q at the end of\n%s", test.name, test.want, table)
 		}
 	}
-	alone := demo.Result{Simulated: []batch.Column{other}}.Table()
+	alone := demo.Result{Simulated: []demo.Column{other}}.Table()
 	if strings.Contains(alone, "ratio") || strings.Contains(alone, "instead of") {
 		t.Errorf("one profile is compared with none:\n%s", alone)
 	}
@@ -78,7 +78,7 @@ func TestClosingSentence(t *testing.T) {
 
 // Pronto has a column, and a sentence of its own after the other two's.
 func TestTableWithPronto(t *testing.T) {
-	columns := []batch.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
+	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
 	table := demo.Result{Simulated: columns}.Table()
 	const sentence = "By Pronto's signal, which tells peaks of load and not room, a pod ran for 5.0 s on average\n" +
 		"and was done 7.0 s after its submission, and the batch as a whole took 7.0 s.\n"
@@ -88,7 +88,7 @@ func TestTableWithPronto(t *testing.T) {
 	if alone := (demo.Result{Simulated: columns[1:2]}).Table(); !strings.HasSuffix(alone, sentence) || strings.Contains(alone, "ratio") {
 		t.Errorf("%s", alone)
 	}
-	if none := (demo.Result{Simulated: []batch.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
+	if none := (demo.Result{Simulated: []demo.Column{{Profile: demo.Pronto}}}).Table(); strings.Contains(none, "By Pronto") {
 		t.Errorf("%s", none)
 	}
 }
@@ -96,7 +96,7 @@ func TestTableWithPronto(t *testing.T) {
 // Lines are no wider than 120 columns, whatever the figures.
 func TestTableIsNarrow(t *testing.T) {
 	const day = 86400
-	columns := []batch.Column{
+	columns := []demo.Column{
 		column(demo.Spazio, 0, day, 2*day, 1000*day), column(demo.Pronto, 0, 1, 2, 3000*day), column(demo.Default, 0, 1, 1.5, 999*day),
 	}
 	table := demo.Result{Simulated: columns, Real: columns, Config: demo.Config{Nodes: 20000, Cores: 512}}.Table()
@@ -112,14 +112,14 @@ func TestTableIsNarrow(t *testing.T) {
 
 // Lines about completed pods say nothing where there are none.
 func TestTableOfNothing(t *testing.T) {
-	table := demo.Result{Simulated: []batch.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()
+	table := demo.Result{Simulated: []demo.Column{{Profile: demo.Spazio}, column(demo.Default, 0, 0, 1, 4)}}.Table()
 	if !strings.Contains(table, "makespan, s") || strings.Contains(table, "ratio") || strings.Contains(table, "NaN") {
 		t.Errorf("table of a profile without a completed pod:\n%s", table)
 	}
 }
 
 func TestTableShowsTheRealNode(t *testing.T) {
-	s := []batch.Column{{Profile: demo.Spazio}}
+	s := []demo.Column{{Profile: demo.Spazio}}
 	with, without := demo.Result{Simulated: s, Real: s}.Table(), demo.Result{Simulated: s}.Table()
 	if !strings.Contains(with, "this machine") || strings.Contains(without, "this machine") {
 		t.Error("the section of the real node does not follow its presence")
@@ -129,7 +129,7 @@ func TestTableShowsTheRealNode(t *testing.T) {
 // Where the machine was too slow to compare the profiles no verdict is given, and the
 // sentence in its place has the figure.
 func TestNoVerdictOfASlowMachine(t *testing.T) {
-	columns := []batch.Column{column(demo.Spazio, 0, 2, 3, 60), column(demo.Default, 0, 0, 1, 50)}
+	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 60), column(demo.Default, 0, 0, 1, 50)}
 	good := demo.Pace{Profile: demo.Spazio, Late: .5, Lag: .004, LeastSojourn: 12.8}
 	for name, test := range map[string]struct {
 		pace demo.Pace

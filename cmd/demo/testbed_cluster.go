@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -83,8 +84,8 @@ func (c *testbedCluster) startControlPlane(ctx context.Context) (err error) {
 	if c.client, err = kubernetes.NewForConfig(c.plane.RESTConfig()); err != nil {
 		return err
 	}
-	kubeconfig, err := writeKubeconfig(c.plane)
-	if err != nil {
+	kubeconfig := filepath.Join(c.plane.Dir(), "kubeconfig")
+	if err := embedded.WriteKubeconfig(kubeconfig, c.plane.RESTConfig()); err != nil {
 		return err
 	}
 	c.kubectl = "kubectl --kubeconfig " + kubeconfig

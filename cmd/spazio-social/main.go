@@ -3,8 +3,8 @@
 package main
 
 import (
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/sociald"
 )
 
-func main() { command.Main(sociald.Main) }
+func main() { command.Main(social.Program) }

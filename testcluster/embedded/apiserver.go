@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,14 +40,6 @@ type apiServer struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
-}
-
-func listen(address netip.AddrPort) (net.Listener, error) {
-	listener, err := net.Listen("tcp", address.String())
-	if err != nil {
-		return nil, fmt.Errorf("kube-apiserver's port: %w", err)
-	}
-	return listener, nil
 }
 
 // startAPIServer takes the listener over. The server writes its certificate to
@@ -105,7 +96,7 @@ func serverOptions(config Config, dir string, listener net.Listener, etcd string
 	if config.Managed {
 		forKubelets(o, callers)
 	} else {
-		// Nobody would make the service accounts or take the taints away.
+		// Without a controller manager, service accounts are not created and taints not removed.
 		o.Admission.GenericAdmission.DisablePlugins = []string{"ServiceAccount", "TaintNodesByCondition"}
 	}
 	return o
@@ -116,7 +107,7 @@ func serverOptions(config Config, dir string, listener net.Listener, etcd string
 func forKubelets(o *options.ServerRunOptions, callers *authority) {
 	o.Authorization.Modes = append([]string{modes.ModeNode}, o.Authorization.Modes...)
 	o.Admission.GenericAdmission.EnablePlugins = []string{"NodeRestriction"}
-	// Nobody here resolves the names of nodes.
+	// The names of nodes do not resolve here.
 	o.KubeletConfig.PreferredAddressTypes = []string{string(corev1.NodeInternalIP)}
 	o.KubeletConfig.TLSClientConfig.CertFile = callers.serverCert
 	o.KubeletConfig.TLSClientConfig.KeyFile = callers.serverKey

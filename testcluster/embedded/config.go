@@ -39,9 +39,9 @@ type Config struct {
 	Address netip.Addr
 	// APIPort is the port of kube-apiserver; 0 picks a free one.
 	APIPort int
-	// Managed says that kubelets and a controller manager will run beside, by
+	// Managed prepares for kubelets and a controller manager that connect by
 	// configurations of UserConfig: pods get service accounts and nodes the taint
-	// not-ready, which a controller manager sees to, and users of the group
+	// not-ready, which a controller manager handles, and users of the group
 	// system:nodes have the rights of their node. The cluster's ranges are
 	// 10.0.0.0/16 for services and what the kubelets say for pods.
 	Managed bool
@@ -49,8 +49,8 @@ type Config struct {
 	// to the administrator of RESTConfig alone. Without, every credential has
 	// all rights.
 	RBAC bool
-	// Audit, if set, hears of every request when it has been answered, and of
-	// a watch when it begins too: who asked, what, and what came of it, without
+	// Audit, if set, receives an event for every request that has been answered, and
+	// for each watch that begins: user, request and response code, without
 	// bodies (level Metadata). The API server's own requests are left out. It
 	// is called from many goroutines, after the answer is on its way, never
 	// after Close has returned; it must not call Close.
@@ -64,8 +64,8 @@ const dirPrefix = "spazio-"
 // terminating zero among them.
 const maxSocketPath = 103
 
-// Validate returns a *field.Error for a field out of its range.
-func (c Config) Validate() error {
+// validate returns a *field.Error for a field out of its range.
+func (c Config) validate() error {
 	if c.APIPort < 0 || c.APIPort > 65535 {
 		return refuse("APIPort", c.APIPort, "0 to 65535")
 	}

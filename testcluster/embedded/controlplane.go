@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ var started atomic.Bool
 // the start, nothing more. When Start fails it leaves neither ports nor files
 // behind.
 func Start(ctx context.Context, config Config) (*ControlPlane, error) {
-	if err := config.Validate(); err != nil {
+	if err := config.validate(); err != nil {
 		return nil, err
 	}
 	c := &ControlPlane{failed: make(chan struct{})}
@@ -68,9 +69,9 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	if c.authority, err = newAuthority(c.dir); err != nil {
 		return err
 	}
-	listener, err := listen(netip.AddrPortFrom(config.address(), uint16(config.APIPort)))
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(config.address(), uint16(config.APIPort)).String())
 	if err != nil {
-		return err
+		return fmt.Errorf("kube-apiserver's port: %w", err)
 	}
 	if c.etcd, err = startEtcd(ctx, c.dir, c.log, c.fail); err != nil {
 		return errors.Join(err, listener.Close())

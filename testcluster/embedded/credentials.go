@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/hex"
 	"encoding/pem"
 	"fmt"
 	"math/big"
@@ -52,7 +51,7 @@ type authority struct {
 // newAuthority writes the files that kube-apiserver reads.
 func newAuthority(dir string) (*authority, error) {
 	a := &authority{
-		adminToken:        newToken(),
+		adminToken:        rand.Text(),
 		tokenFile:         filepath.Join(dir, "tokens.csv"),
 		serviceAccountKey: filepath.Join(dir, "service-account.key"),
 		serverCert:        filepath.Join(dir, "kubelet-client.crt"),
@@ -87,20 +86,10 @@ func (a *authority) writeServer() error {
 	return os.WriteFile(a.serverKey, key, 0o600)
 }
 
-func newToken() string {
-	var b [16]byte
-	rand.Read(b[:]) // never fails
-	return hex.EncodeToString(b[:])
-}
-
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
 func writeKey(path string) error {
-	key, err := newKey()
-	if err != nil {
-		return err
-	}
-	text, err := keyutil.MarshalPrivateKeyToPEM(key)
+	text, err := keyutil.MakeEllipticPrivateKeyPEM()
 	if err != nil {
 		return err
 	}

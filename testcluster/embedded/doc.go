@@ -1,6 +1,6 @@
 // Package embedded runs etcd and kube-apiserver inside the calling process, on
-// loopback unless told otherwise and over a temporary directory, for a test or a demonstration that
-// wants the real API without a cluster.
+// loopback by default and over a temporary directory, for tests and demonstrations that
+// need the real API without a cluster.
 //
 // There is one control plane a process, once: kube-apiserver keeps feature gates,
 // metrics and its logger in globals. The version is that of k8s.io/kubernetes in
@@ -28,12 +28,12 @@
 // Every request needs a credential. By default whoever has one may do everything;
 // with [Config.RBAC] an administrator may ([ControlPlane.RESTConfig]), and others
 // what roles and bindings allow: users ([ControlPlane.UserConfig]) and service
-// accounts ([ControlPlane.ServiceAccountConfig]). [Config.Audit] hears of each
-// request, so that a test can tell what a program really asks.
+// accounts ([ControlPlane.ServiceAccountConfig]). [Config.Audit] receives each
+// request, so that a test can check what a program really asks.
 //
 // # What it leaves
 //
-// [ControlPlane.Close] leaves no file, no port and no goroutine behind, but for a
+// [ControlPlane.Close] leaves no file, no port and no goroutine behind, except a
 // few of the API server's watch cache that end within some seconds, by a timer.
 // What stays is in Kubernetes' globals: its logger writes nowhere any more, and
 // on a fatal error it ends the goroutine, not the process.

@@ -23,9 +23,8 @@ type etcdServer struct {
 	died     <-chan struct{} // etcd's own goroutines gave up
 }
 
-// fatalHook ends the goroutine that logged a fatal error, after telling the
-// error.
-type fatalHook struct{ tell func(error) }
+// fatalHook reports a fatal error and ends the goroutine that logged it.
+type fatalHook struct{ report func(error) }
 
 func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
 	err := errors.New(entry.Message)
@@ -34,7 +33,7 @@ func (h fatalHook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) 
 			err = fmt.Errorf("%s: %w", entry.Message, cause)
 		}
 	}
-	h.tell(fmt.Errorf("etcd: %w", err))
+	h.report(fmt.Errorf("etcd: %w", err))
 	runtime.Goexit()
 }
 
@@ -90,8 +89,8 @@ func etcdConfig(dir string) *embed.Config {
 	config.TickMs, config.ElectionMs = 20, 100
 	socket := url.URL{Scheme: "unix", Path: socketPath(dir)}
 	config.ListenClientUrls = []url.URL{socket}
-	// A member without peers needs no port for them. What it advertises nobody
-	// reads, but may not be a socket.
+	// A member without peers needs no port for them. The advertised URLs are not
+	// read, but may not be sockets.
 	config.ListenPeerUrls = nil
 	nowhere := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	config.AdvertisePeerUrls, config.AdvertiseClientUrls = []url.URL{nowhere}, []url.URL{nowhere}

@@ -58,7 +58,7 @@ func (l *logFile) Close() error {
 // redirectKlog sends klog here for the rest of the process: klog is a global,
 // and goroutines of Kubernetes outlive the server that started them. Where klog
 // would end the process, as when a start is broken off, which leaves children
-// and files behind, it ends the goroutine and tells fatal.
+// and files behind, it ends the goroutine and calls fatal.
 func (l *logFile) redirectKlog(fatal func(error)) {
 	klog.SetSlogLogger(slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelError})))
 	klog.OsExit = func(int) {
@@ -71,7 +71,7 @@ func (l *logFile) redirectKlog(fatal func(error)) {
 }
 
 // zap returns a logger for etcd, which logs its fatal errors and then ends the
-// process; here it ends the goroutine and tells fatal instead.
+// process; here it calls fatal and ends the goroutine instead.
 func (l *logFile) zap(fatal func(error)) *zap.Logger {
 	core := zapcore.NewCore(zapcore.NewConsoleEncoder(zap.NewProductionEncoderConfig()), l, zapcore.ErrorLevel)
 	hook := fatalHook{fatal}

@@ -25,12 +25,12 @@ func NewPodFeed(at time.Time) *PodFeed {
 	}
 }
 
-// Churn says that a container is about to start.
+// Churn reports that a container is about to start.
 func (f *PodFeed) Churn(at time.Time) {
 	f.push(telemetry.PodEvent{At: at, Churn: true})
 }
 
-// Changed says that a container started or ended and which pods run now.
+// Changed reports that a container started or ended, and which pods run now.
 func (f *PodFeed) Changed(at time.Time, pods []string) {
 	f.push(telemetry.PodEvent{At: at, Churn: true, Changed: true, Pods: telemetry.RunningPods(pods...)})
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// Config says which nodes join which cluster. A zero field takes its default;
+// Config describes the nodes and the cluster that they join. A zero field takes its default;
 // Cluster or Client is required. Start keeps no reference to its slices and maps.
 type Config struct {
 	// Cluster is the API server that the nodes join, with the credential they
@@ -39,18 +39,18 @@ type Config struct {
 	// streams of all nodes, each of them its own, and the start-up latencies of
 	// pods that declare none.
 	Params Params
-	// Machines join besides: this machine (package burn), or nodes of the
-	// caller's own making. They live by the same Clock.
+	// Machines join as well: parts of this machine (package slice), or nodes of the
+	// caller's own making. They use the same Clock.
 	Machines []Machine
 	// Clock is the nodes' time; default the wall clock.
 	Clock Clock
 
-	// Observer, if set, hears of each pod's phases, in order for one pod, after
-	// the API server has. It is called from several goroutines, never after
+	// Observer, if set, is called for each phase of a pod, in order for one pod, after
+	// the API server has been updated. Calls come from several goroutines, never after
 	// Close has returned, and must not call Close.
 	Observer func(Event)
-	// OnError, if set, hears of pods that could not be run or reported. What
-	// holds for Observer holds for it.
+	// OnError, if set, receives the errors of pods that could not be run or updated. It
+	// is called as Observer is.
 	OnError func(error)
 }
 

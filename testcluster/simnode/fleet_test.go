@@ -24,7 +24,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // rig is a fleet, by default of one node, a hundred times as fast as life.
@@ -57,10 +56,12 @@ func newRig(t *testing.T, c simnode.Config) *rig {
 		}
 	})
 	// Of what is deleted between a list and the watch that follows it the fake tells nobody.
-	simnodetest.Eventually(t, "the fleet watches", func() (bool, any) {
-		actions := r.client.Actions()
-		return slices.ContainsFunc(actions, func(a k8stesting.Action) bool { return a.Matches("watch", "pods") }), actions
-	})
+	watches := func(a k8stesting.Action) bool { return a.Matches("watch", "pods") }
+	for deadline := time.Now().Add(3 * time.Minute); !slices.ContainsFunc(r.client.Actions(), watches); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the fleet does not watch: %v", r.client.Actions())
+		}
+	}
 	return r
 }
 

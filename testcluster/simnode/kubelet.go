@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Event is a transition of a pod that the API server has heard of.
+// Event is a transition of a pod that has been written to the API server.
 type Event struct {
 	Transition
 	Pod types.NamespacedName
@@ -119,7 +119,7 @@ func (k *kubelet) run(ctx context.Context, synced chan<- struct{}) error {
 	return nil
 }
 
-// machineError says that a machine ended by itself.
+// machineError is the error of a machine that ended by itself.
 type machineError struct {
 	node string
 	err  error // nil for no reason
@@ -134,8 +134,8 @@ func (e *machineError) Error() string {
 
 func (e *machineError) Unwrap() error { return e.err }
 
-// informer watches the pods of all nodes, which costs the API server less than a
-// watch a node, and those of none, whose deletion the observer hears of too.
+// informer watches all pods, which costs the API server less than one watch per node. It includes
+// unbound pods, whose deletion is reported to the observer.
 func (k *kubelet) informer() cache.SharedIndexInformer {
 	informer := coreinformers.NewPodInformer(k.client, metav1.NamespaceAll, 0, cache.Indexers{})
 	// A fresh informer accepts any handler.
@@ -316,7 +316,7 @@ func (k *kubelet) writeAll(ctx context.Context, queue <-chan write) {
 	}
 }
 
-// gone says that the pod was deleted; a conflict, that another has its name now.
+// gone reports whether the pod was deleted; a conflict means that another pod has its name now.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
 
 func (k *kubelet) write(ctx context.Context, w write) error {

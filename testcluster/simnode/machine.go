@@ -10,7 +10,7 @@ import (
 // Machine runs the pods of one node. Implementations are safe for concurrent
 // use.
 type Machine interface {
-	// Spec is what the node says of itself to the API server. It never changes.
+	// Spec describes the node for the API server. It never changes.
 	Spec() NodeSpec
 	// Bind starts a pod; its phases are emitted by Run.
 	Bind(p Pod) error
@@ -34,7 +34,7 @@ const (
 	Killed    = node.Killed
 )
 
-// Transition says that a pod entered a phase.
+// Transition is the entry of a pod into a phase.
 type Transition struct {
 	At    time.Time
 	UID   string

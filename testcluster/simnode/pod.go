@@ -33,11 +33,11 @@ const (
 	AnnotationStartup = "spazio-scheduler.github.io/startup-seconds"
 )
 
-// A pod with this label reserves a slot of a test bed and sleeps for ever, whatever its
-// annotations say: what reserves slots knows nothing of simulated work.
+// A placeholder pod, which reserves a slot of a test bed, has this label. It sleeps forever, whatever
+// its annotations: the operator that creates it does not know of simulated work.
 const (
-	labelRole = "testbed.spazio-scheduler.github.io/role"
-	roleGhost = "ghost"
+	labelRole       = "testbed.spazio-scheduler.github.io/role"
+	rolePlaceholder = "ghost"
 )
 
 // What a pod without annotations does.
@@ -106,8 +106,8 @@ func podOf(pod *corev1.Pod, startup time.Duration) (Pod, error) {
 			return Pod{}, refuse(ErrBadPod, AnnotationIdle, s, "true or false")
 		}
 	}
-	ghost := pod.Labels[labelRole] == roleGhost
-	if p.Idle = p.Idle || ghost; p.Idle {
+	placeholder := pod.Labels[labelRole] == rolePlaceholder
+	if p.Idle = p.Idle || placeholder; p.Idle {
 		p.Work, p.Memory = 0, 0
 	}
 	if s, ok := pod.Annotations[AnnotationCores]; ok {
@@ -115,7 +115,7 @@ func podOf(pod *corev1.Pod, startup time.Duration) (Pod, error) {
 			return Pod{}, refuse(ErrBadPod, AnnotationCores, s, "a number of cores above 0")
 		}
 	}
-	if s, ok := pod.Annotations[AnnotationWork]; ok && !ghost {
+	if s, ok := pod.Annotations[AnnotationWork]; ok && !placeholder {
 		if p.Work, err = parseSeconds(AnnotationWork, s); err != nil {
 			return Pod{}, err
 		}

@@ -15,7 +15,7 @@ import (
 // MaxPods is the number of pods a node accepts, the kubelet's default.
 const MaxPods = 110
 
-// NodeSpec is what a node says of itself to the API server.
+// NodeSpec describes a node to the API server.
 type NodeSpec struct {
 	Name   string
 	Cores  int
@@ -31,8 +31,8 @@ func Register(ctx context.Context, client kubernetes.Interface, n NodeSpec) erro
 	return err
 }
 
-// register says besides whether the node was new. It writes the status anew where somebody
-// else has written the node meanwhile, as the controller of nodes' lifecycle does.
+// register also reports whether the node was new. It retries a status update that conflicts with
+// another writer, such as the node lifecycle controller.
 func register(ctx context.Context, client kubernetes.Interface, n NodeSpec) (created bool, err error) {
 	object := nodeObject(n)
 	nodes := client.CoreV1().Nodes()

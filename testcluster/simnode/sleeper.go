@@ -54,7 +54,7 @@ func (m *model) sleeperAt(uid string) int {
 	return slices.IndexFunc(m.sleeping, func(s sleeper) bool { return s.uid == uid })
 }
 
-// has says whether a pod is on the node.
+// has reports whether a pod is on the node.
 func (m *model) has(uid string) bool {
 	_, works := m.ids[uid]
 	return works || m.sleeperAt(uid) >= 0

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// Timed is a Machine on which nothing is scarce: a pod starts after its start-up
-// time and has done its work after the time that this takes alone, whatever else
-// runs. It is for tests that want to say how a node is, rather than have it follow
-// from what runs there. It goes by the machine's clock. It is safe for concurrent use.
+// Timed is a Machine on which nothing is scarce: a pod starts after its start-up time
+// and ends after the time that its work takes alone, whatever else runs. It is for tests
+// that prescribe how long pods take. It uses the wall clock and is safe for concurrent use.
 type Timed struct {
 	spec     NodeSpec
 	changed  func(running []string)
@@ -31,10 +30,10 @@ type timedPod struct {
 	next    *time.Timer
 }
 
-// NewTimed returns a machine without pods. Whenever one starts, ends or is killed
-// while it runs, changed is called with the UIDs of those that run now, in order of
-// the UIDs, before the kubelet hears of it: one call at a time, and in the order in
-// which it happened. It must not call the machine's methods; nil is nobody.
+// NewTimed returns a machine without pods. Whenever a pod starts, ends or is killed
+// while it runs, changed, if not nil, is called with the sorted UIDs of the running pods,
+// before the kubelet is notified: one call at a time, in the order of the changes. It must
+// not call the machine's methods.
 func NewTimed(spec NodeSpec, changed func(running []string)) *Timed {
 	if changed == nil {
 		changed = func([]string) {}
@@ -74,7 +73,7 @@ func (m *Timed) Bind(p Pod) error {
 }
 
 // start is called when the pod's start-up is over. Its work begins when the kubelet
-// has heard of that.
+// has been notified.
 func (m *Timed) start(uid string, pod *timedPod) {
 	m.mu.Lock()
 	if m.pods[uid] != pod { // killed meanwhile
@@ -104,7 +103,7 @@ func (m *Timed) Kill(uid string) {
 	m.remove(uid, pod)
 }
 
-// remove says whether the pod was there.
+// remove reports whether the pod was there.
 func (m *Timed) remove(uid string, pod *timedPod) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,7 +149,7 @@ func (m *Timed) Run(ctx context.Context, emit func(Transition)) error {
 	}
 }
 
-// clear ends every pod, and whoever waits to tell of one.
+// clear ends every pod, and the goroutines that wait in emit.
 func (m *Timed) clear() {
 	close(m.ended)
 	m.mu.Lock()

@@ -30,7 +30,7 @@
 //
 // The nodes are objects alone: no kubelet runs there, so that pods are bound, not run,
 // and a pod that is deleted is gone at once. A pair has as many pods placed by the profile of slots,
-// beside the ghosts of a test bed, and by the default profile, beside nothing; with several pairs the
+// beside the placeholder pods of a test bed, and by the default profile, beside nothing; with several pairs the
 // ratio is the median. Times are between what this program asked for and what its watches show. A round or a batch begins when nothing of what
 // came before is under way any more, and this program, in which etcd and the API server run, has
 // collected its garbage.

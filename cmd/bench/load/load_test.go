@@ -114,13 +114,13 @@ func TestRefuses(t *testing.T) {
 
 // Pairs that did not come to their end show what has been measured.
 func TestSamples(t *testing.T) {
-	half := samples{ghosts: []float64{7, 3}, slots: []float64{50, 90}, plain: []float64{100}}
+	half := samples{placeholders: []float64{7, 3}, slots: []float64{50, 90}, plain: []float64{100}}
 	var r program.Result
 	half.report(&r)
 	if len(r.Rows) != 2 || r.Rows[0].Value != 7 || r.Rows[1].Value != .5 {
 		t.Errorf("%+v", r.Rows)
 	}
-	if half.ghosts[0] != 7 {
+	if half.placeholders[0] != 7 {
 		t.Error("the samples were sorted in place")
 	}
 }

@@ -109,9 +109,9 @@ func (b *testbeds) measure(ctx context.Context, r *program.Result, g *children.G
 
 // samples are what the pairs gave.
 type samples struct {
-	ghosts, acquired []float64 // s
-	resident         []float64 // MiB of spazio-testbed after jobs were taken and given back
-	slots, plain     []float64 // pods a second
+	placeholders, acquired []float64 // s
+	resident               []float64 // MiB of spazio-testbed after jobs were taken and given back
+	slots, plain           []float64 // pods a second
 }
 
 // report adds the figures of what is complete so far. The bars are for a machine of two cores that does
@@ -125,7 +125,7 @@ func (s *samples) report(r *program.Result) {
 	add("a scheduling's jobs have what runs them, median", "s", .5, s.acquired, program.AtMost(.1))
 	add("the same, 99 %", "s", .99, s.acquired, program.AtMost(.25))
 	add("spazio-testbed resident", "MiB", 1, s.resident, program.AtMost(200))
-	add("all ghosts bound, worst", "s", 1, s.ghosts, program.AtMost(60))
+	add("all placeholder pods bound, worst", "s", 1, s.placeholders, program.AtMost(60))
 	var ratios []float64
 	for i := range min(len(s.slots), len(s.plain)) {
 		ratios = append(ratios, s.slots[i]/s.plain[i])
@@ -138,7 +138,7 @@ func (c *cluster) pair(ctx context.Context, first bool, s *samples) error {
 	if err := c.withOperator(ctx, first, s); err != nil {
 		return err
 	}
-	// What comes next puts pods into slots itself, and takes the ghosts away: spazio-testbed has ended.
+	// What comes next puts pods into slots itself, and removes the placeholder pods: spazio-testbed has ended.
 	rate, err := c.intoSlots(ctx)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (c *cluster) pair(ctx context.Context, first bool, s *samples) error {
 	return c.clear(ctx)
 }
 
-// withOperator measures while spazio-testbed keeps a ghost in each slot.
+// withOperator measures while spazio-testbed keeps a placeholder pod in each slot.
 func (c *cluster) withOperator(ctx context.Context, first bool, s *samples) (err error) {
 	// Without interfaces and without a signal.
 	operator, err := c.run(ctx, "spazio-testbed", c.testbed, "--kubeconfig="+c.kubeconfig("spazio-testbed"),
@@ -163,11 +163,11 @@ func (c *cluster) withOperator(ctx context.Context, first bool, s *samples) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, operator.Stop(ctx)) }()
-	seconds, err := c.bindGhosts(ctx)
+	seconds, err := c.bindPlaceholders(ctx)
 	if err != nil {
 		return err
 	}
-	if s.ghosts = append(s.ghosts, seconds); !first {
+	if s.placeholders = append(s.placeholders, seconds); !first {
 		return nil
 	}
 	uids, err := c.makeJobs(ctx)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
+	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
 // slotSize is what a slot holds and each pod requests.
@@ -37,8 +37,8 @@ func poll(ctx context.Context, check wait.ConditionWithContextFunc) error {
 	return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, check)
 }
 
-// bindGhosts makes the test bed, and returns how long it takes until all ghosts are bound.
-func (c *cluster) bindGhosts(ctx context.Context) (seconds float64, err error) {
+// bindPlaceholders makes the test bed, and returns how long it takes until all placeholder pods are bound.
+func (c *cluster) bindPlaceholders(ctx context.Context) (seconds float64, err error) {
 	bed := &v1alpha1.Testbed{
 		ObjectMeta: named(bedName),
 		Spec:       v1alpha1.TestbedSpec{NodeLabel: nodeLabel, SlotsPerNode: intstr.FromInt(c.slots), ResourcesPerSlot: slotSize()},
@@ -54,7 +54,7 @@ func (c *cluster) bindGhosts(ctx context.Context) (seconds float64, err error) {
 	}); err != nil {
 		return 0, err
 	}
-	err = c.until(ctx, "the ghosts are bound", func() bool { return c.bound == c.nodes*c.slots })
+	err = c.until(ctx, "the placeholder pods are bound", func() bool { return c.bound == c.nodes*c.slots })
 	return time.Since(begin).Seconds(), err
 }
 
@@ -163,7 +163,7 @@ func (c *cluster) removeAll(ctx context.Context, kind client.Object, list client
 	})
 }
 
-// intoSlots has pods take the places of ghosts, and returns how many a second do.
+// intoSlots has pods take the places of placeholder pods, and returns how many a second do.
 func (c *cluster) intoSlots(ctx context.Context) (rate float64, err error) {
 	var bed v1alpha1.Testbed
 	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: bedName}, &bed); err != nil {
@@ -214,7 +214,7 @@ func (c *cluster) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := batch.Remove(ctx, c.clientset); err != nil {
+	if err := simnode.RemovePods(ctx, c.clientset, namespace); err != nil {
 		return err
 	}
 	return c.until(ctx, "the pods are gone", func() bool { return len(c.placed) == 0 })

@@ -10,38 +10,25 @@ import (
 	"io"
 )
 
-// Main runs a replica: its role as a child, and what its container runs. Its output is its
-// address, once it serves. Without --services it reads the replicas of all tiers from its
-// input, all of them anew in each line, as JSON: {"post":["127.0.0.1:4711"]}.
+// Main is the role of a replica that is a child process. It writes its address once it serves. Each line
+// of its input has the replicas of all tiers as JSON: {"post":["127.0.0.1:4711"]}.
 func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	flags := flag.NewFlagSet("social", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	tier := flags.String("tier", "", "which tier it is of")
 	listen := flags.String("listen", "127.0.0.1:0", "host:port to serve at")
-	services := flags.String("services", "", "addresses of the tiers' services, a star for the tier")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	peers := &Directory{}
-	if *services != "" {
-		var err error
-		if peers, err = NewServices(*services); err != nil {
-			return err
-		}
-	}
 	s, err := NewServer(*tier, peers)
 	if err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	if *services == "" {
-		go func() { stop(readReplicas(in, peers)) }() // it ends with the input
-	}
-	err = Serve(ctx, *listen, s, func(address string) error {
-		_, err := fmt.Fprintln(out, address)
-		return err
-	})
+	go func() { stop(readReplicas(in, peers)) }() // it ends with the input
+	err = Serve(ctx, *listen, s, announce(out))
 	if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
 		err = cause
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Register adds what spazio-agent shows beside its node.Agent's metrics: which program it
-// is, and by a gauge which control groups the node has, by which spazio check tells.
+// Register adds the metrics that spazio-agent has besides those of its node.Agent: the build, and the
+// layout of the node's control groups, which spazio check reads.
 func Register(r prometheus.Registerer, cgroupRoot string) error {
 	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "spazio_agent_cgroups",

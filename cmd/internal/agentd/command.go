@@ -1,10 +1,8 @@
 package agentd
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -16,16 +14,14 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // Main runs the command spazio-agent until ctx ends and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(func() *cobra.Command { return NewCommand() })
 
 // A Source is a pod source that a program adds to those of spazio-agent.
 type Source interface {
@@ -88,7 +84,7 @@ schedulers were given, a stream to one is open; and /debug/why, which explains t
 last report as JSON or, with ?format=text, in words. Probes and Prometheus reach the
 first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return tlsflags.Refused(o.run(c.Context(), c.ErrOrStderr()))
+			return flags.Refused(o.run(c.Context(), c.ErrOrStderr()))
 		},
 	}
 	f := c.Flags()
@@ -100,7 +96,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
 	o.limits.bind(f)
-	tlsflags.Client(f, &o.node.Transport)
+	flags.TLSClient(f, &o.node.Transport)
 	command.LogFlags(f, &o.log)
 	return command.Serves(c)
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
+	"github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/field"
@@ -19,7 +19,7 @@ import (
 
 // energyFlags are the flags of what the machine takes in joules.
 type energyFlags struct {
-	energyflags.Flags
+	flags.Energy
 	idle, split string
 	redfish     source.RedfishConfig
 	pods        time.Duration
@@ -30,7 +30,7 @@ type energyFlags struct {
 
 func (e *energyFlags) bind(f *pflag.FlagSet) {
 	e.Bind(f, "off", "what tells the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model",
-		energyflags.Off, source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameRedfish, source.NameModel)
+		flags.EnergyOff, source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameRedfish, source.NameModel)
 	f.StringVar(&e.idle, "energy-idle", "none", "which pods are charged the power without load: none, even or usage")
 	f.StringVar(&e.split, "energy-split", "model", "how power is told to be due to load: model (by the curve learnt) or ratio (of the busy cores)")
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
@@ -64,8 +64,8 @@ func (e *energyFlags) parse(channels *string, sysRoot string) error {
 	return e.Parse(sysRoot)
 }
 
-// off says that no energy is measured.
-func (e *energyFlags) off() bool { return e.Config.Source == energyflags.Off }
+// off reports whether no energy is measured.
+func (e *energyFlags) off() bool { return e.Config.Source == flags.EnergyOff }
 
 func (e *energyFlags) parseRules() error {
 	e.rules = energy.Split{Idle: energy.IdlePolicy(e.idle), Dynamic: energy.DynamicRule(e.split)}
@@ -80,7 +80,7 @@ func (e *energyFlags) parseRules() error {
 func (e *energyFlags) open(ctx context.Context, cpu node.CPUMeter) (node.EnergyConfig, *source.Chain, error) {
 	config, chain, err := node.OpenEnergy(ctx, e.Config, cpu)
 	if bad := field.By(err, "source"); bad != nil && errors.Is(err, source.ErrInvalid) {
-		return config, nil, energyflags.Usage(bad.Field, err)
+		return config, nil, flags.EnergyUsage(bad.Field, err)
 	}
 	if err != nil {
 		return config, nil, fmt.Errorf("--energy %s: %w", e.Config.Source, err)
@@ -108,7 +108,7 @@ func (o *options) measureEnergy(ctx context.Context, cpu node.CPUMeter) (chains 
 	chains = append(chains, chain)
 	meter, err := node.NewPowerMeter(o.node.Meter, chain, e.limit, node.DefaultPeriod)
 	if err != nil {
-		return chains, energyflags.Usage("PowerLimit", err)
+		return chains, flags.EnergyUsage("PowerLimit", err)
 	}
 	o.node.Meter = meter
 	return chains, nil

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
@@ -105,7 +105,7 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 // refused marks what node.New says of its config, that is, of flags.
 func refused(err error) error {
 	if bad := field.By(err, "node"); bad != nil {
-		return energyflags.Usage(bad.Field, err)
+		return shared.EnergyUsage(bad.Field, err)
 	}
 	if field.By(err, "recording") != nil {
 		return command.Usage(err)

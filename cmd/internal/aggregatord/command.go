@@ -3,21 +3,16 @@
 package aggregatord
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
@@ -40,7 +35,7 @@ func NewCommand() *cobra.Command {
 			}
 			aggregator, err := service.New(c.Context(), config)
 			if err != nil {
-				return tlsflags.Refused(err)
+				return shared.Refused(err)
 			}
 			return aggregator.Run(c.Context())
 		},
@@ -64,7 +59,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Peers.Interval, "exchange-interval", 0, "time between exchanges with other replicas (default 1s)")
 	flags.StringVar(&config.Snapshot, "snapshot", "", "file that the state is kept in across restarts; empty for none")
 	flags.DurationVar(&config.SnapshotInterval, "snapshot-interval", 0, "time between snapshots (default 10s)")
-	tlsflags.Server(flags, &config.Callers.Transport)
+	shared.TLSServer(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server that reviews the tokens (default the pod's own)")

@@ -19,9 +19,7 @@ import (
 )
 
 // Main runs the command and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 type options struct {
 	config             authority.Config

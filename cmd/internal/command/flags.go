@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Log says how a command logs. The zero value is level info as text.
+// Log configures the log of a command. The zero value is level info as text.
 type Log struct {
 	// level is debug, info, warn or error; format is text or json.
 	level, format string

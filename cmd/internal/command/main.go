@@ -24,6 +24,13 @@ const (
 	ExitUsage   = 2
 )
 
+// Program returns a function for Main that executes a command.
+func Program(newCommand func() *cobra.Command) func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return Execute(ctx, newCommand(), args, stdout, stderr)
+	}
+}
+
 // Main runs a command until it ends or the process gets SIGINT or SIGTERM,
 // which cancel its context; a second signal ends the process at once. Main
 // does not return: it exits with the command's code.
@@ -185,9 +192,9 @@ var rewording = []struct {
 
 // packages are those of ours that errors begin with. TestOneLineNamesNoPackage keeps the list.
 var packages = strings.Fields(`
-agent aggregate api assets backend batch burn capacity certs children client compare
+agent aggregate api assets backend batch capacity certs children client compare
 controller controllers convert cpuprofile demo deploy embedded energy experiment fakerapl
-filter hub identity kalman liqo live load measured modelserver node operatordouble plugin
+filter hub identity kalman liqo live load measured modelserver node plugin
 podforward prediction profile profiler prometheus pronto publish ratio recording report
 reserve room server share sim simnode slice social source svd telemetry testbed testbeds
 transport tuning v1alpha1 view vpa web workload`)

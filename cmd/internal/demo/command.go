@@ -11,9 +11,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/burn"
 )
 
 const long = `Run a batch of pods on an embedded cluster, first placed by Spazio, then by the
@@ -47,7 +46,6 @@ type flags struct {
 
 // Main runs the program spazio-demo, and its children, the pods of this machine.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	burn.Init()
 	// Kubernetes packages declare flags of their own programs, --version among
 	// them, where cobra would take them for ours.
 	pflag.CommandLine = pflag.NewFlagSet("spazio-demo", pflag.ContinueOnError)
@@ -98,7 +96,7 @@ func (f *flags) run(ctx context.Context, stdout, stderr io.Writer) error {
 	if err != nil {
 		return command.Usage(err)
 	}
-	return tlsflags.Refused(demo.Run(ctx, c, demo.Options{
+	return shared.Refused(demo.Run(ctx, c, demo.Options{
 		Web:        f.web,
 		Kubeconfig: f.kubeconfig,
 		Keep:       f.keep,

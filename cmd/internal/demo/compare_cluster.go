@@ -13,17 +13,17 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // cluster compares on the kubeconfig's.
 func (f *compareFlags) cluster(ctx context.Context, c compare.Config, stderr io.Writer) (schedulers.Report, error) {
-	at, err := debugsource.Cluster(f.kubeconfig, f.context)
+	at, err := podforward.Cluster(f.kubeconfig, f.context)
 	if err != nil {
-		return schedulers.Report{}, err
+		return schedulers.Report{}, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}
 	return compare.Cluster(ctx, compare.ClusterConfig{Config: c, Rest: at.Config, Image: f.image, Replace: f.replace}, progress(stderr))
 }

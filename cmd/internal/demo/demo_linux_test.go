@@ -16,19 +16,19 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	program "github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 // A process can hold one control plane, so each demo is a child: the test binary
 // itself.
 func TestMain(m *testing.M) {
-	commandtest.Main(program.Main)
+	cluster.RunProgram(program.Main)
 	os.Exit(m.Run())
 }
 
 func TestDemoEndToEnd(t *testing.T) {
-	process := commandtest.Start(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
+	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -63,7 +63,7 @@ func TestDemoEndToEnd(t *testing.T) {
 // TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
 // report by it, and by room again after it.
 func TestDemoWithPronto(t *testing.T) {
-	process := commandtest.Start(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
+	process := cluster.StartProgram(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -113,7 +113,7 @@ func checkRecords(t *testing.T, result demo.Result) {
 }
 
 func TestDemoRunsThisMachineAsANode(t *testing.T) {
-	process := commandtest.Start(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--real-node", "--profiles=default-scheduler", "--output=json")
+	process := cluster.StartProgram(t, "--pods=6", "--cpu-seconds=.2", "--nodes=1", "--cores=1", "--real-node", "--profiles=default-scheduler", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -134,7 +134,7 @@ func TestDemoRunsThisMachineAsANode(t *testing.T) {
 func TestInterruptLeavesNothing(t *testing.T) {
 	for _, moment := range []string{"", "kubectl", "nodes", "scheduler", " done, 1"} {
 		t.Run("after "+moment, func(t *testing.T) {
-			process := commandtest.Start(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
+			process := cluster.StartProgram(t, "--pods=60", "--cpu-seconds=20", "--nodes=2")
 			server := ""
 			if moment != "" {
 				line := process.WaitFor(t, "kubectl")
@@ -206,7 +206,7 @@ func TestDemoRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			process := commandtest.Start(t, test.args...)
+			process := cluster.StartProgram(t, test.args...)
 			if code := process.End(t); code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
 			}

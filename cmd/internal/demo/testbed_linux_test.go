@@ -12,13 +12,13 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/cmd/demo"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 // A program outside the cluster tries each pair of four jobs, and puts those together that
 // get on well.
 func TestTestbed(t *testing.T) {
-	process := commandtest.Start(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
+	process := cluster.StartProgram(t, "testbed", "--jobs=2", "--seconds=3s", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -52,7 +52,7 @@ func nodesOf(slots []string) []string {
 }
 
 func TestTestbedInterrupted(t *testing.T) {
-	process := commandtest.Start(t, "testbed", "--seconds=3s")
+	process := cluster.StartProgram(t, "testbed", "--seconds=3s")
 	kubeconfig := strings.Fields(process.WaitFor(t, "kubectl --kubeconfig"))[2]
 	line := process.WaitFor(t, "its pages")
 	if names := listed(t, kubeconfig, "/apis/testbed.spazio-scheduler.github.io/v1alpha1/testbeds"); !slices.Equal(names, []string{"profiling", "target"}) {
@@ -100,7 +100,7 @@ func logIn(t *testing.T, link *url.URL) string {
 
 func TestTestbedRefused(t *testing.T) {
 	for _, flag := range []string{"--jobs=0", "--jobs=11", "--seconds=1ms", "--samples=0", "--plan=best", "--output=yaml"} {
-		process := commandtest.Start(t, "testbed", flag)
+		process := cluster.StartProgram(t, "testbed", flag)
 		if code := process.End(t); code != 2 {
 			t.Errorf("%s: exit code %d:\n%s", flag, code, process.Said())
 		}

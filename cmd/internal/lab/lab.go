@@ -6,18 +6,13 @@
 package lab
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
 // Main runs the program spazio-lab and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // NewCommand returns the program with its flags at their defaults.
 func NewCommand() *cobra.Command {

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// ErrDiffers is returned if --verify finds a report that differs.
-var ErrDiffers = errors.New("the replay differs from the recording")
+// errDiffers is returned if --verify finds a report that differs.
+var errDiffers = errors.New("the replay differs from the recording")
 
 var errNoSamples = errors.New("no samples of a recording, or none between --from and --to")
 
@@ -101,7 +101,7 @@ func (f replayFlags) run(path string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if f.verify && result.Different > 0 {
-		return fmt.Errorf("%w: %s", ErrDiffers, result.First)
+		return fmt.Errorf("%w: %s", errDiffers, result.First)
 	}
 	return nil
 }

@@ -14,8 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/energyflags"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
 	"github.com/spazio-scheduler/spazio/field"
@@ -27,9 +26,7 @@ import (
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // options are the flags of spazio-power.
 type options struct {
@@ -38,7 +35,7 @@ type options struct {
 	cgroupRoot      string
 	sysRoot         string
 	period          time.Duration
-	energy          energyflags.Flags
+	energy          shared.Energy
 	servers         endpoint.ServersConfig
 	log             command.Log
 }
@@ -57,7 +54,7 @@ func NewCommand() *cobra.Command {
 			"Prometheus reach the first three at --metrics-listen.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.servers.DebugDefault = !c.Flags().Changed("listen")
-			return tlsflags.Refused(o.run(c.Context(), c.ErrOrStderr()))
+			return shared.Refused(o.run(c.Context(), c.ErrOrStderr()))
 		},
 	}
 	f := c.Flags()
@@ -151,7 +148,7 @@ func (o *options) parse() (c guests.Config, err error) {
 func refused(err error) error {
 	switch read := field.By(err, "source"); {
 	case read != nil && errors.Is(err, source.ErrInvalid):
-		return energyflags.Usage(read.Field, err)
+		return shared.EnergyUsage(read.Field, err)
 	case field.By(err, "energy") != nil:
 		return command.Usage(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 // A release is the command and the images of a commit.
@@ -54,7 +54,7 @@ func (r release) half(t *testing.T, namespace string) (objects []*unstructured.U
 	if err := os.WriteFile(file, []byte(r.run(t, append(r.arguments(), flags...)...)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(manifests.Read(t, file), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
+	return slices.DeleteFunc(cluster.ReadManifests(t, file), func(o *unstructured.Unstructured) bool { return o.GetNamespace() != namespace })
 }
 
 // While pods come, all programs are replaced by those of the next commit: first the

@@ -23,7 +23,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/node/build"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -59,14 +59,14 @@ func NewCommand() *cobra.Command {
 	debug.addFlags(c.Flags())
 	upstream := c.RunE
 	run := func(c *cobra.Command, args []string) error {
-		if c.Flags().Lookup("version").Value.String() == "true" { // upstream's tells Kubernetes' alone
+		if c.Flags().Lookup("version").Value.String() == "true" { // upstream prints Kubernetes' version alone
 			_, err := fmt.Fprintf(c.OutOrStdout(), "%s version %s\n", c.Name(), build.About())
 			return err
 		}
 		if err := service.RegisterArgs(); err != nil {
 			return err
 		}
-		told()
+		registerBuild()
 		if err := d.apply(c.Context(), c.Flags()); err != nil {
 			return err
 		}
@@ -83,21 +83,21 @@ func NewCommand() *cobra.Command {
 		}
 		return err
 	}
-	c.RunE = func(c *cobra.Command, args []string) error { return tlsflags.Refused(run(c, args)) }
+	c.RunE = func(c *cobra.Command, args []string) error { return shared.Refused(run(c, args)) }
 	return c
 }
 
-// told puts into the metrics which program it is.
-var told = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info("spazio-scheduler")) })
+// registerBuild adds the build of this program to the metrics.
+var registerBuild = sync.OnceFunc(func() { legacyregistry.RawMustRegister(build.Info("spazio-scheduler")) })
 
-// signals returns what says whether the process has been told to end since. Upstream
-// hears of that by itself, and may be done before the command's context is.
+// signals returns a function that reports whether the process has got SIGINT or SIGTERM since.
+// Upstream handles these signals itself and may return before the command's context ends.
 func signals() (stopped func() bool) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, os.Interrupt, syscall.SIGTERM)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
 	return func() bool {
-		signal.Stop(told) // what has come by now is there when it returns
-		return len(told) > 0
+		signal.Stop(received) // waits for signals that are being delivered
+		return len(received) > 0
 	}
 }
 

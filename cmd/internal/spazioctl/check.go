@@ -97,7 +97,7 @@ func some(lines []string) []string {
 	return append(slices.Clone(lines[:mostDetails]), fmt.Sprintf("and %d more: --output json lists all", len(lines)-mostDetails))
 }
 
-// kubectl is how kubectl is told of the same cluster.
+// kubectl returns the kubectl command with the flags for the same cluster.
 func (t *target) kubectl() string {
 	words := []string{"kubectl"}
 	for _, flag := range []struct{ name, value string }{{"kubeconfig", t.kubeconfig}, {"context", t.context}} {

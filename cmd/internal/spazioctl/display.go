@@ -84,13 +84,12 @@ type sight struct {
 type shown[T any] struct {
 	ask   func(context.Context) (T, error)
 	sight func(T) sight
-	// detail tells of a row of a sheet; nil tells nothing.
+	// detail describes a row of a sheet; nil means that there are no details.
 	detail func(ctx context.Context, sheet int, row string) (string, error)
 }
 
 // run asks and shows, once or until ctx ends; on a terminal that is watched, as a view.
-// While it watches, an answer that fails is told and asked for again: who is asked may be
-// restarting.
+// While it watches, an error is printed and the question repeated: the program may be restarting.
 func (s shown[T]) run(ctx context.Context, d display, in io.Reader, out, errs io.Writer) error {
 	if terminal, ok := live.Open(in, out); ok && d.watch && d.format == "table" {
 		return terminal.Run(ctx, live.Config{Period: d.interval, Ask: s.frame, Detail: s.detail})

@@ -106,7 +106,7 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if err := o.output.lines(out, e.Text()); err != nil {
 		return err
 	}
-	if len(e.Steps) > 0 { // an older scheduler tells none
+	if len(e.Steps) > 0 { // an older scheduler sends none
 		if err := text.Table(e.Timeline()).WriteText(out, o.output.width()); err != nil {
 			return err
 		}

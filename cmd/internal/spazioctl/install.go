@@ -19,7 +19,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -45,7 +44,7 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	case t.timeout <= 0:
 		return nil, nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
 	}
-	at, err := debugsource.Cluster(t.kubeconfig, t.context)
+	at, err := clusterOf(t.kubeconfig, t.context)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,7 +55,7 @@ func (t *target) open() (*rest.Config, *deploy.Cluster, error) {
 	return at.Config, cluster, nil
 }
 
-// do connects and has work done within the time that there is, which tells its steps.
+// do connects and calls work, which reports its steps, within the timeout.
 func (t *target) do(ctx context.Context, out io.Writer, dryRun bool, work func(context.Context, *deploy.Cluster, *steps) error) error {
 	_, cluster, err := t.open()
 	if err != nil {
@@ -90,7 +89,7 @@ func (t *target) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// steps are told as they happen, or together at the end.
+// steps prints the steps as they happen, or all of them at the end.
 type steps struct {
 	out     io.Writer
 	json    bool
@@ -226,7 +225,7 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 	if o.output == "yaml" {
 		return o.print(out)
 	}
-	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
+	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, s *steps) error {
 		objects, problems, err := o.prepare(ctx, cluster)
 		foreign := func(p deploy.Problem) bool { return p.About == "fields" }
 		if o.options.Force {
@@ -237,15 +236,15 @@ func (o *installOptions) run(ctx context.Context, out io.Writer) error {
 			if slices.ContainsFunc(problems, foreign) {
 				err = errForeign
 			}
-			if !told.json {
+			if !s.json {
 				fmt.Fprint(out, obstacles(problems))
 			}
 		}
 		if err == nil {
-			o.options.Progress = told.add
+			o.options.Progress = s.add
 			err = cluster.Install(ctx, objects, o.options)
 		}
-		return told.conclude(outcome{Problems: problems}, err, o.verdict())
+		return s.conclude(outcome{Problems: problems}, err, o.verdict())
 	})
 }
 
@@ -349,8 +348,8 @@ func newUninstallCommand() *cobra.Command {
 }
 
 func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
-	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, told *steps) error {
-		o.options.Progress = told.add
+	return o.do(ctx, out, o.options.DryRun, func(ctx context.Context, cluster *deploy.Cluster, s *steps) error {
+		o.options.Progress = s.add
 		words := "Nothing of Spazio is left."
 		switch {
 		case o.options.DryRun:
@@ -358,6 +357,6 @@ func (o *uninstallOptions) run(ctx context.Context, out io.Writer) error {
 		case o.options.NoWait:
 			words = "Its removal has begun. The same command without --no-wait says when it has ended."
 		}
-		return told.conclude(outcome{}, cluster.Uninstall(ctx, o.options), words)
+		return s.conclude(outcome{}, cluster.Uninstall(ctx, o.options), words)
 	})
 }

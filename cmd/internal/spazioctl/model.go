@@ -10,14 +10,13 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate/modelserver"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/sim/report/live"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
 // modelOptions are the flags of spazio model.
 type modelOptions struct {
-	source   debugsource.Source
+	source   debugSource
 	pod      string
 	selector string
 	schema   string
@@ -38,7 +37,7 @@ func newModelCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	o.source.Flags(f, "aggregator", "spazio-system", 9693)
+	o.source.bind(f, "aggregator", "spazio-system", 9693)
 	f.StringVar(&o.pod, "aggregator-pod", "", "the aggregator's pod (default: any of its replicas)")
 	f.StringVar(&o.selector, "aggregator-selector", "app.kubernetes.io/name=spazio-aggregator", "labels of the replicas' pods")
 	f.StringVar(&o.schema, "schema", "", "show the model of this schema alone")
@@ -54,7 +53,7 @@ func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 	if o.pod != "" {
 		find = podforward.Named(o.pod)
 	}
-	aggregator, err := o.source.Open(find)
+	aggregator, err := o.source.connect(find)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package spazioctl
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
@@ -25,11 +23,10 @@ import (
 
 // profileOptions are the flags of spazio profile's commands.
 type profileOptions struct {
-	kubeconfig, context, namespace string
-	timeout                        time.Duration
-	output                         output
-	client                         *view.Client
-	all, limits, connections       bool
+	reading
+	output                   output
+	client                   *view.Client
+	all, limits, connections bool
 }
 
 // profiles are what a command has read.
@@ -55,10 +52,7 @@ func newProfileCommand() *cobra.Command {
 			return show(o, c.Context(), c.OutOrStdout(), read)
 		}}
 		f := c.Flags()
-		f.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
-		f.StringVar(&o.context, "context", "", "the kubeconfig's context, if not its current one")
-		f.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the workloads (default the context's)")
-		f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
+		o.reading.flags(f, "namespace of the workloads (default the context's)")
 		f.StringVarP(&o.output.format, "output", "o", outputs[0], strings.Join(outputs, ", "))
 		if outputs[0] == "table" {
 			o.output.wideFlag(f)
@@ -93,14 +87,10 @@ func newProfileCommand() *cobra.Command {
 
 // read asks the API server for one profile, or for all.
 func (o *profileOptions) read(ctx context.Context, args []string) (profiles, error) {
-	if o.timeout <= 0 {
-		return nil, command.Usage(fmt.Errorf("--timeout: %w", errPositive))
-	}
-	at, err := debugsource.Cluster(o.kubeconfig, o.context)
+	at, err := o.cluster()
 	if err != nil {
 		return nil, err
 	}
-	o.namespace = cmp.Or(o.namespace, at.Namespace)
 	if o.client, err = view.NewClient(at.Config); err != nil {
 		return nil, command.Usage(fmt.Errorf("--kubeconfig: %w", err))
 	}

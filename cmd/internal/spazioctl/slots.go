@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/operator/view"
@@ -20,9 +18,8 @@ import (
 
 // slotsOptions are the flags of spazio slots.
 type slotsOptions struct {
-	kubeconfig, context, namespace string
-	timeout                        time.Duration
-	output                         output
+	reading
+	output output
 }
 
 // newSlotsCommand returns the command spazio slots.
@@ -38,22 +35,16 @@ func newSlotsCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
-	f.StringVar(&o.context, "context", "", "the kubeconfig's context, if not its current one")
-	f.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the test bed (default the context's)")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
+	o.reading.flags(f, "namespace of the test bed (default the context's)")
 	o.output.flags(f)
 	return c
 }
 
 func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) error {
-	if o.timeout <= 0 {
-		return command.Usage(fmt.Errorf("--timeout: %w", errPositive))
-	}
 	if err := o.output.validate(); err != nil {
 		return command.Usage(err)
 	}
-	at, err := debugsource.Cluster(o.kubeconfig, o.context)
+	at, err := o.cluster()
 	if err != nil {
 		return err
 	}
@@ -63,7 +54,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	bed, pods, err := client.Snapshot(ctx, cmp.Or(o.namespace, at.Namespace), name)
+	bed, pods, err := client.Snapshot(ctx, o.namespace, name)
 	switch {
 	case errors.Is(err, view.ErrNotInstalled):
 		return fmt.Errorf("%w: spazio install --component testbed", err)

@@ -8,9 +8,6 @@
 package spazioctl
 
 import (
-	"context"
-	"io"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -18,14 +15,10 @@ import (
 )
 
 // Main runs the program as spazio.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand("spazio", "spazio"), args, stdout, stderr)
-}
+var Main = command.Program(func() *cobra.Command { return NewCommand("spazio", "spazio") })
 
 // PluginMain runs it as kubectl runs the file kubectl-spazio.
-func PluginMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand("kubectl-spazio", "kubectl spazio"), args, stdout, stderr)
-}
+var PluginMain = command.Program(func() *cobra.Command { return NewCommand("kubectl-spazio", "kubectl spazio") })
 
 // NewCommand returns the program under its file's name; shown is how it is
 // called.

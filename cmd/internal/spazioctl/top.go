@@ -106,7 +106,7 @@ func (o *topOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer)
 	}
 	top.detail = func(ctx context.Context, sheet int, row string) (string, error) {
 		if sheet != 0 {
-			return row, nil // a workload, of which the table tells all
+			return row, nil // a workload: the table shows all of it
 		}
 		e, err := podforward.Decode[plugin.NodeExplanation](ctx, scheduler, plugin.DebugPath, url.Values{"node": {row}})
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	"github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/web"
@@ -65,7 +65,7 @@ func (o *webOptions) run(ctx context.Context, out io.Writer) error {
 		Addr: o.listen, Gatherer: prometheus.NewRegistry(), Handlers: map[string]http.Handler{"/": shown},
 	})
 	if err != nil {
-		return tlsflags.Refused(fmt.Errorf("--listen: %w", err))
+		return flags.Refused(fmt.Errorf("--listen: %w", err))
 	}
 	address := "http://" + server.Addr().String() + "/"
 	if _, err := fmt.Fprintln(out, address); err != nil {

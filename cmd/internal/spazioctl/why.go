@@ -12,7 +12,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/debugsource"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -21,7 +20,7 @@ const whyPath = "/debug/why"
 
 // whyOptions are the flags of spazio why.
 type whyOptions struct {
-	source   debugsource.Source
+	source   debugSource
 	selector string
 	output   string
 }
@@ -38,7 +37,7 @@ func newWhyCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}
 	f := c.Flags()
-	o.source.Flags(f, "agent", "spazio-agent", 9691)
+	o.source.bind(f, "agent", "spazio-agent", 9691)
 	f.StringVar(&o.selector, "agent-selector", "app.kubernetes.io/name=spazio-agent", "labels of the agents' pods")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	return c
@@ -59,9 +58,9 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	case len(nodes) == 1 && o.source.URL != "":
 		return command.Usage(fmt.Errorf("--agent: %w", errTwoWays))
 	case len(nodes) == 0 && o.source.URL == "":
-		o.source.URL = debugsource.Loopback(o.source.Port)
+		o.source.URL = loopback(o.source.Port)
 	}
-	agent, err := o.source.Open(podforward.Selected(o.selector, strings.Join(nodes, "")))
+	agent, err := o.source.connect(podforward.Selected(o.selector, strings.Join(nodes, "")))
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@
 package testbedd
 
 import (
-	"context"
-	"io"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -12,16 +10,14 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/tlsflags"
+	shared "github.com/spazio-scheduler/spazio/cmd/internal/flags"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/operator/backend"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {
@@ -47,7 +43,7 @@ func NewCommand() *cobra.Command {
 			}
 			s, err := service.New(c.Context(), config)
 			if err != nil {
-				return tlsflags.Refused(err)
+				return shared.Refused(err)
 			}
 			return s.Run(c.Context())
 		},
@@ -66,7 +62,7 @@ func NewCommand() *cobra.Command {
 	flags.BoolVar(&config.External.SeedPaths, "seed-paths", false, "serve the thesis's paths, too: /external/testbeds, /scheduler and so on, in --default-namespace")
 	flags.StringVar(&config.External.DefaultNamespace, "default-namespace", config.External.DefaultNamespace, "namespace of the objects that --seed-paths is about")
 	flags.StringVar(&config.External.Audience, "token-audience", config.External.Audience, "audience of the tokens that the interface takes")
-	tlsflags.Client(flags, &config.Transport)
+	shared.TLSClient(flags, &config.Transport)
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of the same on loopback; empty for none")
 	command.LogFlags(flags, &log)

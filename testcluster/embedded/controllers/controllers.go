@@ -9,13 +9,14 @@
 //	defer running.Close()
 //
 // Each acts as the account that it has in a cluster, so that with [embedded.Config.RBAC]
-// it has upstream's rights and no more. Nobody else is there: nodes get no taints, and
-// namespaces that are deleted stay unless [Options.Namespaces] has them go.
+// it has upstream's rights and no more. Other controllers do not run: nodes get no taints, and
+// deleted namespaces stay unless [Options.Namespaces] is set.
 //
 // Types that do not speak of concurrent use are plain values.
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -46,15 +47,8 @@ type Options struct {
 	// Discovery is how often the garbage collector asks which kinds of objects there
 	// are; default 30 s, upstream's. Owners of a kind that it has not met own nothing.
 	Discovery time.Duration
-	// Namespaces has those that are deleted go, with all that is in them.
+	// Namespaces removes deleted namespaces with their content.
 	Namespaces bool
-}
-
-func (o Options) withDefaults() Options {
-	if o.Discovery <= 0 {
-		o.Discovery = 30 * time.Second
-	}
-	return o
 }
 
 const (
@@ -62,7 +56,7 @@ const (
 	workers = 5
 	// replicaBurst is how many pods a ReplicaSet makes at once, as upstream.
 	replicaBurst = 500
-	// resync is when the caches tell all again: never, nothing of this waits for it.
+	// resync is the period of the caches' resyncs: never, since none of the controllers needs them.
 	resync = 0
 )
 
@@ -78,15 +72,20 @@ type Controllers struct {
 func Start(ctx context.Context, plane *embedded.ControlPlane, o Options) (*Controllers, error) {
 	c := &Controllers{}
 	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.start(ctx, plane, o.withDefaults()); err != nil {
+	if err := c.start(ctx, plane, o); err != nil {
 		c.Close()
 		return nil, fmt.Errorf("controllers: %w", err)
 	}
 	return c, nil
 }
 
+// runner is a controller of upstream's.
+type runner interface {
+	Run(ctx context.Context, workers int)
+}
+
 func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o Options) error {
-	reader, err := clientOf(plane, "system:kube-controller-manager")
+	reader, _, err := clientsOf(plane, "system:kube-controller-manager")
 	if err != nil {
 		return err
 	}
@@ -94,24 +93,19 @@ func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o
 	c.shutdown = append(c.shutdown, shared.Shutdown)
 	started := make(chan struct{})
 	defer close(started)
-	all := []func() (run func(), err error){
-		func() (func(), error) { return jobs(ctx, plane, shared) },
-		func() (func(), error) { return deployments(ctx, plane, shared) },
-		func() (func(), error) { return replicaSets(ctx, plane, shared) },
-		func() (func(), error) { return cronJobs(ctx, plane, shared) },
-		func() (func(), error) { return statefulSets(ctx, plane, shared) },
-		func() (func(), error) { return daemonSets(ctx, plane, shared) },
-		func() (func(), error) { return c.garbage(ctx, plane, shared, started, o.Discovery) },
-	}
-	if o.Namespaces {
-		all = append(all, func() (func(), error) { return namespaces(ctx, plane, shared) })
-	}
-	for _, begin := range all {
-		run, err := begin()
+	for account, begin := range beginners(ctx, shared, o) {
+		client, objects, err := clientsOf(plane, serviceAccount(account))
 		if err != nil {
 			return err
 		}
-		c.running.Go(run)
+		controller, err := begin(client, objects)
+		if err != nil {
+			return fmt.Errorf("%s: %w", account, err)
+		}
+		c.running.Go(func() { controller.Run(ctx, workers) })
+	}
+	if err := c.collectGarbage(ctx, plane, shared, started, cmp.Or(o.Discovery, 30*time.Second)); err != nil {
+		return fmt.Errorf("garbage collector: %w", err)
 	}
 	shared.Start(ctx.Done())
 	for kind, synced := range shared.WaitForCacheSync(ctx.Done()) {
@@ -120,6 +114,40 @@ func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o
 		}
 	}
 	return nil
+}
+
+// beginners returns the constructors of the controllers by the names of their service accounts.
+func beginners(ctx context.Context, shared informers.SharedInformerFactory, o Options) map[string]func(*kubernetes.Clientset, metadata.Interface) (runner, error) {
+	apps, core, batch := shared.Apps().V1(), shared.Core().V1(), shared.Batch().V1()
+	all := map[string]func(*kubernetes.Clientset, metadata.Interface) (runner, error){
+		"job-controller": func(client *kubernetes.Clientset, _ metadata.Interface) (runner, error) {
+			return newJobs(ctx, client, shared)
+		},
+		"deployment-controller": func(client *kubernetes.Clientset, _ metadata.Interface) (runner, error) {
+			return deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), core.Pods(), client)
+		},
+		"replicaset-controller": func(client *kubernetes.Clientset, _ metadata.Interface) (runner, error) {
+			return replicaset.NewReplicaSetController(ctx, apps.ReplicaSets(), core.Pods(), client, replicaBurst), nil
+		},
+		"cronjob-controller": func(client *kubernetes.Clientset, _ metadata.Interface) (runner, error) {
+			return cronjob.NewControllerV2(ctx, batch.Jobs(), batch.CronJobs(), client)
+		},
+		"statefulset-controller": func(client *kubernetes.Clientset, _ metadata.Interface) (runner, error) {
+			return statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(),
+				apps.ControllerRevisions(), client), nil
+		},
+		"daemon-set-controller": func(client *kubernetes.Clientset, _ metadata.Interface) (runner, error) {
+			return daemon.NewDaemonSetsController(ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(),
+				client, flowcontrol.NewBackOff(time.Second, 15*time.Minute)) // upstream's
+		},
+	}
+	if o.Namespaces {
+		all["namespace-controller"] = func(client *kubernetes.Clientset, objects metadata.Interface) (runner, error) {
+			return namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
+				core.Namespaces(), resync, corev1.FinalizerKubernetes), nil
+		}
+	}
+	return all
 }
 
 // Close stops the controllers and waits for them. It may be called more than once.
@@ -131,16 +159,8 @@ func (c *Controllers) Close() {
 	}
 }
 
-// clientOf returns a client with a controller's rights.
-func clientOf(plane *embedded.ControlPlane, user string) (*kubernetes.Clientset, error) {
-	config, err := plane.UserConfig(user)
-	if err != nil {
-		return nil, err
-	}
-	return kubernetes.NewForConfig(config)
-}
-
-// clientsOf returns besides one of the metadata of objects of all kinds.
+// clientsOf returns clients with a user's rights: one of Kubernetes' own kinds, and one of the metadata
+// of objects of all kinds.
 func clientsOf(plane *embedded.ControlPlane, user string) (*kubernetes.Clientset, metadata.Interface, error) {
 	config, err := plane.UserConfig(user)
 	if err != nil {
@@ -154,95 +174,17 @@ func clientsOf(plane *embedded.ControlPlane, user string) (*kubernetes.Clientset
 	return client, objects, err
 }
 
-// account is what kube-controller-manager calls itself as one of its controllers.
-func account(controller string) string { return "system:serviceaccount:kube-system:" + controller }
-
-func jobs(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, err := clientOf(plane, account("job-controller"))
-	if err != nil {
-		return nil, err
-	}
-	c, err := newJobs(ctx, client, shared)
-	if err != nil {
-		return nil, fmt.Errorf("jobs: %w", err)
-	}
-	return func() { c.Run(ctx, workers) }, nil
+// serviceAccount is the user that kube-controller-manager is as one of its controllers.
+func serviceAccount(controller string) string {
+	return "system:serviceaccount:kube-system:" + controller
 }
 
-func deployments(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, err := clientOf(plane, account("deployment-controller"))
+// collectGarbage runs the garbage collector, which besides the shared caches has its own of each kind.
+func (c *Controllers) collectGarbage(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory,
+	started <-chan struct{}, discovery time.Duration) error {
+	client, objects, err := clientsOf(plane, serviceAccount("generic-garbage-collector"))
 	if err != nil {
-		return nil, err
-	}
-	apps := shared.Apps().V1()
-	c, err := deployment.NewDeploymentController(ctx, apps.Deployments(), apps.ReplicaSets(), shared.Core().V1().Pods(), client)
-	if err != nil {
-		return nil, fmt.Errorf("deployments: %w", err)
-	}
-	return func() { c.Run(ctx, workers) }, nil
-}
-
-func replicaSets(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, err := clientOf(plane, account("replicaset-controller"))
-	if err != nil {
-		return nil, err
-	}
-	c := replicaset.NewReplicaSetController(ctx, shared.Apps().V1().ReplicaSets(), shared.Core().V1().Pods(), client, replicaBurst)
-	return func() { c.Run(ctx, workers) }, nil
-}
-
-func cronJobs(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, err := clientOf(plane, account("cronjob-controller"))
-	if err != nil {
-		return nil, err
-	}
-	c, err := cronjob.NewControllerV2(ctx, shared.Batch().V1().Jobs(), shared.Batch().V1().CronJobs(), client)
-	if err != nil {
-		return nil, fmt.Errorf("cronjobs: %w", err)
-	}
-	return func() { c.Run(ctx, workers) }, nil
-}
-
-func statefulSets(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, err := clientOf(plane, account("statefulset-controller"))
-	if err != nil {
-		return nil, err
-	}
-	apps, core := shared.Apps().V1(), shared.Core().V1()
-	c := statefulset.NewStatefulSetController(ctx, core.Pods(), apps.StatefulSets(), core.PersistentVolumeClaims(), apps.ControllerRevisions(), client)
-	return func() { c.Run(ctx, workers) }, nil
-}
-
-func daemonSets(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, err := clientOf(plane, account("daemon-set-controller"))
-	if err != nil {
-		return nil, err
-	}
-	apps, core := shared.Apps().V1(), shared.Core().V1()
-	c, err := daemon.NewDaemonSetsController(ctx, apps.DaemonSets(), apps.ControllerRevisions(), core.Pods(), core.Nodes(), client,
-		flowcontrol.NewBackOff(time.Second, 15*time.Minute)) // upstream's
-	if err != nil {
-		return nil, fmt.Errorf("daemonsets: %w", err)
-	}
-	return func() { c.Run(ctx, workers) }, nil
-}
-
-func namespaces(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory) (func(), error) {
-	client, objects, err := clientsOf(plane, account("namespace-controller"))
-	if err != nil {
-		return nil, err
-	}
-	c := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
-		shared.Core().V1().Namespaces(), resync, corev1.FinalizerKubernetes)
-	return func() { c.Run(ctx, workers) }, nil
-}
-
-// garbage returns the garbage collector, which besides the shared caches has its own of
-// every kind that there is.
-func (c *Controllers) garbage(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory, started <-chan struct{}, discovery time.Duration) (func(), error) {
-	client, objects, err := clientsOf(plane, account("generic-garbage-collector"))
-	if err != nil {
-		return nil, err
+		return err
 	}
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client.Discovery()))
 	all := metadatainformer.NewSharedInformerFactory(objects, resync)
@@ -250,12 +192,9 @@ func (c *Controllers) garbage(ctx context.Context, plane *embedded.ControlPlane,
 	collector, err := garbagecollector.NewGarbageCollector(ctx, client, objects, mapper,
 		garbagecollector.DefaultIgnoredResources(), informerfactory.NewInformerFactory(shared, all), started)
 	if err != nil {
-		return nil, fmt.Errorf("garbage collector: %w", err)
+		return err
 	}
-	return func() {
-		var syncing sync.WaitGroup
-		defer syncing.Wait()
-		syncing.Go(func() { collector.Sync(ctx, client.Discovery(), discovery) })
-		collector.Run(ctx, workers, discovery)
-	}, nil
+	c.running.Go(func() { collector.Sync(ctx, client.Discovery(), discovery) })
+	c.running.Go(func() { collector.Run(ctx, workers, discovery) })
+	return nil
 }

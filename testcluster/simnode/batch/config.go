@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -9,13 +10,13 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// Distribution is the law of the pods' work.
-type Distribution string
+// distribution is the law of the pods' work.
+type distribution string
 
 // The laws of the pods' work; both have the configured mean.
 const (
-	equal       Distribution = "equal"
-	Exponential Distribution = "exponential"
+	equal       distribution = "equal"
+	Exponential distribution = "exponential"
 )
 
 // Config describes a batch. A zero field takes its default.
@@ -24,8 +25,8 @@ type Config struct {
 	Pods int `json:"pods"`
 	// CPUSeconds is the mean CPU time of a pod in seconds; default 5.
 	CPUSeconds float64 `json:"cpuSeconds"`
-	// Distribution is the law of the CPU time; default Equal.
-	Distribution Distribution `json:"workDistribution"`
+	// Distribution is the law of the CPU time; default equal.
+	Distribution distribution `json:"workDistribution"`
 	// Memory is what a pod takes in bytes; default 64 MiB.
 	Memory float64 `json:"memoryBytes"`
 	// RequestCPU is what a pod requests in cores; 0 is nothing.
@@ -80,21 +81,12 @@ func (c Config) Validate() error {
 
 // WithDefaults returns the configuration with its zero fields filled.
 func (c Config) WithDefaults() Config {
-	setDefault(&c.Pods, 300)
-	setDefault(&c.CPUSeconds, 5)
-	setDefault(&c.Distribution, equal)
-	setDefault(&c.Memory, simnode.DefaultMemory)
+	c.Pods, c.CPUSeconds = cmp.Or(c.Pods, 300), cmp.Or(c.CPUSeconds, 5)
+	c.Distribution, c.Memory = cmp.Or(c.Distribution, equal), cmp.Or(c.Memory, simnode.DefaultMemory)
 	return c
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// String says in a few words what the batch is.
+// String describes the batch in a few words.
 func (c Config) String() string {
 	c = c.WithDefaults()
 	arrival := "at once"

@@ -1,11 +1,8 @@
-// Package batch puts a number of pods on a cluster of simulated nodes and says
-// how they fared.
+// Package batch submits a number of pods to a cluster of simulated nodes and evaluates how they ran.
 //
-// [Plan] draws the pods from a configuration alone, so that any number of
-// schedulers is given the same work. A [Run] submits them under one scheduler's
-// name and follows them: its Observe is the Observer of the nodes' kubelet.
-// [Summarise] turns what became of them into figures. A [Log] is what the API server
-// says of the pods, whoever submitted them; [Remove] clears the table.
+// [Plan] draws the pods from a configuration alone, so that all schedulers get the same work. A [Run]
+// submits them under one scheduler's name and follows them: its Observe is the Observer of the nodes'
+// kubelet. [Summarise] computes the figures.
 //
-// Types that do not speak of concurrent use are plain values.
+// Types are plain values unless their comments mention concurrent use.
 package batch

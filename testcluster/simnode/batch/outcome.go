@@ -3,7 +3,7 @@ package batch
 import "time"
 
 // Outcome is a Record for other programs, as JSON. Times are virtual seconds from
-// the submission of the batch's first pod; nil says that it has not happened.
+// the submission of the batch's first pod; nil means that the event has not happened.
 type Outcome struct {
 	Name string `json:"name"`
 	Node string `json:"node"`

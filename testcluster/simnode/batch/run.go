@@ -16,8 +16,8 @@ import (
 // Namespace is where the pods of every batch are.
 const Namespace = metav1.NamespaceDefault
 
-// Record is what became of one pod. Times are virtual; the zero time says that
-// it has not happened.
+// Record is the history of one pod. Times are virtual; the zero time means that the event
+// has not happened.
 type Record struct {
 	Task
 	Name string

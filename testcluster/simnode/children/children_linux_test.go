@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/internal/childrentest"
 )
 
 // roleVariable makes the test binary another program.
@@ -141,7 +140,7 @@ func TestNewGroupWantsInit(t *testing.T) {
 
 // A child has its arguments, its directory and its CPUs, and talks with the parent.
 func TestChild(t *testing.T) {
-	g := childrentest.NewGroup(t)
+	g := newGroup(t)
 	cpus, err := children.CPUs()
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +167,7 @@ func TestChild(t *testing.T) {
 
 // Why a child failed is in the error.
 func TestChildFails(t *testing.T) {
-	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "fail"})
+	p := start(t, newGroup(t), children.Spec{Role: "fail"})
 	_, err := p.Line(t.Context())
 	if !errors.Is(err, children.ErrEnded) || !strings.Contains(err.Error(), "fail: exit status 1: fail: no such luck") {
 		t.Errorf("error %v", err)
@@ -180,7 +179,7 @@ func TestChildFails(t *testing.T) {
 
 // The CPU time is that of the child alone, while it lives and after.
 func TestCPU(t *testing.T) {
-	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "burn", Args: []string{"300"}})
+	p := start(t, newGroup(t), children.Spec{Role: "burn", Args: []string{"300"}})
 	line(t, p)
 	const most = 20 * time.Second // what a test binary may take besides
 	if got := p.CPU(); got < 300*time.Millisecond || got > most {
@@ -195,7 +194,7 @@ func TestCPU(t *testing.T) {
 
 // A child that heeds nothing is killed, and its directory gone.
 func TestCloseLeavesNothing(t *testing.T) {
-	g := childrentest.NewGroup(t)
+	g := newGroup(t)
 	p := start(t, g, children.Spec{Role: "deaf"})
 	line(t, p)
 	if err := g.Close(); err != nil {
@@ -214,7 +213,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 
 // TestStopWaitsForTheTidy: a signal after the end of its input does not kill a child.
 func TestStopWaitsForTheTidy(t *testing.T) {
-	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "tidy"})
+	p := start(t, newGroup(t), children.Spec{Role: "tidy"})
 	line(t, p)
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -225,7 +224,7 @@ func TestStopWaitsForTheTidy(t *testing.T) {
 }
 
 func TestStopKillsTheDeaf(t *testing.T) {
-	p := start(t, childrentest.NewGroup(t), children.Spec{Role: "deaf"})
+	p := start(t, newGroup(t), children.Spec{Role: "deaf"})
 	line(t, p)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -287,4 +286,20 @@ func runningIn(t *testing.T, temp string) (pids []string) {
 		}
 	}
 	return pids
+}
+
+// newGroup returns a group whose files are the test's, closed when it ends.
+func newGroup(t *testing.T) *children.Group {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	g, err := children.NewGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
 }

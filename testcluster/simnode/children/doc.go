@@ -1,5 +1,5 @@
-// Package children runs child processes that are this program again, each in a role of
-// its own, so that what they take can be told apart, and that leave nothing behind.
+// Package children runs child processes of this same program, each in its own role, so that the
+// resources of each can be measured, and leaves nothing behind.
 //
 //	func main() {
 //		children.Init(map[string]children.Role{"server": serve}) // does not return in a child

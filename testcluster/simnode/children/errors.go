@@ -13,7 +13,7 @@ var (
 	ErrNoInit = errors.New("children: the program's main function does not begin with children.Init")
 	// ErrClosed is returned by a group that has been closed.
 	ErrClosed = errors.New("children: the group is closed")
-	// ErrEnded is wrapped where a child ended before it said what was waited for.
+	// ErrEnded is wrapped where a child ended before it wrote the awaited line.
 	ErrEnded = errors.New("children: ended")
 	// errUnsupported is returned where the system can't keep children from outliving
 	// their parent, or on CPUs.

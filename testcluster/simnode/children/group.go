@@ -86,7 +86,7 @@ func (g *Group) startKeeper() error {
 func (g *Group) startAll() {
 	runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 	defer close(g.ended)
-	all, err := affinity()
+	all, err := CPUs()
 	for s := range g.starts {
 		if err == nil && len(s.cpus) > 0 {
 			if failed := pin(s.cpus); failed != nil {

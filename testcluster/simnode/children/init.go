@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// Role is what a child does: its arguments, its standard input, by which the parent tells
-// it things, and its output, by which it answers in lines. The context ends with the
-// input, or when the child is told to end.
+// Role is the function of a child: it gets arguments, the standard input, on which the parent sends
+// messages, and the output, on which it answers in lines. The context ends with the input and with
+// SIGTERM.
 type Role func(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 
-// childName is the argv[0] by which a child knows what it is: arguments are the embedding
-// program's own affair.
+// childName is the argv[0] by which a child is recognized, since arguments belong to the embedding
+// program.
 const childName = "spazio-child"
 
-// initialised says that Init was called.
+// initialised reports whether Init was called.
 var initialised atomic.Bool
 
-// Init returns at once unless this process is a child of a Group: then it does what its
-// role says and ends the process. It must be the first call in main, or in TestMain.
+// Init returns at once unless this process is a child of a Group: then it runs the child's
+// role and ends the process. It must be the first call in main, or in TestMain.
 func Init(roles map[string]Role) {
 	initialised.Store(true)
 	if len(os.Args) < 2 || os.Args[0] != childName {
@@ -64,7 +64,7 @@ func Init(roles map[string]Role) {
 // keeperRole is the one role that every program has.
 const keeperRole = "keeper"
 
-// keep removes the directory once nobody is left who holds the other end of the pipe.
+// keep removes the directory once all holders of the other end of the pipe have ended.
 func keep(dir string, pipe io.Reader) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	_, _ = io.Copy(io.Discard, pipe)

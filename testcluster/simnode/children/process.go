@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Process is a child. It is safe for concurrent use, but for Line and Write, each of which
-// is for one goroutine at a time.
+// Process is a child. It is safe for concurrent use, except that Line and Write are each
+// for one goroutine at a time.
 type Process struct {
 	role, log string
 	cmd       *exec.Cmd
@@ -26,8 +26,8 @@ type Process struct {
 	cpu  time.Duration
 }
 
-// mostLines is how many lines of a child wait for Line; it waits with the next, and what
-// it has not been rid of by its end is lost.
+// mostLines is the number of lines that are buffered for Line. The child blocks on the next one, and
+// lines that are not read by its end are lost.
 const mostLines = 64
 
 // listen reads the child's output until that ends.
@@ -64,7 +64,7 @@ func (p *Process) follow() {
 	_ = p.in.Close()
 }
 
-// said is the last of what the child wrote to its standard error.
+// said returns the last line that the child wrote to its standard error.
 func (p *Process) said() string {
 	text, err := os.ReadFile(p.log)
 	text = bytes.TrimSpace(text)
@@ -100,7 +100,7 @@ func (p *Process) Write(text []byte) (int, error) { return p.in.Write(text) }
 
 // CPU is the processor time that the child has taken, all of it once it has ended.
 func (p *Process) CPU() time.Duration {
-	now, err := processTime(p.PID())
+	now, err := CPUTime(p.PID())
 	select {
 	case <-p.done:
 		return p.cpu
@@ -116,8 +116,8 @@ func (p *Process) CPU() time.Duration {
 // Kill ends the child at once.
 func (p *Process) Kill() { _ = p.cmd.Process.Kill() }
 
-// Stop tells the child to end, waits until it has, and kills it if ctx ends before. An
-// end by the signal is none in error.
+// Stop asks the child to end, waits until it has, and kills it if ctx ends before. To end by the
+// signal is no error.
 func (p *Process) Stop(ctx context.Context) error {
 	_ = p.in.Close()
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -134,7 +134,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	}
 }
 
-// Done is closed when the child has ended; Err says how.
+// Done is closed when the child has ended; Err returns its error.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Err is nil until Done is closed, and after it where the child's exit code was 0.

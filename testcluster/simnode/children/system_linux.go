@@ -12,17 +12,17 @@ import (
 
 const supported = true
 
-// bound has the kernel kill the child with the thread that started it, and keeps the
-// terminal's Ctrl-C from it.
+// bound returns the attributes of a child that the kernel kills with the thread that started it, and
+// that a terminal's Ctrl-C does not reach.
 func bound() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// apart is for a child that outlives its parent.
+// apart returns the attributes of a child that outlives its parent.
 func apart() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// affinity are the CPUs that this thread may run on.
-func affinity() ([]int, error) {
+// CPUs returns the CPUs that this thread may run on.
+func CPUs() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil, err
@@ -48,21 +48,16 @@ func pin(cpus []int) error {
 	return nil
 }
 
-// processTime is the CPU time of all threads of a process, to the nanosecond.
-func processTime(pid int) (time.Duration, error) {
+// CPUTime returns the CPU time that all threads of a process have taken so far, to the nanosecond. The
+// process need not belong to a group.
+func CPUTime(pid int) (time.Duration, error) {
 	const scheduler = 2 // CPUCLOCK_SCHED of clock_getcpuclockid(3)
 	var t unix.Timespec
 	err := unix.ClockGettime(int32(^pid<<3|scheduler), &t)
 	return time.Duration(t.Nano()), err
 }
 
-// CPUs are those that this process may run on.
-func CPUs() ([]int, error) { return affinity() }
-
-// CPUTime is the CPU time that a process, not only one of a group, has taken so far.
-func CPUTime(pid int) (time.Duration, error) { return processTime(pid) }
-
-// OwnCPUTime is that of this process.
+// OwnCPUTime returns the CPU time of this process.
 func OwnCPUTime() (time.Duration, error) {
 	var t unix.Timespec
 	err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)

@@ -1,5 +1,5 @@
-// Package parts runs the parts of a cluster in one process: each is told to stop only
-// when those started after it have ended, and the first that fails ends them all.
+// Package parts runs the parts of a cluster in one process: each is stopped only when those
+// started after it have ended, and the first that fails ends them all.
 //
 //	group, running := parts.New(ctx, func(err error) { log.Print(err) })
 //	defer group.Stop()
@@ -15,7 +15,7 @@ import (
 	"fmt"
 )
 
-// ErrEnded is wrapped where a part ended before it was told to, without an error of its own.
+// ErrEnded is wrapped where a part ended before Stop, without an error of its own.
 var ErrEnded = errors.New("ended unexpectedly")
 
 // Group are running parts. They outlive the context they were started under: an
@@ -92,8 +92,7 @@ func (g *Group) Adopt(name string, p Part) {
 	})
 }
 
-// Stop ends all parts, the last one first, each gone before the next is told. It may be
-// called again.
+// Stop stops the parts in reverse order and waits for each. It may be called again.
 func (g *Group) Stop() {
 	for i := len(g.running) - 1; i >= 0; i-- {
 		g.running[i].stop()

@@ -15,11 +15,11 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-// Tick is how often real CPU times become made-up counters: an agent that samples ten
+// tick is how often real CPU times become made-up counters: an agent that samples ten
 // times a second finds new ones each time.
-const Tick = 50 * time.Millisecond
+const tick = 50 * time.Millisecond
 
-// Config says which hosts a generator makes up. It is a plain value.
+// Config describes the hosts that a generator simulates. It is a plain value.
 type Config struct {
 	// Dir is where the hosts' directories are made.
 	Dir   string `json:"dir"`
@@ -69,7 +69,7 @@ type Join struct {
 	Before time.Duration `json:"before"`
 }
 
-// Leave says that a process has ended, and the CPU time that it took in all.
+// Leave reports that a process has ended, with its total CPU time.
 type Leave struct {
 	Host string        `json:"host"`
 	ID   string        `json:"id"`
@@ -117,7 +117,7 @@ func newGenerator(c Config, now time.Time) (*generator, error) {
 	return g, nil
 }
 
-// run advances the counters and hears the messages until ctx ends.
+// run advances the counters and handles the messages until ctx ends.
 func (g *generator) run(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := make(chan []byte)
 	go func() { // it ends with the input, which ends ctx too
@@ -131,7 +131,7 @@ func (g *generator) run(ctx context.Context, in io.Reader, out io.Writer) error 
 			}
 		}
 	}()
-	ticker := time.NewTicker(Tick)
+	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
 		var err error
@@ -144,7 +144,7 @@ func (g *generator) run(ctx context.Context, in io.Reader, out io.Writer) error 
 			if !ok {
 				return nil
 			}
-			err = g.hear(line, out)
+			err = g.handle(line, out)
 		}
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func (g *generator) advance(now time.Time) (err error) {
 	return err
 }
 
-func (g *generator) hear(line []byte, out io.Writer) error {
+func (g *generator) handle(line []byte, out io.Writer) error {
 	var m Message
 	if err := json.Unmarshal(line, &m); err != nil {
 		return refuse("message", string(line), "JSON: "+err.Error())

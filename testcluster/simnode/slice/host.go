@@ -36,7 +36,7 @@ type Guest struct {
 type host struct {
 	Host
 	machine   *fakerapl.Machine
-	kubelet   *Kubelet // of the host itself
+	kubelet   *kubelet // of the host itself
 	began     time.Time
 	consumers []fakerapl.Consumer
 	units     map[string]*unit
@@ -45,7 +45,7 @@ type host struct {
 // unit is where processes run: a guest, or the host itself.
 type unit struct {
 	host    *host
-	kubelet *Kubelet
+	kubelet *kubelet
 	scope   *os.File // of a guest, its CPU time on the host
 	members map[string]*member
 	ended   time.Duration // CPU time of the processes that are gone
@@ -73,7 +73,7 @@ func newHost(dir string, h Host, now time.Time) (_ *host, err error) {
 	if made.machine, err = fakerapl.New(fakerapl.Config{Dir: at, Sockets: 1, Cores: h.CPUs, Idle: h.Idle, Max: h.Max}); err != nil {
 		return nil, err
 	}
-	if made.kubelet, err = NewKubelet(at, h.CPUs); err != nil {
+	if made.kubelet, err = newKubelet(at, h.CPUs); err != nil {
 		return nil, err
 	}
 	made.units[h.Name] = &unit{host: made, kubelet: made.kubelet, members: map[string]*member{}}
@@ -87,12 +87,12 @@ func newHost(dir string, h Host, now time.Time) (_ *host, err error) {
 
 // newGuest makes a guest's files, and its control group as libvirt does with systemd.
 func (h *host) newGuest(dir string, number int, g Guest) (*unit, error) {
-	kubelet, err := NewKubelet(filepath.Join(dir, g.Name), g.CPUs)
+	kubelet, err := newKubelet(filepath.Join(dir, g.Name), g.CPUs)
 	if err != nil {
 		return nil, err
 	}
 	u := &unit{host: h, kubelet: kubelet, members: map[string]*member{}}
-	scope := filepath.Join(h.kubelet.cgroupRoot(), "machine.slice", fmt.Sprintf(`machine-qemu\x2d%d\x2d%s.scope`, number, strings.ReplaceAll(g.Name, "-", `\x2d`)))
+	scope := filepath.Join(h.kubelet.cgroups, "machine.slice", fmt.Sprintf(`machine-qemu\x2d%d\x2d%s.scope`, number, strings.ReplaceAll(g.Name, "-", `\x2d`)))
 	for cpu := range g.CPUs {
 		err = errors.Join(err, os.MkdirAll(filepath.Join(scope, "libvirt", fmt.Sprintf("vcpu%d", cpu)), 0o755))
 	}
@@ -111,7 +111,7 @@ func (u *unit) join(j Join, now time.Time, clock clock) error {
 		return refuse("id", j.ID, "another than those that are there")
 	}
 	if j.Pod {
-		if err := u.kubelet.Add(j.ID); err != nil {
+		if err := u.kubelet.add(j.ID); err != nil {
 			return err
 		}
 	}
@@ -125,7 +125,7 @@ func (u *unit) join(j Join, now time.Time, clock clock) error {
 	return h.advance(now, clock)
 }
 
-// leave says that a process is gone.
+// leave ends the account of a process.
 func (u *unit) leave(l Leave, now time.Time, clock clock) error {
 	m := u.members[l.ID]
 	if m == nil {
@@ -138,7 +138,7 @@ func (u *unit) leave(l Leave, now time.Time, clock clock) error {
 	delete(u.members, l.ID)
 	u.ended += c.CPU
 	if m.pod {
-		err = errors.Join(err, u.kubelet.Remove(l.ID, c.CPU))
+		err = errors.Join(err, u.kubelet.remove(l.ID, c.CPU))
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (u *unit) read(clock clock) (busy time.Duration, pods map[string]time.Durat
 	for id, m := range u.members {
 		c := &u.host.consumers[m.consumer]
 		if m.pid != 0 {
-			// One that has ended by now will be told of; until then it takes nothing.
+			// For a process that has just ended a Leave follows; until then its CPU time stays.
 			if cpu, err := clock(m.pid); err == nil {
 				c.CPU = max(c.CPU, cpu-m.before)
 			}
@@ -188,11 +188,11 @@ func (h *host) close() (err error) {
 			err = errors.Join(err, u.scope.Close())
 		}
 		if u.kubelet != h.kubelet {
-			err = errors.Join(err, u.kubelet.Close())
+			err = errors.Join(err, u.kubelet.close())
 		}
 	}
 	if h.kubelet != nil {
-		err = errors.Join(err, h.kubelet.Close())
+		err = errors.Join(err, h.kubelet.close())
 	}
 	if h.machine != nil {
 		err = errors.Join(err, h.machine.Close())

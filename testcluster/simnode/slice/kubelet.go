@@ -10,31 +10,28 @@ import (
 	"time"
 )
 
-// Kubelet is a tree of control groups as a kubelet has it on cgroup v2, and a /proc of stat and meminfo,
-// in a directory: files that somebody else's clocks are written to. It is for one
-// goroutine; the files may be read by others all the time.
-type Kubelet struct {
-	cgroups, proc string
+// kubelet is a tree of control groups as a kubelet has it on cgroup v2, and a /proc of stat and meminfo,
+// in a directory, to which the host writes CPU times. It is for one goroutine; the files may
+// be read concurrently.
+type kubelet struct {
+	cgroups, proc string // for /sys/fs/cgroup and /proc
 	cpus          int
 	stat, tree    *os.File
 	pods          map[string]*os.File
 	ended         time.Duration // CPU time of the pods that are gone
-	idle          time.Duration // told last
+	idle          time.Duration // as written last
 }
 
-// meminfo is of a machine whose memory is no concern of anybody's.
+// meminfo is that of a machine with constant free memory, which is not measured here.
 const meminfo = "MemTotal: 8388608 kB\nMemFree: 7864320 kB\nMemAvailable: 7864320 kB\nBuffers: 0 kB\nCached: 0 kB\n"
 
 // userHZ is the unit of /proc/stat.
 const userHZ = 10 * time.Millisecond
 
-// NewKubelet makes the files of a machine of so many CPUs without pods: DIR/cgroup and
-// DIR/proc. Close leaves them.
-func NewKubelet(dir string, cpus int) (*Kubelet, error) {
-	if cpus < 1 {
-		return nil, refuse("cpus", cpus, "at least 1")
-	}
-	k := &Kubelet{cgroups: filepath.Join(dir, "cgroup"), proc: filepath.Join(dir, "proc"), cpus: cpus, pods: map[string]*os.File{}}
+// newKubelet makes the files of a machine of so many CPUs without pods: DIR/cgroup and
+// DIR/proc. close leaves them.
+func newKubelet(dir string, cpus int) (*kubelet, error) {
+	k := &kubelet{cgroups: filepath.Join(dir, "cgroup"), proc: filepath.Join(dir, "proc"), cpus: cpus, pods: map[string]*os.File{}}
 	err := errors.Join(
 		os.MkdirAll(k.class(), 0o755), os.MkdirAll(k.proc, 0o755),
 		os.WriteFile(filepath.Join(k.cgroups, "cgroup.controllers"), []byte("cpu memory\n"), 0o644),
@@ -44,24 +41,18 @@ func NewKubelet(dir string, cpus int) (*Kubelet, error) {
 	k.stat, failed[0] = os.Create(filepath.Join(k.proc, "stat"))
 	k.tree, failed[1] = os.Create(filepath.Join(k.cgroups, "kubepods", "cpu.stat"))
 	if err = errors.Join(err, failed[0], failed[1]); err != nil {
-		return nil, errors.Join(err, k.Close())
+		return nil, errors.Join(err, k.close())
 	}
 	return k, k.write(0, nil, 0)
 }
 
-// cgroupRoot is what an agent takes for /sys/fs/cgroup.
-func (k *Kubelet) cgroupRoot() string { return k.cgroups }
+func (k *kubelet) class() string { return filepath.Join(k.cgroups, "kubepods", "besteffort") }
 
-func (k *Kubelet) class() string { return filepath.Join(k.cgroups, "kubepods", "besteffort") }
+func (k *kubelet) pod(uid string) string { return filepath.Join(k.class(), "pod"+uid) }
 
-func (k *Kubelet) pod(uid string) string { return filepath.Join(k.class(), "pod"+uid) }
-
-// Add makes the group of a pod that runs.
-func (k *Kubelet) Add(uid string) error {
-	if k.pods[uid] != nil {
-		return refuse("uid", uid, "another than those that are there")
-	}
-	// One of CRI-O's, which has no sandbox, with a process that nobody can name.
+// add makes the group of a pod that runs.
+func (k *kubelet) add(uid string) error {
+	// As of CRI-O, which has no sandbox. The process 0 belongs to another PID namespace.
 	container := filepath.Join(k.pod(uid), "crio-"+uid+".scope")
 	if err := os.MkdirAll(k.pod(uid), 0o755); err != nil {
 		return err
@@ -77,20 +68,16 @@ func (k *Kubelet) Add(uid string) error {
 	)
 }
 
-// Remove removes the group of a pod, which has taken so much CPU time in all.
-func (k *Kubelet) Remove(uid string, cpu time.Duration) error {
+// remove removes the group of a pod, which has taken so much CPU time in all.
+func (k *kubelet) remove(uid string, cpu time.Duration) error {
 	stat := k.pods[uid]
-	if stat == nil {
-		return refuse("uid", uid, "one that is there")
-	}
 	delete(k.pods, uid)
 	k.ended += cpu
 	return errors.Join(stat.Close(), os.RemoveAll(k.pod(uid)))
 }
 
-// write has the files say what the machine has taken, each pod of it, and since when it
-// runs.
-func (k *Kubelet) write(busy time.Duration, pods map[string]time.Duration, since time.Duration) error {
+// write updates the files with the CPU time of the machine and of each pod, and the machine's uptime.
+func (k *kubelet) write(busy time.Duration, pods map[string]time.Duration, since time.Duration) error {
 	k.idle = max(k.idle, time.Duration(k.cpus)*since-busy)
 	text := fmt.Appendf(nil, "cpu  %020d 0 0 %020d 0 0 0 0 0 0\n", busy/userHZ, k.idle/userHZ)
 	for cpu := range k.cpus {
@@ -111,8 +98,8 @@ func writeUsage(f *os.File, cpu time.Duration) error {
 	return err
 }
 
-// Close closes the files.
-func (k *Kubelet) Close() error {
+// close closes the files.
+func (k *kubelet) close() error {
 	var err error
 	for _, f := range append(slices.Collect(maps.Values(k.pods)), k.stat, k.tree) {
 		if f != nil {

@@ -10,25 +10,24 @@ import (
 
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/internal/processes"
 )
 
 // MachineConfig describes a Machine. Name, CPUs, Group and Child are required.
 type MachineConfig struct {
-	// Name is the node's.
+	// Name is the node's name.
 	Name   string
 	Labels map[string]string
-	// CPUs are those that it owns, of this machine's.
+	// CPUs are the CPUs of this host that the machine owns.
 	CPUs []int
-	// Memory is what the node says it has, in bytes; default 1 GiB.
+	// Memory is the node's capacity in bytes; default 1 GiB.
 	Memory float64
 	// Group starts the pods' processes. It must not be closed before Run has returned.
 	Group *children.Group
-	// Child says what a pod's process is. It says a line once it is ready; an IP:PORT there
-	// is the pod's address.
+	// Child returns how to start a pod's process. The process writes a line once it is ready; if
+	// that is an IP:PORT, it is the pod's address. An error refuses the pod.
 	Child func(simnode.Pod) (children.Spec, error)
-	// Observer, if set, hears of each process, in order for one pod, before the API
-	// server does. It is called from several goroutines.
+	// Observer, if set, is called for each event of a process, in order for one pod, before the
+	// API server is updated. Calls come from several goroutines.
 	Observer func(Event)
 }
 
@@ -36,17 +35,36 @@ type MachineConfig struct {
 type Event struct {
 	Node, UID string
 	Process   *children.Process
-	// Ready is what the process said when it was ready; empty for its start and its end.
+	// Ready is the line that the process wrote when it was ready; empty for its start and its end.
 	Ready string
-	// Ended says that it has ended.
+	// Ended reports whether the process has ended.
 	Ended bool
 }
 
-// Machine runs each pod as a child process on its own CPUs. It is a [simnode.Machine] and
-// safe for concurrent use.
+// Machine runs each pod as a child process on its own CPUs. It is a [simnode.Machine] and safe for
+// concurrent use; Run is called once.
 type Machine struct {
 	config MachineConfig
-	pods   *processes.Pods
+	starts chan *pod
+
+	mu      sync.Mutex
+	stopped bool
+	pods    map[string]*pod // by UID, from Bind to the end of the process
+}
+
+// pod is a pod that waits for its process or runs. Machine.mu guards it.
+type pod struct {
+	uid     string
+	spec    children.Spec
+	process *children.Process // nil until it is started
+	killed  bool
+}
+
+func (p *pod) kill() {
+	p.killed = true
+	if p.process != nil {
+		p.process.Kill()
+	}
 }
 
 // NewMachine returns a machine without pods.
@@ -67,7 +85,7 @@ func NewMachine(c MachineConfig) (*Machine, error) {
 	if c.Observer == nil {
 		c.Observer = func(Event) {}
 	}
-	return &Machine{config: c, pods: processes.New()}, nil
+	return &Machine{config: c, starts: make(chan *pod, simnode.MaxPods), pods: map[string]*pod{}}, nil
 }
 
 // Spec implements [simnode.Machine].
@@ -77,47 +95,89 @@ func (m *Machine) Spec() simnode.NodeSpec {
 
 // Bind starts a pod. Its start-up latency is the machine's own, not the pod's.
 func (m *Machine) Bind(p simnode.Pod) error {
-	if err := m.pods.Bind(p); err != nil {
+	spec, err := m.config.Child(p)
+	if err != nil {
 		return fmt.Errorf("slice: %w", err)
 	}
+	spec.CPUs = m.config.CPUs
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.stopped:
+		return fmt.Errorf("slice: %w", simnode.ErrStopped)
+	case m.pods[p.UID] != nil:
+		return fmt.Errorf("slice: %w: %s", simnode.ErrDuplicatePod, p.UID)
+	}
+	next := &pod{uid: p.UID, spec: spec}
+	select {
+	case m.starts <- next:
+	default:
+		return fmt.Errorf("slice: %w: %d wait to be started", simnode.ErrBadPod, simnode.MaxPods)
+	}
+	m.pods[p.UID] = next
 	return nil
 }
 
-// Kill ends a pod's process, if it is there.
-func (m *Machine) Kill(uid string) { m.pods.Kill(uid) }
+// Kill ends a pod's process, if there is one, and prevents the start of one that waits.
+func (m *Machine) Kill(uid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if p := m.pods[uid]; p != nil {
+		p.kill()
+	}
+}
 
-// Pods is how many pods the machine has.
-func (m *Machine) Pods() int { return m.pods.Len() }
+// Pods returns the number of pods on the machine.
+func (m *Machine) Pods() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.pods)
+}
 
-// Run starts and follows the processes until ctx ends; it returns when the last of them is
-// gone.
+// Run starts and follows the processes until ctx ends. It returns when the last of them has ended.
 func (m *Machine) Run(ctx context.Context, emit func(simnode.Transition)) error {
 	var following sync.WaitGroup
 	defer following.Wait()
-	m.pods.Run(ctx, func(p simnode.Pod) { following.Go(func() { m.runPod(p, emit) }) })
-	return nil
+	for {
+		select {
+		case <-ctx.Done():
+			m.stop()
+			return nil
+		case p := <-m.starts:
+			following.Go(func() { m.runPod(p, emit) })
+		}
+	}
+}
+
+// stop kills all pods; from then on Bind refuses new ones.
+func (m *Machine) stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = true
+	for _, p := range m.pods {
+		p.kill()
+	}
 }
 
 // runPod runs a pod from start to end.
-func (m *Machine) runPod(p simnode.Pod, emit func(simnode.Transition)) {
+func (m *Machine) runPod(p *pod, emit func(simnode.Transition)) {
 	process, err := m.start(p)
-	if process == nil {
-		m.ended(p.UID, err, emit)
-		return
-	}
-	event := Event{Node: m.config.Name, UID: p.UID, Process: process}
-	m.config.Observer(event)
-	if line, err := process.Line(context.Background()); err == nil {
-		event.Ready = line
+	if process != nil {
+		event := Event{Node: m.config.Name, UID: p.uid, Process: process}
 		m.config.Observer(event)
-		emit(simnode.Transition{At: time.Now(), UID: p.UID, Phase: simnode.Running, IP: ipOf(line)})
+		if line, err := process.Line(context.Background()); err == nil {
+			event.Ready = line
+			m.config.Observer(event)
+			emit(simnode.Transition{At: time.Now(), UID: p.uid, Phase: simnode.Running, IP: ipOf(line)})
+		}
+		<-process.Done()
+		m.config.Observer(Event{Node: m.config.Name, UID: p.uid, Process: process, Ended: true})
+		err = process.Err()
 	}
-	<-process.Done()
-	m.config.Observer(Event{Node: m.config.Name, UID: p.UID, Process: process, Ended: true})
-	m.ended(p.UID, process.Err(), emit)
+	emit(simnode.Transition{At: time.Now(), UID: p.uid, Phase: m.end(p, err)})
 }
 
-// ipOf is the address of a process that says where it serves, else empty.
+// ipOf returns the address of a process whose line is an IP:PORT, else "".
 func ipOf(line string) string {
 	at, err := netip.ParseAddrPort(line)
 	if err != nil {
@@ -126,25 +186,26 @@ func ipOf(line string) string {
 	return at.Addr().String()
 }
 
-// start starts a pod's process, unless the pod has been killed: then it is nil, as after
-// an error.
-func (m *Machine) start(p simnode.Pod) (*children.Process, error) {
-	spec, err := m.config.Child(p)
-	if err != nil {
-		return nil, err
+// start starts a pod's process. It returns nil after an error and for a pod that has been killed.
+func (m *Machine) start(p *pod) (process *children.Process, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !p.killed {
+		p.process, err = m.config.Group.Start(p.spec)
 	}
-	spec.CPUs = m.config.CPUs
-	var process *children.Process
-	_, err = m.pods.Start(p.UID, func() (func(), error) {
-		if process, err = m.config.Group.Start(spec); err != nil {
-			return nil, err
-		}
-		return process.Kill, nil
-	})
-	return process, err
+	return p.process, err
 }
 
-// ended forgets a pod and tells how it ended.
-func (m *Machine) ended(uid string, err error, emit func(simnode.Transition)) {
-	emit(simnode.Transition{At: time.Now(), UID: uid, Phase: m.pods.End(uid, err)})
+// end removes a pod and returns its last phase, given the error of its process or of its start.
+func (m *Machine) end(p *pod, err error) simnode.Phase {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.pods, p.uid)
+	switch {
+	case p.killed:
+		return simnode.Killed
+	case err != nil:
+		return simnode.Failed
+	}
+	return simnode.Succeeded
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/internal/childrentest"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
@@ -66,6 +65,9 @@ func burn(ctx context.Context, _ []string, _ io.Reader, out io.Writer) error {
 	}
 	return nil
 }
+
+// tick is how often the generator updates its files.
+const tick = 50 * time.Millisecond
 
 func firstCPU(t *testing.T) []int {
 	t.Helper()
@@ -146,7 +148,7 @@ func joules(t *testing.T, dir, host string) float64 {
 // between that and full: by the kernel's own clock, read before and after. What a process
 // took before it joined does not count, and another host has nothing of it.
 func TestJoulesAreOfCPUTime(t *testing.T) {
-	g, dir := childrentest.NewGroup(t), t.TempDir()
+	g, dir := newGroup(t), t.TempDir()
 	// Of two CPUs one is never busy: a host at full can take no more, whatever the clocks of
 	// an interval say.
 	const idle, full, most = 10., 70., 40.
@@ -177,11 +179,11 @@ func TestJoulesAreOfCPUTime(t *testing.T) {
 	to := look()
 	const step = .01 // J of files written a tick later, and of counters' steps
 	low := idle*to.early.Sub(from.late).Seconds() + (most-idle)*(to.least-from.most).Seconds() - step
-	high := idle*to.late.Sub(from.early).Seconds() + (most-idle)*(to.most-from.least).Seconds() + most*2*slice.Tick.Seconds()
+	high := idle*to.late.Sub(from.early).Seconds() + (most-idle)*(to.most-from.least).Seconds() + most*2*tick.Seconds()
 	if got := to.a - from.a; got < low || got > high {
 		t.Errorf("%.3f J, want %.3f to %.3f", got, low, high)
 	}
-	if got, all := to.b-from.b, idle*to.late.Sub(from.early).Seconds()+most*2*slice.Tick.Seconds(); got > all {
+	if got, all := to.b-from.b, idle*to.late.Sub(from.early).Seconds()+most*2*tick.Seconds(); got > all {
 		t.Errorf("%.3f J of a host without processes, want %.3f at most", got, all)
 	}
 	if early := (most - idle) * before.Seconds(); from.a > early+high { // it has burnt for longer than before
@@ -191,7 +193,7 @@ func TestJoulesAreOfCPUTime(t *testing.T) {
 
 // What an agent reads of a slice is there: pods that run, their CPU time, the machine's.
 func TestAgentsReadTheFiles(t *testing.T) {
-	g, dir := childrentest.NewGroup(t), t.TempDir()
+	g, dir := newGroup(t), t.TempDir()
 	gen := startGenerator(t, g, dir, slice.Host{Name: "a", CPUs: 2, Idle: 1, Max: 2})
 	cgroups := telemetry.CgroupConfig{Root: filepath.Join(dir, "a/cgroup"), ProcRoot: filepath.Join(dir, "a/proc")}
 	pods, err := telemetry.NewCgroupPods(cgroups)
@@ -248,7 +250,7 @@ func TestAgentsReadTheFiles(t *testing.T) {
 	defer usage.Close()
 	least := p.CPU()
 	gen.sync()
-	most := p.CPU() + slice.Tick
+	most := p.CPU() + tick
 	var read telemetry.CPUUsage
 	if err := usage.ReadCPUTo(&read, time.Now()); err != nil {
 		t.Fatal(err)
@@ -257,7 +259,7 @@ func TestAgentsReadTheFiles(t *testing.T) {
 	for _, p := range read.Pods {
 		got[p.UID] = p.CPU
 	}
-	if cpu := got["uid-1"]; cpu < least-time.Millisecond || cpu > most+100*slice.Tick {
+	if cpu := got["uid-1"]; cpu < least-time.Millisecond || cpu > most+100*tick {
 		t.Errorf("a pod with %v to %v of CPU time has %v", least, most, cpu)
 	}
 	if got["uid-2"] != 0 || read.Tree < got["uid-1"] || read.Node.Busy > read.Tree+20*time.Millisecond || read.Node.Cores != 2 {
@@ -284,7 +286,7 @@ func TestAgentsReadTheFiles(t *testing.T) {
 // Guests are found on their host by the control groups, with their CPUs and CPU time; the
 // host's energy is of all of them and of what runs beside them.
 func TestGuests(t *testing.T) {
-	g, dir := childrentest.NewGroup(t), t.TempDir()
+	g, dir := newGroup(t), t.TempDir()
 	gen := startGenerator(t, g, dir, slice.Host{
 		Name: "host", CPUs: 3, Idle: 1, Max: 10, Guests: []slice.Guest{{Name: "vm-1", CPUs: 2}, {Name: "vm-2", CPUs: 1}},
 	})
@@ -367,7 +369,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{transitions: make(chan simnode.Transition, 100), events: make(chan slice.Event, 100)}
 	var err error
 	r.Machine, err = slice.NewMachine(slice.MachineConfig{
-		Name: "slice", CPUs: firstCPU(t), Group: childrentest.NewGroup(t), Labels: map[string]string{"a": "b"},
+		Name: "slice", CPUs: firstCPU(t), Group: newGroup(t), Labels: map[string]string{"a": "b"},
 		Child: func(p simnode.Pod) (children.Spec, error) {
 			if len(p.Args) == 0 {
 				return children.Spec{}, errors.New("no arguments")
@@ -458,8 +460,39 @@ func TestMachinePhases(t *testing.T) {
 	r.want(t, "ends", simnode.Succeeded)
 	r.bind(t, "fails", "fail")
 	r.want(t, "fails", simnode.Failed)
-	r.bind(t, "none")
-	r.want(t, "none", simnode.Failed)
+	if err := r.Bind(simnode.Pod{UID: "none"}); err == nil {
+		t.Error("a pod without a process was taken")
+	}
+}
+
+// A pod that is killed while it waits for its start never runs, and not more pods wait than a node has.
+func TestMachineKillsWaitingPods(t *testing.T) {
+	m, err := slice.NewMachine(slice.MachineConfig{
+		Name: "slice", CPUs: firstCPU(t), Group: newGroup(t),
+		Child: func(simnode.Pod) (children.Spec, error) { return children.Spec{Role: "wait"}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range simnode.MaxPods {
+		uid := fmt.Sprint(i)
+		if err := m.Bind(simnode.Pod{UID: uid}); err != nil {
+			t.Fatal(err)
+		}
+		m.Kill(uid)
+	}
+	if err := m.Bind(simnode.Pod{UID: "more"}); !errors.Is(err, simnode.ErrBadPod) {
+		t.Errorf("one pod more: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan simnode.Transition, simnode.MaxPods)
+	go func() { _ = m.Run(ctx, func(tr simnode.Transition) { ended <- tr }) }()
+	defer cancel()
+	for range simnode.MaxPods {
+		if tr := <-ended; tr.Phase != simnode.Killed {
+			t.Errorf("%+v", tr)
+		}
+	}
 }
 
 // The processes are gone when the machine has stopped.
@@ -480,7 +513,7 @@ func TestMachineStops(t *testing.T) {
 			t.Errorf("process %d runs after the machine", p.PID())
 		}
 	}
-	if err := r.Bind(simnode.Pod{UID: "c"}); !errors.Is(err, simnode.ErrStopped) {
+	if err := r.Bind(simnode.Pod{UID: "c", Args: []string{"wait"}}); !errors.Is(err, simnode.ErrStopped) {
 		t.Errorf("bind after the end: %v", err)
 	}
 }
@@ -500,23 +533,18 @@ func TestNewMachineRefuses(t *testing.T) {
 	}
 }
 
-// A tree of control groups is of one pod a UID.
-func TestKubeletRefuses(t *testing.T) {
-	if _, err := slice.NewKubelet(t.TempDir(), 0); !errors.Is(err, slice.ErrInvalid) {
-		t.Errorf("no CPU: %v", err)
-	}
-	k, err := slice.NewKubelet(t.TempDir(), 1)
+// newGroup returns a group whose files are the test's, closed when it ends.
+func newGroup(t *testing.T) *children.Group {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir())
+	g, err := children.NewGroup()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.Close()
-	if err := errors.Join(k.Add("a"), k.Add("b")); err != nil {
-		t.Fatal(err)
-	}
-	if err := k.Add("a"); !errors.Is(err, slice.ErrInvalid) {
-		t.Errorf("a pod twice: %v", err)
-	}
-	if err := k.Remove("c", 0); !errors.Is(err, slice.ErrInvalid) {
-		t.Errorf("an unknown pod: %v", err)
-	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
 }

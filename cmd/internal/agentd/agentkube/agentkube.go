@@ -3,8 +3,6 @@
 package agentkube
 
 import (
-	"context"
-	"io"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -19,9 +17,7 @@ import (
 )
 
 // Main runs the command until it fails or ctx ends, and returns its exit code.
-func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return command.Execute(ctx, NewCommand(), args, stdout, stderr)
-}
+var Main = command.Program(NewCommand)
 
 // NewCommand returns the command with its flags at their defaults.
 func NewCommand() *cobra.Command {

@@ -1,6 +1,23 @@
-// Package cluster is what the tests of e2e run on: the one control plane of a
-// test process, nodes with a given number of places, batches of pods, schedulers
-// in the process and roles beside it.
+// Package cluster holds what the end-to-end tests share: the control plane of a test process, nodes with a
+// given number of places, batches of pods, schedulers in the process and programs beside it. The tests run
+// the parts together, with a real API server, the real scheduler and real gRPC:
+//
+//	comparison  spazio-demo compare, on this machine and on a cluster
+//	deploy      the manifests: accepted, admitted, and with exactly the rights that the programs need
+//	documents   what pages state about commands: flags, arguments and values exist
+//	external    the interface /external/v1 keeps to its contract
+//	failures    agents, schedulers, nodes and the API server that end or are slow
+//	install     spazio's commands on clusters of every kind
+//	profiles    the profiler with its objects, and schedulers that decide by them
+//	pronto      nodes that follow Pronto's rejection signal, from a sample to a bind
+//	strangers   unauthenticated, lying and overloading callers
+//	testbeds    test beds: definitions, jobs and schedulings on simulated nodes, and what remains when any
+//	            part dies
+//	waking      pods that wait, and places that become free for them
+//
+// failures.TestManyPendingPods takes longer than a test should with the number of pods that it is meant for:
+//
+//	go test -run ManyPending -v ./internal/e2e/failures -pending 10000
 package cluster
 
 import (
@@ -35,12 +52,8 @@ var roles = map[string]func(ctx context.Context, args []string, stdout, stderr i
 // FlinkCRD is for e2e/testbeds; it is a flag of all, so that one go test of them takes it.
 var FlinkCRD = flag.String("flink-crd", "", "file of the Flink operator's own definition of FlinkDeployment")
 
-// Main is the TestMain of every package with such tests, MainOn that of one whose
-// control plane is not the default one.
-func Main(m *testing.M) { MainOn(m, embedded.Config{}) }
-
-// MainOn is Main on a control plane of this configuration.
-func MainOn(m *testing.M, c embedded.Config) {
+// Main is the TestMain of every package with such tests. The configuration is the control plane's.
+func Main(m *testing.M, c embedded.Config) {
 	planeConfig = c
 	if role := os.Getenv(roleVariable); role != "" {
 		// Standard input ends with the test process, however that ends.

@@ -9,7 +9,6 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/node/publish/publishtest"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // PlaceNode is a node with a given number of places: the kubelet's machine and the agent
@@ -22,7 +21,7 @@ type PlaceNode struct {
 
 func newPlaceNode(name string, places int) *PlaceNode {
 	n := &PlaceNode{Places: publishtest.NewPlaces(name, places)}
-	n.Timed = simnode.NewTimed(simnodetest.Large(name), n.SetRunning)
+	n.Timed = simnode.NewTimed(large(name), n.SetRunning)
 	return n
 }
 
@@ -45,8 +44,8 @@ func NewPlaceNodes(t testing.TB, client kubernetes.Interface, count, places int,
 	return NewPlaceNodesWith(t, client, count, places, func(string) publish.SignalsConfig { return publish.SignalsConfig{Targets: schedulers} })
 }
 
-// NewPlaceNodesWith is NewPlaceNodes with agents that report as they are told to
-// for their node, which is registered by then.
+// NewPlaceNodesWith is NewPlaceNodes with a configuration for each node's agent. The nodes are
+// registered when reports is called.
 func NewPlaceNodesWith(t testing.TB, client kubernetes.Interface, count, places int, reports func(node string) publish.SignalsConfig) []*PlaceNode {
 	t.Helper()
 	nodes := make([]*PlaceNode, count)
@@ -55,7 +54,7 @@ func NewPlaceNodesWith(t testing.TB, client kubernetes.Interface, count, places 
 		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places)
 		machines[i] = nodes[i]
 	}
-	simnodetest.Join(t, simnode.Config{Client: client, Machines: machines})
+	Join(t, simnode.Config{Client: client, Machines: machines})
 	for _, n := range nodes {
 		n.reports = reports(n.Name())
 		n.StartAgent(t)

@@ -12,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Command is a role run as a process of its own, or a program if that is given.
@@ -74,7 +73,7 @@ func (c *Command) Kill(t *testing.T) {
 	if err := c.process.Process.Kill(); err != nil {
 		t.Fatalf("kill the %s: %v", c.Role, err)
 	}
-	_ = c.process.Wait() // says that it was killed
+	_ = c.process.Wait() // its error is that it was killed
 }
 
 // Interrupt ends the process as Ctrl-C does, which is a success.
@@ -107,7 +106,7 @@ func (s Scraper) Value(metric string) (float64, error) {
 // WaitMetric waits until the metric has the value.
 func WaitMetric(t *testing.T, s Scraper, metric string, want float64) {
 	t.Helper()
-	simnodetest.Eventually(t, fmt.Sprintf("%s is %v", metric, want), func() (bool, any) {
+	Eventually(t, fmt.Sprintf("%s is %v", metric, want), func() (bool, any) {
 		got, err := s.Value(metric)
 		return err == nil && got == want, fmt.Sprint(got, err)
 	})

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/plugintest"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // StartScheduler runs a scheduler in this process until stop or the test's end.
@@ -26,7 +24,7 @@ func StartScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o p
 		args.Listen = "127.0.0.1:0"
 	}
 	if args.MaxAge.Duration == 0 {
-		args.MaxAge.Duration = simnodetest.Patience
+		args.MaxAge.Duration = Patience
 	}
 	s, err := service.New(t.Context(), service.Config{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
 	if err != nil {
@@ -59,23 +57,10 @@ func judge(t testing.TB, longest time.Duration) {
 	}
 }
 
-// Submit creates the pods for Spazio's profile, unless the batch says otherwise.
-func Submit(t testing.TB, client kubernetes.Interface, b simnodetest.Batch) {
-	t.Helper()
-	b.Scheduler = cmp.Or(b.Scheduler, service.SpazioProfile)
-	simnodetest.Submit(t, client, b)
-}
-
-// WaitFresh waits until the scheduler has heard of n nodes.
-func WaitFresh(t testing.TB, hub *plugin.Hub, n int) {
-	t.Helper()
-	WaitSignals(t, hub, "fresh", n)
-}
-
 // WaitSignals waits until the signals of n nodes are fresh, stale or missing.
 func WaitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
 	t.Helper()
-	simnodetest.Eventually(t, "signals "+state, func() (bool, any) {
+	Eventually(t, "signals "+state, func() (bool, any) {
 		count := 0
 		for _, s := range hub.Snapshot() {
 			if s.Signal == state {
@@ -90,7 +75,7 @@ func WaitSignals(t testing.TB, hub *plugin.Hub, state string, n int) {
 // report has listed it may remember for a minute.
 func WaitEmpty(t testing.TB, hub *plugin.Hub) {
 	t.Helper()
-	simnodetest.Eventually(t, "ledger is empty", func() (bool, any) {
+	Eventually(t, "ledger is empty", func() (bool, any) {
 		inflight, census := 0., hub.Ledger()
 		for _, s := range hub.Snapshot() {
 			inflight += s.InFlight
@@ -119,7 +104,7 @@ func (r *Reservations) Check(t testing.TB, n int) {
 // them.
 func CheckNothingLeft(t *testing.T, client kubernetes.Interface, hub *plugin.Hub) {
 	t.Helper()
-	simnodetest.Remove(t, client)
+	Remove(t, client)
 	WaitEmpty(t, hub)
-	simnodetest.Eventually(t, "no pod waits", func() (bool, any) { return hub.Waiting() == 0, hub.Waiting() })
+	Eventually(t, "no pod waits", func() (bool, any) { return hub.Waiting() == 0, hub.Waiting() })
 }

@@ -12,10 +12,9 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/compare"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // onCluster is small on a cluster.
@@ -35,7 +34,7 @@ func TestCluster(t *testing.T) {
 	kubeconfig := r.kubeconfig(t, user)
 	refused := func(t *testing.T, code int, want string, more ...string) {
 		t.Helper()
-		process := commandtest.Start(t, onCluster(kubeconfig, more...)...)
+		process := cluster.StartProgram(t, onCluster(kubeconfig, more...)...)
 		if got := process.End(t); got != code || !strings.Contains(process.Said(), want) {
 			t.Errorf("exit code %d, want %d and %q:\n%s", got, code, want, process.Said())
 		}
@@ -81,7 +80,7 @@ func TestCluster(t *testing.T) {
 	t.Run("killed", func(t *testing.T) {
 		r.midst(t, kubeconfig, syscall.SIGKILL)
 		refused(t, command.ExitFailure, "which is under way or was killed")
-		process := commandtest.Start(t, onCluster(kubeconfig, "--replace", "--schedulers=default-scheduler")...)
+		process := cluster.StartProgram(t, onCluster(kubeconfig, "--replace", "--schedulers=default-scheduler")...)
 		if code := process.End(t); code != command.ExitOK {
 			t.Errorf("exit code %d:\n%s", code, process.Said())
 		}
@@ -92,7 +91,7 @@ func TestCluster(t *testing.T) {
 // compare holds the runs to what is possible: of 4 s with 20 requests a second, on nodes of
 // 10 W to 40 W, and nine pods, two of which are killed thrice.
 func (r *rig) compare(t *testing.T, kubeconfig string) {
-	process := commandtest.Start(t, onCluster(kubeconfig)...)
+	process := cluster.StartProgram(t, onCluster(kubeconfig)...)
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -133,9 +132,9 @@ func (r *rig) compare(t *testing.T, kubeconfig string) {
 // midst ends a comparison in the midst of it.
 func (r *rig) midst(t *testing.T, kubeconfig string, by syscall.Signal) {
 	t.Helper()
-	process := commandtest.Start(t, onCluster(kubeconfig, "--duration=10m")...)
+	process := cluster.StartProgram(t, onCluster(kubeconfig, "--duration=10m")...)
 	process.WaitFor(t, "run 1 of 2")
-	simnodetest.Eventually(t, "pods of it run", func() (bool, any) {
+	cluster.Eventually(t, "pods of it run", func() (bool, any) {
 		pods, err := r.client.CoreV1().Pods(compare.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		if err != nil {
 			return false, err
@@ -162,7 +161,7 @@ func (r *rig) isGone(t *testing.T) {
 
 func (r *rig) vanishes(t *testing.T) {
 	t.Helper()
-	simnodetest.Eventually(t, "the namespace is gone", func() (bool, any) {
+	cluster.Eventually(t, "the namespace is gone", func() (bool, any) {
 		_, err := r.client.CoreV1().Namespaces().Get(t.Context(), compare.Namespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), err
 	})

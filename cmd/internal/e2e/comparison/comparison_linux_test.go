@@ -10,16 +10,15 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
-	"github.com/spazio-scheduler/spazio/cmd/internal/command/commandtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/demo"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	_ "github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster" // its flag is of all of them
 	"github.com/spazio-scheduler/spazio/sim/report/schedulers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 func TestMain(m *testing.M) {
-	commandtest.Main(demo.Main)
+	cluster.RunProgram(demo.Main)
 	children.Init(containers)
 	os.Exit(m.Run())
 }
@@ -33,7 +32,7 @@ var small = []string{
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	process := commandtest.Start(t, append(small, "--out="+out)...)
+	process := cluster.StartProgram(t, append(small, "--out="+out)...)
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -101,7 +100,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}{{"interrupted", os.Interrupt}, {"killed", syscall.SIGKILL}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			process := commandtest.Start(t, small...)
+			process := cluster.StartProgram(t, small...)
 			process.WaitFor(t, "run 1 of 2")
 			for len(process.Left(t)) < parts+5 { // in the midst of it
 				if process.Ended(t) {
@@ -114,7 +113,7 @@ func TestNothingIsLeft(t *testing.T) {
 			if code := process.End(t); test.signal == os.Interrupt && code != command.ExitFailure {
 				t.Errorf("exit code %d:\n%s", code, process.Said())
 			}
-			simnodetest.Eventually(t, "nothing is left", func() (bool, any) {
+			cluster.Eventually(t, "nothing is left", func() (bool, any) {
 				left := process.Left(t)
 				return len(left) == 0, left
 			})
@@ -126,7 +125,7 @@ func TestNothingIsLeft(t *testing.T) {
 // part in it.
 func TestOneHost(t *testing.T) {
 	t.Parallel()
-	process := commandtest.Start(t, "compare", "--schedulers=spazio-energy", "--topology=one-host", "--runs=1", "--duration=2s", "--warm-up=1s", "--slices=1",
+	process := cluster.StartProgram(t, "compare", "--schedulers=spazio-energy", "--topology=one-host", "--runs=1", "--duration=2s", "--warm-up=1s", "--slices=1",
 		"--kill=0", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json")
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
@@ -149,7 +148,7 @@ func TestOneHost(t *testing.T) {
 // without.
 func TestComponents(t *testing.T) {
 	t.Parallel()
-	process := commandtest.Start(t, "compare", "components", "--runs=1", "--duration=1s", "--warm-up=500ms", "--rate=20", "--replicas=1", "--output=json")
+	process := cluster.StartProgram(t, "compare", "components", "--runs=1", "--duration=1s", "--warm-up=500ms", "--rate=20", "--replicas=1", "--output=json")
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -175,7 +174,7 @@ func TestComponents(t *testing.T) {
 func TestFollowing(t *testing.T) {
 	t.Parallel()
 	out := filepath.Join(t.TempDir(), "out")
-	process := commandtest.Start(t, "compare", "following", "--duration=6s", "--warm-up=2s", "--output=json", "--out="+out)
+	process := cluster.StartProgram(t, "compare", "following", "--duration=6s", "--warm-up=2s", "--output=json", "--out="+out)
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -208,7 +207,7 @@ func TestFollowing(t *testing.T) {
 // Each guest is told its energy again and again.
 func TestGuests(t *testing.T) {
 	t.Parallel()
-	process := commandtest.Start(t, "compare", "guests", "--counts=1,3", "--duration=5s", "--output=json")
+	process := cluster.StartProgram(t, "compare", "guests", "--counts=1,3", "--duration=5s", "--output=json")
 	if code := process.End(t); code != command.ExitOK {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -236,7 +235,7 @@ func TestUsage(t *testing.T) {
 		{"--kubeconfig=x --image=x --slices=1", "--slices means nothing with"}, {"--kubeconfig=/nowhere --image=x", "--kubeconfig"}, {"--repeat=0", "--repeat"},
 		{"following --duration=0s", "--duration"}, {"--most-late=0", "--most-late"}, {"components --runs=0", "--runs"}, {"components --output=xml", "--output"}, {"guests --output=xml", "--output"},
 	} {
-		process := commandtest.Start(t, append([]string{"compare"}, strings.Fields(test.flag)...)...)
+		process := cluster.StartProgram(t, append([]string{"compare"}, strings.Fields(test.flag)...)...)
 		if code := process.End(t); code != command.ExitUsage || !strings.Contains(process.Said(), test.want) {
 			t.Errorf("%s: exit code %d, %s", test.flag, code, process.Said())
 		}

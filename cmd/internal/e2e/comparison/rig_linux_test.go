@@ -28,13 +28,13 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded/controllers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/slice"
 )
 
@@ -181,7 +181,7 @@ func (r *rig) startNodes(t *testing.T) {
 	if _, err := r.generator.Line(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	simnodetest.Join(t, simnode.Config{Client: r.client, Machines: machines})
+	cluster.Join(t, simnode.Config{Client: r.client, Machines: machines})
 	r.startKubelet(t)
 }
 
@@ -296,7 +296,7 @@ func (r *rig) startAgents(t *testing.T, scheduler string) {
 	}
 	for _, node := range r.nodes {
 		// A node at rest does not show what work costs it: that it is asked all the time is its work.
-		simnodetest.Eventually(t, "the agent of "+node+" knows its power", func() (known bool, state any) {
+		cluster.Eventually(t, "the agent of "+node+" knows its power", func() (known bool, state any) {
 			for began := time.Now(); !known && time.Since(began) < time.Second; time.Sleep(2 * time.Millisecond) {
 				known, state = r.knowsPower(t, node)
 			}

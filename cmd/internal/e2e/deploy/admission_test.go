@@ -13,7 +13,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The API server takes every object of every variant, unknown and repeated fields
@@ -34,7 +33,7 @@ func TestStrictDryRun(t *testing.T) {
 			}
 			for _, o := range variant(t, name) {
 				// A namespace or a definition may not be known everywhere at once.
-				simnodetest.Eventually(t, fmt.Sprintf("%s %s is taken", o.GetKind(), o.GetName()), func() (bool, any) {
+				cluster.Eventually(t, fmt.Sprintf("%s %s is taken", o.GetKind(), o.GetName()), func() (bool, any) {
 					err := s.apply(t, o, true)
 					if err != nil && !strings.Contains(err.Error(), "not find") && !strings.Contains(err.Error(), "not found") {
 						t.Fatalf("%s %s/%s: %v", o.GetKind(), o.GetNamespace(), o.GetName(), err)
@@ -107,7 +106,7 @@ func TestPodSecurity(t *testing.T) {
 		for _, w := range workloads(t, objects) {
 			t.Run(name+"/"+w.name, func(t *testing.T) {
 				// The variant before may have held the same namespace to another standard, and admission hears of this one's later.
-				simnodetest.Eventually(t, w.name+" is admitted in its own namespace", func() (bool, any) {
+				cluster.Eventually(t, w.name+" is admitted in its own namespace", func() (bool, any) {
 					fails := violations(t, client, w, w.namespace)
 					return fails == "", fails
 				})
@@ -129,7 +128,7 @@ func violations(t *testing.T, client kubernetes.Interface, w workload, namespace
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: w.name + "-", Labels: w.template.Labels}, Spec: w.template.Spec}
 	options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
-	simnodetest.Eventually(t, "the pod's namespace is as it was made", func() (bool, any) {
+	cluster.Eventually(t, "the pod's namespace is as it was made", func() (bool, any) {
 		_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, options)
 		if err == nil {
 			return true, nil

@@ -8,5 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	cluster.MainOn(m, embedded.Config{RBAC: true, Audit: audited.add})
+	cluster.Main(m, embedded.Config{RBAC: true, Audit: audited.add})
 }

@@ -19,8 +19,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 const (
@@ -129,7 +127,7 @@ func (s server) apply(t *testing.T, o *unstructured.Unstructured, dryRun bool) e
 func (s server) install(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	for _, o := range objects {
-		simnodetest.Eventually(t, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
+		cluster.Eventually(t, o.GetKind()+" "+o.GetName()+" is applied", func() (bool, any) {
 			err := s.apply(t, o, false)
 			return err == nil, err
 		})
@@ -165,7 +163,7 @@ func (s server) define(t *testing.T) {
 			t.Fatalf("%s has no %s: %v", f.module, f.files, err)
 		}
 		for _, file := range files {
-			definitions = append(definitions, manifests.Read(t, file)...)
+			definitions = append(definitions, cluster.ReadManifests(t, file)...)
 		}
 	}
 	s.install(t, append(definitions, profiles(t)...))

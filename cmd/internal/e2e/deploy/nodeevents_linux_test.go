@@ -11,7 +11,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Nodes are told that their agents are silent, by the leader alone, with no rights but the
@@ -74,7 +73,7 @@ func told(t *testing.T, client kubernetes.Interface, node, reason string) (found
 // waitTold returns the first event of a node with a reason.
 func waitTold(t *testing.T, client kubernetes.Interface, node, reason string) (found eventsv1.Event) {
 	t.Helper()
-	simnodetest.Eventually(t, node+" is told "+reason, func() (bool, any) {
+	cluster.Eventually(t, node+" is told "+reason, func() (bool, any) {
 		events := told(t, client, node, reason)
 		if len(events) > 0 {
 			found = events[0]

@@ -21,7 +21,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The profiler needs its rights while it learns of workloads, is contradicted by
@@ -60,7 +59,7 @@ func TestRightsOfTheProfiler(t *testing.T) {
 		Transport: transport.Config{CAFile: flag(t, a, "tls-ca-file")}, TokenFile: flag(t, a, "profiler-token-file"),
 		Backoff: publish.Backoff{Min: 10 * time.Millisecond, Max: 100 * time.Millisecond},
 	})
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	// Pods come while the test waits, and what they take changes every now and then.
 	s.meanwhile(t, func(ctx context.Context, i int) {
 		workload := "steady"

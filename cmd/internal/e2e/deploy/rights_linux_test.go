@@ -30,7 +30,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/svd"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The programs, as the manifests run them and with no rights but the manifests',
@@ -73,8 +72,8 @@ func TestRights(t *testing.T) {
 		push(t, aggregator, a, node)
 	}
 
-	log := simnodetest.Watch(t, client)
-	more := simnodetest.Batch{Prefix: "batch", Pods: podCount / 2, Startup: 500 * time.Millisecond, Work: 100 * time.Millisecond}
+	log := cluster.Watch(t, client)
+	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: 500 * time.Millisecond, Work: 100 * time.Millisecond}
 	cluster.Submit(t, client, more)
 	log.WaitBound(t, podCount/4)
 	k.rotate(t, all, append(slices.Collect(maps.Values(agents)), append(schedulers, aggregator)...))
@@ -106,7 +105,7 @@ func TestRightsOfTheAgentThatAsks(t *testing.T) {
 	a := k.place(t, find(t, workloads(t, objects), "spazio-agent"), "asking")
 	a.Args = append(a.Args, "--listen=127.0.0.1:0")
 	a.Start(t)
-	simnodetest.Eventually(t, "the agent is healthy", func() (bool, any) {
+	cluster.Eventually(t, "the agent is healthy", func() (bool, any) {
 		response, err := http.Get("http://" + a.ports[9700] + "/healthz")
 		if err != nil {
 			return false, err
@@ -154,7 +153,7 @@ func (k kubelet) waitServed(t *testing.T, c *container, name string) {
 		t.Fatal(err)
 	}
 	block, _ := pem.Decode(secret.Data["tls.crt"])
-	simnodetest.Eventually(t, c.Args[0]+" shows its new certificate", func() (bool, any) {
+	cluster.Eventually(t, c.Args[0]+" shows its new certificate", func() (bool, any) {
 		connection, err := tls.Dial("tcp", c.ports[9690], &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
 		if err != nil {
 			return false, err
@@ -228,7 +227,7 @@ func renumber(t *testing.T, target, port string) string {
 // lead returns the scheduler that leads.
 func lead(t *testing.T, schedulers []*container) (found *container) {
 	t.Helper()
-	simnodetest.Eventually(t, "a leader", func() (bool, any) {
+	cluster.Eventually(t, "a leader", func() (bool, any) {
 		for _, s := range schedulers {
 			if led, err := s.scraper(t).Value(`leader_election_master_status{name="kube-scheduler"}`); err == nil && led == 1 {
 				found = s
@@ -257,7 +256,7 @@ func push(t *testing.T, aggregator, a *container, node string) {
 	}
 	defer connection.Close()
 	request := &spaziov1.PushRequest{Local: api.FromLocal(agent.Local{Node: node, Incarnation: 1, Sequence: 1, Schema: "e2e", Model: model.State()})}
-	simnodetest.Eventually(t, "the aggregator takes the model of "+node, func() (bool, any) {
+	cluster.Eventually(t, "the aggregator takes the model of "+node, func() (bool, any) {
 		_, err := spaziov1.NewModelServiceClient(connection).Push(t.Context(), request)
 		return err == nil, err
 	})
@@ -271,7 +270,7 @@ func judge(t *testing.T, s server, objects []*unstructured.Unstructured) {
 	if len(grants) == 0 {
 		t.Fatal("the manifests give nobody any right")
 	}
-	simnodetest.Eventually(t, "every right of the manifests is used", func() (bool, any) {
+	cluster.Eventually(t, "every right of the manifests is used", func() (bool, any) {
 		idle := idle(grants, audited.asked())
 		return len(idle) == 0, strings.Join(idle, "\n")
 	})
@@ -337,7 +336,7 @@ func waitFor(t *testing.T, client kubernetes.Interface, account string, g grant)
 				attributes.Name = part.ResourceNames[0]
 			}
 			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: account, ResourceAttributes: attributes}}
-			simnodetest.Eventually(t, account+" has its rights", func() (bool, any) {
+			cluster.Eventually(t, account+" has its rights", func() (bool, any) {
 				got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 				return err == nil && got.Status.Allowed, err
 			})

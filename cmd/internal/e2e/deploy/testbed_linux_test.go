@@ -25,7 +25,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // children are what runs jobs of the three kinds, by the field of the job.
@@ -75,7 +74,7 @@ func TestRightsOfTestbeds(t *testing.T) {
 	program.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
 	program.Args = append(program.Args, "--debug-listen=")
 	program.Start(t)
-	simnodetest.Eventually(t, "spazio-testbed is ready", func() (bool, any) {
+	cluster.Eventually(t, "spazio-testbed is ready", func() (bool, any) {
 		response, err := http.Get("http://" + program.ports[9704] + "/readyz")
 		if err != nil {
 			return false, err
@@ -90,7 +89,7 @@ func TestRightsOfTestbeds(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		_ = client.CoreV1().Nodes().Delete(context.Background(), worker.Name, metav1.DeleteOptions{})
-		simnodetest.Remove(t, client)
+		cluster.Remove(t, client)
 	})
 	const head = "apiVersion: testbed.spazio-scheduler.github.io/v1alpha1\n"
 	// The namespace of the Schedulings is selected, for which namespaces are read.
@@ -112,7 +111,7 @@ spec: {nodeLabel: example.com/lab, slotsPerNode: 3, resourcesPerSlot: {cpu: 1, m
 		s.end(t, client, field)
 	}
 	schedulings := s.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Schedulings)).Namespace("scheduling")
-	simnodetest.Eventually(t, "the Scheduling has ended and is deleted", func() (bool, any) {
+	cluster.Eventually(t, "the Scheduling has ended and is deleted", func() (bool, any) {
 		o, err := schedulings.Get(t.Context(), "first", metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
@@ -125,7 +124,7 @@ spec: {nodeLabel: example.com/lab, slotsPerNode: 3, resourcesPerSlot: {cpu: 1, m
 			if err := of.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			simnodetest.Eventually(t, name+" goes", func() (bool, any) {
+			cluster.Eventually(t, name+" goes", func() (bool, any) {
 				o, err := of.Get(t.Context(), name, metav1.GetOptions{})
 				return apierrors.IsNotFound(err), fmt.Sprint(o, err)
 			})
@@ -155,7 +154,7 @@ func ask(t *testing.T, client kubernetes.Interface, program *container, namespac
 	}
 	user := "system:serviceaccount:" + namespace + ":" + name
 	bind(t, client, "spazio-external-scheduler", user, namespace)
-	simnodetest.Eventually(t, "the right is known", func() (bool, any) { // what is refused is remembered
+	cluster.Eventually(t, "the right is known", func() (bool, any) { // what is refused is remembered
 		allowed, err := may(t, client, user, namespace, ours("schedulings"), "create")
 		return allowed, err
 	})
@@ -172,7 +171,7 @@ func ask(t *testing.T, client kubernetes.Interface, program *container, namespac
 	trusted.AppendCertsFromPEM(authority)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, ServerName: "spazio-testbed.spazio-system.svc", MinVersion: tls.VersionTLS13}}
 	defer transport.CloseIdleConnections()
-	simnodetest.Eventually(t, "the interface takes a scheduling", func() (bool, any) {
+	cluster.Eventually(t, "the interface takes a scheduling", func() (bool, any) {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+program.ports[9695]+"/external/v1/namespaces/"+namespace+"/schedulings", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
@@ -204,7 +203,7 @@ func rarely(idle string) bool {
 func bindGhosts(t *testing.T, client kubernetes.Interface, want int) {
 	t.Helper()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
-	simnodetest.Eventually(t, "ghosts are bound", func() (bool, any) {
+	cluster.Eventually(t, "ghosts are bound", func() (bool, any) {
 		list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RoleGhost})
 		if err != nil {
 			return false, err
@@ -230,7 +229,7 @@ func (s server) end(t *testing.T, client kubernetes.Interface, field string) {
 	of := s.Resource(children[field]).Namespace(metav1.NamespaceDefault)
 	name := map[string]string{"jobSpec": "plain-r1", "sparkSpec": "spark-r1", "flinkSpec": "flink-r1"}[field]
 	now := metav1.Now()
-	simnodetest.Eventually(t, name+" succeeds", func() (bool, any) {
+	cluster.Eventually(t, name+" succeeds", func() (bool, any) {
 		var err error
 		switch field {
 		case "jobSpec":

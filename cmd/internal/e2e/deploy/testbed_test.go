@@ -21,9 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
-	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/manifests"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 const (
@@ -92,7 +90,7 @@ func TestTestbedRoles(t *testing.T) {
 			for _, resource := range slices.Sorted(maps.Keys(resources)) {
 				want := strings.Fields(expected[resource])
 				for _, verb := range verbs {
-					simnodetest.Eventually(t, fmt.Sprintf("%s of %s is %v", verb, resource, slices.Contains(want, verb)), func() (bool, any) {
+					cluster.Eventually(t, fmt.Sprintf("%s of %s is %v", verb, resource, slices.Contains(want, verb)), func() (bool, any) {
 						allowed, err := may(t, client, user, "somewhere", resource, verb)
 						return err == nil && allowed == slices.Contains(want, verb), err
 					})
@@ -102,13 +100,13 @@ func TestTestbedRoles(t *testing.T) {
 	}
 	// The accounts have them, and people have theirs where they are bound alone.
 	for account, resource := range map[string]string{testbedAccount: ours("testbeds"), schedulerAccount: ours("batchjobs")} {
-		simnodetest.Eventually(t, account+" has its role", func() (bool, any) {
+		cluster.Eventually(t, account+" has its role", func() (bool, any) {
 			allowed, err := may(t, client, account, "somewhere", resource, "list")
 			return allowed, err
 		})
 	}
 	bind(t, client, "spazio-testbed-author", "here-alone", metav1.NamespaceDefault)
-	simnodetest.Eventually(t, "a role is of its namespace", func() (bool, any) {
+	cluster.Eventually(t, "a role is of its namespace", func() (bool, any) {
 		here, err := may(t, client, "here-alone", metav1.NamespaceDefault, ours("testbeds"), "create")
 		return here, err
 	})
@@ -200,12 +198,12 @@ func TestBatchJobAuthors(t *testing.T) {
 			_, err := jobs.Create(t.Context(), job(name, field, "first"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "spec."+field+": author must be allowed to create "+child+" in namespace default"), err
 		}
-		simnodetest.Eventually(t, child+" take a right of their own", refused)
+		cluster.Eventually(t, child+" take a right of their own", refused)
 	}
 	give(t, client, author, "batch", "jobs")
 	allowed := func(o *unstructured.Unstructured) {
 		t.Helper()
-		simnodetest.Eventually(t, o.GetName()+" is taken", func() (bool, any) {
+		cluster.Eventually(t, o.GetName()+" is taken", func() (bool, any) {
 			_, err := jobs.Create(t.Context(), o, metav1.CreateOptions{})
 			return err == nil || apierrors.IsAlreadyExists(err), err
 		})
@@ -224,7 +222,7 @@ func TestBatchJobAuthors(t *testing.T) {
 			Patch(t.Context(), "jobspec", types.MergePatchType, []byte(text), metav1.PatchOptions{})
 		return err
 	}
-	simnodetest.Eventually(t, "other fields may be changed", func() (bool, any) {
+	cluster.Eventually(t, "other fields may be changed", func() (bool, any) {
 		err := patch(`{"spec": {"externalScheduler": {"seen": 3}, "retry": {"limit": 2}}, "metadata": {"labels": {"a": "b"}}}`)
 		return err == nil, err
 	})
@@ -271,7 +269,7 @@ func TestSlotMarks(t *testing.T) {
 	client, _ := cluster.Connect(t)
 	s := connect(t)
 	s.install(t, variant(t, "testbed"))
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	const user = "podowner"
 	give(t, client, user, "", "pods")
 	give(t, client, testbedAccount, "", "pods")
@@ -280,7 +278,7 @@ func TestSlotMarks(t *testing.T) {
 	_, scheduler := as(t, schedulerAccount)
 	pods := mine.CoreV1().Pods(metav1.NamespaceDefault)
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	simnodetest.Eventually(t, "the policy is in force and the user may create pods", func() (bool, any) {
+	cluster.Eventually(t, "the policy is in force and the user may create pods", func() (bool, any) {
 		_, plain := pods.Create(t.Context(), marked("plain", "", ""), dry)
 		_, ghost := pods.Create(t.Context(), marked("ghost", v1alpha1.RoleGhost, ""), dry)
 		return plain == nil && refusedMark(ghost, "role=ghost"), fmt.Sprint(plain, ghost)
@@ -362,13 +360,13 @@ func TestTestbedExamples(t *testing.T) {
 	}
 	kinds := map[string]bool{}
 	for _, file := range files {
-		for _, o := range manifests.Read(t, file) {
+		for _, o := range cluster.ReadManifests(t, file) {
 			kinds[o.GetKind()] = true
 			if o.GetNamespace() != "" {
 				t.Errorf("%s is for whatever namespace", file)
 			}
 			o.SetNamespace(metav1.NamespaceDefault)
-			simnodetest.Eventually(t, filepath.Base(file)+" is taken", func() (bool, any) {
+			cluster.Eventually(t, filepath.Base(file)+" is taken", func() (bool, any) {
 				err := s.apply(t, o, true)
 				if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
 					t.Fatalf("%s: %v", file, err)

@@ -13,7 +13,7 @@
 //	<!-- run: TestX of cmd/internal/e2e/y -->  that test
 //	<!-- run: .ci/run STEP -->                 that step
 //	<!-- run: as in docs/FILE.md -->           what runs the same block there
-//	<!-- by hand: REASON -->                   nobody, for tests have not what it takes
+//	<!-- by hand: REASON -->                   no test, since it needs what tests do not have
 //
 // Of all of them, of code in text and of comments on code, the programs, their commands and
 // flags, tests, steps and files have to exist.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd/agentkube"
 	"github.com/spazio-scheduler/spazio/cmd/internal/aggregatord"
@@ -24,7 +25,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/powerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/profilerd"
 	"github.com/spazio-scheduler/spazio/cmd/internal/schedulerd"
-	"github.com/spazio-scheduler/spazio/cmd/internal/sociald"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/cmd/internal/testbedd"
 )
@@ -51,7 +51,7 @@ var programs = map[string]program{
 	"spazio-power":      {powerd.NewCommand, powerd.Main},
 	"spazio-profiler":   {profilerd.NewCommand, profilerd.Main},
 	"spazio-scheduler":  {schedulerd.NewCommand, schedulerd.Main},
-	"spazio-social":     {sociald.NewCommand, sociald.Main},
+	"spazio-social":     {social.NewCommand, social.Program},
 	"spazio-testbed":    {testbedd.NewCommand, testbedd.Main},
 }
 

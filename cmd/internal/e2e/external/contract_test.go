@@ -12,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // The program keeps to the contract of the interface, as a process of its own behind TLS
@@ -41,7 +40,7 @@ func TestExternalContract(t *testing.T) {
 	}
 	c := r.as(target.URL, good)
 	c.http = target.HTTP
-	simnodetest.Eventually(t, "the program answers", func() (bool, any) {
+	cluster.Eventually(t, "the program answers", func() (bool, any) {
 		response, err := target.HTTP.Get(target.URL + "/external/v1/openapi.json")
 		if err != nil {
 			return false, err
@@ -50,7 +49,7 @@ func TestExternalContract(t *testing.T) {
 		return true, nil
 	})
 	r.bindGhosts(4)
-	simnodetest.Eventually(t, "all slots are free", func() (bool, any) {
+	cluster.Eventually(t, "all slots are free", func() (bool, any) {
 		status, answer, _ := c.ask("GET", in(r.namespace, "testbeds", "bed"), nil)
 		return status == 200 && strings.Contains(string(answer), `"free":4`) && strings.Contains(string(answer), `"ready":true`), string(answer)
 	})

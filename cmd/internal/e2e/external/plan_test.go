@@ -6,10 +6,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // planned are the rows of a plan, JOB:SLOT,SLOT of a job that starts and JOB? of one that
@@ -35,7 +35,7 @@ func TestExternalPlan(t *testing.T) {
 	}
 	r.testbed("bed", 2, 2)
 	r.bindGhosts(4)
-	simnodetest.Eventually(t, "all slots are free", func() (bool, any) {
+	cluster.Eventually(t, "all slots are free", func() (bool, any) {
 		bed := do[wire.Testbed](c, 200, "GET", in(r.namespace, "testbeds", "bed"), nil)
 		return bed.Counts.Free == 4, bed
 	})
@@ -70,7 +70,7 @@ func TestExternalPlan(t *testing.T) {
 	held := func(job string) string {
 		t.Helper()
 		var slots []string
-		simnodetest.Eventually(t, job+" has slots", func() (bool, any) {
+		cluster.Eventually(t, job+" has slots", func() (bool, any) {
 			j := do[wire.Job](c, 200, "GET", in(r.namespace, "jobs", job), nil)
 			if j.CreationRequest != nil {
 				slots = j.CreationRequest.Slots
@@ -94,7 +94,7 @@ func TestExternalPlan(t *testing.T) {
 	waits := queue("waits", "bed", "c", "c")
 	expect("one that has to wait", plan(waits), "c?")
 	create(waits)
-	simnodetest.Eventually(t, "it waits", func() (bool, any) {
+	cluster.Eventually(t, "it waits", func() (bool, any) {
 		s := do[wire.Scheduling](c, 200, "GET", in(r.namespace, "schedulings", "waits"), nil)
 		return s.State == "Submitting", s
 	})
@@ -153,7 +153,7 @@ func TestExternalPlanHides(t *testing.T) {
 	}
 	expect := func(s wire.Scheduling, want string) {
 		t.Helper()
-		simnodetest.Eventually(t, want, func() (bool, any) {
+		cluster.Eventually(t, want, func() (bool, any) {
 			got := problem(s)
 			return got == want, got
 		})

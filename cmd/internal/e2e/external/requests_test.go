@@ -15,10 +15,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // endedToken is one that was good until its pod was deleted.
@@ -37,7 +37,7 @@ func endedToken(r *rig) string {
 	if err := r.objects.Delete(r.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
 		r.Fatal(err)
 	}
-	simnodetest.Eventually(r.T, "the API server refuses the token", func() (bool, any) {
+	cluster.Eventually(r.T, "the API server refuses the token", func() (bool, any) {
 		review, err := r.plain.AuthenticationV1().TokenReviews().Create(r.Context(), &authenticationv1.TokenReview{
 			Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{"spazio-external"}},
 		}, metav1.CreateOptions{})
@@ -136,7 +136,7 @@ func TestExternalSchedulings(t *testing.T) {
 	body.Priority = 8
 	do[wire.Problem](c, 409, "POST", path, body)
 	// The controller has written its status meanwhile: the version is outdated by then.
-	simnodetest.Eventually(t, "the controller has looked at it", func() (bool, any) {
+	cluster.Eventually(t, "the controller has looked at it", func() (bool, any) {
 		read := do[wire.Scheduling](c, 200, "GET", one, nil)
 		return read.State == "Acquiring" && read.ResourceVersion != made.ResourceVersion, read
 	})
@@ -160,7 +160,7 @@ func TestExternalSchedulings(t *testing.T) {
 	}
 	do[wire.Problem](c, 412, "DELETE", one, nil, "If-Match", `"`+made.ResourceVersion+`"`)
 	do[json.RawMessage](c, 204, "DELETE", one, nil)
-	simnodetest.Eventually(t, "it is gone", func() (bool, any) {
+	cluster.Eventually(t, "it is gone", func() (bool, any) {
 		status, answer, _ := c.ask("GET", one, nil)
 		return status == 404, string(answer)
 	})
@@ -173,7 +173,7 @@ func TestExternalData(t *testing.T) {
 	r.job(r.namespace, "job")
 	c := r.as(r.serve().base, r.token(driver, ""))
 	path := in(r.namespace, "jobs", "job", "external")
-	simnodetest.Eventually(t, "the job is read", func() (bool, any) {
+	cluster.Eventually(t, "the job is read", func() (bool, any) {
 		status, answer, _ := c.ask("GET", in(r.namespace, "jobs", "job"), nil)
 		return status == 200, string(answer)
 	})

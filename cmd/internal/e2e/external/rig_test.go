@@ -38,7 +38,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 const (
@@ -177,7 +176,7 @@ func (r *rig) everywhere(account, role string) {
 // waitMayIn waits for the authorizer, which follows roles a moment later.
 func (r *rig) waitMayIn(namespace, user, verb, resource string) {
 	r.Helper()
-	simnodetest.Eventually(r.T, user+" may "+verb+" "+resource, func() (bool, any) {
+	cluster.Eventually(r.T, user+" may "+verb+" "+resource, func() (bool, any) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: namespace, Verb: verb, Group: v1alpha1.GroupVersion.Group, Resource: resource,
 		}}}
@@ -256,7 +255,7 @@ func (r *rig) serve(edit ...func(*service.Config)) *replica {
 		running.Wait()
 	})
 	r.Cleanup(stop)
-	simnodetest.Eventually(r.T, "spazio-testbed is ready", func() (bool, any) {
+	cluster.Eventually(r.T, "spazio-testbed is ready", func() (bool, any) {
 		err := s.Ready()
 		return err == nil, err
 	})
@@ -362,7 +361,7 @@ func (r *rig) testbed(name string, nodes, slots int, edit ...func(*v1alpha1.Test
 func (r *rig) bindGhosts(want int) {
 	r.Helper()
 	pods := r.plain.CoreV1().Pods(r.namespace)
-	simnodetest.Eventually(r.T, "ghosts are bound", func() (bool, any) {
+	cluster.Eventually(r.T, "ghosts are bound", func() (bool, any) {
 		list, err := pods.List(r.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RoleGhost})
 		if err != nil {
 			return false, err

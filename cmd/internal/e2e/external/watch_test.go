@@ -21,7 +21,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // watch is a client's end of a watch.
@@ -146,7 +145,7 @@ func TestExternalKilledReplica(t *testing.T) {
 	first.Start(t)
 	second := r.as(r.serve().base, token)
 	there := r.as("http://"+address, token)
-	simnodetest.Eventually(t, "the first replica answers", func() (bool, any) {
+	cluster.Eventually(t, "the first replica answers", func() (bool, any) {
 		response, err := http.Get(there.base + "/external/v1/session")
 		if err != nil {
 			return false, err
@@ -327,7 +326,7 @@ func TestExternalSlowReader(t *testing.T) {
 			}
 		}
 	}()
-	simnodetest.Eventually(t, "the job is read", func() (bool, any) {
+	cluster.Eventually(t, "the job is read", func() (bool, any) {
 		status, answer, _ := c.ask("GET", in(r.namespace, "jobs", "job"), nil)
 		return status == 200, string(answer)
 	})
@@ -341,7 +340,7 @@ func TestExternalSlowReader(t *testing.T) {
 		t.Fatalf("who reads: %v", err)
 	}
 	// Who reads nothing answers no ping.
-	simnodetest.Eventually(t, "who does not read is cut off", func() (bool, any) { n := replica.watchers(t); return n == 1, n })
+	cluster.Eventually(t, "who does not read is cut off", func() (bool, any) { n := replica.watchers(t); return n == 1, n })
 	err := slow.ended()
 	if status := websocket.CloseStatus(err); status != wire.CloseSlow && status != -1 {
 		t.Errorf("who does not read: %v", err)
@@ -358,7 +357,7 @@ func TestExternalSlowReader(t *testing.T) {
 func TestExternalLeaderChange(t *testing.T) {
 	r := newRig(t)
 	leads := r.serve()
-	simnodetest.Eventually(t, "the first one leads", func() (bool, any) {
+	cluster.Eventually(t, "the first one leads", func() (bool, any) {
 		lease, err := r.plain.CoordinationV1().Leases(system).Get(t.Context(), service.LeaseName, metav1.GetOptions{})
 		return err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity != "", err
 	})

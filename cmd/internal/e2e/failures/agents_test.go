@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // runSimulatedNodes runs nodes of four cores with their agents until the test
@@ -21,7 +21,7 @@ func runSimulatedNodes(t *testing.T, client kubernetes.Interface, clock simnode.
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
-	for _, n := range simnodetest.Join(t, simnode.Config{Client: client, Nodes: count, Prefix: "sim-", Clock: clock}) {
+	for _, n := range cluster.Join(t, simnode.Config{Client: client, Nodes: count, Prefix: "sim-", Clock: clock}) {
 		agent, err := node.New(node.Config{
 			Name: n.Name(), Meter: n, Pods: n.Pods(), Clock: clock,
 			Schedulers: []string{scheduler}, Aggregator: aggregator,

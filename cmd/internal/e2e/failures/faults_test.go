@@ -20,7 +20,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // A dead agent's node is treated by the policy once its last report is too old:
@@ -28,7 +27,7 @@ import (
 // start lets through if it was not. Once the agent is back its reports count
 // again.
 func TestDeadAgent(t *testing.T) {
-	const waiting, maxAge = simnodetest.Cores + 4, 2 * time.Minute
+	const waiting, maxAge = cluster.Cores + 4, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
 	for _, c := range []struct {
 		policy reserve.StalePolicy
@@ -36,7 +35,7 @@ func TestDeadAgent(t *testing.T) {
 		dead   int // pods placed while the agent is dead
 	}{
 		{policy: reserve.Neutral, last: 0, dead: 0},
-		{policy: reserve.Neutral, last: 20, dead: simnodetest.Cores},
+		{policy: reserve.Neutral, last: 20, dead: cluster.Cores},
 		{policy: reserve.Allow, last: 0, dead: waiting},
 		{policy: reserve.Reject, last: 20, dead: 0},
 	} {
@@ -46,15 +45,15 @@ func TestDeadAgent(t *testing.T) {
 			args := plugin.SpazioArgs{StalePolicy: c.policy.String(), MaxAge: metav1.Duration{Duration: maxAge}}
 			hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
 			node := cluster.NewPlaceNodes(t, client, 1, c.last, hub.Addr().String())[0]
-			cluster.WaitFresh(t, hub, 1)
-			log := simnodetest.Watch(t, client)
+			cluster.WaitSignals(t, hub, "fresh", 1)
+			log := cluster.Watch(t, client)
 
 			node.KillAgent()
 			clock.pass(t, hub, maxAge+time.Second, maxAge, 0)
 			cluster.WaitSignals(t, hub, "stale", 1)
-			cluster.Submit(t, client, simnodetest.Batch{Prefix: "dead", Pods: waiting, Startup: time.Hour})
+			cluster.Submit(t, client, cluster.Batch{Prefix: "dead", Pods: waiting, Startup: time.Hour})
 			log.WaitBound(t, c.dead)
-			simnodetest.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-c.dead, hub.Waiting() })
+			cluster.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-c.dead, hub.Waiting() })
 			if bound, _ := log.Counts(); bound != c.dead {
 				t.Errorf("%d pods were bound while the agent was dead, want %d", bound, c.dead)
 			}
@@ -66,8 +65,8 @@ func TestDeadAgent(t *testing.T) {
 
 			node.Set(4, false)
 			node.StartAgent(t)
-			cluster.WaitFresh(t, hub, 1)
-			cluster.Submit(t, client, simnodetest.Batch{Prefix: "back", Pods: 5, Work: 100 * time.Millisecond})
+			cluster.WaitSignals(t, hub, "fresh", 1)
+			cluster.Submit(t, client, cluster.Batch{Prefix: "back", Pods: 5, Work: 100 * time.Millisecond})
 			log.WaitSucceeded(t, 5)
 			seen.Check(t, 5)
 			cluster.CheckNothingLeft(t, client, hub)
@@ -86,7 +85,7 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 	t.Helper()
 	for step := maxAge / 2; d > 0; d -= step {
 		w.ahead.Add(int64(min(d, step)))
-		simnodetest.Eventually(t, "the nodes report", func() (bool, any) {
+		cluster.Eventually(t, "the nodes report", func() (bool, any) {
 			fresh := 0
 			for _, s := range hub.Snapshot() {
 				if s.Signal == "fresh" && s.Age < min(d, step) {
@@ -102,7 +101,7 @@ func (w *warped) pass(t *testing.T, hub *plugin.Hub, d, maxAge time.Duration, re
 // pods that wait it gets what slow start lets through on an empty node, and that
 // not at once: it may be full still.
 func TestSilentNode(t *testing.T) {
-	const nodes, waiting, line, maxAge = 10, 500, simnodetest.Cores, 2 * time.Minute
+	const nodes, waiting, line, maxAge = 10, 500, cluster.Cores, 2 * time.Minute
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations
 	var clock warped
@@ -111,16 +110,16 @@ func TestSilentNode(t *testing.T) {
 	machines := cluster.NewPlaceNodes(t, client, nodes, 0, hub.Addr().String())
 	silent := machines[nodes-1]
 	silent.Set(3, true)
-	cluster.WaitFresh(t, hub, nodes)
-	log := simnodetest.Watch(t, client)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "waiting", Pods: waiting, Startup: time.Hour})
-	simnodetest.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
+	cluster.WaitSignals(t, hub, "fresh", nodes)
+	log := cluster.Watch(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "waiting", Pods: waiting, Startup: time.Hour})
+	cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
 
 	silent.KillAgent()
 	bound := func(what string, want int) {
 		t.Helper()
 		log.WaitBound(t, want)
-		simnodetest.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-want, hub.Waiting() })
+		cluster.Eventually(t, "the others wait", func() (bool, any) { return hub.Waiting() == waiting-want, hub.Waiting() })
 		if got := log.Bindings().PerNode("waiting-"); len(got) > 1 || got[silent.Name()] != want {
 			t.Errorf("%s: pods by node %v, want %d on %s", what, got, want, silent.Name())
 		}
@@ -141,20 +140,20 @@ func TestSilentNode(t *testing.T) {
 // through of which kubelet says nothing, lie on nodes with room. Three hours later a good pod is bound at once.
 func TestPodsThatNeverStart(t *testing.T) {
 	const nodes, room, bad, maxAge = 2, 100, 100, 2 * time.Hour
-	const mute = nodes * simnodetest.Cores
+	const mute = nodes * cluster.Cores
 	client, kubeconfig := cluster.Connect(t)
 	var seen cluster.Reservations
 	var clock warped
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: maxAge}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{Now: clock.now, OnReserve: seen.Observe})
 	cluster.NewPlaceNodes(t, client, nodes, room, hub.Addr().String())
-	cluster.WaitFresh(t, hub, nodes)
-	log := simnodetest.Watch(t, client)
-	good := simnodetest.Batch{Prefix: "good", Pods: 1, Work: 100 * time.Millisecond}
+	cluster.WaitSignals(t, hub, "fresh", nodes)
+	log := cluster.Watch(t, client)
+	good := cluster.Batch{Prefix: "good", Pods: 1, Work: 100 * time.Millisecond}
 
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "bad", Pods: bad, Startup: 24 * time.Hour})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "bad", Pods: bad, Startup: 24 * time.Hour})
 	told := map[string]bool{}
-	simnodetest.Eventually(t, "the bad pods are bound", func() (bool, any) {
+	cluster.Eventually(t, "the bad pods are bound", func() (bool, any) {
 		for _, b := range log.Bindings() {
 			if !told[b.Pod] {
 				told[b.Pod] = true
@@ -166,11 +165,11 @@ func TestPodsThatNeverStart(t *testing.T) {
 	cluster.Submit(t, client, good)
 	log.WaitSucceeded(t, 1)
 
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "mute", Pods: mute, Startup: 24 * time.Hour})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "mute", Pods: mute, Startup: 24 * time.Hour})
 	log.WaitBound(t, bad+1+mute)
 	good.Prefix = "later"
 	cluster.Submit(t, client, good)
-	simnodetest.Eventually(t, "the good pod waits for those of which nothing is known", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
+	cluster.Eventually(t, "the good pod waits for those of which nothing is known", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
 	clock.pass(t, hub, 3*time.Minute, maxAge, nodes)
 	log.WaitSucceeded(t, 2)
 	clock.pass(t, hub, 3*time.Hour, maxAge, nodes)
@@ -179,7 +178,7 @@ func TestPodsThatNeverStart(t *testing.T) {
 	cluster.Submit(t, client, good)
 	log.WaitSucceeded(t, 3)
 	t.Logf("three hours later a good pod of .1 s ran within %v", time.Since(begin))
-	simnodetest.Eventually(t, "room is kept for those that did not start alone", func() (bool, any) {
+	cluster.Eventually(t, "room is kept for those that did not start alone", func() (bool, any) {
 		inFlight := 0.
 		for _, s := range hub.Snapshot() {
 			inFlight += s.InFlight
@@ -224,7 +223,7 @@ func TestAllAgentsDead(t *testing.T) {
 	for i, n := range machines {
 		n.Set(i*i-5, i%3 == 0)
 	}
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	for _, n := range machines {
 		n.KillAgent()
 	}
@@ -232,12 +231,12 @@ func TestAllAgentsDead(t *testing.T) {
 	clock.pass(t, hub, 2*maxAge, maxAge, 0)
 	cluster.WaitSignals(t, hub, "stale", nodes)
 
-	log := simnodetest.Watch(t, client)
+	log := cluster.Watch(t, client)
 	placed := map[string]map[string]int{}
 	for _, profile := range []string{service.DefaultProfile, service.SpazioProfile} {
 		// The prefix tells the profiles' pods apart, for the log keeps them all.
-		cluster.Submit(t, client, simnodetest.Batch{Prefix: profile, Scheduler: profile, Pods: nodes * each, Cores: 2, Work: time.Hour})
-		simnodetest.Eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
+		cluster.Submit(t, client, cluster.Batch{Prefix: profile, Scheduler: profile, Pods: nodes * each, Cores: 2, Work: time.Hour})
+		cluster.Eventually(t, "the pods of "+profile+" are bound", func() (bool, any) {
 			placed[profile] = log.Bindings().PerNode(profile + "-")
 			bound := 0
 			for _, n := range placed[profile] {
@@ -264,10 +263,10 @@ func TestSlowAPIServer(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, slow, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(nodes))
-	log := simnodetest.Watch(t, client)
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
+	log := cluster.Watch(t, client)
 	begin := time.Now()
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "slow", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "slow", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
 	log.WaitSucceeded(t, pods)
 	t.Logf("%d pods of .35 s through %d places in %v", pods, len(nodes)*cluster.Places, time.Since(begin))
 	seen.Check(t, pods)
@@ -283,16 +282,16 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, held, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	machines := cluster.NewPlaceNodes(t, client, nodes, cluster.Places, hub.Addr().String())
-	cluster.WaitFresh(t, hub, nodes)
-	log := simnodetest.Watch(t, client)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
+	log := cluster.Watch(t, client)
 
 	way.hold()
-	deleted, kept := simnodetest.Batch{Prefix: "deleted", Pods: pods / 2, Work: 100 * time.Millisecond}, simnodetest.Batch{Prefix: "kept", Pods: pods / 2, Work: 100 * time.Millisecond}
+	deleted, kept := cluster.Batch{Prefix: "deleted", Pods: pods / 2, Work: 100 * time.Millisecond}, cluster.Batch{Prefix: "kept", Pods: pods / 2, Work: 100 * time.Millisecond}
 	cluster.Submit(t, client, deleted)
 	cluster.Submit(t, client, kept)
 	assumed := func(n int) {
 		t.Helper()
-		simnodetest.Eventually(t, "reservations", func() (bool, any) { c := hub.Ledger(); return c.Assumed == n, c })
+		cluster.Eventually(t, "reservations", func() (bool, any) { c := hub.Ledger(); return c.Assumed == n, c })
 	}
 	assumed(pods)
 	for i := range deleted.Pods {
@@ -304,7 +303,7 @@ func TestPodsDeletedWhileReserved(t *testing.T) {
 	way.release()
 	log.WaitSucceeded(t, pods/2)
 	// What was deleted must not cost its node anything.
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "next", Pods: nodes * cluster.Places, Work: time.Second})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "next", Pods: nodes * cluster.Places, Work: time.Second})
 	log.WaitSucceeded(t, pods/2+nodes*cluster.Places)
 	if bound := log.Bindings().PerNode(deleted.Prefix + "-"); len(bound) > 0 {
 		t.Errorf("deleted pods were bound: %v", bound)
@@ -322,22 +321,22 @@ func TestNodeDeletedAndMadeAgain(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 2, cluster.Places, hub.Addr().String())
-	cluster.WaitFresh(t, hub, 2)
-	log := simnodetest.Watch(t, client)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
+	cluster.WaitSignals(t, hub, "fresh", 2)
+	log := cluster.Watch(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
 	log.WaitBound(t, pods/4)
 
 	gone := nodes[0]
 	if err := client.CoreV1().Nodes().Delete(t.Context(), gone.Name(), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	simnodetest.Eventually(t, "the node is forgotten", func() (bool, any) { return len(hub.Snapshot()) == 1, hub.Snapshot() })
+	cluster.Eventually(t, "the node is forgotten", func() (bool, any) { return len(hub.Snapshot()) == 1, hub.Snapshot() })
 	log.WaitBound(t, pods/2)
 	_, before := seen.Counts(gone.Name())
-	simnodetest.Register(t, client, gone.Name())
-	cluster.WaitFresh(t, hub, 2)
+	cluster.Register(t, client, gone.Name())
+	cluster.WaitSignals(t, hub, "fresh", 2)
 	log.WaitSucceeded(t, pods)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "after", Pods: 2 * cluster.Places, Work: time.Second})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "after", Pods: 2 * cluster.Places, Work: time.Second})
 	log.WaitSucceeded(t, pods+2*cluster.Places)
 	if _, after := seen.Counts(gone.Name()); after == before {
 		t.Errorf("the node was given no pod after its return")
@@ -365,12 +364,12 @@ func TestManyPendingPods(t *testing.T) {
 	var seen cluster.Reservations
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{OnReserve: seen.Observe})
 	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(nodes))
-	log := simnodetest.Watch(t, client)
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
+	log := cluster.Watch(t, client)
 	begin := time.Now()
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "pending", Pods: *pendingPods, Work: time.Hour})
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "urgent", Pods: 1, Work: time.Hour, PriorityClass: high.Name})
-	simnodetest.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == *pendingPods+1, hub.Waiting() })
+	cluster.Submit(t, client, cluster.Batch{Prefix: "pending", Pods: *pendingPods, Work: time.Hour})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "urgent", Pods: 1, Work: time.Hour, PriorityClass: high.Name})
+	cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == *pendingPods+1, hub.Waiting() })
 	t.Logf("%d pods were created and tried in vain in %v", *pendingPods+1, time.Since(begin))
 
 	for i := range 2 * len(nodes) {

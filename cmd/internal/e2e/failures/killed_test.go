@@ -10,7 +10,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Every role is killed in the middle of a batch and started again.
@@ -44,8 +43,8 @@ func TestKilledRolesComeBack(t *testing.T) {
 	runSimulatedNodes(t, client, simnode.NewClock(time.Now(), timeScale), nodeCount, signals, models)
 	cluster.WaitMetric(t, aggregatorMetrics, "spazio_aggregator_nodes", nodeCount)
 
-	log := simnodetest.Watch(t, client)
-	pods := simnodetest.Batch{Prefix: "batch", Pods: podCount - podCount/6, Startup: time.Second, Work: 5 * time.Second}
+	log := cluster.Watch(t, client)
+	pods := cluster.Batch{Prefix: "batch", Pods: podCount - podCount/6, Startup: time.Second, Work: 5 * time.Second}
 	cluster.Submit(t, client, pods)
 	log.WaitSucceeded(t, podCount/12)
 	aggregator.Kill(t)

@@ -14,7 +14,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // replica is one of several schedulers of which the leader schedules.
@@ -59,7 +58,7 @@ profiles:
     args:
       listen: %s
       maxAge: %v
-`, kubeconfig, service.SpazioProfile, plugin.Name, signals, simnodetest.Patience)
+`, kubeconfig, service.SpazioProfile, plugin.Name, signals, cluster.Patience)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +72,7 @@ profiles:
 // started again it may well be the next.
 func leader(t *testing.T, replicas []*replica) (found *replica) {
 	t.Helper()
-	simnodetest.Eventually(t, "a leader", func() (bool, any) {
+	cluster.Eventually(t, "a leader", func() (bool, any) {
 		for _, r := range replicas {
 			led, err := r.metrics.Value(`leader_election_master_status{name="kube-scheduler"}`)
 			if err == nil && led == 1 {
@@ -109,10 +108,10 @@ func TestKilledLeadersHandOver(t *testing.T) {
 		cluster.WaitMetric(t, r.metrics, `spazio_nodes{state="fresh"}`, nodeCount)
 	}
 
-	log := simnodetest.Watch(t, client)
+	log := cluster.Watch(t, client)
 	// A start-up of a second keeps dozens of bound pods out of the reports while
 	// the leaders change.
-	more := simnodetest.Batch{Prefix: "batch", Pods: podCount / 2, Startup: time.Second, Work: 500 * time.Millisecond}
+	more := cluster.Batch{Prefix: "batch", Pods: podCount / 2, Startup: time.Second, Work: 500 * time.Millisecond}
 	cluster.Submit(t, client, more)
 	var killed []time.Time
 	for i := range 2 {

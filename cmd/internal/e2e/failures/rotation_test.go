@@ -19,7 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // stage is what is stored at a time of a rotation: the scheduler's certificate
@@ -131,14 +130,14 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 		put(t, bundle(node), stages[0].bundle)
 		return publish.SignalsConfig{Targets: []string{net.JoinHostPort("localhost", port)}, Transport: transport.Config{CAFile: bundle(node)}}
 	})
-	cluster.WaitFresh(t, hub, nodes)
+	cluster.WaitSignals(t, hub, "fresh", nodes)
 	watched := &ages{hub: hub}
 	watched.watch(t)
 	// again waits until each node has reported over a new connection.
 	again := func(what string) (late bool) {
 		way.cut()
 		began := time.Now()
-		simnodetest.Eventually(t, what+": all nodes report again", func() (bool, any) {
+		cluster.Eventually(t, what+": all nodes report again", func() (bool, any) {
 			fresh := 0
 			for _, s := range hub.Snapshot() {
 				if s.Signal == "fresh" && s.Age < time.Since(began) {
@@ -150,10 +149,10 @@ func rotate(t *testing.T, stages []stage, limit time.Duration) time.Duration {
 		})
 		return late
 	}
-	log := simnodetest.Watch(t, client)
+	log := cluster.Watch(t, client)
 	pods := 0
 	for i := 1; i < len(stages); i++ {
-		cluster.Submit(t, client, simnodetest.Batch{Prefix: "batch-" + string(rune('0'+i)), Pods: each, Startup: 50 * time.Millisecond, Work: 200 * time.Millisecond})
+		cluster.Submit(t, client, cluster.Batch{Prefix: "batch-" + string(rune('0'+i)), Pods: each, Startup: 50 * time.Millisecond, Work: 200 * time.Millisecond})
 		for n, m := range machines {
 			put(t, bundle(m.Name()), stages[i-n%2].bundle)
 		}

@@ -16,8 +16,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // node makes one of Linux whose clock is off by so much.
@@ -27,7 +27,7 @@ func node(t *testing.T, client kubernetes.Interface, name string, skew time.Dura
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	simnodetest.Eventually(t, "leases of nodes have a namespace", func() (bool, any) {
+	cluster.Eventually(t, "leases of nodes have a namespace", func() (bool, any) {
 		_, err := client.CoreV1().Namespaces().Get(t.Context(), corev1.NamespaceNodeLease, metav1.GetOptions{})
 		return err == nil, err
 	})
@@ -283,7 +283,7 @@ func TestProbe(t *testing.T) {
 			// What never comes is waited for until the caller has enough: until the
 			// pod's status has been there to see.
 			var r check.Result
-			for enough := time.Second; enough < simnodetest.Patience; enough *= 2 {
+			for enough := time.Second; enough < cluster.Patience; enough *= 2 {
 				ctx, cancel := context.WithTimeout(t.Context(), enough)
 				report, err := check.Run(ctx, check.Config{Cluster: c, Probe: probe})
 				cancel()

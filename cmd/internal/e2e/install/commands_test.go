@@ -24,7 +24,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // said is what a command wrote, and how it ended.
@@ -451,7 +450,7 @@ func TestCommandsAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	ends(command.ExitFailure, "--force removes it all the same", uninstall...)
-	simnodetest.Remove(t, client)
+	cluster.Remove(t, client)
 	interrupt(uninstall...)
 	ends(command.ExitOK, "Its removal has begun.", append(uninstall, "--no-wait")...)
 	ends(command.ExitOK, "Nothing of Spazio is left.", uninstall...)

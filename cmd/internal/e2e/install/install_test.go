@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 )
 
 func objects(t *testing.T, c deploy.Config) []*unstructured.Unstructured {
@@ -42,7 +42,7 @@ var selfMade = []string{
 // inventory are the cluster's objects that somebody has made.
 func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
 	t.Helper()
-	simnodetest.Eventually(t, "the cluster's objects can be listed", func() (bool, any) {
+	cluster.Eventually(t, "the cluster's objects can be listed", func() (bool, any) {
 		var err error
 		all, err = c.Inventory(t.Context())
 		return err == nil, err
@@ -54,7 +54,7 @@ func inventory(t *testing.T, c *deploy.Cluster) (all []deploy.ID) {
 
 func patient(t *testing.T) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), simnodetest.Patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -108,7 +108,7 @@ func difference(a, b []deploy.ID) (odd []deploy.ID) {
 // remove leaves the server as it was, also after a failure.
 func remove(t *testing.T, c *deploy.Cluster) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), simnodetest.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), cluster.Patience)
 	defer cancel()
 	if err := c.Uninstall(ctx, deploy.Options{Force: true}); err != nil {
 		t.Error(err)

@@ -14,5 +14,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asSpazio) != "" {
 		command.Main(spazioctl.PluginMain)
 	}
-	cluster.MainOn(m, embedded.Config{RBAC: true})
+	cluster.Main(m, embedded.Config{RBAC: true})
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/internal/spazioctl"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // installer are rules that suffice to install: each is looked for below.
@@ -61,7 +60,7 @@ func grant(t *testing.T, client kubernetes.Interface, user string, rules []rbacv
 		t.Fatal(err)
 	}
 	for _, rule := range rules { // the authorizer follows a moment later
-		simnodetest.Eventually(t, user+" has its rights", func() (bool, any) {
+		cluster.Eventually(t, user+" has its rights", func() (bool, any) {
 			got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 				User: user, ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: rule.Verbs[0], Group: rule.APIGroups[0], Resource: rule.Resources[0]},
 			}}, metav1.CreateOptions{})
@@ -296,7 +295,7 @@ func TestUninstallRefuses(t *testing.T) {
 	if _, err := client.CoreV1().Pods("default").UpdateStatus(t.Context(), ended, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer simnodetest.Remove(t, client)
+	defer cluster.Remove(t, client)
 	if users, err := c.Users(t.Context()); err != nil || len(users) > 0 {
 		t.Errorf("%v, %v", users, err)
 	}
@@ -415,7 +414,7 @@ func TestCommands(t *testing.T) {
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	defer simnodetest.Remove(t, client)
+	defer cluster.Remove(t, client)
 	if o := parse(run(command.ExitFailure, "uninstall", "-o=json")); o.OK || !strings.Contains(o.Error, "pods default/user") {
 		t.Errorf("in use: %+v", o)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Test beds keep what ends them from being removed. By force they go, whatever they
@@ -37,7 +36,7 @@ func TestUninstallWithTestbeds(t *testing.T) {
 	bed.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Testbed"))
 	bed.SetName("bed")
 	bed.SetFinalizers([]string{v1alpha1.FinalizerGhosts})
-	simnodetest.Eventually(t, "Testbeds are served", func() (bool, any) {
+	cluster.Eventually(t, "Testbeds are served", func() (bool, any) {
 		_, err := beds.Create(t.Context(), bed, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err
 	})

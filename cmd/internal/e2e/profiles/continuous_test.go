@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // faring is a Prometheus server that knows that one service calls another, which a limit
@@ -48,12 +48,12 @@ func TestTheContinuousProfilerCorrects(t *testing.T) {
 		a.read(podOf(t, client, name, "node-a", 1), .5, 100<<20)
 	}
 	whatever := func(profile.Demand) bool { return true }
-	simnodetest.Eventually(t, "factors", func() (bool, any) {
+	cluster.Eventually(t, "factors", func() (bool, any) {
 		cart := published(t, "tuned-cart", whatever).Status
 		f := cart.Factors
 		return f != nil && f.Applied && f.CPU == "8" && f.Memory == "1" && cart.Recommendation.ContainerRecommendations[0].Target.CPU.AsApproximateFloat64() > 4, f
 	})
-	simnodetest.Eventually(t, "connections", func() (bool, any) {
+	cluster.Eventually(t, "connections", func() (bool, any) {
 		web := published(t, "tuned-web", whatever).Status
 		want := v1alpha1.Connection{Kind: "Deployment", Namespace: "default", Name: "tuned-cart", RequestBytesPerSecond: 50, ResponseBytesPerSecond: 50}
 		return web.Application == "tuned-cart" && len(web.Connections) == 1 && web.Connections[0] == want, web.Connections

@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/reserve"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 const (
@@ -58,7 +58,7 @@ func startFleet(t *testing.T, client kubernetes.Interface, nodes int, scheduler,
 	var running sync.WaitGroup
 	for i := range nodes {
 		name := fmt.Sprint("sized-", i)
-		simnodetest.Register(t, client, name)
+		cluster.Register(t, client, name)
 		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{}) })
 		signals, err := publish.NewSignals(publish.SignalsConfig{Targets: []string{scheduler}, Backoff: publish.Backoff{Max: 200 * time.Millisecond}})
 		if err != nil {
@@ -220,7 +220,7 @@ func (f *fleet) end(deployment string) {
 // waitRefused waits until a pod of a Deployment is told what it waits for.
 func (f *fleet) waitRefused(deployment string) {
 	f.t.Helper()
-	simnodetest.Eventually(f.t, "who waits is told what for", func() (bool, any) {
+	cluster.Eventually(f.t, "who waits is told what for", func() (bool, any) {
 		var said []string
 		for _, pod := range f.pods(deployment) {
 			for _, c := range pod.Status.Conditions {
@@ -236,7 +236,7 @@ func (f *fleet) waitRefused(deployment string) {
 
 func (f *fleet) waitBound(deployment string, n int) {
 	f.t.Helper()
-	simnodetest.Eventually(f.t, fmt.Sprintf("%d pods of %s are bound", n, deployment), func() (bool, any) {
+	cluster.Eventually(f.t, fmt.Sprintf("%d pods of %s are bound", n, deployment), func() (bool, any) {
 		bound, waiting := f.bound(deployment)
 		return bound == n, fmt.Sprint(bound, " bound, ", waiting, " waiting")
 	})
@@ -245,7 +245,7 @@ func (f *fleet) waitBound(deployment string, n int) {
 // waitReported waits until the nodes have told of all pods that are bound.
 func (f *fleet) waitReported(hub *plugin.Hub) {
 	f.t.Helper()
-	simnodetest.Eventually(f.t, "all pods are reported", func() (bool, any) {
+	cluster.Eventually(f.t, "all pods are reported", func() (bool, any) {
 		nodes := hub.Snapshot()
 		return !slices.ContainsFunc(nodes, func(s plugin.NodeState) bool { return s.InFlight > 0 }), nodes
 	})

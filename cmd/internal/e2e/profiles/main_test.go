@@ -7,4 +7,4 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 )
 
-func TestMain(m *testing.M) { cluster.MainOn(m, embedded.Config{RBAC: true}) }
+func TestMain(m *testing.M) { cluster.Main(m, embedded.Config{RBAC: true}) }

@@ -19,7 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/profile"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
@@ -39,7 +38,7 @@ func define(t *testing.T, client dynamic.Interface) {
 		}
 	}
 	for _, resource := range []string{v1alpha1.Profiles, v1alpha1.Checkpoints} {
-		simnodetest.Eventually(t, resource+" are served", func() (bool, any) {
+		cluster.Eventually(t, resource+" are served", func() (bool, any) {
 			_, err := client.Resource(v1alpha1.GroupVersion.WithResource(resource)).List(t.Context(), metav1.ListOptions{})
 			return err == nil, err
 		})
@@ -53,7 +52,7 @@ func connect(t *testing.T) (kubernetes.Interface, dynamic.Interface) {
 	client, _ := cluster.Connect(t)
 	objects := dynamicClient(t)
 	define(t, objects)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	return client, objects
 }
 
@@ -64,7 +63,7 @@ func undefine(t *testing.T, client dynamic.Interface) {
 	if err := client.Resource(definitions).Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	simnodetest.Eventually(t, "the definition is gone", func() (bool, any) {
+	cluster.Eventually(t, "the definition is gone", func() (bool, any) {
 		_, err := client.Resource(definitions).Get(t.Context(), name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err), err
 	})

@@ -35,7 +35,6 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // grant gives a new service account rights, and returns its kubeconfig.
@@ -71,7 +70,7 @@ func grant(t *testing.T, client kubernetes.Interface, account string, rights []c
 		User:               "system:serviceaccount:" + metav1.NamespaceDefault + ":" + account,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: last.Group, Resource: last.Resource, Subresource: last.Subresource, Verb: last.Verb, Namespace: metav1.NamespaceDefault, Name: controller.LeaseName},
 	}}
-	simnodetest.Eventually(t, account+" has its rights", func() (bool, any) {
+	cluster.Eventually(t, account+" has its rights", func() (bool, any) {
 		got, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		return err == nil && got.Status.Allowed, err
 	})
@@ -192,7 +191,7 @@ func published(t *testing.T, deployment string, ok func(profile.Demand) bool) *v
 	t.Helper()
 	client, name := typedClient(t), v1alpha1.NameOf(profile.Workload{Kind: "Deployment", Name: deployment})
 	p := &v1alpha1.WorkloadProfile{}
-	simnodetest.Eventually(t, "the profile of "+deployment, func() (bool, any) {
+	cluster.Eventually(t, "the profile of "+deployment, func() (bool, any) {
 		*p = v1alpha1.WorkloadProfile{}
 		err := client.Get().Namespace(metav1.NamespaceDefault).Resource(v1alpha1.Profiles).Name(name).Do(t.Context()).Into(p)
 		if err != nil || p.Status.Demand == nil {
@@ -246,7 +245,7 @@ func TestProfilesSurvive(t *testing.T) {
 		a.read(podOf(t, client, "heavy", "node-a", n), .5, heavy)
 	}
 	published(t, "heavy", func(d profile.Demand) bool { return about(heavy)(d) && d.Memory.Confidence >= .75 })
-	simnodetest.Eventually(t, "checkpoints", func() (bool, any) {
+	cluster.Eventually(t, "checkpoints", func() (bool, any) {
 		list, err := objects.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Checkpoints)).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -298,7 +297,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 				path += "/" + right.Subresource
 			}
 			cluster.WaitMetric(t, p.metrics(), fmt.Sprintf("spazio_profiler_missing_rights{group=%q,resource=%q,verb=%q}", right.Group, path, right.Verb), 1)
-			simnodetest.Eventually(t, "the log", func() (bool, any) {
+			cluster.Eventually(t, "the log", func() (bool, any) {
 				said := p.Said()
 				return strings.Contains(said, fmt.Sprintf("msg=\"a right is missing\" right=%q", right.String())), said
 			})
@@ -338,7 +337,7 @@ func TestAStandbyTakesOver(t *testing.T) {
 func TestTokensAreOfNodes(t *testing.T) {
 	client, _ := connect(t)
 	for _, node := range []string{"node-mine", "node-other"} {
-		simnodetest.Register(t, client, node)
+		cluster.Register(t, client, node)
 		t.Cleanup(func() { _ = client.CoreV1().Nodes().Delete(context.Background(), node, metav1.DeleteOptions{}) })
 	}
 	for _, account := range []string{"usage-agent", "stranger"} {
@@ -371,7 +370,7 @@ func TestTokensAreOfNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 		as(liar.node, liar.account, liar.audience).read(other, 9, 64<<30)
-		simnodetest.Eventually(t, fmt.Sprint(liar, " is refused and counted"), func() (bool, any) {
+		cluster.Eventually(t, fmt.Sprint(liar, " is refused and counted"), func() (bool, any) {
 			now, err := p.metrics().Value(liar.metric)
 			return err == nil && now > before, fmt.Sprint(now, err)
 		})
@@ -432,7 +431,7 @@ func TestContainersAreTheStatuss(t *testing.T) {
 	cluster.WaitMetric(t, p.metrics(), `spazio_profiler_windows_total{result="accepted"}`, 3)
 	// The next window of the pod publishes what its containers should ask for.
 	a.read(podOf(t, client, "pair", "node-a", 2, "proxy"), .1, 500<<20)
-	simnodetest.Eventually(t, "recommendations", func() (bool, any) {
+	cluster.Eventually(t, "recommendations", func() (bool, any) {
 		r := published(t, "pair", about(500<<20)).Status.Recommendation
 		var names []string
 		if r != nil {

@@ -33,7 +33,6 @@ import (
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 var features = []controller.Feature{controller.ForVPA, controller.ForResize, controller.ForExport}
@@ -94,17 +93,17 @@ func defineOthers(t *testing.T, client dynamic.Interface) {
 	}
 	// The API server resizes pods of nodes that it knows.
 	kube, _ := cluster.Connect(t)
-	simnodetest.Register(t, kube, resizeNode)
+	cluster.Register(t, kube, resizeNode)
 	t.Cleanup(func() {
 		_ = kube.CoreV1().Nodes().Delete(context.Background(), resizeNode, metav1.DeleteOptions{})
 	})
 	for _, resource := range []string{liqo.MemoryProfiles, liqo.CPUProfiles, liqo.ConnectionProfiles} {
-		simnodetest.Eventually(t, resource+" are served", func() (bool, any) {
+		cluster.Eventually(t, resource+" are served", func() (bool, any) {
 			_, err := client.Resource(liqo.GroupVersion.WithResource(resource)).List(t.Context(), metav1.ListOptions{})
 			return err == nil, err
 		})
 	}
-	simnodetest.Eventually(t, "autoscalers are served", func() (bool, any) {
+	cluster.Eventually(t, "autoscalers are served", func() (bool, any) {
 		_, err := client.Resource(vpaResource).List(t.Context(), metav1.ListOptions{})
 		return err == nil, err
 	})
@@ -238,7 +237,7 @@ func TestRecommend(t *testing.T) {
 	pod := resizablePod(t, client, "recommend-web", 1)
 	a.read(pod, .1, 200<<20)
 
-	simnodetest.Eventually(t, "a recommendation", func() (bool, any) { return recommended(t, objects, "recommend-web") })
+	cluster.Eventually(t, "a recommendation", func() (bool, any) { return recommended(t, objects, "recommend-web") })
 	o, err := objects.Resource(vpaResource).Namespace(metav1.NamespaceDefault).Get(t.Context(), "recommend-web", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -269,7 +268,7 @@ func TestRecommend(t *testing.T) {
 		}
 	}
 
-	simnodetest.Eventually(t, "the pod is resized", resized(t, client, pod))
+	cluster.Eventually(t, "the pod is resized", resized(t, client, pod))
 	now, nowCores, nowMemory := requests(t, client, pod)
 	if now.UID != pod.UID || now.Status.QOSClass != corev1.PodQOSBurstable || nowCores < .1 || nowMemory < 200<<20 {
 		t.Errorf("the pod is %s of class %s and requests %v and %v", now.UID, now.Status.QOSClass, nowCores, nowMemory)
@@ -283,7 +282,7 @@ func TestRecommend(t *testing.T) {
 		t.Errorf("conditions %+v", of.Status.Conditions)
 	}
 	for resource, spec := range map[string]string{liqo.MemoryProfiles: "memoryProfiling", liqo.CPUProfiles: "cpuProfiling"} {
-		simnodetest.Eventually(t, resource, func() (bool, any) {
+		cluster.Eventually(t, resource, func() (bool, any) {
 			_, err := exported(t, objects, resource, "recommend-web")
 			return err == nil, err
 		})
@@ -296,7 +295,7 @@ func TestRecommend(t *testing.T) {
 			t.Errorf("%s: owners %+v, %v", resource, owners, value)
 		}
 	}
-	simnodetest.Eventually(t, "what it sends is exported", func() (bool, any) {
+	cluster.Eventually(t, "what it sends is exported", func() (bool, any) {
 		o, err := connected(t, objects, "recommend-web")
 		if err != nil {
 			return false, err
@@ -352,7 +351,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 	for _, pod := range []*corev1.Pod{never, later, scaled} {
 		a.read(pod, .1, 200<<20)
 	}
-	simnodetest.Eventually(t, "memory is resized where CPU sets the number of pods", func() (bool, any) {
+	cluster.Eventually(t, "memory is resized where CPU sets the number of pods", func() (bool, any) {
 		_, cores, memory := requests(t, client, scaled)
 		return memory < gibi/2, fmt.Sprint(cores, memory)
 	})
@@ -369,7 +368,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 	}
 	condition := func(status metav1.ConditionStatus, reason string) {
 		t.Helper()
-		simnodetest.Eventually(t, "the condition", func() (bool, any) {
+		cluster.Eventually(t, "the condition", func() (bool, any) {
 			c := meta.FindStatusCondition(published(t, "scaled", func(profile.Demand) bool { return true }).Status.Conditions, v1alpha1.HorizontallyScaled)
 			return c != nil && c.Status == status && c.Reason == reason, c
 		})
@@ -384,7 +383,7 @@ func TestRecommendWaitsForOthers(t *testing.T) {
 	if err := scalers.Delete(t.Context(), "scaled", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	simnodetest.Eventually(t, "the deferred pod is resized", resized(t, client, later))
+	cluster.Eventually(t, "the deferred pod is resized", resized(t, client, later))
 	condition(metav1.ConditionFalse, "None")
 	p.Interrupt(t)
 }
@@ -399,7 +398,7 @@ func TestRecommendWithoutARight(t *testing.T) {
 	for i, right := range all[base:] {
 		name := fmt.Sprintf("lacks-%d", i)
 		t.Run(strings.ReplaceAll(right.Verb+" "+right.Resource+right.Subresource, " ", "-"), func(t *testing.T) {
-			t.Cleanup(func() { simnodetest.Remove(t, client) })
+			t.Cleanup(func() { cluster.Remove(t, client) })
 			leftover(t, objects, name)
 			p := startProfiler(t, grant(t, client, name, slices.Concat(all[:base+i], all[base+i+1:])), slices.Concat(recommends, observing(t, name))...)
 			path := strings.TrimSuffix(right.Resource+"/"+right.Subresource, "/")
@@ -437,11 +436,11 @@ func TestRecommendWithoutARight(t *testing.T) {
 			}
 			for _, what := range slices.Sorted(maps.Keys(done)) {
 				if what != lacking {
-					simnodetest.Eventually(t, what+" is done", done[what])
+					cluster.Eventually(t, what+" is done", done[what])
 				}
 			}
 			// A list may come by a watch, and then nothing fails.
-			simnodetest.Eventually(t, "what fails is counted", func() (bool, any) {
+			cluster.Eventually(t, "what fails is counted", func() (bool, any) {
 				n, err := p.metrics().Value(counter)
 				ok, _ := done[lacking]()
 				return err == nil && n > 0 || right.Verb == "list" && ok, fmt.Sprint(counter, n, err)
@@ -457,7 +456,7 @@ func TestRecommendWithoutARight(t *testing.T) {
 			if _, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			simnodetest.Eventually(t, lacking+" is done with the right", done[lacking])
+			cluster.Eventually(t, lacking+" is done with the right", done[lacking])
 			p.Interrupt(t)
 		})
 	}

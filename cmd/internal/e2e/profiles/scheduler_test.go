@@ -21,14 +21,13 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // waitSource waits until the scheduler knows of a pod's workload from there; empty is
 // where profiles are off.
 func waitSource(t *testing.T, hub *plugin.Hub, pod *corev1.Pod, source string, ok func(plugin.WorkloadState) bool) {
 	t.Helper()
-	simnodetest.Eventually(t, fmt.Sprintf("%s is known by its %q", pod.Name, source), func() (bool, any) {
+	cluster.Eventually(t, fmt.Sprintf("%s is known by its %q", pod.Name, source), func() (bool, any) {
 		e, err := hub.Explain(pod.Namespace + "/" + pod.Name)
 		if err != nil {
 			return false, err
@@ -89,7 +88,7 @@ func startDeciding(t *testing.T, client kubernetes.Interface, name string) (*plu
 	hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique(name), "list", "watch"), deciding(), often())
 	p := startProfiler(t, grant(t, client, unique("of-"+name), controller.Rights()), "--refresh", "1s")
 	f := startFleet(t, client, 3, hub.Addr().String(), p.address)
-	cluster.WaitFresh(t, hub, 3)
+	cluster.WaitSignals(t, hub, "fresh", 3)
 	return hub, p, f
 }
 
@@ -166,7 +165,7 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 		f.surprises["sized-0"] = append(f.surprises["sized-0"], uint64(reserve.KeyOf(string(f.pod(f.heavy, i).UID))))
 	}
 	f.mu.Unlock()
-	simnodetest.Eventually(t, "its surprises are counted", func() (bool, any) {
+	cluster.Eventually(t, "its surprises are counted", func() (bool, any) {
 		n := metric(t, "spazio_profile_surprises_total", "")
 		return n >= 1, n
 	})
@@ -209,14 +208,14 @@ func TestSchedulersWithoutRights(t *testing.T) {
 	for _, verbs := range [][]string{{"watch"}, {"list"}, nil} {
 		name := strings.Join(append([]string{"with"}, verbs...), "-")
 		t.Run(name, func(t *testing.T) {
-			t.Cleanup(func() { simnodetest.Remove(t, client) })
+			t.Cleanup(func() { cluster.Remove(t, client) })
 			before := metric(t, "spazio_profile_interruptions_total", "absent")
 			hub, _ := cluster.StartScheduler(t, schedulerAccount(t, client, unique(name), verbs...), deciding(), often())
 			f := startFleet(t, client, 1, hub.Addr().String(), "127.0.0.1:1")
-			cluster.WaitFresh(t, hub, 1)
+			cluster.WaitSignals(t, hub, "fresh", 1)
 			f.submit(f.light, 1, 3)
 			f.waitBound(f.light, 3)
-			simnodetest.Eventually(t, "it is counted", func() (bool, any) {
+			cluster.Eventually(t, "it is counted", func() (bool, any) {
 				n := metric(t, "spazio_profile_interruptions_total", "absent")
 				return n > before, n
 			})
@@ -285,7 +284,7 @@ func TestARolloutDoublesMemory(t *testing.T) {
 		t.Errorf("the rollout is not told: %+v", got.Status)
 	}
 	cluster.WaitMetric(t, p.metrics(), "spazio_profiler_evidence_restarts_total", 1)
-	simnodetest.Eventually(t, "the scheduler has heard of it", func() (bool, any) {
+	cluster.Eventually(t, "the scheduler has heard of it", func() (bool, any) {
 		e, err := hub.Explain(metav1.NamespaceDefault + "/" + f.pods(f.growing)[0].Name)
 		return err == nil && e.Workload != nil && e.Workload.Memory.Amount >= .9*heavyMemory, e.Workload
 	})

@@ -13,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/pronto"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // scripted measures a load that hardly moves, whatever runs on the node, and once it
@@ -49,7 +48,7 @@ func join(t *testing.T, c simnode.Config, scheduler string) map[string]*scripted
 	var running sync.WaitGroup
 	t.Cleanup(func() { cancel(); running.Wait() })
 	meters := map[string]*scripted{}
-	for _, n := range simnodetest.Join(t, c) {
+	for _, n := range cluster.Join(t, c) {
 		m := &scripted{Meter: n}
 		a, err := node.New(node.Config{
 			Name: n.Name(), Meter: m, Pods: n.Pods(), Clock: patient, Schedulers: []string{scheduler},
@@ -74,8 +73,8 @@ func TestSpikeSendsPodsElsewhere(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
 	meters := join(t, simnode.Config{Client: client, Nodes: 2, Prefix: "pronto-"}, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(meters))
-	log := simnodetest.Watch(t, client)
+	cluster.WaitSignals(t, hub, "fresh", len(meters))
+	log := cluster.Watch(t, client)
 	names := make([]string, 0, len(meters))
 	for _, s := range hub.Snapshot() {
 		if s.Avail != agent.Unbounded || s.Limiting != agent.LimitingPronto || s.Saturated {
@@ -84,7 +83,7 @@ func TestSpikeSendsPodsElsewhere(t *testing.T) {
 		names = append(names, s.Node)
 	}
 	spiked, other := names[0], names[1]
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "before", Pods: 1, Work: time.Hour, Node: spiked})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "before", Pods: 1, Work: time.Hour, Node: spiked})
 	log.WaitBound(t, 1)
 
 	meters[spiked].spikes.Store(true)
@@ -92,15 +91,15 @@ func TestSpikeSendsPodsElsewhere(t *testing.T) {
 		n, _ := hub.Node(name)
 		return n.Avail
 	}
-	simnodetest.Eventually(t, "the spike rejects", func() (bool, any) { return avail(spiked) == 0, avail(spiked) })
+	cluster.Eventually(t, "the spike rejects", func() (bool, any) { return avail(spiked) == 0, avail(spiked) })
 	const pods = 4
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "after", Pods: pods, Work: time.Hour})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "after", Pods: pods, Work: time.Hour})
 	log.WaitBound(t, 1+pods)
 	if placed := log.Bindings().PerNode("after-"); placed[other] != pods || avail(other) != agent.Unbounded {
 		t.Errorf("placed %v, want all on %s, which offers %v", placed, other, avail(other))
 	}
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "only", Pods: 1, Work: time.Hour, Node: spiked})
-	simnodetest.Eventually(t, "the pod for the node that rejects waits", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
+	cluster.Submit(t, client, cluster.Batch{Prefix: "only", Pods: 1, Work: time.Hour, Node: spiked})
+	cluster.Eventually(t, "the pod for the node that rejects waits", func() (bool, any) { return hub.Waiting() == 1, hub.Waiting() })
 	if placed := log.Bindings().PerNode("only-"); len(placed) != 0 {
 		t.Errorf("a node that rejects was given a pod: %v", placed)
 	}

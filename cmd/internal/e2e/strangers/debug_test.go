@@ -16,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // mayGet gives a service account the right to get a path of any server, until the
@@ -83,7 +82,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 		}
 		return response.StatusCode, response.Body.Close()
 	}
-	simnodetest.Eventually(t, "the scheduler is healthy", func() (bool, any) {
+	cluster.Eventually(t, "the scheduler is healthy", func() (bool, any) {
 		code, err := ask("https", "/healthz", "")
 		return code == http.StatusOK, fmt.Sprint(code, err)
 	})
@@ -103,7 +102,7 @@ func TestDebugDataBeyondLoopback(t *testing.T) {
 	watcher := read(t, tokenFor(t, client, "watcher", own, nil))
 	const frames, state = page.Path + "events", page.SourcePath + "/state"
 	operator, somebody := certificateOf("operator", "system:masters"), certificateOf("somebody", "people")
-	simnodetest.Eventually(t, "the cluster's authority of clients is known", func() (bool, any) {
+	cluster.Eventually(t, "the cluster's authority of clients is known", func() (bool, any) {
 		code, err := ask("https", "/metrics", "", operator...)
 		return code == http.StatusOK, fmt.Sprint(code, err)
 	})

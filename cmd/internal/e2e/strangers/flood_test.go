@@ -24,7 +24,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // impostor is the address of somebody with a valid token who speaks of others.
@@ -101,7 +100,7 @@ func TestFlood(t *testing.T) {
 	server := transporttest.SelfSigned(t, "127.0.0.1")
 	trust := transport.Config{CAFile: server.CAFile}
 	accounts(t, client, agentAccount)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	account := metav1.NamespaceDefault + "/" + agentAccount
 	signals, debug, models, metrics := transporttest.Address(t), transporttest.Address(t), transporttest.Address(t), transporttest.Address(t)
 	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
@@ -125,8 +124,8 @@ func TestFlood(t *testing.T) {
 	node := machines[0].Name()
 	tokens, pushToken := tokensOf(t, "spazio-scheduler", agentPods[node], 2*agents), tokensOf(t, "spazio-aggregator", agentPods[node], 1)[0]
 
-	log, sequence := simnodetest.Watch(t, client), uint64(0)
-	batch := simnodetest.Batch{Prefix: "before", Pods: pods, Startup: 20 * time.Millisecond, Work: 100 * time.Millisecond}
+	log, sequence := cluster.Watch(t, client), uint64(0)
+	batch := cluster.Batch{Prefix: "before", Pods: pods, Startup: 20 * time.Millisecond, Work: 100 * time.Millisecond}
 	// serve has honest agents admitted and a model pushed for each tenth, with an
 	// eye on memory.
 	serve := func(tokens []string) (took []time.Duration, most map[string]float64) {

@@ -20,7 +20,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // publishOnce sends reports over a stream of their own and returns what the
@@ -108,8 +107,8 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 	nodes := cluster.NewPlaceNodes(t, client, 5, cluster.Places, address)
 	overloaded := nodes[4]
 	overloaded.Set(-3, false)
-	cluster.WaitFresh(t, hub, len(nodes))
-	simnodetest.Eventually(t, "the node below nothing is known", func() (bool, any) {
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
+	cluster.Eventually(t, "the node below nothing is known", func() (bool, any) {
 		s := hub.Snapshot()[4]
 		return s.Avail == -3, s
 	})
@@ -136,8 +135,8 @@ func TestFalseReportsChangeNothing(t *testing.T) {
 		})
 	}
 	const pods = 100
-	log := simnodetest.Watch(t, client)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
+	log := cluster.Watch(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: pods, Startup: 50 * time.Millisecond, Work: 300 * time.Millisecond})
 	log.WaitSucceeded(t, pods)
 	cancel()
 	telling.Wait()
@@ -162,20 +161,20 @@ func TestFutureAgentIsOutlived(t *testing.T) {
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{OnReserve: seen.Observe})
 	address := hub.Addr().String()
 	node := cluster.NewPlaceNodes(t, client, 1, cluster.Places, address)[0]
-	cluster.WaitFresh(t, hub, 1)
+	cluster.WaitSignals(t, hub, "fresh", 1)
 
 	m := api.FromReport(node.LastReport())
 	m.Incarnation, m.Sequence, m.Avail, m.Saturated = math.MaxUint64, math.MaxUint64, -1000, true
 	connection := dial(t, address)
-	simnodetest.Eventually(t, "the report is taken", func() (bool, any) {
+	cluster.Eventually(t, "the report is taken", func() (bool, any) {
 		if code, err := publishOnce(t.Context(), connection, m); code != codes.OK {
 			t.Fatal(err)
 		}
 		s := hub.Snapshot()[0]
 		return s.Avail == -1000, s
 	})
-	log := simnodetest.Watch(t, client)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "batch", Pods: 2 * cluster.Places, Work: 100 * time.Millisecond})
+	log := cluster.Watch(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: 2 * cluster.Places, Work: 100 * time.Millisecond})
 	log.WaitSucceeded(t, 2*cluster.Places)
 	seen.Check(t, 0)
 	cluster.CheckHeld(t, []*cluster.PlaceNode{node})

@@ -22,7 +22,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // agentAccount is the service account of the agents.
@@ -91,10 +90,10 @@ func TestOnlyItsOwnAgentReportsOnANode(t *testing.T) {
 	address, trust := hub.Addr().String(), transport.Config{CAFile: identity.CAFile}
 	const mine, other = "node-mine", "node-other"
 	for _, node := range []string{mine, other} {
-		simnodetest.Register(t, client, node)
+		cluster.Register(t, client, node)
 	}
 	accounts(t, client, agentAccount, "stranger")
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
 	cluster.WaitSignals(t, hub, "missing", 2)
 

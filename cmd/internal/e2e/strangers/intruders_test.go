@@ -30,7 +30,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/svd"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // door is a server as an intruder sees it.
@@ -83,7 +82,7 @@ func (d *door) tries(t *testing.T, attack, token, node string, sequence uint64, 
 		t.Errorf("%s, %s: %v, want %v", d.name, attack, err, want)
 	}
 	if counter != "" {
-		simnodetest.Eventually(t, d.name+", "+attack+": "+counter, func() (bool, any) {
+		cluster.Eventually(t, d.name+", "+attack+": "+counter, func() (bool, any) {
 			now := d.value(counter)
 			return now == before+1, now - before
 		})
@@ -178,7 +177,7 @@ func lingers(address string, dribble bool) error {
 			}
 		}()
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(simnodetest.Patience)); err != nil {
+	if err := conn.SetReadDeadline(time.Now().Add(cluster.Patience)); err != nil {
 		return err
 	}
 	if n, err := io.Copy(io.Discard, conn); os.IsTimeout(err) {
@@ -196,10 +195,10 @@ func TestIntruders(t *testing.T) {
 	foreign := transporttest.SelfSigned(t, "127.0.0.1")           // of another authority
 	const mine, other = "node-mine", "node-other"
 	for _, node := range []string{mine, other} {
-		simnodetest.Register(t, client, node)
+		cluster.Register(t, client, node)
 	}
 	accounts(t, client, agentAccount, "stranger")
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	pod, stranger := agentPod(t, client, agentAccount, mine), agentPod(t, client, "stranger", other)
 	gone := agentPod(t, client, agentAccount, other)
 
@@ -293,7 +292,7 @@ func TestIntruders(t *testing.T) {
 	d := doors[1]
 	version := d.value("spazio_aggregator_model_version")
 	d.tries(t, "its own agent again", read(t, tokenFor(t, client, agentAccount, d.audience, pod)), mine, 9, 0, codes.OK, "")
-	simnodetest.Eventually(t, "the honest push is merged", func() (bool, any) {
+	cluster.Eventually(t, "the honest push is merged", func() (bool, any) {
 		now := d.value("spazio_aggregator_model_version")
 		return now > version, now
 	})

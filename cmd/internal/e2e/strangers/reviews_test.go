@@ -27,7 +27,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // tlsFrom connects from an address to a server of the trusted authority, in
@@ -115,7 +114,7 @@ func admissions(t testing.TB, hub *plugin.Hub, trust transport.Config, node stri
 			t.Fatal(err)
 		}
 		for !slices.ContainsFunc(hub.Snapshot(), func(n plugin.NodeState) bool { return n.Avail == report.Avail }) {
-			if time.Since(began) > simnodetest.Patience {
+			if time.Since(began) > cluster.Patience {
 				t.Fatal("an honest agent's report has no effect")
 			}
 			time.Sleep(200 * time.Microsecond)
@@ -140,9 +139,9 @@ func TestForgedTokensDelayNobody(t *testing.T) {
 	}, plugin.HubOptions{})
 	trust := transport.Config{CAFile: server.CAFile}
 	const node = "node-mine"
-	simnodetest.Register(t, client, node)
+	cluster.Register(t, client, node)
 	accounts(t, client, agentAccount)
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	pod := agentPod(t, client, agentAccount, node)
 	cluster.WaitSignals(t, hub, "missing", 1)
 	const agents = 200
@@ -164,7 +163,7 @@ func TestForgedTokensDelayNobody(t *testing.T) {
 	began := time.Now()
 	forging.Go(func() { forger(t, ctx, hub.Addr().String(), trust, tokens[0], &shown) })
 	besieged := admissions(t, hub, trust, node, agents, tokens[agents:])
-	simnodetest.Eventually(t, "2,000 forged tokens", func() (bool, any) { return shown.Load() >= 2000, shown.Load() })
+	cluster.Eventually(t, "2,000 forged tokens", func() (bool, any) { return shown.Load() >= 2000, shown.Load() })
 	cancel()
 	forging.Wait()
 	lasted := time.Since(began).Seconds()

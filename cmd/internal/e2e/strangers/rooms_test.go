@@ -19,7 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // A controller of test beds reads what nodes have room for, and what ghosts hold of it,
@@ -35,9 +34,9 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	}
 	_, stop := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	const node = "node-of-slots"
-	simnodetest.Register(t, client, node)
+	cluster.Register(t, client, node)
 	accounts(t, client, agentAccount, "controller")
-	t.Cleanup(func() { simnodetest.Remove(t, client) })
+	t.Cleanup(func() { cluster.Remove(t, client) })
 	// Each has the marks that a placeholder has, and one more that was read before.
 	placeholder := func(name string) *corev1.Pod {
 		t.Helper()
@@ -82,7 +81,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 	rooms := watch(tokenFor(t, client, "controller", "spazio-scheduler", nil))
 	reads := func(held, inFlight float64) {
 		t.Helper()
-		simnodetest.Eventually(t, "the room that placeholders hold", func() (bool, any) {
+		cluster.Eventually(t, "the room that placeholders hold", func() (bool, any) {
 			r, known := rooms.Room(node)
 			return known && r.Held == held && r.InFlight == inFlight, r
 		})
@@ -129,7 +128,7 @@ func newTestbed(t *testing.T, units string) *bedObject {
 		t.Cleanup(func() { _ = definitions.Delete(context.Background(), o.GetName(), metav1.DeleteOptions{}) })
 	}
 	bed := &bedObject{client: all.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)).Namespace(metav1.NamespaceDefault)}
-	simnodetest.Eventually(t, "a Testbed is made", func() (bool, any) {
+	cluster.Eventually(t, "a Testbed is made", func() (bool, any) {
 		bed.Unstructured, err = bed.client.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Testbed", "metadata": map[string]any{"name": "bed"},
 			"spec": map[string]any{

@@ -16,7 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/svd"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Addresses of the strangers and of the honest.
@@ -179,7 +178,7 @@ func TestStrangersTakeLittleOfTheAggregator(t *testing.T) {
 func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	const node = "node-known"
-	simnodetest.Register(t, client, node)
+	cluster.Register(t, client, node)
 	signals, debug := transporttest.Address(t), transporttest.Address(t)
 	scheduler := &cluster.Command{Role: "scheduler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--secure-port=0", "--signal-listen=" + signals, "--debug-listen=" + debug,
@@ -203,7 +202,7 @@ func TestStrangersTakeLittleOfTheScheduler(t *testing.T) {
 func TestStrangersTakeLittleOfTheProfiler(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
 	const node = "node-profiled"
-	simnodetest.Register(t, client, node)
+	cluster.Register(t, client, node)
 	usage, metrics := transporttest.Address(t), transporttest.Address(t)
 	profiler := &cluster.Command{Role: "profiler", Args: []string{
 		"--kubeconfig=" + kubeconfig, "--lease-namespace=default", "--listen=" + usage, "--metrics-listen=" + metrics, "--debug-listen=",

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 var (
@@ -73,7 +72,7 @@ func define(t *testing.T, client dynamic.Interface, text []byte) {
 
 func served(t *testing.T, client dynamic.Interface, resource schema.GroupVersionResource) {
 	t.Helper()
-	simnodetest.Eventually(t, resource.Resource+" are served", func() (bool, any) {
+	cluster.Eventually(t, resource.Resource+" are served", func() (bool, any) {
 		_, err := client.Resource(resource).List(t.Context(), metav1.ListOptions{})
 		return err == nil, err
 	})

@@ -11,13 +11,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // heldMeter is a simulated node that its agent can't read while it is held.
@@ -53,7 +53,7 @@ func (r *rig) measure() *heldMeter {
 		r.Fatal(err)
 	}
 	r.nodes = append(r.nodes, n.Name())
-	simnodetest.Join(r.T, simnode.Config{Client: r.plain, Machines: []simnode.Machine{n}, Clock: clock})
+	cluster.Join(r.T, simnode.Config{Client: r.plain, Machines: []simnode.Machine{n}, Clock: clock})
 	meter := &heldMeter{Node: n}
 	agent, err := node.New(node.Config{
 		Name: n.Name(), Meter: meter, Pods: n.Pods(), Clock: clock, Schedulers: []string{r.signals},

@@ -15,14 +15,13 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/operatordouble"
 )
 
 // install has the API server serve a kind.
 func (r *rig) install(kind schema.GroupVersionResource) {
 	r.Helper()
 	file := "testdata/sparkapplications.yaml"
-	if kind == operatordouble.FlinkDeployments {
+	if kind == flinkDeployments {
 		file = flinkDefinition()
 	}
 	defineFrom(r.T, clientOf(r.T, r.config), file, kind)
@@ -52,11 +51,11 @@ func (r *rig) uninstall(kind schema.GroupVersionResource) {
 }
 
 // operate starts the double of an operator.
-func (r *rig) operate(kind schema.GroupVersionResource, faults operatordouble.Faults) *operatordouble.Double {
+func (r *rig) operate(kind schema.GroupVersionResource, faults operatorFaults) *operatorDouble {
 	r.Helper()
-	double, err := operatordouble.Start(r.Context(), operatordouble.Config{
+	double, err := startDouble(r.Context(), doubleConfig{
 		Cluster: r.config, Kinds: []schema.GroupVersionResource{kind},
-		Faults:  func(schema.GroupVersionResource, types.NamespacedName) operatordouble.Faults { return faults },
+		Faults:  func(schema.GroupVersionResource, types.NamespacedName) operatorFaults { return faults },
 		OnError: func(err error) { r.Error(err) },
 	})
 	if err != nil {
@@ -71,7 +70,7 @@ func (r *rig) end(kind schema.GroupVersionResource, job string) {
 	r.Helper()
 	metadata := map[string]any{"annotations": takes("0")}
 	spec := map[string]any{"executor": metadata}
-	if kind == operatordouble.FlinkDeployments {
+	if kind == flinkDeployments {
 		spec = map[string]any{"taskManager": map[string]any{"podTemplate": map[string]any{"metadata": metadata}}}
 	}
 	patch := rawOf(r.T, map[string]any{"spec": spec}).Raw
@@ -124,31 +123,31 @@ func TestBatchJobOverSpark(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name   string
-		faults operatordouble.Faults
+		faults operatorFaults
 		edit   func(map[string]any)
 		want   v1alpha1.Outcome
 		reason string
 	}{
-		{"webhook", operatordouble.Faults{}, nil, v1alpha1.Succeeded, ""},
-		{"template", operatordouble.Faults{WebhookOff: true}, template, v1alpha1.Succeeded, ""},
-		{"skips", operatordouble.Faults{SkipStates: true}, nil, v1alpha1.Succeeded, ""},
-		{"unplaced", operatordouble.Faults{WebhookOff: true}, nil, v1alpha1.Failed, v1alpha1.ReasonWebhookMissing},
-		{"unsubmitted", operatordouble.Faults{FailSubmission: true}, nil, v1alpha1.Failed, ""},
-		{"fails", operatordouble.Faults{Fail: true}, nil, v1alpha1.Failed, ""},
+		{"webhook", operatorFaults{}, nil, v1alpha1.Succeeded, ""},
+		{"template", operatorFaults{WebhookOff: true}, template, v1alpha1.Succeeded, ""},
+		{"skips", operatorFaults{SkipStates: true}, nil, v1alpha1.Succeeded, ""},
+		{"unplaced", operatorFaults{WebhookOff: true}, nil, v1alpha1.Failed, v1alpha1.ReasonWebhookMissing},
+		{"unsubmitted", operatorFaults{FailSubmission: true}, nil, v1alpha1.Failed, ""},
+		{"fails", operatorFaults{Fail: true}, nil, v1alpha1.Failed, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, 2)
-			r.install(operatordouble.SparkApplications)
+			r.install(sparkApplications)
 			r.schedule(nil)
 			r.control(controller.Options{}, nil)
 			r.testbed("bed", 2)
 			r.waitCounts("bed", 4, 0, 0)
-			r.operate(operatordouble.SparkApplications, test.faults)
+			r.operate(sparkApplications, test.faults)
 			r.sparkJob("job", forever, test.edit)
 			r.queue("first", "bed", []string{"job", "job", "job"})
 			if !test.faults.FailSubmission && test.reason == "" {
 				r.waitStanding(v1alpha1.RoleSlot, r.slot(1, 0), r.slot(2, 0), r.slot(1, 1))
-				r.end(operatordouble.SparkApplications, "job")
+				r.end(sparkApplications, "job")
 			}
 			run := r.waitRun("job", test.want)
 			if test.reason != "" && run.Reason != test.reason {
@@ -164,25 +163,25 @@ func TestBatchJobOverSpark(t *testing.T) {
 // an operator that starts again goes on.
 func TestBatchJobExecutorLost(t *testing.T) {
 	r := newRig(t, 2)
-	r.install(operatordouble.SparkApplications)
+	r.install(sparkApplications)
 	r.schedule(nil)
 	r.control(controller.Options{}, nil)
 	r.testbed("bed", 1)
-	double := r.operate(operatordouble.SparkApplications, operatordouble.Faults{})
+	double := r.operate(sparkApplications, operatorFaults{})
 	r.sparkJob("job", forever, nil)
 	r.queue("first", "bed", []string{"job", "job"})
 	r.waitJob("job", v1alpha1.BatchJobRunning)
 	executors := r.pods(v1alpha1.RoleSlot)
 	double.Close()
 	r.delete(&corev1.Pod{}, executors[0].Name)
-	r.operate(operatordouble.SparkApplications, operatordouble.Faults{})
+	r.operate(sparkApplications, operatorFaults{})
 	r.eventually("another executor is in the slot", func() (bool, any) {
 		now := r.pods(v1alpha1.RoleSlot)
 		return len(now) == 2 && !slices.ContainsFunc(now, func(p corev1.Pod) bool { return p.UID == executors[0].UID }) &&
 			!slices.ContainsFunc(now, func(p corev1.Pod) bool { return p.Spec.NodeName == "" }), len(now)
 	})
 	r.waitStanding(v1alpha1.RoleSlot, r.slot(1, 0), r.slot(2, 0))
-	r.end(operatordouble.SparkApplications, "job")
+	r.end(sparkApplications, "job")
 	r.waitRun("job", v1alpha1.Succeeded)
 	if runs := r.getJob("job").Status.Runs; len(runs) != 1 {
 		t.Errorf("runs %+v", runs)
@@ -196,22 +195,22 @@ func TestBatchJobExecutorLost(t *testing.T) {
 func TestBatchJobOverFlink(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		faults operatordouble.Faults
+		faults operatorFaults
 		want   v1alpha1.Outcome
 	}{
-		{"finishes", operatordouble.Faults{}, v1alpha1.Succeeded},
-		{"skips", operatordouble.Faults{SkipStates: true}, v1alpha1.Succeeded},
-		{"fails", operatordouble.Faults{Fail: true}, v1alpha1.Failed},
-		{"undeployed", operatordouble.Faults{FailSubmission: true}, v1alpha1.Failed},
+		{"finishes", operatorFaults{}, v1alpha1.Succeeded},
+		{"skips", operatorFaults{SkipStates: true}, v1alpha1.Succeeded},
+		{"fails", operatorFaults{Fail: true}, v1alpha1.Failed},
+		{"undeployed", operatorFaults{FailSubmission: true}, v1alpha1.Failed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newRig(t, 2)
-			r.install(operatordouble.FlinkDeployments)
+			r.install(flinkDeployments)
 			r.schedule(nil)
 			r.control(controller.Options{}, nil)
 			r.testbed("bed", 2)
 			r.waitCounts("bed", 4, 0, 0)
-			r.operate(operatordouble.FlinkDeployments, test.faults)
+			r.operate(flinkDeployments, test.faults)
 			spec := map[string]any{
 				"image": "spazio.invalid/flink", "flinkVersion": "v1_20",
 				"job":         map[string]any{"jarURI": "local:///examples.jar", "parallelism": 3, "upgradeMode": "stateless"},
@@ -222,7 +221,7 @@ func TestBatchJobOverFlink(t *testing.T) {
 			r.queue("first", "bed", []string{"job", "job", "job"})
 			if !test.faults.FailSubmission {
 				r.waitStanding(v1alpha1.RoleSlot, r.slot(1, 0), r.slot(2, 0), r.slot(1, 1))
-				r.end(operatordouble.FlinkDeployments, "job")
+				r.end(flinkDeployments, "job")
 			}
 			r.waitRun("job", test.want)
 			r.delete(&v1alpha1.Scheduling{}, "first")
@@ -248,7 +247,7 @@ func names(deployments []appsv1.Deployment) (all []string) {
 // operator is installed it runs.
 func TestOperatorMissingThenInstalled(t *testing.T) {
 	r := newRig(t, 1)
-	r.uninstall(operatordouble.SparkApplications)
+	r.uninstall(sparkApplications)
 	r.schedule(nil)
 	r.control(controller.Options{}, nil)
 	r.testbed("bed", 2)
@@ -261,8 +260,8 @@ func TestOperatorMissingThenInstalled(t *testing.T) {
 	})
 	r.queue("second", "bed", []string{"other", "other"})
 	r.waitScheduling("second", v1alpha1.SchedulingCompleted)
-	r.install(operatordouble.SparkApplications)
-	r.operate(operatordouble.SparkApplications, operatordouble.Faults{})
+	r.install(sparkApplications)
+	r.operate(sparkApplications, operatorFaults{})
 	r.waitRun("job", v1alpha1.Succeeded)
 	r.waitCounts("bed", 2, 0, 0)
 	r.finish()

@@ -34,7 +34,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded/controllers"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // rig is a cluster of simulated nodes for one test, in a namespace of its own: upstream's
@@ -122,7 +121,7 @@ func (r *rig) joinAs(values ...string) {
 		}, nil))
 	}
 	if len(machines) > 0 {
-		simnodetest.Join(r.T, simnode.Config{Client: r.plain, Machines: machines})
+		cluster.Join(r.T, simnode.Config{Client: r.plain, Machines: machines})
 	}
 }
 
@@ -316,7 +315,7 @@ func (r *rig) pods(role string) []corev1.Pod {
 // eventually waits for a condition.
 func (r *rig) eventually(what string, holds func() (bool, any)) {
 	r.Helper()
-	simnodetest.Eventually(r.T, what, func() (bool, any) {
+	cluster.Eventually(r.T, what, func() (bool, any) {
 		ok, state := holds()
 		if !ok {
 			time.Sleep(20 * time.Millisecond) // other tests' work is more than the polling

@@ -18,7 +18,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // statuses are those of each kind, of every field.
@@ -204,7 +203,7 @@ func user(t *testing.T, name string, right rbacv1.PolicyRule) *rest.Config {
 			Group: right.APIGroups[0], Resource: resource, Subresource: subresource, Verb: right.Verbs[0], Namespace: metav1.NamespaceDefault,
 		},
 	}}
-	simnodetest.Eventually(t, name+" has its right", func() (bool, any) {
+	cluster.Eventually(t, name+" has its right", func() (bool, any) {
 		got, err := admin.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
 		return err == nil && got.Status.Allowed, err
 	})

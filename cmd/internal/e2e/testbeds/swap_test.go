@@ -21,7 +21,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // swapBed is nodes that ghosts fill, and the real scheduler. The testbed and its jobs are
@@ -206,7 +205,7 @@ func (b *swapBed) waitSlot(pod *corev1.Pod, want string) {
 
 func (b *swapBed) eventually(what string, condition func() (bool, any)) {
 	b.t.Helper()
-	simnodetest.Eventually(b.t, what, condition)
+	cluster.Eventually(b.t, what, condition)
 }
 
 // proxy stands between a scheduler and the API server and sees each binding first; refuse

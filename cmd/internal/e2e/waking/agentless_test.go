@@ -10,7 +10,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // TestNodesWithoutAgentsAreFilled: pods that declare nothing are all bound where no agent
@@ -22,9 +21,9 @@ func TestNodesWithoutAgentsAreFilled(t *testing.T) {
 	const nodes, pods = 20, 150
 	client, kubeconfig := cluster.Connect(t)
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: config.DefaultMaxAge}}, plugin.HubOptions{})
-	simnodetest.Join(t, simnode.Config{Client: client, Nodes: nodes, Prefix: "agentless-", Clock: simnode.NewClock(time.Now(), 1)})
-	log := simnodetest.Watch(t, client)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "plain", Pods: pods, Startup: time.Second, Work: time.Hour})
+	cluster.Join(t, simnode.Config{Client: client, Nodes: nodes, Prefix: "agentless-", Clock: simnode.NewClock(time.Now(), 1)})
+	log := cluster.Watch(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "plain", Pods: pods, Startup: time.Second, Work: time.Hour})
 	begin := time.Now()
 	log.WaitBound(t, pods)
 	t.Logf("%d pods bound to %d nodes without agents in %v", pods, nodes, time.Since(begin))

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // flapPeriod is how long a flapping node takes to have room and to be full again.
@@ -23,25 +22,25 @@ const flapPeriod = 100 * time.Millisecond
 type crowd struct {
 	hub            *plugin.Hub
 	here, flapping *cluster.PlaceNode
-	log            *simnodetest.Log
+	log            *cluster.Log
 }
 
 func newCrowd(t testing.TB, older, young int) *crowd {
 	t.Helper()
 	client, kubeconfig := cluster.Connect(t)
 	// The slow retry would try them all, seldom as it does.
-	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: simnodetest.Patience}}
+	args := plugin.SpazioArgs{MaxReportRate: 100, RetryPeriod: metav1.Duration{Duration: cluster.Patience}}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	nodes := cluster.NewPlaceNodes(t, client, 3, 0, hub.Addr().String())
-	cluster.WaitFresh(t, hub, len(nodes))
-	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: simnodetest.Watch(t, client)}
-	for _, b := range []simnodetest.Batch{
+	cluster.WaitSignals(t, hub, "fresh", len(nodes))
+	c := &crowd{hub: hub, here: nodes[0], flapping: nodes[2], log: cluster.Watch(t, client)}
+	for _, b := range []cluster.Batch{
 		{Prefix: "older", Pods: older, Work: time.Hour, Node: nodes[1].Name()},
 		{Prefix: "young", Pods: young, Work: time.Hour, Node: nodes[0].Name()},
 	} {
 		waiting := hub.Waiting() + b.Pods
 		cluster.Submit(t, client, b)
-		simnodetest.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
+		cluster.Eventually(t, "all pods wait", func() (bool, any) { return hub.Waiting() == waiting, hub.Waiting() })
 	}
 	flap(t, c.flapping)
 	return c
@@ -74,7 +73,7 @@ func flap(t testing.TB, n *cluster.PlaceNode) {
 // the watch told of the pod bound to it. The other node has flapped before.
 func (c *crowd) rise(t testing.TB, i int) time.Duration {
 	for _, slots := range []int{0, 1} {
-		simnodetest.Eventually(t, "a flap", func() (bool, any) {
+		cluster.Eventually(t, "a flap", func() (bool, any) {
 			n, _ := c.hub.Node(c.flapping.Name())
 			return n.Slots == slots, n.Slots
 		})

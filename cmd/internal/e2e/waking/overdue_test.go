@@ -11,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // On nodes of 32 cores that stay full, pods are bound after maxWait, two to a node, and after a
@@ -28,9 +27,9 @@ func TestOverduePods(t *testing.T) {
 		n.SetMemory(10)
 		n.Set(-1, true)
 	}
-	cluster.WaitFresh(t, hub, nodeCount)
-	log := simnodetest.Watch(t, client)
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "late", Pods: all + nodeCount, Work: time.Hour})
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
+	log := cluster.Watch(t, client)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "late", Pods: all + nodeCount, Work: time.Hour})
 	log.WaitBound(t, all)
 	overdue := func(h *plugin.Hub) (pods, places int) {
 		for _, s := range h.Snapshot() {
@@ -50,10 +49,10 @@ func TestOverduePods(t *testing.T) {
 	stop()
 
 	restarted, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
-	cluster.WaitFresh(t, restarted, nodeCount)
+	cluster.WaitSignals(t, restarted, "fresh", nodeCount)
 	// Nothing is bound before the scheduler has heard of all pods, but the hub shows
 	// nodes that it has heard of already.
-	simnodetest.Eventually(t, "the overdue pods are known after a restart", func() (bool, any) {
+	cluster.Eventually(t, "the overdue pods are known after a restart", func() (bool, any) {
 		pods, places := overdue(restarted)
 		return pods == all && places == 0, [2]int{pods, places}
 	})
@@ -85,7 +84,7 @@ func checkMarked(t *testing.T, client kubernetes.Interface, want int) {
 	if marked != want {
 		t.Errorf("%d pods are marked, want %d", marked, want)
 	}
-	simnodetest.Eventually(t, "an event a pod", func() (bool, any) {
+	cluster.Eventually(t, "an event a pod", func() (bool, any) {
 		events, err := client.EventsV1().Events(v1.NamespaceAll).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
 			return false, err

@@ -19,7 +19,6 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/page"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 	"github.com/spazio-scheduler/spazio/web"
 	"github.com/spazio-scheduler/spazio/web/relay"
 )
@@ -34,13 +33,13 @@ func TestPage(t *testing.T) {
 	args := plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: 3 * time.Second}, StalePolicy: "Reject"}
 	hub, _ := cluster.StartScheduler(t, kubeconfig, args, plugin.HubOptions{})
 	nodes := cluster.NewPlaceNodes(t, client, 2, 1, hub.Addr().String())
-	simnodetest.Register(t, client, "unheard")
+	cluster.Register(t, client, "unheard")
 	full, silent := nodes[0], nodes[1]
 	source, scheduler := shown(t, hub)
 	// waits until the page is so.
 	waits := func(what string, so func(web.State) bool) {
 		t.Helper()
-		simnodetest.Eventually(t, what, func() (bool, any) {
+		cluster.Eventually(t, what, func() (bool, any) {
 			state, err := source.State(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -71,8 +70,8 @@ func TestPage(t *testing.T) {
 		t.Errorf("in words: %v, %v", words, err)
 	}
 
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "page", Pods: 2, Work: time.Hour})
-	stranger := simnodetest.Batch{Prefix: "stranger", Scheduler: hostile}.Pod(0)
+	cluster.Submit(t, client, cluster.Batch{Prefix: "page", Pods: 2, Work: time.Hour})
+	stranger := cluster.Batch{Prefix: "stranger", Scheduler: hostile}.Pod(0)
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), stranger, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +90,7 @@ func TestPage(t *testing.T) {
 	waits("it waits no more", func(s web.State) bool { return s.WaitingTotal == 1 })
 
 	timeline := web.Timeline{}
-	simnodetest.Eventually(t, "it has started", func() (bool, any) {
+	cluster.Eventually(t, "it has started", func() (bool, any) {
 		if timeline, err = source.Pod(t.Context(), late.Namespace, late.Name); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +137,7 @@ func shown(t *testing.T, hub *plugin.Hub) (web.Source, string) {
 	}
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	through, err := podforward.DirectClient(server.URL, simnodetest.Patience)
+	through, err := podforward.DirectClient(server.URL, cluster.Patience)
 	if err != nil {
 		t.Fatal(err)
 	}

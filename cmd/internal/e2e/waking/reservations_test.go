@@ -6,7 +6,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 const (
@@ -21,11 +20,11 @@ func TestReservationsKeepToTheSignal(t *testing.T) {
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, cluster.Places, hub.Addr().String())
 	full := nodes[0]
 	full.Set(cluster.Places, true)
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 
-	log := simnodetest.Watch(t, client)
+	log := cluster.Watch(t, client)
 	begin := time.Now()
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "batch", Pods: podCount, Startup: 50 * time.Millisecond, Work: time.Second})
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: podCount, Startup: 50 * time.Millisecond, Work: time.Second})
 	log.WaitSucceeded(t, podCount)
 	t.Logf("%d pods of 1.05 s through %d places in %v", podCount, (nodeCount-1)*cluster.Places, time.Since(begin))
 
@@ -45,13 +44,13 @@ func TestRestartedSchedulerKeepsToTheSignal(t *testing.T) {
 	hub, stop := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, options)
 	address := hub.Addr().String()
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, cluster.Places, address)
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 
-	log := simnodetest.Watch(t, client)
+	log := cluster.Watch(t, client)
 	// A start-up of a second keeps dozens of bound pods out of the reports while
 	// the scheduler changes.
-	cluster.Submit(t, client, simnodetest.Batch{Prefix: "batch", Pods: podCount, Startup: time.Second, Work: 500 * time.Millisecond})
-	simnodetest.Eventually(t, "a quarter is bound", func() (bool, any) {
+	cluster.Submit(t, client, cluster.Batch{Prefix: "batch", Pods: podCount, Startup: time.Second, Work: 500 * time.Millisecond})
+	cluster.Eventually(t, "a quarter is bound", func() (bool, any) {
 		bound, _ := log.Counts()
 		return bound >= podCount/4, bound
 	})

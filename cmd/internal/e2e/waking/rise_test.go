@@ -11,7 +11,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/plugin"
-	"github.com/spazio-scheduler/spazio/testcluster/simnode/simnodetest"
 )
 
 // Without waking, a pod that found no room would wait for minutes: a rising
@@ -87,7 +86,7 @@ type riser struct {
 	client  kubernetes.Interface
 	hub     *plugin.Hub
 	nodes   []*cluster.PlaceNode
-	log     *simnodetest.Log
+	log     *cluster.Log
 	refills int
 	rises   map[string]time.Time // the last of each node
 	bound   map[types.UID]bool   // pods that were timed
@@ -98,9 +97,9 @@ func newRiser(t testing.TB) *riser {
 	client, kubeconfig := cluster.Connect(t)
 	hub, _ := cluster.StartScheduler(t, kubeconfig, plugin.SpazioArgs{}, plugin.HubOptions{})
 	nodes := cluster.NewPlaceNodes(t, client, nodeCount, 0, hub.Addr().String())
-	cluster.WaitFresh(t, hub, nodeCount)
+	cluster.WaitSignals(t, hub, "fresh", nodeCount)
 	return &riser{
-		client: client, hub: hub, nodes: nodes, log: simnodetest.Watch(t, client),
+		client: client, hub: hub, nodes: nodes, log: cluster.Watch(t, client),
 		rises: map[string]time.Time{}, bound: map[types.UID]bool{},
 	}
 }
@@ -109,8 +108,8 @@ func newRiser(t testing.TB) *riser {
 func (r *riser) refill(t testing.TB, pods int) {
 	t.Helper()
 	r.refills++
-	cluster.Submit(t, r.client, simnodetest.Batch{Prefix: fmt.Sprintf("waiting-%d", r.refills), Pods: pods, Work: time.Hour})
-	simnodetest.Eventually(t, "all pods wait", func() (bool, any) { return r.hub.Waiting() == pods, r.hub.Waiting() })
+	cluster.Submit(t, r.client, cluster.Batch{Prefix: fmt.Sprintf("waiting-%d", r.refills), Pods: pods, Work: time.Hour})
+	cluster.Eventually(t, "all pods wait", func() (bool, any) { return r.hub.Waiting() == pods, r.hub.Waiting() })
 }
 
 // empty removes all pods and places.
@@ -119,9 +118,9 @@ func (r *riser) empty(t testing.TB) {
 	for _, n := range r.nodes {
 		n.Set(0, false)
 	}
-	simnodetest.Remove(t, r.client)
+	cluster.Remove(t, r.client)
 	cluster.WaitEmpty(t, r.hub)
-	simnodetest.Eventually(t, "all places are gone", func() (bool, any) {
+	cluster.Eventually(t, "all places are gone", func() (bool, any) {
 		slots, pods := 0, 0
 		for _, s := range r.hub.Snapshot() {
 			slots, pods = slots+s.Slots, pods+s.Running

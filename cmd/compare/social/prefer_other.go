@@ -1,6 +1,0 @@
-//go:build !linux
-
-package social
-
-// prefer is for Linux.
-func prefer() {}

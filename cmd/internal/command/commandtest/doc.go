@@ -1,3 +1,0 @@
-// Package commandtest runs a command in a process of its own, and says what that wrote and
-// what it leaves.
-package commandtest

@@ -1,0 +1,38 @@
+// Package flags holds the flags that several commands share: those for TLS and for a machine's energy,
+// and the mapping of errors to them.
+package flags
+
+import (
+	"errors"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+)
+
+// TLSClient binds the fields of c to the flags of whoever calls others. What c holds is
+// the default.
+func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
+	flags.StringVar(&c.CertFile, "tls-cert-file", c.CertFile, "PEM certificate chain that this process presents; empty for none")
+	flags.StringVar(&c.KeyFile, "tls-private-key-file", c.KeyFile, "PEM private key of --tls-cert-file, which needs it")
+	flags.StringVar(&c.CAFile, "tls-ca-file", c.CAFile, "PEM authorities that servers' certificates must come from (default the system's)")
+	flags.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow plaintext beyond loopback")
+}
+
+// TLSServer binds what a gRPC server has besides: whom it knows its clients by.
+func TLSServer(flags *pflag.FlagSet, c *transport.Config) {
+	TLSClient(flags, c)
+	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from; empty asks for none")
+}
+
+// Refused marks the refusals of package transport to listen as usage errors; any
+// other error stays as it is.
+func Refused(err error) error {
+	var plaintext *transport.PlaintextError
+	var strangers *transport.UnauthenticatedError
+	if errors.As(err, &plaintext) || errors.As(err, &strangers) {
+		return command.Usage(err)
+	}
+	return err
+}
