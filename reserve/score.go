@@ -76,7 +76,7 @@ func Score(free, k, g, u float64, r Ranking) float64 {
 }
 
 // ample is room in pods of which an error of a pod or two leaves enough.
-// docs/energy.md has what it comes to.
+// docs/energy/README.md has what it comes to on nodes of 4, 16 and 64 cores.
 const ample = 2.75
 
 // leastWeight is below what is left of 1 after two weights but for rounding.

@@ -25,7 +25,7 @@ type Config struct {
 	// data centre's.
 	Latency float64
 	// SchedulerDelay is kube-scheduler's own time for one attempt in seconds; default
-	// .7 ms and 3 µs for each node that it looks at, as measured (docs/evaluation.md).
+	// .7 ms and 3 µs for each node that it looks at, as measured (docs/validation.md).
 	SchedulerDelay float64
 	// Reserved is what each node keeps for its system: pods may request the rest. The
 	// default is the memory that the node's system takes and, as of a kubelet that is
@@ -195,7 +195,7 @@ func setDefault[T comparable](field *T, value T) {
 }
 
 // What an attempt takes: a part of its own, and one for each node that is scored,
-// in seconds. Measured (docs/evaluation.md): .78 ms with 19 nodes and 1.0 ms
+// in seconds. Measured (docs/validation.md): .78 ms with 19 nodes and 1.0 ms
 // with 100, of 1,000 pods created at once.
 const (
 	attemptBase    = .7e-3
