@@ -179,7 +179,7 @@ func drawing(t *testing.T, imports map[string][]string) string {
 	var s strings.Builder
 	text := strings.Replace(string(way), "HEIGHT", fmt.Sprintf("%.0f", height), 2)
 	s.WriteString(strings.TrimSuffix(strings.TrimSpace(text), "</svg>"))
-	fmt.Fprintf(&s, "<text class=\"title\" x=\"20\" y=\"%.0f\">Rooms: each imports from below, along the lines, and what those bring along</text>\n", roomsTop)
+	fmt.Fprintf(&s, "<text class=\"title\" x=\"20\" y=\"%.0f\">Modules: each imports from those below, along the lines, and what these import</text>\n", roomsTop)
 	fmt.Fprintf(&s, "<rect class=\"any\" x=\"20\" y=\"%.0f\" width=\"%.0f\" height=\"%.0f\"/>\n<text class=\"room\" x=\"%.0f\" y=\"%.0f\">%s: import whatever they need</text>\n",
 		roomsTop+16, figureWidth-40, roomHeight, figureWidth/2, roomsTop+33, html.EscapeString(strings.Join(free, ", ")))
 	for _, from := range slices.Sorted(maps.Keys(arrows)) {

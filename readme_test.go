@@ -77,7 +77,7 @@ func TestMapNamesEveryModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages, err := os.ReadFile("docs/packages.md")
+	packages, err := os.ReadFile("docs/library.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestMapNamesEveryModule(t *testing.T) {
 			continue // pins generators, is never imported
 		}
 		if !strings.Contains(string(packages), "\n| `"+name+"` |") {
-			t.Errorf("docs/packages.md: no row for %s", name)
+			t.Errorf("docs/library.md: no row for %s", name)
 		}
 		if !strings.Contains(string(doc), "//\t"+name+" ") {
 			t.Errorf("doc.go: no line for %s", name)

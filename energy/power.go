@@ -127,7 +127,7 @@ const (
 	// finds less than leastRoom of the cores that it takes: a full node must not look
 	// free because its power can't rise. The load alone would not do: the second in which
 	// a container starts or stops shows some tenths of a core of work (docs/algorithm.md)
-	// that the pod will not find there. docs/energy/README.md has what that comes to.
+	// that the pod will not find there. docs/energy.md has what that comes to.
 	crowded   = 1.05
 	leastRoom = .4
 	// leastWatts keeps a goodness positive and finite.

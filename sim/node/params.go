@@ -68,7 +68,7 @@ type Crowding struct{ Each, Most float64 }
 
 // Cached is the crowding of pods that live in 1 MiB, about what a core caches for
 // itself, and Large of pods that walk through 16 MiB, as measured on a real
-// kernel (docs/validation.md).
+// kernel (docs/evaluation.md).
 var (
 	Cached = Crowding{Each: .085, Most: 1.3}
 	Large  = Crowding{Each: .6, Most: .8}
