@@ -86,7 +86,7 @@ func Score(free, k, g, u float64, r Ranking) float64 {
 }
 
 // ample is room in pods of which an error of a pod or two leaves enough.
-// docs/energy/README.md has what it comes to on nodes of 4, 16 and 64 cores.
+// docs/energy.md has what it comes to on nodes of 4, 16 and 64 cores.
 const ample = 2.75
 
 // leastWeight is more than what rounding leaves of 1 after two weights.

@@ -171,7 +171,11 @@ func (p *Peers) Round(ctx context.Context) error {
 	var exchanging sync.WaitGroup
 	for i, addr := range addrs {
 		if peer := p.peers[addr]; !peer.self {
-			exchanging.Go(func() { errs[i] = p.exchange(ctx, peer) })
+			exchanging.Add(1)
+			go func() {
+				defer exchanging.Done()
+				errs[i] = p.exchange(ctx, peer)
+			}()
 		}
 	}
 	exchanging.Wait()

@@ -104,7 +104,7 @@ func (o options) print(out io.Writer, changes []authority.Change) error {
 		}
 		return json.NewEncoder(out).Encode(struct {
 			Changes []authority.Change `json:"changes"`
-			DryRun  bool           `json:"dryRun,omitempty"`
+			DryRun  bool               `json:"dryRun,omitempty"`
 		}{changes, o.config.DryRun})
 	}
 	if len(changes) == 0 {
