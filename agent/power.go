@@ -182,7 +182,7 @@ func checkPodPower(list string, pods []PodPower) error {
 	for i, t := range pods {
 		switch {
 		case i > 0 && t.Pod <= pods[i-1].Pod:
-			return refuse(index(list, i, "Pod"), t.Pod, "must be told once")
+			return refuse(index(list, i, "Pod"), t.Pod, "must occur once")
 		case !(t.Cores >= LeastCores && t.Cores <= energy.MaxCores):
 			return refuse(index(list, i, "Cores"), t.Cores, "must be in [%g, %d]", LeastCores, energy.MaxCores)
 		case !(t.Watts >= 0 && t.Watts <= energy.MaxWatts):

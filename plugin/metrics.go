@@ -121,11 +121,11 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	})
 	m.surprises = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_surprises_total", StabilityLevel: metrics.ALPHA,
-		Help: "Pods that took far more, or far less, than their nodes were told.",
+		Help: "Pods that took far more, or far less, than was predicted.",
 	})
 	ratios := metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Namespace: namespace, Name: "profile_error_ratio", StabilityLevel: metrics.ALPHA,
-		Help:    "What pods that took far more, or far less, than was told took over that, by resource.",
+		Help:    "What pods that took far more, or far less, than was predicted took over the prediction, by resource.",
 		Buckets: metrics.ExponentialBuckets(1./16, 2, 10),
 	}, []string{"resource"})
 	m.errorRatio = make(map[string]metrics.ObserverMetric)
@@ -172,7 +172,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		differenceRefuse, differenceAdmit)
 	m.interruptions = resolve(newCounters("profile_interruptions_total", "Attempts to follow profiles that ended: absent if the API server has none or does not let them be read.", "cause"),
 		interruptedAbsent, interruptedError)
-	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat says that the last one still holds.", "result"),
+	m.reports = resolve(newCounters("reports_total", "Reports received, by result; a heartbeat confirms the last report.", "result"),
 		reportAccepted, reportHeartbeat, reportOutdated, reportLimited, reportInvalid, reportUnknown, reportUnsupported)
 	m.notices = resolve(newCounters("notices_total", "Notices of binds to agents, by result.", "result"), noticeQueued, noticeOverflow)
 	m.closings = resolve(newCounters("streams_closed_total", "Streams of reports that the scheduler closed, by reason.", "reason"),

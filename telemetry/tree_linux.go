@@ -473,7 +473,7 @@ func (t *tree) probeContainer(now time.Time, p *pod, name string, c *container) 
 	c.stage = t.probes.stageOf(p.dir+"/"+name, now.Sub(c.since) >= agedAfter)
 	if c.stage == opaque && !t.said.opaque {
 		t.said.opaque = true
-		t.config.Logger.Info("the processes of containers are not visible: sandboxes are told by their order", "dir", p.dir)
+		t.config.Logger.Info("the processes of containers are not visible: sandboxes are recognised by their order", "dir", p.dir)
 	}
 }
 

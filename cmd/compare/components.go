@@ -20,7 +20,7 @@ type part struct {
 
 // ladder are the parts, each with what is before it; the last, all CPUs busy, is by itself.
 var ladder = []part{
-	{name: "nothing but the counters' generator"},
+	{name: "the counters' generator alone"},
 	{name: "control plane", plane: true},
 	{name: "agents", plane: true, agents: true},
 	{name: "agents' energy", plane: true, agents: true, energy: true},

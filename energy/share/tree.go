@@ -105,7 +105,7 @@ func planZones(zones []string) ([]treeZone, error) {
 			dir = dirs[parent]
 		}
 		if dir == "" || dirs[zone] != "" || strings.ContainsFunc(own, notOfZone) || own == "" {
-			return nil, refuse("zones", zone, "package-0, or package-0/dram after that, and told once")
+			return nil, refuse("zones", zone, "package-0, or package-0/dram after that, each once")
 		}
 		dirs[zone] = dir + ":" + strconv.Itoa(inside[parent])
 		inside[parent]++

@@ -44,7 +44,7 @@ func newWatches(s *Server) *watches {
 		}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "spazio_testbed_events_total",
-			Help: "Changes of objects by result: heard (new), stale (already known), refused (invalid), told (sent to a client); reset counts clients that had to start again from a snapshot.",
+			Help: "Changes of objects by result: new, stale (already known), refused (invalid), sent (to a client); reset counts clients that had to start again from a snapshot.",
 		}, []string{"result"}),
 	}
 	w.ctx, w.end = context.WithCancelCause(context.Background())
@@ -68,7 +68,7 @@ func (w *watches) run(ctx context.Context) error {
 // apply takes in a change from the Store.
 func (w *watches) apply(c Change) {
 	news, err := w.hub.Apply(c.Type, c.Object)
-	result := "heard"
+	result := "new"
 	switch {
 	case err != nil:
 		result = "refused"
@@ -82,7 +82,7 @@ func (w *watches) apply(c Change) {
 
 // sent counts what a client is sent.
 func (w *watches) sent(m *wire.Message) {
-	w.events.WithLabelValues("told").Add(float64(len(m.Events)))
+	w.events.WithLabelValues("sent").Add(float64(len(m.Events)))
 	if m.Type == wire.Reset {
 		w.events.WithLabelValues("reset").Inc()
 	}

@@ -513,11 +513,11 @@ func TestWatchServerEnds(t *testing.T) {
 	store.PutJob(job("a", "x"))
 	w.expect("EVENTS 1 ADDED jobs a/x")
 	got := metrics(t, registry)
-	for got["spazio_testbed_events_total heard"] == 0 { // counted once all who follow have been woken
+	for got["spazio_testbed_events_total new"] == 0 { // counted once all who follow have been woken
 		time.Sleep(time.Millisecond)
 		got = metrics(t, registry)
 	}
-	for name, want := range map[string]float64{"spazio_testbed_watchers": 1, "spazio_testbed_events_total told": 1, "spazio_testbed_events_total heard": 1} {
+	for name, want := range map[string]float64{"spazio_testbed_watchers": 1, "spazio_testbed_events_total sent": 1, "spazio_testbed_events_total new": 1} {
 		if got[name] != want {
 			t.Errorf("%s = %v, want %v (%v)", name, got[name], want, got)
 		}

@@ -15,7 +15,7 @@ type metricSet struct{ swap *metrics.Histogram }
 var registerMetrics = sync.OnceValue(func() *metricSet {
 	m := &metricSet{swap: metrics.NewHistogram(&metrics.HistogramOpts{
 		Namespace: "spazio_testbed", Name: "swap_seconds", StabilityLevel: metrics.ALPHA,
-		Help:    "Time in which nobody held a slot's resources: from the end of its ghost to the bind of its pod, failed attempts included.",
+		Help:    "Time in which no pod held a slot's resources: from the end of its placeholder to the bind of its pod, failed attempts included.",
 		Buckets: metrics.ExponentialBuckets(.0005, 2, 16),
 	})}
 	legacyregistry.MustRegister(m.swap)

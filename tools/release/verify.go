@@ -58,7 +58,7 @@ func verify(ctx context.Context, t *tree, o options) error {
 // it is developed with, any other hides what its users get.
 func (t *tree) check(m *module) error {
 	if len(m.file.Exclude) > 0 {
-		return fmt.Errorf("%s/go.mod: exclude %s: nobody else excludes it", m.dir, m.file.Exclude[0].Mod)
+		return fmt.Errorf("%s/go.mod: exclude %s: no other module excludes it", m.dir, m.file.Exclude[0].Mod)
 	}
 	for _, r := range m.file.Replace {
 		if r.Old.Path != t.path && !strings.HasPrefix(r.Old.Path, t.path+"/") {

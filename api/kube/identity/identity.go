@@ -210,7 +210,7 @@ func (r *Reviewer) judge(claims Claims, s *authenticationv1.TokenReviewStatus) (
 	case !s.Authenticated || !slices.Contains(s.Audiences, r.config.Audience):
 		return Agent{}, fmt.Errorf("%w for audience %q", ErrToken, r.config.Audience)
 	case r.config.Anyone && s.User.Username == "":
-		return Agent{}, fmt.Errorf("%w: nobody's", ErrToken)
+		return Agent{}, fmt.Errorf("%w: of no account", ErrToken)
 	case r.config.Anyone:
 		return Agent{User: s.User.DeepCopy(), Until: claims.Until}, nil
 	case s.User.Username != r.user:

@@ -18,7 +18,7 @@ type Finder func(ctx context.Context, client kubernetes.Interface, namespace str
 
 // Errors of the Finders here, wrapped; others are the API server's.
 var (
-	ErrNoLeader = errors.New("nobody holds the lease")
+	ErrNoLeader = errors.New("the lease has no holder")
 	ErrNoPod    = errors.New("no pod runs there")
 )
 

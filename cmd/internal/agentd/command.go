@@ -108,7 +108,7 @@ func (o *options) bindPeers(f *pflag.FlagSet) {
 	f.StringVar(&o.node.TokenFile, "token-file", "", "file with the service account token that the schedulers ask for; needs TLS")
 	f.StringVar(&o.node.Aggregator, "aggregator", "", "host:port of the aggregator; empty for none")
 	f.StringVar(&o.node.AggregatorTokenFile, "aggregator-token-file", "", "file with the service account token that the aggregator asks for, of an audience of its own; needs TLS")
-	f.StringSliceVar(&o.node.Profilers, "profiler", nil, "host:port of each profiler replica, comma-separated, which is told what pods take; needs --usage on")
+	f.StringSliceVar(&o.node.Profilers, "profiler", nil, "host:port of each profiler replica, comma-separated, that receives what pods take; needs --usage on")
 	f.StringVar(&o.node.ProfilerTokenFile, "profiler-token-file", "", "file with the service account token that the profilers ask for, of an audience of its own; needs TLS")
 	f.StringVar(&o.listen, "listen", "127.0.0.1:9691", "host:port of /debug/why, /metrics, /healthz and /readyz, on loopback")
 	f.StringVar(&o.metrics, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9700; empty for none")
@@ -145,7 +145,7 @@ func (o *options) bindTelemetry(f *pflag.FlagSet) {
 	f.StringVar(&o.telemetry.ProcRoot, "proc-root", "/proc", "where proc is mounted")
 	f.StringVar(&o.telemetry.SysRoot, "sys-root", "/sys", "where sysfs is mounted")
 	f.StringVar(&o.telemetry.CgroupRoot, "cgroup-root", "/sys/fs/cgroup", "where the cgroups are mounted")
-	f.StringVar(&o.podSource, "pod-source", "cgroup", "what tells which pods run: "+o.sourceNames())
+	f.StringVar(&o.podSource, "pod-source", "cgroup", "how the agent finds which pods run: "+o.sourceNames())
 	for _, s := range o.sources {
 		s.Flags(f)
 	}

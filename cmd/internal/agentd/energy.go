@@ -29,10 +29,10 @@ type energyFlags struct {
 }
 
 func (e *energyFlags) bind(f *pflag.FlagSet) {
-	e.Bind(f, "off", "what tells the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model",
+	e.Bind(f, "off", "what measures the machine's energy: off, auto (the best of what is there), powercap, shared, hwmon, redfish or model",
 		flags.EnergyOff, source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameRedfish, source.NameModel)
 	f.StringVar(&e.idle, "energy-idle", "none", "which pods are charged the power without load: none, even or usage")
-	f.StringVar(&e.split, "energy-split", "model", "how power is told to be due to load: model (by the curve learnt) or ratio (of the busy cores)")
+	f.StringVar(&e.split, "energy-split", "model", "how the power due to load is separated: model (by the curve learnt) or ratio (of the busy cores)")
 	f.DurationVar(&e.pods, "energy-pods", node.DefaultEnergyPods, "how often energy is divided among the pods, at least 1s")
 	f.StringVar(&e.redfish.URL, "energy-redfish-url", "", "https URL of the Power resource of a management controller; --energy redfish needs it")
 	f.StringVar(&e.redfish.TokenFile, "energy-redfish-token-file", "", "file with the token of a session there, read at each request; --energy redfish needs it")

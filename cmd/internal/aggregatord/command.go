@@ -23,7 +23,7 @@ func NewCommand() *cobra.Command {
 		Short: "Merge the nodes' models of their load into the fleet's",
 		Long: "spazio-aggregator takes in the local models that agents push, merges them off the\n" +
 			"request path, and answers each push with the latest model and pod costs of the fleet.\n" +
-			"Replicas that know each other exchange what their nodes told them.",
+			"Replicas that know each other exchange the models of their nodes.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			logger, err := log.Logger(c.ErrOrStderr())
 			if err != nil {

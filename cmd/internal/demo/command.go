@@ -18,7 +18,7 @@ import (
 const long = `Run a batch of pods on an embedded cluster, first placed by Spazio, then by the
 default scheduler, and compare how the pods fared.
 
-The cluster is real but for its nodes: etcd, kube-apiserver, kube-scheduler with
+The cluster is real except for its nodes: etcd, kube-apiserver, kube-scheduler with
 both profiles, the aggregator, and an agent for each node run in this process.
 The simulated nodes share their cores among their pods. All pods are there before
 the first is scheduled, under each profile, and time counts from then. If this

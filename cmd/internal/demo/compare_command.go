@@ -81,7 +81,7 @@ func (f *compareFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.phases, "phases", "mix", "what is asked, over and over: read, compose, mix or rest, each with its duration, as in compose:20s,read:20s,mix:20s,rest:1m")
 	set.IntVar(&c.Slices, "slices", d.Slices, "nodes, each of CPUs of this machine's of its own")
 	set.StringVar((*string)(&c.Topology), "topology", string(d.Topology), "what the slices are: separate machines, or virtual machines of one-host, whose counters spazio-power shares")
-	set.Uint64Var(&c.Seed, "seed", 1, "seed of who is killed, the same for each scheduler")
+	set.Uint64Var(&c.Seed, "seed", 1, "seed of which pods are killed, the same for each scheduler")
 	set.Float64Var(&c.MostLate, "most-late", d.MostLate, "share of the requests that may be sent more than 10 ms after they were due; a run with more is void")
 	set.DurationVar(&c.Placing, "placing", d.Placing, "how long pods may take until all run; a run in which they take longer is void")
 	set.StringVar(&f.preset, "preset", "", "seed for the numbers of the thesis (one run of an hour, 2056 requests a second), as far as no flag says otherwise; empty for none")

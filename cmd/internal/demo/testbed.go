@@ -13,11 +13,11 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-const testbedLong = `Run a scheduler from outside the cluster: a program that knows nothing but the
+const testbedLong = `Run a scheduler from outside the cluster: a program that knows only the
 interface /external/v1 learns which jobs get on well beside each other, and puts
 them together accordingly.
 
-The cluster is real but for its nodes: etcd, kube-apiserver with RBAC, the
+The cluster is real except for its nodes: etcd, kube-apiserver with RBAC, the
 controllers of Jobs, kube-scheduler with the profile of slots, spazio-testbed and
 its interface. There are two Testbeds: on a node of one core the program tries
 each pair of jobs, half of which are bound by the CPU; on the others it carries

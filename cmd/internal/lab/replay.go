@@ -37,7 +37,7 @@ func newReplayCommand() *cobra.Command {
 		Use:   "replay FILE|DIR",
 		Short: "Run an agent's recording again, as it was or with other options",
 		Long: `replay runs what spazio-agent --record has stored through the same pipeline and
-says whether every report comes out the same, bit for bit. With --set it says
+reports whether every report comes out the same, bit for bit. With --set it shows
 what the reports would have been with other options, and with --plot it draws
 the signal, the channels, the pods and the estimates.
 

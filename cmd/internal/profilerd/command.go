@@ -39,8 +39,8 @@ func NewCommand() *cobra.Command {
 		Use:   "spazio-profiler",
 		Short: "Learn what workloads take, and tell schedulers and people",
 		Long: "spazio-profiler takes in what agents measure of pods (spazio-agent --usage on), learns\n" +
-			"what each workload takes, and keeps that in WorkloadProfile objects. Replicas all hear\n" +
-			"the agents; the one with the lease writes.",
+			"what each workload takes, and keeps that in WorkloadProfile objects. All replicas\n" +
+			"receive the agents' readings; the one with the lease writes.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
 				return err
@@ -80,7 +80,7 @@ func NewCommand() *cobra.Command {
 	shared.TLSServer(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
-	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots of the day that amounts are told apart by, 1 for none")
+	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots into which the day is divided, each with amounts of its own; 1 for none")
 	flags.StringVar(&zone, "slot-zone", "UTC", "time zone in which the day begins")
 	flags.DurationVar(&config.Store.Profile.CPUHalfLife, "half-life-cpu", 0, "age at which a sample of CPU weighs half in recommendations (default the preset's)")
 	flags.DurationVar(&config.Store.Profile.MemoryHalfLife, "half-life-memory", 0, "the same of memory (default the preset's)")
@@ -93,7 +93,7 @@ func NewCommand() *cobra.Command {
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
 	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits hold workloads up: off, observe (publish factors) or on")
 	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
-	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "who tells how limits hold workloads up: agents, or prometheus, the server of --prometheus; seed takes from it what S. Galantino's profiler does, by which workloads are judged against one another alone")
+	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how limits hold workloads up: agents, or prometheus, the server of --prometheus; seed takes from it what S. Galantino's profiler does, by which workloads are judged against one another alone")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")

@@ -18,7 +18,7 @@ func newConvertCommand() *cobra.Command {
 		Short: "Rewrite the manifests of older test beds",
 		Long: "spazio convert prints manifests of group batchjob.gcr.io as those of\n" +
 			"testbed.spazio-scheduler.github.io. Other objects stay. What has no place\n" +
-			"in them is left out, and told on standard error.",
+			"in them is left out, and named on standard error.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runConvert(file, c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())

@@ -206,7 +206,7 @@ func newInstallCommand() *cobra.Command {
 	f := c.Flags()
 	o.target.flags(f, 5*time.Minute)
 	o.configFlags.flags(f)
-	f.BoolVar(&o.options.DryRun, "dry-run", false, "ask the API server what it would say, and store nothing; with --output yaml print the manifests, and ask nobody")
+	f.BoolVar(&o.options.DryRun, "dry-run", false, "ask the API server what it would answer, and store nothing; with --output yaml print the manifests without asking")
 	f.BoolVar(&o.options.Force, "force", false, "take over fields that others have set")
 	f.BoolVar(&o.options.NoWait, "no-wait", false, "do not wait until the pods run")
 	f.Lookup("output").Usage = "text, json, or with --dry-run yaml: the manifests"

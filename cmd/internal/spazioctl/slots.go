@@ -80,7 +80,7 @@ func (o *slotsOptions) show(out io.Writer, bed *v1alpha1.Testbed, slots []wire.S
 	}
 	for _, n := range bed.Status.Nodes {
 		if n.Slots != n.Wanted {
-			words := fmt.Sprintf("%s has %d of %s: %s", n.Name, n.Slots, text.Count(int(n.Wanted), "slot"), cmp.Or(n.Reason, "no reason is told"))
+			words := fmt.Sprintf("%s has %d of %s: %s", n.Name, n.Slots, text.Count(int(n.Wanted), "slot"), cmp.Or(n.Reason, "no reason is given"))
 			if err := o.output.lines(out, words); err != nil {
 				return err
 			}
