@@ -137,8 +137,8 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// awaitPlain has a plain pod wait for the nodes whose taints it tolerates, but for those with room:
-// should it find its way to none of them, they were tried in vain.
+// awaitPlain makes a plain pod wait for the nodes whose taints it tolerates, except those with
+// room: if it is placed on none of these, they were tried in vain.
 func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	set, isRefused := placement.EveryNode(), false
 	p.hub.tainted.exclude(&set, pod)
@@ -152,9 +152,9 @@ func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	p.hub.waiting.await(pod.UID, c.attempt, set, isRefused)
 }
 
-// narrowFrom is the number of refused nodes from which it pays to name the
-// others: fewer are visited in less time than a bind takes, and visiting them
-// shows more in the event of a pod that fits no node.
+// narrowFrom is the number of refused nodes from which naming the others pays. Fewer are visited
+// in less time than a bind takes, and visiting them shows more in the event of a pod that fits no
+// node.
 const narrowFrom = 100
 
 // PreFilterExtensions returns nil: evicting a pod does not change what a node
@@ -187,8 +187,8 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	return c.refuse(i, &p.hub.rules)
 }
 
-// PreScore leaves out the scoring of exempt pods, and sees to a view where a
-// profile enables the score alone or ignores the room.
+// PreScore skips the scoring of exempt pods, and makes the cycle's view where a profile enables
+// only the score or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	if p.exempt(pod) || bound.Is(pod) {
 		return fwk.NewStatus(fwk.Skip)

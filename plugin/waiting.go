@@ -37,7 +37,7 @@ const (
 // numbers of a [placement.Queue], which decides which pods to wake and when. Safe for concurrent
 // use. Its mutex may be taken with a node's mutex held, never the other way round.
 type waiting struct {
-	// kick tells that the Queue has something to do earlier than was planned.
+	// kick signals that the Queue has something to do earlier than planned.
 	kick chan struct{}
 	waitingConfig
 
@@ -278,7 +278,7 @@ func (w *waiting) startWait(p *waitingPod, since time.Time) {
 	}
 }
 
-// restoreWait has a pod wait for room since it was marked for that in the API.
+// restoreWait makes a pod wait for room since the time at which it was marked in the API.
 func (w *waiting) restoreWait(p *waitingPod, pod *v1.Pod) {
 	since := roomSince(pod)
 	p.isMarked = !since.IsZero()
@@ -298,9 +298,9 @@ func (w *waiting) endWait(p *waitingPod) {
 	w.queue.EndWait(p.number, w.at.Now)
 }
 
-// await ends an attempt of a pod that waits for the nodes of a set; isRefused tells whether the
-// plugin alone refused it one of them. Where nodes have changed since the attempt began, which may
-// not have seen that, it waits for every node.
+// await ends an attempt of a pod that waits for the nodes of a set; isRefused is set if the
+// plugin alone refused it one of them. If nodes have changed since the attempt began, which may
+// not have seen the change, the pod waits for every node.
 func (w *waiting) await(uid types.UID, a *attempt, set placement.WaitSet, isRefused bool) {
 	w.lock()
 	defer w.unlock()
@@ -337,7 +337,7 @@ func (w *waiting) attempting(uid types.UID, a *attempt) *waitingPod {
 	return nil
 }
 
-// settle tells the Queue which nodes have refused the pod of the open attempt since.
+// settle passes to the Queue which nodes have refused the pod of the open attempt since.
 func (w *waiting) settle() {
 	o := w.open
 	if o == nil {

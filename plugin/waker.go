@@ -186,8 +186,8 @@ func every(ctx context.Context, period time.Duration, f func()) {
 	}
 }
 
-// inspect finds what no event tells: reports that were held back, signals that
-// turned stale, reservations whose bind never came, pods that wait for too long.
+// inspect handles what no event announces: reports that were held back, signals that turned
+// stale, reservations whose bind never came, and pods that have waited too long.
 func (h *Hub) inspect(ctx context.Context) {
 	at := h.moment()
 	now := at.Now
@@ -212,8 +212,8 @@ func (h *Hub) inspect(ctx context.Context) {
 	h.activate(ctx, overdue, causeOverdue)
 }
 
-// moment is the time of a decision that is made now. It notices when the scheduler's process stood
-// still: the inspection alone looks at the clock several times a second.
+// moment returns the time of a decision that is made now. It notices that the scheduler's process
+// stood still, because the inspection alone looks at the clock several times a second.
 func (h *Hub) moment() reserve.Moment {
 	h.clockMu.Lock()
 	defer h.clockMu.Unlock()
