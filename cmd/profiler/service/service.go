@@ -28,36 +28,37 @@ import (
 	history "github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
-// DefaultAudience of the agents' tokens is the profiler's alone.
+// DefaultAudience is the audience of the agents' tokens; no other receiver uses it.
 const DefaultAudience = "spazio-profiler"
 
-// DebugPath shows what is known of all workloads, as JSON.
+// DebugPath shows what is known about all workloads, as JSON.
 const DebugPath = "/debug/profiles"
 
-// Config of a profiler service.
+// Config configures a profiler service.
 type Config struct {
-	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
-	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
-	// alone, that of the same and of DebugPath. Either is empty for none.
+	// Listen is the host:port of the gRPC service. MetricsListen is that of /metrics, /healthz
+	// and /readyz, always in plaintext; DebugListen, only on loopback, is that of the same and of
+	// DebugPath. Without MetricsListen or DebugListen these are not served.
 	Listen, MetricsListen, DebugListen string
-	// DebugDefault says that nobody asked for DebugListen: another profiler of this
-	// machine may have it.
+	// DebugDefault is set if DebugListen is only the default: another profiler of this machine
+	// may have it already.
 	DebugDefault bool
-	// Callers says who may call the service; its Listen, Reviews and Logger are the
-	// service's own, to its Options some are added, and the audience is DefaultAudience.
+	// Callers configures who may call the service. Its Listen, Reviews and Logger are the
+	// service's own, the service adds to its Options, and the audience is DefaultAudience.
 	Callers server.Config
-	// Kubeconfig leads to the API server; empty is the pod's own.
+	// Kubeconfig leads to the API server; empty means the pod's own account.
 	Kubeconfig string
-	// LeaseNamespace has the lease of who writes; empty is the pod's own.
+	// LeaseNamespace is the namespace of the lease that the writer holds; empty means the pod's
+	// own.
 	LeaseNamespace string
-	// WriteRate is how many writes the API server gets a second, at most; 0 means 10.
+	// WriteRate is the maximum number of writes to the API server per second; 0 means 10.
 	WriteRate float64
-	// Store says how workloads are learnt.
+	// Store configures how workloads are learned.
 	Store profiler.Config
-	// Controller says what is written beside profiles: its VPAName, Resize, ExportLiqo and
-	// LeaseDuration count, the rest is the service's own.
+	// Controller configures what is written besides profiles. Its VPAName, Resize, ExportLiqo and
+	// LeaseDuration count; the rest is the service's own.
 	Controller controller.Config
-	// Prometheus has an Address where history is asked for.
+	// Prometheus has an Address if history is to be queried.
 	Prometheus history.Config
 	// Logger gets starts, ends and failures; nil logs nothing.
 	Logger *slog.Logger
