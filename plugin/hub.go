@@ -60,10 +60,10 @@ type HubOptions struct {
 	Silences silence.Config
 }
 
-// Hub is what the profiles of a scheduler share: the signals, the ledger, the
-// waiting pods and the server that agents publish to. Its New is the plugin
-// factory. Everything a Hub started ends with the context given to the first
-// New, and Wait returns when it has. Safe for concurrent use.
+// Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and
+// the server that agents publish to. Its New is the plugin factory. Everything that a Hub started
+// ends with the context given to the first New, and Wait returns when it has. Safe for concurrent
+// use.
 type Hub struct {
 	options HubOptions
 	start   time.Time

@@ -68,15 +68,16 @@ type metricSet struct {
 	refusals    map[string]metrics.CounterMetric
 	notAfter    *metrics.GaugeVec
 	agents      *agentVersions
-	// toReserve and toListed are of pods' ways.
+	// toReserve is the time from a pod's first attempt to its reservation, toListed the time from
+	// there until a report lists it.
 	toReserve, toListed *metrics.Histogram
-	// priced, repriced and differences are of profiles.
+	// priced and the metrics below, up to errorRatio, are about profiles.
 	priced, differences map[string]metrics.CounterMetric
 	interruptions       map[string]metrics.CounterMetric
 	repriced, dropped   *metrics.Counter
 	surprises           *metrics.Counter
 	errorRatio          map[string]metrics.ObserverMetric
-	// watts are a pod's, by workload.
+	// watts holds the power of a pod, by workload.
 	watts *metrics.GaugeVec
 }
 

@@ -95,7 +95,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	return []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}, nil
 }
 
-// indexPods has the informer know which pods are on a node.
+// indexPods makes the informer index pods by node.
 func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	informer := factory.Core().V1().Pods().Informer()
 	err := informer.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
@@ -111,8 +111,8 @@ func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// lastState returns the object of a delete event, which after a missed deletion
-// is wrapped and may be anything.
+// lastState returns the object of a delete event, which is wrapped after a missed deletion and
+// may be of any type.
 func lastState[T metav1.Object](obj any) (T, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -125,7 +125,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	n := h.node(object.Name)
 	n.mu.Lock()
 	for n.removed {
-		// The inventory has just judged it a stranger.
+		// The inventory has just found the node missing in the API.
 		n.mu.Unlock()
 		h.dropNode(n)
 		n = h.node(object.Name)
@@ -138,7 +138,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	h.nodeTainted(n, object)
 }
 
-// coresOf is 0 for a node that does not say.
+// coresOf returns the node's cores, or 0 if it states none.
 func coresOf(object *v1.Node) int32 {
 	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
 }
@@ -151,15 +151,15 @@ func (h *Hub) nodeChanged(object *v1.Node) {
 	h.nodeTainted(n, object)
 }
 
-// nodeTainted notes the taints of a node, and that pods which were kept from it
-// by one may go there now.
+// nodeTainted records the taints of a node, and that pods which a taint kept from it may go there
+// now.
 func (h *Hub) nodeTainted(n *node, object *v1.Node) {
 	if n != nil && h.tainted.set(n, taintsOf(object)) {
 		h.waiting.admit(n)
 	}
 }
 
-// podSeen brings the ledger up to what the API shows of a pod.
+// podSeen updates the ledger with what the API shows of a pod.
 func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 	h.placeholders.change.Lock()
 	defer h.placeholders.change.Unlock()
