@@ -156,8 +156,8 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	return s, nil
 }
 
-// callers are those of the config with the profiler's defaults. Connections last an
-// hour, so that an agent whose token is no longer good ends with them.
+// callers returns the config's callers with the profiler's defaults. Connections last an hour, so
+// that they end for an agent whose token is no longer good.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
@@ -169,20 +169,20 @@ func (c Config) callers() server.Config {
 	return callers
 }
 
-// buffer is that of a connection, for each direction: a batch of a node's pods takes some
-// kilobytes and its answer some bytes, and there are thousands of nodes.
+// buffer is the size of a connection's buffer in each direction: a batch of a node's pods takes
+// some kilobytes and its answer some bytes, and there are thousands of nodes.
 const buffer = 2 << 10
 
-// Addr is where the UsageService listens.
+// Addr returns where the UsageService listens.
 func (s *Service) Addr() net.Addr { return s.server.Addr() }
 
-// MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
+// MetricsAddr returns where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
-// Registry has the metrics that the service shows.
+// Registry returns the metrics that the service shows.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
-// Close frees what New has opened; it is for a service that will not Run.
+// Close frees what New has opened. It is for a service that will not Run.
 func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.Close()) }
 
 func (s *Service) state(w http.ResponseWriter, _ *http.Request) {
@@ -204,8 +204,8 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// serve answers agents once checkpoints have been read: what they say would hide
-// what was learnt before.
+// serve answers agents once checkpoints have been read, because their reports would hide what was
+// learned before.
 func (s *Service) serve(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
