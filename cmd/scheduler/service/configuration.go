@@ -52,7 +52,7 @@ func configuration(client Client, leaderElect bool, profiles ...configv1.KubeSch
 		},
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect: &leaderElect,
-			// The lease kube-scheduler is that of the cluster's own scheduler.
+			// The cluster's own scheduler has the lease kube-scheduler.
 			ResourceName: "spazio-scheduler",
 		},
 	}
@@ -66,7 +66,7 @@ func configuration(client Client, leaderElect bool, profiles ...configv1.KubeSch
 // calls it; more than once is no error. It is safe for concurrent use.
 func RegisterArgs() error { return registerArgs() }
 
-// One of upstream's schemes reads the file, the other converts arguments.
+// One of upstream's schemes reads the file, the other converts the arguments.
 var registerArgs = sync.OnceValue(func() error {
 	for _, s := range []*runtime.Scheme{scheme.Scheme, upstreamv1.GetPluginArgConversionScheme()} {
 		if err := plugin.AddToScheme(s); err != nil {
@@ -76,7 +76,7 @@ var registerArgs = sync.OnceValue(func() error {
 	return nil
 })
 
-// write writes to a temporary file: upstream takes nothing else.
+// write writes to a temporary file, because upstream reads its configuration only from a file.
 func write(c *configv1.KubeSchedulerConfiguration) (path string, err error) {
 	text, err := yaml.Marshal(c)
 	if err != nil {
