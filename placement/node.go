@@ -65,7 +65,7 @@ func (c *class) listOf(p *pod) listName {
 	return ready
 }
 
-// node is one that pods may go to.
+// node is a node that pods may go to.
 type node struct {
 	isPresent bool
 	due       dueState
@@ -73,13 +73,13 @@ type node struct {
 	grants    []*pod // that its slots are kept for, in the order of their grants
 }
 
-// dueState tells whether the next Round grants the slots of a node.
+// dueState is whether the next Round grants the slots of a node.
 type dueState uint8
 
 const (
 	notDue dueState = iota
-	// heldDue is the state of a node whose slots only pods wait for that may not be woken yet. A
-	// Round looks at it, but it is no reason for one.
+	// heldDue is the state of a node whose slots are awaited only by pods that may not be woken
+	// yet. A Round looks at it, but it is no reason for a Round.
 	heldDue
 	isDue
 )

@@ -16,37 +16,37 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// The conditions that the plugin writes into the status of pods, which a scheduler may patch
-// anyway: what has to outlive the scheduler is kept where the next one finds it.
+// The plugin writes these conditions into the status of pods, which a scheduler may patch anyway,
+// so that what has to outlive the scheduler is where the next one finds it.
 const (
-	// OverdueCondition marks a pod that waited for measured room for longer than maxWait and
-	// was then bound to a node without. It is written before the bind, so that every scheduler,
-	// also one that starts later, counts the overdue pods of a node.
+	// OverdueCondition marks a pod that waited for measured room longer than maxWait and was then
+	// bound to a node without room. It is written before the bind, so that every scheduler,
+	// including one that starts later, counts a node's overdue pods.
 	OverdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
 	// WaitsForRoomCondition marks a pod that has waited for measured room for a quarter of
-	// maxWait. Its last transition is when the pod began to, so that the pod is overdue at the
-	// same time whichever scheduler leads then. It is False once the pod has a node.
+	// maxWait. Its last transition is when the wait began, so that the pod is overdue at the same
+	// time whichever scheduler leads then. It is False once the pod has a node.
 	WaitsForRoomCondition v1.PodConditionType = "spazio-scheduler.github.io/waits-for-room"
 )
 
 const (
-	// overdueReason is the reason of the condition and of the event.
+	// overdueReason is the reason of both the condition and the event.
 	overdueReason = "OverdueAdmission"
 	noRoomReason  = "NoMeasuredRoom"
 	placedReason  = "Placed"
-	// markFraction of maxWait is how long a pod waits before it is marked: most find room
-	// earlier and cost no write.
+	// A pod is marked once it has waited for maxWait/markFraction: most pods find room earlier
+	// and cost no write.
 	markFraction = 4
-	// markSpacing is the least time between two marks: binds are sent through the same client,
-	// which by default sends 50 requests a second.
+	// markSpacing is the minimum time between two marks, because binds are sent through the same
+	// client, which by default sends 50 requests a second.
 	markSpacing = 100 * time.Millisecond
 )
 
 // isOverdue reports whether a pod was bound to a node without room.
 func isOverdue(pod *v1.Pod) bool { return conditionOf(pod, OverdueCondition, v1.ConditionTrue) != nil }
 
-// roomSince returns since when a pod is marked as waiting for room, the zero time if it is not.
-// It is all that a scheduler knows of the pods that waited before it started.
+// roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
+// all that a scheduler knows about pods that waited before it started.
 func roomSince(pod *v1.Pod) time.Time {
 	if c := conditionOf(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
 		return c.LastTransitionTime.Time
@@ -64,7 +64,7 @@ func conditionOf(pod *v1.Pod, kind v1.PodConditionType, status v1.ConditionStatu
 	return nil
 }
 
-// setConditions writes conditions into a pod's status, if it is still the same pod.
+// setConditions writes conditions into a pod's status, provided that it is still the same pod.
 func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditions ...v1.PodCondition) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID},
@@ -78,8 +78,8 @@ func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditio
 	return err
 }
 
-// markAll marks pods that have waited for long, one at a time, until ctx ends. After a mark that
-// the API refused it pauses for the slow retry's period.
+// markAll marks pods that have waited long, one at a time, until ctx ends. After the API has
+// refused a mark, it pauses for the slow retry's period.
 func (h *Hub) markAll(ctx context.Context) {
 	pause := markSpacing
 	for {
@@ -94,7 +94,7 @@ func (h *Hub) markAll(ctx context.Context) {
 	}
 }
 
-// markNext marks the next pod that has waited for long, and reports false if the API refused.
+// markNext marks the next pod that has waited long. It returns false if the API refused the mark.
 func (h *Hub) markNext(ctx context.Context) bool {
 	p, pod, handle, since := h.waiting.nextMark()
 	if p == nil {
@@ -115,14 +115,14 @@ func (h *Hub) markNext(ctx context.Context) bool {
 	return false
 }
 
-// hasRoom is the condition of a pod that was marked and no longer waits.
+// hasRoom returns the condition of a marked pod that no longer waits.
 func (h *Hub) hasRoom() v1.PodCondition {
 	return v1.PodCondition{
 		Type: WaitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
 	}
 }
 
-// nextMark takes the pod that is to be marked next and still waits; nil for none.
+// nextMark takes the next pod to mark that still waits, or nil if there is none.
 func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,8 +137,8 @@ func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, sin
 	return nil, nil, nil, time.Time{}
 }
 
-// written notes that a pod has been marked or, unless done, has to be tried again, and reports
-// whether it still waits.
+// written records that a pod has been marked or, unless done, must be tried again. It reports
+// whether the pod still waits.
 func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -151,7 +151,7 @@ func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
 	return true
 }
 
-// preFlight skips PreBind for pods of which there is nothing to be written.
+// preFlight skips PreBind for pods that need no condition written.
 func (p *spazio) preFlight(state fwk.CycleState, pod *v1.Pod) *fwk.Status {
 	if overdue, marked := p.toWrite(state, pod); overdue || marked {
 		return nil
@@ -166,7 +166,7 @@ func (p *spazio) toWrite(state fwk.CycleState, pod *v1.Pod) (overdue, marked boo
 	return err == nil && c.trickled, err == nil && c.marked || !roomSince(pod).IsZero()
 }
 
-// PreBind marks an overdue pod in the API, and takes the mark off one that no longer waits.
+// PreBind marks an overdue pod in the API, and clears the mark of a pod that no longer waits.
 func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	overdue, marked := p.toWrite(state, pod)
 	var conditions []v1.PodCondition
@@ -196,7 +196,7 @@ func (p *spazio) overdueMessage() string {
 	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.trickle.WithDefaults().MaxWait)
 }
 
-// announceOverdue tells of an overdue pod that was bound.
+// announceOverdue counts an overdue pod that was bound and records an event on it.
 func (p *spazio) announceOverdue(pod *v1.Pod, node string, short reserve.Reason) {
 	p.hub.metrics.overdue.Inc()
 	which := ""

@@ -15,16 +15,15 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// consumption is what workloads take by what agents report of their pods. Safe for
-// concurrent use.
+// consumption holds what workloads' pods take, as agents report it. Safe for concurrent use.
 type consumption struct {
-	// on says that a profile ranks by energy or an agent has told what pods take: from
-	// then on it is known whose each pod is.
+	// on is set once a profile ranks by energy or an agent has reported what pods take. From then
+	// on the workload of each pod is tracked.
 	on atomic.Bool
 
 	mu   sync.Mutex
 	book *energy.Book
-	// spent is of the workloads observed lately, by name.
+	// spent holds the workloads observed lately, by name.
 	spent map[string]spent
 }
 
@@ -42,8 +41,8 @@ func newConsumption() (*consumption, error) {
 	return &consumption{book: book, spent: make(map[string]spent)}, nil
 }
 
-// observe takes what a pod of a workload took in a span that has ended. What makes no
-// sense, or is older than what is known of the pod, teaches nothing.
+// observe records what a pod of a workload took in a span that has ended. Observations that are
+// invalid, or older than what is known of the pod, are ignored.
 func (c *consumption) observe(of profile.Workload, o energy.Observation, span time.Duration) {
 	name := of.String()
 	c.mu.Lock()
@@ -62,7 +61,7 @@ func (c *consumption) observe(of profile.Workload, o energy.Observation, span ti
 	c.spent[name] = s
 }
 
-// forget drops what the workload has spent that was observed least recently.
+// forget drops what the least recently observed workload has spent.
 func (c *consumption) forget() {
 	var oldest string
 	for name, s := range c.spent {
@@ -80,26 +79,26 @@ func (c *consumption) estimate(of profile.Workload) energy.Estimate {
 	return c.book.Estimate(name)
 }
 
-// typical is what a pod of no workload in particular takes.
+// typical returns the estimate for a pod of no particular workload.
 func (c *consumption) typical() energy.Estimate { return c.estimate(profile.Workload{}) }
 
 // WorkloadEnergy is what a workload's pods take, as their nodes measured it.
 type WorkloadEnergy struct {
 	// Workload is namespace/kind/name.
 	Workload string `json:"workload"`
-	// Cores and Watts are a pod's, SD the deviation of Watts; Pods is how many were
-	// observed lately. Known says that they are the workload's own, not the mean of
-	// all.
+	// Cores and Watts are per pod, SD is the standard deviation of Watts, and Pods is how many
+	// pods were observed lately. Known reports whether they are the workload's own figures, not
+	// the mean of all workloads.
 	Cores float64 `json:"cores"`
 	Watts float64 `json:"watts"`
 	SD    float64 `json:"sd"`
 	Pods  int     `json:"pods"`
 	Known bool    `json:"known"`
-	// Joules is what its pods have taken since the scheduler started.
+	// Joules is the energy that the workload's pods have taken since the scheduler started.
 	Joules float64 `json:"joules"`
 }
 
-// energyOf returns what is known of a workload.
+// energyOf returns what is known about a workload.
 func (c *consumption) energyOf(of profile.Workload) WorkloadEnergy {
 	name := of.String()
 	c.mu.Lock()
@@ -107,7 +106,7 @@ func (c *consumption) energyOf(of profile.Workload) WorkloadEnergy {
 	return c.stated(name, c.book.Estimate(name))
 }
 
-// stated needs c.mu.
+// stated adds the joules spent to an estimate. It needs c.mu.
 func (c *consumption) stated(name string, e energy.Estimate) WorkloadEnergy {
 	return WorkloadEnergy{
 		Workload: name, Cores: e.Cores, Watts: e.Watts, SD: e.SD, Pods: e.Pods, Known: e.Known, Joules: c.spent[name].joules,
@@ -126,12 +125,12 @@ func (c *consumption) largest(most int, now time.Time) []WorkloadEnergy {
 	return stated
 }
 
-// longestSpan is how long what a report tells of pods may stand for: some of an agent's
-// periods. What a node was silent about is not made up.
+// longestSpan is the longest time that one report's figures may stand for, a few of an agent's
+// periods. Longer gaps in a node's reports are not filled in.
 const longestSpan = 15 * time.Second
 
-// consumed takes in what a report says that its pods took of late; the mutex of n is
-// held. A node is heard on its own pods alone, and none took more than the node has.
+// consumed records what a report's pods have taken lately; the mutex of n is held. A node's
+// figures count only for its own pods, and no pod counts for more than the node has.
 func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 	if len(r.AbsorbedCores) == 0 {
 		return
@@ -164,19 +163,19 @@ func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 	}
 }
 
-// meter has it known from now on whose each pod is.
+// meter makes the Hub track the workload of each pod from now on.
 func (h *Hub) meter() {
 	if !h.consumption.on.Swap(true) {
 		h.tasks.Go(h.enterAll)
 	}
 }
 
-// enterAll notes the workloads of the pods that entered the ledger before anybody
-// asked. One that has gone meanwhile is forgotten again.
+// enterAll records the workloads of the pods that entered the ledger before tracking began. A pod
+// that has left the ledger meanwhile is forgotten again.
 func (h *Hub) enterAll() {
 	pods, err := h.pods.List(labels.Everything())
 	if err != nil {
-		return // a lister of a cache has none
+		return // a cache's lister returns no error
 	}
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" || isTerminal(pod) || isMirror(pod) {
@@ -189,7 +188,8 @@ func (h *Hub) enterAll() {
 	}
 }
 
-// vacant says whether a node's report lists no pod but those that each node has.
+// vacant reports whether a node's power is known and its report lists no pod of a workload other
+// than DaemonSets, which every node runs.
 func (h *Hub) vacant(r *agent.Report) bool {
 	return r.Power.Known() && !slices.ContainsFunc(r.Absorbed, func(key reserve.PodKey) bool {
 		of, known := h.workloads.workloadOf(key)
@@ -197,8 +197,8 @@ func (h *Hub) vacant(r *agent.Report) bool {
 	})
 }
 
-// coresOf is how many cores a pod is expected to keep busy: what its profile says, if
-// decisions rest on that, else what its workload's pods were measured to.
+// coresOf returns how many cores a pod is expected to keep busy: its profile's figure if
+// decisions rest on that, otherwise what its workload's pods were measured to take.
 func (h *Hub) coresOf(of profile.Workload, k knowledge) float64 {
 	if cores := h.asks(k).Cores; cores > 0 {
 		return cores

@@ -11,43 +11,42 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// NodeEnergy is what a node says of its power. Watts, Marginal and Busy are as its
-// report has them, without the pods in flight.
+// NodeEnergy is the power that a node reports. Watts, Marginal and Busy are as in its report,
+// without the pods in flight.
 type NodeEnergy struct {
-	// Quality is what the power rests on: modelled, platform, shared or measured.
+	// Quality is the source of the power figure: modelled, platform, shared or measured.
 	Quality string  `json:"quality"`
 	Watts   float64 `json:"watts"`
 	SD      float64 `json:"sd"`
 	Max     float64 `json:"max"`
 	Idle    float64 `json:"idle"`
-	// Marginal is the watts of one busy core more, Busy how many are.
+	// Marginal is the watts that one more busy core takes, Busy the number of busy cores.
 	Marginal float64 `json:"marginal"`
 	Busy     float64 `json:"busy"`
-	// InFlightCores are those that its pods in flight are expected to keep busy.
+	// InFlightCores is how many cores the node's pods in flight are expected to keep busy.
 	InFlightCores float64 `json:"inFlightCores"`
-	// Joules is what the node has taken since its agent started.
+	// Joules is the energy that the node has taken since its agent started.
 	Joules float64 `json:"joules"`
 	Flags  string  `json:"flags,omitempty"`
-	// Goodness is how good the node is over the fleet's median, from ¼ to 4: for the
-	// pod that is explained, else for a typical one. Absent where the report no longer
-	// counts.
+	// Goodness is how good the node is relative to the fleet's median, from ¼ to 4, for the pod
+	// that is explained or else for a typical one. It is absent if the report no longer counts.
 	Goodness *float64 `json:"goodness,omitempty"`
 }
 
-// EnergyStatus is what is known of energy beside the nodes.
+// EnergyStatus is what is known about energy besides the nodes' power.
 type EnergyStatus struct {
-	// Objective and Cores are what the nodes' Goodness is for: that of the first
-	// profile that ranks by energy, and a typical pod.
+	// Objective and Cores are those that the nodes' Goodness is computed with: the objective of
+	// the first profile that ranks by energy, and the cores of a typical pod.
 	Objective string  `json:"objective"`
 	Cores     float64 `json:"cores"`
-	// Workloads are those whose pods take most, at most 100, the largest first.
+	// Workloads lists the workloads whose pods take most, at most 100, the largest first.
 	Workloads []WorkloadEnergy `json:"workloads"`
 }
 
-// workloadsMost is how many workloads are told of.
+// workloadsMost is how many workloads are listed.
 const workloadsMost = 100
 
-// energy returns what the node's report says, nil for nothing.
+// energy returns the power in the node's report, or nil if it has none.
 func (v *view) energy() *NodeEnergy {
 	if v.report == nil || !v.report.Power.Known() {
 		return nil
@@ -59,7 +58,7 @@ func (v *view) energy() *NodeEnergy {
 	}
 }
 
-// rank fills in a node's Goodness.
+// rank sets a node's Goodness.
 func (n *NodeState) rank(v *view, w *weighing, at reserve.Moment) {
 	if n.Energy == nil || !v.fresh(at.Now) {
 		return
@@ -69,7 +68,7 @@ func (n *NodeState) rank(v *view, w *weighing, at reserve.Moment) {
 	}
 }
 
-// status is what Handler answers.
+// status returns what Handler serves.
 func (h *Hub) status() Status {
 	s := Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()}
 	if s.Nodes == nil || !h.consumption.on.Load() {
@@ -85,7 +84,7 @@ func (h *Hub) status() Status {
 	return s
 }
 
-// thrift is how the first profile ranks by energy that does so.
+// thrift returns how the first profile that ranks by energy does so.
 func (h *Hub) thrift() *thrift {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,7 +96,7 @@ func (h *Hub) thrift() *thrift {
 	return new(thrift)
 }
 
-// explainEnergy fills in what is known of what the pod takes.
+// explainEnergy adds what is known about the energy that the pod takes.
 func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
 	if !h.consumption.on.Load() {
 		return
@@ -106,7 +105,7 @@ func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
 	e.Energy = &w
 }
 
-// text says what is known of what the workload's pods take.
+// text describes what the workload's pods were measured to take.
 func (w WorkloadEnergy) text() string {
 	if !w.Known {
 		return fmt.Sprintf("nothing is measured of its workload %s: it counts for %.3g cores, as a pod on average", w.Workload, w.Cores)
@@ -141,7 +140,7 @@ func EnergyTable(nodes []NodeState) Table {
 	return t
 }
 
-// EnergyTable shows the nodes whose power is known, with what they are worth to the pod.
+// EnergyTable shows the nodes whose power is known, with their goodness for the pod.
 func (e Explanation) EnergyTable() Table {
 	nodes := make([]NodeState, len(e.Nodes))
 	for i, n := range e.Nodes {
@@ -168,8 +167,9 @@ func (s *EnergyStatus) WorkloadTable() Table {
 	return t
 }
 
-// measuredWatts sets the metric of what pods take by workload. Workloads that are told
-// of no longer go without a moment in which none is.
+// measuredWatts sets the metric of what pods take, by workload. It deletes the series of
+// workloads that are no longer listed only after it has set the others, so that the metric is
+// never empty meanwhile.
 func (h *Hub) measuredWatts() {
 	now := make(map[string]struct{})
 	for _, w := range h.consumption.largest(workloadsMost, h.clock()) {

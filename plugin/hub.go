@@ -29,43 +29,41 @@ import (
 // Name is the plugin's name in a KubeSchedulerConfiguration.
 const Name = "Spazio"
 
-// HubOptions are for tests and measurements; the zero value is what a scheduler
-// wants.
+// HubOptions are for tests and measurements; the zero value is what a scheduler uses.
 type HubOptions struct {
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 	// Random draws from [0,1) and breaks near-ties of the score; default a
 	// random generator. It is called concurrently.
 	Random func() float64
-	// OnReserve, if set, observes each reservation that was granted on the
-	// strength of a current signal: the signal, held to what the ledger has seen,
-	// and the pods in flight as they were when it was granted, that pod not
-	// included. It is called with the node locked and must not call back.
+	// OnReserve, if set, observes each reservation that was granted on a current signal: the
+	// signal as capped by the ledger, and the pods in flight at that moment, without the new pod.
+	// It is called with the node locked and must not call back.
 	OnReserve func(node string, signal reserve.Signal, flight reserve.Flight)
-	// Profiles is where WorkloadProfiles are; default the scheduler's API server.
-	// ProfilesRetry is how often it is asked again that has none; default 5 min.
+	// Profiles is the source of WorkloadProfiles; default the scheduler's API server.
+	// ProfilesRetry is how often an API server without them is asked again; default 5 min.
 	Profiles      cache.ListerWatcher
 	ProfilesRetry time.Duration
-	// Testbeds is where Testbeds are, unstructured; default the scheduler's API server.
+	// Testbeds is the source of Testbeds, unstructured; default the scheduler's API server.
 	Testbeds cache.ListerWatcher
-	// Review is how long an answer of the API server about an agent's token counts,
-	// also for an open stream; default 10 min.
+	// Review is how long the API server's answer about an agent's token counts, also for an open
+	// stream; default 10 min.
 	Review time.Duration
 	// Rooms is the time between two updates of a stream of rooms; default 1 s.
 	Rooms time.Duration
-	// Leading says whether this is the scheduler that schedules, of several of which one
-	// does; default what client-go's leader election says of the process by its metric
-	// leader_election_master_status, true where there is none.
+	// Leading reports whether this scheduler is the active one of several. By default it reads
+	// client-go's leader election metric leader_election_master_status, and returns true if the
+	// process has no such metric.
 	Leading func() bool
-	// Silences says how nodes are told that they are silent, but for After, which is an
-	// argument of the plugin.
+	// Silences configures the events about silent nodes, except After, which is an argument of
+	// the plugin.
 	Silences silence.Config
 }
 
-// Hub is what the profiles of a scheduler share: the signals, the ledger, the
-// waiting pods and the server that agents publish to. Its New is the plugin
-// factory. Everything a Hub started ends with the context given to the first
-// New, and Wait returns when it has. Safe for concurrent use.
+// Hub is what the profiles of a scheduler share: the signals, the ledger, the waiting pods and
+// the server that agents publish to. Its New is the plugin factory. Everything that a Hub started
+// ends with the context given to the first New, and Wait returns when it has. Safe for concurrent
+// use.
 type Hub struct {
 	options HubOptions
 	start   time.Time
@@ -73,7 +71,7 @@ type Hub struct {
 	nodes   nodes
 	waiting *waiting
 	placed  placed
-	// histories are of pods, for those who ask what happened to them.
+	// histories hold what happened to each pod, for explanations.
 	histories    histories
 	tainted      tainted
 	placeholders placeholders
@@ -81,49 +79,48 @@ type Hub struct {
 	// synced is set once the informers have delivered what existed at the start.
 	synced atomic.Bool
 	rules  rules
-	// lastMoment is that of the newest decision; see moment.
+	// lastMoment is the moment of the newest decision; see moment.
 	clockMu    sync.Mutex
 	lastMoment reserve.Moment
 	retry      time.Duration
-	// driven says that a test runs what the Hub does by itself otherwise.
+	// driven is set if a test runs what the Hub otherwise does by itself.
 	driven bool
-	// reclassed is when what waiting pods ask for was last brought up to date; the
-	// inspection's alone.
+	// reclassed is when the demands of the waiting pods were last updated. Only the inspection
+	// uses it.
 	reclassed time.Duration
 	// idle is how long a stream may go without a report; rate and burst limit
 	// the reports of a node.
 	idle        time.Duration
 	rate, burst float64
 
-	// strangers are the streams of callers that nobody knows yet, watchers those of
-	// rooms.
+	// strangers bounds the streams that have not yet brought a report that counts, watchers the
+	// streams of rooms.
 	strangers, watchers *transport.Quota
-	// guard holds callers to their limits; refusals is what it had refused when the metrics
-	// were set last.
+	// guard limits the callers; refusals is what it had refused when the metrics were last set.
 	guard    *transport.ConnLimiter
 	refusals transport.ConnStats
-	// workloads are what profiles say of pods, profiling how they are followed.
+	// workloads holds what profiles state about pods, profiling how the profiles are followed.
 	workloads workloads
 	profiling profiling
 
-	// consumption is what agents measured pods to take; labelled are the workloads that
-	// a metric tells of, of the gauges alone.
+	// consumption holds what agents measured pods to take. labelled holds the workloads that a
+	// metric has series for; only gauge uses it.
 	consumption *consumption
 	labelled    map[string]struct{}
 
-	// identities reviews the agents' tokens, controllers those of who reads rooms; nil
-	// asks nobody.
+	// identities reviews the agents' tokens, controllers the tokens of callers that read rooms;
+	// nil reviews none.
 	identities, controllers *identity.Reviewer
 
 	mu       sync.Mutex
 	started  bool
 	args     SpazioArgs
 	listener net.Listener
-	// profiles are the plugins made so far, by the names of their profiles.
+	// profiles holds the plugins made so far, by the names of their profiles.
 	profiles map[string]*spazio
 
-	// pods is set before the Hub counts as started, and never changes; podIndex is
-	// for profiles that decide alone.
+	// pods is set before the Hub counts as started, and never changes. podIndex is set only if
+	// profiles decide.
 	pods     listers.PodLister
 	podIndex cache.Indexer
 
@@ -149,11 +146,10 @@ func NewHub(o HubOptions) *Hub {
 	}
 }
 
-// New makes the plugin of one profile; it is a PluginFactory. The first call
-// starts the Hub: it listens for agents and follows pods and nodes through the
-// handle's informers until ctx ends. Later calls, for further profiles, must
-// agree with it on all arguments but those of ranking and of opting out; see
-// SpazioArgs.
+// New makes the plugin of one profile; it is a PluginFactory. The first call starts the Hub,
+// which listens for agents and follows pods and nodes through the handle's informers until ctx
+// ends. Later calls, for further profiles, must agree with it on all arguments except those of
+// ranking and of opting out; see SpazioArgs.
 func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 	args, err := DecodeArgs(obj)
 	if err != nil {
@@ -277,8 +273,8 @@ func (h *Hub) Addr() net.Addr {
 	return h.listener.Addr()
 }
 
-// Ready says whether the Hub knows the pods that existed at its start; until
-// then the plugin lets no pod pass.
+// Ready reports whether the Hub knows the pods that existed at its start. Until then the plugin
+// lets no pod pass.
 func (h *Hub) Ready() bool { return h.synced.Load() }
 
 // Wait returns when everything the Hub started has ended, after the end of the
@@ -287,10 +283,10 @@ func (h *Hub) Wait() { h.tasks.Wait() }
 
 func (h *Hub) clock() time.Time { return h.options.Now() }
 
-// now is the time since the Hub's start, the form in which views keep it.
+// now returns the time since the Hub's start, the form in which views keep it.
 func (h *Hub) now() time.Duration { return h.clock().Sub(h.start) }
 
-// node returns the named node, made if it is new.
+// node returns the named node, which it creates if it is new.
 func (h *Hub) node(name string) *node {
 	n, made := h.nodes.ensure(name, func() *node {
 		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
@@ -323,8 +319,8 @@ func (h *Hub) refreshLocked(n *node) {
 	h.waiting.notify(n)
 }
 
-// inventory runs when the informers have delivered all that existed: nodes that
-// only reports know are dropped, and pods tried too early are woken.
+// inventory runs when the informers have delivered all existing objects. It drops nodes that are
+// known only from reports, and wakes pods that were tried too early.
 func (h *Hub) inventory() {
 	for _, n := range h.nodes.list().nodes {
 		n.mu.Lock()
@@ -350,7 +346,7 @@ func (h *Hub) removeNode(name string) {
 	}
 }
 
-// dropNode is removeNode of one that may have been removed meanwhile.
+// dropNode removes a node that may already have been removed.
 func (h *Hub) dropNode(n *node) {
 	if !h.nodes.remove(n) {
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// reviewers makes what asks the API server who the agents and the controllers are,
-// where anybody is to be asked.
+// reviewers makes the clients that ask the API server for the identity of agents and controllers,
+// if they are configured.
 func (h *Hub) reviewers(args SpazioArgs, handle fwk.Handle) error {
 	if args.AgentServiceAccount == "" && args.ControllerServiceAccount == "" {
 		return nil
@@ -48,17 +48,16 @@ func (h *Hub) reviewers(args SpazioArgs, handle fwk.Handle) error {
 }
 
 const (
-	// reviewRate lets the agents of the largest clusters come again within
-	// seconds of a restart.
+	// reviewRate lets the agents of the largest clusters reconnect within seconds of a restart.
 	reviewRate, reviewBurst = 1000, 2000
-	// reviewDial is what client-go allows itself.
+	// reviewDial is client-go's own timeout and keep-alive.
 	reviewDial = 30 * time.Second
 )
 
-// reviewConfig is that of a client of its own: after a restart, and whatever
-// strangers show, reviews must take neither the turns of the scheduler's
-// bindings nor the streams of its connection, and with a kubeconfig not the share
-// that the API server gives to its identity either.
+// reviewConfig returns the configuration of a separate client. After a restart, and whatever
+// unauthenticated callers present, reviews must take neither the rate limit of the scheduler's
+// bindings nor the streams of its connection, and with a kubeconfig not the API server's share
+// for its identity either.
 func reviewConfig(kubeconfig string, handle fwk.Handle) (*rest.Config, error) {
 	config := handle.KubeConfig()
 	if kubeconfig != "" {
@@ -80,8 +79,8 @@ func reviewConfig(kubeconfig string, handle fwk.Handle) (*rest.Config, error) {
 
 var errNoKubeConfig = errors.New("agentServiceAccount needs a scheduler whose handle has the configuration of its client")
 
-// identify returns who opened a stream, as by says; nil asks nobody. Errors are the
-// status to end it with.
+// identify returns the identity of a stream's caller, as the reviewer finds it; a nil reviewer
+// accepts every caller. An error is the status that ends the stream.
 func (h *Hub) identify(ctx context.Context, by *identity.Reviewer) (identity.Agent, error) {
 	if by == nil {
 		return identity.Agent{}, nil
@@ -93,15 +92,15 @@ func (h *Hub) identify(ctx context.Context, by *identity.Reviewer) (identity.Age
 }
 
 const (
-	// soonest is how long an open stream's token is left alone at least: while the
-	// API server is away, a reviewer would be ready to try again much sooner.
+	// soonest is the minimum time between two reviews of an open stream's token. While the API
+	// server is away, a reviewer would be ready to try again much sooner.
 	soonest = time.Minute
-	// spread keeps apart the streams that all began with a scheduler's start.
+	// spread keeps the reviews apart of streams that all began with a scheduler's start.
 	spread = 30 * time.Second
 )
 
-// untilReview is when an open stream's token is to be reviewed again: as soon as
-// the API server's last word on it no longer counts, never if nobody is asked.
+// untilReview returns how long it takes until an open stream's token is reviewed again: until the
+// API server's last answer no longer counts, or forever without a reviewer.
 func (h *Hub) untilReview(by *identity.Reviewer, a identity.Agent) time.Duration {
 	if by == nil {
 		return math.MaxInt64
@@ -112,8 +111,8 @@ func (h *Hub) untilReview(by *identity.Reviewer, a identity.Agent) time.Duration
 	return max(time.Until(a.Review), soonest) + rand.N(spread)
 }
 
-// review asks again whose stream it is, and returns until when that counts. Only
-// the API server's refusal is an error, not its absence.
+// review checks again whose stream it is, and returns the identity with the time until which it
+// counts. The API server's refusal is an error, its absence is not.
 func (h *Hub) review(ctx context.Context, by *identity.Reviewer, agent identity.Agent) (identity.Agent, error) {
 	again, err := h.identify(ctx, by)
 	switch code := status.Code(err); {

@@ -9,12 +9,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// What Kubernetes 1.35 has otherwise is here, and in kubernetes_1_35.go for it.
+// This file holds what differs in Kubernetes 1.35, for which kubernetes_1_35.go replaces it.
 
-// PreBindPreFlight leaves out PreBind for pods of which there is nothing to be written.
+// PreBindPreFlight skips PreBind for pods that need no condition written.
 func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (*fwk.PreBindPreFlightResult, *fwk.Status) {
 	return &fwk.PreBindPreFlightResult{AllowParallel: true}, p.preFlight(state, pod)
 }
 
-// isGrouped says that a pod is placed with others.
+// isGrouped reports whether a pod is scheduled together with others.
 func isGrouped(s *v1.PodSpec) bool { return s.SchedulingGroup != nil }

@@ -9,10 +9,10 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// PreBindPreFlight leaves out PreBind for pods of which there is nothing to be written.
+// PreBindPreFlight skips PreBind for pods that need no condition written.
 func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	return p.preFlight(state, pod)
 }
 
-// isGrouped says that a pod is placed with others.
+// isGrouped reports whether a pod is scheduled together with others.
 func isGrouped(s *v1.PodSpec) bool { return s.WorkloadRef != nil }

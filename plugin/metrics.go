@@ -68,15 +68,16 @@ type metricSet struct {
 	refusals    map[string]metrics.CounterMetric
 	notAfter    *metrics.GaugeVec
 	agents      *agentVersions
-	// toReserve and toListed are of pods' ways.
+	// toReserve is the time from a pod's first attempt to its reservation, toListed the time from
+	// there until a report lists it.
 	toReserve, toListed *metrics.Histogram
-	// priced, repriced and differences are of profiles.
+	// priced and the metrics below, up to errorRatio, are about profiles.
 	priced, differences map[string]metrics.CounterMetric
 	interruptions       map[string]metrics.CounterMetric
 	repriced, dropped   *metrics.Counter
 	surprises           *metrics.Counter
 	errorRatio          map[string]metrics.ObserverMetric
-	// watts are a pod's, by workload.
+	// watts holds the power of a pod, by workload.
 	watts *metrics.GaugeVec
 }
 
@@ -218,8 +219,9 @@ func (m *metricSet) identity(result string)          { m.identities[result].Inc(
 
 func (m *metricSet) reserved(after time.Duration) { m.toReserve.Observe(after.Seconds()) }
 
-// landed is for the pods that a report has listed for the first time. Those that only
-// the API told of did not begin here.
+// landed observes the time in flight of the pods that a report lists for the first time. Pods
+// that this scheduler did not reserve are skipped, because their time in flight did not begin
+// here.
 func (m *metricSet) landed(pods []reserve.Confirmation) {
 	for _, p := range pods {
 		if p.Reserved {
@@ -228,8 +230,8 @@ func (m *metricSet) landed(pods []reserve.Confirmation) {
 	}
 }
 
-// surprised counts a pod that took something else than was told; a ratio of 0 is of
-// what nothing was told.
+// surprised counts a pod whose measured usage differed from the prediction. A ratio of 0 means
+// that nothing was predicted for that resource.
 func (m *metricSet) surprised(s agent.Surprise) {
 	m.surprises.Inc()
 	for i, ratio := range [reserve.Resources]float64{reserve.CPU: s.CPURatio, reserve.Memory: s.MemoryRatio} {
@@ -248,11 +250,11 @@ func (m *metricSet) rejected(byReason *[reserve.NoMemory + 1]int) {
 	}
 }
 
-// readCertificates is how often the files of the certificates are read for the
-// metrics: they change within weeks.
+// readCertificates is how often the certificate files are read for the metrics: certificates
+// change within weeks.
 const readCertificates = time.Minute
 
-// certificates sets when they end; now and then is enough.
+// certificates sets when the certificates expire.
 func (h *Hub) certificates() {
 	h.metrics.notAfter.Reset()
 	for use, end := range h.args.Transport().NotAfter() {
@@ -266,7 +268,7 @@ const (
 	refusedCalls       = "calls"
 )
 
-// countRefusals adds what the signal server's guard has refused since it was asked last.
+// countRefusals adds what the signal server's guard has refused since the last call.
 func (h *Hub) countRefusals() {
 	last, now := h.refusals, h.guard.Stats()
 	h.metrics.refusals[refusedConnections].Add(float64(now.Refused - last.Refused))
@@ -274,7 +276,7 @@ func (h *Hub) countRefusals() {
 	h.refusals = now
 }
 
-// gauge sets the sums over nodes.
+// gauge sets the metrics that are sums over nodes or pods.
 func (h *Hub) gauge(now time.Duration) {
 	h.countRefusals()
 	free, whole, inflight := 0., 0., 0.

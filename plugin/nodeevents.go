@@ -13,14 +13,14 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 )
 
-// Reasons of the events that nodes are told.
+// Reasons of the events that are recorded on nodes.
 const (
 	SignalLost = "SpazioSignalLost"
 	SignalBack = "SpazioSignalBack"
 )
 
-// tellSilent tells nodes that their signals are lost and back until ctx ends, where this
-// scheduler leads. Where it does not, what it would tell is told by who does; see silence.
+// tellSilent records events on nodes whose signals are lost or back until ctx ends, if this
+// scheduler leads. If it does not, the leader records what both plan; see package silence.
 func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
 	config := h.options.Silences.WithDefaults()
 	config.After = h.args.SignalLostAfter.Duration
@@ -41,7 +41,7 @@ func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorder, nod
 		for _, e := range due {
 			node, err := nodes.Get(e.Node)
 			if err != nil {
-				continue // it has gone meanwhile
+				continue // the node has gone meanwhile
 			}
 			h.tellNode(recorder, node, e, now)
 		}
@@ -49,7 +49,7 @@ func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorder, nod
 	}
 }
 
-// silences are the nodes and when each was heard last.
+// silences returns the nodes and when the newest sample of each was taken.
 func (h *Hub) silences() []silence.Node {
 	at := h.moment()
 	d := h.nodes.list()
@@ -72,7 +72,7 @@ func (h *Hub) tellNode(recorder events.EventRecorder, node *v1.Node, e silence.E
 		"no report of its agent for %v: what room it has is not known; %d of %s silent", (now - e.Since).Round(time.Second), e.Silent, areNodes(e.Nodes))
 }
 
-// areNodes says of how many nodes some are something.
+// areNodes returns a number of nodes with its verb, as in "of 2 nodes are".
 func areNodes(n int) string {
 	if n == 1 {
 		return "1 node is"
@@ -80,10 +80,10 @@ func areNodes(n int) string {
 	return plural(n, "node") + " are"
 }
 
-// leaderMetric is client-go's leader election's, by which the process tells whether it leads.
+// leaderMetric is the metric of client-go's leader election that shows whether the process leads.
 const leaderMetric = "leader_election_master_status"
 
-// leading says so of a process without leader election, too.
+// leading reports whether the process leads. A process without leader election does.
 func leading() bool {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil && len(families) == 0 {

@@ -21,11 +21,11 @@ import (
 type spazio struct {
 	hub    *Hub
 	handle fwk.Handle
-	// optOut is an annotation, tolerated the key of a taint.
+	// optOut is the name of an annotation, tolerated the key of a taint.
 	optOut, tolerated string
 	ranking           reserve.Ranking
 	thrift            thrift
-	// ignoreRoom reports whether no node is refused: the room is for ranking alone.
+	// ignoreRoom reports whether no node is refused and room only serves for ranking.
 	ignoreRoom bool
 }
 
@@ -72,7 +72,7 @@ func OfNode(pod *v1.Pod) bool {
 	return owner != nil && owner.Kind == "DaemonSet" && isTied(pod)
 }
 
-// isTied reports whether a pod may run on one node alone, which it names.
+// isTied reports whether a pod may run only on one node, which it names.
 func isTied(pod *v1.Pod) bool {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
 		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -86,13 +86,12 @@ func isTied(pod *v1.Pod) bool {
 	})
 }
 
-// PreFilter remembers the pod as waiting and decides for all nodes, in this
-// order: a rise between the two is then seen either here or by the waker.
+// PreFilter records the pod as waiting and then decides for all nodes, in this order, so that a
+// rise between the two is seen either here or by the waker.
 //
-// What Filter would decide is decided here for all nodes at once, so that the
-// framework need not visit nodes in vain: where all have room, Filter is left
-// out; where none has, the pod is refused with the counts that the event would
-// have shown; where few have, the others are left out.
+// It decides what Filter would for all nodes at once, so that the framework need not visit nodes
+// in vain: if all have room, Filter is skipped; if none has, the pod is refused with the counts
+// that the event would have shown; if few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
 	bound.Mark(state, pod)
@@ -137,8 +136,8 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil, nil
 }
 
-// awaitPlain has a plain pod wait for the nodes whose taints it tolerates, but for those with room:
-// should it find its way to none of them, they were tried in vain.
+// awaitPlain makes a plain pod wait for the nodes whose taints it tolerates, except those with
+// room: if it is placed on none of these, they were tried in vain.
 func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	set, isRefused := placement.EveryNode(), false
 	p.hub.tainted.exclude(&set, pod)
@@ -152,17 +151,17 @@ func (p *spazio) awaitPlain(pod *v1.Pod, c *cycle) {
 	p.hub.waiting.await(pod.UID, c.attempt, set, isRefused)
 }
 
-// narrowFrom is the number of refused nodes from which it pays to name the
-// others: fewer are visited in less time than a bind takes, and visiting them
-// shows more in the event of a pod that fits no node.
+// narrowFrom is the number of refused nodes from which naming the others pays. Fewer are visited
+// in less time than a bind takes, and visiting them shows more in the event of a pod that fits no
+// node.
 const narrowFrom = 100
 
 // PreFilterExtensions returns nil: evicting a pod does not change what a node
 // reports before the next report.
 func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// Filter refuses a node without room. The code is Unresolvable, for otherwise
-// every full node would be a candidate for preemption.
+// Filter refuses a node without room. The code is Unresolvable, because otherwise every full node
+// would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	if p.ignoreRoom || bound.Is(pod) {
 		return nil
@@ -187,8 +186,8 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	return c.refuse(i, &p.hub.rules)
 }
 
-// PreScore leaves out the scoring of exempt pods, and sees to a view where a
-// profile enables the score alone or ignores the room.
+// PreScore skips the scoring of exempt pods, and makes the cycle's view where a profile enables
+// only the score or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
 	if p.exempt(pod) || bound.Is(pod) {
 		return fwk.NewStatus(fwk.Skip)
@@ -232,7 +231,7 @@ func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 // ScoreExtensions returns the plugin itself, which normalises.
 func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// scratch is what NormalizeScore works on.
+// scratch holds the slices that NormalizeScore works on, to be reused.
 type scratch struct {
 	raw        []float64
 	normalised []int64
@@ -258,9 +257,9 @@ func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 	return nil
 }
 
-// Reserve asks the node as it is now once more, and puts the pod in flight. The
-// question and the entry are one step: the node is locked meanwhile. A placeholder is never
-// in flight, as no report will ever list it: what it holds counts from its bind.
+// Reserve checks once more whether the node has room, and puts the pod in flight. Both are one
+// step, because the node is locked meanwhile. A placeholder is never in flight, because no report
+// will ever list it: what it holds counts from its bind.
 func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) *fwk.Status {
 	h := p.hub
 	if h.Placeholder(pod.UID) {
@@ -269,7 +268,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	key, demand := reserve.KeyOf(string(pod.UID)), h.enter(pod)
 	n := h.nodes.get(name)
 	if n == nil {
-		// The node's own event is late; nothing can have been reported of it.
+		// The node's own event is late; no report of it can have been accepted yet.
 		err := h.ledger.Reserve(name, key, demand, h.clock())
 		h.repriced(pod, key, demand)
 		return p.reserved(state, pod, name, -1, nil, err)
@@ -318,9 +317,9 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	}
 }
 
-// compare counts a reservation that would have come otherwise if known pods were counted as
-// what they take, unless they are: one of a node that would have been refused and, of an overdue
-// pod, one of a node that would have had room.
+// compare counts a reservation that would have come out differently if known pods were counted as
+// what they take, unless they are: one on a node that would have been refused or, for an overdue
+// pod, one on a node that would have had room.
 func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 	if h.profiling.off() {
 		return
@@ -337,8 +336,8 @@ func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 	}
 }
 
-// reserved ends a Reserve on a node of an id; v is the node as it was just before. They are -1 and nil
-// of one that is not known.
+// reserved ends a Reserve on the node with an id; v is the node as it was just before. They are
+// -1 and nil for a node that is not known.
 func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int, v *view, err error) *fwk.Status {
 	if err != nil {
 		return fwk.AsStatus(err)
@@ -375,8 +374,8 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 	}
 }
 
-// PostBind warns the node's agent, which thus knows of the pod before the
-// container runtime does. Placeholders are sent when the API shows them.
+// PostBind notifies the node's agent, so that it knows the pod before the container runtime does.
+// Placeholders are sent when the API shows them.
 func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, name string) {
 	if p.hub.Placeholder(pod.UID) {
 		return
@@ -390,19 +389,19 @@ func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 }
 
-// signature is what the plugin's decisions depend on in a pod.
+// signature holds what the plugin's decisions depend on in a pod.
 type signature struct {
 	Demand float64
 	Exempt bool
-	// Asks is for pods that are known to ask for something else than typical ones.
+	// Asks is set for pods that are known to ask for something else than typical ones.
 	Asks *reserve.Demand `json:",omitempty"`
-	// Cores are those that it is expected to keep busy, rounded, where nodes are
-	// ranked by energy.
+	// Cores is how many cores the pod is expected to keep busy, rounded, if nodes are ranked by
+	// energy.
 	Cores float64 `json:",omitempty"`
 }
 
-// SignPod lets pods that the plugin treats alike share a scheduling result;
-// without it batching would be off for the whole profile.
+// SignPod lets pods that the plugin treats alike share a scheduling result. Without it, batching
+// would be off for the whole profile.
 func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	s := signature{Demand: podDemand.Pods(), Exempt: p.exempt(pod)}
 	if asks := p.hub.kindOf(pod).asks; asks != podDemand {

@@ -95,7 +95,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 	return []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}, nil
 }
 
-// indexPods has the informer know which pods are on a node.
+// indexPods makes the informer index pods by node.
 func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	informer := factory.Core().V1().Pods().Informer()
 	err := informer.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
@@ -111,8 +111,8 @@ func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// lastState returns the object of a delete event, which after a missed deletion
-// is wrapped and may be anything.
+// lastState returns the object of a delete event, which is wrapped after a missed deletion and
+// may be of any type.
 func lastState[T metav1.Object](obj any) (T, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -125,7 +125,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	n := h.node(object.Name)
 	n.mu.Lock()
 	for n.removed {
-		// The inventory has just judged it a stranger.
+		// The inventory has just found the node missing in the API.
 		n.mu.Unlock()
 		h.dropNode(n)
 		n = h.node(object.Name)
@@ -138,7 +138,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 	h.nodeTainted(n, object)
 }
 
-// coresOf is 0 for a node that does not say.
+// coresOf returns the node's cores, or 0 if it states none.
 func coresOf(object *v1.Node) int32 {
 	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
 }
@@ -151,15 +151,15 @@ func (h *Hub) nodeChanged(object *v1.Node) {
 	h.nodeTainted(n, object)
 }
 
-// nodeTainted notes the taints of a node, and that pods which were kept from it
-// by one may go there now.
+// nodeTainted records the taints of a node, and that pods which a taint kept from it may go there
+// now.
 func (h *Hub) nodeTainted(n *node, object *v1.Node) {
 	if n != nil && h.tainted.set(n, taintsOf(object)) {
 		h.waiting.admit(n)
 	}
 }
 
-// podSeen brings the ledger up to what the API shows of a pod.
+// podSeen updates the ledger with what the API shows of a pod.
 func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 	h.placeholders.change.Lock()
 	defer h.placeholders.change.Unlock()
@@ -197,7 +197,7 @@ func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 		return
 	}
 	if !h.synced.Load() {
-		return // when it was bound, the API alone knows
+		return // only the API knows when it was bound
 	}
 	h.histories.bound(key, h.clock(), entered)
 	if entered {
@@ -218,7 +218,7 @@ func (h *Hub) podPending(pod *v1.Pod) {
 	}
 }
 
-// podBound records a bound pod and says whether that was news.
+// podBound records a bound pod and reports whether it was new to the ledger.
 func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	n, demand := h.nodes.get(pod.Spec.NodeName), h.enter(pod)
 	if n == nil {
@@ -240,7 +240,7 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 	return entered, err
 }
 
-// podDeleted forgets a pod that the API does not have any more.
+// podDeleted forgets a pod that the API no longer has.
 func (h *Hub) podDeleted(pod *v1.Pod) {
 	h.placeholders.change.Lock()
 	defer h.placeholders.change.Unlock()
@@ -268,7 +268,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 	h.placeholderGone(key)
 }
 
-// expire ends what has a time limit in the ledger.
+// expire applies the time limits of the ledger's entries.
 func (h *Hub) expire(ctx context.Context) {
 	dropped, moved := h.ledger.Expire(h.clock())
 	for _, name := range dropped {
@@ -295,7 +295,7 @@ func isTerminal(pod *v1.Pod) bool {
 	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 }
 
-// progressOf reads how far a pod has come from its containers' statuses.
+// progressOf returns how far a pod has come, as its containers' statuses show it.
 func progressOf(pod *v1.Pod) reserve.Progress {
 	status := &pod.Status
 	switch {
@@ -311,8 +311,8 @@ func progressOf(pod *v1.Pod) reserve.Progress {
 	return reserve.Starting
 }
 
-// standingOf reads how a pod's containers stand. Init containers and sidecars don't count: a
-// pod of which they alone run is on its way.
+// standingOf returns how a pod's containers stand. Init containers and sidecars do not count: a
+// pod in which only they run is still on its way.
 func standingOf(pod *v1.Pod) (s reserve.Standing) {
 	status := &pod.Status
 	all := status.ContainerStatuses
@@ -325,18 +325,18 @@ func standingOf(pod *v1.Pod) (s reserve.Standing) {
 	return s
 }
 
-// hasEnded says that a container has already run to an end. Its pod need not be
-// in any report again: after a restart of the scheduler one that waits between
-// two crashes must not count as one about to start.
+// hasEnded reports whether a container has already run to an end. Its pod may never be in a
+// report again, so after a restart of the scheduler, a pod that waits between two crashes must
+// not count as one that is about to start.
 func hasEnded(s v1.ContainerStatus) bool {
 	return s.RestartCount > 0 || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 }
 
 func isRunning(s v1.ContainerStatus) bool { return s.State.Running != nil }
 
-// isStalled says that kubelet could not start a container and will try again:
-// its image can't be pulled, it refers to what does not exist, it keeps crashing.
-// kubelet has more than a dozen reasons for it, and two for the ordinary way.
+// isStalled reports whether kubelet could not start a container and will try again: its image
+// can't be pulled, it refers to something that does not exist, or it keeps crashing. kubelet has
+// more than a dozen reasons for this, and two for an ordinary start.
 func isStalled(s v1.ContainerStatus) bool {
 	if s.State.Waiting == nil {
 		return false

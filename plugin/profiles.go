@@ -19,12 +19,12 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 )
 
-// profilesRetry is how often an API server without WorkloadProfiles, or one that
-// does not let them be read, is asked again.
+// profilesRetry is how often an API server is asked again that has no WorkloadProfiles, or does
+// not let them be read.
 const profilesRetry = 5 * time.Minute
 
-// profiling is how profiles are followed. They are off until the API server has
-// told all there are.
+// profiling is how profiles are followed. They are off until the API server has delivered all of
+// them.
 type profiling struct {
 	source   cache.ListerWatcher
 	halfLife time.Duration
@@ -34,7 +34,8 @@ type profiling struct {
 
 func (p *profiling) off() bool { return !p.on.Load() }
 
-// profileSource is where the profiles are, nil where none are to be looked for.
+// profileSource returns where the profiles are listed and watched, or nil if they are not to be
+// used.
 func (h *Hub) profileSource(args SpazioArgs, handle fwk.Handle) (cache.ListerWatcher, error) {
 	switch {
 	case args.Profiles == config.ProfilesOff:
@@ -44,8 +45,8 @@ func (h *Hub) profileSource(args SpazioArgs, handle fwk.Handle) (cache.ListerWat
 	case handle.KubeConfig() == nil:
 		return nil, nil
 	}
-	// JSON, whatever the scheduler speaks: the API server has its definitions'
-	// objects in nothing else.
+	// This client uses JSON, whatever the scheduler uses, because the API server serves custom
+	// resources in no other form.
 	c := rest.CopyConfig(handle.KubeConfig())
 	c.APIPath, c.GroupVersion, c.NegotiatedSerializer = "/apis", &v1alpha1.GroupVersion, v1alpha1.Codecs
 	c.ContentType, c.AcceptContentTypes = "application/json", "application/json"
@@ -56,7 +57,7 @@ func (h *Hub) profileSource(args SpazioArgs, handle fwk.Handle) (cache.ListerWat
 	return cache.NewListWatchFromClient(client, v1alpha1.Profiles, metav1.NamespaceAll, fields.Everything()), nil
 }
 
-// followProfiles keeps what is known of workloads up to date until ctx ends.
+// followProfiles keeps what is known about workloads up to date until ctx ends.
 func (h *Hub) followProfiles(ctx context.Context) {
 	if h.profiling.source == nil {
 		return
@@ -85,7 +86,7 @@ func (h *Hub) followProfiles(ctx context.Context) {
 				cause = interruptedAbsent
 			}
 			h.metrics.interruptions[cause].Inc()
-			if !told { // once until they are there again
+			if !told { // logged once until they are there again
 				logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
 			}
 			told = !errors.Is(err, optional.ErrGone)
@@ -95,7 +96,7 @@ func (h *Hub) followProfiles(ctx context.Context) {
 	h.forgetProfiles()
 }
 
-// forgetProfiles has every pod count as a typical one.
+// forgetProfiles makes every pod count as a typical one.
 func (h *Hub) forgetProfiles() {
 	h.profiling.on.Store(false)
 	for _, of := range h.workloads.known() {
@@ -116,8 +117,8 @@ func stripProfile(obj any) (any, error) {
 	}, nil
 }
 
-// profileSeen takes in a profile. One that makes no sense says nothing; one whose
-// name is not that of its workload is not the profiler's, and says nothing of it.
+// profileSeen takes in a profile. An invalid one counts as none. One whose name is not that of
+// its workload is not the profiler's and is ignored.
 func (h *Hub) profileSeen(ctx context.Context, obj any) {
 	p, ok := obj.(*v1alpha1.WorkloadProfile)
 	if !ok {
@@ -136,7 +137,7 @@ func (h *Hub) profileSeen(ctx context.Context, obj any) {
 	h.learn(of, &read)
 }
 
-// repriceAll prices the pods that entered the ledger before the profiles were
+// repriceAll updates the demand of the pods that entered the ledger before the profiles were
 // known.
 func (h *Hub) repriceAll() {
 	h.enterAll()

@@ -6,15 +6,15 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 )
 
-// bucket limits the reports of one node to burst at once and rate a second from
-// then on. It fills with reports and leaks with time; the zero value is empty.
+// bucket limits the reports of one node to burst at once and rate per second. It fills with
+// reports and leaks with time; the zero value is empty.
 type bucket struct {
 	level float64
 	at    time.Duration
 }
 
-// take counts a report, unless the bucket is full. A clock that was set back
-// stops the leak until it has caught up.
+// take counts a report and returns true, unless the bucket is full. If the clock was set back,
+// the bucket does not leak until the clock has caught up.
 func (b *bucket) take(now time.Duration, rate, burst float64) bool {
 	if now > b.at {
 		b.level = max(b.level-rate*(now-b.at).Seconds(), 0)
@@ -27,20 +27,19 @@ func (b *bucket) take(now time.Duration, rate, burst float64) bool {
 	return true
 }
 
-// arrival is a report with when it came and when its newest sample was taken,
-// since the Hub's start. What waited on its way counts from the latter.
+// arrival is a report with the times, since the Hub's start, at which it came and at which its
+// newest sample was taken. The age of a delayed report counts from the sample.
 type arrival struct {
 	report      *agent.Report
 	at, sampled time.Duration
 }
 
-// accept makes a report the node's newest, unless a newer one is already there
-// or the node reports too often. Of the reports in excess the newest is held,
-// and takes effect with the next one or at the first inspection that finds the
-// bucket leaked, whichever comes first.
+// accept makes a report the node's newest, unless a newer one is already there or the node
+// reports too often. Of the excess reports the newest is held, and takes effect with the next one
+// or at the first inspection that finds the bucket leaked, whichever comes first.
 //
-// A newer one that has turned stale gives way: a node whose clock was set back
-// starts over with a lower incarnation.
+// A newer report that has turned stale gives way to an older version: a node whose clock was set
+// back starts over with a lower incarnation.
 func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string) {
 	a := arrival{report: r, at: h.now()}
 	a.sampled = a.at - age
@@ -66,13 +65,14 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	return result
 }
 
-// outdated says whether the node, whose mutex is held, has told of a newer report.
+// outdated reports whether the node, whose mutex is held, has a fresh report that is at least as
+// new.
 func (n *node) outdated(a arrival) bool {
 	return n.report != nil && !versionOf(a.report).after(n.newest) && n.view.Load().fresh(a.at)
 }
 
-// release applies the report that n, whose mutex is held, holds back, if there
-// is one and its rate allows. It returns what apply does.
+// release applies the report that n holds back, if there is one and its rate allows; the mutex of
+// n is held. It returns what apply does.
 func (h *Hub) release(n *node, now time.Duration) (surprises []agent.Surprise) {
 	held := n.held.Load()
 	if held == nil || !n.bucket.take(now, h.rate, h.burst) {
@@ -81,8 +81,8 @@ func (h *Hub) release(n *node, now time.Duration) (surprises []agent.Surprise) {
 	return h.apply(n, *held)
 }
 
-// apply makes a report that of n, whose mutex is held, and returns the surprises that
-// are news.
+// apply makes a report the current one of n, whose mutex is held, and returns the surprises that
+// are new.
 func (h *Hub) apply(n *node, a arrival) (surprises []agent.Surprise) {
 	r := a.report
 	surprises = news(r, n.report)

@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// partingTime is what streams get to end by themselves at a shutdown.
+// partingTime is how long streams have to end by themselves at a shutdown.
 const partingTime = time.Second
 
 // serve answers agents and controllers on listener until ctx ends.
@@ -59,9 +59,9 @@ type signalServer struct {
 type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
 
 const (
-	// maxStrangers bounds the streams that have not brought a report which
-	// counts, in all and of one address. An agent's is one for as long as the API
-	// server takes to say whose it is; an agent that is refused comes again.
+	// maxStrangers bounds the streams that have not yet brought a report that counts,
+	// maxStrangersOfOne those of one address. An agent's stream is one while the API server
+	// reviews its token; an agent that is refused comes again.
 	maxStrangers, maxStrangersOfOne = 1024, 128
 )
 
@@ -99,8 +99,8 @@ func (s *signalServer) Publish(stream publishStream) error {
 	}
 	defer sub.notices.close()
 	defer s.hub.unsubscribe(sub)
-	// The receiver has a goroutine of its own, for gRPC gives a stream whose Recv
-	// failed a status of its own. It ends when this handler has returned.
+	// The receiver has a goroutine of its own, because gRPC gives a stream whose Recv failed its
+	// own status. It ends when this handler has returned.
 	received := make(chan error, 1)
 	s.hub.tasks.Go(func() { received <- s.receive(stream, sub) })
 	review := time.NewTimer(s.hub.untilReview(s.hub.identities, agent))
@@ -121,7 +121,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 	}
 }
 
-// parting is why the scheduler ended a stream.
+// parting is the reason why the scheduler ends a stream.
 type parting struct {
 	label   string // of the metric
 	code    codes.Code
@@ -180,8 +180,8 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	}
 	report, err := api.ToReport(message)
 	if errors.Is(err, api.ErrMeaning) {
-		// Nothing of it counts: the node is as one without an agent until it reports what
-		// this version knows, or this is brought up to date.
+		// No part of the report counts: the node is treated as one without an agent until it
+		// reports what this version knows, or this scheduler is upgraded.
 		h.metrics.report(reportUnsupported)
 		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
 		return status.Error(codes.FailedPrecondition, err.Error())
@@ -216,18 +216,18 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	return nil
 }
 
-// RefusedReport is a report that does not count, as it makes no sense or is of a newer
-// version. A plain value.
+// RefusedReport is a report that does not count, because it is invalid or of a newer version. A
+// plain value.
 type RefusedReport struct {
 	At     time.Time `json:"at"`
 	Reason string    `json:"reason"`
 }
 
-// mostReason bounds what is kept of an agent's mistake, which may quote what it sent.
+// mostReason bounds what is kept of a reason, which may quote what the agent sent.
 const mostReason = 200
 
-// refused notes why a report of a node does not count. A node that there is not is nobody's
-// to ask for.
+// refused records why a report of a node does not count. Reports of unknown nodes are not
+// recorded.
 func (h *Hub) refused(node, why string) {
 	n := h.nodes.get(node)
 	if n == nil {
@@ -239,7 +239,7 @@ func (h *Hub) refused(node, why string) {
 	n.refused.Store(&RefusedReport{At: h.clock(), Reason: why})
 }
 
-// heard is for each report or heartbeat that makes sense, with what came of it.
+// heard handles each valid report or heartbeat; result is what came of it.
 func (h *Hub) heard(n *node, sub *subscriber, result string) {
 	if h.subscribe(n, sub, result != reportOutdated) {
 		sub.idle.Reset(h.idle)

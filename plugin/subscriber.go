@@ -14,7 +14,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// bindOf is what a notice tells of a pod; its Demand is what decisions take the pod to take.
+// bindOf returns the notice of a pod's bind; its Demand is what decisions assume that the pod
+// takes.
 func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) agent.Bind {
 	b := agent.Bind{Pod: key, Inits: len(pod.Spec.InitContainers), InitsKnown: true}
 	if !h.rules.byDemand {
@@ -26,13 +27,13 @@ func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) agent.Bind {
 	return b
 }
 
-// noticeBacklog is how many notices may wait for an agent: more than a node
-// gets pods in the seconds a healthy agent may pause.
+// noticeBacklog is how many notices may wait for an agent: more than the pods that a node gets in
+// the seconds for which a healthy agent may pause.
 const noticeBacklog = 64
 
-// subscriber is one stream. A node has one at most: the newest.
+// subscriber is one stream. A node has at most one: the newest.
 type subscriber struct {
-	// identity is the node whose reports alone are taken; empty for any.
+	// identity is the only node whose reports are accepted; empty accepts any.
 	identity string
 	// name and node are set by the receiving goroutine at the first report; node
 	// changes if the API's node was deleted and made again. base is the last full
@@ -46,26 +47,26 @@ type subscriber struct {
 	admit func()
 	// leave is set by admit, and called when the last report has been received.
 	leave func()
-	// idle fires when the stream brought no such report for too long.
+	// idle fires when the stream has brought no such report for too long.
 	idle    *time.Timer
 	stream  publishStream
 	notices outbox
-	// ended holds why the scheduler ends the stream.
+	// ended holds the reason why the scheduler ends the stream.
 	ended chan *parting
 	// spawn starts a goroutine that the Hub waits for.
 	spawn func(func())
 }
 
-// outbox is the notices that wait to be sent. While there are some, a goroutine
-// sends them: most agents get none for most of the time.
+// outbox holds the notices that wait to be sent. A goroutine sends them only while there are
+// some, because most agents get none most of the time.
 type outbox struct {
 	mu    sync.Mutex
 	binds []agent.Bind
-	// many is how many came at once, of a node's pods; they don't count for
+	// many is how many notices of a node's pods were queued at once; they do not count towards
 	// noticeBacklog.
 	many int
-	// ghosts is the newest set, nil once it was sent: it takes the place of those
-	// before, and counts for nothing.
+	// ghosts is the newest set of ghosts, nil once it was sent. It replaces the sets before it
+	// and does not count towards noticeBacklog.
 	ghosts  *[]reserve.PodKey
 	sending bool
 	closed  bool
@@ -75,7 +76,7 @@ func newSubscriber(stream publishStream, identity string, spawn func(func())) *s
 	return &subscriber{identity: identity, stream: stream, spawn: spawn, ended: make(chan *parting, 1)}
 }
 
-// end ends the stream; the first reason counts.
+// end ends the stream; only the first reason counts.
 func (s *subscriber) end(why *parting) {
 	select {
 	case s.ended <- why:
@@ -83,8 +84,8 @@ func (s *subscriber) end(why *parting) {
 	}
 }
 
-// offer queues a notice without ever waiting; a full queue ends the stream, and
-// the agent starts over with a new one.
+// offer queues a notice without ever waiting. A full queue ends the stream, and the agent starts
+// over with a new one.
 func (s *subscriber) offer(b agent.Bind) (queued bool) {
 	o := &s.notices
 	o.mu.Lock()
@@ -100,7 +101,7 @@ func (s *subscriber) offer(b agent.Bind) (queued bool) {
 	return true
 }
 
-// offerAll queues what there is to tell of a node's pods, once or twice a stream.
+// offerAll queues the notices of all of a node's pods, once or twice a stream.
 func (s *subscriber) offerAll(binds []agent.Bind) {
 	o := &s.notices
 	o.mu.Lock()
@@ -112,7 +113,7 @@ func (s *subscriber) offerAll(binds []agent.Bind) {
 	s.queue(binds...)
 }
 
-// offerGhosts has the node's ghosts told.
+// offerGhosts queues the node's set of ghosts.
 func (s *subscriber) offerGhosts(pods []reserve.PodKey) {
 	o := &s.notices
 	o.mu.Lock()
@@ -124,7 +125,7 @@ func (s *subscriber) offerGhosts(pods []reserve.PodKey) {
 	s.queue()
 }
 
-// queue has notices sent; the outbox is locked.
+// queue adds notices and makes sure that they are being sent; the outbox is locked.
 func (s *subscriber) queue(binds ...agent.Bind) {
 	o := &s.notices
 	o.binds = append(o.binds, binds...)
@@ -157,8 +158,8 @@ func (s *subscriber) send() {
 	}
 }
 
-// take empties the outbox. Who gets nothing has to end: the next notice starts a
-// goroutine of its own.
+// take empties the outbox. A sender that gets no notice must end, because the next notice starts
+// a goroutine of its own.
 func (o *outbox) take() (ghosts *[]reserve.PodKey, binds []agent.Bind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -177,9 +178,9 @@ func (o *outbox) close() {
 	o.closed = true
 }
 
-// subscribe makes a stream that of a node, and says whether it is. It takes the
-// place of another only if it is ahead, with a newer report: a stream of old ones
-// must not cut the node's own agent off.
+// subscribe makes a stream that of a node, and reports whether it is. It replaces another stream
+// only if it is ahead, with a newer report: a stream of old reports must not cut off the node's
+// own agent.
 func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
@@ -201,12 +202,11 @@ func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 	return true
 }
 
-// byNode is the index of the pods of each node.
+// byNode is the index of pods by node.
 const byNode = "spazio-scheduler.github.io/node"
 
-// introduce tells the agent of n, whose mutex is held, what its pods are known to
-// take: those that it lists and those in flight. One that has ended must not be
-// expected to start.
+// introduce sends the agent of n, whose mutex is held, what its pods are known to take: those
+// that it lists and those in flight. The agent must not expect a pod to start that has ended.
 func (h *Hub) introduce(n *node) {
 	if !h.rules.byDemand || h.profiling.off() || n.stream == nil || n.report == nil {
 		return
@@ -233,7 +233,7 @@ func (h *Hub) introduce(n *node) {
 	n.stream.offerAll(binds)
 }
 
-// introduceAll does so for all nodes.
+// introduceAll introduces the pods of all nodes.
 func (h *Hub) introduceAll() {
 	for _, n := range h.nodes.list().nodes {
 		n.mu.Lock()
@@ -256,7 +256,7 @@ func (h *Hub) unsubscribe(sub *subscriber) {
 	}
 }
 
-// notify tells a node's agent that a pod was bound to it.
+// notify sends a node's agent the notice of a pod that was bound to the node.
 func (h *Hub) notify(name string, b agent.Bind) {
 	n := h.nodes.get(name)
 	if n == nil {

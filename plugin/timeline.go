@@ -33,27 +33,27 @@ const (
 type Step struct {
 	// Name is one of the constants StepCreated to StepEnded.
 	Name string `json:"name"`
-	// At is when; absent where that is not known any more, as after a restart.
+	// At is when the step happened; absent if that is no longer known, as after a restart.
 	At *time.Time `json:"at,omitempty"`
-	// WholeSeconds says that At is the API's, which cuts off the fraction: a step before
-	// may seem to come after it.
+	// WholeSeconds is set if At is the API's, which cuts off the fraction. An earlier step may
+	// then seem to come after this one.
 	WholeSeconds bool `json:"wholeSeconds,omitempty"`
-	// Node is that of a step which has to do with one.
+	// Node is the node of a step that has to do with one.
 	Node string `json:"node,omitempty"`
-	// Tries are of StepTried alone.
+	// Tries is set only for StepTried.
 	Tries *Tries `json:"tries,omitempty"`
-	// Phase is of StepEnded: Succeeded or Failed.
+	// Phase is set only for StepEnded: Succeeded or Failed.
 	Phase string `json:"phase,omitempty"`
 }
 
-// Tries are the attempts to find a node for a pod, as far as they came to the plugin.
+// Tries counts the attempts to find a node for a pod, as far as they reached the plugin.
 type Tries struct {
 	Count int       `json:"count"`
 	Last  time.Time `json:"last"`
-	// Refusals are those of the plugin by reason, each that there was in any attempt.
+	// Refusals lists the plugin's refusals in all attempts, by reason.
 	Refusals []RefusalClass `json:"refusals,omitempty"`
-	// Lost counts the nodes that had no room any more when the pod was to be reserved
-	// there, Returned the reservations that were given back, as the bind failed.
+	// Lost counts the nodes that no longer had room when the pod was to be reserved there,
+	// Returned the reservations that were returned because the bind failed.
 	Lost     int `json:"lost,omitempty"`
 	Returned int `json:"returned,omitempty"`
 }
@@ -62,30 +62,30 @@ type Tries struct {
 type RefusalClass struct {
 	// Reason is reserve.Reason's.
 	Reason string `json:"reason"`
-	// Tries counts the attempts in which a node was refused for it, Nodes the nodes in
-	// the last of them.
+	// Tries counts the attempts in which a node was refused for this reason, Nodes the nodes in
+	// the last of these attempts.
 	Tries int `json:"tries"`
 	Nodes int `json:"nodes"`
 }
 
-// endedHistories is how many ended pods' histories are kept, as of placed pods the attempts,
-// some 100 bytes each.
+// endedHistories is how many ended pods' histories are kept, of some 100 bytes each. As many
+// attempts of placed pods are kept.
 const endedHistories = placedMost
 
-// history is what has happened to a pod, by the Hub's clock; 0 is never.
+// history holds when things happened to a pod, by the Hub's clock; 0 means never.
 type history struct {
 	first, last, reserved, bound, listed int64 // nanoseconds since 1970
 	tries, lost, returned                uint32
-	// ended says that it is among those that ended last.
+	// ended is set once the pod is among those that ended last.
 	ended bool
-	// refused is made at the first refusal: most pods know none.
+	// refused is allocated at the first refusal, because most pods have none.
 	refused *[reserve.NoMemory + 1]refusedTries
 }
 
 type refusedTries struct{ tries, nodes uint32 }
 
-// histories are those of the pods that the API has and which have not ended, and of the
-// endedHistories that ended last. To note something costs the same however many nodes and
+// histories holds the histories of the pods that the API has and that have not ended, and of the
+// endedHistories pods that ended last. Recording a step costs the same however many nodes and
 // pods there are. Safe for concurrent use; the zero value is ready.
 type histories struct {
 	mu    sync.Mutex
@@ -93,7 +93,7 @@ type histories struct {
 	ended ring[reserve.PodKey]
 }
 
-// note edits a pod's history, one that there is not only if made says so.
+// note edits a pod's history. A missing one is created only if made is set.
 func (hs *histories) note(pod reserve.PodKey, made bool, edit func(*history)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -111,7 +111,7 @@ func (hs *histories) note(pod reserve.PodKey, made bool, edit func(*history)) {
 	edit(e)
 }
 
-// tried notes an attempt and what it was refused for.
+// tried records an attempt and the reasons for which nodes were refused in it.
 func (hs *histories) tried(pod reserve.PodKey, at time.Time, t *refusalCounts) {
 	now := at.UnixNano()
 	hs.note(pod, true, func(e *history) {
@@ -142,13 +142,13 @@ func (hs *histories) reserved(pod reserve.PodKey, at time.Time) {
 	hs.note(pod, true, func(e *history) { e.reserved = at.UnixNano() })
 }
 
-// returned is for a reservation whose bind failed.
+// returned records that the bind of a reservation failed.
 func (hs *histories) returned(pod reserve.PodKey) {
 	hs.note(pod, false, func(e *history) { e.reserved = 0; e.returned++ })
 }
 
-// bound is for a bind that succeeded or that the API tells of. The latter may be news of a
-// pod that is new here.
+// bound records a bind that succeeded or that the API shows. news is set if the pod may be new
+// here.
 func (hs *histories) bound(pod reserve.PodKey, at time.Time, news bool) {
 	hs.note(pod, news, func(e *history) {
 		if e.bound == 0 {
@@ -161,9 +161,9 @@ func (hs *histories) landed(pods []reserve.Confirmation, at time.Time) {
 	for _, p := range pods {
 		hs.note(p.Pod, false, func(e *history) {
 			if e.listed != 0 {
-				return // it is between two of its containers
+				return // the pod is between two of its containers
 			}
-			if e.bound == 0 { // its node has heard of the bind before the scheduler
+			if e.bound == 0 { // the node learned of the bind before the scheduler
 				e.bound = at.UnixNano()
 			}
 			e.listed = max(at.UnixNano(), e.bound)
@@ -171,8 +171,7 @@ func (hs *histories) landed(pods []reserve.Confirmation, at time.Time) {
 	}
 }
 
-// end keeps the history of a pod that has ended among the last of those. It may be
-// repeated.
+// end keeps the history of an ended pod among the last of those. It may be called again.
 func (hs *histories) end(pod reserve.PodKey) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -186,14 +185,14 @@ func (hs *histories) end(pod reserve.PodKey) {
 	}
 }
 
-// forget is for a pod that the API does not have any more.
+// forget drops the history of a pod that the API no longer has.
 func (hs *histories) forget(pod reserve.PodKey) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	delete(hs.byPod, pod)
 }
 
-// find returns a copy, empty if nothing is known.
+// find returns a copy of a pod's history, empty if nothing is known.
 func (hs *histories) find(pod reserve.PodKey) history {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -209,13 +208,13 @@ func (hs *histories) find(pod reserve.PodKey) history {
 	return found
 }
 
-// ring keeps what came last; the zero value is empty.
+// ring keeps the newest keys; the zero value is empty.
 type ring[K any] struct {
 	keys []K
 	next int // the place of the oldest, once it is full
 }
 
-// push adds a key. Beyond most the oldest leaves.
+// push adds a key. If there are already most keys, it drops and returns the oldest.
 func (r *ring[K]) push(key K, most int) (oldest K, full bool) {
 	if len(r.keys) < most {
 		r.keys = append(r.keys, key)
@@ -226,22 +225,22 @@ func (r *ring[K]) push(key K, most int) (oldest K, full bool) {
 	return oldest, true
 }
 
-// returned notes that a reservation was given back.
+// returned records that a reservation was returned.
 func (h *Hub) returned(pod *v1.Pod) {
 	h.histories.returned(reserve.KeyOf(string(pod.UID)))
 	h.forgetGone(pod)
 }
 
-// forgetGone forgets a pod that may have been deleted while it was being reserved: no event
-// tells of it any more.
+// forgetGone forgets a pod that may have been deleted while it was being reserved, because no
+// further event would.
 func (h *Hub) forgetGone(pod *v1.Pod) {
 	if current, err := h.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID {
 		h.histories.forget(reserve.KeyOf(string(pod.UID)))
 	}
 }
 
-// tried notes an attempt. A pod that was deleted after it left the queue leaves no
-// event any more, and no history.
+// tried records an attempt. A pod that was deleted after it left the queue gets no further event,
+// so its history is dropped.
 func (h *Hub) tried(pod *v1.Pod, at time.Time, t *refusalCounts) {
 	key := reserve.KeyOf(string(pod.UID))
 	h.histories.tried(key, at, t)
@@ -250,9 +249,8 @@ func (h *Hub) tried(pod *v1.Pod, at time.Time, t *refusalCounts) {
 	}
 }
 
-// timeline returns what has happened to a pod so far, in order: from what the Hub saw,
-// else from what the API says. Of what it is past, and nobody knows when, there is the
-// step without a time.
+// timeline returns what has happened to a pod so far, in order, from what the Hub saw or else
+// from what the API has. A step that is past but whose time is unknown has no time.
 func (h *Hub) timeline(pod *v1.Pod) []Step {
 	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
 	e := h.histories.find(key)
@@ -282,7 +280,8 @@ func (h *Hub) timeline(pod *v1.Pod) []Step {
 	return steps
 }
 
-// onNode are the steps of a pod that has a node, which lists it.
+// onNode returns the steps of a pod that has a node; lists reports whether the node lists the
+// pod.
 func (e *history) onNode(pod *v1.Pod, lists bool) (steps []Step) {
 	node := pod.Spec.NodeName
 	if e.bound != 0 {
@@ -316,7 +315,7 @@ func stamp(nanoseconds int64) *time.Time {
 	return &at
 }
 
-// inSeconds is a step that the API tells of; the zero time is not known.
+// inSeconds returns a step whose time comes from the API; the zero time means unknown.
 func inSeconds(name, node string, at time.Time) Step {
 	s := Step{Name: name, Node: node}
 	if !at.IsZero() {
@@ -334,8 +333,8 @@ func scheduledAt(pod *v1.Pod) time.Time {
 	return time.Time{}
 }
 
-// startedAt is when the first of a pod's containers first ran, as far as the API still
-// knows; the zero time if none has.
+// startedAt returns when the first of a pod's containers first ran, as far as the API still
+// knows, or the zero time if none has.
 func startedAt(pod *v1.Pod) (first time.Time) {
 	note := func(at time.Time) {
 		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
@@ -355,8 +354,8 @@ func startedAt(pod *v1.Pod) (first time.Time) {
 	return first
 }
 
-// EndedAt is when the last of a pod's containers ended, in whole seconds; the zero time if
-// none has, or nobody says when.
+// EndedAt returns when the last of a pod's containers ended, in whole seconds, or the zero time
+// if none has or the API does not state when.
 func EndedAt(pod *v1.Pod) (last time.Time) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if t := c.State.Terminated; t != nil && t.FinishedAt.After(last) {
@@ -366,7 +365,7 @@ func EndedAt(pod *v1.Pod) (last time.Time) {
 	return last
 }
 
-// Timeline shows what has happened to the pod: FRACTIONS of seconds where they are known.
+// Timeline shows what has happened to the pod, with fractions of seconds where they are known.
 func (e Explanation) Timeline() Table {
 	t := Table{Header: []string{"STEP", "AT", "AFTER", "DETAIL"}, Right: []bool{false, false, true}}
 	var first time.Time
@@ -392,7 +391,8 @@ func (s Step) at() string {
 	return s.At.Format(inMillis)
 }
 
-// after is the time since another; what is known to the second may be a little less.
+// after returns the time since first. For a step known to the second it may be a little too
+// short.
 func (s Step) after(first time.Time) string {
 	unit := time.Millisecond
 	if s.WholeSeconds {
@@ -401,7 +401,7 @@ func (s Step) after(first time.Time) string {
 	return s.At.Sub(first).Round(unit).String()
 }
 
-// Detail adds in words what there is to say of the step beside when it was.
+// Detail describes in words what there is to a step apart from its time.
 func (s Step) Detail() string {
 	switch {
 	case s.Tries != nil:

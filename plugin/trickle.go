@@ -6,8 +6,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// places returns how many overdue pods of a demand a node as seen in v takes besides
-// those that have room.
+// places returns how many overdue pods of a demand a node as seen in v takes, in addition to pods
+// that have room.
 func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) int {
 	if !v.fresh(at.Now) {
 		return 0
@@ -15,8 +15,8 @@ func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) in
 	return r.trickle.Places(v.Signal, v.Flight, d, n.account.Overdue(), int(n.cores.Load()), r.admit)
 }
 
-// trickle admits the cycle's pod, which is overdue, to the nodes that have places
-// for such.
+// trickle admits the cycle's pod, which is overdue, to the nodes that have places for overdue
+// pods.
 func (p *spazio) trickle(c *cycle, t *refusalCounts) {
 	if t.nodes == 0 {
 		return
@@ -31,15 +31,14 @@ func (p *spazio) trickle(c *cycle, t *refusalCounts) {
 	}
 }
 
-// mayTrickle says whether a cycle's pod may go to a node without room, whose mutex
-// is held.
+// mayTrickle reports whether a cycle's pod may go to a node without room, whose mutex is held.
 func (p *spazio) mayTrickle(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
 	c, err := p.cycle(state)
 	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
 }
 
-// reservedOverdue notes a pod that was reserved on a node without room, whose mutex
-// is held: the next such pod must find it there.
+// reservedOverdue records that a pod was reserved on a node without room, whose mutex is held, so
+// that the check of the next such pod counts it.
 func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
 	p.hub.ledger.MarkOverdue(key)
 	if c, err := p.cycle(state); err == nil {

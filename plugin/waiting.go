@@ -37,7 +37,7 @@ const (
 // numbers of a [placement.Queue], which decides which pods to wake and when. Safe for concurrent
 // use. Its mutex may be taken with a node's mutex held, never the other way round.
 type waiting struct {
-	// kick tells that the Queue has something to do earlier than was planned.
+	// kick signals that the Queue has something to do earlier than planned.
 	kick chan struct{}
 	waitingConfig
 
@@ -85,7 +85,8 @@ type waitingPod struct {
 	number  int
 	arrival int64
 	*workloadDemand
-	// attempt is the last one and began when it did; first is the time of the first one.
+	// attempt is the last attempt and began when it started; first is the time of the first
+	// attempt.
 	attempt      *attempt
 	began, first time.Duration
 	// since is when the plugin alone first refused the pod a node, the zero time while there is none
@@ -113,24 +114,24 @@ type openAttempt struct {
 	settled int64
 }
 
-// kind is the workload of a pod and the demand that decisions take it to have.
+// kind is the workload of a pod and the demand that decisions assume for it.
 type kind struct {
 	workload profile.Workload
 	asks     reserve.Demand
 }
 
-// attempt is what is remembered of a pod's last scheduling attempt. It keeps none of the cycle's
-// state alive. Safe for concurrent use.
+// attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
+// cycle's state alive. Safe for concurrent use.
 type attempt struct {
 	saw atomic.Pointer[attemptSummary]
 	// refused is set once the plugin alone has refused the pod a node.
 	refused atomic.Bool
-	// changes is that of waiting when the attempt began; its mutex guards it.
+	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
 	changes int
 }
 
-// refuse notes that the plugin alone refused the pod a node, and reports whether that is the
-// first. Many nodes are refused at a time.
+// refuse records that the plugin alone refused the pod a node, and reports whether that is the
+// first such node. Many nodes are refused at a time.
 func (a *attempt) refuse() (first bool) {
 	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }
@@ -205,7 +206,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 	a.changes = w.changes
 	w.queue.Advance(w.at.Now) // the pod may have become overdue
 	w.queue.Try(p.number, w.at.Now)
-	// A pod that was deleted after it left the queue leaves no event any more.
+	// A pod that was deleted after it left the queue gets no further event.
 	if !w.isPending(pod) {
 		w.forget(p)
 		return nil, false
@@ -230,7 +231,7 @@ func (w *waiting) add(pod *v1.Pod) *waitingPod {
 	return p
 }
 
-// enlist counts a pod among those of its workload, of which from now on all have the same demand.
+// enlist counts a pod towards its workload, whose pods all have the same demand from now on.
 func (w *waiting) enlist(p *waitingPod, k kind) {
 	if p.workloadDemand != nil && p.workload == k.workload {
 		w.setDemand(p.workloadDemand, k.asks)
@@ -265,7 +266,7 @@ func (w *waiting) forget(p *waitingPod) {
 	w.spare = append(w.spare, p.number)
 }
 
-// startWait notes since when a pod waits for room, if it did not before.
+// startWait records since when a pod waits for room, if it did not before.
 func (w *waiting) startWait(p *waitingPod, since time.Time) {
 	if !p.since.IsZero() || p.isReserved {
 		return
@@ -278,7 +279,7 @@ func (w *waiting) startWait(p *waitingPod, since time.Time) {
 	}
 }
 
-// restoreWait has a pod wait for room since it was marked for that in the API.
+// restoreWait makes a pod wait for room since the time at which it was marked in the API.
 func (w *waiting) restoreWait(p *waitingPod, pod *v1.Pod) {
 	since := roomSince(pod)
 	p.isMarked = !since.IsZero()
@@ -288,19 +289,19 @@ func (w *waiting) restoreWait(p *waitingPod, pod *v1.Pod) {
 	}
 }
 
-// endWait notes that a pod does not wait for room any more.
+// endWait records that a pod no longer waits for room.
 func (w *waiting) endWait(p *waitingPod) {
 	if p.since.IsZero() {
 		return
 	}
-	p.since, p.isMarked = time.Time{}, false // if it waits again, since then
+	p.since, p.isMarked = time.Time{}, false // if it waits again, its wait begins anew
 	w.wanting--
 	w.queue.EndWait(p.number, w.at.Now)
 }
 
-// await ends an attempt of a pod that waits for the nodes of a set; isRefused tells whether the
-// plugin alone refused it one of them. Where nodes have changed since the attempt began, which may
-// not have seen that, it waits for every node.
+// await ends an attempt of a pod that waits for the nodes of a set; isRefused is set if the
+// plugin alone refused it one of them. If nodes have changed since the attempt began, which may
+// not have seen the change, the pod waits for every node.
 func (w *waiting) await(uid types.UID, a *attempt, set placement.WaitSet, isRefused bool) {
 	w.lock()
 	defer w.unlock()
@@ -317,7 +318,7 @@ func (w *waiting) await(uid types.UID, a *attempt, set placement.WaitSet, isRefu
 	}
 }
 
-// follow has the pod of an attempt wait for the nodes that Filter refuses it from now on.
+// follow makes the pod of an attempt wait for the nodes that Filter refuses it from now on.
 func (w *waiting) follow(uid types.UID, a *attempt, refused *refusedNodes) {
 	w.lock()
 	defer w.unlock()
@@ -337,7 +338,7 @@ func (w *waiting) attempting(uid types.UID, a *attempt) *waitingPod {
 	return nil
 }
 
-// settle tells the Queue which nodes have refused the pod of the open attempt since.
+// settle passes to the Queue which nodes have refused the pod of the open attempt since.
 func (w *waiting) settle() {
 	o := w.open
 	if o == nil {
@@ -353,7 +354,7 @@ func (w *waiting) settle() {
 	}
 }
 
-// refused notes that the plugin alone has refused the pod of an attempt a node.
+// refused records that the plugin alone has refused a node to the pod of an attempt.
 func (w *waiting) refused(uid types.UID, a *attempt) {
 	w.lock()
 	defer w.unlock()
@@ -380,8 +381,8 @@ func (w *waiting) drop(uid types.UID) {
 	}
 }
 
-// reserved notes that a pod got a slot of a node, -1 for one that is not known, and returns when it
-// was first tried, if it was, and whether the API has it marked as waiting for room.
+// reserved records that a pod got a slot of a node, -1 for one that is not known. It returns when
+// the pod was first tried, if it was, and whether the API has it marked as waiting for room.
 func (w *waiting) reserved(uid types.UID, node int) (first time.Duration, tried, marked bool) {
 	w.lock()
 	defer w.unlock()
@@ -395,7 +396,7 @@ func (w *waiting) reserved(uid types.UID, node int) (first time.Duration, tried,
 	return p.first, true, p.inAPI
 }
 
-// failed notes that a pod that had got a slot was not bound.
+// failed records that a pod that had got a slot was not bound.
 func (w *waiting) failed(pod *v1.Pod) {
 	w.lock()
 	defer w.unlock()
@@ -408,7 +409,7 @@ func (w *waiting) failed(pod *v1.Pod) {
 	}
 }
 
-// lost has a pod, whose node changed before it was in flight, look again at once.
+// lost makes a pod look again at once whose node changed before the pod was in flight.
 func (w *waiting) lost(uid types.UID) {
 	w.lock()
 	defer w.unlock()
@@ -461,7 +462,7 @@ func (w *waiting) count() (all, forRoom int) {
 	return w.queue.Waiting(), w.wanting
 }
 
-// admit makes a node known, or notes that it has lost a taint: any pod may go there now.
+// admit makes a node known, or records that it has lost a taint: any pod may go there now.
 func (w *waiting) admit(n *node) {
 	w.lock()
 	defer w.unlock()
@@ -492,7 +493,7 @@ func (w *waiting) remove(n *node) {
 
 func (w *waiting) has(n *node) bool { return n.id < len(w.nodes) && w.nodes[n.id] == n }
 
-// notify notes that the room of a node may have changed. Its view must be in place.
+// notify records that the room of a node may have changed. Its view must be in place.
 func (w *waiting) notify(n *node) {
 	w.lock()
 	defer w.unlock()
@@ -501,7 +502,8 @@ func (w *waiting) notify(n *node) {
 	}
 }
 
-// recheck has the slots of a node granted again: a pod has come to wait for it after they rose.
+// recheck grants the slots of a node again, because a pod has come to wait for it after they
+// rose.
 func (w *waiting) recheck(n *node) {
 	w.lock()
 	defer w.unlock()

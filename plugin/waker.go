@@ -14,17 +14,16 @@ import (
 )
 
 const (
-	// roundSpacing is the least time between two rounds: reports that arrive together
-	// share one.
+	// roundSpacing is the minimum time between two rounds: reports that arrive together share
+	// one.
 	roundSpacing = 5 * time.Millisecond
-	// inspection is how often signals are looked at for having turned stale,
-	// well below any sensible MaxAge.
+	// inspection is how often the Hub checks whether signals have turned stale, well below any
+	// sensible MaxAge.
 	inspection = 250 * time.Millisecond
-	// gauging is how often the sums over nodes are made, well below any scrape's
-	// interval.
+	// gauging is how often the sums over nodes are computed, well below any scrape's interval.
 	gauging = time.Second
-	// wakesPerInspection bounds the pods that the slow retry activates at an inspection, which covers
-	// what waking missed, and those that are overdue: neither must flood the queue.
+	// wakesPerInspection bounds the pods that an inspection activates, both those of the slow
+	// retry, which covers what waking missed, and the overdue ones: neither must flood the queue.
 	wakesPerInspection = 16
 )
 
@@ -65,15 +64,15 @@ func (h *Hub) wake(ctx context.Context) {
 	}
 }
 
-// round activates the pods that there are slots for, and returns after how long there is
-// more to do; 0 is not before the next rise.
+// round activates the pods that there are slots for, and returns after how long there is more to
+// do; 0 means not before the next rise.
 func (h *Hub) round(ctx context.Context) (again time.Duration) {
 	woken, again := h.waiting.round()
 	h.activate(ctx, woken, causeRise)
 	return again
 }
 
-// activation is what a pod is activated by.
+// activation is a pod with the handle that activates it.
 type activation struct {
 	pod    *v1.Pod
 	handle fwk.Handle
@@ -100,8 +99,8 @@ func (h *Hub) activate(ctx context.Context, list []activation, cause string) {
 	}
 }
 
-// round grants the slots of the nodes that have risen, and returns the pods to activate and after how
-// long there is more to do, 0 for not before something rises.
+// round grants the slots of the nodes that have risen. It returns the pods to activate and after
+// how long there is more to do; 0 means not before something rises.
 func (w *waiting) round() (woken []activation, again time.Duration) {
 	w.lock()
 	defer w.mu.Unlock()
@@ -139,8 +138,8 @@ func (w *waiting) woken() (list []activation, gone bool) {
 	return list, gone
 }
 
-// inspect returns the pods that the slow retry wakes, and those that have waited for too long
-// and for which there are places.
+// inspect returns the pods that the slow retry wakes, and those that have waited too long and for
+// which there are places.
 func (w *waiting) inspect() (retried, overdue []activation) {
 	w.lock()
 	defer w.unlock()
@@ -186,8 +185,8 @@ func every(ctx context.Context, period time.Duration, f func()) {
 	}
 }
 
-// inspect finds what no event tells: reports that were held back, signals that
-// turned stale, reservations whose bind never came, pods that wait for too long.
+// inspect handles what no event announces: reports that were held back, signals that turned
+// stale, reservations whose bind never came, and pods that have waited too long.
 func (h *Hub) inspect(ctx context.Context) {
 	at := h.moment()
 	now := at.Now
@@ -212,8 +211,8 @@ func (h *Hub) inspect(ctx context.Context) {
 	h.activate(ctx, overdue, causeOverdue)
 }
 
-// moment is the time of a decision that is made now. It notices when the scheduler's process stood
-// still: the inspection alone looks at the clock several times a second.
+// moment returns the time of a decision that is made now. It notices that the scheduler's process
+// stood still, because the inspection alone looks at the clock several times a second.
 func (h *Hub) moment() reserve.Moment {
 	h.clockMu.Lock()
 	defer h.clockMu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Text says in words, for people, what is known of the pod; of the nodes it says
-// nothing. Lines are separated, and the last is not ended.
+// Text describes in words, for people, what is known about the pod, but not about the nodes.
+// Lines are separated, and the last is not ended.
 func (e Explanation) Text() string {
 	lines := e.Lines()
 	if !e.Ours {
@@ -17,7 +17,7 @@ func (e Explanation) Text() string {
 	return strings.Join(lines, "\n")
 }
 
-// Lines are those of Text that don't have to do with scores, first which pod it is.
+// Lines returns the lines of Text that do not concern scores. The first identifies the pod.
 func (e Explanation) Lines() []string {
 	lines := []string{e.place()}
 	if e.Workload != nil {
@@ -36,7 +36,7 @@ func (e Explanation) Lines() []string {
 	return lines
 }
 
-// place says which pod it is, and where.
+// place identifies the pod, its state and its node.
 func (e Explanation) place() string {
 	profile := e.Profile
 	if profile == "" {
@@ -51,7 +51,7 @@ func (e Explanation) place() string {
 
 const gib = 1 << 30
 
-// text says what is known of what the pod takes.
+// text describes what the pod is known to take.
 func (w WorkloadState) text() string {
 	if w.Source == sourceContradicted {
 		return fmt.Sprintf("its workload is %s, whose pods were measured to take something else than its profile says: it counts as a typical pod", w.Workload)
@@ -67,7 +67,7 @@ func (w WorkloadState) text() string {
 		w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence, then)
 }
 
-// waited tells of a pod that waits for measured room, or did for too long.
+// waited describes the wait of a pod that waits for measured room or has waited too long.
 func (e Explanation) waited() string {
 	switch {
 	case e.OverdueSince != nil && e.RoomSince != nil:
@@ -81,7 +81,7 @@ func (e Explanation) waited() string {
 	return ""
 }
 
-// lines say what a scheduling attempt saw, and did.
+// lines describes what a scheduling attempt saw and did.
 func (a *Attempt) lines() []string {
 	if a == nil {
 		return []string{"no scheduling attempt is remembered"}
@@ -100,8 +100,7 @@ func (a *Attempt) lines() []string {
 	return []string{saw, fmt.Sprintf("reserved on %s, which had %.1f available and %.1f in flight", a.Reserved, a.Avail, a.InFlight)}
 }
 
-// Verdict is the Reason, and in brackets what profiles would decide where that is
-// something else.
+// Verdict returns the Reason, followed in brackets by what profiles would decide if that differs.
 func (n NodeVerdict) Verdict() string {
 	if n.ByProfile == "" || n.ByProfile == n.Reason {
 		return n.Reason

@@ -15,8 +15,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Where what is known of a pod comes from: its workload's profile, none, one that
-// pods were measured to contradict, or one that is not to be looked at.
+// Sources of what is known about a pod: its workload's profile, no profile, a profile that
+// measurements of its pods contradict, or one that is not to be used.
 const (
 	sourceProfile      = "profile"
 	sourceTypical      = "typical"
@@ -24,7 +24,7 @@ const (
 	sourceOff          = "off"
 )
 
-// price is what a profile says of its workload's pods. It is never changed.
+// price is what a profile states about its workload's pods. It is never changed.
 type price struct {
 	demand   profile.Demand
 	observed time.Time
@@ -45,8 +45,8 @@ func priceOf(p *v1alpha1.WorkloadProfile) (price, error) {
 	return read, err
 }
 
-// at is what the profile is worth at a time: its confidence halves with age. It
-// moves in steps, so that pods of a workload are alike for as long as may be.
+// at returns the profile's demand at a time, as its confidence halves with age. It changes in
+// steps, so that the pods of a workload stay alike as long as possible.
 func (p price) at(now time.Time, halfLife time.Duration) profile.Demand {
 	d := p.demand
 	left := math.Exp2(-max(now.Sub(p.observed), 0).Seconds() / halfLife.Seconds())
@@ -58,10 +58,10 @@ func (p price) at(now time.Time, halfLife time.Duration) profile.Demand {
 	return d
 }
 
-// confidenceSteps from 0 to 1 are those in which profiles are written.
+// confidenceSteps is the number of steps from 0 to 1 in which confidences are written.
 const confidenceSteps = 16
 
-// workloads knows what workloads' profiles say, and which pods are whose. Safe for
+// workloads holds what workloads' profiles state, and the workload of each pod. Safe for
 // concurrent use; the zero value is ready.
 type workloads struct {
 	mu     sync.RWMutex
@@ -72,13 +72,13 @@ type workloads struct {
 	// of holds the workload of each pod in the ledger, bound the pods of each.
 	of    map[reserve.PodKey]profile.Workload
 	bound map[profile.Workload]map[reserve.PodKey]struct{}
-	// ended are the pods that ended last, of which a report may still tell: a ring,
-	// next is the place of the oldest.
+	// ended is a ring of the pods that ended last, which reports may still mention; next is the
+	// place of the oldest.
 	ended [endedMost]endedPod
 	next  int
 }
 
-// endedMost pods end within the seconds for which reports tell of a pod.
+// endedMost bounds the pods that end within the seconds for which reports still mention a pod.
 const endedMost = 1024
 
 type endedPod struct {
@@ -96,7 +96,7 @@ func (w *workloads) identify(pod *v1.Pod) profile.Workload {
 	return workload
 }
 
-// workloadOf is that of a pod in the ledger.
+// workloadOf returns the workload of a pod in the ledger.
 func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -104,7 +104,7 @@ func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known b
 	return of, known
 }
 
-// price returns what is known of a workload, whether anything is, and whether it is
+// price returns what is known about a workload, whether anything is, and whether it is
 // contradicted.
 func (w *workloads) price(of profile.Workload) (p price, known, contradicted bool) {
 	w.mu.RLock()
@@ -113,8 +113,8 @@ func (w *workloads) price(of profile.Workload) (p price, known, contradicted boo
 	return p, known, known && w.isDistrusted(of, p)
 }
 
-// set replaces what is known of a workload, nil for nothing more, and says whether
-// that is news.
+// set replaces what is known about a workload and reports whether that is a change; nil removes
+// it.
 func (w *workloads) set(of profile.Workload, p *price) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (w *workloads) set(of profile.Workload, p *price) bool {
 	return true
 }
 
-// pods returns those of a workload in the ledger.
+// pods returns the pods of a workload in the ledger.
 func (w *workloads) pods(of profile.Workload) []reserve.PodKey {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -145,7 +145,7 @@ func (w *workloads) pods(of profile.Workload) []reserve.PodKey {
 	return pods
 }
 
-// known returns the workloads of which something is known.
+// known returns the workloads about which something is known.
 func (w *workloads) known() []profile.Workload {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -156,7 +156,7 @@ func (w *workloads) known() []profile.Workload {
 	return list
 }
 
-// enter notes a pod that is in the ledger.
+// enter records a pod that is in the ledger.
 func (w *workloads) enter(of profile.Workload, uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +172,7 @@ func (w *workloads) enter(of profile.Workload, uid types.UID) {
 	w.bound[of][key] = struct{}{}
 }
 
-// end remembers a pod for a while that has ended on a node.
+// end remembers for a while a pod that has ended on a node.
 func (w *workloads) end(uid types.UID, node string) {
 	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
@@ -214,25 +214,25 @@ func (w *workloads) leave(key reserve.PodKey) {
 	}
 }
 
-// knowledge is what is known of a pod.
+// knowledge is what is known about a pod.
 type knowledge struct {
-	// demand is zero where nothing is known.
+	// demand is zero if nothing is known.
 	demand profile.Demand
 	source string
-	// decides says that decisions are to rest on it, as far as the scheduler's own
-	// setting lets them.
+	// decides is set if decisions are to rest on demand, as far as the scheduler's own setting
+	// allows.
 	decides bool
 }
 
-// told is what is known of a pod.
+// The knowledge about a pod is that about its workload's pods; see toldOf.
 func (h *Hub) told(pod *v1.Pod) knowledge {
-	if h.profiling.off() { // and nobody need ask whose the pod is
+	if h.profiling.off() { // without looking for the pod's workload
 		return knowledge{source: sourceOff}
 	}
 	return h.toldOf(h.workloads.identify(pod))
 }
 
-// toldOf is what is known of a workload's pods.
+// toldOf returns what is known about a workload's pods.
 func (h *Hub) toldOf(of profile.Workload) knowledge {
 	if h.profiling.off() {
 		return knowledge{source: sourceOff}
@@ -253,7 +253,7 @@ func (h *Hub) toldOf(of profile.Workload) knowledge {
 	return knowledge{demand: d, source: sourceProfile, decides: p.mode != v1alpha1.Observe}
 }
 
-// demand is what a pod is known to ask for, decided on or not.
+// demand returns what a pod is known to ask for, whether or not decisions rest on it.
 func (h *Hub) demand(k knowledge) reserve.Demand {
 	if k.source != sourceProfile {
 		return podDemand
@@ -261,7 +261,7 @@ func (h *Hub) demand(k knowledge) reserve.Demand {
 	return agent.DemandOf(k.demand, h.rules.admit)
 }
 
-// asks is what decisions take a pod to ask for.
+// asks returns what decisions assume that a pod asks for.
 func (h *Hub) asks(k knowledge) reserve.Demand {
 	if !h.rules.byDemand || !k.decides {
 		return podDemand
@@ -269,8 +269,8 @@ func (h *Hub) asks(k knowledge) reserve.Demand {
 	return h.demand(k)
 }
 
-// kindOf is a pod's workload and what decisions take it to ask for, the zero workload
-// where none is asked about.
+// kindOf returns a pod's workload and what decisions assume that it asks for. The workload is
+// zero if profiles do not decide.
 func (h *Hub) kindOf(pod *v1.Pod) kind {
 	if !h.rules.byDemand {
 		return kind{asks: podDemand}
@@ -279,8 +279,8 @@ func (h *Hub) kindOf(pod *v1.Pod) kind {
 	return kind{of, h.asks(h.toldOf(of))}
 }
 
-// counts is what the ledger takes a pod to ask for: where profiles are but observed it
-// knows what would be decided by.
+// counts returns what the ledger counts a pod as. If profiles are only observed, the ledger holds
+// what would decide if they were on.
 func (h *Hub) counts(k knowledge) reserve.Demand {
 	if h.rules.byDemand {
 		return h.asks(k)
@@ -288,9 +288,8 @@ func (h *Hub) counts(k knowledge) reserve.Demand {
 	return h.demand(k)
 }
 
-// enter notes a pod that is about to enter the ledger, so that it is repriced from
-// then on, and returns what the ledger counts it as. Once it has entered, repriced
-// has to follow.
+// enter records a pod that is about to enter the ledger, so that its demand is updated from then
+// on, and returns what the ledger counts it as. Once the pod has entered, repriced has to follow.
 func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
 	if !h.tracks() {
 		return podDemand
@@ -300,11 +299,11 @@ func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
 	return h.claims(of, h.toldOf(of))
 }
 
-// tracks says whether anybody asks whose each pod is.
+// tracks reports whether profiles or the ranking by energy need the workload of each pod.
 func (h *Hub) tracks() bool { return !h.profiling.off() || h.consumption.on.Load() }
 
-// claims is counts, with the cores that the pod is expected to keep busy where anybody
-// asks for these.
+// claims returns counts, with the cores that the pod is expected to keep busy if energy is
+// tracked.
 func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
 	d := h.counts(k)
 	if h.consumption.on.Load() {
@@ -313,15 +312,15 @@ func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
 	return d
 }
 
-// cores is how many cores a pod is expected to keep busy.
+// cores returns how many cores a pod is expected to keep busy.
 func (h *Hub) cores(pod *v1.Pod) float64 {
 	of := h.workloads.identify(pod)
 	return h.coresOf(of, h.toldOf(of))
 }
 
-// repriced brings a pod up to date that entered the ledger at a demand: its profile
-// may have changed meanwhile. What was measured of its workload meanwhile changes
-// nothing: the pod keeps the cores that it entered at.
+// repriced updates a pod that entered the ledger at a demand, because its profile may have
+// changed meanwhile. New measurements of its workload change nothing: the pod keeps the cores
+// that it entered at.
 func (h *Hub) repriced(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
 	if h.profiling.off() {
 		return
@@ -329,22 +328,22 @@ func (h *Hub) repriced(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
 	of := h.workloads.identify(pod)
 	d := h.claims(of, h.toldOf(of))
 	if at.Cores = d.Cores; d != at {
-		_, _, _ = h.ledger.UpdateDemand(key, d) // what is wrong with it, Reserve or Bound has told
+		_, _, _ = h.ledger.UpdateDemand(key, d) // Reserve or Bound has returned the error
 	}
 }
 
-// priced counts a pod by where what is known of it comes from.
+// priced counts a pod by the source of what is known about it.
 func (h *Hub) priced(pod *v1.Pod) { h.metrics.priced[h.told(pod).source].Inc() }
 
-// learn takes in what a workload's profile now says, nil for nothing more.
+// learn takes in what a workload's profile now states; nil means no more.
 func (h *Hub) learn(of profile.Workload, p *price) {
 	if h.workloads.set(of, p) {
 		h.reprice(of)
 	}
 }
 
-// reprice brings a workload's pods in the ledger up to what is known of it, the
-// nodes that they are in flight to, and the pods that wait.
+// reprice updates the demand of a workload's pods in the ledger, the nodes that they are in
+// flight to, and the pods that wait.
 func (h *Hub) reprice(of profile.Workload) {
 	k := h.toldOf(of)
 	claims, changed := h.claims(of, k), make(map[string]struct{})

@@ -1,5 +1,5 @@
-// Command spazio-profiler learns what workloads take from what agents measure of
-// their pods, and tells schedulers and people.
+// Command spazio-profiler learns what workloads take from what agents measure of their pods, and
+// publishes it to schedulers and people.
 package main
 
 import (

@@ -13,12 +13,12 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// GroupName is that of the scheduler's own configuration: it is assumed for
-// plugin arguments that carry no apiVersion.
+// GroupName is the API group of the scheduler's own configuration. Plugin arguments without an
+// apiVersion are taken to be in it.
 const GroupName = "kubescheduler.config.k8s.io"
 
-// Kind is the plugin's name and "Args", which the scheduler assumes for
-// arguments without a kind.
+// Kind is the plugin's name followed by "Args", the kind that the scheduler assumes for arguments
+// without one.
 const Kind = "SpazioArgs"
 
 // SchemeGroupVersion is the internal version.
@@ -30,137 +30,133 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// SpazioArgs are the plugin's arguments. The zero value of a field means its
-// default. The profiles of one scheduler share the signals and the ledger, so
-// only KWeight, TieWidth, the four of energy and room, OptOutAnnotation and
-// OptOutToleration may differ between them. A plain value.
+// SpazioArgs holds the plugin's arguments. A field's zero value means its default. The profiles
+// of one scheduler share the signals and the ledger, so only KWeight, TieWidth, EnergyWeight,
+// EnergyObjective, EmptyNodesSleep, IgnoreRoom, OptOutAnnotation and OptOutToleration may differ
+// between them. A plain value.
 type SpazioArgs struct {
 	metav1.TypeMeta
 
-	// Listen is the host:port on which agents publish; default 127.0.0.1:9690,
-	// port 0 chooses one. Beyond loopback it needs TLS files and a way to know
-	// the agents, TLSClientCAFile or AgentServiceAccount, or else Insecure.
+	// Listen is the host:port on which agents publish; default 127.0.0.1:9690, and port 0 chooses
+	// a free one. Beyond loopback it needs TLS files and a way to identify the agents,
+	// TLSClientCAFile or AgentServiceAccount, or else Insecure.
 	Listen string
 	// Insecure allows plaintext beyond loopback.
 	Insecure bool
-	// TLSCertFile is the PEM file of the server's certificate and those that it is
-	// signed by, TLSKeyFile that of its key; both or none.
+	// TLSCertFile is the PEM file of the server's certificate and the certificates that sign it,
+	// TLSKeyFile the PEM file of its key; set both or none.
 	TLSCertFile, TLSKeyFile string
-	// TLSClientCAFile is the PEM file of the authorities that sign the agents'
-	// certificates, which are then demanded; empty asks for none.
+	// TLSClientCAFile is the PEM file of the authorities that sign the agents' certificates. If
+	// it is set, agents must present one; if it is empty, none is requested.
 	TLSClientCAFile string
 
-	// AgentServiceAccount is the service account of the agents, as
-	// namespace/name. If it is given, each stream must show a token of it for
-	// TokenAudience that is bound to a pod, and may report on that pod's node
-	// alone; the API server is asked (TokenReview) when a stream begins, unless the
-	// token itself says that it is no such one, and a stream ends with its token.
-	// It needs TLS. Empty (default) asks nobody: then whoever Listen lets in may
-	// report on any node.
+	// AgentServiceAccount is the service account of the agents, as namespace/name. If it is set,
+	// each stream must present a token of that account for TokenAudience, bound to a pod, and may
+	// report only on that pod's node. The API server reviews the token (TokenReview) when a
+	// stream begins, unless the token's own claims already rule it out, and a stream ends when
+	// its token does. It needs TLS. If it is empty (default), no token is required, and every
+	// caller that Listen accepts may report on any node.
 	AgentServiceAccount string
-	// TokenAudience is the audience of the agents' tokens; default
-	// spazio-scheduler. Other receivers have audiences of their own, so that none
-	// can show an agent's token to another.
+	// TokenAudience is the audience of the agents' tokens; default spazio-scheduler. Other
+	// receivers have audiences of their own, so that none of them can present an agent's token to
+	// another.
 	TokenAudience string
 
-	// ControllerServiceAccount is the service account of those who may read each node's
-	// room (RoomService), as namespace/name: the controllers of test beds. They show a
-	// token of it for TokenAudience, which need not be bound to a pod. It needs TLS.
-	// Empty (default) lets nobody, or where no AgentServiceAccount is given anybody whom
-	// Listen lets in.
+	// ControllerServiceAccount is the service account that may read each node's room
+	// (RoomService), as namespace/name; the controllers of test beds use it. They present a token
+	// of it for TokenAudience, which need not be bound to a pod. It needs TLS. If it is empty
+	// (default), no caller may read the room, or, without AgentServiceAccount, every caller that
+	// Listen accepts may.
 	ControllerServiceAccount string
 
-	// ReviewKubeconfig is the file of the client that asks about tokens; by default
-	// it has the scheduler's identity. With an identity of its own, the API server
-	// also shares its time out between the two.
+	// ReviewKubeconfig is the kubeconfig file of the client that reviews tokens; by default that
+	// client has the scheduler's identity. With an identity of its own, the API server also
+	// divides its time between the two clients.
 	ReviewKubeconfig string
 
-	// MaxAge is how long after its newest sample a report counts; default 5 s:
-	// agents send a report or a heartbeat every 2.5 s.
+	// MaxAge is how long a report counts after its newest sample; default 5 s. Agents send a
+	// report or a heartbeat every 2.5 s.
 	MaxAge metav1.Duration
-	// StartupGrace is how long a node that has not yet reported is waited for
-	// before StalePolicy applies to it, from the start of the scheduler or the
-	// node's first appearance, and every silent node after a time in which the
-	// scheduler did not run; default MaxAge. Without it a restarted scheduler would
-	// place all pending pods before the first agent has reconnected.
+	// StartupGrace is how long the scheduler waits for a node that has not yet reported before
+	// StalePolicy applies to it, from the scheduler's start or the node's first appearance. After
+	// a time in which the scheduler did not run, every silent node gets the same grace. Default
+	// MaxAge. Without it, a restarted scheduler would place all pending pods before the first
+	// agent has reconnected.
 	StartupGrace metav1.Duration
-	// StalePolicy is Neutral (default), Reject or Allow; see reserve.StalePolicy.
-	// Allow alone puts more pods on a silent node than slow start lets through.
+	// StalePolicy is Neutral (default), Reject or Allow; see reserve.StalePolicy. Only Allow puts
+	// more pods on a silent node than slow start admits.
 	StalePolicy string
-	// Epsilon is the room in pods that a node must have for any pod; default 1.
+	// Epsilon is the room, in pods, that a node must have to take any pod; default 1.
 	Epsilon float64
-	// RetryPeriod is how long a waiting pod goes without an attempt while some
-	// node has room; default 30 s. It covers what waking may have missed.
+	// RetryPeriod is how long a waiting pod goes without an attempt while some node has room;
+	// default 30 s. The retry makes up for wake-ups that may have been missed.
 	RetryPeriod metav1.Duration
-	// AssumedTTL is how long a reserved pod's bind may take; default 15 min.
+	// AssumedTTL is how long the bind of a reserved pod may take; default 15 min.
 	AssumedTTL metav1.Duration
 
-	// MaxWait is how long a pod waits that is refused for measured room alone:
-	// after that a node without room takes it, if memory is not full there; see
-	// reserve.OverdueAdmission. nil is the default, 10 min; 0 has pods wait for ever.
+	// MaxWait is how long a pod waits that is refused only because of measured room. After that,
+	// a node without room takes it if memory is not full there; see reserve.OverdueAdmission. nil
+	// is the default, 10 min; with 0, pods wait forever.
 	MaxWait *metav1.Duration
 
-	// IdleTimeout is how long a stream may go without a report before it is
-	// closed; default three times MaxAge, when its node has long been stale.
+	// IdleTimeout is how long a stream may go without a report before it is closed; default three
+	// times MaxAge, by which time its node has long been stale.
 	IdleTimeout metav1.Duration
-	// SignalLostAfter is how long a node has to be silent until it is told so by an event;
-	// default 5 min, or MaxAge if that is longer. There is at most one event of a node in
-	// twice that time.
+	// SignalLostAfter is how long a node must be silent before an event is recorded on it;
+	// default 5 min, or MaxAge if that is longer. A node gets at most one such event in twice
+	// that time.
 	SignalLostAfter metav1.Duration
-	// MaxReportRate is the number of a node's reports that take effect in a
-	// second; default 20, four times what an agent sends at its busiest. Of the
-	// reports in excess the newest takes effect a little later.
+	// MaxReportRate is how many of a node's reports take effect per second; default 20, four
+	// times what an agent sends at its busiest. The newest of the excess reports takes effect a
+	// little later.
 	MaxReportRate float64
-	// ReportBurst is how many may come at once; default 40, two seconds' worth.
+	// ReportBurst is how many of a node's reports may arrive at once; default 40, two seconds'
+	// worth.
 	ReportBurst int32
 
-	// MaxConnections bounds the connections to Listen; default 32,768: twice 15,000
-	// nodes, and some.
+	// MaxConnections bounds the connections to Listen; default 32,768, a little more than twice
+	// 15,000 nodes.
 	MaxConnections int32
-	// MaxStrangers bounds the connections of one address over which no report was
-	// accepted yet; default 128. Of all addresses there are 1,024.
+	// MaxStrangers bounds the connections of one address over which no report has been accepted
+	// yet; default 128. All addresses together may have 1,024.
 	MaxStrangers int32
 
-	// KWeight is the weight of k, the capacity in typical loads, in the score,
-	// 0 (default) to 1.
+	// KWeight is the weight of k, the capacity in typical loads, in the score, from 0 (default)
+	// to 1.
 	KWeight float64
-	// TieWidth is the difference in free pods below which chance decides between
-	// nodes; default 0.5.
+	// TieWidth is the difference in free pods below which ties between nodes are broken at
+	// random; default 0.5.
 	TieWidth float64
-	// EnergyWeight is the weight of energy in the score, 0 (default) to 1; with KWeight
-	// at most 1. Energy never decides whether a node takes a pod. A node whose power is
-	// not known counts as an average one, and where none is known energy counts for
-	// nothing.
+	// EnergyWeight is the weight of energy in the score, from 0 (default) to 1; the sum with
+	// KWeight is at most 1. Energy never decides whether a node takes a pod. A node of unknown
+	// power counts as an average one, and if no node's power is known, energy has no effect.
 	EnergyWeight float64
-	// EnergyObjective says what makes a node good: Marginal (default), how little the
-	// pod raises its power, or Remaining, how much power it has left to its maximum.
+	// EnergyObjective is what makes a node good: with Marginal (default), how little the pod
+	// raises its power; with Remaining, how much power it has left to its maximum.
 	EnergyObjective string
-	// EmptyNodesSleep says that nodes without pods, but those of DaemonSets, are put to
-	// sleep by somebody: Marginal then counts a node's idle power for its first pod.
+	// EmptyNodesSleep states that nodes without pods, except those of DaemonSets, are put to
+	// sleep by other software. Marginal then counts a node's idle power for its first pod.
 	EmptyNodesSleep bool
-	// IgnoreRoom leaves room out of what refuses a node: a pod is placed at once if the
-	// other plugins let it, and room is for the score alone. With it nothing keeps nodes
-	// from being overloaded.
+	// IgnoreRoom keeps room from refusing a node: a pod is placed at once if the other plugins
+	// admit it, and room affects only the score. Nothing then keeps nodes from being overloaded.
 	IgnoreRoom bool
-	// Profiles says what becomes of WorkloadProfiles: Off, Observe (default) or On.
-	// On counts a pod as what its workload's profile says it takes. Observe decides as
-	// if there were none, and counts where it would be decided otherwise; see the
-	// metric spazio_profile_observed_differences_total. Where the API server has no
-	// such objects both are as Off.
+	// Profiles is how WorkloadProfiles are used: Off, Observe (default) or On. On counts a pod as
+	// what its workload's profile states that it takes. Observe decides as if there were no
+	// profiles, and counts the decisions that profiles would change; see the metric
+	// spazio_profile_observed_differences_total. If the API server has no such objects, both
+	// behave as Off.
 	Profiles string
-	// ProfileHalfLife is the age of a profile at which it is half believed; default
-	// 24 h.
+	// ProfileHalfLife is the age at which a profile's confidence has halved; default 24 h.
 	ProfileHalfLife metav1.Duration
-	// CPUFill is how many cores' worth of demand a core is filled to by pods whose
-	// profiles are known, at most 2. The default, 0, goes by the cores of each node:
-	// 1 + max(1.35, .65·√cores)/cores, 1.34 on 4 cores and 1.08 on 64.
+	// CPUFill is how many cores' worth of demand pods with known profiles may fill a core to, at
+	// most 2. The default, 0, depends on the cores of each node:
+	// 1 + max(1.35, 0.65·√cores)/cores, which is 1.34 on 4 cores and 1.08 on 64.
 	CPUFill float64
-	// OptOutAnnotation names the annotation that, set to "true", exempts a pod
-	// from the plugin; default spazio-scheduler.github.io/opt-out.
+	// OptOutAnnotation names the annotation that exempts a pod from the plugin if it is set to
+	// "true"; default spazio-scheduler.github.io/opt-out.
 	OptOutAnnotation string
-	// OptOutToleration is the key of a taint. A pod that tolerates it by name is
-	// exempt from the plugin, whether or not a node has the taint; default
-	// spazio-scheduler.github.io/opt-out.
+	// OptOutToleration is the key of a taint. A pod that tolerates it by name is exempt from the
+	// plugin, whether or not a node has the taint; default spazio-scheduler.github.io/opt-out.
 	OptOutToleration string
 }
 
@@ -218,7 +214,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	return a
 }
 
-// idleTimeout does not overflow.
+// idleTimeout returns idleAges times maxAge without overflowing.
 func idleTimeout(maxAge time.Duration) time.Duration {
 	const most = time.Duration(1<<63-1) / idleAges
 	return idleAges * min(maxAge, most)
@@ -250,7 +246,7 @@ func (a SpazioArgs) Objective() (energy.Objective, error) {
 	return 0, invalid("energyObjective", a.EnergyObjective, "must be Marginal or Remaining")
 }
 
-// Transport returns how the signal server proves who it is.
+// Transport returns how the signal server authenticates itself and its callers.
 func (a SpazioArgs) Transport() transport.Config {
 	return transport.Config{
 		CertFile: a.TLSCertFile, KeyFile: a.TLSKeyFile, ClientCAFile: a.TLSClientCAFile, Insecure: a.Insecure,
@@ -258,8 +254,8 @@ func (a SpazioArgs) Transport() transport.Config {
 	}
 }
 
-// Limits are those of the signal server's callers. A report with the most pods
-// it may list takes 60 KiB.
+// Limits returns the limits of the signal server's callers. A report that lists as many pods as
+// it may takes 60 KiB.
 func (a SpazioArgs) Limits() transport.Limits {
 	return transport.Limits{Connections: int(a.MaxConnections), Unauthenticated: int(a.MaxStrangers), Message: 128 << 10}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// ErrInvalid says that a value is not allowed where it stands.
+// ErrInvalid is wrapped by the errors for values that are not allowed where they stand.
 var ErrInvalid = errors.New("invalid configuration or input")
 
 func invalid(name string, value any, must string) error {
@@ -77,7 +77,7 @@ func (a SpazioArgs) validateTimes() (errs []error) {
 			errs = append(errs, invalid(d.name, d.value, "must not be negative"))
 		}
 	}
-	// A default that a bad maxAge made is not worth a second error.
+	// A default that follows from a bad maxAge is not worth a second error.
 	if a.MaxAge.Duration > 0 && a.IdleTimeout.Duration < a.MaxAge.Duration {
 		errs = append(errs, invalid("idleTimeout", a.IdleTimeout.Duration, "must not be shorter than maxAge"))
 	}
@@ -87,7 +87,7 @@ func (a SpazioArgs) validateTimes() (errs []error) {
 	return errs
 }
 
-// mustBeUpTo says what a number that is refused must be.
+// mustBeUpTo returns what a refused number must be.
 func mustBeUpTo(most float64) string {
 	if most == math.MaxFloat64 {
 		return "must be a finite number of at least 0"

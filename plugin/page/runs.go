@@ -13,15 +13,15 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// Course is when what happened to a pod; the zero time is not yet. A plain value.
+// Course holds when a pod reached each stage; the zero time means not yet. A plain value.
 type Course struct {
 	Created, Bound, Running, Done time.Time
-	// Failed: it is done without having done its work.
+	// Failed is set if the pod is done without having done its work.
 	Failed bool
 }
 
-// Sum sums up pods of one profile, of which in the end there are to be total, 0 if that is
-// open. Pods that failed have no completion.
+// Sum summarizes the pods of one profile. total is how many there will be in the end, 0 if that
+// is open. Pods that failed have no completion.
 func Sum(profile string, total int, courses []Course) web.Run {
 	r := web.Run{Profile: profile, Total: total}
 	for _, c := range courses {
@@ -52,13 +52,13 @@ func Sum(profile string, total int, courses []Course) web.Run {
 	return r
 }
 
-// recently is for how long a pod that is done is drawn: a page is for what goes on.
+// recently is how long after its end a pod is still drawn, as a page shows what is going on.
 const recently = time.Hour
 
-// Runs sums up a cluster's pods by their profile, in the order of the profiles' names: those
-// that are not done, and those that were done within the last hour. Their times are the
-// API's, and their containers', which know no fractions of seconds. The pods of nodes, such as
-// DaemonSets', are left out, as no place is chosen for them, and so are the placeholders.
+// Runs summarizes a cluster's pods by profile, in the order of the profiles' names: those that
+// are not done, and those that were done within the last hour. Their times come from the API and
+// from containers' statuses, which have no fractions of seconds. Pods of nodes, such as
+// DaemonSets', are left out, because no node is chosen for them, and so are placeholders.
 func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
 	byProfile := make(map[string][]Course)
 	for _, pod := range pods {
@@ -74,7 +74,7 @@ func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web
 	for _, profile := range slices.Sorted(maps.Keys(byProfile)) {
 		r := Sum(profile, 0, byProfile[profile])
 		r.Resolution = time.Second
-		if len(r.Completions) > web.MaxCompletions { // those that were done first go
+		if len(r.Completions) > web.MaxCompletions { // the earliest completions are dropped
 			slices.SortFunc(r.Completions, func(a, b web.Completion) int { return cmp.Compare(b.Since, a.Since) })
 			r.Completions = r.Completions[:web.MaxCompletions]
 		}
@@ -83,11 +83,11 @@ func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web
 	return runs
 }
 
-// courseOf is a pod's.
+// courseOf returns the stages that a pod has reached.
 func courseOf(pod *v1.Pod) Course {
 	c := Course{Created: pod.CreationTimestamp.Time, Failed: pod.Status.Phase == v1.PodFailed}
 	if pod.Spec.NodeName != "" {
-		c.Bound = c.Created // when exactly is nobody's question
+		c.Bound = c.Created // only whether it is bound counts
 	}
 	switch pod.Status.Phase {
 	case v1.PodRunning:

@@ -12,21 +12,21 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// Options of a Source; the zero value is for a cluster.
+// Options configures a Source; the zero value suits a cluster.
 type Options struct {
-	// Title is a few words for what is looked at.
+	// Title describes what is shown, in a few words.
 	Title string
 	// Now is the clock of the API's times; default time.Now.
 	Now func() time.Time
-	// Virtual, if set, brings those to the clock that Runs' times are by, and State's: that of
-	// nodes for which time passes faster.
+	// Virtual, if set, converts the API's times to the clock of State and of the times in Runs,
+	// for nodes whose time passes faster.
 	Virtual func(time.Time) time.Time
-	// Runs, if set, are what the profiles have done, and whether they can be compared, in
-	// place of what the API's pods tell.
+	// Runs, if set, returns what the profiles have done, and whether they can be compared, in
+	// place of what the API's pods show.
 	Runs func() (runs []web.Run, comparable bool)
 }
 
-// Source is what a scheduler's Hub knows, as a web.Source. Safe for concurrent use.
+// Source presents what a scheduler's Hub knows as a web.Source. Safe for concurrent use.
 type Source struct {
 	hub     *plugin.Hub
 	options Options
@@ -48,10 +48,10 @@ func NewSource(hub *plugin.Hub, o Options) *Source {
 	return &Source{hub: hub, options: o}
 }
 
-// mostWaiting is how many waiting pods are told one by one.
+// mostWaiting is how many waiting pods are listed individually.
 const mostWaiting = 100
 
-// State is everything, now.
+// State returns the current state of all nodes, waiting pods and runs.
 func (s *Source) State(context.Context) (web.State, error) {
 	state := web.State{At: s.options.Virtual(s.options.Now()), Title: s.options.Title}
 	state.Runs, state.Comparable = s.options.Runs()
@@ -67,7 +67,7 @@ func (s *Source) State(context.Context) (web.State, error) {
 	return state, nil
 }
 
-// Node says why a node is as it is.
+// Node explains a node's state.
 func (s *Source) Node(_ context.Context, name string) (web.Explanation, error) {
 	n, known := s.hub.Node(name)
 	if !known {
@@ -76,7 +76,7 @@ func (s *Source) Node(_ context.Context, name string) (web.Explanation, error) {
 	return web.Explanation{Lines: Explain(n, s.options.Now()), Pods: s.podsOn(name)}, nil
 }
 
-// mostPods is how many of a node's pods are named.
+// mostPods is how many of a node's pods are listed.
 const mostPods = 100
 
 func (s *Source) podsOn(node string) (names []web.PodName) {
@@ -88,7 +88,7 @@ func (s *Source) podsOn(node string) (names []web.PodName) {
 	return firstOf(names, mostPods)
 }
 
-// Pod is what has happened to a pod.
+// Pod returns what has happened to a pod.
 func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, error) {
 	e, err := s.hub.Explain(namespace + "/" + name)
 	if errors.Is(err, plugin.ErrUnknownPod) {
@@ -100,7 +100,7 @@ func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, e
 	return Timeline(e), nil
 }
 
-// Timeline is an Explanation in the page's words.
+// Timeline converts an Explanation to the page's form.
 func Timeline(e plugin.Explanation) web.Timeline {
 	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: e.Lines()}
 	for _, step := range e.Steps {
@@ -113,7 +113,7 @@ func Timeline(e plugin.Explanation) web.Timeline {
 	return t
 }
 
-// Node is a node in the page's words.
+// Node converts a node's state to the page's form.
 func Node(n plugin.NodeState) web.Node {
 	node := web.Node{
 		Name: n.Node, Signal: signalOf(n.Signal), Age: n.Age, Reason: short(n), Free: n.Free, Running: n.Running,

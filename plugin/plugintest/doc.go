@@ -1,6 +1,6 @@
-// Package plugintest judges a scheduler that has the plugin, by what its Hub says: for
-// tests of a whole cluster, in which nobody else knows what every node reported when a
-// pod was given to it.
+// Package plugintest checks a scheduler that has the plugin against what its Hub reports. It is
+// for tests of a whole cluster, in which only the Hub knows what each node had reported when it
+// was given a pod.
 //
 //	reservations := &plugintest.Reservations{}
 //	hub := plugin.NewHub(plugin.HubOptions{OnReserve: reservations.Observe})
@@ -9,5 +9,5 @@
 //	if longest := room.Stop(); longest > config.DefaultRetryPeriod { … }
 //	for _, fault := range reservations.Faults() { … }
 //
-// EmptyTemp is for tests of making one, which need no cluster.
+// EmptyTemp checks that a test leaves no temporary files; it needs no cluster.
 package plugintest

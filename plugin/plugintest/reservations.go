@@ -8,10 +8,10 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Reservations judges every reservation by the rule as it is written down, and not as
-// the plugin has it: a node takes a pod if it is not saturated, has one available
-// beyond those in flight and those that room is held for, and slow start leaves a place. The zero value is ready. It is
-// safe for concurrent use.
+// Reservations checks every reservation against the rule as documented, independently of the
+// plugin's code: a node takes a pod if it is not saturated, has one available beyond those in
+// flight and those that room is held for, and slow start leaves a place. The zero value is ready.
+// It is safe for concurrent use.
 type Reservations struct {
 	mu     sync.Mutex
 	count  int
@@ -34,7 +34,7 @@ func (r *Reservations) Observe(node string, s reserve.Signal, f reserve.Flight) 
 	}
 }
 
-// leastStart are the pods that slow start lets an empty node of any size begin with.
+// leastStart is how many pods slow start lets an empty node of any size begin with.
 const leastStart = 2
 
 // Counts returns all reservations, and those on a node.

@@ -8,19 +8,19 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// glance is how often a Room looks.
+// glance is how often a Room looks at its Hub.
 const glance = 50 * time.Millisecond
 
-// Hub is what a Room looks at: a *plugin.Hub. A goroutine of the Room calls it.
+// Hub is the part of a *plugin.Hub that a Room looks at. A goroutine of the Room calls it.
 type Hub interface {
 	Waiting() int
 	Ledger() reserve.Census
 	Snapshot() []plugin.NodeState
 }
 
-// Room looks for pods that wait while a node has room, with nothing happening to
-// either: a scheduler with the plugin promises that this takes no longer than its slow
-// retry. It is safe for concurrent use.
+// Room measures how long pods wait while a node has room and neither changes. A scheduler with
+// the plugin promises that this takes no longer than its slow retry. It is safe for concurrent
+// use.
 type Room struct {
 	hub  Hub
 	stop func()
@@ -28,13 +28,13 @@ type Room struct {
 	mu      sync.Mutex
 	waiting int
 	census  reserve.Census
-	// idle is how long this has gone on, longest the most it ever did. A glance
-	// counts as no more than its interval, for when the whole machine stands
-	// still nobody waits for the scheduler.
+	// idle is how long this has gone on, longest the longest that it ever did. A glance counts as
+	// no more than its interval: when the whole machine stands still, the scheduler is not at
+	// fault.
 	idle, longest time.Duration
 }
 
-// WatchRoom looks until Stop is called.
+// WatchRoom starts to look at a Hub, until Stop is called.
 func WatchRoom(hub Hub) *Room {
 	r := &Room{hub: hub}
 	done := make(chan struct{})

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// EmptyTemp gives the test a temporary directory of its own, and fails it for what is left
-// there in the end.
+// EmptyTemp gives the test a temporary directory of its own, and fails the test if anything is
+// left there at its end.
 func EmptyTemp(t testing.TB) {
 	t.Helper()
 	dir := t.TempDir()

@@ -1,15 +1,15 @@
-// Package silence plans which nodes are told that their agent's signal is lost, and that it
-// is back. It is pure: time is an argument, and what is told is returned.
+// Package silence plans the events that announce on nodes that their agent's signal is lost, and
+// that it is back. It is pure: time is an argument, and the events are returned.
 //
-// A node is told at most once in twice the time after which a signal counts as lost, so one
-// whose signal flaps is told of little; and all nodes together no faster than a bucket
-// allows, so that a fleet that falls silent at once makes no flood: each event says how many
-// nodes are silent, and those that are back before their turn are told of nothing.
+// A node gets at most one event in twice the time after which a signal counts as lost, so a
+// flapping signal causes few. All nodes together get events no faster than a token bucket allows,
+// so that a fleet that falls silent at once causes no flood: each event states how many nodes are
+// silent, and nodes that are back before their turn get none.
 //
-// Of a node that has never reported nothing is told: it may have no agent, and a Planner that
-// begins anew does not know what another told before it. Planners that hear the same signals
-// plan the same, so of several of which one speaks another goes on where that one ends: what
-// it would have said while it was silent itself counts as said.
+// A node that has never reported gets no event: it may have no agent, and a new Planner does not
+// know what an earlier one announced. Planners with the same input plan the same events. If only
+// one of several sends them, another can take over where it ends: the events that a Planner
+// planned while another one sent them count as sent.
 package silence
 
 import (
@@ -19,18 +19,18 @@ import (
 	"time"
 )
 
-// Config of a Planner. A plain value; of the zero value all fields are their defaults.
+// Config configures a Planner. A plain value; zero fields have their defaults.
 type Config struct {
-	// After is how long a node has to be silent; default 5 min.
+	// After is how long a node must be silent; default 5 min.
 	After time.Duration
-	// Burst is how many events there may be at once; default 20.
+	// Burst is how many events may come at once; default 20.
 	Burst int
-	// Refill is after what time there may be one more; default 6 s.
+	// Refill is the time after which one more event may come; default 6 s.
 	Refill time.Duration
-	// Period is the time between two Steps, which their caller keeps; default 5 s.
+	// Period is the time between two Steps, which the caller keeps; default 5 s.
 	Period time.Duration
-	// Gap is the time between two Steps from which the caller is taken to have stood still,
-	// as after a machine's sleep: silence then counts from that Step; default 1 min.
+	// Gap is the time between two Steps beyond which the caller is taken to have stood still, as
+	// after a machine's sleep. Silence then counts from that Step; default 1 min.
 	Gap time.Duration
 }
 
@@ -66,56 +66,58 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Node is what is known of one at a Step. A plain value.
+// Node is the state of a node at a Step. A plain value.
 type Node struct {
 	Name string
-	// Reported says that there was a report, Heard when its newest sample was taken, by the
-	// clock of Step, and Fresh that decisions rest on it.
+	// Reported is set if there was a report, and Fresh if decisions rest on it. Heard is when its
+	// newest sample was taken, by the clock of Step.
 	Reported, Fresh bool
 	Heard           time.Duration
 }
 
-// Event is something to tell a node. A plain value.
+// Event is an event to record on a node. A plain value.
 type Event struct {
 	Node string
-	// Lost says that the signal is lost, else that it is back.
+	// Lost is set if the signal is lost; otherwise it is back.
 	Lost bool
-	// Since is when the silence began that is told of.
+	// Since is when the silence began.
 	Since time.Duration
-	// Silent of Nodes are lost at the moment, that node counted.
+	// Silent is how many of all Nodes are lost at the moment, this one included if it is.
 	Silent, Nodes int
 }
 
-// Planner knows what was told. It is for one goroutine; New makes one.
+// Planner plans events and remembers the last one of each node. It is for one goroutine; New
+// makes one.
 type Planner struct {
 	config Config
 	told   map[string]*memory
 	begun  bool
 	last   time.Duration
-	// floor is when the caller last stood still: nobody was heard before.
+	// floor is when the caller last stood still. No silence counts from an earlier time.
 	floor time.Duration
-	// tokens are those of the bucket, refilled those that came with time.
+	// tokens is how many events the bucket allows now, refilled the time up to which it was
+	// refilled.
 	tokens   int
 	refilled time.Duration
 }
 
-// memory is what was told of a node; one that was told of nothing has none.
+// memory is a node's last event. A node that had none has no memory.
 type memory struct {
 	lost bool
 	at   time.Duration
-	// since is when the silence began that was told.
+	// since is when the silence of that event began.
 	since time.Duration
 	seen  bool
 }
 
-// New returns a Planner that has told nothing.
+// New returns a Planner that has planned no event yet.
 func New(c Config) *Planner {
 	c = c.WithDefaults()
 	return &Planner{config: c, told: make(map[string]*memory), tokens: c.Burst}
 }
 
-// Step returns what nodes are to be told at a time that is not before the last Step's, those
-// that are silent for longest first. Nodes that are not among them are forgotten.
+// Step returns the events that are due now, the longest silences first. now must not be before
+// the last Step's. Nodes that are not in the list are forgotten.
 func (p *Planner) Step(now time.Duration, nodes []Node) []Event {
 	p.advance(now)
 	for _, m := range p.told {
@@ -164,7 +166,7 @@ func (p *Planner) advance(now time.Duration) {
 	}
 }
 
-// judge returns what a node is to be told, nil for nothing, and whether it is lost.
+// judge returns the event that a node is due, or nil, and whether the node is lost.
 func (p *Planner) judge(now time.Duration, n Node) (due *Event, lost bool) {
 	m := p.told[n.Name]
 	if m != nil {

@@ -16,14 +16,14 @@ import (
 const (
 	// grace is how long a ghost has to end with swap: Graceful, in seconds.
 	grace = 1
-	// graceMost is how long its end is waited for: its node's kubelet may be away.
+	// graceMost bounds the wait for a ghost's end, because its node's kubelet may be away.
 	graceMost = 30 * time.Second
 )
 
 var errNoSlot = errors.New("SpazioSlots: the pod has no slot")
 
-// Bind puts a pod into its slot in the place of the slot's ghost, and a ghost on its
-// node. If it fails, the pod keeps its slot: its ghost may be gone.
+// Bind puts a pod into its slot in the place of the slot's ghost, and a ghost on its node. If
+// Bind fails, the pod keeps its slot, because the ghost may be gone.
 func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	var annotations map[string]string
 	if isTenant(pod) {
@@ -49,7 +49,7 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 	return nil
 }
 
-// end deletes a ghost, and says whether it did: it is no error if another has.
+// end deletes a ghost, and reports whether it did. It is no error if the ghost was already gone.
 func (p *plugin) end(ctx context.Context, g ghost) (ended bool, err error) {
 	var seconds int64
 	if p.graceful {
@@ -71,7 +71,7 @@ func (p *plugin) end(ctx context.Context, g ghost) (ended bool, err error) {
 	return err == nil, err
 }
 
-// bind is what DefaultBinder does, with annotations.
+// bind binds a pod as DefaultBinder does, with annotations.
 func (p *plugin) bind(ctx context.Context, pod *v1.Pod, node string, annotations map[string]string) error {
 	binding := &v1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Annotations: annotations},

@@ -1,11 +1,11 @@
-// Package slots is the kube-scheduler plugin SpazioSlots, which puts the pods of
-// BatchJobs into the slots of testbeds (package testbed/slot). It has a profile of its
-// own, spazio-slots, in which two kinds of pods are placed, by their label:
+// Package slots is the kube-scheduler plugin SpazioSlots, which puts the pods of BatchJobs into
+// the slots of testbeds (package testbed/slot). Its own profile, spazio-slots, places two kinds
+// of pods, distinguished by their label:
 //
 //	ghost  holds a slot's resources while no pod is in it; its node affinity places it
 //	slot   a BatchJob's pod, for one of the slots that the job's creationRequest names
 //
-// What a slot pod passes through:
+// A slot pod passes through these extension points:
 //
 //	PreFilter  find its BatchJob's request; name the nodes of the first slots that are not taken
 //	Filter     refuse the nodes where it does not fit in the place of a slot's ghost
@@ -14,20 +14,19 @@
 //	Reserve    take the slot; Unreserve gives it back
 //	Bind       delete the slot's ghost, and no other pod, then bind with the slot's name
 //
-// The plugin has the fit to itself: in its profile NodeResourcesFit is disabled, as it
-// counts a ghost beside the pod that takes its place. A slot with both in it, its swap
-// under way, counts as the larger of the two, whichever of them will be there in the
-// end. Without ghosts the fit is NodeResourcesFit's.
+// The plugin checks the fit by itself. Its profile disables NodeResourcesFit, which would count a
+// ghost in addition to the pod that takes its place. A slot that holds both, while its swap is
+// under way, counts as the larger of the two, whichever of them will be there in the end. Without
+// ghosts the fit is NodeResourcesFit's.
 //
-// Who is in which slot is known from the pods of the API, so that a scheduler which was
-// killed between the deletion of a ghost and the bind goes on where it was: the pod gets
-// its slot. So does one whose bind failed. In between nobody holds the slot's resources
-// (the metric spazio_testbed_swap_seconds is how long), and what takes them is not
-// thrown out.
+// The pods in the API show which pod is in which slot. A scheduler that was killed between the
+// deletion of a ghost and the bind therefore goes on where it was: the pod gets its slot. So does
+// a pod whose bind failed. In between, no pod holds the slot's resources (the metric
+// spazio_testbed_swap_seconds measures for how long), and a pod that takes them is not evicted.
 //
-// BatchJobs are followed by an informer of the plugin's own, since the scheduler does
-// not start without the kinds that it follows itself. When a job's request changes its
-// waiting pods are activated.
+// The plugin follows BatchJobs with an informer of its own, because the scheduler does not start
+// without the kinds that it follows itself. When a job's request changes, its waiting pods are
+// activated.
 //
-// Types that do not speak of concurrent use are plain values.
+// Types that do not mention concurrent use are plain values.
 package slots

@@ -28,31 +28,31 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// Options are for tests; the zero value is what a scheduler has.
+// Options are for tests; the zero value is what a scheduler uses.
 type Options struct {
-	// Jobs are the BatchJobs, unstructured; by default those of the API server of the
-	// scheduler's configuration.
+	// Jobs is the source of BatchJobs, unstructured; default the API server of the scheduler's
+	// configuration.
 	Jobs cache.ListerWatcher
-	// Retry is how often an API server without BatchJobs, or one that does not let them
-	// be read, is asked again; default 10 s.
+	// Retry is how often an API server is asked again that has no BatchJobs, or does not let them
+	// be read; default 10 s.
 	Retry time.Duration
-	// Nodes is on how many nodes a pod is tried at first, those of its first free slots;
-	// default 16. The scheduler looks at each node that a pod may go to, and one of the
-	// first nearly always does.
+	// Nodes is how many nodes a pod is tried on at first, those of its first free slots; default
+	// 16. The scheduler looks at every node that a pod may go to, and one of the first nearly
+	// always fits.
 	Nodes int
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 }
 
-// Factory makes the plugin for the profiles of one scheduler, which share what is known
-// of the slots. Safe for concurrent use.
+// Factory makes the plugin for the profiles of one scheduler, which share the state of the slots.
+// Safe for concurrent use.
 type Factory struct {
 	options Options
 	table   *table
 	jobs    *jobs
 	metrics *metricSet
-	// synced says that the pods which existed at the start are in the table; known, that
-	// the BatchJobs are.
+	// synced is set once the pods that existed at the start are in the table, known while the
+	// BatchJobs are known.
 	synced, known atomic.Bool
 
 	mu      sync.Mutex
@@ -118,8 +118,8 @@ func (f *Factory) New(ctx context.Context, obj runtime.Object, handle fwk.Handle
 	return &plugin{Factory: f, handle: handle, graceful: args.WithDefaults().Swap == config.SwapGraceful}, nil
 }
 
-// Ready says whether the pods and the BatchJobs that there were at the start are known;
-// until then no pod is put into a slot.
+// Ready reports whether the pods and the BatchJobs that existed at the start are known. Until
+// then no pod is put into a slot.
 func (f *Factory) Ready() bool { return f.synced.Load() && f.known.Load() }
 
 // Wait returns when everything the Factory started has ended, after the end of the
@@ -184,7 +184,7 @@ func (f *Factory) followJobs(ctx context.Context) {
 		Ended: func(err error) {
 			f.known.Store(false)
 			f.jobs.clear()
-			if !told { // once until they are there again
+			if !told { // logged once until they are there again
 				logger.Info("No pod can be put into a slot: BatchJobs are not known", "plugin", Name, "reason", err)
 			}
 			told = !errors.Is(err, optional.ErrGone)
@@ -193,7 +193,7 @@ func (f *Factory) followJobs(ctx context.Context) {
 	jobs.Follow(ctx)
 }
 
-// jobSeen takes in a BatchJob, and activates its pods if it asks for other slots.
+// jobSeen takes in a BatchJob, and activates its pods if it now asks for other slots.
 func (f *Factory) jobSeen(ctx context.Context, obj any) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -210,7 +210,7 @@ func (f *Factory) jobSeen(ctx context.Context, obj any) {
 	}
 }
 
-// activate has the scheduler try the pods again.
+// activate makes the scheduler try the pods again.
 func (f *Factory) activate(ctx context.Context, waiters []waiter) {
 	byProfile := make(map[*plugin]map[string]*v1.Pod)
 	for _, w := range waiters {
@@ -224,7 +224,7 @@ func (f *Factory) activate(ctx context.Context, waiters []waiter) {
 	}
 }
 
-// followPods keeps the table up to date, and returns what says that it is.
+// followPods keeps the table up to date, and returns a function that reports whether it is.
 func (f *Factory) followPods(factory informers.SharedInformerFactory) (cache.InformerSynced, error) {
 	f.pods = factory.Core().V1().Pods().Lister()
 	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -257,8 +257,8 @@ func (f *Factory) followPods(factory informers.SharedInformerFactory) (cache.Inf
 	return registration.HasSynced, nil
 }
 
-// lastState returns the object of a delete event, which after a missed deletion is
-// wrapped and may be anything.
+// lastState returns the object of a delete event, which is wrapped after a missed deletion and
+// may be of any type.
 func lastState[T metav1.Object](obj any) (T, bool) {
 	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 		obj = tombstone.Obj
@@ -267,7 +267,7 @@ func lastState[T metav1.Object](obj any) (T, bool) {
 	return last, ok
 }
 
-// podSeen takes in a pod as it is now.
+// podSeen updates the table with a pod's current state.
 func (f *Factory) podSeen(pod *v1.Pod) {
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
@@ -278,7 +278,7 @@ func (f *Factory) podSeen(pod *v1.Pod) {
 		}
 	case isTenant(pod) && pod.Spec.NodeName != "":
 		f.jobs.done(pod.UID)
-		// On another node than its slot's it is in none, whatever it says.
+		// A pod on another node than its slot's is in no slot, whatever its annotation names.
 		if at, ok := placeOf(pod); ok && at.slot.Node == pod.Spec.NodeName {
 			f.table.settle(pod.UID, runOf(pod), at)
 		} else {
@@ -287,8 +287,8 @@ func (f *Factory) podSeen(pod *v1.Pod) {
 	}
 }
 
-// podGone forgets a pod that has ended, and activates those that wait for its slot: the
-// scheduler, which hears of its end by itself, may have tried them before the table did.
+// podGone forgets a pod that has ended, and activates the pods that wait for its slot. The
+// scheduler learns of the end by itself, and may have tried them before the table was updated.
 func (f *Factory) podGone(pod *v1.Pod) {
 	f.table.removeGhost(pod.UID)
 	f.jobs.done(pod.UID)
@@ -297,13 +297,13 @@ func (f *Factory) podGone(pod *v1.Pod) {
 	}
 }
 
-// there says whether the API has the pod, as far as is known.
+// there reports whether the API has the pod, as far as the lister shows.
 func (f *Factory) there(pod *v1.Pod) bool {
 	current, err := f.pods.Pods(pod.Namespace).Get(pod.Name)
 	return err == nil && current.UID == pod.UID
 }
 
-// placeOf is the slot that a pod's labels and annotation name.
+// placeOf returns the slot that a pod's label and annotation name.
 func placeOf(pod *v1.Pod) (place, bool) {
 	id, err := slot.ParseID(pod.Annotations[AnnotationSlot])
 	testbed := types.UID(pod.Labels[LabelTestbedUID])

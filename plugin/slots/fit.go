@@ -12,14 +12,14 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// request is what a pod asks for of a resource, in thousandths of cores or in units.
+// request is how much of a resource a pod asks for, in thousandths of cores or in units.
 type request struct {
 	resource v1.ResourceName
 	amount   int64
 }
 
-// requestsOf are the pod's, without those of nothing: cpu, memory and storage first,
-// then the others by name.
+// requestsOf returns the pod's requests that are not zero: cpu, memory and storage first, then
+// the others by name.
 func requestsOf(pod *v1.Pod) []request {
 	var requests []request
 	for name, quantity := range resource.PodRequests(pod, resource.PodResourcesOptions{}) {
@@ -34,8 +34,8 @@ func requestsOf(pod *v1.Pod) []request {
 	return requests
 }
 
-// unitsOf is an amount in thousandths of cores or in units; of what is beyond those numbers,
-// whose own conversion gives 0 or less, the largest.
+// unitsOf returns an amount in thousandths of cores or in units. An amount beyond int64, whose
+// own conversion gives 0 or less, becomes the largest int64.
 func unitsOf(name v1.ResourceName, q apiresource.Quantity) int64 {
 	most := int64(math.MaxInt64)
 	if name == v1.ResourceCPU {
@@ -59,7 +59,7 @@ func rank(name v1.ResourceName) int {
 	return len(first)
 }
 
-// counted says whether nodes have an account of the resource.
+// counted reports whether nodes account for the resource.
 func counted(name v1.ResourceName) bool {
 	return rank(name) < len(first) || strings.Contains(string(name), "/") ||
 		strings.HasPrefix(string(name), v1.ResourceHugePagesPrefix) || strings.HasPrefix(string(name), v1.ResourceAttachableVolumesPrefix)
@@ -77,18 +77,18 @@ func amountOf(r fwk.Resource, name v1.ResourceName) int64 {
 	return r.GetScalarResources()[name]
 }
 
-// swaps are a node's slots with a ghost that a pod takes the place of.
+// swaps are those slots of a node in which a pod takes the place of a ghost.
 type swaps struct {
-	// whole are ghosts that count for nothing: the pod that is to be fitted takes their
-	// place. pairs are ghosts and pods of which the smaller counts for nothing.
+	// whole holds ghosts that do not count at all, because the pod that is to be fitted takes
+	// their place. pairs holds ghosts with their pods, of which the smaller does not count.
 	whole []fwk.Resource
 	pairs [][2]fwk.Resource
 }
 
-// pods is how many pods of the node will go.
+// pods returns how many of the node's pods will go.
 func (s *swaps) pods() int { return len(s.whole) + len(s.pairs) }
 
-// amount is how much of the resource is counted twice on the node.
+// amount returns how much of the resource is counted twice on the node.
 func (s *swaps) amount(name v1.ResourceName) (sum int64) {
 	for _, g := range s.whole {
 		sum += amountOf(g, name)
@@ -99,8 +99,8 @@ func (s *swaps) amount(name v1.ResourceName) (sum int64) {
 	return sum
 }
 
-// lacks are the reasons for which a pod that asks for these does not fit on the node, in
-// the words of NodeResourcesFit; none if it fits.
+// lacks returns the reasons why a pod with these requests does not fit on the node, in
+// NodeResourcesFit's words, or none if it fits.
 func lacks(requests []request, node fwk.NodeInfo, s *swaps, drawn func(v1.ResourceName) bool) (reasons []string) {
 	if len(node.GetPods())+1-s.pods() > node.GetAllocatable().GetAllowedPodNumber() {
 		reasons = append(reasons, "Too many pods")

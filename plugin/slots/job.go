@@ -17,12 +17,12 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// job is what of a BatchJob is needed to place its pods. It is never changed.
+// job is the part of a BatchJob that is needed to place its pods. It is never changed.
 type job struct {
 	name types.NamespacedName
 	uid  types.UID
-	// testbed, places, attempt and holds are the creationRequest's, zero without one; holds is
-	// what each slot does.
+	// testbed, places, attempt and holds are the creationRequest's, or zero without one. holds is
+	// what each slot holds.
 	testbed types.UID
 	places  []place
 	attempt string
@@ -37,13 +37,13 @@ var (
 	resourcesField = []string{"status", "creationRequest", "resources"}
 )
 
-// strip keeps the fields that are read, and what makes it an object.
+// strip keeps the fields that are read, the object's kind and its identity.
 func strip(obj any) (any, error) {
 	return optional.Strip(obj, testbedField, slotsField, attemptField, resourcesField)
 }
 
-// readJob reads what strip keeps. An API server with the definition lets no other
-// request pass than one that can be read.
+// readJob reads what strip keeps. An API server that has the definition accepts no request that
+// can't be read.
 func readJob(u *unstructured.Unstructured) (*job, error) {
 	j := &job{name: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}, uid: u.GetUID()}
 	testbed, found, err := unstructured.NestedString(u.Object, testbedField...)
@@ -88,14 +88,14 @@ func quantities(written map[string]any) (v1.ResourceList, error) {
 	return list, nil
 }
 
-// sameRequest says whether the pods of both may go to the same places.
+// sameRequest reports whether the pods of both jobs may go to the same places.
 func (j *job) sameRequest(other *job) bool {
 	return j.testbed == other.testbed && j.attempt == other.attempt && slices.Equal(j.places, other.places) &&
 		maps.EqualFunc(j.holds, other.holds, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
 }
 
-// exceeds says in which resources of those that the slots name the pod asks for more than
-// a slot holds; "" in none.
+// exceeds lists the resources of which the pod asks for more than a slot holds, among those that
+// the slots name; it returns "" if there are none.
 func (j *job) exceeds(requests []request) string {
 	var excess []string
 	for _, r := range requests {
@@ -110,7 +110,7 @@ func (j *job) exceeds(requests []request) string {
 	return strings.Join(excess, ", ")
 }
 
-// written is the amount as one writes it in a manifest.
+// written returns the amount as it is written in a manifest.
 func written(r request) string {
 	switch r.resource {
 	case v1.ResourceCPU:
@@ -121,17 +121,17 @@ func written(r request) string {
 	return resource.NewQuantity(r.amount, resource.DecimalSI).String()
 }
 
-// jobs are the BatchJobs of the API, and the pods that wait for one of their slots. Safe
-// for concurrent use.
+// jobs holds the BatchJobs of the API, and the pods that wait for one of their slots. Safe for
+// concurrent use.
 type jobs struct {
 	mu      sync.RWMutex
 	byUID   map[types.UID]*job
 	waiting map[types.UID]waiter
-	// wide are the runs, by their job, whose pods are tried on the nodes of all their slots.
+	// wide holds, by job, the runs whose pods are tried on the nodes of all their slots.
 	wide map[types.UID]run
 }
 
-// waiter is a pod that was tried by a profile.
+// waiter is a pod that a profile has tried.
 type waiter struct {
 	pod     *v1.Pod
 	profile *plugin
@@ -157,7 +157,7 @@ func (j *jobs) of(pod *v1.Pod) *job {
 	return found
 }
 
-// set replaces what is known of a job, and says whether it asks for other slots now.
+// set replaces what is known about a job, and reports whether it asks for other slots now.
 func (j *jobs) set(now *job) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,7 +173,7 @@ func (j *jobs) remove(uid types.UID) {
 	delete(j.wide, uid)
 }
 
-// widen has pods of the run be tried on the nodes of all their slots from now on.
+// widen makes the pods of the run be tried on the nodes of all their slots from now on.
 func (j *jobs) widen(of run) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -182,14 +182,14 @@ func (j *jobs) widen(of run) {
 	}
 }
 
-// widened says whether they are.
+// widened reports whether the pods of the run are tried on the nodes of all their slots.
 func (j *jobs) widened(of run) bool {
 	j.mu.RLock()
 	defer j.mu.RUnlock()
 	return j.wide[types.UID(of.job)] == of
 }
 
-// clear forgets the jobs, not the pods that wait.
+// clear forgets the jobs, but not the pods that wait.
 func (j *jobs) clear() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -197,28 +197,28 @@ func (j *jobs) clear() {
 	clear(j.wide)
 }
 
-// wait notes that a pod is being tried.
+// wait records that a pod is being tried.
 func (j *jobs) wait(w waiter) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.waiting[w.pod.UID] = w
 }
 
-// done notes that a pod waits no more.
+// done records that a pod no longer waits.
 func (j *jobs) done(pod types.UID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.waiting, pod)
 }
 
-// waitersOf returns the pods of the job that wait.
+// waitersOf returns the waiting pods of the job.
 func (j *jobs) waitersOf(job types.UID) []waiter {
 	return slices.DeleteFunc(j.all(), func(w waiter) bool {
 		return isGhost(w.pod) || types.UID(w.pod.Labels[LabelBatchJobUID]) != job
 	})
 }
 
-// waitersFor returns the pods that wait and whose jobs have the place, and its ghosts.
+// waitersFor returns the waiting pods whose jobs have the place, and the place's waiting ghosts.
 func (j *jobs) waitersFor(at place) []waiter {
 	has := make(map[*job]bool) // many pods are of few jobs
 	return slices.DeleteFunc(j.all(), func(w waiter) bool {

@@ -5,10 +5,10 @@ import v1 "k8s.io/api/core/v1"
 // Name is the plugin's name in a scheduler's configuration.
 const Name = "SpazioSlots"
 
-// The names that package operator/v1alpha1 documents: plugins don't import the operator.
-// A test of the programs, which know both, holds them equal.
+// These names are documented in package operator/v1alpha1, which plugins do not import. A test of
+// the programs, which import both, keeps them equal.
 const (
-	// Group, Version and BatchJobs are where BatchJobs are.
+	// Group, Version and BatchJobs identify the resource of BatchJobs.
 	Group     = "testbed.spazio-scheduler.github.io"
 	Version   = "v1alpha1"
 	BatchJobs = "batchjobs"
@@ -25,5 +25,5 @@ const (
 
 func isGhost(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RoleGhost }
 
-// isTenant says whether the pod is a BatchJob's, for a slot.
+// isTenant reports whether the pod belongs to a BatchJob and goes into a slot.
 func isTenant(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RoleSlot }

@@ -36,17 +36,17 @@ var (
 // Name returns the plugin's name.
 func (*plugin) Name() string { return Name }
 
-// cycle is what one scheduling cycle knows of its pod.
+// cycle is what one scheduling cycle knows about its pod.
 type cycle struct {
 	requests []request
-	// places is nil for a ghost. Of each node they are in the order of the request.
+	// places is nil for a ghost. The candidates of each node are in the order of the request.
 	places map[string]*choice
-	// cut says that the pod might also have slots on other nodes.
+	// cut is set if the pod might also have slots on other nodes.
 	cut bool
 }
 
-// choice is the slots of a node that a pod may have, and the one that Filter took: the
-// first in which it fits. Filter sees a node once at a time.
+// choice is the slots of a node that a pod may have, and the one that Filter chose: the first in
+// which the pod fits. Filter handles a node once at a time.
 type choice struct {
 	candidates []candidate
 	chosen     int
@@ -60,7 +60,7 @@ type candidate struct {
 
 const stateKey = fwk.StateKey(Name)
 
-// Clone returns the cycle itself: nobody tries a pod without some of the others.
+// Clone returns the cycle itself, because this profile never tries a pod with other pods removed.
 func (c *cycle) Clone() fwk.StateData { return c }
 
 var errNoCycle = errors.New("SpazioSlots: Filter, Score or Reserve without PreFilter")
@@ -85,9 +85,9 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if bound.Mark(state, pod); bound.Is(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	// Before its job is looked up: a change of that is then seen by either.
+	// The pod waits before its job is looked up, so that a change of the job is seen by either.
 	p.jobs.wait(waiter{pod, p})
-	if !p.there(pod) { // its deletion may have come before
+	if !p.there(pod) { // it may have been deleted before
 		p.jobs.done(pod.UID)
 	}
 	if !p.synced.Load() {
@@ -108,8 +108,8 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return &fwk.PreFilterResult{NodeNames: sets.KeySet(c.places)}, nil
 }
 
-// preFilterGhost lets a ghost pass unless a pod is in its slot: one that the testbed's
-// controller has not heard of yet.
+// preFilterGhost lets a ghost pass unless a pod is in its slot, one that the testbed's controller
+// does not know of yet.
 func (p *plugin) preFilterGhost(state fwk.CycleState, pod *v1.Pod, c *cycle) *fwk.Status {
 	if at, ok := placeOf(pod); ok && p.table.occupied(at) {
 		return refuse("a pod is in the slot %s", at.slot)
@@ -144,9 +144,9 @@ func (p *plugin) request(pod *v1.Pod, requests []request) (*job, *fwk.Status) {
 	return j, nil
 }
 
-// candidates returns the job's first slots that are not taken, by node: those of so many
-// nodes as a pod is tried on at first, and of all where these would not do. It says
-// whether there are more.
+// candidates returns the job's first free slots, by node: those on as many nodes as a pod is
+// tried on at first, or on all nodes if none of the first fits. cut reports whether there are
+// more.
 func (p *plugin) candidates(pod *v1.Pod, j *job) (nodes map[string]*choice, cut bool, refused *fwk.Status) {
 	most := p.options.Nodes
 	if p.jobs.widened(runOf(pod)) {
@@ -198,13 +198,13 @@ func (p *plugin) preferKept(pod *v1.Pod, j *job, nodes map[string]*choice) {
 	on.candidates = append([]candidate{{held.place, -1}}, others...)
 }
 
-// has says whether the scheduler knows the node.
+// has reports whether the scheduler knows the node.
 func (p *plugin) has(node string) bool {
 	_, err := p.handle.SnapshotSharedLister().NodeInfos().Get(node)
 	return err == nil
 }
 
-// refuse says why a pod can be put nowhere. Evicting pods does not help it.
+// refuse returns a refusal with its reason, one that evicting pods would not change.
 func refuse(format string, args ...any) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(format, args...))
 }
@@ -247,9 +247,8 @@ func judge(reasons []string) *fwk.Status {
 	return fwk.NewStatus(fwk.Unschedulable, reasons...)
 }
 
-// PostFilter has a pod that none of its first slots would do for be tried on all of them,
-// and with it those of its run that come after it: what is wrong with the first nodes
-// mostly is so for all pods.
+// PostFilter has a pod tried on all of its slots if it fits none of the first, and with it the
+// later pods of its run, because what is wrong with the first nodes mostly concerns them all.
 func (p *plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	c, err := cycleOf(state)
 	if err != nil || !c.cut {
@@ -260,19 +259,19 @@ func (p *plugin) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.P
 	return nil, fwk.NewStatus(fwk.Unschedulable, "the pod's other slots are tried next")
 }
 
-// drawn says whether the resource is one of DynamicResources, which sees to it.
+// drawn reports whether the plugin DynamicResources handles the resource.
 func (p *plugin) drawn(name v1.ResourceName) bool {
 	manager := p.handle.SharedDRAManager()
 	return manager != nil && manager.DeviceClassResolver().GetDeviceClass(name) != nil
 }
 
-// occupants are what a node has in its slots.
+// occupants are the pods in the slots of a node.
 type occupants struct {
 	ghosts, tenants map[place]fwk.PodInfo
 }
 
-// look finds a node's ghosts and the pods in their places. Those that are on their way
-// say nothing of their slot yet.
+// look finds a node's ghosts and the pods in their places. It looks these up in the table,
+// because pods that are on their way do not name their slot yet.
 func (p *plugin) look(info fwk.NodeInfo) *occupants {
 	o := &occupants{ghosts: make(map[place]fwk.PodInfo), tenants: make(map[place]fwk.PodInfo)}
 	for _, pod := range info.GetPods() {
@@ -290,7 +289,7 @@ func (p *plugin) look(info fwk.NodeInfo) *occupants {
 	return o
 }
 
-// swaps returns those that are under way and, if a place is given, the one that would be.
+// swaps returns the swaps that are under way and, if a place is given, the one that would be.
 func (o *occupants) swaps(of *place) *swaps {
 	s := &swaps{}
 	for at, g := range o.ghosts {
@@ -305,7 +304,7 @@ func (o *occupants) swaps(of *place) *swaps {
 	return s
 }
 
-// Score returns how late in the request the node's slot comes.
+// Score returns how late in the request the node's slot comes; NormalizeScore inverts it.
 func (*plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
 	if bound.Is(pod) {
 		return 0, nil
@@ -324,10 +323,10 @@ func (*plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info 
 // ScoreExtensions returns the plugin itself, which normalises.
 func (p *plugin) ScoreExtensions() fwk.ScoreExtensions { return p }
 
-// bestScore is the framework's, whose name for it is not the same in Kubernetes 1.35.
+// bestScore is the framework's highest score, whose constant has another name in Kubernetes 1.35.
 const bestScore = 100
 
-// NormalizeScore gives everything to the node of the first slot.
+// NormalizeScore gives the best score to the node of the first slot, and 0 to the others.
 func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
 	least := int64(math.MaxInt64)
 	for _, s := range scores {
@@ -358,7 +357,8 @@ func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	at := choice.candidates[choice.chosen].place
 	if !p.table.reserve(pod.UID, runOf(pod), at) {
-		// Its job may have another one, which nothing else would have it tried for.
+		// The pod's job may have another slot, and no other event would have the pod tried for
+		// it.
 		p.activate(ctx, []waiter{{pod, p}})
 		return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the slot %s has been taken meanwhile", at.slot))
 	}
@@ -366,8 +366,8 @@ func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil
 }
 
-// Unreserve gives the slot back, unless the pod's bind has begun: then nobody may hold the
-// slot's resources, and the pod is to have it when it is tried again.
+// Unreserve returns the slot unless the pod's bind has begun. Then the slot's ghost may be gone,
+// and the pod must get the slot when it is tried again.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.table.unreserve(pod.UID, func() bool { return p.there(pod) })
 }

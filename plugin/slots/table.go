@@ -19,21 +19,21 @@ type place struct {
 	slot    slot.ID
 }
 
-// stage is how far a pod is on its way into its slot.
+// stage is how far a pod has come on its way into its slot.
 type stage uint8
 
 const (
-	// reserved: a scheduling or binding cycle has the slot for it.
+	// reserved: a scheduling or binding cycle holds the slot for the pod.
 	reserved stage = iota
-	// swapping: its bind has begun, and with it the end of the slot's ghost.
+	// swapping: the pod's bind has begun, and with it the end of the slot's ghost.
 	swapping
-	// kept: the bind failed; the slot is the pod's when it is tried again.
+	// kept: the bind failed, and the slot is kept for the pod's next attempt.
 	kept
 	// settled: the API has the pod in the slot.
 	settled
 )
 
-// run is a BatchJob's attempt, whose pods share its slots.
+// run is an attempt of a BatchJob, whose pods share its slots.
 type run struct{ job, attempt string }
 
 func runOf(pod *v1.Pod) run { return run{pod.Labels[LabelBatchJobUID], pod.Labels[LabelAttempt]} }
@@ -43,7 +43,7 @@ type tenancy struct {
 	place place
 	stage stage
 	run   run
-	// emptied is when the slot's ghost was gone, zero if there was none.
+	// emptied is when the slot's ghost was gone, or zero if there was none.
 	emptied time.Time
 }
 
@@ -53,25 +53,25 @@ type ghost struct {
 	uid             types.UID
 }
 
-// table knows who is in which slot. Safe for concurrent use.
+// table records which pods and ghosts are in which slots. Safe for concurrent use.
 type table struct {
 	mu      sync.RWMutex
 	tenants map[types.UID]tenancy
-	// holders of a place are more than one where the API has several pods there.
+	// holders of a place are more than one only if the API has several pods there.
 	holders map[place][]types.UID
 	ghosts  map[place][]ghost
-	// homes are the ghosts' places.
+	// homes holds the ghosts' places.
 	homes map[types.UID]place
-	// gone is closed when a ghost has gone.
+	// gone is closed, and replaced, when a ghost has gone.
 	gone chan struct{}
-	// frees counts what may have made a place free.
+	// frees counts the changes that may have made a place free.
 	frees uint64
 	// last is how far the run that was looked at last has filled its places.
 	last atomic.Pointer[filled]
 }
 
-// filled says that the first n places of a run were taken when frees was so: thousands of
-// pods of one job come one after the other, and each takes the next.
+// filled records that the first n places of a run were taken when the table's frees had this
+// value. Thousands of pods of one job come one after the other, and each takes the next place.
 type filled struct {
 	run   run
 	first *place
@@ -94,9 +94,9 @@ func (t *table) tenancy(pod types.UID) (tenancy, bool) {
 	return held, ok
 }
 
-// eachFree calls visit with the indices of the places that the pod, of the run, may have,
-// in their order and until it returns false, and says how many others it has seen. visit
-// does not use the table.
+// eachFree calls visit with the indices of the places that the pod, of the run, may have, in
+// order and until visit returns false. It returns how many taken places it has seen. visit must
+// not use the table.
 func (t *table) eachFree(pod types.UID, of run, places []place, visit func(i int) bool) (taken int) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -119,8 +119,8 @@ func (t *table) eachFree(pod types.UID, of run, places []place, visit func(i int
 	return taken
 }
 
-// filledLocked is how many of the first places are known to be taken. To a pod that has a
-// place its own is not.
+// filledLocked returns how many of the first places are known to be taken. For a pod that has a
+// place it returns 0, because its own place does not count as taken.
 func (t *table) filledLocked(pod types.UID, of run, places []place) int {
 	last := t.last.Load()
 	if _, has := t.tenants[pod]; has || last == nil || last.run != of || last.frees != t.frees || last.of != len(places) || last.first != &places[0] {
@@ -129,15 +129,15 @@ func (t *table) filledLocked(pod types.UID, of run, places []place) int {
 	return last.n
 }
 
-// fillLocked notes that the first n places are taken, unless one is the pod's own.
+// fillLocked records that the first n places are taken, unless the pod has one of its own.
 func (t *table) fillLocked(pod types.UID, of run, places []place, n int) {
 	if _, has := t.tenants[pod]; !has {
 		t.last.Store(&filled{run: of, first: &places[0], of: len(places), n: n, frees: t.frees})
 	}
 }
 
-// takenLocked: a slot that is only kept for a pod of another run is free, for it was
-// that run's and is no more.
+// takenLocked reports whether another pod has the place. A slot that is only kept for a pod of
+// another run is free, because it no longer belongs to that run.
 func (t *table) takenLocked(pod types.UID, of run, at place) bool {
 	return slices.ContainsFunc(t.holders[at], func(uid types.UID) bool {
 		held := t.tenants[uid]
@@ -145,8 +145,8 @@ func (t *table) takenLocked(pod types.UID, of run, at place) bool {
 	})
 }
 
-// occupied says whether a pod is in the place or about to be. For one that has yet to be
-// tried again a ghost may well hold it meanwhile.
+// occupied reports whether a pod is in the place or about to be. Meanwhile a ghost may hold a
+// place that is only kept for a pod's next attempt.
 func (t *table) occupied(at place) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -173,7 +173,7 @@ func (t *table) reserve(pod types.UID, of run, at place) bool {
 	return true
 }
 
-// swap notes that the pod's bind begins, and returns the ghosts in its place.
+// swap records that the pod's bind begins, and returns the ghosts in its place.
 func (t *table) swap(pod types.UID) (at place, ghosts []ghost, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -188,8 +188,8 @@ func (t *table) swap(pod types.UID) (at place, ghosts []ghost, ok bool) {
 	return held.place, slices.Clone(t.ghosts[held.place]), true
 }
 
-// emptied notes that a ghost of the pod's place is gone; ended says that it was there
-// until now.
+// emptied records that a ghost of the pod's place is gone; ended is set if it was there until
+// now.
 func (t *table) emptied(pod types.UID, ended bool, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,8 +199,8 @@ func (t *table) emptied(pod types.UID, ended bool, now time.Time) {
 	}
 }
 
-// unreserve ends the pod's cycle. If its bind had begun and it is still there, which is
-// asked under the table's lock, it keeps the place.
+// unreserve ends the pod's cycle. The pod keeps the place if its bind had begun and it still
+// exists; there is called under the table's lock.
 func (t *table) unreserve(pod types.UID, there func() bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +216,7 @@ func (t *table) unreserve(pod types.UID, there func() bool) {
 	}
 }
 
-// settle notes that the API has the pod in the place.
+// settle records that the API has the pod in the place.
 func (t *table) settle(pod types.UID, of run, at place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -254,7 +254,7 @@ func (t *table) removeLocked(pod types.UID) {
 	drop(t.holders, held.place, func(uid types.UID) bool { return uid == pod })
 }
 
-// addGhost notes a ghost that the API has.
+// addGhost records a ghost that the API has.
 func (t *table) addGhost(g ghost, at place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -304,7 +304,7 @@ func (t *table) awaitGone(ctx context.Context, uid types.UID) error {
 	}
 }
 
-// drop takes what is so out of a place's list, and the place with its last one.
+// drop removes the matching items from a place's list, and the place with its last one.
 func drop[T any](lists map[place][]T, at place, is func(T) bool) {
 	if lists[at] = slices.DeleteFunc(lists[at], is); len(lists[at]) == 0 {
 		delete(lists, at)

@@ -15,10 +15,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// DefaultAudience of the agents' tokens is the aggregator's alone.
+// DefaultAudience is the audience of the agents' tokens; no other receiver uses it.
 const DefaultAudience = "spazio-aggregator"
 
-// callers are those of the config with the aggregator's defaults.
+// callers returns the config's callers with the aggregator's defaults.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
@@ -30,9 +30,8 @@ func (c Config) callers() server.Config {
 	return callers
 }
 
-// limits are those of transport, but for pushes: they are over in milliseconds,
-// an agent makes one at a time, and the largest takes 35 KiB. They lose nothing
-// by a connection's end.
+// limits returns transport's limits adapted to pushes: they are over in milliseconds, an agent
+// makes one at a time, and the largest takes 35 KiB. They lose nothing if a connection ends.
 func limits(l transport.Limits) transport.Limits {
 	l.Calls = cmp.Or(l.Calls, 1024)
 	l.CallsOfOne = cmp.Or(l.CallsOfOne, 256)
@@ -51,7 +50,7 @@ func hosts(targets []string) (names []string) {
 	return names
 }
 
-// reviews asks the API server, nil without an account.
+// reviews returns the client that asks the API server, or nil without a service account.
 func (c Config) reviews() (identity.Reviews, error) {
 	if c.Callers.ServiceAccount == "" {
 		return nil, nil

@@ -22,29 +22,29 @@ import (
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 )
 
-// Config of an aggregator service.
+// Config configures an aggregator service.
 type Config struct {
-	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
-	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
-	// alone, that of the same and of modelserver.DebugPath. Either is empty for none.
+	// Listen is the host:port of the gRPC service. MetricsListen is that of /metrics, /healthz
+	// and /readyz, always in plaintext; DebugListen, only on loopback, is that of the same and of
+	// modelserver.DebugPath. Without MetricsListen or DebugListen these are not served.
 	Listen, MetricsListen, DebugListen string
-	// DebugDefault says that nobody asked for DebugListen: another aggregator of
-	// this machine may have it.
+	// DebugDefault is set if DebugListen is only the default: another aggregator of this machine
+	// may have it already.
 	DebugDefault bool
-	// Callers says who may call the service; its Listen, Reviews, Options and Logger
-	// are the service's own. Limits that are zero are those of pushes, the audience is
+	// Callers configures who may call the service. Its Listen, Reviews, Options and Logger are
+	// the service's own. Limits that are zero are those of pushes, the audience is
 	// DefaultAudience, and Peers are the hosts of Peers.Targets.
 	Callers server.Config
-	// Kubeconfig leads to the API server that is asked whose a token is; empty is the
-	// pod's own.
+	// Kubeconfig leads to the API server that reviews the callers' tokens; empty means the pod's
+	// own account.
 	Kubeconfig string
-	// Server says how models are merged. What it calls is the service's own.
+	// Server configures how models are merged. The functions that it calls are the service's own.
 	Server modelserver.Config
-	// Peers says where the other replicas are. Its Transport and OnError are the
-	// service's own.
+	// Peers configures where the other replicas are. Its Transport and OnError are the service's
+	// own.
 	Peers modelserver.PeersConfig
-	// Snapshot is the file that the state is read from at the start and written
-	// to every SnapshotInterval, default 10 s, and at the end; empty for none.
+	// Snapshot is the file that the state is read from at the start. It is written to every
+	// SnapshotInterval, default 10 s, and at the end; empty means no file.
 	Snapshot         string
 	SnapshotInterval time.Duration
 	// Logger gets starts, ends and refused models; nil logs nothing.
@@ -131,7 +131,7 @@ func New(ctx context.Context, c Config) (*Service, error) {
 		return nil, err
 	}
 	spaziov1.RegisterModelServiceServer(s.server, s.models)
-	if s.peers != nil { // others are answered only where there are some
+	if s.peers != nil { // others are answered only if there are some
 		spaziov1.RegisterPeerServiceServer(s.server, s.models)
 	}
 	s.registry = prometheus.NewRegistry()
@@ -165,19 +165,19 @@ func (s *Service) peerLost(peer string, err error) {
 	s.logger.Warn("another replica can't be reached; trying again", "peer", peer, "error", err)
 }
 
-// Addr is where the ModelService listens.
+// Addr returns where the ModelService listens.
 func (s *Service) Addr() net.Addr { return s.server.Addr() }
 
-// MetricsAddr is where /metrics, /healthz and /readyz are, or nil.
+// MetricsAddr returns where /metrics, /healthz and /readyz are, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
-// DebugAddr is where the models are shown, or nil.
+// DebugAddr returns where the models are shown, or nil.
 func (s *Service) DebugAddr() net.Addr { return s.shown.DebugAddr() }
 
-// Registry has the metrics that the service shows.
+// Registry returns the metrics that the service shows.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
-// Models is the server behind the service, for those in the same process.
+// Models returns the server behind the service, for callers in the same process.
 func (s *Service) Models() *modelserver.Server { return s.models }
 
 // Close frees the ports of a service that was never run.
@@ -206,7 +206,7 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// announce tells health checks once pushes are answered with models.
+// announce reports the service as serving to health checks once pushes are answered with models.
 func (s *Service) announce(ctx context.Context) error {
 	if s.models.AwaitReady(ctx) == nil {
 		s.server.SetServing()

@@ -28,36 +28,37 @@ import (
 	history "github.com/spazio-scheduler/spazio/profile/profiler/prometheus"
 )
 
-// DefaultAudience of the agents' tokens is the profiler's alone.
+// DefaultAudience is the audience of the agents' tokens; no other receiver uses it.
 const DefaultAudience = "spazio-profiler"
 
-// DebugPath shows what is known of all workloads, as JSON.
+// DebugPath shows what is known about all workloads, as JSON.
 const DebugPath = "/debug/profiles"
 
-// Config of a profiler service.
+// Config configures a profiler service.
 type Config struct {
-	// Listen is host:port of the gRPC service. MetricsListen is that of /metrics,
-	// /healthz and /readyz, in plaintext wherever it is; DebugListen, on loopback
-	// alone, that of the same and of DebugPath. Either is empty for none.
+	// Listen is the host:port of the gRPC service. MetricsListen is that of /metrics, /healthz
+	// and /readyz, always in plaintext; DebugListen, only on loopback, is that of the same and of
+	// DebugPath. Without MetricsListen or DebugListen these are not served.
 	Listen, MetricsListen, DebugListen string
-	// DebugDefault says that nobody asked for DebugListen: another profiler of this
-	// machine may have it.
+	// DebugDefault is set if DebugListen is only the default: another profiler of this machine
+	// may have it already.
 	DebugDefault bool
-	// Callers says who may call the service; its Listen, Reviews and Logger are the
-	// service's own, to its Options some are added, and the audience is DefaultAudience.
+	// Callers configures who may call the service. Its Listen, Reviews and Logger are the
+	// service's own, the service adds to its Options, and the audience is DefaultAudience.
 	Callers server.Config
-	// Kubeconfig leads to the API server; empty is the pod's own.
+	// Kubeconfig leads to the API server; empty means the pod's own account.
 	Kubeconfig string
-	// LeaseNamespace has the lease of who writes; empty is the pod's own.
+	// LeaseNamespace is the namespace of the lease that the writer holds; empty means the pod's
+	// own.
 	LeaseNamespace string
-	// WriteRate is how many writes the API server gets a second, at most; 0 means 10.
+	// WriteRate is the maximum number of writes to the API server per second; 0 means 10.
 	WriteRate float64
-	// Store says how workloads are learnt.
+	// Store configures how workloads are learned.
 	Store profiler.Config
-	// Controller says what is written beside profiles: its VPAName, Resize, ExportLiqo and
-	// LeaseDuration count, the rest is the service's own.
+	// Controller configures what is written besides profiles. Its VPAName, Resize, ExportLiqo and
+	// LeaseDuration count; the rest is the service's own.
 	Controller controller.Config
-	// Prometheus has an Address where history is asked for.
+	// Prometheus has an Address if history is to be queried.
 	Prometheus history.Config
 	// Logger gets starts, ends and failures; nil logs nothing.
 	Logger *slog.Logger
@@ -155,8 +156,8 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 	return s, nil
 }
 
-// callers are those of the config with the profiler's defaults. Connections last an
-// hour, so that an agent whose token is no longer good ends with them.
+// callers returns the config's callers with the profiler's defaults. Connections last an hour, so
+// that they end for an agent whose token is no longer good.
 func (c Config) callers() server.Config {
 	callers := c.Callers
 	callers.Listen = c.Listen
@@ -168,20 +169,20 @@ func (c Config) callers() server.Config {
 	return callers
 }
 
-// buffer is that of a connection, for each direction: a batch of a node's pods takes some
-// kilobytes and its answer some bytes, and there are thousands of nodes.
+// buffer is the size of a connection's buffer in each direction: a batch of a node's pods takes
+// some kilobytes and its answer some bytes, and there are thousands of nodes.
 const buffer = 2 << 10
 
-// Addr is where the UsageService listens.
+// Addr returns where the UsageService listens.
 func (s *Service) Addr() net.Addr { return s.server.Addr() }
 
-// MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
+// MetricsAddr returns where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
-// Registry has the metrics that the service shows.
+// Registry returns the metrics that the service shows.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
-// Close frees what New has opened; it is for a service that will not Run.
+// Close frees what New has opened. It is for a service that will not Run.
 func (s *Service) Close() error { return errors.Join(s.server.Close(), s.shown.Close()) }
 
 func (s *Service) state(w http.ResponseWriter, _ *http.Request) {
@@ -203,8 +204,8 @@ func (s *Service) Run(ctx context.Context) error {
 	return err
 }
 
-// serve answers agents once checkpoints have been read: what they say would hide
-// what was learnt before.
+// serve answers agents once checkpoints have been read, because their reports would hide what was
+// learned before.
 func (s *Service) serve(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -16,21 +16,21 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
-// Client says how a scheduler reaches the API server; zero fields have kube-scheduler's
+// Client configures how a scheduler reaches the API server; zero fields have kube-scheduler's
 // defaults. It is a plain value.
 type Client struct {
-	// Kubeconfig is a file; empty is the pod's own account.
+	// Kubeconfig is a file; empty means the pod's own account.
 	Kubeconfig  string
 	ContentType string
-	// QPS bounds the queries a second, in bursts of Burst; negative is without a bound.
+	// QPS bounds the queries per second, in bursts of Burst; a negative QPS means no bound.
 	QPS   float32
 	Burst int32
 }
 
-// WriteConfiguration writes to a temporary file, which the caller removes, what
-// kube-scheduler reads of a scheduler beside the cluster's own: with SpazioProfile, by
-// these arguments, and SlotsProfile, and the lease spazio-scheduler. The plugins have to be
-// in its registry, and RegisterArgs called before it reads the file.
+// WriteConfiguration writes the configuration of a scheduler that runs beside the cluster's own,
+// for kube-scheduler to read, to a temporary file, which the caller removes. It has SpazioProfile
+// with these arguments, SlotsProfile, and the lease spazio-scheduler. The plugins must be in the
+// scheduler's registry, and RegisterArgs must be called before it reads the file.
 func WriteConfiguration(client Client, args plugin.SpazioArgs) (path string, err error) {
 	profile, err := spazioProfile(args)
 	if err != nil {
@@ -52,7 +52,7 @@ func configuration(client Client, leaderElect bool, profiles ...configv1.KubeSch
 		},
 		LeaderElection: componentbaseconfig.LeaderElectionConfiguration{
 			LeaderElect: &leaderElect,
-			// The lease kube-scheduler is that of the cluster's own scheduler.
+			// The cluster's own scheduler has the lease kube-scheduler.
 			ResourceName: "spazio-scheduler",
 		},
 	}
@@ -66,7 +66,7 @@ func configuration(client Client, leaderElect bool, profiles ...configv1.KubeSch
 // calls it; more than once is no error. It is safe for concurrent use.
 func RegisterArgs() error { return registerArgs() }
 
-// One of upstream's schemes reads the file, the other converts arguments.
+// One of upstream's schemes reads the file, the other converts the arguments.
 var registerArgs = sync.OnceValue(func() error {
 	for _, s := range []*runtime.Scheme{scheme.Scheme, upstreamv1.GetPluginArgConversionScheme()} {
 		if err := plugin.AddToScheme(s); err != nil {
@@ -76,7 +76,7 @@ var registerArgs = sync.OnceValue(func() error {
 	return nil
 })
 
-// write writes to a temporary file: upstream takes nothing else.
+// write writes to a temporary file, because upstream reads its configuration only from a file.
 func write(c *configv1.KubeSchedulerConfiguration) (path string, err error) {
 	text, err := yaml.Marshal(c)
 	if err != nil {

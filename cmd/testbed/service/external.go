@@ -23,39 +23,39 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/backend"
 )
 
-// External is the external scheduler's interface. The zero value is none.
+// External configures the external scheduler's interface. The zero value serves none.
 type External struct {
 	// Listen is host:port; empty serves nothing.
 	Listen string
-	// Default says that nobody asked for Listen: another service of this machine may
-	// have it.
+	// Default is set if Listen is only the default: another service of this machine may have it
+	// already.
 	Default bool
-	// SeedPaths serves the paths of L. Schwerdtfeger's thesis, too, in DefaultNamespace
+	// SeedPaths also serves the paths of L. Schwerdtfeger's thesis, in DefaultNamespace
 	// (server.Config.SeedPaths).
 	SeedPaths        bool
 	DefaultNamespace string
-	// Audience is that of the tokens that are taken; the default is
-	// backend.DefaultAudience.
+	// Audience is the audience of accepted tokens; default backend.DefaultAudience.
 	Audience string
-	// Review is how long the API server's answers count: whose a token is, and what a
-	// caller may do. The default is backend.DefaultReview.
+	// Review is how long the API server's answers count, about the owner of a token and about
+	// what a caller may do; default backend.DefaultReview.
 	Review time.Duration
 	// Limits bound what callers may use, and Watch has the intervals of watches.
 	Limits server.Limits
 	Watch  server.WatchConfig
-	// UI serves the pages at /ui/, too.
+	// UI also serves the pages at /ui/.
 	UI bool
 }
 
-// How long a connection may take, or be idle, and all of them at the end.
+// Limits on how long a connection may take to send its headers, how long it may be idle, and how
+// long all of them may take to end.
 const (
 	headerTimeout = 10 * time.Second
 	idleTimeout   = 2 * time.Minute
 	drainTimeout  = 5 * time.Second
 )
 
-// Connections of the interface: a thousand watches, and requests beside them. Callers behind
-// one address, such as a proxy's, may have half of what strangers have.
+// connections allows a thousand watches, and requests beside them. Callers behind one address,
+// such as a proxy's, may have half of what all unauthenticated callers may have.
 var connections = transport.Limits{Connections: 4096, Unauthenticated: 512}
 
 // face is the interface with its listener open. Run is called once, or Close.
@@ -66,7 +66,8 @@ type face struct {
 	listener net.Listener
 }
 
-// newFace opens the interface on a manager that will run; nil is none.
+// newFace opens the interface on a manager that will run. It returns nil if the interface is not
+// to be served.
 func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prometheus.Registerer) (*face, error) {
 	e := c.External
 	if e.Listen == "" {
@@ -106,14 +107,15 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 	return f, nil
 }
 
-// refused says that the address can't be listened on by anybody as things are.
+// refused reports whether an error means that the address must not be listened on with this
+// configuration, because of plaintext or unauthenticated callers.
 func refused(err error) bool {
 	var plaintext *transport.PlaintextError
 	var strangers *transport.UnauthenticatedError
 	return errors.As(err, &plaintext) || errors.As(err, &strangers)
 }
 
-// newAPI makes what answers.
+// newAPI makes the handler of the interface.
 func newAPI(ctx context.Context, c Config, mgr manager.Manager, registerer prometheus.Registerer) (*server.Server, error) {
 	e := c.External
 	reviews, err := identity.NewReviews(mgr.GetConfig())
@@ -139,8 +141,7 @@ func newAPI(ctx context.Context, c Config, mgr manager.Manager, registerer prome
 	})
 }
 
-// run answers until ctx ends; then those who watch are told, and requests get some time
-// to end.
+// run serves until ctx ends. Then the watches end, and requests get some time to end.
 func (f *face) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return f.api.Run(ctx) })
@@ -154,7 +155,7 @@ func (f *face) run(ctx context.Context) error {
 		<-ctx.Done()
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
-		if f.http.Shutdown(drain) != nil { // somebody does not end
+		if f.http.Shutdown(drain) != nil { // a request has not ended
 			return f.http.Close()
 		}
 		return nil
@@ -162,7 +163,7 @@ func (f *face) run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// addr is where the interface is, or nil.
+// addr returns where the interface is, or nil.
 func (f *face) addr() net.Addr {
 	if f == nil {
 		return nil

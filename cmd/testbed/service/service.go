@@ -31,43 +31,42 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// LeaseName is the lease of who works, where all controllers run in one process.
+// LeaseName is the name of the lease if all controllers run in one process.
 const LeaseName = "spazio-testbed"
 
-// Config of a service. The zero value runs all controllers, in a pod, alone.
+// Config configures a service. The zero value runs all controllers, in a pod, alone.
 type Config struct {
-	// Controllers, Namespaces and GhostImage (PlaceholderImage) are those of controller.Options.
+	// Controllers, Namespaces and GhostImage are those of controller.Options, which calls the
+	// last one PlaceholderImage.
 	Controllers, Namespaces []string
 	GhostImage              string
-	// Kubeconfig leads to the API server; empty is the pod's own.
+	// Kubeconfig leads to the API server; empty means the pod's own account.
 	Kubeconfig string
-	// LeaderElect has one of several such services work, that which has the lease in
-	// LeaseNamespace; empty is the pod's own. The lease is LeaseName or, of some of the
-	// controllers, that and their names.
+	// LeaderElect makes only one of several such services work, the one that has the lease in
+	// LeaseNamespace; empty means the pod's own namespace. The lease is LeaseName or, if only
+	// some of the controllers run, LeaseName with their names appended.
 	LeaderElect    bool
 	LeaseNamespace string
-	// Rooms has a Target where a scheduler tells the nodes' room; without one, Testbeds
-	// whose slotsPerNode is auto stay as they are. Its Logger and Transport are the
-	// service's own.
+	// Rooms has a Target if a scheduler reports the nodes' room. Without one, Testbeds whose
+	// slotsPerNode is auto stay as they are. Its Logger and Transport are the service's own.
 	Rooms room.Config
-	// External is the interface for outside programs, which every replica serves, whoever
-	// leads. Beyond loopback it takes TLS.
+	// External is the interface for outside programs. Every replica serves it, whichever leads.
+	// Beyond loopback it needs TLS.
 	External External
-	// Transport has the certificate of the interface, and the authorities that the
-	// scheduler is trusted by. The certificate is shown to a scheduler, too, that is shown
-	// no token.
+	// Transport has the certificate of the interface, and the authorities that the scheduler is
+	// trusted by. A scheduler that is shown no token is shown the certificate, too.
 	Transport transport.Config
-	// MetricsListen is host:port of /metrics, /healthz and /readyz, in plaintext wherever
-	// it is; DebugListen, on loopback alone, that of the same. Either is empty for none.
+	// MetricsListen is the host:port of /metrics, /healthz and /readyz, always in plaintext;
+	// DebugListen, only on loopback, is that of the same. If either is empty, it is not served.
 	MetricsListen, DebugListen string
-	// DebugDefault says that nobody asked for DebugListen: another service of this
-	// machine may have it.
+	// DebugDefault is set if DebugListen is only the default: another service of this machine may
+	// have it already.
 	DebugDefault bool
 	// Logger gets starts, ends and failures; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// options are the controllers'.
+// options returns the controllers' options.
 func (c Config) options() controller.Options {
 	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, PlaceholderImage: c.GhostImage, Logger: c.Logger}
 }
@@ -86,22 +85,22 @@ func (c Config) Validate() error {
 	return c.rooms().Validate()
 }
 
-// rooms is how the scheduler is called.
+// rooms returns how the scheduler is called.
 func (c Config) rooms() room.Config {
 	r := c.Rooms
 	r.Transport, r.Logger = c.Transport, c.Logger
 	if r.TokenFile != "" {
-		r.Transport.CertFile, r.Transport.KeyFile = "", "" // it is a server's
+		r.Transport.CertFile, r.Transport.KeyFile = "", "" // the certificate is a server's
 	}
 	return r
 }
 
-// serverTransport is how the interface is served.
+// serverTransport returns how the interface is served.
 func (c Config) serverTransport() transport.Config {
 	return transport.Config{CertFile: c.Transport.CertFile, KeyFile: c.Transport.KeyFile, Insecure: c.Transport.Insecure, Tokens: true}
 }
 
-// lease is the name of the lease: processes that share the work have each their own.
+// lease returns the name of the lease: processes that share the controllers each have their own.
 func (c Config) lease() string {
 	if len(c.Controllers) == 0 || len(c.Controllers) == len(controller.Controllers()) {
 		return LeaseName
@@ -123,9 +122,9 @@ type Service struct {
 	synced   chan struct{}
 }
 
-// New asks the API server which resources it has and opens the listeners, so that what
-// is missing and a busy port are known at once; it begins to follow the scheduler. The
-// caller must Run or Close the service.
+// New asks the API server which resources it has and opens the listeners, so that missing
+// resources and a busy port show at once. It begins to follow the scheduler. The caller must Run
+// or Close the service.
 func New(ctx context.Context, c Config) (*Service, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -172,7 +171,7 @@ func (s *Service) open(ctx, following context.Context, c Config) (err error) {
 	return err
 }
 
-// unfollow ends what follows the scheduler.
+// unfollow stops following the scheduler.
 func (s *Service) unfollow() {
 	s.forget()
 	if s.rooms != nil {
@@ -180,7 +179,7 @@ func (s *Service) unfollow() {
 	}
 }
 
-// manage makes the manager with all that it is to run.
+// manage makes the manager with everything that it is to run.
 func (s *Service) manage(ctx context.Context, c Config, options controller.Options) error {
 	kube, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
 	if err != nil {
@@ -219,7 +218,7 @@ func (s *Service) manage(ctx context.Context, c Config, options controller.Optio
 	}))
 }
 
-// everywhere runs on each replica, whoever leads.
+// everywhere runs on each replica, whichever leads.
 type everywhere func(context.Context) error
 
 // Start implements manager.Runnable.
@@ -230,7 +229,7 @@ func (everywhere) NeedLeaderElection() bool { return false }
 
 var errReading = errors.New("the API server's objects are being read")
 
-// Ready says that everything has been read, so that this replica may take over.
+// Ready returns nil once everything has been read, so that this replica may take over.
 func (s *Service) Ready() error {
 	select {
 	case <-s.synced:
@@ -240,16 +239,16 @@ func (s *Service) Ready() error {
 	}
 }
 
-// MetricsAddr is where /metrics, /healthz and /readyz are shown, or nil.
+// MetricsAddr returns where /metrics, /healthz and /readyz are shown, or nil.
 func (s *Service) MetricsAddr() net.Addr { return s.shown.MetricsAddr() }
 
-// Registry has the metrics that the service shows of its own.
+// Registry returns the metrics that are the service's own.
 func (s *Service) Registry() *prometheus.Registry { return s.registry }
 
-// ExternalAddr is where the interface is served, or nil.
+// ExternalAddr returns where the interface is served, or nil.
 func (s *Service) ExternalAddr() net.Addr { return s.face.addr() }
 
-// Close frees what New has opened; it is for a service that will not Run.
+// Close frees what New has opened. It is for a service that will not Run.
 func (s *Service) Close() error {
 	s.unfollow()
 	return errors.Join(s.face.close(), s.shown.Close())

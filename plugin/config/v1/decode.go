@@ -11,8 +11,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 )
 
-// strict decodes this package's kinds alone: what else a cluster's scheme knows is no
-// argument.
+// strict decodes only this package's kinds: the other kinds that a cluster's scheme knows are not
+// arguments.
 var strict = sync.OnceValues(func() (runtime.Decoder, error) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
@@ -21,8 +21,8 @@ var strict = sync.OnceValues(func() (runtime.Decoder, error) {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict).UniversalDeserializer(), nil
 })
 
-// Decode reads the arguments that a scheduler hands over as they are written, nil if
-// there are none. They are of the kind unless they name another. Unknown and repeated
+// Decode reads the arguments that a scheduler hands over undecoded; the result is nil if there
+// are none. They are taken to be of the given kind unless they name another. Unknown and repeated
 // fields are errors.
 func Decode(u *runtime.Unknown, kind string) (runtime.Object, error) {
 	if u == nil || len(u.Raw) == 0 {
@@ -43,7 +43,7 @@ func Decode(u *runtime.Unknown, kind string) (runtime.Object, error) {
 	return obj, nil
 }
 
-// WrongKind says that arguments are of another kind than they must be.
+// WrongKind returns the error for arguments of another kind than expected.
 func WrongKind(got, kind string) error {
 	return &field.Error{Package: "plugin", Field: "args", Value: got, Err: fmt.Errorf("%w: must be %s", config.ErrInvalid, kind)}
 }

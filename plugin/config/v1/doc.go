@@ -11,6 +11,6 @@
 //	  args:
 //	    swap: Graceful
 //
-// Unknown fields are errors. A field left out, or zero, has its default,
-// but for maxWait: zero has pods wait for ever.
+// Unknown fields are errors. A field that is left out or zero has its default, except maxWait,
+// where zero makes pods wait forever.
 package v1

@@ -1,5 +1,5 @@
-// Package bound tells the plugins of a scheduler which pods have their node before the
-// scheduler looks for one.
+// Package bound lets the plugins of a scheduler recognize pods that already have their node
+// before the scheduler looks for one.
 package bound
 
 import (
@@ -7,12 +7,12 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Is reports whether a pod has its node. In Reserve and later it has one in any case: the
-// framework assumes it there first. What counts then is [Was].
+// Is reports whether a pod has its node. From Reserve on every pod has one, because the framework
+// assumes it there first; use [Was] then.
 func Is(pod *v1.Pod) bool { return pod.Spec.NodeName != "" }
 
-// key marks a CycleState whose pod had its node when the cycle began. A state is of one profile,
-// whose plugins all find the same.
+// key marks a CycleState whose pod had its node when the cycle began. A state belongs to one
+// profile, and all its plugins find the same.
 const key fwk.StateKey = "spazio-scheduler.github.io/bound"
 
 type mark struct{}
@@ -20,7 +20,7 @@ type mark struct{}
 // Clone returns the mark itself.
 func (m mark) Clone() fwk.StateData { return m }
 
-// Mark notes in PreFilter, for Was, that the pod of a cycle has its node, if so.
+// Mark records in PreFilter, for Was, whether the pod of a cycle already has its node.
 func Mark(state fwk.CycleState, pod *v1.Pod) {
 	if Is(pod) {
 		state.Write(key, mark{})

@@ -1,6 +1,6 @@
-// Package optional follows objects of a kind that the API server may not have, or not
-// yet, or not let be read. An informer alone would ask for them for ever, and complain
-// each time; and in a scheduler's own factory it would keep the scheduler from starting.
+// Package optional follows objects of a kind that the API server may not have, may not have yet,
+// or may not let be read. A plain informer would ask for them forever and log an error each time,
+// and in a scheduler's own factory it would keep the scheduler from starting.
 package optional
 
 import (
@@ -18,29 +18,31 @@ import (
 // Soon is when an API server that did not answer is asked again.
 const Soon = 10 * time.Second
 
-// ErrGone says that there were objects of the kind, and are no more.
+// ErrGone is the error for objects that were there and no longer are.
 var ErrGone = errors.New("the API server no longer has them, or no longer lets them be read")
 
-// Absent says that the API server has no such kind, or none to be read.
+// Absent reports whether an error means that the API server has no such kind, or none that may be
+// read.
 func Absent(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.Is(err, ErrGone)
 }
 
-// Kind is a kind of objects that may not be there. Its functions are called one at a
-// time but for Handler's and Synced, which are called while objects come.
+// Kind is a kind of objects that may be absent. Its functions are called one at a time, except
+// those of Handler and Synced, which are called while objects arrive.
 type Kind struct {
-	// Source lists and watches them, Object is one of them.
+	// Source lists and watches the objects; Object is an example of one.
 	Source cache.ListerWatcher
 	Object runtime.Object
-	// Strip keeps what is read of an object.
+	// Strip reduces an object to what is read of it.
 	Strip   cache.TransformFunc
 	Handler cache.ResourceEventHandler
-	// Synced is called when Handler has got all there are, Ended when there are none to
-	// be followed, also if there never were. Between the two the objects are known.
+	// Synced is called when Handler has received all existing objects. Ended is called when they
+	// can no longer be followed, also if they never could be. Between the two calls the objects
+	// are known.
 	Synced func()
 	Ended  func(error)
-	// Retry is how long after that the API server is asked again; Soon at the latest
-	// if the kind may well be there.
+	// Retry is how long after Ended the API server is asked again, at most Soon if the kind may
+	// well be there.
 	Retry time.Duration
 }
 
@@ -63,7 +65,7 @@ func (k *Kind) Follow(ctx context.Context) {
 	}
 }
 
-// once follows the objects until there are none to follow.
+// once follows the objects until they can no longer be followed.
 func (k *Kind) once(ctx context.Context) error {
 	if _, err := cache.ToListerWatcherWithContext(k.Source).ListWithContext(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err

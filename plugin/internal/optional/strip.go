@@ -2,8 +2,8 @@ package optional
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// Strip keeps of an unstructured object the fields named by their paths, and what makes it
-// an object. A field that is not as it should be counts as absent.
+// Strip reduces an unstructured object to the fields named by their paths, its kind and its
+// identity. A field of an unexpected form counts as absent.
 func Strip(obj any, fields ...[]string) (any, error) {
 	whole, ok := obj.(*unstructured.Unstructured)
 	if !ok {
