@@ -26,9 +26,9 @@
 //	placement  which waiting pods are tried again, in which order, and which may go where there is no room
 //	energy     joules by counter, power by load, and the pods' shares; energy/source reads counters and gauges, energy/share divides a host's among virtual machines
 //	testbed    slots on nodes, and which job runs in which: identity, plans, claims, states
-//	external   what an outside program says and hears of slots and jobs, over HTTP: its JSON, a client, a server on any store, pages for people
+//	external   the HTTP interface by which an outside program follows and steers slots and jobs: its JSON, a client, a server on any store, pages for people
 //	telemetry  samples and pod events from /proc and the control groups; telemetry/podsource has further pod sources
-//	api        the wire: protobuf messages, gRPC services, conversions, TLS; api/kube is what of it uses Kubernetes' API: api/kube/identity finds out who is calling, api/kube/server serves and defines who may call what, api/kube/authority replaces and keeps certificates in a cluster, api/kube/profile/v1alpha1 has the objects of profiles
+//	api        the wire: protobuf messages, gRPC services, conversions, TLS; api/kube is what of it uses Kubernetes' API: api/kube/identity identifies callers, api/kube/server serves and defines who may call what, api/kube/authority replaces and keeps certificates in a cluster, api/kube/profile/v1alpha1 has the objects of profiles
 //	node       a node's agent to embed: clock, sampler, pipeline, recorder, the words of why; node/publish has its streams, node/guests shares a host's energy
 //	aggregate  merges the nodes' models into the fleet's; aggregate/modelserver serves it
 //	sim        a deterministic simulator of a cluster, other schedulers as baselines, experiments; sim/report makes tables, plots and pages of them, sim/thesis has the thesis's estimators and filters that others are compared with
@@ -57,7 +57,7 @@
 //
 //  1. telemetry reads /proc/stat and /proc/meminfo ten times a second and makes
 //     y ∈ [0,1]^d of it, one channel a resource (0 empty, 1 full). A watch on the
-//     pods' control groups tells which pods run and when containers come and go.
+//     pods' control groups shows which pods run and when containers come and go.
 //  2. agent hands y to filter, which suppresses the spike of a starting
 //     container, and collects ten filtered samples into a block.
 //  3. A full block updates the node's own model in svd. Blended with the
