@@ -66,7 +66,8 @@ func newSimulateCommand() *cobra.Command {
   spazio-lab simulate background --trace path/to/series --report background.html
   spazio-lab simulate batch --set agent.churn-hold=500ms
   spazio-lab simulate --workload pods.csv --fleet 4x16 --seeds 3 --pods records.csv --timeline load.csv
-  spazio-lab simulate all --held-out --trace background=series --trace functions=invocations --keep runs.jsonl --report evaluation.md`,
+  spazio-lab simulate all --held-out --trace background=series --trace functions=invocations \
+      --keep runs.jsonl --report evaluation.md`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
