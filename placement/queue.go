@@ -83,7 +83,7 @@ func New(c Config, rooms Rooms) *Queue {
 	}
 	c.Retry = max(c.Retry, c.Pause)
 	q := &Queue{config: c, rooms: rooms, groups: map[groupKey]*group{}}
-	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, unknown: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}, most: maxSetBytes / wordBytes}
+	q.sets = setTable{every: sharedSet{WaitSet: EveryNode()}, unknown: sharedSet{WaitSet: EveryNode()}, all: map[*sharedSet]struct{}{}, byHash: map[uint64]*sharedSet{}, most: maxSetBytes * 8 / wordBits}
 	q.AddClass(Typical)
 	return q
 }

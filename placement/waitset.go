@@ -111,17 +111,14 @@ type setTable struct {
 	words, most int
 }
 
-const (
-	wordBytes = wordBits / 8
-	// maxSetBytes holds the sets of 50,000 pods that each wait for others of 5,000 nodes.
-	maxSetBytes = 32 << 20
-)
+// maxSetBytes holds the sets of 50,000 pods that each wait for others of 5,000 nodes.
+const maxSetBytes = 32 << 20
 
 // SetBytes returns the memory of the sets of nodes that pods wait for.
-func (q *Queue) SetBytes() int { return q.sets.words * wordBytes }
+func (q *Queue) SetBytes() int { return q.sets.words * wordBits / 8 }
 
 // BoundSets bounds that memory, which is 32 MiB otherwise. A pod beyond it waits for every node.
-func (q *Queue) BoundSets(bytes int) { q.sets.most = bytes / wordBytes }
+func (q *Queue) BoundSets(bytes int) { q.sets.most = bytes * 8 / wordBits }
 
 // share returns the set of a table that is equal to s, false where there is no memory for it.
 func (t *setTable) share(s WaitSet) (shared *sharedSet, ok bool) {
