@@ -51,11 +51,11 @@ func newDemands() demands {
 func (w *waiting) join(k kind) *workloadDemand {
 	of := w.byWorkload[k.workload]
 	if of == nil {
-		of = &workloadDemand{workload: k.workload, number: w.demands.workloads}
+		of = &workloadDemand{workload: k.workload, number: w.workloads}
 		if last := len(w.demands.spare) - 1; last >= 0 {
 			of.number, w.demands.spare = w.demands.spare[last], w.demands.spare[:last]
 		} else {
-			w.demands.workloads++
+			w.workloads++
 		}
 		w.classes[of.class].workloads++
 		w.byWorkload[k.workload] = of

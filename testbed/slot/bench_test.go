@@ -76,7 +76,7 @@ func BenchmarkTable(b *testing.B) {
 			for b.Loop() {
 				t := l.table(b)
 				slots = t.Slots()
-				actions, _ = t.Diff(epoch)
+				_, _ = t.Diff(epoch)
 			}
 			if len(slots) != n || len(actions) == 0 {
 				b.Fatal(len(slots), len(actions))
@@ -110,7 +110,7 @@ func BenchmarkEvent(b *testing.B) {
 				} else {
 					t.Forget(pod.UID, epoch)
 				}
-				actions, _ = t.Diff(epoch)
+				_, _ = t.Diff(epoch)
 			}
 		})
 	}

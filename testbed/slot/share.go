@@ -50,7 +50,7 @@ func Share(tenants []Tenant) []map[string]testbed.Name {
 			return cmp.Or(before(x.holds, y.holds), a.Created.Compare(b.Created), a.Name.Compare(b.Name))
 		}).tenant
 		for _, x := range all {
-			if i := x.tenant; x.wants && i != first && !(tenants[i].Shared && tenants[first].Shared) {
+			if i := x.tenant; x.wants && i != first && (!tenants[i].Shared || !tenants[first].Shared) {
 				if lost[i] == nil {
 					lost[i] = make(map[string]testbed.Name)
 				}

@@ -52,7 +52,7 @@ func newProfileCommand() *cobra.Command {
 			return show(o, c.Context(), c.OutOrStdout(), read)
 		}}
 		f := c.Flags()
-		o.reading.flags(f, "namespace of the workloads (default the context's)")
+		o.flags(f, "namespace of the workloads (default the context's)")
 		f.StringVarP(&o.output.format, "output", "o", outputs[0], strings.Join(outputs, ", "))
 		if outputs[0] == "table" {
 			o.output.wideFlag(f)

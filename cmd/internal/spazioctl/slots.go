@@ -35,7 +35,7 @@ func newSlotsCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
-	o.reading.flags(f, "namespace of the test bed (default the context's)")
+	o.flags(f, "namespace of the test bed (default the context's)")
 	o.output.flags(f)
 	return c
 }
