@@ -597,7 +597,7 @@ func (m *model) roundOverdue(most int) {
 			if !p.unknown {
 				return p.free() <= m.now
 			}
-			// Of a workload's pods that wait for nobody knows what that left alone for longest.
+			// Of a workload's pods whose nodes are not known, the one left alone for longest.
 			return m.idle(p) <= m.now && p == m.best(func(other *modelPod) bool {
 				return other.waiting && other.overdue && other.unknown && other.Workload == p.Workload
 			}, func(a, b *modelPod) int { return cmp.Or(cmp.Compare(m.idle(a), m.idle(b)), compare(a, b)) })

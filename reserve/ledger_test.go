@@ -1069,7 +1069,7 @@ func TestReadsAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestConfirmations: how long a pod flew is told once, since its reservation where there was
+// TestConfirmations: how long a pod was in flight is returned once, since its reservation where there was
 // one: not of a pod that only the API told of, nor of one that flies again.
 func TestConfirmations(t *testing.T) {
 	const reserved, bound = reserve.PodKey(1), reserve.PodKey(2)

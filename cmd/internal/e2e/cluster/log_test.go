@@ -21,7 +21,7 @@ func podOn(name, node string, phase corev1.PodPhase) *corev1.Pod {
 	}
 }
 
-// judged is a test that records its errors and runs its cleanups when told to.
+// judged is a test that records its errors, and runs its cleanups when the caller asks for it.
 type judged struct {
 	testing.TB
 	errs     []string
