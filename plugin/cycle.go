@@ -28,9 +28,9 @@ type cycle struct {
 	at    reserve.Moment
 	// asks is the demand that the pod is decided on by.
 	asks reserve.Demand
-	// refused are the views of the directory's nodes by which they were refused, nil for an
-	// admitted node; there are none where all are admitted. open counts the admitted.
-	refused  []*view
+	// refused are the directory's nodes that were refused, the zero value for an admitted one;
+	// there are none where all are admitted. open counts the admitted.
+	refused  []refusedNode
 	open     int
 	refusals refusalCounts
 	// marked is set if the API has the pod's condition waits-for-room.
@@ -49,6 +49,13 @@ type cycle struct {
 	// framework writes the plugin's name into each status that it gets.
 	statuses func() []fwk.Status
 	given    atomic.Int64
+}
+
+// refusedNode is a node that a cycle refused: the view by which it did, nil if it is admitted, and
+// the message's place in the refusals.
+type refusedNode struct {
+	view    *view
+	message int
 }
 
 // Clone implements fwk.StateData.
@@ -71,17 +78,17 @@ func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *r
 			continue
 		}
 		if c.refused == nil {
-			c.refused = make([]*view, len(d.nodes))
+			c.refused = make([]refusedNode, len(d.nodes))
 		}
-		c.refused[i] = v
-		c.refusals.add(v, reason, 1)
+		c.refused[i] = refusedNode{v, c.refusals.find(v, reason)}
+		c.refusals.add(c.refused[i].message, 1)
 	}
 	c.open = len(d.nodes) - c.refusals.nodes
 	return c, &c.refusals
 }
 
 // admits reports whether the cycle saw room on the i-th node.
-func (c *cycle) admits(i int) bool { return c.refused == nil || c.refused[i] == nil }
+func (c *cycle) admits(i int) bool { return c.refused == nil || c.refused[i].view == nil }
 
 // admitsNode reports whether the cycle saw room on a node.
 func (c *cycle) admitsNode(n *node) bool {
@@ -90,11 +97,11 @@ func (c *cycle) admitsNode(n *node) bool {
 }
 
 // admitOverdue admits the pod to the i-th node, which has no room.
-func (c *cycle) admitOverdue(i int, v *view, r *rules) {
-	c.refusals.add(c.refused[i], r.decide(c.refused[i], c.asks, c.at), -1)
-	c.refused[i] = nil
+func (c *cycle) admitOverdue(i int, v *view) {
+	c.refusals.add(c.refused[i].message, -1)
+	c.refused[i] = refusedNode{}
 	c.open++
-	c.overdue, c.lowest = true, min(c.lowest, v.Rank(c.asks))
+	c.overdue, c.lowest = true, min(c.lowest, v.rankFor(c.asks))
 }
 
 // learn notes that the plugin alone refuses the pod the i-th node. If the node
@@ -103,15 +110,14 @@ func (c *cycle) admitOverdue(i int, v *view, r *rules) {
 func (c *cycle) learn(i int, r *rules) {
 	c.reach.add(c.directory.ids[i])
 	n := c.directory.nodes[i]
-	if v := n.view.Load(); v != c.refused[i] && r.decide(v, c.asks, c.at) == reserve.Admitted {
+	if v := n.view.Load(); v != c.refused[i].view && r.decide(v, c.asks, c.at) == reserve.Admitted {
 		c.rises(n)
 	}
 }
 
 // refuse returns the status of the i-th node, which was refused.
-func (c *cycle) refuse(i int, r *rules) *fwk.Status {
-	v := c.refused[i]
-	text := c.refusals.find(v, r.decide(v, c.asks, c.at)).text
+func (c *cycle) refuse(i int) *fwk.Status {
+	text := c.refusals.byMessage[c.refused[i].message].text
 	// Preemption's dry run may visit a node again, and then takes more than there are places.
 	if all, next := c.statuses(), c.given.Add(1); next <= int64(len(all)) {
 		all[next-1] = *fwk.NewStatus(fwk.UnschedulableAndUnresolvable, text...)
@@ -129,14 +135,18 @@ func (c *cycle) score(v *view, u float64, by *rules, r reserve.Ranking) float64 
 	if r.Energy > 0 {
 		goodness = c.weighing.ofView(v, c.at)
 	}
-	return reserve.Score(v.Rank(c.asks)-c.lowest, v.Signal.K, goodness, u, r)
+	k := 0.
+	if r.Blend > 0 {
+		k = v.Signal.K
+	}
+	return reserve.Score(v.rankFor(c.asks)-c.lowest, k, goodness, u, r)
 }
 
 // ignoreRoom has nodes without room ranked, too: by how much they lack of it.
 func (c *cycle) ignoreRoom(r *rules) {
 	for _, n := range c.directory.nodes {
 		if v := n.view.Load(); r.freshness.Ranked(v.validity, c.at.Now) {
-			c.lowest = min(c.lowest, v.Rank(c.asks))
+			c.lowest = min(c.lowest, v.rankFor(c.asks))
 		}
 	}
 }

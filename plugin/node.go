@@ -23,6 +23,12 @@ type view struct {
 	report *agent.Report
 	// sampled is when the report's newest sample was taken, since the Hub's start.
 	sampled time.Duration
+	// typical is the verdict on a typical pod and rank the room that the node is ranked by for one,
+	// and shortest the name of the resource that limits the node, empty if none is known: most cycles
+	// read no more of most nodes.
+	typical  reserve.Verdict
+	rank     float64
+	shortest string
 	// known is what the pods in flight of known workloads ask for. Where
 	// profiles are only observed it is not in Flight, on which decisions rest.
 	known reserve.Known
@@ -33,16 +39,16 @@ type view struct {
 // free returns the room beyond the pods in flight and what is held, in typical pods.
 func (v *view) free() float64 { return reserve.Free(v.Signal.Avail, v.Flight) }
 
+// rankFor returns the room that the node is ranked by for pods of a demand, in typical pods.
+func (v *view) rankFor(d reserve.Demand) float64 {
+	if d == podDemand {
+		return v.rank
+	}
+	return v.Rank(d)
+}
+
 // fresh reports whether decisions at now rest on the signal.
 func (v *view) fresh(now time.Duration) bool { return v.validity.Fresh(now) }
-
-// shortest returns the name of the resource that limits the node, empty if none is known.
-func (v *view) shortest() string {
-	if v.report == nil {
-		return ""
-	}
-	return v.report.Limiting
-}
 
 // node orders everything that changes what is known of one node: reports, the
 // ledger's entries and the view made from both change under its mutex, so that
@@ -94,6 +100,9 @@ type rules struct {
 
 // decide returns why a node as seen in v takes no pod of a demand, or that it is admitted.
 func (r *rules) decide(v *view, d reserve.Demand, at reserve.Moment) reserve.Reason {
+	if d == podDemand {
+		return r.freshness.Admit(v.validity, at, v.typical)
+	}
 	return r.freshness.Admit(v.validity, at, v.Judge(d))
 }
 
@@ -129,6 +138,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 		if v.validity.Fresh(at.Now) {
 			n.signal = n.account.Cap(n.report.Signal(), clock)
 		}
+		v.shortest = n.report.Limiting
 		v.power = withFlight(n.report.Power, flight.Cores, n.vacant && flight.Demand == 0)
 	}
 	n.signal.Cores = float64(n.cores.Load())
@@ -137,6 +147,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 		signal.Pods = max(signal.Pods, n.account.Running())
 	}
 	v.View = reserve.NewView(signal, flight, r.admit)
+	v.typical, v.rank = v.Judge(podDemand), v.Rank(podDemand)
 	n.view.Store(v)
 }
 

@@ -183,7 +183,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if c.reach != nil {
 		c.learn(i, &p.hub.rules)
 	}
-	return c.refuse(i, &p.hub.rules)
+	return c.refuse(i)
 }
 
 // PreScore skips the scoring of exempt pods, and makes the cycle's view where a profile enables

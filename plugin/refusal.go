@@ -53,15 +53,15 @@ type messageCount struct {
 // maxShortest bounds how many messages name a resource, because a report may carry any name.
 const maxShortest = 64
 
-// find returns the count of a node that is refused as seen in v.
-func (t *refusalCounts) find(v *view, reason reserve.Reason) *messageCount {
+// find returns the place in byMessage of a node that is refused as seen in v.
+func (t *refusalCounts) find(v *view, reason reserve.Reason) int {
 	shortest := ""
 	if reason == reserve.Saturated || reason == reserve.NoRoom {
-		shortest = v.shortest()
+		shortest = v.shortest
 	}
 	for i := range t.byMessage {
 		if c := &t.byMessage[i]; c.reason == reason && (c.shortest == shortest || i >= maxShortest && c.shortest == "") {
-			return c
+			return i
 		}
 	}
 	message := messages[reason]
@@ -72,14 +72,15 @@ func (t *refusalCounts) find(v *view, reason reserve.Reason) *messageCount {
 		message += ", shortest in " + shortest
 	}
 	t.byMessage = append(t.byMessage, messageCount{reason: reason, shortest: shortest, text: []string{message}})
-	return &t.byMessage[len(t.byMessage)-1]
+	return len(t.byMessage) - 1
 }
 
-// add counts so many refused nodes more, or fewer.
-func (t *refusalCounts) add(v *view, reason reserve.Reason, nodes int) {
+// add counts so many nodes more, or fewer, that are refused with the message at a place.
+func (t *refusalCounts) add(message, nodes int) {
+	c := &t.byMessage[message]
+	c.nodes += nodes
 	t.nodes += nodes
-	t.byReason[reason] += nodes
-	t.find(v, reason).nodes += nodes
+	t.byReason[c.reason] += nodes
 }
 
 // refusals returns the counts by message, in the messages' order.

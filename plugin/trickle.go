@@ -26,7 +26,7 @@ func (p *spazio) trickle(c *cycle, t *refusalCounts) {
 			continue
 		}
 		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
-			c.admitOverdue(i, v, &p.hub.rules)
+			c.admitOverdue(i, v)
 		}
 	}
 }
