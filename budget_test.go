@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   179,
-	"lines of code":              114_444, // without comments and blank lines; scripts count
+	"lines of code":              114_439, // without comments and blank lines; scripts count
 	"exported names":             3888,
 	"exported fields":            3102,
 	"FieldError types":           1,

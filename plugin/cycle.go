@@ -92,7 +92,7 @@ func (c *cycle) admits(i int) bool { return c.refused == nil || c.refused[i].vie
 
 // admitsNode reports whether the cycle saw room on a node.
 func (c *cycle) admitsNode(n *node) bool {
-	i, known := c.directory.named(n.name)
+	i, known := c.directory.places[n.name]
 	return known && c.admits(i)
 }
 
@@ -135,11 +135,7 @@ func (c *cycle) score(v *view, u float64, by *rules, r reserve.Ranking) float64 
 	if r.Energy > 0 {
 		goodness = c.weighing.ofView(v, c.at)
 	}
-	k := 0.
-	if r.Blend > 0 {
-		k = v.Signal.K
-	}
-	return reserve.Score(v.rankFor(c.asks)-c.lowest, k, goodness, u, r)
+	return reserve.Score(v.rankFor(c.asks)-c.lowest, v.Signal.K, goodness, u, r)
 }
 
 // ignoreRoom has nodes without room ranked, too: by how much they lack of it.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
@@ -36,19 +35,11 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	return d
 }
 
-// find returns the place of a node.
-func (d *directory) find(object *v1.Node) (int, bool) { return d.named(object.Name) }
-
-func (d *directory) named(name string) (int, bool) {
-	i, known := d.places[name]
-	return i, known
-}
-
 // knows reports whether all nodes are in the directory. Filter refuses one that is not,
 // whose event is late.
 func (d *directory) knows(nodes []fwk.NodeInfo) bool {
 	return !slices.ContainsFunc(nodes, func(info fwk.NodeInfo) bool {
-		_, known := d.find(info.Node())
+		_, known := d.places[info.Node().Name]
 		return !known
 	})
 }

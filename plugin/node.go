@@ -119,11 +119,6 @@ func (v *view) profiled(r *rules) reserve.View {
 	return reserve.NewView(v.Signal, flight, r.admit)
 }
 
-// slots returns the number of typical pods that the node would take.
-func (r *rules) slots(v *view, at reserve.Moment) int {
-	return r.freshness.Slots(v.validity, at, v.Signal, v.Flight, podDemand, r.admit)
-}
-
 // refresh makes a new view of n, whose mutex is held. clock is the time of at.
 func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 	flight := n.account.Flight()

@@ -110,7 +110,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	c, t := p.judge(a, pod, k.asks)
 	if overdue {
-		p.trickle(c, t)
+		p.trickle(c)
 	}
 	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
@@ -170,7 +170,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if err != nil {
 		return fwk.AsStatus(err)
 	}
-	i, known := c.directory.find(info.Node())
+	i, known := c.directory.places[info.Node().Name]
 	if known && c.admits(i) {
 		return nil
 	}
@@ -217,7 +217,7 @@ func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info 
 	if err != nil {
 		return 0, fwk.AsStatus(err)
 	}
-	i, known := c.directory.find(info.Node())
+	i, known := c.directory.places[info.Node().Name]
 	if !known {
 		return neutralScore, nil
 	}

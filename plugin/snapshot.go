@@ -143,7 +143,7 @@ func (h *Hub) Node(name string) (NodeState, bool) {
 func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	s := NodeState{
 		Node: n.name, Signal: v.state(at.Now), InFlight: v.Flight.Demand, Stalled: v.Flight.Stalled, Held: v.Flight.Held,
-		Slots: h.rules.slots(v, at), Reason: h.rules.decide(v, podDemand, at).String(),
+		Slots: h.rules.slotsBeside(v, v.Flight, podDemand, h.rules.admit, at), Reason: h.rules.decide(v, podDemand, at).String(),
 		Overdue: n.account.Overdue(), OverduePlaces: h.rules.places(n, v, podDemand, at),
 	}
 	if refused := n.refused.Load(); refused != nil && (v.report == nil || refused.At.Sub(h.start) >= v.sampled) {

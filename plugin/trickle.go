@@ -17,10 +17,7 @@ func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) in
 
 // trickle admits the cycle's pod, which is overdue, to the nodes that have places for overdue
 // pods.
-func (p *spazio) trickle(c *cycle, t *refusalCounts) {
-	if t.nodes == 0 {
-		return
-	}
+func (p *spazio) trickle(c *cycle) {
 	for i, n := range c.directory.nodes {
 		if c.admits(i) {
 			continue

@@ -187,20 +187,17 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 	w.settle()
 	w.open = nil // the framework makes one attempt at a time
 	p := w.pods[pod.UID]
-	switch {
-	case p == nil:
+	isNew := p == nil
+	if isNew {
 		p = w.add(pod)
-		w.enlist(p, k)
-		w.restoreWait(p, pod)
-	case p.isReserved: // and was not bound
+	}
+	w.enlist(p, k)
+	switch {
+	case isNew || p.isReserved: // and was not bound
 		p.isReserved, p.first = false, w.at.Now
-		w.enlist(p, k)
 		w.restoreWait(p, pod)
-	default:
-		w.enlist(p, k)
-		if !p.attempt.refused.Load() { // other plugins refused it all nodes
-			w.endWait(p)
-		}
+	case !p.attempt.refused.Load(): // other plugins refused it all nodes
+		w.endWait(p)
 	}
 	p.pod, p.handle, p.attempt, p.began = pod, handle, a, w.at.Now
 	a.changes = w.changes
@@ -219,7 +216,7 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 
 // add makes a pod known under a number.
 func (w *waiting) add(pod *v1.Pod) *waitingPod {
-	p := &waitingPod{number: len(w.byNumber), first: w.at.Now}
+	p := &waitingPod{number: len(w.byNumber)}
 	if last := len(w.spare) - 1; last >= 0 {
 		p.number, w.spare = w.spare[last], w.spare[:last]
 		w.byNumber[p.number] = p
