@@ -43,7 +43,7 @@ func TestRefuses(t *testing.T) {
 		},
 		"an exclude": {
 			map[string]string{"lib/go.mod": libMod("v0.1.0", "replace example.org/r/base => ../base\n\nexclude example.org/dep v1.2.2\n")},
-			"nobody else excludes it",
+			"no other module excludes it",
 		},
 		"a module of another path than its directory's": {
 			map[string]string{"base/go.mod": "module example.org/r/basis\n\ngo 1.26.0\n"},

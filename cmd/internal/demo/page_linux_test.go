@@ -43,8 +43,8 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 	if err := json.NewDecoder(response.Body).Decode(&state); err != nil {
 		t.Fatal(err)
 	}
-	if len(state.Nodes) != 3 || state.WaitingTotal != 0 || !state.Comparable || len(state.Runs) != 2 {
-		t.Fatalf("%d nodes, %d waiting, comparable %v, %d runs", len(state.Nodes), state.WaitingTotal, state.Comparable, len(state.Runs))
+	if len(state.Nodes) != 3 || state.WaitingTotal != 0 || len(state.Runs) != 2 {
+		t.Fatalf("%d nodes, %d waiting, %d runs", len(state.Nodes), state.WaitingTotal, len(state.Runs))
 	}
 	ended := endsInAPI(t, kubeconfig)
 	for i, profile := range []string{demo.Spazio, demo.Default} {
@@ -70,6 +70,10 @@ func TestPageAgreesWithTheCluster(t *testing.T) {
 	var result demo.Result
 	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
 		t.Fatalf("%v in %s", err, process.Stdout.String())
+	}
+	// On a machine that was too slow the table gives no verdict, and the page compares nothing.
+	if refused := strings.Contains(result.Table(), "No verdict"); state.Comparable == refused {
+		t.Errorf("the page compares the runs: %v, and the table says:\n%s", state.Comparable, result.Table())
 	}
 	for i, run := range state.Runs {
 		last, sojourn := 0., 0.

@@ -320,7 +320,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"--period", "0s"}, "--period: 0s is less than 1s"},
 		{[]string{"--guests", "vmware"}, "--guests: "},
 		{[]string{"--idle", "usage"}, "--idle usage: "},
-		{[]string{"--energy", "redfish"}, "--energy: redfish tells nothing each second"},
+		{[]string{"--energy", "redfish"}, "--energy: redfish has no reading each second"},
 		{[]string{"--energy", "off"}, "--energy: Source = off: must be one of auto, powercap, shared, hwmon, model"},
 		{[]string{"--energy", "model"}, "--energy-model: "},
 		{[]string{"--energy-model", "idle=x"}, "--energy-model: idle=x"},

@@ -150,7 +150,7 @@ func TestCheckCommand(t *testing.T) {
 		},
 		{
 			"no scheduler leads", func() { lead(t, client, "") }, func() { lead(t, client, "spazio-scheduler-a_uid") }, admin,
-			map[string]string{"signals": "nobody holds the lease", "certificates": "nobody holds the lease"},
+			map[string]string{"signals": "the lease has no holder", "certificates": "the lease has no holder"},
 			map[string]string{"signals": "get pods,leases --namespace spazio-system"},
 		},
 	} {
