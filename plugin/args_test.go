@@ -31,18 +31,18 @@ func TestDecodeArgs(t *testing.T) {
 		{name: "typed", obj: &plugin.SpazioArgs{Listen: "x:1"}, want: plugin.SpazioArgs{Listen: "x:1"}},
 		{name: "nil of the type", obj: (*plugin.SpazioArgs)(nil)},
 		{name: "empty raw", obj: &runtime.Unknown{}},
-		{name: "without kind", obj: raw(`{"listen":"127.0.0.1:0","maxAge":"2s","epsilon":0.5,"stalePolicy":"Reject"}`),
-			want: plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: 2 * time.Second}, Epsilon: .5, StalePolicy: "Reject"}},
+		{name: "without kind", obj: raw(`{"listen":"127.0.0.1:0","maxAge":"2s","minFreePods":0.5,"stalePolicy":"Reject"}`),
+			want: plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxAge: metav1.Duration{Duration: 2 * time.Second}, MinFreePods: .5, StalePolicy: "Reject"}},
 		{name: "with kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"SpazioArgs","insecure":true}`),
 			want: plugin.SpazioArgs{Insecure: true}},
 		{name: "versioned", obj: &configv1.SpazioArgs{Listen: "x:1"}, want: plugin.SpazioArgs{Listen: "x:1"}},
 		{name: "nil of the versioned", obj: (*configv1.SpazioArgs)(nil)},
-		{name: "yaml", obj: raw("kWeight: 0.25\n"), want: plugin.SpazioArgs{KWeight: .25}},
+		{name: "yaml", obj: raw("capacityWeight: 0.25\n"), want: plugin.SpazioArgs{CapacityWeight: .25}},
 		{name: "for ever", obj: raw(`{"maxWait":"0s"}`), want: plugin.SpazioArgs{MaxWait: new(metav1.Duration)}},
 		{name: "unknown field", obj: raw(`{"lissen":"x"}`), err: "lissen"},
 		{name: "repeated field", obj: raw(`{"listen":"a:1","listen":"b:1"}`), err: "listen"},
 		{name: "other kind", obj: raw(`{"apiVersion":"kubescheduler.config.k8s.io/v1","kind":"OtherArgs"}`), err: "OtherArgs"},
-		{name: "wrong type", obj: raw(`{"epsilon":"much"}`), err: "SpazioArgs"},
+		{name: "wrong type", obj: raw(`{"minFreePods":"much"}`), err: "SpazioArgs"},
 		{name: "broken", obj: raw(`{`), err: "SpazioArgs"},
 		{name: "foreign object", obj: &metav1.Status{}, err: "*v1.Status"},
 	} {
@@ -75,14 +75,14 @@ func TestProfilesShareOneHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := hub.Addr()
-	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, KWeight: .5, TieWidth: 2, OptOutAnnotation: "x", OptOutToleration: "y"}, edge); err != nil {
+	if _, err := hub.New(ctx, &plugin.SpazioArgs{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, CapacityWeight: .5, TieTolerance: 2, OptOutAnnotation: "x", OptOutToleration: "y"}, edge); err != nil {
 		t.Errorf("a second profile: %v", err)
 	}
 	if hub.Addr() != addr {
 		t.Error("the second profile opened a port of its own")
 	}
 	for _, other := range []*plugin.SpazioArgs{
-		{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, Epsilon: 2},
+		{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Minute}, MinFreePods: 2},
 		{Listen: "127.0.0.1:0", MaxWait: &metav1.Duration{Duration: time.Hour}},
 	} {
 		if _, err := hub.New(ctx, other, edge); err == nil || !strings.Contains(err.Error(), "differ") {
@@ -107,7 +107,7 @@ func TestNewRefuses(t *testing.T) {
 		{"unknown fields", raw(`{"a":1}`), func(err error) bool { return strings.Contains(err.Error(), `"a"`) }},
 		{"nobody to ask for identities", &plugin.SpazioArgs{Listen: "127.0.0.1:0", TLSCertFile: files.CertFile, TLSKeyFile: files.KeyFile, AgentServiceAccount: "a/b"},
 			func(err error) bool { return strings.Contains(err.Error(), "agentServiceAccount") }},
-		{"bad values", &plugin.SpazioArgs{Epsilon: -1}, func(err error) bool { return strings.Contains(err.Error(), "epsilon = -1") }},
+		{"bad values", &plugin.SpazioArgs{MinFreePods: -1}, func(err error) bool { return strings.Contains(err.Error(), "minFreePods = -1") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			hub := plugin.NewHub(plugin.HubOptions{})
@@ -124,14 +124,14 @@ func TestNewRefuses(t *testing.T) {
 // refused by Validate with an error.
 func FuzzDecodeArgs(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s"}`))
-	f.Add([]byte("epsilon: .nan"))
+	f.Add([]byte("minFreePods: .nan"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		args, err := plugin.DecodeArgs(&runtime.Unknown{Raw: data})
 		if err != nil {
 			return
 		}
-		if err := args.Validate(); err == nil && !(args.WithDefaults().Epsilon > 0) {
-			t.Errorf("accepted epsilon %v", args.Epsilon)
+		if err := args.Validate(); err == nil && !(args.WithDefaults().MinFreePods > 0) {
+			t.Errorf("accepted minFreePods %v", args.MinFreePods)
 		}
 	})
 }

@@ -171,7 +171,7 @@ func TestPodThatEndsWhileAllAreEntered(t *testing.T) {
 		streams = append(streams, s)
 	}
 	args := c.args
-	args.EnergyWeight, args.EmptyNodesSleep = .5, true
+	args.EnergyWeight, args.IdleNodesPowerDown = .5, true
 	by := c.second("thrifty", args)
 	// The first node's report still lists the pod; 10 W a core, and 30 to wake.
 	c.eventually("the first node counts as empty", func() bool {

@@ -138,8 +138,8 @@ func (c *cycle) score(v *view, u float64, by *rules, r reserve.Ranking) float64 
 	return reserve.Score(v.rankFor(c.asks)-c.lowest, v.Signal.K, goodness, u, r)
 }
 
-// ignoreRoom has nodes without room ranked, too: by how much they lack of it.
-func (c *cycle) ignoreRoom(r *rules) {
+// scoreOnly has nodes without room ranked, too: by how much they lack of it.
+func (c *cycle) scoreOnly(r *rules) {
 	for _, n := range c.directory.nodes {
 		if v := n.view.Load(); r.freshness.Ranked(v.validity, c.at.Now) {
 			c.lowest = min(c.lowest, v.rankFor(c.asks))

@@ -173,7 +173,7 @@ func (w rooms) Slots(id, of int, beside []int) int {
 	// What is kept free for pods that are known, and the floor for those that are not, are the two
 	// by which a pod that asks for more may have room before one that asks for less.
 	full := w.rules.admit
-	full.CPUFill = reserve.MaxCPUFill
+	full.CPUDemandPerCore = reserve.MaxCPUDemandPerCore
 	return max(w.rules.slotsBeside(v, flight, podDemand, w.rules.admit, w.at), w.rules.slotsBeside(v, flight, asks, full, w.at))
 }
 

@@ -92,7 +92,7 @@ func TestEnergyRanksNodes(t *testing.T) {
 		{"remaining", func(s *setup) { s.args.EnergyObjective = "Remaining" }, [4]float64{30.001 / 78.751, 1, (30.001/78.751 + 2) / 3, 1}},
 		// It takes 40 W more to wake a small one than to load it, and 90 a large one; the
 		// median is again the large one's.
-		{"sleep", func(s *setup) { s.args.EmptyNodesSleep = true }, [4]float64{116.25 / 50, 1, (116.25/50 + 1 + .25) / 3, .25}},
+		{"sleep", func(s *setup) { s.args.IdleNodesPowerDown = true }, [4]float64{116.25 / 50, 1, (116.25/50 + 1 + .25) / 3, .25}},
 		{"all of the score", func(s *setup) { s.args.EnergyWeight = 1 }, [4]float64{2.625, 1, (2.625 + 1 + .25) / 3, .25}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -200,12 +200,12 @@ func TestPlacementWithoutPower(t *testing.T) {
 			t.Run(fmt.Sprintf("seed=%d/power=%v", seed, powered), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(seed, 19))
 				args := plugin.SpazioArgs{
-					StalePolicy: []string{"Neutral", "Reject", "Allow"}[rng.IntN(3)], KWeight: []float64{0, .25}[rng.IntN(2)],
+					StalePolicy: []string{"Neutral", "Reject", "Allow"}[rng.IntN(3)], CapacityWeight: []float64{0, .25}[rng.IntN(2)],
 					MaxAge: metav1.Duration{Duration: 5 * time.Second},
 				}
 				thrift := args
 				thrift.EnergyWeight, thrift.EnergyObjective = .05+.7*rng.Float64(), []string{"Marginal", "Remaining"}[rng.IntN(2)]
-				thrift.EmptyNodesSleep = rng.IntN(2) == 0
+				thrift.IdleNodesPowerDown = rng.IntN(2) == 0
 				one, other := newTwin(t, args), newTwin(t, thrift)
 				for i := range 40 {
 					if rng.IntN(3) == 0 {
@@ -488,14 +488,14 @@ func TestCoresInFlight(t *testing.T) {
 	}
 }
 
-// TestEmptyNodesSleep: a DaemonSet's pod is no reason to be awake, a pod on its way is.
-func TestEmptyNodesSleep(t *testing.T) {
+// TestIdleNodesPowerDown: a DaemonSet's pod is no reason to be awake, a pod on its way is.
+func TestIdleNodesPowerDown(t *testing.T) {
 	clock := newClock()
 	daemon, web := podOfDeployment(1, "x"), podOfDeployment(2, "web")
 	daemon.OwnerReferences[0].Kind, daemon.OwnerReferences[0].Name = "DaemonSet", "log"
 	daemon.Spec.NodeName, web.Spec.NodeName = nodeName(0), nodeName(1)
 	c := thrifty(t, clock, 3, func(s *setup) {
-		s.args.EmptyNodesSleep, s.objects = true, append(s.objects, daemon, web)
+		s.args.IdleNodesPowerDown, s.objects = true, append(s.objects, daemon, web)
 	})
 	client := c.dial()
 	for i, listed := range [][]reserve.PodKey{{keyOf(1)}, {keyOf(2)}, nil} {
@@ -518,9 +518,9 @@ func TestEmptyNodesSleep(t *testing.T) {
 	}
 }
 
-// TestIgnoreRoom: no node is refused, and nodes without room are ranked all the same.
-func TestIgnoreRoom(t *testing.T) {
-	c := thrifty(t, newClock(), 4, func(s *setup) { s.args.IgnoreRoom, s.args.StalePolicy = true, "Reject" })
+// TestScoreOnly: no node is refused, and nodes without room are ranked all the same.
+func TestScoreOnly(t *testing.T) {
+	c := thrifty(t, newClock(), 4, func(s *setup) { s.args.ScoreOnly, s.args.StalePolicy = true, "Reject" })
 	streams := c.power(.5, machine(40, 120), machine(40, 360), machine(40, 120))
 	streams[0].settle(withPower(-1.5, machine(40, 120)))
 	streams[1].settle(withPower(-.5, machine(40, 360)))

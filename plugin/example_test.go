@@ -37,10 +37,10 @@ func ExampleDecodeArgs() {
 }
 
 func ExampleSpazioArgs_Validate() {
-	err := plugin.SpazioArgs{KWeight: 2}.Validate()
+	err := plugin.SpazioArgs{CapacityWeight: 2}.Validate()
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, plugin.ErrInvalid))
 	// Output:
-	// plugin: kWeight = 2: invalid configuration or input: must be a number between 0 and 1
+	// plugin: capacityWeight = 2: invalid configuration or input: must be a number between 0 and 1
 	// true
 }

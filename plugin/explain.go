@@ -274,8 +274,8 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	if h.consumption.on.Load() {
 		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
 	}
-	if p.ignoreRoom {
-		c.ignoreRoom(&h.rules)
+	if p.scoreOnly {
+		c.scoreOnly(&h.rules)
 	}
 	list := make([]NodeVerdict, len(d.nodes))
 	var ranked []*NodeVerdict
@@ -286,7 +286,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 		reason := h.rules.decide(v, c.asks, at)
 		verdict.Reason = reason.String()
 		verdict.rank(v, &c.weighing, at)
-		if reason == reserve.Admitted || p.ignoreRoom {
+		if reason == reserve.Admitted || p.scoreOnly {
 			ranked, raw = append(ranked, verdict), append(raw, c.score(v, 0, &h.rules, p.ranking))
 		}
 	}

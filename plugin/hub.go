@@ -141,7 +141,7 @@ func NewHub(o HubOptions) *Hub {
 	}
 	return &Hub{
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
-		strangers: transport.NewQuota(maxStrangers, maxStrangersOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
+		strangers: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
 		profiles: make(map[string]*spazio),
 	}
 }
@@ -174,9 +174,9 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	}
 	p := &spazio{
 		hub: h, handle: handle, optOut: args.OptOutAnnotation, tolerated: args.OptOutToleration,
-		ranking:    reserve.Ranking{Blend: args.KWeight, Energy: args.EnergyWeight, TieWidth: args.TieWidth},
-		thrift:     thrift{objective: objective, sleep: args.EmptyNodesSleep},
-		ignoreRoom: args.IgnoreRoom,
+		ranking:   reserve.Ranking{Blend: args.CapacityWeight, Energy: args.EnergyWeight, TieTolerance: args.TieTolerance},
+		thrift:    thrift{objective: objective, sleep: args.IdleNodesPowerDown},
+		scoreOnly: args.ScoreOnly,
 	}
 	if args.EnergyWeight > 0 {
 		h.meter()
@@ -185,7 +185,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	return p, nil
 }
 
-var errProfilesDiffer = errors.New("arguments other than kWeight, tieWidth, energyWeight, energyObjective, emptyNodesSleep, ignoreRoom, optOutAnnotation and optOutToleration differ from another profile's")
+var errProfilesDiffer = errors.New("arguments other than capacityWeight, tieTolerance, energyWeight, energyObjective, idleNodesPowerDown, scoreOnly, optOutAnnotation and optOutToleration differ from another profile's")
 
 // run starts the Hub; h.mu is held. Nothing is left running after an error.
 func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error {
@@ -255,7 +255,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	h.profiling.halfLife, h.profiling.retry = args.ProfileHalfLife.Duration, cmp.Or(h.options.ProfilesRetry, profilesRetry)
 	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
-		admit:     reserve.Rules{Epsilon: args.Epsilon, CPUFill: args.CPUFill}.WithDefaults(),
+		admit:     reserve.Rules{MinFreePods: args.MinFreePods, CPUDemandPerCore: args.CPUDemandPerCore}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
 		trickle:   args.OverdueAdmission(),
 		byDemand:  args.Profiles == config.ProfilesOn,

@@ -25,8 +25,8 @@ type spazio struct {
 	optOut, tolerated string
 	ranking           reserve.Ranking
 	thrift            thrift
-	// ignoreRoom reports whether no node is refused and room only serves for ranking.
-	ignoreRoom bool
+	// scoreOnly reports whether no node is refused and room only serves for ranking.
+	scoreOnly bool
 }
 
 var (
@@ -95,7 +95,7 @@ func isTied(pod *v1.Pod) bool {
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
 	bound.Mark(state, pod)
-	if p.exempt(pod) || bound.Is(pod) || p.ignoreRoom {
+	if p.exempt(pod) || bound.Is(pod) || p.scoreOnly {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -163,7 +163,7 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter refuses a node without room. The code is Unresolvable, because otherwise every full node
 // would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if p.ignoreRoom || bound.Is(pod) {
+	if p.scoreOnly || bound.Is(pod) {
 		return nil
 	}
 	c, err := p.cycle(state)
@@ -194,8 +194,8 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	}
 	if _, err := p.cycle(state); err != nil {
 		c, _ := p.judge(new(attempt), pod, p.hub.kindOf(pod).asks)
-		if p.ignoreRoom {
-			c.ignoreRoom(&p.hub.rules)
+		if p.scoreOnly {
+			c.scoreOnly(&p.hub.rules)
 		}
 		state.Write(stateKey, c)
 	}
@@ -276,7 +276,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Lock()
 	h.refreshLocked(n)
 	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !bound.Was(state) && !p.ignoreRoom {
+	if !p.exempt(pod) && !bound.Was(state) && !p.scoreOnly {
 		asks := h.asks(h.told(pod))
 		reason = h.rules.decide(v, asks, at)
 		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)

@@ -277,7 +277,7 @@ func TestScoreFollowsFreeRoom(t *testing.T) {
 func TestProfilesDifferInTheirOptions(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Random: func() float64 { return 0 }}})
 	args := c.args
-	args.KWeight, args.OptOutAnnotation, args.OptOutToleration = 1, "other.example/annotation", "other.example/taint"
+	args.CapacityWeight, args.OptOutAnnotation, args.OptOutToleration = 1, "other.example/annotation", "other.example/taint"
 	byK := c.second("by-k", args)
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 8, K: 1})

@@ -59,10 +59,10 @@ type signalServer struct {
 type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
 
 const (
-	// maxStrangers bounds the streams that have not yet brought a report that counts,
-	// maxStrangersOfOne those of one address. An agent's stream is one while the API server
+	// maxUnauthenticated bounds the streams that have not yet brought a report that counts,
+	// maxUnauthenticatedOfOne those of one address. An agent's stream is one while the API server
 	// reviews its token; an agent that is refused comes again.
-	maxStrangers, maxStrangersOfOne = 1024, 128
+	maxUnauthenticated, maxUnauthenticatedOfOne = 1024, 128
 )
 
 // Publish receives an agent's reports and sends it notices until either side

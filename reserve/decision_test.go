@@ -79,8 +79,8 @@ func TestAdmit(t *testing.T) {
 		{"room for one", reserve.Signal{Avail: 1}, 0, 1, reserve.Rules{}, reserve.Admitted},
 		{"in flight takes it", reserve.Signal{Avail: 1}, 1, 1, reserve.Rules{}, reserve.NoRoom},
 		{"just short", reserve.Signal{Avail: .999}, 0, 1, reserve.Rules{}, reserve.NoRoom},
-		{"small demand still needs epsilon", reserve.Signal{Avail: .9}, 0, .1, reserve.Rules{}, reserve.NoRoom},
-		{"small epsilon", reserve.Signal{Avail: .9}, 0, .1, reserve.Rules{Epsilon: .5}, reserve.Admitted},
+		{"small demand still needs minFreePods", reserve.Signal{Avail: .9}, 0, .1, reserve.Rules{}, reserve.NoRoom},
+		{"small minFreePods", reserve.Signal{Avail: .9}, 0, .1, reserve.Rules{MinFreePods: .5}, reserve.Admitted},
 		{"large demand", reserve.Signal{Avail: 3}, 0, 4, reserve.Rules{}, reserve.NoRoom},
 		{"saturated", reserve.Signal{Avail: 9, Saturated: true}, 0, 1, reserve.Rules{}, reserve.Saturated},
 		{"slow start of an empty node", reserve.Signal{Avail: 99}, 2, 1, reserve.Rules{}, reserve.SlowStart},
@@ -117,7 +117,7 @@ func TestSlotsCountsAdmissions(t *testing.T) {
 		}
 		demand := []float64{1, 1, .25, .1, 2.5, 1. / 3}[rng.IntN(6)]
 		start := float64(rng.IntN(10)) * demand
-		rules := reserve.Rules{Epsilon: []float64{0, .5, 2}[rng.IntN(3)]}
+		rules := reserve.Rules{MinFreePods: []float64{0, .5, 2}[rng.IntN(3)]}
 		want := 0
 		flight := reserve.Flight{Demand: start, Stalled: start * float64(rng.IntN(2)) / 2, Late: start * float64(rng.IntN(2)) / 4}
 		next := flight
@@ -161,7 +161,7 @@ func TestScore(t *testing.T) {
 		{"free alone", 4, 9, 25, 0, reserve.Ranking{}, 4},
 		{"full node", -1, 9, 25, 0, reserve.Ranking{}, 0},
 		{"chance adds up to the tie width", 4, 9, 25, .5, reserve.Ranking{}, 4.25},
-		{"wider ties", 4, 9, 25, .5, reserve.Ranking{TieWidth: 2}, 5},
+		{"wider ties", 4, 9, 25, .5, reserve.Ranking{TieTolerance: 2}, 5},
 		{"geometric mean", 4, 9, 25, 0, blend, 6},
 		{"no k", 4, 0, 25, 0, blend, 0},
 		{"k alone", 4, 9, 25, 0, reserve.Ranking{Blend: 1}, 9},
@@ -287,7 +287,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		field string
 		value any
 	}{
-		{reserve.Rules{Epsilon: -1}.Validate(), "Epsilon", -1.},
+		{reserve.Rules{MinFreePods: -1}.Validate(), "MinFreePods", -1.},
 		{reserve.Rules{Burst: math.Inf(-1)}.Validate(), "Burst", math.Inf(-1)},
 		{reserve.Rules{Growth: math.Inf(1)}.Validate(), "Growth", math.Inf(1)},
 		{reserve.Ranking{Blend: 1.5}.Validate(), "Blend", 1.5},
@@ -296,8 +296,8 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{reserve.Ranking{Energy: 1.5}.Validate(), "Energy", 1.5},
 		{reserve.Ranking{Energy: math.Inf(1)}.Validate(), "Energy", math.Inf(1)},
 		{blendOf(.625, .5).Validate(), "Energy", .5},
-		{reserve.Ranking{TieWidth: -1}.Validate(), "TieWidth", -1.},
-		{reserve.Ranking{TieWidth: math.Inf(1)}.Validate(), "TieWidth", math.Inf(1)},
+		{reserve.Ranking{TieTolerance: -1}.Validate(), "TieTolerance", -1.},
+		{reserve.Ranking{TieTolerance: math.Inf(1)}.Validate(), "TieTolerance", math.Inf(1)},
 		{reserve.LedgerConfig{TTL: -1}.Validate(), "TTL", time.Duration(-1)},
 		{reserve.LedgerConfig{Linger: -1}.Validate(), "Linger", time.Duration(-1)},
 		{ledger, "Patience", time.Duration(-1)},
@@ -307,7 +307,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		{policy, "Policy", "Panic"},
 		{reserve.Rules{Spread: -1}.Validate(), "Spread", -1.},
 		{reserve.Rules{Caution: math.Inf(1)}.Validate(), "Caution", math.Inf(1)},
-		{reserve.Rules{CPUFill: 2.5}.Validate(), "CPUFill", 2.5},
+		{reserve.Rules{CPUDemandPerCore: 2.5}.Validate(), "CPUDemandPerCore", 2.5},
 		{reserve.Demand{}.Validate(), "Demand.Typical[cpu]", 0.},
 		{reserve.Demand{Typical: [2]float64{1, 1.5}}.Validate(), "Demand.Typical[memory]", 1.5},
 		{reserve.Demand{Typical: [2]float64{1, -.5}}.Validate(), "Demand.Typical[memory]", -.5},
@@ -325,7 +325,7 @@ func TestErrorsNameFieldAndValue(t *testing.T) {
 		}
 	}
 	for _, err := range []error{
-		reserve.Rules{}.Validate(), reserve.Rules{CPUFill: 2}.Validate(), reserve.TypicalPod().Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
+		reserve.Rules{}.Validate(), reserve.Rules{CPUDemandPerCore: 2}.Validate(), reserve.TypicalPod().Validate(), reserve.Ranking{}.Validate(), reserve.LedgerConfig{}.Validate(), reserve.Freshness{}.Validate(),
 		reserve.Ranking{Blend: 1}.Validate(), blendOf(.5, .5).Validate(), blendOf(0, 1).Validate(), reserve.Freshness{Policy: reserve.Allow}.Validate(),
 	} {
 		if err != nil {

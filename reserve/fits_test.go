@@ -28,7 +28,7 @@ func knownPod(cores, bytes float64) reserve.Demand {
 }
 
 // certain leaves no share of the CPU free and takes nothing as given.
-var certain = reserve.Rules{CPUFill: 2, Burst: 1000}
+var certain = reserve.Rules{CPUDemandPerCore: 2, Burst: 1000}
 
 func TestFitsCountsResources(t *testing.T) {
 	part := func(typical float64, d reserve.Demand) reserve.Demand {
@@ -68,11 +68,11 @@ func TestFitsCountsResources(t *testing.T) {
 		},
 		{
 			name: "to what is set", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(.75, gib),
-			rules: reserve.Rules{Burst: 1000, CPUFill: 1.7}, want: reserve.Admitted,
+			rules: reserve.Rules{Burst: 1000, CPUDemandPerCore: 1.7}, want: reserve.Admitted,
 		},
 		{
 			name: "and no more", flight: []reserve.Demand{knownPod(6, gib)}, demand: knownPod(.85, gib),
-			rules: reserve.Rules{Burst: 1000, CPUFill: 1.7}, want: reserve.NoCPU,
+			rules: reserve.Rules{Burst: 1000, CPUDemandPerCore: 1.7}, want: reserve.NoCPU,
 		},
 		{
 			name:   "that is for known pods",
@@ -193,7 +193,7 @@ func randomDecision(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Dem
 		f.Demand++
 	}
 	d := draw()
-	return s, f, d, reserve.Rules{CPUFill: 1 + rng.Float64(), Caution: .5 + rng.Float64(), Epsilon: 1}
+	return s, f, d, reserve.Rules{CPUDemandPerCore: 1 + rng.Float64(), Caution: .5 + rng.Float64(), MinFreePods: 1}
 }
 
 // TestFitsNeverRises: a pod that takes more, or is less sure to, or comes later,
@@ -475,10 +475,10 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestCPUFillFollowsTheCores: pods that take a core each keep all cores busy, and the part
+// TestCPUDemandPerCoreFollowsTheCores: pods that take a core each keep all cores busy, and the part
 // of them that waits is the smaller the more cores there are. Where nobody sees who waits
 // none does.
-func TestCPUFillFollowsTheCores(t *testing.T) {
+func TestCPUDemandPerCoreFollowsTheCores(t *testing.T) {
 	for _, test := range []struct {
 		cores, full float64
 		rules       reserve.Rules
@@ -486,8 +486,8 @@ func TestCPUFillFollowsTheCores(t *testing.T) {
 	}{
 		{cores: 1, full: 2, want: 2}, {cores: 2, full: 2, want: 3}, {cores: 4, full: 2, want: 5},
 		{cores: 16, full: 2, want: 18}, {cores: 64, full: 2, want: 69}, {cores: 256, full: 2, want: 266},
-		{cores: 64, full: 2, rules: reserve.Rules{CPUFill: 1.5}, want: 96},
-		{cores: 4, full: 1, want: 4}, {cores: 64, full: 1, rules: reserve.Rules{CPUFill: 1.5}, want: 64},
+		{cores: 64, full: 2, rules: reserve.Rules{CPUDemandPerCore: 1.5}, want: 96},
+		{cores: 4, full: 1, want: 4}, {cores: 64, full: 1, rules: reserve.Rules{CPUDemandPerCore: 1.5}, want: 64},
 	} {
 		s := reserve.Signal{Cores: test.cores, Rooms: [2]reserve.Room{
 			{Left: 1, Most: 1, Unit: 1 / (test.full * test.cores), Cost: 1. / 16},

@@ -32,7 +32,7 @@ func TestGolden(t *testing.T) {
 		name := fmt.Sprintf("n%d", i)
 		nodes[i] = &goldenNode{name: name, account: ledger.Account(name)}
 	}
-	rules, ranking := reserve.Rules{}.WithDefaults(), reserve.Ranking{Blend: .3, TieWidth: .5}
+	rules, ranking := reserve.Rules{}.WithDefaults(), reserve.Ranking{Blend: .3, TieTolerance: .5}
 	var trace strings.Builder
 	now := epoch
 	for i := range 200 {

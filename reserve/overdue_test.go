@@ -61,7 +61,7 @@ func TestPlaces(t *testing.T) {
 		{name: "memory for one", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, cores: 64, want: 1},
 		{name: "memory that a pod in flight takes", signal: func(s *reserve.Signal) { s.MemoryRoom = 1.5 }, flight: reserve.Flight{Demand: 1}, cores: 64, want: 0},
 		{name: "memory that is not a number", signal: func(s *reserve.Signal) { s.MemoryRoom = math.NaN() }, cores: 4, want: 0},
-		{name: "the room that rules want of memory, too", signal: func(s *reserve.Signal) { s.MemoryRoom = 2 }, rules: reserve.Rules{Epsilon: 3}, cores: 4, want: 0},
+		{name: "the room that rules want of memory, too", signal: func(s *reserve.Signal) { s.MemoryRoom = 2 }, rules: reserve.Rules{MinFreePods: 3}, cores: 4, want: 0},
 		{name: "slow start's line", flight: reserve.Flight{Demand: 6}, cores: 64, want: 0},
 		{name: "below the line by one", flight: reserve.Flight{Demand: 5}, cores: 64, want: 1},
 		{name: "stalled pods do not count there", flight: reserve.Flight{Demand: 6, Stalled: 6}, cores: 4, want: 1},

@@ -14,14 +14,14 @@ type Ranking struct {
 	// Energy is e in [0,1], the weight of a node's goodness for the pod in energy;
 	// default 0. Blend and Energy together are at most 1.
 	Energy float64
-	// TieWidth is the difference in free pods below which two nodes count as
+	// TieTolerance is the difference in free pods below which two nodes count as
 	// tied and chance may decide; default ½, for a signal is no finer than half
 	// a pod. Range (0, ∞).
-	TieWidth float64
+	TieTolerance float64
 }
 
-// DefaultTieWidth is half a pod.
-const DefaultTieWidth = .5
+// DefaultTieTolerance is half a pod.
+const DefaultTieTolerance = .5
 
 // MaxScore is the highest normalised score, as kube-scheduler wants it.
 const MaxScore = 100
@@ -34,18 +34,18 @@ func (r Ranking) Validate() error {
 	if !(r.Energy >= 0 && r.Blend+r.Energy <= 1) {
 		return refuse("Energy", r.Energy, fmt.Sprintf("in [0,1], and at most 1 together with Blend %g", r.Blend))
 	}
-	if !(r.TieWidth >= 0) || math.IsInf(r.TieWidth, 1) {
-		return refuse("TieWidth", r.TieWidth, "a finite number above 0, or 0 for the default")
+	if !(r.TieTolerance >= 0) || math.IsInf(r.TieTolerance, 1) {
+		return refuse("TieTolerance", r.TieTolerance, "a finite number above 0, or 0 for the default")
 	}
 	return nil
 }
 
 // Score returns the raw score of a node,
 //
-//	(free + u·TieWidth)^(1−w−e) · k^w · g^e
+//	(free + u·TieTolerance)^(1−w−e) · k^w · g^e
 //
 // with free in pods, k in typical loads, g the node's goodness for the pod in
-// energy and u ∈ [0,1) a number the caller drew: nodes closer than TieWidth change
+// energy and u ∈ [0,1) a number the caller drew: nodes closer than TieTolerance change
 // places by chance, so that schedulers that see the same reports do not all choose
 // the same node. u = 0 is deterministic. The blend is a geometric mean because the
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
@@ -53,10 +53,10 @@ func (r Ranking) Validate() error {
 // as 0, except g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
 // and the score that of e = 0. Otherwise room beyond 2.75 pods has the exponent 1−w−2e,
 // or 0 where that is negative: power that falls as a node fills would save nothing where
-// room falls as fast; and u takes from the room, free − u·TieWidth, for energy fills a
+// room falls as fast; and u takes from the room, free − u·TieTolerance, for energy fills a
 // thrifty node to its last pod, where chance would find room that is not there.
 func Score(free, k, g, u float64, r Ranking) float64 {
-	width, energy := cmp.Or(r.TieWidth, DefaultTieWidth), r.Energy
+	width, energy := cmp.Or(r.TieTolerance, DefaultTieTolerance), r.Energy
 	if math.IsNaN(g) {
 		energy = 0
 	}

@@ -149,9 +149,9 @@ func Free(avail float64, f Flight) float64 { return avail - f.taken() }
 // Rules are the constants of a View. The zero value of a field means its
 // default.
 type Rules struct {
-	// Epsilon is the room that must be left for any pod, in pods: default 1,
+	// MinFreePods is the room that must be left for any pod, in pods: default 1,
 	// range (0, ∞). A pod that demands more needs its demand.
-	Epsilon float64
+	MinFreePods float64
 	// Burst and Growth are slow start's line: at most max(Burst·max(1, cores/2) +
 	// Growth·n, allowance) pods in flight. Defaults 2 and ½, so that the first step
 	// is a pod a core, which is what an agent takes a pod for that knows of none.
@@ -166,23 +166,23 @@ type Rules struct {
 	// Caution is g, the standard deviations by which pods may take more than
 	// expected of a resource without give: default 1, range (0, ∞).
 	Caution float64
-	// CPUFill is how many cores' worth of demand a core is filled to by pods that
+	// CPUDemandPerCore is how many cores' worth of demand a core is filled to by pods that
 	// are known, range (0, 2]. The default keeps all cores busy and few pods waiting:
 	// 1 + max(1.35, .65·√cores)/cores, which is 1.34 on 4 cores and 1.08 on 64. Where
 	// the node does not measure waiting it is 1, whatever is set.
-	CPUFill float64
+	CPUDemandPerCore float64
 }
 
 const (
 	// burstCores are the cores that Burst is meant for; larger nodes have as much
 	// of it a core.
 	burstCores = 2
-	// MaxCPUFill keeps nothing free for known pods.
-	MaxCPUFill = fullCores
+	// MaxCPUDemandPerCore keeps nothing free for known pods.
+	MaxCPUDemandPerCore = fullCores
 	// fullCores is how many cores' worth of demand a core is read to be full at: half
 	// of what the CPU's channel measures is use, half is waiting.
 	fullCores = 2
-	// leastWaiting and waitingRoot: see Rules.CPUFill.
+	// leastWaiting and waitingRoot: see Rules.CPUDemandPerCore.
 	leastWaiting = 1.35
 	waitingRoot  = .65
 )
@@ -193,15 +193,15 @@ func (r Rules) Validate() error {
 		name  string
 		value float64
 	}{
-		{"Epsilon", r.Epsilon}, {"Burst", r.Burst}, {"Growth", r.Growth},
-		{"Spread", r.Spread}, {"Caution", r.Caution}, {"CPUFill", r.CPUFill},
+		{"MinFreePods", r.MinFreePods}, {"Burst", r.Burst}, {"Growth", r.Growth},
+		{"Spread", r.Spread}, {"Caution", r.Caution}, {"CPUDemandPerCore", r.CPUDemandPerCore},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 1) {
 			return refuse(f.name, f.value, "a finite number above 0, or 0 for the default")
 		}
 	}
-	if r.CPUFill > fullCores {
-		return refuse("CPUFill", r.CPUFill, "at most 2")
+	if r.CPUDemandPerCore > fullCores {
+		return refuse("CPUDemandPerCore", r.CPUDemandPerCore, "at most 2")
 	}
 	return nil
 }
@@ -209,8 +209,8 @@ func (r Rules) Validate() error {
 // WithDefaults returns r with its zero fields replaced.
 func (r Rules) WithDefaults() Rules {
 	return Rules{
-		Epsilon: cmp.Or(r.Epsilon, 1), Burst: cmp.Or(r.Burst, 2), Growth: cmp.Or(r.Growth, .5),
-		Spread: cmp.Or(r.Spread, .5), Caution: cmp.Or(r.Caution, 1), CPUFill: r.CPUFill,
+		MinFreePods: cmp.Or(r.MinFreePods, 1), Burst: cmp.Or(r.Burst, 2), Growth: cmp.Or(r.Growth, .5),
+		Spread: cmp.Or(r.Spread, .5), Caution: cmp.Or(r.Caution, 1), CPUDemandPerCore: r.CPUDemandPerCore,
 	}
 }
 
@@ -226,8 +226,8 @@ func (r *Rules) kept(s *Signal) float64 {
 	switch {
 	case s.Cores*core > 1.5/fullCores:
 		return 0
-	case r.CPUFill > 0:
-		return 1 - r.CPUFill/fullCores
+	case r.CPUDemandPerCore > 0:
+		return 1 - r.CPUDemandPerCore/fullCores
 	}
 	return math.Max(0, .5-math.Max(leastWaiting*core, waitingRoot*math.Sqrt(core/fullCores)))
 }

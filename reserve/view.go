@@ -55,8 +55,8 @@ type View struct {
 	Flight Flight
 	// terms are by resource.
 	terms [resources]term
-	// epsilon and caution are those of the rules.
-	epsilon, caution float64
+	// minFreePods and caution are those of the rules.
+	minFreePods, caution float64
 	// counts reports whether the node says what a core or a byte is to it, profiled whether
 	// a pod in flight has a profile, idle whether the first pod needs no room.
 	counts, profiled, idle bool
@@ -102,7 +102,7 @@ func NewView(s Signal, f Flight, r Rules) View {
 	r = r.WithDefaults()
 	limit := r.limit(&s)
 	v := View{
-		Signal: s, Flight: f, epsilon: r.Epsilon, caution: r.Caution, counts: s.Rooms[CPU].Unit > 0 || s.Rooms[Memory].Unit > 0,
+		Signal: s, Flight: f, minFreePods: r.MinFreePods, caution: r.Caution, counts: s.Rooms[CPU].Unit > 0 || s.Rooms[Memory].Unit > 0,
 		profiled: f.Known != Known{}, idle: s.Floored && f.taken() == 0,
 		slow: !(f.starting() < limit), slowUnseen: !(f.unseen() < limit),
 	}
@@ -178,7 +178,7 @@ const nearlyAlone = .9
 // and slow start's line is not reached. The second bound admits a pod with a profile to a nearly
 // empty node, whatever it takes.
 func (v *View) fits(d *Demand, asked []Resource) Reason {
-	known, least := d.known(), math.Max(d.Pods(), v.epsilon)
+	known, least := d.known(), math.Max(d.Pods(), v.minFreePods)
 	for _, i := range asked {
 		r := &v.terms[i]
 		typical, amount, variance, confidence := least, 0., 0., 0.

@@ -25,7 +25,7 @@ func view(s reserve.Signal, f reserve.Flight) *reserve.View {
 // scene is a node, its flight, a pod and the rules, at random.
 func scene(rng *rand.Rand) (reserve.Signal, reserve.Flight, reserve.Demand, reserve.Rules) {
 	share := func() float64 { return math.Round(rng.Float64()*64) / 64 }
-	rules := reserve.Rules{Spread: .5, Caution: .5 + rng.Float64(), CPUFill: []float64{0, 1, 2}[rng.IntN(3)]}
+	rules := reserve.Rules{Spread: .5, Caution: .5 + rng.Float64(), CPUDemandPerCore: []float64{0, 1, 2}[rng.IntN(3)]}
 	s := reserve.Signal{
 		Avail: 8*rng.Float64() - 1, Pods: rng.IntN(4), Saturated: rng.IntN(20) == 0, Floored: rng.IntN(3) == 0, Cores: float64(rng.IntN(9)),
 		Rooms: [2]reserve.Room{
@@ -115,7 +115,7 @@ func writtenOut(s reserve.Signal, f reserve.Flight, d reserve.Demand, r reserve.
 	if !known {
 		pods = d.Typical[0]
 	}
-	least, taken, edge := max(pods, r.Epsilon), f.Demand+f.Held, math.Inf(1)
+	least, taken, edge := max(pods, r.MinFreePods), f.Demand+f.Held, math.Inf(1)
 	short := func(slack float64) bool {
 		if math.Abs(slack) < math.Abs(edge) {
 			edge = slack
@@ -142,8 +142,8 @@ func writtenOut(s reserve.Signal, f reserve.Flight, d reserve.Demand, r reserve.
 			sd, variance = 0, 0
 			switch {
 			case s.Cores*cpu > .75:
-			case r.CPUFill > 0:
-				kept = confidence * (1 - r.CPUFill/2)
+			case r.CPUDemandPerCore > 0:
+				kept = confidence * (1 - r.CPUDemandPerCore/2)
 			default:
 				kept = confidence * max(0, .5-max(1.35*cpu, .65*math.Sqrt(cpu/2)))
 			}

@@ -124,7 +124,7 @@ func (s *spazio) goodness(a *spazioAgent, cores float64) float64 {
 	if !a.validity.Fresh(s.now()) {
 		power = &energy.Power{}
 	}
-	return energy.Goodness(power, a.reported.Pods, a.view.Flight.Cores, cores, s.options.EnergyObjective, s.options.EmptyNodesSleep)
+	return energy.Goodness(power, a.reported.Pods, a.view.Flight.Cores, cores, s.options.EnergyObjective, s.options.IdleNodesPowerDown)
 }
 
 // energyScore returns a function that rates a node for a pod in energy.

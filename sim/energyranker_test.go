@@ -85,7 +85,7 @@ func TestPlacesByEnergy(t *testing.T) {
 
 // Nodes without pods that are taken for asleep are left alone, as long as others have
 // room.
-func TestEmptyNodesSleep(t *testing.T) {
+func TestIdleNodesPowerDown(t *testing.T) {
 	for seed := range uint64(3) {
 		pods := arrivals(seed, 150, 3, 1) // 3 of 24 cores
 		c := sim.Config{Nodes: 6, Machines: machines(small), Scheduler: heeding(.5, energy.Marginal), Seed: seed}
@@ -101,7 +101,7 @@ func TestEmptyNodesSleep(t *testing.T) {
 // lettingSleep takes empty nodes for asleep.
 func lettingSleep(weight float64) sim.Spazio {
 	s := heeding(weight, energy.Marginal)
-	s.EmptyNodesSleep = true
+	s.IdleNodesPowerDown = true
 	return s
 }
 

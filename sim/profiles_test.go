@@ -63,7 +63,7 @@ func TestKnownCPU(t *testing.T) {
 		most int
 	}{{0, 5}, {1.7, 6}, {2, 7}} {
 		s := counting(sim.Profiles{Known: 1})
-		s.Rules.CPUFill = c.fill
+		s.Rules.CPUDemandPerCore = c.fill
 		if r := run(t, sim.Config{Nodes: 1, Scheduler: s, Seed: 1}, pods); r.Most != c.most {
 			t.Errorf("fill %g: %d at once, want %d", c.fill, r.Most, c.most)
 		}

@@ -30,10 +30,10 @@ type Spazio struct {
 	Freshness reserve.Freshness
 	Trickle   reserve.OverdueAdmission
 	// EnergyObjective says what makes a node good where Ranking.Energy is above 0, and
-	// EmptyNodesSleep that one without pods is asleep. Only then do agents measure what
+	// IdleNodesPowerDown that one without pods is asleep. Only then do agents measure what
 	// their nodes take.
-	EnergyObjective energy.Objective
-	EmptyNodesSleep bool
+	EnergyObjective    energy.Objective
+	IdleNodesPowerDown bool
 	// Weight is that of the plugin's score beside the default ones; default 5,
 	// as in the scheduler's profile.
 	Weight float64

@@ -27,7 +27,7 @@ type ClusterConfig struct {
 	Config
 	// Rest leads to the API server.
 	Rest *rest.Config
-	// Image is that of the application and of what sends the load: program spazio-social.
+	// Image is that of the application and of what sends the load: program spazio-testapp.
 	Image string
 	// Replace removes what an earlier comparison has left first; without it that is
 	// refused, for it may be under way.

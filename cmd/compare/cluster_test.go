@@ -41,7 +41,7 @@ func TestBetween(t *testing.T) {
 
 // What is asked of a cluster without which nothing can be made is refused by its name.
 func TestClusterRefuses(t *testing.T) {
-	good := ClusterConfig{Config: DefaultConfig(), Rest: &rest.Config{Host: "https://127.0.0.1:1"}, Image: "spazio-social"}
+	good := ClusterConfig{Config: DefaultConfig(), Rest: &rest.Config{Host: "https://127.0.0.1:1"}, Image: "spazio-testapp"}
 	if _, err := newFleet(good, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ var ladder = []part{
 	{name: "control plane", plane: true},
 	{name: "agents", plane: true, agents: true},
 	{name: "agents' energy", plane: true, agents: true, energy: true},
-	{name: "spazio-power", plane: true, agents: true, energy: true, topology: oneHost},
+	{name: "spazio-host-energy", plane: true, agents: true, energy: true, topology: oneHost},
 	{name: "scheduler", plane: true, agents: true, energy: true, scheduler: true, topology: oneHost},
 	{name: "application, idle", plane: true, agents: true, energy: true, scheduler: true, app: true, topology: oneHost},
 	{name: "application under load", plane: true, agents: true, energy: true, scheduler: true, app: true, load: true, topology: oneHost},

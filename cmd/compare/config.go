@@ -51,7 +51,7 @@ const (
 	// separate are machines of their own, each with counters of energy.
 	separate topology = "separate"
 	// oneHost are virtual machines of one host, which has the counters and shares them by
-	// spazio-power.
+	// spazio-host-energy.
 	oneHost topology = "one-host"
 )
 

@@ -42,7 +42,7 @@ func (c GuestsConfig) validate() error {
 	return nil
 }
 
-// EmbeddedGuests measures how often spazio-power publishes the energy of each guest of a host, and
+// EmbeddedGuests measures how often spazio-host-energy publishes the energy of each guest of a host, and
 // what that takes, by the number of guests: control groups as libvirt makes them, in each
 // an idle server. Nothing is left behind.
 func EmbeddedGuests(ctx context.Context, c GuestsConfig, say func(format string, args ...any)) (r schedulers.Guests, err error) {

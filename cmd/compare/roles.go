@@ -33,7 +33,7 @@ type Roles struct {
 	// name, and how many nodes have agents. It writes the address that agents report to, or
 	// "-" if it wants none, then a line when each node has reported.
 	Scheduler children.Role
-	// Agent is spazio-agent by its arguments, Power spazio-power.
+	// Agent is spazio-agent by its arguments, Power spazio-host-energy.
 	Agent, Power children.Role
 }
 
@@ -48,7 +48,7 @@ func (r Roles) Table() map[string]children.Role {
 // noAgents is written by a scheduler that wants no agents.
 const noAgents = "-"
 
-// roots are where a machine's files are, as flags of agents and of spazio-power.
+// roots are where a machine's files are, as flags of agents and of spazio-host-energy.
 func roots(dir string) []string {
 	return []string{"--proc-root", filepath.Join(dir, "proc"), "--sys-root", dir, "--cgroup-root", filepath.Join(dir, "cgroup"), "--log-level", "warn"}
 }
@@ -70,7 +70,7 @@ func agentArgs(dir, node, scheduler, shared string, energy bool) []string {
 	return args
 }
 
-// powerArgs are those of spazio-power on a host, which shares at a directory.
+// powerArgs are those of spazio-host-energy on a host, which shares at a directory.
 func powerArgs(dir, shared string) []string {
 	return append(roots(dir), "--guests", "cgroup", "--energy", "powercap", "--dir", shared, "--listen", "")
 }

@@ -152,7 +152,7 @@ func (s *site) share(ctx context.Context) (dir string, err error) {
 	return dir, published(ctx, dir, s.slices)
 }
 
-// counterFile is that of a guest's energy in what spazio-power publishes.
+// counterFile is that of a guest's energy in what spazio-host-energy publishes.
 func counterFile(dir, guest string) string {
 	return filepath.Join(dir, guest, "class", "powercap", "intel-rapl:0", "energy_uj")
 }
@@ -173,7 +173,7 @@ func published(ctx context.Context, dir string, guests []string) error {
 			select {
 			case <-ticker.C:
 			case <-ctx.Done():
-				return fmt.Errorf("spazio-power has nothing of %s: %w", g, context.Cause(ctx))
+				return fmt.Errorf("spazio-host-energy has nothing of %s: %w", g, context.Cause(ctx))
 			}
 		}
 	}

@@ -22,8 +22,8 @@ func TestArgsDefaults(t *testing.T) {
 	maxWait := d(10 * time.Minute)
 	want := config.SpazioArgs{
 		MaxWait: &maxWait,
-		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", Epsilon: 1,
-		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieWidth: .5, EnergyObjective: "Marginal",
+		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", MinFreePods: 1,
+		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieTolerance: .5, EnergyObjective: "Marginal",
 		IdleTimeout: d(15 * time.Second), SignalLostAfter: d(5 * time.Minute), MaxReportRate: 20, ReportBurst: 40,
 		Profiles: "Observe", ProfileHalfLife: d(24 * time.Hour),
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
@@ -63,10 +63,10 @@ func TestValidateNamesEveryField(t *testing.T) {
 	negative := metav1.Duration{Duration: -1}
 	args := config.SpazioArgs{
 		StalePolicy: "Panic", MaxAge: negative, StartupGrace: negative, RetryPeriod: negative, AssumedTTL: negative, MaxWait: &negative,
-		Epsilon: -1, KWeight: 1.5, TieWidth: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
-		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxStrangers: -1, AgentServiceAccount: "agent", ControllerServiceAccount: "controller",
+		MinFreePods: -1, CapacityWeight: 1.5, TieTolerance: -1, OptOutAnnotation: "not/a/name", OptOutToleration: "-", TLSKeyFile: "key.pem",
+		MaxReportRate: math.NaN(), ReportBurst: -1, MaxConnections: -1, MaxUnauthenticated: -1, AgentServiceAccount: "agent", ControllerServiceAccount: "controller",
 		EnergyWeight: -1, EnergyObjective: "Least",
-		Profiles: "Sometimes", ProfileHalfLife: negative, CPUFill: 2.5,
+		Profiles: "Sometimes", ProfileHalfLife: negative, CPUDemandPerCore: 2.5,
 	}
 	all, ok := args.Validate().(interface{ Unwrap() []error })
 	if !ok {
@@ -84,9 +84,9 @@ func TestValidateNamesEveryField(t *testing.T) {
 		got[f.Field] = true
 	}
 	want := map[string]bool{"stalePolicy": true, "maxAge": true, "startupGrace": true, "retryPeriod": true, "assumedTTL": true, "maxWait": true,
-		"epsilon": true, "kWeight": true, "tieWidth": true, "optOutAnnotation": true, "optOutToleration": true,
-		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxStrangers": true, "listen": true, "agentServiceAccount": true, "controllerServiceAccount": true, "tlsCertFile": true, "energyWeight": true, "energyObjective": true,
-		"profiles": true, "profileHalfLife": true, "cpuFill": true}
+		"minFreePods": true, "capacityWeight": true, "tieTolerance": true, "optOutAnnotation": true, "optOutToleration": true,
+		"maxReportRate": true, "reportBurst": true, "maxConnections": true, "maxUnauthenticated": true, "listen": true, "agentServiceAccount": true, "controllerServiceAccount": true, "tlsCertFile": true, "energyWeight": true, "energyObjective": true,
+		"profiles": true, "profileHalfLife": true, "cpuDemandPerCore": true}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
@@ -96,16 +96,16 @@ func TestValidateNamesEveryField(t *testing.T) {
 	}
 }
 
-// TestEnergyWeight is a part of the score, of which kWeight is another.
+// TestEnergyWeight is a part of the score, of which capacityWeight is another.
 func TestEnergyWeight(t *testing.T) {
 	for _, test := range []struct {
 		k, energy float64
 		ok        bool
 	}{{0, 1, true}, {.5, .5, true}, {.7, .3, true}, {.75, .5, false}, {1, .0625, false}, {0, 1.5, false}, {0, math.NaN(), false}} {
-		err := config.SpazioArgs{KWeight: test.k, EnergyWeight: test.energy}.Validate()
+		err := config.SpazioArgs{CapacityWeight: test.k, EnergyWeight: test.energy}.Validate()
 		var f *field.Error
 		if ok := err == nil; ok != test.ok || !ok && (!errors.As(err, &f) || f.Field != "energyWeight") {
-			t.Errorf("kWeight %v, energyWeight %v: %v", test.k, test.energy, err)
+			t.Errorf("capacityWeight %v, energyWeight %v: %v", test.k, test.energy, err)
 		}
 	}
 	for name, want := range map[string]energy.Objective{"": energy.Marginal, "Marginal": energy.Marginal, "Remaining": energy.Remaining} {
@@ -117,11 +117,11 @@ func TestEnergyWeight(t *testing.T) {
 
 // TestProfilesMayDiffer in how they rank nodes, and in nothing that they share.
 func TestProfilesMayDiffer(t *testing.T) {
-	own := config.SpazioArgs{KWeight: .5, TieWidth: 2, EnergyWeight: .5, EnergyObjective: "Remaining", EmptyNodesSleep: true, IgnoreRoom: true}
+	own := config.SpazioArgs{CapacityWeight: .5, TieTolerance: 2, EnergyWeight: .5, EnergyObjective: "Remaining", IdleNodesPowerDown: true, ScoreOnly: true}
 	if diff := cmp.Diff(config.SpazioArgs{}, own.Shared()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := (config.SpazioArgs{Epsilon: 2}).Shared().Epsilon; got != 2 {
-		t.Errorf("epsilon of all is %v", got)
+	if got := (config.SpazioArgs{MinFreePods: 2}).Shared().MinFreePods; got != 2 {
+		t.Errorf("minFreePods of all is %v", got)
 	}
 }

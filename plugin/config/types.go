@@ -31,8 +31,8 @@ func AddToScheme(s *runtime.Scheme) error {
 }
 
 // SpazioArgs holds the plugin's arguments. A field's zero value means its default. The profiles
-// of one scheduler share the signals and the ledger, so only KWeight, TieWidth, EnergyWeight,
-// EnergyObjective, EmptyNodesSleep, IgnoreRoom, OptOutAnnotation and OptOutToleration may differ
+// of one scheduler share the signals and the ledger, so only CapacityWeight, TieTolerance, EnergyWeight,
+// EnergyObjective, IdleNodesPowerDown, ScoreOnly, OptOutAnnotation and OptOutToleration may differ
 // between them. A plain value.
 type SpazioArgs struct {
 	metav1.TypeMeta
@@ -86,8 +86,8 @@ type SpazioArgs struct {
 	// StalePolicy is Neutral (default), Reject or Allow; see reserve.StalePolicy. Only Allow puts
 	// more pods on a silent node than slow start admits.
 	StalePolicy string
-	// Epsilon is the room, in pods, that a node must have to take any pod; default 1.
-	Epsilon float64
+	// MinFreePods is the room, in pods, that a node must have to take any pod; default 1.
+	MinFreePods float64
 	// RetryPeriod is how long a waiting pod goes without an attempt while some node has room;
 	// default 30 s. The retry makes up for wake-ups that may have been missed.
 	RetryPeriod metav1.Duration
@@ -117,29 +117,29 @@ type SpazioArgs struct {
 	// MaxConnections bounds the connections to Listen; default 32,768, a little more than twice
 	// 15,000 nodes.
 	MaxConnections int32
-	// MaxStrangers bounds the connections of one address over which no report has been accepted
+	// MaxUnauthenticated bounds the connections of one address over which no report has been accepted
 	// yet; default 128. All addresses together may have 1,024.
-	MaxStrangers int32
+	MaxUnauthenticated int32
 
-	// KWeight is the weight of k, the capacity in typical loads, in the score, from 0 (default)
+	// CapacityWeight is the weight of k, the capacity in typical loads, in the score, from 0 (default)
 	// to 1.
-	KWeight float64
-	// TieWidth is the difference in free pods below which ties between nodes are broken at
+	CapacityWeight float64
+	// TieTolerance is the difference in free pods below which ties between nodes are broken at
 	// random; default 0.5.
-	TieWidth float64
+	TieTolerance float64
 	// EnergyWeight is the weight of energy in the score, from 0 (default) to 1; the sum with
-	// KWeight is at most 1. Energy never decides whether a node takes a pod. A node of unknown
+	// CapacityWeight is at most 1. Energy never decides whether a node takes a pod. A node of unknown
 	// power counts as an average one, and if no node's power is known, energy has no effect.
 	EnergyWeight float64
 	// EnergyObjective is what makes a node good: with Marginal (default), how little the pod
 	// raises its power; with Remaining, how much power it has left to its maximum.
 	EnergyObjective string
-	// EmptyNodesSleep states that nodes without pods, except those of DaemonSets, are put to
+	// IdleNodesPowerDown states that nodes without pods, except those of DaemonSets, are put to
 	// sleep by other software. Marginal then counts a node's idle power for its first pod.
-	EmptyNodesSleep bool
-	// IgnoreRoom keeps room from refusing a node: a pod is placed at once if the other plugins
+	IdleNodesPowerDown bool
+	// ScoreOnly keeps room from refusing a node: a pod is placed at once if the other plugins
 	// admit it, and room affects only the score. Nothing then keeps nodes from being overloaded.
-	IgnoreRoom bool
+	ScoreOnly bool
 	// Profiles is how WorkloadProfiles are used: Off, Observe (default) or On. On counts a pod as
 	// what its workload's profile states that it takes. Observe decides as if there were no
 	// profiles, and counts the decisions that profiles would change; see the metric
@@ -148,10 +148,10 @@ type SpazioArgs struct {
 	Profiles string
 	// ProfileHalfLife is the age at which a profile's confidence has halved; default 24 h.
 	ProfileHalfLife metav1.Duration
-	// CPUFill is how many cores' worth of demand pods with known profiles may fill a core to, at
+	// CPUDemandPerCore is how many cores' worth of demand pods with known profiles may fill a core to, at
 	// most 2. The default, 0, depends on the cores of each node:
 	// 1 + max(1.35, 0.65·√cores)/cores, which is 1.34 on 4 cores and 1.08 on 64.
-	CPUFill float64
+	CPUDemandPerCore float64
 	// OptOutAnnotation names the annotation that exempts a pod from the plugin if it is set to
 	// "true"; default spazio-scheduler.github.io/opt-out.
 	OptOutAnnotation string
@@ -182,8 +182,8 @@ const (
 	ProfilesOn             = "On"
 	DefaultProfileHalfLife = 24 * time.Hour
 
-	defaultEpsilon  = 1
-	defaultTieWidth = .5
+	defaultMinFreePods  = 1
+	defaultTieTolerance = .5
 	// idleAges is how many times MaxAge a stream may go without a report.
 	idleAges = 3
 )
@@ -195,7 +195,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.MaxAge.Duration, DefaultMaxAge)
 	setDefault(&a.StartupGrace.Duration, a.MaxAge.Duration)
 	setDefault(&a.StalePolicy, reserve.Neutral.String())
-	setDefault(&a.Epsilon, defaultEpsilon)
+	setDefault(&a.MinFreePods, defaultMinFreePods)
 	setDefault(&a.RetryPeriod.Duration, DefaultRetryPeriod)
 	if a.MaxWait == nil {
 		a.MaxWait = &metav1.Duration{Duration: DefaultMaxWait}
@@ -205,7 +205,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.SignalLostAfter.Duration, max(silence.DefaultAfter, a.MaxAge.Duration))
 	setDefault(&a.MaxReportRate, DefaultMaxReportRate)
 	setDefault(&a.ReportBurst, DefaultReportBurst)
-	setDefault(&a.TieWidth, defaultTieWidth)
+	setDefault(&a.TieTolerance, defaultTieTolerance)
 	setDefault(&a.EnergyObjective, EnergyMarginal)
 	setDefault(&a.Profiles, ProfilesObserve)
 	setDefault(&a.ProfileHalfLife.Duration, DefaultProfileHalfLife)
@@ -230,8 +230,8 @@ func setDefault[T comparable](field *T, value T) {
 // Shared returns the fields that all profiles of a scheduler must agree on.
 func (a SpazioArgs) Shared() SpazioArgs {
 	a.TypeMeta = metav1.TypeMeta{}
-	a.KWeight, a.TieWidth, a.OptOutAnnotation, a.OptOutToleration = 0, 0, "", ""
-	a.EnergyWeight, a.EnergyObjective, a.EmptyNodesSleep, a.IgnoreRoom = 0, "", false, false
+	a.CapacityWeight, a.TieTolerance, a.OptOutAnnotation, a.OptOutToleration = 0, 0, "", ""
+	a.EnergyWeight, a.EnergyObjective, a.IdleNodesPowerDown, a.ScoreOnly = 0, "", false, false
 	return a
 }
 
@@ -257,7 +257,7 @@ func (a SpazioArgs) Transport() transport.Config {
 // Limits returns the limits of the signal server's callers. A report that lists as many pods as
 // it may takes 60 KiB.
 func (a SpazioArgs) Limits() transport.Limits {
-	return transport.Limits{Connections: int(a.MaxConnections), Unauthenticated: int(a.MaxStrangers), Message: 128 << 10}
+	return transport.Limits{Connections: int(a.MaxConnections), Unauthenticated: int(a.MaxUnauthenticated), Message: 128 << 10}
 }
 
 // OverdueAdmission returns the bound on the time that pods wait.

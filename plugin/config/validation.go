@@ -100,20 +100,20 @@ func (a SpazioArgs) validateNumbers() (errs []error) {
 		name        string
 		value, most float64
 	}{
-		{"epsilon", a.Epsilon, math.MaxFloat64}, {"kWeight", a.KWeight, 1}, {"energyWeight", a.EnergyWeight, 1}, {"tieWidth", a.TieWidth, math.MaxFloat64},
-		{"maxReportRate", a.MaxReportRate, math.MaxFloat64}, {"cpuFill", a.CPUFill, 2},
+		{"minFreePods", a.MinFreePods, math.MaxFloat64}, {"capacityWeight", a.CapacityWeight, 1}, {"energyWeight", a.EnergyWeight, 1}, {"tieTolerance", a.TieTolerance, math.MaxFloat64},
+		{"maxReportRate", a.MaxReportRate, math.MaxFloat64}, {"cpuDemandPerCore", a.CPUDemandPerCore, 2},
 	} {
 		if !(f.value >= 0 && f.value <= f.most) {
 			errs = append(errs, invalid(f.name, f.value, mustBeUpTo(f.most)))
 		}
 	}
-	if a.KWeight >= 0 && a.KWeight <= 1 && a.EnergyWeight <= 1 && a.KWeight+a.EnergyWeight > 1 {
-		errs = append(errs, invalid("energyWeight", a.EnergyWeight, fmt.Sprintf("must be at most 1 together with a kWeight of %g", a.KWeight)))
+	if a.CapacityWeight >= 0 && a.CapacityWeight <= 1 && a.EnergyWeight <= 1 && a.CapacityWeight+a.EnergyWeight > 1 {
+		errs = append(errs, invalid("energyWeight", a.EnergyWeight, fmt.Sprintf("must be at most 1 together with a capacityWeight of %g", a.CapacityWeight)))
 	}
 	for _, f := range []struct {
 		name         string
 		value, least int32
-	}{{"reportBurst", a.ReportBurst, 1}, {"maxConnections", a.MaxConnections, 0}, {"maxStrangers", a.MaxStrangers, 0}} {
+	}{{"reportBurst", a.ReportBurst, 1}, {"maxConnections", a.MaxConnections, 0}, {"maxUnauthenticated", a.MaxUnauthenticated, 0}} {
 		if f.value < f.least {
 			errs = append(errs, invalid(f.name, f.value, fmt.Sprint("must be at least ", f.least)))
 		}

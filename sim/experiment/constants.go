@@ -82,12 +82,12 @@ var constants = []Constant{
 	{"aggregate.forgetting", merged.Forgetting, 0},
 	{"aggregate.block", merged.Block, 0},
 
-	{"rules.epsilon", rules.Epsilon, 0},
+	{"rules.min-free-pods", rules.MinFreePods, 0},
 	{"rules.burst", rules.Burst, 0},
 	{"rules.growth", rules.Growth, 0},
 	{"freshness.max-age", fresh.MaxAge, 0},
 	{"freshness.grace", fresh.Grace, 0},
-	{"ranking.tie-width", reserve.DefaultTieWidth, 0},
+	{"ranking.tie-tolerance", reserve.DefaultTieTolerance, 0},
 	{"weight", sim.DefaultWeight, 0},
 	{"push", sim.DefaultPush, 0},
 }

@@ -33,7 +33,7 @@ var powered = []namedScheduler{
 	{"energy-1", "Spazio, marginal watts alone", withEnergy(1, energy.Marginal)},
 	{sleeping, "Spazio, marginal watts weighing a half, empty nodes taken for asleep", func(p Params) sim.Scheduler {
 		s := p.spazio.WithEnergy(energyWeight, energy.Marginal)
-		s.EmptyNodesSleep = true
+		s.IdleNodesPowerDown = true
 		return s
 	}},
 	{"exec-0.25", "Spazio, ExEC's remaining watts weighing a quarter", withEnergy(.25, energy.Remaining)},

@@ -16,14 +16,14 @@ import (
 // A scheduler's name says by what it places in the experiments on energy, whatever was
 // set besides.
 func TestEnergySchedulers(t *testing.T) {
-	c := cases(t, "e3", experiment.Params{Set: []string{"ranking.tie-width=0.7"}}, experiment.Sweep{})[0]
+	c := cases(t, "e3", experiment.Params{Set: []string{"ranking.tie-tolerance=0.7"}}, experiment.Sweep{})[0]
 	ours := func(weight float64, o energy.Objective) sim.Spazio {
 		s := sim.Spazio{}.WithEnergy(weight, o)
-		s.Ranking.TieWidth = .7
+		s.Ranking.TieTolerance = .7
 		return s
 	}
 	sleeping := ours(.5, energy.Marginal)
-	sleeping.EmptyNodesSleep = true
+	sleeping.IdleNodesPowerDown = true
 	want := map[string]sim.Scheduler{
 		experiment.Spazio: ours(.5, energy.Marginal), "energy-0": ours(0, energy.Marginal),
 		"energy-0.25": ours(.25, energy.Marginal), "energy-1": ours(1, energy.Marginal), "energy-sleep": sleeping,

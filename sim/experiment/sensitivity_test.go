@@ -32,13 +32,13 @@ func TestConstantsAreComplete(t *testing.T) {
 		// Of samples that go missing, and of pods that another scheduler placed.
 		"agent.max-age", "agent.init-lead",
 		// Of pods whose demand is known, as none here is.
-		"rules.spread", "rules.caution", "rules.cpufill",
-		"profiles.believed", "profiles.config.cpuhalf-life", "profiles.config.credibility", "profiles.config.memory-half-life",
+		"rules.spread", "rules.caution", "rules.cpu-demand-per-core",
+		"profiles.believed", "profiles.config.cpu-half-life", "profiles.config.credibility", "profiles.config.memory-half-life",
 		"profiles.config.pod-half-life", "profiles.config.revision-pods", "profiles.config.slot-days", "profiles.config.slot-pods",
 		"profiles.config.slots", "profiles.day", "profiles.delay", "profiles.first", "profiles.frozen", "profiles.known", "profiles.on",
 		"profiles.scalar", "profiles.snapshot", "profiles.usage",
 		// Of energy, which does not count unless it is asked for.
-		"ranking.energy", "energy-objective", "empty-nodes-sleep",
+		"ranking.energy", "energy-objective", "idle-nodes-power-down",
 		// Of pods that wait for longer than these runs last.
 		"trickle.max-wait",
 		// Of the signal that takes the room's place.

@@ -68,15 +68,14 @@ func (f Fields) walk(v reflect.Value, prefix string) {
 	}
 }
 
-// kebab writes PodsPerCore as pods-per-core.
+// kebab writes PodsPerCore as pods-per-core and CPUHalfLife as cpu-half-life.
 func kebab(name string) string {
 	var b strings.Builder
-	small := false
-	for _, r := range name {
-		if unicode.IsUpper(r) && small {
+	letters := []rune(name)
+	for i, r := range letters {
+		if i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && !unicode.IsUpper(letters[i+1])) {
 			b.WriteByte('-')
 		}
-		small = unicode.IsLower(r)
 		b.WriteRune(unicode.ToLower(r))
 	}
 	return b.String()

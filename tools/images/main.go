@@ -55,7 +55,7 @@ var (
 	names = []string{
 		"spazio-agent", "spazio-agent-kube", "spazio-aggregator", "spazio-certs", "spazio-profiler", scheduler, "spazio-testbed",
 	}
-	others = []string{"spazio-social"}
+	others = []string{"spazio-testapp"}
 )
 
 // supported are the platforms of an image.

@@ -100,14 +100,14 @@ func TestChoice(t *testing.T) {
 
 // What nothing that is installed runs is made where it is asked for.
 func TestAskedForAlone(t *testing.T) {
-	opts, err := parse([]string{"-to", "layout:/x", "-only", "social"}, &bytes.Buffer{})
+	opts, err := parse([]string{"-to", "layout:/x", "-only", "testapp"}, &bytes.Buffer{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(opts.programs) != 1 || opts.programs[0].name != "spazio-social" {
+	if len(opts.programs) != 1 || opts.programs[0].name != "spazio-testapp" {
 		t.Errorf("%+v", opts.programs)
 	}
-	if _, err := os.Stat("../../cmd/spazio-social/main.go"); err != nil {
+	if _, err := os.Stat("../../cmd/spazio-testapp/main.go"); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 )
 
-// Program runs spazio-social, the program of the pods: replicas, and the sender of the load on them.
+// Program runs spazio-testapp, the program of the pods: replicas, and the sender of the load on them.
 var Program = command.Program(NewCommand)
 
-// NewCommand returns the command spazio-social.
+// NewCommand returns the command spazio-testapp.
 func NewCommand() *cobra.Command {
 	var tier, listen, services string
 	root := &cobra.Command{
-		Use: "spazio-social", Short: "Run a replica of a small social network", Args: cobra.NoArgs,
+		Use: "spazio-testapp", Short: "Run a replica of a small social network", Args: cobra.NoArgs,
 		Long: "A replica of a tier of a small social network, that burns a stated CPU time for each\nrequest and calls other tiers.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			peers, err := NewServices(services)

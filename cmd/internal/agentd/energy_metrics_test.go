@@ -92,7 +92,7 @@ func (b *backwards) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading
 }
 
 // ofOthers are the metrics of energy that are a scheduler's, which package plugin tests, and
-// spazio-power's, which package powerd does.
+// spazio-host-energy's, which package powerd does.
 var ofOthers = []string{
 	"spazio_energy_workload_watts", "spazio_energy_guests", "spazio_energy_guest_joules_total",
 	"spazio_energy_guest_publish_lateness_seconds", "spazio_energy_guest_refused_total",

@@ -65,7 +65,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server that reviews the tokens (default the pod's own)")
 	flags.StringSliceVar(&config.Callers.Peers, "peer-name", nil, "name of the replicas' service, which another replica's certificate must be for; repeatable (default the hosts of --peer)")
 	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
-	flags.IntVar(&config.Callers.Limits.Unauthenticated, "max-strangers", 0, "most connections of one address that have not yet pushed a model (default 256)")
+	flags.IntVar(&config.Callers.Limits.Unauthenticated, "max-unauthenticated", 0, "most connections of one address that have not yet pushed a model (default 256)")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }

@@ -27,7 +27,7 @@ processes of a small social network of nine tiers, under a constant load; pods a
 killed meanwhile and placed anew. Each slice has energy counters that are simulated, over
 the real CPU time of what runs on it: 10 W idle to 40 W at full for every other slice,
 25 W to 95 W for the rest; with --topology one-host they are those of one host together,
-shared by spazio-power among the slices as its guests. Control plane, scheduler, agents and load are processes of
+shared by spazio-host-energy among the slices as its guests. Control plane, scheduler, agents and load are processes of
 their own. The control plane and the scheduler are on the first slice.
 
 A scheduler is compared with the first by the ratio of each quantity, pair by pair, with
@@ -35,7 +35,7 @@ its 95 % interval; one that holds 1 reads "no difference shown". A run in which 
 was sent late is void and made again, twice at most. Nothing is left behind.
 
 With --kubeconfig the cluster is one that is there, with Spazio and its agents' energy
-installed: the same application, of --image (program spazio-social), in the namespace
+installed: the same application, of --image (program spazio-testapp), in the namespace
 spazio-compare, which is made and removed; joules are what the agents tell of their nodes.
 "compare role" prints the rights that this takes.`
 
@@ -80,7 +80,7 @@ func (f *compareFlags) bind(set *pflag.FlagSet) {
 	set.IntVar(&c.Replicas, "replicas", d.Replicas, "pods of each tier")
 	set.StringVar(&f.phases, "phases", "mix", "what is asked, over and over: read, compose, mix or rest, each with its duration, as in compose:20s,read:20s,mix:20s,rest:1m")
 	set.IntVar(&c.Slices, "slices", d.Slices, "nodes, each of CPUs of this machine's of its own")
-	set.StringVar((*string)(&c.Topology), "topology", string(d.Topology), "what the slices are: separate machines, or virtual machines of one-host, whose counters spazio-power shares")
+	set.StringVar((*string)(&c.Topology), "topology", string(d.Topology), "what the slices are: separate machines, or virtual machines of one-host, whose counters spazio-host-energy shares")
 	set.Uint64Var(&c.Seed, "seed", 1, "seed of which pods are killed, the same for each scheduler")
 	set.Float64Var(&c.MostLate, "most-late", d.MostLate, "share of the requests that may be sent more than 10 ms after they were due; a run with more is void")
 	set.DurationVar(&c.Placing, "placing", d.Placing, "how long pods may take until all run; a run in which they take longer is void")
@@ -89,7 +89,7 @@ func (f *compareFlags) bind(set *pflag.FlagSet) {
 	set.IntVar(&f.repeat, "repeat", 1, "make the whole comparison so often, with one seed after the other, and count the verdicts")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "compare on this kubeconfig's cluster; empty for slices of this machine")
 	set.StringVar(&f.context, "context", "", "the kubeconfig's context, if not its current one")
-	set.StringVar(&f.image, "image", "", "image of the program spazio-social, which --kubeconfig needs; empty without it")
+	set.StringVar(&f.image, "image", "", "image of the program spazio-testapp, which --kubeconfig needs; empty without it")
 	set.BoolVar(&f.replace, "replace", false, "remove first what an earlier comparison has left in the cluster (with --kubeconfig)")
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 }

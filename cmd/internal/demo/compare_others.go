@@ -53,7 +53,7 @@ func newFollowing() *cobra.Command {
 // newGuests returns the command compare guests.
 func newGuests() *cobra.Command {
 	var c compare.GuestsConfig
-	cmd, f := measuring("guests", "Measure how often spazio-power informs guests of their energy, by their number",
+	cmd, f := measuring("guests", "Measure how often spazio-host-energy informs guests of their energy, by their number",
 		func(ctx context.Context, say progressed) (measured, error) {
 			return compare.EmbeddedGuests(ctx, c, say)
 		})

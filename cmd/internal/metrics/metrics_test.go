@@ -70,7 +70,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	registries := map[string]*prometheus.Registry{
-		"spazio-agent": ofAgent(t), "spazio-aggregator": ofAggregator(t), "spazio-power": ofPower(t),
+		"spazio-agent": ofAgent(t), "spazio-aggregator": ofAggregator(t), "spazio-host-energy": ofPower(t),
 		"spazio-profiler": ofProfiler(t), "spazio-scheduler": ofScheduler(t), "spazio-testbed": ofTestbed(t),
 	}
 	for _, program := range slices.Sorted(maps.Keys(registries)) {
@@ -284,7 +284,7 @@ func ofPower(t *testing.T) *prometheus.Registry {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := build.Register(registry, "spazio-power"); err != nil {
+	if err := build.Register(registry, "spazio-host-energy"); err != nil {
 		t.Fatal(err)
 	}
 	return registry

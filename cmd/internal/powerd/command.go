@@ -1,4 +1,4 @@
-// Package powerd is the command spazio-power: flags around package node/guests.
+// Package powerd is the command spazio-host-energy: flags around package node/guests.
 package powerd
 
 import (
@@ -28,7 +28,7 @@ import (
 // Main runs the command until it fails or ctx ends, and returns its exit code.
 var Main = command.Program(NewCommand)
 
-// options are the flags of spazio-power.
+// options are the flags of spazio-host-energy.
 type options struct {
 	dir, mode, idle string
 	procRoot        string
@@ -44,9 +44,9 @@ type options struct {
 func NewCommand() *cobra.Command {
 	var o options
 	c := &cobra.Command{
-		Use:   "spazio-power",
+		Use:   "spazio-host-energy",
 		Short: "Share this machine's energy with its virtual machines",
-		Long: "spazio-power divides what this machine takes among the guests that run on it, and publishes\n" +
+		Long: "spazio-host-energy divides what this machine takes among the guests that run on it, and publishes\n" +
 			"each one's part as a tree of energy counters below --dir: mounted into the guest, read-only,\n" +
 			"it is what spazio-agent --energy shared reads there, and node_exporter and Kepler as well.\n\n" +
 			"At --listen, on loopback alone, it serves /metrics; /healthz; /readyz, which is 200 while\n" +
@@ -94,7 +94,7 @@ func (o *options) run(ctx context.Context, stderr io.Writer) (err error) {
 	}
 	defer chain.Close()
 	registry := prometheus.NewRegistry()
-	if err := build.Register(registry, "spazio-power"); err != nil {
+	if err := build.Register(registry, "spazio-host-energy"); err != nil {
 		return err
 	}
 	config.Registerer, config.Logger = registry, o.servers.Logger

@@ -83,7 +83,7 @@ func counters(t *testing.T) (sys string) {
 	return sys
 }
 
-// daemon is spazio-power in this process.
+// daemon is spazio-host-energy in this process.
 type daemon struct {
 	t    *testing.T
 	url  string
@@ -238,7 +238,7 @@ func lint(t *testing.T, text string) {
 	}
 }
 
-// beside holds metrics against those of cmd/deploy/observe/metrics.json that are spazio-power's.
+// beside holds metrics against those of cmd/deploy/observe/metrics.json that are spazio-host-energy's.
 func beside(t *testing.T, text string) {
 	t.Helper()
 	type metric struct {

@@ -99,7 +99,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
 	flags.StringVar(&config.Prometheus.TokenFile, "prometheus-token-file", "", "file of the bearer token shown to it, read again for each query; empty for none")
 	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
-	flags.IntVar(&config.Callers.Limits.Unauthenticated, "max-strangers", 0, "most connections of one address that have not yet sent a batch (default 256)")
+	flags.IntVar(&config.Callers.Limits.Unauthenticated, "max-unauthenticated", 0, "most connections of one address that have not yet sent a batch (default 256)")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }

@@ -28,7 +28,7 @@ type SpazioArgs struct {
 	MaxAge       metav1.Duration `json:"maxAge,omitzero"`
 	StartupGrace metav1.Duration `json:"startupGrace,omitzero"`
 	StalePolicy  string          `json:"stalePolicy,omitempty"`
-	Epsilon      float64         `json:"epsilon,omitempty"`
+	MinFreePods  float64         `json:"minFreePods,omitempty"`
 	RetryPeriod  metav1.Duration `json:"retryPeriod,omitzero"`
 	AssumedTTL   metav1.Duration `json:"assumedTTL,omitzero"`
 
@@ -39,20 +39,20 @@ type SpazioArgs struct {
 	MaxReportRate   float64         `json:"maxReportRate,omitempty"`
 	ReportBurst     int32           `json:"reportBurst,omitempty"`
 
-	MaxConnections int32 `json:"maxConnections,omitempty"`
-	MaxStrangers   int32 `json:"maxStrangers,omitempty"`
+	MaxConnections     int32 `json:"maxConnections,omitempty"`
+	MaxUnauthenticated int32 `json:"maxUnauthenticated,omitempty"`
 
-	KWeight          float64         `json:"kWeight,omitempty"`
-	TieWidth         float64         `json:"tieWidth,omitempty"`
-	EnergyWeight     float64         `json:"energyWeight,omitempty"`
-	EnergyObjective  string          `json:"energyObjective,omitempty"`
-	EmptyNodesSleep  bool            `json:"emptyNodesSleep,omitempty"`
-	IgnoreRoom       bool            `json:"ignoreRoom,omitempty"`
-	Profiles         string          `json:"profiles,omitempty"`
-	ProfileHalfLife  metav1.Duration `json:"profileHalfLife,omitzero"`
-	CPUFill          float64         `json:"cpuFill,omitempty"`
-	OptOutAnnotation string          `json:"optOutAnnotation,omitempty"`
-	OptOutToleration string          `json:"optOutToleration,omitempty"`
+	CapacityWeight     float64         `json:"capacityWeight,omitempty"`
+	TieTolerance       float64         `json:"tieTolerance,omitempty"`
+	EnergyWeight       float64         `json:"energyWeight,omitempty"`
+	EnergyObjective    string          `json:"energyObjective,omitempty"`
+	IdleNodesPowerDown bool            `json:"idleNodesPowerDown,omitempty"`
+	ScoreOnly          bool            `json:"scoreOnly,omitempty"`
+	Profiles           string          `json:"profiles,omitempty"`
+	ProfileHalfLife    metav1.Duration `json:"profileHalfLife,omitzero"`
+	CPUDemandPerCore   float64         `json:"cpuDemandPerCore,omitempty"`
+	OptOutAnnotation   string          `json:"optOutAnnotation,omitempty"`
+	OptOutToleration   string          `json:"optOutToleration,omitempty"`
 }
 
 // DeepCopyInto writes a copy to out.

@@ -127,7 +127,7 @@ func TestNothingIsLost(t *testing.T) {
 // encoded and decoded again.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add([]byte(`{"listen":"127.0.0.1:0","maxAge":"2s","reportBurst":3}`))
-	f.Add([]byte("kWeight: 0.25\ninsecure: true"))
+	f.Add([]byte("capacityWeight: 0.25\ninsecure: true"))
 	f.Add([]byte("maxWait: 0s"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		obj, err := decode(t, string(data))

@@ -8,7 +8,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
-// Guests are what spazio-power does by the number of guests of a host. It is a plain value,
+// Guests are what spazio-host-energy does by the number of guests of a host. It is a plain value,
 // safe for concurrent reading.
 type Guests struct {
 	// Quality says what the joules are.
@@ -25,7 +25,7 @@ type GuestsRow struct {
 	Least        float64 `json:"least"`
 	P99          float64 `json:"p99"`
 	Most         float64 `json:"most"`
-	// Millicores are of spazio-power.
+	// Millicores are of spazio-host-energy.
 	Millicores float64 `json:"millicores"`
 }
 
@@ -33,7 +33,7 @@ type GuestsRow struct {
 func (g Guests) Table() text.Table {
 	t := text.Table{
 		Title:  fmt.Sprintf("Time between two publications of a guest's energy in seconds (joules: %s)", g.Quality),
-		Header: []string{"guests", "publications", "mean", "least", "p99", "most", "spazio-power, millicores"},
+		Header: []string{"guests", "publications", "mean", "least", "p99", "most", "spazio-host-energy, millicores"},
 		Right:  slices.Repeat([]bool{true}, 7),
 	}
 	for _, r := range g.Rows {

@@ -11,7 +11,7 @@
 //	DIR/NAME/proc            --proc-root DIR/NAME/proc --cpu-counter stat --cpu-mode utilisation --channels cpu
 //
 // A host may have guests, as the directories of machines that have no counters themselves:
-// what spazio-power shares among them by the host's files they read at --energy-shared.
+// what spazio-host-energy shares among them by the host's files they read at --energy-shared.
 //
 // A generator keeps the files of all hosts, in its own process, so that its CPU time is not
 // charged to another: [Main] is its role, a [Config] its argument, and each [Message] adds or

@@ -20,7 +20,7 @@ import (
 // onCluster is small on a cluster.
 func onCluster(kubeconfig string, more ...string) []string {
 	return append([]string{
-		"compare", "--kubeconfig=" + kubeconfig, "--image=spazio-social", "--schedulers=default-scheduler,spazio", "--runs=1",
+		"compare", "--kubeconfig=" + kubeconfig, "--image=spazio-testapp", "--schedulers=default-scheduler,spazio", "--runs=1",
 		"--duration=4s", "--warm-up=1s", "--kill=2", "--kill-every=1s", "--replicas=1", "--rate=20", "--most-late=1", "--placing=10m", "--output=json",
 	}, more...)
 }

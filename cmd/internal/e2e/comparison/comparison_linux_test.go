@@ -121,7 +121,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
-// The slices are guests of a host: what they take is the host's, and spazio-power has a
+// The slices are guests of a host: what they take is the host's, and spazio-host-energy has a
 // part in it.
 func TestOneHost(t *testing.T) {
 	t.Parallel()

@@ -40,19 +40,19 @@ type program struct {
 
 // programs are all of them, by name.
 var programs = map[string]program{
-	"kubectl-spazio":    {func() *cobra.Command { return spazioctl.NewCommand("kubectl-spazio", "kubectl spazio") }, spazioctl.PluginMain},
-	"spazio":            {func() *cobra.Command { return spazioctl.NewCommand("spazio", "spazio") }, spazioctl.Main},
-	"spazio-agent":      {func() *cobra.Command { return agentd.NewCommand() }, agentd.Main},
-	"spazio-agent-kube": {agentkube.NewCommand, agentkube.Main},
-	"spazio-aggregator": {aggregatord.NewCommand, aggregatord.Main},
-	"spazio-certs":      {certs.NewCommand, certs.Main},
-	"spazio-demo":       {demo.NewCommand, demo.Main},
-	"spazio-lab":        {lab.NewCommand, lab.Main},
-	"spazio-power":      {powerd.NewCommand, powerd.Main},
-	"spazio-profiler":   {profilerd.NewCommand, profilerd.Main},
-	"spazio-scheduler":  {schedulerd.NewCommand, schedulerd.Main},
-	"spazio-social":     {social.NewCommand, social.Program},
-	"spazio-testbed":    {testbedd.NewCommand, testbedd.Main},
+	"kubectl-spazio":     {func() *cobra.Command { return spazioctl.NewCommand("kubectl-spazio", "kubectl spazio") }, spazioctl.PluginMain},
+	"spazio":             {func() *cobra.Command { return spazioctl.NewCommand("spazio", "spazio") }, spazioctl.Main},
+	"spazio-agent":       {func() *cobra.Command { return agentd.NewCommand() }, agentd.Main},
+	"spazio-agent-kube":  {agentkube.NewCommand, agentkube.Main},
+	"spazio-aggregator":  {aggregatord.NewCommand, aggregatord.Main},
+	"spazio-certs":       {certs.NewCommand, certs.Main},
+	"spazio-demo":        {demo.NewCommand, demo.Main},
+	"spazio-lab":         {lab.NewCommand, lab.Main},
+	"spazio-host-energy": {powerd.NewCommand, powerd.Main},
+	"spazio-profiler":    {profilerd.NewCommand, profilerd.Main},
+	"spazio-scheduler":   {schedulerd.NewCommand, schedulerd.Main},
+	"spazio-testapp":     {social.NewCommand, social.Program},
+	"spazio-testbed":     {testbedd.NewCommand, testbedd.Main},
 }
 
 // libraries has the flags that libraries declare for whatever program links them: some of cmd's put others in their

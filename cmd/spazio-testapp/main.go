@@ -1,4 +1,4 @@
-// Command spazio-social is the application that spazio-demo compare puts into a cluster,
+// Command spazio-testapp is the application that spazio-demo compare puts into a cluster,
 // and what sends requests to it.
 package main
 

@@ -1,4 +1,4 @@
-// Command spazio-power divides what this machine takes among its virtual machines, and
+// Command spazio-host-energy divides what this machine takes among its virtual machines, and
 // publishes each one's part for it to read.
 package main
 
