@@ -137,7 +137,7 @@ func (p *Pipeline) pacing() capacity.Pace {
 }
 
 // allow returns the allowance for p.channels, computes their room and marks the CPU
-// where its load is fleeting.
+// where its load is short-lived.
 func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
 	avail, churning := &p.config.Avail, p.churning(at)
 	for i := range p.channels {
@@ -149,7 +149,7 @@ func (p *Pipeline) allow(at time.Time, pods capacity.Pods) (float64, error) {
 	p.slots = bounds.Slots
 	for i := range p.channels {
 		c := &p.channels[i]
-		c.Fleeting = p.config.Channels[i].Name == CPU && !p.allowsNone() && pace.Fleeting()
+		c.ShortLived = p.config.Channels[i].Name == CPU && !p.allowsNone() && pace.ShortLived()
 	}
 	pace.Startup += p.pace.teardown // a slot is seen to be free that much late
 	allowance, err := capacity.StartupAllowance(pace, bounds, p.config.Allowance)

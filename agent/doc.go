@@ -67,7 +67,7 @@
 // was then measured to take. The estimator learns from what the other pods take, and
 // a report gives the room in shares (ChannelReport.Room), the less of what the usage
 // leaves and of what the capacity leaves beside what all pods are expected to take.
-// A pod that is not what was predicted is a Surprise.
+// A pod that is not what was predicted is a Misprediction.
 //
 // # Pronto's signal
 //

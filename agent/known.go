@@ -10,17 +10,17 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Surprise is a pod that was measured to take far more, or far less, than was predicted
+// Misprediction is a pod that was measured to take far more, or far less, than was predicted
 // of it. A ratio is measured over predicted, 0 where nothing was predicted.
-type Surprise struct {
+type Misprediction struct {
 	Pod                   reserve.PodKey
 	CPURatio, MemoryRatio float64
 }
 
-// madeSurprise is a Surprise and when it was found.
-type madeSurprise struct {
+// madeMisprediction is a Misprediction and when it was found.
+type madeMisprediction struct {
 	At time.Time
-	Surprise
+	Misprediction
 }
 
 const (
@@ -32,20 +32,20 @@ const (
 	// memoryFade is in which half of what was predicted of a pod's memory is given up if it
 	// is not seen to take it.
 	memoryFade = 10 * time.Minute
-	// surpriseMore and surpriseLess are the ratios of a surprise, and settledAge the
+	// mispredictedMore and mispredictedLess are the ratios of a misprediction, and settledAge the
 	// age from which a pod that takes less is one, doneAge where it has ended: one that
-	// lived for less has not shown what others take. What is less than surpriseLeast
-	// of the channel is no surprise.
-	surpriseMore  = 1.5
-	surpriseLess  = 2. / 3
-	settledAge    = time.Minute
-	doneAge       = 10 * time.Second
-	surpriseLeast = .01
-	// surpriseKept is for how long reports carry a surprise: any may be lost.
-	surpriseKept = 5 * time.Second
-	// MaxSurprises bounds those of a report, MaxSurprise the ratio of one.
-	MaxSurprises = 64
-	MaxSurprise  = 1e6
+	// lived for less has not shown what others take. What is less than mispredictedLeast
+	// of the channel is no misprediction.
+	mispredictedMore  = 1.5
+	mispredictedLess  = 2. / 3
+	settledAge        = time.Minute
+	doneAge           = 10 * time.Second
+	mispredictedLeast = .01
+	// mispredictedKept is for how long reports carry a misprediction: any may be lost.
+	mispredictedKept = 5 * time.Second
+	// MaxMispredictions bounds those of a report, MaxMisprediction the ratio of one.
+	MaxMispredictions = 64
+	MaxMisprediction  = 1e6
 	// MaxRoom bounds a room, whatever pods are predicted to take, in times the channel.
 	MaxRoom = 1000
 )
@@ -63,8 +63,8 @@ type podUse struct {
 	At      time.Time `json:",omitzero"`
 	Total   time.Duration
 	Stalled time.Duration `json:",omitzero"`
-	// Surprised reports that it was a Surprise.
-	Surprised bool
+	// Mispredicted reports that it was a Misprediction.
+	Mispredicted bool `json:"Surprised"`
 }
 
 // observe takes in a reading on a machine of so many cores; it reports whether there was
@@ -107,18 +107,18 @@ func (r *PodReading) settled() bool {
 	return r.Age >= settledAge || r.Ended && r.Age >= doneAge && r.OOMKills == 0
 }
 
-// surprise reports whether the pod takes something else than was predicted.
-func (r *PodRecord) surprise(reading *PodReading, units [reserve.Resources]float64) (s Surprise, is bool) {
+// misprediction reports whether the pod takes something else than was predicted.
+func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]float64) (s Misprediction, is bool) {
 	s.Pod = r.Key
 	ratio := func(predicted profile.Share, measured, unit float64) float64 {
 		if !(predicted.Confidence > 0 && predicted.Amount > 0) {
 			return 0
 		}
 		by := measured / predicted.Amount
-		more := by >= surpriseMore
-		less := by <= surpriseLess && reading.settled()
-		is = is || (more || less) && math.Abs(measured-predicted.Amount)*unit >= surpriseLeast
-		return min(by, MaxSurprise)
+		more := by >= mispredictedMore
+		less := by <= mispredictedLess && reading.settled()
+		is = is || (more || less) && math.Abs(measured-predicted.Amount)*unit >= mispredictedLeast
+		return min(by, MaxMisprediction)
 	}
 	if r.Use.Readings > 0 {
 		s.CPURatio = ratio(r.Demand.CPU, r.Use.Cores, units[reserve.CPU])
@@ -145,22 +145,22 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 			continue
 		}
 		r := p.pods.find(reading.Pod)
-		if r == nil || !r.Use.observe(at, reading, p.config.Cores) || r.Use.Surprised {
+		if r == nil || !r.Use.observe(at, reading, p.config.Cores) || r.Use.Mispredicted {
 			continue
 		}
-		if s, is := r.surprise(reading, units); is && len(p.surprises) < MaxSurprises {
-			r.Use.Surprised = true
-			p.surprises = append(p.surprises, madeSurprise{at, s})
+		if s, is := r.misprediction(reading, units); is && len(p.mispredictions) < MaxMispredictions {
+			r.Use.Mispredicted = true
+			p.mispredictions = append(p.mispredictions, madeMisprediction{at, s})
 		}
 	}
 }
 
-// recentSurprises returns the surprises of a report, nil for none.
-func (p *Pipeline) recentSurprises(at time.Time) []Surprise {
-	p.surprises = slices.DeleteFunc(p.surprises, func(s madeSurprise) bool { return at.Sub(s.At) >= surpriseKept })
-	var recent []Surprise
-	for _, s := range p.surprises {
-		recent = append(recent, s.Surprise)
+// recentMispredictions returns the mispredictions of a report, nil for none.
+func (p *Pipeline) recentMispredictions(at time.Time) []Misprediction {
+	p.mispredictions = slices.DeleteFunc(p.mispredictions, func(s madeMisprediction) bool { return at.Sub(s.At) >= mispredictedKept })
+	var recent []Misprediction
+	for _, s := range p.mispredictions {
+		recent = append(recent, s.Misprediction)
 	}
 	return recent
 }

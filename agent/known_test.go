@@ -201,38 +201,38 @@ func TestUsageTellsNothingOfAvail(t *testing.T) {
 	}
 }
 
-func TestSurprises(t *testing.T) {
+func TestMispredictions(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		told     profile.Demand
 		readings []agent.PodReading
-		want     []agent.Surprise
+		want     []agent.Misprediction
 	}{
 		{"as told", sure(1, 1e9), []agent.PodReading{reading(1, time.Minute, 1, 1e9)}, nil},
 		{"nothing told", profile.Demand{}, []agent.PodReading{reading(1, time.Minute, 4, 9e9)}, nil},
 		{
 			"half as much again", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 1.5, 1e9)},
-			[]agent.Surprise{{Pod: 1, CPURatio: 1.5, MemoryRatio: 1}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 1.5, MemoryRatio: 1}},
 		},
 		{"hardly half as much again", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 1.49, 1.49e9)}, nil},
 		{
 			"memory", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 1, 2e9)},
-			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: 2}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 1, MemoryRatio: 2}},
 		},
 		{"too young", sure(1, 1e9), []agent.PodReading{reading(1, 999*time.Millisecond, 4, 9e9)}, nil},
 		{"less so far", sure(1, 1e9), []agent.PodReading{reading(1, 59*time.Second, .5, 1e8)}, nil},
 		{
 			"less after a minute", sure(1, 1e9), []agent.PodReading{reading(1, time.Minute, .5, 1e9)},
-			[]agent.Surprise{{Pod: 1, CPURatio: .5, MemoryRatio: 1}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: .5, MemoryRatio: 1}},
 		},
 		{
 			"less at the end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: 10 * time.Second, Ended: true, CPU: 10 * time.Second, MemoryPeak: 5e8}},
-			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: .5}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 1, MemoryRatio: .5}},
 		},
 		{"less at an early end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: 9 * time.Second, Ended: true, CPU: time.Second, MemoryPeak: 5e8}}, nil},
 		{
 			"more at an early end", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second / 2, Ended: true, CPU: time.Second / 2, MemoryPeak: 2e9}},
-			[]agent.Surprise{{Pod: 1, CPURatio: 1, MemoryRatio: 2}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 1, MemoryRatio: 2}},
 		},
 		{"less when it was killed", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: 30 * time.Second, Ended: true, OOMKills: 1, CPU: 30 * time.Second, MemoryPeak: 5e8}}, nil},
 		{"too little to matter", sure(.01, 1e6), []agent.PodReading{reading(1, time.Second, .04, 9e6)}, nil},
@@ -240,11 +240,11 @@ func TestSurprises(t *testing.T) {
 		{"another pod", sure(1, 1e9), []agent.PodReading{reading(2, time.Minute, 4, 9e9)}, nil},
 		{
 			"waiting counts as demand", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, CPU: time.Second, Stalled: time.Second, Pressure: true, MemoryPeak: 1e9}},
-			[]agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 1}},
 		},
 		{
 			"once a pod", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
-			[]agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
 		},
 		{"one that was there before", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, AgeUnknown: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
 	} {
@@ -256,23 +256,23 @@ func TestSurprises(t *testing.T) {
 				n.p.Usage(n.at.Add(time.Duration(i)*time.Second), []agent.PodReading{r})
 			}
 			n.samples(10, 0, 0)
-			if d := cmp.Diff(test.want, n.last().Surprises); d != "" {
+			if d := cmp.Diff(test.want, n.last().Mispredictions); d != "" {
 				t.Errorf("surprises (-want +got):\n%s", d)
 			}
 			n.samples(60, 0, 0)
-			if got := n.last().Surprises; got != nil {
+			if got := n.last().Mispredictions; got != nil {
 				t.Errorf("six seconds later: %v", got)
 			}
 		})
 	}
 }
 
-// TestSurprisesAreBounded: a report has no more of them than the wire takes.
-func TestSurprisesAreBounded(t *testing.T) {
+// TestMispredictionsAreBounded: a report has no more of them than the wire takes.
+func TestMispredictionsAreBounded(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(20, 0, 0)
 	var readings []agent.PodReading
-	for k := reserve.PodKey(1); k <= 2*agent.MaxSurprises; k++ {
+	for k := reserve.PodKey(1); k <= 2*agent.MaxMispredictions; k++ {
 		n.p.Bound(n.at, agent.Bind{Pod: k, Demand: sure(1, 1e9)})
 		n.podsNow = append(n.podsNow, k)
 		readings = append(readings, reading(k, time.Second, 4, 1e9))
@@ -280,8 +280,8 @@ func TestSurprisesAreBounded(t *testing.T) {
 	n.list(n.podsNow...)
 	n.p.Usage(n.at, readings)
 	n.samples(10, 0, 0)
-	if got := len(n.last().Surprises); got != agent.MaxSurprises {
-		t.Errorf("%d surprises, want %d", got, agent.MaxSurprises)
+	if got := len(n.last().Mispredictions); got != agent.MaxMispredictions {
+		t.Errorf("%d mispredictions, want %d", got, agent.MaxMispredictions)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestDemandOf(t *testing.T) {
 	}
 }
 
-// TestStateOfKnownPods stops a pipeline amid known pods, readings and surprises; the
+// TestStateOfKnownPods stops a pipeline amid known pods, readings and mispredictions; the
 // one that goes on from its state says the same.
 func TestStateOfKnownPods(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 14))
@@ -365,15 +365,15 @@ func TestStateOfKnownPods(t *testing.T) {
 		}
 		n.samples(1, load, load)
 	}
-	surprised := 0
+	mispredicted := 0
 	for _, r := range n.reports {
-		surprised += len(r.Surprises)
+		mispredicted += len(r.Mispredictions)
 		if s := r.Signal(); !(s.Rooms[0].Left <= 1) || !(s.Rooms[1].Left <= 1) || s.Rooms[0].Unit != 1./8 || s.Rest != (reserve.Room{}) {
 			t.Fatalf("a signal of %+v", s)
 		}
 	}
-	if surprised == 0 {
-		t.Error("no surprises")
+	if mispredicted == 0 {
+		t.Error("no mispredictions")
 	}
 }
 

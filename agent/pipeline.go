@@ -49,12 +49,12 @@ type Pipeline struct {
 	pods   podLog
 	ghosts ghostLog
 	// loads and taken are what kalman.Observation gets of known pods.
-	loads, taken []float64
-	surprises    []madeSurprise
-	churn        churnWindow
-	pace         paceLog
-	slots        float64    // that the last allowance is for
-	rejection    *rejection // nil unless Config.Pronto is set
+	loads, taken   []float64
+	mispredictions []madeMisprediction
+	churn          churnWindow
+	pace           paceLog
+	slots          float64    // that the last allowance is for
+	rejection      *rejection // nil unless Config.Pronto is set
 
 	power     *powerState   // nil until power was measured
 	powerTold reportedPower // of the last report
@@ -187,8 +187,8 @@ func (p *Pipeline) learn(at time.Time) error {
 	}
 	err := p.estimator.Step(kalman.Observation{
 		Headroom: p.headroom, Pods: float64(measured), Load: p.loads, Known: p.taken,
-		Churn: p.churn.recent(at, p.config.ChurnHold), Moving: math.Abs(float64(p.pods.loading - measured)),
-		Halt: (p.pods.held > 0 || p.config.PauseOnChurn) && p.churning(at),
+		Churn: p.churn.recent(at, p.config.ChurnHold), Transitioning: math.Abs(float64(p.pods.loading - measured)),
+		Pause: (p.pods.held > 0 || p.config.PauseOnChurn) && p.churning(at),
 	})
 	if err != nil {
 		return fmt.Errorf("agent: estimator: %w", err)

@@ -97,8 +97,8 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 		SampledAt: p.at, Schema: p.config.Schema,
 		Avail: avail.Pods, Allowance: avail.Allowance, Absorbed: p.pods.keysTo(nil),
 		Saturated: avail.Saturated, Floored: avail.Floored, K: signal.K, Limiting: limiting.Name,
-		Surprises: p.recentSurprises(at),
-		Channels:  make([]ChannelReport, len(p.channels)),
+		Mispredictions: p.recentMispredictions(at),
+		Channels:       make([]ChannelReport, len(p.channels)),
 		Flags: Flags{
 			Churn:       p.churning(at),
 			CostUnknown: p.costUnknown(avail.Limiting),

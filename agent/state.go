@@ -48,10 +48,10 @@ type State struct {
 	// load it since one settling time ago, as they came.
 	Pods    []PodRecord
 	History []podCount
-	// Ended are the pods that ended within one settling time, and Surprises those of
+	// Ended are the pods that ended within one settling time, and Mispredictions those of
 	// which the next reports carry, both as they came.
-	Ended     []endedPod     `json:",omitempty"`
-	Surprises []madeSurprise `json:",omitempty"`
+	Ended          []endedPod          `json:",omitempty"`
+	Mispredictions []madeMisprediction `json:"Surprises,omitempty"`
 	// Ghosts are those that schedulers have named, by key.
 	Ghosts []ghostRecord `json:",omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
@@ -133,7 +133,7 @@ func (p *Pipeline) State() State {
 		Estimator: p.estimator.StatesTo(nil),
 		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
 		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history), Ended: slices.Clone(p.pods.ended),
-		Surprises: slices.Clone(p.surprises), Ghosts: slices.Clone(p.ghosts),
+		Mispredictions: slices.Clone(p.mispredictions), Ghosts: slices.Clone(p.ghosts),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
 		Pace: paceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
@@ -184,7 +184,7 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	copy(p.verdicts, s.Verdicts)
 	copy(p.tested, s.Innovations)
 	p.pods = podLog{records: slices.Clone(s.Pods), history: slices.Clone(s.History), ended: slices.Clone(s.Ended)}
-	p.surprises, p.ghosts = slices.Clone(s.Surprises), slices.Clone(s.Ghosts)
+	p.mispredictions, p.ghosts = slices.Clone(s.Mispredictions), slices.Clone(s.Ghosts)
 	p.pods.count()
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
 	p.pace = paceLog{
@@ -305,8 +305,8 @@ func (s State) validateEvents() error {
 			return refuse(index("State.Pods", i, ""), r, "is of no demand or use")
 		}
 	}
-	if len(s.Surprises) > MaxSurprises {
-		return refuse("len(State.Surprises)", len(s.Surprises), "must be at most %d", MaxSurprises)
+	if len(s.Mispredictions) > MaxMispredictions {
+		return refuse("len(State.Mispredictions)", len(s.Mispredictions), "must be at most %d", MaxMispredictions)
 	}
 	for i, h := range s.History {
 		if h.Count < 0 || h.Count > kalman.MaxPods {

@@ -44,9 +44,9 @@ type Report struct {
 	// elsewhere. Avail counts those that take about so many ([reserve.IsTypicalCPU]) as typical
 	// pods, whatever is known of them.
 	Usual float64
-	// Surprises are the pods that were lately found to take something else than was
-	// predicted of them, at most MaxSurprises.
-	Surprises []Surprise
+	// Mispredictions are the pods that were lately found to take something else than was
+	// predicted of them, at most MaxMispredictions.
+	Mispredictions []Misprediction
 	// Power is the node's; its Quality is None where nothing is known of it. Load that
 	// it does not show yet is added (energy.Projected).
 	Power energy.Power

@@ -159,7 +159,7 @@ func TestUnknownIsNoSurprise(t *testing.T) {
 				n.at = n.at.Add(10 * second)
 				n.p.Usage(n.at, []agent.PodReading{r})
 				n.samples(10, .1, .1)
-				if s := n.last().Surprises; s != nil {
+				if s := n.last().Mispredictions; s != nil {
 					t.Fatalf("at %v: %+v", age, s)
 				}
 			}

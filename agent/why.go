@@ -242,7 +242,7 @@ func (p *Pipeline) explainPace() WhyPace {
 	pace := p.pacing()
 	w := WhyPace{
 		Ends: pace.Ends, Startup: pace.Startup, Teardown: p.pace.teardown, Slots: p.slots,
-		ShortLived: pace.Fleeting(), Off: p.allowsNone(),
+		ShortLived: pace.ShortLived(), Off: p.allowsNone(),
 	}
 	if rate := pace.EndRate(); rate > 0 {
 		w.Run = 1 / rate

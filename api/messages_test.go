@@ -187,7 +187,7 @@ func TestMessagesMean(t *testing.T) {
 				Quality: energy.Shared, Flags: energy.Extrapolated | energy.Projected,
 			},
 			AbsorbedCores: []float32{0, .5}, AbsorbedWatts: []float32{0, 10.25}, Floored: true,
-			Surprises: []agent.Surprise{{Pod: 1, CPURatio: 2, MemoryRatio: .5}},
+			Mispredictions: []agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: .5}},
 		},
 		"report-least": agent.Report{Node: "n"},
 		"report-usual": agent.Report{Node: "n", Usual: .875},

@@ -67,7 +67,7 @@ func TestToReportRefuses(t *testing.T) {
 		{"channels[0].pod_sd", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].PodSd = inf }},
 		{"channels[0].ahead", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Ahead = -1 }},
 		{"channels[0].most", api.ErrRange, func(m *spaziov1.Report) { m.Channels[0].Most = nan }},
-		{"surprises", api.ErrLength, func(m *spaziov1.Report) { m.Surprises = make([]*spaziov1.Surprise, agent.MaxSurprises+1) }},
+		{"surprises", api.ErrLength, func(m *spaziov1.Report) { m.Surprises = make([]*spaziov1.Surprise, agent.MaxMispredictions+1) }},
 		{"surprises[1].cpu_ratio", api.ErrRange, func(m *spaziov1.Report) { m.Surprises[1].CpuRatio = nan }},
 		{"power.watts", api.ErrRange, func(m *spaziov1.Report) { m.Power.Watts = nan }},
 		{"power.watts", api.ErrRange, func(m *spaziov1.Report) { m.Power.Watts = 1e6 + 1 }},

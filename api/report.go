@@ -54,7 +54,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 			Room: c.Room, Unit: c.Unit, PodSd: c.PodSD, Ahead: c.Ahead, Most: c.Most,
 		}
 	}
-	for _, s := range r.Surprises {
+	for _, s := range r.Mispredictions {
 		m.Surprises = append(m.Surprises, &spaziov1.Surprise{Pod: uint64(s.Pod), CpuRatio: s.CPURatio, MemoryRatio: s.MemoryRatio})
 	}
 	return m
@@ -108,7 +108,7 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 		}
 	}
 	for _, s := range m.GetSurprises() {
-		r.Surprises = append(r.Surprises, agent.Surprise{Pod: reserve.PodKey(s.GetPod()), CPURatio: s.GetCpuRatio(), MemoryRatio: s.GetMemoryRatio()})
+		r.Mispredictions = append(r.Mispredictions, agent.Misprediction{Pod: reserve.PodKey(s.GetPod()), CPURatio: s.GetCpuRatio(), MemoryRatio: s.GetMemoryRatio()})
 	}
 	return r, nil
 }
@@ -151,12 +151,12 @@ func checkReport(m *spaziov1.Report) error {
 			return element("channels", i, err)
 		}
 	}
-	if n := len(m.GetSurprises()); n > agent.MaxSurprises {
-		return refuseLength("surprises", n, agent.MaxSurprises)
+	if n := len(m.GetSurprises()); n > agent.MaxMispredictions {
+		return refuseLength("surprises", n, agent.MaxMispredictions)
 	}
 	for i, s := range m.GetSurprises() {
 		if err := checkRanges([]ranged{
-			{"cpu_ratio", s.GetCpuRatio(), 0, agent.MaxSurprise}, {"memory_ratio", s.GetMemoryRatio(), 0, agent.MaxSurprise},
+			{"cpu_ratio", s.GetCpuRatio(), 0, agent.MaxMisprediction}, {"memory_ratio", s.GetMemoryRatio(), 0, agent.MaxMisprediction},
 		}); err != nil {
 			return element("surprises", i, err)
 		}

@@ -36,7 +36,7 @@ func report() agent.Report {
 			Flags: energy.Extrapolated | energy.Projected,
 		},
 		AbsorbedCores: []float32{0, .5, 4096}, AbsorbedWatts: []float32{0, 10.25, 1e6},
-		Surprises: []agent.Surprise{{Pod: 3, CPURatio: 2, MemoryRatio: .5}, {Pod: math.MaxUint64}},
+		Mispredictions: []agent.Misprediction{{Pod: 3, CPURatio: 2, MemoryRatio: .5}, {Pod: math.MaxUint64}},
 	}
 }
 

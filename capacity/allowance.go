@@ -57,9 +57,9 @@ func (p Pace) EndRate() float64 {
 	return min((p.Ends-1)/p.Lived, math.MaxFloat64)
 }
 
-// Fleeting reports whether pods end before one that is bound now starts, L·λ ≥ 1: what
+// ShortLived reports whether pods end before one that is bound now starts, L·λ ≥ 1: what
 // a channel shows now will be gone by then.
-func (p Pace) Fleeting() bool { return p.Startup*p.EndRate() >= 1 }
+func (p Pace) ShortLived() bool { return p.Startup*p.EndRate() >= 1 }
 
 // Bounds is what an allowance has to fit in.
 type Bounds struct {

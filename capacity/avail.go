@@ -32,9 +32,9 @@ type Channel struct {
 	// Cost is c, the usage one pod adds, > 0; CostSD is its standard
 	// deviation, ≥ 0.
 	Cost, CostSD float64
-	// Fleeting reports that the usage will have passed before a pod that is sent now
-	// starts, so that a full channel is no veto (Pace.Fleeting).
-	Fleeting bool
+	// ShortLived reports that the usage will have passed before a pod that is sent now
+	// starts, so that a full channel is no veto (Pace.ShortLived).
+	ShortLived bool
 	// PodSD is σ, the standard deviation of what single pods take about Cost, ≥ 0;
 	// 0 means that a room counted in mean pods will do.
 	PodSD float64
@@ -207,7 +207,7 @@ func AvailableIn(ch []Channel, rooms []Room, p Pods, o AvailOptions) (Avail, err
 		if pods := room.Pods(); pods < a.Pods {
 			a.Pods, a.Limiting, a.Mode = pods, i, room.Mode
 		}
-		a.Saturated = a.Saturated || o.isFull(c.used()) && !c.Fleeting
+		a.Saturated = a.Saturated || o.isFull(c.used()) && !c.ShortLived
 		light = light && c.used() < o.FloorBelow
 	}
 	return a.adjust(p, light, o), nil

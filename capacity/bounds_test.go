@@ -76,11 +76,11 @@ func TestAvailableBounds(t *testing.T) {
 // TestEndRateBounds: less than two ends, or no time lived, say nothing.
 func TestEndRateBounds(t *testing.T) {
 	for _, p := range []capacity.Pace{{Ends: .5, Lived: 10}, {Ends: 1, Lived: 10}, {Ends: 5}} {
-		if rate := p.EndRate(); rate != 0 || p.Fleeting() {
+		if rate := p.EndRate(); rate != 0 || p.ShortLived() {
 			t.Errorf("%+v: %v ends a second", p, rate)
 		}
 	}
-	if p := (capacity.Pace{Ends: 2, Lived: 4, Startup: 4}); !p.Fleeting() {
+	if p := (capacity.Pace{Ends: 2, Lived: 4, Startup: 4}); !p.ShortLived() {
 		t.Errorf("%+v: pods that run for just a start-up do not count as fleeting", p)
 	}
 }

@@ -125,7 +125,7 @@ func TestAvailable(t *testing.T) {
 		{"never saturated, far beyond full", []capacity.Channel{{Usage: 3, Capacity: 4, Cost: .25}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{Saturation: capacity.NeverSaturated}, capacity.Avail{Pods: 2}},
 		{"the floor is taken by a pod not yet shown", []capacity.Channel{{Usage: .1, Capacity: .2, Cost: 2}}, capacity.Pods{Now: 1}, capacity.AvailOptions{}, capacity.Avail{Pods: 0, Mode: capacity.ModelMode, Floored: true}},
 		{"no floor where one channel is loaded", []capacity.Channel{{Usage: .6, Capacity: .2, Cost: 2}}, capacity.Pods{}, capacity.AvailOptions{}, capacity.Avail{Pods: .1, Mode: capacity.ModelMode}},
-		{"full of fleeting pods", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .25, Fleeting: true}}, capacity.Pods{Now: 4, Measured: 4}, capacity.AvailOptions{Allowance: 5}, capacity.Avail{Pods: 5, Allowance: 5}},
+		{"full of short-lived pods", []capacity.Channel{{Usage: 1, Capacity: 1, Cost: .25, ShortLived: true}}, capacity.Pods{Now: 4, Measured: 4}, capacity.AvailOptions{Allowance: 5}, capacity.Avail{Pods: 5, Allowance: 5}},
 		{"pods that differ", []capacity.Channel{{Usage: .25, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 4}},
 		{"pods that differ, near full", []capacity.Channel{{Usage: .75, Capacity: 2, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 2}, capacity.AvailOptions{}, capacity.Avail{Pods: 1}},
 		{"a model of pods that differ", []capacity.Channel{{Usage: 0, Capacity: 1, Cost: .125, PodSD: .125}}, capacity.Pods{Now: 2, Measured: 4}, capacity.AvailOptions{}, capacity.Avail{Pods: 4, Mode: capacity.ModelMode}},

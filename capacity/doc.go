@@ -82,7 +82,7 @@
 // lived by all pods, those that still run included, and the start-up time
 // measured. Available grants it, except on a saturated node. A CPU that is full
 // of pods which will have ended before the next can start is not saturated
-// (Channel.Fleeting).
+// (Channel.ShortLived).
 //
 // The first draft of the thesis (§3.7.2) adds a pod after a window of good
 // completion times and halves after a bad one, as TCP does. Measured side by

@@ -90,12 +90,12 @@ func ExampleStartupAllowance() {
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("run time %4.1f s: %.2f pods ahead, fleeting: %v\n", 1/p.EndRate(), pods, p.Fleeting())
+		fmt.Printf("run time %4.1f s: %.2f pods ahead, short-lived: %v\n", 1/p.EndRate(), pods, p.ShortLived())
 	}
 	// Output:
-	// run time 60.0 s: 0.00 pods ahead, fleeting: false
-	// run time  2.0 s: 2.00 pods ahead, fleeting: false
-	// run time  0.1 s: 16.00 pods ahead, fleeting: true
+	// run time 60.0 s: 0.00 pods ahead, short-lived: false
+	// run time  2.0 s: 2.00 pods ahead, short-lived: false
+	// run time  0.1 s: 16.00 pods ahead, short-lived: true
 }
 
 // A node on which nothing is granted ahead of confirmation.

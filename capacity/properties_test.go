@@ -211,7 +211,7 @@ func TestAvailableIsMonotone(t *testing.T) {
 		a := arguments{
 			c: capacity.Channel{
 				Usage: 1.2 * rng.Float64(), Capacity: some(2), Cost: .001 + some(1), CostSD: some(.5), PodSD: some(.5),
-				Reserve: some(.9), Fleeting: rng.IntN(4) == 0,
+				Reserve: some(.9), ShortLived: rng.IntN(4) == 0,
 			},
 			o: capacity.AvailOptions{
 				Caution: 1e-9 + some(3), Allowance: some(4),

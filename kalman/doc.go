@@ -67,7 +67,7 @@
 //
 // n pods are a count looked at once, of variance n, and the one that comes or goes
 // may show or not; each differs from c by κ·c, and some four readings show nearly
-// the same pods; by m pods (Observation.Moving) the count has just changed, of which
+// the same pods; by m pods (Observation.Transitioning) the count has just changed, of which
 // the headroom may show all or none. Level and centre hardly move by such readings,
 // so that the cost is learnt from all that the pods take, from idle on, and not from
 // how the readings differ, which errors of n would flatten.

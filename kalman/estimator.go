@@ -17,14 +17,14 @@ type Observation struct {
 	// Pods, and nothing known. What a channel is full by is Headroom alone.
 	Load, Known []float64
 	// Churn reports that pods come and go, so that Headroom is a noisy reading
-	// (package doc, Churn). Moving is the number of pods, in [0, MaxPods], that
+	// (package doc, Churn). Transitioning is the number of pods, in [0, MaxPods], that
 	// have come or gone so lately that Headroom may show them or not; it means
 	// anything only with Churn.
-	Churn  bool
-	Moving float64
-	// Halt reports that Headroom is no reading at all: containers load the node that
+	Churn         bool
+	Transitioning float64
+	// Pause reports that Headroom is no reading at all: containers load the node that
 	// Pods does not count. Nothing is learnt.
-	Halt bool
+	Pause bool
 }
 
 // PerChannel learns capacity and cost of every channel of a node: one State a
@@ -74,8 +74,8 @@ func (o *Observation) Validate(channels int) error {
 			return fmt.Errorf("channel %d: %w", i, err)
 		}
 	}
-	if o.Churn && !(o.Moving >= 0 && o.Moving <= MaxPods) {
-		return refuse("Moving", o.Moving, "must be in [0, 1e6]")
+	if o.Churn && !(o.Transitioning >= 0 && o.Transitioning <= MaxPods) {
+		return refuse("Transitioning", o.Transitioning, "must be in [0, 1e6]")
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (p *PerChannel) Step(o Observation) error {
 	if err := o.Validate(len(p.states)); err != nil {
 		return err
 	}
-	if o.Halt {
+	if o.Pause {
 		for i := range p.verdicts {
 			p.verdicts[i], p.innovations[i] = Frozen, Innovation{}
 		}
@@ -96,7 +96,7 @@ func (p *PerChannel) Step(o Observation) error {
 	for i, z := range o.Headroom {
 		s, t, tested := &p.states[i], &p.tunings[i], &p.innovations[i]
 		if o.Churn {
-			p.verdicts[i] = s.stepChurn(reading{z, o.known(i)}, o.pods(i), o.Moving, t, tested)
+			p.verdicts[i] = s.stepChurn(reading{z, o.known(i)}, o.pods(i), o.Transitioning, t, tested)
 		} else {
 			p.verdicts[i] = s.step(reading{z, o.known(i)}, o.pods(i), t, tested)
 		}

@@ -79,7 +79,7 @@ func TestInnovations(t *testing.T) {
 		t.Fatal(err)
 	}
 	step := func(z, n float64, halt bool) (kalman.Innovation, kalman.Verdict) {
-		if err := p.Step(kalman.Observation{Headroom: []float64{z}, Pods: n, Halt: halt}); err != nil {
+		if err := p.Step(kalman.Observation{Headroom: []float64{z}, Pods: n, Pause: halt}); err != nil {
 			t.Fatal(err)
 		}
 		return p.InnovationsTo(nil)[0], p.VerdictsTo(nil)[0]

@@ -126,7 +126,7 @@ func ExamplePerChannel_VerdictsTo() {
 	}
 	for _, o := range []kalman.Observation{
 		{Headroom: []float64{.5, .01}, Pods: 4},
-		{Headroom: []float64{.3, .01}, Pods: 5, Halt: true},
+		{Headroom: []float64{.3, .01}, Pods: 5, Pause: true},
 	} {
 		if err := p.Step(o); err != nil {
 			panic(err)

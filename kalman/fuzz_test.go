@@ -87,7 +87,7 @@ func FuzzPerChannel(f *testing.F) {
 			b := binary.LittleEndian.Uint64(data)
 			o := kalman.Observation{
 				Headroom: []float64{float64(b&0xff) / 250, float64(b>>8&0xff) / 250},
-				Pods:     float64(int16(b>>16)) / 8, Churn: b>>40&3 == 0, Moving: float64(int8(b>>42)) / 4, Halt: b>>50&7 == 0,
+				Pods:     float64(int16(b>>16)) / 8, Churn: b>>40&3 == 0, Transitioning: float64(int8(b>>42)) / 4, Pause: b>>50&7 == 0,
 			}
 			err := p.Step(o)
 			after = p.EstimatesTo(after)

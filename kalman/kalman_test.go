@@ -285,19 +285,19 @@ func TestPerChannel(t *testing.T) {
 		"short":              {Headroom: []float64{.5}},
 		"second channel NaN": {Headroom: []float64{.5, math.NaN()}},
 		"negative pods":      {Headroom: []float64{.5, .5}, Pods: -1},
-		"negative moving":    {Headroom: []float64{.5, .5}, Churn: true, Moving: -1},
-		"moving NaN":         {Headroom: []float64{.5, .5}, Churn: true, Moving: math.NaN()},
-		"halt":               {Headroom: []float64{.1, .1}, Pods: 4, Halt: true},
-		"halt in churn":      {Headroom: []float64{.1, .1}, Pods: 4, Churn: true, Halt: true},
+		"negative moving":    {Headroom: []float64{.5, .5}, Churn: true, Transitioning: -1},
+		"moving NaN":         {Headroom: []float64{.5, .5}, Churn: true, Transitioning: math.NaN()},
+		"halt":               {Headroom: []float64{.1, .1}, Pods: 4, Pause: true},
+		"halt in churn":      {Headroom: []float64{.1, .1}, Pods: 4, Churn: true, Pause: true},
 	} {
-		if err := p.Step(o); (err != nil) == o.Halt {
+		if err := p.Step(o); (err != nil) == o.Pause {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if d := cmp.Diff(before, p.EstimatesTo(nil)); d != "" {
 			t.Errorf("%s changed the estimates:\n%s", name, d)
 		}
 	}
-	if err := p.Step(kalman.Observation{Headroom: []float64{.1, .1}, Halt: true}); err != nil {
+	if err := p.Step(kalman.Observation{Headroom: []float64{.1, .1}, Pause: true}); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]kalman.Verdict{kalman.Frozen, kalman.Frozen}, p.VerdictsTo(nil)); d != "" {

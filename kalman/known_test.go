@@ -30,7 +30,7 @@ func TestKnownPodsAreTakenOut(t *testing.T) {
 		}
 		noise := .004 * rng.NormFloat64()
 		z := []float64{.9 - .08*pods + noise, .95 - .05*pods + noise}
-		plain := kalman.Observation{Headroom: z, Pods: pods, Churn: i%7 == 0, Moving: 1}
+		plain := kalman.Observation{Headroom: z, Pods: pods, Churn: i%7 == 0, Transitioning: 1}
 		if err := without.Step(plain); err != nil {
 			t.Fatal(err)
 		}

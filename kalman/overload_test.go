@@ -261,7 +261,7 @@ func churning(t *testing.T, rng *rand.Rand, idle, steps int) kalman.Estimate {
 		n := float64(1 + rng.IntN(4))
 		shown := max(n+float64(rng.IntN(3)-1), 0)
 		z := clamp(.96 - .25*shown + .1*rng.NormFloat64())
-		step(kalman.Observation{Headroom: []float64{z}, Pods: n, Churn: true, Moving: float64(rng.IntN(2))})
+		step(kalman.Observation{Headroom: []float64{z}, Pods: n, Churn: true, Transitioning: float64(rng.IntN(2))})
 	}
 	return p.EstimatesTo(nil)[0]
 }
@@ -294,7 +294,7 @@ func TestMovingPodsTeachLittle(t *testing.T) {
 		}
 	}
 	for n := 50.; n < 500; n += 100 {
-		if err := p.Step(kalman.Observation{Headroom: []float64{0}, Pods: n / 5, Churn: true, Moving: n * 4 / 5}); err != nil {
+		if err := p.Step(kalman.Observation{Headroom: []float64{0}, Pods: n / 5, Churn: true, Transitioning: n * 4 / 5}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -97,7 +97,7 @@ type Verdict uint8
 const (
 	// Taken: the measurement moved the estimate.
 	Taken Verdict = iota
-	// Frozen: there was nothing to learn from (Observation.Halt).
+	// Frozen: there was nothing to learn from (Observation.Pause).
 	Frozen
 	// Censored: the channel is full or nearly so, and the bound that this sets
 	// agrees with the estimate.

@@ -184,9 +184,9 @@ func cycles(b *testing.B, name string, rate, full int, build func(*testing.B) (*
 	})
 }
 
-// BenchmarkReprice changes what is known of a workload of which 1,000 pods are in
+// BenchmarkUpdateDemands changes what is known of a workload of which 1,000 pods are in
 // flight, on as many nodes, and of as many pods of others beside them.
-func BenchmarkReprice(b *testing.B) {
+func BenchmarkUpdateDemands(b *testing.B) {
 	const pods = 1000
 	c, _ := profiledFleet(b, pods, 0)
 	for i := range pods {

@@ -163,7 +163,7 @@ func (p *spazio) preFlight(state fwk.CycleState, pod *v1.Pod) *fwk.Status {
 // marked as waiting for room.
 func (p *spazio) toWrite(state fwk.CycleState, pod *v1.Pod) (overdue, marked bool) {
 	c, err := p.cycle(state)
-	return err == nil && c.trickled, err == nil && c.marked || !roomSince(pod).IsZero()
+	return err == nil && c.admittedOverdue, err == nil && c.marked || !roomSince(pod).IsZero()
 }
 
 // PreBind marks an overdue pod in the API, and clears the mark of a pod that no longer waits.
@@ -193,7 +193,7 @@ func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 }
 
 func (p *spazio) overdueMessage() string {
-	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.trickle.WithDefaults().MaxWait)
+	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.overdue.WithDefaults().MaxWait)
 }
 
 // announceOverdue counts an overdue pod that was bound and records an event on it.

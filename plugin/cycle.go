@@ -35,13 +35,13 @@ type cycle struct {
 	refusals refusalCounts
 	// marked is set if the API has the pod's condition waits-for-room.
 	marked bool
-	// overdue reports whether the pod is admitted to nodes without room; trickled whether it
+	// overdue reports whether the pod is admitted to nodes without room; admittedOverdue whether it
 	// was reserved on one of them, and short is what was lacking there. lowest is the least
 	// rank of those nodes, 0 where none is admitted.
-	overdue  bool
-	lowest   float64
-	trickled bool
-	short    reserve.Reason
+	overdue         bool
+	lowest          float64
+	admittedOverdue bool
+	short           reserve.Reason
 	// weighing is of the nodes' energy, where the profile ranks by it.
 	weighing weighing
 	// statuses has a place for each refused node, given counts those given away. They are made

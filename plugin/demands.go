@@ -147,7 +147,7 @@ func (h *Hub) reclassAll() {
 	}
 	h.waiting.mu.Unlock()
 	for _, of := range workloads {
-		h.waiting.reclass(of, h.asks(h.toldOf(of)))
+		h.waiting.reclass(of, h.asks(h.knowledgeOf(of)))
 	}
 }
 

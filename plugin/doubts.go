@@ -14,7 +14,7 @@ import (
 func (w *workloads) addOutlier(of profile.Workload, node int, now time.Duration) (distrusted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p, known := w.prices[of]
+	p, known := w.estimates[of]
 	if !known || w.isDistrusted(of, p) {
 		return false
 	}
@@ -29,37 +29,37 @@ func (w *workloads) addOutlier(of profile.Workload, node int, now time.Duration)
 
 // isDistrusted reports whether a workload's profile was contradicted by enough nodes since it was
 // observed. The mutex is held.
-func (w *workloads) isDistrusted(of profile.Workload, p price) bool {
+func (w *workloads) isDistrusted(of profile.Workload, p estimate) bool {
 	t := w.trust[of]
 	return t != nil && t.IsDistrusted(p.observed.Sub(w.start))
 }
 
-// news returns the surprises of a report that the one before does not tell of;
+// news returns the mispredictions of a report that the one before does not tell of;
 // reports repeat them, for any may be lost.
-func news(r, before *agent.Report) []agent.Surprise {
-	if before == nil || len(r.Surprises) == 0 {
-		return r.Surprises
+func news(r, before *agent.Report) []agent.Misprediction {
+	if before == nil || len(r.Mispredictions) == 0 {
+		return r.Mispredictions
 	}
-	return slices.DeleteFunc(slices.Clone(r.Surprises), func(s agent.Surprise) bool {
-		return slices.ContainsFunc(before.Surprises, func(old agent.Surprise) bool { return old.Pod == s.Pod })
+	return slices.DeleteFunc(slices.Clone(r.Mispredictions), func(s agent.Misprediction) bool {
+		return slices.ContainsFunc(before.Mispredictions, func(old agent.Misprediction) bool { return old.Pod == s.Pod })
 	})
 }
 
-// surprised takes in a node's pods that were measured to take something else than was predicted. A
+// mispredicted takes in a node's pods that were measured to take something else than was predicted. A
 // node's word counts for its own pods alone. No node's mutex is held.
-func (h *Hub) surprised(n *node, list []agent.Surprise) {
+func (h *Hub) mispredicted(n *node, list []agent.Misprediction) {
 	if len(list) == 0 || !h.rules.byDemand || h.profiling.off() {
 		return
 	}
 	for _, s := range list {
 		of, known := h.workloads.on(n.name, s.Pod, h.ledger)
-		if !known || !h.toldOf(of).decides {
+		if !known || !h.knowledgeOf(of).decides {
 			continue
 		}
-		h.metrics.surprised(s)
+		h.metrics.mispredicted(s)
 		if h.workloads.addOutlier(of, n.id, h.now()) {
 			h.metrics.dropped.Inc()
-			h.reprice(of)
+			h.updateDemands(of)
 		}
 	}
 }

@@ -30,7 +30,7 @@ func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, _, after any) (fwk.Queu
 	}
 	h := p.hub
 	n := h.nodes.get(node.Name)
-	if n == nil || h.rules.decide(n.view.Load(), h.asks(h.told(pod)), h.moment()) == reserve.Admitted {
+	if n == nil || h.rules.decide(n.view.Load(), h.asks(h.knowledge(pod)), h.moment()) == reserve.Admitted {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

@@ -145,7 +145,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	}
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
-	e.wait(h.waiting.since(pod.UID), &h.rules.trickle, h.clock())
+	e.wait(h.waiting.since(pod.UID), &h.rules.overdue, h.clock())
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	e.Overdue = e.Overdue || known.Overdue
 	if profile == nil {
@@ -162,7 +162,7 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 	if h.profiling.off() {
 		return
 	}
-	k := h.told(pod)
+	k := h.knowledge(pod)
 	e.Workload = &WorkloadState{
 		Workload: h.workloads.identify(pod).String(), Source: k.source, Decides: h.rules.byDemand && k.decides, CPU: ShareState(k.demand.CPU), Memory: ShareState(k.demand.Memory),
 	}

@@ -257,7 +257,7 @@ func (h *Hub) configure(args SpazioArgs) error {
 	h.rules = rules{
 		admit:     reserve.Rules{MinFreePods: args.MinFreePods, CPUDemandPerCore: args.CPUDemandPerCore}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
-		trickle:   args.OverdueAdmission(),
+		overdue:   args.OverdueAdmission(),
 		byDemand:  args.Profiles == config.ProfilesOn,
 	}
 	return nil

@@ -71,12 +71,12 @@ type metricSet struct {
 	// toReserve is the time from a pod's first attempt to its reservation, toListed the time from
 	// there until a report lists it.
 	toReserve, toListed *metrics.Histogram
-	// priced and the metrics below, up to errorRatio, are about profiles.
-	priced, differences map[string]metrics.CounterMetric
-	interruptions       map[string]metrics.CounterMetric
-	repriced, dropped   *metrics.Counter
-	surprises           *metrics.Counter
-	errorRatio          map[string]metrics.ObserverMetric
+	// podsBySource and the metrics below, up to errorRatio, are about profiles.
+	podsBySource, differences map[string]metrics.CounterMetric
+	interruptions             map[string]metrics.CounterMetric
+	demandUpdates, dropped    *metrics.Counter
+	mispredictions            *metrics.Counter
+	errorRatio                map[string]metrics.ObserverMetric
 	// watts holds the power of a pod, by workload.
 	watts *metrics.GaugeVec
 }
@@ -112,16 +112,16 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		Help:    "Time from a pod's reservation until a report of its node listed it, during which it is in flight.",
 		Buckets: metrics.ExponentialBuckets(.01, 2, 16),
 	})
-	m.repriced = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: namespace, Name: "profile_repriced_total", StabilityLevel: metrics.ALPHA,
+	m.demandUpdates = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Name: "profile_demand_updates_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods in flight whose demand changed because their workload's profile did.",
 	})
 	m.dropped = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_dropped_total", StabilityLevel: metrics.ALPHA,
 		Help: "Profiles no longer believed because pods on several nodes contradicted them, until they are newer.",
 	})
-	m.surprises = metrics.NewCounter(&metrics.CounterOpts{
-		Namespace: namespace, Name: "profile_surprises_total", StabilityLevel: metrics.ALPHA,
+	m.mispredictions = metrics.NewCounter(&metrics.CounterOpts{
+		Namespace: namespace, Name: "profile_mispredictions_total", StabilityLevel: metrics.ALPHA,
 		Help: "Pods that took far more, or far less, than was predicted.",
 	})
 	ratios := metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -134,7 +134,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	for _, r := range []reserve.Resource{reserve.CPU, reserve.Memory} {
 		m.errorRatio[r.String()] = ratios.WithLabelValues(r.String())
 	}
-	legacyregistry.MustRegister(m.dropped, m.surprises, m.repriced, m.signalAge, m.free, m.freeWhole, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue, m.toReserve, m.toListed)
+	legacyregistry.MustRegister(m.dropped, m.mispredictions, m.demandUpdates, m.signalAge, m.free, m.freeWhole, m.inflight, m.pending, m.forRoom, m.wanted, m.streams, m.overdue, m.toReserve, m.toListed)
 	nodes := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "nodes", StabilityLevel: metrics.ALPHA,
 		Help: "Nodes by the state of their signal: fresh, stale or missing.",
@@ -167,7 +167,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	}
 	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry, causeOverdue)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
-	m.priced = resolve(newCounters("profile_pods_total", "Pods reserved, by where what is known of what they take comes from.", "source"),
+	m.podsBySource = resolve(newCounters("profile_pods_total", "Pods reserved, by where what is known of what they take comes from.", "source"),
 		sourceProfile, sourceTypical, sourceContradicted, sourceOff)
 	m.differences = resolve(newCounters("profile_observed_differences_total", "Pods whose profile, which is but observed, would have decided otherwise about their node: refuse where it has no room for them by the profile, admit where an overdue pod has room by its profile.", "decision"),
 		differenceRefuse, differenceAdmit)
@@ -230,10 +230,10 @@ func (m *metricSet) landed(pods []reserve.Confirmation) {
 	}
 }
 
-// surprised counts a pod whose measured usage differed from the prediction. A ratio of 0 means
+// mispredicted counts a pod whose measured usage differed from the prediction. A ratio of 0 means
 // that nothing was predicted for that resource.
-func (m *metricSet) surprised(s agent.Surprise) {
-	m.surprises.Inc()
+func (m *metricSet) mispredicted(s agent.Misprediction) {
+	m.mispredictions.Inc()
 	for i, ratio := range [reserve.Resources]float64{reserve.CPU: s.CPURatio, reserve.Memory: s.MemoryRatio} {
 		if ratio > 0 {
 			m.errorRatio[reserve.Resource(i).String()].Observe(ratio)

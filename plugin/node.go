@@ -93,7 +93,7 @@ type node struct {
 type rules struct {
 	admit     reserve.Rules
 	freshness reserve.Freshness
-	trickle   reserve.OverdueAdmission
+	overdue   reserve.OverdueAdmission
 	// byDemand reports whether pods are counted as what they are known to take.
 	byDemand bool
 }

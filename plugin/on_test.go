@@ -366,9 +366,9 @@ func TestSmallRoomWakesSmallPods(t *testing.T) {
 	woken(.9, 8, heavy)
 }
 
-// TestSurprisesDropAProfile: three nodes on which pods of a workload take something
+// TestMispredictionsDropAProfile: three nodes on which pods of a workload take something
 // else than they were told make it unknown until it is measured anew.
-func TestSurprisesDropAProfile(t *testing.T) {
+func TestMispredictionsDropAProfile(t *testing.T) {
 	clock := newClock()
 	probe := podOfDeployment(100, "web")
 	web := profileOf("web", clock.Now(), .125, gib/4)
@@ -383,30 +383,30 @@ func TestSurprisesDropAProfile(t *testing.T) {
 		streams[i].settle(measured(4))
 		c.reserve(podOfDeployment(i, "web"), nodeName(i))
 	}
-	dropped, surprises := c.metric("spazio_profile_dropped_total"), c.metric("spazio_profile_surprises_total")
+	dropped, mispredictions := c.metric("spazio_profile_dropped_total"), c.metric("spazio_profile_mispredictions_total")
 	ratio := c.metric(`spazio_profile_error_ratio_count{resource="memory"}`)
-	surprise := func(node, pod int) {
+	misprediction := func(node, pod int) {
 		r := measured(4 + float64(node))
-		r.Surprises = []agent.Surprise{{Pod: keyOf(pod), CPURatio: 1, MemoryRatio: 4}}
+		r.Mispredictions = []agent.Misprediction{{Pod: keyOf(pod), CPURatio: 1, MemoryRatio: 4}}
 		streams[node].settle(r)
 		r.Avail += .25 // it is told again
 		streams[node].settle(r)
 	}
-	surprise(0, 0)
-	surprise(0, 0)
-	surprise(1, 2) // another node's pod
-	surprise(2, 77)
-	surprise(1, 1)
-	if got := c.metric("spazio_profile_surprises_total") - surprises; got < 2 || got > 3 {
-		t.Errorf("%v surprises, want those of two nodes", got)
+	misprediction(0, 0)
+	misprediction(0, 0)
+	misprediction(1, 2) // another node's pod
+	misprediction(2, 77)
+	misprediction(1, 1)
+	if got := c.metric("spazio_profile_mispredictions_total") - mispredictions; got < 2 || got > 3 {
+		t.Errorf("%v mispredictions, want those of two nodes", got)
 	}
 	c.workload(probe, told)
 	clock.advance(11 * time.Minute)
-	surprise(2, 2)
+	misprediction(2, 2)
 	c.workload(probe, told) // the others were long ago
-	surprise(3, 3)
+	misprediction(3, 3)
 	r := measured(9)
-	r.Surprises = []agent.Surprise{{Pod: keyOf(0), MemoryRatio: 3}}
+	r.Mispredictions = []agent.Misprediction{{Pod: keyOf(0), MemoryRatio: 3}}
 	streams[0].settle(measured(8))
 	streams[0].settle(r)
 	contradicted := plugin.WorkloadState{Workload: "default/Deployment/web", Source: "contradicted"}

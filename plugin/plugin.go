@@ -110,7 +110,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	c, t := p.judge(a, pod, k.asks)
 	if overdue {
-		p.trickle(c)
+		p.admitOverdue(c)
 	}
 	if granted != nil && !c.admitsNode(granted) {
 		h.waiting.release(pod.UID)
@@ -270,17 +270,17 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	if n == nil {
 		// The node's own event is late; no report of it can have been accepted yet.
 		err := h.ledger.Reserve(name, key, demand, h.clock())
-		h.repriced(pod, key, demand)
+		h.updateDemand(pod, key, demand)
 		return p.reserved(state, pod, name, -1, nil, err)
 	}
 	n.mu.Lock()
 	h.refreshLocked(n)
-	v, at, trickled, reason := n.view.Load(), h.moment(), false, reserve.Admitted
+	v, at, admittedOverdue, reason := n.view.Load(), h.moment(), false, reserve.Admitted
 	if !p.exempt(pod) && !bound.Was(state) && !p.scoreOnly {
-		asks := h.asks(h.told(pod))
+		asks := h.asks(h.knowledge(pod))
 		reason = h.rules.decide(v, asks, at)
-		trickled = reason != reserve.Admitted && p.mayTrickle(state, n, v, asks, at)
-		if reason != reserve.Admitted && !trickled {
+		admittedOverdue = reason != reserve.Admitted && p.admitsOverdue(state, n, v, asks, at)
+		if reason != reserve.Admitted && !admittedOverdue {
 			n.mu.Unlock()
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
@@ -288,20 +288,20 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			h.metrics.lost(reason)
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
-		if !trickled {
+		if !admittedOverdue {
 			h.observe(n, v, at.Now)
 		}
-		h.compare(pod, v, at, trickled)
+		h.compare(pod, v, at, admittedOverdue)
 	}
 	err := h.ledger.Reserve(name, key, demand, h.clock())
-	h.repriced(pod, key, demand)
-	if trickled && err == nil {
+	h.updateDemand(pod, key, demand)
+	if admittedOverdue && err == nil {
 		p.reservedOverdue(state, key, reason)
 	}
 	h.refreshLocked(n)
 	n.mu.Unlock()
 	if err == nil {
-		h.priced(pod)
+		h.countSource(pod)
 	}
 	return p.reserved(state, pod, name, n.id, v, err)
 }
@@ -324,7 +324,7 @@ func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 	if h.profiling.off() {
 		return
 	}
-	k := h.told(pod)
+	k := h.knowledge(pod)
 	if h.rules.byDemand && (k.decides || k.source != sourceProfile) {
 		return
 	}
@@ -384,7 +384,7 @@ func (p *spazio) PostBind(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	p.hub.ledger.MarkBound(key)
 	p.hub.histories.bound(key, p.hub.clock(), false)
 	p.hub.notify(name, p.hub.bindOf(key, pod))
-	if c, err := p.cycle(state); err == nil && c.trickled {
+	if c, err := p.cycle(state); err == nil && c.admittedOverdue {
 		p.announceOverdue(pod, name, c.short)
 	}
 }

@@ -27,8 +27,8 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 			return nil, err
 		}
 	}
-	maxWait := h.rules.trickle.WithDefaults().MaxWait
-	if h.rules.trickle.Off {
+	maxWait := h.rules.overdue.WithDefaults().MaxWait
+	if h.rules.overdue.Off {
 		maxWait = 0
 	}
 	h.waiting.configure(waitingConfig{
@@ -225,14 +225,14 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
 		// The node's event is still to come, or the node is gone: there are no
 		// decisions to keep consistent.
 		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
-		h.repriced(pod, key, demand)
+		h.updateDemand(pod, key, demand)
 		h.ledger.Progress(key, progressOf(pod))
 		h.ledger.Stands(key, standingOf(pod), h.clock())
 		return entered, err
 	}
 	n.mu.Lock()
 	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
-	h.repriced(pod, key, demand)
+	h.updateDemand(pod, key, demand)
 	h.ledger.Progress(key, progressOf(pod))
 	h.ledger.Stands(key, standingOf(pod), h.clock())
 	h.refreshLocked(n) // one that a report has listed already moves slow start's line

@@ -76,7 +76,7 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		},
 		Synced: func() {
 			h.profiling.on.Store(true)
-			h.repriceAll()
+			h.updateAllDemands()
 			h.introduceAll()
 		},
 		Ended: func(err error) {
@@ -128,7 +128,7 @@ func (h *Hub) profileSeen(ctx context.Context, obj any) {
 	if p.Name != v1alpha1.NameOf(of) {
 		return
 	}
-	read, err := priceOf(p)
+	read, err := estimateOf(p)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Workload profile not taken", "profile", klog.KObj(p))
 		h.learn(of, nil)
@@ -137,11 +137,11 @@ func (h *Hub) profileSeen(ctx context.Context, obj any) {
 	h.learn(of, &read)
 }
 
-// repriceAll updates the demand of the pods that entered the ledger before the profiles were
+// updateAllDemands updates the demand of the pods that entered the ledger before the profiles were
 // known.
-func (h *Hub) repriceAll() {
+func (h *Hub) updateAllDemands() {
 	h.enterAll()
 	for _, of := range h.workloads.known() {
-		h.reprice(of)
+		h.updateDemands(of)
 	}
 }

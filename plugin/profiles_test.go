@@ -225,9 +225,9 @@ func TestProfilesAreObserved(t *testing.T) {
 	}
 }
 
-// TestProfilesReprice: what is learnt of a workload is what its pods in flight count
+// TestProfilesUpdateDemands: what is learnt of a workload is what its pods in flight count
 // as at once.
-func TestProfilesReprice(t *testing.T) {
+func TestProfilesUpdateDemands(t *testing.T) {
 	clock := newClock()
 	pod, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web, other := profileOf("web", clock.Now(), .5, gib), profileOf("other", clock.Now(), .25, 4*gib)
@@ -261,9 +261,9 @@ func TestProfilesReprice(t *testing.T) {
 	verdict("once it is gone", "admitted")
 }
 
-// TestPodsFromBeforeArePriced: a scheduler that starts knows the pods in flight
+// TestPodsFromBeforeGetDemands: a scheduler that starts knows the pods in flight
 // before it knows the profiles.
-func TestPodsFromBeforeArePriced(t *testing.T) {
+func TestPodsFromBeforeGetDemands(t *testing.T) {
 	clock := newClock()
 	bound, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	bound.Spec.NodeName = nodeName(0)
@@ -278,7 +278,7 @@ func TestPodsFromBeforeArePriced(t *testing.T) {
 		t.Fatalf("without profiles the pod is of %+v", e.Workload)
 	}
 	s.lose(nil)
-	c.eventually("the profiles are there and the bound pod is priced", func() bool {
+	c.eventually("the profiles are there and the bound pod has its demand", func() bool {
 		return c.explain(probe).Nodes[0].ByProfile == "no memory"
 	})
 }

@@ -43,7 +43,7 @@ type arrival struct {
 func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string) {
 	a := arrival{report: r, at: h.now()}
 	a.sampled = a.at - age
-	var surprises []agent.Surprise
+	var mispredictions []agent.Misprediction
 	n.mu.Lock()
 	switch {
 	case n.outdated(a):
@@ -57,11 +57,11 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 		if held := n.held.Load(); held != nil && versionOf(held.report).after(versionOf(r)) {
 			a = *held
 		}
-		surprises = h.apply(n, a)
+		mispredictions = h.apply(n, a)
 		result = reportAccepted
 	}
 	n.mu.Unlock()
-	h.surprised(n, surprises)
+	h.mispredicted(n, mispredictions)
 	return result
 }
 
@@ -73,7 +73,7 @@ func (n *node) outdated(a arrival) bool {
 
 // release applies the report that n holds back, if there is one and its rate allows; the mutex of
 // n is held. It returns what apply does.
-func (h *Hub) release(n *node, now time.Duration) (surprises []agent.Surprise) {
+func (h *Hub) release(n *node, now time.Duration) (mispredictions []agent.Misprediction) {
 	held := n.held.Load()
 	if held == nil || !n.bucket.take(now, h.rate, h.burst) {
 		return nil
@@ -81,11 +81,11 @@ func (h *Hub) release(n *node, now time.Duration) (surprises []agent.Surprise) {
 	return h.apply(n, *held)
 }
 
-// apply makes a report the current one of n, whose mutex is held, and returns the surprises that
+// apply makes a report the current one of n, whose mutex is held, and returns the mispredictions that
 // are new.
-func (h *Hub) apply(n *node, a arrival) (surprises []agent.Surprise) {
+func (h *Hub) apply(n *node, a arrival) (mispredictions []agent.Misprediction) {
 	r := a.report
-	surprises = news(r, n.report)
+	mispredictions = news(r, n.report)
 	clock := h.clock()
 	landed := h.ledger.Confirm(n.name, r.Incarnation, r.Absorbed, clock)
 	h.metrics.landed(landed)
@@ -95,7 +95,7 @@ func (h *Hub) apply(n *node, a arrival) (surprises []agent.Surprise) {
 	n.held.Store(nil)
 	n.newest, n.signal = versionOf(r), n.account.Cap(r.Signal(), h.clock())
 	h.refreshLocked(n)
-	return surprises
+	return mispredictions
 }
 
 // version orders the reports of a node.

@@ -21,7 +21,7 @@ func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) agent.Bind {
 	if !h.rules.byDemand {
 		return b
 	}
-	if k := h.told(pod); k.decides {
+	if k := h.knowledge(pod); k.decides {
 		b.Demand = k.demand
 	}
 	return b

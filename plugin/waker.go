@@ -196,10 +196,10 @@ func (h *Hub) inspect(ctx context.Context) {
 			continue // what time changes of a node begins when its report is too old
 		}
 		n.mu.Lock()
-		surprises := h.release(n, now)
+		mispredictions := h.release(n, now)
 		n.mu.Unlock()
 		h.waiting.notify(n)
-		h.surprised(n, surprises)
+		h.mispredicted(n, mispredictions)
 	}
 	h.expire(ctx)
 	if now-h.reclassed >= h.retry {

@@ -24,16 +24,16 @@ const (
 	sourceOff          = "off"
 )
 
-// price is what a profile states about its workload's pods. It is never changed.
-type price struct {
+// estimate is what a profile states about its workload's pods. It is never changed.
+type estimate struct {
 	demand   profile.Demand
 	observed time.Time
 	mode     v1alpha1.Mode
 }
 
-// priceOf reads a profile; the error is a *field.Error of v1alpha1.
-func priceOf(p *v1alpha1.WorkloadProfile) (price, error) {
-	read := price{mode: p.Spec.Mode}
+// estimateOf reads a profile; the error is a *field.Error of v1alpha1.
+func estimateOf(p *v1alpha1.WorkloadProfile) (estimate, error) {
+	read := estimate{mode: p.Spec.Mode}
 	if p.Status.ObservedAt != nil {
 		read.observed = p.Status.ObservedAt.Time
 	}
@@ -47,7 +47,7 @@ func priceOf(p *v1alpha1.WorkloadProfile) (price, error) {
 
 // at returns the profile's demand at a time, as its confidence halves with age. It changes in
 // steps, so that the pods of a workload stay alike as long as possible.
-func (p price) at(now time.Time, halfLife time.Duration) profile.Demand {
+func (p estimate) at(now time.Time, halfLife time.Duration) profile.Demand {
 	d := p.demand
 	left := math.Exp2(-max(now.Sub(p.observed), 0).Seconds() / halfLife.Seconds())
 	for _, s := range [...]*profile.Share{&d.CPU, &d.Memory} {
@@ -64,9 +64,9 @@ const confidenceSteps = 16
 // workloads holds what workloads' profiles state, and the workload of each pod. Safe for
 // concurrent use; the zero value is ready.
 type workloads struct {
-	mu     sync.RWMutex
-	prices map[profile.Workload]price
-	trust  map[profile.Workload]*placement.Trust
+	mu        sync.RWMutex
+	estimates map[profile.Workload]estimate
+	trust     map[profile.Workload]*placement.Trust
 	// start is when durations began; it is set before the first profile.
 	start time.Time
 	// of holds the workload of each pod in the ledger, bound the pods of each.
@@ -104,32 +104,32 @@ func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known b
 	return of, known
 }
 
-// price returns what is known about a workload, whether anything is, and whether it is
+// estimate returns what is known about a workload, whether anything is, and whether it is
 // contradicted.
-func (w *workloads) price(of profile.Workload) (p price, known, contradicted bool) {
+func (w *workloads) estimate(of profile.Workload) (p estimate, known, contradicted bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	p, known = w.prices[of]
+	p, known = w.estimates[of]
 	return p, known, known && w.isDistrusted(of, p)
 }
 
 // set replaces what is known about a workload and reports whether that is a change; nil removes
 // it.
-func (w *workloads) set(of profile.Workload, p *price) bool {
+func (w *workloads) set(of profile.Workload, p *estimate) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, known := w.prices[of]
+	before, known := w.estimates[of]
 	switch {
 	case p == nil && !known, p != nil && known && before == *p:
 		return false
 	case p == nil:
-		delete(w.prices, of)
+		delete(w.estimates, of)
 		delete(w.trust, of)
 	default:
-		if w.prices == nil {
-			w.prices = make(map[profile.Workload]price)
+		if w.estimates == nil {
+			w.estimates = make(map[profile.Workload]estimate)
 		}
-		w.prices[of] = *p
+		w.estimates[of] = *p
 	}
 	return true
 }
@@ -149,8 +149,8 @@ func (w *workloads) pods(of profile.Workload) []reserve.PodKey {
 func (w *workloads) known() []profile.Workload {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	list := make([]profile.Workload, 0, len(w.prices))
-	for of := range w.prices {
+	list := make([]profile.Workload, 0, len(w.estimates))
+	for of := range w.estimates {
 		list = append(list, of)
 	}
 	return list
@@ -224,20 +224,20 @@ type knowledge struct {
 	decides bool
 }
 
-// The knowledge about a pod is that about its workload's pods; see toldOf.
-func (h *Hub) told(pod *v1.Pod) knowledge {
+// The knowledge about a pod is that about its workload's pods; see knowledgeOf.
+func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 	if h.profiling.off() { // without looking for the pod's workload
 		return knowledge{source: sourceOff}
 	}
-	return h.toldOf(h.workloads.identify(pod))
+	return h.knowledgeOf(h.workloads.identify(pod))
 }
 
-// toldOf returns what is known about a workload's pods.
-func (h *Hub) toldOf(of profile.Workload) knowledge {
+// knowledgeOf returns what is known about a workload's pods.
+func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
 	if h.profiling.off() {
 		return knowledge{source: sourceOff}
 	}
-	p, known, contradicted := h.workloads.price(of)
+	p, known, contradicted := h.workloads.estimate(of)
 	switch {
 	case !known:
 		return knowledge{source: sourceTypical}
@@ -276,7 +276,7 @@ func (h *Hub) kindOf(pod *v1.Pod) kind {
 		return kind{asks: podDemand}
 	}
 	of := h.workloads.identify(pod)
-	return kind{of, h.asks(h.toldOf(of))}
+	return kind{of, h.asks(h.knowledgeOf(of))}
 }
 
 // counts returns what the ledger counts a pod as. If profiles are only observed, the ledger holds
@@ -289,14 +289,14 @@ func (h *Hub) counts(k knowledge) reserve.Demand {
 }
 
 // enter records a pod that is about to enter the ledger, so that its demand is updated from then
-// on, and returns what the ledger counts it as. Once the pod has entered, repriced has to follow.
+// on, and returns what the ledger counts it as. Once the pod has entered, updateDemand has to follow.
 func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
 	if !h.tracks() {
 		return podDemand
 	}
 	of := h.workloads.identify(pod)
 	h.workloads.enter(of, pod.UID)
-	return h.claims(of, h.toldOf(of))
+	return h.claims(of, h.knowledgeOf(of))
 }
 
 // tracks reports whether profiles or the ranking by energy need the workload of each pod.
@@ -315,41 +315,41 @@ func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
 // cores returns how many cores a pod is expected to keep busy.
 func (h *Hub) cores(pod *v1.Pod) float64 {
 	of := h.workloads.identify(pod)
-	return h.coresOf(of, h.toldOf(of))
+	return h.coresOf(of, h.knowledgeOf(of))
 }
 
-// repriced updates a pod that entered the ledger at a demand, because its profile may have
+// updateDemand updates a pod that entered the ledger at a demand, because its profile may have
 // changed meanwhile. New measurements of its workload change nothing: the pod keeps the cores
 // that it entered at.
-func (h *Hub) repriced(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
+func (h *Hub) updateDemand(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
 	if h.profiling.off() {
 		return
 	}
 	of := h.workloads.identify(pod)
-	d := h.claims(of, h.toldOf(of))
+	d := h.claims(of, h.knowledgeOf(of))
 	if at.Cores = d.Cores; d != at {
 		_, _, _ = h.ledger.UpdateDemand(key, d) // Reserve or Bound has returned the error
 	}
 }
 
-// priced counts a pod by the source of what is known about it.
-func (h *Hub) priced(pod *v1.Pod) { h.metrics.priced[h.told(pod).source].Inc() }
+// countSource counts a pod by the source of what is known about it.
+func (h *Hub) countSource(pod *v1.Pod) { h.metrics.podsBySource[h.knowledge(pod).source].Inc() }
 
 // learn takes in what a workload's profile now states; nil means no more.
-func (h *Hub) learn(of profile.Workload, p *price) {
+func (h *Hub) learn(of profile.Workload, p *estimate) {
 	if h.workloads.set(of, p) {
-		h.reprice(of)
+		h.updateDemands(of)
 	}
 }
 
-// reprice updates the demand of a workload's pods in the ledger, the nodes that they are in
+// updateDemands updates the demand of a workload's pods in the ledger, the nodes that they are in
 // flight to, and the pods that wait.
-func (h *Hub) reprice(of profile.Workload) {
-	k := h.toldOf(of)
+func (h *Hub) updateDemands(of profile.Workload) {
+	k := h.knowledgeOf(of)
 	claims, changed := h.claims(of, k), make(map[string]struct{})
 	for _, key := range h.workloads.pods(of) {
 		if node, moved, err := h.ledger.UpdateDemand(key, claims); err == nil && moved {
-			h.metrics.repriced.Inc()
+			h.metrics.demandUpdates.Inc()
 			changed[node] = struct{}{}
 		}
 	}

@@ -12,9 +12,9 @@ import (
 
 func TestOverdue(t *testing.T) {
 	for _, test := range []struct {
-		trickle reserve.OverdueAdmission
-		waited  time.Duration
-		want    bool
+		rule   reserve.OverdueAdmission
+		waited time.Duration
+		want   bool
 	}{
 		{reserve.OverdueAdmission{}, 10*time.Minute - 1, false},
 		{reserve.OverdueAdmission{}, 10 * time.Minute, true},
@@ -23,8 +23,8 @@ func TestOverdue(t *testing.T) {
 		{reserve.OverdueAdmission{Off: true}, math.MaxInt64, false},
 		{reserve.OverdueAdmission{MaxWait: time.Second, Off: true}, time.Hour, false},
 	} {
-		if got := test.trickle.Overdue(test.waited); got != test.want {
-			t.Errorf("%+v after %v: overdue = %v", test.trickle, test.waited, got)
+		if got := test.rule.Overdue(test.waited); got != test.want {
+			t.Errorf("%+v after %v: overdue = %v", test.rule, test.waited, got)
 		}
 	}
 	if err := (reserve.OverdueAdmission{MaxWait: -1}).Validate(); !names(err, "MaxWait") || !errors.Is(err, reserve.ErrInvalid) {

@@ -38,18 +38,18 @@ const (
 	overdue                      // the pod may have waited for room for too long
 	readout                      // an agent reads the pod
 	uploaded                     // the node's windows may be on their way
-	priced                       // what is known of a workload is published
+	estimated                    // what is known of a workload is published
 	opened                       // the workload begins
 	metered                      // an agent reads its node's energy
 )
 
 // report is what a scheduler keeps of an agent.Report.
 type report struct {
-	signal    reserve.Signal
-	absorbed  []reserve.PodKey
-	surprises []agent.Surprise
-	power     energy.Power
-	cores     []float32 // of absorbed, if any
+	signal         reserve.Signal
+	absorbed       []reserve.PodKey
+	mispredictions []agent.Misprediction
+	power          energy.Power
+	cores          []float32 // of absorbed, if any
 }
 
 // agenda is what is going to happen.

@@ -73,19 +73,19 @@ func TestNobodyWaitsForEver(t *testing.T) {
 
 func TestWaitsForRoom(t *testing.T) {
 	for _, test := range []struct {
-		trickle     reserve.OverdueAdmission
+		rule        reserve.OverdueAdmission
 		least, most float64
 	}{
 		{reserve.OverdueAdmission{MaxWait: time.Minute}, 60, 61},
 		{reserve.OverdueAdmission{Off: true}, 3000, 3600}, // until the load ends
 	} {
-		waits, _, _ := busyHour(t, 2, 4, sim.Spazio{Trickle: test.trickle}, 1)
+		waits, _, _ := busyHour(t, 2, 4, sim.Spazio{Overdue: test.rule}, 1)
 		if shortest, longest := slices.Min(waits), slices.Max(waits); shortest < test.least || longest > test.most {
-			t.Errorf("%+v: waits of %g to %g s, want %g to %g", test.trickle, shortest, longest, test.least, test.most)
+			t.Errorf("%+v: waits of %g to %g s, want %g to %g", test.rule, shortest, longest, test.least, test.most)
 		}
 	}
 	// Of more pods than nodes, those beyond take turns.
-	waits, _, r := busyHour(t, 2, 4, sim.Spazio{Trickle: reserve.OverdueAdmission{MaxWait: time.Minute}}, 3)
+	waits, _, r := busyHour(t, 2, 4, sim.Spazio{Overdue: reserve.OverdueAdmission{MaxWait: time.Minute}}, 3)
 	if longest := slices.Max(waits); longest < 90 || longest > 300 || r.Most != 9 {
 		t.Errorf("three pods a node: waits of up to %g s, %d pods at once", longest, r.Most)
 	}
@@ -107,7 +107,7 @@ func TestFullMemoryTakesNoOverduePod(t *testing.T) {
 	for i := range 4 {
 		pods = append(pods, sim.Pod{Created: 60 + float64(i), Work: 10, Startup: 1, Memory: gib / 8})
 	}
-	r := run(t, sim.Config{Nodes: 2, Scheduler: sim.Spazio{Trickle: reserve.OverdueAdmission{MaxWait: time.Minute}}, Seed: 1}, pods)
+	r := run(t, sim.Config{Nodes: 2, Scheduler: sim.Spazio{Overdue: reserve.OverdueAdmission{MaxWait: time.Minute}}, Seed: 1}, pods)
 	for i, record := range r.Records[16:] {
 		if record.Node != 1 || record.Bound > 400 {
 			t.Errorf("pod %d went to node %d after %g s", i, record.Node, record.Bound-r.Pods[16+i].Created)
@@ -115,8 +115,8 @@ func TestFullMemoryTakesNoOverduePod(t *testing.T) {
 	}
 }
 
-func TestTrickleIsValidated(t *testing.T) {
-	if err := (sim.Spazio{Trickle: reserve.OverdueAdmission{MaxWait: -1}}).Validate(); !errors.Is(err, reserve.ErrInvalid) {
+func TestOverdueIsValidated(t *testing.T) {
+	if err := (sim.Spazio{Overdue: reserve.OverdueAdmission{MaxWait: -1}}).Validate(); !errors.Is(err, reserve.ErrInvalid) {
 		t.Errorf("a negative MaxWait: %v", err)
 	}
 }

@@ -26,8 +26,8 @@ func (c *demandClass) isKnown() bool {
 // startPlacement makes the queue of pods that need a node, with all pods and nodes.
 func (s *spazio) startPlacement() {
 	var c placement.Config
-	if !s.options.Trickle.Off {
-		c.MaxWait = s.options.Trickle.WithDefaults().MaxWait
+	if !s.options.Overdue.Off {
+		c.MaxWait = s.options.Overdue.WithDefaults().MaxWait
 	}
 	s.placement = placement.New(c, rooms{s})
 	for i := range s.c.nodes {
@@ -76,7 +76,7 @@ func (r rooms) Places(node, class int) int {
 	if !a.validity.Fresh(r.now()) {
 		return 0
 	}
-	return r.options.Trickle.Places(a.signal, a.account.Flight(), r.asks(a, class), a.account.Overdue(), a.cores, r.rules)
+	return r.options.Overdue.Places(a.signal, a.account.Flight(), r.asks(a, class), a.account.Overdue(), a.cores, r.rules)
 }
 
 // activate has the pods tried that the queue has woken.
@@ -89,7 +89,7 @@ func (s *spazio) activate() {
 // denyRoom notes that a node refused a pod for want of room.
 func (s *spazio) denyRoom(pod int32) {
 	if s.placement.StartWait(int(pod), s.now()) {
-		s.c.agenda.add(event{at: s.c.now + s.options.Trickle.WithDefaults().MaxWait.Seconds(), kind: overdue, pod: pod})
+		s.c.agenda.add(event{at: s.c.now + s.options.Overdue.WithDefaults().MaxWait.Seconds(), kind: overdue, pod: pod})
 	}
 }
 
@@ -122,7 +122,7 @@ func scalarDemand(s *reserve.Signal, d profile.Demand) reserve.Demand {
 }
 
 // learn takes what became known of a workload.
-func (s *spazio) learn(workload int32, p price) {
+func (s *spazio) learn(workload int32, p estimate) {
 	class := 1 + int(workload)
 	if !s.classes[class].trust.IsDistrusted(elapsed(p.at)) {
 		s.updateDemand(class, p.Demand)
@@ -168,14 +168,14 @@ func (s *spazio) updateInFlight(pod int32, class int) {
 	}
 }
 
-// surprised notes that pods were measured to take something else than was predicted. A profile with
+// mispredicted notes that pods were measured to take something else than was predicted. A profile with
 // enough outliers is dropped until something newer is observed.
-func (s *spazio) surprised(node int32, of []agent.Surprise) {
+func (s *spazio) mispredicted(node int32, of []agent.Misprediction) {
 	if s.options.Profiles.Believed {
 		return
 	}
-	for _, surprise := range of {
-		class := s.classOf(podOf(surprise.Pod))
+	for _, misprediction := range of {
+		class := s.classOf(podOf(misprediction.Pod))
 		if class != placement.Typical && s.classes[class].trust.AddOutlier(int(node), s.now()) {
 			s.updateDemand(class, profile.Demand{})
 		}

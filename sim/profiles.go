@@ -119,15 +119,15 @@ type profiler struct {
 	began     []float64  // when the pod ran, by pod
 	due       []float64  // its next reading
 	// read is called with each reading, published with what became known.
-	read      func(m *machine, r agent.PodReading)
-	published func(workload int32, p price)
-	prices    []delivery // on their way
+	read       func(m *machine, r agent.PodReading)
+	published  func(workload int32, p estimate)
+	deliveries []delivery // on their way
 }
 
 // learnt is what is known of a workload.
 type learnt struct {
 	profile *profile.Profile
-	sent    price
+	sent    estimate
 	pods    []int32
 }
 
@@ -138,22 +138,22 @@ type usageLog struct {
 	flush float64 // when a batch is on its way next
 }
 
-// price is what a pod of a workload is expected to take, as of a time in seconds.
-type price struct {
+// estimate is what a pod of a workload is expected to take, as of a time in seconds.
+type estimate struct {
 	profile.Demand
 	at float64
 }
 
-// delivery is a price on its way.
+// delivery is a estimate on its way.
 type delivery struct {
 	workload int32
-	price
+	estimate
 }
 
 func newProfiler(c *cluster, options Profiles) (*profiler, error) {
 	p := &profiler{
 		c: c, options: options.withDefaults(), of: make([]int32, len(c.pods)), began: make([]float64, len(c.pods)), due: make([]float64, len(c.pods)),
-		read: func(*machine, agent.PodReading) {}, published: func(int32, price) {},
+		read: func(*machine, agent.PodReading) {}, published: func(int32, estimate) {},
 	}
 	numbers := map[string]int32{}
 	for i := range c.pods {
@@ -197,7 +197,7 @@ func (p *profiler) start() {
 		for i, pod := range w.pods {
 			p.c.fail(w.profile.Observe(p.options.time(0), p.whole(i, &p.c.pods[pod])))
 		}
-		w.sent = price{p.demand(w), 0}
+		w.sent = estimate{p.demand(w), 0}
 		p.published(int32(n), w.sent)
 	}
 }
@@ -225,7 +225,7 @@ func (p *profiler) demand(w *learnt) profile.Demand {
 	return w.profile.Demand(p.options.time(p.c.now), lives).Published()
 }
 
-// reach is the quantile of lives that a pod is priced for.
+// reach is the quantile of lives that a pod is estimated for.
 const reach = .9
 
 // phase has a pod read from the time that it runs until it has ended.
@@ -321,9 +321,9 @@ func (p *profiler) observe(on string, from *agent.Window) {
 		Pod: strconv.FormatUint(uint64(from.Pod), 16), Node: on, Revision: p.c.pods[pod].Revision, Usage: from.Usage,
 	}))
 	if d := p.demand(w); d != w.sent.Demand || p.c.now-w.sent.at >= writePeriod {
-		w.sent = price{d, p.c.now}
-		p.prices = append(p.prices, delivery{n, w.sent})
-		p.c.agenda.add(event{at: p.c.now + p.c.Latency + p.options.Delay, kind: priced, pod: int32(len(p.prices) - 1)})
+		w.sent = estimate{d, p.c.now}
+		p.deliveries = append(p.deliveries, delivery{n, w.sent})
+		p.c.agenda.add(event{at: p.c.now + p.c.Latency + p.options.Delay, kind: estimated, pod: int32(len(p.deliveries) - 1)})
 	}
 }
 
@@ -334,9 +334,9 @@ func (p *profiler) handle(e event) bool {
 		p.readout(p.c.nodes[e.node], e.pod)
 	case uploaded:
 		p.send(p.c.nodes[e.node])
-	case priced:
-		d := p.prices[e.pod]
-		p.published(d.workload, d.price)
+	case estimated:
+		d := p.deliveries[e.pod]
+		p.published(d.workload, d.estimate)
 	default:
 		return false
 	}

@@ -210,7 +210,7 @@ func TestPartsOfProfiles(t *testing.T) {
 }
 
 // TestWrongProfile: a profile that says half of what pods take for ever is dropped when
-// three nodes were surprised; of two the word is not enough.
+// three nodes were mispredicted; of two the word is not enough.
 func TestWrongProfile(t *testing.T) {
 	for _, c := range []struct {
 		nodes    int

@@ -130,7 +130,7 @@ func (a *scalarAgent) learn(z float64, why *agent.Why) error {
 		}
 	}
 	err := a.estimator.Step(kalman.Observation{
-		Headroom: []float64{z}, Pods: float64(why.Measured), Halt: why.Churn.Open,
+		Headroom: []float64{z}, Pods: float64(why.Measured), Pause: why.Churn.Open,
 	})
 	a.own = a.estimator.EstimatesTo(a.own)
 	return err

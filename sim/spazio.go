@@ -24,11 +24,11 @@ type Spazio struct {
 	Agent agent.Config
 	// Aggregate configures the aggregator.
 	Aggregate thesis.AggregateConfig
-	// Rules, Ranking, Freshness and Trickle are the plugin's.
+	// Rules, Ranking, Freshness and Overdue are the plugin's.
 	Rules     reserve.Rules
 	Ranking   reserve.Ranking
 	Freshness reserve.Freshness
-	Trickle   reserve.OverdueAdmission
+	Overdue   reserve.OverdueAdmission
 	// EnergyObjective says what makes a node good where Ranking.Energy is above 0, and
 	// IdleNodesPowerDown that one without pods is asleep. Only then do agents measure what
 	// their nodes take.
@@ -150,7 +150,7 @@ func (o Spazio) Validate() error {
 			return err
 		}
 	}
-	return errors.Join(o.Profiles.Validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Trickle.Validate(), o.Aggregate.Validate())
+	return errors.Join(o.Profiles.Validate(), o.Rules.Validate(), o.Ranking.Validate(), o.Freshness.Validate(), o.Overdue.Validate(), o.Aggregate.Validate())
 }
 
 // pipeline is the configuration of an agent, without its node's name.
@@ -302,7 +302,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, absorbed: r.Absorbed, surprises: r.Surprises, power: r.Power, cores: r.AbsorbedCores},
+		report: &report{signal: signal, absorbed: r.Absorbed, mispredictions: r.Mispredictions, power: r.Power, cores: r.AbsorbedCores},
 	})
 }
 
@@ -364,7 +364,7 @@ func (s *spazio) handle(e event) {
 		a.power = e.report.power
 		s.consumed(e.report)
 		s.refresh(int(e.node))
-		s.surprised(e.node, e.report.surprises)
+		s.mispredicted(e.node, e.report.mispredictions)
 	case metered:
 		s.meter(s.c.nodes[e.node])
 	case overdue:
@@ -460,12 +460,12 @@ func (s *spazio) Score(scores []float64, nodes []int, pod int) {
 
 func (s *spazio) bound(m *machine, pod int32) {
 	a := &s.agents[m.index]
-	trickled := s.placement.IsOverdue(int(pod)) && s.verdict(a, pod) != reserve.Admitted
+	admittedOverdue := s.placement.IsOverdue(int(pod)) && s.verdict(a, pod) != reserve.Admitted
 	k := s.classOf(pod)
 	s.c.fail(s.ledger.Reserve(a.name, s.c.key(pod), s.withCores(s.asks(a, k), pod), at(s.c.now)))
 	s.c.records[pod].Expected = s.classes[k].known
 	s.placement.RemovePod(int(pod))
-	if trickled {
+	if admittedOverdue {
 		s.ledger.MarkOverdue(s.c.key(pod))
 	}
 	s.refresh(int(m.index))

@@ -31,7 +31,7 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 		{"Limiting", a.Limiting == b.Limiting, a.Limiting, b.Limiting},
 		{"Flags", a.Flags == b.Flags, a.Flags, b.Flags},
 		{"Floored", a.Floored == b.Floored, a.Floored, b.Floored},
-		{"Surprises", slices.Equal(a.Surprises, b.Surprises), a.Surprises, b.Surprises},
+		{"Mispredictions", slices.Equal(a.Mispredictions, b.Mispredictions), a.Mispredictions, b.Mispredictions},
 		{"Power", samePower(a.Power, b.Power), a.Power, b.Power},
 		{"AbsorbedCores", slices.EqualFunc(a.AbsorbedCores, b.AbsorbedCores, same32), a.AbsorbedCores, b.AbsorbedCores},
 		{"AbsorbedWatts", slices.EqualFunc(a.AbsorbedWatts, b.AbsorbedWatts, same32), a.AbsorbedWatts, b.AbsorbedWatts},

@@ -71,7 +71,7 @@
 //	            4 cost unknown, 8 no pressure, 16 warming up, 32 absorbed follows
 //	            as [k], otherwise it is the pods known that are not pending;
 //	            64 floored, 128 there follow for each channel room f, ahead f,
-//	            unit f, pod sd f, most f, and surprises [pod k, cpu f, memory f];
+//	            unit f, pod sd f, most f, and mispredictions [pod k, cpu f, memory f];
 //	            then, where anything is known of power, as in power, and [cores e,
 //	            watts e] of the pods absorbed
 //	8 dropped   t, reason s: a sample that could not be taken

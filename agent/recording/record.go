@@ -271,8 +271,8 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 		c := &r.Channels[i]
 		dst = appendFloat(appendFloat(appendFloat(appendFloat(appendFloat(dst, c.Room), c.Ahead), c.Unit), c.PodSD), c.Most)
 	}
-	dst = appendUint(dst, uint64(len(r.Surprises)))
-	for _, s := range r.Surprises {
+	dst = appendUint(dst, uint64(len(r.Mispredictions)))
+	for _, s := range r.Mispredictions {
 		dst = appendFloat(appendFloat(appendKey(dst, s.Pod), s.CPURatio), s.MemoryRatio)
 	}
 	return appendReportPower(dst, r)
@@ -444,11 +444,11 @@ func (b *body) report(pods []agent.Pod) *agent.Report {
 		c := &r.Channels[i]
 		c.Room, c.Ahead, c.Unit, c.PodSD, c.Most = b.float(), b.float(), b.float(), b.float(), b.float()
 	}
-	surprises := list(b, 24, func() agent.Surprise {
-		return agent.Surprise{Pod: b.key(), CPURatio: b.float(), MemoryRatio: b.float()}
+	mispredictions := list(b, 24, func() agent.Misprediction {
+		return agent.Misprediction{Pod: b.key(), CPURatio: b.float(), MemoryRatio: b.float()}
 	})
-	if len(surprises) > 0 {
-		r.Surprises = surprises
+	if len(mispredictions) > 0 {
+		r.Mispredictions = mispredictions
 	}
 	b.reportPower(r)
 	return r

@@ -174,7 +174,7 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
-	own.Ended, own.Surprises, own.Ghosts = heard.Ended, heard.Surprises, heard.Ghosts
+	own.Ended, own.Mispredictions, own.Ghosts = heard.Ended, heard.Mispredictions, heard.Ghosts
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
 	own.Pace, own.Power = heard.Pace, heard.Power
 	return own

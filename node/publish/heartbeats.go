@@ -108,12 +108,12 @@ func differs(known, r *agent.Report) bool {
 		hasChanged(known.Avail, r.Avail) || hasChanged(known.Allowance, r.Allowance) ||
 		!(math.Abs(r.Usual-known.Usual) <= slackUsual*known.Usual) ||
 		known.Power.Quality != r.Power.Quality || len(r.AbsorbedCores) > 0 ||
-		hasNewSurprise(known.Surprises, r.Surprises) || len(known.Channels) != len(r.Channels) || haveRoomsChanged(known, r)
+		hasNewMisprediction(known.Mispredictions, r.Mispredictions) || len(known.Channels) != len(r.Channels) || haveRoomsChanged(known, r)
 }
 
-// hasNewSurprise reports whether there are surprises that were not sent.
-func hasNewSurprise(known, surprises []agent.Surprise) bool {
-	return slices.ContainsFunc(surprises, func(s agent.Surprise) bool { return !slices.Contains(known, s) })
+// hasNewMisprediction reports whether there are mispredictions that were not sent.
+func hasNewMisprediction(known, mispredictions []agent.Misprediction) bool {
+	return slices.ContainsFunc(mispredictions, func(s agent.Misprediction) bool { return !slices.Contains(known, s) })
 }
 
 func haveRoomsChanged(known, r *agent.Report) bool {

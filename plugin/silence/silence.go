@@ -90,7 +90,7 @@ type Event struct {
 // makes one.
 type Planner struct {
 	config Config
-	told   map[string]*memory
+	noted  map[string]*memory
 	begun  bool
 	last   time.Duration
 	// floor is when the caller last stood still. No silence counts from an earlier time.
@@ -113,14 +113,14 @@ type memory struct {
 // New returns a Planner that has planned no event yet.
 func New(c Config) *Planner {
 	c = c.WithDefaults()
-	return &Planner{config: c, told: make(map[string]*memory), tokens: c.Burst}
+	return &Planner{config: c, noted: make(map[string]*memory), tokens: c.Burst}
 }
 
 // Step returns the events that are due now, the longest silences first. now must not be before
 // the last Step's. Nodes that are not in the list are forgotten.
 func (p *Planner) Step(now time.Duration, nodes []Node) []Event {
 	p.advance(now)
-	for _, m := range p.told {
+	for _, m := range p.noted {
 		m.seen = false
 	}
 	var due []Event
@@ -134,9 +134,9 @@ func (p *Planner) Step(now time.Duration, nodes []Node) []Event {
 			due = append(due, *e)
 		}
 	}
-	for name, m := range p.told {
+	for name, m := range p.noted {
 		if !m.seen {
-			delete(p.told, name)
+			delete(p.noted, name)
 		}
 	}
 	slices.SortFunc(due, func(a, b Event) int {
@@ -168,7 +168,7 @@ func (p *Planner) advance(now time.Duration) {
 
 // judge returns the event that a node is due, or nil, and whether the node is lost.
 func (p *Planner) judge(now time.Duration, n Node) (due *Event, lost bool) {
-	m := p.told[n.Name]
+	m := p.noted[n.Name]
 	if m != nil {
 		m.seen = true
 	}
@@ -188,10 +188,10 @@ func (p *Planner) judge(now time.Duration, n Node) (due *Event, lost bool) {
 }
 
 func (p *Planner) remember(now time.Duration, e Event) {
-	m := p.told[e.Node]
+	m := p.noted[e.Node]
 	if m == nil {
 		m = &memory{seen: true}
-		p.told[e.Node] = m
+		p.noted[e.Node] = m
 	}
 	m.lost, m.at, m.since = e.Lost, now, e.Since
 }

@@ -398,7 +398,7 @@ func TestOverdueMissesWithoutABound(t *testing.T) {
 		holds map[string]bool
 	}{
 		{nil, map[string]bool{"wait_max ≤ 660": true, "resident_slowdown_p99/idle ≤ 1.31": true}},
-		{[]string{"trickle.off=true"}, map[string]bool{"wait_max ≤ 660": false, "resident_slowdown_p99/idle ≤ 1.31": true}},
+		{[]string{"overdue.off=true"}, map[string]bool{"wait_max ≤ 660": false, "resident_slowdown_p99/idle ≤ 1.31": true}},
 	} {
 		o1 := cases(t, "o1", experiment.Params{Nodes: 3, Cores: 4, Set: test.set}, experiment.Sweep{Load: []float64{2}})
 		rows, err := experiment.Run(t.Context(), o1, experiment.Options{Schedulers: []string{experiment.Spazio}, Seeds: []uint64{1}})

@@ -25,7 +25,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method",
 		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.homogeneous", "agent.own-model", "pressure", "agent.pause-on-churn", "agent.no-core-slots",
-		"trickle.off",
+		"overdue.off",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",
 		"agent.model.energy-low", "agent.model.energy-high", "agent.model.half-life", "aggregate.clip", "ranking.blend",
@@ -40,7 +40,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		// Of energy, which does not count unless it is asked for.
 		"ranking.energy", "energy-objective", "idle-nodes-power-down",
 		// Of pods that wait for longer than these runs last.
-		"trickle.max-wait",
+		"overdue.max-wait",
 		// Of the signal that takes the room's place.
 		"agent.pronto",
 		// Only its ratio to alpha counts.

@@ -124,7 +124,7 @@ func source(guards int) sim.Scalar {
 			Aggregate: thesis.AggregateConfig{Policy: thesis.Sequential},
 			Rules:     reserve.Rules{MinFreePods: 1, Burst: 1e6},
 			Ranking:   reserve.Ranking{TieTolerance: 1e-9},
-			Trickle:   reserve.OverdueAdmission{Off: true},
+			Overdue:   reserve.OverdueAdmission{Off: true},
 			Weight:    1e6,
 			NoPooling: guards < 2,
 		},
@@ -173,7 +173,7 @@ func reference() sim.Spazio {
 			},
 		},
 		Rules:   reserve.Rules{MinFreePods: 1, Burst: 1, Growth: .5},
-		Trickle: reserve.OverdueAdmission{Off: true},
+		Overdue: reserve.OverdueAdmission{Off: true},
 		Weight:  5,
 		Push:    1,
 	}

@@ -54,7 +54,7 @@ func (e *estimator) Step(o kalman.Observation) error {
 	}
 	for i := range e.channels {
 		v, tested := kalman.Frozen, kalman.Innovation{}
-		if !o.Halt {
+		if !o.Pause {
 			v = e.channels[i].step(&o, i, &tested)
 		}
 		e.verdicts[i], e.innovations[i] = v, tested

@@ -291,7 +291,7 @@ func FuzzStep(f *testing.F) {
 				z, n = z2, n2
 			}
 			before := l.state()
-			if err := l.Step(kalman.Observation{Headroom: []float64{z}, Pods: n, Churn: i%7 == 6, Moving: 1}); err != nil {
+			if err := l.Step(kalman.Observation{Headroom: []float64{z}, Pods: n, Churn: i%7 == 6, Transitioning: 1}); err != nil {
 				if l.state() != before {
 					t.Fatal("state changed by a rejected measurement")
 				}

@@ -41,7 +41,7 @@ func (c *channel) step(o *kalman.Observation, i int, tested *kalman.Innovation) 
 	}
 	r := min(max(s.DiffVar/2, c.config.Noise/noiseRange), c.config.Noise*noiseRange)
 	if o.Churn {
-		r += c.churnNoise(s.Cost, n, o.Moving)
+		r += c.churnNoise(s.Cost, n, o.Transitioning)
 	}
 	if c.bounds(read, z, n, r, o.Churn) {
 		return kalman.Censored
@@ -93,7 +93,7 @@ func (c *channel) begin(read, z, n float64, o *kalman.Observation) kalman.Verdic
 		c.state.Cov = n * c.priorVar
 	}
 	if o.Churn {
-		c.state.LevelVar += c.churnNoise(prior, n, o.Moving)
+		c.state.LevelVar += c.churnNoise(prior, n, o.Transitioning)
 	}
 	return kalman.Taken
 }

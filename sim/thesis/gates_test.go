@@ -95,7 +95,7 @@ func TestGatesAreKalmans(t *testing.T) {
 		}
 		o := kalman.Observation{
 			Headroom: []float64{math.Min(math.Max(z, 0), 1)}, Pods: n + known, Load: []float64{n}, Known: []float64{.06 * known},
-			Churn: rng.IntN(3) == 0, Moving: float64(rng.IntN(3)), Halt: rng.IntN(20) == 0,
+			Churn: rng.IntN(3) == 0, Transitioning: float64(rng.IntN(3)), Pause: rng.IntN(20) == 0,
 		}
 		v, w := centred.observe(o), joint.observe(o)
 		if v != w {

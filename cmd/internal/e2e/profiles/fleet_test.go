@@ -42,18 +42,18 @@ type fleet struct {
 	usage                 []*nodeAgent
 	sends                 []*publish.Signals
 
-	mu        sync.Mutex
-	sequence  uint64
-	read      map[string]bool     // pods by UID
-	most      map[string]int64    // the most memory that pods of a node took
-	surprises map[string][]uint64 // what a node tells of pods, by the node
+	mu             sync.Mutex
+	sequence       uint64
+	read           map[string]bool     // pods by UID
+	most           map[string]int64    // the most memory that pods of a node took
+	mispredictions map[string][]uint64 // what a node tells of pods, by the node
 }
 
 // startFleet runs until the test's end.
 func startFleet(t *testing.T, client kubernetes.Interface, nodes int, scheduler, profiler string) *fleet {
 	t.Helper()
 	id := strconv.FormatInt(time.Now().UnixNano(), 36)
-	f := &fleet{heavy: "heavy" + id, light: "light" + id, growing: "growing" + id, t: t, client: client, read: map[string]bool{}, most: map[string]int64{}, surprises: map[string][]uint64{}}
+	f := &fleet{heavy: "heavy" + id, light: "light" + id, growing: "growing" + id, t: t, client: client, read: map[string]bool{}, most: map[string]int64{}, mispredictions: map[string][]uint64{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	for i := range nodes {
@@ -134,8 +134,8 @@ func (f *fleet) report(ctx context.Context) {
 			{Name: agent.CPU, Capacity: 1, Cost: 1. / 64, Room: 1, Most: 1, Unit: 1. / 64},
 			{Name: agent.Memory, Usage: 1 - room, Capacity: 1, Cost: typicalShare, Room: room, Most: 1, Unit: 1. / nodeMemory},
 		}
-		for _, key := range f.surprises[name] {
-			r.Surprises = append(r.Surprises, agent.Surprise{Pod: reserve.PodKey(key), MemoryRatio: 100})
+		for _, key := range f.mispredictions[name] {
+			r.Mispredictions = append(r.Mispredictions, agent.Misprediction{Pod: reserve.PodKey(key), MemoryRatio: 100})
 		}
 		f.sends[i].Send(r, r.SampledAt)
 	}

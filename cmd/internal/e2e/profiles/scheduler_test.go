@@ -162,11 +162,11 @@ func TestProfilesDecideWhereTheyLand(t *testing.T) {
 	// A node that lies about its own pods, and about those of others, is one node.
 	f.mu.Lock()
 	for i := 1; i <= 7; i++ {
-		f.surprises["sized-0"] = append(f.surprises["sized-0"], uint64(reserve.KeyOf(string(f.pod(f.heavy, i).UID))))
+		f.mispredictions["sized-0"] = append(f.mispredictions["sized-0"], uint64(reserve.KeyOf(string(f.pod(f.heavy, i).UID))))
 	}
 	f.mu.Unlock()
-	cluster.Eventually(t, "its surprises are counted", func() (bool, any) {
-		n := metric(t, "spazio_profile_surprises_total", "")
+	cluster.Eventually(t, "its mispredictions are counted", func() (bool, any) {
+		n := metric(t, "spazio_profile_mispredictions_total", "")
 		return n >= 1, n
 	})
 	waitSource(t, hub, heavy, "profile", nil)

@@ -12,12 +12,12 @@ func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) in
 	if !v.fresh(at.Now) {
 		return 0
 	}
-	return r.trickle.Places(v.Signal, v.Flight, d, n.account.Overdue(), int(n.cores.Load()), r.admit)
+	return r.overdue.Places(v.Signal, v.Flight, d, n.account.Overdue(), int(n.cores.Load()), r.admit)
 }
 
-// trickle admits the cycle's pod, which is overdue, to the nodes that have places for overdue
+// admitOverdue admits the cycle's pod, which is overdue, to the nodes that have places for overdue
 // pods.
-func (p *spazio) trickle(c *cycle) {
+func (p *spazio) admitOverdue(c *cycle) {
 	for i, n := range c.directory.nodes {
 		if c.admits(i) {
 			continue
@@ -28,8 +28,8 @@ func (p *spazio) trickle(c *cycle) {
 	}
 }
 
-// mayTrickle reports whether a cycle's pod may go to a node without room, whose mutex is held.
-func (p *spazio) mayTrickle(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
+// admitsOverdue reports whether a cycle's pod may go to a node without room, whose mutex is held.
+func (p *spazio) admitsOverdue(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
 	c, err := p.cycle(state)
 	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
 }
@@ -39,6 +39,6 @@ func (p *spazio) mayTrickle(state fwk.CycleState, n *node, v *view, asks reserve
 func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
 	p.hub.ledger.MarkOverdue(key)
 	if c, err := p.cycle(state); err == nil {
-		c.trickled, c.short = true, short
+		c.admittedOverdue, c.short = true, short
 	}
 }

@@ -156,7 +156,7 @@ func TestOverduePodThatNeverStarts(t *testing.T) {
 // A pod that was refused for want of room for maxWait is woken and goes to the
 // node with most of it, negative as it is, and the next one elsewhere: one at a
 // time is on a node of few cores, until it is gone.
-func TestOverduePodsTrickle(t *testing.T) {
+func TestOverduePodsAreAdmitted(t *testing.T) {
 	clock := newClock()
 	c, streams := busyCluster(t, clock, maxWait, []int64{4, 4, 4})
 	admissions := c.metric("spazio_overdue_admissions_total")
