@@ -38,10 +38,10 @@
 // of a pod's bind gives their number (Bind), and without one a pod is given
 // the time that pods on the node were seen to need, Config.InitLead at first.
 //
-// # Ghosts
+// # Placeholders
 //
 // A pod that holds room for others and runs nothing, a slot of a test bed, is none of n
-// (Ghosts). Its start, presence and end change nothing, for what they do to n, and not
+// (Placeholders). Its start, presence and end change nothing, for what they do to n, and not
 // to the load, would pass for the cost of a pod.
 //
 // # Lag

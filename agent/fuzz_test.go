@@ -35,13 +35,13 @@ func (s *script) next(a, b, c byte) (agent.Report, bool, error) {
 			return agent.Report{}, false, s.power(b, c)
 		}
 		if c > 240 {
-			var ghosts []reserve.PodKey
+			var placeholders []reserve.PodKey
 			for key := range reserve.PodKey(8) {
 				if b>>key&1 != 0 {
-					ghosts = append(ghosts, key)
+					placeholders = append(placeholders, key)
 				}
 			}
-			return s.p.Ghosts(s.at, ghosts)
+			return s.p.Placeholders(s.at, placeholders)
 		}
 		s.p.Churn(s.at)
 		if c > 100 {
@@ -157,8 +157,8 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 		t.Fatalf("a report of a sample %v old", s.at.Sub(r.SampledAt))
 	}
 	for _, k := range r.Absorbed {
-		if !listed(k) || s.p.Ghost(k) {
-			t.Fatalf("pod %v counts and is not there, or a ghost", k)
+		if !listed(k) || s.p.Placeholder(k) {
+			t.Fatalf("pod %v counts and is not there, or a placeholder", k)
 		}
 	}
 	for _, c := range r.Channels {

@@ -46,8 +46,8 @@ type Pipeline struct {
 	room      []capacity.Room // of the channels
 	costKnown []bool
 
-	pods   podLog
-	ghosts ghostLog
+	pods         podLog
+	placeholders placeholderLog
 	// loads and taken are what kalman.Observation gets of known pods.
 	loads, taken   []float64
 	mispredictions []madeMisprediction
@@ -199,14 +199,14 @@ func (p *Pipeline) learn(at time.Time) error {
 }
 
 // Pods takes all pods on the node, and returns a report if those that count
-// changed and one is due. Where ghosts alone have changed nothing has. Pods that no
+// changed and one is due. Where placeholders alone have changed nothing has. Pods that no
 // source can mean are a *field.Error and change nothing.
 func (p *Pipeline) Pods(at time.Time, pods []Pod) (Report, bool, error) {
 	if err := checkPods(pods); err != nil {
 		return Report{}, false, err
 	}
 	at = at.UTC()
-	pods, haunted := p.ghosts.hide(at, pods)
+	pods, haunted := p.placeholders.hide(at, pods)
 	if haunted && p.pods.lists(pods) {
 		return Report{}, false, nil
 	}
@@ -242,7 +242,7 @@ func (p *Pipeline) Bound(at time.Time, b Bind) {
 	if b.Demand.Validate() != nil {
 		b.Demand = profile.Demand{}
 	}
-	if p.ghosts.has(b.Pod) {
+	if p.placeholders.has(b.Pod) {
 		return
 	}
 	r := p.pods.find(b.Pod)

@@ -67,7 +67,7 @@ func (p *Pipeline) Power(at time.Time, power energy.Power) error {
 // PodPower takes what pods took of late. The next report carries it of those that it
 // counts. A pod without a key, or one listed twice, is a *field.Error and changes nothing.
 func (p *Pipeline) PodPower(at time.Time, pods []PodPower) error {
-	took := slices.DeleteFunc(slices.Clone(pods), func(t PodPower) bool { return p.ghosts.has(t.Pod) })
+	took := slices.DeleteFunc(slices.Clone(pods), func(t PodPower) bool { return p.placeholders.has(t.Pod) })
 	slices.SortFunc(took, func(a, b PodPower) int { return cmp.Compare(a.Pod, b.Pod) })
 	if err := checkPodPower("pods", took); err != nil {
 		return err

@@ -52,8 +52,8 @@ type State struct {
 	// which the next reports carry, both as they came.
 	Ended          []endedPod          `json:",omitempty"`
 	Mispredictions []madeMisprediction `json:"Surprises,omitempty"`
-	// Ghosts are those that schedulers have named, by key.
-	Ghosts []ghostRecord `json:",omitempty"`
+	// Placeholders are those that schedulers have named, by key.
+	Placeholders []placeholderRecord `json:"Ghosts,omitempty"`
 	// ChurnFirst and ChurnLast are the first and the last event of the newest
 	// churn window; zero before any.
 	ChurnFirst, ChurnLast time.Time
@@ -133,7 +133,7 @@ func (p *Pipeline) State() State {
 		Estimator: p.estimator.StatesTo(nil),
 		Verdicts:  slices.Clone(p.verdicts), Innovations: slices.Clone(p.tested),
 		Pods: slices.Clone(p.pods.records), History: slices.Clone(p.pods.history), Ended: slices.Clone(p.pods.ended),
-		Mispredictions: slices.Clone(p.mispredictions), Ghosts: slices.Clone(p.ghosts),
+		Mispredictions: slices.Clone(p.mispredictions), Placeholders: slices.Clone(p.placeholders),
 		ChurnFirst: p.churn.first, ChurnLast: p.churn.last,
 		Pace: paceState{
 			At: p.pace.at, Ends: p.pace.pace.Ends, Lived: p.pace.pace.Lived, Startup: p.pace.pace.Startup,
@@ -184,7 +184,7 @@ func FromState(c Config, s State) (*Pipeline, error) {
 	copy(p.verdicts, s.Verdicts)
 	copy(p.tested, s.Innovations)
 	p.pods = podLog{records: slices.Clone(s.Pods), history: slices.Clone(s.History), ended: slices.Clone(s.Ended)}
-	p.mispredictions, p.ghosts = slices.Clone(s.Mispredictions), slices.Clone(s.Ghosts)
+	p.mispredictions, p.placeholders = slices.Clone(s.Mispredictions), slices.Clone(s.Placeholders)
 	p.pods.count()
 	p.churn = churnWindow{first: s.ChurnFirst, last: s.ChurnLast}
 	p.pace = paceLog{
@@ -292,12 +292,12 @@ func (s State) validateEvents() error {
 			return refuse(index("State.Pods", i, ""), r, "is no pod")
 		}
 	}
-	for i, r := range s.Ghosts {
+	for i, r := range s.Placeholders {
 		switch {
-		case i > 0 && r.Key <= s.Ghosts[i-1].Key:
-			return refuse(index("State.Ghosts", i, "Key"), r.Key, "must ascend")
+		case i > 0 && r.Key <= s.Placeholders[i-1].Key:
+			return refuse(index("State.Placeholders", i, "Key"), r.Key, "must ascend")
 		case r.State > PodStopped || r.Starts < 0:
-			return refuse(index("State.Ghosts", i, ""), r, "is no pod")
+			return refuse(index("State.Placeholders", i, ""), r, "is no pod")
 		}
 	}
 	for i, r := range s.records() {

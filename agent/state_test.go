@@ -91,11 +91,14 @@ func TestFromStateRejects(t *testing.T) {
 		"Verdicts":    func(s *agent.State) { s.Verdicts = nil },
 		"Innovations": func(s *agent.State) { s.Innovations = nil },
 		"Pods":        func(s *agent.State) { s.Pods = append(s.Pods, s.Pods...) },
-		"Ghosts": func(s *agent.State) {
-			s.Ghosts = slices.Grow(s.Ghosts[:0], 2)[:2]
-			s.Ghosts[0].Key, s.Ghosts[1].Key = 9, 9
+		"Placeholders": func(s *agent.State) {
+			s.Placeholders = slices.Grow(s.Placeholders[:0], 2)[:2]
+			s.Placeholders[0].Key, s.Placeholders[1].Key = 9, 9
 		},
-		"Ghost":     func(s *agent.State) { s.Ghosts = slices.Grow(s.Ghosts[:0], 1)[:1]; s.Ghosts[0].Starts = -1 },
+		"Placeholder": func(s *agent.State) {
+			s.Placeholders = slices.Grow(s.Placeholders[:0], 1)[:1]
+			s.Placeholders[0].Starts = -1
+		},
 		"History":   func(s *agent.State) { s.History[0].Count = -1 },
 		"Pace":      func(s *agent.State) { s.Pace.Lived = math.Inf(1) },
 		"Pace ends": func(s *agent.State) { s.Pace.Ends = -1 },

@@ -5,7 +5,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// FromPlaceholders converts the keys of a node's placeholder pods, the wire's ghosts.
+// FromPlaceholders converts the keys of a node's placeholder pods, the wire's placeholders.
 func FromPlaceholders(pods []reserve.PodKey) *spaziov1.GhostPods {
 	m := &spaziov1.GhostPods{Pods: make([]uint64, len(pods))}
 	for i, key := range pods {

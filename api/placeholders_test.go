@@ -14,7 +14,7 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-func TestGhostsRoundTrip(t *testing.T) {
+func TestPlaceholdersRoundTrip(t *testing.T) {
 	for _, want := range [][]reserve.PodKey{nil, {0, 1, math.MaxUint64}, make([]reserve.PodKey, api.MaxAbsorbed)} {
 		got, err := api.ToPlaceholders(wire(t, api.FromPlaceholders(want), &spaziov1.GhostPods{}))
 		if err != nil {
@@ -51,14 +51,14 @@ func TestNoticesOnTheWire(t *testing.T) {
 			t.Errorf("%v is %x, want %s, %v", test.notice, raw, test.want, err)
 		}
 	}
-	// An agent of before there were ghosts sees a notice of nothing.
-	ghosts := &spaziov1.Notice{}
-	if err := proto.Unmarshal([]byte{0x12, 0x00}, ghosts); err != nil || ghosts.GetPodBound() != nil || ghosts.GetTakesHeartbeats() {
-		t.Errorf("%v, %v", ghosts, err)
+	// An agent of before there were placeholders sees a notice of nothing.
+	placeholders := &spaziov1.Notice{}
+	if err := proto.Unmarshal([]byte{0x12, 0x00}, placeholders); err != nil || placeholders.GetPodBound() != nil || placeholders.GetTakesHeartbeats() {
+		t.Errorf("%v, %v", placeholders, err)
 	}
 }
 
-func FuzzToGhosts(f *testing.F) {
+func FuzzToPlaceholders(f *testing.F) {
 	seed := api.FromPlaceholders([]reserve.PodKey{1, math.MaxUint64})
 	fuzz(f, seed, func() *spaziov1.GhostPods { return &spaziov1.GhostPods{} }, api.ToPlaceholders, api.FromPlaceholders)
 }

@@ -156,17 +156,17 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 	case *spaziov1.Notice_GhostPods:
 		pods, err := api.ToPlaceholders(e.GhostPods)
 		if err != nil {
-			a.config.Logger.Warn("notice of ghosts", "error", err)
+			a.config.Logger.Warn("notice of placeholders", "error", err)
 			return
 		}
-		a.SetGhosts(pods)
+		a.SetPlaceholders(pods)
 	}
 }
 
-// SetGhosts sets which pods on this node hold room for others and run nothing, all
+// SetPlaceholders sets which pods on this node hold room for others and run nothing, all
 // there are: they are not counted. What schedulers say over their streams need not be
 // said again.
-func (a *Agent) SetGhosts(pods []reserve.PodKey) { a.loop.SetGhosts(slices.Clone(pods)) }
+func (a *Agent) SetPlaceholders(pods []reserve.PodKey) { a.loop.SetPlaceholders(slices.Clone(pods)) }
 
 // Bound takes the notice that a pod has been bound to this node: its containers are about to
 // start, and the time they take is measured. A pod that runs already is no news.

@@ -481,16 +481,16 @@ func TestConfigIsNotModified(t *testing.T) {
 	}
 }
 
-// TestNoticesOfGhosts: pods that a scheduler names are not counted, and one that was is
+// TestNoticesOfPlaceholders: pods that a scheduler names are not counted, and one that was is
 // taken out.
-func TestNoticesOfGhosts(t *testing.T) {
+func TestNoticesOfPlaceholders(t *testing.T) {
 	p := newPeers(t, nil)
 	source := &pods{events: make(chan telemetry.PodEvent)}
 	c := config()
 	c.Pods, c.Schedulers = source, []string{p.addr}
 	a, _ := running(t, c)
 	<-p.reports
-	const uid, ghost, late = "10000000-0000-4000-8000-000000000000", "20000000-0000-4000-8000-000000000000", "30000000-0000-4000-8000-000000000000"
+	const uid, placeholder, late = "10000000-0000-4000-8000-000000000000", "20000000-0000-4000-8000-000000000000", "30000000-0000-4000-8000-000000000000"
 	told := func(uids ...string) {
 		keys := make([]reserve.PodKey, len(uids))
 		for i, uid := range uids {
@@ -504,12 +504,12 @@ func TestNoticesOfGhosts(t *testing.T) {
 	}
 	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, late)}
 	counts(2)
-	told(ghost)
+	told(placeholder)
 	// Too many are none at all, and the stream goes on.
 	p.notices <- &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: &spaziov1.GhostPods{Pods: make([]uint64, api.MaxAbsorbed+1)}}}
-	told(ghost, late)
+	told(placeholder, late)
 	counts(1)
-	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, ghost, late)}
-	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(ghost, late)}
+	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder, late)}
+	source.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(placeholder, late)}
 	counts(0)
 }

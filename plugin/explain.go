@@ -18,15 +18,15 @@ import (
 const (
 	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
 	// was given to a node that has not yet reported it; PodCounted is in its
-	// node's reports; PodEnded is terminal; PodGhost holds room on its node; PodExempt
+	// node's reports; PodEnded is terminal; PodPlaceholder holds room on its node; PodExempt
 	// is none of the plugin's business.
-	PodNew      = "new"
-	PodWaiting  = "waiting"
-	PodInFlight = "in flight"
-	PodCounted  = "counted"
-	PodEnded    = "ended"
-	PodGhost    = "holding room"
-	PodExempt   = "exempt"
+	PodNew         = "new"
+	PodWaiting     = "waiting"
+	PodInFlight    = "in flight"
+	PodCounted     = "counted"
+	PodEnded       = "ended"
+	PodPlaceholder = "holding room"
+	PodExempt      = "exempt"
 )
 
 // Errors of Explain.
@@ -241,7 +241,7 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	case ok:
 		return PodCounted, known.Node
 	case pod.Spec.NodeName != "" && h.Placeholder(pod.UID):
-		return PodGhost, pod.Spec.NodeName
+		return PodPlaceholder, pod.Spec.NodeName
 	case pod.Spec.NodeName != "":
 		return PodExempt, pod.Spec.NodeName
 	case profile == nil || profile.exempt(pod):

@@ -251,6 +251,6 @@ func (h *Hub) tellPlaceholdersLocked(n *node) {
 		return
 	}
 	if pods, known := h.placeholders.list(n.name); known {
-		n.stream.offerGhosts(pods)
+		n.stream.offerPlaceholders(pods)
 	}
 }

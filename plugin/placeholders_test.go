@@ -149,14 +149,14 @@ func allMarks(bed string) func(*v1.Pod) {
 	yes := true
 	return func(p *v1.Pod) {
 		p.Labels = map[string]string{
-			group + "role": "ghost", group + "testbed-uid": bed, group + "batchjob-uid": "j", group + "attempt": "1",
+			group + "role": "placeholder", group + "testbed-uid": bed, group + "batchjob-uid": "j", group + "attempt": "1",
 			"pod-template-hash": "x", "controller-revision-hash": "x",
 		}
 		p.Annotations = map[string]string{
 			group + "slot": nodeName(0) + "/0", group + "units": "1e6", group + "size": "cpu=1,units=1e6", group + "author": "me",
 			own + "opt-out": "true", own + "workload": "DaemonSet/d", own + "overdue": "True",
 		}
-		p.Finalizers = []string{group + "jobs", group + "application", group + "ghosts"}
+		p.Finalizers = []string{group + "jobs", group + "application", group + "placeholders"}
 		p.OwnerReferences = []metav1.OwnerReference{
 			{APIVersion: bedVersion, Kind: "Testbed", Name: bed, UID: types.UID(bed), Controller: &yes},
 			{APIVersion: bedVersion, Kind: "BatchJob", Name: "j", UID: "j"},
@@ -225,7 +225,7 @@ func TestMarksOfAPodMoveNoRoom(t *testing.T) {
 	}
 	// Every key that our sources name, as a label and as an annotation, with each value that
 	// means something anywhere.
-	for _, value := range []string{"ghost", "slot", "true", "1e6", bed, "DaemonSet/d"} {
+	for _, value := range []string{"placeholder", "slot", "true", "1e6", bed, "DaemonSet/d"} {
 		t.Run("all keys are "+value, func(t *testing.T) {
 			marks := make(map[string]string)
 			for _, key := range keysOfOurs(t) {
@@ -329,7 +329,7 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 	if _, st := c.schedule(newPod(11), c.infos); st.IsSuccess() {
 		t.Error("a pod took room that placeholders hold")
 	}
-	if e, err := c.hub.Explain(string(podUID(3))); err != nil || e.State != plugin.PodGhost || e.Node != nodeName(0) ||
+	if e, err := c.hub.Explain(string(podUID(3))); err != nil || e.State != plugin.PodPlaceholder || e.Node != nodeName(0) ||
 		e.Nodes[0].Held != 9.5 || e.Nodes[0].Reason != "no room" {
 		t.Errorf("explained as %+v, %v", e, err)
 	}
@@ -401,28 +401,28 @@ func TestHeldRoomWakesWhoWaits(t *testing.T) {
 	c.eventually("it is woken", func() bool { return c.peek()[waiting.Name] })
 }
 
-// hears returns the ghosts of the next notice, which must be of such.
+// hears returns the placeholders of the next notice, which must be of such.
 func (s *stream) hears() []reserve.PodKey {
 	s.c.t.Helper()
 	notice, err := s.Recv()
 	if err != nil {
 		s.c.t.Fatal(err)
 	}
-	ghosts, err := api.ToPlaceholders(notice.GetGhostPods())
+	placeholders, err := api.ToPlaceholders(notice.GetGhostPods())
 	if err != nil {
 		s.c.t.Fatalf("notice %v: %v", notice, err)
 	}
-	return ghosts
+	return placeholders
 }
 
-// hearsUntil takes notices of ghosts until one is as wanted: those of changes that
+// hearsUntil takes notices of placeholders until one is as wanted: those of changes that
 // follow each other may be one.
 func (s *stream) hearsUntil(want ...reserve.PodKey) {
 	s.c.t.Helper()
 	for {
 		got := s.hears()
 		if !slices.IsSorted(got) {
-			s.c.t.Errorf("ghosts %v are not sorted", got)
+			s.c.t.Errorf("placeholders %v are not sorted", got)
 		}
 		if slices.Equal(got, want) {
 			return
@@ -431,7 +431,7 @@ func (s *stream) hearsUntil(want ...reserve.PodKey) {
 }
 
 // TestAgentIsSentPlaceholders: all of them when its stream begins, and at each change; of
-// other nodes' ghosts never, and of none where there never were any.
+// other nodes' placeholders never, and of none where there never were any.
 func TestAgentIsSentPlaceholders(t *testing.T) {
 	beds := &testbeds{}
 	beds.name("bed", nil, podUID(1), podUID(2), podUID(4))
@@ -445,7 +445,7 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	s.hearsUntil(keyOf(1), keyOf(2))
 	other := c.open(client, nodeName(1))
 	other.settle(agent.Report{Avail: 3})
-	// A swap: the ghost goes, a pod comes in its place. Of the pod the agent hears, too.
+	// A swap: the placeholder goes, a pod comes in its place. Of the pod the agent hears, too.
 	c.delete(newPod(1))
 	s.hearsUntil(keyOf(2))
 	late := newPod(4, onNode(nodeName(0)))
@@ -455,12 +455,12 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	c.update(late)                                            // no news
 	c.create(newPod(5, onNode(nodeName(0))))
 	if notice, err := s.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(5) {
-		t.Errorf("heard %v, %v, want that pod 5 was bound and of no ghost besides", notice, err)
+		t.Errorf("heard %v, %v, want that pod 5 was bound and of no placeholder besides", notice, err)
 	}
 	c.delete(newPod(2))
 	c.delete(late)
 	s.hearsUntil()
-	// The agent of a node on which ghosts were hears that there are none left.
+	// The agent of a node on which placeholders were hears that there are none left.
 	again := c.open(client, nodeName(0))
 	again.next = s.next
 	again.settle(agent.Report{Avail: 4})
@@ -492,7 +492,7 @@ func TestPlaceholdersOfASlowReader(t *testing.T) {
 	s.settle(agent.Report{Avail: 4})
 }
 
-// TestPlaceholdersOfANodeThatGoes: its room is held as long as its ghosts are there, and
+// TestPlaceholdersOfANodeThatGoes: its room is held as long as its placeholders are there, and
 // nothing is left when they are gone.
 func TestPlaceholdersOfANodeThatGoes(t *testing.T) {
 	clock := newClock()

@@ -65,11 +65,11 @@ type outbox struct {
 	// many is how many notices of a node's pods were queued at once; they do not count towards
 	// noticeBacklog.
 	many int
-	// ghosts is the newest set of ghosts, nil once it was sent. It replaces the sets before it
+	// placeholders is the newest set of placeholders, nil once it was sent. It replaces the sets before it
 	// and does not count towards noticeBacklog.
-	ghosts  *[]reserve.PodKey
-	sending bool
-	closed  bool
+	placeholders *[]reserve.PodKey
+	sending      bool
+	closed       bool
 }
 
 func newSubscriber(stream publishStream, identity string, spawn func(func())) *subscriber {
@@ -113,15 +113,15 @@ func (s *subscriber) offerAll(binds []agent.Bind) {
 	s.queue(binds...)
 }
 
-// offerGhosts queues the node's set of ghosts.
-func (s *subscriber) offerGhosts(pods []reserve.PodKey) {
+// offerPlaceholders queues the node's set of placeholders.
+func (s *subscriber) offerPlaceholders(pods []reserve.PodKey) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	o.ghosts = &pods
+	o.placeholders = &pods
 	s.queue()
 }
 
@@ -138,13 +138,13 @@ func (s *subscriber) queue(binds ...agent.Bind) {
 // send sends notices until none is left or the stream ends.
 func (s *subscriber) send() {
 	for {
-		ghosts, binds := s.notices.take()
-		if ghosts == nil && len(binds) == 0 {
+		placeholders, binds := s.notices.take()
+		if placeholders == nil && len(binds) == 0 {
 			return
 		}
 		var notices []*spaziov1.Notice
-		if ghosts != nil {
-			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromPlaceholders(*ghosts)}})
+		if placeholders != nil {
+			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_GhostPods{GhostPods: api.FromPlaceholders(*placeholders)}})
 		}
 		for _, b := range binds {
 			notices = append(notices, &spaziov1.Notice{Event: &spaziov1.Notice_PodBound{PodBound: api.FromBind(b)}})
@@ -160,16 +160,16 @@ func (s *subscriber) send() {
 
 // take empties the outbox. A sender that gets no notice must end, because the next notice starts
 // a goroutine of its own.
-func (o *outbox) take() (ghosts *[]reserve.PodKey, binds []agent.Bind) {
+func (o *outbox) take() (placeholders *[]reserve.PodKey, binds []agent.Bind) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	ghosts, binds = o.ghosts, o.binds
-	o.ghosts, o.binds = nil, nil
-	o.sending = (ghosts != nil || len(binds) > 0) && !o.closed
+	placeholders, binds = o.placeholders, o.binds
+	o.placeholders, o.binds = nil, nil
+	o.sending = (placeholders != nil || len(binds) > 0) && !o.closed
 	if o.closed {
 		return nil, nil
 	}
-	return ghosts, binds
+	return placeholders, binds
 }
 
 func (o *outbox) close() {

@@ -29,7 +29,7 @@ func (s Status) Text() string {
 	text := fmt.Sprintf("%s; %s waiting, %d in flight (%d assumed, %d bound), %d counted",
 		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
 	if l.Held > 0 {
-		text += ", room held by " + plural(l.Held, "ghost")
+		text += ", room held by " + plural(l.Held, "placeholder")
 	}
 	return text
 }

@@ -62,7 +62,7 @@ c|missing|-|-|1.0|-|any|-|-|-|-|-|admitted|
 func TestHeldRoomIsShown(t *testing.T) {
 	s := plugin.Status{Nodes: shown()[:2], Ledger: reserve.Census{Held: 4}}
 	s.Nodes[1].Held = 3.5
-	if got, want := s.Text(), "2 nodes; 0 pods waiting, 0 in flight (0 assumed, 0 bound), 0 counted, room held by 4 ghosts"; got != want {
+	if got, want := s.Text(), "2 nodes; 0 pods waiting, 0 in flight (0 assumed, 0 bound), 0 counted, room held by 4 placeholders"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	want := `

@@ -257,18 +257,18 @@ func TestTimelinesAreForgotten(t *testing.T) {
 
 	// A pod that is gone before its attempt leaves nothing.
 	histories := c.hub.Histories()
-	ghostly := newPod(ended+1, ours)
-	c.arrive(ghostly)
-	c.delete(ghostly)
-	c.eventually("the pod is gone", func() bool { _, err := c.pods.Pods("default").Get(ghostly.Name); return err != nil })
-	c.attempt(ghostly, c.infos)
+	placeholderLike := newPod(ended+1, ours)
+	c.arrive(placeholderLike)
+	c.delete(placeholderLike)
+	c.eventually("the pod is gone", func() bool { _, err := c.pods.Pods("default").Get(placeholderLike.Name); return err != nil })
+	c.attempt(placeholderLike, c.infos)
 	if got := c.hub.Histories(); got != histories {
 		t.Errorf("%d histories after an attempt for a pod that is gone, %d before", got, histories)
 	}
 	state := &cycleState{}
-	c.Reserve(t.Context(), state, ghostly, nodeName(0))
-	c.Unreserve(t.Context(), state, ghostly, nodeName(0))
-	c.PostBind(t.Context(), state, ghostly, nodeName(0))
+	c.Reserve(t.Context(), state, placeholderLike, nodeName(0))
+	c.Unreserve(t.Context(), state, placeholderLike, nodeName(0))
+	c.PostBind(t.Context(), state, placeholderLike, nodeName(0))
 	c.delete(runs)
 	c.eventually("those that are gone are forgotten", func() bool { return c.hub.Histories() == histories-1 })
 }

@@ -898,31 +898,31 @@ func TestListsNeedNoOrder(t *testing.T) {
 // TestNodesThatNeverWereLeaveNothing: a pod may name any node.
 func TestNodesThatNeverWereLeaveNothing(t *testing.T) {
 	l := &reserve.Ledger{}
-	_, err := l.Bound("ghost", 1, one, epoch)
+	_, err := l.Bound("placeholder", 1, one, epoch)
 	must(t, err)
 	if l.Confirm("stranger", 1, []reserve.PodKey{2}, epoch); l.Census() != (reserve.Census{Bound: 1}) {
 		t.Errorf("census %+v: a node without an account has no reports", l.Census())
 	}
-	l.Confirm("ghost", 1, []reserve.PodKey{1}, epoch)
-	if got := l.InFlight("ghost"); got != 1 {
+	l.Confirm("placeholder", 1, []reserve.PodKey{1}, epoch)
+	if got := l.InFlight("placeholder"); got != 1 {
 		t.Errorf("%v in flight to a node that nobody holds, want 1 whatever it reports", got)
 	}
 	// The node appears, and goes while its pod stays.
-	a := l.Account("ghost")
+	a := l.Account("placeholder")
 	if a.InFlight() != 1 {
 		t.Errorf("%v in flight when the node appears", a.InFlight())
 	}
-	b := l.Account("ghost")
+	b := l.Account("placeholder")
 	l.Release(a)
 	if b != a || b.InFlight() != 1 {
 		t.Errorf("two holders have two accounts, or %v in flight", b.InFlight())
 	}
 	l.Release(b)
-	if got := l.InFlight("ghost"); got != 1 {
+	if got := l.InFlight("placeholder"); got != 1 {
 		t.Errorf("%v in flight when the node is gone, want 1 until its pod is", got)
 	}
 	l.Delete(1, epoch)
-	if c := l.Account("ghost"); c == a {
+	if c := l.Account("placeholder"); c == a {
 		t.Error("the account of a node that is gone, and of its pods, is kept")
 	}
 }

@@ -86,10 +86,10 @@
 //	14 power    t, watts f, sd f, max f, idle f, marginal f, busy f, cores f,
 //	            joules f, quality b, flags u: an energy.Power
 //	15 pod power  t, [pod k, cores e, watts e]: an agent.PodPower each
-//	16 ghosts   t, [k]: the pods that a scheduler named as ghosts
+//	16 placeholders   t, [k]: the pods that a scheduler named as placeholders
 //
 // The first record is a header. A snapshot follows it and every gap, before any
-// other record. Samples, pods, churn, bound, ghosts, sizes, usage, power, pod power
+// other record. Samples, pods, churn, bound, placeholders, sizes, usage, power, pod power
 // and fleet are inputs; a report follows the input that caused it.
 //
 // # Crashes

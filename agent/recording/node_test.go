@@ -30,7 +30,7 @@ type node struct {
 	t        testing.TB
 	rng      *rand.Rand
 	powers   *rand.Rand // apart, so that the rest of a day is the same without
-	haunts   *rand.Rand // and so are the ghosts
+	haunts   *rand.Rand // and so are the placeholders
 	pipeline *agent.Pipeline
 	recorder *recording.Recorder
 	at       time.Time
@@ -116,7 +116,7 @@ func (n *node) tick(event float64) {
 		n.power()
 	}
 	if n.haunts.Float64() < event/4 {
-		n.ghosts()
+		n.placeholders()
 	}
 	if n.rng.Float64() < event/20 {
 		n.resize()
@@ -161,8 +161,8 @@ func (n *node) usage() {
 	n.pipeline.Usage(n.at, readings)
 }
 
-// ghosts names some of the pods that are there, or are to come.
-func (n *node) ghosts() {
+// placeholders names some of the pods that are there, or are to come.
+func (n *node) placeholders() {
 	keys := []reserve.PodKey{reserve.PodKey(n.haunts.Uint64())}
 	for _, p := range n.pods {
 		if n.haunts.IntN(4) == 0 {
@@ -174,8 +174,8 @@ func (n *node) ghosts() {
 			keys = append(keys, key)
 		}
 	}
-	n.recorder.Ghosts(n.at, keys)
-	n.report(n.pipeline.Ghosts(n.at, keys))
+	n.recorder.Placeholders(n.at, keys)
+	n.report(n.pipeline.Placeholders(n.at, keys))
 }
 
 // power measures the node, or its pods and one that it has not.

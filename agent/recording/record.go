@@ -33,13 +33,13 @@ const (
 	KindUsage
 	KindPower
 	KindPodPower
-	KindGhosts
+	KindPlaceholders
 )
 
 var kinds = [...]string{
 	KindHeader: "header", KindSnapshot: "snapshot", KindSample: "sample", KindPods: "pods", KindChurn: "churn",
 	KindFleet: "fleet", KindReport: "report", KindDropped: "dropped", KindGap: "gap", KindMark: "mark", KindBound: "bound", KindSizes: "sizes",
-	KindUsage: "usage", KindPower: "power", KindPodPower: "pod-power", KindGhosts: "ghosts",
+	KindUsage: "usage", KindPower: "power", KindPodPower: "pod-power", KindPlaceholders: "placeholders",
 }
 
 func (k Kind) String() string {
@@ -64,8 +64,8 @@ type Record struct {
 	// Pods are all pods on the node, ascending; Bind is the notice of one.
 	Pods []agent.Pod
 	Bind agent.Bind
-	// Ghosts are the pods that a scheduler named as such.
-	Ghosts []reserve.PodKey
+	// Placeholders are the pods that a scheduler named as such.
+	Placeholders []reserve.PodKey
 	// Readings are those of pods, of which a pipeline takes no more than is kept: no
 	// containers, and neither throttling nor kills.
 	Readings []agent.PodReading
@@ -344,8 +344,8 @@ func decodeBody(k Kind, b *body, pods []agent.Pod) (Record, error) {
 		if len(b.rest) > 0 {
 			r.Bind.Demand = b.demand()
 		}
-	case KindGhosts:
-		r.At, r.Ghosts = b.time(), b.keys()
+	case KindPlaceholders:
+		r.At, r.Placeholders = b.time(), b.keys()
 	case KindUsage:
 		r.At, r.Readings = b.time(), b.readings()
 	case KindPower:

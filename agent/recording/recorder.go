@@ -177,10 +177,10 @@ func (r *Recorder) Bound(at time.Time, b agent.Bind) {
 	}
 }
 
-// Ghosts records the ghosts that the pipeline is about to get.
-func (r *Recorder) Ghosts(at time.Time, pods []reserve.PodKey) {
+// Placeholders records the placeholders that the pipeline is about to get.
+func (r *Recorder) Placeholders(at time.Time, pods []reserve.PodKey) {
 	if r.ready(at) {
-		r.payload = appendKeys(appendTime(append(r.payload[:0], byte(KindGhosts)), at), pods)
+		r.payload = appendKeys(appendTime(append(r.payload[:0], byte(KindPlaceholders)), at), pods)
 		r.add()
 	}
 }

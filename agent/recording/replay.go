@@ -74,8 +74,8 @@ func (r *Replayer) Feed(rec Record) (report agent.Report, ok bool, err error) {
 		r.pipeline.Churn(rec.At)
 	case KindBound:
 		r.pipeline.Bound(rec.At, rec.Bind)
-	case KindGhosts:
-		report, ok, err = r.pipeline.Ghosts(rec.At, rec.Ghosts)
+	case KindPlaceholders:
+		report, ok, err = r.pipeline.Placeholders(rec.At, rec.Placeholders)
 	case KindUsage:
 		r.pipeline.Usage(rec.At, rec.Readings)
 	case KindPower:
@@ -174,7 +174,7 @@ func shaped(s agent.State, last, next agent.Config) agent.State {
 func joined(own, heard agent.State) agent.State {
 	own.Fleet = heard.Fleet
 	own.Pods, own.History, own.Pending = heard.Pods, heard.History, heard.Pending
-	own.Ended, own.Mispredictions, own.Ghosts = heard.Ended, heard.Mispredictions, heard.Ghosts
+	own.Ended, own.Mispredictions, own.Placeholders = heard.Ended, heard.Mispredictions, heard.Placeholders
 	own.ChurnFirst, own.ChurnLast = heard.ChurnFirst, heard.ChurnLast
 	own.Pace, own.Power = heard.Pace, heard.Power
 	return own
@@ -261,7 +261,7 @@ func (m *Matcher) Feed(rec Record) (pair Pair, ok bool, err error) {
 	report, made, err := m.Replayer.Feed(rec)
 	if made {
 		m.last = Pair{Input: rec, Replayed: &report}
-	} else if rec.Kind == KindSample || rec.Kind == KindPods || rec.Kind == KindGhosts {
+	} else if rec.Kind == KindSample || rec.Kind == KindPods || rec.Kind == KindPlaceholders {
 		m.last = Pair{Input: rec}
 	}
 	return pair, pair.Replayed != nil, err

@@ -247,8 +247,8 @@ func TestFollowSlots(t *testing.T) {
 	pod := func(i int) *corev1.Pod {
 		return &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: "lab", Name: fmt.Sprint("ghost-", i), UID: types.UID(fmt.Sprint("p", i)),
-				Labels:      map[string]string{v1alpha1.LabelTestbedUID: "u", v1alpha1.LabelRole: v1alpha1.RoleGhost},
+				Namespace: "lab", Name: fmt.Sprint("placeholder-", i), UID: types.UID(fmt.Sprint("p", i)),
+				Labels:      map[string]string{v1alpha1.LabelTestbedUID: "u", v1alpha1.LabelRole: v1alpha1.RolePlaceholder},
 				Annotations: map[string]string{v1alpha1.AnnotationSlot: fmt.Sprintf("n%d/%d", i/2, i%2)},
 			},
 			Spec: corev1.PodSpec{NodeName: fmt.Sprint("n", i/2)},

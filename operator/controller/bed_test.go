@@ -37,7 +37,7 @@ type bed struct {
 	api    client.WithWatch
 	made   int
 	writes map[string]int
-	// changes counts writes, and bound is the change up to which ghosts are bound.
+	// changes counts writes, and bound is the change up to which placeholders are bound.
 	changes, bound int
 	fault          func(verb string, o client.Object) error
 	options        Options
@@ -478,7 +478,7 @@ func (r *replica) drain() bool {
 	return busy
 }
 
-// run lets d go by, in steps, with the replicas at work and ghosts being bound.
+// run lets d go by, in steps, with the replicas at work and placeholders being bound.
 func (b *bed) run(d time.Duration, replicas ...*replica) {
 	b.t.Helper()
 	for end := b.now.Add(d); b.now.Before(end); b.now = b.now.Add(50 * time.Millisecond) {
@@ -492,7 +492,7 @@ func (b *bed) run(d time.Duration, replicas ...*replica) {
 	}
 }
 
-// bind puts ghosts on their nodes.
+// bind puts placeholders on their nodes.
 func (b *bed) bind(which func(*corev1.Pod) bool) {
 	b.t.Helper()
 	there := map[string]bool{}
@@ -500,7 +500,7 @@ func (b *bed) bind(which func(*corev1.Pod) bool) {
 		there[n.Name] = true
 	}
 	for _, p := range b.pods() {
-		if p.Spec.NodeName != "" || p.Labels[v1alpha1.LabelRole] != v1alpha1.RoleGhost || !which(p) {
+		if p.Spec.NodeName != "" || p.Labels[v1alpha1.LabelRole] != v1alpha1.RolePlaceholder || !which(p) {
 			continue
 		}
 		name := p.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
@@ -513,11 +513,11 @@ func (b *bed) bind(which func(*corev1.Pod) bool) {
 	}
 }
 
-// enter puts a job's pod into the slot, in the place of its ghost.
+// enter puts a job's pod into the slot, in the place of its placeholder.
 func (b *bed) enter(tb *v1alpha1.Testbed, job *v1alpha1.BatchJob, id slot.ID) *corev1.Pod {
 	b.t.Helper()
 	for _, p := range b.pods() {
-		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost && p.Annotations[v1alpha1.AnnotationSlot] == id.String() && p.Labels[v1alpha1.LabelTestbedUID] == string(tb.UID) {
+		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RolePlaceholder && p.Annotations[v1alpha1.AnnotationSlot] == id.String() && p.Labels[v1alpha1.LabelTestbedUID] == string(tb.UID) {
 			b.delete(p)
 		}
 	}

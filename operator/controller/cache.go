@@ -19,7 +19,7 @@ import (
 // none being all.
 func Cache(namespaces []string) cache.Options {
 	// Neither the key nor the values can be refused.
-	role, _ := labels.NewRequirement(v1alpha1.LabelRole, selection.In, []string{v1alpha1.RoleGhost, v1alpha1.RoleSlot})
+	role, _ := labels.NewRequirement(v1alpha1.LabelRole, selection.In, []string{v1alpha1.RolePlaceholder, v1alpha1.RoleSlot})
 	o := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Label: labels.NewSelector().Add(*role), Transform: stripPod},
@@ -43,7 +43,7 @@ func stripPod(object any) (any, error) {
 		return object, nil
 	}
 	p.ManagedFields = nil
-	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
+	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RolePlaceholder {
 		p.OwnerReferences = nil
 		p.Spec = corev1.PodSpec{NodeName: p.Spec.NodeName}
 		p.Status = corev1.PodStatus{Phase: p.Status.Phase}

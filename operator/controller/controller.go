@@ -126,7 +126,7 @@ func inSlots(p *corev1.Pod) bool {
 // placeholder of its slot. A pod that has the label alone is another author's: a slot has
 // one placeholder, so whoever could take its name would hold no more than the slot does.
 func isPlaceholder(p metav1.Object) bool {
-	if p.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RoleGhost {
+	if p.GetLabels()[v1alpha1.LabelRole] != v1alpha1.RolePlaceholder {
 		return false
 	}
 	id, err := slot.ParseID(p.GetAnnotations()[v1alpha1.AnnotationSlot])

@@ -252,7 +252,7 @@ func TestPodsTogether(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d"} {
 		pod("lab", name+"-0", v1alpha1.RoleSlot, name)
 		pod("lab", name+"-1", v1alpha1.RoleSlot, name)
-		pod("lab", name+"-ghost", v1alpha1.RoleGhost, name)
+		pod("lab", name+"-placeholder", v1alpha1.RolePlaceholder, name)
 		pod("other", name+"-2", v1alpha1.RoleSlot, name)
 	}
 	api, reads, _, letGo := counted(l)

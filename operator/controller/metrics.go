@@ -26,7 +26,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: prefix + "slots", Help: "Slots of a Testbed, NAMESPACE/NAME, by state.",
 		}, []string{"testbed", "state"}),
 		placeholders: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: prefix + "ghosts_total", Help: "Ghosts created and deleted, and pods deleted that were two in a slot, by what is done and why; reason failed counts requests without success.",
+			Name: prefix + "placeholders_total", Help: "Placeholders created and deleted, and pods deleted that were two in a slot, by what is done and why; reason failed counts requests without success.",
 		}, []string{"op", "reason"}),
 		claims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: prefix + "claims_total", Help: "Claims on slots granted, those of jobs that are gone, and grants computed anew since another wrote first, by result.",

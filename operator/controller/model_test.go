@@ -31,7 +31,7 @@ type history struct {
 
 // After any sequence of events, with controllers that are behind, crash between two of
 // their requests, lead two at once, and lose answers, no slot was ever claimed twice; and
-// once it is quiet every slot has its ghost or its pod, there is nothing else, and nothing
+// once it is quiet every slot has its placeholder or its pod, there is nothing else, and nothing
 // is written any more.
 func TestModel(t *testing.T) {
 	seeds := uint64(25)
@@ -205,7 +205,7 @@ func (h *history) testbedEvent() {
 }
 
 // podsEnter binds pods of jobs that have slots, late ones too, and lets them push out
-// the ghosts.
+// the placeholders.
 func (h *history) podsEnter() {
 	there := map[string]bool{}
 	for _, n := range h.nodes() {
@@ -308,8 +308,8 @@ func (h *history) settle() {
 	}
 	for _, p := range h.pods() {
 		owned := slices.ContainsFunc(h.testbeds(), func(tb *v1alpha1.Testbed) bool { return string(tb.UID) == p.Labels[v1alpha1.LabelTestbedUID] })
-		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost && !owned {
-			h.t.Errorf("ghost %s of a Testbed that is gone", p.Name)
+		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RolePlaceholder && !owned {
+			h.t.Errorf("placeholder %s of a Testbed that is gone", p.Name)
 		}
 	}
 }
@@ -332,26 +332,26 @@ func (h *history) checkSlots(tb *v1alpha1.Testbed) {
 			h.t.Errorf("%s: node %s has %d slots of %d", tb.Name, n.Name, n.Slots, tb.Spec.SlotsPerNode.IntVal)
 		}
 	}
-	ghosts := map[string]int{}
+	placeholders := map[string]int{}
 	for _, p := range h.pods() {
-		if p.Labels[v1alpha1.LabelRole] != v1alpha1.RoleGhost || p.Labels[v1alpha1.LabelTestbedUID] != string(tb.UID) {
+		if p.Labels[v1alpha1.LabelRole] != v1alpha1.RolePlaceholder || p.Labels[v1alpha1.LabelTestbedUID] != string(tb.UID) {
 			continue
 		}
 		id := p.Annotations[v1alpha1.AnnotationSlot]
-		ghosts[id]++
+		placeholders[id]++
 		switch size := p.Spec.Containers[0].Resources.Requests.Cpu(); {
 		case p.Status.Phase == corev1.PodFailed:
-			h.t.Errorf("%s: the ghost in %s has ended", tb.Name, id)
+			h.t.Errorf("%s: the placeholder in %s has ended", tb.Name, id)
 		case !reported[id] && !claimed[id]:
-			h.t.Errorf("%s: a ghost in %s, which is no slot", tb.Name, id)
+			h.t.Errorf("%s: a placeholder in %s, which is no slot", tb.Name, id)
 		case !claimed[id] && size.Cmp(*tb.Spec.ResourcesPerSlot.Cpu()) != 0:
-			h.t.Errorf("%s: the ghost in %s holds %s, not %s", tb.Name, id, size, tb.Spec.ResourcesPerSlot.Cpu())
+			h.t.Errorf("%s: the placeholder in %s holds %s, not %s", tb.Name, id, size, tb.Spec.ResourcesPerSlot.Cpu())
 		}
 	}
 	for id := range reported {
 		pod := h.inSlot(tb, id)
-		if pod && ghosts[id] != 0 || !pod && ghosts[id] != 1 {
-			h.t.Errorf("%s: slot %s has %d ghosts; a pod: %v", tb.Name, id, ghosts[id], pod)
+		if pod && placeholders[id] != 0 || !pod && placeholders[id] != 1 {
+			h.t.Errorf("%s: slot %s has %d placeholders; a pod: %v", tb.Name, id, placeholders[id], pod)
 		}
 	}
 	h.checkNodes(tb)

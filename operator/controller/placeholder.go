@@ -23,7 +23,7 @@ type placeholderSize struct {
 	resources corev1.ResourceList
 	// units of its node's measured room.
 	units float64
-	like  v1alpha1.Ghosts
+	like  v1alpha1.Placeholders
 }
 
 // String spells the size, the same one alike.
@@ -39,9 +39,9 @@ func (g *placeholderSize) String() string {
 
 // likeText is the same for placeholders that are made alike. Defaults are filled in, so that an
 // object which an API server has defaulted is like one that it has not.
-func likeText(like *v1alpha1.Ghosts) string {
+func likeText(like *v1alpha1.Placeholders) string {
 	of := *like
-	of.PriorityClassName = cmp.Or(of.PriorityClassName, v1alpha1.PriorityClassGhost)
+	of.PriorityClassName = cmp.Or(of.PriorityClassName, v1alpha1.PriorityClassPlaceholder)
 	hash := fnv.New32a()
 	text, err := json.Marshal(of)
 	if err != nil { // of strings and integers it can't be
@@ -55,7 +55,7 @@ func unitsText(units float64) string { return strconv.FormatFloat(units, 'f', -1
 
 // sizeOf is what the Testbed's free slots hold.
 func sizeOf(spec *v1alpha1.TestbedSpec) placeholderSize {
-	g := placeholderSize{resources: spec.ResourcesPerSlot, units: 1, like: spec.Ghosts}
+	g := placeholderSize{resources: spec.ResourcesPerSlot, units: 1, like: spec.Placeholders}
 	if spec.Automatic() {
 		g.units = autoOf(spec).UnitsPerSlot
 	}
@@ -69,7 +69,7 @@ func placeholderPod(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: tb.Namespace, Name: name,
 			Labels: map[string]string{
-				v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID),
+				v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: string(tb.UID),
 			},
 			Annotations: map[string]string{
 				v1alpha1.AnnotationSlot:   id.String(),
@@ -82,7 +82,7 @@ func placeholderPod(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:                 v1alpha1.SchedulerName,
-			PriorityClassName:             cmp.Or(size.like.PriorityClassName, v1alpha1.PriorityClassGhost),
+			PriorityClassName:             cmp.Or(size.like.PriorityClassName, v1alpha1.PriorityClassPlaceholder),
 			Tolerations:                   slices.Clone(size.like.Tolerations),
 			Affinity:                      onNode(id.Node),
 			TerminationGracePeriodSeconds: &grace,
@@ -93,7 +93,7 @@ func placeholderPod(tb *v1alpha1.Testbed, id slot.ID, name, image string, size *
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
-				Name: "ghost", Image: image, Resources: reservation(size.resources),
+				Name: "placeholder", Image: image, Resources: reservation(size.resources),
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -141,12 +141,12 @@ func (r *testbeds) read(ctx context.Context, name types.NamespacedName, s *testb
 // and sees to its finalizer. The state is nil if there is nothing to do about it.
 func (r *testbeds) adopt(ctx context.Context, tb *v1alpha1.Testbed) (*testbedState, error) {
 	name := client.ObjectKeyFromObject(tb)
-	if !controllerutil.ContainsFinalizer(tb, v1alpha1.FinalizerGhosts) {
+	if !controllerutil.ContainsFinalizer(tb, v1alpha1.FinalizerPlaceholders) {
 		if tb.DeletionTimestamp != nil {
 			r.forget(name)
 			return nil, nil
 		}
-		controllerutil.AddFinalizer(tb, v1alpha1.FinalizerGhosts)
+		controllerutil.AddFinalizer(tb, v1alpha1.FinalizerPlaceholders)
 		if err := r.client.Update(ctx, tb); err != nil {
 			return nil, err
 		}
@@ -221,7 +221,7 @@ func (r *testbeds) finish(ctx context.Context, s *testbedState, o *observation, 
 		out.wake(r.now().Add(time.Second))
 		return err
 	}
-	controllerutil.RemoveFinalizer(tb, v1alpha1.FinalizerGhosts)
+	controllerutil.RemoveFinalizer(tb, v1alpha1.FinalizerPlaceholders)
 	return r.client.Update(ctx, tb)
 }
 
@@ -230,7 +230,7 @@ func (r *testbeds) leftovers(ctx context.Context, tb *v1alpha1.Testbed) (int, er
 	pods := &metav1.PartialObjectMetadataList{}
 	pods.SetGroupVersionKind(podListKind)
 	if err := r.live.List(ctx, pods, client.InNamespace(tb.Namespace), client.MatchingLabels{
-		v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID),
+		v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: string(tb.UID),
 	}); err != nil {
 		return 0, err
 	}

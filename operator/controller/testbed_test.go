@@ -40,11 +40,11 @@ func ready(tb *v1alpha1.Testbed) string {
 	return c.Reason
 }
 
-// ghosts are the slots that have one, on its node.
-func (b *bed) ghosts(tb *v1alpha1.Testbed) []string {
+// placeholders are the slots that have one, on its node.
+func (b *bed) placeholders(tb *v1alpha1.Testbed) []string {
 	var out []string
 	for _, p := range b.pods() {
-		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost && p.Labels[v1alpha1.LabelTestbedUID] == string(tb.UID) {
+		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RolePlaceholder && p.Labels[v1alpha1.LabelTestbedUID] == string(tb.UID) {
 			out = append(out, p.Annotations[v1alpha1.AnnotationSlot])
 		}
 	}
@@ -68,22 +68,22 @@ func check(t *testing.T, what string, got, want any) {
 	}
 }
 
-// A Testbed gets a ghost for each slot, that is what it should be and on its node alone.
-func TestGhosts(t *testing.T) {
+// A Testbed gets a placeholder for each slot, that is what it should be and on its node alone.
+func TestPlaceholders(t *testing.T) {
 	b := newBed(t)
 	b.node("b", "2")
 	b.node("a", "10")
 	b.node("other", "x")
 	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, func(n *corev1.Node) { n.Labels = nil })
 	tb := b.testbed("small", 2, func(tb *v1alpha1.Testbed) {
-		tb.Spec.Ghosts.RuntimeClassName = "slim"
-		tb.Spec.Ghosts.Tolerations = []corev1.Toleration{{Key: "lab", Operator: corev1.TolerationOpExists}}
+		tb.Spec.Placeholders.RuntimeClassName = "slim"
+		tb.Spec.Placeholders.Tolerations = []corev1.Toleration{{Key: "lab", Operator: corev1.TolerationOpExists}}
 		tb.Spec.ResourcesPerSlot["example.com/gpu"] = resource.MustParse("1")
 	})
 	b.options.PlaceholderImage = "nothing:1"
 	b.run(3*time.Second, b.replica())
 	tb = b.get(tb)
-	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "b/0", "b/1"})
+	check(t, "placeholders", b.placeholders(tb), []string{"a/0", "a/1", "b/0", "b/1"})
 	check(t, "nodes", tb.Status.Nodes, v1alpha1.TestbedNodes{{Name: "b", ID: 0, Slots: 2, Wanted: 2}, {Name: "a", ID: 1, Slots: 2, Wanted: 2}})
 	check(t, "counts", tb.Status.Counts, v1alpha1.SlotCounts{Slots: 4, Free: 4})
 	check(t, "ready", ready(tb), v1alpha1.ReasonSlotsReady)
@@ -101,14 +101,14 @@ func TestGhosts(t *testing.T) {
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "lab", Name: slot.PlaceholderName(string(tb.UID), id),
-			Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID)},
+			Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: string(tb.UID)},
 			Annotations: map[string]string{
 				v1alpha1.AnnotationSlot: "a/1", v1alpha1.AnnotationOptOut: "true",
 			},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "testbed.spazio-scheduler.github.io/v1alpha1", Kind: "Testbed", Name: "small", UID: tb.UID, Controller: &yes}},
 		},
 		Spec: corev1.PodSpec{
-			NodeName: "a", SchedulerName: "spazio-slots", PriorityClassName: "spazio-ghost", RuntimeClassName: &class,
+			NodeName: "a", SchedulerName: "spazio-slots", PriorityClassName: "spazio-placeholder", RuntimeClassName: &class,
 			TerminationGracePeriodSeconds: &grace, AutomountServiceAccountToken: &no, EnableServiceLinks: &no,
 			Tolerations: []corev1.Toleration{{Key: "lab", Operator: corev1.TolerationOpExists}},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
@@ -116,7 +116,7 @@ func TestGhosts(t *testing.T) {
 			}}},
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user, SeccompProfile: &corev1.SeccompProfile{Type: "RuntimeDefault"}},
 			Containers: []corev1.Container{{
-				Name: "ghost", Image: "nothing:1",
+				Name: "placeholder", Image: "nothing:1",
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{"cpu": resource.MustParse("700m"), "example.com/gpu": gpu},
 					Limits:   corev1.ResourceList{"example.com/gpu": gpu},
@@ -127,7 +127,7 @@ func TestGhosts(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(metav1.ObjectMeta{}, "UID", "Generation", "ResourceVersion", "CreationTimestamp", "ManagedFields"),
 		cmpopts.IgnoreMapEntries(func(key, _ string) bool { return key == v1alpha1.AnnotationSize })); diff != "" {
-		t.Errorf("a ghost (-want +got):\n%s", diff)
+		t.Errorf("a placeholder (-want +got):\n%s", diff)
 	}
 }
 
@@ -142,14 +142,14 @@ func TestNodesFollowed(t *testing.T) {
 	b.node("b", "2")
 	b.delete(c)
 	b.run(3*time.Second, r)
-	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "b/0"})
+	check(t, "placeholders", b.placeholders(tb), []string{"a/0", "b/0"})
 	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, func(n *corev1.Node) { n.Labels[nodeLabel] = "9" })
 	b.run(3*time.Second, r)
 	check(t, "nodes", b.get(tb).Status.Nodes, v1alpha1.TestbedNodes{{Name: "b", ID: 0, Slots: 1, Wanted: 1}, {Name: "a", ID: 1, Slots: 1, Wanted: 1}})
 	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, func(n *corev1.Node) { delete(n.Labels, nodeLabel) })
 	edit(b, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b"}}, func(n *corev1.Node) { delete(n.Labels, nodeLabel) })
 	b.run(3*time.Second, r)
-	check(t, "ghosts", b.ghosts(tb), []string(nil))
+	check(t, "placeholders", b.placeholders(tb), []string(nil))
 	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonNoNodes)
 }
 
@@ -160,7 +160,7 @@ func TestTooLarge(t *testing.T) {
 	b.node("b", "2")
 	tb := b.testbed("small", 3, func(tb *v1alpha1.Testbed) { tb.Spec.MaxSlots = 5 })
 	b.run(3*time.Second, b.replica())
-	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "a/2", "b/0", "b/1"})
+	check(t, "placeholders", b.placeholders(tb), []string{"a/0", "a/1", "a/2", "b/0", "b/1"})
 	tb = b.get(tb)
 	check(t, "ready", ready(tb), v1alpha1.ReasonTooLarge)
 	check(t, "nodes", tb.Status.Nodes[1], v1alpha1.TestbedNode{Name: "b", ID: 1, Slots: 2, Wanted: 3, Reason: v1alpha1.ReasonTooLarge})
@@ -179,27 +179,27 @@ func TestSharing(t *testing.T) {
 	second := b.testbed("second", 1)
 	r := b.replica()
 	b.run(3*time.Second, r)
-	check(t, "first", b.ghosts(first), []string{"a/0"})
-	check(t, "second", b.ghosts(second), []string(nil))
+	check(t, "first", b.placeholders(first), []string{"a/0"})
+	check(t, "second", b.placeholders(second), []string(nil))
 	check(t, "ready", ready(b.get(second)), v1alpha1.ReasonNodeConflict)
 
 	for _, tb := range []*v1alpha1.Testbed{first, second} {
 		edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Sharing = v1alpha1.Shared })
 	}
 	b.run(3*time.Second, r)
-	check(t, "second, shared", b.ghosts(second), []string{"a/0"})
+	check(t, "second, shared", b.placeholders(second), []string{"a/0"})
 
 	for _, tb := range []*v1alpha1.Testbed{first, second} {
 		edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Sharing = v1alpha1.Exclusive })
 	}
 	b.run(3*time.Second, r)
-	check(t, "first, exclusive", b.ghosts(first), []string{"a/0"})
-	check(t, "second, exclusive", b.ghosts(second), []string(nil))
+	check(t, "first, exclusive", b.placeholders(first), []string{"a/0"})
+	check(t, "second, exclusive", b.placeholders(second), []string(nil))
 
 	b.delete(first)
 	b.run(5*time.Second, r)
 	check(t, "Testbeds", len(b.testbeds()), 1)
-	check(t, "second, alone", b.ghosts(second), []string{"a/0"})
+	check(t, "second, alone", b.placeholders(second), []string{"a/0"})
 	check(t, "ready", ready(b.get(second)), v1alpha1.ReasonSlotsReady)
 }
 
@@ -230,7 +230,7 @@ func TestResize(t *testing.T) {
 	r = b.replica()
 	pod := b.enter(tb, job, slot.ID{Node: "a"})
 	b.run(2*time.Second, r)
-	check(t, "ghosts beside the pod", b.ghosts(tb), []string{"a/1"})
+	check(t, "placeholders beside the pod", b.placeholders(tb), []string{"a/1"})
 	b.delete(pod)
 	b.run(5*time.Second, r)
 	check(t, "one claimed, empty again", b.sizes(), map[string]string{"a/0": "700m", "a/1": "200m"})
@@ -241,18 +241,18 @@ func TestResize(t *testing.T) {
 	check(t, "released", b.sizes(), map[string]string{"a/0": "200m", "a/1": "200m"})
 }
 
-// sizes are what ghosts request of CPU, by slot.
+// sizes are what placeholders request of CPU, by slot.
 func (b *bed) sizes() map[string]string {
 	out := map[string]string{}
 	for _, p := range b.pods() {
-		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
+		if p.Labels[v1alpha1.LabelRole] == v1alpha1.RolePlaceholder {
 			out[p.Annotations[v1alpha1.AnnotationSlot]] = p.Spec.Containers[0].Resources.Requests.Cpu().String()
 		}
 	}
 	return out
 }
 
-// An amount spelt otherwise is the same size: no ghost is replaced.
+// An amount spelt otherwise is the same size: no placeholder is replaced.
 func TestSameSize(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -262,13 +262,13 @@ func TestSameSize(t *testing.T) {
 	created := b.writes["create Pod"]
 	edit(b, tb, func(tb *v1alpha1.Testbed) {
 		tb.Spec.ResourcesPerSlot = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0.70")}
-		tb.Spec.Ghosts.PriorityClassName = v1alpha1.PriorityClassGhost
+		tb.Spec.Placeholders.PriorityClassName = v1alpha1.PriorityClassPlaceholder
 	})
 	b.run(2*time.Second, r)
-	check(t, "ghosts created", b.writes["create Pod"], created)
-	edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Ghosts.PriorityClassName = "other" })
+	check(t, "placeholders created", b.writes["create Pod"], created)
+	edit(b, tb, func(tb *v1alpha1.Testbed) { tb.Spec.Placeholders.PriorityClassName = "other" })
 	b.run(2*time.Second, r)
-	check(t, "ghosts made otherwise", b.writes["create Pod"], created+2)
+	check(t, "placeholders made otherwise", b.writes["create Pod"], created+2)
 }
 
 // Nothing is reserved while nobody uses the Testbed, from idleAfter on until the next
@@ -279,13 +279,13 @@ func TestIdle(t *testing.T) {
 	tb := b.testbed("small", 2, func(tb *v1alpha1.Testbed) { tb.Spec.IdleAfter = &metav1.Duration{Duration: 10 * time.Second} })
 	r := b.replica()
 	b.run(9*time.Second, r)
-	check(t, "ghosts before", len(b.ghosts(tb)), 2)
+	check(t, "placeholders before", len(b.placeholders(tb)), 2)
 	b.run(3*time.Second, r)
-	check(t, "ghosts after", len(b.ghosts(tb)), 0)
+	check(t, "placeholders after", len(b.placeholders(tb)), 0)
 	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonIdle)
 	r = b.replica()
 	b.run(3*time.Second, r)
-	check(t, "ghosts after a restart", len(b.ghosts(tb)), 0)
+	check(t, "placeholders after a restart", len(b.placeholders(tb)), 0)
 
 	job := b.job("one")
 	s := b.scheduling(tb, "s", "one")
@@ -295,9 +295,9 @@ func TestIdle(t *testing.T) {
 	status(b, s, func(s *v1alpha1.Scheduling) { s.Status.State = v1alpha1.SchedulingCompleted })
 	b.free(tb, job.UID)
 	b.run(9*time.Second, r)
-	check(t, "ghosts soon after", len(b.ghosts(tb)), 2)
+	check(t, "placeholders soon after", len(b.placeholders(tb)), 2)
 	b.run(3*time.Second, r)
-	check(t, "ghosts at last", len(b.ghosts(tb)), 0)
+	check(t, "placeholders at last", len(b.placeholders(tb)), 0)
 }
 
 // rooms are readings that a test sets.
@@ -325,9 +325,9 @@ func TestAuto(t *testing.T) {
 		for range int(d / time.Second) {
 			r.wakeAutomatic()
 			b.run(time.Second, r)
-			// What ghosts hold, the scheduler counts.
+			// What placeholders hold, the scheduler counts.
 			if of, ok := source.of["a"]; ok {
-				of.Held = 2 * float64(len(b.ghosts(tb)))
+				of.Held = 2 * float64(len(b.placeholders(tb)))
 				source.of["a"] = of
 			}
 		}
@@ -337,7 +337,7 @@ func TestAuto(t *testing.T) {
 		return string(c.Status)
 	}
 	run(60 * time.Second)
-	check(t, "slots of a silent node", len(b.ghosts(tb)), 0)
+	check(t, "slots of a silent node", len(b.placeholders(tb)), 0)
 	check(t, "fresh", fresh(), "False")
 	if age := testutil.ToFloat64(r.metrics.signalAge.WithLabelValues("lab/small")); age < 50 || age > 61 {
 		t.Errorf("signals are %v s old", age)
@@ -345,30 +345,30 @@ func TestAuto(t *testing.T) {
 
 	source.of["a"] = room.Reading{Avail: 5, Fresh: true}
 	run(60 * time.Second)
-	check(t, "slots where the cost is not known", len(b.ghosts(tb)), 0)
+	check(t, "slots where the cost is not known", len(b.placeholders(tb)), 0)
 	check(t, "fresh", fresh(), "True")
 	check(t, "node", b.get(tb).Status.Nodes[0].Reason, reasonUnknownCost)
 
 	source.of["a"] = room.Reading{Avail: 5, Fresh: true, CostKnown: true}
 	run(29 * time.Second)
-	check(t, "slots before growAfter", len(b.ghosts(tb)), 0)
+	check(t, "slots before growAfter", len(b.placeholders(tb)), 0)
 	run(3 * time.Second)
-	check(t, "slots after growAfter", len(b.ghosts(tb)), 1)
+	check(t, "slots after growAfter", len(b.placeholders(tb)), 1)
 	run(300 * time.Second)
-	check(t, "slots in the end", b.ghosts(tb), []string{"a/0", "a/1"})
+	check(t, "slots in the end", b.placeholders(tb), []string{"a/0", "a/1"})
 
 	// Another controller leaves them as they are, even if it knows nothing.
 	known := source.of["a"]
 	delete(source.of, "a")
 	r = b.replica()
 	run(60 * time.Second)
-	check(t, "slots after a restart", b.ghosts(tb), []string{"a/0", "a/1"})
+	check(t, "slots after a restart", b.placeholders(tb), []string{"a/0", "a/1"})
 	check(t, "fresh", fresh(), "False")
 
 	known.Saturated = true
 	source.of["a"] = known
 	run(20 * time.Second)
-	check(t, "slots of a full node", len(b.ghosts(tb)), 0)
+	check(t, "slots of a full node", len(b.placeholders(tb)), 0)
 }
 
 // named are the pods that the Testbed's status names, by slot.
@@ -391,7 +391,7 @@ func TestPlaceholdersAreNamed(t *testing.T) {
 		b.create(&corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: name,
-				Labels:      map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(tb.UID)},
+				Labels:      map[string]string{v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: string(tb.UID)},
 				Annotations: map[string]string{v1alpha1.AnnotationSlot: id.String(), v1alpha1.AnnotationSize: "x"},
 			},
 			Spec: corev1.PodSpec{NodeName: id.Node},
@@ -448,7 +448,7 @@ func TestPlaceholdersOfTheLargestTestbed(t *testing.T) {
 	}
 }
 
-// A Testbed that is deleted waits for its claims, and leaves no ghost behind.
+// A Testbed that is deleted waits for its claims, and leaves no placeholder behind.
 func TestDeleting(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -475,11 +475,11 @@ func TestDeleting(t *testing.T) {
 		}
 	}
 	check(t, "claims", claims(got), map[string][]string{"lab/one": {"a/0"}})
-	check(t, "ghosts while claimed", b.ghosts(tb), []string{"a/0"})
+	check(t, "placeholders while claimed", b.placeholders(tb), []string{"a/0"})
 	b.free(tb, job.UID)
 	b.run(3*time.Second, r)
 	check(t, "Testbeds", len(b.testbeds()), 0)
-	check(t, "ghosts", len(b.pods()), 0)
+	check(t, "placeholders", len(b.pods()), 0)
 	if n := testutil.CollectAndCount(r.metrics.slots); n != 0 {
 		t.Errorf("%d series of a Testbed that is gone", n)
 	}
@@ -659,7 +659,7 @@ func TestConsent(t *testing.T) {
 	check(t, "claims with consent", len(b.get(tb).Status.Claims), 1)
 }
 
-// Where nothing happens nothing is written, and thousands of ghosts are some writes of
+// Where nothing happens nothing is written, and thousands of placeholders are some writes of
 // the status.
 func TestWritesAreFew(t *testing.T) {
 	b := newBed(t)
@@ -675,10 +675,10 @@ func TestWritesAreFew(t *testing.T) {
 		b.now = b.now.Add(50 * time.Millisecond)
 	}
 	if n := b.writes["status Testbed"]; n < 2 || n > 7 {
-		t.Errorf("%d writes of the status while 40 ghosts were bound in 2 s, and 3 s of quiet", n)
+		t.Errorf("%d writes of the status while 40 placeholders were bound in 2 s, and 3 s of quiet", n)
 	}
 	b.run(3*time.Second, r)
-	check(t, "ghosts created", b.writes["create Pod"], 40)
+	check(t, "placeholders created", b.writes["create Pod"], 40)
 	before := b.total()
 	for name := range r.states {
 		r.wake(name, 0)
@@ -688,9 +688,9 @@ func TestWritesAreFew(t *testing.T) {
 	check(t, "looks to come", len(r.due), 0)
 }
 
-// While the API server refuses ghosts it is asked now and then, by few requests, and
+// While the API server refuses placeholders it is asked now and then, by few requests, and
 // all of them are made soon after it takes one.
-func TestRefusedGhosts(t *testing.T) {
+func TestRefusedPlaceholders(t *testing.T) {
 	b := newBed(t)
 	for i := range 10 {
 		b.node(fmt.Sprintf("n%d", i), fmt.Sprint(i))
@@ -700,7 +700,7 @@ func TestRefusedGhosts(t *testing.T) {
 	b.fault = func(verb string, o client.Object) error {
 		if _, ok := o.(*corev1.Pod); ok && verb == "create" && full {
 			refused++
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("exceeded quota: ghosts"))
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, o.GetName(), errors.New("exceeded quota: placeholders"))
 		}
 		return nil
 	}
@@ -711,17 +711,17 @@ func TestRefusedGhosts(t *testing.T) {
 	}
 	got := b.get(tb)
 	check(t, "ready", ready(got), v1alpha1.ReasonWaitingForCapacity)
-	if c := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.TestbedReady); !strings.Contains(c.Message, "exceeded quota: ghosts") {
+	if c := meta.FindStatusCondition(got.Status.Conditions, v1alpha1.TestbedReady); !strings.Contains(c.Message, "exceeded quota: placeholders") {
 		t.Errorf("message: %s", c.Message)
 	}
 	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("create", "failed")), float64(refused))
 	full = false
 	b.run(35*time.Second, r)
-	check(t, "ghosts", len(b.ghosts(tb)), 150)
+	check(t, "placeholders", len(b.placeholders(tb)), 150)
 	check(t, "ready", ready(b.get(tb)), v1alpha1.ReasonSlotsReady)
 }
 
-// An answer that was lost, and a watch that is behind, make no second ghost.
+// An answer that was lost, and a watch that is behind, make no second placeholder.
 func TestLostAnswers(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
@@ -734,8 +734,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 	r := b.replica()
 	b.run(5*time.Second, r)
-	check(t, "ghosts", b.ghosts(tb), []string{"a/0", "a/1", "a/2"})
-	check(t, "ghosts created", b.writes["create Pod"], 3)
+	check(t, "placeholders", b.placeholders(tb), []string{"a/0", "a/1", "a/2"})
+	check(t, "placeholders created", b.writes["create Pod"], 3)
 
 	// A controller whose watches show nothing asks, and finds that they are there.
 	b.fault = func(string, client.Object) error { return nil }
@@ -751,7 +751,7 @@ func TestLostAnswers(t *testing.T) {
 	check(t, "requests", len(r.queue), 3)
 	r.drain()
 	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("create", "failed")), 0.)
-	check(t, "ghosts created", b.writes["create Pod"], 3)
+	check(t, "placeholders created", b.writes["create Pod"], 3)
 	check(t, "asked again at once", r.ask(tb), 0)
 }
 
@@ -778,7 +778,7 @@ func TestAnotherOfTheName(t *testing.T) {
 	}
 	b.run(3*time.Second, r)
 	tb := b.testbeds()[0]
-	check(t, "ghosts", b.ghosts(tb), []string{"a/0"})
+	check(t, "placeholders", b.placeholders(tb), []string{"a/0"})
 	check(t, "counts", tb.Status.Counts, v1alpha1.SlotCounts{Slots: 1, Free: 1})
 }
 
@@ -872,8 +872,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A ghost is not deleted in the place of another that had its name.
-func TestAnotherGhostOfTheName(t *testing.T) {
+// A placeholder is not deleted in the place of another that had its name.
+func TestAnotherPlaceholderOfTheName(t *testing.T) {
 	b := newBed(t)
 	b.node("a", "1")
 	tb := b.testbed("small", 1)
@@ -887,7 +887,7 @@ func TestAnotherGhostOfTheName(t *testing.T) {
 	other := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: old.Namespace, Name: old.Name, Labels: old.Labels, Annotations: old.Annotations}}
 	b.create(other)
 	r.drain()
-	check(t, "ghosts", len(b.pods()), 1)
+	check(t, "placeholders", len(b.pods()), 1)
 	check(t, "failed", testutil.ToFloat64(r.metrics.placeholders.WithLabelValues("delete", "failed")), 0.)
 }
 

@@ -6,7 +6,7 @@ const Prefix = "testbed.spazio-scheduler.github.io/"
 
 // Labels of the pods that stand in slots.
 const (
-	// LabelRole is RoleGhost or RoleSlot.
+	// LabelRole is RolePlaceholder or RoleSlot.
 	LabelRole = Prefix + "role"
 	// LabelTestbedUID, LabelBatchJobUID and LabelAttempt say whose pod it is; a placeholder has
 	// the first of them alone.
@@ -17,8 +17,8 @@ const (
 
 // Values of LabelRole.
 const (
-	// RoleGhost: the pod reserves a slot's resources.
-	RoleGhost = "ghost"
+	// RolePlaceholder: the pod reserves a slot's resources.
+	RolePlaceholder = "placeholder"
 	// RoleSlot: the pod is a job's, to run in a slot.
 	RoleSlot = "slot"
 )
@@ -45,8 +45,8 @@ const (
 	// FinalizerApplication is on a BatchJob until its application, the application's pods
 	// and its claim are gone.
 	FinalizerApplication = Prefix + "application"
-	// FinalizerGhosts is on a Testbed until its claims and its placeholders are gone.
-	FinalizerGhosts = Prefix + "ghosts"
+	// FinalizerPlaceholders is on a Testbed until its claims and its placeholders are gone.
+	FinalizerPlaceholders = Prefix + "placeholders"
 )
 
 // SchedulerName is the profile of kube-scheduler that puts pods into slots.
@@ -54,6 +54,6 @@ const SchedulerName = "spazio-slots"
 
 // Priority classes of the pods in slots, both of one value: neither preempts.
 const (
-	PriorityClassGhost = "spazio-ghost"
-	PriorityClassSlot  = "spazio-slot"
+	PriorityClassPlaceholder = "spazio-placeholder"
+	PriorityClassSlot        = "spazio-slot"
 )

@@ -98,10 +98,10 @@ type TestbedSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	AllowedNamespaces AllowedNamespaces `json:"allowedNamespaces,omitempty"`
-	// Ghosts describes the placeholder pods that reserve slots.
+	// Placeholders describes the placeholder pods that reserve slots.
 	// +optional
 	// +kubebuilder:default={}
-	Ghosts Ghosts `json:"ghosts,omitempty"`
+	Placeholders Placeholders `json:"placeholders,omitempty"`
 }
 
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",message="must be at least min",fieldPath=".max"
@@ -157,11 +157,11 @@ const (
 	Shared Sharing = "Shared"
 )
 
-// Ghosts describes the placeholder pods that reserve slots.
-type Ghosts struct {
-	// PriorityClassName is their priority; the default is spazio-ghost.
+// Placeholders describes the placeholder pods that reserve slots.
+type Placeholders struct {
+	// PriorityClassName is their priority; the default is spazio-placeholder.
 	// +optional
-	// +kubebuilder:default=spazio-ghost
+	// +kubebuilder:default=spazio-placeholder
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 	// +optional

@@ -11,7 +11,7 @@ import (
 )
 
 // A Testbed of two slots on one node, as an API server has it: a job has the first slot, and
-// its pod is there; the other has no ghost yet.
+// its pod is there; the other has no placeholder yet.
 func ExampleSlots() {
 	testbed := &v1alpha1.Testbed{ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "small", UID: "1"}}
 	testbed.Status.Nodes = []v1alpha1.TestbedNode{{Name: "worker", Slots: 2, Wanted: 2}}

@@ -42,12 +42,12 @@ func claim(t *v1alpha1.Testbed, job string, slots ...string) *v1alpha1.Testbed {
 
 var created = metav1.NewTime(time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC))
 
-// pod is one in a slot of bed; a ghost without a job.
+// pod is one in a slot of bed; a placeholder without a job.
 func pod(job, slot, node string, change ...func(*corev1.Pod)) corev1.Pod {
 	p := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "p-" + job + "-" + slot[2:], Namespace: "lab", UID: types.UID("u-" + job + slot), CreationTimestamp: created,
-			Labels:      map[string]string{v1alpha1.LabelTestbedUID: uid, v1alpha1.LabelRole: v1alpha1.RoleGhost},
+			Labels:      map[string]string{v1alpha1.LabelTestbedUID: uid, v1alpha1.LabelRole: v1alpha1.RolePlaceholder},
 			Annotations: map[string]string{v1alpha1.AnnotationSlot: slot},
 		},
 		Spec: corev1.PodSpec{NodeName: node},
@@ -80,7 +80,7 @@ func TestSlots(t *testing.T) {
 		"nothing there": {bed(), nil, []string{
 			"0 b/0 pending", "1 a/0 pending", "2 b/1 pending", "3 a/1 pending",
 		}},
-		"ghosts": {bed(), []corev1.Pod{pod("", "b/0", "b"), pod("", "a/0", ""), pod("", "b/1", "b", deleting), pod("", "a/1", "a", another)}, []string{
+		"placeholders": {bed(), []corev1.Pod{pod("", "b/0", "b"), pod("", "a/0", ""), pod("", "b/1", "b", deleting), pod("", "a/1", "a", another)}, []string{
 			"0 b/0 free", "1 a/0 pending", "2 b/1 pending", "3 a/1 pending",
 		}},
 		"a job": {claim(bed(), "j", "b/0", "b/1"), []corev1.Pod{pod("j", "b/0", "b"), pod("", "b/1", "b"), pod("j", "a/0", "", unbound)}, []string{
@@ -100,8 +100,8 @@ func TestSlots(t *testing.T) {
 		"auto": {claim(automatic(2), "j", "b/3"), []corev1.Pod{pod("", "b/1", "b"), pod("j", "b/3", "b")}, []string{
 			"0 b/1 free", "1 b/3 occupied lab/j p-j-3",
 		}},
-		"auto, a ghost to come": {automatic(2), []corev1.Pod{pod("", "b/1", "b")}, []string{"0 b/0 pending", "1 b/1 free"}},
-		"auto, shrinking":       {claim(automatic(1), "j", "b/2"), []corev1.Pod{pod("", "b/0", "b")}, []string{"0 b/0 free", "1 b/2 retiring lab/j"}},
+		"auto, a placeholder to come": {automatic(2), []corev1.Pod{pod("", "b/1", "b")}, []string{"0 b/0 pending", "1 b/1 free"}},
+		"auto, shrinking":             {claim(automatic(1), "j", "b/2"), []corev1.Pod{pod("", "b/0", "b")}, []string{"0 b/0 free", "1 b/2 retiring lab/j"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slots, err := view.Slots(test.bed, test.pods)

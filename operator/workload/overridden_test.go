@@ -18,13 +18,13 @@ func TestOverridden(t *testing.T) {
 	}{
 		"job": {"job", `{parallelism: 7, completions: 9, backoffLimit: 6, ttlSecondsAfterFinished: 0, suspend: true, activeDeadlineSeconds: 60, podReplacementPolicy: Failed,
 			backoffLimitPerIndex: 1, maxFailedIndexes: 2,
-			template: {metadata: {labels: {app: x, testbed.spazio-scheduler.github.io/role: ghost}}, spec: {restartPolicy: OnFailure, schedulerName: mine, priorityClassName: high, containers: [{name: a, image: x}]}}}`, []string{
+			template: {metadata: {labels: {app: x, testbed.spazio-scheduler.github.io/role: placeholder}}, spec: {restartPolicy: OnFailure, schedulerName: mine, priorityClassName: high, containers: [{name: a, image: x}]}}}`, []string{
 			`spec.jobSpec.backoffLimit = 6 is 0`,
 			`spec.jobSpec.backoffLimitPerIndex = 1 is dropped`,
 			`spec.jobSpec.maxFailedIndexes = 2 is dropped`,
 			`spec.jobSpec.parallelism = 7 is 2`,
 			`spec.jobSpec.suspend = true is false`,
-			`spec.jobSpec.template.metadata.labels.testbed.spazio-scheduler.github.io/role = "ghost" is "slot"`,
+			`spec.jobSpec.template.metadata.labels.testbed.spazio-scheduler.github.io/role = "placeholder" is "slot"`,
 			`spec.jobSpec.template.spec.priorityClassName = "high" is "spazio-slot"`,
 			`spec.jobSpec.template.spec.schedulerName = "mine" is "spazio-slots"`,
 			`spec.jobSpec.ttlSecondsAfterFinished = 0 is dropped`,

@@ -105,7 +105,7 @@ func SlotPod(p *corev1.Pod) slot.Pod {
 		Node: p.Spec.NodeName, Created: p.CreationTimestamp.Time, Deleting: p.DeletionTimestamp != nil,
 		Terminal: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed,
 	}
-	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RoleGhost {
+	if p.Labels[v1alpha1.LabelRole] == v1alpha1.RolePlaceholder {
 		o.Role, o.Size = slot.Placeholder, p.Annotations[v1alpha1.AnnotationSize]
 	} else {
 		o.Owner = p.Labels[v1alpha1.LabelBatchJobUID]

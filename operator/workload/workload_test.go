@@ -304,7 +304,7 @@ func TestFlinkTemplate(t *testing.T) {
 	for given, want := range map[string]string{
 		"{}": "{}",
 		"{metadata: {name: a}, spec: {hostNetwork: false}}": "{metadata: {name: a}, spec: {hostNetwork: false}}",
-		"{metadata: {labels: {app: a, testbed.spazio-scheduler.github.io/role: ghost}, annotations: {testbed.spazio-scheduler.github.io/slot: node-a/0}}}": "{metadata: {labels: {app: a}, annotations: {}}}",
+		"{metadata: {labels: {app: a, testbed.spazio-scheduler.github.io/role: placeholder}, annotations: {testbed.spazio-scheduler.github.io/slot: node-a/0}}}": "{metadata: {labels: {app: a}, annotations: {}}}",
 	} {
 		got, err := child(t, batchJob(t, "flink", "{job: {jarURI: a}, podTemplate: "+given+"}"), request(1))
 		if err != nil {

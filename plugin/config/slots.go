@@ -10,9 +10,9 @@ const SlotsKind = "SpazioSlotsArgs"
 
 // Ways to put a pod into its slot.
 const (
-	// SwapImmediate: the slot's ghost is deleted without grace, then the pod is bound.
+	// SwapImmediate: the slot's placeholder is deleted without grace, then the pod is bound.
 	SwapImmediate = "Immediate"
-	// SwapGraceful: the ghost has a second to end, and the pod is bound when it is gone:
+	// SwapGraceful: the placeholder has a second to end, and the pod is bound when it is gone:
 	// for a kubelet that counts a removed pod's resources until its containers have ended.
 	SwapGraceful = "Graceful"
 )

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// grace is how long a ghost has to end with swap: Graceful, in seconds.
+	// grace is how long a placeholder has to end with swap: Graceful, in seconds.
 	grace = 1
-	// graceMost bounds the wait for a ghost's end, because its node's kubelet may be away.
+	// graceMost bounds the wait for a placeholder's end, because its node's kubelet may be away.
 	graceMost = 30 * time.Second
 )
 
 var errNoSlot = errors.New("SpazioSlots: the pod has no slot")
 
-// Bind puts a pod into its slot in the place of the slot's ghost, and a ghost on its node. If
-// Bind fails, the pod keeps its slot, because the ghost may be gone.
+// Bind puts a pod into its slot in the place of the slot's placeholder, and a placeholder on its node. If
+// Bind fails, the pod keeps its slot, because the placeholder may be gone.
 func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	var annotations map[string]string
 	if isTenant(pod) {
-		at, ghosts, ok := p.table.swap(pod.UID)
+		at, placeholders, ok := p.table.swap(pod.UID)
 		if !ok || at.slot.Node != node {
 			return fwk.AsStatus(fmt.Errorf("%w on %s", errNoSlot, node))
 		}
-		for _, g := range ghosts {
+		for _, g := range placeholders {
 			ended, err := p.end(ctx, g)
 			if err != nil {
-				return fwk.AsStatus(fmt.Errorf("delete the ghost %s/%s of the slot %s: %w", g.namespace, g.name, at.slot, err))
+				return fwk.AsStatus(fmt.Errorf("delete the placeholder %s/%s of the slot %s: %w", g.namespace, g.name, at.slot, err))
 			}
 			p.table.emptied(pod.UID, ended, p.options.Now())
 		}
@@ -49,13 +49,13 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 	return nil
 }
 
-// end deletes a ghost, and reports whether it did. It is no error if the ghost was already gone.
-func (p *plugin) end(ctx context.Context, g ghost) (ended bool, err error) {
+// end deletes a placeholder, and reports whether it did. It is no error if the placeholder was already gone.
+func (p *plugin) end(ctx context.Context, g placeholder) (ended bool, err error) {
 	var seconds int64
 	if p.graceful {
 		seconds = grace
 	}
-	klog.FromContext(ctx).V(3).Info("Deleting the ghost of a slot", "ghost", klog.KRef(g.namespace, g.name))
+	klog.FromContext(ctx).V(3).Info("Deleting the placeholder of a slot", "placeholder", klog.KRef(g.namespace, g.name))
 	err = p.handle.ClientSet().CoreV1().Pods(g.namespace).Delete(ctx, g.name, metav1.DeleteOptions{
 		GracePeriodSeconds: &seconds, Preconditions: &metav1.Preconditions{UID: &g.uid},
 	})

@@ -49,7 +49,7 @@ func (p *plugin) onNode(pod *v1.Pod, node string) fwk.QueueingHint {
 
 // placesOf are the slots that a pod may have, taken or not.
 func (p *plugin) placesOf(pod *v1.Pod) []place {
-	if isGhost(pod) {
+	if isPlaceholder(pod) {
 		if at, ok := placeOf(pod); ok {
 			return []place{at}
 		}

@@ -272,9 +272,9 @@ func (f *Factory) podSeen(pod *v1.Pod) {
 	switch {
 	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
 		f.podGone(pod)
-	case isGhost(pod):
+	case isPlaceholder(pod):
 		if at, ok := placeOf(pod); ok {
-			f.table.addGhost(ghost{pod.Namespace, pod.Name, pod.UID}, at)
+			f.table.addPlaceholder(placeholder{pod.Namespace, pod.Name, pod.UID}, at)
 		}
 	case isTenant(pod) && pod.Spec.NodeName != "":
 		f.jobs.done(pod.UID)
@@ -290,7 +290,7 @@ func (f *Factory) podSeen(pod *v1.Pod) {
 // podGone forgets a pod that has ended, and activates the pods that wait for its slot. The
 // scheduler learns of the end by itself, and may have tried them before the table was updated.
 func (f *Factory) podGone(pod *v1.Pod) {
-	f.table.removeGhost(pod.UID)
+	f.table.removePlaceholder(pod.UID)
 	f.jobs.done(pod.UID)
 	if held, ok := f.table.remove(pod.UID); ok {
 		f.activate(context.Background(), f.jobs.waitersFor(held.place))

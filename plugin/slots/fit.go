@@ -77,10 +77,10 @@ func amountOf(r fwk.Resource, name v1.ResourceName) int64 {
 	return r.GetScalarResources()[name]
 }
 
-// swaps are those slots of a node in which a pod takes the place of a ghost.
+// swaps are those slots of a node in which a pod takes the place of a placeholder.
 type swaps struct {
-	// whole holds ghosts that do not count at all, because the pod that is to be fitted takes
-	// their place. pairs holds ghosts with their pods, of which the smaller does not count.
+	// whole holds placeholders that do not count at all, because the pod that is to be fitted takes
+	// their place. pairs holds placeholders with their pods, of which the smaller does not count.
 	whole []fwk.Resource
 	pairs [][2]fwk.Resource
 }

@@ -214,15 +214,15 @@ func (j *jobs) done(pod types.UID) {
 // waitersOf returns the waiting pods of the job.
 func (j *jobs) waitersOf(job types.UID) []waiter {
 	return slices.DeleteFunc(j.all(), func(w waiter) bool {
-		return isGhost(w.pod) || types.UID(w.pod.Labels[LabelBatchJobUID]) != job
+		return isPlaceholder(w.pod) || types.UID(w.pod.Labels[LabelBatchJobUID]) != job
 	})
 }
 
-// waitersFor returns the waiting pods whose jobs have the place, and the place's waiting ghosts.
+// waitersFor returns the waiting pods whose jobs have the place, and the place's waiting placeholders.
 func (j *jobs) waitersFor(at place) []waiter {
 	has := make(map[*job]bool) // many pods are of few jobs
 	return slices.DeleteFunc(j.all(), func(w waiter) bool {
-		if isGhost(w.pod) {
+		if isPlaceholder(w.pod) {
 			of, ok := placeOf(w.pod)
 			return !ok || of != at
 		}

@@ -86,7 +86,7 @@ func walk(t *testing.T, random *rand.Rand, steps, nodes int) {
 		w.node(name, "cpu 64")
 	}
 	w.options.Nodes = nodes
-	w.ghosts("cpu 1", "a/0", "a/1", "b/0", "b/1", "c/0")
+	w.placeholders("cpu 1", "a/0", "a/1", "b/0", "b/1", "c/0")
 	for name, ids := range model.jobs {
 		w.jobs.put(jobOf(name, 1, "cpu 1", ids...))
 	}

@@ -19,11 +19,11 @@ const (
 	LabelAttempt     = Group + "/attempt"
 	AnnotationSlot   = Group + "/slot"
 
-	RoleGhost = "ghost"
-	RoleSlot  = "slot"
+	RolePlaceholder = "placeholder"
+	RoleSlot        = "slot"
 )
 
-func isGhost(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RoleGhost }
+func isPlaceholder(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RolePlaceholder }
 
 // isTenant reports whether the pod belongs to a BatchJob and goes into a slot.
 func isTenant(pod *v1.Pod) bool { return pod.Labels[LabelRole] == RoleSlot }

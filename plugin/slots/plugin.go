@@ -39,7 +39,7 @@ func (*plugin) Name() string { return Name }
 // cycle is what one scheduling cycle knows about its pod.
 type cycle struct {
 	requests []request
-	// places is nil for a ghost. The candidates of each node are in the order of the request.
+	// places is nil for a placeholder. The candidates of each node are in the order of the request.
 	places map[string]*choice
 	// cut is set if the pod might also have slots on other nodes.
 	cut bool
@@ -79,8 +79,8 @@ func cycleOf(state fwk.CycleState) (*cycle, error) {
 
 // PreFilter finds the slots that a pod may have.
 func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
-	if !isGhost(pod) && !isTenant(pod) {
-		return nil, refuse("pods of this profile are ghosts and pods for slots: their label %s is %s or %s", LabelRole, RoleGhost, RoleSlot)
+	if !isPlaceholder(pod) && !isTenant(pod) {
+		return nil, refuse("pods of this profile are placeholders and pods for slots: their label %s is %s or %s", LabelRole, RolePlaceholder, RoleSlot)
 	}
 	if bound.Mark(state, pod); bound.Is(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -94,8 +94,8 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, refuse("pods in slots are still being read from the API")
 	}
 	c := &cycle{requests: requestsOf(pod)}
-	if isGhost(pod) {
-		return nil, p.preFilterGhost(state, pod, c)
+	if isPlaceholder(pod) {
+		return nil, p.preFilterPlaceholder(state, pod, c)
 	}
 	j, refused := p.request(pod, c.requests)
 	if refused != nil {
@@ -108,9 +108,9 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	return &fwk.PreFilterResult{NodeNames: sets.KeySet(c.places)}, nil
 }
 
-// preFilterGhost lets a ghost pass unless a pod is in its slot, one that the testbed's controller
+// preFilterPlaceholder lets a placeholder pass unless a pod is in its slot, one that the testbed's controller
 // does not know of yet.
-func (p *plugin) preFilterGhost(state fwk.CycleState, pod *v1.Pod, c *cycle) *fwk.Status {
+func (p *plugin) preFilterPlaceholder(state fwk.CycleState, pod *v1.Pod, c *cycle) *fwk.Status {
 	if at, ok := placeOf(pod); ok && p.table.occupied(at) {
 		return refuse("a pod is in the slot %s", at.slot)
 	}
@@ -267,18 +267,18 @@ func (p *plugin) drawn(name v1.ResourceName) bool {
 
 // occupants are the pods in the slots of a node.
 type occupants struct {
-	ghosts, tenants map[place]fwk.PodInfo
+	placeholders, tenants map[place]fwk.PodInfo
 }
 
-// look finds a node's ghosts and the pods in their places. It looks these up in the table,
+// look finds a node's placeholders and the pods in their places. It looks these up in the table,
 // because pods that are on their way do not name their slot yet.
 func (p *plugin) look(info fwk.NodeInfo) *occupants {
-	o := &occupants{ghosts: make(map[place]fwk.PodInfo), tenants: make(map[place]fwk.PodInfo)}
+	o := &occupants{placeholders: make(map[place]fwk.PodInfo), tenants: make(map[place]fwk.PodInfo)}
 	for _, pod := range info.GetPods() {
 		switch {
-		case isGhost(pod.GetPod()):
+		case isPlaceholder(pod.GetPod()):
 			if at, ok := placeOf(pod.GetPod()); ok {
-				o.ghosts[at] = pod
+				o.placeholders[at] = pod
 			}
 		case isTenant(pod.GetPod()):
 			if held, ok := p.table.tenancy(pod.GetPod().UID); ok {
@@ -292,7 +292,7 @@ func (p *plugin) look(info fwk.NodeInfo) *occupants {
 // swaps returns the swaps that are under way and, if a place is given, the one that would be.
 func (o *occupants) swaps(of *place) *swaps {
 	s := &swaps{}
-	for at, g := range o.ghosts {
+	for at, g := range o.placeholders {
 		tenant := o.tenants[at]
 		switch {
 		case of != nil && at == *of:
@@ -344,7 +344,7 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Reserve takes the slot.
 func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if isGhost(pod) || bound.Was(state) {
+	if isPlaceholder(pod) || bound.Was(state) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -366,7 +366,7 @@ func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod,
 	return nil
 }
 
-// Unreserve returns the slot unless the pod's bind has begun. Then the slot's ghost may be gone,
+// Unreserve returns the slot unless the pod's bind has begun. Then the slot's placeholder may be gone,
 // and the pod must get the slot when it is tried again.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.table.unreserve(pod.UID, func() bool { return p.there(pod) })

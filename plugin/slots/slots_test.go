@@ -29,13 +29,13 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // pair is a world of two nodes of 2 cores, with two slots of 1 core each and their
-// ghosts, and the job crawler that has asked for all four. The first slots of the nodes
+// placeholders, and the job crawler that has asked for all four. The first slots of the nodes
 // come first, as in any testbed.
 func pair(t testing.TB) *world {
 	w := newWorld(t)
 	w.node("a", "cpu 2 memory 2Gi")
 	w.node("b", "cpu 2 memory 2Gi")
-	w.ghosts("cpu 1 memory 1Gi", "a/0", "a/1", "b/0", "b/1")
+	w.placeholders("cpu 1 memory 1Gi", "a/0", "a/1", "b/0", "b/1")
 	w.jobs.put(jobOf("crawler", 1, "cpu 1 memory 1Gi", "a/0", "b/0", "a/1", "b/1"))
 	w.start()
 	return w
@@ -45,7 +45,7 @@ func pair(t testing.TB) *world {
 func (w *world) submit(name, asks string) *v1.Pod { return w.put(podOf("crawler", name, asks)) }
 
 // TestSlotsInOrder: pods get a job's slots in the order of the request, each in the place
-// of its ghost, and no other pod is touched.
+// of its placeholder, and no other pod is touched.
 func TestSlotsInOrder(t *testing.T) {
 	w := pair(t)
 	other := podOf("crawler", "bystander", "")
@@ -55,7 +55,7 @@ func TestSlotsInOrder(t *testing.T) {
 		if got := w.place(w.submit(fmt.Sprint("pod-", i), "cpu 1 memory 1Gi")); got != want {
 			t.Fatalf("pod %d is in %q, want %s", i, got, want)
 		}
-		if got, want := w.gone(), []string{"ghost-" + strings.ReplaceAll(want, "/", "-") + " grace 0"}; !slices.Equal(got, want) {
+		if got, want := w.gone(), []string{"placeholder-" + strings.ReplaceAll(want, "/", "-") + " grace 0"}; !slices.Equal(got, want) {
 			t.Errorf("for pod %d went %q, want %q", i, got, want)
 		}
 	}
@@ -63,18 +63,18 @@ func TestSlotsInOrder(t *testing.T) {
 		t.Errorf("a fifth pod: %q", got)
 	}
 	if w.current("default", "bystander") == nil {
-		t.Error("a pod that is no ghost has gone")
+		t.Error("a pod that is no placeholder has gone")
 	}
-	elsewhere := w.put(ghostOf("b/1", "cpu 1"))
+	elsewhere := w.put(placeholderOf("b/1", "cpu 1"))
 	for slot, want := range map[string]string{"a/1": "a pod is in the slot a/1", "b/1": "a pod is in the slot b/1"} {
-		if got := w.place(w.put(ghostOf(slot, "cpu 1"))); got != want {
-			t.Errorf("a ghost: %q", got)
+		if got := w.place(w.put(placeholderOf(slot, "cpu 1"))); got != want {
+			t.Errorf("a placeholder: %q", got)
 		}
 	}
 	w.woken()
 	// kube-scheduler's own handler may have had them tried when the table knew nothing yet.
 	w.remove(w.current("default", "pod-2"), false)
-	if got := w.woken(); !slices.Equal(got, []string{"ghost-a-1", "late"}) {
+	if got := w.woken(); !slices.Equal(got, []string{"placeholder-a-1", "late"}) {
 		t.Errorf("the end of the pod in a/1 has activated %q", got)
 	}
 	w.remove(elsewhere, false)
@@ -87,7 +87,7 @@ func TestSlotsInOrder(t *testing.T) {
 func TestMessages(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "cpu 2 memory 2Gi example.com/gpu 1")
-	w.ghosts("cpu 1 memory 1Gi", "a/0", "a/1")
+	w.placeholders("cpu 1 memory 1Gi", "a/0", "a/1")
 	for _, j := range []struct {
 		name string
 		ids  []string
@@ -127,7 +127,7 @@ func TestMessages(t *testing.T) {
 		{"beyond one slot", podOf("single", "p", "")},
 		{"beyond all slots", podOf("four", "p", "")},
 		{"with slots on lost nodes", podOf("elsewhere", "p", "")},
-		{"a ghost of a slot that a pod is in", ghostOf("a/1", "cpu 1")},
+		{"a placeholder of a slot that a pod is in", placeholderOf("a/1", "cpu 1")},
 		{"for what the node has not", podOf("crawler", "p", "cpu 1 ephemeral-storage 1Gi")},
 	} {
 		w.put(c.pod)
@@ -157,49 +157,49 @@ func reasons(status *fwk.Status) string {
 	return strings.Join(status.Reasons(), ", ")
 }
 
-// TestFit: a slot's ghost makes place for its pod, and nobody else's does.
+// TestFit: a slot's placeholder makes place for its pod, and nobody else's does.
 func TestFit(t *testing.T) {
 	for name, c := range map[string]struct {
-		// node is its allocatable, on what is there besides the slot's ghost: names of
+		// node is its allocatable, on what is there besides the slot's placeholder: names of
 		// slots, and of other pods, and what they ask for.
-		node, ghost string
-		on          map[string]string
-		asks, want  string
+		node, placeholder string
+		on                map[string]string
+		asks, want        string
 	}{
-		"in the ghost's place":           {node: "cpu 1 memory 1Gi", ghost: "cpu 1 memory 1Gi", asks: "cpu 1 memory 1Gi"},
-		"larger than its ghost":          {node: "cpu 1", ghost: "cpu 500m", asks: "cpu 501m", on: map[string]string{"x": "cpu 500m"}, want: "Insufficient cpu"},
-		"as large as what is left":       {node: "cpu 1", ghost: "cpu 500m", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
-		"beside another ghost":           {node: "cpu 1", ghost: "cpu 500m", asks: "cpu 600m", on: map[string]string{"a/1": "cpu 500m"}, want: "Insufficient cpu"},
-		"without a ghost":                {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 501m"}, want: "Insufficient cpu"},
-		"without a ghost, with room":     {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
-		"its place among pods":           {node: "pods 2 cpu 1", ghost: "cpu 1", asks: "cpu 1", on: map[string]string{"x": ""}},
-		"too many pods":                  {node: "pods 2 cpu 1", asks: "", on: map[string]string{"x": "", "y": ""}, want: "Too many pods"},
-		"nothing asked of a full node":   {node: "cpu 1", asks: "", on: map[string]string{"x": "cpu 2"}},
-		"an unknown resource":            {node: "cpu 1", asks: "example.com/gpu 1", want: "Insufficient example.com/gpu"},
-		"the ghost's device":             {node: "cpu 1 example.com/gpu 1", ghost: "example.com/gpu 1", asks: "example.com/gpu 1"},
-		"every reason, in one order":     {node: "pods 0", asks: "example.com/b 1 example.com/a 1 memory 1 cpu 1 ephemeral-storage 1", want: "Too many pods, Insufficient cpu, Insufficient memory, Insufficient ephemeral-storage, Insufficient example.com/a, Insufficient example.com/b"},
-		"more cores than can be counted": {node: "cpu 1", asks: "cpu 9E", want: "Insufficient cpu"},
-		"more bytes than can be counted": {node: "cpu 1 memory 1Gi", asks: "memory 9000E", want: "Insufficient memory"},
-		"what no node counts":            {node: "cpu 1", asks: "cpu 1 storage 1Gi"},
-		"beside a swap under way":        {node: "cpu 2", ghost: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 1"}},
-		"beside a swap of a small pod":   {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 500m"}, want: "Insufficient cpu"},
-		"beside a swap of no ghost":      {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"in a/1": "cpu 1"}, want: "Insufficient cpu"},
-		"pods of a swap count for one":   {node: "pods 2 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}},
-		"and no less":                    {node: "pods 1 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
-		"in the place of a ghost, also":  {node: "cpu 2", ghost: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1"}},
+		"in the placeholder's place":          {node: "cpu 1 memory 1Gi", placeholder: "cpu 1 memory 1Gi", asks: "cpu 1 memory 1Gi"},
+		"larger than its placeholder":         {node: "cpu 1", placeholder: "cpu 500m", asks: "cpu 501m", on: map[string]string{"x": "cpu 500m"}, want: "Insufficient cpu"},
+		"as large as what is left":            {node: "cpu 1", placeholder: "cpu 500m", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
+		"beside another placeholder":          {node: "cpu 1", placeholder: "cpu 500m", asks: "cpu 600m", on: map[string]string{"a/1": "cpu 500m"}, want: "Insufficient cpu"},
+		"without a placeholder":               {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 501m"}, want: "Insufficient cpu"},
+		"without a placeholder, with room":    {node: "cpu 1", asks: "cpu 500m", on: map[string]string{"x": "cpu 500m"}},
+		"its place among pods":                {node: "pods 2 cpu 1", placeholder: "cpu 1", asks: "cpu 1", on: map[string]string{"x": ""}},
+		"too many pods":                       {node: "pods 2 cpu 1", asks: "", on: map[string]string{"x": "", "y": ""}, want: "Too many pods"},
+		"nothing asked of a full node":        {node: "cpu 1", asks: "", on: map[string]string{"x": "cpu 2"}},
+		"an unknown resource":                 {node: "cpu 1", asks: "example.com/gpu 1", want: "Insufficient example.com/gpu"},
+		"the placeholder's device":            {node: "cpu 1 example.com/gpu 1", placeholder: "example.com/gpu 1", asks: "example.com/gpu 1"},
+		"every reason, in one order":          {node: "pods 0", asks: "example.com/b 1 example.com/a 1 memory 1 cpu 1 ephemeral-storage 1", want: "Too many pods, Insufficient cpu, Insufficient memory, Insufficient ephemeral-storage, Insufficient example.com/a, Insufficient example.com/b"},
+		"more cores than can be counted":      {node: "cpu 1", asks: "cpu 9E", want: "Insufficient cpu"},
+		"more bytes than can be counted":      {node: "cpu 1 memory 1Gi", asks: "memory 9000E", want: "Insufficient memory"},
+		"what no node counts":                 {node: "cpu 1", asks: "cpu 1 storage 1Gi"},
+		"beside a swap under way":             {node: "cpu 2", placeholder: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 1"}},
+		"beside a swap of a small pod":        {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 500m"}, want: "Insufficient cpu"},
+		"beside a swap of no placeholder":     {node: "cpu 2", asks: "cpu 1100m", on: map[string]string{"in a/1": "cpu 1"}, want: "Insufficient cpu"},
+		"pods of a swap count for one":        {node: "pods 2 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}},
+		"and no less":                         {node: "pods 1 cpu 1", asks: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
+		"in the place of a placeholder, also": {node: "cpu 2", placeholder: "cpu 1", asks: "cpu 1", on: map[string]string{"a/1": "cpu 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.node("a", c.node)
-			if c.ghost != "" {
-				w.ghosts(c.ghost, "a/0")
+			if c.placeholder != "" {
+				w.placeholders(c.placeholder, "a/0")
 			}
 			for on, asks := range c.on {
 				switch slot, in := strings.CutPrefix(on, "in "); {
 				case in:
 					w.put(bound(podOf("crawler", "tenant", asks), slot))
 				case strings.Contains(on, "/"):
-					w.ghosts(asks, on)
+					w.placeholders(asks, on)
 				default:
 					pod := podOf("crawler", on, asks)
 					pod.Labels, pod.Spec.NodeName = nil, "a"
@@ -216,20 +216,20 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestGhosts: they are placed as any pod, with what there is.
-func TestGhosts(t *testing.T) {
+// TestPlaceholders: they are placed as any pod, with what there is.
+func TestPlaceholders(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "cpu 2")
 	w.start()
-	ghost := w.put(ghostOf("a/0", "cpu 1500m"))
-	if got := w.place(ghost); got != "a/0" || w.current("lab", ghost.Name).Spec.NodeName != "a" {
-		t.Errorf("the ghost is in %q", got)
+	placeholder := w.put(placeholderOf("a/0", "cpu 1500m"))
+	if got := w.place(placeholder); got != "a/0" || w.current("lab", placeholder.Name).Spec.NodeName != "a" {
+		t.Errorf("the placeholder is in %q", got)
 	}
-	if got := w.place(w.put(ghostOf("a/1", "cpu 1"))); got != "Insufficient cpu" {
-		t.Errorf("a second ghost: %q", got)
+	if got := w.place(w.put(placeholderOf("a/1", "cpu 1"))); got != "Insufficient cpu" {
+		t.Errorf("a second placeholder: %q", got)
 	}
 	if gone := w.gone(); gone != nil {
-		t.Errorf("ghosts have displaced %q", gone)
+		t.Errorf("placeholders have displaced %q", gone)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestRace(t *testing.T) {
 
 var internal = apierrors.NewInternalError(errors.New("etcd is away"))
 
-// TestFailedBind: a pod whose ghost has gone and whose bind failed keeps its slot, and
+// TestFailedBind: a pod whose placeholder has gone and whose bind failed keeps its slot, and
 // how long nobody held the slot is known.
 func TestFailedBind(t *testing.T) {
 	w := pair(t)
@@ -301,7 +301,7 @@ func TestFailedBind(t *testing.T) {
 	}
 }
 
-// TestKeptComesFirst: a pod goes into the slot whose ghost has gone for it, although one
+// TestKeptComesFirst: a pod goes into the slot whose placeholder has gone for it, although one
 // before that has become free.
 func TestKeptComesFirst(t *testing.T) {
 	w := pair(t)
@@ -334,7 +334,7 @@ func row(t testing.TB, nodes int) *world {
 		w.node(node, "cpu 1")
 		ids[i] = node + "/0"
 	}
-	w.ghosts("cpu 1", ids...)
+	w.placeholders("cpu 1", ids...)
 	w.jobs.put(jobOf("crawler", 1, "cpu 1", ids...))
 	w.start()
 	return w
@@ -430,7 +430,7 @@ func TestKeptSlotIsNotLost(t *testing.T) {
 		eventually(t, "the request has one slot", func() bool {
 			w.noBind = []error{internal}
 			w.place(pod)
-			return w.current("lab", "ghost-a-0") == nil && len(w.placesLeft(t)) == 0
+			return w.current("lab", "placeholder-a-0") == nil && len(w.placesLeft(t)) == 0
 		})
 		w.woken()
 		return w, pod
@@ -482,15 +482,15 @@ func TestKeptSlotIsNotLost(t *testing.T) {
 			t.Errorf("it is in %q", got)
 		}
 	})
-	t.Run("a ghost comes back", func(t *testing.T) {
+	t.Run("a placeholder comes back", func(t *testing.T) {
 		w, pod := fail(t)
-		again := ghostOf("a/0", "cpu 1 memory 1Gi")
+		again := placeholderOf("a/0", "cpu 1 memory 1Gi")
 		again.UID = "another"
 		if got := w.place(w.put(again)); got != "a/0" {
-			t.Fatalf("the ghost: %q", got)
+			t.Fatalf("the placeholder: %q", got)
 		}
 		if got := w.place(pod); got != "a/0" || w.current("lab", again.Name) != nil {
-			t.Errorf("the pod is in %q beside the ghost %v", got, w.current("lab", again.Name))
+			t.Errorf("the pod is in %q beside the placeholder %v", got, w.current("lab", again.Name))
 		}
 	})
 }
@@ -508,12 +508,12 @@ func (w *world) placesLeft(t *testing.T) []string {
 	return []string{node}
 }
 
-// TestDeletion: a ghost that is gone is no error, another pod of its name is left alone,
+// TestDeletion: a placeholder that is gone is no error, another pod of its name is left alone,
 // and if the API says nothing the pod is not bound.
 func TestDeletion(t *testing.T) {
 	t.Run("not found", func(t *testing.T) {
 		w := pair(t)
-		w.noDelete = []error{apierrors.NewNotFound(podResource, "ghost-a-0")}
+		w.noDelete = []error{apierrors.NewNotFound(podResource, "placeholder-a-0")}
 		if got := w.place(w.submit("pod", "cpu 1")); got != "a/0" {
 			t.Error(got)
 		}
@@ -521,8 +521,8 @@ func TestDeletion(t *testing.T) {
 	t.Run("another of its name", func(t *testing.T) {
 		w := pair(t)
 		pod := w.submit("pod", "cpu 1")
-		w.noDelete = []error{apierrors.NewConflict(podResource, "ghost-a-0", errors.New("the UID differs"))}
-		if got := w.place(pod); got != "a/0" || w.current("lab", "ghost-a-0") == nil {
+		w.noDelete = []error{apierrors.NewConflict(podResource, "placeholder-a-0", errors.New("the UID differs"))}
+		if got := w.place(pod); got != "a/0" || w.current("lab", "placeholder-a-0") == nil {
 			t.Error(got)
 		}
 	})
@@ -531,7 +531,7 @@ func TestDeletion(t *testing.T) {
 		pod := w.submit("pod", "cpu 1")
 		w.noDelete = []error{internal}
 		got := w.place(pod)
-		if !strings.Contains(got, "lab/ghost-a-0 of the slot a/0") || !strings.Contains(got, "etcd is away") || w.current("default", "pod").Spec.NodeName != "" {
+		if !strings.Contains(got, "lab/placeholder-a-0 of the slot a/0") || !strings.Contains(got, "etcd is away") || w.current("default", "pod").Spec.NodeName != "" {
 			t.Error(got)
 		}
 		if got := w.place(pod); got != "a/0" {
@@ -540,12 +540,12 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// TestGraceful: the pod is bound when its slot's ghost has ended, and not for ever.
+// TestGraceful: the pod is bound when its slot's placeholder has ended, and not for ever.
 func TestGraceful(t *testing.T) {
 	w := newWorld(t)
 	w.args.Swap = config.SwapGraceful
 	w.node("a", "cpu 2")
-	w.ghosts("cpu 1", "a/0", "a/1")
+	w.placeholders("cpu 1", "a/0", "a/1")
 	w.jobs.put(jobOf("crawler", 1, "cpu 1", "a/0"))
 	w.start()
 	pod := w.submit("pod", "cpu 1")
@@ -558,7 +558,7 @@ func TestGraceful(t *testing.T) {
 	if status := w.bind(ctx, state, pod, node); !strings.Contains(status.Message(), "stopping") {
 		t.Errorf("with a context that has ended: %v", status)
 	}
-	if got := w.gone(); !slices.Equal(got, []string{"ghost-a-0 grace 1"}) {
+	if got := w.gone(); !slices.Equal(got, []string{"placeholder-a-0 grace 1"}) {
 		t.Errorf("deleted %q", got)
 	}
 	if state, node, status = w.try(pod); !status.IsSuccess() {
@@ -566,22 +566,22 @@ func TestGraceful(t *testing.T) {
 	}
 	ended := make(chan *fwk.Status)
 	go func() { ended <- w.bind(t.Context(), state, pod, node) }()
-	eventually(t, "the ghost is to end", func() bool { return len(w.gone()) == 1 })
-	other := ghostOf("a/1", "")
+	eventually(t, "the placeholder is to end", func() bool { return len(w.gone()) == 1 })
+	other := placeholderOf("a/1", "")
 	w.remove(other, false) // not that one
 	select {
 	case status := <-ended:
-		t.Fatalf("bound beside the ghost: %v", status)
+		t.Fatalf("bound beside the placeholder: %v", status)
 	default:
 	}
-	w.remove(ghostOf("a/0", ""), true)
+	w.remove(placeholderOf("a/0", ""), true)
 	if status := <-ended; !status.IsSuccess() || w.current("default", "pod").Annotations[slots.AnnotationSlot] != "a/0" {
 		t.Errorf("after its end: %v", status)
 	}
 }
 
 // TestRestart: a scheduler that starts knows from the API's pods who is in which slot;
-// one that was killed between a ghost's deletion and the bind goes on.
+// one that was killed between a placeholder's deletion and the bind goes on.
 func TestRestart(t *testing.T) {
 	w := pair(t)
 	for i := range 2 {
@@ -591,7 +591,7 @@ func TestRestart(t *testing.T) {
 	if _, _, status := w.try(third); !status.IsSuccess() { // a/1
 		t.Fatal(status.AsError())
 	}
-	w.remove(ghostOf("a/1", ""), false)
+	w.remove(placeholderOf("a/1", ""), false)
 	succeeded := w.current("default", "pod-1").DeepCopy()
 	succeeded.Status.Phase = v1.PodSucceeded
 	w.put(succeeded)
@@ -605,7 +605,7 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	if got := w.place(w.submit("pod-3", "cpu 1")); got != "a/1" {
-		t.Errorf("the slot without a ghost: %q", got)
+		t.Errorf("the slot without a placeholder: %q", got)
 	}
 	if got := w.place(w.submit("pod-4", "cpu 1")); got != "b/1" {
 		t.Errorf("the last slot: %q", got)
@@ -793,8 +793,8 @@ func TestEvents(t *testing.T) {
 		pod.Spec.NodeName = name
 		return pod
 	}
-	pod, unknown, ghost := w.submit("pod", ""), podOf("unknown", "y", ""), ghostOf("b/0", "")
-	lost := ghostOf("b/0", "")
+	pod, unknown, placeholder := w.submit("pod", ""), podOf("unknown", "y", ""), placeholderOf("b/0", "")
+	lost := placeholderOf("b/0", "")
 	lost.Annotations = nil
 	for _, c := range []struct {
 		name     string
@@ -808,14 +808,14 @@ func TestEvents(t *testing.T) {
 		{"one that was nowhere ends", fwk.Pod, pod, on(""), nil, fwk.QueueSkip},
 		{"a pod of its node shrinks", fwk.Pod, pod, on("a"), on("a"), fwk.Queue},
 		{"one of another node shrinks", fwk.Pod, pod, on("c"), on("c"), fwk.QueueSkip},
-		{"a pod ends, a ghost waits", fwk.Pod, ghost, on("b"), nil, fwk.Queue},
-		{"a pod ends elsewhere, a ghost waits", fwk.Pod, ghost, on("a"), nil, fwk.QueueSkip},
-		{"a ghost of nowhere", fwk.Pod, lost, on("b"), nil, fwk.QueueSkip},
+		{"a pod ends, a placeholder waits", fwk.Pod, placeholder, on("b"), nil, fwk.Queue},
+		{"a pod ends elsewhere, a placeholder waits", fwk.Pod, placeholder, on("a"), nil, fwk.QueueSkip},
+		{"a placeholder of nowhere", fwk.Pod, lost, on("b"), nil, fwk.QueueSkip},
 		{"a pod of an unknown job", fwk.Pod, unknown, on("a"), nil, fwk.QueueSkip},
 		{"its node comes", fwk.Node, pod, nil, node("b"), fwk.Queue},
 		{"another comes", fwk.Node, pod, nil, node("c"), fwk.QueueSkip},
 		{"its node changes", fwk.Node, pod, node("a"), node("a"), fwk.Queue},
-		{"a ghost's node comes", fwk.Node, ghost, nil, node("b"), fwk.Queue},
+		{"a placeholder's node comes", fwk.Node, placeholder, nil, node("b"), fwk.Queue},
 		{"something else", fwk.Node, pod, nil, "?", fwk.Queue},
 		{"something else", fwk.Pod, pod, "?", nil, fwk.Queue},
 	} {

@@ -25,7 +25,7 @@ type stage uint8
 const (
 	// reserved: a scheduling or binding cycle holds the slot for the pod.
 	reserved stage = iota
-	// swapping: the pod's bind has begun, and with it the end of the slot's ghost.
+	// swapping: the pod's bind has begun, and with it the end of the slot's placeholder.
 	swapping
 	// kept: the bind failed, and the slot is kept for the pod's next attempt.
 	kept
@@ -43,26 +43,26 @@ type tenancy struct {
 	place place
 	stage stage
 	run   run
-	// emptied is when the slot's ghost was gone, or zero if there was none.
+	// emptied is when the slot's placeholder was gone, or zero if there was none.
 	emptied time.Time
 }
 
-// ghost is a pod that holds a slot's resources.
-type ghost struct {
+// placeholder is a pod that holds a slot's resources.
+type placeholder struct {
 	namespace, name string
 	uid             types.UID
 }
 
-// table records which pods and ghosts are in which slots. Safe for concurrent use.
+// table records which pods and placeholders are in which slots. Safe for concurrent use.
 type table struct {
 	mu      sync.RWMutex
 	tenants map[types.UID]tenancy
 	// holders of a place are more than one only if the API has several pods there.
-	holders map[place][]types.UID
-	ghosts  map[place][]ghost
-	// homes holds the ghosts' places.
+	holders      map[place][]types.UID
+	placeholders map[place][]placeholder
+	// homes holds the placeholders' places.
 	homes map[types.UID]place
-	// gone is closed, and replaced, when a ghost has gone.
+	// gone is closed, and replaced, when a placeholder has gone.
 	gone chan struct{}
 	// frees counts the changes that may have made a place free.
 	frees uint64
@@ -82,7 +82,7 @@ type filled struct {
 func newTable() *table {
 	return &table{
 		tenants: make(map[types.UID]tenancy), holders: make(map[place][]types.UID),
-		ghosts: make(map[place][]ghost), homes: make(map[types.UID]place), gone: make(chan struct{}),
+		placeholders: make(map[place][]placeholder), homes: make(map[types.UID]place), gone: make(chan struct{}),
 	}
 }
 
@@ -145,7 +145,7 @@ func (t *table) takenLocked(pod types.UID, of run, at place) bool {
 	})
 }
 
-// occupied reports whether a pod is in the place or about to be. Meanwhile a ghost may hold a
+// occupied reports whether a pod is in the place or about to be. Meanwhile a placeholder may hold a
 // place that is only kept for a pod's next attempt.
 func (t *table) occupied(at place) bool {
 	t.mu.RLock()
@@ -173,8 +173,8 @@ func (t *table) reserve(pod types.UID, of run, at place) bool {
 	return true
 }
 
-// swap records that the pod's bind begins, and returns the ghosts in its place.
-func (t *table) swap(pod types.UID) (at place, ghosts []ghost, ok bool) {
+// swap records that the pod's bind begins, and returns the placeholders in its place.
+func (t *table) swap(pod types.UID) (at place, placeholders []placeholder, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	held, ok := t.tenants[pod]
@@ -185,10 +185,10 @@ func (t *table) swap(pod types.UID) (at place, ghosts []ghost, ok bool) {
 		held.stage = swapping
 		t.tenants[pod] = held
 	}
-	return held.place, slices.Clone(t.ghosts[held.place]), true
+	return held.place, slices.Clone(t.placeholders[held.place]), true
 }
 
-// emptied records that a ghost of the pod's place is gone; ended is set if it was there until
+// emptied records that a placeholder of the pod's place is gone; ended is set if it was there until
 // now.
 func (t *table) emptied(pod types.UID, ended bool, now time.Time) {
 	t.mu.Lock()
@@ -254,39 +254,39 @@ func (t *table) removeLocked(pod types.UID) {
 	drop(t.holders, held.place, func(uid types.UID) bool { return uid == pod })
 }
 
-// addGhost records a ghost that the API has.
-func (t *table) addGhost(g ghost, at place) {
+// addPlaceholder records a placeholder that the API has.
+func (t *table) addPlaceholder(g placeholder, at place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if before, ok := t.homes[g.uid]; ok {
 		if before == at {
 			return
 		}
-		t.removeGhostLocked(g.uid)
+		t.removePlaceholderLocked(g.uid)
 	}
 	t.homes[g.uid] = at
-	t.ghosts[at] = append(t.ghosts[at], g)
+	t.placeholders[at] = append(t.placeholders[at], g)
 }
 
-// removeGhost forgets a ghost.
-func (t *table) removeGhost(uid types.UID) {
+// removePlaceholder forgets a placeholder.
+func (t *table) removePlaceholder(uid types.UID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.removeGhostLocked(uid)
+	t.removePlaceholderLocked(uid)
 }
 
-func (t *table) removeGhostLocked(uid types.UID) {
+func (t *table) removePlaceholderLocked(uid types.UID) {
 	at, ok := t.homes[uid]
 	if !ok {
 		return
 	}
 	delete(t.homes, uid)
-	drop(t.ghosts, at, func(g ghost) bool { return g.uid == uid })
+	drop(t.placeholders, at, func(g placeholder) bool { return g.uid == uid })
 	close(t.gone)
 	t.gone = make(chan struct{})
 }
 
-// awaitGone returns when the ghost has gone, or with the context's error.
+// awaitGone returns when the placeholder has gone, or with the context's error.
 func (t *table) awaitGone(ctx context.Context, uid types.UID) error {
 	for {
 		t.mu.RLock()

@@ -538,9 +538,9 @@ func (w *world) find(pod *v1.Pod) (*cycleState, string, *fwk.Status) {
 	return state, best.Name, nil
 }
 
-// affine is what NodeAffinity decides for ghosts.
+// affine is what NodeAffinity decides for placeholders.
 func affine(pod *v1.Pod, node string) bool {
-	if pod.Labels[slots.LabelRole] != slots.RoleGhost {
+	if pod.Labels[slots.LabelRole] != slots.RolePlaceholder {
 		return true
 	}
 	on, _, _ := strings.Cut(pod.Annotations[slots.AnnotationSlot], "/")
@@ -574,20 +574,20 @@ func asking(pod *v1.Pod, asks string) *v1.Pod {
 	return pod
 }
 
-// ghostOf is the ghost of a slot of the testbed 71fe, not bound yet.
-func ghostOf(slot, asks string) *v1.Pod {
-	name := "ghost-" + strings.ReplaceAll(slot, "/", "-")
+// placeholderOf is the placeholder of a slot of the testbed 71fe, not bound yet.
+func placeholderOf(slot, asks string) *v1.Pod {
+	name := "placeholder-" + strings.ReplaceAll(slot, "/", "-")
 	return asking(&v1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "lab", Name: name, UID: types.UID("uid-" + name),
-		Labels:      map[string]string{slots.LabelRole: slots.RoleGhost, slots.LabelTestbedUID: "71fe"},
+		Labels:      map[string]string{slots.LabelRole: slots.RolePlaceholder, slots.LabelTestbedUID: "71fe"},
 		Annotations: map[string]string{slots.AnnotationSlot: slot},
 	}}, asks)
 }
 
-// ghosts adds bound ghosts.
-func (w *world) ghosts(asks string, names ...string) {
+// placeholders adds bound placeholders.
+func (w *world) placeholders(asks string, names ...string) {
 	for _, name := range names {
-		g := ghostOf(name, asks)
+		g := placeholderOf(name, asks)
 		g.Spec.NodeName, _, _ = strings.Cut(name, "/")
 		w.put(g)
 	}

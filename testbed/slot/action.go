@@ -7,9 +7,9 @@ type Op string
 const (
 	// CreatePlaceholder creates a placeholder of the Action's Name and Size for the slot. That one of
 	// this name exists already is a success.
-	CreatePlaceholder Op = "create ghost"
+	CreatePlaceholder Op = "create placeholder"
 	// DeletePlaceholder deletes the placeholder with the Action's UID. That it is gone is a success.
-	DeletePlaceholder Op = "delete ghost"
+	DeletePlaceholder Op = "delete placeholder"
 	// DeletePod deletes the pod with the Action's UID, because another is in its slot.
 	DeletePod Op = "delete pod"
 )

@@ -18,7 +18,7 @@ func Example() {
 	table := slot.NewTable()
 	table.Configure(slot.Config{UID: "590f6f41-4acd-4b6d", Order: order, Size: "cpu=700m"}, now)
 	_ = table.Observe(slot.Pod{
-		UID: "g", Name: "ghost", Slot: slot.ID{Node: "big"}, Node: "big", Size: "cpu=700m", Created: now,
+		UID: "g", Name: "placeholder", Slot: slot.ID{Node: "big"}, Node: "big", Size: "cpu=700m", Created: now,
 	}, now)
 	_ = table.Observe(slot.Pod{
 		UID: "p", Name: "crawler-1", Role: slot.Occupant, Slot: slot.ID{Node: "small"}, Node: "small", Created: now,
@@ -35,8 +35,8 @@ func Example() {
 	// 1 big/0 free
 	// 2 small/1 pending
 	// 3 big/1 pending
-	// create ghost ghost-590f6f41-a2c4f48c-1
-	// create ghost ghost-590f6f41-53cacdb9-1
+	// create placeholder placeholder-590f6f41-a2c4f48c-1
+	// create placeholder placeholder-590f6f41-53cacdb9-1
 }
 
 // A node with room for four pods gets a slot after half a minute.

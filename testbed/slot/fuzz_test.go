@@ -26,7 +26,7 @@ func FuzzID(f *testing.F) {
 			t.Errorf("%q is %+v", text, id)
 		}
 		if name := slot.PlaceholderName(text, id); len(name) > 63 {
-			t.Errorf("a ghost's name of %d bytes", len(name))
+			t.Errorf("a placeholder's name of %d bytes", len(name))
 		}
 	})
 }

@@ -114,7 +114,7 @@ func (r *Ref) UnmarshalJSON(data []byte) error {
 // PlaceholderName is the name of a slot's placeholder: one slot of one testbed has one, so that
 // a creation from a stale view meets what is already there. uid is the testbed's.
 func PlaceholderName(uid string, id ID) string {
-	return fmt.Sprintf("ghost-%s-%s-%d", eight(uid), hash(id.Node), id.Position)
+	return fmt.Sprintf("placeholder-%s-%s-%d", eight(uid), hash(id.Node), id.Position)
 }
 
 // eight returns the first 8 hexadecimal digits of a UID as an API server makes them,

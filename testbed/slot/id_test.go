@@ -68,7 +68,7 @@ func TestRef(t *testing.T) {
 	refused(t, err, "Ref")
 }
 
-func TestGhostName(t *testing.T) {
+func TestPlaceholderName(t *testing.T) {
 	hash := func(text string) string {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(text))
@@ -82,8 +82,8 @@ func TestGhostName(t *testing.T) {
 		"short":                                hash("short"),
 		"":                                     hash(""),
 	} {
-		if got := slot.PlaceholderName(uid, id); got != "ghost-"+want+"-"+hash("worker-1")+"-12" {
-			t.Errorf("GhostName(%q) = %q", uid, got)
+		if got := slot.PlaceholderName(uid, id); got != "placeholder-"+want+"-"+hash("worker-1")+"-12" {
+			t.Errorf("PlaceholderName(%q) = %q", uid, got)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func (s *story) configure(size string, idle bool, nodes ...slot.Node) {
 	s.table.Configure(slot.Config{UID: "590f6f41-", Order: newOrder(s.t, nodes, 0), Size: size, Idle: idle}, s.now)
 }
 
-func (s *story) ghost(node string, position int, bound bool, size string) {
+func (s *story) placeholder(node string, position int, bound bool, size string) {
 	s.t.Helper()
 	id := slot.ID{Node: node, Position: position}
 	p := slot.Pod{UID: "g-" + id.String(), Namespace: "lab", Name: slot.PlaceholderName("590f6f41-", id), Slot: id, Size: size, Created: s.now}
@@ -90,24 +90,24 @@ func TestGolden(t *testing.T) {
 	s.configure("1cpu", false, b, a)
 	s.after(0, "a testbed of two nodes")
 	for _, at := range []slot.ID{{Node: "a"}, {Node: "a", Position: 1}, {Node: "b"}} {
-		s.ghost(at.Node, at.Position, at.Node == "a", "1cpu")
+		s.placeholder(at.Node, at.Position, at.Node == "a", "1cpu")
 	}
-	s.after(time.Second, "ghosts are there, one not bound")
-	s.ghost("b", 0, true, "1cpu")
+	s.after(time.Second, "placeholders are there, one not bound")
+	s.placeholder("b", 0, true, "1cpu")
 	s.claims(slot.Claim{Owner: "job", Slots: []slot.ID{{Node: "a"}, {Node: "b"}}, Size: "1cpu"})
 	s.after(time.Second, "a job claims a/0 and b/0")
 	s.table.Forget("g-a/0", s.now)
-	s.after(time.Second, "the ghost in a/0 makes room")
+	s.after(time.Second, "the placeholder in a/0 makes room")
 	s.pod("job-1", "job", "a", 0)
 	s.after(time.Second, "and the pod comes")
 	s.table.Forget("g-b/0", s.now)
-	s.after(0, "the ghost in b/0 is evicted")
+	s.after(0, "the placeholder in b/0 is evicted")
 	s.after(2*time.Second, "no pod has come for two seconds")
 	s.configure("2cpu", false, b, a)
 	s.after(time.Second, "slots become larger: a free one at once, a claimed one not")
 	s.table.Forget("g-a/1", s.now)
-	s.after(0, "the smaller ghost is gone")
-	s.ghost("a", 1, true, "2cpu")
+	s.after(0, "the smaller placeholder is gone")
+	s.placeholder("a", 1, true, "2cpu")
 	s.pod("job-2", "job", "b", 0)
 	s.pod("job-3", "other", "b", 0)
 	s.after(time.Second, "two pods in one slot")
@@ -142,7 +142,7 @@ func TestGolden(t *testing.T) {
 func TestTableRefuses(t *testing.T) {
 	s := &story{t: t, table: slot.NewTable(), now: epoch}
 	s.configure("1", false, slot.Node{Name: "a", Positions: slot.First(2)})
-	s.ghost("a", 0, true, "1")
+	s.placeholder("a", 0, true, "1")
 	before := s.table.Slots()
 	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {Owner: "y", Slots: []slot.ID{{Node: "a"}}}}, epoch), "Claim.Slots")
 	refused(t, s.table.SetClaims([]slot.Claim{{Owner: "x", Slots: []slot.ID{{Node: "a"}}}, {}}, epoch), "Claim.Owner")

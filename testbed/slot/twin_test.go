@@ -44,7 +44,7 @@ func (n *naive) live(id slot.ID) []slot.Pod {
 	return pods
 }
 
-func (n *naive) ghosts(id slot.ID) []slot.Pod {
+func (n *naive) placeholders(id slot.ID) []slot.Pod {
 	var pods []slot.Pod
 	for _, p := range n.pods {
 		if p.Role == slot.Placeholder && p.Slot == id {
@@ -121,7 +121,7 @@ func (n *naive) happened(now time.Time) {
 	was := n.empty
 	n.empty = make(map[slot.ID]time.Time)
 	for _, id := range ids {
-		if len(n.ghosts(id)) == 0 && len(n.live(id)) == 0 {
+		if len(n.placeholders(id)) == 0 && len(n.live(id)) == 0 {
 			n.empty[id] = now
 			if since, ok := was[id]; ok {
 				n.empty[id] = since
@@ -135,7 +135,7 @@ func (n *naive) slots() []slot.Slot {
 	var out []slot.Slot
 	for i, id := range ids {
 		owner, _, claimed := n.claim(id)
-		live, ghosts := n.live(id), n.ghosts(id)
+		live, placeholders := n.live(id), n.placeholders(id)
 		s := slot.Slot{ID: id, Index: len(out), Owner: owner, NodeID: -1}
 		if n.config.Order != nil {
 			if rank, ok := n.config.Order.NodeID(id.Node); ok {
@@ -151,7 +151,7 @@ func (n *naive) slots() []slot.Slot {
 			s.State = slot.Occupied
 		case claimed:
 			s.State = slot.Reserved
-		case !n.config.Idle && len(ghosts) > 0 && n.unfit(ghosts[0]) == "" && !ghosts[0].Deleting && ghosts[0].Node != "":
+		case !n.config.Idle && len(placeholders) > 0 && n.unfit(placeholders[0]) == "" && !placeholders[0].Deleting && placeholders[0].Node != "":
 			s.State = slot.Free
 		}
 		if len(live) > 0 {
@@ -168,14 +168,14 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 	var again time.Time
 	for i, id := range ids {
 		_, size, claimed := n.claim(id)
-		live, ghosts := n.live(id), n.ghosts(id)
+		live, placeholders := n.live(id), n.placeholders(id)
 		for _, p := range live[min(1, len(live)):] {
 			if !p.Deleting {
 				out = append(out, fmt.Sprint("delete pod ", p.UID, " double"))
 			}
 		}
 		hauntable := len(live) == 0 && (claimed || i < wanted && !n.config.Idle)
-		for k, g := range ghosts {
+		for k, g := range placeholders {
 			why := n.unfit(g)
 			switch {
 			case why != "":
@@ -187,10 +187,10 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 				why = "double"
 			}
 			if why != "" && !g.Deleting {
-				out = append(out, fmt.Sprint("delete ghost ", g.UID, " ", why))
+				out = append(out, fmt.Sprint("delete placeholder ", g.UID, " ", why))
 			}
 		}
-		if len(ghosts) > 0 || !hauntable || i >= wanted {
+		if len(placeholders) > 0 || !hauntable || i >= wanted {
 			continue
 		}
 		if due := n.empty[id].Add(2 * time.Second); claimed && now.Before(due) {
@@ -202,7 +202,7 @@ func (n *naive) diff(now time.Time) ([]string, time.Time) {
 		if size == "" || !claimed {
 			size = n.config.Size
 		}
-		out = append(out, fmt.Sprint("create ghost ", slot.PlaceholderName(n.config.UID, id), " at ", id, " of ", size))
+		out = append(out, fmt.Sprint("create placeholder ", slot.PlaceholderName(n.config.UID, id), " at ", id, " of ", size))
 	}
 	return out, again
 }

@@ -28,8 +28,8 @@ func TestFleetReadsIdleAndCores(t *testing.T) {
 		{map[string]string{simnode.AnnotationIdle: "true", simnode.AnnotationMemory: "1Gi"}, "", simnode.Pod{Idle: true}},
 		{map[string]string{simnode.AnnotationIdle: "true", simnode.AnnotationWork: "3"}, "", simnode.Pod{Idle: true, Work: 3 * time.Second}},
 		{map[string]string{simnode.AnnotationIdle: "false", simnode.AnnotationWork: "3"}, "slot", simnode.Pod{Work: 3 * time.Second, Memory: simnode.DefaultMemory}},
-		{map[string]string{simnode.AnnotationIdle: "false", simnode.AnnotationWork: "3"}, "ghost", simnode.Pod{Idle: true}},
-		{nil, "ghost", simnode.Pod{Idle: true}},
+		{map[string]string{simnode.AnnotationIdle: "false", simnode.AnnotationWork: "3"}, "placeholder", simnode.Pod{Idle: true}},
+		{nil, "placeholder", simnode.Pod{Idle: true}},
 	} {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "a", Annotations: test.annotations},

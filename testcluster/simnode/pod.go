@@ -37,7 +37,7 @@ const (
 // its annotations: the operator that creates it does not know of simulated work.
 const (
 	labelRole       = "testbed.spazio-scheduler.github.io/role"
-	rolePlaceholder = "ghost"
+	rolePlaceholder = "placeholder"
 )
 
 // What a pod without annotations does.

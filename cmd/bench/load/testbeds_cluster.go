@@ -77,7 +77,7 @@ func (c *cluster) connect(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, name := range []string{v1alpha1.PriorityClassGhost, v1alpha1.PriorityClassSlot} {
+	for _, name := range []string{v1alpha1.PriorityClassPlaceholder, v1alpha1.PriorityClassSlot} {
 		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1000, PreemptionPolicy: new(corev1.PreemptNever)}
 		if err := c.client.Create(ctx, class); err != nil {
 			return err

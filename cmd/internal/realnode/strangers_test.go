@@ -53,7 +53,7 @@ func TestIntruders(t *testing.T) {
 			{"with its token for the other", in.secret(t, door.opposite), codes.Unauthenticated},
 			{"with its token for the API", in.secret(t, "api"), codes.Unauthenticated},
 		} {
-			for _, posed := range []string{nodeName, "ghost"} {
+			for _, posed := range []string{nodeName, "placeholder"} {
 				t.Run(fmt.Sprintf("%s %s as %s", door.name, attack.name, posed), func(t *testing.T) {
 					before := door.refused(t)
 					err := door.say(in.with(t, attack.token), in.connect(t, door.address), posed)
@@ -179,7 +179,7 @@ func publishes(ctx context.Context, c *grpc.ClientConn, name string) error {
 	if err != nil {
 		return err
 	}
-	report := agent.Report{Node: name, Incarnation: 1 << 40, Sequence: 1 << 40, SampledAt: time.Now(), Schema: "ghost", Avail: 1000, K: 1000, Limiting: "cpu"}
+	report := agent.Report{Node: name, Incarnation: 1 << 40, Sequence: 1 << 40, SampledAt: time.Now(), Schema: "placeholder", Avail: 1000, K: 1000, Limiting: "cpu"}
 	if err := errors.Join(stream.Send(api.FromReport(report)), stream.CloseSend()); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -196,7 +196,7 @@ func pushes(ctx context.Context, c *grpc.ClientConn, name string) error {
 		return err
 	}
 	_, err = spaziov1.NewModelServiceClient(c).Push(ctx, &spaziov1.PushRequest{Local: api.FromLocal(agent.Local{
-		Node: name, Incarnation: 1 << 40, Sequence: 1, Schema: "ghost", Model: model.State(),
+		Node: name, Incarnation: 1 << 40, Sequence: 1, Schema: "placeholder", Model: model.State(),
 	})})
 	return err
 }

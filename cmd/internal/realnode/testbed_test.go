@@ -33,12 +33,12 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-var swaps = flag.Int("swaps", 200, "how many pods take a ghost's place in the test of test beds")
+var swaps = flag.Int("swaps", 200, "how many pods take a placeholder's place in the test of test beds")
 
 const (
-	slotLabel  = "bench" // of the nodes that have slots
-	slotsThere = 4       // on the node
-	ghostImage = "localhost/pause:1"
+	slotLabel        = "bench" // of the nodes that have slots
+	slotsThere       = 4       // on the node
+	placeholderImage = "localhost/pause:1"
 	// inOneSlot is for how long two pods may be in one slot.
 	inOneSlot = 5 * time.Second
 	// heeded is within what time a busy node must lose slots.
@@ -46,7 +46,7 @@ const (
 )
 
 // TestTestbedSwaps has jobs of one to four pods take the slots of the node, which hold
-// all that it has to give: kubelet would reject a pod whose ghost it still counts.
+// all that it has to give: kubelet would reject a pod whose placeholder it still counts.
 func TestTestbedSwaps(t *testing.T) {
 	installTestbed(t)
 	others := everyPod(t)
@@ -87,9 +87,9 @@ func TestTestbedSwaps(t *testing.T) {
 	took := time.Since(begin).Seconds()
 	seen.check(t, *swaps)
 	if gone := without(others, everyPod(t)); len(gone) > 0 {
-		t.Errorf("pods that are no ghosts went: %v", gone)
+		t.Errorf("pods that are no placeholders went: %v", gone)
 	}
-	t.Logf("%d pods took a ghost's place in %.0f s", *swaps, took)
+	t.Logf("%d pods took a placeholder's place in %.0f s", *swaps, took)
 	note(t, "testbed swaps", map[string]any{"swaps": *swaps, "seconds": took})
 }
 
@@ -176,7 +176,7 @@ func installTestbed(t *testing.T) {
 	t.Helper()
 	installWith(t, []string{"testbed"}, func(o *unstructured.Unstructured) {
 		if o.GetKind() == "Deployment" && o.GetName() == "spazio-testbed" {
-			addArguments(t, o, []string{"--ghost-image=" + ghostImage})
+			addArguments(t, o, []string{"--placeholder-image=" + placeholderImage})
 		}
 	})
 	label := fmt.Sprintf(`{"metadata":{"labels":{%q:"0"}}}`, slotLabel)

@@ -37,7 +37,7 @@ func TestSlotsNames(t *testing.T) {
 		slots.Group: v1alpha1.GroupVersion.Group, slots.Version: v1alpha1.GroupVersion.Version, slots.BatchJobs: v1alpha1.BatchJobs,
 		slots.LabelRole: v1alpha1.LabelRole, slots.LabelTestbedUID: v1alpha1.LabelTestbedUID,
 		slots.LabelBatchJobUID: v1alpha1.LabelBatchJobUID, slots.LabelAttempt: v1alpha1.LabelAttempt,
-		slots.AnnotationSlot: v1alpha1.AnnotationSlot, slots.RoleGhost: v1alpha1.RoleGhost, slots.RoleSlot: v1alpha1.RoleSlot,
+		slots.AnnotationSlot: v1alpha1.AnnotationSlot, slots.RolePlaceholder: v1alpha1.RolePlaceholder, slots.RoleSlot: v1alpha1.RoleSlot,
 		service.SlotsProfile: v1alpha1.SchedulerName,
 	} {
 		if got != want {
@@ -76,7 +76,7 @@ func job() *unstructured.UnstructuredList {
 	return list
 }
 
-// TestSlotsFitIsUpstreams: without ghosts the plugin's Filter says of any pod and node
+// TestSlotsFitIsUpstreams: without placeholders the plugin's Filter says of any pod and node
 // what NodeResourcesFit does.
 func TestSlotsFitIsUpstreams(t *testing.T) {
 	client := fake.NewClientset()
@@ -122,7 +122,7 @@ func TestSlotsFitIsUpstreams(t *testing.T) {
 		outcomes[len(want) == 0]++
 		pod.Labels = map[string]string{slots.LabelRole: slots.RoleSlot, slots.LabelBatchJobUID: "5e1d", slots.LabelAttempt: "1", slots.LabelTestbedUID: "71fe"}
 		if step%2 == 0 {
-			pod.Labels = map[string]string{slots.LabelRole: slots.RoleGhost, slots.LabelTestbedUID: "71fe"}
+			pod.Labels = map[string]string{slots.LabelRole: slots.RolePlaceholder, slots.LabelTestbedUID: "71fe"}
 		}
 		state := framework.NewCycleState()
 		if _, status := p.PreFilter(ctx, state, pod, nil); !status.IsSuccess() {

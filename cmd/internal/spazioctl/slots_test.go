@@ -26,9 +26,9 @@ const bed = `{"apiVersion": "testbed.spazio-scheduler.github.io/v1alpha1", "kind
 {"batchJobUID": "j1", "batchJob": "shop/crawler", "scheduling": "shop/s", "schedulingUID": "s", "slots": ["beta/0", "beta/1"], "since": "2026-11-22T09:00:00Z"},
 {"batchJobUID": "j2", "batchJob": "lab/sort", "scheduling": "lab/s", "schedulingUID": "t", "slots": ["alpha/0", "gone/0"], "since": "2026-11-22T09:00:00Z"}]}}`
 
-// slotPod is a pod in a slot, a ghost if it has no job.
+// slotPod is a pod in a slot, a placeholder if it has no job.
 func slotPod(namespace, name, job, slot, node string) string {
-	role, owner := "ghost", ""
+	role, owner := "placeholder", ""
 	if job != "" {
 		role, owner = "slot", fmt.Sprintf(`, "testbed.spazio-scheduler.github.io/batchjob-uid": %q`, job)
 	}
@@ -49,8 +49,8 @@ func bedServerOf(t *testing.T, bed string, everywhere bool) string {
 	t.Helper()
 	pods := map[string][]string{
 		"shop": {
-			slotPod("shop", "crawler-r1-x", "j1", "beta/0", "beta"), slotPod("shop", "ghost-beta-1", "", "beta/1", "beta"),
-			slotPod("shop", "ghost-alpha-1", "", "alpha/1", ""),
+			slotPod("shop", "crawler-r1-x", "j1", "beta/0", "beta"), slotPod("shop", "placeholder-beta-1", "", "beta/1", "beta"),
+			slotPod("shop", "placeholder-alpha-1", "", "alpha/1", ""),
 		},
 		"lab": {slotPod("lab", "sort-r1-x", "j2", "alpha/0", "alpha"), slotPod("lab", "sort-r1-y", "j2", "gone/0", "gone")},
 	}

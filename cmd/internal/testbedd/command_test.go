@@ -53,7 +53,7 @@ func TestHelp(t *testing.T) {
 	if code != command.ExitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, text := range []string{"--controllers strings", "(default [testbed,batchjob,scheduling])", "--ghost-image", "(default \"127.0.0.1:9699\")", "such as :9704"} {
+	for _, text := range []string{"--controllers strings", "(default [testbed,batchjob,scheduling])", "--placeholder-image", "(default \"127.0.0.1:9699\")", "such as :9704"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), text) { // wherever a line ends
 			t.Errorf("no %q in\n%s", text, out)
 		}

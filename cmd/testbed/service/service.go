@@ -36,10 +36,10 @@ const LeaseName = "spazio-testbed"
 
 // Config configures a service. The zero value runs all controllers, in a pod, alone.
 type Config struct {
-	// Controllers, Namespaces and GhostImage are those of controller.Options, which calls the
+	// Controllers, Namespaces and PlaceholderImage are those of controller.Options, which calls the
 	// last one PlaceholderImage.
 	Controllers, Namespaces []string
-	GhostImage              string
+	PlaceholderImage        string
 	// Kubeconfig leads to the API server; empty means the pod's own account.
 	Kubeconfig string
 	// LeaderElect makes only one of several such services work, the one that has the lease in
@@ -68,7 +68,7 @@ type Config struct {
 
 // options returns the controllers' options.
 func (c Config) options() controller.Options {
-	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, PlaceholderImage: c.GhostImage, Logger: c.Logger}
+	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, PlaceholderImage: c.PlaceholderImage, Logger: c.Logger}
 }
 
 // Validate returns what the config's parts refuse.

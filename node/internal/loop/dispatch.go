@@ -16,8 +16,8 @@ func (l *Loop) dispatch() {
 		return
 	}
 	at := l.config.Now()
-	if m.ghosts != nil {
-		l.setGhosts(at, *m.ghosts)
+	if m.placeholders != nil {
+		l.setPlaceholders(at, *m.placeholders)
 	}
 	if m.churn || slices.ContainsFunc(m.churned, l.alive) {
 		l.recorder.Churn(at)
@@ -39,14 +39,14 @@ func (l *Loop) dispatch() {
 	}
 }
 
-// alive reports whether a pod is no ghost: one that is starts and stops without a load.
-func (l *Loop) alive(uid string) bool { return !l.config.Pipeline.Ghost(reserve.KeyOf(uid)) }
+// alive reports whether a pod is no placeholder: one that is starts and stops without a load.
+func (l *Loop) alive(uid string) bool { return !l.config.Pipeline.Placeholder(reserve.KeyOf(uid)) }
 
-func (l *Loop) setGhosts(at time.Time, pods []reserve.PodKey) {
-	l.recorder.Ghosts(at, pods)
-	report, due, err := l.config.Pipeline.Ghosts(at, pods)
+func (l *Loop) setPlaceholders(at time.Time, pods []reserve.PodKey) {
+	l.recorder.Placeholders(at, pods)
+	report, due, err := l.config.Pipeline.Placeholders(at, pods)
 	if err != nil {
-		l.config.Logger.Warn("ghosts refused", "error", err)
+		l.config.Logger.Warn("placeholders refused", "error", err)
 		return
 	}
 	if due {

@@ -19,11 +19,11 @@ type pending struct {
 	churn   bool
 	churned []string
 	bound   []agent.Bind
-	// ghosts are the newest set that a scheduler named; nil for none.
-	ghosts  *[]reserve.PodKey
-	changed bool
-	pods    []telemetry.Pod
-	fleet   *agent.Fleet
+	// placeholders are the newest set that a scheduler named; nil for none.
+	placeholders *[]reserve.PodKey
+	changed      bool
+	pods         []telemetry.Pod
+	fleet        *agent.Fleet
 	// asked want the pipeline's Why; each has room for one.
 	asked []chan<- answer
 }
@@ -85,8 +85,8 @@ func (b *input) bound(bind agent.Bind) {
 	})
 }
 
-func (b *input) setGhosts(pods []reserve.PodKey) {
-	b.put(func(m *pending) { m.ghosts = &pods })
+func (b *input) setPlaceholders(pods []reserve.PodKey) {
+	b.put(func(m *pending) { m.placeholders = &pods })
 }
 
 func (b *input) setFleet(f agent.Fleet) {

@@ -140,9 +140,9 @@ func (l *Loop) Last() (r agent.Report, ok bool) {
 // no news.
 func (l *Loop) Bound(b agent.Bind) { l.input.bound(b) }
 
-// SetGhosts passes on which pods a scheduler names as holding room on the node and run
+// SetPlaceholders passes on which pods a scheduler names as holding room on the node and run
 // nothing: all there are. They are not counted.
-func (l *Loop) SetGhosts(pods []reserve.PodKey) { l.input.setGhosts(pods) }
+func (l *Loop) SetPlaceholders(pods []reserve.PodKey) { l.input.setPlaceholders(pods) }
 
 // SetFleet passes on what the aggregator returned. A fleet that does not fit the
 // pipeline is logged and left aside.

@@ -460,36 +460,36 @@ func TestLoopFailsWithItsPodSource(t *testing.T) {
 	}
 }
 
-// TestLoopLeavesGhostsOut: what they do is neither churn nor counted, and one that was
+// TestLoopLeavesPlaceholdersOut: what they do is neither churn nor counted, and one that was
 // counted before anybody named it no longer is.
-func TestLoopLeavesGhostsOut(t *testing.T) {
+func TestLoopLeavesPlaceholdersOut(t *testing.T) {
 	r := start(t)
-	const uid, other, ghost, late = "0a1b2c3d-1111-2222", "1a1b2c3d-1111-2222", "2a1b2c3d-1111-2222", "3a1b2c3d-1111-2222"
+	const uid, other, placeholder, late = "0a1b2c3d-1111-2222", "1a1b2c3d-1111-2222", "2a1b2c3d-1111-2222", "3a1b2c3d-1111-2222"
 	key := func(uid string) reserve.PodKey { return reserve.KeyOf(uid) }
 	// Pods that the first event shows are taken to run for long: they are no start.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, other)}
 	r.until("the pods", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
-	r.SetGhosts([]reserve.PodKey{key(ghost)})
-	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{ghost}}
-	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{ghost, ghost}, Changed: true, Pods: telemetry.RunningPods(uid, other, ghost)}
-	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{ghost}, Changed: true, Pods: telemetry.RunningPods(uid, other)}
+	r.SetPlaceholders([]reserve.PodKey{key(placeholder)})
+	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder}}
+	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder, placeholder}, Changed: true, Pods: telemetry.RunningPods(uid, other, placeholder)}
+	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder}, Changed: true, Pods: telemetry.RunningPods(uid, other)}
 	// The last of them has been heard when the other pod has gone.
-	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, ghost)}
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder)}
 	r.until("the other pod's end", func(report agent.Report) bool {
-		if report.Flags.Churn || slices.Contains(report.Absorbed, key(ghost)) {
-			t.Errorf("a ghost was taken for a pod: %+v", report)
+		if report.Flags.Churn || slices.Contains(report.Absorbed, key(placeholder)) {
+			t.Errorf("a placeholder was taken for a pod: %+v", report)
 		}
 		return len(report.Absorbed) == 1
 	})
-	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, ghost, late)}
+	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder, late)}
 	r.until("a pod that nobody has named", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
-	r.SetGhosts([]reserve.PodKey{key(ghost), key(late)})
+	r.SetPlaceholders([]reserve.PodKey{key(placeholder), key(late)})
 	r.until("that it is named", func(report agent.Report) bool { return len(report.Absorbed) == 1 && !report.Flags.Churn })
 
-	// Churn of a pod beside a ghost's, of one that the source does not know, and of too
+	// Churn of a pod beside a placeholder's, of one that the source does not know, and of too
 	// many to remember, is churn.
-	many := slices.Repeat([]string{ghost}, 100)
-	for _, churned := range [][]string{{ghost, uid}, nil, many} {
+	many := slices.Repeat([]string{placeholder}, 100)
+	for _, churned := range [][]string{{placeholder, uid}, nil, many} {
 		r.until("quiet", func(report agent.Report) bool { return !report.Flags.Churn })
 		r.pods.events <- telemetry.PodEvent{Churn: true, Churned: churned}
 		r.until("churn", func(report agent.Report) bool { return report.Flags.Churn })

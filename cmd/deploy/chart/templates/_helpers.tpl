@@ -184,7 +184,7 @@ profiles:
           {{- toYaml (merge (dict "energyWeight" .Values.energy.weight) .Values.scheduler.args (include "spazio.schedulerArgs" . | fromYaml)) | nindent 10 }}
   {{- end }}
   {{- if .Values.testbed.enabled }}
-  # For testbeds' ghosts and the pods that take their place: SpazioSlots has fit and bind to itself.
+  # For testbeds' placeholders and the pods that take their place: SpazioSlots has fit and bind to itself.
   - schedulerName: spazio-slots
     # A sample of a pod's nodes would miss its first slot.
     percentageOfNodesToScore: 100

@@ -59,7 +59,7 @@ func (s server) object(t *testing.T, text string) {
 	s.install(t, []*unstructured.Unstructured{o})
 }
 
-// spazio-testbed needs its rights, and no others, from a Testbed's first ghost through
+// spazio-testbed needs its rights, and no others, from a Testbed's first placeholder through
 // jobs of each kind to its end.
 func TestRightsOfTestbeds(t *testing.T) {
 	client, _ := cluster.Connect(t)
@@ -105,7 +105,7 @@ spec: {nodeLabel: example.com/lab, slotsPerNode: 3, resourcesPerSlot: {cpu: 1, m
 	} {
 		s.object(t, head+"kind: BatchJob\nmetadata: {name: "+name+", namespace: default}\nspec: {allowedNamespaces: {from: All}, "+spec+"}\n")
 	}
-	bindGhosts(t, client, 3)
+	bindPlaceholders(t, client, 3)
 	ask(t, client, program, "scheduling", `{"name": "first", "testbed": "default/lab", "ttlSecondsAfterFinished": 0, "queue": ["default/plain", "default/spark", "default/flink"]}`)
 	for field := range children {
 		s.end(t, client, field)
@@ -199,12 +199,12 @@ func rarely(idle string) bool {
 	return false
 }
 
-// bindGhosts does what the scheduler and a kubelet would, until so many ghosts run.
-func bindGhosts(t *testing.T, client kubernetes.Interface, want int) {
+// bindPlaceholders does what the scheduler and a kubelet would, until so many placeholders run.
+func bindPlaceholders(t *testing.T, client kubernetes.Interface, want int) {
 	t.Helper()
 	pods := client.CoreV1().Pods(metav1.NamespaceDefault)
-	cluster.Eventually(t, "ghosts are bound", func() (bool, any) {
-		list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RoleGhost})
+	cluster.Eventually(t, "placeholders are bound", func() (bool, any) {
+		list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RolePlaceholder})
 		if err != nil {
 			return false, err
 		}

@@ -263,7 +263,7 @@ func marked(name, role, slot string) *corev1.Pod {
 	return p
 }
 
-// That a pod is a ghost, and which slot a pod is in, our accounts alone say: whoever may
+// That a pod is a placeholder, and which slot a pod is in, our accounts alone say: whoever may
 // do anything with pods does not.
 func TestSlotMarks(t *testing.T) {
 	client, _ := cluster.Connect(t)
@@ -280,8 +280,8 @@ func TestSlotMarks(t *testing.T) {
 	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	cluster.Eventually(t, "the policy is in force and the user may create pods", func() (bool, any) {
 		_, plain := pods.Create(t.Context(), marked("plain", "", ""), dry)
-		_, ghost := pods.Create(t.Context(), marked("ghost", v1alpha1.RoleGhost, ""), dry)
-		return plain == nil && refusedMark(ghost, "role=ghost"), fmt.Sprint(plain, ghost)
+		_, placeholder := pods.Create(t.Context(), marked("placeholder", v1alpha1.RolePlaceholder, ""), dry)
+		return plain == nil && refusedMark(placeholder, "role=placeholder"), fmt.Sprint(plain, placeholder)
 	})
 	if _, err := pods.Create(t.Context(), marked("slot", v1alpha1.RoleSlot, "n/0"), dry); !refusedMark(err, "/slot is for") {
 		t.Errorf("a slot is said: %v", err)
@@ -295,8 +295,8 @@ func TestSlotMarks(t *testing.T) {
 		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"annotations": {%q: "n/0"}}}`, v1alpha1.AnnotationSlot), metav1.PatchOptions{}, parts(sub)...); !refusedMark(err, "/slot is for") {
 			t.Errorf("a slot is said by pods/%s: %v", sub, err)
 		}
-		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"labels": {%q: "ghost"}}}`, v1alpha1.LabelRole), metav1.PatchOptions{}, parts(sub)...); !refusedMark(err, "role=ghost") {
-			t.Errorf("a pod is called a ghost by pods/%s: %v", sub, err)
+		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, fmt.Appendf(nil, `{"metadata": {"labels": {%q: "placeholder"}}}`, v1alpha1.LabelRole), metav1.PatchOptions{}, parts(sub)...); !refusedMark(err, "role=placeholder") {
+			t.Errorf("a pod is called a placeholder by pods/%s: %v", sub, err)
 		}
 		if _, err := pods.Patch(t.Context(), taken.Name, types.MergePatchType, []byte(`{"metadata": {"labels": {"app": "y"}}}`), metav1.PatchOptions{}, parts(sub)...); err != nil {
 			t.Errorf("another label by pods/%s: %v", sub, err)
@@ -319,22 +319,22 @@ func TestSlotMarks(t *testing.T) {
 	if err != nil || bound.Annotations[v1alpha1.AnnotationSlot] != "n/0" || bound.Spec.NodeName != "n" {
 		t.Errorf("bound: %v on %q, %v", bound.Annotations, bound.Spec.NodeName, err)
 	}
-	ghost, err := controller.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), marked("ghost", v1alpha1.RoleGhost, "n/1"), metav1.CreateOptions{})
+	placeholder, err := controller.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), marked("placeholder", v1alpha1.RolePlaceholder, "n/1"), metav1.CreateOptions{})
 	if err != nil {
-		t.Fatalf("spazio-testbed makes a ghost: %v", err)
+		t.Fatalf("spazio-testbed makes a placeholder: %v", err)
 	}
-	// Others go on to write a ghost's status, as kubelets do, and take neither mark away.
-	ghost.Status.Phase = corev1.PodRunning
-	if _, err := pods.UpdateStatus(t.Context(), ghost, metav1.UpdateOptions{}); err != nil {
-		t.Errorf("a ghost's status: %v", err)
+	// Others go on to write a placeholder's status, as kubelets do, and take neither mark away.
+	placeholder.Status.Phase = corev1.PodRunning
+	if _, err := pods.UpdateStatus(t.Context(), placeholder, metav1.UpdateOptions{}); err != nil {
+		t.Errorf("a placeholder's status: %v", err)
 	}
 	for _, text := range []string{fmt.Sprintf(`{"labels": {%q: null}}`, v1alpha1.LabelRole), fmt.Sprintf(`{"annotations": {%q: null}}`, v1alpha1.AnnotationSlot)} {
-		if _, err := pods.Patch(t.Context(), ghost.Name, types.MergePatchType, []byte(`{"metadata": `+text+`}`), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
+		if _, err := pods.Patch(t.Context(), placeholder.Name, types.MergePatchType, []byte(`{"metadata": `+text+`}`), metav1.PatchOptions{}); !apierrors.IsForbidden(err) {
 			t.Errorf("a mark is taken away: %v", err)
 		}
 	}
-	if err := pods.Delete(t.Context(), ghost.Name, metav1.DeleteOptions{}); err != nil {
-		t.Errorf("who may delete pods deletes a ghost: %v", err)
+	if err := pods.Delete(t.Context(), placeholder.Name, metav1.DeleteOptions{}); err != nil {
+		t.Errorf("who may delete pods deletes a placeholder: %v", err)
 	}
 }
 

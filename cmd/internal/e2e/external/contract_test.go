@@ -48,7 +48,7 @@ func TestExternalContract(t *testing.T) {
 		response.Body.Close()
 		return true, nil
 	})
-	r.bindGhosts(4)
+	r.bindPlaceholders(4)
 	cluster.Eventually(t, "all slots are free", func() (bool, any) {
 		status, answer, _ := c.ask("GET", in(r.namespace, "testbeds", "bed"), nil)
 		return status == 200 && strings.Contains(string(answer), `"free":4`) && strings.Contains(string(answer), `"ready":true`), string(answer)

@@ -34,7 +34,7 @@ func TestExternalPlan(t *testing.T) {
 		r.job(r.namespace, name)
 	}
 	r.testbed("bed", 2, 2)
-	r.bindGhosts(4)
+	r.bindPlaceholders(4)
 	cluster.Eventually(t, "all slots are free", func() (bool, any) {
 		bed := do[wire.Testbed](c, 200, "GET", in(r.namespace, "testbeds", "bed"), nil)
 		return bed.Counts.Free == 4, bed
@@ -117,8 +117,8 @@ func TestExternalPlan(t *testing.T) {
 		field, reason string
 	}{
 		{queue("x", "nowhere", "e"), "testbed", v1alpha1.ReasonUnknownTestbed},
-		{queue("x", "bed", "e", "ghost"), "queue[1]", v1alpha1.ReasonUnknownJob},
-		{placed("x", "", at("e", 0), at("ghost", 1)), "slots.jobs[1].job", v1alpha1.ReasonUnknownJob},
+		{queue("x", "bed", "e", "placeholder"), "queue[1]", v1alpha1.ReasonUnknownJob},
+		{placed("x", "", at("e", 0), at("placeholder", 1)), "slots.jobs[1].job", v1alpha1.ReasonUnknownJob},
 		{placed("x", "", at("e", 4)), "slots.jobs", v1alpha1.ReasonUnknownSlot},
 		{queue("x", "bed", "e", "e", "e", "e", "e"), "queue", v1alpha1.ReasonTooManySlots},
 	} {

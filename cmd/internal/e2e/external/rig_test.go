@@ -332,7 +332,7 @@ func in(namespace string, parts ...string) string {
 	return "/external/v1/namespaces/" + namespace + "/" + strings.Join(parts, "/")
 }
 
-// testbed makes a Testbed of so many slots on nodes of its own, and its ghosts be bound.
+// testbed makes a Testbed of so many slots on nodes of its own, and its placeholders be bound.
 func (r *rig) testbed(name string, nodes, slots int, edit ...func(*v1alpha1.Testbed)) {
 	r.Helper()
 	label := "example.com/" + r.namespace + "-" + name
@@ -357,12 +357,12 @@ func (r *rig) testbed(name string, nodes, slots int, edit ...func(*v1alpha1.Test
 	}
 }
 
-// bindGhosts does what the scheduler would, until so many ghosts of a namespace are bound.
-func (r *rig) bindGhosts(want int) {
+// bindPlaceholders does what the scheduler would, until so many placeholders of a namespace are bound.
+func (r *rig) bindPlaceholders(want int) {
 	r.Helper()
 	pods := r.plain.CoreV1().Pods(r.namespace)
-	cluster.Eventually(r.T, "ghosts are bound", func() (bool, any) {
-		list, err := pods.List(r.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RoleGhost})
+	cluster.Eventually(r.T, "placeholders are bound", func() (bool, any) {
+		list, err := pods.List(r.Context(), metav1.ListOptions{LabelSelector: v1alpha1.LabelRole + "=" + v1alpha1.RolePlaceholder})
 		if err != nil {
 			return false, err
 		}

@@ -35,7 +35,7 @@ func TestUninstallWithTestbeds(t *testing.T) {
 	}}}
 	bed.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("Testbed"))
 	bed.SetName("bed")
-	bed.SetFinalizers([]string{v1alpha1.FinalizerGhosts})
+	bed.SetFinalizers([]string{v1alpha1.FinalizerPlaceholders})
 	cluster.Eventually(t, "Testbeds are served", func() (bool, any) {
 		_, err := beds.Create(t.Context(), bed, metav1.CreateOptions{})
 		return err == nil || apierrors.IsAlreadyExists(err), err

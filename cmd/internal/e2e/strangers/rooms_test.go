@@ -21,7 +21,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// A controller of test beds reads what nodes have room for, and what ghosts hold of it,
+// A controller of test beds reads what nodes have room for, and what placeholders hold of it,
 // by a token of its account; nobody else does. A scheduler that comes again, and knows
 // nothing but what the API server has, tells it the same.
 func TestOnlyTheControllerReadsRooms(t *testing.T) {
@@ -43,7 +43,7 @@ func TestOnlyTheControllerReadsRooms(t *testing.T) {
 		pod, err := client.CoreV1().Pods(metav1.NamespaceDefault).Create(t.Context(), &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Name:   name,
-				Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: string(bed.GetUID())},
+				Labels: map[string]string{v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: string(bed.GetUID())},
 				Annotations: map[string]string{
 					v1alpha1.AnnotationSlot: node + "/0", v1alpha1.AnnotationOptOut: "true", v1alpha1.Prefix + "units": "1000000",
 				},

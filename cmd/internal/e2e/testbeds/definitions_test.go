@@ -132,8 +132,8 @@ func TestTestbedCRD(t *testing.T) {
 		{spec: with("allowedNamespaces: {from: Same, selector: {}}"), refused: "spec.allowedNamespaces.selector"},
 		{spec: with("allowedNamespaces: {selector: {matchLabels: {a: b}}}"), refused: "spec.allowedNamespaces.selector"},
 		{spec: with("allowedNamespaces: {from: Selector, selector: {matchLabels: {a: b}}}")},
-		{spec: with("ghosts: {priorityClassName: low, runtimeClassName: runc, tolerations: " + repeat("{operator: Exists}", 16) + "}")},
-		{spec: with("ghosts: {tolerations: " + repeat("{operator: Exists}", 17) + "}"), refused: "spec.ghosts.tolerations"},
+		{spec: with("placeholders: {priorityClassName: low, runtimeClassName: runc, tolerations: " + repeat("{operator: Exists}", 16) + "}")},
+		{spec: with("placeholders: {tolerations: " + repeat("{operator: Exists}", 17) + "}"), refused: "spec.placeholders.tolerations"},
 		{spec: with("nodeSelector: {matchLabels: {disk: ssd}}")},
 	})
 }
@@ -225,10 +225,10 @@ func TestDefaults(t *testing.T) {
 	client := connect(t)
 	for _, test := range []struct{ resource, spec, want, written string }{ // written: by the types, if it is in other words
 		{v1alpha1.Testbeds, "{nodeLabel: slots, slotsPerNode: 2, resourcesPerSlot: {cpu: 700m}}",
-			"{nodeLabel: slots, slotsPerNode: 2, resourcesPerSlot: {cpu: 700m}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, ghosts: {priorityClassName: spazio-ghost}}", ""},
+			"{nodeLabel: slots, slotsPerNode: 2, resourcesPerSlot: {cpu: 700m}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, placeholders: {priorityClassName: spazio-placeholder}}", ""},
 		{v1alpha1.Testbeds, "{nodeLabel: slots, slotsPerNode: auto, auto: {}}",
-			"{nodeLabel: slots, slotsPerNode: auto, auto: {unitsPerSlot: 1, min: 0, max: 16, growAfter: 30s, shrinkAfter: 10s}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, ghosts: {priorityClassName: spazio-ghost}}",
-			"{nodeLabel: slots, slotsPerNode: auto, auto: {unitsPerSlot: '1', min: 0, max: 16, growAfter: 30s, shrinkAfter: 10s}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, ghosts: {priorityClassName: spazio-ghost}}"},
+			"{nodeLabel: slots, slotsPerNode: auto, auto: {unitsPerSlot: 1, min: 0, max: 16, growAfter: 30s, shrinkAfter: 10s}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, placeholders: {priorityClassName: spazio-placeholder}}",
+			"{nodeLabel: slots, slotsPerNode: auto, auto: {unitsPerSlot: '1', min: 0, max: 16, growAfter: 30s, shrinkAfter: 10s}, maxSlots: 5000, sharing: Exclusive, allowedNamespaces: {from: Same}, placeholders: {priorityClassName: spazio-placeholder}}"},
 		{v1alpha1.BatchJobs, "{jobSpec: {a: 1}}",
 			"{jobSpec: {a: 1}, retry: {limit: 0, delay: 10s}, submitTimeout: 10m, stallTimeout: 10m, allowedNamespaces: {from: Same}}",
 			"{jobSpec: {a: 1}, retry: {limit: 0, delay: 10s}, submitTimeout: 10m0s, stallTimeout: 10m0s, allowedNamespaces: {from: Same}}"},

@@ -170,7 +170,7 @@ func TestTwoLeaders(t *testing.T) {
 	r.finish()
 }
 
-// A scheduler dies when it has deleted a slot's ghost and not bound the slot's pod. The
+// A scheduler dies when it has deleted a slot's placeholder and not bound the slot's pod. The
 // next one binds it; so it does if the bind was done and not heard of.
 func TestSchedulerKilledInSwap(t *testing.T) {
 	r := newRig(t, 1)
@@ -183,8 +183,8 @@ func TestSchedulerKilledInSwap(t *testing.T) {
 		write string
 		is    func(*http.Request) bool
 	}{
-		{"the ghost's deletion", func(r *http.Request) bool {
-			return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/pods/ghost-")
+		{"the placeholder's deletion", func(r *http.Request) bool {
+			return r.Method == http.MethodDelete && strings.Contains(r.URL.Path, "/pods/placeholder-")
 		}},
 		{"the bind", func(r *http.Request) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/binding")
@@ -284,15 +284,15 @@ func (r *rig) quota(class, pods, used string) {
 func TestQuotaTooSmall(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
-	r.quota(v1alpha1.PriorityClassGhost, "2", "0")
+	r.quota(v1alpha1.PriorityClassPlaceholder, "2", "0")
 	r.control(controller.Options{}, nil)
 	r.testbed("bed", 2)
-	r.eventually("two ghosts stand", func() (bool, any) {
-		got := r.standing(v1alpha1.RoleGhost)
+	r.eventually("two placeholders stand", func() (bool, any) {
+		got := r.standing(v1alpha1.RolePlaceholder)
 		return len(got) == 2, got
 	})
 	r.waitCondition("bed", v1alpha1.TestbedReady, "False", v1alpha1.ReasonWaitingForCapacity, r.testbedConditions("bed"))
-	r.quota(v1alpha1.PriorityClassGhost, "100", "2")
+	r.quota(v1alpha1.PriorityClassPlaceholder, "100", "2")
 	r.waitCounts("bed", 4, 0, 0)
 
 	r.quota(v1alpha1.PriorityClassSlot, "1", "1")

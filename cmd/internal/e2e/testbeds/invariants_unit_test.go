@@ -34,13 +34,13 @@ func bed(claims ...string) *v1alpha1.Testbed {
 	return t
 }
 
-// pod is one in a slot: a job's, or a ghost's whose job is "".
+// pod is one in a slot: a job's, or a placeholder's whose job is "".
 func podIn(name, job, slot string) *corev1.Pod {
 	node, _, _ := strings.Cut(slot, "/")
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, UID: types.UID(name),
-			Labels:      map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: "bed"},
+			Labels:      map[string]string{v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: "bed"},
 			Annotations: map[string]string{v1alpha1.AnnotationSlot: slot},
 		},
 		Spec: corev1.PodSpec{NodeName: node, SchedulerName: v1alpha1.SchedulerName},
@@ -58,7 +58,7 @@ func with(p *corev1.Pod, edit func(*corev1.Pod)) *corev1.Pod {
 
 // Each bad history is found, and why; a good one close to it passes.
 func TestViolations(t *testing.T) {
-	ghost, a, b := podIn("ghost", "", "n/0"), podIn("a-0", "a", "n/0"), podIn("b-0", "b", "n/0")
+	placeholder, a, b := podIn("placeholder", "", "n/0"), podIn("a-0", "a", "n/0"), podIn("b-0", "b", "n/0")
 	failed := with(podIn("a-0", "a", "n/0"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })
 	for name, test := range map[string]struct {
 		changes []change
@@ -66,12 +66,12 @@ func TestViolations(t *testing.T) {
 	}{
 		"nothing": {},
 		"a swap": {changes: []change{
-			{revision: 1, testbed: bed()}, {revision: 2, pod: ghost}, {revision: 15, testbed: bed("a=n/0")},
-			{revision: 20, pod: ghost, gone: true}, {revision: 21, pod: a}, {revision: 500, pod: failed}, {revision: 501, testbed: bed()},
+			{revision: 1, testbed: bed()}, {revision: 2, pod: placeholder}, {revision: 15, testbed: bed("a=n/0")},
+			{revision: 20, pod: placeholder, gone: true}, {revision: 21, pod: a}, {revision: 500, pod: failed}, {revision: 501, testbed: bed()},
 		}},
 		"changes that come late": {changes: []change{
-			{revision: 21, pod: a}, {revision: 1, testbed: bed("a=n/0")}, {revision: 300, pod: ghost}, {revision: 20, pod: ghost, gone: true},
-			{revision: 2, pod: ghost}, {revision: 299, pod: a, gone: true}, {revision: 298, testbed: bed()},
+			{revision: 21, pod: a}, {revision: 1, testbed: bed("a=n/0")}, {revision: 300, pod: placeholder}, {revision: 20, pod: placeholder, gone: true},
+			{revision: 2, pod: placeholder}, {revision: 299, pod: a, gone: true}, {revision: 298, testbed: bed()},
 		}},
 		"two claims of a slot": {
 			[]change{{revision: 7, testbed: bed("a=n/0,n/1", "b=m/0,n/1")}},
@@ -79,25 +79,25 @@ func TestViolations(t *testing.T) {
 		},
 		"claims one after the other": {changes: []change{{revision: 7, testbed: bed("a=n/1")}, {revision: 8, testbed: bed("b=n/1")}}},
 		"two pods for a while": {changes: []change{
-			{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: ghost}, {revision: 3, pod: a}, {revision: 63, pod: ghost, gone: true},
+			{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}, {revision: 63, pod: placeholder, gone: true},
 		}},
 		"two pods for too long": {
-			[]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: ghost}, {revision: 3, pod: a}, {revision: 73, pod: ghost, gone: true}},
-			[]string{"pods a-0 and ghost are both in slot n/0, for at least 5.9s"},
+			[]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}, {revision: 73, pod: placeholder, gone: true}},
+			[]string{"pods a-0 and placeholder are both in slot n/0, for at least 5.9s"},
 		},
 		"two pods to the end": {
-			[]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: ghost}, {revision: 3, pod: a}},
-			[]string{"pods a-0 and ghost are both in slot n/0"},
+			[]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}},
+			[]string{"pods a-0 and placeholder are both in slot n/0"},
 		},
 		"two pods, one of which failed": {changes: []change{
 			{revision: 1, testbed: bed("b=n/0")}, {revision: 3, pod: failed}, {revision: 4, pod: b}, {revision: 500, pod: failed, gone: true},
 		}},
 		"two pods, one of which waits": {changes: []change{
 			{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: a},
-			{revision: 3, pod: with(podIn("ghost", "", "n/0"), func(p *corev1.Pod) { p.Spec.NodeName = "" })},
+			{revision: 3, pod: with(podIn("placeholder", "", "n/0"), func(p *corev1.Pod) { p.Spec.NodeName = "" })},
 		}},
 		"two pods in two test beds": {changes: []change{
-			{revision: 2, pod: ghost},
+			{revision: 2, pod: placeholder},
 			{revision: 3, pod: with(podIn("other", "", "n/0"), func(p *corev1.Pod) { p.Labels[v1alpha1.LabelTestbedUID] = "other" })},
 		}},
 		"a pod after its claim": {
@@ -135,10 +135,10 @@ func TestViolations(t *testing.T) {
 	for i := range stood[3:] {
 		stood[3+i].sent, stood[3+i].answered = stood[3+i].sent.Add(time.Minute), stood[3+i].answered.Add(time.Minute)
 	}
-	changes := []change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: ghost}, {revision: 3, pod: a}, {revision: 63, pod: ghost, gone: true}}
+	changes := []change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}, {revision: 63, pod: placeholder, gone: true}}
 	found(t, "a standstill", violations(changes, stood), nil)
 	// Without ticks nothing is known to have lasted.
-	found(t, "no ticks", violations([]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: ghost}, {revision: 3, pod: a}}, nil), nil)
+	found(t, "no ticks", violations([]change{{revision: 1, testbed: bed("a=n/0")}, {revision: 2, pod: placeholder}, {revision: 3, pod: a}}, nil), nil)
 }
 
 // found compares what was found with pieces of it.
@@ -193,14 +193,14 @@ func byIndex(job string, slots ...int) v1alpha1.Scheduling {
 
 // What is lost where nothing happens any more is found, and who waits for nothing.
 func TestLeftovers(t *testing.T) {
-	ghosts := func(slots ...string) (pods []corev1.Pod) {
+	placeholders := func(slots ...string) (pods []corev1.Pod) {
 		for i, slot := range slots {
-			pods = append(pods, *podIn(fmt.Sprint("ghost-", i), "", slot))
+			pods = append(pods, *podIn(fmt.Sprint("placeholder-", i), "", slot))
 		}
 		return pods
 	}
-	full := ghosts("n/0", "n/1", "m/0")
-	running := append(ghosts("n/1", "m/0"), *podIn("a-0", "a", "n/0"))
+	full := placeholders("n/0", "n/1", "m/0")
+	running := append(placeholders("n/1", "m/0"), *podIn("a-0", "a", "n/0"))
 	deleting := bed()
 	deleting.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	counted := bed()
@@ -234,9 +234,9 @@ func TestLeftovers(t *testing.T) {
 			world{testbeds: []v1alpha1.Testbed{*bed()}, jobs: []v1alpha1.BatchJob{a}, pods: running},
 			[]string{"a is Running in slot n/0, which it has not claimed"},
 		},
-		"no ghost":          {world{testbeds: []v1alpha1.Testbed{*bed()}, pods: full[:2]}, []string{"0 pods are in slot m/0"}},
-		"two ghosts":        {world{testbeds: []v1alpha1.Testbed{*bed()}, pods: append(ghosts("n/1"), full...)}, []string{"2 pods are in slot n/1"}},
-		"one slot too many": {world{testbeds: []v1alpha1.Testbed{*bed()}, pods: append(ghosts("n/2"), full...)}, []string{"1 pods are in slot n/2, which there is not"}},
+		"no placeholder":    {world{testbeds: []v1alpha1.Testbed{*bed()}, pods: full[:2]}, []string{"0 pods are in slot m/0"}},
+		"two placeholders":  {world{testbeds: []v1alpha1.Testbed{*bed()}, pods: append(placeholders("n/1"), full...)}, []string{"2 pods are in slot n/1"}},
+		"one slot too many": {world{testbeds: []v1alpha1.Testbed{*bed()}, pods: append(placeholders("n/2"), full...)}, []string{"1 pods are in slot n/2, which there is not"}},
 		"counts":            {world{testbeds: []v1alpha1.Testbed{*counted}, pods: full}, []string{"counts"}},
 		"a queue waits": {
 			world{testbeds: []v1alpha1.Testbed{*bed()}, jobs: inQueue, schedulings: []v1alpha1.Scheduling{queue("b", "a", "b")}, pods: full},

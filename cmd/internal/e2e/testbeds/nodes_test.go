@@ -51,7 +51,7 @@ func update[T client.Object](r *rig, name string, o T, edit func(T)) {
 	})
 }
 
-// A Testbed reserves its slots on its nodes, one ghost each, in the order of the nodes'
+// A Testbed reserves its slots on its nodes, one placeholder each, in the order of the nodes'
 // label; fewer or more are wanted, and there are fewer or more.
 func TestSlotsFollowTestbed(t *testing.T) {
 	r := newRig(t, 2)
@@ -59,13 +59,13 @@ func TestSlotsFollowTestbed(t *testing.T) {
 	r.control(controller.Options{}, nil)
 	r.testbed("bed", 2)
 	r.waitCounts("bed", 4, 0, 0)
-	r.waitStanding(v1alpha1.RoleGhost, r.slot(1, 0), r.slot(1, 1), r.slot(2, 0), r.slot(2, 1))
+	r.waitStanding(v1alpha1.RolePlaceholder, r.slot(1, 0), r.slot(1, 1), r.slot(2, 0), r.slot(2, 1))
 	r.waitCondition("bed", v1alpha1.TestbedReady, "True", v1alpha1.ReasonSlotsReady, r.testbedConditions("bed"))
-	for _, ghost := range r.pods(v1alpha1.RoleGhost) {
-		got := ghost.Spec.Containers[0].Resources.Requests
-		if got.Cpu().Value() != 1 || got.Memory().Value() != 1<<30 || ghost.Spec.SchedulerName != v1alpha1.SchedulerName ||
-			*ghost.Spec.TerminationGracePeriodSeconds != 0 || ghost.Annotations[v1alpha1.AnnotationOptOut] != "true" {
-			t.Errorf("ghost %s: %+v", ghost.Name, ghost.Spec)
+	for _, placeholder := range r.pods(v1alpha1.RolePlaceholder) {
+		got := placeholder.Spec.Containers[0].Resources.Requests
+		if got.Cpu().Value() != 1 || got.Memory().Value() != 1<<30 || placeholder.Spec.SchedulerName != v1alpha1.SchedulerName ||
+			*placeholder.Spec.TerminationGracePeriodSeconds != 0 || placeholder.Annotations[v1alpha1.AnnotationOptOut] != "true" {
+			t.Errorf("placeholder %s: %+v", placeholder.Name, placeholder.Spec)
 		}
 	}
 	nodes := r.getTestbed("bed").Status.Nodes
@@ -74,12 +74,12 @@ func TestSlotsFollowTestbed(t *testing.T) {
 	}
 	update(r, "bed", &v1alpha1.Testbed{}, func(t *v1alpha1.Testbed) { t.Spec.SlotsPerNode = intstr.FromInt(1) })
 	r.waitCounts("bed", 2, 0, 0)
-	r.waitStanding(v1alpha1.RoleGhost, r.slot(1, 0), r.slot(2, 0))
+	r.waitStanding(v1alpha1.RolePlaceholder, r.slot(1, 0), r.slot(2, 0))
 	update(r, "bed", &v1alpha1.Testbed{}, func(t *v1alpha1.Testbed) { t.Spec.ResourcesPerSlot = amounts("2", "1Gi") })
-	r.eventually("ghosts hold two cores", func() (bool, any) {
-		for _, ghost := range r.pods(v1alpha1.RoleGhost) {
-			if ghost.Spec.Containers[0].Resources.Requests.Cpu().Value() != 2 {
-				return false, ghost.Name
+	r.eventually("placeholders hold two cores", func() (bool, any) {
+		for _, placeholder := range r.pods(v1alpha1.RolePlaceholder) {
+			if placeholder.Spec.Containers[0].Resources.Requests.Cpu().Value() != 2 {
+				return false, placeholder.Name
 			}
 		}
 		return true, nil
@@ -106,7 +106,7 @@ func (r *rig) removeNode(name string) {
 		r.Fatal(err)
 	}
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	for _, pod := range append(r.pods(v1alpha1.RoleGhost), r.pods(v1alpha1.RoleSlot)...) {
+	for _, pod := range append(r.pods(v1alpha1.RolePlaceholder), r.pods(v1alpha1.RoleSlot)...) {
 		if pod.Spec.NodeName == name {
 			if err := r.plain.CoreV1().Pods(r.namespace).Delete(r.Context(), pod.Name, now); client.IgnoreNotFound(err) != nil {
 				r.Fatal(err)
@@ -133,7 +133,7 @@ func TestNodeLeaves(t *testing.T) {
 	r.waitCounts("bed", 3, 0, 0)
 	r.removeNode(r.nodes[2])
 	r.waitCounts("bed", 2, 0, 0)
-	r.waitStanding(v1alpha1.RoleGhost, r.slot(1, 0), r.slot(2, 0))
+	r.waitStanding(v1alpha1.RolePlaceholder, r.slot(1, 0), r.slot(2, 0))
 
 	// With a pod: its run fails, and the next one has slots that there are.
 	r.job("job", forever, retries(1))
@@ -208,13 +208,13 @@ func TestNodeCordonedRelabelled(t *testing.T) {
 	r.delete(&v1alpha1.Scheduling{}, "first")
 	r.waitJob("stays", v1alpha1.BatchJobReady)
 	r.waitCounts("bed", 0, 0, 1)
-	r.waitStanding(v1alpha1.RoleGhost)
+	r.waitStanding(v1alpha1.RolePlaceholder)
 	r.finish()
 }
 
-// A ghost goes for a pod of a higher priority, which the default scheduler places, and
+// A placeholder goes for a pod of a higher priority, which the default scheduler places, and
 // comes back when that one has gone.
-func TestGhostEvicted(t *testing.T) {
+func TestPlaceholderEvicted(t *testing.T) {
 	r := newRig(t, 2)
 	r.schedule(nil)
 	r.control(controller.Options{}, nil)

@@ -89,7 +89,7 @@ func newRig(t *testing.T, nodes int) *rig {
 // classes makes the priority classes, as an installation does.
 func (r *rig) classes() {
 	r.Helper()
-	for _, name := range []string{v1alpha1.PriorityClassGhost, v1alpha1.PriorityClassSlot} {
+	for _, name := range []string{v1alpha1.PriorityClassPlaceholder, v1alpha1.PriorityClassSlot} {
 		class := &schedulingv1.PriorityClass{
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1000, PreemptionPolicy: new(corev1.PreemptNever),
 		}
@@ -384,7 +384,7 @@ func (r *rig) world() *world {
 	}
 	return &world{
 		testbeds: testbeds.Items, jobs: jobs.Items, schedulings: schedulings.Items,
-		pods: append(r.pods(v1alpha1.RoleGhost), r.pods(v1alpha1.RoleSlot)...),
+		pods: append(r.pods(v1alpha1.RolePlaceholder), r.pods(v1alpha1.RoleSlot)...),
 	}
 }
 

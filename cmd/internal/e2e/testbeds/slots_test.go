@@ -37,7 +37,7 @@ func (r *rig) waitOrder(testbed string, nodes ...int) {
 }
 
 // A Testbed gets its slots in the order of its nodes' labels, numbers first, each with a
-// ghost that the API server admits under the strictest rules for pods; a node that leaves
+// placeholder that the API server admits under the strictest rules for pods; a node that leaves
 // takes its own along, and so does the Testbed. No other controller is needed for that.
 func TestSlotsAppear(t *testing.T) {
 	r := newRig(t, 0)
@@ -48,10 +48,10 @@ func TestSlotsAppear(t *testing.T) {
 	r.testbed("bed", 2)
 	r.waitCounts("bed", 6, 0, 0)
 	r.waitOrder("bed", 2, 1, 3)
-	r.waitStanding(v1alpha1.RoleGhost, r.slot(1, 0), r.slot(1, 1), r.slot(2, 0), r.slot(2, 1), r.slot(3, 0), r.slot(3, 1))
+	r.waitStanding(v1alpha1.RolePlaceholder, r.slot(1, 0), r.slot(1, 1), r.slot(2, 0), r.slot(2, 1), r.slot(3, 0), r.slot(3, 1))
 	r.removeNode(r.nodes[0])
 	r.waitCounts("bed", 4, 0, 0)
 	r.waitOrder("bed", 2, 3)
-	r.waitStanding(v1alpha1.RoleGhost, r.slot(2, 0), r.slot(2, 1), r.slot(3, 0), r.slot(3, 1))
+	r.waitStanding(v1alpha1.RolePlaceholder, r.slot(2, 0), r.slot(2, 1), r.slot(3, 0), r.slot(3, 1))
 	r.finish()
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
-// swapBed is nodes that ghosts fill, and the real scheduler. The testbed and its jobs are
+// swapBed is nodes that placeholders fill, and the real scheduler. The testbed and its jobs are
 // written by the test: no controller runs. Nor does a kubelet, so pods end when they are
 // deleted without grace.
 type swapBed struct {
@@ -99,33 +99,33 @@ func slotPod(name string, labels map[string]string) *corev1.Pod {
 	}
 }
 
-// ghosts makes those of the slots and waits until they are bound.
-func (b *swapBed) ghosts(ids ...string) {
+// placeholders makes those of the slots and waits until they are bound.
+func (b *swapBed) placeholders(ids ...string) {
 	b.t.Helper()
 	for _, text := range ids {
 		id, err := slot.ParseID(text)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		ghost := slotPod(slot.PlaceholderName(swapTestbed, id), map[string]string{v1alpha1.LabelRole: v1alpha1.RoleGhost, v1alpha1.LabelTestbedUID: swapTestbed})
-		ghost.Annotations[v1alpha1.AnnotationSlot] = text
-		ghost.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+		placeholder := slotPod(slot.PlaceholderName(swapTestbed, id), map[string]string{v1alpha1.LabelRole: v1alpha1.RolePlaceholder, v1alpha1.LabelTestbedUID: swapTestbed})
+		placeholder.Annotations[v1alpha1.AnnotationSlot] = text
+		placeholder.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
 			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
 				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{id.Node}},
 			}}},
 		}}}
-		b.create(ghost)
+		b.create(placeholder)
 	}
-	b.eventually("the ghosts are bound", func() (bool, any) {
-		bound := b.ghostsLeft()
+	b.eventually("the placeholders are bound", func() (bool, any) {
+		bound := b.placeholdersLeft()
 		return len(bound) == len(ids), bound
 	})
 }
 
-// ghostsLeft are the slots whose ghosts are bound.
-func (b *swapBed) ghostsLeft() []string {
+// placeholdersLeft are the slots whose placeholders are bound.
+func (b *swapBed) placeholdersLeft() []string {
 	left := []string{}
-	for _, pod := range b.pods(v1alpha1.RoleGhost) {
+	for _, pod := range b.pods(v1alpha1.RolePlaceholder) {
 		if pod.Spec.NodeName != "" {
 			left = append(left, pod.Annotations[v1alpha1.AnnotationSlot])
 		}
@@ -264,19 +264,19 @@ func (d *departures) list() []string {
 	return slices.Sorted(slices.Values(d.names))
 }
 
-// On nodes that ghosts fill, pods get their job's slots in order, each in the place of its
-// slot's ghost, and no other pod goes.
+// On nodes that placeholders fill, pods get their job's slots in order, each in the place of its
+// slot's placeholder, and no other pod goes.
 func TestSwap(t *testing.T) {
 	b := newSwapBed(t, "swap-a", "swap-b")
 	runScheduler(t, b.direct())
-	b.ghosts("swap-a/0", "swap-a/1", "swap-b/0", "swap-b/1")
+	b.placeholders("swap-a/0", "swap-a/1", "swap-b/0", "swap-b/1")
 	bystander := slotPod("bystander", nil)
 	bystander.Spec.SchedulerName, bystander.Spec.NodeName, bystander.Spec.Containers[0].Resources = "", "swap-a", corev1.ResourceRequirements{}
 	b.create(bystander)
 	gone := b.watchDepartures()
 	job, small := b.job("crawler"), b.job("small")
 	first, none := b.submit(job, "first"), b.create(slotPod("none", nil))
-	b.waitSlot(none, "pods of this profile are ghosts and pods for slots")
+	b.waitSlot(none, "pods of this profile are placeholders and pods for slots")
 	b.waitSlot(first, "default/crawler has no slots")
 	b.request(job, 1, "swap-a/0", "swap-b/0", "swap-a/1")
 	b.request(small, 1, "swap-b/1")
@@ -288,8 +288,8 @@ func TestSwap(t *testing.T) {
 	b.waitSlot(b.submit(small, "other"), "swap-b/1")
 	late := b.submit(job, "late")
 	b.waitSlot(late, "all 3 slots of default/crawler are taken")
-	if left := b.ghostsLeft(); len(left) > 0 {
-		t.Errorf("ghosts beside pods: %q", left)
+	if left := b.placeholdersLeft(); len(left) > 0 {
+		t.Errorf("placeholders beside pods: %q", left)
 	}
 	b.delete(second)
 	b.waitSlot(late, "swap-b/0")
@@ -305,7 +305,7 @@ func TestSwap(t *testing.T) {
 func TestSwapRace(t *testing.T) {
 	b := newSwapBed(t, "race")
 	runScheduler(t, b.direct())
-	b.ghosts("race/0", "race/1")
+	b.placeholders("race/0", "race/1")
 	job := b.job("racers")
 	var pods [2]*corev1.Pod
 	for i := range pods {
@@ -318,8 +318,8 @@ func TestSwapRace(t *testing.T) {
 		slices.Sort(got)
 		return got[1] == "race/1" && strings.Contains(got[0], "the slot of default/racers is taken"), got
 	})
-	if left := b.ghostsLeft(); !slices.Equal(left, []string{"race/0"}) {
-		t.Errorf("the ghosts of %q are left", left)
+	if left := b.placeholdersLeft(); !slices.Equal(left, []string{"race/0"}) {
+		t.Errorf("the placeholders of %q are left", left)
 	}
 }
 
@@ -327,11 +327,11 @@ func TestSwapRace(t *testing.T) {
 func TestSwapNodeLeaves(t *testing.T) {
 	b := newSwapBed(t, "leave-a", "leave-b")
 	runScheduler(t, b.direct())
-	b.ghosts("leave-a/0", "leave-b/0")
+	b.placeholders("leave-a/0", "leave-b/0")
 	job := b.job("leavers")
-	for _, ghost := range b.pods(v1alpha1.RoleGhost) {
-		if ghost.Spec.NodeName == "leave-a" {
-			b.delete(&ghost)
+	for _, placeholder := range b.pods(v1alpha1.RolePlaceholder) {
+		if placeholder.Spec.NodeName == "leave-a" {
+			b.delete(&placeholder)
 		}
 	}
 	if err := b.client.CoreV1().Nodes().Delete(t.Context(), "leave-a", metav1.DeleteOptions{}); err != nil {
@@ -350,7 +350,7 @@ func TestSwapNodeLeaves(t *testing.T) {
 	b.waitSlot(waits, "leave-a/0")
 }
 
-// An API server that refuses bindings when the ghost has gone leaves the pod its slot.
+// An API server that refuses bindings when the placeholder has gone leaves the pod its slot.
 func TestSwapBindingFails(t *testing.T) {
 	b := newSwapBed(t, "refused")
 	var mu sync.Mutex
@@ -364,12 +364,12 @@ func TestSwapBindingFails(t *testing.T) {
 		refusals[pod]++
 		return http.StatusInternalServerError
 	}))
-	b.ghosts("refused/0", "refused/1")
+	b.placeholders("refused/0", "refused/1")
 	job := b.job("refused")
 	b.request(job, 1, "refused/0", "refused/1")
 	gone := b.watchDepartures()
 	unlucky := b.submit(job, "unlucky")
-	b.eventually("its ghost is gone", func() (bool, any) { return len(gone.list()) == 1, gone.list() })
+	b.eventually("its placeholder is gone", func() (bool, any) { return len(gone.list()) == 1, gone.list() })
 	lucky := b.submit(job, "lucky")
 	b.waitSlot(lucky, "refused/1")
 	b.waitSlot(unlucky, "refused/0")
@@ -380,7 +380,7 @@ func TestSwapBindingFails(t *testing.T) {
 	}
 }
 
-// A scheduler is killed when it has deleted a ghost and not bound its pod: the next one
+// A scheduler is killed when it has deleted a placeholder and not bound its pod: the next one
 // puts the pod into the slot.
 func TestSwapSchedulerKilled(t *testing.T) {
 	b := newSwapBed(t, "killed")
@@ -402,13 +402,13 @@ func TestSwapSchedulerKilled(t *testing.T) {
 		return scheduler
 	}
 	first := start(kubeconfig)
-	b.ghosts("killed/0", "killed/1")
+	b.placeholders("killed/0", "killed/1")
 	job := b.job("killed")
 	b.request(job, 1, "killed/1", "killed/0")
 	victim := b.submit(job, "victim")
 	<-binding
-	if left := b.ghostsLeft(); !slices.Equal(left, []string{"killed/0"}) {
-		t.Errorf("the ghosts of %q are left before the bind", left)
+	if left := b.placeholdersLeft(); !slices.Equal(left, []string{"killed/0"}) {
+		t.Errorf("the placeholders of %q are left before the bind", left)
 	}
 	first.Kill(t)
 	if now, err := b.client.CoreV1().Pods(victim.Namespace).Get(t.Context(), victim.Name, metav1.GetOptions{}); err != nil || now.Spec.NodeName != "" {
@@ -416,7 +416,7 @@ func TestSwapSchedulerKilled(t *testing.T) {
 	}
 	start(b.direct())
 	b.waitSlot(victim, "killed/1")
-	if left := b.ghostsLeft(); !slices.Equal(left, []string{"killed/0"}) {
-		t.Errorf("the ghosts of %q are left", left)
+	if left := b.placeholdersLeft(); !slices.Equal(left, []string{"killed/0"}) {
+		t.Errorf("the placeholders of %q are left", left)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// ghostRecord is a pod that schedulers have named a ghost.
-type ghostRecord struct {
+// placeholderRecord is a pod that schedulers have named a placeholder.
+type placeholderRecord struct {
 	// Pod is as its source saw it last, if Here reports that it is on the node.
 	Pod
 	Here bool
@@ -19,29 +19,29 @@ type ghostRecord struct {
 	Unnamed time.Time `json:",omitzero"`
 }
 
-// ghostForget is how long a pod that is not on the node, and that is no longer named,
-// is known for a ghost: the notice of its deletion may come ahead of its container.
-const ghostForget = time.Minute
+// placeholderForget is how long a pod that is not on the node, and that is no longer named,
+// is known for a placeholder: the notice of its deletion may come ahead of its container.
+const placeholderForget = time.Minute
 
-// ghostLog knows the ghosts, by key.
-type ghostLog []ghostRecord
+// placeholderLog knows the placeholders, by key.
+type placeholderLog []placeholderRecord
 
-func (l ghostLog) find(key reserve.PodKey) (i int, known bool) {
-	return slices.BinarySearchFunc(l, key, func(r ghostRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
+func (l placeholderLog) find(key reserve.PodKey) (i int, known bool) {
+	return slices.BinarySearchFunc(l, key, func(r placeholderRecord, k reserve.PodKey) int { return cmp.Compare(r.Key, k) })
 }
 
-func (l ghostLog) has(key reserve.PodKey) bool {
+func (l placeholderLog) has(key reserve.PodKey) bool {
 	_, known := l.find(key)
 	return known
 }
 
-// name takes the pods that a scheduler names as all ghosts there are. One that is on
+// name takes the pods that a scheduler names as all placeholders there are. One that is on
 // the node, or was named a moment ago, stays one: it does not become another pod.
-func (l *ghostLog) name(at time.Time, keys []reserve.PodKey) {
+func (l *placeholderLog) name(at time.Time, keys []reserve.PodKey) {
 	keys = slices.Clone(keys)
 	slices.Sort(keys)
 	keys = slices.Compact(keys)
-	next := make(ghostLog, 0, len(*l)+len(keys))
+	next := make(placeholderLog, 0, len(*l)+len(keys))
 	for _, r := range *l {
 		if _, named := slices.BinarySearch(keys, r.Key); named {
 			r.Unnamed = time.Time{}
@@ -52,25 +52,25 @@ func (l *ghostLog) name(at time.Time, keys []reserve.PodKey) {
 	}
 	for _, key := range keys {
 		if !l.has(key) {
-			next = append(next, ghostRecord{Pod: Pod{Key: key}})
+			next = append(next, placeholderRecord{Pod: Pod{Key: key}})
 		}
 	}
-	slices.SortFunc(next, func(a, b ghostRecord) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(next, func(a, b placeholderRecord) int { return cmp.Compare(a.Key, b.Key) })
 	*l = next
 	l.forget(at)
 }
 
-// hide returns the pods that are no ghosts, and whether those that are have changed.
-func (l *ghostLog) hide(at time.Time, pods []Pod) (rest []Pod, changed bool) {
+// hide returns the pods that are no placeholders, and whether those that are have changed.
+func (l *placeholderLog) hide(at time.Time, pods []Pod) (rest []Pod, changed bool) {
 	if l.forget(at); len(*l) == 0 {
 		return pods, false
 	}
 	here := make([]bool, len(*l))
 	rest = make([]Pod, 0, len(pods))
 	for _, pod := range pods {
-		i, ghost := l.find(pod.Key)
+		i, placeholder := l.find(pod.Key)
 		switch {
-		case !ghost:
+		case !placeholder:
 			rest = append(rest, pod)
 		case !here[i]:
 			r := &(*l)[i]
@@ -86,35 +86,35 @@ func (l *ghostLog) hide(at time.Time, pods []Pod) (rest []Pod, changed bool) {
 	return rest, changed
 }
 
-func (l *ghostLog) forget(at time.Time) {
-	*l = slices.DeleteFunc(*l, func(r ghostRecord) bool {
-		return !r.Here && !r.Unnamed.IsZero() && at.Sub(r.Unnamed) >= ghostForget
+func (l *placeholderLog) forget(at time.Time) {
+	*l = slices.DeleteFunc(*l, func(r placeholderRecord) bool {
+		return !r.Here && !r.Unnamed.IsZero() && at.Sub(r.Unnamed) >= placeholderForget
 	})
 	if len(*l) == 0 {
 		*l = nil
 	}
 }
 
-// Ghosts takes the pods that a scheduler names as holding room on the node and run nothing:
+// Placeholders takes the pods that a scheduler names as holding room on the node and run nothing:
 // all there are. They are none of n. One that was counted before anybody said what it
 // is, as after a restart of the agent, is taken out again as if it had never been; then
 // a report may be due. Too many are a *field.Error and change nothing.
-func (p *Pipeline) Ghosts(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
+func (p *Pipeline) Placeholders(at time.Time, pods []reserve.PodKey) (Report, bool, error) {
 	if len(pods) > kalman.MaxPods {
 		return Report{}, false, refuse("len(pods)", len(pods), "must be at most %d", kalman.MaxPods)
 	}
 	at = at.UTC()
-	p.ghosts.name(at, pods)
-	p.pace.way = slices.DeleteFunc(p.pace.way, func(b boundPod) bool { return p.ghosts.has(b.Pod) })
-	taken := p.pods.remove(p.ghosts.has)
+	p.placeholders.name(at, pods)
+	p.pace.way = slices.DeleteFunc(p.pace.way, func(b boundPod) bool { return p.placeholders.has(b.Pod) })
+	taken := p.pods.remove(p.placeholders.has)
 	if len(taken) == 0 {
 		return Report{}, false, nil
 	}
 	earlier := 0
 	for i := range taken {
 		r := &taken[i]
-		j, _ := p.ghosts.find(r.Key)
-		p.ghosts[j].Pod, p.ghosts[j].Here = r.Pod, true
+		j, _ := p.placeholders.find(r.Key)
+		p.placeholders[j].Pod, p.placeholders[j].Here = r.Pod, true
 		earlier += one(r.Earlier && r.Loads)
 		p.pending = p.pending || r.counts()
 	}
@@ -125,8 +125,8 @@ func (p *Pipeline) Ghosts(at time.Time, pods []reserve.PodKey) (Report, bool, er
 	return p.reportEvent(at)
 }
 
-// Ghost reports whether a pod is known to be a ghost.
-func (p *Pipeline) Ghost(pod reserve.PodKey) bool { return p.ghosts.has(pod) }
+// Placeholder reports whether a pod is known to be a placeholder.
+func (p *Pipeline) Placeholder(pod reserve.PodKey) bool { return p.placeholders.has(pod) }
 
 // discount has the estimator know that so many of the pods that were there from its
 // beginning were none. Without it they would seem to have left, and to have taken

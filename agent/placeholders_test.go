@@ -18,36 +18,36 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// ghostKey is that of the i-th ghost: among the keys of the other pods, lest their
+// placeholderKey is that of the i-th placeholder: among the keys of the other pods, lest their
 // order tell.
-func ghostKey(i int) reserve.PodKey { return reserve.PodKey(1000 + 2*i) }
+func placeholderKey(i int) reserve.PodKey { return reserve.PodKey(1000 + 2*i) }
 
-// haunted is a node on which ghosts come and go, beside the same node without.
+// haunted is a node on which placeholders come and go, beside the same node without.
 type haunted struct {
-	with, without *node
-	rng           *rand.Rand
-	pods, ghosts  []agent.Pod
-	named         []reserve.PodKey
-	next          int
+	with, without      *node
+	rng                *rand.Rand
+	pods, placeholders []agent.Pod
+	named              []reserve.PodKey
+	next               int
 }
 
-// both lets the pods come to both nodes, with the ghosts to one.
+// both lets the pods come to both nodes, with the placeholders to one.
 func (h *haunted) both() {
 	h.without.keep(h.without.p.Pods(h.without.at, h.pods))
-	h.with.keep(h.with.p.Pods(h.with.at, append(slices.Clone(h.ghosts), h.pods...)))
+	h.with.keep(h.with.p.Pods(h.with.at, append(slices.Clone(h.placeholders), h.pods...)))
 }
 
 func (h *haunted) name() {
-	h.with.keep(h.with.p.Ghosts(h.with.at, h.named))
+	h.with.keep(h.with.p.Placeholders(h.with.at, h.named))
 }
 
-// haunt lets one ghost be named, come, get on, be unnamed or go.
+// haunt lets one placeholder be named, come, get on, be unnamed or go.
 func (h *haunted) haunt() {
-	before := slices.Clone(h.ghosts)
-	switch i := len(h.ghosts) - 1; h.rng.IntN(5) {
+	before := slices.Clone(h.placeholders)
+	switch i := len(h.placeholders) - 1; h.rng.IntN(5) {
 	case 0:
 		if len(h.named) < 4 {
-			h.named = append(h.named, ghostKey(h.next))
+			h.named = append(h.named, placeholderKey(h.next))
 			h.next++
 			h.name()
 			// An old scheduler tells of its bind besides.
@@ -55,13 +55,13 @@ func (h *haunted) haunt() {
 		}
 	case 1:
 		for _, key := range h.named {
-			if !slices.ContainsFunc(h.ghosts, func(p agent.Pod) bool { return p.Key == key }) {
-				h.ghosts = append(h.ghosts, agent.Pod{Key: key})
+			if !slices.ContainsFunc(h.placeholders, func(p agent.Pod) bool { return p.Key == key }) {
+				h.placeholders = append(h.placeholders, agent.Pod{Key: key})
 			}
 		}
 	case 2:
 		if i >= 0 {
-			h.ghosts[i].State, h.ghosts[i].Starts = agent.PodState(h.rng.IntN(3)), h.ghosts[i].Starts+1
+			h.placeholders[i].State, h.placeholders[i].Starts = agent.PodState(h.rng.IntN(3)), h.placeholders[i].Starts+1
 		}
 	case 3: // its object is gone, its container goes later
 		if len(h.named) > 0 {
@@ -69,17 +69,17 @@ func (h *haunted) haunt() {
 			h.name()
 		}
 	case 4:
-		h.ghosts = slices.DeleteFunc(h.ghosts, func(p agent.Pod) bool { return h.rng.IntN(2) == 0 && !slices.Contains(h.named, p.Key) })
+		h.placeholders = slices.DeleteFunc(h.placeholders, func(p agent.Pod) bool { return h.rng.IntN(2) == 0 && !slices.Contains(h.named, p.Key) })
 	}
-	if !slices.Equal(before, h.ghosts) {
-		h.with.keep(h.with.p.Pods(h.with.at, append(slices.Clone(h.ghosts), h.pods...)))
+	if !slices.Equal(before, h.placeholders) {
+		h.with.keep(h.with.p.Pods(h.with.at, append(slices.Clone(h.placeholders), h.pods...)))
 	}
 }
 
-// TestGhostsChangeNothing: whatever ghosts do between their first notice and their
+// TestPlaceholdersChangeNothing: whatever placeholders do between their first notice and their
 // end, every report and all that is learnt is bit for bit that of a node without,
 // whether the load beside them is constant or pods come and go.
-func TestGhostsChangeNothing(t *testing.T) {
+func TestPlaceholdersChangeNothing(t *testing.T) {
 	for _, test := range []struct {
 		name         string
 		cores        float64
@@ -123,7 +123,7 @@ func TestGhostsChangeNothing(t *testing.T) {
 					readings := []agent.PodReading{{Pod: 3, Age: time.Minute, CPU: time.Second, Memory: 1 << 30}}
 					for _, n := range []*node{h.with, h.without} {
 						if n == h.with {
-							readings = append(readings, agent.PodReading{Pod: ghostKey(h.next - 1), Age: time.Minute, CPU: time.Hour})
+							readings = append(readings, agent.PodReading{Pod: placeholderKey(h.next - 1), Age: time.Minute, CPU: time.Hour})
 						}
 						n.p.Usage(n.at, readings)
 					}
@@ -145,22 +145,22 @@ func TestGhostsChangeNothing(t *testing.T) {
 					}
 				}
 				if d := cmp.Diff(h.without.reports, h.with.reports); d != "" {
-					t.Fatalf("seed %d: reports (-without +with ghosts):\n%s", seed, d)
+					t.Fatalf("seed %d: reports (-without +with placeholders):\n%s", seed, d)
 				}
 				if h.next < 10 {
-					t.Errorf("only %d ghosts came", h.next)
+					t.Errorf("only %d placeholders came", h.next)
 				}
 				without, with := h.without.p.State(), h.with.p.State()
-				with.Ghosts = nil
+				with.Placeholders = nil
 				if d := cmp.Diff(without, with, cmpopts.EquateEmpty()); d != "" {
-					t.Fatalf("seed %d: state (-without +with ghosts):\n%s", seed, d)
+					t.Fatalf("seed %d: state (-without +with placeholders):\n%s", seed, d)
 				}
 			}
 		})
 	}
 }
 
-// power tells both of the node's, and one of what its ghosts took.
+// power tells both of the node's, and one of what its placeholders took.
 func (h *haunted) power(t *testing.T) {
 	for _, n := range []*node{h.with, h.without} {
 		took := []agent.PodPower{{Pod: 3, Cores: .5, Watts: 5}}
@@ -173,24 +173,24 @@ func (h *haunted) power(t *testing.T) {
 	}
 }
 
-// TestGhostToldLate: one that was counted is taken out as if it had never been. Nothing
+// TestPlaceholderToldLate: one that was counted is taken out as if it had never been. Nothing
 // that is offered exceeds what was offered before it came, nor does anything dip below
-// what it was offered beside the ghost.
-func TestGhostToldLate(t *testing.T) {
+// what it was offered beside the placeholder.
+func TestPlaceholderToldLate(t *testing.T) {
 	for _, late := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second} {
 		n := newNode(t, config())
 		n.run(rand.New(rand.NewPCG(7, 7)), 300, .05, .15)
 		n.pods(2)
 		n.samples(100, .35, .1)
 		before := n.last()
-		n.list(append(slices.Clone(n.podsNow), ghostKey(0))...)
+		n.list(append(slices.Clone(n.podsNow), placeholderKey(0))...)
 		n.samples(int(late/(100*time.Millisecond)), .35, .1)
 		beside := n.last()
 		if got := len(beside.Absorbed); got != 3 {
-			t.Fatalf("%d pods are counted while nobody has said of one that it is a ghost, want 3", got)
+			t.Fatalf("%d pods are counted while nobody has said of one that it is a placeholder, want 3", got)
 		}
 		n.at = n.at.Add(60 * time.Millisecond)
-		n.keep(n.p.Ghosts(n.at, []reserve.PodKey{ghostKey(0)}))
+		n.keep(n.p.Placeholders(n.at, []reserve.PodKey{placeholderKey(0)}))
 		told := len(n.reports) - 1
 		n.samples(300, .35, .1)
 		if after := n.reports[told]; len(after.Absorbed) != 2 || !after.SampledAt.Equal(beside.SampledAt) && late > time.Second {
@@ -198,51 +198,51 @@ func TestGhostToldLate(t *testing.T) {
 		}
 		for _, r := range n.reports[told:] {
 			if r.Avail > before.Avail+.35 || r.Avail < beside.Avail-.1 || len(r.Absorbed) != 2 {
-				t.Errorf("late by %v: %.2f pods offered with %d counted; %.2f before the ghost came, %.2f beside it",
+				t.Errorf("late by %v: %.2f pods offered with %d counted; %.2f before the placeholder came, %.2f beside it",
 					late, r.Avail, len(r.Absorbed), before.Avail, beside.Avail)
 			}
 			if cost, was := r.Channels[0].Cost, before.Channels[0].Cost; !near(cost, was, .1*was) {
-				t.Errorf("late by %v: a pod costs %.4f, before the ghost %.4f", late, cost, was)
+				t.Errorf("late by %v: a pod costs %.4f, before the placeholder %.4f", late, cost, was)
 			}
 		}
 	}
 }
 
-// TestGhostsThatWereThereFirst, before the agent: it counts them until a scheduler
+// TestPlaceholdersThatWereThereFirst, before the agent: it counts them until a scheduler
 // comes, and what it has learnt by then is worth as much as if it had not.
-func TestGhostsThatWereThereFirst(t *testing.T) {
+func TestPlaceholdersThatWereThereFirst(t *testing.T) {
 	with, without := newNode(t, config()), newNode(t, config())
 	for i, n := range []*node{with, without} {
 		n.podsNow = seq(2)
 		keys := slices.Clone(n.podsNow)
 		if i == 0 {
-			keys = append(keys, ghostKey(0), ghostKey(1), ghostKey(2), ghostKey(3))
+			keys = append(keys, placeholderKey(0), placeholderKey(1), placeholderKey(2), placeholderKey(3))
 		}
 		n.list(keys...)
 		n.samples(55, .35, .1)
 	}
-	with.keep(with.p.Ghosts(with.at, []reserve.PodKey{ghostKey(0), ghostKey(1), ghostKey(2), ghostKey(3)}))
+	with.keep(with.p.Placeholders(with.at, []reserve.PodKey{placeholderKey(0), placeholderKey(1), placeholderKey(2), placeholderKey(3)}))
 	for _, n := range []*node{with, without} {
 		n.samples(50, .35, .1)
 	}
 	if d := cmp.Diff(without.last().Channels, with.last().Channels, cmpopts.EquateApprox(1e-6, 1e-9)); d != "" {
-		t.Errorf("estimates (-without +with ghosts):\n%s", d)
+		t.Errorf("estimates (-without +with placeholders):\n%s", d)
 	}
 	for _, n := range []*node{with, without} { // two of the pods end
 		n.p.Churn(n.at)
 		if n.list(1); n == with {
-			n.list(1, ghostKey(0), ghostKey(1))
+			n.list(1, placeholderKey(0), placeholderKey(1))
 		}
 		n.samples(100, .2, .1)
 	}
 	if d := cmp.Diff(without.last().Channels, with.last().Channels, cmpopts.EquateApprox(1e-3, 1e-6)); d != "" {
-		t.Errorf("estimates after a pod has ended (-without +with ghosts):\n%s", d)
+		t.Errorf("estimates after a pod has ended (-without +with placeholders):\n%s", d)
 	}
 }
 
-// TestGhostStaysOne while it is on the node and for a minute before it comes, whatever
+// TestPlaceholderStaysOne while it is on the node and for a minute before it comes, whatever
 // schedulers say meanwhile; a pod is one no longer than that.
-func TestGhostStaysOne(t *testing.T) {
+func TestPlaceholderStaysOne(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(1, .2, .1)
 	counted := func(want int) {
@@ -254,7 +254,7 @@ func TestGhostStaysOne(t *testing.T) {
 	}
 	name := func(keys ...reserve.PodKey) {
 		t.Helper()
-		n.keep(n.p.Ghosts(n.at, keys))
+		n.keep(n.p.Placeholders(n.at, keys))
 	}
 	name(7, 8, 7)
 	n.list(7)
@@ -271,22 +271,22 @@ func TestGhostStaysOne(t *testing.T) {
 	n.list(9)
 	n.at = n.at.Add(time.Minute)
 	n.samples(1, .2, .1)
-	if n.list(9, 8); n.p.Ghost(8) {
-		t.Error("a pod is a ghost though nobody has named it for two minutes")
+	if n.list(9, 8); n.p.Placeholder(8) {
+		t.Error("a pod is a placeholder though nobody has named it for two minutes")
 	}
 	counted(2)
-	if s := n.p.State(); len(s.Ghosts) > 0 {
-		t.Errorf("ghosts that are long gone are remembered: %+v", s.Ghosts)
+	if s := n.p.State(); len(s.Placeholders) > 0 {
+		t.Errorf("placeholders that are long gone are remembered: %+v", s.Placeholders)
 	}
 }
 
-func TestGhostsRefuse(t *testing.T) {
+func TestPlaceholdersRefuse(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(1, .2, .1)
 	before := n.p.State()
 	var bad *field.Error
-	if _, _, err := n.p.Ghosts(n.at, make([]reserve.PodKey, kalman.MaxPods+1)); !errors.As(err, &bad) || bad.Field != "len(pods)" {
-		t.Errorf("too many ghosts: %v", err)
+	if _, _, err := n.p.Placeholders(n.at, make([]reserve.PodKey, kalman.MaxPods+1)); !errors.As(err, &bad) || bad.Field != "len(pods)" {
+		t.Errorf("too many placeholders: %v", err)
 	}
 	if d := cmp.Diff(before, n.p.State()); d != "" {
 		t.Errorf("what was refused changed the state:\n%s", d)
