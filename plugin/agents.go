@@ -11,20 +11,19 @@ import (
 )
 
 const (
-	// agentProduct is how agents begin to name themselves to a server: their version
-	// follows.
+	// agentProduct begins the user agent of Spazio's agents; their version follows it.
 	agentProduct = "spazio-agent/"
-	// mostVersions bounds the series of the versions, for anybody may make some up; an
+	// mostVersions bounds the metric's series, because a caller may claim any version. An
 	// upgrade has two.
 	mostVersions = 16
-	// longestVersion is more than a pseudo-version of a changed tree takes.
+	// longestVersion exceeds the length of any pseudo-version.
 	longestVersion = 64
 
 	versionUnknown = "unknown"
 	versionOther   = "other"
 )
 
-// agentVersions counts the agents that report by the versions that they say they are.
+// agentVersions counts the reporting agents by the version that they claim.
 // Safe for concurrent use.
 type agentVersions struct {
 	gauge *metrics.GaugeVec
@@ -58,7 +57,7 @@ func (v *agentVersions) add(version string, n int) {
 	v.gauge.WithLabelValues(version).Set(float64(v.count[version]))
 }
 
-// agentVersion is what the agent of a stream says it is.
+// agentVersion returns the version that a stream's agent claims, or versionUnknown.
 func agentVersion(ctx context.Context) string {
 	known, _ := metadata.FromIncomingContext(ctx)
 	for _, name := range known.Get("user-agent") {

@@ -11,12 +11,12 @@ import (
 )
 
 // errBase ends the stream of a heartbeat that refers to another report than the
-// node's: the agent begins its next stream with a full one. It is what happens to
-// a node that was deleted and made again.
-var errBase = errors.New("heartbeat of a report that is not the node's: come again with a full one")
+// node's, so that the agent begins its next stream with a full report. It occurs
+// after a node was deleted and created again.
+var errBase = errors.New("heartbeat of a report that is not the node's: send a full report on a new stream")
 
-// heartbeat takes a heartbeat: what the stream's last full report said still
-// holds. An error is a status that ends the stream.
+// heartbeat handles a heartbeat, which confirms that the stream's last full report
+// still holds. An error is a status that ends the stream.
 func (h *Hub) heartbeat(message *spaziov1.Report, sub *subscriber) error {
 	b, err := api.ToHeartbeat(message)
 	if err != nil {
@@ -37,9 +37,9 @@ func (h *Hub) heartbeat(message *spaziov1.Report, sub *subscriber) error {
 	return nil
 }
 
-// renew makes the report of the version base, if it is the node's, count from a
-// newer sample. One that is held back for its rate is renewed, too. What is
-// decided on stays as it is, and so do the ledger's entries.
+// renew makes the report of version base, if it is the node's current one, count as of
+// a newer sample. A report that the rate limit holds back is renewed, too. The signal
+// and the ledger's entries do not change.
 func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err error) {
 	now := h.now()
 	sampled, newest := now-min(b.SampleAge, api.MaxAge), version{base.incarnation, b.Sequence}
