@@ -29,15 +29,13 @@ func crammed(seed uint64, n int) []sim.Pod {
 	return pods
 }
 
-func count(r sim.Result) (kills, evictions, gaveUp int) {
+func gaveUp(r sim.Result) (pods int) {
 	for _, record := range r.Records {
-		kills += record.Kills
-		evictions += record.Evictions
 		if record.GaveUp {
-			gaveUp++
+			pods++
 		}
 	}
-	return kills, evictions, gaveUp
+	return pods
 }
 
 // A pod that exceeds its node alone is killed until its Job gives up: it restarts at once
@@ -59,10 +57,10 @@ func TestPressureKeepsBestEffortAway(t *testing.T) {
 	for _, s := range all {
 		t.Run(fmt.Sprintf("%T", s), func(t *testing.T) {
 			// The system and both residents leave 50 MiB. The small one is evicted, which is
-			// enough, and the other ends before the taint does.
+			// enough, and the other ends after 40 s.
 			const small = 60 << 20
 			pods := []sim.Pod{
-				{On: 1, Work: 2.9, Cores: .01, Memory: .95*(16<<30) - 50<<20 - small, Request: baseline.Resources{CPU: .01, Memory: 1 << 30}},
+				{On: 1, Work: .4, Cores: .01, Memory: .95*(16<<30) - 50<<20 - small, Request: baseline.Resources{CPU: .01, Memory: .95 * (16 << 30)}},
 				{On: 1, Work: .5, Cores: .01, Memory: small},
 			}
 			for i := range 80 {
@@ -92,7 +90,7 @@ func TestPressureKeepsBestEffortAway(t *testing.T) {
 					late++
 				}
 			}
-			if declared < 6 || early > 0 || late < 60 {
+			if declared < 5 || early > 0 || late < 60 {
 				t.Errorf("%d pods that declare something were bound under pressure, %d others, and %d after it", declared, early, late)
 			}
 		})
@@ -128,10 +126,9 @@ func TestCrammedConserved(t *testing.T) {
 	for seed := range uint64(8) {
 		for _, s := range []sim.Scheduler{sim.Default{}, sim.Spazio{}, counting(sim.Profiles{})} {
 			r := run(t, sim.Config{Nodes: 3, Scheduler: s, Seed: seed}, crammed(seed, 120))
-			k, e, _ := count(r)
-			kills, evictions = kills+k, evictions+e
 			work := 0.
 			for i, record := range r.Records {
+				kills, evictions = kills+record.Kills, evictions+record.Evictions
 				if record.GaveUp == (record.Done >= 0) {
 					t.Errorf("seed %d: pod %d: %+v", seed, i, record)
 				}

@@ -85,14 +85,20 @@ func conserved(t *testing.T, r sim.Result, overcommit node.Overcommit) {
 		if p.Server.Rate > 0 {
 			continue
 		}
-		work += p.Work
 		kills += record.Kills
+		if record.GaveUp {
+			continue
+		}
+		work += p.Work
 		if record.Node < 0 || record.Bound < p.Created || record.Running < record.Bound || record.Done < record.Running+p.Solo()-1e-5 {
 			t.Errorf("pod %d of %+v: %+v", i, p, record)
 		}
 	}
 	if got := r.Done - r.Lost; math.Abs(got-work) > 1e-4 {
 		t.Errorf("%g core-seconds done and not lost, %g submitted", got, work)
+	}
+	if overcommit != node.Evict && gaveUp(r) > 0 {
+		t.Error("a pod gave up")
 	}
 	if (overcommit == node.Swap) != (kills == 0) && kills > 0 {
 		t.Errorf("%d kills", kills)

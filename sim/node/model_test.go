@@ -431,7 +431,7 @@ func TestParamsValidate(t *testing.T) {
 		{"Burst", node.Params{Burst: -1}},
 		{"StartWork", node.Params{StartWork: -1}},
 		{"StopWork", node.Params{StopWork: -1}},
-		{"Overcommit", node.Params{Overcommit: 2}},
+		{"Overcommit", node.Params{Overcommit: node.Swap + 1}},
 		{"Slowdown", node.Params{Slowdown: .5}},
 		{"Steal", node.Params{Steal: 1}},
 		{"Crowding.Each", node.Params{Crowding: node.Crowding{Each: -1}}},
