@@ -689,3 +689,22 @@ func TestEndedPodsDoNotGrow(t *testing.T) {
 		t.Errorf("at 30 s something is to change at %g s", at)
 	}
 }
+
+func TestOvercommitTexts(t *testing.T) {
+	for want, text := range []string{"evict", "kill", "swap"} {
+		var got node.Overcommit
+		if err := got.UnmarshalText([]byte(text)); err != nil || int(got) != want {
+			t.Errorf("%q: %v, error %v", text, got, err)
+		}
+		if back, err := got.MarshalText(); err != nil || string(back) != text {
+			t.Errorf("%q is written as %q, error %v", text, back, err)
+		}
+	}
+	got := node.Swap
+	if err := got.UnmarshalText([]byte("Evict")); !errors.Is(err, node.ErrInvalid) || got != node.Swap {
+		t.Errorf("an unknown text: %v, error %v", got, err)
+	}
+	if got := (node.Swap + 1).String(); got != "Overcommit(3)" {
+		t.Errorf("an unknown value is %q", got)
+	}
+}
