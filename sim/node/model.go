@@ -532,6 +532,7 @@ func (m *Model) fit(dst []Transition) []Transition {
 	return dst
 }
 
+// fail takes a killed pod off the node.
 func (m *Model) fail(dst []Transition, c *container) []Transition { return m.lose(dst, c, Failed) }
 
 // lose takes a running pod off the node for ever, whose last phase is the given one.

@@ -21,8 +21,8 @@ const (
 	statusPeriod   = 10
 )
 
-// The back-off of a container that restarts, in seconds: the first delay after that of
-// none, the longest, and the run time after which the container starts afresh.
+// The back-off of a container in seconds: its delay before the second restart (the first
+// has none), its longest delay, and the run time after which it restarts without delay.
 const (
 	firstRestartDelay = 10
 	lastRestartDelay  = 300
@@ -64,6 +64,7 @@ func (m *Model) startKubelet() {
 // MemoryPressure reports whether the node's last status has the condition of that name.
 func (m *Model) MemoryPressure() bool { return m.kubelet.reported }
 
+// isShort reports whether less memory is available than the kubelet tolerates.
 func (m *Model) isShort() bool { return m.params.Memory-m.used < EvictionThreshold }
 
 // nextCheck is when the kubelet may change something.
@@ -102,8 +103,8 @@ func (m *Model) checkMemory(dst []Transition) []Transition {
 	return dst
 }
 
-// worst returns the running pod that is before all others, of two alike the younger; nil
-// where none runs.
+// worst returns the running pod that comes before all others, the younger of two that are
+// alike, and nil where no pod runs.
 func (m *Model) worst(before func(a, b *container, memory float64) int) *container {
 	var worst *container
 	for _, c := range m.containers {
