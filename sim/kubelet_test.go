@@ -49,6 +49,15 @@ func TestJobGivesUpAfterRestarts(t *testing.T) {
 	if want := 10 + 20 + 40 + 80 + 5*.3; r.End < want || r.End > want+.1 {
 		t.Errorf("ends at %g s, want %g", r.End, want)
 	}
+
+	// Nothing is left of it while another runs on.
+	r = run(t, sim.Config{Nodes: 1, Scheduler: sim.Default{}, Timeline: 1, Seed: 1}, []sim.Pod{{Work: 5, Memory: 20 << 30}, {Work: 900}})
+	if got := r.Records[0]; got.Kills != 6 || got.Node != -1 || got.Running != -1 {
+		t.Errorf("beside another: %+v", got)
+	}
+	if last := r.Timeline[len(r.Timeline)-1]; last.Waiting+last.Starting != 0 || last.Running != 1 {
+		t.Errorf("at the end: %+v, want one pod that runs", last)
+	}
 }
 
 // BestEffort pods stay off a node that is short of memory, whatever the scheduler, and those
