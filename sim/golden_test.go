@@ -53,12 +53,12 @@ func TestGolden(t *testing.T) {
 func TestGoldenKubelet(t *testing.T) {
 	var trace strings.Builder
 	for _, c := range []sim.Config{
-		{Nodes: 3, Scheduler: sim.Default{}, Seed: 14},
-		{Nodes: 3, Scheduler: sim.Spazio{}, Seed: 14},
-		{Sizes: []int{2, 4, 16}, Scheduler: counting(sim.Profiles{}), Seed: 3},
+		{Nodes: 2, Scheduler: sim.Default{}, Seed: 11},
+		{Nodes: 2, Scheduler: sim.Spazio{}, Seed: 11},
+		{Sizes: []int{2, 4, 4}, Scheduler: counting(sim.Profiles{}), Seed: 11},
 	} {
 		c.Latency = .25
-		r := run(t, c, crammed(14, 80))
+		r := run(t, c, crammed(11, 120))
 		write(&trace, r)
 		for i, record := range r.Records {
 			if record.Evictions > 0 || record.GaveUp {
