@@ -81,7 +81,7 @@ func nodesToFind(nodes int) int {
 
 // fits is what kube-scheduler checks for every profile.
 func (s *cluster) fits(m *machine, pod int32) bool {
-	if len(m.assigned) >= s.MaxPods {
+	if len(m.assigned) >= s.MaxPods || !s.tolerates(m, pod) {
 		return false
 	}
 	request, allocatable := &s.claims[pod].request, &m.allocatable
@@ -104,11 +104,12 @@ type claim struct {
 	nonzero baseline.Resources // as kube-scheduler scores it
 	limit   baseline.Resources // at least the request
 	weight  float64            // its share of full cores
+	qos     node.QOSClass
 }
 
 func claimOf(p *Pod) claim {
 	request := p.request()
-	return claim{request, baseline.NonZero(request), p.Limit.Max(request), p.weight()}
+	return claim{request, baseline.NonZero(request), p.Limit.Max(request), p.weight(), qosOf(request, p.Limit)}
 }
 
 // count adds what a pod declares.
@@ -120,15 +121,11 @@ func (m *machine) count(c *claim) {
 
 // announce has the kubelet start a pod whose bind the API has.
 func (s *cluster) announce(m *machine, pod int32) {
-	p := &s.pods[pod]
 	seen := s.now + s.Latency
 	at := math.Max(seen, m.starts)
 	m.starts = at + 1/s.KubeletRate
 	s.advance(m)
-	s.fail(m.model.Bind(at, node.Pod{
-		ID: node.PodID(pod), Work: p.Work, Cores: p.Cores, Threads: p.Threads, Weight: s.claims[pod].weight,
-		Memory: p.Memory, Ramp: p.Ramp, Startup: p.Startup, Init: p.Init, Server: p.Server,
-	}))
+	s.bind(m, pod, at)
 	s.schedule(m)
 	s.policy.announced(m, pod)
 }

@@ -38,6 +38,8 @@ type machine struct {
 	limits             baseline.Resources // each at least the request
 	running            int
 	series             int // steps of the background so far
+	// pressure is the node's MemoryPressure, tainted the scheduler's knowledge of it.
+	pressure, tainted bool
 }
 
 // policy is the part of a scheduler of this package: what it filters and scores by,
@@ -55,6 +57,8 @@ type policy interface {
 	announced(m *machine, pod int32)
 	gone(m *machine, pod int32)
 	phase(m *machine, t node.Transition)
+	// untainted is called when the scheduler sees the node's taint gone.
+	untainted(m *machine)
 	// refused is called when no node was found for a pod, retried when such a pod is about to
 	// be tried because it has not been for long. wakes reports whether the policy itself
 	// decides when a refused pod is tried again; else a pod's end does.
@@ -77,9 +81,12 @@ type cluster struct {
 	records []Record
 	// refusals are those since the pod was created.
 	refusals []int32
-	nodes    []*machine
-	policy   policy
-	ties     *rand.Rand
+	// lives are the pods that were made anew for a pod, restarts those of its containers in
+	// its present life.
+	lives, restarts []int32
+	nodes           []*machine
+	policy          policy
+	ties            *rand.Rand
 
 	now    float64 // seconds from the start of the warm-up
 	agenda agenda
@@ -91,6 +98,7 @@ type cluster struct {
 	looked int  // where the next attempt starts to look at nodes
 
 	unfinished int // pods that are to end
+	lastGaveUp float64
 	most       int
 	// mostPerCore is of another node where nodes differ.
 	mostPerCore float64
@@ -138,6 +146,7 @@ func checked(c Config, pods []Pod) (Config, error) {
 func newCluster(c Config, pods []Pod) (*cluster, error) {
 	s := &cluster{
 		Config: c, pods: pods, claims: make([]claim, len(pods)), records: make([]Record, len(pods)), refusals: make([]int32, len(pods)),
+		lives: make([]int32, len(pods)), restarts: make([]int32, len(pods)),
 		ties:  rand.New(rand.NewPCG(c.Seed, streamTies)),
 		order: make([]int32, len(pods)),
 		queue: queue{unschedulable: map[int32]backing{}},
@@ -261,9 +270,10 @@ func (s *cluster) handle(e event) {
 		s.forget(s.nodes[e.node], e.pod)
 	case failed:
 		s.forget(s.nodes[e.node], e.pod)
-		s.agenda.add(event{at: s.now + restartDelay(s.records[e.pod].Kills), kind: resubmitted, pod: e.pod})
+		s.lives[e.pod]++
+		s.agenda.add(event{at: s.now + restartDelay(int(s.lives[e.pod])), kind: resubmitted, pod: e.pod})
 	case resubmitted: // as a new pod
-		s.refusals[e.pod] = 0
+		s.refusals[e.pod], s.restarts[e.pod] = 0, 0
 		s.declare(e.pod)
 		s.queue.push(e.pod, s.now)
 	case flushed:
@@ -280,6 +290,8 @@ func (s *cluster) handle(e event) {
 		s.load(s.nodes[e.node])
 	case opened:
 		s.open()
+	case tainted:
+		s.taint(s.nodes[e.node])
 	default:
 		s.policy.handle(e)
 	}
@@ -313,6 +325,7 @@ func (s *cluster) create(pod int32) {
 // advance brings a node to the present.
 func (s *cluster) advance(m *machine) {
 	s.transit = m.model.AdvanceTo(s.transit[:0], s.now)
+	s.notePressure(m)
 	if len(s.transit) == 0 {
 		return
 	}
@@ -355,10 +368,20 @@ func (s *cluster) transition(m *machine, t node.Transition) {
 		s.unfinished--
 		s.agenda.add(event{at: s.now + s.Latency, kind: ended, node: m.index, pod: pod})
 	case node.Failed:
-		r.Running, r.Bound, r.Node = -1, -1, -1
 		r.Kills++
 		m.running--
-		s.agenda.add(event{at: s.now + s.Latency, kind: failed, node: m.index, pod: pod})
+		s.lose(m, pod, s.now+s.Latency)
+	case node.Evicted:
+		r.Evictions++
+		m.running--
+		s.lose(m, pod, s.now+s.Latency)
+	case node.Restarting:
+		r.Running = -1
+		r.Kills++
+		m.running--
 	}
 	s.policy.phase(m, t)
+	if t.Phase == node.Restarting {
+		s.restarting(m, t)
+	}
 }

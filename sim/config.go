@@ -21,12 +21,12 @@ type Config struct {
 	Machines []node.Params
 	// Scheduler places the pods; default Spazio{}.
 	Scheduler Scheduler
-	// Latency is one way between any two parts in seconds; default .001, a
-	// data centre's.
+	// Latency is one way between any two parts in seconds; default .25, with which a batch
+	// takes as long as on a real node.
 	Latency float64
 	// Reserved is what each node keeps for its system: pods may request the rest. The
-	// default is the memory that the node's system takes and, as with a kubelet without
-	// reservations, none of the CPU.
+	// default is the memory that the node's system takes, with node.Evict also the eviction
+	// threshold, and, as with a kubelet without reservations, none of the CPU.
 	Reserved *baseline.Resources
 	// MaxPods is how many pods a node takes; default 110, the kubelet's.
 	MaxPods int
@@ -118,7 +118,7 @@ func (c Config) Validate() error {
 func (c Config) withDefaults() Config {
 	setDefault(&c.Nodes, len(c.Sizes))
 	setDefault(&c.Nodes, 19)
-	setDefault(&c.Latency, .001)
+	setDefault(&c.Latency, .25)
 	setDefault(&c.MaxPods, 110)
 	setDefault(&c.KubeletRate, 10)
 	setDefault(&c.Warmup, 5)
@@ -168,19 +168,16 @@ func (c Config) cores() float64 {
 	return float64(sum)
 }
 
-// restartDelay is the time in seconds after which a pod that was killed so many times is
-// submitted again, as a Job's back-off has it: ten seconds, twice as long each time, at
-// most six minutes.
-func restartDelay(kills int) float64 {
-	return math.Min(10*math.Exp2(float64(kills-1)), 360)
-}
-
 // reserved is what a node of the given parameters keeps for its system.
 func (c Config) reserved(p node.Params) baseline.Resources {
 	if c.Reserved != nil {
 		return *c.Reserved
 	}
-	return baseline.Resources{Memory: math.Ceil(p.BaseMemory * p.Memory)}
+	memory := math.Ceil(p.BaseMemory * p.Memory)
+	if p.Overcommit == node.Evict {
+		memory += node.EvictionThreshold
+	}
+	return baseline.Resources{Memory: memory}
 }
 
 func setDefault[T comparable](field *T, value T) {

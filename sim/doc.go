@@ -33,6 +33,15 @@
 // end of a pod), its filters on requests and on the number of pods, its sample
 // of nodes in clusters of 100 and more, and chance between equal scores.
 //
+// # Kills and evictions
+//
+// Each pod is a Job's, whose container restarts on its node when the kernel has killed it
+// (restartPolicy OnFailure). In the place of a pod that a kubelet has evicted or refused
+// the Job makes another, after 10 s and twice as long each time up to six minutes. It gives
+// up at the sixth kill of a pod or at the seventh pod that failed (backoffLimit 6). The taint of MemoryPressure
+// keeps BestEffort pods from a node under every scheduler. With Node.Overcommit = node.Kill a
+// killed pod is made anew for ever, and nothing else of this happens.
+//
 // # Determinism
 //
 // Time is virtual; nothing reads a clock. Each purpose has a PCG stream of its
@@ -44,9 +53,8 @@
 // A scheduler's attempt takes a constant time, the network a constant latency
 // and loses nothing; the API server is never the bottleneck; kube-scheduler's
 // other preferences (affinity, spreading, images) are left out, as the pods have
-// none. Node failures, preemption and priorities are not modelled. A pod killed
-// for its memory starts anew as a pod of its own. For the limits of the node see
-// package sim/node.
+// none. Node failures, preemption and priorities are not modelled. For the limits of the
+// node see package sim/node.
 //
 // Times are in seconds from the workload's start, work in core-seconds, memory
 // in bytes.

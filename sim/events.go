@@ -25,8 +25,8 @@ const (
 	decided                      // the scheduler's attempt at the pod ends
 	announced                    // the API has the bind of the pod to the node
 	ended                        // the API shows that the pod is done
-	failed                       // the API shows that the pod was killed
-	resubmitted                  // a killed pod is created anew
+	failed                       // the API shows that the pod was killed or evicted
+	resubmitted                  // such a pod is created anew
 	flushed                      // pods that no event woke for long are tried again
 	reported                     // the node's report arrives
 	loaded                       // the node's background changes
@@ -41,6 +41,7 @@ const (
 	estimated                    // what is known of a workload is published
 	opened                       // the workload begins
 	metered                      // an agent reads its node's energy
+	tainted                      // the scheduler sees a node's MemoryPressure, or its end
 )
 
 // report is what a scheduler keeps of an agent.Report.

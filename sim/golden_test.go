@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -24,6 +25,7 @@ func TestGoldenProfiles(t *testing.T) {
 		{Sizes: []int{2, 4, 16}, Scheduler: counting(sim.Profiles{Known: 1}), Seed: 3},
 		{Nodes: 3, Scheduler: counting(sim.Profiles{Known: 1, Scalar: true}), Seed: 14},
 	} {
+		c.Node.Overcommit = node.Kill
 		write(&trace, run(t, c, apart(14, 120)))
 	}
 	golden(t, "profiles.golden", trace.String())
@@ -38,11 +40,33 @@ func TestGolden(t *testing.T) {
 		{Nodes: 3, Scheduler: sim.Spazio{}, Seed: 14},
 		{Sizes: []int{2, 4, 16}, Scheduler: sim.Spazio{NodeReserve: .2}, Seed: 3},
 	} {
+		c.Node.Overcommit = node.Kill
 		r := run(t, c, mixed(14, 80))
 		write(&trace, r)
 	}
 
 	golden(t, "decisions.golden", trace.String())
+}
+
+// TestGoldenKubelet keeps what becomes of each pod, by schedulers that overload nodes and by
+// one that does not, on nodes with a kubelet and at the default latency.
+func TestGoldenKubelet(t *testing.T) {
+	var trace strings.Builder
+	for _, c := range []sim.Config{
+		{Nodes: 2, Scheduler: sim.Default{}, Seed: 11},
+		{Nodes: 2, Scheduler: sim.Spazio{}, Seed: 11},
+		{Sizes: []int{2, 4, 4}, Scheduler: counting(sim.Profiles{}), Seed: 11},
+	} {
+		c.Latency = .25
+		r := run(t, c, crammed(11, 120))
+		write(&trace, r)
+		for i, record := range r.Records {
+			if record.Evictions > 0 || record.GaveUp {
+				fmt.Fprintf(&trace, "%d: evictions %d gave up %v\n", i, record.Evictions, record.GaveUp)
+			}
+		}
+	}
+	golden(t, "kubelet.golden", trace.String())
 }
 
 // write writes what became of each pod.

@@ -119,9 +119,11 @@ type Record struct {
 	Node int
 	// Bound, Running and Done are those of the last attempt.
 	Bound, Running, Done float64
-	// Attempts is how often the scheduler tried it, Kills how often it was
-	// killed for its memory and began anew.
-	Attempts, Kills int
+	// Attempts is how often the scheduler tried it, Kills how often the kernel
+	// killed it for its memory, and Evictions how often the kubelet evicted or refused
+	// it; it began anew each time unless its Job GaveUp.
+	Attempts, Kills, Evictions int
+	GaveUp                     bool
 	// Expected is what the scheduler expected of it by its workload's profile when it
 	// was bound, nothing if it did not know.
 	Expected profile.Demand

@@ -236,23 +236,19 @@ func (p *profiler) phase(m *machine, t node.Transition) {
 	}
 	switch t.Phase {
 	case node.Running:
+		if p.c.restarts[pod] > 0 {
+			return // it is read on
+		}
 		p.began[pod] = t.At
 		p.next(m, pod, t.At+p.options.First)
-	case node.Succeeded, node.Failed:
+	case node.Succeeded, node.Failed, node.Evicted:
 		p.due[pod] = math.Inf(1)
-		key := p.c.key(pod)
+		r := agent.PodReading{Pod: p.c.key(pod), Age: elapsed(t.At - p.began[pod]), Ended: true}
 		if t.Phase == node.Failed {
-			key-- // it comes back as another
+			r.OOMKills++
 		}
-		p.take(m, pod, agent.PodReading{Pod: key, Age: elapsed(t.At - p.began[pod]), Ended: true, OOMKills: oneIf(t.Phase == node.Failed)})
+		p.take(m, pod, r)
 	}
-}
-
-func oneIf(b bool) uint64 {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func (p *profiler) next(m *machine, pod int32, due float64) {
@@ -281,6 +277,7 @@ func (p *profiler) take(m *machine, pod int32, r agent.PodReading) {
 		p.c.fail(fmt.Errorf("no usage of pod %d", pod))
 		return
 	}
+	r.OOMKills += uint64(p.c.restarts[pod])
 	r.CPU, r.Memory, r.MemoryPeak = elapsed(u.CPU), uint64(u.Memory), uint64(u.Peak)
 	if !p.options.Usage {
 		r.Stalled, r.Pressure = elapsed(u.Stalled), true
@@ -343,9 +340,9 @@ func (p *profiler) handle(e event) bool {
 	return true
 }
 
-// key is a pod's in one of its lives; a killed one comes back as another.
+// key is a pod's in one of its lives; one that is made anew comes back as another.
 func (s *cluster) key(pod int32) reserve.PodKey {
-	return reserve.PodKey(uint64(pod)<<16 | uint64(s.records[pod].Kills))
+	return reserve.PodKey(uint64(pod)<<16 | uint64(s.lives[pod]))
 }
 
 // podOf is the pod of a key.

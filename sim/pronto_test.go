@@ -113,7 +113,7 @@ func TestProntoWakesRefusedPods(t *testing.T) {
 
 // What sets the variants apart changes what they do.
 func TestProntoVariantsDiffer(t *testing.T) {
-	pods := mixed(3, 240)
+	pods := mixed(4, 240)
 	records := func(s sim.Pronto) [][2]int { return places(t, s, pods) }
 	each := sim.Pronto{Metrics: sim.EachMetric}
 	for name, change := range map[string]func(*sim.Pronto){

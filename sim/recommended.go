@@ -80,7 +80,7 @@ func (s *cluster) declare(pod int32) {
 		return
 	}
 	request := d.request(pod)
-	s.claims[pod] = claim{request, baseline.NonZero(request), s.pods[pod].Limit.Max(request), bestEffort}
+	s.claims[pod] = claim{request, baseline.NonZero(request), s.pods[pod].Limit.Max(request), bestEffort, qosOf(request, s.pods[pod].Limit)}
 	if request.CPU > 0 {
 		s.claims[pod].weight = request.CPU
 	}

@@ -19,7 +19,7 @@ func (s *cluster) note() {
 	m := Moment{At: s.now - s.Warmup}
 	for i, r := range s.records {
 		switch {
-		case r.Done != -1:
+		case r.Done != -1 || r.GaveUp:
 		case r.Running != -1:
 			m.Running++
 		case r.Node >= 0:
@@ -44,7 +44,7 @@ func (s *cluster) note() {
 func PodTable(r Result) [][]string {
 	rows := [][]string{{
 		"pod", "owner", "created", "cores", "threads", "work", "memory", "request_cores", "request_memory",
-		"node", "bound", "running", "done", "attempts", "kills",
+		"node", "bound", "running", "done", "attempts", "kills", "evictions",
 	}}
 	for i, p := range r.Pods {
 		record, request := r.Records[i], p.request()
@@ -52,7 +52,7 @@ func PodTable(r Result) [][]string {
 			strconv.Itoa(i), p.Workload, number(p.Created), number(p.width()), strconv.Itoa(p.Threads), number(p.Work), number(p.Memory),
 			number(request.CPU), number(request.Memory),
 			come(float64(record.Node)), come(record.Bound), come(record.Running), come(record.Done),
-			strconv.Itoa(record.Attempts), strconv.Itoa(record.Kills),
+			strconv.Itoa(record.Attempts), strconv.Itoa(record.Kills), strconv.Itoa(record.Evictions),
 		})
 	}
 	return rows

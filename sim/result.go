@@ -12,10 +12,10 @@ type Result struct {
 	Cores float64
 	// Memory is that of all nodes in bytes.
 	Memory float64
-	// End is when the last pod ended, or the horizon.
+	// End is when the last pod ended or its Job gave up, or the horizon.
 	End float64
 	// Done and Lost are what all pods with work did in core-seconds, and what of
-	// it was lost by kills. Busy is what the cores did in all, from the start of
+	// it was lost by kills and evictions. Busy is what the cores did in all, from the start of
 	// the warm-up to End.
 	Done, Lost, Busy float64
 	// Waited and Overcommitted are node-seconds in which a thread waited for a
@@ -38,7 +38,7 @@ type Result struct {
 func (s *cluster) result() Result {
 	r := Result{
 		Pods: s.pods, Records: s.records, Nodes: len(s.nodes),
-		Cores: s.cores(), Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline,
+		Cores: s.cores(), End: s.lastGaveUp, Most: s.most, MostPerCore: s.mostPerCore, Span: s.now, Timeline: s.timeline,
 	}
 	for _, record := range r.Records {
 		r.End = math.Max(r.End, record.Done)

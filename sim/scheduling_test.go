@@ -6,6 +6,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/baseline"
+	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
 // Of 200 nodes kube-scheduler looks for 100 that fit, and no further: an empty
@@ -124,10 +125,10 @@ func TestDefaultBalances(t *testing.T) {
 	}
 }
 
-// A pod that was killed comes back after ten seconds, and after twenty the next time.
+// On nodes that only kill a pod that was killed comes back after ten seconds, and after twenty the next time.
 func TestRestartDelay(t *testing.T) {
 	pods := []sim.Pod{{Work: 30, Memory: 9e9}, {Created: 4, Work: 1, Memory: 9e9}}
-	c := sim.Config{Nodes: 1, Scheduler: sim.Default{}, Seed: 1}
+	c := sim.Config{Nodes: 1, Node: node.Params{Overcommit: node.Kill}, Scheduler: sim.Default{}, Seed: 1}
 	got := run(t, c, pods).Records[1]
 	// Killed at 4, 14 and 34 s.
 	if got.Kills != 2 || got.Bound < 34 || got.Bound > 34.5 {

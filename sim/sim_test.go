@@ -27,8 +27,13 @@ var all = []sim.Scheduler{
 	sim.RoundRobin{}, sim.TwoChoices{}, sim.Coin{}, sim.MostAllocated{}, sim.Peaks{},
 }
 
+// run makes a run, unless a test says otherwise at a latency that is next to none, so that times
+// are easy to tell.
 func run(t testing.TB, c sim.Config, pods []sim.Pod) sim.Result {
 	t.Helper()
+	if c.Latency == 0 {
+		c.Latency = .001
+	}
 	r, err := sim.Run(t.Context(), c, pods)
 	if err != nil {
 		t.Fatal(err)
@@ -59,9 +64,9 @@ func mixed(seed uint64, n int) []sim.Pod {
 // bound, after it was created; none is faster than alone; and what was done is
 // what was submitted and what was lost.
 func TestConservation(t *testing.T) {
-	for _, overcommit := range []node.Overcommit{node.Swap, node.Kill} {
+	for _, overcommit := range []node.Overcommit{node.Evict, node.Kill, node.Swap} {
 		for _, s := range all {
-			t.Run(fmt.Sprintf("%T/overcommit=%d", s, overcommit), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%T/%v", s, overcommit), func(t *testing.T) {
 				for seed := range uint64(4) {
 					pods := mixed(seed, 150)
 					r := run(t, sim.Config{Nodes: 5, Node: node.Params{Overcommit: overcommit}, Scheduler: s, Seed: seed}, pods)
@@ -80,8 +85,11 @@ func conserved(t *testing.T, r sim.Result, overcommit node.Overcommit) {
 		if p.Server.Rate > 0 {
 			continue
 		}
-		work += p.Work
 		kills += record.Kills
+		if record.GaveUp {
+			continue
+		}
+		work += p.Work
 		if record.Node < 0 || record.Bound < p.Created || record.Running < record.Bound || record.Done < record.Running+p.Solo()-1e-5 {
 			t.Errorf("pod %d of %+v: %+v", i, p, record)
 		}
@@ -89,10 +97,13 @@ func conserved(t *testing.T, r sim.Result, overcommit node.Overcommit) {
 	if got := r.Done - r.Lost; math.Abs(got-work) > 1e-4 {
 		t.Errorf("%g core-seconds done and not lost, %g submitted", got, work)
 	}
+	if overcommit != node.Evict && gaveUp(r) > 0 {
+		t.Error("a pod gave up")
+	}
 	if (overcommit == node.Swap) != (kills == 0) && kills > 0 {
 		t.Errorf("%d kills", kills)
 	}
-	if overcommit == node.Kill && r.Overcommitted > 0 {
+	if overcommit != node.Swap && r.Overcommitted > 0 {
 		t.Errorf("%g node-seconds over memory though pods are killed", r.Overcommitted)
 	}
 }
@@ -297,7 +308,7 @@ func TestSummarise(t *testing.T) {
 		Nodes: 1, Cores: 2, End: 12, Span: 20, Busy: 10, Most: 3, MostPerCore: 1.5, Done: 9, Lost: 1,
 		Pods: []sim.Pod{{Created: 2, Work: 4}, {Created: 3, Work: 2, Cores: .5}, {Created: 4, Work: 1}},
 		Records: []sim.Record{
-			{Bound: 3, Running: 4, Done: 12}, {Bound: 3.5, Running: 4, Done: 8, Kills: 1}, {Bound: 11, Done: -1},
+			{Bound: 3, Running: 4, Done: 12}, {Bound: 3.5, Running: 4, Done: 8, Kills: 1, Evictions: 3}, {Bound: 11, Done: -1},
 		},
 		Responses: []float64{1, 3},
 	}
@@ -305,7 +316,7 @@ func TestSummarise(t *testing.T) {
 		"useful_share": .4, "makespan": 10, "run_mean": 6, "run_p50": 4, "run_p95": 8, "run_p99": 8,
 		"sojourn_mean": 7.5, "sojourn_p50": 5, "sojourn_p95": 10, "sojourn_p99": 10,
 		"slowdown_mean": 1.5, "slowdown_p50": 1, "slowdown_p95": 2, "slowdown_p99": 2,
-		"slowdown_jain": .9, "wait_max": 7, "unfinished": 1, "least_share": 1, "kills": 1, "most_pods_per_core": 1.5,
+		"slowdown_jain": .9, "wait_max": 7, "unfinished": 1, "gave_up": 0, "least_share": 1, "kills": 1, "evictions": 3, "most_pods_per_core": 1.5,
 		"cpu_wait": 0, "memory_overload": 0, "utilisation": .25,
 		"server_mean": 2, "server_p50": 1, "server_p95": 3, "server_p99": 3,
 	}
@@ -316,6 +327,16 @@ func TestSummarise(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+
+	// A pod whose Job gave up is there for as long as the run, and has no run of its own.
+	r.Records[2].GaveUp = true
+	for _, m := range sim.Summarise(r) {
+		want, ok := map[string]float64{"gave_up": 1, "unfinished": 0, "sojourn_mean": (10 + 5 + 8) / 3., "run_mean": 6}[m.Name]
+		if ok && math.Abs(m.Value-want) > 1e-9 {
+			t.Errorf("with one that gave up: %s is %g, want %g", m.Name, m.Value, want)
+		}
+	}
+	r.Records[2].GaveUp = false
 
 	// Residents wait for nobody, and have a slowdown of their own.
 	r.Pods[1].On, r.Records[1].Bound = 1, 30

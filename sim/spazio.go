@@ -244,9 +244,6 @@ func (s *spazio) phase(m *machine, t node.Transition) {
 		a.pipeline.Churn(now)
 	}
 	key := s.c.key(int32(t.Pod))
-	if t.Phase == node.Failed {
-		key-- // it comes back as another
-	}
 	if s.literal && t.Phase == node.Running {
 		s.c.agenda.add(event{at: s.c.now + s.c.Latency, kind: shown, node: m.index, pod: int32(t.Pod)})
 	}
@@ -285,9 +282,9 @@ func (a *spazioAgent) see(key reserve.PodKey, phase node.Phase) {
 	case node.Initialising, node.Running:
 		p.State = agent.PodRunning
 		p.Starts++
-	case node.Initialised, node.Succeeded:
+	case node.Initialised, node.Succeeded, node.Restarting:
 		p.State = agent.PodStopped
-	case node.Removed, node.Failed:
+	case node.Removed, node.Failed, node.Evicted:
 		a.pods = slices.Delete(a.pods, i, i+1)
 	}
 }
@@ -404,9 +401,24 @@ func (s *spazio) refresh(node int) {
 	s.activate()
 }
 
-// refused has a pod wait for any node, and leaves the turn to another while there is room for one.
+// refused has a pod wait for any node whose taint it tolerates, and leaves the turn to another
+// while there is room for one.
 func (s *spazio) refused(pod int32) {
-	s.placement.Refuse(int(pod), placement.EveryNode(), s.now())
+	set := placement.EveryNode()
+	for i, m := range s.c.nodes {
+		if !s.c.tolerates(m, pod) {
+			set.Remove(i)
+		}
+	}
+	s.placement.Refuse(int(pod), set, s.now())
+	s.activate()
+}
+
+// untainted counts a node as one that joins, so that its room is news to pods.
+func (s *spazio) untainted(m *machine) {
+	s.placement.RemoveNode(int(m.index), s.now())
+	s.placement.AddNode(int(m.index))
+	s.placement.NotifyNode(int(m.index), s.now())
 	s.activate()
 }
 
@@ -483,8 +495,7 @@ func (s *spazio) announced(m *machine, pod int32) {
 // fit now.
 func (s *spazio) gone(m *machine, pod int32) {
 	k := s.c.key(pod)
-	if s.c.records[pod].Running < 0 { // killed: its key was that of its last life
-		k--
+	if r := &s.c.records[pod]; r.Done < 0 && !r.GaveUp { // it will be made anew
 		s.addPod(pod)
 	}
 	s.ledger.Progress(k, reserve.Ended)

@@ -18,12 +18,13 @@ type Metric struct {
 //   - makespan: from the first creation to the last end
 //   - useful share: core-seconds of pods' work, without what kills have lost,
 //     over the makespan times the cores: one window for every scheduler
-//   - run: from running to done, of the last attempt; sojourn: from creation;
-//     mean, p50, p95 and p99
+//   - run: from running to done, of the last attempt; sojourn: from creation, to the end
+//     of the run where the pod's Job gave up; mean, p50, p95 and p99
 //   - slowdown: run time over that alone on a node, and its Jain index
 //   - resident slowdown: the same of the pods that are on nodes from the start
 //   - wait: the longest time from a pod's creation to its last bind
-//   - unfinished: pods that the horizon cut off
+//   - unfinished: pods that the horizon cut off; gave up: those whose Job did
+//   - kills, evictions: by the kernel, and by kubelets, which refuse some pods at once
 //   - least share: the pods that the node with fewest ran, over the mean of all
 //   - most pods a core: pods running on a node at once, over its cores
 //   - cpu wait, memory overload: node-seconds in which a thread waited for a
@@ -42,7 +43,7 @@ type Metric struct {
 //     the pods that ended, and edp times their mean sojourn
 func Summarise(r Result) []Metric {
 	var run, sojourn, slowdown, resident []float64
-	kills, unfinished, first, wait := 0, 0, math.Inf(1), math.Inf(-1)
+	kills, evictions, unfinished, gaveUp, first, wait := 0, 0, 0, 0, math.Inf(1), math.Inf(-1)
 	for i, record := range r.Records {
 		p := r.Pods[i]
 		if p.Server.Rate > 0 {
@@ -50,8 +51,14 @@ func Summarise(r Result) []Metric {
 		}
 		first = math.Min(first, p.Created)
 		kills += record.Kills
+		evictions += record.Evictions
 		if p.On == 0 && record.Bound >= 0 {
 			wait = math.Max(wait, record.Bound-p.Created)
+		}
+		if record.GaveUp {
+			gaveUp++
+			sojourn = append(sojourn, r.End-p.Created)
+			continue
 		}
 		if record.Done < 0 {
 			unfinished++
@@ -80,9 +87,11 @@ func Summarise(r Result) []Metric {
 		m.add("wait_max", wait, "s")
 	}
 	m.add("unfinished", float64(unfinished), "pods")
+	m.add("gave_up", float64(gaveUp), "pods")
 	if r.Span > 0 {
 		m.add("least_share", leastShare(r), "1")
 		m.add("kills", float64(kills), "pods")
+		m.add("evictions", float64(evictions), "pods")
 		m.add("most_pods_per_core", r.MostPerCore, "pods")
 		m.add("cpu_wait", r.Waited, "node s")
 		m.add("memory_overload", r.Overcommitted, "node s")

@@ -16,7 +16,11 @@ type FindingVerdict struct {
 }
 
 // claim is a finding as the ratio of one scheduler's metric to another's. Bounds
-// leave room: they say the direction, and a size only where the finding is one.
+// leave room: they say the direction, and a size only where the finding is one. They are for
+// parts 1 ms apart (--latency .001). At the default latency five of those that hold there on
+// seeds 1 and 2 do not: finding 3 at .1 s (.96 of both laws, bound .95), overload of finding 8
+// to no-slow-start (1.45, bound .9) and to the default (.084, bound .05), and the run time of
+// finding 9 where .8 press on memory (.994, bound 1.05).
 type claim struct {
 	experiment string
 	applies    func(Params) bool

@@ -31,8 +31,8 @@ type Params struct {
 	load, Duration float64
 	// requests is what pods declare.
 	requests workload.Requests
-	// Swap has nodes swap where pods exceed their memory instead of killing one.
-	Swap bool
+	// Overcommit is what nodes do where pods exceed their memory.
+	Overcommit node.Overcommit
 	// Named gives pods whose workload has no name their experiment's, servers another, so
 	// that profiles tell of them.
 	Named bool
@@ -400,10 +400,7 @@ func (p Params) cluster() sim.Config {
 	if c.Nodes, c.Node.Cores = p.Nodes, p.Cores; len(p.sizes) > 0 {
 		c.Sizes, c.Node.Cores = p.sizes, 0
 	}
-	if p.Swap {
-		c.Node.Overcommit = node.Swap
-	}
-	c.Node.Crowding = p.crowding
+	c.Node.Overcommit, c.Node.Crowding = p.Overcommit, p.crowding
 	return c
 }
 
@@ -430,7 +427,7 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	orElse(&p.crowding, e.defaults.crowding)
 	alike := p.Nodes > 0 || p.Cores > 0
 	p.mixed, p.Fleet, p.sizes = e.defaults.mixed, "", nil
-	p.Swap = p.Swap || e.defaults.Swap
+	orElse(&p.Overcommit, e.defaults.Overcommit)
 	p.recordings = newRecordings(p.Trace)
 	given := p.Set
 	p.Set, p.spazio = nil, e.defaults.spazio

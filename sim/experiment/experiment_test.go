@@ -19,6 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -415,16 +416,29 @@ func TestOverdueMissesWithoutABound(t *testing.T) {
 	}
 }
 
-func TestSwapIsHandedOn(t *testing.T) {
-	for _, swap := range []bool{false, true} {
-		b3 := cases(t, "b3", experiment.Params{Nodes: 1, Pods: 40, Swap: swap}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})
-		rows, err := experiment.Run(t.Context(), b3, experiment.Options{Schedulers: []string{experiment.Default}, Seeds: []uint64{1}})
+func TestOvercommitIsHandedOn(t *testing.T) {
+	for _, overcommit := range []node.Overcommit{node.Evict, node.Kill, node.Swap} {
+		b3 := cases(t, "b3", experiment.Params{Nodes: 1, Pods: 40, Overcommit: overcommit}, experiment.Sweep{Work: []float64{5}, Law: []workload.Law{workload.Equal}})
+		kills, results := -1., []sim.Result(nil)
+		rows, err := experiment.Run(t.Context(), b3, experiment.Options{
+			Schedulers: []string{experiment.Default}, Seeds: []uint64{1},
+			Observe: func(_ experiment.Case, _ string, _ uint64, r sim.Result) { results = append(results, r) },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(rows, func(r experiment.Row) bool { return r.Metric == "kills" })
-		if i < 0 || (rows[i].Value > 0) == swap {
-			t.Errorf("swap is %v: rows %+v", swap, rows)
+		for _, r := range rows {
+			if r.Metric == "kills" {
+				kills = r.Value
+			}
+		}
+		// Pods that are killed are bound again, but for those of a kubelet, which restart.
+		attempts := 0
+		for _, r := range results[0].Records {
+			attempts += r.Attempts
+		}
+		if (kills > 0) == (overcommit == node.Swap) || (attempts > 40) != (overcommit == node.Kill) {
+			t.Errorf("%v: %g kills, %d attempts at 40 pods", overcommit, kills, attempts)
 		}
 	}
 }

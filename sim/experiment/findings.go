@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim"
+	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -124,7 +125,7 @@ func batches(name string, work []float64, title, question string, schedulers []s
 func mixes(name string, shares []float64, title, question string, schedulers []string) Experiment {
 	return Experiment{
 		Name: name, Title: title, Question: question, schedulers: schedulers, chosen: true,
-		defaults: Params{Pods: 1000, Law: workload.Exponential, mixed: true, Swap: true}, // as the prototype's nodes
+		defaults: Params{Pods: 1000, Law: workload.Exponential, mixed: true, Overcommit: node.Swap}, // as the prototype's nodes
 		sweep:    Sweep{Work: []float64{10}, Law: []workload.Law{workload.Equal}, memory: shares},
 		build: func(p Params, seed uint64) (sim.Config, []sim.Pod, error) {
 			return mixture(workload.Mix{MemoryShare: p.Memory})(p, seed)

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,7 +82,11 @@ func (p Params) cores() float64 {
 // largest is what the largest node has for pods to request.
 func (p Params) largest() baseline.Resources {
 	n := node.Params{Cores: slices.Max(p.each())}.WithDefaults()
-	return baseline.Resources{CPU: float64(n.Cores), Memory: n.Memory * (1 - n.BaseMemory)}
+	memory := n.Memory * (1 - n.BaseMemory)
+	if p.Overcommit == node.Evict {
+		memory = math.Floor(memory - node.EvictionThreshold)
+	}
+	return baseline.Resources{CPU: float64(n.Cores), Memory: memory}
 }
 
 // Machines says in words what nodes the cluster has; Cores is 0 where they differ.

@@ -28,6 +28,8 @@ var judged = []struct {
 	{"server_p99", false},
 	{"memory_overload", false},
 	{"kills", false},
+	{"evictions", false},
+	{"gave_up", false},
 	{"energy", false},
 	{"energy_dynamic", false},
 	{"energy_if_empty_slept", false},

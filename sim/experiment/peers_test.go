@@ -92,6 +92,7 @@ func (s scenario) onFirst(t *testing.T, name string, seed uint64) (first, most i
 	}
 	c := s.config
 	c.Nodes, c.Seed, c.Scheduler, c.Horizon = 2, seed, scheduler, 1400
+	c.Latency = .001 // so that a pod is placed during the peak in which it comes
 	r, err := sim.Run(t.Context(), c, s.pods)
 	if err != nil {
 		t.Fatal(err)

@@ -213,8 +213,12 @@ var profiles = []Experiment{
 }
 
 // swapping limits targets to nodes that swap, killing to those that kill pods.
-func (r rule) swapping() rule { return func(c Case) bool { return r(c) && c.Params.Swap } }
-func (r rule) killing() rule  { return func(c Case) bool { return r(c) && !c.Params.Swap } }
+func (r rule) swapping() rule {
+	return func(c Case) bool { return r(c) && c.Params.Overcommit == node.Swap }
+}
+func (r rule) killing() rule {
+	return func(c Case) bool { return r(c) && c.Params.Overcommit != node.Swap }
+}
 
 func (r rule) mix(name string) rule { return func(c Case) bool { return r(c) && c.Params.mix == name } }
 

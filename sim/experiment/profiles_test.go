@@ -11,6 +11,7 @@ import (
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/sim"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -96,7 +97,7 @@ func TestProfileTargets(t *testing.T) {
 			map[string]string{"kills/spazio-pooled ≤ 0.1": "0.09 true"},
 		},
 		{
-			"p2", "law=exponential", experiment.Params{Swap: true},
+			"p2", "law=exponential", experiment.Params{Overcommit: node.Swap},
 			map[string]map[string]float64{"kills": {"spazio": 9, "spazio-pooled": 100}, "memory_overload": {"spazio": 9, "spazio-pooled": 10}},
 			map[string]string{"memory_overload/spazio-pooled ≤ 0.1": "0.90 false"},
 		},

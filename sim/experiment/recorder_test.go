@@ -27,9 +27,9 @@ func TestRecorder(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	want := `experiment,scheduler,seed,pod,owner,created,cores,threads,work,memory,request_cores,request_memory,node,bound,running,done,attempts,kills
-mine,default,1,0,,0,1,0,2,0,0,0,0,1,2,4,1,0
-mine,spazio,2,0,,0,1,0,2,0,0,0,0,1,2,4,1,0
+	want := `experiment,scheduler,seed,pod,owner,created,cores,threads,work,memory,request_cores,request_memory,node,bound,running,done,attempts,kills,evictions
+mine,default,1,0,,0,1,0,2,0,0,0,0,1,2,4,1,0,0
+mine,spazio,2,0,,0,1,0,2,0,0,0,0,1,2,4,1,0,0
 `
 	if diff := cmp.Diff(want, pods.String()); diff != "" {
 		t.Errorf("pods (-want +got):\n%s", diff)

@@ -33,12 +33,22 @@
 //
 // # Memory
 //
-// A pod holds its memory while it runs, from the start or growing in tenths. Where
-// the sum exceeds the node's, either the pod with most memory is killed (Kill, the
-// default, as Kubernetes does without swap; of two alike the younger), its work
-// lost, or every pod runs at 1/Slowdown of the rate it would have (Swap: a swapping
-// thread waits for its disk most of the time; it neither works nor asks for a
-// core).
+// A pod holds its memory while it runs, from the start or growing in tenths. What
+// follows where memory is short depends on Params.Overcommit.
+//
+// Evict, the default, is Kubernetes without swap. Where the sum exceeds the node's memory
+// the kernel kills the pod whose memory, with oom_score_adj's share of the node's, is
+// largest, of two alike the younger. Its container restarts on the node: at once, then
+// after 10 s and twice as long each time up to 5 min, and afresh when it has run for more
+// than 10 min. Every 10 s, and a second after each eviction, the kubelet looks at the memory.
+// With less than 100 MiB available it evicts one pod: of those that hold more than they
+// request, else of all, the one of the lowest priority that holds most beyond its request.
+// From then until five minutes after the last look that found memory short it refuses
+// BestEffort pods. Its status, every 10 s, has MemoryPressure meanwhile.
+//
+// With Kill the pod with most memory is killed, its work lost, and there is no kubelet.
+// With Swap every pod runs at 1/Slowdown of the rate it would have: a swapping thread waits
+// for its disk most of the time; it neither works nor asks for a core.
 //
 // # Readings
 //
@@ -72,7 +82,8 @@
 // # Limits of the model
 //
 // The model is fluid: it knows no time slices, caches, NUMA nodes or
-// hyper-threads, no disk and no network. A pod that waits half of the time wants
+// hyper-threads, no disk and no network. The kernel kills a pod as a whole, no page is
+// reclaimed, an evicted pod is gone at once, and limits of memory do not act. A pod that waits half of the time wants
 // half a core at every moment, so threads wait from when the wants add up to the
 // cores, where a kernel shows some already below. Threads get even shares at all
 // times, also where Pressure has them on some of the cores alone.

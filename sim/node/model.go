@@ -22,13 +22,15 @@ type container struct {
 	grows          float64 // when it takes more
 	requests       *rand.Rand
 	nextRequest    float64
-	quota          *quota // nil without a limit
+	quota          *quota  // nil without a limit
+	past           Usage   // until it was restarted
+	backoff        float64 // before its next restart, 0 before the first
 }
 
 // next is when the pod enters its next phase unless it is running.
 func (c *container) next() float64 {
 	switch c.phase {
-	case Bound, Initialised:
+	case Bound, Initialised, Restarting:
 		return c.spikeAt
 	case Starting:
 		return c.runAt
@@ -64,6 +66,7 @@ type Model struct {
 	lasting    []*class     // scratch of NextChange
 	used       float64      // bytes asked for
 	nextBurst  float64
+	kubelet    kubelet
 
 	wanted, held float64 // cores, as long as nothing changes
 	working      float64 // core-seconds a second that pods receive
@@ -121,6 +124,7 @@ func New(p Params) (*Model, error) {
 	}
 	m.used = m.memory()
 	m.nextBurst = m.burstGap()
+	m.startKubelet()
 	return m, nil
 }
 
@@ -137,8 +141,8 @@ func (m *Model) Totals() Totals { return m.totals }
 func (m *Model) Memory() float64 { return m.used }
 
 // Bind puts a pod on the node at the given time, or now if that has passed. A
-// pod that can't run is ErrBadPod, one that is there ErrDuplicatePod; nothing
-// changes then.
+// pod that can't run is ErrBadPod, one that is there ErrDuplicatePod, and one that the
+// kubelet does not admit ErrPressure; nothing changes then.
 func (m *Model) Bind(at float64, p Pod) error {
 	if err := p.validate(); err != nil {
 		return err
@@ -148,6 +152,9 @@ func (m *Model) Bind(at float64, p Pod) error {
 	}
 	if m.find(p.ID) >= 0 {
 		return fmt.Errorf("%w: %d", ErrDuplicatePod, p.ID)
+	}
+	if m.kubelet.pressure && p.QOS == BestEffort {
+		return fmt.Errorf("%w: %d", ErrPressure, p.ID)
 	}
 	if p.Cores == 0 {
 		p.Cores = 1
@@ -185,7 +192,7 @@ func (m *Model) Kill(id PodID) bool {
 		return false
 	}
 	killed := m.containers[i]
-	m.evict(killed)
+	m.takeThreads(killed)
 	m.containers = slices.Delete(m.containers, i, i+1)
 	m.pending = slices.DeleteFunc(m.pending, func(c *container) bool { return c == killed })
 	m.schedule()
@@ -219,7 +226,7 @@ func (m *Model) SetBackground(cores float64) error {
 func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
 	m.ended = m.ended[:0]
 	for m.now <= to {
-		next := max(m.now, min(m.nextBurst, m.nextPhase))
+		next := max(m.now, min(m.nextBurst, m.nextPhase, m.kubelet.check, m.kubelet.status))
 		if len(m.removals) > 0 {
 			next = max(m.now, min(next, m.removals[0].At))
 		}
@@ -246,7 +253,7 @@ func (m *Model) AdvanceTo(dst []Transition, to float64) []Transition {
 // else happens: what daemons and requests take meanwhile can only delay it. ok
 // is false where none will ever change.
 func (m *Model) NextChange() (at float64, ok bool) {
-	next := math.Inf(1)
+	next := m.nextCheck()
 	for _, c := range m.pending {
 		if c.phase != Running {
 			next = min(next, c.next())
@@ -357,6 +364,7 @@ func (m *Model) settle(dst []Transition) []Transition {
 		dst = m.end(dst) // pods without work
 		m.schedule()
 	}
+	dst = m.checkMemory(dst)
 	dst = m.remove(dst)
 	for _, c := range m.classes {
 		if c.quota != nil {
@@ -420,7 +428,7 @@ func (m *Model) enter(dst []Transition, c *container) []Transition {
 	if c.phase == Initialising && c.initEnd <= m.now+settled {
 		dst = m.initialised(dst, c)
 	}
-	if (c.phase == Bound || c.phase == Initialised) && c.spikeAt <= m.now+settled {
+	if (c.phase == Bound || c.phase == Initialised || c.phase == Restarting) && c.spikeAt <= m.now+settled {
 		c.phase = Starting
 		dst = append(dst, Transition{m.now, c.ID, Starting})
 		m.burst(m.params.StartWork.Seconds())
@@ -508,30 +516,37 @@ func (m *Model) request(c *container) {
 	c.nextRequest = m.now + c.requests.ExpFloat64()/c.Server.Rate
 }
 
-// fit kills pods while they take too much memory, if the node does so.
+// fit kills pods while they take too much memory, unless the node swaps.
 func (m *Model) fit(dst []Transition) []Transition {
-	for m.params.Overcommit == Kill && m.used > m.params.Memory {
-		victim := -1
-		for i, c := range m.containers {
-			if c.phase == Running && (victim < 0 || c.held >= m.containers[victim].held) {
-				victim = i
-			}
+	for m.params.Overcommit != Swap && m.used > m.params.Memory {
+		before, end := killedBefore, m.restart
+		if m.params.Overcommit == Kill {
+			before, end = heldBefore, m.fail
 		}
-		if victim < 0 {
+		victim := m.worst(before)
+		if victim == nil {
 			return dst
 		}
-		c := m.containers[victim]
-		m.ended = append(m.ended, endedPod{c.ID, c.usage()})
-		m.evict(c)
-		m.containers = slices.Delete(m.containers, victim, victim+1)
-		m.used = m.memory()
-		dst = append(dst, Transition{m.now, c.ID, Failed})
+		dst = end(dst, victim)
 	}
 	return dst
 }
 
-// evict takes a container's threads away; its entry is the caller's.
-func (m *Model) evict(c *container) {
+// fail takes a killed pod off the node.
+func (m *Model) fail(dst []Transition, c *container) []Transition { return m.lose(dst, c, Failed) }
+
+// lose takes a running pod off the node for ever, whose last phase is the given one.
+func (m *Model) lose(dst []Transition, c *container, last Phase) []Transition {
+	m.ended = append(m.ended, endedPod{c.ID, c.usage()})
+	m.takeThreads(c)
+	m.containers = slices.DeleteFunc(m.containers, func(other *container) bool { return other == c })
+	m.pending = slices.DeleteFunc(m.pending, func(other *container) bool { return other == c })
+	m.used = m.memory()
+	return append(dst, Transition{m.now, c.ID, last})
+}
+
+// takeThreads takes a container's threads away; its entry is the caller's.
+func (m *Model) takeThreads(c *container) {
 	if c.phase != Running && c.phase != Initialising {
 		return
 	}

@@ -25,9 +25,9 @@ func newModel(t testing.TB, p node.Params) *node.Model {
 	return m
 }
 
-// quiet are parameters without anything random or beside the pods.
+// quiet are parameters without anything random or beside the pods, and without a kubelet.
 func quiet(cores int) node.Params {
-	return node.Params{Cores: cores, Background: 1e-12, StartWork: 1, StopWork: 1, Noise: 1e-12}
+	return node.Params{Cores: cores, Background: 1e-12, StartWork: 1, StopWork: 1, Noise: 1e-12, Overcommit: node.Kill}
 }
 
 func bind(t testing.TB, m *node.Model, p node.Pod) {
@@ -356,7 +356,7 @@ func TestCrowding(t *testing.T) {
 // The largest goes first; what it had done is lost, and the rest lives on.
 func TestMemoryKill(t *testing.T) {
 	p := quiet(4)
-	p.Memory = 100 // and no swap, by default
+	p.Memory = 100
 	m := newModel(t, p)
 	for i, memory := range []float64{30, 40, 35} {
 		bind(t, m, node.Pod{ID: node.PodID(i), Work: 10, Memory: memory, Startup: float64(1 + i)})
@@ -431,7 +431,7 @@ func TestParamsValidate(t *testing.T) {
 		{"Burst", node.Params{Burst: -1}},
 		{"StartWork", node.Params{StartWork: -1}},
 		{"StopWork", node.Params{StopWork: -1}},
-		{"Overcommit", node.Params{Overcommit: 2}},
+		{"Overcommit", node.Params{Overcommit: node.Swap + 1}},
 		{"Slowdown", node.Params{Slowdown: .5}},
 		{"Steal", node.Params{Steal: 1}},
 		{"Crowding.Each", node.Params{Crowding: node.Crowding{Each: -1}}},
@@ -559,7 +559,7 @@ func TestTotalsOfFullNode(t *testing.T) {
 }
 
 func TestPhaseNames(t *testing.T) {
-	for phase, want := range map[node.Phase]string{node.Bound: "Bound", node.Removed: "Removed", node.Removed + 1: "Phase(10)"} {
+	for phase, want := range map[node.Phase]string{node.Bound: "Bound", node.Evicted: "Evicted", node.Evicted + 1: "Phase(12)"} {
 		if got := phase.String(); got != want {
 			t.Errorf("phase %d is %q, want %q", phase, got, want)
 		}
@@ -687,5 +687,24 @@ func TestEndedPodsDoNotGrow(t *testing.T) {
 	m.AdvanceTo(nil, 30)
 	if at, ok := m.NextChange(); ok {
 		t.Errorf("at 30 s something is to change at %g s", at)
+	}
+}
+
+func TestOvercommitTexts(t *testing.T) {
+	for want, text := range []string{"evict", "kill", "swap"} {
+		var got node.Overcommit
+		if err := got.UnmarshalText([]byte(text)); err != nil || int(got) != want {
+			t.Errorf("%q: %v, error %v", text, got, err)
+		}
+		if back, err := got.MarshalText(); err != nil || string(back) != text {
+			t.Errorf("%q is written as %q, error %v", text, back, err)
+		}
+	}
+	got := node.Swap
+	if err := got.UnmarshalText([]byte("Evict")); !errors.Is(err, node.ErrInvalid) || got != node.Swap {
+		t.Errorf("an unknown text: %v, error %v", got, err)
+	}
+	if got := (node.Swap + 1).String(); got != "Overcommit(3)" {
+		t.Errorf("an unknown value is %q", got)
 	}
 }

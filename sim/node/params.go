@@ -1,8 +1,10 @@
 package node
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -10,12 +12,38 @@ import (
 type Overcommit uint8
 
 const (
-	// Kill, the default, as Kubernetes has it, ends the pod with most memory until
-	// the rest fits.
-	Kill Overcommit = iota
+	// Evict, the default, is a node with a kubelet: the kernel kills the pod with most
+	// memory by its class, which restarts on the node, and the kubelet evicts pods and
+	// refuses others where memory is short.
+	Evict Overcommit = iota
+	// Kill ends the pod with most memory, and the node takes any other.
+	Kill
 	// Swap slows all pods down by Params.Slowdown.
 	Swap
 )
+
+// overcommits are the texts of an Overcommit.
+var overcommits = [...]string{Evict: "evict", Kill: "kill", Swap: "swap"}
+
+func (o Overcommit) String() string {
+	if int(o) >= len(overcommits) {
+		return fmt.Sprintf("Overcommit(%d)", int(o))
+	}
+	return overcommits[o]
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (o Overcommit) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler: "evict", "kill" or "swap".
+func (o *Overcommit) UnmarshalText(text []byte) error {
+	i := slices.Index(overcommits[:], string(text))
+	if i < 0 {
+		return refuse("Overcommit", string(text), "evict, kill or swap")
+	}
+	*o = Overcommit(i)
+	return nil
+}
 
 // Params describes a node. A zero field takes its default.
 type Params struct {
@@ -37,7 +65,7 @@ type Params struct {
 	// sandbox, by which a node knows that no other container follows; default
 	// 0.
 	Teardown time.Duration
-	// Overcommit is Kill by default.
+	// Overcommit is Evict by default.
 	Overcommit Overcommit
 	// Slowdown divides the speed of pods while memory is over-committed;
 	// default 5.
@@ -94,7 +122,7 @@ func (p Params) Validate() error {
 	case p.Teardown < 0:
 		return refuse("Teardown", p.Teardown, "at least 0")
 	case p.Overcommit > Swap:
-		return refuse("Overcommit", p.Overcommit, "Kill or Swap")
+		return refuse("Overcommit", p.Overcommit, "Evict, Kill or Swap")
 	case !finite(p.Slowdown) || p.Slowdown != 0 && p.Slowdown < 1:
 		return refuse("Slowdown", p.Slowdown, "at least 1")
 	case !finite(p.Steal) || p.Steal >= 1:

@@ -34,6 +34,12 @@ type Pod struct {
 	// Memory in bytes, held while it runs: all at once, or growing evenly in tenths
 	// over the first Ramp seconds.
 	Memory, Ramp float64
+	// QOS is its class, MemoryRequest what it requests in bytes, and Priority that of its
+	// priority class: by them the kernel and the kubelet choose whom they end where memory
+	// is short.
+	QOS           QOSClass
+	MemoryRequest float64
+	Priority      int32
 	// Startup is the time from the bind to the running state, or to the first init
 	// container, in seconds.
 	Startup float64
@@ -70,7 +76,7 @@ func (p Pod) validate() error {
 		value float64
 	}{
 		{"work", p.Work}, {"cores", p.Cores}, {"weight", p.Weight}, {"limit", p.Limit}, {"memory", p.Memory},
-		{"ramp", p.Ramp}, {"startup", p.Startup}, {"request rate", p.Server.Rate}, {"request work", p.Server.Work},
+		{"memory request", p.MemoryRequest}, {"ramp", p.Ramp}, {"startup", p.Startup}, {"request rate", p.Server.Rate}, {"request work", p.Server.Work},
 		{"init seconds", p.Init.Seconds}, {"init cores", p.Init.Cores}, {"init gap", p.Init.Gap},
 	} {
 		if !finite(f.value) {
@@ -105,7 +111,9 @@ type Phase uint8
 
 // The phases of a pod. Initialising is an init container that runs, Initialised
 // that it has ended; each container, an init container too, begins with
-// Starting. Removed follows Succeeded: the pod's sandbox is gone.
+// Starting. Removed follows Succeeded: the pod's sandbox is gone. Failed and Evicted
+// pods are gone; one that is Restarting was killed for its memory and begins anew with
+// Starting.
 const (
 	Bound Phase = iota + 1
 	Starting
@@ -116,10 +124,12 @@ const (
 	Initialising
 	Initialised
 	Removed
+	Restarting
+	Evicted
 )
 
 func (p Phase) String() string {
-	names := [...]string{"", "Bound", "Starting", "Running", "Succeeded", "Failed", "Killed", "Initialising", "Initialised", "Removed"}
+	names := [...]string{"", "Bound", "Starting", "Running", "Succeeded", "Failed", "Killed", "Initialising", "Initialised", "Removed", "Restarting", "Evicted"}
 	if int(p) >= len(names) {
 		return fmt.Sprintf("Phase(%d)", int(p))
 	}

@@ -20,11 +20,11 @@ type endedPod struct {
 	usage Usage
 }
 
-// Usage returns what a running pod has taken so far, or one that has ended during the
-// last call of AdvanceTo; ok is false for others. What init containers take is
+// Usage returns what a pod has taken so far that runs or restarts, or one that has ended
+// during the last call of AdvanceTo; ok is false for others. What init containers take is
 // not in it, nor what a server's requests do unless it has a limit.
 func (m *Model) Usage(id PodID) (u Usage, ok bool) {
-	if i := m.find(id); i >= 0 && m.containers[i].phase == Running {
+	if i := m.find(id); i >= 0 && (m.containers[i].phase == Running || m.containers[i].backoff > 0) {
 		return m.containers[i].usage(), true
 	}
 	if i := slices.IndexFunc(m.ended, func(e endedPod) bool { return e.id == id }); i >= 0 {
@@ -35,15 +35,15 @@ func (m *Model) Usage(id PodID) (u Usage, ok bool) {
 
 // usage of a pod's threads, which all wait at the same times: that is when some do.
 func (c *container) usage() Usage {
-	u := Usage{Memory: c.held, Peak: c.held}
+	u := Usage{Memory: c.held, Peak: max(c.held, c.past.Peak), CPU: c.past.CPU, Stalled: c.past.Stalled}
 	if q := c.quota; q != nil {
 		u.CPU, u.Stalled = q.cpu, q.stalled
 		u.Throttled, u.Periods, u.ThrottledPeriods = q.throttled, q.periods, q.throttledPeriods
 		return u
 	}
 	if c.class != nil && c.class.kind == working {
-		u.CPU = float64(c.Threads) * (c.class.used - c.before.CPU)
-		u.Stalled = c.class.waited - c.before.Stalled
+		u.CPU += float64(c.Threads) * (c.class.used - c.before.CPU)
+		u.Stalled += c.class.waited - c.before.Stalled
 	}
 	return u
 }

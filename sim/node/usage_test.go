@@ -50,7 +50,7 @@ func TestUsage(t *testing.T) {
 
 // TestUsageOfKilled: what a pod held when it was killed is what it took.
 func TestUsageOfKilled(t *testing.T) {
-	m, err := node.New(node.Params{Cores: 2, Memory: 1000, Background: 1e-9})
+	m, err := node.New(node.Params{Cores: 2, Memory: 1000, Background: 1e-9, Overcommit: node.Kill})
 	if err != nil {
 		t.Fatal(err)
 	}

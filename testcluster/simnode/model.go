@@ -25,6 +25,9 @@ type model struct {
 }
 
 func newModel(p Params, start time.Time) (*model, error) {
+	if p.Overcommit == node.Evict {
+		p.Overcommit = node.Kill // no container restarts here, and none is evicted
+	}
 	m, err := node.New(p)
 	if err != nil {
 		return nil, err

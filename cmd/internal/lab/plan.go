@@ -15,6 +15,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
+	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 	"github.com/spazio-scheduler/spazio/sim/workload"
@@ -48,11 +49,11 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.IntVar(&p.params.Nodes, "nodes", 0, "number of nodes of 4 cores, in the place of a fleet")
 	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
-	set.BoolVar(&p.params.Swap, "swap", false, "nodes swap where pods exceed their memory, instead of killing one")
+	set.TextVar(&p.params.Overcommit, "overcommit", node.Evict, "`kind` of node where pods exceed its memory: evict does what a kubelet does, kill ends the largest pod, swap slows all down")
 	set.BoolVar(&p.params.Named, "named", false, "pods of no named workload are of one by the experiment's name, for profiles to tell of")
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
-	set.Float64Var(&p.params.Cluster.Latency, "latency", .001, "seconds one way between any two parts")
+	set.Float64Var(&p.params.Cluster.Latency, "latency", .25, "seconds one way between any two parts")
 	set.Float64Var(&p.params.Cluster.KubeletRate, "kubelet-rate", 10, "pods a second that a kubelet starts")
 	set.IntVar(&p.parallel, "parallel", runtime.GOMAXPROCS(0), "runs at a time; does not change the figures")
 	set.Lookup("parallel").DefValue = "the processors"

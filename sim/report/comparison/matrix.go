@@ -64,8 +64,8 @@ func (m matrix) table(width int) text.Table {
 // experiment's name; of others, those of "".
 var foremost = map[string][]string{
 	"":               {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
-	"memory":         {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
-	"mixed-io":       {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills"},
+	"memory":         {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills", "evictions", "gave_up"},
+	"mixed-io":       {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills", "evictions", "gave_up"},
 	"profiles-mixes": profiles, "profiles-unlike": profiles, "profiles-arrivals": profiles, "profiles-wrong": profiles, "profiles-frozen": profiles, "profiles-daily": profiles, "profiles-growing": profiles, "profiles-one-off": profiles,
 	"energy-unlike-nodes": energies, "energy-requests": energies, "energy-alike-nodes": energies, "energy-concave": energies, "energy-batch": energies,
 	"servers":        {"server_p99", "makespan", "run_mean", "sojourn_mean"},
@@ -76,7 +76,7 @@ var foremost = map[string][]string{
 }
 
 // profiles are what experiments on profiles are about.
-var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_largest_tenth", "memory_overload", "kills", "profiled", "memory_ratio_p50"}
+var profiles = []string{"makespan", "sojourn_mean", "slowdown_p99", "wait_largest_tenth", "memory_overload", "kills", "evictions", "gave_up", "profiled", "memory_ratio_p50"}
 
 // energies are what experiments on energy are about.
 var energies = []string{"energy", "energy_dynamic", "energy_if_empty_slept", "slowdown_p99", "sojourn_p99", "edp", "energy_pod"}

@@ -36,7 +36,7 @@ func fullest(ctx context.Context, p Params) ([]report.Panel, error) {
 			return nil, err
 		}
 		result, err := sim.Run(ctx, sim.Config{
-			Nodes: params.Nodes, Scheduler: scheduler, Seed: p.Seed, Horizon: 4 * runawaySpan,
+			Nodes: params.Nodes, Scheduler: scheduler, Latency: .001, Seed: p.Seed, Horizon: 4 * runawaySpan,
 		}, pods)
 		if err != nil {
 			return nil, err
