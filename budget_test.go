@@ -30,7 +30,7 @@ var budget = map[string]int{
 	"metrics":                    138,
 	"SVG files":                  7,
 	"words of README":            640,
-	"words of docs":              25290,
+	"words of docs":              25320,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
