@@ -21,20 +21,20 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   179,
-	"lines of code":              114_726, // without comments and blank lines; scripts count
-	"exported names":             3901,
-	"exported fields":            3107,
+	"lines of code":              114_810, // without comments and blank lines; scripts count
+	"exported names":             3898,
+	"exported fields":            3106,
 	"FieldError types":           1,
 	"own flags":                  303,
 	"SpazioArgs fields":          33,
 	"metrics":                    138,
 	"SVG files":                  7,
 	"words of README":            640,
-	"words of docs":              24961,
+	"words of docs":              25320,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
-	"words of generated reports": 21355,
+	"words of generated reports": 21360,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.

@@ -11,7 +11,8 @@
 // of one workload belong to one class: they ask the same of a node, so that a node has slots for
 // all of them or for none. The class [Typical] is that of workloads of which nothing is known. A
 // class's slots are counted again when a node changes; where they rise, pods of the class are woken
-// by priority, highest first, then by their order. A pod that waits for [EveryNode] is not woken
+// by priority, highest first, then by their order, to which [Config].Delay may add for each workload
+// what [Lives] expect of it: then the shortest go first. A pod that waits for [EveryNode] is not woken
 // for slots that it has seen: the class's room has to have risen since its last attempt began.
 //
 // # Two ways to spend a rise

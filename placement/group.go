@@ -39,13 +39,14 @@ type pod struct {
 	failedUntil time.Duration
 }
 
-// isBefore orders pods of a class: by priority, then by order.
+// isBefore orders pods that wait: by priority, then by order with the delay of their groups. All
+// pods of a group have one delay, so a change of it leaves their order as it is.
 func (p *pod) isBefore(o *pod) bool {
-	switch {
-	case p.Priority != o.Priority:
+	if p.Priority != o.Priority {
 		return p.Priority > o.Priority
-	case p.Order != o.Order:
-		return p.Order < o.Order
+	}
+	if a, b := p.Order+int64(p.group.delay), o.Order+int64(o.group.delay); a != b {
+		return a < b
 	}
 	return p.number < o.number
 }
@@ -83,6 +84,8 @@ type groupKey struct {
 type group struct {
 	groupKey
 	class *class
+	// delay is that of the workload as of the group's last contest: see [Config].
+	delay time.Duration
 	lists [lists]podHeap
 	// idle are the pods that wait for room, by when they have been left alone for Config.Retry. It
 	// is empty where every woken pod comes.
@@ -268,7 +271,8 @@ type contest struct {
 	groups []*group
 	head   func(*group) *pod
 	before func(a, b *pod) bool
-	memory *[]*group // kept from one contest to the next, if not nil
+	delay  func(workload int) time.Duration // nil for none
+	memory *[]*group                        // kept from one contest to the next, if not nil
 }
 
 func (c *contest) Len() int           { return len(c.groups) }
@@ -289,9 +293,13 @@ func (c *contest) run(groups []*group, try func(g *group, p *pod) (done, stop bo
 		c.groups = (*c.memory)[:0]
 	}
 	for _, g := range groups {
-		if c.head(g) != nil {
-			c.groups = append(c.groups, g)
+		if c.head(g) == nil {
+			continue
 		}
+		if c.delay != nil {
+			g.delay = c.delay(g.workload)
+		}
+		c.groups = append(c.groups, g)
 	}
 	if c.memory != nil {
 		*c.memory = c.groups

@@ -102,8 +102,14 @@ func (m *model) mayWake(p *modelPod) bool {
 	return p.waiting && p.free() <= m.now && p.seen < m.classOf(p).rose
 }
 
-func compare(a, b *modelPod) int {
-	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Order, b.Order), cmp.Compare(a.number, b.number))
+func (m *model) compare(a, b *modelPod) int {
+	created := func(p *modelPod) time.Duration {
+		if m.config.Delay == nil {
+			return time.Duration(p.Order)
+		}
+		return time.Duration(p.Order) + m.config.Delay(p.Workload)
+	}
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(created(a), created(b)), cmp.Compare(a.number, b.number))
 }
 
 // best returns the first of the pods that are eligible.
@@ -225,7 +231,7 @@ func (m *model) wakeIdle(most int) {
 	for ; most > 0; most-- {
 		p := m.best(func(p *modelPod) bool {
 			return !m.immediate && p.waiting && p.forRoom && m.idle(p) <= m.now && left[m.classOf(p).number] > 0
-		}, func(a, b *modelPod) int { return cmp.Or(cmp.Compare(m.idle(a), m.idle(b)), compare(a, b)) })
+		}, func(a, b *modelPod) int { return cmp.Or(cmp.Compare(m.idle(a), m.idle(b)), m.compare(a, b)) })
 		if p == nil {
 			return
 		}
@@ -250,7 +256,7 @@ func (m *model) wake(p *modelPod) {
 
 func (m *model) wakeSome(c *modelClass, n int) (woken int) {
 	for ; woken < n; woken++ {
-		p := m.best(func(p *modelPod) bool { return m.classOf(p) == c && m.mayWake(p) }, compare)
+		p := m.best(func(p *modelPod) bool { return m.classOf(p) == c && m.mayWake(p) }, m.compare)
 		if p == nil {
 			break
 		}
@@ -413,7 +419,7 @@ func (m *model) wakeOverdue() {
 		left += n.places
 	}
 	for ; left > 0; left-- {
-		p := m.best(func(p *modelPod) bool { return p.waiting && p.overdue && p.free() <= m.now }, compare)
+		p := m.best(func(p *modelPod) bool { return p.waiting && p.overdue && p.free() <= m.now }, m.compare)
 		if p == nil {
 			return
 		}
@@ -554,7 +560,7 @@ func (m *model) round() {
 		}
 	}
 	for {
-		p := m.best(func(p *modelPod) bool { return m.mayWake(p) && o.node(m, p) >= 0 }, compare)
+		p := m.best(func(p *modelPod) bool { return m.mayWake(p) && o.node(m, p) >= 0 }, m.compare)
 		if p == nil {
 			break
 		}
@@ -600,8 +606,8 @@ func (m *model) roundOverdue(most int) {
 			// Of a workload's pods whose nodes are not known, the one left alone for longest.
 			return m.idle(p) <= m.now && p == m.best(func(other *modelPod) bool {
 				return other.waiting && other.overdue && other.unknown && other.Workload == p.Workload
-			}, func(a, b *modelPod) int { return cmp.Or(cmp.Compare(m.idle(a), m.idle(b)), compare(a, b)) })
-		}, compare)
+			}, func(a, b *modelPod) int { return cmp.Or(cmp.Compare(m.idle(a), m.idle(b)), m.compare(a, b)) })
+		}, m.compare)
 		if p == nil {
 			return
 		}

@@ -158,7 +158,7 @@ func (q *Queue) wakeOverdue(now time.Duration) {
 	if left == 0 {
 		return
 	}
-	in := contest{before: (*pod).isBefore, head: (*group).firstOverdue}
+	in := contest{before: (*pod).isBefore, delay: q.config.Delay, head: (*group).firstOverdue}
 	in.run(q.late, func(_ *group, p *pod) (done, stop bool) {
 		q.wakePod(p, now)
 		left--

@@ -21,6 +21,10 @@ type Config struct {
 	// Backoff is how long a pod is not woken that had a slot and was not bound. It doubles from
 	// one failure to the next, up to Retry.
 	Backoff time.Duration
+	// Delay, if set, returns how much later than in Pod.Order the pods of a workload count as
+	// created: see [Lives.Delay]. The Queue calls it each time that it chooses pods, within its own
+	// methods alone. Order is in nanoseconds then.
+	Delay func(workload int) time.Duration
 }
 
 // Rooms is what the caller knows of its nodes. The Queue calls it with numbers of nodes and classes
@@ -39,7 +43,7 @@ type Pod struct {
 	// Workload made the pod; the pods of one belong to one class. Pods of which nothing can be
 	// learnt share one.
 	Workload int
-	// Priority comes before Order: the highest first, then the lowest.
+	// Priority comes before Order: the highest first, then the lowest, [Config].Delay included.
 	Priority int32
 	Order    int64
 }
@@ -261,7 +265,7 @@ func (q *Queue) WakeIdle(most int, now time.Duration) {
 		left[c.number] = c.total
 		groups = append(groups, c.groups...)
 	}
-	in := contest{before: isIdleBefore, head: func(g *group) *pod { return g.firstIdle(q.config.Retry, now) }}
+	in := contest{before: isIdleBefore, delay: q.config.Delay, head: func(g *group) *pod { return g.firstIdle(q.config.Retry, now) }}
 	in.run(groups, func(g *group, p *pod) (done, stop bool) {
 		room := &left[q.classOf(p).number]
 		if most <= 0 || *room <= 0 {
@@ -307,7 +311,7 @@ func (q *Queue) wake(c *class, n int, now time.Duration) (woken int) {
 	if n <= 0 {
 		return 0
 	}
-	in := contest{before: (*pod).isBefore, head: (*group).firstReady, memory: &q.contenders}
+	in := contest{before: (*pod).isBefore, delay: q.config.Delay, head: (*group).firstReady, memory: &q.contenders}
 	in.run(c.groups, func(_ *group, p *pod) (done, stop bool) {
 		q.wakePod(p, now)
 		woken++

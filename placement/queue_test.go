@@ -16,7 +16,10 @@ import (
 var operations = flag.Int("operations", 100_000, "how many random operations TestModel compares")
 
 // world is the nodes of a test. A pod of class c takes as much as 1 + c%2 typical ones.
-type world struct{ slots, places [][]int }
+type world struct {
+	slots, places [][]int
+	delays        [testWorkloads]time.Duration
+}
 
 const testNodes, testPods, testWorkloads, testClasses = 6, 14, 4, 4
 
@@ -58,12 +61,21 @@ func orLess(n int) int {
 
 func (w *world) Places(node, class int) int { return w.places[node][class] }
 
+func (w *world) delay(workload int) time.Duration { return w.delays[workload] }
+
+// delayed stands for the delay of a test's world.
+func delayed(int) time.Duration { return 0 }
+
 var configs = map[string]placement.Config{
 	"immediate":              {MaxWait: 300 * time.Millisecond},
 	"immediate, backing off": {MaxWait: 100 * time.Millisecond, Backoff: 50 * time.Millisecond, Retry: time.Second},
 	"immediate, for ever":    {},
 	"rounds": {
 		MaxWait: 300 * time.Millisecond, Pause: 10 * time.Millisecond, Retry: 150 * time.Millisecond, Grant: 25 * time.Millisecond, Backoff: 40 * time.Millisecond,
+	},
+	"immediate, delayed": {MaxWait: 300 * time.Millisecond, Delay: delayed},
+	"rounds, delayed": {
+		MaxWait: 300 * time.Millisecond, Pause: 10 * time.Millisecond, Retry: 150 * time.Millisecond, Grant: 25 * time.Millisecond, Delay: delayed,
 	},
 	"rounds, nothing kept": {Pause: 10 * time.Millisecond, Backoff: 20 * time.Millisecond},
 	"rounds, long grants":  {MaxWait: 50 * time.Millisecond, Pause: 5 * time.Millisecond, Retry: 20 * time.Millisecond, Grant: 60 * time.Millisecond},
@@ -80,6 +92,9 @@ type pair struct {
 
 func newPair(t *testing.T, c placement.Config) *pair {
 	w := newWorld()
+	if c.Delay != nil {
+		c.Delay = w.delay
+	}
 	return &pair{t: t, world: w, q: placement.New(c, apart{w}), m: newModel(c, w, testNodes, testWorkloads)}
 }
 
@@ -125,7 +140,7 @@ func (p *pair) step(draw func(n int) int) (what string) {
 		p.startWait(pod)
 		return "StartWait"
 	case 9, 18, 19:
-		return p.rare(draw, pod, node)
+		return p.rare(draw, pod, node, workload)
 	case 10:
 		p.q.AddClass(class)
 		p.m.addClass(class)
@@ -173,8 +188,11 @@ func (p *pair) step(draw func(n int) int) (what string) {
 }
 
 // rare makes an operation of those that are rare.
-func (p *pair) rare(draw func(n int) int, pod, node int) string {
-	switch draw(7) {
+func (p *pair) rare(draw func(n int) int, pod, node, workload int) string {
+	switch draw(9) {
+	case 7, 8:
+		p.delays[workload] = time.Duration(draw(5))
+		return "Delay"
 	case 0:
 		p.q.EndWait(pod, p.now)
 		p.m.endWait(pod)

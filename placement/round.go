@@ -23,7 +23,7 @@ func (q *Queue) Round(now time.Duration) {
 		}
 	}
 	groups := q.groupsOf(o)
-	in := contest{before: (*pod).isBefore, head: (*group).firstReady}
+	in := contest{before: (*pod).isBefore, delay: q.config.Delay, head: (*group).firstReady}
 	in.run(groups, func(g *group, p *pod) (done, stop bool) {
 		i, found := o.find(g)
 		if !found {
@@ -60,7 +60,7 @@ func (q *Queue) RoundOverdue(most int, now time.Duration) {
 		}
 	}
 	o := q.newOffer(all, func(node int, c *class) int { return q.rooms.Places(node, c.number) })
-	in := contest{before: (*pod).isBefore, head: func(g *group) *pod {
+	in := contest{before: (*pod).isBefore, delay: q.config.Delay, head: func(g *group) *pod {
 		if g.set == &q.sets.unknown {
 			return g.firstIdle(q.config.Retry, now)
 		}

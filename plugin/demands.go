@@ -20,8 +20,8 @@ const (
 // class of the Queue, which is an index of classes.
 type demands struct {
 	byWorkload map[profile.Workload]*workloadDemand
-	workloads  int   // numbers that were ever used
-	spare      []int // those of them that no workload has
+	names      []profile.Workload // by number
+	spare      []int              // those of them that no workload has
 	classes    [maxClasses]class
 	byDemand   map[reserve.Demand]int
 }
@@ -51,11 +51,12 @@ func newDemands() demands {
 func (w *waiting) join(k kind) *workloadDemand {
 	of := w.byWorkload[k.workload]
 	if of == nil {
-		of = &workloadDemand{workload: k.workload, number: w.workloads}
+		of = &workloadDemand{workload: k.workload, number: len(w.names)}
 		if last := len(w.demands.spare) - 1; last >= 0 {
 			of.number, w.demands.spare = w.demands.spare[last], w.demands.spare[:last]
+			w.names[of.number] = k.workload
 		} else {
-			w.workloads++
+			w.names = append(w.names, k.workload)
 		}
 		w.classes[of.class].workloads++
 		w.byWorkload[k.workload] = of

@@ -33,6 +33,12 @@
 // ones. If another plugin filters after it, a pod may be tried in vain, at most
 // once each time a node rises.
 //
+// All profiles of a scheduler share one queue. With the queue sort plugin [ShortestFirst], which
+// [Hub.NewShortestFirst] makes, pods of workloads whose pods live for less go first in that queue and
+// among the waiting pods ([placement.Lives]). It is a plugin of its own because kube-scheduler takes
+// one queue sort, with equal arguments in all profiles, and a MultiPoint plugin that had one would
+// bring it along.
+//
 // A pod that was granted a slot and then not bound, because another plugin (of a
 // gang, for example) or the API refused it, is next activated after a second, then
 // two, and so on.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
+	"github.com/spazio-scheduler/spazio/profile"
 )
 
 // Learn takes in a profile as the informer brings it, for benchmarks.
@@ -63,6 +64,20 @@ func (h *Hub) Histories() int {
 	h.histories.mu.Lock()
 	defer h.histories.mu.Unlock()
 	return len(h.histories.byPod)
+}
+
+// ExpectedLife returns how long pods of a workload are expected to live.
+func (h *Hub) ExpectedLife(of profile.Workload) time.Duration {
+	h.lives.mu.Lock()
+	defer h.lives.mu.Unlock()
+	return h.lives.expected.Expected(of)
+}
+
+// QueueKeys returns for how many pods the order of the scheduler's queue is kept.
+func (h *Hub) QueueKeys() int {
+	h.lives.mu.Lock()
+	defer h.lives.mu.Unlock()
+	return len(h.lives.keys)
 }
 
 // Newest is the newest report or heartbeat that counts of a node, and its stream, once

@@ -102,6 +102,8 @@ type Hub struct {
 	// workloads holds what profiles state about pods, profiling how the profiles are followed.
 	workloads workloads
 	profiling profiling
+	// lives orders the pods if ShortestFirst is enabled.
+	lives lives
 
 	// consumption holds what agents measured pods to take. labelled holds the workloads that a
 	// metric has series for; only gauge uses it.

@@ -2,10 +2,16 @@
 
 package plugin_test
 
-import corev1 "k8s.io/client-go/informers/core/v1"
+import (
+	corev1 "k8s.io/client-go/informers/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+)
 
 // What client-go's factories return.
 type (
 	podInformer  = corev1.PodInformer
 	nodeInformer = corev1.NodeInformer
 )
+
+// queueEntry is what a queue sort plugin compares.
+type queueEntry = fwk.QueuedPodInfo

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corev1 "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	fwk "k8s.io/kube-scheduler/framework"
 )
 
 // What client-go's factories return, which in older versions has no typed informer.
@@ -13,6 +14,9 @@ type (
 	podInformer  = corev1.TypedPodInformer
 	nodeInformer = corev1.TypedNodeInformer
 )
+
+// queueEntry is what a queue sort plugin compares.
+type queueEntry = fwk.QueuedEntityInfo
 
 func (p podFeed) TypedInformer() corev1.PodIndexInformer {
 	return cache.NewTypedSharedIndexInformer[*v1.Pod](p.Informer())

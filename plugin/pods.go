@@ -37,6 +37,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 			return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
 		},
 		moment: h.moment, start: h.start, retry: h.retry, maxWait: maxWait, rules: &h.rules,
+		lives: &h.lives,
 	})
 	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(obj any) {

@@ -75,13 +75,14 @@ type waitingConfig struct {
 	// retry is the longest pause between wakes, maxWait when a pod is overdue, 0 for never.
 	retry, maxWait time.Duration
 	rules          *rules
+	lives          *lives
 }
 
 // waitingPod is a pod that was tried and is not yet bound.
 type waitingPod struct {
 	pod    *v1.Pod
 	handle fwk.Handle
-	// arrival orders pods of the same priority.
+	// arrival counts the pods as they were first tried.
 	number  int
 	arrival int64
 	*workloadDemand
@@ -145,7 +146,7 @@ type attemptSummary struct {
 
 func newWaiting() *waiting {
 	w := &waiting{kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
-	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }})
+	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives)})
 	return w
 }
 
@@ -155,6 +156,7 @@ func (w *waiting) configure(c waitingConfig) {
 	w.demands = newDemands()
 	w.queue = placement.New(placement.Config{
 		MaxWait: c.maxWait, Pause: firstPause, Retry: c.retry, Grant: grantTime, Backoff: firstBackoff,
+		Delay: w.delay,
 	}, rooms{w})
 }
 
@@ -242,7 +244,7 @@ func (w *waiting) enlist(p *waitingPod, k kind) {
 		p.arrival = w.arrivals
 	}
 	p.workloadDemand = w.join(k)
-	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: priorityOf(p.pod), Order: p.arrival})
+	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: priorityOf(p.pod), Order: w.order(p)})
 	if !since.IsZero() {
 		w.queue.StartWait(p.number, since.Sub(w.start))
 	}

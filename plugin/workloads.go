@@ -270,9 +270,9 @@ func (h *Hub) asks(k knowledge) reserve.Demand {
 }
 
 // kindOf returns a pod's workload and what decisions assume that it asks for. The workload is
-// zero if profiles do not decide.
+// zero if neither profiles nor lives decide.
 func (h *Hub) kindOf(pod *v1.Pod) kind {
-	if !h.rules.byDemand {
+	if !h.rules.byDemand && !h.lives.isOn.Load() {
 		return kind{asks: podDemand}
 	}
 	of := h.workloads.identify(pod)

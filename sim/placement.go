@@ -29,6 +29,10 @@ func (s *spazio) startPlacement() {
 	if !s.options.Overdue.Off {
 		c.MaxWait = s.options.Overdue.WithDefaults().MaxWait
 	}
+	if s.lives != nil {
+		c.Delay = s.delay
+		s.c.queue.key = s.lives.key
+	}
 	s.placement = placement.New(c, rooms{s})
 	for i := range s.c.nodes {
 		s.placement.AddNode(i)
@@ -44,18 +48,34 @@ func (s *spazio) startPlacement() {
 	}
 }
 
-// addPod adds a pod that needs a node; of those that wait the lowest number goes first.
+// addPod adds a pod that needs a node; of those that wait the lowest number goes first, or with the
+// shortest first that which counts as created first.
 func (s *spazio) addPod(pod int32) {
-	s.placement.AddPod(int(pod), placement.Pod{Workload: s.workload(pod), Order: int64(pod)})
+	order := int64(pod)
+	if s.lives != nil {
+		order = int64(elapsed(s.lives.created[pod]))
+	}
+	s.placement.AddPod(int(pod), placement.Pod{Workload: s.workload(pod), Order: order})
+}
+
+// resubmit adds a pod that was killed and will come back as a new one.
+func (s *spazio) resubmit(pod int32) {
+	if s.lives != nil {
+		s.lives.created[pod] = s.c.now
+	}
+	s.addPod(pod)
 }
 
 // workload is the number of a pod's workload, which is that of its class once it is known. All pods
 // of which nothing can be learnt are of workload 0.
 func (s *spazio) workload(pod int32) int {
-	if s.profiler == nil {
-		return 0
+	switch {
+	case s.profiler != nil:
+		return 1 + int(s.profiler.of[pod])
+	case s.lives != nil:
+		return 1 + int(s.lives.workload[pod])
 	}
-	return 1 + int(s.profiler.of[pod])
+	return 0
 }
 
 // classOf is the class that a pod is of.

@@ -151,29 +151,17 @@ type delivery struct {
 }
 
 func newProfiler(c *cluster, options Profiles) (*profiler, error) {
+	of, workloads := workloadsOf(c.pods)
 	p := &profiler{
-		c: c, options: options.withDefaults(), of: make([]int32, len(c.pods)), began: make([]float64, len(c.pods)), due: make([]float64, len(c.pods)),
+		c: c, options: options.withDefaults(), of: of, began: make([]float64, len(c.pods)), due: make([]float64, len(c.pods)),
 		read: func(*machine, agent.PodReading) {}, published: func(int32, estimate) {},
 	}
-	numbers := map[string]int32{}
-	for i := range c.pods {
-		p.of[i] = -1
-		name := c.pods[i].Workload
-		if name == "" || c.pods[i].Server.Rate > 0 {
-			continue
+	for _, pods := range workloads {
+		learns, err := profile.New(p.options.Config)
+		if err != nil {
+			return nil, err
 		}
-		n, known := numbers[name]
-		if !known {
-			n = int32(len(p.workloads))
-			numbers[name] = n
-			learns, err := profile.New(p.options.Config)
-			if err != nil {
-				return nil, err
-			}
-			p.workloads = append(p.workloads, learnt{profile: learns})
-		}
-		p.of[i] = n
-		p.workloads[n].pods = append(p.workloads[n].pods, int32(i))
+		p.workloads = append(p.workloads, learnt{profile: learns, pods: pods})
 	}
 	for i := range c.nodes {
 		log, err := agent.NewUsageLog(agent.UsageLogConfig{Node: nodeName(i)})
@@ -183,6 +171,29 @@ func newProfiler(c *cluster, options Profiles) (*profiler, error) {
 		p.logs = append(p.logs, usageLog{UsageLog: log, name: nodeName(i)})
 	}
 	return p, nil
+}
+
+// workloadsOf numbers the workloads in the order of their first pods. It returns each pod's, −1 for
+// one of none and for servers, and the pods of each.
+func workloadsOf(pods []Pod) (of []int32, workloads [][]int32) {
+	of = make([]int32, len(pods))
+	numbers := map[string]int32{}
+	for i := range pods {
+		of[i] = -1
+		name := pods[i].Workload
+		if name == "" || pods[i].Server.Rate > 0 {
+			continue
+		}
+		n, known := numbers[name]
+		if !known {
+			n = int32(len(workloads))
+			numbers[name] = n
+			workloads = append(workloads, nil)
+		}
+		of[i] = n
+		workloads[n] = append(workloads[n], int32(i))
+	}
+	return of, workloads
 }
 
 func nodeName(i int) string { return fmt.Sprintf("node-%06d", i) }

@@ -19,16 +19,22 @@ type queue struct {
 	active        heap[queued]
 	backoff       heap[backing]
 	unschedulable map[int32]backing
+	// key is what a QueueSort plugin orders pods by before anything else, nil for none.
+	key func(pod int32) float64
 }
 
 // queued is a pod to be tried. Of pods of one priority that which was put back
 // first goes first, of those put back at once that created first.
 type queued struct {
 	pod   int32
+	key   float64 // as of when it was put here
 	since float64 // its creation, or its last refusal
 }
 
 func (q queued) before(r queued) bool {
+	if q.key != r.key {
+		return q.key < r.key
+	}
 	return q.since < r.since || q.since == r.since && q.pod < r.pod
 }
 
@@ -42,7 +48,17 @@ func (b backing) before(c backing) bool {
 	return b.window < c.window || b.window == c.window && b.queued.before(c.queued)
 }
 
-func (q *queue) push(pod int32, since float64) { q.active.push(queued{pod, since}) }
+func (q *queue) push(pod int32, since float64) {
+	q.active.push(q.keyed(queued{pod: pod, since: since}))
+}
+
+// keyed gives a pod that is about to be tried the key that it has now.
+func (q *queue) keyed(w queued) queued {
+	if q.key != nil {
+		w.key = q.key(w.pod)
+	}
+	return w
+}
 
 // pop returns the pod that is next, if there is one.
 func (q *queue) pop(now float64) (int32, bool) {
@@ -63,13 +79,13 @@ func windowOf(at float64) float64 { return math.Floor(at / backoffWindow) }
 // refuse keeps a pod that was refused so many times in a row.
 func (q *queue) refuse(pod int32, refusals int, now float64) {
 	pause := math.Min(firstBackoff*math.Exp2(float64(refusals-1)), lastBackoff)
-	q.unschedulable[pod] = backing{queued{pod, now}, windowOf(now + pause)}
+	q.unschedulable[pod] = backing{queued{pod: pod, since: now}, windowOf(now + pause)}
 }
 
 // activate has a refused pod tried, back-off or not, unless it is to be tried anyway.
 func (q *queue) activate(pod int32) {
 	if w, ok := q.unschedulable[pod]; ok {
-		q.active.push(w.queued)
+		q.active.push(q.keyed(w.queued))
 		delete(q.unschedulable, pod)
 	}
 }
@@ -77,6 +93,7 @@ func (q *queue) activate(pod int32) {
 // shake has all refused pods tried again, those whose back-off is not over last.
 func (q *queue) shake(now float64) {
 	for _, w := range q.unschedulable {
+		w.queued = q.keyed(w.queued)
 		if w.window < windowOf(now) {
 			q.active.push(w.queued)
 		} else {

@@ -50,6 +50,9 @@ type Spazio struct {
 	NoFleet, NoPooling bool
 	// Profiles have pods counted at what their workloads are known to take.
 	Profiles Profiles
+	// ShortestFirst has pods of workloads whose pods live for less tried first, as the plugin of
+	// that name does, in the order that placement.Lives.Delay describes.
+	ShortestFirst bool
 	// BlindBinds leaves the number of a pod's init containers out of the notice of
 	// its bind, as if another scheduler had placed it.
 	BlindBinds bool
@@ -91,6 +94,7 @@ type spazio struct {
 	placement  *placement.Queue
 	classes    []demandClass // by number
 	profiler   *profiler     // nil without profiles
+	lives      *lives        // nil unless the shortest go first
 	energy     *energyRanker // nil where energy has no weight
 	literal    bool          // see Scalar
 	raw        []float64
@@ -178,6 +182,9 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 			return nil, err
 		}
 		s.profiler.read, s.profiler.published = s.read, s.learn
+	}
+	if o.ShortestFirst {
+		s.lives = newLives(c)
 	}
 	s.startPlacement()
 	if o.Ranking.Energy > 0 {
@@ -476,6 +483,9 @@ func (s *spazio) bound(m *machine, pod int32) {
 	k := s.classOf(pod)
 	s.c.fail(s.ledger.Reserve(a.name, s.c.key(pod), s.withCores(s.asks(a, k), pod), at(s.c.now)))
 	s.c.records[pod].Expected = s.classes[k].known
+	if s.lives != nil {
+		s.lives.bound[pod] = s.c.now
+	}
 	s.placement.RemovePod(int(pod))
 	if admittedOverdue {
 		s.ledger.MarkOverdue(s.c.key(pod))
@@ -496,7 +506,10 @@ func (s *spazio) announced(m *machine, pod int32) {
 func (s *spazio) gone(m *machine, pod int32) {
 	k := s.c.key(pod)
 	if r := &s.c.records[pod]; r.Done < 0 && !r.GaveUp { // it will be made anew
-		s.addPod(pod)
+		s.resubmit(pod)
+	}
+	if s.lives != nil {
+		s.lives.end(pod)
 	}
 	s.ledger.Progress(k, reserve.Ended)
 	s.ledger.Delete(k, at(s.c.now))

@@ -11,10 +11,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"helm.sh/helm/v4/pkg/chart/v2/lint"
 	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	configv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // apiServer is one that takes the default scheduler.
@@ -127,6 +130,7 @@ func TestSchemaRefuses(t *testing.T) {
 		nested("2", "aggregator", "replicas"),
 		nested("1.34", "scheduler", "kubernetes"),
 		nested(1.35, "scheduler", "kubernetes"),
+		nested("FIFO", "scheduler", "queueSort"),
 		nested("CronJob", "certificates", "method"),
 		nested("sha256:abc", "images", "digests", "spazio-agent"),
 		nested("sha256:"+strings.Repeat("a", 64), "images", "digests", "spazio-agnet"),
@@ -207,6 +211,31 @@ func TestValues(t *testing.T) {
 		}
 		if strings.Contains(string(text), "spazio-system") || strings.Contains(string(text), "cluster.local") {
 			t.Errorf("%s %s has a namespace or domain that is not the values'", o.GetKind(), o.GetName())
+		}
+	}
+}
+
+// All profiles of the scheduler have the queue sort plugin that the values name, and no other.
+func TestQueueSort(t *testing.T) {
+	for _, name := range []string{"PrioritySort", "ShortestFirst"} {
+		objects, err := rendered(map[string]any{
+			"scheduler": map[string]any{"queueSort": name}, "energy": map[string]any{"enabled": true}, "testbed": map[string]any{"enabled": true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config configv1.KubeSchedulerConfiguration
+		if err := yaml.UnmarshalStrict([]byte(find(t, objects, "ConfigMap", "spazio-scheduler", "data", "config.yaml").(string)), &config); err != nil {
+			t.Fatal(err)
+		}
+		if len(config.Profiles) != 3 {
+			t.Errorf("%d profiles, want 3", len(config.Profiles))
+		}
+		want := configv1.PluginSet{Enabled: []configv1.Plugin{{Name: name}}, Disabled: []configv1.Plugin{{Name: "*"}}}
+		for _, p := range config.Profiles {
+			if diff := cmp.Diff(want, p.Plugins.QueueSort); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", *p.SchedulerName, diff)
+			}
 		}
 	}
 }

@@ -22,6 +22,8 @@ const (
 	// pooled is Spazio without: each pod is a typical one.
 	pooled = "spazio-pooled"
 	scalar = "spazio-scalar"
+	// shortestFirst is Spazio that tries the pods first that are expected to live for less.
+	shortestFirst = "spazio-shortest-first"
 	// recommender and recommenderOnline go before the name of a preset: the default
 	// profile with requests that the recommender writes, who knows all pods from the
 	// start, or learns in the run.
@@ -40,6 +42,10 @@ var profiled = []namedScheduler{
 	}},
 	{scalar, "Spazio, each pod counted for so many typical ones as its largest part is", func(p Params) sim.Scheduler {
 		p.spazio.Profiles.On, p.spazio.Profiles.Scalar = true, true
+		return p.spazio
+	}},
+	{shortestFirst, "Spazio, pods of workloads whose pods live for less tried first", func(p Params) sim.Scheduler {
+		p.spazio.ShortestFirst = true
 		return p.spazio
 	}},
 }
@@ -209,6 +215,14 @@ var profiles = []Experiment{
 		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{OneOff: true}),
+	},
+	{
+		Name: "profiles-lives", Title: "Workloads whose pods live for unlike times",
+		Question:   "The pods of profiles-arrivals, but those of one workload live for up to a hundred times as long as those of another: what does it gain to try the shortest first, and who waits for it?",
+		defaults:   Params{Duration: 600, mixed: true, spazio: counting},
+		schedulers: []string{Spazio, shortestFirst, pooled, Default, requestsRight}, chosen: true,
+		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Load: []float64{.9, 1.1}, Fleet: on19},
+		build: unlike(workload.Workloads{Lives: 100}),
 	},
 }
 

@@ -24,7 +24,7 @@ func TestConstantsAreComplete(t *testing.T) {
 	none := []string{
 		// No numbers.
 		"agent.avail.rule", "agent.estimator.method",
-		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.homogeneous", "agent.own-model", "pressure", "agent.pause-on-churn", "agent.no-core-slots",
+		"agent.model.unit", "aggregate.policy", "no-fleet", "no-pooling", "blind-binds", "agent.homogeneous", "agent.own-model", "pressure", "agent.pause-on-churn", "agent.no-core-slots", "shortest-first",
 		"overdue.off",
 		// Of what is off by default, or of another method.
 		"agent.avail.allowance", "node-reserve", "server-reserve",

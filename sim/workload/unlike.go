@@ -14,6 +14,9 @@ type Workloads struct {
 	Ramp float64
 	// OneOff has every pod be a workload of its own, as far as anybody knows.
 	OneOff bool
+	// Lives is how many times as long the pods of one workload live as those of another at most, at
+	// least 1; 0 means 1.
+	Lives float64
 }
 
 // What the workloads of Unlike take: of the CPU in cores, of the memory in shares of a node's, a number
@@ -27,18 +30,33 @@ const (
 
 func (w Workloads) validate(memory float64) error {
 	setDefault(&w.Ramp, defaultRamp)
+	if w.Lives != 0 && !(w.Lives >= 1) {
+		return refuse("lives", w.Lives, "at least 1, or 0 for the default")
+	}
 	return checked(Equal, "ramp", w.Ramp, "memory", memory)
 }
 
-// kindOf is what the pods of a workload take in the mean.
-type kindOf struct{ cores, memory float64 }
+// kindOf is what the pods of a workload take in the mean, and how many times as long as others they
+// live.
+type kindOf struct{ cores, memory, life float64 }
 
 // kinds draws the workloads.
-func kinds(s streams, memory float64) []kindOf {
+func (w Workloads) kinds(s streams, memory float64) []kindOf {
 	between := func(low, high float64) float64 { return low * math.Pow(high/low, s.choices.Float64()) }
 	kinds := make([]kindOf, kindCount)
 	for i := range kinds {
-		kinds[i] = kindOf{between(kindCoresMin, kindCoresMax), memory * between(kindMemoryMin, kindMemoryMax)}
+		kinds[i] = kindOf{between(kindCoresMin, kindCoresMax), memory * between(kindMemoryMin, kindMemoryMax), 1}
+	}
+	if w.Lives <= 1 {
+		return kinds
+	}
+	mean := 0.
+	for i := range kinds {
+		kinds[i].life = between(1, w.Lives)
+		mean += kinds[i].life / kindCount
+	}
+	for i := range kinds {
+		kinds[i].life /= mean
 	}
 	return kinds
 }
@@ -57,7 +75,7 @@ func (w Workloads) assign(s streams, pods []sim.Pod, kinds []kindOf) {
 		}
 		p.Cores = vary(kinds[n].cores)
 		p.Memory, p.Ramp = math.Round(vary(kinds[n].memory)), w.Ramp
-		p.Work = max(p.Work*p.Cores, shortest)
+		p.Work = max(p.Work*p.Cores*kinds[n].life, shortest)
 	}
 }
 
@@ -72,7 +90,7 @@ func Unlike(seed uint64, n int, seconds float64, law Law, memory float64, w Work
 		return nil, err
 	}
 	s := newStreams(seed)
-	w.assign(s, pods, kinds(s, memory))
+	w.assign(s, pods, w.kinds(s, memory))
 	return pods, nil
 }
 
@@ -83,10 +101,10 @@ func UnlikeArrivals(seed uint64, load, cores, seconds, duration float64, law Law
 		return nil, err
 	}
 	s := newStreams(seed)
-	kinds := kinds(s, memory)
+	kinds := w.kinds(s, memory)
 	mean := 0.
 	for _, k := range kinds {
-		mean += k.cores / float64(len(kinds))
+		mean += k.cores * k.life / float64(len(kinds))
 	}
 	pods, err := Poisson(seed, load, cores/mean, seconds, duration, law)
 	if err != nil {

@@ -50,7 +50,8 @@ func NewCommand() *cobra.Command {
 		d.remove() // it has been read; at its end kube-scheduler may call os.Exit
 		return hub.New(ctx, args, handle)
 	}
-	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory), app.WithPlugin(slots.Name, slots.NewFactory(slots.Options{}).New))
+	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory), app.WithPlugin(plugin.ShortestFirst, hub.NewShortestFirst),
+		app.WithPlugin(slots.Name, slots.NewFactory(slots.Options{}).New))
 	c.Use = "spazio-scheduler"
 	c.Short = "kube-scheduler with the plugin Spazio, which places pods by what their nodes measure"
 	c.Long = c.Short + ".\n\nWithout --config it serves the pods whose schedulerName is " + service.SpazioProfile +

@@ -71,3 +71,14 @@ func slotsProfile(args plugin.SpazioArgs, slotsArgs config.SpazioSlotsArgs) (con
 	profile.PluginConfig = append(profile.PluginConfig, configv1.PluginConfig{Name: slots.Name, Args: runtime.RawExtension{Raw: raw}})
 	return profile, nil
 }
+
+// sortShortestFirst has a profile order its pods by ShortestFirst, in the place of PrioritySort.
+func sortShortestFirst(p *configv1.KubeSchedulerProfile) {
+	if p.Plugins == nil {
+		p.Plugins = &configv1.Plugins{}
+	}
+	p.Plugins.QueueSort = configv1.PluginSet{
+		Enabled:  []configv1.Plugin{{Name: plugin.ShortestFirst}},
+		Disabled: []configv1.Plugin{{Name: "*"}},
+	}
+}

@@ -34,6 +34,8 @@ type Config struct {
 	Profiles []Profile
 	// Slots are the arguments of the plugin of SlotsProfile, nil for no such profile.
 	Slots *config.SpazioSlotsArgs
+	// ShortestFirst has all profiles order their pods by the plugin of that name.
+	ShortestFirst bool
 }
 
 // Profile is one of the profiles of a Scheduler.
@@ -97,7 +99,8 @@ func (s *Scheduler) setup(c Config) error {
 	upstream := options.NewOptions()
 	upstream.ConfigFile = path
 	upstream.SecureServing.BindPort = 0
-	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New), app.WithPlugin(slots.Name, s.slots.New))
+	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New),
+		app.WithPlugin(plugin.ShortestFirst, s.hub.NewShortestFirst), app.WithPlugin(slots.Name, s.slots.New))
 	return err
 }
 
@@ -123,6 +126,11 @@ func (c Config) profiles() (all []configv1.KubeSchedulerProfile, err error) {
 			return nil, err
 		}
 		all = append(all, profile)
+	}
+	if c.ShortestFirst {
+		for i := range all {
+			sortShortestFirst(&all[i])
+		}
 	}
 	return all, nil
 }

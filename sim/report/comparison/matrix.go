@@ -66,7 +66,7 @@ var foremost = map[string][]string{
 	"":               {"makespan", "run_mean", "sojourn_mean", "slowdown_p99", "most_pods_per_core"},
 	"memory":         {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills", "evictions", "gave_up"},
 	"mixed-io":       {"makespan", "run_mean", "sojourn_mean", "memory_overload", "kills", "evictions", "gave_up"},
-	"profiles-mixes": profiles, "profiles-unlike": profiles, "profiles-arrivals": profiles, "profiles-wrong": profiles, "profiles-frozen": profiles, "profiles-daily": profiles, "profiles-growing": profiles, "profiles-one-off": profiles,
+	"profiles-mixes": profiles, "profiles-unlike": profiles, "profiles-arrivals": profiles, "profiles-wrong": profiles, "profiles-frozen": profiles, "profiles-daily": profiles, "profiles-growing": profiles, "profiles-one-off": profiles, "profiles-lives": profiles,
 	"energy-unlike-nodes": energies, "energy-requests": energies, "energy-alike-nodes": energies, "energy-concave": energies, "energy-batch": energies,
 	"servers":        {"server_p99", "makespan", "run_mean", "sojourn_mean"},
 	"overdue":        {"wait_max", "resident_slowdown_p99", "run_mean", "sojourn_mean"},

@@ -148,6 +148,15 @@ shared: true
 {{- if or (include "spazio.agentMounts" .) .Values.agent.hostPID .Values.agent.hostProc }}privileged{{ else }}restricted{{ end -}}
 {{- end }}
 
+{{/* The order of the queue, which all profiles share. */}}
+{{- define "spazio.queueSort" -}}
+queueSort:
+  enabled:
+    - name: {{ .Values.scheduler.queueSort }}
+  disabled:
+    - name: "*"
+{{- end }}
+
 {{/* The scheduler's configuration file. */}}
 {{- define "spazio.schedulerConfig" -}}
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -161,6 +170,7 @@ profiles:
     # A sample of the nodes would miss the few that have room.
     percentageOfNodesToScore: 100
     plugins:
+      {{- include "spazio.queueSort" . | nindent 6 }}
       multiPoint:
         enabled:
           - name: Spazio
@@ -174,6 +184,7 @@ profiles:
   - schedulerName: spazio-energy
     percentageOfNodesToScore: 100
     plugins:
+      {{- include "spazio.queueSort" . | nindent 6 }}
       multiPoint:
         enabled:
           - name: Spazio
@@ -189,6 +200,7 @@ profiles:
     # A sample of a pod's nodes would miss its first slot.
     percentageOfNodesToScore: 100
     plugins:
+      {{- include "spazio.queueSort" . | nindent 6 }}
       multiPoint:
         enabled:
           - name: Spazio

@@ -26,7 +26,13 @@ func StartScheduler(t testing.TB, kubeconfig string, args plugin.SpazioArgs, o p
 	if args.MaxAge.Duration == 0 {
 		args.MaxAge.Duration = Patience
 	}
-	s, err := service.New(t.Context(), service.Config{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
+	return RunScheduler(t, service.Config{Kubeconfig: kubeconfig, Args: args, Hub: plugin.NewHub(o)})
+}
+
+// RunScheduler runs a scheduler of any configuration in this process until stop or the test's end.
+func RunScheduler(t testing.TB, c service.Config) (hub *plugin.Hub, stop func()) {
+	t.Helper()
+	s, err := service.New(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
