@@ -1,4 +1,4 @@
-package hub
+package server
 
 import (
 	"cmp"
@@ -13,11 +13,11 @@ const (
 	pageBytes   = 1 << 20
 )
 
-// Subscription is a reader's place in a Hub. It is not safe for concurrent use, except for Close and
-// the wake function that it was made with, which the Hub calls.
-type Subscription struct {
-	hub    *Hub
-	filter Filter
+// feed is a reader's place in a hub. It is not safe for concurrent use, except for Close and
+// the wake function that it was made with, which the hub calls.
+type feed struct {
+	hub    *hub
+	filter filter
 	wake   func()
 
 	place uint64  // number of the latest change that has been taken
@@ -32,14 +32,14 @@ type Subscription struct {
 
 // Subscribe begins at a cursor or, if it is empty, with a snapshot; with one that is of no
 // use, with a reset. wake is called whenever Next may have something new; it must not
-// block nor call the Hub. It returns ErrNotSynced until Synced.
-func (h *Hub) Subscribe(f Filter, from string, wake func()) (*Subscription, error) {
+// block nor call the hub. It returns errNotSynced until Synced.
+func (h *hub) Subscribe(f filter, from string, wake func()) (*feed, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.synced {
-		return nil, ErrNotSynced
+		return nil, errNotSynced
 	}
-	s := &Subscription{hub: h, filter: f, wake: wake}
+	s := &feed{hub: h, filter: f, wake: wake}
 	s.begin("")
 	if from != "" {
 		s.resume(from)
@@ -50,7 +50,7 @@ func (h *Hub) Subscribe(f Filter, from string, wake func()) (*Subscription, erro
 
 // Cursor returns where to go on from once everything that the filter is about has been read
 // from the Store that the changes come from. It is taken before reading.
-func (h *Hub) Cursor(f Filter) string {
+func (h *hub) Cursor(f filter) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c := cursor{hub: h.id, scope: f.scope(), kinds: f.kinds, place: h.seq}
@@ -58,20 +58,20 @@ func (h *Hub) Cursor(f Filter) string {
 }
 
 // Close ends the subscription.
-func (s *Subscription) Close() {
+func (s *feed) Close() {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	delete(s.hub.subs, s)
 }
 
 // begin starts anew, for the reason, if there is one.
-func (s *Subscription) begin(reason string) {
+func (s *feed) begin(reason string) {
 	s.place, s.known, s.sent = 0, 0, cursor{hub: s.hub.id, scope: s.filter.scope()}
 	s.reset, s.snapshot, s.events, s.snapshotting, s.resuming = reason, nil, nil, false, false
 }
 
-// resume goes on from a cursor, or resets if it cannot. The Hub is locked.
-func (s *Subscription) resume(from string) {
+// resume goes on from a cursor, or resets if it cannot. The hub is locked.
+func (s *feed) resume(from string) {
 	c, ok := decodeCursor(from)
 	switch {
 	case !ok:
@@ -87,7 +87,7 @@ func (s *Subscription) resume(from string) {
 }
 
 // Next returns what is to be sent next, false if there is nothing. The message has no ID.
-func (s *Subscription) Next() (wire.Message, bool) {
+func (s *feed) Next() (wire.Message, bool) {
 	if !s.snapshotting && len(s.events) == 0 {
 		s.hub.mu.Lock()
 		s.take()
@@ -120,14 +120,14 @@ func (s *Subscription) Next() (wire.Message, bool) {
 
 // Bookmark is a message of how far the subscription has come; it is to be asked for once Next has
 // nothing.
-func (s *Subscription) Bookmark() wire.Message {
+func (s *feed) Bookmark() wire.Message {
 	s.resuming = false
 	return wire.Message{Type: wire.Bookmark, Cursor: s.cursor()}
 }
 
 // cursor returns where to go on from. It moves once all that was taken has been sent: an object
 // is sent once, for its latest change, so that no place in between describes what was sent.
-func (s *Subscription) cursor() string {
+func (s *feed) cursor() string {
 	if !s.snapshotting && len(s.events) == 0 && s.known == s.filter.kinds {
 		s.sent.kinds, s.sent.place = s.known, s.place
 	}
@@ -135,8 +135,8 @@ func (s *Subscription) cursor() string {
 }
 
 // take moves the place to the latest change, and what lies between into snapshot and events.
-// The Hub is locked.
-func (s *Subscription) take() {
+// The hub is locked.
+func (s *feed) take() {
 	h := s.hub
 	if s.known != 0 && (s.place < h.forgotten || s.place > h.seq) {
 		s.begin("more has changed meanwhile than is remembered")
@@ -155,7 +155,7 @@ func (s *Subscription) take() {
 }
 
 // takeAll takes all objects of the kinds of which the client knows nothing.
-func (s *Subscription) takeAll() {
+func (s *feed) takeAll() {
 	var all []*entry
 	for _, e := range s.hub.objects {
 		if !s.known.has(e.kind) && s.filter.matches(&e.key) {
@@ -170,7 +170,7 @@ func (s *Subscription) takeAll() {
 }
 
 // pick takes an object that has changed since the place, if the client is to be sent anything.
-func (s *Subscription) pick(e *entry) {
+func (s *feed) pick(e *entry) {
 	op, since := wire.Added, uint64(0)
 	switch known := e.added <= s.place; {
 	case e.deleted && !known:

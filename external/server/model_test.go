@@ -1,4 +1,4 @@
-package hub_test
+package server
 
 import (
 	"encoding/json"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
@@ -105,7 +104,7 @@ func (w *world) step() {
 // replica is a hub that has heard some of each stream.
 type replica struct {
 	w     *world
-	hub   *hub.Hub
+	hub   *hub
 	heard [4]int // of streams
 	// newest is of each bed the newest version that its slots had.
 	newest map[string]int
@@ -115,7 +114,7 @@ type replica struct {
 
 // newReplica lists what the world's streams have made up to now.
 func newReplica(t *testing.T, w *world, remembered int) *replica {
-	r := &replica{w: w, hub: hub.New(remembered), beds: map[string]change{}, pods: map[string]change{}, newest: map[string]int{}}
+	r := &replica{w: w, hub: newHub(remembered), beds: map[string]change{}, pods: map[string]change{}, newest: map[string]int{}}
 	for i := range streamKinds {
 		objects := map[string]change{}
 		for _, c := range w.streams[i] {
@@ -211,16 +210,16 @@ type client struct {
 	names      []string
 	slow       int
 	at         *replica
-	sub        *hub.Subscription
+	sub        *feed
 	cursor     string
-	of         *replica          // that gave the cursor
-	objects    map[string]object // by kind, name and UID
-	moved      bool              // the cursor is another replica's, and the reset is due
-	resets     int               // that were not due for that
-	incomplete bool              // amid a snapshot
+	of         *replica            // that gave the cursor
+	objects    map[string]followed // by kind, name and UID
+	moved      bool                // the cursor is another replica's, and the reset is due
+	resets     int                 // that were not due for that
+	incomplete bool                // amid a snapshot
 }
 
-type object struct {
+type followed struct {
 	meta  wire.Meta
 	slots wire.TestbedSlots
 	kind  wire.Kind
@@ -234,21 +233,21 @@ func (c *client) connect(t *testing.T, to *replica) {
 		c.cursor, c.incomplete = "", false
 	}
 	if c.cursor == "" {
-		c.objects = map[string]object{}
+		c.objects = map[string]followed{}
 	}
 	c.moved = c.cursor != "" && c.of != to
 	var err error
-	if c.sub, err = to.hub.Subscribe(hub.NewFilter(c.kinds, c.namespace, c.names), c.cursor, func() {}); err != nil {
+	if c.sub, err = to.hub.Subscribe(newFilter(c.kinds, c.namespace, c.names), c.cursor, func() {}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (c *client) take(t *testing.T, kind wire.Kind, raw json.RawMessage) (string, object) {
+func (c *client) take(t *testing.T, kind wire.Kind, raw json.RawMessage) (string, followed) {
 	var s wire.TestbedSlots
 	if err := json.Unmarshal(raw, &s); err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(kind, "/", s.Name, "/", s.UID), object{meta: s.Meta, slots: s, kind: kind}
+	return fmt.Sprint(kind, "/", s.Name, "/", s.UID), followed{meta: s.Meta, slots: s, kind: kind}
 }
 
 // read takes a message in; it says whether there was one.
@@ -257,7 +256,7 @@ func (c *client) read(t *testing.T) bool {
 	if !ok {
 		return false
 	}
-	fail := func(what string, o object) {
+	fail := func(what string, o followed) {
 		t.Helper()
 		t.Fatalf("client %d: %s: %s %v", c.id, what, o.kind, o.meta)
 	}
@@ -270,7 +269,7 @@ func (c *client) read(t *testing.T) bool {
 			c.resets++
 		}
 		c.moved = false
-		c.objects = map[string]object{}
+		c.objects = map[string]followed{}
 		c.incomplete = true
 	case wire.Snapshot:
 		for _, o := range m.Objects {
@@ -317,7 +316,7 @@ func (c *client) read(t *testing.T) bool {
 	return true
 }
 
-func version(o object) int { return number(o.meta.ResourceVersion) }
+func version(o followed) int { return number(o.meta.ResourceVersion) }
 
 func number(version string) int {
 	v, _ := strconv.Atoi(version)

@@ -1,6 +1,4 @@
-// Package program is what the programs of bench have in common: their exit codes, the flags and the
-// command of a benchmark, and its result as a table, as JSON and in a file.
-package program
+package bench
 
 import (
 	"context"
@@ -22,9 +20,9 @@ import (
 
 // Exit codes.
 const (
-	OK      = 0
-	Failure = 1
-	Usage   = 2
+	OK       = 0
+	Failure  = 1
+	BadUsage = 2
 )
 
 // Run executes a command line and returns the exit code. An error before the
@@ -48,7 +46,7 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	if running {
 		return Failure
 	}
-	return Usage
+	return BadUsage
 }
 
 // Main runs the command with the process's arguments and exits with its code, or does what its

@@ -1,4 +1,4 @@
-package hub_test
+package server
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
@@ -18,16 +17,16 @@ func jobAt(name, version string) wire.Job {
 	return wire.Job{Meta: wire.Meta{Name: name, UID: name, ResourceVersion: version}}
 }
 
-func apply(t *testing.T, h *hub.Hub, op string, object wire.Resource) {
+func apply(t *testing.T, h *hub, op string, object wire.Resource) {
 	t.Helper()
 	if _, err := h.Apply(op, object); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func subscribe(t *testing.T, h *hub.Hub, cursor string, kinds ...wire.Kind) *hub.Subscription {
+func subscribe(t *testing.T, h *hub, cursor string, kinds ...wire.Kind) *feed {
 	t.Helper()
-	s, err := h.Subscribe(hub.NewFilter(kinds, "", nil), cursor, func() {})
+	s, err := h.Subscribe(newFilter(kinds, "", nil), cursor, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +35,7 @@ func subscribe(t *testing.T, h *hub.Hub, cursor string, kinds ...wire.Kind) *hub
 }
 
 // read reads all there is, a line a message, and returns the last cursor, too.
-func read(t *testing.T, s *hub.Subscription) (lines []string, cursor string) {
+func read(t *testing.T, s *feed) (lines []string, cursor string) {
 	t.Helper()
 	name := func(o wire.Object) string {
 		var meta wire.Meta
@@ -61,7 +60,7 @@ func read(t *testing.T, s *hub.Subscription) (lines []string, cursor string) {
 	return lines, cursor
 }
 
-func expect(t *testing.T, s *hub.Subscription, want ...string) string {
+func expect(t *testing.T, s *feed, want ...string) string {
 	t.Helper()
 	got, cursor := read(t, s)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -70,11 +69,11 @@ func expect(t *testing.T, s *hub.Subscription, want ...string) string {
 	return cursor
 }
 
-// A cursor is good at the Hub that gave it, as long as that remembers all changes since; at any
+// A cursor is good at the hub that gave it, as long as that remembers all changes since; at any
 // other the client begins anew.
 func TestCursorIsGood(t *testing.T) {
-	one, other := hub.New(4), hub.New(4)
-	for _, h := range []*hub.Hub{one, other} {
+	one, other := newHub(4), newHub(4)
+	for _, h := range []*hub{one, other} {
 		apply(t, h, wire.Added, jobAt("a", "1"))
 		h.Synced()
 	}
@@ -91,7 +90,7 @@ func TestCursorIsGood(t *testing.T) {
 
 // Who reads too slowly begins anew, in the middle of a subscription, too.
 func TestTooSlow(t *testing.T) {
-	h := hub.New(4)
+	h := newHub(4)
 	h.Synced()
 	s := subscribe(t, h, "", wire.Jobs)
 	expect(t, s, "SNAPSHOT")
@@ -105,7 +104,7 @@ func TestTooSlow(t *testing.T) {
 
 // What is gone is remembered up to 16 MiB of it, whatever the number of changes.
 func TestGoneIsBounded(t *testing.T) {
-	h := hub.New(1000)
+	h := newHub(1000)
 	h.Synced()
 	last := func(of int) string {
 		job := jobAt("large", "1")
@@ -130,7 +129,7 @@ func TestGoneIsBounded(t *testing.T) {
 // What is taken at once is told by pages, and the cursor of all but the last is from before them:
 // who resumes there misses nothing.
 func TestPagesKeepThePlace(t *testing.T) {
-	h := hub.New(10_000)
+	h := newHub(10_000)
 	h.Synced()
 	s := subscribe(t, h, "", wire.Jobs)
 	before := expect(t, s, "SNAPSHOT")
@@ -163,17 +162,17 @@ func TestPagesKeepThePlace(t *testing.T) {
 
 // Who begins with what changes from now on is told nothing of what was, and no less of what is.
 func TestFromNowOn(t *testing.T) {
-	h := hub.New(100)
+	h := newHub(100)
 	apply(t, h, wire.Added, jobAt("old", "1"))
 	h.Synced()
 	apply(t, h, wire.Added, jobAt("gone", "3"))
 	apply(t, h, wire.Deleted, jobAt("gone", "3"))
-	s := subscribe(t, h, h.Cursor(hub.NewFilter([]wire.Kind{wire.Jobs}, "", nil)), wire.Jobs)
+	s := subscribe(t, h, h.Cursor(newFilter([]wire.Kind{wire.Jobs}, "", nil)), wire.Jobs)
 	expect(t, s, "BOOKMARK")
 	apply(t, h, wire.Modified, jobAt("old", "5"))
 	apply(t, h, wire.Added, jobAt("new", "6"))
 	expect(t, s, "EVENTS MODIFIED old@5 ADDED new@6")
-	if _, err := hub.New(1).Subscribe(hub.Filter{}, "", nil); !errors.Is(err, hub.ErrNotSynced) {
+	if _, err := newHub(1).Subscribe(filter{}, "", nil); !errors.Is(err, errNotSynced) {
 		t.Errorf("before everything has been told: %v", err)
 	}
 }
@@ -184,12 +183,12 @@ func TestFromNowOnEncodesNothing(t *testing.T) {
 	for i := range 5000 {
 		bed.Slots = append(bed.Slots, wire.Slot{ID: fmt.Sprint("node/", i), Node: "node"})
 	}
-	h := hub.New(100)
+	h := newHub(100)
 	apply(t, h, wire.Added, bed)
 	h.Synced()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	s := subscribe(t, h, h.Cursor(hub.NewFilter([]wire.Kind{wire.Slots}, "", nil)), wire.Slots)
+	s := subscribe(t, h, h.Cursor(newFilter([]wire.Kind{wire.Slots}, "", nil)), wire.Slots)
 	_, more := s.Next()
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 || !more {
@@ -199,7 +198,7 @@ func TestFromNowOnEncodesNothing(t *testing.T) {
 
 // What is no news is told to nobody.
 func TestNews(t *testing.T) {
-	h := hub.New(100)
+	h := newHub(100)
 	h.Synced()
 	for i, step := range []struct {
 		op     string
@@ -233,7 +232,7 @@ func TestApplyRefuses(t *testing.T) {
 		"object": {wire.Added, wire.Job{Meta: wire.Meta{Name: "a"}, External: []byte("{")}},
 		"slots":  {wire.Modified, wire.TestbedSlots{Meta: wire.Meta{Name: "a"}, Partial: true}},
 	} {
-		if _, err := hub.New(1).Apply(c.op, c.object); !errors.Is(err, hub.ErrInvalid) {
+		if _, err := newHub(1).Apply(c.op, c.object); !errors.Is(err, errChange) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package process_test
+package bench_test
 
 import (
 	"bytes"
@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
 func TestMain(m *testing.M) {
-	children.Init(map[string]children.Role{process.ExecRole: process.Exec})
+	children.Init(map[string]children.Role{bench.ExecRole: bench.Exec})
 	os.Exit(m.Run())
 }
 
@@ -38,7 +38,7 @@ func newGroup(t *testing.T) *children.Group {
 // shell starts a script that ready waits for, and returns what it found.
 func shell(t *testing.T, g *children.Group, progress io.Writer, ready, script string) (*children.Process, []string, error) {
 	t.Helper()
-	return process.Start(t.Context(), g, progress, "/bin/sh", "", ready, "-c", script)
+	return bench.Start(t.Context(), g, progress, "/bin/sh", "", ready, "-c", script)
 }
 
 // What this process takes is what getrusage says of it.
@@ -57,7 +57,7 @@ func TestFollow(t *testing.T) {
 	}()
 	defer stop()
 	before, began := own(), time.Now()
-	used, err := process.Follow(t.Context(), 1200*time.Millisecond, os.Getpid())
+	used, err := bench.Follow(t.Context(), 1200*time.Millisecond, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +77,12 @@ func TestFollowRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-p.Done()
-	if _, err := process.Follow(t.Context(), time.Second, p.PID()); err == nil {
+	if _, err := bench.Follow(t.Context(), time.Second, p.PID()); err == nil {
 		t.Error("a process that has ended is followed")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := process.Follow(ended, time.Hour, os.Getpid()); !errors.Is(err, context.Canceled) {
+	if _, err := bench.Follow(ended, time.Hour, os.Getpid()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -113,7 +113,7 @@ func TestStartFails(t *testing.T) {
 	if err := p.Err(); err == nil || !strings.Contains(err.Error(), "exit status 4: no room") {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := process.Start(t.Context(), g, io.Discard, "/nonexistent", "", "never"); err == nil {
+	if _, _, err := bench.Start(t.Context(), g, io.Discard, "/nonexistent", "", "never"); err == nil {
 		t.Error("no program has started")
 	}
 }
@@ -131,20 +131,20 @@ func TestAwait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Await(t.Context(), p, addr, func(m endpoint.Metrics) bool { return m["seen"] == 3 }); err != nil || scrapes != 3 {
+	if err := bench.Await(t.Context(), p, addr, func(m endpoint.Metrics) bool { return m["seen"] == 3 }); err != nil || scrapes != 3 {
 		t.Errorf("%d scrapes, error %v", scrapes, err)
 	}
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Await(t.Context(), p, addr, func(endpoint.Metrics) bool { return false }); !errors.Is(err, children.ErrEnded) {
+	if err := bench.Await(t.Context(), p, addr, func(endpoint.Metrics) bool { return false }); !errors.Is(err, children.ErrEnded) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestBuildSaysWhatIsMissing(t *testing.T) {
 	var said bytes.Buffer
-	if _, err := process.Build(t.Context(), "", "spazio-nothing", t.TempDir(), &said); err == nil || !bytes.Contains(said.Bytes(), []byte("spazio-nothing")) {
+	if _, err := bench.Build(t.Context(), "", "spazio-nothing", t.TempDir(), &said); err == nil || !bytes.Contains(said.Bytes(), []byte("spazio-nothing")) {
 		t.Errorf("error %v after %q", err, &said)
 	}
 }
@@ -153,22 +153,22 @@ func TestBuildSaysWhatIsMissing(t *testing.T) {
 func TestBuildLeavesTheModule(t *testing.T) {
 	t.Setenv("GOWORK", "off")
 	dir := t.TempDir()
-	path, err := process.Build(t.Context(), "", "spazio-aggregator", dir, io.Discard)
+	path, err := bench.Build(t.Context(), "", "spazio-aggregator", dir, io.Discard)
 	if err != nil || path != filepath.Join(dir, "spazio-aggregator") {
 		t.Errorf("%q, error %v", path, err)
 	}
-	if path, err := process.Build(t.Context(), "elsewhere", "spazio-aggregator", dir, io.Discard); err != nil || path != "elsewhere" {
+	if path, err := bench.Build(t.Context(), "elsewhere", "spazio-aggregator", dir, io.Discard); err != nil || path != "elsewhere" {
 		t.Errorf("%q, error %v", path, err)
 	}
 }
 
 func TestSleep(t *testing.T) {
-	if err := process.Sleep(t.Context(), time.Nanosecond); err != nil {
+	if err := bench.Sleep(t.Context(), time.Nanosecond); err != nil {
 		t.Error(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := process.Sleep(ended, time.Hour); !errors.Is(err, context.Canceled) {
+	if err := bench.Sleep(ended, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

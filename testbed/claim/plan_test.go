@@ -1,4 +1,4 @@
-package queue_test
+package claim_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -35,15 +35,6 @@ func set(numbers ...int) map[testbed.Name]bool {
 	return names
 }
 
-// slots are those with the indexes given, of a testbed of one node.
-func slots(indexes ...int) []slot.ID {
-	var ids []slot.ID
-	for _, i := range indexes {
-		ids = append(ids, slot.ID{Node: "n", Position: i})
-	}
-	return ids
-}
-
 func indexes(ids []slot.ID) []int {
 	var out []int
 	for _, id := range ids {
@@ -52,15 +43,15 @@ func indexes(ids []slot.ID) []int {
 	return out
 }
 
-// result is what queue.Plan returns.
+// result is what claim.Plan returns.
 type result struct {
-	Submit  []queue.Placement
-	Blocked *queue.Blocked
+	Submit  []claim.Placement
+	Blocked *claim.Blocked
 }
 
-func plan(t testing.TB, r queue.Request, submitted map[testbed.Name]bool, free []slot.ID) result {
+func plan(t testing.TB, r claim.Request, submitted map[testbed.Name]bool, free []slot.ID) result {
 	t.Helper()
-	submit, blocked, err := queue.Plan(r, submitted, free)
+	submit, blocked, err := claim.Plan(r, submitted, free)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +108,7 @@ func TestThesisCases(t *testing.T) {
 		for i, l := range tt.looks {
 			q := jobs(tt.queue...)
 			var planned []int
-			for _, p := range plan(t, queue.Request{Queue: q}, set(l.submitted...), slots(l.free...)).Submit {
+			for _, p := range plan(t, claim.Request{Queue: q}, set(l.submitted...), slots(l.free...)).Submit {
 				if p.Job == job(l.job) {
 					planned = indexes(p.Slots)
 				}
@@ -128,67 +119,67 @@ func TestThesisCases(t *testing.T) {
 		}
 	}
 	// What the thesis' program waits for without a word is said at once.
-	blocked, err := queue.Feasible(queue.Request{Queue: jobs(2, 1, 1, 2, 1, 2, 1, 2, 2)}, nil, slots(all...))
+	blocked, err := claim.Feasible(claim.Request{Queue: jobs(2, 1, 1, 2, 1, 2, 1, 2, 2)}, nil, slots(all...))
 	if err != nil || blocked == nil || blocked.Job != job(2) || blocked.Needs != 9 {
 		t.Errorf("%+v, %v", blocked, err)
 	}
 }
 
 func TestPlan(t *testing.T) {
-	place := func(n int, indexes ...int) queue.Placement {
-		return queue.Placement{Job: job(n), Slots: slots(indexes...)}
+	place := func(n int, indexes ...int) claim.Placement {
+		return claim.Placement{Job: job(n), Slots: slots(indexes...)}
 	}
-	abc := []queue.Placement{place(1, 0, 1), place(2, 2), place(3, 1, 3), place(4, 3)}
+	abc := []claim.Placement{place(1, 0, 1), place(2, 2), place(3, 1, 3), place(4, 3)}
 	for name, tt := range map[string]struct {
-		request   queue.Request
+		request   claim.Request
 		submitted map[testbed.Name]bool
 		free      []slot.ID
 		want      result
 	}{
 		"a queue that ends": {
-			queue.Request{Queue: jobs(1, 2, 1)}, nil, slots(4, 5, 6, 7),
-			result{Submit: []queue.Placement{place(1, 4, 6), place(2, 5)}},
+			claim.Request{Queue: jobs(1, 2, 1)}, nil, slots(4, 5, 6, 7),
+			result{Submit: []claim.Placement{place(1, 4, 6), place(2, 5)}},
 		},
 		"a queue that stops": {
-			queue.Request{Queue: jobs(1, 2, 3, 2, 4)}, nil, slots(0, 5, 7),
+			claim.Request{Queue: jobs(1, 2, 3, 2, 4)}, nil, slots(0, 5, 7),
 			result{
-				Submit:  []queue.Placement{place(1, 0)},
-				Blocked: &queue.Blocked{Job: job(2), Needs: 3, Earmark: slots(5, 7)},
+				Submit:  []claim.Placement{place(1, 0)},
+				Blocked: &claim.Blocked{Job: job(2), Needs: 3, Earmark: slots(5, 7)},
 			},
 		},
 		"an earmark leaves the rest": {
-			queue.Request{Queue: jobs(1, 2, 2, 1, 1)}, set(2), slots(0, 1),
-			result{Blocked: &queue.Blocked{Job: job(1), Needs: 3, Earmark: slots(0, 1)}},
+			claim.Request{Queue: jobs(1, 2, 2, 1, 1)}, set(2), slots(0, 1),
+			result{Blocked: &claim.Blocked{Job: job(1), Needs: 3, Earmark: slots(0, 1)}},
 		},
-		"all submitted": {queue.Request{Queue: jobs(1, 2)}, set(1, 2, 3), slots(0), result{}},
+		"all submitted": {claim.Request{Queue: jobs(1, 2)}, set(1, 2, 3), slots(0), result{}},
 		"strict": {
-			queue.Request{Placements: abc}, nil, slots(1, 2, 3),
-			result{Blocked: &queue.Blocked{Job: job(1), Needs: 2, Earmark: slots(1)}},
+			claim.Request{Placements: abc}, nil, slots(1, 2, 3),
+			result{Blocked: &claim.Blocked{Job: job(1), Needs: 2, Earmark: slots(1)}},
 		},
 		"strict goes as far as it can": {
-			queue.Request{Placements: abc}, nil, slots(0, 1, 2, 3),
+			claim.Request{Placements: abc}, nil, slots(0, 1, 2, 3),
 			result{
-				Submit:  []queue.Placement{place(1, 0, 1), place(2, 2)},
-				Blocked: &queue.Blocked{Job: job(3), Needs: 2, Earmark: slots(3)},
+				Submit:  []claim.Placement{place(1, 0, 1), place(2, 2)},
+				Blocked: &claim.Blocked{Job: job(3), Needs: 2, Earmark: slots(3)},
 			},
 		},
 		"relaxed": {
-			queue.Request{Placements: abc, Relaxed: true}, nil, slots(1, 2, 3),
+			claim.Request{Placements: abc, Relaxed: true}, nil, slots(1, 2, 3),
 			result{
-				Submit:  []queue.Placement{place(2, 2), place(3, 1, 3)},
-				Blocked: &queue.Blocked{Job: job(1), Needs: 2},
+				Submit:  []claim.Placement{place(2, 2), place(3, 1, 3)},
+				Blocked: &claim.Blocked{Job: job(1), Needs: 2},
 			},
 		},
 		"relaxed, of what is left": {
-			queue.Request{Placements: abc, Relaxed: true}, set(1, 2), slots(3),
+			claim.Request{Placements: abc, Relaxed: true}, set(1, 2), slots(3),
 			result{
-				Submit:  []queue.Placement{place(4, 3)},
-				Blocked: &queue.Blocked{Job: job(3), Needs: 2},
+				Submit:  []claim.Placement{place(4, 3)},
+				Blocked: &claim.Blocked{Job: job(3), Needs: 2},
 			},
 		},
 		"without slots": {
-			queue.Request{Placements: []queue.Placement{place(1)}}, nil, slots(3),
-			result{Blocked: &queue.Blocked{Job: job(1)}},
+			claim.Request{Placements: []claim.Placement{place(1)}}, nil, slots(3),
+			result{Blocked: &claim.Blocked{Job: job(1)}},
 		},
 	} {
 		if diff := cmp.Diff(tt.want, plan(t, tt.request, tt.submitted, tt.free)); diff != "" {
@@ -198,15 +189,15 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanRefuses(t *testing.T) {
-	one := queue.Placement{Job: job(1), Slots: slots(1)}
-	for name, requests := range map[string][]queue.Request{
-		"Request.Queue":   {{}, {Queue: jobs(1), Placements: []queue.Placement{one}}},
-		"Placement.Job":   {{Placements: []queue.Placement{one, one}}},
-		"Placement.Slots": {{Placements: []queue.Placement{{Job: job(1), Slots: slots(1, 2, 1)}}}},
+	one := claim.Placement{Job: job(1), Slots: slots(1)}
+	for name, requests := range map[string][]claim.Request{
+		"Request.Queue":   {{}, {Queue: jobs(1), Placements: []claim.Placement{one}}},
+		"Placement.Job":   {{Placements: []claim.Placement{one, one}}},
+		"Placement.Slots": {{Placements: []claim.Placement{{Job: job(1), Slots: slots(1, 2, 1)}}}},
 	} {
 		for _, r := range requests {
-			_, _, err := queue.Plan(r, nil, slots(0, 1, 2))
-			_, infeasible := queue.Feasible(r, nil, slots(0, 1, 2))
+			_, _, err := claim.Plan(r, nil, slots(0, 1, 2))
+			_, infeasible := claim.Feasible(r, nil, slots(0, 1, 2))
 			for _, err := range []error{err, infeasible} {
 				var fe *field.Error
 				if !errors.As(err, &fe) || fe.Field != name || !errors.Is(err, testbed.ErrInvalid) {
@@ -219,19 +210,19 @@ func TestPlanRefuses(t *testing.T) {
 
 func TestFeasible(t *testing.T) {
 	for name, tt := range map[string]struct {
-		request   queue.Request
+		request   claim.Request
 		submitted map[testbed.Name]bool
 		want      string
 	}{
-		"one after the other":        {queue.Request{Queue: jobs(1, 1, 1, 2, 2, 2, 3)}, nil, ""},
-		"too large":                  {queue.Request{Queue: jobs(1, 2, 2, 2, 2)}, nil, "job2"},
-		"too much in between":        {queue.Request{Queue: jobs(1, 2, 2, 1)}, nil, "job1"},
-		"which has started":          {queue.Request{Queue: jobs(1, 2, 2, 1)}, set(1), ""},
-		"strict, one after another":  {queue.Request{Placements: []queue.Placement{{job(1), slots(0, 1)}, {job(2), slots(1)}}}, nil, ""},
-		"a slot that does not exist": {queue.Request{Placements: []queue.Placement{{job(1), slots(0, 1)}, {job(2), slots(3)}, {job(3), slots(0)}}}, nil, "job2"},
+		"one after the other":        {claim.Request{Queue: jobs(1, 1, 1, 2, 2, 2, 3)}, nil, ""},
+		"too large":                  {claim.Request{Queue: jobs(1, 2, 2, 2, 2)}, nil, "job2"},
+		"too much in between":        {claim.Request{Queue: jobs(1, 2, 2, 1)}, nil, "job1"},
+		"which has started":          {claim.Request{Queue: jobs(1, 2, 2, 1)}, set(1), ""},
+		"strict, one after another":  {claim.Request{Placements: []claim.Placement{{job(1), slots(0, 1)}, {job(2), slots(1)}}}, nil, ""},
+		"a slot that does not exist": {claim.Request{Placements: []claim.Placement{{job(1), slots(0, 1)}, {job(2), slots(3)}, {job(3), slots(0)}}}, nil, "job2"},
 	} {
 		given := len(tt.submitted)
-		blocked, err := queue.Feasible(tt.request, tt.submitted, slots(0, 1, 2))
+		blocked, err := claim.Feasible(tt.request, tt.submitted, slots(0, 1, 2))
 		got := ""
 		if blocked != nil {
 			got = blocked.Job.Name
@@ -243,7 +234,7 @@ func TestFeasible(t *testing.T) {
 }
 
 // naivePlan takes one job at a time, and numbers the queue and the slots anew for each.
-func naivePlan(r queue.Request, submitted map[testbed.Name]bool, free []slot.ID) (started []queue.Placement, blocked testbed.Name) {
+func naivePlan(r claim.Request, submitted map[testbed.Name]bool, free []slot.ID) (started []claim.Placement, blocked testbed.Name) {
 	done := make(map[testbed.Name]bool)
 	for name := range submitted {
 		done[name] = submitted[name]
@@ -251,7 +242,7 @@ func naivePlan(r queue.Request, submitted map[testbed.Name]bool, free []slot.ID)
 	free = slices.Clone(free)
 	start := func(name testbed.Name, ids []slot.ID) {
 		done[name] = true
-		started = append(started, queue.Placement{Job: name, Slots: ids})
+		started = append(started, claim.Placement{Job: name, Slots: ids})
 		free = slices.DeleteFunc(free, func(id slot.ID) bool { return slices.Contains(ids, id) })
 	}
 	for _, p := range r.Placements {
@@ -296,8 +287,8 @@ func naivePlan(r queue.Request, submitted map[testbed.Name]bool, free []slot.ID)
 }
 
 // random makes a request, what is submitted, and what is free.
-func random(rng *rand.Rand) (queue.Request, map[testbed.Name]bool, []slot.ID) {
-	var r queue.Request
+func random(rng *rand.Rand) (claim.Request, map[testbed.Name]bool, []slot.ID) {
+	var r claim.Request
 	if rng.IntN(2) == 0 {
 		for range 1 + rng.IntN(12) {
 			r.Queue = append(r.Queue, job(rng.IntN(5)))
@@ -305,7 +296,7 @@ func random(rng *rand.Rand) (queue.Request, map[testbed.Name]bool, []slot.ID) {
 	} else {
 		r.Relaxed = rng.IntN(2) == 0
 		for _, n := range rng.Perm(6)[:1+rng.IntN(5)] {
-			r.Placements = append(r.Placements, queue.Placement{Job: job(n), Slots: slots(rng.Perm(8)[:rng.IntN(4)]...)})
+			r.Placements = append(r.Placements, claim.Placement{Job: job(n), Slots: slots(rng.Perm(8)[:rng.IntN(4)]...)})
 		}
 	}
 	submitted := make(map[testbed.Name]bool)
@@ -392,11 +383,11 @@ func FuzzPlan(f *testing.F) {
 }
 
 func TestPlanLeavesInputsAlone(t *testing.T) {
-	r := queue.Request{Placements: []queue.Placement{{Job: job(1), Slots: slots(0, 1)}}}
+	r := claim.Request{Placements: []claim.Placement{{Job: job(1), Slots: slots(0, 1)}}}
 	free := slots(0, 1)
 	got := plan(t, r, nil, free)
 	got.Submit[0].Slots[0] = slot.ID{Node: "changed"}
-	blocked := plan(t, queue.Request{Queue: jobs(1, 1, 1)}, nil, free).Blocked
+	blocked := plan(t, claim.Request{Queue: jobs(1, 1, 1)}, nil, free).Blocked
 	blocked.Earmark[0] = slot.ID{Node: "changed"}
 	_ = append(blocked.Earmark, slot.ID{})
 	if !slices.Equal(r.Placements[0].Slots, slots(0, 1)) || !slices.Equal(free, slots(0, 1)) {
@@ -405,11 +396,11 @@ func TestPlanLeavesInputsAlone(t *testing.T) {
 }
 
 func TestJobs(t *testing.T) {
-	r := queue.Request{Queue: jobs(2, 1, 2, 3, 1)}
+	r := claim.Request{Queue: jobs(2, 1, 2, 3, 1)}
 	if got := r.Jobs(); !slices.Equal(got, jobs(2, 1, 3)) {
 		t.Error(got)
 	}
-	r = queue.Request{Placements: []queue.Placement{{Job: job(2)}, {Job: job(1)}}}
+	r = claim.Request{Placements: []claim.Placement{{Job: job(2)}, {Job: job(1)}}}
 	if got := r.Jobs(); !slices.Equal(got, jobs(2, 1)) {
 		t.Error(got)
 	}

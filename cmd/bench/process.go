@@ -1,6 +1,4 @@
-// Package process builds and starts the programs under measurement, and reads what they take of the
-// machine and what their metrics show.
-package process
+package bench
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package hub
+package server
 
 import (
 	"fmt"
@@ -19,17 +19,17 @@ func indexOf(kind wire.Kind) int { return slices.Index(kinds[:], kind) }
 
 func (s kindSet) has(kind int) bool { return s&(1<<kind) != 0 }
 
-// Filter selects the objects of a subscription. The zero value selects none.
-type Filter struct {
+// filter selects the objects of a subscription. The zero value selects none.
+type filter struct {
 	kinds     kindSet
 	namespace string
 	names     []string // sorted
 }
 
-// NewFilter returns a Filter of objects of the kinds, in the namespace or, if it is empty, in
+// newFilter returns a filter of objects of the kinds, in the namespace or, if it is empty, in
 // all, and of the names or, if there are none, of any.
-func NewFilter(of []wire.Kind, namespace string, names []string) Filter {
-	f := Filter{namespace: namespace, names: slices.Sorted(slices.Values(names))}
+func newFilter(of []wire.Kind, namespace string, names []string) filter {
+	f := filter{namespace: namespace, names: slices.Sorted(slices.Values(names))}
 	for i, kind := range kinds {
 		if slices.Contains(of, kind) {
 			f.kinds |= 1 << i
@@ -38,7 +38,7 @@ func NewFilter(of []wire.Kind, namespace string, names []string) Filter {
 	return f
 }
 
-func (f *Filter) matches(k *key) bool {
+func (f *filter) matches(k *key) bool {
 	if !f.kinds.has(k.kind) || f.namespace != "" && f.namespace != k.namespace {
 		return false
 	}
@@ -51,14 +51,14 @@ func (f *Filter) matches(k *key) bool {
 
 // scope differs for filters that can't use each other's cursors. Kinds make no difference: a
 // cursor has its own.
-func (f *Filter) scope() uint32 {
+func (f *filter) scope() uint32 {
 	return crc32.ChecksumIEEE([]byte(f.namespace + "/" + strings.Join(f.names, "/"))) // no name has a solidus
 }
 
 // cursor is how far a subscription has been sent changes.
 type cursor struct {
-	hub   uint64  // Hub.id
-	scope uint32  // Filter.scope
+	hub   uint64  // hub.id
+	scope uint32  // filter.scope
 	kinds kindSet // that it is about
 	place uint64  // number of the latest change that was sent
 }

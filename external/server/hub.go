@@ -1,4 +1,4 @@
-package hub
+package server
 
 import (
 	"bytes"
@@ -11,27 +11,38 @@ import (
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
-// Errors of a Hub.
+// Errors of a hub.
 var (
-	// ErrInvalid refuses an inconsistent change.
-	ErrInvalid = errors.New("invalid change")
-	// ErrNotSynced is returned until Synced is called.
-	ErrNotSynced = errors.New("not everything has been read yet")
+	// errChange refuses an inconsistent change.
+	errChange = errors.New("invalid change")
+	// errNotSynced is returned until Synced is called.
+	errNotSynced = errors.New("not everything has been read yet")
 )
 
 const (
-	// Remembered is how many changes a server remembers: those of a busy test bed's slots, of
+	// remembered is how many changes a server remembers: those of a busy test bed's slots, of
 	// which up to 40 come a second, for half an hour. Each takes a pointer.
-	Remembered = 1 << 16
+	remembered = 1 << 16
 	// mostGone bounds the JSON in bytes of objects that are gone but remembered: a job that has
 	// run often has ten kilobytes, a scheduling of a long queue hundreds.
 	mostGone = 16 << 20
 )
 
-// Hub has the newest state of each object. Create it with New. It is safe for concurrent
-// use.
-type Hub struct {
-	id    uint64        // of this Hub among all processes' ones
+// hub keeps the newest state of each object and sends subscribers what has changed.
+//
+// The hub numbers the changes and remembers, of the latest ones, which object each was of. A
+// feed is a place in that sequence. It is sent each object that has changed behind the place, as
+// the object is now: a slow reader gets the newest states, not all of them, and costs no more than
+// there are objects. A reader whose place is no longer remembered is reset, and begins anew with a
+// snapshot.
+//
+// A cursor is a place, with a random number that identifies the hub: other processes receive the
+// changes in an order of their own. A cursor of another hub resets, too.
+//
+// A hub knows no clock and starts nothing. It is safe for concurrent use; a feed is one goroutine's
+// at a time.
+type hub struct {
+	id    uint64        // of this hub among all processes' ones
 	ready chan struct{} // closed by Synced
 
 	mu      sync.Mutex
@@ -43,7 +54,7 @@ type Hub struct {
 	recent    []*entry
 	forgotten uint64
 	gone      int // bytes of the objects in recent that are gone
-	subs      map[*Subscription]struct{}
+	subs      map[*feed]struct{}
 }
 
 // key is what an object is known by: another UID is another object.
@@ -61,16 +72,16 @@ type entry struct {
 	slots          *slotTable      // of those
 }
 
-// New returns a Hub that knows nothing and will remember so many changes.
-func New(remembered int) *Hub {
-	return &Hub{
+// newHub returns a hub that knows nothing and will remember so many changes.
+func newHub(remembered int) *hub {
+	return &hub{
 		id: rand.Uint64(), ready: make(chan struct{}), objects: map[key]*entry{},
-		recent: make([]*entry, remembered), subs: map[*Subscription]struct{}{},
+		recent: make([]*entry, remembered), subs: map[*feed]struct{}{},
 	}
 }
 
 // Synced marks that Apply has had all objects that exist: from then on subscriptions are possible.
-func (h *Hub) Synced() {
+func (h *hub) Synced() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.synced {
@@ -80,22 +91,22 @@ func (h *Hub) Synced() {
 }
 
 // Ready is closed by Synced.
-func (h *Hub) Ready() <-chan struct{} { return h.ready }
+func (h *hub) Ready() <-chan struct{} { return h.ready }
 
 // Apply records that an object was added, modified or deleted, and reports whether that changed
-// anything. Its error wraps ErrInvalid, and the Hub is unchanged.
-func (h *Hub) Apply(op string, object wire.Resource) (bool, error) {
+// anything. Its error wraps errChange, and the hub is unchanged.
+func (h *hub) Apply(op string, object wire.Resource) (bool, error) {
 	meta := object.Common()
 	all, isSlots := object.(wire.TestbedSlots)
 	switch {
 	case op != wire.Added && op != wire.Modified && op != wire.Deleted, meta.Name == "", all.Partial:
-		return false, fmt.Errorf("%w: it is %q of %q, of all slots %t", ErrInvalid, op, meta.Name, !all.Partial)
+		return false, fmt.Errorf("%w: it is %q of %q, of all slots %t", errChange, op, meta.Name, !all.Partial)
 	case isSlots: // of a deletion there are none, else the entry's table encodes them
 		object = wire.TestbedSlots{Meta: meta, Slots: []wire.Slot{}}
 	}
 	raw, err := json.Marshal(object)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return false, fmt.Errorf("%w: %w", errChange, err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +145,7 @@ func (h *Hub) Apply(op string, object wire.Resource) (bool, error) {
 }
 
 // remember numbers a change of e and puts it into the ring.
-func (h *Hub) remember(e *entry) {
+func (h *hub) remember(e *entry) {
 	e.changed = 0 // else forgetting its change before would count a deletion as forgotten
 	if h.seq-h.forgotten == uint64(len(h.recent)) {
 		h.forget()
@@ -148,7 +159,7 @@ func (h *Hub) remember(e *entry) {
 }
 
 // forget takes the oldest change out of the ring.
-func (h *Hub) forget() {
+func (h *hub) forget() {
 	h.forgotten++
 	at := h.at(h.forgotten)
 	if e := *at; e.deleted && e.changed == h.forgotten {
@@ -158,4 +169,4 @@ func (h *Hub) forget() {
 }
 
 // at returns the place in the ring of a change that is remembered.
-func (h *Hub) at(n uint64) **entry { return &h.recent[n%uint64(len(h.recent))] }
+func (h *hub) at(n uint64) **entry { return &h.recent[n%uint64(len(h.recent))] }
