@@ -40,7 +40,7 @@ func compareRatio(i experiment.Interval) string {
 // scoreOf is what a signal did on a source, above its own percentile.
 func scoreOf(r Result, source string, behind bool, signal string) (Score, bool) {
 	for _, row := range r.Rows {
-		if row.Source == source && row.Filtered == behind && row.Spike == OwnPercentile && row.Signal == signal {
+		if row.source == source && row.filtered == behind && row.Spike == ownPercentile && row.signal == signal {
 			return row.Score, row.Spikes >= fewest
 		}
 	}
@@ -75,7 +75,7 @@ func claimed(r Result, rows []experiment.Row) text.Table {
 func addPredictions(t *text.Table, r Result) {
 	// each adds a claim on those sources in which Pronto's signal has spikes enough.
 	each := func(claim string, behind bool, judge func(s Source, own Score) (found, verdict string)) {
-		for _, s := range r.Sources {
+		for _, s := range r.sources {
 			if own, ok := scoreOf(r, s.Name, behind, Pronto); ok {
 				if found, verdict := judge(s, own); found != "" {
 					t.Add(claim, s.Name, found, verdict)
@@ -90,7 +90,7 @@ func addPredictions(t *text.Table, r Result) {
 				return "", ""
 			}
 			of := own.ForetoldShare(window)
-			by := math.Max(foretoldBy(r, s.Name, behind, Coin, window), foretoldBy(r, s.Name, behind, Shifted, window))
+			by := math.Max(foretoldBy(r, s.Name, behind, Coin, window), foretoldBy(r, s.Name, behind, shifted, window))
 			return fmt.Sprintf("%s of the spikes, %s by chance", share(of), share(by)), compareShares(of, by, own.Spikes)
 		}
 	}
@@ -111,9 +111,9 @@ func addPredictions(t *text.Table, r Result) {
 		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), Windows[falseWindow], share(alone)), compareShares(of, alone, own.Spikes)
 	})
 	for _, s := range r.Starts {
-		if s.Calm > 0 && s.Stills > 0 {
-			t.Add("containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.Source,
-				fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.Still)), verdict(s.Rise > s.Still))
+		if s.calm > 0 && s.stills > 0 {
+			t.Add("containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.source,
+				fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.still)), verdict(s.Rise > s.still))
 		}
 	}
 	each("behind filter and gate rejections precede spikes by at most 1", true, byChance(true, 0))

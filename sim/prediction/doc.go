@@ -5,7 +5,7 @@
 //
 // # What is counted
 //
-// A spike begins where a node's pressure exceeds a threshold ([Threshold]), its own 95th
+// A spike begins where a node's pressure exceeds a threshold (threshold), its own 95th
 // percentile or one half, after a rest at or below it. It is foretold within w if the
 // node rejected at one of the w seconds before; a rejection at the very sample that is
 // the first of the spike counts by itself, not as foretold. The lead is the time from the first
@@ -14,7 +14,7 @@
 //
 // # Signals
 //
-// [Signals] lists them. Pronto is package pronto with its defaults, the models of all
+// signals lists them. Pronto is package pronto with its defaults, the models of all
 // nodes of a source merged once a block and adopted by each. Beside it are the same
 // where each node keeps to itself, on the directions of a decomposition that is not
 // centred, a threshold on the raw pressure and a z-score of it by exponential averages,
@@ -25,7 +25,7 @@
 //
 // # On what
 //
-// A [Source] is nodes seen at the same times: a recording of a machine,
+// A source is nodes seen at the same times: a recording of a machine,
 // series of CloudWatch or the Grid Workloads Archive ([ReadSeries]),
 // or simulated nodes ([Simulate]). Each is judged raw and filtered: behind the agent's
 // dynamic EMA, rejections being void while containers come and go.

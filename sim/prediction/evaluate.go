@@ -8,18 +8,18 @@ import (
 
 // row is a signal on a source, and how it did.
 type row struct {
-	// Source is its name, Filtered that the signal saw it behind the agent's filter.
-	Source   string
-	Filtered bool
+	// source is its name, Filtered that the signal saw it behind the agent's filter.
+	source   string
+	filtered bool
 	// Spike is what counted as one.
-	Spike  Threshold
-	Signal string
+	Spike  threshold
+	signal string
 	Score
 }
 
 // Result is an evaluation. It is a plain value, safe for concurrent reading.
 type Result struct {
-	Sources []Source
+	sources []Source
 	Rows    []row
 	// Starts is what became of the pressure where containers started, of the sources
 	// that know.
@@ -29,7 +29,7 @@ type Result struct {
 // Evaluate holds every signal against the spikes of every source, raw and filtered.
 // Seed is of what is left to chance. The error is a *field.Error.
 func Evaluate(sources []Source, seed uint64) (Result, error) {
-	result := Result{Sources: sources}
+	result := Result{sources: sources}
 	names := map[string]bool{}
 	for _, s := range sources {
 		if err := s.Validate(); err != nil {
@@ -53,9 +53,9 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 	return result, nil
 }
 
-// Rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
+// rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
 // is behind the agent's filter, as Row.Filtered. The error is a *field.Error.
-func Rejections(s Source, filtered bool) ([][]bool, error) {
+func rejections(s Source, filtered bool) ([][]bool, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 		}
 		often := count(j.rejects[Pronto][i])
 		j.rejects[Raw] = append(j.rejects[Raw], asOften(pressure, j.void[i], often))
-		j.rejects[ZScore] = append(j.rejects[ZScore], asOften(zScores(pressure), j.void[i], often))
+		j.rejects[zScore] = append(j.rejects[zScore], asOften(zScores(pressure), j.void[i], often))
 	}
 	return j, nil
 }
@@ -108,12 +108,12 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 // rows are those of the source, of each kind of spike in turn.
 func (j judgement) rows() (rows []row) {
 	for _, t := range thresholds() {
-		for k, signal := range Signals() {
+		for k, signal := range signals() {
 			if signal == Alone && len(j.Nodes) == 1 {
 				continue // no fleet, no difference
 			}
 			rng := rand.New(rand.NewPCG(j.seed, uint64(k)))
-			row := row{Source: j.Name, Filtered: j.behind, Spike: t, Signal: signal}
+			row := row{source: j.Name, filtered: j.behind, Spike: t, signal: signal}
 			for i, n := range j.Nodes {
 				row.Score = row.plus(j.on(i, signal, above(n.Pressure, t.of(n.Pressure)), rng))
 			}
@@ -125,7 +125,7 @@ func (j judgement) rows() (rows []row) {
 
 // on scores a signal on a node.
 func (j judgement) on(i int, signal string, spiking []bool, rng *rand.Rand) Score {
-	if signal != Coin && signal != Shifted {
+	if signal != Coin && signal != shifted {
 		return score(spiking, j.rejects[signal][i], j.Second)
 	}
 	var sum Score

@@ -40,7 +40,7 @@ func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionIntro)
 	p.Paragraph("Written by")
 	p.Paragraph("    " + e.Command)
-	for _, s := range e.Result.Sources {
+	for _, s := range e.Result.sources {
 		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
 	}
 	p.Heading(2, "Which claims hold")
@@ -48,7 +48,7 @@ func (e Page) Write(p *report.Page, base string) error {
 	p.Heading(2, "1 Prediction")
 	p.Paragraph(predictionMethod)
 	var list []string
-	for _, name := range Signals() {
+	for _, name := range signals() {
 		list = append(list, fmt.Sprintf("%s: %s", name, about(name)))
 	}
 	p.Paragraph("Signals: " + strings.Join(list, "; ") + ".")
@@ -70,7 +70,7 @@ func (e Page) Write(p *report.Page, base string) error {
 }
 
 func (e Page) tables(p *report.Page, behind bool) {
-	for _, s := range e.Result.Sources {
+	for _, s := range e.Result.sources {
 		for _, spike := range thresholds() {
 			if t, ok := scores(e.Result, s, behind, spike); ok {
 				p.Table(t)
@@ -87,7 +87,7 @@ func (e Page) pictures(p *report.Page, base string) error {
 		p.Picture("foretold", base+"-foretold.svg",
 			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", Windows[falseWindow]), c)
 	}
-	for _, s := range e.Result.Sources {
+	for _, s := range e.Result.sources {
 		if s.Second == 1 {
 			continue
 		}
@@ -103,12 +103,12 @@ func (e Page) pictures(p *report.Page, base string) error {
 
 // foretold has a panel a source in which anything was foretold.
 func (e Page) foretold() (c report.Chart) {
-	for _, s := range e.Result.Sources {
+	for _, s := range e.Result.sources {
 		var dots report.DotPlot
 		for _, row := range e.Result.Rows {
-			if row.Source == s.Name && row.Spike == OwnPercentile && row.Spikes >= fewest {
+			if row.source == s.Name && row.Spike == ownPercentile && row.Spikes >= fewest {
 				v := row.ForetoldShare(falseWindow)
-				dots.Add(row.Signal, seen(row.Filtered), v, v, v)
+				dots.Add(row.signal, seen(row.filtered), v, v, v)
 			}
 		}
 		if _, most := dots.Range(); most > 0 {
@@ -124,7 +124,7 @@ func minute(s Source) (c report.Chart, err error) {
 	from := busiest(pressure, 60*s.Second)
 	to := min(from+60*s.Second, len(pressure))
 	for _, behind := range []bool{false, true} {
-		rejects, err := Rejections(s, behind)
+		rejects, err := rejections(s, behind)
 		if err != nil {
 			return c, err
 		}

@@ -6,34 +6,34 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Threshold is what pressure a spike exceeds.
-type Threshold uint8
+// threshold is what pressure a spike exceeds.
+type threshold uint8
 
 const (
-	// OwnPercentile is the node's own 95th.
-	OwnPercentile Threshold = iota
-	// Half is one half.
-	Half
+	// ownPercentile is the node's own 95th.
+	ownPercentile threshold = iota
+	// half is one half.
+	half
 )
 
-func (t Threshold) String() string {
-	if t == Half {
+func (t threshold) String() string {
+	if t == half {
 		return ".5"
 	}
 	return "the 95th percentile"
 }
 
 // MarshalText writes it in words.
-func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+func (t threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // thresholds lists both.
-func thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
+func thresholds() []threshold { return []threshold{ownPercentile, half} }
 
 const percentile = .95
 
 // of is the pressure itself.
-func (t Threshold) of(pressure []float64) float64 {
-	if t == Half {
+func (t threshold) of(pressure []float64) float64 {
+	if t == half {
 		return .5
 	}
 	return quantile(pressure, percentile)
@@ -54,22 +54,22 @@ type Score struct {
 	// how many had a rejection at their first sample.
 	Spikes   float64
 	Foretold [len(Windows)]float64
-	AtFirst  float64
+	atFirst  float64
 	// Alarms is how many there were, False how many in vain by each of the Windows.
 	Alarms float64
 	False  [len(Windows)]float64
 	// Samples and Rejecting count samples.
 	Samples, Rejecting float64
-	// Lead sums up the leads of the spikes foretold within the last of the Windows, in
+	// lead sums up the leads of the spikes foretold within the last of the Windows, in
 	// seconds.
-	Lead float64
+	lead float64
 }
 
 // ForetoldShare is the share of spikes foretold within the i-th window; NaN without any.
 func (s Score) ForetoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
 
-// AtFirstShare is the share of spikes with a rejection at their first sample.
-func (s Score) AtFirstShare() float64 { return s.AtFirst / s.Spikes }
+// atFirstShare is the share of spikes with a rejection at their first sample.
+func (s Score) atFirstShare() float64 { return s.atFirst / s.Spikes }
 
 // FalseShare is the share of alarms in vain; NaN without any.
 func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
@@ -77,17 +77,17 @@ func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
 // Rejected is the share of the time.
 func (s Score) Rejected() float64 { return s.Rejecting / s.Samples }
 
-// MeanLead is in seconds; NaN if nothing was foretold.
-func (s Score) MeanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
+// meanLead is in seconds; NaN if nothing was foretold.
+func (s Score) meanLead() float64 { return s.lead / s.Foretold[len(Windows)-1] }
 
 // plus adds up what two nodes, or two draws, came to.
 func (s Score) plus(o Score) Score {
 	s.Spikes += o.Spikes
-	s.AtFirst += o.AtFirst
+	s.atFirst += o.atFirst
 	s.Alarms += o.Alarms
 	s.Samples += o.Samples
 	s.Rejecting += o.Rejecting
-	s.Lead += o.Lead
+	s.lead += o.lead
 	for i := range Windows {
 		s.Foretold[i] += o.Foretold[i]
 		s.False[i] += o.False[i]
@@ -98,11 +98,11 @@ func (s Score) plus(o Score) Score {
 // over divides by a number of draws.
 func (s Score) over(n float64) Score {
 	s.Spikes /= n
-	s.AtFirst /= n
+	s.atFirst /= n
 	s.Alarms /= n
 	s.Samples /= n
 	s.Rejecting /= n
-	s.Lead /= n
+	s.lead /= n
 	for i := range Windows {
 		s.Foretold[i] /= n
 		s.False[i] /= n
@@ -180,14 +180,14 @@ func score(spiking, rejects []bool, second int) Score {
 // spike counts one.
 func (s *Score) spike(rejects []bool, at, second int) {
 	if rejects[at] {
-		s.AtFirst++
+		s.atFirst++
 	}
 	longest := Windows[len(Windows)-1] * second
 	for i := max(at-longest, 0); i < at; i++ {
 		if !rejects[i] {
 			continue
 		}
-		s.Lead += float64(at-i) / float64(second)
+		s.lead += float64(at-i) / float64(second)
 		break
 	}
 	for w, seconds := range Windows {

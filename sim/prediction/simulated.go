@@ -30,7 +30,7 @@ func Simulate(ctx context.Context, seconds float64, seed uint64) (Source, error)
 	if err != nil {
 		return Source{}, err
 	}
-	w := &watcher{nodes: make([]Node, simNodes), seconds: seconds}
+	w := &watcher{nodes: make([]node, simNodes), seconds: seconds}
 	c := sim.Config{Nodes: simNodes, Scheduler: w, Seed: seed}
 	c.Node.Cores = simCores
 	// One that outlasts the rest, so that the nodes are watched for the whole time.
@@ -57,7 +57,7 @@ func Simulate(ctx context.Context, seconds float64, seed uint64) (Source, error)
 // watcher is the default scheduler that notes what nodes show.
 type watcher struct {
 	cluster *sim.Cluster
-	nodes   []Node
+	nodes   []node
 	seconds float64
 }
 

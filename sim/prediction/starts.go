@@ -3,19 +3,19 @@ package prediction
 // starts is what pressure does where containers start or stop, of all nodes of a
 // source. Counts may be 0.
 type starts struct {
-	Source string
-	// Events is how many samples have one, Share the share of the time within a second
+	source string
+	// events is how many samples have one, Share the share of the time within a second
 	// after one.
-	Events int
-	Share  float64
+	events int
+	share  float64
 	// Spikes is how many begin within that second, of how many, by kind of spike.
-	Spikes, All [2]int
-	// Calm is how many events came after two seconds without any, whose mean pressure is
+	Spikes, all [2]int
+	// calm is how many events came after two seconds without any, whose mean pressure is
 	// at most a tenth or the node's median, and Rise the mean of the largest pressure within a
 	// second after these. Stills and Still are the same of samples after two such seconds
 	// that no event follows within a second.
-	Calm, Stills int
-	Rise, Still  float64
+	calm, stills int
+	Rise, still  float64
 }
 
 // calm is how many seconds are, and still the mean pressure that they may have
@@ -27,7 +27,7 @@ const (
 
 // startsOf is false where nothing is known of containers.
 func startsOf(s Source) (starts, bool) {
-	t := starts{Source: s.Name}
+	t := starts{source: s.Name}
 	within, samples, known := 0, 0, false
 	for _, n := range s.Nodes {
 		if n.Churn == nil {
@@ -39,7 +39,7 @@ func startsOf(s Source) (starts, bool) {
 		for i, event := range n.Churn {
 			if event {
 				last = i
-				t.Events++
+				t.events++
 			}
 			after[i] = i-last < s.Second
 		}
@@ -47,7 +47,7 @@ func startsOf(s Source) (starts, bool) {
 		samples += len(after)
 		for k, threshold := range thresholds() {
 			for _, at := range begins(above(n.Pressure, threshold.of(n.Pressure)), s.Second) {
-				t.All[k]++
+				t.all[k]++
 				if after[at] {
 					t.Spikes[k]++
 				}
@@ -58,14 +58,14 @@ func startsOf(s Source) (starts, bool) {
 	if !known {
 		return starts{}, false
 	}
-	t.Share = float64(within) / float64(samples)
-	t.Rise /= float64(max(t.Calm, 1))
-	t.Still /= float64(max(t.Stills, 1))
+	t.share = float64(within) / float64(samples)
+	t.Rise /= float64(max(t.calm, 1))
+	t.still /= float64(max(t.stills, 1))
 	return t, true
 }
 
 // rises sums up the largest pressures that follow two calm seconds.
-func (t *starts) rises(n Node, second int) {
+func (t *starts) rises(n node, second int) {
 	before := calm * second
 	most := max(quantile(n.Pressure, .5), still)
 	sum := 0.
@@ -83,17 +83,17 @@ func (t *starts) rises(n Node, second int) {
 	}
 }
 
-func (t *starts) rise(n Node, i, second int) {
+func (t *starts) rise(n node, i, second int) {
 	most := 0.
 	for _, p := range n.Pressure[i : i+second] {
 		most = max(most, p)
 	}
 	switch {
 	case n.Churn[i]:
-		t.Calm++
+		t.calm++
 		t.Rise += most
 	case count(n.Churn[i:i+second]) == 0:
-		t.Stills++
-		t.Still += most
+		t.stills++
+		t.still += most
 	}
 }

@@ -40,7 +40,7 @@ func scoreCells(s Score) []string {
 	for i := range Windows {
 		all = append(all, share(s.ForetoldShare(i)))
 	}
-	return append(all, share(s.AtFirstShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1))
+	return append(all, share(s.atFirstShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.meanLead(), 1))
 }
 
 // words are how a source was seen, and what its spikes are.
@@ -53,13 +53,13 @@ func seen(behind bool) string {
 
 // scores is a table of what all signals did on a source; false where there is too little
 // to tell.
-func scores(r Result, source Source, behind bool, spike Threshold) (t text.Table, ok bool) {
+func scores(r Result, source Source, behind bool, spike threshold) (t text.Table, ok bool) {
 	spikes := 0.
 	t.Header = scoreHeader()
 	for _, row := range r.Rows {
-		if row.Source == source.Name && row.Filtered == behind && row.Spike == spike {
+		if row.source == source.Name && row.filtered == behind && row.Spike == spike {
 			spikes = row.Spikes
-			t.Add(append([]string{row.Signal}, scoreCells(row.Score)...)...)
+			t.Add(append([]string{row.signal}, scoreCells(row.Score)...)...)
 		}
 	}
 	t.Title = fmt.Sprintf("%s, %s, %.0f spikes above %v; windows and lead in %s", source.Name, seen(behind), spikes, spike, source.Unit)
@@ -70,7 +70,7 @@ func scores(r Result, source Source, behind bool, spike Threshold) (t text.Table
 func (r Result) Table() text.Table {
 	t := text.Table{Header: append([]string{"source", "filtered", "spike", "spikes"}, scoreHeader()...)}
 	for _, row := range r.Rows {
-		t.Add(append([]string{row.Source, strconv.FormatBool(row.Filtered), row.Spike.String(), strconv.FormatFloat(row.Spikes, 'f', -1, 64), row.Signal},
+		t.Add(append([]string{row.source, strconv.FormatBool(row.filtered), row.Spike.String(), strconv.FormatFloat(row.Spikes, 'f', -1, 64), row.signal},
 			scoreCells(row.Score)...)...)
 	}
 	return t
@@ -78,7 +78,7 @@ func (r Result) Table() text.Table {
 
 // Tables returns the tables of a source with enough spikes, raw and filtered, for a person.
 func (r Result) Tables() (all []text.Table) {
-	for _, s := range r.Sources {
+	for _, s := range r.sources {
 		for _, behind := range []bool{false, true} {
 			for _, spike := range thresholds() {
 				if t, ok := scores(r, s, behind, spike); ok {
@@ -99,8 +99,8 @@ func (r Result) starts() text.Table {
 	}
 	part := func(n, of int) string { return share(float64(n) / float64(of)) } // of none it is no number
 	for _, s := range r.Starts {
-		t.Add(s.Source, strconv.Itoa(s.Events), share(s.Share), part(s.Spikes[0], s.All[0]), part(s.Spikes[1], s.All[1]),
-			fmt.Sprintf("%s (%d)", share(s.Rise), s.Calm), fmt.Sprintf("%s (%d)", share(s.Still), s.Stills))
+		t.Add(s.source, strconv.Itoa(s.events), share(s.share), part(s.Spikes[0], s.all[0]), part(s.Spikes[1], s.all[1]),
+			fmt.Sprintf("%s (%d)", share(s.Rise), s.calm), fmt.Sprintf("%s (%d)", share(s.still), s.stills))
 	}
 	return t
 }
