@@ -87,7 +87,7 @@ func (r *batchJobs) Reconcile(ctx context.Context, q reconcile.Request) (reconci
 		}
 		return reconcile.Result{}, err
 	}
-	if r.written.unseen(view.job) {
+	if r.written.unseen(view.Job) {
 		return reconcile.Result{RequeueAfter: staleDelay}, nil
 	}
 	for range maxPasses {
@@ -123,7 +123,7 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 	}
 	job, actions := lifecycle.StepJob(o, p.now)
 	if !v.live && (v.strange() || decisive(&o.Stored, &job, actions)) {
-		next, err = p.look(ctx, client.ObjectKeyFromObject(v.job), p.live)
+		next, err = p.look(ctx, client.ObjectKeyFromObject(v.Job), p.live)
 		return next, next == nil, err
 	}
 	if p.checks(actions) && !v.checked {
@@ -141,22 +141,22 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 			return nil, true, err
 		}
 	}
-	there := v.child
+	there := v.Child
 	fault, err := p.act(ctx, actions)
 	switch {
 	case p.created: // its UID is stored with what is known of it by then
-		p.wake(p.creations.get(client.ObjectKeyFromObject(v.job)).quietUntil)
-	case fault != "" || v.child != there: // an application of an earlier try: its UID is stored at once
-		v.fault = fault
+		p.wake(p.creations.get(client.ObjectKeyFromObject(v.Job)).quietUntil)
+	case fault != "" || v.Child != there: // an application of an earlier try: its UID is stored at once
+		v.Fault = fault
 		return v, false, err
 	}
 	if p.gone && !v.live {
 		// The cache of a kind whose definition was removed keeps the objects that it saw last.
-		next, err = p.look(ctx, client.ObjectKeyFromObject(v.job), p.live)
+		next, err = p.look(ctx, client.ObjectKeyFromObject(v.Job), p.live)
 		return next, next == nil, err
 	}
 	switch {
-	case p.unavailable() && isAvailable(v.job):
+	case p.unavailable() && isAvailable(v.Job):
 		p.wake(p.now.Add(idleOperatorPoll))
 	case p.unavailable() || v.adrift:
 		p.wake(p.now.Add(operatorPoll))
@@ -168,8 +168,8 @@ func (p *jobPass) run(ctx context.Context) (next *jobView, done bool, err error)
 // confirmed it: a cached claim may be of a run that is over. A reserved job becomes its
 // Scheduling's with the same write.
 func (p *jobPass) request(ctx context.Context) error {
-	v, status := p.view, &p.view.job.Status
-	if v.claim == nil || v.strange() || status.CreationRequest != nil || v.job.DeletionTimestamp != nil ||
+	v, status := p.view, &p.view.Job.Status
+	if v.Claim == nil || v.strange() || status.CreationRequest != nil || v.Job.DeletionTimestamp != nil ||
 		status.State != v1alpha1.BatchJobInQueue && v.reserver == nil {
 		return nil
 	}
@@ -180,17 +180,17 @@ func (p *jobPass) request(ctx context.Context) error {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if v.claim = claimOfJob(tb, v.job.UID); v.claim == nil || v.strange() {
+	if v.Claim = claimOfJob(tb, v.Job.UID); v.Claim == nil || v.strange() {
 		return nil
 	}
 	if s := v.reserver; s != nil {
-		if v.claim.SchedulingUID != s.UID {
+		if v.Claim.SchedulingUID != s.UID {
 			return nil
 		}
-		acquireJob(v.job, s, p.now)
-		v.scheduling, v.reserver = s, nil
+		acquireJob(v.Job, s, p.now)
+		v.Scheduling, v.reserver = s, nil
 	}
-	status.CreationRequest = requestOf(v.job, tb, v.claim)
+	status.CreationRequest = requestOf(v.Job, tb, v.Claim)
 	return nil
 }
 
@@ -217,8 +217,8 @@ func acts(actions []lifecycle.JobAction) bool {
 // current reports whether the job is as the API server has it.
 func (p *jobPass) current(ctx context.Context) (bool, error) {
 	var job v1alpha1.BatchJob
-	if err := p.live.Get(ctx, client.ObjectKeyFromObject(p.view.job), &job); err != nil {
+	if err := p.live.Get(ctx, client.ObjectKeyFromObject(p.view.Job), &job); err != nil {
 		return false, client.IgnoreNotFound(err)
 	}
-	return job.ResourceVersion == p.view.job.ResourceVersion, nil
+	return job.ResourceVersion == p.view.Job.ResourceVersion, nil
 }

@@ -27,25 +27,25 @@ func (p *jobPass) store(ctx context.Context, next *lifecycle.Job, o *lifecycle.J
 		if a.Op != lifecycle.AddJobFinalizer {
 			continue
 		}
-		status := v.job.Status.DeepCopy() // the answer has the stored one
-		if err := finalize(ctx, p.client, v.job, v1alpha1.FinalizerApplication, controllerutil.AddFinalizer); err != nil {
+		status := v.Job.Status.DeepCopy() // the answer has the stored one
+		if err := finalize(ctx, p.client, v.Job, v1alpha1.FinalizerApplication, controllerutil.AddFinalizer); err != nil {
 			return false, err
 		}
-		v.job.Status, wrote = *status, true
-		p.written.note(v.job)
+		v.Job.Status, wrote = *status, true
+		p.written.note(v.Job)
 	}
 	status := v.nextStatus(next, o, counts, p.now)
 	if equality.Semantic.DeepEqual(&v.stored, status) {
 		return wrote, nil
 	}
-	job := v.job.DeepCopy()
+	job := v.Job.DeepCopy()
 	job.Status = *status
 	if err := p.metrics.updateStatus(ctx, p.client, "BatchJob", job); err != nil {
 		return false, err
 	}
 	p.written.note(job)
 	p.report(&v.stored, job)
-	v.job, v.stored = job, *job.Status.DeepCopy()
+	v.Job, v.stored = job, *job.Status.DeepCopy()
 	return true, nil
 }
 
@@ -60,7 +60,7 @@ func (p *jobPass) act(ctx context.Context, actions []lifecycle.JobAction) (fault
 		case lifecycle.FreeSlots:
 			err = p.freeSlots(ctx)
 		case lifecycle.RemoveJobFinalizer:
-			err = finalize(ctx, p.client, p.view.job, v1alpha1.FinalizerApplication, controllerutil.RemoveFinalizer)
+			err = finalize(ctx, p.client, p.view.Job, v1alpha1.FinalizerApplication, controllerutil.RemoveFinalizer)
 		case lifecycle.WakeJob:
 			p.wake(a.At)
 		}
@@ -76,7 +76,7 @@ func (p *jobPass) act(ctx context.Context, actions []lifecycle.JobAction) (fault
 
 // deleteChild deletes the application that is there, and no other of its name.
 func (p *jobPass) deleteChild(ctx context.Context) error {
-	child := p.view.child
+	child := p.view.Child
 	uid := child.GetUID()
 	err := p.client.Delete(ctx, child.DeepCopy(), client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
 	p.gone = apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
@@ -88,7 +88,7 @@ func (p *jobPass) deleteChild(ctx context.Context) error {
 
 // orphans are the pods that an application has left behind, which nothing else may delete.
 func (v *jobView) orphans(job *lifecycle.Job) []*corev1.Pod {
-	if v.child != nil && v.child.GetDeletionTimestamp() == nil {
+	if v.Child != nil && v.Child.GetDeletionTimestamp() == nil {
 		return nil
 	}
 	attempt := -1
@@ -96,8 +96,8 @@ func (v *jobView) orphans(job *lifecycle.Job) []*corev1.Pod {
 		attempt = run.Attempt
 	}
 	var all []*corev1.Pod
-	for i := range v.pods {
-		pod := &v.pods[i]
+	for i := range v.Pods {
+		pod := &v.Pods[i]
 		if isLive(pod) && pod.DeletionTimestamp == nil && attemptOf(pod) != attempt {
 			all = append(all, pod)
 		}
@@ -111,7 +111,7 @@ func (p *jobPass) deletePods(ctx context.Context, pods []*corev1.Pod) error {
 		if err := p.client.Delete(ctx, pod.DeepCopy(), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		p.recorder.Eventf(p.view.job, pod, corev1.EventTypeNormal, "DeletedPod", "DeletePod", "deleted pod %s, whose application is gone", pod.Name)
+		p.recorder.Eventf(p.view.Job, pod, corev1.EventTypeNormal, "DeletedPod", "DeletePod", "deleted pod %s, whose application is gone", pod.Name)
 	}
 	return nil
 }
@@ -119,10 +119,10 @@ func (p *jobPass) deletePods(ctx context.Context, pods []*corev1.Pod) error {
 // freeSlots ends the job's claim as it was seen, and no other.
 func (p *jobPass) freeSlots(ctx context.Context) error {
 	v := p.view
-	if v.claim == nil {
+	if v.Claim == nil {
 		return nil
 	}
-	_, err := p.releases.ask(ctx, client.ObjectKeyFromObject(v.testbed), release{v.job.UID, v.claim.SchedulingUID, v.claim.Slots})
+	_, err := p.releases.ask(ctx, client.ObjectKeyFromObject(v.testbed), release{v.Job.UID, v.Claim.SchedulingUID, v.Claim.Slots})
 	return err
 }
 

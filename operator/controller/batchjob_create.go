@@ -31,13 +31,13 @@ func (p *jobPass) checks(actions []lifecycle.JobAction) bool {
 			return true
 		}
 	}
-	return p.unavailable() || isUndrafted(p.view.job)
+	return p.unavailable() || isUndrafted(p.view.Job)
 }
 
 // unavailable reports whether the operator is missing that would run the application of a job
 // in a queue, or of one that no Scheduling has.
 func (p *jobPass) unavailable() bool {
-	job := p.view.job
+	job := p.view.Job
 	valid := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.BatchJobValid)
 	waits := job.Status.State == v1alpha1.BatchJobInQueue || isAvailable(job)
 	return waits && valid != nil && valid.Reason == v1alpha1.ReasonOperatorMissing
@@ -48,15 +48,15 @@ func (p *jobPass) unavailable() bool {
 func (p *jobPass) check(ctx context.Context) {
 	v := p.view
 	v.checked = true
-	verdict, err := p.trial.of(ctx, v.job, v.scheduling, v.testbed)
-	if isUndrafted(v.job) && err != nil {
+	verdict, err := p.trial.of(ctx, v.Job, v.Scheduling, v.testbed)
+	if isUndrafted(v.Job) && err != nil {
 		return // it is tried again once somebody has the job
 	}
 	if err == nil {
-		setChecked(v.job, verdict, p.now)
+		setChecked(v.Job, verdict, p.now)
 		return
 	}
-	setUnchecked(v.job, err.Error(), p.now)
+	setUnchecked(v.Job, err.Error(), p.now)
 	if v.adrift = errors.Is(err, errNoRequest); !v.adrift {
 		v.trouble = err
 	}
@@ -127,11 +127,11 @@ func judge(adapter *workload.Adapter, err error) (verdict Verdict, known bool) {
 // if it is the job's.
 func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 	v := p.view
-	adapter := adapterOf(v.job)
-	if adapter == nil || v.job.Status.CreationRequest == nil {
+	adapter := adapterOf(v.Job)
+	if adapter == nil || v.Job.Status.CreationRequest == nil {
 		return v1alpha1.ReasonInvalidApplication, nil
 	}
-	child, err := adapter.Child(v.job, v.job.Status.CreationRequest)
+	child, err := adapter.Child(v.Job, v.Job.Status.CreationRequest)
 	if err != nil {
 		return p.refuse(Verdict{Reason: workload.Reason(err), Message: err.Error()}), nil
 	}
@@ -142,12 +142,12 @@ func (p *jobPass) create(ctx context.Context) (fault string, err error) {
 	verdict, known := judge(adapter, err)
 	switch {
 	case !known:
-		p.recorder.Eventf(v.job, nil, corev1.EventTypeWarning, "CreateFailed", "CreateApplication", "%s", note(err.Error()))
+		p.recorder.Eventf(v.Job, nil, corev1.EventTypeWarning, "CreateFailed", "CreateApplication", "%s", note(err.Error()))
 		return "", err
 	case verdict.OK():
-		v.child, p.created = child, true
-		p.creations.set(client.ObjectKeyFromObject(v.job), creation{
-			v.job.UID, child.GetUID(), lastAttempt(&v.job.Status), p.batchJobs.now().Add(creationQuiet),
+		v.Child, p.created = child, true
+		p.creations.set(client.ObjectKeyFromObject(v.Job), creation{
+			v.Job.UID, child.GetUID(), lastAttempt(&v.Job.Status), p.batchJobs.now().Add(creationQuiet),
 		})
 		return "", nil
 	}
@@ -177,7 +177,7 @@ func (c *creation) recall(job *v1alpha1.BatchJob) {
 
 // refuse notes why the application can't be created, and returns it as a run's fault.
 func (p *jobPass) refuse(verdict Verdict) string {
-	setChecked(p.view.job, verdict, p.now)
+	setChecked(p.view.Job, verdict, p.now)
 	return verdict.Reason + ": " + verdict.Message
 }
 
@@ -188,8 +188,8 @@ func (p *jobPass) claimName(ctx context.Context, child *unstructured.Unstructure
 	if err := p.live.Get(ctx, client.ObjectKeyFromObject(child), there); err != nil {
 		return "", err
 	}
-	if metav1.IsControlledBy(there, p.view.job) {
-		p.view.child = there
+	if metav1.IsControlledBy(there, p.view.Job) {
+		p.view.Child = there
 		return "", nil
 	}
 	return reasonTaken, nil

@@ -36,9 +36,9 @@ type jobView struct {
 // strange reports whether the job's claim is of a Scheduling that does not have the job, as
 // after a decision by a stale cache, and is to end. While something may be in its slots it stays.
 func (v *jobView) strange() bool {
-	status := &v.job.Status
+	status := &v.Job.Status
 	switch {
-	case v.claim == nil || !stray(v.job, v.claim):
+	case v.Claim == nil || !stray(v.Job, v.Claim):
 		return false
 	case status.CreationRequest != nil:
 		return status.CreationRequest.Testbed.UID != v.testbed.UID
@@ -59,31 +59,31 @@ func (r *batchJobs) look(ctx context.Context, name types.NamespacedName, from re
 		return nil, client.IgnoreNotFound(err)
 	}
 	v := &jobView{live: from.live(), stored: *job.Status.DeepCopy()}
-	v.job = job
+	v.Job = job
 	if active := job.Status.ActiveScheduling; active != nil {
 		s, err := from.scheduling(ctx, types.NamespacedName{Namespace: active.Namespace, Name: active.Name})
 		if client.IgnoreNotFound(err) != nil {
 			return nil, err
 		}
 		if err == nil {
-			v.scheduling = s
+			v.Scheduling = s
 		}
 	}
 	var err error
-	if v.testbed, v.claim, err = r.claim(ctx, v, from); err != nil {
+	if v.testbed, v.Claim, err = r.claim(ctx, v, from); err != nil {
 		return nil, err
 	}
-	if v.reserver, err = reservedBy(ctx, job, v.claim, from); err != nil {
+	if v.reserver, err = reservedBy(ctx, job, v.Claim, from); err != nil {
 		return nil, err
 	}
-	if v.child, err = r.children.find(ctx, job, from); err != nil {
+	if v.Child, err = r.children.find(ctx, job, from); err != nil {
 		return nil, err
 	}
-	if v.child == nil {
+	if v.Child == nil {
 		made := r.creations.get(name)
 		made.recall(job)
 	}
-	v.pods, err = from.podsOf(ctx, job)
+	v.Pods, err = from.podsOf(ctx, job)
 	return v, err
 }
 
@@ -109,7 +109,7 @@ func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alph
 	var at, usual *v1alpha1.Testbed
 	var found *v1alpha1.Claim
 	see := func(tb *v1alpha1.Testbed) {
-		if c := claimOfJob(tb, v.job.UID); c != nil && (found == nil || stray(v.job, c)) {
+		if c := claimOfJob(tb, v.Job.UID); c != nil && (found == nil || stray(v.Job, c)) {
 			at, found = tb, c
 		}
 		if usual == nil {
@@ -118,7 +118,7 @@ func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alph
 	}
 	names := testbedsOf(v)
 	var listed v1alpha1.TestbedList
-	if err := r.cached.List(ctx, &listed, client.MatchingFields{testbedClaim: string(v.job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cached.List(ctx, &listed, client.MatchingFields{testbedClaim: string(v.Job.UID)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, err
 	}
 	for i := range listed.Items {
@@ -152,10 +152,10 @@ func (r *batchJobs) claim(ctx context.Context, v *jobView, from reader) (*v1alph
 // of its request and its last run.
 func testbedsOf(v *jobView) []types.NamespacedName {
 	var names []types.NamespacedName
-	if v.scheduling != nil {
-		names = append(names, v.scheduling.TestbedKey())
+	if v.Scheduling != nil {
+		names = append(names, v.Scheduling.TestbedKey())
 	}
-	status := &v.job.Status
+	status := &v.Job.Status
 	if r := status.CreationRequest; r != nil {
 		names = append(names, types.NamespacedName{Namespace: r.Testbed.Namespace, Name: r.Testbed.Name})
 	}

@@ -28,7 +28,7 @@ type admits func(namespace string, allowed *v1alpha1.AllowedNamespaces) (bool, s
 
 // Feasible reports whether all that a Scheduling lists is there, and may be used by it.
 func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent admits) Verdict {
-	s, tb := v.scheduling, v.testbed
+	s, tb := v.Scheduling, v.Testbed
 	switch {
 	case tb == nil:
 		return Verdict{v1alpha1.ReasonUnknownTestbed, fmt.Sprintf("there is no Testbed %s", s.TestbedKey())}
@@ -49,7 +49,7 @@ func (v *schedulingView) feasibility(o *lifecycle.SchedulingObserved, consent ad
 func (v *schedulingView) jobsFeasible(o *lifecycle.SchedulingObserved, consent admits) Verdict {
 	var unknown, refused []string
 	for _, name := range o.Lacking() {
-		job := v.job(keyOf(name))
+		job := v.Job(keyOf(name))
 		if job == nil {
 			unknown = append(unknown, name.String())
 		} else if ok, why := consent(job.Namespace, &job.Spec.AllowedNamespaces); !ok {
@@ -76,8 +76,8 @@ func some(what []string) string {
 
 // slotsFeasible is about the slots of jobs that have yet to be submitted.
 func (v *schedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict {
-	s := v.scheduling
-	in, err := potentialOrder(v.testbed)
+	s := v.Scheduling
+	in, err := potentialOrder(v.Testbed)
 	if err != nil {
 		return Verdict{v1alpha1.ReasonUnknownTestbed, err.Error()}
 	}
@@ -126,13 +126,13 @@ func namedFeasible(s *v1alpha1.Scheduling, in *slot.Order, submitted map[testbed
 // accepted reports whether what is listed can be carried out as it stands. has are the slots
 // that a job has, nil of one that has yet to be submitted.
 func (v *schedulingView) accepted(has func(testbed.Name) []string) Verdict {
-	s := v.scheduling
+	s := v.Scheduling
 	if twice := duplicates(s); len(twice) > 0 {
 		return Verdict{v1alpha1.ReasonDuplicateJob, fmt.Sprintf("the BatchJob %s is given slots twice: the first ones count", twice[0])}
 	}
 	var slots []slot.ID
-	if v.testbed != nil {
-		if in, err := presentOrder(v.testbed); err == nil {
+	if v.Testbed != nil {
+		if in, err := presentOrder(v.Testbed); err == nil {
 			slots = in.Slots()
 		}
 	}

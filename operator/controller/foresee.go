@@ -48,12 +48,12 @@ type Foreseen struct {
 	About     testbed.Name
 	OfTestbed bool
 	// Jobs are those that it lists, each once.
-	Jobs []foreseenJob
+	Jobs []ForeseenJob
 }
 
-// foreseenJob is a job, the slots that it would get, as far as that is known, and whether
+// ForeseenJob is a job, the slots that it would get, as far as that is known, and whether
 // it would be submitted at once.
-type foreseenJob struct {
+type ForeseenJob struct {
 	Name  testbed.Name
 	Slots []string
 	Now   bool
@@ -81,13 +81,13 @@ func Foresee(ctx context.Context, q Question) (Foreseen, error) {
 	}
 	names := jobNames(s)
 	for _, name := range names {
-		out.Jobs = append(out.Jobs, foreseenJob{Name: name})
+		out.Jobs = append(out.Jobs, ForeseenJob{Name: name})
 	}
-	if err != nil || c.testbed == nil {
+	if err != nil || c.Testbed == nil {
 		return out, err
 	}
 	for i, name := range names {
-		if out.Jobs[i].Refused, err = f.refused(ctx, c, c.job(keyOf(name))); err != nil {
+		if out.Jobs[i].Refused, err = f.refused(ctx, c, c.Job(keyOf(name))); err != nil {
 			return Foreseen{}, err
 		}
 	}
@@ -132,7 +132,7 @@ func (f *foresight) refused(ctx context.Context, c *candidate, job *v1alpha1.Bat
 	job = job.DeepCopy()
 	job.Status.CreationRequest = nil
 	acquireJob(job, f.scheduling, f.Now)
-	verdict, err := trial{f.Client, f.Mapper}.of(ctx, job, f.scheduling, c.testbed)
+	verdict, err := trial{f.Client, f.Mapper}.of(ctx, job, f.scheduling, c.Testbed)
 	if err != nil { // it says nothing of the application, a quota that is used up for example
 		return Verdict{}, nil
 	}
@@ -174,13 +174,13 @@ func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, jo
 		return true, testbed.Name{}, nil
 	}
 	if c.feasible.Reason == v1alpha1.ReasonNotAllowed {
-		ok, err := allowed(ctx, f.Cached, &c.testbed.Spec.AllowedNamespaces, c.testbed.Namespace, f.scheduling.Namespace)
+		ok, err := allowed(ctx, f.Cached, &c.Testbed.Spec.AllowedNamespaces, c.Testbed.Namespace, f.scheduling.Namespace)
 		if err != nil || !ok {
 			return true, testbed.Name{}, err
 		}
 	}
 	for _, name := range jobNames(f.scheduling) {
-		job := c.job(keyOf(name))
+		job := c.Job(keyOf(name))
 		switch {
 		case job == nil:
 			return false, name, nil
@@ -195,8 +195,8 @@ func (f *foresight) about(ctx context.Context, c *candidate) (ofTestbed bool, jo
 
 // grant returns the slots that the Scheduling names for its jobs, and those that it would
 // be granted now.
-func (f *foresight) grant(ctx context.Context, c *candidate, of []foreseenJob) (request, granted map[testbed.Name][]slot.ID, err error) {
-	order, free, err := f.Slots(c.testbed)
+func (f *foresight) grant(ctx context.Context, c *candidate, of []ForeseenJob) (request, granted map[testbed.Name][]slot.ID, err error) {
+	order, free, err := f.Slots(c.Testbed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -229,13 +229,13 @@ func (f *foresight) grant(ctx context.Context, c *candidate, of []foreseenJob) (
 
 // applicants are all that want slots of the Testbed, the Scheduling with the jobs that it
 // lacks among them, and what is claimed already.
-func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []foreseenJob) ([]claim.Scheduling, *claim.Table, error) {
+func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Order, of []ForeseenJob) ([]claim.Scheduling, *claim.Table, error) {
 	r := &testbeds{cached: f.Cached, live: f.Live, options: Options{Namespaces: f.Namespaces}}
-	o := &observation{testbed: c.testbed, jobs: r.jobs(ctx)}
+	o := &observation{testbed: c.Testbed, jobs: r.jobs(ctx)}
 	if err := r.observeSchedulings(ctx, o); err != nil {
 		return nil, nil, err
 	}
-	claims, err := parseClaims(c.testbed.Status.Claims)
+	claims, err := parseClaims(c.Testbed.Status.Claims)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -243,7 +243,7 @@ func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Or
 	jobs := f.acquired(c, of, o.jobs)
 	var applicants []claim.Scheduling
 	for _, s := range append(o.candidates, f.scheduling) {
-		a, wants, err := claimableIn(s, c.testbed, order, jobs, f.Now)
+		a, wants, err := claimableIn(s, c.Testbed, order, jobs, f.Now)
 		if err == nil && wants { // who asks for what can't be granted is passed over, as by the controller
 			applicants = append(applicants, a)
 		}
@@ -253,13 +253,13 @@ func (f *foresight) applicants(ctx context.Context, c *candidate, order *slot.Or
 
 // acquired are the jobs as they are once the Scheduling has them and they have been tried
 // for it: one that would be refused has failed, or waits for its operator.
-func (f *foresight) acquired(c *candidate, of []foreseenJob, others jobLookup) jobLookup {
+func (f *foresight) acquired(c *candidate, of []ForeseenJob, others jobLookup) jobLookup {
 	own := map[types.NamespacedName]*v1alpha1.BatchJob{}
 	for _, name := range c.observed.Lacking() {
-		job := c.job(keyOf(name)).DeepCopy()
+		job := c.Job(keyOf(name)).DeepCopy()
 		acquireJob(job, f.scheduling, f.Now)
 		job.Status.State = v1alpha1.BatchJobInQueue
-		i := slices.IndexFunc(of, func(j foreseenJob) bool { return j.Name == name })
+		i := slices.IndexFunc(of, func(j ForeseenJob) bool { return j.Name == name })
 		setChecked(job, of[i].Refused, f.Now)
 		if reason := of[i].Refused.Reason; reason != "" && reason != v1alpha1.ReasonOperatorMissing {
 			job.Status.State = v1alpha1.BatchJobFailed

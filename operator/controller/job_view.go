@@ -21,17 +21,17 @@ import (
 
 // jobFacts is all that is to be known of a BatchJob for its next step.
 type jobFacts struct {
-	job *v1alpha1.BatchJob
-	// scheduling has the name of the active one; nil if there is none of that name.
-	scheduling *v1alpha1.Scheduling
-	// claim is the job's, nil if it has none.
-	claim *v1alpha1.Claim
-	// child is the job's application of attempt LastAttempt, nil if it is not there.
-	child *unstructured.Unstructured
-	// pods are those with the label of the job's UID.
-	pods []corev1.Pod
-	// fault is what is known to be wrong beside what the pods show.
-	fault string
+	Job *v1alpha1.BatchJob
+	// Scheduling has the name of the active one; nil if there is none of that name.
+	Scheduling *v1alpha1.Scheduling
+	// Claim is the job's, nil if it has none.
+	Claim *v1alpha1.Claim
+	// Child is the job's application of attempt LastAttempt, nil if it is not there.
+	Child *unstructured.Unstructured
+	// Pods are those with the label of the job's UID.
+	Pods []corev1.Pod
+	// Fault is what is known to be wrong beside what the pods show.
+	Fault string
 }
 
 // lastAttempt is that of the run which is under way, is about to be, or was the last; 0
@@ -49,29 +49,29 @@ func lastAttempt(status *v1alpha1.BatchJobStatus) int32 {
 
 // Observed is what a step of the job decides on, and the pods of its last attempt.
 func (v *jobFacts) observe() (lifecycle.JobObserved, v1alpha1.PodCounts, error) {
-	spec, status := &v.job.Spec, &v.job.Status
+	spec, status := &v.Job.Spec, &v.Job.Status
 	stored, err := storedJob(status)
 	if err != nil {
 		return lifecycle.JobObserved{}, v1alpha1.PodCounts{}, err
 	}
 	o := lifecycle.JobObserved{
-		Stored: stored, Wanted: isWanted(v.job, v.scheduling), Claimed: v.claim != nil,
-		Deleting: v.job.DeletionTimestamp != nil, Finalizer: hasFinalizer(v.job, v1alpha1.FinalizerApplication),
-		Fault:      v.fault,
+		Stored: stored, Wanted: isWanted(v.Job, v.Scheduling), Claimed: v.Claim != nil,
+		Deleting: v.Job.DeletionTimestamp != nil, Finalizer: hasFinalizer(v.Job, v1alpha1.FinalizerApplication),
+		Fault:      v.Fault,
 		RetryLimit: int(spec.Retry.Limit), RetryDelay: duration(spec.Retry.Delay), SubmitTimeout: duration(spec.SubmitTimeout), StallTimeout: duration(spec.StallTimeout),
 	}
-	o.Check, o.Problem = checkOf(v.job)
+	o.Check, o.Problem = checkOf(v.Job)
 	attempt := int(lastAttempt(status))
 	expected := expectedPods(status)
 	if adapter, err := workload.Of(spec); err == nil {
-		if v.child != nil {
-			o.Application = application(adapter, v.child, attempt)
-			expected = cmp.Or(int(adapter.Pods(v.child)), expected)
+		if v.Child != nil {
+			o.Application = application(adapter, v.Child, attempt)
+			expected = cmp.Or(int(adapter.Pods(v.Child)), expected)
 		}
-		o.Fault = cmp.Or(o.Fault, podFault(adapter, v.pods, attempt))
+		o.Fault = cmp.Or(o.Fault, podFault(adapter, v.Pods, attempt))
 	}
 	var counts v1alpha1.PodCounts
-	o.Pods, counts = countPods(v.pods, attempt, expected)
+	o.Pods, counts = countPods(v.Pods, attempt, expected)
 	return o, counts, nil
 }
 

@@ -77,8 +77,8 @@ func TestJobObserved(t *testing.T) {
 	job.Spec.SubmitTimeout = &metav1.Duration{Duration: time.Hour}
 	job.Finalizers = []string{v1alpha1.FinalizerApplication}
 	v := jobFacts{
-		job: job, scheduling: newQueue("a"), claim: &v1alpha1.Claim{}, child: child("a", "2"),
-		pods: []corev1.Pod{start(bind(slotPod("a", 2, 0), "node-a", 12), 13), bind(slotPod("a", 2, 1), "node-b", 14)},
+		Job: job, Scheduling: newQueue("a"), Claim: &v1alpha1.Claim{}, Child: child("a", "2"),
+		Pods: []corev1.Pod{start(bind(slotPod("a", 2, 0), "node-a", 12), 13), bind(slotPod("a", 2, 1), "node-b", 14)},
 	}
 	got, _, err := v.observe()
 	if err != nil {
@@ -108,7 +108,7 @@ func TestJobObserved(t *testing.T) {
 		{"failed", child("a", "2", map[string]any{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2026-11-22T09:01:00Z"}),
 			lifecycle.Application{UID: "uid-a-r2", Attempt: 2, Phase: lifecycle.Ended, State: "Failed: BackoffLimitExceeded", Reason: "BackoffLimitExceeded", Created: at(10).Time, Finished: at(60).Time}},
 	} {
-		v.child = test.child
+		v.Child = test.child
 		got, _, err := v.observe()
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +126,7 @@ func TestJobObserved(t *testing.T) {
 // A delay of nothing is none, where none at all is the default of lifecycle.
 func TestDelays(t *testing.T) {
 	job := newJob("a")
-	v := jobFacts{job: job}
+	v := jobFacts{Job: job}
 	for _, test := range []struct {
 		given *metav1.Duration
 		want  time.Duration
@@ -186,7 +186,7 @@ func TestCheck(t *testing.T) {
 		if test.status != "" {
 			job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.BatchJobValid, Status: test.status, Reason: test.reason, Message: "too small", ObservedGeneration: test.generation}}
 		}
-		v := jobFacts{job: job}
+		v := jobFacts{Job: job}
 		got, _, err := v.observe()
 		if err != nil || got.Check != test.want || got.Problem != test.problem {
 			t.Errorf("%s: %v %q, %v", test.what, got.Check, got.Problem, err)
@@ -214,7 +214,7 @@ func TestWebhookMissing(t *testing.T) {
 		{"ended", []corev1.Pod{ended}, ""},
 		{"of another run", []corev1.Pod{before}, ""},
 	} {
-		v := jobFacts{job: job, pods: test.pods}
+		v := jobFacts{Job: job, Pods: test.pods}
 		o, counts, err := v.observe()
 		if err != nil || o.Fault != test.want {
 			t.Errorf("%s: %q, %v", test.what, o.Fault, err)
@@ -269,17 +269,17 @@ func TestJobStatusGolden(t *testing.T) {
 	running.Status.State = v1alpha1.BatchJobScheduled
 	failed := submitted(newJob("a"))
 	for file, v := range map[string]*jobFacts{
-		"job-ready.yaml":  {job: ready},
-		"job-queued.yaml": {job: queued, scheduling: newQueue("a")},
-		"job-running.yaml": {job: running, scheduling: newQueue("a"), claim: &v1alpha1.Claim{},
-			child: child("a", "2", map[string]any{"type": "Ready", "status": "True"}),
-			pods:  []corev1.Pod{start(bind(slotPod("a", 2, 0), "node-a", 12), 13), start(bind(slotPod("a", 2, 1), "node-b", 14), 16)}},
-		"job-failed.yaml": {job: failed, scheduling: newQueue("a"), claim: &v1alpha1.Claim{},
-			child: child("a", "2", map[string]any{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2026-11-22T09:01:00Z"}),
-			pods:  []corev1.Pod{end(start(bind(slotPod("a", 2, 0), "node-a", 12), 13), corev1.PodFailed)}},
+		"job-ready.yaml":  {Job: ready},
+		"job-queued.yaml": {Job: queued, Scheduling: newQueue("a")},
+		"job-running.yaml": {Job: running, Scheduling: newQueue("a"), Claim: &v1alpha1.Claim{},
+			Child: child("a", "2", map[string]any{"type": "Ready", "status": "True"}),
+			Pods:  []corev1.Pod{start(bind(slotPod("a", 2, 0), "node-a", 12), 13), start(bind(slotPod("a", 2, 1), "node-b", 14), 16)}},
+		"job-failed.yaml": {Job: failed, Scheduling: newQueue("a"), Claim: &v1alpha1.Claim{},
+			Child: child("a", "2", map[string]any{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "lastTransitionTime": "2026-11-22T09:01:00Z"}),
+			Pods:  []corev1.Pod{end(start(bind(slotPod("a", 2, 0), "node-a", 12), 13), corev1.PodFailed)}},
 	} {
 		if strings.HasPrefix(file, "job-running") {
-			v.child.Object["status"].(map[string]any)["active"] = int64(2)
+			v.Child.Object["status"].(map[string]any)["active"] = int64(2)
 		}
 		o, counts, err := v.observe()
 		if err != nil {
@@ -305,9 +305,9 @@ func TestSchedulingStatusGolden(t *testing.T) {
 	lost := submitted(newJob("a"))
 	lost.Status.State = v1alpha1.BatchJobFailed
 	for file, v := range map[string]*schedulingView{
-		"scheduling-waiting.yaml":    {scheduling: waiting, testbed: tb, job: lookup(newJob("a"))},
-		"scheduling-submitting.yaml": {scheduling: begun, testbed: tb, job: lookup(done, acquired(newJob("b"), v1alpha1.BatchJobInQueue))},
-		"scheduling-failed.yaml":     {scheduling: failed, testbed: tb, job: lookup(lost)},
+		"scheduling-waiting.yaml":    {Scheduling: waiting, Testbed: tb, Job: lookup(newJob("a"))},
+		"scheduling-submitting.yaml": {Scheduling: begun, Testbed: tb, Job: lookup(done, acquired(newJob("b"), v1alpha1.BatchJobInQueue))},
+		"scheduling-failed.yaml":     {Scheduling: failed, Testbed: tb, Job: lookup(lost)},
 	} {
 		now := epoch.Add(2 * time.Minute)
 		o, err := v.observe(now)

@@ -479,10 +479,10 @@ func TestOwnApplicationCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view.child = nil // it came after the look
+	view.Child = nil // it came after the look
 	fault, err := (&jobPass{batchJobs: l.jobs, view: view, now: l.now}).create(t.Context())
-	if err != nil || fault != "" || view.child == nil || view.child.GetUID() != child.UID {
-		t.Errorf("%q, %v: %+v", fault, err, view.child)
+	if err != nil || fault != "" || view.Child == nil || view.Child.GetUID() != child.UID {
+		t.Errorf("%q, %v: %+v", fault, err, view.Child)
 	}
 }
 

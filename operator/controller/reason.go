@@ -25,7 +25,7 @@ const (
 func (v *schedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) string {
 	switch {
 	case s.State == lifecycle.SchedulingCompleted || s.State == lifecycle.SchedulingFailed:
-		return failures(v.scheduling.Status.Jobs)
+		return failures(v.Scheduling.Status.Jobs)
 	case s.State > lifecycle.SchedulingFailed:
 		return v.releases(o)
 	case !feasible.OK():
@@ -33,13 +33,13 @@ func (v *schedulingView) reason(s *lifecycle.Scheduling, o *lifecycle.Scheduling
 	}
 	for i := range o.Members {
 		if m := &o.Members[i]; m.Exists && (m.Held || !v.taken(m.Job)) && m.State <= lifecycle.InQueue {
-			if text := refusalText(v.job(keyOf(m.Job))); text != "" {
+			if text := refusalText(v.Job(keyOf(m.Job))); text != "" {
 				return text
 			}
 		}
 	}
 	switch {
-	case !v.reserves && len(o.Lacking()) > 0:
+	case !v.Reserves && len(o.Lacking()) > 0:
 		return v.lacks(o)
 	case s.State == lifecycle.Confirming:
 		if i := slices.IndexFunc(o.Members, func(m lifecycle.Member) bool { return m.Held && m.State == lifecycle.Submitted }); i >= 0 {
@@ -79,15 +79,15 @@ func more(n int) string {
 
 // taken reports whether another Scheduling has the job.
 func (v *schedulingView) taken(name testbed.Name) bool {
-	job := v.job(keyOf(name))
-	return job != nil && job.Status.ActiveScheduling != nil && !hasJob(v.scheduling, job)
+	job := v.Job(keyOf(name))
+	return job != nil && job.Status.ActiveScheduling != nil && !hasJob(v.Scheduling, job)
 }
 
 // lacks is which job the Scheduling has not got, and who has it.
 func (v *schedulingView) lacks(o *lifecycle.SchedulingObserved) string {
 	lacking := o.Lacking()
 	for _, name := range lacking {
-		job := v.job(keyOf(name))
+		job := v.Job(keyOf(name))
 		if job == nil || isAvailable(job) {
 			continue
 		}
@@ -95,14 +95,14 @@ func (v *schedulingView) lacks(o *lifecycle.SchedulingObserved) string {
 		switch active := job.Status.ActiveScheduling; {
 		case job.DeletionTimestamp != nil:
 			return fmt.Sprintf("the BatchJob %s is being deleted%s", name, rest)
-		case active != nil && !hasJob(v.scheduling, job):
+		case active != nil && !hasJob(v.Scheduling, job):
 			return fmt.Sprintf("the BatchJob %s is %s for the Scheduling %s, which has it until it is deleted%s",
 				name, cmp.Or(string(job.Status.State), string(v1alpha1.BatchJobReady)), v.named(refName(active)), rest)
 		}
 		return fmt.Sprintf("the BatchJob %s is %s%s", name, job.Status.State, rest)
 	}
-	if v.before != (testbed.Name{}) {
-		return fmt.Sprintf("the Scheduling %s is served first, and wants the BatchJob %s or another of its jobs", v.named(v.before), lacking[0])
+	if v.Before != (testbed.Name{}) {
+		return fmt.Sprintf("the Scheduling %s is served first, and wants the BatchJob %s or another of its jobs", v.named(v.Before), lacking[0])
 	}
 	return ""
 }
@@ -110,7 +110,7 @@ func (v *schedulingView) lacks(o *lifecycle.SchedulingObserved) string {
 // named is the name of an object; of one in a namespace that those who read the Scheduling
 // may not see, it is the namespace.
 func (v *schedulingView) named(name testbed.Name) string {
-	if name.Namespace != v.scheduling.Namespace && name.Namespace != v.scheduling.TestbedKey().Namespace {
+	if name.Namespace != v.Scheduling.Namespace && name.Namespace != v.Scheduling.TestbedKey().Namespace {
 		return "of namespace " + name.Namespace
 	}
 	return name.String()
@@ -119,34 +119,34 @@ func (v *schedulingView) named(name testbed.Name) string {
 // waits is what the first job that has yet to be submitted waits for.
 func (v *schedulingView) waits(o *lifecycle.SchedulingObserved, now time.Time) string {
 	i := slices.IndexFunc(o.Members, func(m lifecycle.Member) bool { return m.Held && m.State <= lifecycle.InQueue && !m.Claimed })
-	if i < 0 || v.testbed == nil {
+	if i < 0 || v.Testbed == nil {
 		return ""
 	}
 	name := o.Members[i].Job
-	job := v.job(keyOf(name))
+	job := v.Job(keyOf(name))
 	if at := timeOf(job.Status.NotBefore); now.Before(at) {
 		return fmt.Sprintf("the BatchJob %s is tried again at %s: %s", name, at.Format(time.RFC3339), job.Status.Reason)
 	}
 	var others []*v1alpha1.Claim
 	left := 0
-	for i := range v.testbed.Status.Nodes {
-		left += int(v.testbed.Status.Nodes[i].Slots)
+	for i := range v.Testbed.Status.Nodes {
+		left += int(v.Testbed.Status.Nodes[i].Slots)
 	}
-	for i := range v.testbed.Status.Claims {
-		c := &v.testbed.Status.Claims[i]
+	for i := range v.Testbed.Status.Claims {
+		c := &v.Testbed.Status.Claims[i]
 		left -= len(c.Slots)
-		if c.SchedulingUID != v.scheduling.UID || v.scheduling.Spec.SlotBased != nil {
+		if c.SchedulingUID != v.Scheduling.UID || v.Scheduling.Spec.SlotBased != nil {
 			others = append(others, c)
 		}
 	}
-	foreign := slices.DeleteFunc(slices.Clone(others), func(c *v1alpha1.Claim) bool { return c.SchedulingUID == v.scheduling.UID })
-	switch exclusive := v.testbed.Status.ExclusiveFor; {
-	case exclusive != "" && exclusive != v.scheduling.UID:
-		return fmt.Sprintf("the Testbed %s is another Scheduling's alone%s", v.scheduling.TestbedKey(), v.holders(foreign))
-	case v.scheduling.Spec.Exclusive && exclusive == "" && len(foreign) > 0:
-		return fmt.Sprintf("it waits to have the Testbed %s for itself%s", v.scheduling.TestbedKey(), v.holders(foreign))
+	foreign := slices.DeleteFunc(slices.Clone(others), func(c *v1alpha1.Claim) bool { return c.SchedulingUID == v.Scheduling.UID })
+	switch exclusive := v.Testbed.Status.ExclusiveFor; {
+	case exclusive != "" && exclusive != v.Scheduling.UID:
+		return fmt.Sprintf("the Testbed %s is another Scheduling's alone%s", v.Scheduling.TestbedKey(), v.holders(foreign))
+	case v.Scheduling.Spec.Exclusive && exclusive == "" && len(foreign) > 0:
+		return fmt.Sprintf("it waits to have the Testbed %s for itself%s", v.Scheduling.TestbedKey(), v.holders(foreign))
 	}
-	w := wanted(v.scheduling)[name]
+	w := wanted(v.Scheduling)[name]
 	if w.named == nil {
 		if left >= w.n {
 			return fmt.Sprintf("the BatchJob %s waits for %s", name, count(w.n, "slot"))
@@ -158,7 +158,7 @@ func (v *schedulingView) waits(o *lifecycle.SchedulingObserved, now time.Time) s
 
 // waitsForNamed is which of the slots that are named for a job another job has.
 func (v *schedulingView) waitsForNamed(name testbed.Name, w want, claims []*v1alpha1.Claim) string {
-	in, err := presentOrder(v.testbed)
+	in, err := presentOrder(v.Testbed)
 	if err != nil {
 		return ""
 	}
@@ -203,8 +203,8 @@ func failures(jobs []v1alpha1.SchedulingJob) string {
 
 // record is what the Scheduling's status keeps of a job, nil if nothing.
 func (v *schedulingView) record(name testbed.Name) *v1alpha1.SchedulingJob {
-	for i := range v.scheduling.Status.Jobs {
-		if j := &v.scheduling.Status.Jobs[i]; j.Name == name.Name && j.Namespace == name.Namespace {
+	for i := range v.Scheduling.Status.Jobs {
+		if j := &v.Scheduling.Status.Jobs[i]; j.Name == name.Name && j.Namespace == name.Namespace {
 			return j
 		}
 	}

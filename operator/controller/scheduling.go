@@ -85,13 +85,13 @@ func (p *schedulingPass) run(ctx context.Context, s *v1alpha1.Scheduling) error 
 		return errBehind
 	}
 	defer p.locks.unlock(lacking)
-	if c.turn, err = p.turn(ctx, c, lacking); err != nil {
+	if c.Turn, err = p.turn(ctx, c, lacking); err != nil {
 		return err
 	}
 	began := p.reserve(ctx, c, lacking)
-	c.observed.Turn = c.turn
+	c.observed.Turn = c.Turn
 	next, actions := lifecycle.StepScheduling(c.observed, p.now)
-	if c.reserves { // a job that is deleted before it is taken, while others begin, is not waited for
+	if c.Reserves { // a job that is deleted before it is taken, while others begin, is not waited for
 		next.Acquired = slices.SortedFunc(slices.Values(jobNames(s)), testbed.Name.Compare)
 	}
 	if err := p.store(ctx, c, &next, actions); err != nil {
@@ -119,11 +119,11 @@ const consentPoll = 30 * time.Second
 // candidate finds out all that a step of the Scheduling depends on, except its turn.
 func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) (*candidate, error) {
 	c := &candidate{}
-	c.scheduling = s
+	c.Scheduling = s
 	tb := &v1alpha1.Testbed{}
 	switch err := p.cached.Get(ctx, s.TestbedKey(), tb, client.UnsafeDisableDeepCopy); {
 	case err == nil:
-		c.testbed = tb
+		c.Testbed = tb
 	case !apierrors.IsNotFound(err):
 		return nil, err
 	}
@@ -131,14 +131,14 @@ func (p *schedulingPass) candidate(ctx context.Context, s *v1alpha1.Scheduling) 
 	if err != nil {
 		return nil, err
 	}
-	c.job = func(name types.NamespacedName) *v1alpha1.BatchJob { return jobs[name] }
+	c.Job = func(name types.NamespacedName) *v1alpha1.BatchJob { return jobs[name] }
 	var held v1alpha1.BatchJobList
 	if err := p.cached.List(ctx, &held, client.MatchingFields{jobScheduling: string(s.UID)}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
 	}
-	c.holds = len(held.Items)
+	c.Holds = len(held.Items)
 	if s.DeletionTimestamp != nil { // it must not be gone before them
-		c.holds += p.coming(ctx, s, c.testbed)
+		c.Holds += p.coming(ctx, s, c.Testbed)
 	}
 	if c.observed, err = c.observe(p.now); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (p *schedulingPass) jobs(ctx context.Context, s *v1alpha1.Scheduling) (map[
 
 // store writes the finalizer and the status before anything is done by them.
 func (p *schedulingPass) store(ctx context.Context, c *candidate, next *lifecycle.Scheduling, actions []lifecycle.SchedulingAction) error {
-	s := c.scheduling
+	s := c.Scheduling
 	before := s.Status.DeepCopy()
 	for _, a := range actions {
 		if a.Op != lifecycle.AddSchedulingFinalizer {
@@ -210,7 +210,7 @@ func (p *schedulingPass) rest(s *v1alpha1.Scheduling) {
 }
 
 func (p *schedulingPass) act(ctx context.Context, c *candidate, a lifecycle.SchedulingAction) error {
-	s := c.scheduling
+	s := c.Scheduling
 	switch a.Op {
 	case lifecycle.AcquireJobs:
 		return p.acquire(ctx, c, a.Jobs)

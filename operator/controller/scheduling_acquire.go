@@ -23,11 +23,11 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testb
 	if len(lacking) == 0 || !c.feasible.OK() {
 		return false, nil
 	}
-	if slices.ContainsFunc(lacking, func(name testbed.Name) bool { return p.written.unseen(c.job(keyOf(name))) }) {
+	if slices.ContainsFunc(lacking, func(name testbed.Name) bool { return p.written.unseen(c.Job(keyOf(name))) }) {
 		return false, errBehind
 	}
-	applicants := []claim.Applicant{applicantOf(c.scheduling, &c.observed)}
-	rivals, err := p.rivals(ctx, c.scheduling, lacking)
+	applicants := []claim.Applicant{applicantOf(c.Scheduling, &c.observed)}
+	rivals, err := p.rivals(ctx, c.Scheduling, lacking)
 	if err != nil {
 		return false, err
 	}
@@ -45,10 +45,10 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testb
 			applicants = append(applicants, applicantOf(s, &rival.observed))
 		}
 	}
-	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return isAvailable(c.job(keyOf(name))) })
+	granted := claim.Acquire(applicants, func(name testbed.Name) bool { return isAvailable(c.Job(keyOf(name))) })
 	first := slices.MinFunc(applicants, func(a, b claim.Applicant) int { return a.Compare(b.Precedence) })
-	if c.before = (testbed.Name{}); first.Name != applicants[0].Name {
-		c.before = first.Name
+	if c.Before = (testbed.Name{}); first.Name != applicants[0].Name {
+		c.Before = first.Name
 	}
 	return granted[0], nil
 }
@@ -60,11 +60,11 @@ var errBehind = errors.New("another decision about the jobs is not seen yet")
 // reserve decides whether the jobs are given slots before the Scheduling has them, which saves a
 // write of each job, and sets c.Reserves. began reports whether that begins with this step.
 func (p *schedulingPass) reserve(ctx context.Context, c *candidate, lacking []testbed.Name) (began bool) {
-	if !c.turn || !c.observed.Stored.Started.IsZero() || c.scheduling.Spec.Exclusive {
+	if !c.Turn || !c.observed.Stored.Started.IsZero() || c.Scheduling.Spec.Exclusive {
 		return false
 	}
-	began = !isReserving(c.scheduling) && p.reservable(ctx, c, lacking)
-	c.reserves = began || isReserving(c.scheduling)
+	began = !isReserving(c.Scheduling) && p.reservable(ctx, c, lacking)
+	c.Reserves = began || isReserving(c.Scheduling)
 	return began
 }
 
@@ -72,11 +72,11 @@ func (p *schedulingPass) reserve(ctx context.Context, c *candidate, lacking []te
 // must not get slots.
 func (p *schedulingPass) reservable(ctx context.Context, c *candidate, names []testbed.Name) bool {
 	return !slices.ContainsFunc(names, func(name testbed.Name) bool {
-		job := c.job(keyOf(name))
+		job := c.Job(keyOf(name))
 		if !isAvailable(job) || !isAccepted(job) {
 			return true
 		}
-		verdict, err := p.trial.of(ctx, job, c.scheduling, c.testbed)
+		verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
 		return err != nil || !verdict.OK()
 	})
 }
@@ -104,7 +104,7 @@ func (p *schedulingPass) rivals(ctx context.Context, s *v1alpha1.Scheduling, job
 // refuses to write a job that has changed since. If another has one of them by then, what was
 // taken is rolled back.
 func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []testbed.Name) error {
-	s := c.scheduling
+	s := c.Scheduling
 	names = slices.DeleteFunc(slices.Clone(names), func(name testbed.Name) bool { return comes(c, name) })
 	if len(names) > 0 {
 		var now v1alpha1.Scheduling
@@ -115,7 +115,7 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 			return errBehind
 		}
 	}
-	if err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.job(keyOf(names[i])).DeepCopy()) }); err != nil {
+	if err := eachAtOnce(len(names), func(i int) error { return p.take(ctx, c, c.Job(keyOf(names[i])).DeepCopy()) }); err != nil {
 		return err
 	}
 	p.rest(s)
@@ -124,12 +124,12 @@ func (p *schedulingPass) acquire(ctx context.Context, c *candidate, names []test
 
 // comes reports whether a job has the claim with which it becomes the Scheduling's.
 func comes(c *candidate, name testbed.Name) bool {
-	job := c.job(keyOf(name))
-	if !isReservedFor(c.scheduling, job) {
+	job := c.Job(keyOf(name))
+	if !isReservedFor(c.Scheduling, job) {
 		return false
 	}
-	has := claimOfJob(c.testbed, job.UID)
-	return has != nil && has.SchedulingUID == c.scheduling.UID
+	has := claimOfJob(c.Testbed, job.UID)
+	return has != nil && has.SchedulingUID == c.Scheduling.UID
 }
 
 // coming counts the available jobs that have claims for the Scheduling: their own controller may
@@ -169,7 +169,7 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		}
 		first = false
 		switch {
-		case hasJob(c.scheduling, job):
+		case hasJob(c.Scheduling, job):
 			return nil
 		case !isAvailable(job):
 			return errTaken
@@ -191,15 +191,15 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 // nothing is said against it, has the job make its step into the queue, which is to be
 // written with that. All else is for the job's own controller to find and to report.
 func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) {
-	acquireJob(job, c.scheduling, p.now)
-	verdict, err := p.trial.of(ctx, job, c.scheduling, c.testbed)
+	acquireJob(job, c.Scheduling, p.now)
+	verdict, err := p.trial.of(ctx, job, c.Scheduling, c.Testbed)
 	if err != nil || !verdict.OK() {
 		setUnchecked(job, "", p.now) // it is tried again
 		return
 	}
 	tried := job.DeepCopy()
 	setChecked(tried, verdict, p.now)
-	v := jobFacts{job: tried, scheduling: c.scheduling}
+	v := jobFacts{Job: tried, Scheduling: c.Scheduling}
 	o, counts, err := v.observe()
 	if err != nil { // of a status that can't be read; the other jobs don't wait for that
 		setUnchecked(job, "", p.now)
@@ -215,7 +215,7 @@ func (p *schedulingPass) enqueue(ctx context.Context, c *candidate, job *v1alpha
 // is so only after two controllers have decided at once, or after an edit in that moment.
 func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifecycle.Scheduling) error {
 	o := &c.observed
-	if !next.Started.IsZero() || o.Deleting || c.holds == 0 || c.turn {
+	if !next.Started.IsZero() || o.Deleting || c.Holds == 0 || c.Turn {
 		return nil
 	}
 	stuck := false
@@ -225,7 +225,7 @@ func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifec
 		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		stuck = stuck || err != nil || !isAvailable(job) && !hasJob(c.scheduling, job)
+		stuck = stuck || err != nil || !isAvailable(job) && !hasJob(c.Scheduling, job)
 	}
 	if !stuck {
 		return nil
@@ -238,7 +238,7 @@ func (p *schedulingPass) rollback(ctx context.Context, c *candidate, next *lifec
 		if err := p.live.Get(ctx, keyOf(o.Members[i].Job), job); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		if !hasJob(c.scheduling, job) || job.Status.CreationRequest != nil {
+		if !hasJob(c.Scheduling, job) || job.Status.CreationRequest != nil {
 			continue
 		}
 		job.Status.ActiveScheduling = nil

@@ -18,32 +18,32 @@ import (
 
 // schedulingView is all that is to be known of a Scheduling for its next step.
 type schedulingView struct {
-	scheduling *v1alpha1.Scheduling
-	// testbed is the one it uses, nil if there is none of that name.
-	testbed *v1alpha1.Testbed
-	// job returns the BatchJob of a name, nil if there is none.
-	job func(types.NamespacedName) *v1alpha1.BatchJob
-	// holds is how many jobs have it as their active one, listed or not.
-	holds int
-	// turn reports whether it may have all the jobs that it lacks.
-	turn bool
-	// reserves reports whether the jobs that it lacks may be given slots before it has them.
-	reserves bool
-	// before is the Scheduling that is served first of those that want one of the jobs which
+	Scheduling *v1alpha1.Scheduling
+	// Testbed is the one it uses, nil if there is none of that name.
+	Testbed *v1alpha1.Testbed
+	// Job returns the BatchJob of a name, nil if there is none.
+	Job func(types.NamespacedName) *v1alpha1.BatchJob
+	// Holds is how many jobs have it as their active one, listed or not.
+	Holds int
+	// Turn reports whether it may have all the jobs that it lacks.
+	Turn bool
+	// Reserves reports whether the jobs that it lacks may be given slots before it has them.
+	Reserves bool
+	// Before is the Scheduling that is served first of those that want one of the jobs which
 	// this one lacks; zero if there is none.
-	before testbed.Name
+	Before testbed.Name
 }
 
 // observe returns what a step of the Scheduling decides on.
 func (v *schedulingView) observe(now time.Time) (lifecycle.SchedulingObserved, error) {
-	s := v.scheduling
+	s := v.Scheduling
 	stored, err := storedScheduling(&s.Status)
 	if err != nil {
 		return lifecycle.SchedulingObserved{}, err
 	}
 	o := lifecycle.SchedulingObserved{
-		Stored: stored, Holds: v.holds, Turn: v.turn,
-		Exclusive:   v.testbed != nil && v.testbed.Status.ExclusiveFor == s.UID,
+		Stored: stored, Holds: v.Holds, Turn: v.Turn,
+		Exclusive:   v.Testbed != nil && v.Testbed.Status.ExclusiveFor == s.UID,
 		ConfirmEach: s.Spec.Confirm == v1alpha1.ConfirmEach, StopOnFailure: s.Spec.OnFailure == v1alpha1.OnFailureStop,
 		Deleting: s.DeletionTimestamp != nil, Finalizer: hasFinalizer(s, v1alpha1.FinalizerJobs),
 	}
@@ -52,19 +52,19 @@ func (v *schedulingView) observe(now time.Time) (lifecycle.SchedulingObserved, e
 		o.KeepFor = &keep
 	}
 	claimed := make(map[types.UID]bool)
-	if v.testbed != nil {
-		for i := range v.testbed.Status.Claims {
-			claimed[v.testbed.Status.Claims[i].BatchJobUID] = true
+	if v.Testbed != nil {
+		for i := range v.Testbed.Status.Claims {
+			claimed[v.Testbed.Status.Claims[i].BatchJobUID] = true
 		}
 	}
 	for _, name := range jobNames(s) {
-		m, err := member(s, name, v.job(keyOf(name)), now)
+		m, err := member(s, name, v.Job(keyOf(name)), now)
 		if err != nil {
 			return lifecycle.SchedulingObserved{}, err
 		}
 		m.Lost = v.isLost(name)
 		if m.Exists {
-			m.Claimed = claimed[v.job(keyOf(name)).UID]
+			m.Claimed = claimed[v.Job(keyOf(name)).UID]
 		}
 		o.Members = append(o.Members, m)
 	}
@@ -73,7 +73,7 @@ func (v *schedulingView) observe(now time.Time) (lifecycle.SchedulingObserved, e
 
 // isLost reports whether the job, which the Scheduling had, was deleted before it ended.
 func (v *schedulingView) isLost(name testbed.Name) bool {
-	if v.job(keyOf(name)) != nil || !slices.Contains(v.scheduling.Status.Acquired, name.String()) {
+	if v.Job(keyOf(name)) != nil || !slices.Contains(v.Scheduling.Status.Acquired, name.String()) {
 		return false
 	}
 	last := v.record(name)
@@ -156,7 +156,7 @@ func claimableIn(s *v1alpha1.Scheduling, tb *v1alpha1.Testbed, in *slot.Order, j
 	if tb.DeletionTimestamp != nil || isRefused(s) {
 		return claim.Scheduling{}, false, nil
 	}
-	view := schedulingView{scheduling: s, testbed: tb, job: jobs}
+	view := schedulingView{Scheduling: s, Testbed: tb, Job: jobs}
 	o, err := view.observe(now)
 	if err != nil {
 		return claim.Scheduling{}, false, err

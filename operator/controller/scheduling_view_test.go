@@ -277,7 +277,7 @@ func TestFeasible(t *testing.T) {
 		{"one slot twice", newPlaced(slotJob("a", 0, "node-a/0")), newTestbed(2), everybody, v1alpha1.ReasonUnknownSlot, "slot node-a/0 of the BatchJob lab/a is none of the Testbed's 4, or named twice"},
 		{"more than there are", newPlaced(slotJob("a", 0, 1, 2, 3)), newTestbed(1), everybody, v1alpha1.ReasonTooManySlots, "the BatchJob lab/a takes 4 slots, and the Testbed has 2"},
 	} {
-		v := schedulingView{scheduling: test.s, testbed: test.tb, job: jobs}
+		v := schedulingView{Scheduling: test.s, Testbed: test.tb, Job: jobs}
 		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
@@ -296,7 +296,7 @@ func TestFeasible(t *testing.T) {
 		job  *v1alpha1.BatchJob
 		want string
 	}{{newJob("a"), v1alpha1.ReasonNotAllowed}, {acquired(newJob("a"), v1alpha1.BatchJobInQueue), ""}} {
-		v := schedulingView{scheduling: s, testbed: tb, job: lookup(test.job)}
+		v := schedulingView{Scheduling: s, Testbed: tb, Job: lookup(test.job)}
 		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
@@ -337,7 +337,7 @@ func TestSpecAccepted(t *testing.T) {
 		if test.known > 0 {
 			test.s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.SchedulingSpecAccepted, Status: metav1.ConditionTrue, Reason: "Accepted", ObservedGeneration: test.known}}
 		}
-		v := schedulingView{scheduling: test.s, testbed: tb, job: lookup(job)}
+		v := schedulingView{Scheduling: test.s, Testbed: tb, Job: lookup(job)}
 		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)
@@ -381,7 +381,7 @@ func TestApplicant(t *testing.T) {
 	} {
 		s := newQueue("a", "b")
 		s.Status.Started = test.since
-		v := schedulingView{scheduling: s, testbed: newTestbed(1), job: lookup(test.jobs...)}
+		v := schedulingView{Scheduling: s, Testbed: newTestbed(1), Job: lookup(test.jobs...)}
 		o, err := v.observe(epoch)
 		if err != nil {
 			t.Fatal(err)

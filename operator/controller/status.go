@@ -28,15 +28,15 @@ const (
 // nextStatus is what the BatchJob's status is to be after a step: the state, what is seen of
 // the application and its pods, and the conditions.
 func (v *jobFacts) nextStatus(j *lifecycle.Job, o *lifecycle.JobObserved, counts v1alpha1.PodCounts, now time.Time) *v1alpha1.BatchJobStatus {
-	status := v.job.Status.DeepCopy()
+	status := v.Job.Status.DeepCopy()
 	storeJob(status, j)
-	status.ObservedGeneration = v.job.Generation
+	status.ObservedGeneration = v.Job.Generation
 	v.setApplication(status)
 	status.Pods = nil
 	if j.State != lifecycle.Ready && j.State != lifecycle.InQueue {
 		status.Pods = &counts
 	}
-	c := conditions{&status.Conditions, v.job.Generation, now}
+	c := conditions{&status.Conditions, v.Job.Generation, now}
 	acquired := Verdict{reasonReleased, ""}
 	if status.ActiveScheduling != nil {
 		acquired = Verdict{}
@@ -63,19 +63,19 @@ func (v *jobFacts) nextStatus(j *lifecycle.Job, o *lifecycle.JobObserved, counts
 // overridden lists the application's fields that are not used as they are given, in the
 // run that was requested or, as far as that can be known, in any.
 func (v *jobFacts) overridden(status *v1alpha1.BatchJobStatus) []string {
-	adapter, err := workload.Of(&v.job.Spec)
+	adapter, err := workload.Of(&v.Job.Spec)
 	if err != nil {
 		return nil
 	}
 	request := status.CreationRequest
 	if request == nil {
-		request = draft(v.job)
+		request = draft(v.Job)
 	}
-	child, err := adapter.Child(v.job, request)
+	child, err := adapter.Child(v.Job, request)
 	if err != nil {
 		return nil // why is in the condition Valid
 	}
-	return workload.Overridden(&v.job.Spec, child)
+	return workload.Overridden(&v.Job.Spec, child)
 }
 
 // running returns why the job does not run, and until when that is waited for.
@@ -98,8 +98,8 @@ func running(j *lifecycle.Job, o *lifecycle.JobObserved, state v1alpha1.BatchJob
 
 // webhookMissing reports whether a pod of the last run is not as the application has it.
 func (v *jobFacts) webhookMissing() bool {
-	adapter, err := workload.Of(&v.job.Spec)
-	return err == nil && podFault(adapter, v.pods, int(lastAttempt(&v.job.Status))) == v1alpha1.ReasonWebhookMissing
+	adapter, err := workload.Of(&v.Job.Spec)
+	return err == nil && podFault(adapter, v.Pods, int(lastAttempt(&v.Job.Status))) == v1alpha1.ReasonWebhookMissing
 }
 
 // unless is the state as the reason for a condition's being false.
@@ -113,21 +113,21 @@ func unless(holds bool, state v1alpha1.BatchJobState) Verdict {
 // setApplication writes what is seen of the child. What was seen last stays while the job
 // is not ready again.
 func (v *jobFacts) setApplication(status *v1alpha1.BatchJobStatus) {
-	adapter, err := workload.Of(&v.job.Spec)
+	adapter, err := workload.Of(&v.Job.Spec)
 	if err != nil {
 		return
 	}
 	apiVersion, kind := adapter.Kind().ToAPIVersionAndKind()
 	switch {
-	case v.child != nil:
-		s := adapter.Status(v.child)
+	case v.Child != nil:
+		s := adapter.Status(v.Child)
 		status.Application = &v1alpha1.Application{
-			APIVersion: apiVersion, Kind: kind, Name: v.child.GetName(), UID: v.child.GetUID(),
+			APIVersion: apiVersion, Kind: kind, Name: v.Child.GetName(), UID: v.Child.GetUID(),
 			State: cut(s.State, 253), Message: shortReason(s.Message),
 		}
-		if at := v.child.GetDeletionTimestamp(); at != nil && len(v.child.GetFinalizers()) > 0 {
+		if at := v.Child.GetDeletionTimestamp(); at != nil && len(v.Child.GetFinalizers()) > 0 {
 			status.Application.Message = shortReason(fmt.Sprintf("being deleted since %s, held by its finalizers %s",
-				at.UTC().Format(time.RFC3339), strings.Join(v.child.GetFinalizers(), ", ")))
+				at.UTC().Format(time.RFC3339), strings.Join(v.Child.GetFinalizers(), ", ")))
 		}
 	case status.Application == nil || status.State == v1alpha1.BatchJobReady:
 		status.Application = &v1alpha1.Application{APIVersion: apiVersion, Kind: kind}
@@ -160,9 +160,9 @@ func acquireJob(job *v1alpha1.BatchJob, s *v1alpha1.Scheduling, now time.Time) {
 // nextStatus is what the Scheduling's status is to be after a step, by what it finds of
 // feasibility.
 func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved, feasible Verdict, now time.Time) *v1alpha1.SchedulingStatus {
-	status := v.scheduling.Status.DeepCopy()
+	status := v.Scheduling.Status.DeepCopy()
 	storeScheduling(status, s)
-	generation := v.scheduling.Generation
+	generation := v.Scheduling.Generation
 	status.ObservedGeneration = generation
 	c := conditions{&status.Conditions, generation, now}
 	if !over(s, o) {
@@ -170,11 +170,11 @@ func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.Schedu
 	}
 	status.Jobs = v.jobs(o)
 	view := *v
-	view.scheduling = &v1alpha1.Scheduling{ObjectMeta: v.scheduling.ObjectMeta, Spec: v.scheduling.Spec, Status: *status}
+	view.Scheduling = &v1alpha1.Scheduling{ObjectMeta: v.Scheduling.ObjectMeta, Spec: v.Scheduling.Spec, Status: *status}
 	status.Reason = shortReason(view.reason(s, o, feasible, now))
 	acquired := Verdict{}
 	switch {
-	case v.reserves && len(o.Lacking()) > 0:
+	case v.Reserves && len(o.Lacking()) > 0:
 		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
 		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not had all its jobs yet")}
@@ -212,11 +212,11 @@ func over(s *lifecycle.Scheduling, o *lifecycle.SchedulingObserved) bool {
 // submittedSlots are those that a job of the Scheduling's has, nil of one that has yet to
 // be submitted.
 func (v *schedulingView) submittedSlots(name testbed.Name) []string {
-	job := v.job(keyOf(name))
-	if job == nil || !hasJob(v.scheduling, job) {
+	job := v.Job(keyOf(name))
+	if job == nil || !hasJob(v.Scheduling, job) {
 		return nil
 	}
-	if c := claimOfJob(v.testbed, job.UID); c != nil {
+	if c := claimOfJob(v.Testbed, job.UID); c != nil {
 		return c.Slots
 	}
 	if job.Status.CreationRequest != nil {
@@ -254,7 +254,7 @@ func (v *schedulingView) jobs(o *lifecycle.SchedulingObserved) []v1alpha1.Schedu
 // member is how a job is, without its slots. How one that is deleted ended stays.
 func (v *schedulingView) member(m *lifecycle.Member) v1alpha1.SchedulingJob {
 	j := v1alpha1.SchedulingJob{Name: m.Job.Name, Namespace: m.Job.Namespace}
-	job, last := v.job(keyOf(m.Job)), v.record(m.Job)
+	job, last := v.Job(keyOf(m.Job)), v.record(m.Job)
 	goes := job == nil || job.DeletionTimestamp != nil && m.Held
 	switch {
 	case m.Lost:

@@ -40,7 +40,7 @@ func compareRatio(i experiment.Interval) string {
 // scoreOf is what a signal did on a source, above its own percentile.
 func scoreOf(r Result, source string, behind bool, signal string) (Score, bool) {
 	for _, row := range r.Rows {
-		if row.source == source && row.filtered == behind && row.Spike == ownPercentile && row.signal == signal {
+		if row.Source == source && row.Filtered == behind && row.Spike == ownPercentile && row.Signal == signal {
 			return row.Score, row.Spikes >= fewest
 		}
 	}
@@ -75,7 +75,7 @@ func claimed(r Result, rows []experiment.Row) text.Table {
 func addPredictions(t *text.Table, r Result) {
 	// each adds a claim on those sources in which Pronto's signal has spikes enough.
 	each := func(claim string, behind bool, judge func(s Source, own Score) (found, verdict string)) {
-		for _, s := range r.sources {
+		for _, s := range r.Sources {
 			if own, ok := scoreOf(r, s.Name, behind, Pronto); ok {
 				if found, verdict := judge(s, own); found != "" {
 					t.Add(claim, s.Name, found, verdict)
@@ -111,9 +111,9 @@ func addPredictions(t *text.Table, r Result) {
 		return fmt.Sprintf("%s of the spikes within %d, %s alone", share(of), Windows[falseWindow], share(alone)), compareShares(of, alone, own.Spikes)
 	})
 	for _, s := range r.Starts {
-		if s.calm > 0 && s.stills > 0 {
-			t.Add("containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.source,
-				fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.still)), verdict(s.Rise > s.still))
+		if s.Calm > 0 && s.Stills > 0 {
+			t.Add("containers that start or stop raise the pressure of a calm node (thesis §2.6.3)", s.Source,
+				fmt.Sprintf("to %s within a second, %s without", share(s.Rise), share(s.Still)), verdict(s.Rise > s.Still))
 		}
 	}
 	each("behind filter and gate rejections precede spikes by at most 1", true, byChance(true, 0))

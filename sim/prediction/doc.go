@@ -25,7 +25,7 @@
 //
 // # On what
 //
-// A source is nodes seen at the same times: a recording of a machine,
+// A [Source] is nodes seen at the same times: a recording of a machine,
 // series of CloudWatch or the Grid Workloads Archive ([ReadSeries]),
 // or simulated nodes ([Simulate]). Each is judged raw and filtered: behind the agent's
 // dynamic EMA, rejections being void while containers come and go.

@@ -8,18 +8,18 @@ import (
 
 // row is a signal on a source, and how it did.
 type row struct {
-	// source is its name, Filtered that the signal saw it behind the agent's filter.
-	source   string
-	filtered bool
+	// Source is its name, Filtered that the signal saw it behind the agent's filter.
+	Source   string
+	Filtered bool
 	// Spike is what counted as one.
 	Spike  threshold
-	signal string
+	Signal string
 	Score
 }
 
 // Result is an evaluation. It is a plain value, safe for concurrent reading.
 type Result struct {
-	sources []Source
+	Sources []Source
 	Rows    []row
 	// Starts is what became of the pressure where containers started, of the sources
 	// that know.
@@ -29,7 +29,7 @@ type Result struct {
 // Evaluate holds every signal against the spikes of every source, raw and filtered.
 // Seed is of what is left to chance. The error is a *field.Error.
 func Evaluate(sources []Source, seed uint64) (Result, error) {
-	result := Result{sources: sources}
+	result := Result{Sources: sources}
 	names := map[string]bool{}
 	for _, s := range sources {
 		if err := s.Validate(); err != nil {
@@ -113,7 +113,7 @@ func (j judgement) rows() (rows []row) {
 				continue // no fleet, no difference
 			}
 			rng := rand.New(rand.NewPCG(j.seed, uint64(k)))
-			row := row{source: j.Name, filtered: j.behind, Spike: t, signal: signal}
+			row := row{Source: j.Name, Filtered: j.behind, Spike: t, Signal: signal}
 			for i, n := range j.Nodes {
 				row.Score = row.plus(j.on(i, signal, above(n.Pressure, t.of(n.Pressure)), rng))
 			}

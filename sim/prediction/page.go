@@ -40,7 +40,7 @@ func (e Page) Write(p *report.Page, base string) error {
 	p.Paragraph(predictionIntro)
 	p.Paragraph("Written by")
 	p.Paragraph("    " + e.Command)
-	for _, s := range e.Result.sources {
+	for _, s := range e.Result.Sources {
 		p.Paragraph(fmt.Sprintf("%s: %s.", s.Name, s.About))
 	}
 	p.Heading(2, "Which claims hold")
@@ -70,7 +70,7 @@ func (e Page) Write(p *report.Page, base string) error {
 }
 
 func (e Page) tables(p *report.Page, behind bool) {
-	for _, s := range e.Result.sources {
+	for _, s := range e.Result.Sources {
 		for _, spike := range thresholds() {
 			if t, ok := scores(e.Result, s, behind, spike); ok {
 				p.Table(t)
@@ -87,7 +87,7 @@ func (e Page) pictures(p *report.Page, base string) error {
 		p.Picture("foretold", base+"-foretold.svg",
 			fmt.Sprintf("Share of the spikes above the node's 95th percentile that are foretold within %d; to the right is better. A signal is worth what it has beyond both coins.", Windows[falseWindow]), c)
 	}
-	for _, s := range e.Result.sources {
+	for _, s := range e.Result.Sources {
 		if s.Second == 1 {
 			continue
 		}
@@ -103,12 +103,12 @@ func (e Page) pictures(p *report.Page, base string) error {
 
 // foretold has a panel a source in which anything was foretold.
 func (e Page) foretold() (c report.Chart) {
-	for _, s := range e.Result.sources {
+	for _, s := range e.Result.Sources {
 		var dots report.DotPlot
 		for _, row := range e.Result.Rows {
-			if row.source == s.Name && row.Spike == ownPercentile && row.Spikes >= fewest {
+			if row.Source == s.Name && row.Spike == ownPercentile && row.Spikes >= fewest {
 				v := row.ForetoldShare(falseWindow)
-				dots.Add(row.signal, seen(row.filtered), v, v, v)
+				dots.Add(row.Signal, seen(row.Filtered), v, v, v)
 			}
 		}
 		if _, most := dots.Range(); most > 0 {

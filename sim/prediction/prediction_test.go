@@ -67,7 +67,7 @@ func one(pressure, metric []float64, churn []bool) Source {
 func rowOf(t *testing.T, r Result, signal string, behind bool, spike threshold) Score {
 	t.Helper()
 	for _, row := range r.Rows {
-		if row.signal == signal && row.filtered == behind && row.Spike == spike {
+		if row.Signal == signal && row.Filtered == behind && row.Spike == spike {
 			return row.Score
 		}
 	}
@@ -98,9 +98,9 @@ func TestScoresByHand(t *testing.T) {
 	r := evaluated(t, one(pressure, metric, nil))
 	got := rowOf(t, r, Pronto, false, half)
 	want := Score{
-		Spikes: 5, Foretold: [3]float64{1, 2, 3}, atFirst: 1,
+		Spikes: 5, Foretold: [3]float64{1, 2, 3}, AtFirst: 1,
 		Alarms: 5, False: [3]float64{3, 2, 1},
-		Samples: 800, Rejecting: 5, lead: 1 + 4 + 10,
+		Samples: 800, Rejecting: 5, Lead: 1 + 4 + 10,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -113,7 +113,7 @@ func TestScoresByHand(t *testing.T) {
 	}
 	// One node has no fleet.
 	for _, row := range r.Rows {
-		if row.signal == Alone {
+		if row.Signal == Alone {
 			t.Error("a node alone beside itself")
 		}
 	}
@@ -305,10 +305,10 @@ func TestStarts(t *testing.T) {
 		t.Fatal("nothing on starts")
 	}
 	got := r.Starts[0]
-	if got.source != "one" || got.events != 19 || got.share != 38./2000 || got.all[1] != 18 || got.Spikes[1] != 18 {
+	if got.Source != "one" || got.Events != 19 || got.Share != 38./2000 || got.All[1] != 18 || got.Spikes[1] != 18 {
 		t.Errorf("%+v", got)
 	}
-	if got.calm < 3 || got.calm > 15 || got.stills < 300 || got.stills > 1200 || math.Abs(got.Rise-.61) > .011 || math.Abs(got.still-.213) > .01 {
+	if got.Calm < 3 || got.Calm > 15 || got.Stills < 300 || got.Stills > 1200 || math.Abs(got.Rise-.61) > .011 || math.Abs(got.Still-.213) > .01 {
 		t.Errorf("%+v", got)
 	}
 	if r := evaluated(t, one(pressure, noisy(1, 2000, .2), nil)); len(r.Starts) != 0 {
@@ -329,7 +329,7 @@ func TestStartsOfARestingNode(t *testing.T) {
 		raise(pressure, at, at+2, .4)
 	}
 	got := evaluated(t, one(pressure, noisy(1, 2000, .2), churn)).Starts[0]
-	if got.calm != 18 || got.stills < 1000 || math.Abs(got.Rise-.4) > 1e-9 || math.Abs(got.still-.02) > .001 {
+	if got.Calm != 18 || got.Stills < 1000 || math.Abs(got.Rise-.4) > 1e-9 || math.Abs(got.Still-.02) > .001 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -54,22 +54,22 @@ type Score struct {
 	// how many had a rejection at their first sample.
 	Spikes   float64
 	Foretold [len(Windows)]float64
-	atFirst  float64
+	AtFirst  float64
 	// Alarms is how many there were, False how many in vain by each of the Windows.
 	Alarms float64
 	False  [len(Windows)]float64
 	// Samples and Rejecting count samples.
 	Samples, Rejecting float64
-	// lead sums up the leads of the spikes foretold within the last of the Windows, in
+	// Lead sums up the leads of the spikes foretold within the last of the Windows, in
 	// seconds.
-	lead float64
+	Lead float64
 }
 
 // ForetoldShare is the share of spikes foretold within the i-th window; NaN without any.
 func (s Score) ForetoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
 
 // atFirstShare is the share of spikes with a rejection at their first sample.
-func (s Score) atFirstShare() float64 { return s.atFirst / s.Spikes }
+func (s Score) atFirstShare() float64 { return s.AtFirst / s.Spikes }
 
 // FalseShare is the share of alarms in vain; NaN without any.
 func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
@@ -78,16 +78,16 @@ func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
 func (s Score) Rejected() float64 { return s.Rejecting / s.Samples }
 
 // meanLead is in seconds; NaN if nothing was foretold.
-func (s Score) meanLead() float64 { return s.lead / s.Foretold[len(Windows)-1] }
+func (s Score) meanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
 
 // plus adds up what two nodes, or two draws, came to.
 func (s Score) plus(o Score) Score {
 	s.Spikes += o.Spikes
-	s.atFirst += o.atFirst
+	s.AtFirst += o.AtFirst
 	s.Alarms += o.Alarms
 	s.Samples += o.Samples
 	s.Rejecting += o.Rejecting
-	s.lead += o.lead
+	s.Lead += o.Lead
 	for i := range Windows {
 		s.Foretold[i] += o.Foretold[i]
 		s.False[i] += o.False[i]
@@ -98,11 +98,11 @@ func (s Score) plus(o Score) Score {
 // over divides by a number of draws.
 func (s Score) over(n float64) Score {
 	s.Spikes /= n
-	s.atFirst /= n
+	s.AtFirst /= n
 	s.Alarms /= n
 	s.Samples /= n
 	s.Rejecting /= n
-	s.lead /= n
+	s.Lead /= n
 	for i := range Windows {
 		s.Foretold[i] /= n
 		s.False[i] /= n
@@ -180,14 +180,14 @@ func score(spiking, rejects []bool, second int) Score {
 // spike counts one.
 func (s *Score) spike(rejects []bool, at, second int) {
 	if rejects[at] {
-		s.atFirst++
+		s.AtFirst++
 	}
 	longest := Windows[len(Windows)-1] * second
 	for i := max(at-longest, 0); i < at; i++ {
 		if !rejects[i] {
 			continue
 		}
-		s.lead += float64(at-i) / float64(second)
+		s.Lead += float64(at-i) / float64(second)
 		break
 	}
 	for w, seconds := range Windows {

@@ -3,19 +3,19 @@ package prediction
 // starts is what pressure does where containers start or stop, of all nodes of a
 // source. Counts may be 0.
 type starts struct {
-	source string
-	// events is how many samples have one, Share the share of the time within a second
+	Source string
+	// Events is how many samples have one, Share the share of the time within a second
 	// after one.
-	events int
-	share  float64
+	Events int
+	Share  float64
 	// Spikes is how many begin within that second, of how many, by kind of spike.
-	Spikes, all [2]int
-	// calm is how many events came after two seconds without any, whose mean pressure is
+	Spikes, All [2]int
+	// Calm is how many events came after two seconds without any, whose mean pressure is
 	// at most a tenth or the node's median, and Rise the mean of the largest pressure within a
 	// second after these. Stills and Still are the same of samples after two such seconds
 	// that no event follows within a second.
-	calm, stills int
-	Rise, still  float64
+	Calm, Stills int
+	Rise, Still  float64
 }
 
 // calm is how many seconds are, and still the mean pressure that they may have
@@ -27,7 +27,7 @@ const (
 
 // startsOf is false where nothing is known of containers.
 func startsOf(s Source) (starts, bool) {
-	t := starts{source: s.Name}
+	t := starts{Source: s.Name}
 	within, samples, known := 0, 0, false
 	for _, n := range s.Nodes {
 		if n.Churn == nil {
@@ -39,7 +39,7 @@ func startsOf(s Source) (starts, bool) {
 		for i, event := range n.Churn {
 			if event {
 				last = i
-				t.events++
+				t.Events++
 			}
 			after[i] = i-last < s.Second
 		}
@@ -47,7 +47,7 @@ func startsOf(s Source) (starts, bool) {
 		samples += len(after)
 		for k, threshold := range thresholds() {
 			for _, at := range begins(above(n.Pressure, threshold.of(n.Pressure)), s.Second) {
-				t.all[k]++
+				t.All[k]++
 				if after[at] {
 					t.Spikes[k]++
 				}
@@ -58,9 +58,9 @@ func startsOf(s Source) (starts, bool) {
 	if !known {
 		return starts{}, false
 	}
-	t.share = float64(within) / float64(samples)
-	t.Rise /= float64(max(t.calm, 1))
-	t.still /= float64(max(t.stills, 1))
+	t.Share = float64(within) / float64(samples)
+	t.Rise /= float64(max(t.Calm, 1))
+	t.Still /= float64(max(t.Stills, 1))
 	return t, true
 }
 
@@ -90,10 +90,10 @@ func (t *starts) rise(n node, i, second int) {
 	}
 	switch {
 	case n.Churn[i]:
-		t.calm++
+		t.Calm++
 		t.Rise += most
 	case count(n.Churn[i:i+second]) == 0:
-		t.stills++
-		t.still += most
+		t.Stills++
+		t.Still += most
 	}
 }

@@ -57,9 +57,9 @@ func scores(r Result, source Source, behind bool, spike threshold) (t text.Table
 	spikes := 0.
 	t.Header = scoreHeader()
 	for _, row := range r.Rows {
-		if row.source == source.Name && row.filtered == behind && row.Spike == spike {
+		if row.Source == source.Name && row.Filtered == behind && row.Spike == spike {
 			spikes = row.Spikes
-			t.Add(append([]string{row.signal}, scoreCells(row.Score)...)...)
+			t.Add(append([]string{row.Signal}, scoreCells(row.Score)...)...)
 		}
 	}
 	t.Title = fmt.Sprintf("%s, %s, %.0f spikes above %v; windows and lead in %s", source.Name, seen(behind), spikes, spike, source.Unit)
@@ -70,7 +70,7 @@ func scores(r Result, source Source, behind bool, spike threshold) (t text.Table
 func (r Result) Table() text.Table {
 	t := text.Table{Header: append([]string{"source", "filtered", "spike", "spikes"}, scoreHeader()...)}
 	for _, row := range r.Rows {
-		t.Add(append([]string{row.source, strconv.FormatBool(row.filtered), row.Spike.String(), strconv.FormatFloat(row.Spikes, 'f', -1, 64), row.signal},
+		t.Add(append([]string{row.Source, strconv.FormatBool(row.Filtered), row.Spike.String(), strconv.FormatFloat(row.Spikes, 'f', -1, 64), row.Signal},
 			scoreCells(row.Score)...)...)
 	}
 	return t
@@ -78,7 +78,7 @@ func (r Result) Table() text.Table {
 
 // Tables returns the tables of a source with enough spikes, raw and filtered, for a person.
 func (r Result) Tables() (all []text.Table) {
-	for _, s := range r.sources {
+	for _, s := range r.Sources {
 		for _, behind := range []bool{false, true} {
 			for _, spike := range thresholds() {
 				if t, ok := scores(r, s, behind, spike); ok {
@@ -99,8 +99,8 @@ func (r Result) starts() text.Table {
 	}
 	part := func(n, of int) string { return share(float64(n) / float64(of)) } // of none it is no number
 	for _, s := range r.Starts {
-		t.Add(s.source, strconv.Itoa(s.events), share(s.share), part(s.Spikes[0], s.all[0]), part(s.Spikes[1], s.all[1]),
-			fmt.Sprintf("%s (%d)", share(s.Rise), s.calm), fmt.Sprintf("%s (%d)", share(s.still), s.stills))
+		t.Add(s.Source, strconv.Itoa(s.Events), share(s.Share), part(s.Spikes[0], s.All[0]), part(s.Spikes[1], s.All[1]),
+			fmt.Sprintf("%s (%d)", share(s.Rise), s.Calm), fmt.Sprintf("%s (%d)", share(s.Still), s.Stills))
 	}
 	return t
 }

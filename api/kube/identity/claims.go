@@ -23,16 +23,16 @@ const maxExpiry = 253402300799
 // Claims are a token's claims about itself. They are not verified: that is
 // the API server's.
 type Claims struct {
-	subject   string
+	Subject   string
 	Audiences []string
-	// until is when the token expires; zero if it has no time.
-	until time.Time
+	// Until is when the token expires; zero if it has no time.
+	Until time.Time
 	// Node is the node of the pod that the token is bound to; empty if it is not bound.
 	Node string
 }
 
-// parseClaims reads a JSON web token's claims.
-func parseClaims(token string) (Claims, error) {
+// ParseClaims reads a JSON web token's claims.
+func ParseClaims(token string) (Claims, error) {
 	if len(token) > maxToken {
 		return Claims{}, fmt.Errorf("%w: it has %d bytes", errNoJWT, len(token))
 	}
@@ -57,12 +57,12 @@ func parseClaims(token string) (Claims, error) {
 	if err := json.Unmarshal(payload, &raw); err != nil {
 		return Claims{}, fmt.Errorf("%w: %w", errNoJWT, err)
 	}
-	claims := Claims{subject: raw.Sub, Audiences: raw.Aud, Node: raw.Kubernetes.Node.Name}
+	claims := Claims{Subject: raw.Sub, Audiences: raw.Aud, Node: raw.Kubernetes.Node.Name}
 	if raw.Exp != nil {
 		if !(*raw.Exp >= 1 && *raw.Exp <= maxExpiry) {
 			return Claims{}, fmt.Errorf("%w: it expires at %v", errNoJWT, *raw.Exp)
 		}
-		claims.until = time.Unix(int64(math.Floor(*raw.Exp)), 0)
+		claims.Until = time.Unix(int64(math.Floor(*raw.Exp)), 0)
 	}
 	return claims, nil
 }
@@ -86,14 +86,14 @@ func (a *audiences) UnmarshalJSON(text []byte) error {
 // server need not be asked.
 func (r *Reviewer) refuse(c Claims) error {
 	switch {
-	case !c.until.IsZero() && !r.now().Before(c.until):
+	case !c.Until.IsZero() && !r.now().Before(c.Until):
 		return fmt.Errorf("%w: it has expired", ErrToken)
 	case !slices.Contains(c.Audiences, r.config.Audience):
 		return fmt.Errorf("%w for audience %q", ErrToken, r.config.Audience)
 	case r.config.Anyone:
 		return nil
-	case c.subject != r.user:
-		return fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, c.subject, r.user)
+	case c.Subject != r.user:
+		return fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, c.Subject, r.user)
 	case c.Node == "" && r.config.Unbound:
 		return nil
 	case c.Node == "":

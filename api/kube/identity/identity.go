@@ -129,7 +129,7 @@ func (r *Reviewer) Identify(ctx context.Context, from netip.Addr, token string) 
 	if token == "" {
 		return Agent{}, fmt.Errorf("%w: none was shown", ErrToken)
 	}
-	claims, err := parseClaims(token)
+	claims, err := ParseClaims(token)
 	if err != nil {
 		return Agent{}, fmt.Errorf("%w: %w", ErrToken, err)
 	}
@@ -212,14 +212,14 @@ func (r *Reviewer) judge(claims Claims, s *authenticationv1.TokenReviewStatus) (
 	case r.config.Anyone && s.User.Username == "":
 		return Agent{}, fmt.Errorf("%w: of no account", ErrToken)
 	case r.config.Anyone:
-		return Agent{User: s.User.DeepCopy(), Until: claims.until}, nil
+		return Agent{User: s.User.DeepCopy(), Until: claims.Until}, nil
 	case s.User.Username != r.user:
 		return Agent{}, fmt.Errorf("%w: it is that of %q, want %q", ErrRefused, s.User.Username, r.user)
 	case len(nodes) == 0 && r.config.Unbound:
-		return Agent{Until: claims.until}, nil
+		return Agent{Until: claims.Until}, nil
 	case len(nodes) != 1 || nodes[0] == "":
 		return Agent{}, fmt.Errorf("%w: it is not bound to a pod on a node", ErrRefused)
 	default:
-		return Agent{Node: nodes[0], Until: claims.until}, nil
+		return Agent{Node: nodes[0], Until: claims.Until}, nil
 	}
 }

@@ -1,4 +1,4 @@
-package identity
+package identity_test
 
 import (
 	"encoding/base64"
@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
 )
 
 // noon is before the tokens expire.
@@ -50,29 +52,29 @@ func TestIdentify(t *testing.T) {
 		token  string
 		change func(*authenticationv1.TokenReviewStatus)
 		api    error
-		want   Agent
+		want   identity.Agent
 		err    error
 	}{
-		{name: "an agent's", token: token, want: Agent{Node: "node-1", Until: until, Review: noon.Add(10 * time.Minute)}},
-		{name: "without end", token: forever, want: Agent{Node: "node-1", Review: noon.Add(10 * time.Minute)}},
-		{name: "none", err: ErrToken},
-		{name: "no JWT", token: "abc", err: ErrToken},
-		{name: "not valid", token: token, err: ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "an agent's", token: token, want: identity.Agent{Node: "node-1", Until: until, Review: noon.Add(10 * time.Minute)}},
+		{name: "without end", token: forever, want: identity.Agent{Node: "node-1", Review: noon.Add(10 * time.Minute)}},
+		{name: "none", err: identity.ErrToken},
+		{name: "no JWT", token: "abc", err: identity.ErrToken},
+		{name: "not valid", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
 			*s = authenticationv1.TokenReviewStatus{Error: "expired"}
 		}},
-		{name: "not valid, without a reason", token: token, err: ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "not valid, without a reason", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
 			*s = authenticationv1.TokenReviewStatus{}
 		}},
-		{name: "an API server that knows no audiences", token: token, err: ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "an API server that knows no audiences", token: token, err: identity.ErrToken, change: func(s *authenticationv1.TokenReviewStatus) {
 			s.Audiences = nil
 		}},
-		{name: "another account's", token: token, err: ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "another account's", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
 			s.User.Username = "system:serviceaccount:default:agent"
 		}},
-		{name: "bound to no node", token: token, err: ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "bound to no node", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
 			s.User.Extra = nil
 		}},
-		{name: "bound to two nodes", token: token, err: ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
+		{name: "bound to two nodes", token: token, err: identity.ErrRefused, change: func(s *authenticationv1.TokenReviewStatus) {
 			s.User.Extra = map[string]authenticationv1.ExtraValue{"authentication.kubernetes.io/node-name": {"a", "b"}}
 		}},
 		{name: "unreviewed", token: token, api: away, err: away},
@@ -91,7 +93,7 @@ func TestIdentify(t *testing.T) {
 				}
 				return true, answer, test.api
 			})
-			r := NewReviewer(Config{
+			r := identity.NewReviewer(identity.Config{
 				Reviews: client.AuthenticationV1().TokenReviews(), ServiceAccount: "monitoring/agent", Audience: "spazio",
 				Now: func() time.Time { return noon },
 			})
@@ -117,20 +119,20 @@ func FuzzParseClaims(f *testing.F) {
 	}
 	f.Add("a.b")
 	f.Fuzz(func(t *testing.T, token string) {
-		claims, err := parseClaims(token)
+		claims, err := identity.ParseClaims(token)
 		if err != nil {
-			if diff := cmp.Diff(Claims{}, claims); diff != "" {
+			if diff := cmp.Diff(identity.Claims{}, claims); diff != "" {
 				t.Errorf("claims beside an error:\n%s", diff)
 			}
 			return
 		}
 		payload := map[string]any{
-			"sub": claims.subject, "aud": claims.Audiences,
+			"sub": claims.Subject, "aud": claims.Audiences,
 			"kubernetes.io": map[string]any{"node": map[string]any{"name": claims.Node}},
 		}
-		if !claims.until.IsZero() {
-			payload["exp"] = claims.until.Unix()
-			if _, err := claims.until.MarshalText(); err != nil {
+		if !claims.Until.IsZero() {
+			payload["exp"] = claims.Until.Unix()
+			if _, err := claims.Until.MarshalText(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -138,7 +140,7 @@ func FuzzParseClaims(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := parseClaims(jwt(string(text)))
+		again, err := identity.ParseClaims(jwt(string(text)))
 		if err != nil && len(jwt(string(text))) <= 8<<10 {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -163,12 +165,12 @@ func TestAnyone(t *testing.T) {
 		}
 		return true, review, nil
 	})
-	r := NewReviewer(Config{
+	r := identity.NewReviewer(identity.Config{
 		Reviews: client.AuthenticationV1().TokenReviews(), Anyone: true, Audience: "spazio-external", Now: func() time.Time { return noon },
 	})
 	until := noon.Add(time.Hour)
 	got, err := r.Identify(t.Context(), addr, jwt(fmt.Sprintf(`{"aud":["x","spazio-external"],"sub":"whatever","exp":%d}`, until.Unix())))
-	want := Agent{
+	want := identity.Agent{
 		User: &authenticationv1.UserInfo{
 			Username: "ann", UID: "7", Groups: []string{"lab"}, Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}},
 		},
@@ -181,7 +183,7 @@ func TestAnyone(t *testing.T) {
 		"for others": jwt(`{"aud":"spazio","sub":"ann"}`), "for nobody": jwt(`{"sub":"ann"}`),
 		"that has expired": jwt(fmt.Sprintf(`{"aud":"spazio-external","exp":%d}`, noon.Unix())), "that is none": "x",
 	} {
-		if agent, err := r.Identify(t.Context(), addr, token); !errors.Is(err, ErrToken) || agent.User != nil {
+		if agent, err := r.Identify(t.Context(), addr, token); !errors.Is(err, identity.ErrToken) || agent.User != nil {
 			t.Errorf("a token %s: %+v, %v", name, agent, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package identity
+package identity_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,8 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
 )
 
 // TestReviewsOverTheWire: the request is the API's, and what is no answer is an
@@ -37,30 +39,30 @@ func TestReviewsOverTheWire(t *testing.T) {
 		_, _ = w.Write([]byte(body(review)))
 	}))
 	defer server.Close()
-	reviews, err := NewReviews(&rest.Config{Host: server.URL + "/base", BearerToken: "ours"})
+	reviews, err := identity.NewReviews(&rest.Config{Host: server.URL + "/base", BearerToken: "ours"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	identify := func(i int) (Agent, string) {
-		r := NewReviewer(Config{Reviews: reviews, ServiceAccount: "monitoring/agent", Audience: "spazio"})
+	identify := func(i int) (identity.Agent, string) {
+		r := identity.NewReviewer(identity.Config{Reviews: reviews, ServiceAccount: "monitoring/agent", Audience: "spazio"})
 		agent, err := r.Identify(t.Context(), addr, tokenOf("node-1", i))
-		result, _ := Judge(err)
+		result, _ := identity.Judge(err)
 		return agent, result
 	}
-	if agent, result := identify(1); agent.Node != "node-1" || result != Accepted {
+	if agent, result := identify(1); agent.Node != "node-1" || result != identity.Accepted {
 		t.Errorf("%+v, %s", agent, result)
 	}
 	status = http.StatusForbidden
-	if agent, result := identify(2); agent.Node != "" || result != Unknown {
+	if agent, result := identify(2); agent.Node != "" || result != identity.Unknown {
 		t.Errorf("status %d: %+v, %s", status, agent, result)
 	}
 	status = http.StatusCreated
 	body = func(authenticationv1.TokenReview) string { return "not JSON" }
-	if agent, result := identify(3); agent.Node != "" || result != Unknown {
+	if agent, result := identify(3); agent.Node != "" || result != identity.Unknown {
 		t.Errorf("no JSON: %+v, %s", agent, result)
 	}
 	server.Close()
-	if agent, result := identify(4); agent.Node != "" || result != Unknown {
+	if agent, result := identify(4); agent.Node != "" || result != identity.Unknown {
 		t.Errorf("no server: %+v, %s", agent, result)
 	}
 }

@@ -1,4 +1,4 @@
-package identity
+package identity_test
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+
+	"github.com/spazio-scheduler/spazio/api/kube/identity"
 )
 
 // server accepts the tokens that are genuine.
@@ -59,13 +61,13 @@ func (s *server) reviews() int {
 // world is a Reviewer with a clock and an API server.
 type world struct {
 	*server
-	*Reviewer
+	*identity.Reviewer
 	now time.Time
 }
 
 func newWorld(genuine map[string]string) *world {
 	w := &world{server: &server{genuine: genuine}, now: noon}
-	w.Reviewer = NewReviewer(Config{
+	w.Reviewer = identity.NewReviewer(identity.Config{
 		Reviews: w.server, ServiceAccount: "monitoring/agent", Audience: "spazio",
 		Node: func(name string) bool { return strings.HasPrefix(name, "node-") },
 		Now:  func() time.Time { return w.now },
@@ -82,13 +84,13 @@ func TestWhatATokenTellsIsNotAsked(t *testing.T) {
 		name, token string
 		want        error
 	}{
-		{"of 9 KiB", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"x":"` + strings.Repeat("x", 9<<10) + `"}`), ErrToken},
-		{"that has expired", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"exp":1790000000}`), ErrToken},
-		{"for nobody", jwt(`{` + sub + `,` + node + `}`), ErrToken},
-		{"for others", jwt(`{"aud":["api","spazio2"],` + sub + `,` + node + `}`), ErrToken},
-		{"of another account", jwt(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:other",` + node + `}`), ErrRefused},
-		{"of no pod", jwt(`{"aud":"spazio",` + sub + `}`), ErrRefused},
-		{"of a node elsewhere", tokenOf("other-1", 0), ErrRefused},
+		{"of 9 KiB", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"x":"` + strings.Repeat("x", 9<<10) + `"}`), identity.ErrToken},
+		{"that has expired", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"exp":1790000000}`), identity.ErrToken},
+		{"for nobody", jwt(`{` + sub + `,` + node + `}`), identity.ErrToken},
+		{"for others", jwt(`{"aud":["api","spazio2"],` + sub + `,` + node + `}`), identity.ErrToken},
+		{"of another account", jwt(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:other",` + node + `}`), identity.ErrRefused},
+		{"of no pod", jwt(`{"aud":"spazio",` + sub + `}`), identity.ErrRefused},
+		{"of a node elsewhere", tokenOf("other-1", 0), identity.ErrRefused},
 	} {
 		if _, err := w.Identify(t.Context(), addr, test.token); !errors.Is(err, test.want) {
 			t.Errorf("a token %s: %v, want %v", test.name, err, test.want)
@@ -105,7 +107,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	w := newWorld(nil)
 	ask := func(want error, asked int) {
 		t.Helper()
-		if _, err := w.Identify(t.Context(), addr, tokenOf("node-1", 0)); err == nil || errors.Is(err, ErrToken) != (want != nil) {
+		if _, err := w.Identify(t.Context(), addr, tokenOf("node-1", 0)); err == nil || errors.Is(err, identity.ErrToken) != (want != nil) {
 			t.Errorf("%v, want %v", err, want)
 		}
 		if n := w.reviews(); n != asked {
@@ -117,10 +119,10 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	ask(nil, 2)
 	w.away = false
 	for range 100 {
-		ask(ErrToken, 3)
+		ask(identity.ErrToken, 3)
 	}
 	w.now = w.now.Add(10*time.Second + 1)
-	ask(ErrToken, 4)
+	ask(identity.ErrToken, 4)
 }
 
 // TestAStrangerIsThrottled: what one address can make the API server do for
@@ -138,9 +140,9 @@ func TestAStrangerIsThrottled(t *testing.T) {
 	}
 	throttled := 0
 	for i := range 1000 {
-		if err := identify(addr, tokenOf("node-1", i)); errors.Is(err, ErrThrottled) {
+		if err := identify(addr, tokenOf("node-1", i)); errors.Is(err, identity.ErrThrottled) {
 			throttled++
-		} else if !errors.Is(err, ErrToken) {
+		} else if !errors.Is(err, identity.ErrToken) {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +152,7 @@ func TestAStrangerIsThrottled(t *testing.T) {
 	if err := identify(addr, before); err != nil {
 		t.Errorf("who was accepted before: %v", err)
 	}
-	if err := identify(addr, beside); !errors.Is(err, ErrThrottled) {
+	if err := identify(addr, beside); !errors.Is(err, identity.ErrThrottled) {
 		t.Errorf("a newcomer behind the stranger's address: %v", err)
 	}
 	if err := identify(netip.MustParseAddr("10.0.0.2"), beside); err != nil {
@@ -200,7 +202,7 @@ func TestAnAcceptedTokenIsRemembered(t *testing.T) {
 	delete(w.genuine, token)
 	show(nil, 4)
 	w.now = w.now.Add(10 * time.Second)
-	show(ErrToken, 5)
+	show(identity.ErrToken, 5)
 	w.away = true
 	w.now = w.now.Add(time.Minute)
 	if _, err := w.Identify(t.Context(), addr, token); err == nil {
@@ -217,7 +219,7 @@ func TestAnAcceptedTokenExpires(t *testing.T) {
 	}
 	w.away = true
 	w.now = noon.Add(time.Minute)
-	if _, err := w.Identify(t.Context(), addr, token); !errors.Is(err, ErrToken) {
+	if _, err := w.Identify(t.Context(), addr, token); !errors.Is(err, identity.ErrToken) {
 		t.Errorf("an expired token: %v", err)
 	}
 }
@@ -294,7 +296,7 @@ func TestTurns(t *testing.T) {
 		t.Errorf("%d reviews, want 50", n)
 	}
 	w.enter, w.leave = nil, nil
-	if _, err := w.Identify(t.Context(), netip.MustParseAddr("10.1.0.1"), tokenOf("node-1", 5000)); !errors.Is(err, ErrToken) {
+	if _, err := w.Identify(t.Context(), netip.MustParseAddr("10.1.0.1"), tokenOf("node-1", 5000)); !errors.Is(err, identity.ErrToken) {
 		t.Errorf("a place was not given back: %v", err)
 	}
 }

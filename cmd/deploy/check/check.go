@@ -56,8 +56,8 @@ type Signal struct {
 	// Fresh is set if its reports arrive; State is the scheduler's word for it.
 	Fresh bool
 	State string
-	// noPressure is set if its kernel lacks pressure stall information.
-	noPressure bool
+	// NoPressure is set if its kernel lacks pressure stall information.
+	NoPressure bool
 }
 
 // Testbed is what the operator of test beds knows of one.
@@ -296,7 +296,7 @@ func (c Config) kernels(ctx context.Context, nodes []string, err error, signals 
 		return failed(r.Name, err)
 	}
 	for _, node := range nodes {
-		if signals[node].noPressure {
+		if signals[node].NoPressure {
 			r.Details = append(r.Details, node+": its kernel has no pressure stall information")
 		}
 	}

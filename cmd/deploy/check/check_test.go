@@ -1,4 +1,4 @@
-package check
+package check_test
 
 import (
 	"encoding/json"
@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
+	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 )
 
 // An API server that is away is said once, and of nodes nothing is said where nothing of
@@ -48,7 +49,7 @@ func TestSaysOnceWhatIsMissing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := Run(t.Context(), Config{Cluster: cluster})
+			report, err := check.Run(t.Context(), check.Config{Cluster: cluster})
 			if err != nil || report.OK || len(report.Results) != test.rows {
 				t.Fatalf("%v: %+v, want %d results", err, report.Results, test.rows)
 			}

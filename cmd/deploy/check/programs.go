@@ -21,14 +21,14 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 )
 
-// programs asks Spazio's programs for what each shows on the loopback of its pod,
+// Programs asks Spazio's programs for what each shows on the loopback of its pod,
 // through the API server. Its methods are what a Config and a Probe call; they are safe
 // for concurrent use.
 //
 //	programs, err := check.NewPrograms(restConfig, 10*time.Second)
 //	config.Kubernetes, config.Signals, config.Certificates = programs.Kubernetes, programs.Signals, programs.Certificates
 //	config.Cgroup, config.Testbeds = programs.Cgroup, programs.Testbeds
-type programs struct {
+type Programs struct {
 	cluster                         *rest.Config
 	timeout                         time.Duration
 	scheduler, aggregator, operator *podforward.Client
@@ -45,8 +45,8 @@ const (
 
 // NewPrograms sends no request yet. An answer may take as long as timeout; 0 leaves the
 // context's bound.
-func NewPrograms(cluster *rest.Config, timeout time.Duration) (*programs, error) {
-	p := &programs{cluster: cluster, timeout: timeout}
+func NewPrograms(cluster *rest.Config, timeout time.Duration) (*Programs, error) {
+	p := &Programs{cluster: cluster, timeout: timeout}
 	var err error
 	if p.scheduler, err = p.client(deploy.SystemNamespace, schedulerPort, podforward.Leader("spazio-scheduler")); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func NewPrograms(cluster *rest.Config, timeout time.Duration) (*programs, error)
 	return p, err
 }
 
-func (p *programs) client(namespace string, port int, find podforward.Finder) (*podforward.Client, error) {
+func (p *Programs) client(namespace string, port int, find podforward.Finder) (*podforward.Client, error) {
 	return podforward.NewClient(podforward.Config{Cluster: p.cluster, Namespace: namespace, Port: port, Find: find}, p.timeout)
 }
 
@@ -78,7 +78,7 @@ var release = regexp.MustCompile(`^v(1\.[0-9]+)\.`)
 
 // Kubernetes asks the leading scheduler which minor version of Kubernetes it is of, such as
 // 1.35; empty if it was built without saying.
-func (p *programs) Kubernetes(ctx context.Context) (string, error) {
+func (p *Programs) Kubernetes(ctx context.Context) (string, error) {
 	values, err := gauge(ctx, p.scheduler, "kubernetes_build_info", "git_version")
 	for version := range values {
 		if found := release.FindStringSubmatch(version); found != nil {
@@ -89,16 +89,16 @@ func (p *programs) Kubernetes(ctx context.Context) (string, error) {
 }
 
 // Signals asks the leading scheduler for its nodes.
-func (p *programs) Signals(ctx context.Context) (all []Signal, err error) {
+func (p *Programs) Signals(ctx context.Context) (all []Signal, err error) {
 	status, err := podforward.Decode[schedulerStatus](ctx, p.scheduler, schedulerPath, nil)
 	for _, n := range status.Nodes {
-		all = append(all, Signal{Node: n.Node, Fresh: n.Signal == "fresh", State: n.Signal, noPressure: n.Flags.NoPressure})
+		all = append(all, Signal{Node: n.Node, Fresh: n.Signal == "fresh", State: n.Signal, NoPressure: n.Flags.NoPressure})
 	}
 	return all, err
 }
 
 // Listed asks the leading scheduler whether the pod's node has listed it.
-func (p *programs) Listed(ctx context.Context, pod *corev1.Pod) (bool, error) {
+func (p *Programs) Listed(ctx context.Context, pod *corev1.Pod) (bool, error) {
 	explained, err := podforward.Decode[struct {
 		State string `json:"state"`
 	}](ctx, p.scheduler, schedulerPath, url.Values{"pod": {string(pod.UID)}})
@@ -107,7 +107,7 @@ func (p *programs) Listed(ctx context.Context, pod *corev1.Pod) (bool, error) {
 
 // Certificates asks the leading scheduler, an aggregator and, if there are test beds, the
 // leading operator of these, which serves their interface.
-func (p *programs) Certificates(ctx context.Context, testbeds bool) (map[string]time.Time, error) {
+func (p *Programs) Certificates(ctx context.Context, testbeds bool) (map[string]time.Time, error) {
 	ends := map[string]time.Time{}
 	err := errors.Join(notAfter(ctx, "scheduler", p.scheduler, ends), notAfter(ctx, "aggregator", p.aggregator, ends))
 	if testbeds {
@@ -129,7 +129,7 @@ func notAfter(ctx context.Context, program string, c *podforward.Client, ends ma
 }
 
 // Cgroup asks a node's agent which control groups it sees.
-func (p *programs) Cgroup(ctx context.Context, node string) (string, error) {
+func (p *Programs) Cgroup(ctx context.Context, node string) (string, error) {
 	agent, err := p.client(deploy.AgentNamespace, agentPort, podforward.Selected("app.kubernetes.io/name=spazio-agent", node))
 	if err != nil {
 		return "", err
@@ -142,7 +142,7 @@ func (p *programs) Cgroup(ctx context.Context, node string) (string, error) {
 }
 
 // Testbeds asks the leading operator of test beds for its Testbeds, sorted by name.
-func (p *programs) Testbeds(ctx context.Context) ([]Testbed, error) {
+func (p *Programs) Testbeds(ctx context.Context) ([]Testbed, error) {
 	families, err := metrics(ctx, p.operator)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package check
+package check_test
 
 import (
 	"encoding/json"
@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
+	"github.com/spazio-scheduler/spazio/cmd/deploy/check"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 )
 
@@ -97,12 +98,12 @@ func TestPrograms(t *testing.T) {
 	aggregator := shows(t, map[string]string{"/metrics": "# TYPE other gauge\nother 1\n"})
 	agent := shows(t, map[string]string{"/metrics": "# TYPE spazio_agent_cgroups gauge\nspazio_agent_cgroups{layout=\"hybrid\"} 1\n"})
 	operator := shows(t, map[string]string{"/metrics": testbeds + "# TYPE spazio_certificate_not_after_seconds gauge\nspazio_certificate_not_after_seconds{use=\"interface\"} 1.7e+09\n"})
-	p, err := NewPrograms(apiServer(t, scheduler, aggregator, agent, operator), 0)
+	p, err := check.NewPrograms(apiServer(t, scheduler, aggregator, agent, operator), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	signals, err := p.Signals(t.Context())
-	want := []Signal{{Node: "near", Fresh: true, State: "fresh", noPressure: true}, {Node: "far", State: "stale"}}
+	want := []check.Signal{{Node: "near", Fresh: true, State: "fresh", NoPressure: true}, {Node: "far", State: "stale"}}
 	if err != nil || fmt.Sprint(signals) != fmt.Sprint(want) {
 		t.Errorf("signals %+v, %v; want %+v", signals, err, want)
 	}
@@ -125,7 +126,7 @@ func TestPrograms(t *testing.T) {
 		t.Errorf("control groups %q, %v", layout, err)
 	}
 	beds, err := p.Testbeds(t.Context())
-	wantBeds := []Testbed{
+	wantBeds := []check.Testbed{
 		{Name: "lab/auto", Slots: map[string]int{"free": 2}, SignalAge: 90*time.Second + 500*time.Millisecond},
 		{Name: "lab/small", Slots: map[string]int{"free": 3, "occupied": 1, "pending": 0}},
 	}
@@ -140,7 +141,7 @@ func TestPrograms(t *testing.T) {
 // What a program does not say is unknown, and whoever can't be asked is named.
 func TestProgramsThatAreSilent(t *testing.T) {
 	nothing := shows(t, nil)
-	p, err := NewPrograms(apiServer(t, nothing, nothing, shows(t, map[string]string{"/metrics": ""}), nothing), time.Minute)
+	p, err := check.NewPrograms(apiServer(t, nothing, nothing, shows(t, map[string]string{"/metrics": ""}), nothing), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestProgramsThatAreSilent(t *testing.T) {
 	if layout, err := p.Cgroup(t.Context(), "near"); err != nil || layout != "unknown" {
 		t.Errorf("control groups %q, %v", layout, err)
 	}
-	if _, err := NewPrograms(nil, 0); err == nil {
+	if _, err := check.NewPrograms(nil, 0); err == nil {
 		t.Error("nothing leads to an API server, and nobody says so")
 	}
 }

@@ -41,15 +41,15 @@ func kindOf(of v1alpha1.WorkloadReference) (kindOfTemplate, error) {
 
 // Template names the containers that a workload's template has, in contrast to those that
 // are injected into its pods. It is a plain value, safe for concurrent reading.
-type Template struct{ containers, initContainers []string }
+type Template struct{ Containers, InitContainers []string }
 
 // field is where the template has a container, empty where it does not. Of a template that
 // is not known, nil, all are taken for containers of its own.
 func (t *Template) field(container string) string {
 	switch {
-	case t == nil || slices.Contains(t.containers, container):
+	case t == nil || slices.Contains(t.Containers, container):
 		return "containers"
-	case slices.Contains(t.initContainers, container):
+	case slices.Contains(t.InitContainers, container):
 		return "initContainers"
 	}
 	return ""

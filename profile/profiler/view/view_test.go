@@ -105,7 +105,7 @@ func TestManifest(t *testing.T) {
 		limits   bool
 		want     string
 	}{
-		"injected": {"StatefulSet", &Template{containers: []string{"main", "other"}}, false, `
+		"injected": {"StatefulSet", &Template{Containers: []string{"main", "other"}}, false, `
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {namespace: shop, name: web}
@@ -114,7 +114,7 @@ spec:
     spec:
       containers:
       - {name: main, resources: {requests: {cpu: 300m, memory: 300Mi}}}`},
-		"restarted init container": {"Deployment", &Template{containers: []string{"main"}, initContainers: []string{"proxy"}}, false, `
+		"restarted init container": {"Deployment", &Template{Containers: []string{"main"}, InitContainers: []string{"proxy"}}, false, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {namespace: shop, name: web}
@@ -209,7 +209,7 @@ func TestTemplate(t *testing.T) {
 		return client.Template(t.Context(), p)
 	}
 	for kind, want := range map[string]*Template{
-		"Deployment": {containers: []string{"main", "b"}, initContainers: []string{"i"}}, "CronJob": {containers: []string{"main"}},
+		"Deployment": {Containers: []string{"main", "b"}, InitContainers: []string{"i"}}, "CronJob": {Containers: []string{"main"}},
 	} {
 		if got, err := read(kind); err != nil || cmp.Diff(want, got) != "" {
 			t.Errorf("%s: %+v, %v", kind, got, err)
@@ -223,7 +223,7 @@ func TestTemplate(t *testing.T) {
 	}
 	// Nothing is left where all are injected.
 	refused(t, "status.recommendation", func() error {
-		_, err := Manifest(profileOf(t, web), &Template{containers: []string{"x"}}, false)
+		_, err := Manifest(profileOf(t, web), &Template{Containers: []string{"x"}}, false)
 		return err
 	})
 }
