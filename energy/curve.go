@@ -57,7 +57,7 @@ type Level struct {
 type Curve struct {
 	gain  float64
 	prior [2]float64 // power at 0 and 1; both 0: none
-	state CurveState
+	state curveState
 	fit   curveFit
 	dirty bool
 }
@@ -132,6 +132,15 @@ func (k *Curve) idleBias() float64 {
 // mostIdle is how far on the way to the next knot the readings may be that show the idle
 // power: beyond it what they say is noise.
 const mostIdle = .5
+
+// curveState is what a Curve has learnt: at each knot the power, the
+// weight of the readings there and the variance of a reading about it; and the mean
+// utilisation and power of the readings that the knot without load has learnt of, 0 W for
+// none.
+type curveState struct {
+	Watts, Weight, Variance [Knots]float64
+	IdleAt, IdleWatts       float64
+}
 
 // maxWeight is where a knot's weight stops: beyond 1/Gain it changes nothing.
 const maxWeight = 1e6

@@ -95,9 +95,6 @@ func FuzzCurve(f *testing.F) {
 			}
 			last = l.Watts
 		}
-		if err := k.SetState(k.State()); err != nil {
-			t.Fatal("its own state is refused:", err)
-		}
 	})
 }
 

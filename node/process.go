@@ -14,8 +14,6 @@ type ProcessLimits struct {
 	// Procs is how many threads run Go at once: all that an agent does in a second
 	// takes some milliseconds, and with one thread nothing is handed across CPUs.
 	Procs int
-	// Niceness is -20 to 19; less than the process has takes a privilege.
-	Niceness int
 }
 
 // DefaultProcessLimits are those of spazio-agent.
@@ -32,8 +30,6 @@ func (l ProcessLimits) Validate() error {
 		return refuse("Memory", l.Memory, "must not be negative")
 	case l.Procs < 0:
 		return refuse("Procs", l.Procs, "must not be negative")
-	case l.Niceness < -20 || l.Niceness > 19:
-		return refuse("Niceness", l.Niceness, "must be -20 to 19")
 	}
 	return nil
 }
@@ -50,8 +46,5 @@ func (l ProcessLimits) Apply() error {
 	if l.Procs > 0 {
 		runtime.GOMAXPROCS(l.Procs)
 	}
-	if l.Niceness == 0 {
-		return nil
-	}
-	return setNiceness(l.Niceness)
+	return nil
 }

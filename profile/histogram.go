@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Histogram holds values by bucket, each with its weight halved every half-life of
+// histogram holds values by bucket, each with its weight halved every half-life of
 // its age:
 //
 //	w(t) = w·2^(−(t−at)/halfLife)
@@ -18,7 +18,7 @@ import (
 //
 // It grows as its values spread, and then allocates nothing. A Histogram is for
 // one goroutine at a time.
-type Histogram struct {
+type histogram struct {
 	scale     *scaling
 	halfLife  int64     // ns
 	reference int64     // half-lives from 1970 to the newest sample
@@ -38,19 +38,19 @@ func checkTime(at time.Time) error {
 }
 
 // NewHistogram returns an empty histogram.
-func NewHistogram(s Scale, halfLife time.Duration) (*Histogram, error) {
+func NewHistogram(s Scale, halfLife time.Duration) (*histogram, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	if halfLife < time.Millisecond {
 		return nil, refuse("halfLife", halfLife, "at least 1ms")
 	}
-	return &Histogram{scale: scalingOf(s), halfLife: int64(halfLife)}, nil
+	return &histogram{scale: scalingOf(s), halfLife: int64(halfLife)}, nil
 }
 
 // Add adds a sample. The value must be finite and not negative, the weight above 0
 // and finite.
-func (h *Histogram) Add(at time.Time, value, weight float64) error {
+func (h *histogram) Add(at time.Time, value, weight float64) error {
 	if err := checkTime(at); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (h *Histogram) Add(at time.Time, value, weight float64) error {
 const maxWeight = 1 << 40
 
 // bucket is Scale.Bucket with one logarithm kept.
-func (h *Histogram) bucket(v float64) int {
+func (h *histogram) bucket(v float64) int {
 	if !(v >= h.scale.First) {
 		return 0
 	}
@@ -83,7 +83,7 @@ func (h *Histogram) bucket(v float64) int {
 
 // factor is the weight at the reference of what weighs 1 at a time, after the
 // reference was moved on to that time.
-func (h *Histogram) factor(at int64) float64 {
+func (h *histogram) factor(at int64) float64 {
 	if k := at / h.halfLife; h.total == 0 {
 		h.reference = k
 	} else if k > h.reference {
@@ -93,7 +93,7 @@ func (h *Histogram) factor(at int64) float64 {
 }
 
 // rescale moves the reference on.
-func (h *Histogram) rescale(reference int64) {
+func (h *histogram) rescale(reference int64) {
 	by := int(max(h.reference-reference, -2000))
 	for i, w := range h.weights {
 		h.weights[i] = math.Ldexp(w, by)
@@ -103,7 +103,7 @@ func (h *Histogram) rescale(reference int64) {
 }
 
 // slot is the weight of a bucket, with room made for it.
-func (h *Histogram) slot(bucket int) *float64 {
+func (h *histogram) slot(bucket int) *float64 {
 	if i := bucket - h.low; uint(i) < uint(len(h.weights)) {
 		return &h.weights[i]
 	}
@@ -112,7 +112,7 @@ func (h *Histogram) slot(bucket int) *float64 {
 }
 
 // cover widens the weights to the buckets from low to high.
-func (h *Histogram) cover(low, high int) {
+func (h *histogram) cover(low, high int) {
 	if len(h.weights) > 0 {
 		low, high = min(low, h.low), max(high, h.low+len(h.weights)-1)
 	}
@@ -130,7 +130,7 @@ const tie = 1e-9
 // Quantile is where the bucket ends in which the share p of the weight is reached;
 // the last bucket has no end, so it is where that begins. Without samples it is 0.
 // A p outside [0, 1] counts as the nearest of them.
-func (h *Histogram) Quantile(p float64) float64 {
+func (h *histogram) Quantile(p float64) float64 {
 	if h.total == 0 {
 		return 0
 	}
@@ -151,7 +151,7 @@ func (h *Histogram) Quantile(p float64) float64 {
 }
 
 // Mean is the weighted mean of where the samples' buckets end, 0 without samples.
-func (h *Histogram) Mean() float64 {
+func (h *histogram) Mean() float64 {
 	if h.total == 0 {
 		return 0
 	}
@@ -165,12 +165,12 @@ func (h *Histogram) Mean() float64 {
 }
 
 // upper is what stands for the values of a bucket.
-func (h *Histogram) upper(bucket int) float64 {
+func (h *histogram) upper(bucket int) float64 {
 	return h.scale.Upper(min(bucket, h.scale.Buckets-2))
 }
 
 // Weight is the weight of all samples at a time.
-func (h *Histogram) Weight(at time.Time) float64 {
+func (h *histogram) Weight(at time.Time) float64 {
 	if h.total == 0 || checkTime(at) != nil {
 		return 0
 	}
@@ -179,7 +179,7 @@ func (h *Histogram) Weight(at time.Time) float64 {
 
 // Merge adds the samples of another histogram of the same scale and half-life,
 // which is not modified.
-func (h *Histogram) Merge(o *Histogram) error {
+func (h *histogram) Merge(o *histogram) error {
 	if o == nil {
 		return refuse("histogram", o, "given")
 	}
@@ -206,15 +206,15 @@ func (h *Histogram) Merge(o *Histogram) error {
 	return nil
 }
 
-func (h *Histogram) clone() *Histogram {
+func (h *histogram) clone() *histogram {
 	c := *h
 	c.weights = slices.Clone(h.weights)
 	return &c
 }
 
-// HistogramState is a histogram to store. Weights[i] is that of bucket Low+i at
+// histogramState is a histogram to store. Weights[i] is that of bucket Low+i at
 // Reference half-lives after 1970. It is a plain value, safe for concurrent reading.
-type HistogramState struct {
+type histogramState struct {
 	Scale     Scale
 	HalfLife  time.Duration
 	Reference int64
@@ -223,7 +223,7 @@ type HistogramState struct {
 }
 
 // State returns a copy of the histogram's state, without empty buckets around it.
-func (h *Histogram) State() HistogramState {
+func (h *histogram) State() histogramState {
 	from, to := 0, len(h.weights)
 	for from < to && h.weights[from] == 0 {
 		from++
@@ -231,7 +231,7 @@ func (h *Histogram) State() HistogramState {
 	for to > from && h.weights[to-1] == 0 {
 		to--
 	}
-	s := HistogramState{Scale: h.scale.Scale, HalfLife: time.Duration(h.halfLife)}
+	s := histogramState{Scale: h.scale.Scale, HalfLife: time.Duration(h.halfLife)}
 	if from < to {
 		s.Reference, s.Low = h.reference, h.low+from
 		s.Weights = append(s.Weights, h.weights[from:to]...)
@@ -240,7 +240,7 @@ func (h *Histogram) State() HistogramState {
 }
 
 // Histogram returns the histogram that the state is of.
-func (s HistogramState) Histogram() (*Histogram, error) {
+func (s histogramState) Histogram() (*histogram, error) {
 	h, err := NewHistogram(s.Scale, s.HalfLife)
 	if err != nil {
 		return nil, err

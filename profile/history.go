@@ -68,13 +68,13 @@ func (c HistoryConfig) validate() error {
 type History struct {
 	config unique.Handle[HistoryConfig] // thousands have the same
 	slots  []*samplesOf                 // nil: nothing was sampled in it
-	recent Peaks
+	recent peaks
 }
 
 // samplesOf are those of a slot of the day.
 type samplesOf struct {
-	histogram Histogram
-	peaks     Peaks
+	histogram histogram
+	peaks     peaks
 	days      int   // with samples
 	lastDay   int64 // since 1970, in the zone
 }
@@ -90,14 +90,14 @@ func NewHistory(c HistoryConfig) (*History, error) {
 
 // newHistory is of a configuration that was validated and has no defaults left.
 func newHistory(c HistoryConfig) History {
-	return History{config: unique.Make(c), slots: make([]*samplesOf, c.Slots), recent: Peaks{span: int64(recentSpan), spans: recentSpans}}
+	return History{config: unique.Make(c), slots: make([]*samplesOf, c.Slots), recent: peaks{span: int64(recentSpan), spans: recentSpans}}
 }
 
 func (h *History) newSamples() *samplesOf {
 	c := h.config.Value()
 	return &samplesOf{
-		histogram: Histogram{scale: scalingOf(c.Scale), halfLife: int64(c.HalfLife)},
-		peaks:     Peaks{span: int64(peakHalfLife / 2), spans: peakSpans},
+		histogram: histogram{scale: scalingOf(c.Scale), halfLife: int64(c.HalfLife)},
+		peaks:     peaks{span: int64(peakHalfLife / 2), spans: peakSpans},
 	}
 }
 
@@ -251,11 +251,11 @@ func (h *History) of(at time.Time, r Rule) *samplesOf {
 	return day
 }
 
-// Peaks holds the largest sample of each of the last few spans of time, which are
+// peaks holds the largest sample of each of the last few spans of time, which are
 // counted from 1970, so that it depends on the samples alone, whatever their
 // order, and merging takes the larger of each span. A Peaks is for one goroutine
 // at a time.
-type Peaks struct {
+type peaks struct {
 	span   int64 // ns
 	spans  int
 	newest int64 // number of the newest span that holds a sample
@@ -266,17 +266,17 @@ type Peaks struct {
 }
 
 // NewPeaks returns an empty Peaks over the last spans of that length.
-func NewPeaks(span time.Duration, spans int) (*Peaks, error) {
+func NewPeaks(span time.Duration, spans int) (*peaks, error) {
 	if span < time.Millisecond {
 		return nil, refuse("span", span, "at least 1ms")
 	}
 	if spans < 1 || spans > maxBuckets {
 		return nil, refuse("spans", spans, "from 1 to 1024")
 	}
-	return &Peaks{span: int64(span), spans: spans}, nil
+	return &peaks{span: int64(span), spans: spans}, nil
 }
 
-func (p *Peaks) clear() {
+func (p *peaks) clear() {
 	for i := range p.largest {
 		p.largest[i] = -1
 	}
@@ -284,7 +284,7 @@ func (p *Peaks) clear() {
 
 // Add adds a sample, which must be finite and not negative. One older than the
 // spans kept is left out.
-func (p *Peaks) Add(at time.Time, value float64) error {
+func (p *peaks) Add(at time.Time, value float64) error {
 	if err := checkTime(at); err != nil {
 		return err
 	}
@@ -295,7 +295,7 @@ func (p *Peaks) Add(at time.Time, value float64) error {
 	return nil
 }
 
-func (p *Peaks) add(n int64, value float64) {
+func (p *peaks) add(n int64, value float64) {
 	p.advance(n)
 	if n < p.first() {
 		return
@@ -308,7 +308,7 @@ func (p *Peaks) add(n int64, value float64) {
 }
 
 // advance forgets the spans that leave when n comes.
-func (p *Peaks) advance(n int64) {
+func (p *peaks) advance(n int64) {
 	if n-p.newest >= int64(p.spans) {
 		p.clear()
 		p.newest = n
@@ -326,7 +326,7 @@ func (p *Peaks) advance(n int64) {
 }
 
 // grow makes room for twice the spans.
-func (p *Peaks) grow() {
+func (p *peaks) grow() {
 	size := int64(min(max(1, 2*len(p.largest)), p.spans))
 	wider := make([]float64, size)
 	for n := p.newest; n > p.newest-size; n-- {
@@ -337,7 +337,7 @@ func (p *Peaks) grow() {
 
 // Max is the largest sample of the span of a time and the spans before it that are
 // kept, 0 without any.
-func (p *Peaks) Max(at time.Time) float64 {
+func (p *peaks) Max(at time.Time) float64 {
 	if checkTime(at) != nil {
 		return 0
 	}
@@ -345,7 +345,7 @@ func (p *Peaks) Max(at time.Time) float64 {
 }
 
 // maxSince is the largest sample of the spans that lie within the last time whole.
-func (p *Peaks) maxSince(at time.Time, last time.Duration) float64 {
+func (p *peaks) maxSince(at time.Time, last time.Duration) float64 {
 	if checkTime(at) != nil {
 		return 0
 	}
@@ -353,7 +353,7 @@ func (p *Peaks) maxSince(at time.Time, last time.Duration) float64 {
 }
 
 // max is the largest sample of the spans from one on.
-func (p *Peaks) max(from int64) (largest float64) {
+func (p *peaks) max(from int64) (largest float64) {
 	for n := max(from, p.first()); n <= p.newest; n++ {
 		largest = max(largest, p.of(n))
 	}
@@ -361,10 +361,10 @@ func (p *Peaks) max(from int64) (largest float64) {
 }
 
 // first is the oldest span that is kept.
-func (p *Peaks) first() int64 { return max(p.newest-int64(p.spans)+1, 0) }
+func (p *peaks) first() int64 { return max(p.newest-int64(p.spans)+1, 0) }
 
 // of is the largest sample of a span up to the newest, −1 without any.
-func (p *Peaks) of(n int64) float64 {
+func (p *peaks) of(n int64) float64 {
 	if n < 0 || n <= p.newest-int64(len(p.largest)) {
 		return -1
 	}
@@ -373,7 +373,7 @@ func (p *Peaks) of(n int64) float64 {
 
 // quantile is the largest sample of a span below or at which the share p of the
 // spans' weight lies, each halved every half-life of its age; 0 without samples.
-func (p *Peaks) quantile(share float64, halfLife time.Duration) float64 {
+func (p *peaks) quantile(share float64, halfLife time.Duration) float64 {
 	type weighed struct{ value, weight float64 }
 	var spans []weighed
 	total := 0.
@@ -394,7 +394,7 @@ func (p *Peaks) quantile(share float64, halfLife time.Duration) float64 {
 }
 
 // Merge adds the samples of another Peaks of the same spans, which is not modified.
-func (p *Peaks) Merge(o *Peaks) error {
+func (p *peaks) Merge(o *peaks) error {
 	if o == nil {
 		return refuse("peaks", o, "given")
 	}
@@ -409,23 +409,23 @@ func (p *Peaks) Merge(o *Peaks) error {
 	return nil
 }
 
-func (p *Peaks) clone() *Peaks {
+func (p *peaks) clone() *peaks {
 	c := *p
 	c.largest = slices.Clone(p.largest)
 	return &c
 }
 
-// PeaksState is a Peaks to store. Largest are by span, the newest last and −1
+// peaksState is peaks to store. Largest are by span, the newest last and −1
 // where there was no sample. It is a plain value, safe for concurrent reading.
-type PeaksState struct {
+type peaksState struct {
 	Span    time.Duration
 	Newest  int64
 	Largest []float64
 }
 
 // State returns a copy of the state.
-func (p *Peaks) State() PeaksState {
-	s := PeaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, p.spans)}
+func (p *peaks) State() peaksState {
+	s := peaksState{Span: time.Duration(p.span), Newest: p.newest, Largest: make([]float64, p.spans)}
 	for i := range s.Largest {
 		s.Largest[i] = -1
 		if n := p.newest - int64(p.spans-1-i); n >= 0 {
@@ -435,8 +435,8 @@ func (p *Peaks) State() PeaksState {
 	return s
 }
 
-// Peaks returns the Peaks that the state is of.
-func (s PeaksState) Peaks() (*Peaks, error) {
+// Peaks returns the peaks that the state is of.
+func (s peaksState) Peaks() (*peaks, error) {
 	p, err := NewPeaks(s.Span, len(s.Largest))
 	if err != nil {
 		return nil, err

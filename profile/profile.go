@@ -21,7 +21,7 @@ type Profile struct {
 	live       livePods
 	day        *scope
 	slots      []*scope // nil: no pod was seen in it
-	lives      Histogram
+	lives      histogram
 	limits     throttling
 	kills      uint64
 	always     bool
@@ -41,7 +41,7 @@ func New(c Config) (*Profile, error) {
 		return nil, err
 	}
 	p := &Profile{config: c.withDefaults(), dirty: true}
-	p.lives = Histogram{scale: scalingOf(lifetimes), halfLife: int64(p.config.PodHalfLife)}
+	p.lives = histogram{scale: scalingOf(lifetimes), halfLife: int64(p.config.PodHalfLife)}
 	p.day = newScope(p, -1)
 	p.slots = make([]*scope, p.config.Slots)
 	return p, nil

@@ -257,10 +257,10 @@ type container struct {
 	histories [resources]History
 	// peaks has the largest amount of memory of each ended pod, live those of pods
 	// that are not, by their keys.
-	peaks Histogram
+	peaks histogram
 	live  []podPeak
 	// kills are the peaks at which the kernel killed for want of memory.
-	kills Peaks
+	kills peaks
 }
 
 // containers are a workload's in the order of their names: mostly one, for which a map
@@ -293,8 +293,8 @@ const killSpan = 48 * time.Hour
 func newContainer(name string, c *Config) *container {
 	made := &container{
 		name:  strings.Clone(name),
-		peaks: Histogram{scale: scalingOf(Memory), halfLife: int64(c.PodHalfLife)},
-		kills: Peaks{span: int64(killSpan), spans: peakHalfLives + 1},
+		peaks: histogram{scale: scalingOf(Memory), halfLife: int64(c.PodHalfLife)},
+		kills: peaks{span: int64(killSpan), spans: peakHalfLives + 1},
 	}
 	for r := range made.histories {
 		made.histories[r] = newHistory(c.history(r).withDefaults())
@@ -374,7 +374,7 @@ func (c *container) end(pod uint64) {
 }
 
 // addPeak adds a pod's peak, which was checked when it was observed.
-func addPeak(to *Histogram, p podPeak) {
+func addPeak(to *histogram, p podPeak) {
 	if p.bytes > 0 {
 		_ = to.Add(time.Unix(0, p.ns), p.bytes, 1)
 	}

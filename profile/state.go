@@ -183,7 +183,7 @@ func (h *History) encode(e *encoder) {
 const weightSteps = math.MaxUint16
 
 // histogram writes weights in steps of the largest.
-func (e *encoder) histogram(h *Histogram) {
+func (e *encoder) histogram(h *histogram) {
 	s := h.State()
 	e.uint(uint64(len(s.Weights)))
 	if len(s.Weights) == 0 {
@@ -200,8 +200,8 @@ func (e *encoder) histogram(h *Histogram) {
 }
 
 // histogram takes what an empty one holds.
-func (d *decoder) histogram(dst *Histogram) {
-	state := HistogramState{Scale: dst.scale.Scale, HalfLife: time.Duration(dst.halfLife)}
+func (d *decoder) histogram(dst *histogram) {
+	state := histogramState{Scale: dst.scale.Scale, HalfLife: time.Duration(dst.halfLife)}
 	n := d.count("histogram", state.Scale.Buckets, 2)
 	if n > 0 {
 		state.Reference = d.int()
@@ -220,7 +220,7 @@ func (d *decoder) histogram(dst *Histogram) {
 	*dst = *h
 }
 
-func (e *encoder) peaks(p *Peaks) {
+func (e *encoder) peaks(p *peaks) {
 	s := p.State()
 	e.int(s.Newest)
 	for _, v := range s.Largest {
@@ -229,8 +229,8 @@ func (e *encoder) peaks(p *Peaks) {
 }
 
 // peaks takes what an empty one holds.
-func (d *decoder) peaks(dst *Peaks, most float64) {
-	s := PeaksState{Span: time.Duration(dst.span), Newest: d.int(), Largest: make([]float64, dst.spans)}
+func (d *decoder) peaks(dst *peaks, most float64) {
+	s := peaksState{Span: time.Duration(dst.span), Newest: d.int(), Largest: make([]float64, dst.spans)}
 	for i := range s.Largest {
 		s.Largest[i] = d.peak(most)
 	}

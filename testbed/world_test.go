@@ -10,7 +10,6 @@ import (
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -36,7 +35,7 @@ type world struct {
 type scheduling struct {
 	claim.Precedence
 	uid                                  string
-	request                              queue.Request
+	request                              claim.Request
 	exclusive, each, finalizer, deleting bool
 	stored                               lifecycle.Scheduling
 	submit                               []testbed.Name
@@ -97,7 +96,7 @@ func (w *world) arrive() {
 	} else {
 		s.request.Relaxed = w.rng.IntN(2) == 0
 		for _, name := range names {
-			p := queue.Placement{Job: name}
+			p := claim.Placement{Job: name}
 			for _, k := range w.rng.Perm(6)[:1+w.rng.IntN(3)] {
 				p.Slots = append(p.Slots, slot.ID{Node: fmt.Sprint("n", k/2), Position: k % 2})
 			}
@@ -118,7 +117,7 @@ func (w *world) extend(s *scheduling) {
 		s.request.Queue = append(s.request.Queue, name)
 	default:
 		at := slot.ID{Node: fmt.Sprint("n", w.rng.IntN(3)), Position: w.rng.IntN(2)}
-		s.request.Placements = append(s.request.Placements, queue.Placement{Job: name, Slots: []slot.ID{at}})
+		s.request.Placements = append(s.request.Placements, claim.Placement{Job: name, Slots: []slot.ID{at}})
 	}
 }
 

@@ -32,39 +32,39 @@ type Description struct {
 	// SwayDegrees bounds what nodes with a hundredth of the weight can have
 	// turned the direction by; 90 promises nothing.
 	SwayDegrees float64     `json:"swayDegrees"`
-	Ages        AgeSummary  `json:"ageSeconds"`
-	Channels    []Channel   `json:"channels"`
-	Components  []Component `json:"components"`
+	Ages        ageSummary  `json:"ageSeconds"`
+	Channels    []channel   `json:"channels"`
+	Components  []component `json:"components"`
 }
 
-// AgeSummary is that of the ages of the nodes' newest pushes, when the model was
+// ageSummary is that of the ages of the nodes' newest pushes, when the model was
 // published.
-type AgeSummary struct {
+type ageSummary struct {
 	Min    float64 `json:"min"`
 	Median float64 `json:"median"`
 	Max    float64 `json:"max"`
 }
 
-// Channel is one channel's part of the direction u₁, and what a pod costs in
+// channel is one channel's part of the direction u₁, and what a pod costs in
 // its absolute unit, where that is known.
-type Channel struct {
+type channel struct {
 	Name      string  `json:"name"`
 	Direction float64 `json:"direction"`
 	// Mean is that of the samples, of a centred model alone.
 	Mean *float64     `json:"mean,omitempty"`
-	Cost *ChannelCost `json:"cost,omitempty"`
+	Cost *channelCost `json:"cost,omitempty"`
 }
 
-// ChannelCost is that of one pod.
-type ChannelCost struct {
+// channelCost is that of one pod.
+type channelCost struct {
 	Value float64 `json:"value"`
 	SD    float64 `json:"sd"`
 }
 
-// Component is one singular vector: RMS is σ/√b, the root mean square of a
+// component is one singular vector: RMS is σ/√b, the root mean square of a
 // sample along it, of a centred model of what it differs by from the mean; Share its
 // part of all energy.
-type Component struct {
+type component struct {
 	Sigma     float64   `json:"sigma"`
 	RMS       float64   `json:"rms"`
 	Energy    float64   `json:"energy"`
@@ -106,16 +106,16 @@ func describe(g aggregate.Global, version uint64) Description {
 	d := Description{
 		Schema: g.Schema, Version: version, Nodes: g.Nodes, Clipped: g.Clipped, Mass: g.Model.Mass(),
 		SwayDegrees: g.Sway(swayShare) * 180 / math.Pi,
-		Ages:        AgeSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
+		Ages:        ageSummary{g.Ages.Min.Seconds(), g.Ages.Median.Seconds(), g.Ages.Max.Seconds()},
 	}
 	direction, mean := g.Model.DirectionTo(nil), g.Model.MeanTo(nil)
 	for i, name := range channelNames(g.Schema, g.Model.Dim()) {
-		c := Channel{Name: name, Direction: direction[i]}
+		c := channel{Name: name, Direction: direction[i]}
 		if i < len(mean) {
 			c.Mean = &mean[i]
 		}
 		if i < len(g.Costs) && g.Costs[i].Known {
-			c.Cost = &ChannelCost{g.Costs[i].Value, g.Costs[i].SD}
+			c.Cost = &channelCost{g.Costs[i].Value, g.Costs[i].SD}
 		}
 		d.Channels = append(d.Channels, c)
 	}
@@ -124,7 +124,7 @@ func describe(g aggregate.Global, version uint64) Description {
 		total += g.Model.Energy(i)
 	}
 	for i := range g.Model.Rank() {
-		c := Component{
+		c := component{
 			Sigma: g.Model.Sigma(i), RMS: g.Model.Sigma(i) / math.Sqrt(float64(g.Model.Block())),
 			Energy: g.Model.Energy(i), Direction: g.Model.VectorTo(nil, i),
 		}
@@ -160,8 +160,8 @@ func channelNames(schema string, dim int) []string {
 	return names
 }
 
-// Table is a table for people; Right marks the columns that hold numbers. A plain value.
-type Table struct {
+// table is a table for people; Right marks the columns that hold numbers. A plain value.
+type table struct {
 	Title  string
 	Header []string
 	Rows   [][]string
@@ -190,8 +190,8 @@ func (d Description) SwayText() string {
 }
 
 // ChannelTable shows the direction and the costs by channel.
-func (d Description) ChannelTable() Table {
-	t := Table{Header: []string{"CHANNEL", "DIRECTION", "COST OF A POD", "SD"}, Right: []bool{false, true, true, true}}
+func (d Description) ChannelTable() table {
+	t := table{Header: []string{"CHANNEL", "DIRECTION", "COST OF A POD", "SD"}, Right: []bool{false, true, true, true}}
 	for _, c := range d.Channels {
 		cost, sd := "unknown", unknown
 		if c.Cost != nil {
@@ -203,8 +203,8 @@ func (d Description) ChannelTable() Table {
 }
 
 // ComponentTable shows the components, from the one with most energy, which is 1.
-func (d Description) ComponentTable() Table {
-	t := Table{Header: []string{"COMPONENT", "SIGMA", "RMS", "ENERGY", "SHARE", "DIRECTION"}, Right: []bool{false, true, true, true, true}}
+func (d Description) ComponentTable() table {
+	t := table{Header: []string{"COMPONENT", "SIGMA", "RMS", "ENERGY", "SHARE", "DIRECTION"}, Right: []bool{false, true, true, true, true}}
 	for i, c := range d.Components {
 		direction := make([]string, len(c.Direction))
 		for k, u := range c.Direction {

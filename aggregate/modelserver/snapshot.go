@@ -50,30 +50,30 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// SnapshotError names the record of a snapshot that cannot be used, counted from 0
+// snapshotError names the record of a snapshot that cannot be used, counted from 0
 // for the header, -1 for what comes before, and why.
-type SnapshotError struct {
+type snapshotError struct {
 	Record int
 	Err    error
 }
 
 // Error is one line.
-func (e *SnapshotError) Error() string {
+func (e *snapshotError) Error() string {
 	return fmt.Sprintf("modelserver: snapshot: record %d: %v", e.Record, e.Err)
 }
 
 // Unwrap returns the reason.
-func (e *SnapshotError) Unwrap() error { return e.Err }
+func (e *snapshotError) Unwrap() error { return e.Err }
 
 var (
-	// ErrFormat refuses what is no snapshot, or one of another version.
-	ErrFormat = errors.New("not a snapshot of this version")
-	// ErrChecksum refuses a record that has changed since it was written.
-	ErrChecksum = errors.New("checksum mismatch")
-	// ErrCount refuses a snapshot with more or fewer states than it announces.
-	ErrCount = errors.New("wrong number of states")
-	// ErrSize refuses a record that is too long.
-	ErrSize = errors.New("record too long")
+	// errFormat refuses what is no snapshot, or one of another version.
+	errFormat = errors.New("not a snapshot of this version")
+	// errChecksum refuses a record that has changed since it was written.
+	errChecksum = errors.New("checksum mismatch")
+	// errCount refuses a snapshot with more or fewer states than it announces.
+	errCount = errors.New("wrong number of states")
+	// errSize refuses a record that is too long.
+	errSize = errors.New("record too long")
 )
 
 // WriteSnapshot encodes a snapshot; equal ones make equal bytes.
@@ -115,23 +115,23 @@ func writeRecord(w io.Writer, m proto.Message) error {
 }
 
 // ReadSnapshot decodes and checks a whole snapshot: it is good, or the error is
-// a *SnapshotError and nothing of it is returned. What is wrong with a state is
+// a *snapshotError and nothing of it is returned. What is wrong with a state is
 // an *field.Error inside.
 func ReadSnapshot(r io.Reader) (Snapshot, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	begin := make([]byte, len(magic))
 	if _, err := io.ReadFull(in, begin); err != nil {
-		return Snapshot{}, &SnapshotError{Record: -1, Err: truncated(err)}
+		return Snapshot{}, &snapshotError{Record: -1, Err: truncated(err)}
 	}
 	if string(begin) != magic {
-		return Snapshot{}, &SnapshotError{Record: -1, Err: ErrFormat}
+		return Snapshot{}, &snapshotError{Record: -1, Err: errFormat}
 	}
 	var header spaziov1.SnapshotHeader
 	if err := readRecord(in, &header); err != nil {
-		return Snapshot{}, &SnapshotError{Err: truncated(err)}
+		return Snapshot{}, &snapshotError{Err: truncated(err)}
 	}
 	if err := api.CheckHeader(&header); err != nil {
-		return Snapshot{}, &SnapshotError{Err: err}
+		return Snapshot{}, &snapshotError{Err: err}
 	}
 	s := Snapshot{Written: time.Unix(0, header.GetWrittenUnixNanos()), Version: header.GetVersion()}
 	for record := 1; ; record++ {
@@ -142,15 +142,15 @@ func ReadSnapshot(r io.Reader) (Snapshot, error) {
 		}
 		entries, err := checkedEntries(&chunk, err)
 		if err != nil {
-			return Snapshot{}, &SnapshotError{Record: record, Err: err}
+			return Snapshot{}, &snapshotError{Record: record, Err: err}
 		}
 		s.Entries = append(s.Entries, entries...)
 		if uint64(len(s.Entries)) > header.GetStates() {
-			return Snapshot{}, &SnapshotError{Record: record, Err: ErrCount}
+			return Snapshot{}, &snapshotError{Record: record, Err: errCount}
 		}
 	}
 	if uint64(len(s.Entries)) != header.GetStates() {
-		return Snapshot{}, &SnapshotError{Err: fmt.Errorf("%w: %d of %d", ErrCount, len(s.Entries), header.GetStates())}
+		return Snapshot{}, &snapshotError{Err: fmt.Errorf("%w: %d of %d", errCount, len(s.Entries), header.GetStates())}
 	}
 	return s, nil
 }
@@ -170,14 +170,14 @@ func readRecord(r io.Reader, m proto.Message) error {
 	}
 	size := binary.LittleEndian.Uint32(head[:])
 	if size > maxRecord {
-		return ErrSize
+		return errSize
 	}
 	payload := make([]byte, size)
 	if _, err := io.ReadFull(r, payload); err != nil {
 		return truncated(err)
 	}
 	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(head[4:]) {
-		return ErrChecksum
+		return errChecksum
 	}
 	return proto.Unmarshal(payload, m)
 }
@@ -283,7 +283,7 @@ func syncDirectory(path string) (err error) {
 }
 
 // LoadSnapshot reads a file that SaveSnapshot wrote. The error is a
-// *SnapshotError where the content is not good, an *os.PathError where it can't
+// *snapshotError where the content is not good, an *os.PathError where it can't
 // be read.
 func LoadSnapshot(path string) (Snapshot, error) {
 	file, err := os.Open(path)
@@ -324,12 +324,12 @@ type Keeper struct {
 	server *Server
 
 	mu    sync.Mutex
-	stats KeeperStats
+	stats keeperStats
 	last  time.Time
 }
 
-// KeeperStats counts snapshots by how saving them ended.
-type KeeperStats struct {
+// keeperStats counts snapshots by how saving them ended.
+type keeperStats struct {
 	Saved, Failed uint64
 	// Size is that of the last in bytes, Age the time since it, or since NewKeeper.
 	Size int64
@@ -398,7 +398,7 @@ func (k *Keeper) Save() {
 }
 
 // Stats returns what became of the snapshots so far.
-func (k *Keeper) Stats() KeeperStats {
+func (k *Keeper) Stats() keeperStats {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	stats := k.stats

@@ -1,4 +1,6 @@
-// Package bench is the map of the programs that measure Spazio; it holds no code.
+// Package bench has what the programs that measure Spazio have in common: it builds and starts the
+// programs under measurement, reads what they take of the machine and what their metrics show, and
+// gives a benchmark its flags, its exit codes, and its result as a table, as JSON and in a file.
 //
 //	go run ./cmd/bench/scheduler   throughput and CPU of a scheduler with the plugin, on Kubernetes' scheduler_perf
 //	go run ./cmd/bench/footprint   CPU and memory that the agent takes of its node

@@ -51,8 +51,8 @@ type Look struct {
 	Guests []Guest
 }
 
-// Part is what a guest is charged.
-type Part struct {
+// part is what a guest is charged.
+type part struct {
 	Guest string
 	// Joules is all of it, SD its standard deviation and Idle the idle energy in it.
 	Joules, SD, Idle float64
@@ -72,7 +72,7 @@ type Division struct {
 	// Part. They and Parts, which are of the guests that were in the look before, too, in
 	// their order, belong to the Divider until its next look.
 	Zones []energy.ZoneJoules
-	Parts []Part
+	Parts []part
 	Rest  energy.Rest
 }
 
@@ -91,7 +91,7 @@ type Divider struct {
 	account energy.Account
 	names   []string
 	shares  []energy.Share
-	parts   []Part
+	parts   []part
 }
 
 // NewDivider returns a divider that has seen nothing. The error is an *field.Error.
@@ -167,7 +167,7 @@ func (l *Look) check() error {
 		return refuse("Busy", l.Busy, "a CPU time")
 	case l.Cores < 1 || l.Cores > 1<<20:
 		return refuse("Cores", l.Cores, "in 1 to 2^20")
-	case len(l.Guests) > MaxGuests:
+	case len(l.Guests) > maxGuests:
 		return refuse("len(Guests)", len(l.Guests), "at most MaxGuests")
 	}
 	for i, g := range l.Guests {
@@ -245,7 +245,7 @@ func (d *Divider) divide(l *Look, in energy.Interval, busy float64) (Division, e
 	}
 	d.shares, d.parts = shares, d.parts[:0]
 	for i, s := range shares {
-		d.parts = append(d.parts, Part{d.names[i], s.Joules, s.SD, s.Idle})
+		d.parts = append(d.parts, part{d.names[i], s.Joules, s.SD, s.Idle})
 	}
 	found := undivided(in)
 	found.Parts, found.Rest = d.parts, rest

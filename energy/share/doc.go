@@ -18,7 +18,7 @@
 //
 // A guest can see by its counter what others compute if it is read often enough
 // (M. Lipp et al., PLATYPUS, 2021), so that nothing is to be published more often than each
-// second ([MinPeriod]).
+// second ([Period]).
 //
 // Names of guests, and what guests write where they can, are not trusted: nothing is
 // written outside of the directory of a Tree, nor of one guest into another's. Trees and

@@ -14,3 +14,15 @@ var (
 	ParseScope   = parseScope
 	ParseUsage   = parseUsage
 )
+
+const (
+	MaxGuests = maxGuests
+)
+
+var (
+	ErrName      = errName
+	ErrTooMany   = errTooMany
+	ErrNotTmpfs  = errNotTmpfs
+	ErrMalformed = errMalformed
+	CheckName    = checkName
+)

@@ -14,7 +14,7 @@ import (
 
 // Guest is a virtual machine that runs.
 type Guest struct {
-	// Name is what it is called, that of a file ([CheckName]).
+	// Name is what it is called, that of a file (checkName).
 	Name string
 	// CPU is the CPU time that it has taken, its emulator's included.
 	CPU time.Duration
@@ -53,7 +53,7 @@ const (
 	refusedName = "name"
 	// refusedDuplicate is a second guest of a name: that which runs for longer has it.
 	refusedDuplicate = "duplicate"
-	// refusedTooMany is a guest that came when there were MaxGuests.
+	// refusedTooMany is a guest that came when there were maxGuests.
 	refusedTooMany = "too_many"
 	// refusedGone is one that ended while it was looked at.
 	refusedGone = "gone"

@@ -94,7 +94,7 @@ func (f *Finder) findScopes(dir string, depth int) error {
 func (f *Finder) measureScope(path, name string) {
 	s := f.cgroups.known[path]
 	if s == nil {
-		if len(f.cgroups.known) >= MaxGuests {
+		if len(f.cgroups.known) >= maxGuests {
 			f.refuse(refusedTooMany)
 			return
 		}
@@ -146,7 +146,7 @@ func (f *Finder) identify(path, name string, s *scope) bool {
 		}
 		guest, vcpus = name, 1
 	}
-	if CheckName(guest) != nil {
+	if checkName(guest) != nil {
 		f.refuse(refusedName)
 		return false
 	}

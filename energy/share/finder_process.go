@@ -108,11 +108,11 @@ func (f *Finder) examine(pid int, p *process) {
 	if !ok {
 		return
 	}
-	if CheckName(name) != nil {
+	if checkName(name) != nil {
 		f.refuse(refusedName)
 		return
 	}
-	if f.procs.guests == MaxGuests {
+	if f.procs.guests == maxGuests {
 		f.refuse(refusedTooMany)
 		return
 	}

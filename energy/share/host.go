@@ -12,12 +12,9 @@ import (
 	"github.com/spazio-scheduler/spazio/energy/source"
 )
 
-// MinPeriod is the least time between two publications: what a guest can see of the others
-// must be coarse.
-const MinPeriod = source.SharedPeriod
-
-// MaxPeriod is the most: a guest takes what is older for stale.
-const MaxPeriod = 3 * source.SharedPeriod
+// Period is the time between two publications: what a guest can see of the others must be coarse,
+// and a guest takes what is much older for stale.
+const Period = source.SharedPeriod
 
 // defaultKeep is that of HostConfig.Keep.
 const defaultKeep = 10 * time.Minute
@@ -55,11 +52,11 @@ type Host struct {
 	readings []energy.Reading
 	guests   []Guest
 	seen     map[string]time.Time // when each guest that has a tree last ran
-	totals   Totals
+	totals   totals
 }
 
-// Totals is what a Host has divided since it began. Its maps belong to the Host.
-type Totals struct {
+// totals is what a Host has divided since it began. Its maps belong to the Host.
+type totals struct {
 	// Guests are the joules of each guest that has a tree.
 	Guests map[string]float64
 	// Rest is what no guest was charged; Ended are the joules of those whose trees are
@@ -112,7 +109,7 @@ func NewHost(c HostConfig) (*Host, error) {
 	}
 	h := &Host{
 		config: c, seen: map[string]time.Time{},
-		totals: Totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
+		totals: totals{Guests: map[string]float64{}, Zones: map[Zone]float64{}, Refused: map[string]uint64{}},
 	}
 	var err error
 	if h.tree, err = NewTree(c.Dir, treeZones(false)); err != nil {
@@ -144,7 +141,7 @@ func (h *Host) Warning() error { return h.tree.Warning() }
 func (h *Host) Close() error { return h.tree.Close() }
 
 // Totals returns what was divided so far.
-func (h *Host) Totals() *Totals { return &h.totals }
+func (h *Host) Totals() *totals { return &h.totals }
 
 // Guests are those of the last look. They belong to the Host.
 func (h *Host) Guests() []Guest { return h.guests }
@@ -258,7 +255,7 @@ func (h *Host) publish(at time.Time, found *Division) error {
 }
 
 // prune takes away the trees of guests that have not run for long, and of as many of the
-// others, the longest gone first, as there are beyond MaxGuests.
+// others, the longest gone first, as there are beyond maxGuests.
 func (h *Host) prune(at time.Time) error {
 	for _, g := range h.guests {
 		h.seen[g.Name] = at
@@ -277,7 +274,7 @@ func (h *Host) prune(at time.Time) error {
 	slices.SortFunc(gone, func(a, b string) int { return cmp.Or(h.seen[a].Compare(h.seen[b]), strings.Compare(a, b)) })
 	var failed []error
 	for _, guest := range gone {
-		if at.Sub(h.seen[guest]) < h.config.Keep && len(h.seen) <= MaxGuests {
+		if at.Sub(h.seen[guest]) < h.config.Keep && len(h.seen) <= maxGuests {
 			break
 		}
 		failed = append(failed, h.tree.Remove(guest))

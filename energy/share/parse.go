@@ -28,19 +28,19 @@ func parseStat(text []byte) (processStat, error) {
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	const state, user, system, start = 0, 11, 12, 19
 	if len(fields) <= start || len(fields[state]) != 1 {
-		return processStat{}, fmt.Errorf("%w: %d fields", ErrMalformed, len(fields))
+		return processStat{}, fmt.Errorf("%w: %d fields", errMalformed, len(fields))
 	}
 	var numbers [3]uint64
 	for i, field := range [...]int{user, system, start} {
 		n, err := strconv.ParseUint(string(fields[field]), 10, 64)
 		if err != nil {
-			return processStat{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+			return processStat{}, fmt.Errorf("%w: %w", errMalformed, err)
 		}
 		numbers[i] = n
 	}
 	const most = uint64(1<<63-1) / uint64(userHZ)
 	if numbers[0] > most || numbers[1] > most-numbers[0] {
-		return processStat{}, fmt.Errorf("%w: a time of %d and %d", ErrMalformed, numbers[0], numbers[1])
+		return processStat{}, fmt.Errorf("%w: a time of %d and %d", errMalformed, numbers[0], numbers[1])
 	}
 	return processStat{
 		cpu: time.Duration(numbers[0]+numbers[1]) * userHZ, start: numbers[2],
@@ -172,7 +172,7 @@ func parseUsage(text []byte) (time.Duration, error) {
 	}
 	n, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil || n > uint64(1<<63-1)/uint64(unit) {
-		return 0, fmt.Errorf("%w: no CPU time", ErrMalformed)
+		return 0, fmt.Errorf("%w: no CPU time", errMalformed)
 	}
 	return time.Duration(n) * unit, nil
 }

@@ -82,7 +82,7 @@ func NewTree(dir string, zones []string) (*Tree, error) {
 	}
 	t := &Tree{root: root, lock: lock, zones: planned, guests: map[string]*treeGuest{}}
 	if !inMemory(dir) {
-		t.warn = &field.Error{Package: "energy", Field: "Dir", Value: dir, Err: ErrNotTmpfs}
+		t.warn = &field.Error{Package: "energy", Field: "Dir", Value: dir, Err: errNotTmpfs}
 	}
 	return t, nil
 }
@@ -133,7 +133,7 @@ func (t *Tree) extend(zones []string) error {
 	return errors.Join(errs...)
 }
 
-// Warning is an *field.Error that wraps ErrNotTmpfs where the tree is on a disk, or
+// Warning is an *field.Error that wraps errNotTmpfs where the tree is on a disk, or
 // nil.
 func (t *Tree) Warning() error { return t.warn }
 
@@ -155,7 +155,7 @@ func (t *Tree) Guests() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() || CheckName(e.Name()) != nil {
+		if !e.IsDir() || checkName(e.Name()) != nil {
 			continue
 		}
 		if about, err := t.root.Lstat(e.Name() + "/class"); err == nil && about.IsDir() {
@@ -167,10 +167,10 @@ func (t *Tree) Guests() ([]string, error) {
 
 // Publish adds what a guest has taken to its counters, in joules by zone, and shows them as
 // of a time, which has to be later than that of the publication before. What is no such
-// argument is an *field.Error or wraps ErrName or ErrTooMany, and changes nothing. Of
+// argument is an *field.Error or wraps errName or errTooMany, and changes nothing. Of
 // any other error the joules are kept, for the next publication to show.
 func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
-	if err := CheckName(guest); err != nil {
+	if err := checkName(guest); err != nil {
 		return err
 	}
 	if len(joules) != len(t.zones) {
@@ -183,8 +183,8 @@ func (t *Tree) Publish(at time.Time, guest string, joules []float64) error {
 	}
 	g := t.guests[guest]
 	if g == nil {
-		if len(t.guests) >= MaxGuests {
-			return &field.Error{Package: "energy", Field: "guest", Value: guest, Err: ErrTooMany}
+		if len(t.guests) >= maxGuests {
+			return &field.Error{Package: "energy", Field: "guest", Value: guest, Err: errTooMany}
 		}
 		g = &treeGuest{zones: make([]guestZone, len(t.zones))}
 		t.guests[guest] = g
@@ -301,7 +301,7 @@ func (t *Tree) removeOthers(own *os.Root) error {
 // Remove takes a guest's tree away, and its directory if that was not there before the
 // tree. A guest without one is no error.
 func (t *Tree) Remove(guest string) error {
-	if err := CheckName(guest); err != nil {
+	if err := checkName(guest); err != nil {
 		return err
 	}
 	g := t.guests[guest]

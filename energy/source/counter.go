@@ -14,20 +14,20 @@ import (
 const maxText = 128
 
 // ParseCounter reads the text of a counter's file: decimal digits and a newline. Signs,
-// other bases, and what exceeds 64 bits are ErrMalformed.
+// other bases, and what exceeds 64 bits are errMalformed.
 func ParseCounter(text []byte) (uint64, error) {
 	digits := bytes.TrimSuffix(text, []byte("\n"))
 	if len(digits) == 0 || len(digits) > 20 {
-		return 0, ErrMalformed
+		return 0, errMalformed
 	}
 	for _, c := range digits {
 		if c < '0' || c > '9' {
-			return 0, ErrMalformed
+			return 0, errMalformed
 		}
 	}
 	v, err := strconv.ParseUint(string(digits), 10, 64)
 	if err != nil {
-		return 0, ErrMalformed
+		return 0, errMalformed
 	}
 	return v, nil
 }

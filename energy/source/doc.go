@@ -2,9 +2,9 @@
 // gauges as [energy.Reading], for an [energy.Meter].
 //
 //   - [Powercap]: RAPL's counters below /sys/class/powercap.
-//   - [Shared]: the same tree, as a host publishes it for its guests.
-//   - [Hwmon]: energy counters and power meters below /sys/class/hwmon.
-//   - [Redfish]: a board's management controller, over HTTPS.
+//   - shared: the same tree, as a host publishes it for its guests.
+//   - hwmon: energy counters and power meters below /sys/class/hwmon.
+//   - redfish: a board's management controller, over HTTPS.
 //   - [Model]: power by utilisation from nameplate figures, where nothing measures.
 //
 // [Open] makes a [Chain] of them, which takes the best that reads and changes when that

@@ -16,8 +16,8 @@ var (
 	ErrNoPower = errors.New("nothing shows energy or power")
 	// ErrNotPermitted is that there is, and that it may not be read.
 	ErrNotPermitted = errors.New("may be read by root alone: run as uid 0 without capabilities, and mount /sys/devices/virtual/powercap")
-	// ErrMalformed is what is no amount.
-	ErrMalformed = errors.New("malformed")
+	// errMalformed is what is no amount.
+	errMalformed = errors.New("malformed")
 	// ErrUnchanged is that there is no newer reading yet. It is no failure.
 	ErrUnchanged = errors.New("no newer reading")
 	// ErrStale is that there has been none for three periods.

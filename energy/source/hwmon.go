@@ -24,12 +24,12 @@ var hwmonChips = map[string]energy.Quality{
 	"ibmpowernv":   energy.Platform,
 }
 
-// Hwmon reads energy counters and power meters of the kernel's hardware monitoring. Of
+// hwmon reads energy counters and power meters of the kernel's hardware monitoring. Of
 // chips of unlike quality it takes the best, and of a platform's sensors the widest by what
 // their labels say that they measure, so that a total is counted once. Only what is known to
 // be parts is summed: a chip with several sensors that don't say what they measure is refused,
 // since one of them may contain the others. Sensors are found anew after none could be read.
-type Hwmon struct {
+type hwmon struct {
 	about
 	root    string
 	sensors []sensor
@@ -48,12 +48,12 @@ type sensor struct {
 	label string
 }
 
-// NewHwmon finds the sensors below root; "" means /sys/class/hwmon. The error wraps
+// newHwmon finds the sensors below root; "" means /sys/class/hwmon. The error wraps
 // ErrNoPower or ErrNotPermitted.
-func NewHwmon(root string) (*Hwmon, error) {
+func newHwmon(root string) (*hwmon, error) {
 	root = cmp.Or(root, "/sys/class/hwmon")
 	// Most drivers ask their chip once a second.
-	h := &Hwmon{about: about{name: "hwmon", period: time.Second}, root: root}
+	h := &hwmon{about: about{name: "hwmon", period: time.Second}, root: root}
 	if err := h.open(); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func NewHwmon(root string) (*Hwmon, error) {
 }
 
 // open finds the sensors of the best chips.
-func (h *Hwmon) open() error {
+func (h *hwmon) open() error {
 	entries, err := os.ReadDir(h.root)
 	if err != nil {
 		return fileError(h.root, err)
@@ -273,14 +273,14 @@ func closeSensors(sensors []sensor) error {
 }
 
 // Close implements Source.
-func (h *Hwmon) Close() error {
+func (h *hwmon) Close() error {
 	err := closeSensors(h.sensors)
 	h.sensors = nil
 	return err
 }
 
 // ReadTo implements Source.
-func (h *Hwmon) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+func (h *hwmon) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
 	if len(h.sensors) == 0 {
 		if err := h.open(); err != nil {

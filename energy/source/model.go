@@ -39,8 +39,8 @@ type Model struct {
 	last   time.Time
 }
 
-// NewModel returns the model of c. The error is a *field.Error.
-func NewModel(c ModelConfig) (*Model, error) {
+// newModel returns the model of c. The error is a *field.Error.
+func newModel(c ModelConfig) (*Model, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (m *Model) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, er
 		return dst, fmt.Errorf("source: utilisation: %w", err)
 	}
 	if !(u >= 0 && u <= 1) {
-		return dst, &field.Error{Package: "source", Field: "Utilisation", Value: u, Err: ErrMalformed}
+		return dst, &field.Error{Package: "source", Field: "Utilisation", Value: u, Err: errMalformed}
 	}
 	if seconds := at.Sub(m.last).Seconds(); !m.last.IsZero() && seconds > 0 {
 		m.joules += (m.config.Idle + u*(m.config.Max-m.config.Idle)) * seconds

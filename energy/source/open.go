@@ -73,14 +73,14 @@ func Open(ctx context.Context, c Config) (*Chain, error) {
 	}
 	all := map[string]func() (Source, error){
 		NamePowercap: func() (Source, error) { return opened(NewPowercap(c.Powercap)) },
-		NameShared:   func() (Source, error) { return opened(NewShared(c.SharedRoot)) },
-		NameHwmon:    func() (Source, error) { return opened(NewHwmon(c.HwmonRoot)) },
+		NameShared:   func() (Source, error) { return opened(newShared(c.SharedRoot)) },
+		NameHwmon:    func() (Source, error) { return opened(newHwmon(c.HwmonRoot)) },
 	}
 	if c.Redfish != nil {
-		all[NameRedfish] = func() (Source, error) { return opened(NewRedfish(ctx, *c.Redfish)) }
+		all[NameRedfish] = func() (Source, error) { return opened(newRedfish(ctx, *c.Redfish)) }
 	}
 	if c.Model != nil {
-		all[NameModel] = func() (Source, error) { return opened(NewModel(*c.Model)) }
+		all[NameModel] = func() (Source, error) { return opened(newModel(*c.Model)) }
 	}
 	var openers []Opener
 	for _, name := range sourceNames {

@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// ErrRefused is that a source answers, and that its readings can't be energy of this
+	// errRefused is that a source answers, and that its readings can't be energy of this
 	// machine.
-	ErrRefused = errors.New("its readings are refused")
+	errRefused = errors.New("its readings are refused")
 	// ErrStill is that a source answers, and that no energy has been counted for some time, by
 	// none of its counters or by one of them: a machine that runs takes some, and so does each
 	// of its processors.
@@ -46,7 +46,7 @@ type zoneMoved struct {
 	at      time.Time
 }
 
-// accept returns an error that wraps ErrRefused, ErrStill or ErrUnchanged, or nil: also where
+// accept returns an error that wraps errRefused, ErrStill or ErrUnchanged, or nil: also where
 // nothing is known yet, as of the first readings. Counters that a machine updates seldom are
 // ErrUnchanged until they move, so that what they count is divided by the time that it took.
 func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error {
@@ -76,7 +76,7 @@ func (j *judge) accept(readings []energy.Reading, of Source, at time.Time) error
 		if err == nil {
 			err = fmt.Errorf("%w: all zones are parts of one that is not read", ErrNoPower)
 		}
-		return fmt.Errorf("%w: %w", ErrRefused, err)
+		return fmt.Errorf("%w: %w", errRefused, err)
 	case begins:
 	case in.Joules > 0 || !of.Quality().IsInstrument():
 		j.moved = at

@@ -56,9 +56,9 @@ const redfishTimeout = 4 * time.Second
 // maxRedfish bounds an answer.
 const maxRedfish = 1 << 20
 
-// Redfish shows what a management controller has answered lately. A goroutine asks, which
+// redfish shows what a management controller has answered lately. A goroutine asks, which
 // Close ends and waits for, so that a reading never waits for the network.
-type Redfish struct {
+type redfish struct {
 	about
 	config RedfishConfig
 	client *http.Client
@@ -77,15 +77,15 @@ type redfishAnswer struct {
 	err   error
 }
 
-// NewRedfish begins to ask, until ctx ends or Close. The error is a *field.Error; that the
+// newRedfish begins to ask, until ctx ends or Close. The error is a *field.Error; that the
 // controller does not answer is for ReadTo to say.
-func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
+func newRedfish(ctx context.Context, c RedfishConfig) (*redfish, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	c.Period = cmp.Or(c.Period, defaultRedfishPeriod)
 	ctx, end := context.WithCancel(ctx)
-	r := &Redfish{
+	r := &redfish{
 		about:  about{"redfish", energy.Platform, c.Period},
 		config: c, end: end, ended: make(chan struct{}),
 		client: &http.Client{
@@ -99,7 +99,7 @@ func NewRedfish(ctx context.Context, c RedfishConfig) (*Redfish, error) {
 	return r, nil
 }
 
-func (r *Redfish) run(ctx context.Context) {
+func (r *redfish) run(ctx context.Context) {
 	defer close(r.ended)
 	tick := time.NewTicker(r.config.Period)
 	defer tick.Stop()
@@ -117,7 +117,7 @@ func (r *Redfish) run(ctx context.Context) {
 }
 
 // ask is one request.
-func (r *Redfish) ask(ctx context.Context) (float64, error) {
+func (r *redfish) ask(ctx context.Context) (float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.config.URL, nil)
 	if err != nil {
 		return 0, fmt.Errorf("source: redfish: %w", err)
@@ -147,7 +147,7 @@ func (r *Redfish) ask(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("source: redfish: %w", err)
 	}
-	return ParseRedfish(body)
+	return parseRedfish(body)
 }
 
 // powerControl is an entry of PowerControl in a Power resource.
@@ -165,7 +165,7 @@ func (c powerControl) watts() (watts float64, known bool, err error) {
 	}
 	watts, err = strconv.ParseFloat(text, 64)
 	if err != nil || !(watts >= 0 && watts <= energy.MaxWatts) {
-		return 0, false, &field.Error{Package: "source", Field: "PowerConsumedWatts", Value: text, Err: ErrMalformed}
+		return 0, false, &field.Error{Package: "source", Field: "PowerConsumedWatts", Value: text, Err: errMalformed}
 	}
 	return watts, true, nil
 }
@@ -185,19 +185,19 @@ func (c powerControl) width() width {
 	return part
 }
 
-// ParseRedfish returns the watts that a Power resource shows in the entries of PowerControl of
+// parseRedfish returns the watts that a Power resource shows in the entries of PowerControl of
 // the widest context: the chassis contains the processors' and memory's. Several of the whole
 // chassis show the same total, of which the largest is taken; others are summed. Where one of
 // those that are summed shows nothing, as a supply whose reading is null, the sum is unknown:
 // the error wraps ErrNoPower and names it. One that is Absent takes nothing.
-func ParseRedfish(body []byte) (float64, error) {
+func parseRedfish(body []byte) (float64, error) {
 	if len(body) > maxRedfish {
-		return 0, &field.Error{Package: "source", Field: "redfish answer", Value: len(body), Err: ErrMalformed}
+		return 0, &field.Error{Package: "source", Field: "redfish answer", Value: len(body), Err: errMalformed}
 	}
 	var power struct{ PowerControl []powerControl }
 	var name *json.UnmarshalTypeError // of which the rest is decoded
 	if err := json.Unmarshal(body, &power); err != nil && !errors.As(err, &name) {
-		return 0, fmt.Errorf("source: redfish: %w: %w", ErrMalformed, err)
+		return 0, fmt.Errorf("source: redfish: %w: %w", errMalformed, err)
 	}
 	top := width(0)
 	for _, c := range power.PowerControl {
@@ -258,14 +258,14 @@ func (c powerControl) isPartOf(other powerControl) bool {
 }
 
 // Close implements Source. It waits for a request that is under way.
-func (r *Redfish) Close() error {
+func (r *redfish) Close() error {
 	r.end()
 	<-r.ended
 	return nil
 }
 
 // ReadTo implements Source. The zone, "platform", is a gauge with the time of its answer.
-func (r *Redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+func (r *redfish) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
 	r.mu.Lock()
 	answer := r.answer

@@ -14,7 +14,7 @@ import (
 // the others must be coarse.
 const SharedPeriod = time.Second
 
-// Shared reads the powercap tree that a host publishes for a guest. A host writes each
+// shared reads the powercap tree that a host publishes for a guest. A host writes each
 // counter's file anew and sets its modification time to when it sampled; so a file is
 // opened at each reading, and its time is the reading's. What is written meanwhile is
 // read the next time: zones of unlike times make no reading.
@@ -22,17 +22,17 @@ const SharedPeriod = time.Second
 // A zone is the guest's part of the whole machine, so that its bound is a machine's.
 //
 // The host's clock need not be the guest's: only its differences count.
-type Shared struct {
+type shared struct {
 	about
 	root    string
 	newest  time.Time // of the tree
 	changed time.Time // by the guest's clock
 }
 
-// NewShared reads the tree at root/class/powercap; "" means /var/lib/spazio/power.
-func NewShared(root string) (*Shared, error) {
+// newShared reads the tree at root/class/powercap; "" means /var/lib/spazio/power.
+func newShared(root string) (*shared, error) {
 	root = cmp.Or(root, "/var/lib/spazio/power")
-	s := &Shared{about: about{"shared", energy.Shared, SharedPeriod}, root: filepath.Join(root, "class", "powercap")}
+	s := &shared{about: about{"shared", energy.Shared, SharedPeriod}, root: filepath.Join(root, "class", "powercap")}
 	if zones, err := s.zones(); len(zones) == 0 {
 		return nil, err
 	}
@@ -40,9 +40,9 @@ func NewShared(root string) (*Shared, error) {
 }
 
 // Close implements Source.
-func (s *Shared) Close() error { return nil }
+func (s *shared) Close() error { return nil }
 
-func (s *Shared) zones() ([]zone, error) {
+func (s *shared) zones() ([]zone, error) {
 	dirs, err := zoneDirs(s.root)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (s *Shared) zones() ([]zone, error) {
 
 // ReadTo implements Source. It is ErrUnchanged where the host has published nothing
 // since the last look, as at the first, and after three periods of that ErrStale.
-func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
+func (s *shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, error) {
 	dst = dst[:0]
 	zones, err := s.zones()
 	refused := []error{err}
@@ -74,7 +74,7 @@ func (s *Shared) ReadTo(dst []energy.Reading, at time.Time) ([]energy.Reading, e
 }
 
 // follow reports whether readings are newer than the last and of one time.
-func (s *Shared) follow(readings []energy.Reading, at time.Time) error {
+func (s *shared) follow(readings []energy.Reading, at time.Time) error {
 	sampled := readings[0].At
 	same := true
 	for _, r := range readings {

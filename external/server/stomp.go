@@ -21,7 +21,6 @@ import (
 	"github.com/coder/websocket"
 	"github.com/go-stomp/stomp/v3/frame"
 
-	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
@@ -180,7 +179,7 @@ func (s *stompSession) subscribe(ctx context.Context, f *frame.Frame) error {
 		}
 		r.Names = []string{name}
 	}
-	r.Cursor = w.hub.Cursor(hub.NewFilter(r.Kinds, r.Namespace, r.Names)) // what is there already is not sent
+	r.Cursor = w.hub.Cursor(newFilter(r.Kinds, r.Namespace, r.Names)) // what is there already is not sent
 	return s.subscriptions.subscribe(ctx, &subscription{id: idOf(f), destination: destination, objects: name != ""}, r)
 }
 

@@ -6,14 +6,13 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
 // subscription is what a client follows.
 type subscription struct {
 	id    string
-	hub   *hub.Subscription
+	hub   *feed
 	takes []Access
 	// destination is STOMP's topic, on which objects are sent, or else their names.
 	destination string
@@ -64,7 +63,7 @@ func (s *subscriptions) subscribe(ctx context.Context, next *subscription, r wir
 		next.takes = append(next.takes, access)
 	}
 	var err error
-	if next.hub, err = w.hub.Subscribe(hub.NewFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.signal); err != nil {
+	if next.hub, err = w.hub.Subscribe(newFilter(r.Kinds, r.Namespace, r.Names), r.Cursor, s.signal); err != nil {
 		return err
 	}
 	s.add(next)

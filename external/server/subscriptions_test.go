@@ -5,17 +5,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
 // TestTurns: a subscription that always has more to tell holds up no other.
 func TestTurns(t *testing.T) {
-	h := hub.New(100)
+	h := newHub(100)
 	h.Synced()
 	s := newSubscriptions(nil)
 	for _, kind := range []wire.Kind{wire.Jobs, wire.Schedulings} {
-		f := hub.NewFilter([]wire.Kind{kind}, "", nil)
+		f := newFilter([]wire.Kind{kind}, "", nil)
 		told, err := h.Subscribe(f, h.Cursor(f), s.signal)
 		if err != nil {
 			t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/spazio-scheduler/spazio/external/internal/hub"
 	"github.com/spazio-scheduler/spazio/external/wire"
 )
 
@@ -21,7 +20,7 @@ import (
 // concurrent use.
 type watches struct {
 	server *Server
-	hub    *hub.Hub
+	hub    *hub
 	// ctx lasts until the server ends; its cause is what clients get as the reason then.
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -37,7 +36,7 @@ type watches struct {
 
 func newWatches(s *Server) *watches {
 	w := &watches{
-		server: s, hub: hub.New(hub.Remembered),
+		server: s, hub: newHub(remembered),
 		watchers: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "spazio_testbed_watchers",
 			Help: "Connections of clients that watch.",
@@ -183,7 +182,7 @@ func (s *Server) watch(c *call) error {
 func (w *watches) cursor(namespace string) string {
 	select {
 	case <-w.hub.Ready():
-		return w.hub.Cursor(hub.NewFilter([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace, nil))
+		return w.hub.Cursor(newFilter([]wire.Kind{wire.Testbeds, wire.Jobs, wire.Schedulings}, namespace, nil))
 	default:
 		return ""
 	}

@@ -13,8 +13,8 @@
 // Where several programs run in one process, each shows its metrics by [Targets].
 //
 // The rule is where what is shown to whom: metrics and probes to whoever gets there
-// ([NewMetrics]), anything else to loopback alone, where callers are not authenticated
-// ([NewDebug], [NewProfiles]), unless the handlers ask and TLS is given ([New]).
+// (newMetrics), anything else to loopback alone, where callers are not authenticated
+// ([NewDebug], newProfiles), unless the handlers ask and TLS is given ([New]).
 //
 // Types that do not speak of concurrent use are plain values.
 package endpoint

@@ -11,11 +11,11 @@ import (
 // longestProfile is how long a CPU profile may take.
 const longestProfile = 10 * time.Minute
 
-// NewProfiles opens a server of the Go profiles at addr, below /debug/pprof/.
+// newProfiles opens a server of the Go profiles at addr, below /debug/pprof/.
 // They show the process's memory and can stop it for a while, so that addr must
 // be on loopback whatever else is allowed: else the error wraps a
 // *transport.PlaintextError. The caller must Run or Close the server.
-func NewProfiles(ctx context.Context, addr string) (*Server, error) {
+func newProfiles(ctx context.Context, addr string) (*Server, error) {
 	h, err := New(ctx, Config{
 		Addr: addr, writeTimeout: longestProfile,
 		Handlers: map[string]http.Handler{

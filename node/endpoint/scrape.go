@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// ErrNoMetric is that the server does not show a metric.
-var ErrNoMetric = errors.New("no such metric")
+// errNoMetric is that the server does not show a metric.
+var errNoMetric = errors.New("no such metric")
 
 // Metrics are the values of the series that a server shows at /metrics, by their names
 // with the labels, as they are written there: `spazio_nodes{state="fresh"}`.
 type Metrics map[string]float64
 
-// ParseMetrics reads Prometheus's text format without timestamps. What is no number is
+// parseMetrics reads Prometheus's text format without timestamps. What is no number is
 // left out.
-func ParseMetrics(text io.Reader) (Metrics, error) {
+func parseMetrics(text io.Reader) (Metrics, error) {
 	all := Metrics{}
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
@@ -64,14 +64,14 @@ func (s Scraper) Scrape(ctx context.Context) (Metrics, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s: %s", request.URL, response.Status)
 	}
-	all, err := ParseMetrics(response.Body)
+	all, err := parseMetrics(response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", request.URL, err)
 	}
 	return all, nil
 }
 
-// Value returns one of them; ErrNoMetric is wrapped where there is none.
+// Value returns one of them; errNoMetric is wrapped where there is none.
 func (s Scraper) Value(ctx context.Context, series string) (float64, error) {
 	all, err := s.Scrape(ctx)
 	if err != nil {
@@ -79,7 +79,7 @@ func (s Scraper) Value(ctx context.Context, series string) (float64, error) {
 	}
 	value, ok := all[series]
 	if !ok {
-		return 0, fmt.Errorf("%s: %w", series, ErrNoMetric)
+		return 0, fmt.Errorf("%s: %w", series, errNoMetric)
 	}
 	return value, nil
 }

@@ -86,10 +86,10 @@ func NewDebug(ctx context.Context, c Config) (*Server, error) {
 	return h, err
 }
 
-// NewMetrics opens a server of /metrics, /healthz and /readyz alone, in plaintext
+// newMetrics opens a server of /metrics, /healthz and /readyz alone, in plaintext
 // wherever it listens: probes and Prometheus need no key of ours, and a cluster's
 // network policies say who else gets there.
-func NewMetrics(ctx context.Context, c Config) (*Server, error) {
+func newMetrics(ctx context.Context, c Config) (*Server, error) {
 	c.Handlers, c.Transport, c.anyHost = nil, transport.Config{Insecure: true}, true
 	return New(ctx, c)
 }

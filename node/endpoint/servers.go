@@ -25,8 +25,8 @@ type ServersConfig struct {
 }
 
 // Servers are the HTTP servers of a program: one of what probes and Prometheus read,
-// at any address (NewMetrics), one of the same and of what is for people,
-// on loopback (NewDebug), and one of Go's profiles (NewProfiles). Its methods are safe
+// at any address (newMetrics), one of the same and of what is for people,
+// on loopback (NewDebug), and one of Go's profiles (newProfiles). Its methods are safe
 // for concurrent use, but Run is called once.
 type Servers struct{ metrics, debug, profiles *Server } // nil for none
 
@@ -40,12 +40,12 @@ func NewServers(ctx context.Context, c ServersConfig) (_ *Servers, err error) {
 	}()
 	if c.Metrics != "" {
 		c.Shown.Addr = c.Metrics
-		if s.metrics, err = NewMetrics(ctx, c.Shown); err != nil {
+		if s.metrics, err = newMetrics(ctx, c.Shown); err != nil {
 			return nil, fmt.Errorf("serve the metrics: %w", err)
 		}
 	}
 	if c.Profiles != "" {
-		if s.profiles, err = NewProfiles(ctx, c.Profiles); err != nil {
+		if s.profiles, err = newProfiles(ctx, c.Profiles); err != nil {
 			return nil, fmt.Errorf("serve the profiles: %w", err)
 		}
 	}

@@ -16,25 +16,20 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/energy/source"
-	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Config of a Sharing. Host is required.
 type Config struct {
 	Host share.HostConfig
-	// Period is the time between two publications, from share.MinPeriod, which 0 means, to
-	// share.MaxPeriod.
-	Period time.Duration
 	// Registerer takes the metrics; nil means none.
 	Registerer prometheus.Registerer
 	// Logger gets what begins and ends to fail; nil logs nothing.
 	Logger *slog.Logger
 }
 
-// Sharing publishes guests' energy each period. Its methods are safe for concurrent use,
+// Sharing publishes guests' energy each share.Period. Its methods are safe for concurrent use,
 // but Run is called once.
 type Sharing struct {
-	period  time.Duration
 	source  source.Source
 	finder  any // that may count what it refuses
 	logger  *slog.Logger
@@ -71,21 +66,12 @@ type guestRound struct {
 // New opens the trees, so that it is known whether they can be written. The error is an
 // *field.Error or that of share.NewHost. The caller must Run or Close it.
 func New(c Config) (*Sharing, error) {
-	c.Period = cmp.Or(c.Period, share.MinPeriod)
-	if c.Period < share.MinPeriod {
-		return nil, &field.Error{Package: "energy", Field: "Period", Value: c.Period, Err: fmt.Errorf(
-			"%w: must be at least %v: what guests see of one another must be coarse", energy.ErrInvalid, share.MinPeriod)}
-	}
-	if c.Period > share.MaxPeriod {
-		return nil, &field.Error{Package: "energy", Field: "Period", Value: c.Period, Err: fmt.Errorf(
-			"%w: must be at most %v: guests take older energy for stale", energy.ErrInvalid, share.MaxPeriod)}
-	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	host, err := share.NewHost(c.Host)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sharing{period: c.Period, source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: round{Guests: []guestRound{}}}
+	s := &Sharing{source: c.Host.Source, finder: c.Host.Guests, logger: c.Logger, host: host, round: round{Guests: []guestRound{}}}
 	s.metrics = newMetrics(s)
 	if c.Registerer != nil {
 		if err := c.Registerer.Register(s.metrics); err != nil {
@@ -118,7 +104,7 @@ func (s *Sharing) Run(ctx context.Context) error {
 		s.share(wall.Add(time.Since(begun)))
 		now := time.Since(begun)
 		s.metrics.lateness.Observe((now - due).Seconds())
-		due += s.period * max((now-due+s.period-1)/s.period, 1) // those that are past are left out
+		due += share.Period * max((now-due+share.Period-1)/share.Period, 1) // those that are past are left out
 		timer.Reset(due - now)
 	}
 }
@@ -189,7 +175,7 @@ func (s *Sharing) Ready() error {
 		return errors.New("nothing was published yet")
 	case s.failing != "" && s.round.At.IsZero():
 		return errors.New(s.failing)
-	case time.Since(s.published) > stale*s.period+time.Second:
+	case time.Since(s.published) > stale*share.Period+time.Second:
 		return fmt.Errorf("nothing was published for %d periods: %s", stale, s.failing)
 	}
 	return nil

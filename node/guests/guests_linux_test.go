@@ -287,12 +287,7 @@ func TestShown(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	h := newHost()
 	c := h.config(t.TempDir())
-	c.Period = 999 * time.Millisecond
 	var name *field.Error
-	if _, err := guests.New(c); !errors.As(err, &name) || name.Field != "Period" {
-		t.Error(err)
-	}
-	c.Period = 0
 	c.Host.Source = nil
 	if _, err := guests.New(c); !errors.As(err, &name) || name.Field != "Source" {
 		t.Error(err)

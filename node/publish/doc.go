@@ -9,7 +9,7 @@
 //
 // A stream to a scheduler that takes heartbeats carries reports in full when they
 // differ from the last one by more than a small tolerance, otherwise a heartbeat
-// every 2 to 2.5 s: [Heartbeats] decides. Each new stream begins with a full report.
+// every 2 to 2.5 s: heartbeats decides. Each new stream begins with a full report.
 //
 // Neither ever holds up the agent: Send and Offer return at once and keep the
 // newest value alone, since a report replaces the one before. A peer that is

@@ -9,3 +9,15 @@ func (s Staleness) IsDue(wait time.Duration, made bool) bool {
 
 // Waits are those between attempts.
 func (c UsagesConfig) Waits() Backoff { return c.backoff() }
+
+type (
+	Message    = message
+	Heartbeats = heartbeats
+)
+
+const (
+	Nothing    = nothing
+	Heartbeat  = heartbeat
+	Full       = full
+	MaxTargets = maxTargets
+)

@@ -36,22 +36,22 @@ const (
 	onePod = 1
 )
 
-// Message is what a stream sends of a report.
-type Message int
+// message is what a stream sends of a report.
+type message int
 
 // Nothing: the scheduler knows as much already. Heartbeat: one, which confirms
 // that the last full report still holds. Full: the report.
 const (
-	Nothing Message = iota
-	Heartbeat
-	Full
+	nothing message = iota
+	heartbeat
+	full
 )
 
-// Heartbeats decides what one stream carries: a full report first and on every
+// heartbeats decides what one stream carries: a full report first and on every
 // change, else a heartbeat every 2 to 2.5 s, and full reports alone to a
 // scheduler that has not said that it takes heartbeats. The zero value is a
 // stream that has carried nothing. It is not safe for concurrent use.
-type Heartbeats struct {
+type heartbeats struct {
 	accepted bool
 	base     *agent.Report // the last full report
 	fullAt   time.Time     // when that was sent
@@ -60,36 +60,36 @@ type Heartbeats struct {
 }
 
 // Accept notes that the scheduler takes heartbeats.
-func (h *Heartbeats) Accept() { h.accepted = true }
+func (h *heartbeats) Accept() { h.accepted = true }
 
 // Base is the sequence number of the report that a Heartbeat refers to.
-func (h *Heartbeats) Base() uint64 { return h.base.Sequence }
+func (h *heartbeats) Base() uint64 { return h.base.Sequence }
 
 // Next returns what to send of r, the newest report, which may be nil and is never
 // modified, and from when on. If nothing is to be sent of it, that is when a next
 // report would be.
-func (h *Heartbeats) Next(r *agent.Report, now time.Time) (Message, time.Time) {
+func (h *heartbeats) Next(r *agent.Report, now time.Time) (message, time.Time) {
 	switch {
 	case r == nil || r == h.reported:
 		if h.accepted {
-			return Nothing, h.due
+			return nothing, h.due
 		}
-		return Nothing, now
+		return nothing, now
 	case h.base == nil || !h.accepted || differs(h.base, r):
-		return Full, now
+		return full, now
 	case h.due.Sub(h.fullAt) >= fullMost, r.Power.Known() && h.due.Sub(h.fullAt) > powerMost:
-		return Full, h.due
+		return full, h.due
 	}
-	return Heartbeat, h.due
+	return heartbeat, h.due
 }
 
 // Sent records that the stream has sent m of r; random, in [0, 1), draws the time
 // of the next message.
-func (h *Heartbeats) Sent(m Message, r *agent.Report, now time.Time, random float64) {
-	if m == Nothing {
+func (h *heartbeats) Sent(m message, r *agent.Report, now time.Time, random float64) {
+	if m == nothing {
 		return
 	}
-	if m == Full {
+	if m == full {
 		h.base, h.fullAt = r, now
 	}
 	h.reported = r

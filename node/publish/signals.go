@@ -19,10 +19,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// MaxTargets bounds the streams of an agent, and with them its memory and the
+// maxTargets bounds the streams of an agent, and with them its memory and the
 // series of its metrics: of a name that stands for more replicas a warning is in the
 // log. A scheduler has a handful.
-const MaxTargets = 64
+const maxTargets = 64
 
 // SignalsConfig describes where reports go.
 type SignalsConfig struct {
@@ -55,7 +55,7 @@ type SignalsConfig struct {
 
 // Validate returns a *field.Error, or what package transport refuses.
 func (c SignalsConfig) Validate() error {
-	if len(c.Targets) > MaxTargets {
+	if len(c.Targets) > maxTargets {
 		return refuse("Targets", len(c.Targets), "too many")
 	}
 	if c.Refresh < 0 {
@@ -135,7 +135,7 @@ func NewSignals(c SignalsConfig) (*Signals, error) {
 
 var (
 	errStreaming = errors.New("publish: there is a stream to it already")
-	errFull      = fmt.Errorf("publish: more than %d schedulers", MaxTargets)
+	errFull      = fmt.Errorf("publish: more than %d schedulers", maxTargets)
 )
 
 // add makes the stream of a target or endpoint that is dialled by the gRPC
@@ -150,7 +150,7 @@ func (s *Signals) add(target, dial string, more ...grpc.DialOption) (*stream, er
 	switch {
 	case s.streams[target] != nil:
 		return nil, errStreaming
-	case len(s.streams) >= MaxTargets:
+	case len(s.streams) >= maxTargets:
 		return nil, errFull
 	}
 	one := &stream{

@@ -51,7 +51,7 @@ func (d *dated) age(now time.Time) time.Duration { return max(0, now.Sub(d.sampl
 type slot struct {
 	mu         sync.Mutex
 	latest     *dated
-	heartbeats Heartbeats
+	heartbeats heartbeats
 }
 
 // report returns what the stream's heartbeats are decided on; mu is held.
@@ -71,14 +71,14 @@ func (s *slot) put(r *dated) (missed, due bool) {
 	former, _ := s.heartbeats.Next(s.report(), now)
 	s.latest = r
 	_, at := s.heartbeats.Next(s.report(), now)
-	return former == Full, !at.After(now)
+	return former == full, !at.After(now)
 }
 
 // reset is for the end of a stream: the next has carried nothing.
 func (s *slot) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heartbeats = Heartbeats{}
+	s.heartbeats = heartbeats{}
 }
 
 func (s *slot) accept() {
@@ -95,12 +95,12 @@ func (s *slot) next(now time.Time) (m *spaziov1.Report, age, wait time.Duration)
 	defer s.mu.Unlock()
 	r := s.report()
 	kind, at := s.heartbeats.Next(r, now)
-	if wait = at.Sub(now); wait > 0 || kind == Nothing {
+	if wait = at.Sub(now); wait > 0 || kind == nothing {
 		return nil, 0, max(wait, 0)
 	}
 	s.heartbeats.Sent(kind, r, now, rand.Float64())
 	age = s.latest.age(now)
-	if kind == Heartbeat {
+	if kind == heartbeat {
 		return api.FromHeartbeat(api.Heartbeat{Sequence: r.Sequence, Unchanged: s.heartbeats.Base(), SampleAge: age}), age, 0
 	}
 	m = api.FromReport(*r)

@@ -26,7 +26,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -305,7 +304,7 @@ func wants(s *v1alpha1.Scheduling, _ *v1alpha1.Testbed, _ *slot.Order, jobs func
 }
 
 func queueError() error {
-	_, _, err := queue.Plan(queue.Request{}, nil, nil)
+	_, _, err := claim.Plan(claim.Request{}, nil, nil)
 	return err
 }
 

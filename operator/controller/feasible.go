@@ -7,8 +7,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/lifecycle"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -89,7 +89,7 @@ func (v *schedulingView) slotsFeasible(o *lifecycle.SchedulingObserved) Verdict 
 	if s.Spec.SlotBased != nil {
 		return namedFeasible(s, in, submitted)
 	}
-	blocked, err := queue.Feasible(queueRequest(s, in), submitted, in.Slots())
+	blocked, err := claim.Feasible(queueRequest(s, in), submitted, in.Slots())
 	switch {
 	case err != nil:
 		return Verdict{v1alpha1.ReasonTooManySlots, err.Error()}

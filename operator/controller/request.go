@@ -10,7 +10,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -144,17 +143,17 @@ func resolve(refs []v1alpha1.SlotReference, in *slot.Order) (ids []slot.ID, wron
 
 // queueRequest is what a Scheduling asks for. A job some of whose slots do not exist has none:
 // it waits, and other Schedulings may have what it waits for.
-func queueRequest(s *v1alpha1.Scheduling, in *slot.Order) queue.Request {
+func queueRequest(s *v1alpha1.Scheduling, in *slot.Order) claim.Request {
 	if s.Spec.SlotBased == nil {
-		var r queue.Request
+		var r claim.Request
 		eachEntry(s, func(name testbed.Name, _ []v1alpha1.SlotReference) { r.Queue = append(r.Queue, name) })
 		return r
 	}
-	r := queue.Request{Relaxed: s.Spec.SlotBased.Mode == v1alpha1.Relaxed}
+	r := claim.Request{Relaxed: s.Spec.SlotBased.Mode == v1alpha1.Relaxed}
 	all := wanted(s)
 	for _, name := range jobNames(s) {
 		ids, _, _ := resolve(all[name].named, in)
-		r.Placements = append(r.Placements, queue.Placement{Job: name, Slots: ids})
+		r.Placements = append(r.Placements, claim.Placement{Job: name, Slots: ids})
 	}
 	return r
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -192,7 +191,7 @@ func TestClaimablePlacements(t *testing.T) {
 			t.Errorf("%s: %v, %v", test.what, ok, err)
 			continue
 		}
-		want := queue.Request{Placements: []queue.Placement{{Job: name("a"), Slots: test.want}}}
+		want := claim.Request{Placements: []claim.Placement{{Job: name("a"), Slots: test.want}}}
 		if diff := cmp.Diff(want, got.Request); diff != "" {
 			t.Errorf("%s: %s", test.what, diff)
 		}

@@ -27,14 +27,14 @@ var (
 	ErrNotFound = errors.New("there is no such Testbed")
 )
 
-// Client reads test beds. It is safe for concurrent use.
-type Client struct {
+// client reads test beds. It is safe for concurrent use.
+type client struct {
 	beds dynamic.NamespaceableResourceInterface
 	kube kubernetes.Interface
 }
 
 // NewClient prepares a client; the API server is not asked anything yet.
-func NewClient(config *rest.Config) (*Client, error) {
+func NewClient(config *rest.Config) (*client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // it asks one question after another
 	kube, err := kubernetes.NewForConfig(config)
@@ -46,11 +46,11 @@ func NewClient(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("view: %w", err)
 	}
-	return &Client{untyped.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)), kube}, nil
+	return &client{untyped.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Testbeds)), kube}, nil
 }
 
 // testbed reads a Testbed.
-func (c *Client) testbed(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, error) {
+func (c *client) testbed(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, error) {
 	o, err := c.beds.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, c.missing(ctx, namespace, name)
@@ -66,7 +66,7 @@ func (c *Client) testbed(ctx context.Context, namespace, name string) (*v1alpha1
 }
 
 // missing is the error of a Testbed that is not there; it names those there are.
-func (c *Client) missing(ctx context.Context, namespace, name string) error {
+func (c *client) missing(ctx context.Context, namespace, name string) error {
 	list, err := c.beds.List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {
 		list, err = c.beds.Namespace(namespace).List(ctx, metav1.ListOptions{})
@@ -96,7 +96,7 @@ const maxReads = 5
 
 // Snapshot reads a Testbed and the pods in its slots as they are at one time: the Testbed does
 // not change while the pods are read. Of one that changes all the time it is the last reading.
-func (c *Client) Snapshot(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, []corev1.Pod, error) {
+func (c *client) Snapshot(ctx context.Context, namespace, name string) (*v1alpha1.Testbed, []corev1.Pod, error) {
 	t, err := c.testbed(ctx, namespace, name)
 	for reads := 1; err == nil; reads++ {
 		pods, err := c.pods(ctx, t)
@@ -120,7 +120,7 @@ const pageSize = 500
 
 // pods reads the pods in a Testbed's slots: of all namespaces or, where that is not
 // allowed, of the Testbed's and of those of the jobs that have slots.
-func (c *Client) pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, error) {
+func (c *client) pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, error) {
 	pods, err := c.podsIn(ctx, t, metav1.NamespaceAll)
 	if !apierrors.IsForbidden(err) {
 		return pods, err
@@ -136,7 +136,7 @@ func (c *Client) pods(ctx context.Context, t *v1alpha1.Testbed) ([]corev1.Pod, e
 	return pods, nil
 }
 
-func (c *Client) podsIn(ctx context.Context, t *v1alpha1.Testbed, namespace string) ([]corev1.Pod, error) {
+func (c *client) podsIn(ctx context.Context, t *v1alpha1.Testbed, namespace string) ([]corev1.Pod, error) {
 	var pods []corev1.Pod
 	options := metav1.ListOptions{LabelSelector: v1alpha1.LabelTestbedUID + "=" + string(t.UID), Limit: pageSize}
 	for {

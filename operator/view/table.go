@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// Table is a table for people: Right marks the columns that hold numbers. A plain value.
-type Table struct {
+// table is a table for people: Right marks the columns that hold numbers. A plain value.
+type table struct {
 	Title  string
 	Header []string
 	Rows   [][]string
@@ -22,8 +22,8 @@ const nothing = "-"
 
 // SlotTable shows a Testbed's slots, below a line that counts them. Pods and jobs of the Testbed's
 // own namespace are named without it.
-func SlotTable(t *v1alpha1.Testbed, slots []wire.Slot) Table {
-	out := Table{
+func SlotTable(t *v1alpha1.Testbed, slots []wire.Slot) table {
+	out := table{
 		Title:  summary(t, slots),
 		Header: []string{"INDEX", "ID", "NODE", "STATE", "POD", "JOB"},
 		Right:  []bool{true},

@@ -32,7 +32,7 @@
 //	overhead = max(384, ⌈M·f/(1+f)⌉)    memory = M − overhead
 //
 // so that Spark's own rule, overhead = max(384, f·memory), would come to the same. Below
-// 450 MiB of memory Spark does not start: ErrSlotTooSmall.
+// 450 MiB of memory Spark does not start: errSlotTooSmall.
 //
 // Children are unstructured, so that no operator's module is needed. That the Spark
 // operator's own types take them, tools/compat/spark tests.

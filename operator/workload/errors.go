@@ -11,10 +11,10 @@ import (
 var (
 	// ErrInvalid is in every *field.Error that is nothing else.
 	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrSlotTooSmall means that an application's pod does not fit in a slot.
-	ErrSlotTooSmall = errors.New("the slot is too small")
-	// ErrWebhookMissing means that an operator made a pod without what its object asks for.
-	ErrWebhookMissing = errors.New("the operator's webhook is not at work")
+	// errSlotTooSmall means that an application's pod does not fit in a slot.
+	errSlotTooSmall = errors.New("the slot is too small")
+	// errWebhookMissing means that an operator made a pod without what its object asks for.
+	errWebhookMissing = errors.New("the operator's webhook is not at work")
 )
 
 // refuse makes a *field.Error, which people read who wrote the BatchJob, in whose conditions it
@@ -43,9 +43,9 @@ func (e invalid) Is(target error) bool { return target == ErrInvalid }
 // package.
 func Reason(err error) string {
 	switch {
-	case errors.Is(err, ErrSlotTooSmall):
+	case errors.Is(err, errSlotTooSmall):
 		return v1alpha1.ReasonSlotTooSmall
-	case errors.Is(err, ErrWebhookMissing):
+	case errors.Is(err, errWebhookMissing):
 		return v1alpha1.ReasonWebhookMissing
 	}
 	return v1alpha1.ReasonInvalidApplication

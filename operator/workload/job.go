@@ -42,7 +42,7 @@ func jobResources(pod object, request *v1alpha1.CreationRequest) {
 		case !ok:
 			firstContainer(pod).request(name, amount.String())
 		case own.Cmp(amount) > 0:
-			pod.fail(refused(pod.at("containers"), string(name)+" "+own.String(), fmt.Errorf("%w: it holds %s", ErrSlotTooSmall, amount.String())))
+			pod.fail(refused(pod.at("containers"), string(name)+" "+own.String(), fmt.Errorf("%w: it holds %s", errSlotTooSmall, amount.String())))
 		}
 	}
 }

@@ -57,7 +57,7 @@ func sparkResources(spec, executor object, request *v1alpha1.CreationRequest) {
 	overhead := overhead(slot, overheadFactor(spec))
 	if slot-overhead < minSparkMemory {
 		executor.fail(refused("creationRequest.resources.memory", amount.String(), fmt.Errorf(
-			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", ErrSlotTooSmall, slot, overhead, minSparkMemory)))
+			"%w: of %d MiB, %d are overhead, and Spark wants %d beside it", errSlotTooSmall, slot, overhead, minSparkMemory)))
 	}
 	executor.set("memory", fmt.Sprintf("%dm", slot-overhead))
 	executor.set("memoryOverhead", fmt.Sprintf("%dm", overhead))
@@ -211,5 +211,5 @@ func checkSparkPod(pod *corev1.Pod) error {
 	if pod.Spec.SchedulerName == v1alpha1.SchedulerName {
 		return nil
 	}
-	return refused("pod "+pod.Name+" spec.schedulerName", pod.Spec.SchedulerName, fmt.Errorf("%w: must be %s", ErrWebhookMissing, v1alpha1.SchedulerName))
+	return refused("pod "+pod.Name+" spec.schedulerName", pod.Spec.SchedulerName, fmt.Errorf("%w: must be %s", errWebhookMissing, v1alpha1.SchedulerName))
 }

@@ -21,14 +21,14 @@ type Checkpoint struct {
 	Calls []byte
 }
 
-// ShardCount is how many parts a Store's checkpoints have.
-const ShardCount = 512
+// shardCount is how many parts a Store's checkpoints have.
+const shardCount = 512
 
 // Shard is a part of a Store's checkpoints: one write saves some twenty of 10,000
 // workloads. The shard of a workload follows from its name alone, so that every replica
 // puts it into the same. It is a plain value, safe for concurrent reading.
 type Shard struct {
-	Number      int // from 0 to ShardCount−1
+	Number      int // from 0 to shardCount−1
 	Checkpoints []Checkpoint
 	// Left are workloads for which there was no room.
 	Left int
@@ -49,7 +49,7 @@ type shard struct {
 func shardOf(w profile.Workload) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(w.String()))
-	return int(h.Sum32() % ShardCount)
+	return int(h.Sum32() % shardCount)
 }
 
 // unsaved notes that something about a workload is in no checkpoint yet.
@@ -124,7 +124,7 @@ func (s *Store) saveCalls(all []Checkpoint, room int) {
 func (s *Store) Unsaved(at time.Time, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if number >= 0 && number < ShardCount {
+	if number >= 0 && number < shardCount {
 		s.shards[number].due = at
 	}
 }

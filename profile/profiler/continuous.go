@@ -24,19 +24,19 @@ const (
 	On Mode = "on"
 )
 
-// Metrics reports how workloads fare.
-type Metrics string
+// metrics reports how workloads fare.
+type metrics string
 
 // Metrics; the zero value is OfAgents.
 const (
 	// OfAgents: windows do.
-	OfAgents Metrics = "agents"
+	OfAgents metrics = "agents"
 	// OfPrometheus: Throttled does, of what a Prometheus server has of the kubelet's
 	// metrics.
-	OfPrometheus Metrics = "prometheus"
+	OfPrometheus metrics = "prometheus"
 	// OfSeed: Literal does, of what such a server has of the thesis's, by which workloads
 	// are judged against one another alone: Rules are Relative.
-	OfSeed Metrics = "seed"
+	OfSeed metrics = "seed"
 )
 
 // ContinuousConfig is of the continuous profiler. The zero value of a field is its
@@ -47,7 +47,7 @@ type ContinuousConfig struct {
 	// Literal takes the strongly connected components of calls for applications, as the
 	// thesis does, where pods have no label.
 	Literal bool
-	Metrics Metrics
+	Metrics metrics
 }
 
 func (c ContinuousConfig) validate() error {
@@ -261,7 +261,7 @@ func (s *Store) Heard() bool { return s.connected.Load() }
 const sharesPeriods = 6000
 
 // Metrics returns the source of how workloads fare.
-func (s *Store) Metrics() Metrics { return s.config.Continuous.Metrics }
+func (s *Store) Metrics() metrics { return s.config.Continuous.Metrics }
 
 // Throttled adds how pods were held up since the last step, where Metrics are OfPrometheus.
 // Pods belong to workloads by their names.

@@ -16,30 +16,30 @@ const (
 	// Accepted: its workload's profile has it.
 	Accepted Result = iota
 	// Duplicate: the node sent it before.
-	Duplicate
+	duplicate
 	// Waiting: its pod, or container, is not known yet.
 	Waiting
 	// Expired: it waited for too long. It was counted as Waiting before.
-	Expired
+	expired
 	// Overflow: too many wait, and its node has its share of them. It may have been
 	// counted as Waiting before.
-	Overflow
+	overflow
 	// Foreign: its pod is bound to another node.
-	Foreign
+	foreign
 	// Unnamed: its pod's workload, or revision, has no name that an object may have.
-	Unnamed
+	unnamed
 	// Refused: no pod can have used that.
-	Refused
+	refused
 	// Crowded: too many nodes send.
-	Crowded
+	crowded
 
 	// resultCount is how many there are.
-	resultCount = int(Crowded) + 1
+	resultCount = int(crowded) + 1
 )
 
 var resultNames = [resultCount]string{
-	Accepted: "accepted", Duplicate: "duplicate", Waiting: "waiting", Expired: "expired", Overflow: "overflow",
-	Foreign: "foreign", Unnamed: "unnamed", Refused: "refused", Crowded: "crowded",
+	Accepted: "accepted", duplicate: "duplicate", Waiting: "waiting", expired: "expired", overflow: "overflow",
+	foreign: "foreign", unnamed: "unnamed", refused: "refused", crowded: "crowded",
 }
 
 // String implements fmt.Stringer.
@@ -50,8 +50,8 @@ func (r Result) String() string {
 	return "unknown"
 }
 
-// Stats is what a Store has seen so far, and what it holds.
-type Stats struct {
+// stats is what a Store has seen so far, and what it holds.
+type stats struct {
 	// Windows by what became of them.
 	Windows [resultCount]uint64
 	// Restarts counts workloads whose pods contradicted what was known of them.
@@ -65,7 +65,7 @@ type Stats struct {
 }
 
 // Stats returns the counts.
-func (s *Store) Stats() Stats {
+func (s *Store) Stats() stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := s.stats
@@ -78,17 +78,17 @@ func (s *Store) Stats() Stats {
 func (s *Store) addRefused(windows int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Windows[Refused] += uint64(windows)
+	s.stats.Windows[refused] += uint64(windows)
 }
 
 // State is what a Store holds, for people.
 type State struct {
-	Stats     Stats
-	Workloads []WorkloadState
+	Stats     stats
+	Workloads []workloadState
 }
 
-// WorkloadState is one of a State.
-type WorkloadState struct {
+// workloadState is one of a State.
+type workloadState struct {
 	Workload profile.Workload
 	Revision string `json:",omitempty"`
 	Template uint64 `json:",omitempty"`
@@ -102,17 +102,17 @@ type WorkloadState struct {
 
 // State returns what is held, workloads in the order of their names.
 func (s *Store) State(at time.Time) State {
-	all := State{Stats: s.Stats(), Workloads: []WorkloadState{}}
+	all := State{Stats: s.Stats(), Workloads: []workloadState{}}
 	s.mu.Lock()
 	for _, w := range s.workloads {
 		demand, _ := w.demand(at)
-		all.Workloads = append(all.Workloads, WorkloadState{
+		all.Workloads = append(all.Workloads, workloadState{
 			Workload: w.of, Revision: w.profile.Revision(), Template: w.template, Pods: w.pods, Measured: w.measured,
 			Demand: demand, Published: w.object.demand, PublishedAt: w.object.at,
 		})
 	}
 	s.mu.Unlock()
-	slices.SortFunc(all.Workloads, func(a, b WorkloadState) int {
+	slices.SortFunc(all.Workloads, func(a, b workloadState) int {
 		return cmp.Or(cmp.Compare(a.Workload.Namespace, b.Workload.Namespace), cmp.Compare(a.Workload.Kind, b.Workload.Kind), cmp.Compare(a.Workload.Name, b.Workload.Name))
 	})
 	return all

@@ -104,9 +104,9 @@ type Store struct {
 	changed   []*workload // observed since they were judged
 	urgent    []*workload // judged to differ from what is published
 	refreshes rota
-	shards    [ShardCount]shard
+	shards    [shardCount]shard
 	gone      []profile.Workload // whose objects are to go
-	stats     Stats
+	stats     stats
 
 	graph     *connection.Graph // nil: the continuous profiler is off
 	connected atomic.Bool       // the graph has received flows

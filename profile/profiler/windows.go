@@ -76,7 +76,7 @@ func (s *Store) acceptSender(at time.Time, b *agent.UsageBatch) Result {
 			}
 		}
 		if len(s.senders) >= mostSenders {
-			return Crowded
+			return crowded
 		}
 		s.senders[b.Node] = &sender{b.Incarnation, b.Sequence, at}
 		return Accepted
@@ -84,7 +84,7 @@ func (s *Store) acceptSender(at time.Time, b *agent.UsageBatch) Result {
 	again := b.Incarnation == known.incarnation && b.Sequence <= known.sequence
 	older := b.Incarnation < known.incarnation && at.Before(known.at.Add(silence))
 	if again || older {
-		return Duplicate
+		return duplicate
 	}
 	*known = sender{b.Incarnation, b.Sequence, at}
 	return Accepted
@@ -97,9 +97,9 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	case p == nil || p.node.Value() == "":
 		return Waiting
 	case p.node != unique.Make(node):
-		return Foreign
+		return foreign
 	case p.of == nil:
-		return Unnamed
+		return unnamed
 	}
 	container, ok := p.container(w.Container)
 	if !ok {
@@ -108,14 +108,14 @@ func (s *Store) observe(at time.Time, node string, w *agent.Window) Result {
 	if p.of.dropped {
 		of, err := s.workload(at, p.of.of, p.of.template)
 		if err != nil {
-			return Refused
+			return refused
 		}
 		p.of, p.measured = of, false
 	}
 	of, usage, restarts := p.of, w.Usage, p.of.profile.Restarts()
 	usage.Amend() // counts that contradict each other are left out, and the rest counts
 	if err := of.profile.Observe(at, window(usage, key, p, node, container)); err != nil {
-		return Refused
+		return refused
 	}
 	s.recordThrottling(of, w.Container, &usage)
 	if !p.measured {
@@ -179,10 +179,10 @@ func (s *Store) wait(at time.Time, node string, w *agent.Window) Result {
 	if waiting.all.Len() >= s.config.MaxWaiting {
 		victim := waiting.fullest(node, s.config.MaxWaiting)
 		if victim == nil || victim.node == node && at.Sub(victim.at) < s.config.Wait/10 {
-			return Overflow
+			return overflow
 		}
 		waiting.remove(victim)
-		s.stats.Windows[Overflow]++
+		s.stats.Windows[overflow]++
 		own = waiting.nodes[node]
 	}
 	if own == nil {
@@ -249,6 +249,6 @@ func (s *Store) expire(at time.Time) {
 			return
 		}
 		s.waiting.remove(oldest)
-		s.stats.Windows[Expired]++
+		s.stats.Windows[expired]++
 	}
 }

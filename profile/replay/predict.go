@@ -31,8 +31,8 @@ func (f forecaster) Observe(at time.Time, value float64) error { return f.observ
 // Predict implements Forecaster.
 func (f forecaster) Predict(at time.Time) float64 { return f.predict(at) }
 
-// Of predicts as a preset recommends.
-func Of(p profile.Preset) Predictor {
+// of predicts as a preset recommends.
+func of(p profile.Preset) Predictor {
 	return Predictor{Name: p.Name, New: func(r Resource) (Forecaster, error) {
 		rule, err := r.rule(p)
 		if err != nil {
@@ -124,7 +124,7 @@ type Curve struct {
 	// Each is that by series, of those that are long enough for a prediction.
 	Each []seriesScore `json:"each"`
 	// Swept are its scores by percentile.
-	Swept []Point `json:"swept"`
+	Swept []point `json:"swept"`
 
 	own   []tally
 	swept [][]tally
@@ -145,9 +145,9 @@ func (c *Curve) scoreEach(s []Series) {
 	}
 }
 
-// Point is the score at a percentile. It is a plain value, safe for concurrent
+// point is the score at a percentile. It is a plain value, safe for concurrent
 // reading.
-type Point struct {
+type point struct {
 	Percentile float64 `json:"percentile"`
 	Score
 }
@@ -171,7 +171,7 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	}
 	var curves []Curve
 	for _, p := range presets {
-		c, err := curve(r, p, Of, each)
+		c, err := curve(r, p, of, each)
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +215,7 @@ func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each
 func (c *Curve) rate(without int) {
 	c.Own, c.Swept = score(c.own, without), nil
 	for i, tallies := range c.swept {
-		c.Swept = append(c.Swept, Point{percentiles[i], score(tallies, without)})
+		c.Swept = append(c.Swept, point{percentiles[i], score(tallies, without)})
 	}
 }
 
@@ -230,7 +230,7 @@ func (c Curve) Without(series int) Curve {
 // either side: of its first point if that is better still, and NaN if the curve
 // does not reach it.
 func (c Curve) OverheadAt(quality float64) float64 {
-	points := slices.SortedFunc(slices.Values(c.Swept), func(a, b Point) int {
+	points := slices.SortedFunc(slices.Values(c.Swept), func(a, b point) int {
 		switch {
 		case a.Percentile < b.Percentile:
 			return -1

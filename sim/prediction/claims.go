@@ -40,7 +40,7 @@ func compareRatio(i experiment.Interval) string {
 // scoreOf is what a signal did on a source, above its own percentile.
 func scoreOf(r Result, source string, behind bool, signal string) (Score, bool) {
 	for _, row := range r.Rows {
-		if row.Source == source && row.Filtered == behind && row.Spike == OwnPercentile && row.Signal == signal {
+		if row.Source == source && row.Filtered == behind && row.Spike == ownPercentile && row.Signal == signal {
 			return row.Score, row.Spikes >= fewest
 		}
 	}
@@ -90,7 +90,7 @@ func addPredictions(t *text.Table, r Result) {
 				return "", ""
 			}
 			of := own.ForetoldShare(window)
-			by := math.Max(foretoldBy(r, s.Name, behind, Coin, window), foretoldBy(r, s.Name, behind, Shifted, window))
+			by := math.Max(foretoldBy(r, s.Name, behind, Coin, window), foretoldBy(r, s.Name, behind, shifted, window))
 			return fmt.Sprintf("%s of the spikes, %s by chance", share(of), share(by)), compareShares(of, by, own.Spikes)
 		}
 	}

@@ -5,7 +5,7 @@
 //
 // # What is counted
 //
-// A spike begins where a node's pressure exceeds a threshold ([Threshold]), its own 95th
+// A spike begins where a node's pressure exceeds a threshold (threshold), its own 95th
 // percentile or one half, after a rest at or below it. It is foretold within w if the
 // node rejected at one of the w seconds before; a rejection at the very sample that is
 // the first of the spike counts by itself, not as foretold. The lead is the time from the first
@@ -14,7 +14,7 @@
 //
 // # Signals
 //
-// [Signals] lists them. Pronto is package pronto with its defaults, the models of all
+// signals lists them. Pronto is package pronto with its defaults, the models of all
 // nodes of a source merged once a block and adopted by each. Beside it are the same
 // where each node keeps to itself, on the directions of a decomposition that is not
 // centred, a threshold on the raw pressure and a z-score of it by exponential averages,

@@ -12,7 +12,7 @@ type row struct {
 	Source   string
 	Filtered bool
 	// Spike is what counted as one.
-	Spike  Threshold
+	Spike  threshold
 	Signal string
 	Score
 }
@@ -53,9 +53,9 @@ func Evaluate(sources []Source, seed uint64) (Result, error) {
 	return result, nil
 }
 
-// Rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
+// rejections are those of Pronto on each of the source's nodes, sample by sample; filtered
 // is behind the agent's filter, as Row.Filtered. The error is a *field.Error.
-func Rejections(s Source, filtered bool) ([][]bool, error) {
+func rejections(s Source, filtered bool) ([][]bool, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 		}
 		often := count(j.rejects[Pronto][i])
 		j.rejects[Raw] = append(j.rejects[Raw], asOften(pressure, j.void[i], often))
-		j.rejects[ZScore] = append(j.rejects[ZScore], asOften(zScores(pressure), j.void[i], often))
+		j.rejects[zScore] = append(j.rejects[zScore], asOften(zScores(pressure), j.void[i], often))
 	}
 	return j, nil
 }
@@ -108,7 +108,7 @@ func judge(s Source, behind bool, seed uint64) (j judgement, err error) {
 // rows are those of the source, of each kind of spike in turn.
 func (j judgement) rows() (rows []row) {
 	for _, t := range thresholds() {
-		for k, signal := range Signals() {
+		for k, signal := range signals() {
 			if signal == Alone && len(j.Nodes) == 1 {
 				continue // no fleet, no difference
 			}
@@ -125,7 +125,7 @@ func (j judgement) rows() (rows []row) {
 
 // on scores a signal on a node.
 func (j judgement) on(i int, signal string, spiking []bool, rng *rand.Rand) Score {
-	if signal != Coin && signal != Shifted {
+	if signal != Coin && signal != shifted {
 		return score(spiking, j.rejects[signal][i], j.Second)
 	}
 	var sum Score

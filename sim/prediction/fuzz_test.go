@@ -1,11 +1,9 @@
-package prediction_test
+package prediction
 
 import (
 	"errors"
 	"testing"
 	"testing/fstest"
-
-	"github.com/spazio-scheduler/spazio/sim/prediction"
 )
 
 // Whatever a file of series holds, what is read of it is valid or refused.
@@ -13,9 +11,9 @@ func FuzzReadSeries(f *testing.F) {
 	f.Add([]byte(vm))
 	f.Add([]byte("timestamp,value\n1,2\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := prediction.ReadSeries("fuzz", fstest.MapFS{"x.csv": {Data: text}})
+		s, err := ReadSeries("fuzz", fstest.MapFS{"x.csv": {Data: text}})
 		if err != nil {
-			if !errors.Is(err, prediction.ErrSeries) {
+			if !errors.Is(err, errSeries) {
 				t.Fatal(err)
 			}
 			return

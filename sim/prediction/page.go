@@ -48,7 +48,7 @@ func (e Page) Write(p *report.Page, base string) error {
 	p.Heading(2, "1 Prediction")
 	p.Paragraph(predictionMethod)
 	var list []string
-	for _, name := range Signals() {
+	for _, name := range signals() {
 		list = append(list, fmt.Sprintf("%s: %s", name, about(name)))
 	}
 	p.Paragraph("Signals: " + strings.Join(list, "; ") + ".")
@@ -106,7 +106,7 @@ func (e Page) foretold() (c report.Chart) {
 	for _, s := range e.Result.Sources {
 		var dots report.DotPlot
 		for _, row := range e.Result.Rows {
-			if row.Source == s.Name && row.Spike == OwnPercentile && row.Spikes >= fewest {
+			if row.Source == s.Name && row.Spike == ownPercentile && row.Spikes >= fewest {
 				v := row.ForetoldShare(falseWindow)
 				dots.Add(row.Signal, seen(row.Filtered), v, v, v)
 			}
@@ -124,7 +124,7 @@ func minute(s Source) (c report.Chart, err error) {
 	from := busiest(pressure, 60*s.Second)
 	to := min(from+60*s.Second, len(pressure))
 	for _, behind := range []bool{false, true} {
-		rejects, err := Rejections(s, behind)
+		rejects, err := rejections(s, behind)
 		if err != nil {
 			return c, err
 		}

@@ -1,4 +1,4 @@
-package prediction_test
+package prediction
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/sim/experiment"
-	"github.com/spazio-scheduler/spazio/sim/prediction"
 	"github.com/spazio-scheduler/spazio/sim/report"
 	"github.com/spazio-scheduler/spazio/sim/report/comparison"
 )
@@ -21,11 +20,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // leaping is a source of two nodes whose pressure leaps, if foretold, a sample after the
 // metric does.
-func leaping(foretold bool) prediction.Source {
+func leaping(foretold bool) Source {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := prediction.Source{Name: "leaping", About: "two nodes, made up", Second: 10, Unit: "s"}
+	s := Source{Name: "leaping", About: "two nodes, made up", Second: 10, Unit: "s"}
 	for _, name := range []string{"a", "b"} {
-		n := prediction.Node{Name: name, Churn: make([]bool, 3000)}
+		n := node{Name: name, Churn: make([]bool, 3000)}
 		leap := 0
 		for i := range 3000 {
 			if rng.IntN(60) == 0 && leap < i-30 {
@@ -54,7 +53,7 @@ func leaping(foretold bool) prediction.Source {
 // default's.
 func runs(factor float64) (rows []experiment.Row) {
 	for seed, noise := range []float64{1, 1.001} {
-		for _, s := range prediction.Schedulers() {
+		for _, s := range Schedulers() {
 			value := 2 * noise
 			if s == experiment.Pronto {
 				value *= factor / (noise * noise)
@@ -67,13 +66,13 @@ func runs(factor float64) (rows []experiment.Row) {
 	return rows
 }
 
-func writtenPage(t *testing.T, s prediction.Source, factor float64) *report.Page {
+func writtenPage(t *testing.T, s Source, factor float64) *report.Page {
 	t.Helper()
-	r, err := prediction.Evaluate([]prediction.Source{s}, 1)
+	r, err := Evaluate([]Source{s}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := prediction.Page{Result: r, Rows: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}, Command: "spazio-lab pronto evaluate"}
+	e := Page{Result: r, Rows: runs(factor), Runs: comparison.Runs{Seeds: []uint64{1, 2}}, Command: "spazio-lab pronto evaluate"}
 	path := filepath.Join(t.TempDir(), "pronto.md")
 	p, err := report.NewPage(path, "Pronto")
 	if err != nil {
@@ -158,12 +157,12 @@ func TestClaims(t *testing.T) {
 }
 
 func TestRowsAndTables(t *testing.T) {
-	r, err := prediction.Evaluate([]prediction.Source{leaping(true)}, 1)
+	r, err := Evaluate([]Source{leaping(true)}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rows := r.Table()
-	if len(rows.Rows) != 4*len(prediction.Signals()) || len(rows.Rows[0]) != len(rows.Header) {
+	if len(rows.Rows) != 4*len(signals()) || len(rows.Rows[0]) != len(rows.Header) {
 		t.Errorf("%d rows of %d cells, %d in the header", len(rows.Rows), len(rows.Rows[0]), len(rows.Header))
 	}
 	if tables := r.Tables(); len(tables) != 4 || !strings.Contains(tables[3].Title, "filtered") || !strings.Contains(tables[3].Title, ".5") {

@@ -1,4 +1,4 @@
-package prediction_test
+package prediction
 
 import (
 	"bytes"
@@ -20,7 +20,6 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/agent/recording"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/prediction"
 )
 
 // noisy is a level with a little noise, the same for the same seed.
@@ -49,8 +48,8 @@ func raise(values []float64, from, to int, by float64) {
 	}
 }
 
-// column makes one metric of values.
-func column(values []float64) (metrics [][]float64) {
+// metricOf makes one metric of values.
+func metricOf(values []float64) (metrics [][]float64) {
 	for _, v := range values {
 		metrics = append(metrics, []float64{v})
 	}
@@ -58,14 +57,14 @@ func column(values []float64) (metrics [][]float64) {
 }
 
 // one is a source of one node, of two samples a second.
-func one(pressure, metric []float64, churn []bool) prediction.Source {
-	return prediction.Source{
+func one(pressure, metric []float64, churn []bool) Source {
+	return Source{
 		Name: "one", Second: 2, Unit: "s",
-		Nodes: []prediction.Node{{Name: "node", Pressure: pressure, Metrics: column(metric), Churn: churn}},
+		Nodes: []node{{Name: "node", Pressure: pressure, Metrics: metricOf(metric), Churn: churn}},
 	}
 }
 
-func rowOf(t *testing.T, r prediction.Result, signal string, behind bool, spike prediction.Threshold) prediction.Score {
+func rowOf(t *testing.T, r Result, signal string, behind bool, spike threshold) Score {
 	t.Helper()
 	for _, row := range r.Rows {
 		if row.Signal == signal && row.Filtered == behind && row.Spike == spike {
@@ -73,12 +72,12 @@ func rowOf(t *testing.T, r prediction.Result, signal string, behind bool, spike 
 		}
 	}
 	t.Fatalf("no row of %s", signal)
-	return prediction.Score{}
+	return Score{}
 }
 
-func evaluated(t *testing.T, sources ...prediction.Source) prediction.Result {
+func evaluated(t *testing.T, sources ...Source) Result {
 	t.Helper()
-	r, err := prediction.Evaluate(sources, 1)
+	r, err := Evaluate(sources, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,8 +96,8 @@ func TestScoresByHand(t *testing.T) {
 		raise(pressure, at, at+3, .5)
 	}
 	r := evaluated(t, one(pressure, metric, nil))
-	got := rowOf(t, r, prediction.Pronto, false, prediction.Half)
-	want := prediction.Score{
+	got := rowOf(t, r, Pronto, false, half)
+	want := Score{
 		Spikes: 5, Foretold: [3]float64{1, 2, 3}, AtFirst: 1,
 		Alarms: 5, False: [3]float64{3, 2, 1},
 		Samples: 800, Rejecting: 5, Lead: 1 + 4 + 10,
@@ -106,15 +105,15 @@ func TestScoresByHand(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if lead := got.MeanLead(); lead != 5 {
+	if lead := got.meanLead(); lead != 5 {
 		t.Errorf("a mean lead of %g s", lead)
 	}
-	if got.ForetoldShare(1) != .4 || got.AtFirstShare() != .2 || got.FalseShare(0) != .6 || got.Rejected() != 5./800 {
-		t.Errorf("shares %g %g %g %g", got.ForetoldShare(1), got.AtFirstShare(), got.FalseShare(0), got.Rejected())
+	if got.ForetoldShare(1) != .4 || got.atFirstShare() != .2 || got.FalseShare(0) != .6 || got.Rejected() != 5./800 {
+		t.Errorf("shares %g %g %g %g", got.ForetoldShare(1), got.atFirstShare(), got.FalseShare(0), got.Rejected())
 	}
 	// One node has no fleet.
 	for _, row := range r.Rows {
-		if row.Signal == prediction.Alone {
+		if row.Signal == Alone {
 			t.Error("a node alone beside itself")
 		}
 	}
@@ -129,7 +128,7 @@ func TestSpikesNeedRest(t *testing.T) {
 	raise(pressure, 105, 110, .5) // after one sample of rest
 	raise(pressure, 112, 114, .5) // after two
 	raise(metric, 108, 109, .7)
-	got := rowOf(t, evaluated(t, one(pressure, metric, nil)), prediction.Pronto, false, prediction.Half)
+	got := rowOf(t, evaluated(t, one(pressure, metric, nil)), Pronto, false, half)
 	if got.Spikes != 2 || got.Alarms != 1 || got.False != [3]float64{} || got.Foretold != [3]float64{0, 1, 1} {
 		t.Errorf("%+v", got)
 	}
@@ -148,7 +147,7 @@ func TestThresholdOfEqualValues(t *testing.T) {
 			pressure[50+20*i] = .8
 		}
 		r := evaluated(t, one(pressure, metric, nil))
-		own, got := rowOf(t, r, prediction.Pronto, false, prediction.Half), rowOf(t, r, prediction.Raw, false, prediction.Half)
+		own, got := rowOf(t, r, Pronto, false, half), rowOf(t, r, Raw, false, half)
 		if own.Rejecting != 5 || got.Rejecting != want {
 			t.Errorf("%d equal values: the threshold rejects %g samples, pronto %g", high, got.Rejecting, own.Rejecting)
 		}
@@ -161,7 +160,7 @@ func TestAlarmsAfterSpikes(t *testing.T) {
 		metric, pressure := swaying(400, .02), make([]float64, 400)
 		raise(pressure, 100, 110, .8)
 		raise(metric, 109+after, 110+after, .7)
-		got := rowOf(t, evaluated(t, one(pressure, metric, nil)), prediction.Pronto, false, prediction.Half)
+		got := rowOf(t, evaluated(t, one(pressure, metric, nil)), Pronto, false, half)
 		if got.Alarms != 1 || got.False[2] != vain {
 			t.Errorf("%d samples after the spike: %+v", after, got)
 		}
@@ -175,10 +174,10 @@ func TestOwnPercentile(t *testing.T) {
 		pressure[i] = .3 + .001*float64(i%7)
 	}
 	r := evaluated(t, one(pressure, noisy(1, 1000, .2), nil))
-	if got := rowOf(t, r, prediction.Pronto, false, prediction.OwnPercentile); got.Spikes != 49 { // not the first, at 0
+	if got := rowOf(t, r, Pronto, false, ownPercentile); got.Spikes != 49 { // not the first, at 0
 		t.Errorf("%g spikes, want 49", got.Spikes)
 	}
-	if got := rowOf(t, r, prediction.Pronto, false, prediction.Half); got.Spikes != 0 || !math.IsNaN(got.ForetoldShare(0)) {
+	if got := rowOf(t, r, Pronto, false, half); got.Spikes != 0 || !math.IsNaN(got.ForetoldShare(0)) {
 		t.Errorf("above a half: %+v", got)
 	}
 }
@@ -191,16 +190,16 @@ func TestFilterAndGate(t *testing.T) {
 	raise(metric, 300, 330, .7)
 	raise(pressure, 310, 320, .5)
 	churn := make([]bool, 600)
-	rejecting := func(s prediction.Source) (raw, filtered float64) {
+	rejecting := func(s Source) (raw, filtered float64) {
 		r := evaluated(t, s)
-		return rowOf(t, r, prediction.Pronto, false, prediction.Half).Rejecting, rowOf(t, r, prediction.Pronto, true, prediction.Half).Rejecting
+		return rowOf(t, r, Pronto, false, half).Rejecting, rowOf(t, r, Pronto, true, half).Rejecting
 	}
 	raw, filtered := rejecting(one(pressure, metric, churn))
 	if raw < 2 || filtered < 1 {
 		t.Errorf("%g samples reject, %g filtered", raw, filtered)
 	}
 	for _, behind := range []bool{false, true} {
-		rejects, err := prediction.Rejections(one(pressure, metric, churn), behind)
+		rejects, err := rejections(one(pressure, metric, churn), behind)
 		if err != nil || rejects[0][100] == behind || rejects[0][300] && behind || !slices.Contains(rejects[0][300:310], true) {
 			t.Errorf("filtered %v: rejects at a spike of one sample %v, error %v", behind, rejects[0][100], err)
 		}
@@ -230,13 +229,13 @@ func TestPeersRejectAsOften(t *testing.T) {
 		raise(pressure, at+2, at+8, .5)
 	}
 	r := evaluated(t, one(pressure, metric, nil))
-	own := rowOf(t, r, prediction.Pronto, false, prediction.Half)
-	for _, signal := range []string{prediction.Raw, prediction.ZScore, prediction.Coin, prediction.Shifted} {
-		got := rowOf(t, r, signal, false, prediction.Half)
+	own := rowOf(t, r, Pronto, false, half)
+	for _, signal := range []string{Raw, zScore, Coin, shifted} {
+		got := rowOf(t, r, signal, false, half)
 		if math.Abs(got.Rejecting-own.Rejecting) > .15*own.Rejecting+1 {
 			t.Errorf("%s rejects %g samples, pronto %g", signal, got.Rejecting, own.Rejecting)
 		}
-		if share := got.FalseShare(0); share < 0 || share > 1 || got.MeanLead() <= 0 || got.MeanLead() > 15 || got.Samples != 4000 {
+		if share := got.FalseShare(0); share < 0 || share > 1 || got.meanLead() <= 0 || got.meanLead() > 15 || got.Samples != 4000 {
 			t.Errorf("%s: %+v", signal, got)
 		}
 		if got.ForetoldShare(0) > .3 {
@@ -246,16 +245,16 @@ func TestPeersRejectAsOften(t *testing.T) {
 	if own.ForetoldShare(0) < .9 {
 		t.Errorf("pronto foretells %g", own.ForetoldShare(0))
 	}
-	if z := rowOf(t, r, prediction.ZScore, false, prediction.Half); z.AtFirstShare() < .8 {
-		t.Errorf("the z-score tells of %g of the spikes at their first sample", z.AtFirstShare())
+	if z := rowOf(t, r, zScore, false, half); z.atFirstShare() < .8 {
+		t.Errorf("the z-score tells of %g of the spikes at their first sample", z.atFirstShare())
 	}
-	if raw := rowOf(t, r, prediction.Raw, false, prediction.Half); raw.False != [3]float64{} {
+	if raw := rowOf(t, r, Raw, false, half); raw.False != [3]float64{} {
 		t.Errorf("a threshold on what is a spike is in vain %g times", raw.False[0])
 	}
 	// A coin is a coin: w seconds without a rejection have this probability.
 	share := own.Rejected()
 	want := 1 - math.Pow(1-share, 2*5)
-	if got := rowOf(t, r, prediction.Coin, false, prediction.Half).ForetoldShare(1); math.Abs(got-want) > .05 {
+	if got := rowOf(t, r, Coin, false, half).ForetoldShare(1); math.Abs(got-want) > .05 {
 		t.Errorf("the coin foretells %g within 5 s, want %g", got, want)
 	}
 }
@@ -265,9 +264,9 @@ func TestPeersRejectAsOften(t *testing.T) {
 // which it varies.
 func TestModelsDiffer(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	s := prediction.Source{Name: "fleet", Second: 10, Unit: "s"}
+	s := Source{Name: "fleet", Second: 10, Unit: "s"}
 	for i := range 4 {
-		n, other := prediction.Node{Name: fmt.Sprint(i)}, .01
+		n, other := node{Name: fmt.Sprint(i)}, .01
 		if i == 0 { // which alone takes its own noise for what matters
 			other = .2
 		}
@@ -279,9 +278,9 @@ func TestModelsDiffer(t *testing.T) {
 		s.Nodes = append(s.Nodes, n)
 	}
 	r := evaluated(t, s)
-	own := rowOf(t, r, prediction.Pronto, false, prediction.OwnPercentile)
-	for _, signal := range []string{prediction.Alone, prediction.Uncentred} {
-		if cmp.Equal(own, rowOf(t, r, signal, false, prediction.OwnPercentile)) {
+	own := rowOf(t, r, Pronto, false, ownPercentile)
+	for _, signal := range []string{Alone, Uncentred} {
+		if cmp.Equal(own, rowOf(t, r, signal, false, ownPercentile)) {
 			t.Errorf("%s does as pronto", signal)
 		}
 	}
@@ -336,18 +335,18 @@ func TestStartsOfARestingNode(t *testing.T) {
 }
 
 func TestSimulate(t *testing.T) {
-	s, err := prediction.Simulate(t.Context(), 60, 3)
+	s, err := Simulate(t.Context(), 60, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := prediction.Simulate(t.Context(), 60, 3)
+	again, err := Simulate(t.Context(), 60, 3)
 	if !reflect.DeepEqual(s, again) || err != nil {
 		t.Errorf("another time it is another, error %v", err)
 	}
-	other, err := prediction.Simulate(t.Context(), 60, 4)
+	other, err := Simulate(t.Context(), 60, 4)
 	if reflect.DeepEqual(s.Nodes, other.Nodes) || err != nil {
 		t.Errorf("the same of another seed, error %v", err)
 	}
@@ -375,7 +374,7 @@ func TestSimulate(t *testing.T) {
 	}
 	var name *field.Error
 	for _, seconds := range []float64{0, 3601, math.NaN()} {
-		if _, err := prediction.Simulate(t.Context(), seconds, 1); !errors.As(err, &name) || name.Field != "seconds" || !errors.Is(err, prediction.ErrInvalid) {
+		if _, err := Simulate(t.Context(), seconds, 1); !errors.As(err, &name) || name.Field != "seconds" || !errors.Is(err, errInvalid) {
 			t.Errorf("%g s: error %v", seconds, err)
 		}
 	}
@@ -412,12 +411,12 @@ func TestReadRecording(t *testing.T) {
 	path := recorded(t, "v2;cpu=pressure;memory=available", pressure)
 	wrong := append(slices.Clone(pressure), math.NaN(), 1.5, -.1) // an agent refuses these samples
 	for _, values := range [][]float64{pressure, wrong} {
-		s, err := prediction.ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", values))
+		s, err := ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", values))
 		if err != nil || !cmp.Equal(s.Nodes[0].Pressure, pressure) {
 			t.Errorf("error %v, pressure %v", err, s.Nodes[0].Pressure)
 		}
 	}
-	s, err := prediction.ReadRecording(path)
+	s, err := ReadRecording(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -444,15 +443,15 @@ func TestReadRecording(t *testing.T) {
 	if err := os.WriteFile(torn, zipped.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	part, err := prediction.ReadRecording(torn)
+	part, err := ReadRecording(torn)
 	if err != nil || len(part.Nodes[0].Pressure) != 39 {
 		t.Errorf("a part: %+v, error %v", part, err)
 	}
 	var name *field.Error
-	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=half-runnable;memory=available", pressure)); !errors.As(err, &name) || name.Field != "Schema" {
+	if _, err := ReadRecording(recorded(t, "v2;cpu=half-runnable;memory=available", pressure)); !errors.As(err, &name) || name.Field != "Schema" {
 		t.Errorf("a recording without pressure: error %v", err)
 	}
-	if _, err := prediction.ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", pressure[:1])); !errors.As(err, &name) || name.Field != "samples" {
+	if _, err := ReadRecording(recorded(t, "v2;cpu=pressure;memory=available", pressure[:1])); !errors.As(err, &name) || name.Field != "samples" {
 		t.Errorf("one sample: error %v", err)
 	}
 	plain := filepath.Join(t.TempDir(), "plain.gz")
@@ -460,7 +459,7 @@ func TestReadRecording(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{plain, "missing.gz", "missing"} {
-		if _, err := prediction.ReadRecording(path); err == nil {
+		if _, err := ReadRecording(path); err == nil {
 			t.Errorf("%s: no error", path)
 		}
 	}
@@ -473,7 +472,7 @@ const vm = `Timestamp [ms];	CPU cores;	CPU usage [%];	Memory capacity provisione
 `
 
 func TestReadSeries(t *testing.T) {
-	s, err := prediction.ReadSeries("vms", fstest.MapFS{"b.csv": {Data: []byte(vm)}, "a.csv": {Data: []byte(vm + "\n4;2;1;1;1;1;1;1;1\n")}, "notes.txt": {}})
+	s, err := ReadSeries("vms", fstest.MapFS{"b.csv": {Data: []byte(vm)}, "a.csv": {Data: []byte(vm + "\n4;2;1;1;1;1;1;1;1\n")}, "notes.txt": {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -488,7 +487,7 @@ func TestReadSeries(t *testing.T) {
 	if err := s.Validate(); err != nil {
 		t.Error(err)
 	}
-	s, err = prediction.ReadSeries("ec2", fstest.MapFS{"x.csv": {Data: []byte("timestamp,value\n2014-02-14 14:30:00,12.5\nx,200\n")}})
+	s, err = ReadSeries("ec2", fstest.MapFS{"x.csv": {Data: []byte("timestamp,value\n2014-02-14 14:30:00,12.5\nx,200\n")}})
 	if err != nil || s.Second != 1 || s.Unit != "rows" || !cmp.Equal(s.Nodes[0].Metrics, [][]float64{{.125}, {1}}) {
 		t.Errorf("%+v, error %v", s, err)
 	}
@@ -504,29 +503,29 @@ func TestReadSeries(t *testing.T) {
 		"no all":   {"x.csv": {Data: []byte("a;CPU usage [%];Memory usage [KB]\n1;2;3\n")}},
 		"unlike":   {"x.csv": {Data: []byte("timestamp,value\n1,2\n")}, "y.csv": {Data: []byte(vm)}},
 	} {
-		if _, err := prediction.ReadSeries("bad", dir); !errors.Is(err, prediction.ErrSeries) {
+		if _, err := ReadSeries("bad", dir); !errors.Is(err, errSeries) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
 func TestValidate(t *testing.T) {
-	good := func() prediction.Source { return one(noisy(1, 30, .1), noisy(2, 30, .1), make([]bool, 30)) }
-	if _, err := prediction.Evaluate([]prediction.Source{good()}, 1); err != nil {
+	good := func() Source { return one(noisy(1, 30, .1), noisy(2, 30, .1), make([]bool, 30)) }
+	if _, err := Evaluate([]Source{good()}, 1); err != nil {
 		t.Fatal(err)
 	}
-	for name, spoil := range map[string]func(*prediction.Source){
-		"Second":               func(s *prediction.Source) { s.Second = 0 },
-		"Nodes":                func(s *prediction.Source) { s.Nodes = nil },
-		"Nodes[0].Pressure":    func(s *prediction.Source) { s.Nodes[0].Pressure = nil },
-		"Nodes[0].Metrics":     func(s *prediction.Source) { s.Nodes[0].Metrics = s.Nodes[0].Metrics[1:] },
-		"Nodes[0].Churn":       func(s *prediction.Source) { s.Nodes[0].Churn = s.Nodes[0].Churn[1:] },
-		"Nodes[0].Pressure[3]": func(s *prediction.Source) { s.Nodes[0].Pressure[3] = 1.1 },
-		"Nodes[0].Pressure[4]": func(s *prediction.Source) { s.Nodes[0].Pressure[4] = math.NaN() },
-		"Nodes[0].Metrics[5]":  func(s *prediction.Source) { s.Nodes[0].Metrics[5] = []float64{math.Inf(1)} },
-		"Nodes[0].Metrics[6]":  func(s *prediction.Source) { s.Nodes[0].Metrics[6] = nil },
-		"Nodes[1].Pressure":    func(s *prediction.Source) { s.Nodes = append(s.Nodes, prediction.Node{Pressure: noisy(1, 29, .1)}) },
-		"Nodes[1].Metrics[0]": func(s *prediction.Source) {
+	for name, spoil := range map[string]func(*Source){
+		"Second":               func(s *Source) { s.Second = 0 },
+		"Nodes":                func(s *Source) { s.Nodes = nil },
+		"Nodes[0].Pressure":    func(s *Source) { s.Nodes[0].Pressure = nil },
+		"Nodes[0].Metrics":     func(s *Source) { s.Nodes[0].Metrics = s.Nodes[0].Metrics[1:] },
+		"Nodes[0].Churn":       func(s *Source) { s.Nodes[0].Churn = s.Nodes[0].Churn[1:] },
+		"Nodes[0].Pressure[3]": func(s *Source) { s.Nodes[0].Pressure[3] = 1.1 },
+		"Nodes[0].Pressure[4]": func(s *Source) { s.Nodes[0].Pressure[4] = math.NaN() },
+		"Nodes[0].Metrics[5]":  func(s *Source) { s.Nodes[0].Metrics[5] = []float64{math.Inf(1)} },
+		"Nodes[0].Metrics[6]":  func(s *Source) { s.Nodes[0].Metrics[6] = nil },
+		"Nodes[1].Pressure":    func(s *Source) { s.Nodes = append(s.Nodes, node{Pressure: noisy(1, 29, .1)}) },
+		"Nodes[1].Metrics[0]": func(s *Source) {
 			n := good().Nodes[0]
 			n.Metrics[0] = []float64{1, 2}
 			s.Nodes = append(s.Nodes, n)
@@ -535,15 +534,15 @@ func TestValidate(t *testing.T) {
 		s := good()
 		spoil(&s)
 		var refused *field.Error
-		if _, err := prediction.Evaluate([]prediction.Source{s}, 1); !errors.As(err, &refused) || refused.Field != name {
+		if _, err := Evaluate([]Source{s}, 1); !errors.As(err, &refused) || refused.Field != name {
 			t.Errorf("%s: error %v", name, err)
 		}
-		if _, err := prediction.Rejections(s, true); !errors.As(err, &refused) || refused.Field != name {
+		if _, err := rejections(s, true); !errors.As(err, &refused) || refused.Field != name {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	var refused *field.Error
-	if _, err := prediction.Evaluate([]prediction.Source{good(), good()}, 1); !errors.As(err, &refused) || refused.Field != "Name" {
+	if _, err := Evaluate([]Source{good(), good()}, 1); !errors.As(err, &refused) || refused.Field != "Name" {
 		t.Errorf("one name twice: error %v", err)
 	}
 }

@@ -21,7 +21,7 @@ const pressured = ";cpu=pressure;"
 // a record, as a part of one does, is read as far as it goes. The error is that of
 // reading, or a *field.Error.
 func fromRecording(r *recording.Reader) (Source, error) {
-	n := Node{Name: "machine"}
+	n := node{Name: "machine"}
 	schema, churned := "", false
 	first, last := 0., 0.
 	for rec, err := range r.Records() {
@@ -58,7 +58,7 @@ func fromRecording(r *recording.Reader) (Source, error) {
 	second := max(int(math.Round(float64(len(n.Pressure)-1)/max(last-first, 1e-3))), 1)
 	channels := channelNames(schema)
 	return Source{
-		Name: "recording", Second: second, Unit: "s", Nodes: []Node{n},
+		Name: "recording", Second: second, Unit: "s", Nodes: []node{n},
 		About: fmt.Sprintf("a machine's own recording, %d samples, %d a second: %s", len(n.Pressure), second, channels),
 	}, nil
 }

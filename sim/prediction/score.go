@@ -6,34 +6,34 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Threshold is what pressure a spike exceeds.
-type Threshold uint8
+// threshold is what pressure a spike exceeds.
+type threshold uint8
 
 const (
-	// OwnPercentile is the node's own 95th.
-	OwnPercentile Threshold = iota
-	// Half is one half.
-	Half
+	// ownPercentile is the node's own 95th.
+	ownPercentile threshold = iota
+	// half is one half.
+	half
 )
 
-func (t Threshold) String() string {
-	if t == Half {
+func (t threshold) String() string {
+	if t == half {
 		return ".5"
 	}
 	return "the 95th percentile"
 }
 
 // MarshalText writes it in words.
-func (t Threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+func (t threshold) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
 // thresholds lists both.
-func thresholds() []Threshold { return []Threshold{OwnPercentile, Half} }
+func thresholds() []threshold { return []threshold{ownPercentile, half} }
 
 const percentile = .95
 
 // of is the pressure itself.
-func (t Threshold) of(pressure []float64) float64 {
-	if t == Half {
+func (t threshold) of(pressure []float64) float64 {
+	if t == half {
 		return .5
 	}
 	return quantile(pressure, percentile)
@@ -68,8 +68,8 @@ type Score struct {
 // ForetoldShare is the share of spikes foretold within the i-th window; NaN without any.
 func (s Score) ForetoldShare(i int) float64 { return s.Foretold[i] / s.Spikes }
 
-// AtFirstShare is the share of spikes with a rejection at their first sample.
-func (s Score) AtFirstShare() float64 { return s.AtFirst / s.Spikes }
+// atFirstShare is the share of spikes with a rejection at their first sample.
+func (s Score) atFirstShare() float64 { return s.AtFirst / s.Spikes }
 
 // FalseShare is the share of alarms in vain; NaN without any.
 func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
@@ -77,8 +77,8 @@ func (s Score) FalseShare(i int) float64 { return s.False[i] / s.Alarms }
 // Rejected is the share of the time.
 func (s Score) Rejected() float64 { return s.Rejecting / s.Samples }
 
-// MeanLead is in seconds; NaN if nothing was foretold.
-func (s Score) MeanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
+// meanLead is in seconds; NaN if nothing was foretold.
+func (s Score) meanLead() float64 { return s.Lead / s.Foretold[len(Windows)-1] }
 
 // plus adds up what two nodes, or two draws, came to.
 func (s Score) plus(o Score) Score {

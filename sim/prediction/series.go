@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// ErrSeries is the reason why a series was refused; match it with errors.Is.
-var ErrSeries = errors.New("prediction: bad series")
+// errSeries is the reason why a series was refused; match it with errors.Is.
+var errSeries = errors.New("prediction: bad series")
 
 // Bounds of a directory of series.
 const (
@@ -43,7 +43,7 @@ var (
 // ReadSeries reads every .csv file of a directory as a node: of CloudWatch
 // (timestamp,value in percent), or of the Grid Workloads Archive's Bitbrains. They have no
 // pressure, so that the utilisation of the CPU stands for it, and a row for a second: they
-// have one in five minutes. The nodes are as long as the shortest. Errors are ErrSeries
+// have one in five minutes. The nodes are as long as the shortest. Errors are errSeries
 // or those of reading.
 func ReadSeries(name string, dir fs.FS) (Source, error) {
 	s := Source{Name: name, Second: 1, Unit: "rows"}
@@ -52,7 +52,7 @@ func ReadSeries(name string, dir fs.FS) (Source, error) {
 		return Source{}, err
 	}
 	if len(files) == 0 || len(files) > maxSeries {
-		return Source{}, fmt.Errorf("%w: %d .csv files, want 1 to %d", ErrSeries, len(files), maxSeries)
+		return Source{}, fmt.Errorf("%w: %d .csv files, want 1 to %d", errSeries, len(files), maxSeries)
 	}
 	slices.Sort(files)
 	shortest := math.MaxInt
@@ -62,7 +62,7 @@ func ReadSeries(name string, dir fs.FS) (Source, error) {
 			return Source{}, fmt.Errorf("%s: %w", file, err)
 		}
 		if len(s.Nodes) > 0 && len(n.Metrics[0]) != len(s.Nodes[0].Metrics[0]) {
-			return Source{}, fmt.Errorf("%s: %w: its format is not that of the others", file, ErrSeries)
+			return Source{}, fmt.Errorf("%s: %w: its format is not that of the others", file, errSeries)
 		}
 		shortest = min(shortest, len(n.Pressure))
 		s.Nodes = append(s.Nodes, n)
@@ -80,10 +80,10 @@ func ReadSeries(name string, dir fs.FS) (Source, error) {
 	return s, nil
 }
 
-func readNode(dir fs.FS, file string) (Node, error) {
+func readNode(dir fs.FS, file string) (node, error) {
 	in, err := dir.Open(file)
 	if err != nil {
-		return Node{}, err
+		return node{}, err
 	}
 	defer in.Close()
 	n, err := readSeries(in)
@@ -91,10 +91,10 @@ func readNode(dir fs.FS, file string) (Node, error) {
 	return n, err
 }
 
-func readSeries(in io.Reader) (n Node, err error) {
+func readSeries(in io.Reader) (n node, err error) {
 	lines := bufio.NewScanner(in)
 	if !lines.Scan() {
-		return n, fmt.Errorf("%w: empty", ErrSeries)
+		return n, fmt.Errorf("%w: empty", errSeries)
 	}
 	separator, columns := ",", cloudWatch
 	if strings.Contains(lines.Text(), ";") {
@@ -107,18 +107,18 @@ func readSeries(in io.Reader) (n Node, err error) {
 		}
 		y, err := values(columns, header, cells(lines.Text(), separator))
 		if err != nil {
-			return n, fmt.Errorf("%w: line %d, row %d: %w", ErrSeries, line, len(n.Metrics)+1, err)
+			return n, fmt.Errorf("%w: line %d, row %d: %w", errSeries, line, len(n.Metrics)+1, err)
 		}
 		if len(n.Metrics) == maxRows {
-			return n, fmt.Errorf("%w: more than %d rows", ErrSeries, maxRows)
+			return n, fmt.Errorf("%w: more than %d rows", errSeries, maxRows)
 		}
 		n.Metrics = append(n.Metrics, y)
 	}
 	if err := lines.Err(); err != nil {
-		return n, fmt.Errorf("%w: %w", ErrSeries, err)
+		return n, fmt.Errorf("%w: %w", errSeries, err)
 	}
 	if len(n.Metrics) == 0 {
-		return n, fmt.Errorf("%w: no rows", ErrSeries)
+		return n, fmt.Errorf("%w: no rows", errSeries)
 	}
 	overLargest(columns, n.Metrics)
 	for _, y := range n.Metrics {

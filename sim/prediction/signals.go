@@ -20,15 +20,15 @@ const (
 	// Raw is a threshold on the pressure, ZScore one on how many of its deviations it is
 	// above its mean, by exponential averages as long as Pronto's window.
 	Raw    = "threshold"
-	ZScore = "ewma"
+	zScore = "ewma"
 	// Coin rejects by chance as often as Pronto, Shifted when Pronto did some other time.
 	Coin    = "coin"
-	Shifted = "shifted"
+	shifted = "shifted"
 )
 
-// Signals are all, in the order of rows.
-func Signals() []string {
-	return []string{Pronto, Alone, Uncentred, Raw, ZScore, Coin, Shifted}
+// signals are all, in the order of rows.
+func signals() []string {
+	return []string{Pronto, Alone, Uncentred, Raw, zScore, Coin, shifted}
 }
 
 // about describes a signal in a few words.
@@ -38,9 +38,9 @@ func about(signal string) string {
 		Alone:     "PCA of each node alone",
 		Uncentred: "the same on directions that are not centred",
 		Raw:       "raw pressure above a threshold",
-		ZScore:    "z-score of the pressure, exponential averages",
+		zScore:    "z-score of the pressure, exponential averages",
 		Coin:      "a coin for each sample",
-		Shifted:   "Pronto's rejections at another time",
+		shifted:   "Pronto's rejections at another time",
 	}[signal]
 }
 

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/spazio-scheduler/spazio/sim"
-	"github.com/spazio-scheduler/spazio/sim/node"
+	simnode "github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/workload"
 )
 
@@ -31,9 +31,9 @@ func Simulate(ctx context.Context, seconds float64, seed uint64) (Source, error)
 	if err != nil {
 		return Source{}, err
 	}
-	w := &watcher{nodes: make([]Node, simNodes), seconds: seconds}
+	w := &watcher{nodes: make([]node, simNodes), seconds: seconds}
 	c := sim.Config{Nodes: simNodes, Scheduler: w, Latency: .001, Seed: seed}
-	c.Node.Cores, c.Node.Overcommit = simCores, node.Kill // no pod takes memory
+	c.Node.Cores, c.Node.Overcommit = simCores, simnode.Kill // no pod takes memory
 	// One that outlasts the rest, so that the nodes are watched for the whole time.
 	pods = append(pods, sim.Pod{Work: .01 * (seconds + 10), Cores: .01})
 	result, err := sim.Run(ctx, c, pods)
@@ -58,7 +58,7 @@ func Simulate(ctx context.Context, seconds float64, seed uint64) (Source, error)
 // watcher is the default scheduler that notes what nodes show.
 type watcher struct {
 	cluster *sim.Cluster
-	nodes   []Node
+	nodes   []node
 	seconds float64
 }
 

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Node is what was seen of one node, sample by sample. It is a plain value.
-type Node struct {
+// node is what was seen of one node, sample by sample. It is a plain value.
+type node struct {
 	Name string
 	// Pressure is the contention that is to be foretold, in [0,1].
 	Pressure []float64
@@ -25,7 +25,7 @@ type Source struct {
 	Second int
 	// Unit is what these are called: seconds, or what stands for them.
 	Unit  string
-	Nodes []Node
+	Nodes []node
 }
 
 // Validate returns a *field.Error for the first field that is out of range.

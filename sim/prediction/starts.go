@@ -65,7 +65,7 @@ func startsOf(s Source) (starts, bool) {
 }
 
 // rises sums up the largest pressures that follow two calm seconds.
-func (t *starts) rises(n Node, second int) {
+func (t *starts) rises(n node, second int) {
 	before := calm * second
 	most := max(quantile(n.Pressure, .5), still)
 	sum := 0.
@@ -83,7 +83,7 @@ func (t *starts) rises(n Node, second int) {
 	}
 }
 
-func (t *starts) rise(n Node, i, second int) {
+func (t *starts) rise(n node, i, second int) {
 	most := 0.
 	for _, p := range n.Pressure[i : i+second] {
 		most = max(most, p)

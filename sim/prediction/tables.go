@@ -40,7 +40,7 @@ func scoreCells(s Score) []string {
 	for i := range Windows {
 		all = append(all, share(s.ForetoldShare(i)))
 	}
-	return append(all, share(s.AtFirstShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.MeanLead(), 1))
+	return append(all, share(s.atFirstShare()), decimal(s.Alarms, 0), share(s.FalseShare(falseWindow)), share(s.Rejected()), decimal(s.meanLead(), 1))
 }
 
 // words are how a source was seen, and what its spikes are.
@@ -53,7 +53,7 @@ func seen(behind bool) string {
 
 // scores is a table of what all signals did on a source; false where there is too little
 // to tell.
-func scores(r Result, source Source, behind bool, spike Threshold) (t text.Table, ok bool) {
+func scores(r Result, source Source, behind bool, spike threshold) (t text.Table, ok bool) {
 	spikes := 0.
 	t.Header = scoreHeader()
 	for _, row := range r.Rows {

@@ -43,8 +43,8 @@ const (
 	Dashed
 	// Dots draws the points alone, with bars from Low to High along Y.
 	Dots
-	// Across is Dots with the bars along X.
-	Across
+	// across is Dots with the bars along X.
+	across
 	// Dotted joins the dots.
 	Dotted
 	// Band fills from Low to High.

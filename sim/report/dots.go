@@ -18,7 +18,7 @@ func (d *DotPlot) Add(row, series string, value, low, high float64) {
 		y, d.rows = len(d.rows), append(d.rows, row)
 	}
 	if at < 0 {
-		at, d.series = len(d.series), append(d.series, Series{Name: series, Style: Across})
+		at, d.series = len(d.series), append(d.series, Series{Name: series, Style: across})
 	}
 	p := Point{X: value, Y: float64(y)}
 	if low < high {

@@ -66,7 +66,7 @@ func (p Panel) data(e extent, alongX bool) extent {
 			case s.Style != Band:
 				e = e.with(point.Y)
 			}
-			if point.bounded() && (s.Style == Across) == alongX {
+			if point.bounded() && (s.Style == across) == alongX {
 				e = e.with(point.Low).with(point.High)
 			}
 		}

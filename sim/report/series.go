@@ -91,7 +91,7 @@ func (s Series) sample() shape {
 	switch s.Style {
 	case Band:
 		s.Points = []Point{{High: 1}, {X: 1, High: 1}}
-	case Dots, Across:
+	case Dots, across:
 		s.Points = []Point{{X: .5, Y: .5}}
 	default:
 		s.Points = []Point{{Y: .5}, {X: .5, Y: .5}, {X: 1, Y: .5}}
@@ -104,11 +104,11 @@ func (s Series) draw(p pen) {
 	case Band:
 		p.FillPolygon(pallid(p.colour, 60), p.ClipPolygonXY(s.outline(p)))
 		return
-	case Dots, Across:
+	case Dots, across:
 	default:
 		p.StrokeLines(s.Style.stroke(p.colour), p.ClipLinesXY(s.path(p))...)
 	}
-	if s.Style != Dots && s.Style != Across && s.Style != Dotted {
+	if s.Style != Dots && s.Style != across && s.Style != Dotted {
 		return
 	}
 	for _, point := range s.Points {
@@ -117,7 +117,7 @@ func (s Series) draw(p pen) {
 		switch {
 		case !point.bounded():
 			continue
-		case s.Style == Across:
+		case s.Style == across:
 			from.X, to.X = p.x(point.Low), p.x(point.High)
 		default:
 			from.Y, to.Y = p.y(point.Low), p.y(point.High)

@@ -34,7 +34,7 @@ func (p Panel) validate(path string) (err error) {
 	}
 	for i, s := range p.Series {
 		along := p.Y // of bounds
-		if s.Style == Across {
+		if s.Style == across {
 			along = p.X
 		}
 		for k, point := range s.Points {

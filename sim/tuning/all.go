@@ -28,7 +28,7 @@ func Run(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint
 	least := map[uint64]func() (float64, error){}
 	for _, seed := range seeds {
 		c := c.withDefaults()
-		c.Seed = seed
+		c.seed = seed
 		least[seed] = sync.OnceValues(func() (float64, error) { return clairvoyant(c) })
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -47,7 +47,7 @@ func Run(ctx context.Context, scenarios []Scenario, tuners []Tuner, seeds []uint
 			defer all.Done()
 			defer func() { <-turns }()
 			c := c
-			c.Scenario, c.Tuner, c.Seed = r.Scenario, r.Tuner, r.Seed
+			c.Scenario, c.Tuner, c.seed = r.Scenario, r.Tuner, r.Seed
 			var err error
 			if r.result, err = serve(c); err == nil {
 				r.Clairvoyant, err = least[r.Seed]()

@@ -12,8 +12,8 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-// ErrInvalid is the reason of every field.Error of this package.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is the reason of every field.Error of this package.
+var errInvalid = errors.New("invalid configuration or input")
 
 // Config of a run. The zero value of a field is its default. It is a plain value, safe
 // for concurrent reading.
@@ -22,8 +22,8 @@ type Config struct {
 	Scenario Scenario
 	// Tuner corrects it, by default Spazio's.
 	Tuner Tuner
-	// Seed draws the application and its visits.
-	Seed uint64
+	// seed draws the application and its visits.
+	seed uint64
 	// Minutes is how long it serves, default 180, at least 60.
 	Minutes int
 	// Cores of each service's node, default 4.
@@ -42,7 +42,7 @@ func (c Config) withDefaults() Config {
 func (c Config) Validate() error {
 	c = c.withDefaults()
 	refuse := func(name string, value any, want string) error {
-		return &field.Error{Package: "tuning", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+		return &field.Error{Package: "tuning", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 	}
 	switch {
 	case !slices.Contains(Scenarios(), c.Scenario):
@@ -114,7 +114,7 @@ func serve(c Config) (result, error) {
 		return result{}, err
 	}
 	c = c.withDefaults()
-	services, visits := draw(c.Seed)
+	services, visits := draw(c.seed)
 	servers := make([]*server, len(services))
 	for i, s := range services {
 		limit := c.Scenario.limit(s, visits, float64(c.Cores))
@@ -199,7 +199,7 @@ const clairvoyantMinutes = 20
 
 // clairvoyant is the sum of the least requests that are enough.
 func clairvoyant(c Config) (sum float64, err error) {
-	services, visits := draw(c.Seed)
+	services, visits := draw(c.seed)
 	for i, of := range services {
 		low, high := 0., float64(c.Cores)
 		for high-low > .0005 {
@@ -239,7 +239,7 @@ type server struct {
 const pod = 1
 
 func newServer(c Config, i int, of service, visits, limit float64) (*server, error) {
-	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.Seed<<8 + uint64(i)})
+	m, err := node.New(node.Params{Cores: c.Cores, Seed: c.seed<<8 + uint64(i)})
 	if err != nil {
 		return nil, err
 	}

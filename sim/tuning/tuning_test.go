@@ -14,7 +14,7 @@ import (
 // runOne runs one scenario, tuner and seed.
 func runOne(c Config) (result, error) {
 	c = c.withDefaults()
-	rows, err := Run(context.Background(), []Scenario{c.Scenario}, []Tuner{c.Tuner}, []uint64{c.Seed}, c, 1)
+	rows, err := Run(context.Background(), []Scenario{c.Scenario}, []Tuner{c.Tuner}, []uint64{c.seed}, c, 1)
 	if err != nil {
 		return result{}, err
 	}
@@ -36,7 +36,7 @@ func TestSpazioSettles(t *testing.T) {
 		return // ExampleRun is its first hour
 	}
 	for _, scenario := range []Scenario{cut} {
-		r := run(t, Config{Scenario: scenario, Seed: 4})
+		r := run(t, Config{Scenario: scenario, seed: 4})
 		if r.Settled > 50 || r.Requests > 1.25*r.Clairvoyant || r.Throttled > .01 {
 			t.Errorf("%s: settled after %d min, %.2f of the clairvoyant's requests, %.4f held up", scenario, r.Settled, r.Requests/r.Clairvoyant, r.Throttled)
 		}
@@ -51,8 +51,8 @@ func TestTheThesissDoesNot(t *testing.T) {
 	if testing.Short() {
 		return // two hours of one goroutine's arithmetic
 	}
-	seed := run(t, Config{Tuner: seed, Seed: 1, Minutes: 60})
-	components := run(t, Config{Tuner: seedComponents, Seed: 1, Minutes: 60})
+	seed := run(t, Config{Tuner: seed, seed: 1, Minutes: 60})
+	components := run(t, Config{Tuner: seedComponents, seed: 1, Minutes: 60})
 	if seed.Throttled < .05 || components.Throttled < .05 {
 		t.Errorf("held up %v and %v", seed.Throttled, components.Throttled)
 	}
@@ -67,7 +67,7 @@ func TestScenarios(t *testing.T) {
 	}
 	var limits []float64
 	for _, s := range Scenarios() {
-		r := run(t, Config{Scenario: s, Tuner: none, Seed: 2, Minutes: 60})
+		r := run(t, Config{Scenario: s, Tuner: none, seed: 2, Minutes: 60})
 		limits = append(limits, r.Minutes[0].Limits)
 		first := r.Minutes[0]
 		if first.Requests != r.Requests || first.Limits != r.Limits {
@@ -135,16 +135,16 @@ func TestRefused(t *testing.T) {
 	} {
 		_, err := runOne(c)
 		var refused *field.Error
-		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, errInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, c := range []Config{{Minutes: 1441}, {Cores: 257}} {
-		if err := c.Validate(); !errors.Is(err, ErrInvalid) {
+		if err := c.Validate(); !errors.Is(err, errInvalid) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
-	if _, err := Run(t.Context(), Scenarios(), []Tuner{"x"}, []uint64{1}, Config{}, 1); !errors.Is(err, ErrInvalid) {
+	if _, err := Run(t.Context(), Scenarios(), []Tuner{"x"}, []uint64{1}, Config{}, 1); !errors.Is(err, errInvalid) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

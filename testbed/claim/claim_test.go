@@ -13,7 +13,6 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -108,7 +107,7 @@ func TestEarmarks(t *testing.T) {
 
 	placed := queued("placed", 2)
 	placed.JobUIDs[lab("p")] = "uid-p"
-	placed.Request = queue.Request{Placements: []queue.Placement{{Job: lab("p"), Slots: slots(0, 2)}}}
+	placed.Request = claim.Request{Placements: []claim.Placement{{Job: lab("p"), Slots: slots(0, 2)}}}
 	if got := granted(t, newTable("", held), both(0, 1, 2), placed, small); !slices.Equal(got, []string{"s:1"}) {
 		t.Errorf("granted %v", got)
 	}
@@ -172,7 +171,7 @@ func TestGrantRefuses(t *testing.T) {
 	good := queued("good", 1, "g")
 	for name, change := range map[string]func(*claim.Scheduling){
 		"Scheduling.UID":     func(s *claim.Scheduling) { s.UID = "" },
-		"Request.Queue":      func(s *claim.Scheduling) { s.Request = queue.Request{} },
+		"Request.Queue":      func(s *claim.Scheduling) { s.Request = claim.Request{} },
 		"Scheduling.JobUIDs": func(s *claim.Scheduling) { s.JobUIDs[lab("b")] = "" },
 	} {
 		bad := queued("bad", 9, "b", "c")
@@ -256,7 +255,7 @@ func TestNobodyStarves(t *testing.T) {
 			}
 			s := queued(fmt.Sprint("s", n), -n, jobs...)
 			s.Exclusive = rng.IntN(5) == 0
-			if blocked, err := queue.Feasible(s.Request, nil, slots(0, 1, 2, 3, 4, 5)); err != nil || blocked != nil {
+			if blocked, err := claim.Feasible(s.Request, nil, slots(0, 1, 2, 3, 4, 5)); err != nil || blocked != nil {
 				return
 			}
 			all = append(all, s)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -16,12 +15,12 @@ func ExampleTable_Grant() {
 	name := func(n string) testbed.Name { return testbed.Name{Namespace: "lab", Name: n} }
 	old := claim.Scheduling{
 		Precedence: claim.Precedence{Created: time.Unix(0, 0), Name: name("old")}, UID: "1",
-		Request: queue.Request{Queue: []testbed.Name{name("a"), name("a"), name("b"), name("b")}},
+		Request: claim.Request{Queue: []testbed.Name{name("a"), name("a"), name("b"), name("b")}},
 		JobUIDs: map[testbed.Name]string{name("a"): "11", name("b"): "12"},
 	}
 	young := claim.Scheduling{
 		Precedence: claim.Precedence{Created: time.Unix(9, 0), Name: name("young")}, UID: "2",
-		Request: queue.Request{Queue: []testbed.Name{name("c")}},
+		Request: claim.Request{Queue: []testbed.Name{name("c")}},
 		JobUIDs: map[testbed.Name]string{name("c"): "21"},
 	}
 	slots := []slot.ID{{Node: "x"}, {Node: "y"}, {Node: "z"}}

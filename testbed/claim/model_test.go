@@ -12,7 +12,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/testbed"
 	"github.com/spazio-scheduler/spazio/testbed/claim"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -108,7 +107,7 @@ func (w *world) arrive() {
 	} else {
 		s.Request.Relaxed = w.rng.IntN(2) == 0
 		for _, name := range names {
-			p := queue.Placement{Job: name}
+			p := claim.Placement{Job: name}
 			for _, k := range w.rng.Perm(8)[:1+w.rng.IntN(3)] {
 				p.Slots = append(p.Slots, slot.ID{Node: fmt.Sprint("n", k/2), Position: k % 2})
 			}

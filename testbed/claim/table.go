@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/testbed"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -24,7 +23,7 @@ type Scheduling struct {
 	Precedence
 	UID       string
 	Exclusive bool
-	Request   queue.Request
+	Request   Request
 	// JobUIDs has the UID of each job that may start now. The request's other jobs are left
 	// out: they have run, or must wait. Those with a claim are left out anyway.
 	JobUIDs map[testbed.Name]string
@@ -86,7 +85,7 @@ func (t *Table) Grant(schedulings []Scheduling, all, free []slot.ID, now time.Ti
 		if t.ExclusiveFor != "" && t.ExclusiveFor != s.UID {
 			continue
 		}
-		submit, blocked, err := queue.Plan(s.Request, g.leftOut(s), free)
+		submit, blocked, err := Plan(s.Request, g.leftOut(s), free)
 		if err != nil {
 			return nil, err
 		}
@@ -178,7 +177,7 @@ func (g *granting) leftOut(s *Scheduling) map[testbed.Name]bool {
 
 // possible reports whether the whole testbed would do for the job: one that it would not do
 // for must not keep slots from others.
-func (g *granting) possible(s *Scheduling, blocked *queue.Blocked) bool {
+func (g *granting) possible(s *Scheduling, blocked *Blocked) bool {
 	if len(s.Request.Queue) > 0 {
 		return blocked.Needs <= len(g.all)
 	}

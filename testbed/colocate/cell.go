@@ -79,7 +79,7 @@ type stored struct {
 // MarshalJSON writes {"count": 16, "mean": 24.5, "squares": 3.5}.
 func (c Cell) MarshalJSON() ([]byte, error) { return json.Marshal(stored(c)) }
 
-// UnmarshalJSON reads what MarshalJSON writes, and what ParseCell does.
+// UnmarshalJSON reads what MarshalJSON writes, and what parseCell does.
 func (c *Cell) UnmarshalJSON(data []byte) error {
 	var read Cell
 	if strings.HasPrefix(string(data), `"`) {
@@ -87,7 +87,7 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 		if err := json.Unmarshal(data, &text); err != nil {
 			return err
 		}
-		parsed, err := ParseCell(text)
+		parsed, err := parseCell(text)
 		if err != nil {
 			return err
 		}
@@ -106,9 +106,9 @@ func (c *Cell) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ParseCell reads the thesis' form, "24 (16)": the mean in seconds and the count. It
+// parseCell reads the thesis' form, "24 (16)": the mean in seconds and the count. It
 // does not say how the runs spread.
-func ParseCell(text string) (Cell, error) {
+func parseCell(text string) (Cell, error) {
 	refused := testbed.Refuse("Cell", text, "MEAN (COUNT)")
 	mean, rest, ok := strings.Cut(text, " (")
 	count, closed := strings.CutSuffix(rest, ")")

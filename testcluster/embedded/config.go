@@ -14,15 +14,15 @@ import (
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every field.Error.
-	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrStarted is returned by a second Start in one process.
-	ErrStarted = errors.New("this process has already started a kube-apiserver")
+	// errInvalid is in every field.Error.
+	errInvalid = errors.New("invalid configuration or input")
+	// errStarted is returned by a second Start in one process.
+	errStarted = errors.New("this process has already started a kube-apiserver")
 )
 
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "embedded", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "embedded", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }
 
 // Config says where a control plane lives and whom it lets do what. The zero
@@ -100,7 +100,7 @@ func (c Config) dir() (string, error) {
 	}
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", &field.Error{Package: "embedded", Field: "Dir", Value: c.Dir, Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return "", &field.Error{Package: "embedded", Field: "Dir", Value: c.Dir, Err: fmt.Errorf("%w: %w", errInvalid, err)}
 	}
 	return dir, nil
 }

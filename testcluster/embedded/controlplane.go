@@ -54,7 +54,7 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case started.Load():
-		return ErrStarted
+		return errStarted
 	}
 	parent, err := config.dir()
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *ControlPlane) start(ctx context.Context, config Config) (err error) {
 	// Until here no global of Kubernetes was touched, and a start may be tried
 	// again.
 	if !started.CompareAndSwap(false, true) {
-		return errors.Join(ErrStarted, listener.Close())
+		return errors.Join(errStarted, listener.Close())
 	}
 	c.log.redirectKlog(c.fail)
 	options := serverOptions(config, c.dir, listener, c.etcd.endpoint, c.authority)

@@ -9,8 +9,8 @@ import (
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in the errors of configurations.
-	ErrInvalid = errors.New("invalid configuration or input")
+	// errInvalid is in the errors of configurations.
+	errInvalid = errors.New("invalid configuration or input")
 	// ErrBadPod is in the errors of pods.
 	ErrBadPod = errors.New("pod is not runnable")
 	// ErrDuplicatePod is returned for a pod that is on the node already.

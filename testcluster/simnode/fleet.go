@@ -61,12 +61,12 @@ const maxNodes = 100_000
 func (c Config) Validate() error {
 	switch {
 	case c.Cluster == nil && c.Client == nil:
-		return refuse(ErrInvalid, "Cluster", "nil", "set, or Client")
+		return refuse(errInvalid, "Cluster", "nil", "set, or Client")
 	case c.Nodes < 0 || c.Nodes > maxNodes:
-		return refuse(ErrInvalid, "Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
+		return refuse(errInvalid, "Nodes", c.Nodes, fmt.Sprintf("0 (default) to %d", maxNodes))
 	}
 	if err := c.Params.Validate(); err != nil {
-		return &field.Error{Package: "simnode", Field: "Params", Value: fmt.Sprintf("%+v", c.Params), Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+		return &field.Error{Package: "simnode", Field: "Params", Value: fmt.Sprintf("%+v", c.Params), Err: fmt.Errorf("%w: %w", errInvalid, err)}
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (f *Fleet) machines(c Config) ([]Machine, error) {
 	for _, m := range machines {
 		name := m.Spec().Name
 		if name == "" || names[name] {
-			return nil, refuse(ErrInvalid, "Machines", name, "of different names")
+			return nil, refuse(errInvalid, "Machines", name, "of different names")
 		}
 		names[name] = true
 	}

@@ -39,7 +39,7 @@ type NodeConfig struct {
 // NewNode returns a node that runs on its clock, empty at its present.
 func NewNode(c NodeConfig) (*Node, error) {
 	if c.Name == "" {
-		return nil, refuse(ErrInvalid, "Name", c.Name, "set")
+		return nil, refuse(errInvalid, "Name", c.Name, "set")
 	}
 	now := c.Clock.Now()
 	m, err := newModel(c.Params, now)

@@ -16,37 +16,37 @@ import (
 // concurrently.
 type Get func(ctx context.Context, path string, query url.Values) ([]byte, error)
 
-// Client is the Source behind a Handler. Safe for concurrent use.
-type Client struct {
+// client is the Source behind a Handler. Safe for concurrent use.
+type client struct {
 	get  Get
 	path string
 }
 
-var _ web.Source = (*Client)(nil)
+var _ web.Source = (*client)(nil)
 
-// ErrNoPage is wrapped by State's error for a program that serves no Handler at the path.
-var ErrNoPage = errors.New("it shows nothing for a page there: is it of an older version?")
+// errNoPage is wrapped by State's error for a program that serves no Handler at the path.
+var errNoPage = errors.New("it shows nothing for a page there: is it of an older version?")
 
 // NewClient returns the Source of the Handler that is served at the path.
-func NewClient(get Get, path string) *Client { return &Client{get: get, path: path} }
+func NewClient(get Get, path string) *client { return &client{get: get, path: path} }
 
 // State is everything, as the program last had it.
-func (c *Client) State(ctx context.Context) (web.State, error) {
-	return ask[web.State](ctx, c, statePath, nil, ErrNoPage)
+func (c *client) State(ctx context.Context) (web.State, error) {
+	return ask[web.State](ctx, c, statePath, nil, errNoPage)
 }
 
 // Node explains why a node is as it is.
-func (c *Client) Node(ctx context.Context, name string) (web.Explanation, error) {
+func (c *client) Node(ctx context.Context, name string) (web.Explanation, error) {
 	return ask[web.Explanation](ctx, c, nodePath, url.Values{"name": {name}}, web.ErrUnknownNode)
 }
 
 // Pod is what has happened to a pod.
-func (c *Client) Pod(ctx context.Context, namespace, name string) (web.Timeline, error) {
+func (c *client) Pod(ctx context.Context, namespace, name string) (web.Timeline, error) {
 	return ask[web.Timeline](ctx, c, podPath, url.Values{"namespace": {namespace}, "name": {name}}, web.ErrUnknownPod)
 }
 
 // ask returns an answer, or an error that wraps missing if there is no such thing.
-func ask[T any](ctx context.Context, c *Client, path string, query url.Values, missing error) (T, error) {
+func ask[T any](ctx context.Context, c *client, path string, query url.Values, missing error) (T, error) {
 	var what T
 	text, err := c.get(ctx, c.path+path, query)
 	var status interface{ HTTPStatus() int }

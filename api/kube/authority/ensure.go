@@ -9,9 +9,9 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// ErrContended reports that somebody else changed the objects each time that they were to be
+// errContended reports that somebody else changed the objects each time that they were to be
 // stored. The next run goes on from there.
-var ErrContended = errors.New("others change the certificates at the same time")
+var errContended = errors.New("others change the certificates at the same time")
 
 // mostRounds bounds how often what is stored is looked at again: after a change,
 // and because somebody else was quicker.
@@ -20,7 +20,7 @@ const mostRounds = 5
 // Ensure stores what is to be changed now, and returns it, also with an error:
 // what was stored until then. It is run once a day or so; for some weeks it may fail
 // without harm. An error that wraps ErrInvalid is the config's, others are
-// ErrContended and the API server's, such as for an object that is not there.
+// errContended and the API server's, such as for an object that is not there.
 func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) (made []Change, err error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
@@ -50,5 +50,5 @@ func Ensure(ctx context.Context, client corev1client.CoreV1Interface, c Config) 
 			return made, err
 		}
 	}
-	return made, fmt.Errorf("%w: not done after %d rounds", ErrContended, mostRounds)
+	return made, fmt.Errorf("%w: not done after %d rounds", errContended, mostRounds)
 }

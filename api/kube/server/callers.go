@@ -92,13 +92,13 @@ func (a admitted) Context() context.Context { return a.ctx }
 // admit returns a context with the Caller, or the status to end the call with.
 func (c *callers) admit(ctx context.Context, method string) (context.Context, error) {
 	role, ok := Right(method)
-	if role == Anyone {
+	if role == anyone {
 		return ctx, nil
 	}
 	caller, result, err := Caller{}, identity.Refused, status.Errorf(codes.PermissionDenied, "no caller has the right to %s", method)
 	switch {
-	case !ok, role == Controller: // the scheduler itself asks who calls
-	case role == Peer:
+	case !ok, role == controller: // the scheduler itself asks who calls
+	case role == peer:
 		caller, result, err = c.peer(ctx)
 	default:
 		caller, result, err = c.agent(ctx)

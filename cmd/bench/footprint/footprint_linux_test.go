@@ -15,8 +15,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -24,11 +23,11 @@ import (
 var built string
 
 var buildOnce = sync.OnceValues(func() (string, error) {
-	return process.Build(context.Background(), "", "spazio-agent", built, io.Discard)
+	return bench.Build(context.Background(), "", "spazio-agent", built, io.Discard)
 })
 
 func TestMain(m *testing.M) {
-	children.Init(map[string]children.Role{process.ExecRole: process.Exec})
+	children.Init(map[string]children.Role{bench.ExecRole: bench.Exec})
 	var err error
 	if built, err = os.MkdirTemp("", "spazio-footprint-"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -78,7 +77,7 @@ func measure(t *testing.T, args ...string) map[string]float64 {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	var r program.Result
+	var r bench.Result
 	if err := f.measure(t.Context(), &r, g, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +205,10 @@ func TestNoCgroups(t *testing.T) {
 // Of turns the usage is the mean, and of what is a most the most.
 func TestTell(t *testing.T) {
 	with, without := newTally(), newTally()
-	with.agent = []process.Usage{{Cores: .004, MeanMiB: 20, MaxMiB: 21, PeakMiB: 23}, {Cores: .006, MeanMiB: 22, MaxMiB: 24, PeakMiB: 22}}
-	without.agent = []process.Usage{{Cores: .003}, {Cores: .002}}
-	with.exporter = []process.Usage{{Cores: .011}}
-	var r program.Result
+	with.agent = []bench.Usage{{Cores: .004, MeanMiB: 20, MaxMiB: 21, PeakMiB: 23}, {Cores: .006, MeanMiB: 22, MaxMiB: 24, PeakMiB: 22}}
+	without.agent = []bench.Usage{{Cores: .003}, {Cores: .002}}
+	with.exporter = []bench.Usage{{Cores: .011}}
+	var r bench.Result
 	with.report(&r, 5, without, "usage", 50)
 	found, bars := map[string]float64{}, map[string]float64{}
 	for _, row := range r.Rows {
@@ -228,7 +227,7 @@ func TestTell(t *testing.T) {
 	if bars["spazio-agent"] != 8 || bars["spazio-agent, RSS most"] != 25 || bars["usage adds"] != .5 {
 		t.Errorf("bars %v", bars)
 	}
-	r = program.Result{}
+	r = bench.Result{}
 	with.report(&r, 1, without, "", 50)
 	if r.Rows[0].Bar.Value != 4 {
 		t.Errorf("the bar is %v, want 4", r.Rows[0].Bar)
@@ -240,18 +239,18 @@ func TestRefuses(t *testing.T) {
 		line string
 		code int
 	}{
-		{"--bogus", program.Usage},
-		{"--duration 0s", program.Usage},
-		{"--warm-up -1s", program.Usage},
-		{"--pods 0", program.Usage},
-		{"--rate NaN", program.Usage},
-		{"-o xml", program.Usage},
-		{"--agent /nonexistent/agent --pods 1", program.Failure},
-		{"--agent /bin/false --pods 1 -- --cpu-counter none", program.Failure},
+		{"--bogus", bench.BadUsage},
+		{"--duration 0s", bench.BadUsage},
+		{"--warm-up -1s", bench.BadUsage},
+		{"--pods 0", bench.BadUsage},
+		{"--rate NaN", bench.BadUsage},
+		{"-o xml", bench.BadUsage},
+		{"--agent /nonexistent/agent --pods 1", bench.Failure},
+		{"--agent /bin/false --pods 1 -- --cpu-counter none", bench.Failure},
 	} {
 		var stdout, stderr bytes.Buffer
 		var f footprint
-		if code := program.Run(t.Context(), program.Command("footprint", "", f.flags, f.validate, f.measure), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
+		if code := bench.Run(t.Context(), bench.Command("footprint", "", f.flags, f.validate, f.measure), strings.Fields(tc.line), &stdout, &stderr); code != tc.code || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, want %d: %s", tc.line, code, tc.code, &stderr)
 		}
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/energy/source/fakerapl"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/telemetry"
@@ -27,14 +26,14 @@ import (
 
 func main() {
 	var f footprint
-	c := program.Command("footprint [flags] [-- flags of spazio-agent]", "Measure CPU time and memory of spazio-agent while pods come and go", f.flags, f.validate, f.measure)
-	program.Main(c, map[string]children.Role{process.ExecRole: process.Exec})
+	c := bench.Command("footprint [flags] [-- flags of spazio-agent]", "Measure CPU time and memory of spazio-agent while pods come and go", f.flags, f.validate, f.measure)
+	bench.Main(c, map[string]children.Role{bench.ExecRole: bench.Exec})
 }
 
 // footprint measures what the agent takes of its node.
 type footprint struct {
 	agent, exporter string
-	timing          program.Timing
+	timing          bench.Timing
 	pods            int
 	rate            float64
 	usage, energy   bool
@@ -62,8 +61,8 @@ func (f *footprint) validate(args []string) error {
 	return f.timing.Validate()
 }
 
-func (f *footprint) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
-	if f.agent, err = process.Build(ctx, f.agent, "spazio-agent", g.Dir(), progress); err != nil {
+func (f *footprint) measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) (err error) {
+	if f.agent, err = bench.Build(ctx, f.agent, "spazio-agent", g.Dir(), progress); err != nil {
 		return err
 	}
 	cgroups, err := newCgroups(cgroupRoot, g.Dir())
@@ -91,7 +90,7 @@ func (f *footprint) measure(ctx context.Context, r *program.Result, g *children.
 	var running atomic.Int64
 	beside.Go(func() error { return cgroups.churn(ctx, f.pods, f.rate, &running) })
 	for running.Load() < int64(f.pods) {
-		if err := process.Sleep(ctx, 10*time.Millisecond); err != nil {
+		if err := bench.Sleep(ctx, 10*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -100,7 +99,7 @@ func (f *footprint) measure(ctx context.Context, r *program.Result, g *children.
 
 // turns has an agent measured, or one without something and one with it, each twice for half the
 // duration, so that neither has the better half of a machine that changes.
-func (f *footprint) turns(ctx context.Context, r *program.Result, g *children.Group, root, sys string, running *atomic.Int64) error {
+func (f *footprint) turns(ctx context.Context, r *bench.Result, g *children.Group, root, sys string, running *atomic.Int64) error {
 	without := append([]string{"--cgroup-root", root}, f.args...)
 	with, what := without, ""
 	if f.usage {
@@ -129,7 +128,7 @@ func (f *footprint) turns(ctx context.Context, r *program.Result, g *children.Gr
 // tally is what was seen in the turns of an agent, which are as long as one another.
 type tally struct {
 	peers
-	agent, exporter []process.Usage // of each turn
+	agent, exporter []bench.Usage // of each turn
 }
 
 func newTally() *tally { return &tally{peers: peers{count: map[string]float64{}}} }
@@ -161,11 +160,11 @@ func (f *footprint) turn(ctx context.Context, g *children.Group, duration time.D
 		defer exporter.Kill()
 		pids = append(pids, exporter.PID())
 	}
-	if err := process.Sleep(ctx, f.timing.WarmUp); err != nil {
+	if err := bench.Sleep(ctx, f.timing.WarmUp); err != nil {
 		return err
 	}
 	t.counting.Store(true)
-	used, err := process.Follow(ctx, duration, pids...)
+	used, err := bench.Follow(ctx, duration, pids...)
 	if t.counting.Store(false); err != nil {
 		return err
 	}
@@ -182,16 +181,16 @@ func startScraped(ctx context.Context, g *children.Group, every time.Duration, p
 	}
 	addr := listener.Addr().String()
 	_ = listener.Close()
-	p, _, err := process.Start(ctx, g, nil, path, "", "", slices.Insert(args, 1, addr)...)
+	p, _, err := bench.Start(ctx, g, nil, path, "", "", slices.Insert(args, 1, addr)...)
 	if err != nil {
 		return nil, err
 	}
-	if err := process.Await(ctx, p, addr, func(endpoint.Metrics) bool { return true }); err != nil {
+	if err := bench.Await(ctx, p, addr, func(endpoint.Metrics) bool { return true }); err != nil {
 		return nil, err
 	}
 	go func() {
-		for process.Sleep(ctx, every) == nil {
-			_, _ = process.Scrape(ctx, addr) // what it costs to answer is what counts
+		for bench.Sleep(ctx, every) == nil {
+			_, _ = bench.Scrape(ctx, addr) // what it costs to answer is what counts
 		}
 	}()
 	return p, nil
@@ -200,19 +199,19 @@ func startScraped(ctx context.Context, g *children.Group, every time.Duration, p
 // report adds the rows of an agent, and of one without something if there was one. The agent's bars are
 // 25 MiB and, at a rate of starts a second, 4 millicores at one and 6 at five; where it reads what pods
 // take 5 and 8, of which that may add half a millicore, and energy as much.
-func (t *tally) report(r *program.Result, rate float64, without *tally, what string, running int64) {
+func (t *tally) report(r *bench.Result, rate float64, without *tally, what string, running int64) {
 	cpu := 3.5 + rate/2
 	if what != "" {
 		cpu = 4.25 + .75*rate
 	}
 	agent := mean(t.agent)
-	rows("spazio-agent", agent, r, program.AtMost(cpu), program.AtMost(25))
+	rows("spazio-agent", agent, r, bench.AtMost(cpu), bench.AtMost(25))
 	if what != "" {
 		plain := mean(without.agent)
 		rows("without "+what, plain, r, nil, nil)
 		r.Add(
-			program.Row{What: what + " adds", Value: 1e3 * (agent.Cores - plain.Cores), Unit: "millicores", Bar: program.AtMost(.5)},
-			program.Row{What: what + " adds, RSS mean", Value: agent.MeanMiB - plain.MeanMiB, Unit: "MiB"},
+			bench.Row{What: what + " adds", Value: 1e3 * (agent.Cores - plain.Cores), Unit: "millicores", Bar: bench.AtMost(.5)},
+			bench.Row{What: what + " adds, RSS mean", Value: agent.MeanMiB - plain.MeanMiB, Unit: "MiB"},
 		)
 	}
 	if len(t.exporter) > 0 {
@@ -221,26 +220,26 @@ func (t *tally) report(r *program.Result, rate float64, without *tally, what str
 	t.mu.Lock() // a stream may still be ending
 	defer t.mu.Unlock()
 	for _, sent := range sent {
-		r.Add(program.Row{What: sent, Value: t.count[sent], Unit: "messages"})
+		r.Add(bench.Row{What: sent, Value: t.count[sent], Unit: "messages"})
 	}
 	r.Add(
-		program.Row{What: "pods in the agent's last report", Value: float64(t.pods), Unit: "pods"},
-		program.Row{What: "pods that ran in the end", Value: float64(running), Unit: "pods"},
+		bench.Row{What: "pods in the agent's last report", Value: float64(t.pods), Unit: "pods"},
+		bench.Row{What: "pods that ran in the end", Value: float64(running), Unit: "pods"},
 	)
 }
 
-func rows(name string, u process.Usage, r *program.Result, cpu, memory *program.Bar) {
+func rows(name string, u bench.Usage, r *bench.Result, cpu, memory *bench.Bar) {
 	r.Add(
-		program.Row{What: name, Value: 1e3 * u.Cores, Unit: "millicores", Bar: cpu},
-		program.Row{What: name + ", RSS mean", Value: u.MeanMiB, Unit: "MiB"},
-		program.Row{What: name + ", RSS most", Value: u.MaxMiB, Unit: "MiB", Bar: memory},
-		program.Row{What: name + ", VmHWM", Value: u.PeakMiB, Unit: "MiB"},
+		bench.Row{What: name, Value: 1e3 * u.Cores, Unit: "millicores", Bar: cpu},
+		bench.Row{What: name + ", RSS mean", Value: u.MeanMiB, Unit: "MiB"},
+		bench.Row{What: name + ", RSS most", Value: u.MaxMiB, Unit: "MiB", Bar: memory},
+		bench.Row{What: name + ", VmHWM", Value: u.PeakMiB, Unit: "MiB"},
 	)
 }
 
 // mean is the usage of processes one after the other, each for as long; of what is a most it is the
 // most.
-func mean(all []process.Usage) (m process.Usage) {
+func mean(all []bench.Usage) (m bench.Usage) {
 	for _, u := range all {
 		m.Cores += u.Cores / float64(len(all))
 		m.MeanMiB += u.MeanMiB / float64(len(all))
@@ -257,7 +256,7 @@ func advance(ctx context.Context, counters *fakerapl.Machine) (err error) {
 		return err
 	}
 	defer cpu.Close()
-	for process.Sleep(ctx, 100*time.Millisecond) == nil {
+	for bench.Sleep(ctx, 100*time.Millisecond) == nil {
 		used, err := cpu.ReadNode()
 		if err != nil {
 			return err

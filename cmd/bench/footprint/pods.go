@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 )
 
 // What a pod start looks like to the cgroups, from the pod's cgroup on, measured
@@ -43,7 +43,7 @@ func (g *cgroups) churn(ctx context.Context, count int, rate float64, running *a
 		begin()
 	}
 	for running.Load() < int64(count) && ctx.Err() == nil {
-		_ = process.Sleep(ctx, 10*time.Millisecond) // the loop looks at ctx
+		_ = bench.Sleep(ctx, 10*time.Millisecond) // the loop looks at ctx
 	}
 	period := time.Duration(math.MaxInt64)
 	if rate > 0 {
@@ -76,7 +76,7 @@ func (g *cgroups) pod(ctx context.Context, end <-chan struct{}, running *atomic.
 		{containerCreated, func() error { return g.makeContainer(pod, container) }},
 		{containerStarted, func() error { return g.start(pod, container, false) }},
 	} {
-		if err := process.Sleep(ctx, time.Until(began.Add(step.after))); err != nil {
+		if err := bench.Sleep(ctx, time.Until(began.Add(step.after))); err != nil {
 			return err
 		}
 		if err := step.do(); err != nil {
@@ -93,7 +93,7 @@ func (g *cgroups) pod(ctx context.Context, end <-chan struct{}, running *atomic.
 	if err := g.end(pod, container); err != nil {
 		return err
 	}
-	if err := process.Sleep(ctx, podRemoved); err != nil {
+	if err := bench.Sleep(ctx, podRemoved); err != nil {
 		return err
 	}
 	if err := g.end(pod, sandbox); err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
 	"github.com/spazio-scheduler/spazio/api/transport"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/svd"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
@@ -30,7 +29,7 @@ type aggregator struct {
 	path                         string
 	nodes, connections, channels int
 	rate                         float64
-	timing                       program.Timing
+	timing                       bench.Timing
 }
 
 func (a *aggregator) flags(f *pflag.FlagSet) {
@@ -49,12 +48,12 @@ func (a *aggregator) validate(args []string) error {
 	case !(a.rate > 0 && a.rate <= 1e3):
 		return fmt.Errorf("--rate: %v is not above 0 and at most 1000", a.rate)
 	}
-	return errors.Join(program.Positive(args, map[string]int{"nodes": a.nodes, "connections": a.connections, "channels": a.channels}), a.timing.Validate())
+	return errors.Join(bench.Positive(args, map[string]int{"nodes": a.nodes, "connections": a.connections, "channels": a.channels}), a.timing.Validate())
 }
 
-func (a *aggregator) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (a *aggregator) measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) error {
 	debug.SetGCPercent(gcPercent)
-	server, found, err := process.Start(ctx, g, progress, a.path, "spazio-aggregator", `aggregator is listening" grpc=(\S+) metrics=(\S+)`, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
+	server, found, err := bench.Start(ctx, g, progress, a.path, "spazio-aggregator", `aggregator is listening" grpc=(\S+) metrics=(\S+)`, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
@@ -66,7 +65,7 @@ func (a *aggregator) measure(ctx context.Context, r *program.Result, g *children
 	if err != nil {
 		return err
 	}
-	metrics, err := process.Scrape(ctx, found[2])
+	metrics, err := bench.Scrape(ctx, found[2])
 	if err != nil {
 		return err
 	}
@@ -77,21 +76,21 @@ func (a *aggregator) measure(ctx context.Context, r *program.Result, g *children
 		return errors.New("no push was answered")
 	}
 	r.Add(
-		program.Row{What: "pushes answered", Value: float64(len(p.call)) / a.timing.Duration.Seconds(), Unit: "1/s"},
-		program.Row{What: "pushes failed", Value: float64(p.failed), Unit: "pushes"},
+		bench.Row{What: "pushes answered", Value: float64(len(p.call)) / a.timing.Duration.Seconds(), Unit: "1/s"},
+		bench.Row{What: "pushes failed", Value: float64(p.failed), Unit: "pushes"},
 	)
 	r.AddQuantiles("latency", "ms", p.call, .5, .9, .99, .999, 1)
 	r.AddQuantiles("latency from when it was due", "ms", p.due, .5, .9, .99, .999, 1)
 	for _, name := range []string{"push", "tick"} {
 		histogram := "spazio_aggregator_" + name + "_seconds"
-		r.Add(program.Row{What: name + " within the aggregator, mean", Value: 1e3 * metrics[histogram+"_sum"] / metrics[histogram+"_count"], Unit: "ms"})
+		r.Add(bench.Row{What: name + " within the aggregator, mean", Value: 1e3 * metrics[histogram+"_sum"] / metrics[histogram+"_count"], Unit: "ms"})
 	}
 	r.Add(
-		program.Row{What: "aggregator", Value: used[0].Cores, Unit: "cores"},
-		program.Row{What: "aggregator resident, most", Value: used[0].MaxMiB, Unit: "MiB"},
-		program.Row{What: "its heap in use", Value: metrics["go_memstats_heap_inuse_bytes"] / (1 << 20), Unit: "MiB"},
-		program.Row{What: "nodes that it knows", Value: metrics["spazio_aggregator_nodes"], Unit: "nodes"},
-		program.Row{What: "load generator", Value: used[1].Cores, Unit: "cores"},
+		bench.Row{What: "aggregator", Value: used[0].Cores, Unit: "cores"},
+		bench.Row{What: "aggregator resident, most", Value: used[0].MaxMiB, Unit: "MiB"},
+		bench.Row{What: "its heap in use", Value: metrics["go_memstats_heap_inuse_bytes"] / (1 << 20), Unit: "MiB"},
+		bench.Row{What: "nodes that it knows", Value: metrics["spazio_aggregator_nodes"], Unit: "nodes"},
+		bench.Row{What: "load generator", Value: used[1].Cores, Unit: "cores"},
 	)
 	return nil
 }
@@ -189,7 +188,7 @@ func (p *pushes) connection(ctx context.Context, c int, began time.Time, calls *
 		for n := c; n < len(p.models); n += len(p.connections) {
 			phase := time.Duration(float64(p.period) * float64(n) / float64(len(p.models)))
 			due := began.Add(time.Duration(round)*p.period + phase)
-			if process.Sleep(ctx, time.Until(due)) != nil {
+			if bench.Sleep(ctx, time.Until(due)) != nil {
 				return
 			}
 			m := p.models[n]

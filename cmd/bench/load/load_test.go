@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
@@ -35,7 +35,7 @@ func measure(t *testing.T, b benchmark, args ...string) map[string]float64 {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	var r program.Result
+	var r bench.Result
 	if err := b.measure(t.Context(), &r, g, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func measure(t *testing.T, b benchmark, args ...string) map[string]float64 {
 func TestAggregator(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	args := []string{"aggregator", "--nodes", "30", "--connections", "4", "--rate", "20", "--warm-up", "1s", "--duration", "2s", "-o", "json"}
-	if code := program.Run(t.Context(), command(), args, &stdout, &stderr); code != program.OK {
+	if code := bench.Run(t.Context(), command(), args, &stdout, &stderr); code != bench.OK {
 		t.Fatalf("exit code %d, stderr %q", code, &stderr)
 	}
-	var r program.Result
+	var r bench.Result
 	if err := json.Unmarshal(stdout.Bytes(), &r); err != nil {
 		t.Fatalf("%v\n%s", err, &stdout)
 	}
@@ -102,12 +102,12 @@ func TestRefuses(t *testing.T) {
 		"testbeds --nodes 2001 --slots 1", "testbeds --slots 5", "testbeds --jobs 39", "testbeds --pods 5001", "testbeds --rounds 0", "testbeds word",
 	} {
 		var stdout, stderr bytes.Buffer
-		if code := program.Run(t.Context(), command(), strings.Fields(line), &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {
+		if code := bench.Run(t.Context(), command(), strings.Fields(line), &stdout, &stderr); code != bench.BadUsage || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, stderr %q, stdout %q", line, code, &stderr, &stdout)
 		}
 	}
 	var stdout, stderr bytes.Buffer
-	if code := program.Run(t.Context(), command(), []string{"profiler", "--profiler", os.DevNull}, &stdout, &stderr); code != program.Failure || stdout.Len() > 0 {
+	if code := bench.Run(t.Context(), command(), []string{"profiler", "--profiler", os.DevNull}, &stdout, &stderr); code != bench.Failure || stdout.Len() > 0 {
 		t.Errorf("no program: exit code %d, stderr %q", code, &stderr)
 	}
 }
@@ -115,7 +115,7 @@ func TestRefuses(t *testing.T) {
 // Pairs that did not come to their end show what has been measured.
 func TestSamples(t *testing.T) {
 	half := samples{placeholders: []float64{7, 3}, slots: []float64{50, 90}, plain: []float64{100}}
-	var r program.Result
+	var r bench.Result
 	half.report(&r)
 	if len(r.Rows) != 2 || r.Rows[0].Value != 7 || r.Rows[1].Value != .5 {
 		t.Errorf("%+v", r.Rows)

@@ -12,16 +12,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
 
-func main() { program.Main(command(), roles()) }
+func main() { bench.Main(command(), roles()) }
 
 // roles are what this program's children do.
 func roles() map[string]children.Role {
-	return map[string]children.Role{process.ExecRole: process.Exec, "watch": serve(&watch{}), "page": serve(&page{})}
+	return map[string]children.Role{bench.ExecRole: bench.Exec, "watch": serve(&watch{}), "page": serve(&page{})}
 }
 
 // gcPercent lets this process's heap grow fivefold before it is collected. It holds what each agent
@@ -32,7 +31,7 @@ const gcPercent = 400
 func command() *cobra.Command {
 	c := &cobra.Command{Use: "load", Short: "Measure our programs under the load of a fleet"}
 	add := func(use, short string, b benchmark) {
-		c.AddCommand(program.Command(use, short, b.flags, b.validate, b.measure))
+		c.AddCommand(bench.Command(use, short, b.flags, b.validate, b.measure))
 	}
 	add("aggregator", "Measure spazio-aggregator while the models of many nodes come", &aggregator{})
 	add("profiler", "Measure spazio-profiler while the windows of many pods come", &profiler{})
@@ -42,16 +41,16 @@ func command() *cobra.Command {
 	return c
 }
 
-// A benchmark is what a command measures, by the functions that program.Command wants.
+// A benchmark is what a command measures, by the functions that bench.Command wants.
 type benchmark interface {
 	flags(*pflag.FlagSet)
 	validate(args []string) error
-	measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error
+	measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) error
 }
 
 // during measures processes while load runs, after a warm-up: edge is called when that begins and when
 // it ends.
-func during(ctx context.Context, t program.Timing, load func(context.Context) error, edge func() error, pids ...int) (used []process.Usage, err error) {
+func during(ctx context.Context, t bench.Timing, load func(context.Context) error, edge func() error, pids ...int) (used []bench.Usage, err error) {
 	loading, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- load(loading) }()
@@ -59,13 +58,13 @@ func during(ctx context.Context, t program.Timing, load func(context.Context) er
 		stop()
 		err = errors.Join(err, <-ended)
 	}()
-	if err := process.Sleep(ctx, t.WarmUp); err != nil {
+	if err := bench.Sleep(ctx, t.WarmUp); err != nil {
 		return nil, err
 	}
 	if err := edge(); err != nil {
 		return nil, err
 	}
-	if used, err = process.Follow(ctx, t.Duration, pids...); err != nil {
+	if used, err = bench.Follow(ctx, t.Duration, pids...); err != nil {
 		return nil, err
 	}
 	return used, edge()

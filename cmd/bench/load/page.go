@@ -15,8 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 	"github.com/spazio-scheduler/spazio/web"
@@ -45,16 +44,16 @@ func (p *page) validate(args []string) error {
 	case p.duration < 2*time.Second:
 		return fmt.Errorf("--duration: %v is less than two frames", p.duration)
 	}
-	return program.Positive(args, map[string]int{"nodes": p.nodes, "readers": p.readers})
+	return bench.Positive(args, map[string]int{"nodes": p.nodes, "readers": p.readers})
 }
 
 // measure has bars for a page with 5,000 nodes, once a second, with one reader.
-func (p *page) measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
+func (p *page) measure(ctx context.Context, r *bench.Result, g *children.Group, _ io.Writer) error {
 	server, url, err := startServer(ctx, g, "page", fmt.Sprint("--nodes=", p.nodes), fmt.Sprint("--changing=", p.changing))
 	if err != nil {
 		return err
 	}
-	idle, err := process.Follow(ctx, p.duration, server.PID())
+	idle, err := bench.Follow(ctx, p.duration, server.PID())
 	if err != nil {
 		return err
 	}
@@ -75,7 +74,7 @@ func (p *page) measure(ctx context.Context, r *program.Result, g *children.Group
 		}
 		return nil
 	}
-	used, err := during(ctx, program.Timing{Duration: p.duration}, read, func() error { return nil }, server.PID())
+	used, err := during(ctx, bench.Timing{Duration: p.duration}, read, func() error { return nil }, server.PID())
 	if err != nil {
 		return err
 	}
@@ -83,12 +82,12 @@ func (p *page) measure(ctx context.Context, r *program.Result, g *children.Group
 		return fmt.Errorf("%d frames in %v", len(sizes), p.duration)
 	}
 	r.Add(
-		program.Row{What: "frames", Value: float64(len(sizes)), Unit: "frames"},
-		program.Row{What: "the first", Value: sizes[0], Unit: "B"},
-		program.Row{What: "the others, median", Value: program.Median(sizes[1:]), Unit: "B"},
-		program.Row{What: "the others, largest", Value: slices.Max(sizes[1:]), Unit: "B", Bar: program.AtMost(256 << 10)},
-		program.Row{What: "the server with readers", Value: used[0].Cores, Unit: "cores", Bar: program.AtMost(.05)},
-		program.Row{What: "the server without", Value: idle[0].Cores, Unit: "cores"},
+		bench.Row{What: "frames", Value: float64(len(sizes)), Unit: "frames"},
+		bench.Row{What: "the first", Value: sizes[0], Unit: "B"},
+		bench.Row{What: "the others, median", Value: bench.Median(sizes[1:]), Unit: "B"},
+		bench.Row{What: "the others, largest", Value: slices.Max(sizes[1:]), Unit: "B", Bar: bench.AtMost(256 << 10)},
+		bench.Row{What: "the server with readers", Value: used[0].Cores, Unit: "cores", Bar: bench.AtMost(.05)},
+		bench.Row{What: "the server without", Value: idle[0].Cores, Unit: "cores"},
 	)
 	return nil
 }

@@ -18,8 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/spazio-scheduler/spazio/agent"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/node/endpoint"
 	"github.com/spazio-scheduler/spazio/node/publish"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -31,7 +30,7 @@ type profiler struct {
 	path                   string
 	nodes, pods, workloads int
 	arguments              []string
-	timing                 program.Timing
+	timing                 bench.Timing
 }
 
 func (p *profiler) flags(f *pflag.FlagSet) {
@@ -44,7 +43,7 @@ func (p *profiler) flags(f *pflag.FlagSet) {
 }
 
 func (p *profiler) validate(args []string) error {
-	err := program.Positive(args, map[string]int{"nodes": p.nodes, "pods": p.pods, "workloads": p.workloads})
+	err := bench.Positive(args, map[string]int{"nodes": p.nodes, "pods": p.pods, "workloads": p.workloads})
 	switch {
 	case p.pods < p.nodes:
 		err = fmt.Errorf("--pods: %d is less than one a node", p.pods)
@@ -60,7 +59,7 @@ const (
 	accepted = windows + `result="accepted"}`
 )
 
-func (p *profiler) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (p *profiler) measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) error {
 	debug.SetGCPercent(gcPercent)
 	kubeconfig := filepath.Join(g.Dir(), "kubeconfig")
 	api, err := startAPIServer(p, kubeconfig)
@@ -68,14 +67,14 @@ func (p *profiler) measure(ctx context.Context, r *program.Result, g *children.G
 		return err
 	}
 	defer api.stop()
-	server, found, err := process.Start(ctx, g, progress, p.path, "spazio-profiler", `profiler is listening" grpc=(\S+) .*debug=(\S+)`, append([]string{
+	server, found, err := bench.Start(ctx, g, progress, p.path, "spazio-profiler", `profiler is listening" grpc=(\S+) .*debug=(\S+)`, append([]string{
 		"--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--lease-namespace", "default",
 	}, p.arguments...)...)
 	if err != nil {
 		return err
 	}
 	listed := func(m endpoint.Metrics) bool { return m["spazio_profiler_pods"] == float64(p.pods) }
-	if err := process.Await(ctx, server, found[2], listed); err != nil {
+	if err := bench.Await(ctx, server, found[2], listed); err != nil {
 		return err
 	}
 	var counts []counted
@@ -100,12 +99,12 @@ type counted struct {
 }
 
 func (s *apiServer) count(ctx context.Context, debugAddr string) (c counted, err error) {
-	c.metrics, err = process.Scrape(ctx, debugAddr)
+	c.metrics, err = bench.Scrape(ctx, debugAddr)
 	c.at, c.writes, c.saves = time.Now(), s.writes.Load(), s.saves.Load()
 	return c, err
 }
 
-func reportProfiler(r *program.Result, before, after counted, used []process.Usage) {
+func reportProfiler(r *bench.Result, before, after counted, used []bench.Usage) {
 	seconds := after.at.Sub(before.at).Seconds()
 	rate := func(name string) float64 { return (after.metrics[name] - before.metrics[name]) / seconds }
 	mebibytes := func(name string) float64 { return after.metrics[name] / (1 << 20) }
@@ -116,19 +115,19 @@ func reportProfiler(r *program.Result, before, after counted, used []process.Usa
 		}
 	}
 	r.Add(
-		program.Row{What: "batches accepted", Value: rate(`spazio_profiler_batches_total{result="accepted"}`), Unit: "1/s"},
-		program.Row{What: "windows accepted", Value: rate(accepted), Unit: "1/s"},
-		program.Row{What: "other windows, in all", Value: refused, Unit: "windows"},
-		program.Row{What: "writes", Value: float64(after.writes-before.writes) / seconds, Unit: "1/s"},
-		program.Row{What: "checkpoints among them", Value: float64(after.saves-before.saves) / seconds, Unit: "1/s"},
-		program.Row{What: "profiler", Value: used[0].Cores, Unit: "cores"},
-		program.Row{What: "profiler resident, most", Value: used[0].MaxMiB, Unit: "MiB"},
-		program.Row{What: "the same since it started", Value: used[0].PeakMiB, Unit: "MiB"},
-		program.Row{What: "its heap in use", Value: mebibytes("go_memstats_heap_inuse_bytes"), Unit: "MiB"},
-		program.Row{What: "its stacks in use", Value: mebibytes("go_memstats_stack_inuse_bytes"), Unit: "MiB"},
-		program.Row{What: "workloads that it knows", Value: after.metrics["spazio_profiler_workloads"], Unit: "workloads"},
-		program.Row{What: "pods that it knows", Value: after.metrics["spazio_profiler_pods"], Unit: "pods"},
-		program.Row{What: "load generator", Value: used[1].Cores, Unit: "cores"},
+		bench.Row{What: "batches accepted", Value: rate(`spazio_profiler_batches_total{result="accepted"}`), Unit: "1/s"},
+		bench.Row{What: "windows accepted", Value: rate(accepted), Unit: "1/s"},
+		bench.Row{What: "other windows, in all", Value: refused, Unit: "windows"},
+		bench.Row{What: "writes", Value: float64(after.writes-before.writes) / seconds, Unit: "1/s"},
+		bench.Row{What: "checkpoints among them", Value: float64(after.saves-before.saves) / seconds, Unit: "1/s"},
+		bench.Row{What: "profiler", Value: used[0].Cores, Unit: "cores"},
+		bench.Row{What: "profiler resident, most", Value: used[0].MaxMiB, Unit: "MiB"},
+		bench.Row{What: "the same since it started", Value: used[0].PeakMiB, Unit: "MiB"},
+		bench.Row{What: "its heap in use", Value: mebibytes("go_memstats_heap_inuse_bytes"), Unit: "MiB"},
+		bench.Row{What: "its stacks in use", Value: mebibytes("go_memstats_stack_inuse_bytes"), Unit: "MiB"},
+		bench.Row{What: "workloads that it knows", Value: after.metrics["spazio_profiler_workloads"], Unit: "workloads"},
+		bench.Row{What: "pods that it knows", Value: after.metrics["spazio_profiler_pods"], Unit: "pods"},
+		bench.Row{What: "load generator", Value: used[1].Cores, Unit: "cores"},
 	)
 }
 
@@ -161,7 +160,7 @@ func (p *profiler) agent(ctx context.Context, n int, target string) error {
 	sending.Go(func() { _ = usages.Run(ctx) })
 	// Agents don't start in one instant.
 	random := rand.New(rand.NewPCG(1, uint64(n)))
-	if process.Sleep(ctx, time.Duration(random.Float64()*float64(readEvery))) != nil {
+	if bench.Sleep(ctx, time.Duration(random.Float64()*float64(readEvery))) != nil {
 		return nil
 	}
 	pods := p.podsOf(n, random)

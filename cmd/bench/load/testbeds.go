@@ -12,8 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
@@ -43,7 +42,7 @@ func (b *testbeds) flags(f *pflag.FlagSet) {
 
 func (b *testbeds) validate(args []string) error {
 	total := b.nodes * b.slots
-	err := program.Positive(args, map[string]int{
+	err := bench.Positive(args, map[string]int{
 		"nodes": b.nodes, "slots": b.slots, "jobs-per-scheduling": b.perRound, "competing": b.competing, "rounds": b.rounds, "pods": b.pods, "pairs": b.pairs,
 	})
 	switch {
@@ -78,7 +77,7 @@ profiles:
     args: {listen: "127.0.0.1:0"}
 `
 
-func (b *testbeds) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) (err error) {
+func (b *testbeds) measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) (err error) {
 	debug.SetGCPercent(gcPercent)
 	c := &cluster{testbeds: b, group: g, progress: progress}
 	fmt.Fprintln(progress, "starting the control plane")
@@ -116,21 +115,21 @@ type samples struct {
 
 // report adds the figures of what is complete so far. The bars are for a machine of two cores that does
 // nothing else.
-func (s *samples) report(r *program.Result) {
-	add := func(what, unit string, q float64, of []float64, bar *program.Bar) {
+func (s *samples) report(r *bench.Result) {
+	add := func(what, unit string, q float64, of []float64, bar *bench.Bar) {
 		if len(of) > 0 {
-			r.Add(program.Row{What: what, Unit: unit, Value: program.Quantile(of, q), Bar: bar, Of: slices.Sorted(slices.Values(of))})
+			r.Add(bench.Row{What: what, Unit: unit, Value: bench.Quantile(of, q), Bar: bar, Of: slices.Sorted(slices.Values(of))})
 		}
 	}
-	add("a scheduling's jobs have what runs them, median", "s", .5, s.acquired, program.AtMost(.1))
-	add("the same, 99 %", "s", .99, s.acquired, program.AtMost(.25))
-	add("spazio-testbed resident", "MiB", 1, s.resident, program.AtMost(200))
-	add("all placeholder pods bound, worst", "s", 1, s.placeholders, program.AtMost(60))
+	add("a scheduling's jobs have what runs them, median", "s", .5, s.acquired, bench.AtMost(.1))
+	add("the same, 99 %", "s", .99, s.acquired, bench.AtMost(.25))
+	add("spazio-testbed resident", "MiB", 1, s.resident, bench.AtMost(200))
+	add("all placeholder pods bound, worst", "s", 1, s.placeholders, bench.AtMost(60))
 	var ratios []float64
 	for i := range min(len(s.slots), len(s.plain)) {
 		ratios = append(ratios, s.slots[i]/s.plain[i])
 	}
-	add("pods into slots, of the default profile's, median", "ratio", .5, ratios, program.AtLeast(.8))
+	add("pods into slots, of the default profile's, median", "ratio", .5, ratios, bench.AtLeast(.8))
 }
 
 // pair is one round of everything; what needs but one is measured in the first.
@@ -182,7 +181,7 @@ func (c *cluster) withOperator(ctx context.Context, first bool, s *samples) (err
 		fmt.Fprintf(c.progress, "round %d of %d: jobs have what runs them within %.3g s\n", round+1, c.rounds, slices.Max(found))
 		s.acquired = append(s.acquired, found...)
 	}
-	used, err := process.Follow(ctx, 0, operator.PID())
+	used, err := bench.Follow(ctx, 0, operator.PID())
 	if err != nil {
 		return err
 	}

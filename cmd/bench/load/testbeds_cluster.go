@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 	"github.com/spazio-scheduler/spazio/testcluster/embedded"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
@@ -182,7 +182,7 @@ func (c *cluster) run(ctx context.Context, name, path string, arguments ...strin
 	if err := embedded.WriteKubeconfig(c.kubeconfig(name), config); err != nil {
 		return nil, err
 	}
-	p, _, err := process.Start(ctx, c.group, c.progress, path, name, "", arguments...)
+	p, _, err := bench.Start(ctx, c.group, c.progress, path, name, "", arguments...)
 	return p, err
 }
 
@@ -192,7 +192,7 @@ func (c *cluster) run(ctx context.Context, name, path string, arguments ...strin
 func ready(ctx context.Context) error {
 	const look, calm = 250 * time.Millisecond, .1 // cores
 	for {
-		used, err := process.Follow(ctx, look, os.Getpid())
+		used, err := bench.Follow(ctx, look, os.Getpid())
 		if err != nil {
 			return err
 		}

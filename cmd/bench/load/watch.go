@@ -18,8 +18,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/process"
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/server/servertest"
 	"github.com/spazio-scheduler/spazio/external/wire"
@@ -45,11 +44,11 @@ func (w *watch) flags(f *pflag.FlagSet) {
 
 func (w *watch) validate(args []string) error {
 	return errors.Join(
-		program.Positive(args, map[string]int{"nodes": w.nodes, "slots": w.slots, "jobs": w.jobs, "rate": w.rate, "clients": w.clients}),
-		program.Timing{Duration: w.duration}.Validate())
+		bench.Positive(args, map[string]int{"nodes": w.nodes, "slots": w.slots, "jobs": w.jobs, "rate": w.rate, "clients": w.clients}),
+		bench.Timing{Duration: w.duration}.Validate())
 }
 
-func (w *watch) measure(ctx context.Context, r *program.Result, g *children.Group, _ io.Writer) error {
+func (w *watch) measure(ctx context.Context, r *bench.Result, g *children.Group, _ io.Writer) error {
 	debug.SetGCPercent(gcPercent)
 	server, url, err := startServer(ctx, g, "watch", "--nodes", strconv.Itoa(w.nodes), "--slots", strconv.Itoa(w.slots),
 		"--jobs", strconv.Itoa(w.jobs), "--rate", strconv.Itoa(w.rate))
@@ -67,7 +66,7 @@ func (w *watch) measure(ctx context.Context, r *program.Result, g *children.Grou
 		}
 	}
 	clients.take()
-	used, err := process.Follow(ctx, w.duration, server.PID())
+	used, err := bench.Follow(ctx, w.duration, server.PID())
 	if err != nil {
 		return err
 	}
@@ -80,17 +79,17 @@ func (w *watch) measure(ctx context.Context, r *program.Result, g *children.Grou
 		return fmt.Errorf("%d events reached clients, not %d: this is no measurement", len(lags), least)
 	}
 	r.Add(
-		program.Row{What: "pod event to client, p50", Unit: "ms", Value: program.Median(lags), Bar: program.AtMost(100)},
-		program.Row{What: "pod event to client, p99", Unit: "ms", Value: program.Quantile(lags, .99), Bar: program.AtMost(100)},
-		program.Row{What: "processor time", Unit: "cores", Value: used[0].Cores, Bar: program.AtMost(.3)},
-		program.Row{What: "memory of a client", Unit: "KiB", Value: (with - without) / 1024 / float64(w.clients), Bar: program.AtMost(64)},
+		bench.Row{What: "pod event to client, p50", Unit: "ms", Value: bench.Median(lags), Bar: bench.AtMost(100)},
+		bench.Row{What: "pod event to client, p99", Unit: "ms", Value: bench.Quantile(lags, .99), Bar: bench.AtMost(100)},
+		bench.Row{What: "processor time", Unit: "cores", Value: used[0].Cores, Bar: bench.AtMost(.3)},
+		bench.Row{What: "memory of a client", Unit: "KiB", Value: (with - without) / 1024 / float64(w.clients), Bar: bench.AtMost(64)},
 	)
 	return nil
 }
 
 // memoryOf is what the server at a URL has in use.
 func memoryOf(ctx context.Context, url string) (float64, error) {
-	metrics, err := process.Scrape(ctx, strings.TrimPrefix(url, "http://"))
+	metrics, err := bench.Scrape(ctx, strings.TrimPrefix(url, "http://"))
 	return metrics[memoryInUse], err
 }
 

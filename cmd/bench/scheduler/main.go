@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 	"github.com/spazio-scheduler/spazio/sim/experiment"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/children"
 )
@@ -21,7 +21,7 @@ func main() {
 		return
 	}
 	var c comparison
-	program.Main(program.Command("scheduler", "Measure what the plugin costs a scheduler", c.flags, c.validate, c.measure),
+	bench.Main(bench.Command("scheduler", "Measure what the plugin costs a scheduler", c.flags, c.validate, c.measure),
 		map[string]children.Role{roleRun: measure, roleAgents: publishReports, roleBallast: burn})
 }
 
@@ -53,12 +53,12 @@ func (c *comparison) validate(args []string) error {
 	case !(c.width >= 0):
 		return fmt.Errorf("--width: %v is not at least 0", c.width)
 	}
-	return errors.Join(program.Positive(args, map[string]int{"nodes": c.workload.Nodes}), c.workload.complete())
+	return errors.Join(bench.Positive(args, map[string]int{"nodes": c.workload.Nodes}), c.workload.complete())
 }
 
 // measure has a run with the plugin and one without, in an order that changes from pair to pair; the
 // first begins with the plugin, to learn what the agents take.
-func (c *comparison) measure(ctx context.Context, r *program.Result, g *children.Group, progress io.Writer) error {
+func (c *comparison) measure(ctx context.Context, r *bench.Result, g *children.Group, progress io.Writer) error {
 	defer func() { c.report(r) }()
 	beside := 0.
 	for i := range c.pairs {
@@ -95,7 +95,7 @@ func values(all []result, of func(result) float64) (v []float64) {
 
 // report adds what was found: of each quantity the medians and, as far as there are pairs, the ratio with
 // the plugin over without.
-func (c *comparison) report(r *program.Result) {
+func (c *comparison) report(r *bench.Result) {
 	for _, q := range []struct {
 		what, unit string
 		of         func(result) float64
@@ -108,9 +108,9 @@ func (c *comparison) report(r *program.Result) {
 		on, off := values(c.on, q.of), values(c.off, q.of)
 		if e, err := experiment.PairedRatio(on, off); err == nil {
 			r.Add(
-				program.Row{What: q.what + ", with the plugin over without", Value: e.Mean, Unit: "ratio", Interval: []float64{e.Low, e.High}},
-				program.Row{What: q.what + ", with", Value: program.Median(on), Unit: q.unit, Of: on},
-				program.Row{What: q.what + ", without", Value: program.Median(off), Unit: q.unit, Of: off},
+				bench.Row{What: q.what + ", with the plugin over without", Value: e.Mean, Unit: "ratio", Interval: []float64{e.Low, e.High}},
+				bench.Row{What: q.what + ", with", Value: bench.Median(on), Unit: q.unit, Of: on},
+				bench.Row{What: q.what + ", without", Value: bench.Median(off), Unit: q.unit, Of: off},
 			)
 		}
 	}

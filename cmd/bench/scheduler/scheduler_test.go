@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/pprof/profile"
 
-	"github.com/spazio-scheduler/spazio/cmd/bench/internal/program"
+	"github.com/spazio-scheduler/spazio/cmd/bench"
 )
 
 func TestRefuses(t *testing.T) {
@@ -24,7 +24,7 @@ func TestRefuses(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		var c comparison
-		if code := program.Run(t.Context(), program.Command("scheduler", "", c.flags, c.validate, c.measure), strings.Fields(line), &stdout, &stderr); code != program.Usage || stderr.Len() == 0 || stdout.Len() > 0 {
+		if code := bench.Run(t.Context(), bench.Command("scheduler", "", c.flags, c.validate, c.measure), strings.Fields(line), &stdout, &stderr); code != bench.BadUsage || stderr.Len() == 0 || stdout.Len() > 0 {
 			t.Errorf("%s: exit code %d, stderr %q", line, code, &stderr)
 		}
 	}
@@ -35,13 +35,13 @@ func TestTell(t *testing.T) {
 	off := result{Pods: 11, Seconds: 1, Process: 4, Scheduler: 1, Server: 0, Beside: .1}
 	on := result{Pods: 11, Seconds: 2, Process: 8, Scheduler: 2, Server: 1, Beside: .1}
 	c := comparison{on: []result{on, on}, off: []result{off, off}}
-	var r program.Result
+	var r bench.Result
 	c.report(&r)
-	var rows []program.Row
+	var rows []bench.Row
 	for i := 0; i < len(r.Rows); i += 3 {
 		rows = append(rows, r.Rows[i])
 	}
-	want := []program.Row{
+	want := []bench.Row{
 		{What: "throughput, with the plugin over without", Value: .5, Unit: "ratio", Interval: []float64{.5, .5}},
 		{What: "CPU/pod, process, with the plugin over without", Value: 2, Unit: "ratio", Interval: []float64{2, 2}},
 		{What: "CPU/pod, scheduler, with the plugin over without", Value: 2, Unit: "ratio", Interval: []float64{2, 2}},
@@ -53,7 +53,7 @@ func TestTell(t *testing.T) {
 	if throughput, cpu := r.Rows[1:3], r.Rows[4]; throughput[0].Value != 5 || throughput[1].Value != 10 || cpu.Value != 800 {
 		t.Errorf("%+v, %+v", throughput, cpu)
 	}
-	r = program.Result{}
+	r = bench.Result{}
 	(&comparison{on: c.on[:1]}).report(&r)
 	if len(r.Rows) > 0 {
 		t.Errorf("without a pair: %+v", r.Rows)

@@ -1,4 +1,4 @@
-package social_test
+package social
 
 import (
 	"testing"

@@ -19,11 +19,11 @@ func NewCommand() *cobra.Command {
 		Use: "spazio-testapp", Short: "Run a replica of a small social network", Args: cobra.NoArgs,
 		Long: "A replica of a tier of a small social network, that burns a stated CPU time for each\nrequest and calls other tiers.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			peers, err := NewServices(services)
+			peers, err := newServices(services)
 			if err != nil {
 				return command.Usage(err)
 			}
-			s, err := NewServer(tier, peers)
+			s, err := newServer(tier, peers)
 			if err != nil {
 				return command.Usage(err)
 			}

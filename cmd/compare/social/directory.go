@@ -8,12 +8,12 @@ import (
 	"sync"
 )
 
-// ErrNobody is returned where no replica of a tier is known.
-var ErrNobody = errors.New("social: nobody there")
+// errNobody is returned where no replica of a tier is known.
+var errNobody = errors.New("social: nobody there")
 
-// Directory knows where the replicas of each tier are. The zero value knows of none. It
+// directory knows where the replicas of each tier are. The zero value knows of none. It
 // is safe for concurrent use.
-type Directory struct {
+type directory struct {
 	pattern string // of the address of each tier; empty where Set is used
 
 	mu       sync.Mutex
@@ -21,20 +21,20 @@ type Directory struct {
 	next     map[string]int
 }
 
-// NewServices returns a directory of services, whose addresses are the pattern with each
+// newServices returns a directory of services, whose addresses are the pattern with each
 // tier's name in the place of its star, as in *.social.svc:8080.
-func NewServices(pattern string) (*Directory, error) {
+func newServices(pattern string) (*directory, error) {
 	if strings.Count(pattern, "*") != 1 {
 		return nil, fmt.Errorf("social: services %q: not of one star", pattern)
 	}
-	return &Directory{pattern: pattern}, nil
+	return &directory{pattern: pattern}, nil
 }
 
 // services reports whether the addresses are those of services.
-func (d *Directory) services() bool { return d.pattern != "" }
+func (d *directory) services() bool { return d.pattern != "" }
 
 // Set replaces what is known.
-func (d *Directory) Set(replicas map[string][]string) {
+func (d *directory) Set(replicas map[string][]string) {
 	known := make(map[string][]string, len(replicas))
 	for tier, addresses := range replicas {
 		known[tier] = slices.Clone(addresses)
@@ -45,7 +45,7 @@ func (d *Directory) Set(replicas map[string][]string) {
 }
 
 // Next is the address of a tier's next replica in turn.
-func (d *Directory) Next(tier string) (string, error) {
+func (d *directory) Next(tier string) (string, error) {
 	if d.services() {
 		return strings.Replace(d.pattern, "*", tier, 1), nil
 	}
@@ -53,7 +53,7 @@ func (d *Directory) Next(tier string) (string, error) {
 	defer d.mu.Unlock()
 	known := d.replicas[tier]
 	if len(known) == 0 {
-		return "", fmt.Errorf("%w: %s", ErrNobody, tier)
+		return "", fmt.Errorf("%w: %s", errNobody, tier)
 	}
 	if d.next == nil {
 		d.next = map[string]int{}

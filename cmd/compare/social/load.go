@@ -69,9 +69,9 @@ const (
 // timeout is what an answer may take.
 const timeout = time.Minute
 
-// RunLoad sends the requests and returns when the last has been answered, or ctx ends. It calls
+// runLoad sends the requests and returns when the last has been answered, or ctx ends. It calls
 // began when the first is due.
-func RunLoad(ctx context.Context, c Load, began func()) (LoadResult, error) {
+func runLoad(ctx context.Context, c Load, began func()) (LoadResult, error) {
 	if err := c.Validate(); err != nil {
 		return LoadResult{}, err
 	}
@@ -125,7 +125,7 @@ func targeter(targets []string, s schedule) vegeta.Targeter {
 	var next atomic.Int64
 	return func(t *vegeta.Target) error {
 		n := int(next.Add(1) - 1)
-		op := Read
+		op := read
 		if _, compose, _ := s.at(n); compose {
 			op = Compose
 		}

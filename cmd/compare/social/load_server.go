@@ -52,7 +52,7 @@ func LoadHandler() http.Handler {
 		}
 		answer(w, func(begun func()) (LoadResult, error) {
 			defer busy.Unlock() // before the result is written: its reader may send the next load
-			return RunLoad(r.Context(), c, begun)
+			return runLoad(r.Context(), c, begun)
 		})
 	})
 	return mux
@@ -95,8 +95,8 @@ func say(w http.ResponseWriter, lines <-chan string) {
 	}
 }
 
-// ErrAnswer is wrapped where a server of loads did not do what it was asked for.
-var ErrAnswer = errors.New("the load was not sent")
+// errAnswer is wrapped where a server of loads did not do what it was asked for.
+var errAnswer = errors.New("the load was not sent")
 
 // SendLoad has the LoadHandler at a URL send a load and has meanwhile done, from when the first
 // request is due. The load ends with ctx, and where meanwhile fails.
@@ -119,24 +119,24 @@ func SendLoad(ctx context.Context, client *http.Client, url string, c Load, mean
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		said, _ := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-		return r, fmt.Errorf("%w: %s: %s", ErrAnswer, response.Status, bytes.TrimSpace(said))
+		return r, fmt.Errorf("%w: %s: %s", errAnswer, response.Status, bytes.TrimSpace(said))
 	}
 	lines := bufio.NewScanner(response.Body)
 	line, err := next(lines)
 	if err != nil {
-		return r, fmt.Errorf("%w: %w", ErrAnswer, errors.Join(err, ctx.Err()))
+		return r, fmt.Errorf("%w: %w", errAnswer, errors.Join(err, ctx.Err()))
 	}
 	if string(line) != begun {
-		return r, fmt.Errorf("%w: it begins with %q", ErrAnswer, line)
+		return r, fmt.Errorf("%w: it begins with %q", errAnswer, line)
 	}
 	if err := meanwhile(); err != nil {
 		return r, err
 	}
 	if line, err = next(lines); err != nil {
-		return r, fmt.Errorf("%w: %w", ErrAnswer, errors.Join(err, ctx.Err()))
+		return r, fmt.Errorf("%w: %w", errAnswer, errors.Join(err, ctx.Err()))
 	}
 	if err := json.Unmarshal(line, &r); err != nil {
-		return r, fmt.Errorf("%w: it ends with %s: %w", ErrAnswer, line, err)
+		return r, fmt.Errorf("%w: it ends with %s: %w", errAnswer, line, err)
 	}
 	return r, nil
 }

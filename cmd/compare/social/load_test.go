@@ -1,4 +1,4 @@
-package social_test
+package social
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
@@ -44,9 +43,9 @@ func serve(t *testing.T, h http.Handler) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-func phases(t *testing.T, text string) social.Phases {
+func phases(t *testing.T, text string) Phases {
 	t.Helper()
-	var p social.Phases
+	var p Phases
 	if err := p.UnmarshalText([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +65,7 @@ func TestRunSends(t *testing.T) {
 	} {
 		a, b := &server{}, &server{}
 		began := 0
-		r, err := social.RunLoad(t.Context(), social.Load{
+		r, err := runLoad(t.Context(), Load{
 			Targets: []string{serve(t, a), serve(t, b)}, Rate: 100, Connections: 4, Duration: 500 * time.Millisecond, Phases: phases(t, test.phases),
 		}, func() { began++ })
 		if err != nil {
@@ -91,7 +90,7 @@ func TestRunSends(t *testing.T) {
 func TestLatencyCountsFromWhenDue(t *testing.T) {
 	s := &server{stall: make(chan struct{})}
 	const stall = 2 * time.Second
-	r, err := social.RunLoad(t.Context(), social.Load{
+	r, err := runLoad(t.Context(), Load{
 		Targets: []string{serve(t, s)}, Rate: 50, Connections: 1, Duration: stall,
 	}, func() { time.AfterFunc(stall, func() { close(s.stall) }) })
 	if err != nil {
@@ -109,7 +108,7 @@ func TestErrorsAreCounted(t *testing.T) {
 			http.Error(w, "too bad", http.StatusBadGateway)
 		}
 	}))
-	r, err := social.RunLoad(t.Context(), social.Load{Targets: []string{address}, Rate: 100, Connections: 4, Duration: 200 * time.Millisecond}, func() {})
+	r, err := runLoad(t.Context(), Load{Targets: []string{address}, Rate: 100, Connections: 4, Duration: 200 * time.Millisecond}, func() {})
 	if err != nil || r.Requests != 10 || r.Errors != 10 || !strings.Contains(r.Error, "502") || !strings.Contains(r.Error, "too bad") {
 		t.Errorf("%+v, error %v", r, err)
 	}
@@ -117,39 +116,39 @@ func TestErrorsAreCounted(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := social.RunLoad(ctx, social.Load{Targets: []string{serve(t, &server{})}, Rate: 10, Connections: 1, Duration: time.Hour}, cancel)
+	_, err := runLoad(ctx, Load{Targets: []string{serve(t, &server{})}, Rate: 10, Connections: 1, Duration: time.Hour}, cancel)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestRunRefuses(t *testing.T) {
-	good := social.Load{Targets: []string{"a:80"}, Rate: 1, Connections: 1, Duration: time.Second}
+	good := Load{Targets: []string{"a:80"}, Rate: 1, Connections: 1, Duration: time.Second}
 	if err := good.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(*social.Load){
-		"Targets":     func(c *social.Load) { c.Targets = nil },
-		"Rate":        func(c *social.Load) { c.Rate = 0 },
-		"Connections": func(c *social.Load) { c.Connections = 0 },
-		"Duration":    func(c *social.Load) { c.Duration = -1 },
-		"Phases":      func(c *social.Load) { c.Phases = social.Phases{{Kind: social.Rest}} },
+	for name, change := range map[string]func(*Load){
+		"Targets":     func(c *Load) { c.Targets = nil },
+		"Rate":        func(c *Load) { c.Rate = 0 },
+		"Connections": func(c *Load) { c.Connections = 0 },
+		"Duration":    func(c *Load) { c.Duration = -1 },
+		"Phases":      func(c *Load) { c.Phases = Phases{{Kind: rest}} },
 	} {
 		c := good
 		change(&c)
-		_, err := social.RunLoad(t.Context(), c, func() {})
+		_, err := runLoad(t.Context(), c, func() {})
 		var refused *field.Error
-		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, social.ErrInvalid) {
+		if !errors.As(err, &refused) || refused.Field != name || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
 
 func TestPhasesAsText(t *testing.T) {
-	for text, want := range map[string]social.Phases{
-		"read":                        {{Kind: social.Read}},
-		"compose:20s,rest:1m0s":       {{Kind: social.Compose, For: 20 * time.Second}, {Kind: social.Rest, For: time.Minute}},
-		"mix:1.5s,read:1s,compose:1s": {{Kind: social.Mix, For: 1500 * time.Millisecond}, {Kind: social.Read, For: time.Second}, {Kind: social.Compose, For: time.Second}},
+	for text, want := range map[string]Phases{
+		"read":                        {{Kind: read}},
+		"compose:20s,rest:1m0s":       {{Kind: Compose, For: 20 * time.Second}, {Kind: rest, For: time.Minute}},
+		"mix:1.5s,read:1s,compose:1s": {{Kind: Mix, For: 1500 * time.Millisecond}, {Kind: read, For: time.Second}, {Kind: Compose, For: time.Second}},
 	} {
 		got := phases(t, text)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -160,8 +159,8 @@ func TestPhasesAsText(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "sleep", "read:", "read:x", "read:-1s", "rest:1s", "read,compose", "read:1s,"} {
-		p := social.Phases{{Kind: social.Mix}}
-		if err := p.UnmarshalText([]byte(bad)); !errors.Is(err, social.ErrInvalid) || len(p) != 1 {
+		p := Phases{{Kind: Mix}}
+		if err := p.UnmarshalText([]byte(bad)); !errors.Is(err, ErrInvalid) || len(p) != 1 {
 			t.Errorf("%q: %v, error %v", bad, p, err)
 		}
 	}

@@ -20,8 +20,8 @@ func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	peers := &Directory{}
-	s, err := NewServer(*tier, peers)
+	peers := &directory{}
+	s, err := newServer(*tier, peers)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func Main(ctx context.Context, args []string, in io.Reader, out io.Writer) error
 }
 
 // readReplicas reads lines of replicas until the input ends.
-func readReplicas(in io.Reader, peers *Directory) error {
+func readReplicas(in io.Reader, peers *directory) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {

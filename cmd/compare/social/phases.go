@@ -18,7 +18,7 @@ func refuse(name string, value any, want string) error {
 // mixed load of DeathStarBench does; Rest sends nothing.
 const (
 	Mix  Operation = "mix"
-	Rest Operation = "rest"
+	rest Operation = "rest"
 )
 
 // composes is every how many requests of Mix one composes.
@@ -72,9 +72,9 @@ func (p Phases) Validate() error {
 	busy := len(p) == 0
 	for _, phase := range p {
 		switch phase.Kind {
-		case Read, Compose, Mix:
+		case read, Compose, Mix:
 			busy = true
-		case Rest:
+		case rest:
 		default:
 			return refuse("Phases", phase.Kind, "read, compose, mix or rest")
 		}
@@ -108,7 +108,7 @@ func newSchedule(p Phases, rate float64, length time.Duration) schedule {
 			phase.For = length
 		}
 		n := 0
-		if phase.Kind != Rest {
+		if phase.Kind != rest {
 			n = int(math.Ceil(rate * phase.For.Seconds()))
 		}
 		s.phases, s.counts = append(s.phases, phase), append(s.counts, n)

@@ -12,7 +12,7 @@ import (
 
 // Requests are due at the rate within phases, and not at all while they rest.
 func TestScheduleTimes(t *testing.T) {
-	s := newSchedule(Phases{{Compose, time.Second}, {Rest, 500 * time.Millisecond}, {Read, time.Second}}, 2, 6*time.Second)
+	s := newSchedule(Phases{{Compose, time.Second}, {rest, 500 * time.Millisecond}, {read, time.Second}}, 2, 6*time.Second)
 	for request, want := range map[int]struct {
 		due     time.Duration
 		compose bool

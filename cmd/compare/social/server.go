@@ -18,7 +18,7 @@ var ErrInvalid = errors.New("invalid configuration or input")
 // Server is a replica of a tier. It is an http.Handler, safe for concurrent use.
 type Server struct {
 	tier   string
-	peers  *Directory
+	peers  *directory
 	client *http.Client
 	calls  atomic.Uint64
 }
@@ -30,8 +30,8 @@ const renewEvery = 16
 // callTimeout is what a callee may take.
 const callTimeout = 10 * time.Second
 
-// NewServer returns a replica that finds others in peers.
-func NewServer(tier string, peers *Directory) (*Server, error) {
+// newServer returns a replica that finds others in peers.
+func newServer(tier string, peers *directory) (*Server, error) {
 	if tiers[tier] == nil {
 		return nil, fmt.Errorf("%w: tier %q", ErrInvalid, tier)
 	}

@@ -1,4 +1,4 @@
-package social_test
+package social
 
 import (
 	"bufio"
@@ -12,18 +12,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 	"github.com/spazio-scheduler/spazio/field"
 )
 
 // Who posts a load has it sent, and hears when it begins and what came of it.
 func TestSend(t *testing.T) {
 	s := &server{}
-	target, sender := serve(t, s), httptest.NewServer(social.LoadHandler())
+	target, sender := serve(t, s), httptest.NewServer(LoadHandler())
 	t.Cleanup(sender.Close)
-	c := social.Load{Targets: []string{target}, Rate: 50, Connections: 4, Duration: 1500 * time.Millisecond}
+	c := Load{Targets: []string{target}, Rate: 50, Connections: 4, Duration: 1500 * time.Millisecond}
 	began := false
-	got, err := social.SendLoad(t.Context(), sender.Client(), sender.URL+social.LoadPath, c, func() error {
+	got, err := SendLoad(t.Context(), sender.Client(), sender.URL+LoadPath, c, func() error {
 		began = true
 		return nil
 	})
@@ -37,14 +36,14 @@ func TestSend(t *testing.T) {
 
 // A load ends with whoever wants it; until then the sender is busy.
 func TestSendOneAtATime(t *testing.T) {
-	target, sender := serve(t, &server{}), httptest.NewServer(social.LoadHandler())
+	target, sender := serve(t, &server{}), httptest.NewServer(LoadHandler())
 	t.Cleanup(sender.Close)
-	c := social.Load{Targets: []string{target}, Rate: 10, Connections: 4, Duration: time.Hour}
+	c := Load{Targets: []string{target}, Rate: 10, Connections: 4, Duration: time.Hour}
 	ctx, stop := context.WithCancel(t.Context())
 	enough := errors.New("enough")
-	_, err := social.SendLoad(ctx, sender.Client(), sender.URL+social.LoadPath, c, func() error {
-		_, second := social.SendLoad(t.Context(), sender.Client(), sender.URL+social.LoadPath, c, func() error { return enough })
-		if !errors.Is(second, social.ErrAnswer) || !strings.Contains(second.Error(), "another load") {
+	_, err := SendLoad(ctx, sender.Client(), sender.URL+LoadPath, c, func() error {
+		_, second := SendLoad(t.Context(), sender.Client(), sender.URL+LoadPath, c, func() error { return enough })
+		if !errors.Is(second, errAnswer) || !strings.Contains(second.Error(), "another load") {
 			t.Errorf("a second one: error %v", second)
 		}
 		stop()
@@ -54,7 +53,7 @@ func TestSendOneAtATime(t *testing.T) {
 		t.Errorf("it is stopped with %v", err)
 	}
 	for err = nil; !errors.Is(err, enough); { // and the next can be sent, once it has ended
-		_, err = social.SendLoad(t.Context(), sender.Client(), sender.URL+social.LoadPath, c, func() error { return enough })
+		_, err = SendLoad(t.Context(), sender.Client(), sender.URL+LoadPath, c, func() error { return enough })
 		if err == nil || !errors.Is(err, enough) && !strings.Contains(err.Error(), "another load") {
 			t.Fatalf("the next: error %v", err)
 		}
@@ -76,10 +75,10 @@ func (h heard) Write(p []byte) (int, error) {
 
 // Who has a result can have the next load sent at once.
 func TestSendAgain(t *testing.T) {
-	sender := social.LoadHandler()
+	sender := LoadHandler()
 	post := func(w http.ResponseWriter) {
 		body := fmt.Sprintf(`{"targets":[%q],"rate":10,"connections":1,"duration":1000000}`, serve(t, &server{}))
-		sender.ServeHTTP(w, httptest.NewRequest(http.MethodPost, social.LoadPath, strings.NewReader(body)))
+		sender.ServeHTTP(w, httptest.NewRequest(http.MethodPost, LoadPath, strings.NewReader(body)))
 	}
 	again := httptest.NewRecorder()
 	post(heard{httptest.NewRecorder(), func() { post(again) }})
@@ -89,30 +88,30 @@ func TestSendAgain(t *testing.T) {
 }
 
 func TestSendRefuses(t *testing.T) {
-	good := social.Load{Targets: []string{"127.0.0.1:1"}, Rate: 10, Connections: 1, Duration: time.Second}
+	good := Load{Targets: []string{"127.0.0.1:1"}, Rate: 10, Connections: 1, Duration: time.Second}
 	never := func() error { t.Error("it began"); return nil }
 	var refused *field.Error
-	if _, err := social.SendLoad(t.Context(), http.DefaultClient, "", social.Load{}, never); !errors.As(err, &refused) || refused.Field != "Targets" {
+	if _, err := SendLoad(t.Context(), http.DefaultClient, "", Load{}, never); !errors.As(err, &refused) || refused.Field != "Targets" {
 		t.Errorf("nobody to send to: error %v", err)
 	}
 	for name, answer := range map[string]string{"nothing": "", "something else": "hello\n", "no ": "\n\n"} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
-		if _, err := social.SendLoad(t.Context(), other.Client(), other.URL, good, never); !errors.Is(err, social.ErrAnswer) {
+		if _, err := SendLoad(t.Context(), other.Client(), other.URL, good, never); !errors.Is(err, errAnswer) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		other.Close()
 	}
 	for end, began := range map[string]int{"": 1, "nonsense\n": 1} {
 		other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "\nbegan\n\n", end) }))
-		if _, err := social.SendLoad(t.Context(), other.Client(), other.URL, good, func() error { began--; return nil }); !errors.Is(err, social.ErrAnswer) || began != 0 {
+		if _, err := SendLoad(t.Context(), other.Client(), other.URL, good, func() error { began--; return nil }); !errors.Is(err, errAnswer) || began != 0 {
 			t.Errorf("%q at the end: error %v", end, err)
 		}
 		other.Close()
 	}
-	sender := httptest.NewServer(social.LoadHandler())
+	sender := httptest.NewServer(LoadHandler())
 	defer sender.Close()
 	for body, code := range map[string]int{"nonsense": http.StatusBadRequest, `{"rate":-1}`: http.StatusBadRequest} {
-		answer, err := http.Post(sender.URL+social.LoadPath, "", strings.NewReader(body))
+		answer, err := http.Post(sender.URL+LoadPath, "", strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,13 +135,13 @@ func TestLoadRole(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	said, out := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- social.LoadMain(ctx, nil, nil, out) }()
+	go func() { ended <- LoadMain(ctx, nil, nil, out) }()
 	address, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := social.Load{Targets: []string{serve(t, &server{})}, Rate: 100, Connections: 2, Duration: 100 * time.Millisecond, Phases: social.Phases{{Kind: social.Read}}}
-	r, err := social.SendLoad(ctx, http.DefaultClient, "http://"+strings.TrimSpace(address)+social.LoadPath, c, func() error { return nil })
+	c := Load{Targets: []string{serve(t, &server{})}, Rate: 100, Connections: 2, Duration: 100 * time.Millisecond, Phases: Phases{{Kind: read}}}
+	r, err := SendLoad(ctx, http.DefaultClient, "http://"+strings.TrimSpace(address)+LoadPath, c, func() error { return nil })
 	if err != nil || r.Requests != 10 {
 		t.Errorf("%+v, error %v", r, err)
 	}

@@ -1,4 +1,4 @@
-package social_test
+package social
 
 import (
 	"bufio"
@@ -16,23 +16,21 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/spazio-scheduler/spazio/cmd/compare/social"
 )
 
 // network is all tiers in this process, and how often each was asked.
 type network struct {
-	peers *social.Directory
+	peers *directory
 	asked map[string]*atomic.Int64
 	front string
 }
 
 func newNetwork(t *testing.T) *network {
 	t.Helper()
-	n := &network{peers: &social.Directory{}, asked: map[string]*atomic.Int64{}}
+	n := &network{peers: &directory{}, asked: map[string]*atomic.Int64{}}
 	replicas := map[string][]string{}
-	for _, tier := range social.Tiers() {
-		s, err := social.NewServer(tier, n.peers)
+	for _, tier := range Tiers() {
+		s, err := newServer(tier, n.peers)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +42,7 @@ func newNetwork(t *testing.T) *network {
 		t.Cleanup(server.Close)
 		replicas[tier] = []string{strings.TrimPrefix(server.URL, "http://")}
 	}
-	n.front = replicas[social.Front][0]
+	n.front = replicas[Front][0]
 	n.peers.Set(replicas)
 	return n
 }
@@ -92,7 +90,7 @@ func TestGoneReplicas(t *testing.T) {
 	gone.Close()
 	address := strings.TrimPrefix(gone.URL, "http://")
 	replicas := map[string][]string{"home-timeline": {address, address}}
-	front, err := social.NewServer(social.Front, n.peers)
+	front, err := newServer(Front, n.peers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +130,8 @@ func TestUnknownOperation(t *testing.T) {
 }
 
 func TestDirectory(t *testing.T) {
-	d := &social.Directory{}
-	if _, err := d.Next("post"); !errors.Is(err, social.ErrNobody) {
+	d := &directory{}
+	if _, err := d.Next("post"); !errors.Is(err, errNobody) {
 		t.Errorf("nobody known: %v", err)
 	}
 	d.Set(map[string][]string{"post": {"a", "b", "c"}})
@@ -149,7 +147,7 @@ func TestDirectory(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "a", "b", "b", "c", "c"}, got); diff != "" {
 		t.Errorf("six turns (-want +got):\n%s", diff)
 	}
-	services, err := social.NewServices("*.social:8080")
+	services, err := newServices("*.social:8080")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +155,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("a service: %q, %v", got, err)
 	}
 	for _, bad := range []string{"", "a:80", "*.*:80"} {
-		if _, err := social.NewServices(bad); err == nil {
+		if _, err := newServices(bad); err == nil {
 			t.Errorf("services %q: no error", bad)
 		}
 	}
@@ -174,7 +172,7 @@ func TestRole(t *testing.T) {
 	said, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- social.Main(context.Background(), []string{"--tier", "front"}, in, out)
+		ended <- Main(context.Background(), []string{"--tier", "front"}, in, out)
 	}()
 	address, err := bufio.NewReader(said).ReadString('\n')
 	if err != nil {
@@ -210,7 +208,7 @@ func TestRoleRefuses(t *testing.T) {
 		{[]string{"--tier", "front"}, "nonsense\n"},
 	} {
 		in := io.MultiReader(strings.NewReader(test.in), forever{})
-		if err := social.Main(t.Context(), test.args, in, io.Discard); err == nil {
+		if err := Main(t.Context(), test.args, in, io.Discard); err == nil {
 			t.Errorf("%v with %q: no error", test.args, test.in)
 		}
 	}

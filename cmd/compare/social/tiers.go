@@ -7,8 +7,8 @@ type Operation string
 
 // The operations.
 const (
-	// Read shows a timeline.
-	Read Operation = "read"
+	// read shows a timeline.
+	read Operation = "read"
 	// Compose writes a post.
 	Compose Operation = "compose"
 )
@@ -26,25 +26,25 @@ type step struct {
 // tiers are the steps by tier and operation.
 var tiers = map[string]map[Operation]step{
 	Front: {
-		Read:    {400 * time.Microsecond, []string{"home-timeline"}},
+		read:    {400 * time.Microsecond, []string{"home-timeline"}},
 		Compose: {400 * time.Microsecond, []string{"compose"}},
 	},
 	"home-timeline": {
-		Read:    {800 * time.Microsecond, []string{"graph", "post"}},
+		read:    {800 * time.Microsecond, []string{"graph", "post"}},
 		Compose: {600 * time.Microsecond, []string{"graph"}},
 	},
 	"post": {
-		Read:    {time.Millisecond, []string{"user", "media"}},
+		read:    {time.Millisecond, []string{"user", "media"}},
 		Compose: {800 * time.Microsecond, nil},
 	},
 	"graph": {
-		Read:    {600 * time.Microsecond, nil},
+		read:    {600 * time.Microsecond, nil},
 		Compose: {400 * time.Microsecond, nil},
 	},
 	"compose": {Compose: {time.Millisecond, []string{"text", "media", "post", "home-timeline"}}},
 	"text":    {Compose: {800 * time.Microsecond, []string{"url", "user"}}},
-	"user":    {Read: {400 * time.Microsecond, nil}, Compose: {400 * time.Microsecond, nil}},
-	"media":   {Read: {800 * time.Microsecond, nil}, Compose: {800 * time.Microsecond, nil}},
+	"user":    {read: {400 * time.Microsecond, nil}, Compose: {400 * time.Microsecond, nil}},
+	"media":   {read: {800 * time.Microsecond, nil}, Compose: {800 * time.Microsecond, nil}},
 	"url":     {Compose: {400 * time.Microsecond, nil}},
 }
 

@@ -39,7 +39,7 @@ func NewClient(c Config, timeout time.Duration) (*Client, error) {
 func DirectClient(base string, timeout time.Duration) (*Client, error) {
 	at, err := url.Parse(base)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-		return nil, &field.Error{Package: "podforward", Field: "base", Value: base, Err: fmt.Errorf("%w: want an http or https URL", ErrInvalid)}
+		return nil, &field.Error{Package: "podforward", Field: "base", Value: base, Err: fmt.Errorf("%w: want an http or https URL", errInvalid)}
 	}
 	return &Client{base: at, asked: at.Host, http: &http.Client{Timeout: timeout}}, nil
 }
@@ -47,8 +47,8 @@ func DirectClient(base string, timeout time.Duration) (*Client, error) {
 // mostAnswer bounds what is read: some 200 bytes for each channel of a node.
 const mostAnswer = 64 << 20
 
-// ErrTooLong is wrapped for an answer beyond 64 MiB.
-var ErrTooLong = errors.New("the answer is too long")
+// errTooLong is wrapped for an answer beyond 64 MiB.
+var errTooLong = errors.New("the answer is too long")
 
 // StatusError is an answer that is not 200. A plain value.
 type StatusError struct {
@@ -85,7 +85,7 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	defer response.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostAnswer+1))
 	if err == nil && len(text) > mostAnswer {
-		err = ErrTooLong
+		err = errTooLong
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the answer of %s: %w", c.asked, err)
@@ -96,13 +96,13 @@ func (c *Client) Get(ctx context.Context, path string, query url.Values) ([]byte
 	return text, nil
 }
 
-// Getter is a Client, or what adds to it; it is safe for concurrent use.
-type Getter interface {
+// getter is a Client, or what adds to it; it is safe for concurrent use.
+type getter interface {
 	Get(ctx context.Context, path string, query url.Values) ([]byte, error)
 }
 
 // Decode gets an answer in JSON.
-func Decode[T any](ctx context.Context, c Getter, path string, query url.Values) (T, error) {
+func Decode[T any](ctx context.Context, c getter, path string, query url.Values) (T, error) {
 	var answer T
 	text, err := c.Get(ctx, path, query)
 	if err != nil {

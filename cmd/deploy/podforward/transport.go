@@ -38,17 +38,17 @@ type Config struct {
 
 // Errors of this package; match them with errors.Is.
 var (
-	// ErrInvalid is in every field.Error.
-	ErrInvalid = errors.New("invalid configuration or input")
-	// ErrRefused is that of an answer that neither forwards nor says why as the API
+	// errInvalid is in every field.Error.
+	errInvalid = errors.New("invalid configuration or input")
+	// errRefused is that of an answer that neither forwards nor says why as the API
 	// does; one that does is an API error, for k8s.io/apimachinery/pkg/api/errors.
-	ErrRefused = errors.New("the API server does not forward")
+	errRefused = errors.New("the API server does not forward")
 )
 
 // Validate returns a *field.Error for the first field that can't be used.
 func (c Config) Validate() error {
 	refuse := func(name string, value any, want string) error {
-		return &field.Error{Package: "podforward", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
+		return &field.Error{Package: "podforward", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
 	}
 	switch {
 	case c.Cluster == nil:
@@ -187,7 +187,7 @@ func refusal(response *http.Response) error {
 	if json.Unmarshal(text, &said) == nil && said.Message != "" {
 		return &apierrors.StatusError{ErrStatus: said}
 	}
-	return fmt.Errorf("%w: %s %s", ErrRefused, response.Status, bytes.TrimSpace(text))
+	return fmt.Errorf("%w: %s %s", errRefused, response.Status, bytes.TrimSpace(text))
 }
 
 // stream opens a pair of streams: one that says what is wrong, and the data's.

@@ -55,18 +55,13 @@ type options struct {
 	signal      string
 	pronto      pronto.Config
 	sources     []Source
-	recordFile  command.Bytes
 	recordTotal command.Bytes
-	limits      limits
 	log         command.Log
 }
 
 // NewCommand returns the command spazio-agent with further pod sources.
 func NewCommand(sources ...Source) *cobra.Command {
-	o := options{
-		sources:    sources,
-		recordFile: recording.DefaultFileSize, recordTotal: recording.DefaultTotalSize,
-	}
+	o := options{sources: sources, recordTotal: recording.DefaultTotalSize}
 	c := &cobra.Command{
 		Use:   "spazio-agent",
 		Short: "Measure this node and tell the schedulers how many pods still fit",
@@ -93,9 +88,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	o.bindSignal(f)
 	o.energy.bind(f)
 	f.StringVar(&o.node.RecordDir, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
-	f.Var(&o.recordFile, "record-file-size", "size at which a file of --record ends and the next begins")
 	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
-	o.limits.bind(f)
 	flags.TLSClient(f, &o.node.Transport)
 	command.LogFlags(f, &o.log)
 	return command.Serves(c)
@@ -184,8 +177,8 @@ func (o *options) parse() error {
 	if o.usage != "off" && o.usage != "on" {
 		return fmt.Errorf("--usage: %q is neither off nor on", o.usage)
 	}
-	o.node.Record = recording.Options{FileSize: int64(o.recordFile), TotalSize: int64(o.recordTotal)}
-	return o.limits.parse()
+	o.node.Record = recording.Options{TotalSize: int64(o.recordTotal)}
+	return nil
 }
 
 func (o *options) parseReserve() error {

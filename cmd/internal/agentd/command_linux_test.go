@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -92,10 +91,6 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--dns-refresh", "0s"}, command.ExitUsage, "--dns-refresh"},
 		{[]string{"--schedulers", "dns:///localhost"}, command.ExitUsage, "dns:///host:port"},
 		{[]string{"--schedulers", "127.0.0.1:1,127.0.0.1:1"}, command.ExitUsage, "repeated"},
-		{[]string{"--memory-limit", "lots"}, command.ExitUsage, "--memory-limit"},
-		{[]string{"--max-procs", "-1"}, command.ExitUsage, "--max-procs"},
-		{[]string{"--nice", "20"}, command.ExitUsage, "--nice"},
-		{[]string{"--record", none, "--record-file-size", "1KiB"}, command.ExitUsage, "FileSize"},
 		{[]string{"--record", none, "--record-total-size", "20MiB"}, command.ExitUsage, "TotalSize"},
 		{[]string{"--record", "/dev/null/x"}, command.ExitFailure, "/dev/null"},
 		{[]string{"--debug-listen", ":0"}, command.ExitUsage, "loopback"},
@@ -321,7 +316,7 @@ func TestAgentProcessInterrupted(t *testing.T) {
 func TestAgentProcessExplainsItself(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "recording")
 	p := startProcess(t, "--node-name", "here", "--listen", "127.0.0.1:0", "--debug-listen", "127.0.0.1:0", "--log-format", "json",
-		"--pod-source", "none", "--record", dir, "--nice", "19", "--channels", "cpu,memory")
+		"--pod-source", "none", "--record", dir, "--channels", "cpu,memory")
 	waitFor(t, "readiness", func() bool { code, _ := p.get("/readyz"); return code == http.StatusOK })
 	code, body := p.get("/debug/why")
 	var why struct {
@@ -344,35 +339,11 @@ func TestAgentProcessExplainsItself(t *testing.T) {
 	if code, body := p.getAt(p.debug, "/debug/pprof/goroutine?debug=1"); code != http.StatusOK || !strings.Contains(body, "agentd") {
 		t.Errorf("profile: %d\n%s", code, body)
 	}
-	for thread, nice := range p.threads(16) {
-		if nice != "19" {
-			t.Errorf("thread %s has niceness %s, want 19", thread, nice)
-		}
-	}
 	if _, body := p.get("/metrics"); !strings.Contains(body, "go_sched_gomaxprocs_threads 1\n") || !strings.Contains(body, "go_gc_gomemlimit_bytes 2.097152e+07\n") {
 		t.Errorf("limits in the metrics:\n%s", body)
 	}
 	p.stop(syscall.SIGTERM)
 	recordingtest.Replays(t, dir)
-}
-
-// threads returns a field of each thread's stat, counted from 0 after the name in
-// parentheses.
-func (p *process) threads(i int) map[string]string {
-	p.t.Helper()
-	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
-	if err != nil || len(paths) < 2 {
-		p.t.Fatalf("threads %q, %v", paths, err)
-	}
-	fields := map[string]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		fields[path] = strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))[i]
-	}
-	return fields
 }
 
 // patience is how long anything may take before a test gives up on it; it is no

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -60,7 +61,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := o.limits.Apply(); err != nil {
+	if err := limits().Apply(); err != nil {
 		return errors.Join(err, servers.Close())
 	}
 	if !reader.Pressure() {
@@ -71,6 +72,18 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 	g.Go(func() error { return a.Run(ctx) })
 	g.Go(func() error { return servers.Run(ctx) })
 	return g.Wait()
+}
+
+// limits are those of an agent's process, without what GOMEMLIMIT and GOMAXPROCS set.
+func limits() node.ProcessLimits {
+	l := node.DefaultProcessLimits()
+	if os.Getenv("GOMEMLIMIT") != "" {
+		l.Memory = 0
+	}
+	if os.Getenv("GOMAXPROCS") != "" {
+		l.Procs = 0
+	}
+	return l
 }
 
 // measurePods prepares what reads the pods' cgroups, one reader for all.

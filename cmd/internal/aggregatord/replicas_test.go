@@ -121,7 +121,7 @@ func TestReplicasAsProcesses(t *testing.T) {
 	}
 	run := func(i int) *process {
 		return start(t, "--listen", addrs[i], "--debug-listen", shown[i], "--tick", "5ms", "--half-life", "1h",
-			"--peer", strings.Join(addrs, ","), "--exchange-interval", "20ms",
+			"--peer", strings.Join(addrs, ","),
 			"--snapshot", snapshots[i], "--snapshot-interval", "20ms")
 	}
 	replicas := []*process{run(0), run(1), run(2)}

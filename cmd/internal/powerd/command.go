@@ -34,7 +34,6 @@ type options struct {
 	procRoot        string
 	cgroupRoot      string
 	sysRoot         string
-	period          time.Duration
 	energy          shared.Energy
 	servers         endpoint.ServersConfig
 	log             command.Log
@@ -61,7 +60,6 @@ func NewCommand() *cobra.Command {
 	f.StringVar(&o.dir, "dir", "/run/spazio/power", "directory of the guests' trees, on tmpfs, which no other process writes to")
 	f.StringVar(&o.mode, "guests", string(share.Auto), "how guests are found: cgroup (libvirt's control groups), process (QEMU's processes that name a guest) or auto (the first that finds some)")
 	f.StringVar(&o.idle, "idle", string(share.IdleVCPU), "which guests are charged for the power without load: vcpu (each guest its virtual CPUs of the machine's), even (all guests alike) or none")
-	f.DurationVar(&o.period, "period", share.MinPeriod, "time between two publications, from 1s to 3s")
 	o.energy.Bind(f, source.Auto, "what measures the machine's energy: auto (the best of what is there), powercap, shared, hwmon or model",
 		source.Auto, source.NamePowercap, source.NameShared, source.NameHwmon, source.NameModel)
 	f.StringVar(&o.procRoot, "proc-root", "/proc", "where proc is mounted")
@@ -131,16 +129,10 @@ func (o *options) parse() (c guests.Config, err error) {
 	if _, err = share.NewDivider(c.Host.Divider); err != nil {
 		return c, fmt.Errorf("--idle: %w", err)
 	}
-	if o.period < share.MinPeriod {
-		return c, fmt.Errorf("--period: %v is less than %v: by finer ones guests could tell what others compute", o.period, share.MinPeriod)
-	}
-	if o.period > share.MaxPeriod {
-		return c, fmt.Errorf("--period: %v is more than %v: guests take older energy for stale", o.period, share.MaxPeriod)
-	}
 	if o.energy.Config.Source == source.NameRedfish {
 		return c, fmt.Errorf("--energy: %s has no reading each second", source.NameRedfish)
 	}
-	c.Host.Dir, c.Period = o.dir, o.period
+	c.Host.Dir = o.dir
 	return c, o.energy.Parse(o.sysRoot)
 }
 

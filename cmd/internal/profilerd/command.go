@@ -82,8 +82,6 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
 	flags.IntVar(&config.Store.Profile.Slots, "slots", 4, "slots into which the day is divided, each with amounts of its own; 1 for none")
 	flags.StringVar(&zone, "slot-zone", "UTC", "time zone in which the day begins")
-	flags.DurationVar(&config.Store.Profile.CPUHalfLife, "half-life-cpu", 0, "age at which a sample of CPU weighs half in recommendations (default the preset's)")
-	flags.DurationVar(&config.Store.Profile.MemoryHalfLife, "half-life-memory", 0, "the same of memory (default the preset's)")
 	flags.StringVar(&preset, "preset", profile.Spazio().Name, "whose rules recommendations follow: "+presets())
 	flags.StringVar(&config.Controller.VPAName, "vpa-name", "", "name by which objects of the Vertical Pod Autoscaler ask for recommendations (spec.recommenders), such as spazio; empty serves none")
 	flags.BoolVar(&config.Controller.Resize, "resize", false, "change the requests of running pods labelled "+controller.ResizeLabel+"=true")
@@ -99,7 +97,6 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")
 	flags.StringVar(&config.Prometheus.TokenFile, "prometheus-token-file", "", "file of the bearer token shown to it, read again for each query; empty for none")
 	flags.IntVar(&config.Callers.Limits.Connections, "max-connections", 0, "most connections (default 12288)")
-	flags.IntVar(&config.Callers.Limits.Unauthenticated, "max-unauthenticated", 0, "most connections of one address that have not yet sent a batch (default 256)")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }

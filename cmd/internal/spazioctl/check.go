@@ -22,7 +22,6 @@ import (
 type checkOptions struct {
 	target
 	probe bool
-	image string
 }
 
 // newCheckCommand returns the command spazio check.
@@ -40,7 +39,6 @@ func newCheckCommand() *cobra.Command {
 	f := c.Flags()
 	o.flags(f, 2*time.Minute)
 	f.BoolVar(&o.probe, "probe", false, "place a pod in a namespace of its own, see its agent list it, and take it away")
-	f.StringVar(&o.image, "probe-image", "", "image of that pod, which runs until it is stopped (default the aggregator's)")
 	return c
 }
 
@@ -133,7 +131,7 @@ func (o *checkOptions) config(config *rest.Config, cluster *deploy.Cluster) (che
 		Kubernetes: programs.Kubernetes, Signals: programs.Signals, Certificates: programs.Certificates, Cgroup: programs.Cgroup, Testbeds: programs.Testbeds,
 	}
 	if o.probe {
-		c.Probe = &check.Probe{Image: o.image, Listed: programs.Listed}
+		c.Probe = &check.Probe{Listed: programs.Listed}
 	}
 	return c, nil
 }

@@ -3,7 +3,6 @@ package spazioctl
 import (
 	"context"
 	"io"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -16,11 +15,9 @@ import (
 
 // modelOptions are the flags of spazio model.
 type modelOptions struct {
-	source   debugSource
-	pod      string
-	selector string
-	schema   string
-	display  display
+	source  debugSource
+	pod     string
+	display display
 }
 
 // newModelCommand returns the command spazio model.
@@ -39,8 +36,6 @@ func newModelCommand() *cobra.Command {
 	f := c.Flags()
 	o.source.bind(f, "aggregator", "spazio-system", 9693)
 	f.StringVar(&o.pod, "aggregator-pod", "", "the aggregator's pod (default: any of its replicas)")
-	f.StringVar(&o.selector, "aggregator-selector", "app.kubernetes.io/name=spazio-aggregator", "labels of the replicas' pods")
-	f.StringVar(&o.schema, "schema", "", "show the model of this schema alone")
 	o.display.flags(f)
 	return c
 }
@@ -49,7 +44,7 @@ func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 	if err := o.display.validate(); err != nil {
 		return command.Usage(err)
 	}
-	find := podforward.Selected(o.selector, "")
+	find := podforward.Selected("app.kubernetes.io/name=spazio-aggregator", "")
 	if o.pod != "" {
 		find = podforward.Named(o.pod)
 	}
@@ -57,13 +52,9 @@ func (o *modelOptions) run(ctx context.Context, in io.Reader, out, errs io.Write
 	if err != nil {
 		return err
 	}
-	query := url.Values{}
-	if o.schema != "" {
-		query.Set("schema", o.schema)
-	}
 	models := shown[modelserver.Status]{sight: modelSight}
 	models.ask = func(ctx context.Context) (modelserver.Status, error) {
-		return podforward.Decode[modelserver.Status](ctx, aggregator, modelserver.DebugPath, query)
+		return podforward.Decode[modelserver.Status](ctx, aggregator, modelserver.DebugPath, nil)
 	}
 	return models.run(ctx, o.display, in, out, errs)
 }

@@ -84,7 +84,7 @@ COMPONENT   SIGMA     RMS  ENERGY   SHARE  DIRECTION
 
 func TestModelJSON(t *testing.T) {
 	url := aggregator(t, local("a", "cpu,memory", 0, 2), local("b", "something else", 1, 1))
-	code, got, stderr := run(t.Context(), "model", "--aggregator", url, "--output", "json", "--schema", "something else")
+	code, got, stderr := run(t.Context(), "model", "--aggregator", url, "--output", "json")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}
@@ -92,7 +92,7 @@ func TestModelJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(got), &answer); err != nil {
 		t.Fatal(err)
 	}
-	if len(answer.Models) != 1 || answer.Models[0].Schema != "something else" || answer.Models[0].Channels[1].Direction != 1 {
+	if len(answer.Models) != 2 || answer.Models[1].Schema != "something else" || answer.Models[1].Channels[1].Direction != 1 {
 		t.Errorf("%+v in\n%s", answer, got)
 	}
 }

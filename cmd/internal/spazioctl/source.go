@@ -10,18 +10,17 @@ import (
 // unless a pod is named.
 type scheduler struct {
 	debugSource
-	pod, lease string
+	pod string
 }
 
 func (s *scheduler) flags(f *pflag.FlagSet) {
 	s.bind(f, "scheduler", "spazio-system", 9694)
 	f.StringVar(&s.pod, "scheduler-pod", "", "the scheduler's pod (default: the leader)")
-	f.StringVar(&s.lease, "scheduler-lease", "spazio-scheduler", "lease that names the leader")
 }
 
 func (s *scheduler) open() (*debugClient, error) {
 	if s.pod != "" {
 		return s.connect(podforward.Named(s.pod))
 	}
-	return s.connect(podforward.Leader(s.lease))
+	return s.connect(podforward.Leader("spazio-scheduler"))
 }

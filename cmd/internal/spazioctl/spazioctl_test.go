@@ -130,7 +130,7 @@ NODE       SIGNAL   AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERD
 éloigné    missing    -      -       0.0     -    any     -    -  -         admitted
 worker-10  fresh    21s    0.5       0.0   0.5      0    30  0.2  memory    no room   churn,cost-unknown
 `},
-		{"filtered", []string{"top", "--node=^worker", "--limiting=memory"}, `
+		{"filtered", []string{"top", "--node=^worker-10"}, `
 1 node; 3 pods waiting, 2 in flight (1 assumed, 1 bound), 42 counted
 NODE       SIGNAL  AGE  AVAIL  INFLIGHT  FREE  SLOTS  PODS    K  SHORTEST  VERDICT  DOUBTS
 worker-10  fresh   21s    0.5       0.0   0.5      0    30  0.2  memory    no room  churn,cost-unknown
@@ -392,7 +392,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 	}{
 		"the leader":         {[]string{"top", system}, "worker-10"},
 		"a pod":              {[]string{"explain", "shop/cart", system, "--scheduler-pod=chosen", "--scheduler-port=1234"}, "waiting"},
-		"no lease":           {[]string{"top", system, "--scheduler-lease=other"}, "find the leader"},
+		"no lease":           {[]string{"top", "--scheduler-namespace=other"}, "find the leader"},
 		"no such pod":        {[]string{"explain", "shop/other", system}, "404"},
 		"no such port":       {[]string{"top", system, "--scheduler-port=1"}, "ask port 1 in namespace system"},
 		"no right to it":     {[]string{"top", system, "--scheduler-pod=others"}, "forward port 9694 of pod others"},
@@ -401,7 +401,7 @@ func TestThroughTheAPIServer(t *testing.T) {
 		"no agent":           {[]string{"why", "worker-2", agents}, "no pod runs there"},
 		"a ready aggregator": {[]string{"model", "--aggregator-namespace=system"}, "schema cpu,memory"},
 		"an aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-pod=aggregator-c", "--aggregator-port=9793"}, "no model yet"},
-		"no aggregator":      {[]string{"model", "--aggregator-namespace=system", "--aggregator-selector=x=y"}, "no pod runs there"},
+		"no aggregator":      {[]string{"model", "--aggregator-namespace=agents"}, "no pod runs there"},
 		"no node":            {[]string{"why", agents}, "NODE is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -75,7 +75,6 @@ func newTopCommand() *cobra.Command {
 	o.scheduler.flags(f)
 	o.choice.flags(f)
 	f.StringVar((*string)(&o.choice.Order), "sort", string(plugin.ByFree), "order of the nodes: avail, free, inflight, age (largest first) or name")
-	f.StringVar(&o.choice.Limiting, "limiting", "", "show only nodes whose shortest resource is this, such as cpu")
 	f.BoolVar(&o.energy, "energy", false, "show what power the nodes take, and their workloads, instead")
 	o.display.flags(f)
 	return c

@@ -20,9 +20,8 @@ const whyPath = "/debug/why"
 
 // whyOptions are the flags of spazio why.
 type whyOptions struct {
-	source   debugSource
-	selector string
-	output   string
+	source debugSource
+	output string
 }
 
 // newWhyCommand returns the command spazio why.
@@ -38,7 +37,6 @@ func newWhyCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	o.source.bind(f, "agent", "spazio-agent", 9691)
-	f.StringVar(&o.selector, "agent-selector", "app.kubernetes.io/name=spazio-agent", "labels of the agents' pods")
 	f.StringVarP(&o.output, "output", "o", "text", "text or json")
 	return c
 }
@@ -60,7 +58,7 @@ func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) err
 	case len(nodes) == 0 && o.source.URL == "":
 		o.source.URL = loopback(o.source.Port)
 	}
-	agent, err := o.source.connect(podforward.Selected(o.selector, strings.Join(nodes, "")))
+	agent, err := o.source.connect(podforward.Selected("app.kubernetes.io/name=spazio-agent", strings.Join(nodes, "")))
 	if err != nil {
 		return err
 	}

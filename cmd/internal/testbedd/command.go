@@ -2,8 +2,6 @@
 package testbedd
 
 import (
-	"strings"
-
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
@@ -49,10 +47,9 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&config.Controllers, "controllers", controller.Controllers(), "controllers that this process runs; each may be in one of its own")
 	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are looked at (default all)")
 	flags.StringVar(&config.PlaceholderImage, "placeholder-image", controller.DefaultPlaceholderImage, "image of the pods that reserve slots, best one that nodes hold anyway; it does nothing until it is stopped")
-	flags.BoolVar(&config.LeaderElect, "leader-elect", false, "work only while this process has the lease "+service.LeaseName+" (of some of the controllers: that and -"+strings.Join(controller.Controllers(), ", -")+")")
+	flags.BoolVar(&config.LeaderElect, "leader-elect", false, "work only while this process has the lease "+service.LeaseName)
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease (default the pod's own)")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVar(&config.Rooms.Target, "signal", "", "host:port of the scheduler that streams the nodes' measured room, for Testbeds with slotsPerNode: auto; empty for none")

@@ -28,8 +28,6 @@ func TestMainRefuses(t *testing.T) {
 	}{
 		{[]string{"--bogus"}, command.ExitUsage, "unknown flag: --bogus"},
 		{[]string{"extra"}, command.ExitUsage, "extra"},
-		{[]string{"--controllers", "testbed,pods"}, command.ExitUsage, "Controllers = pods"},
-		{[]string{"--controllers", "testbed,testbed"}, command.ExitUsage, "Controllers = testbed"},
 		{[]string{"--namespaces", "a,a"}, command.ExitUsage, "Namespaces"},
 		{[]string{"--log-format", "xml"}, command.ExitUsage, "--log-format"},
 		{[]string{"--log-level", "loud"}, command.ExitUsage, "--log-level"},
@@ -53,7 +51,7 @@ func TestHelp(t *testing.T) {
 	if code != command.ExitOK || errs != "" {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	for _, text := range []string{"--controllers strings", "(default [testbed,batchjob,scheduling])", "--placeholder-image", "(default \"127.0.0.1:9699\")", "such as :9704"} {
+	for _, text := range []string{"--placeholder-image", "(default \"127.0.0.1:9699\")", "such as :9704"} {
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), text) { // wherever a line ends
 			t.Errorf("no %q in\n%s", text, out)
 		}

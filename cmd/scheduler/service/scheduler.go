@@ -19,8 +19,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/slots"
 )
 
-// ErrInvalid is what a field.Error wraps.
-var ErrInvalid = errors.New("invalid configuration")
+// errInvalid is what a field.Error wraps.
+var errInvalid = errors.New("invalid configuration")
 
 // Config of a Scheduler. It is a plain value.
 type Config struct {
@@ -65,7 +65,7 @@ type Scheduler struct {
 // it. Of ctx it takes the values only. A Config without a Kubeconfig is a *field.Error.
 func New(ctx context.Context, c Config) (*Scheduler, error) {
 	if c.Kubeconfig == "" {
-		return nil, &field.Error{Package: "scheduler", Field: "Kubeconfig", Value: c.Kubeconfig, Err: fmt.Errorf("%w: must name a file", ErrInvalid)}
+		return nil, &field.Error{Package: "scheduler", Field: "Kubeconfig", Value: c.Kubeconfig, Err: fmt.Errorf("%w: must name a file", errInvalid)}
 	}
 	s := &Scheduler{hub: c.Hub, slots: slots.NewFactory(slots.Options{})}
 	if s.hub == nil {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,20 +29,18 @@ import (
 	"github.com/spazio-scheduler/spazio/operator/v1alpha1"
 )
 
-// LeaseName is the name of the lease if all controllers run in one process.
+// LeaseName is the name of the lease of the service that works.
 const LeaseName = "spazio-testbed"
 
 // Config configures a service. The zero value runs all controllers, in a pod, alone.
 type Config struct {
-	// Controllers, Namespaces and PlaceholderImage are those of controller.Options, which calls the
-	// last one PlaceholderImage.
-	Controllers, Namespaces []string
-	PlaceholderImage        string
+	// Namespaces and PlaceholderImage are those of controller.Options.
+	Namespaces       []string
+	PlaceholderImage string
 	// Kubeconfig leads to the API server; empty means the pod's own account.
 	Kubeconfig string
 	// LeaderElect makes only one of several such services work, the one that has the lease in
-	// LeaseNamespace; empty means the pod's own namespace. The lease is LeaseName or, if only
-	// some of the controllers run, LeaseName with their names appended.
+	// LeaseNamespace; empty means the pod's own namespace. The lease is LeaseName.
 	LeaderElect    bool
 	LeaseNamespace string
 	// Rooms has a Target if a scheduler reports the nodes' room. Without one, Testbeds whose
@@ -68,7 +64,7 @@ type Config struct {
 
 // options returns the controllers' options.
 func (c Config) options() controller.Options {
-	return controller.Options{Controllers: c.Controllers, Namespaces: c.Namespaces, PlaceholderImage: c.PlaceholderImage, Logger: c.Logger}
+	return controller.Options{Namespaces: c.Namespaces, PlaceholderImage: c.PlaceholderImage, Logger: c.Logger}
 }
 
 // Validate returns what the config's parts refuse.
@@ -98,14 +94,6 @@ func (c Config) rooms() room.Config {
 // serverTransport returns how the interface is served.
 func (c Config) serverTransport() transport.Config {
 	return transport.Config{CertFile: c.Transport.CertFile, KeyFile: c.Transport.KeyFile, Insecure: c.Transport.Insecure, Tokens: true}
-}
-
-// lease returns the name of the lease: processes that share the controllers each have their own.
-func (c Config) lease() string {
-	if len(c.Controllers) == 0 || len(c.Controllers) == len(controller.Controllers()) {
-		return LeaseName
-	}
-	return LeaseName + "-" + strings.Join(slices.Sorted(slices.Values(c.Controllers)), "-")
 }
 
 // Service is the controllers with their listeners open. Its methods are safe for
@@ -195,7 +183,7 @@ func (s *Service) manage(ctx context.Context, c Config, options controller.Optio
 	s.manager, err = manager.New(kube, manager.Options{
 		Scheme: scheme, Cache: controller.Cache(c.Namespaces), Logger: logr.FromSlogHandler(s.logger.Handler()),
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0", GracefulShutdownTimeout: &grace,
-		LeaderElection: c.LeaderElect, LeaderElectionID: c.lease(), LeaderElectionNamespace: c.LeaseNamespace,
+		LeaderElection: c.LeaderElect, LeaderElectionID: LeaseName, LeaderElectionNamespace: c.LeaseNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		Controller:                    config.Controller{EnableWarmup: &warm, SkipNameValidation: &again},
 	})

@@ -17,7 +17,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 	"github.com/spazio-scheduler/spazio/cmd/testbed/service"
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/operator/controller"
 	"github.com/spazio-scheduler/spazio/operator/room"
 )
 
@@ -30,9 +29,6 @@ func TestRefuses(t *testing.T) {
 		change func(*service.Config)
 		want   func(error) bool
 	}{
-		"controller": {func(c *service.Config) { c.Controllers = []string{"pods"} }, func(err error) bool {
-			return errors.As(err, &ofController) && ofController.Field == "Controllers" && errors.Is(err, controller.ErrInvalid)
-		}},
 		"namespaces": {func(c *service.Config) { c.Namespaces = []string{"a", "a"} }, func(err error) bool {
 			return errors.As(err, &ofController) && ofController.Field == "Namespaces"
 		}},
@@ -163,11 +159,11 @@ func until(t *testing.T, url string, code int, says string) {
 }
 
 // A replica is alive at once, but ready only when everything has been read; it takes the
-// lease of its controllers, answers who is known alone, and leaves nothing.
+// lease, answers who is known alone, and leaves nothing.
 func TestRun(t *testing.T) {
 	api := serve(t, "batchjobs")
 	c := service.Config{
-		Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), Controllers: []string{controller.Testbed, controller.Scheduling}, LeaderElect: true, LeaseNamespace: "lab",
+		Kubeconfig: transporttest.Kubeconfig(t, api.url, ""), LeaderElect: true, LeaseNamespace: "lab",
 		External: service.External{Listen: transporttest.Address(t)}, MetricsListen: transporttest.Address(t), DebugListen: "127.0.0.1:0",
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
@@ -194,7 +190,7 @@ func TestRun(t *testing.T) {
 	if code, text := get(t, face+"/external/v1/namespaces/lab/testbeds"); code != http.StatusUnauthorized || !strings.Contains(text, "token") {
 		t.Errorf("a stranger is told %d %s", code, text)
 	}
-	if got, want := <-api.leases, "lab/spazio-testbed-scheduling-testbed"; got != want {
+	if got, want := <-api.leases, "lab/spazio-testbed"; got != want {
 		t.Errorf("lease %s, want %s", got, want)
 	}
 	if families, err := s.Registry().Gather(); err != nil || len(families) == 0 {

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Unit is a step of the counters in joules, as of Intel's.
-const Unit = 1.0 / (1 << 14)
+// unit is a step of the counters in joules, as of Intel's.
+const unit = 1.0 / (1 << 14)
 
 // Config is a machine. The zero value is not one: Sockets, Cores and Max are needed.
 type Config struct {
@@ -80,12 +80,12 @@ type Machine struct {
 	at       time.Time
 	last     []time.Duration
 	truth    []float64
-	loads    []Load
+	loads    []load
 	node     float64
 }
 
-// Load is what a package has done since the machine began.
-type Load struct {
+// load is what a package has done since the machine began.
+type load struct {
 	// Busy is the CPU time of its consumers in core-seconds, Joules what it and its
 	// memory have taken beyond their idle power.
 	Busy, Joules float64
@@ -104,7 +104,7 @@ func New(c Config) (*Machine, error) {
 	if c.Range == 0 {
 		c.Range = 262143
 	}
-	m := &Machine{config: c, loads: make([]Load, c.Sockets)}
+	m := &Machine{config: c, loads: make([]load, c.Sockets)}
 	for s := range c.Sockets {
 		pkg, err := m.zone(fmt.Sprintf("intel-rapl:%d", s), fmt.Sprintf("package-%d", s))
 		if err != nil {
@@ -138,15 +138,15 @@ func (m *Machine) zone(dir, name string) (counter, error) {
 }
 
 // units is how many steps a counter has.
-func (m *Machine) units() uint64 { return uint64(m.config.Range / Unit) }
+func (m *Machine) units() uint64 { return uint64(m.config.Range / unit) }
 
 // micro is a number of units in µJ.
-func (m *Machine) micro(units uint64) uint64 { return uint64(math.Round(float64(units) * Unit * 1e6)) }
+func (m *Machine) micro(units uint64) uint64 { return uint64(math.Round(float64(units) * unit * 1e6)) }
 
 // write puts a counter's value in its file, in place and at one length, so that a reader
 // sees the old one or the new one.
 func (m *Machine) write(c *counter) error {
-	units := uint64(c.joules/Unit) % m.units()
+	units := uint64(c.joules/unit) % m.units()
 	_, err := c.file.WriteAt(fmt.Appendf(nil, "%020d\n", m.micro(units)), 0)
 	return err
 }
@@ -217,7 +217,7 @@ func (m *Machine) Truth() (node float64, consumers []float64) {
 }
 
 // Loads returns what each package has done.
-func (m *Machine) Loads() []Load { return append([]Load(nil), m.loads...) }
+func (m *Machine) Loads() []load { return append([]load(nil), m.loads...) }
 
 // Close closes the files.
 func (m *Machine) Close() error {

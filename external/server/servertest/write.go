@@ -10,7 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/external/server"
 	"github.com/spazio-scheduler/spazio/external/wire"
 	"github.com/spazio-scheduler/spazio/testbed"
-	"github.com/spazio-scheduler/spazio/testbed/queue"
+	"github.com/spazio-scheduler/spazio/testbed/claim"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -87,7 +87,7 @@ func (s *Store) UpdateExternal(_ context.Context, _ server.Caller, namespace, na
 	return put(s, &object, &object.Meta), nil
 }
 
-// Plan is server.Store's: what package queue finds in the slots that are free.
+// Plan is server.Store's: what claim.Plan finds in the slots that are free.
 func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, spec wire.SchedulingSpec) (wire.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, sp
 			free = append(free, id)
 		}
 	}
-	blocked, err := queue.Feasible(request, nil, all)
+	blocked, err := claim.Feasible(request, nil, all)
 	if err != nil {
 		return plan, err
 	}
@@ -129,7 +129,7 @@ func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, sp
 		return plan, nil
 	}
 	plan.Feasible = true
-	now, _, err := queue.Plan(request, nil, free)
+	now, _, err := claim.Plan(request, nil, free)
 	if err != nil {
 		return plan, err
 	}
@@ -148,8 +148,8 @@ func (s *Store) Plan(_ context.Context, _ server.Caller, namespace, _ string, sp
 	return plan, nil
 }
 
-// request is the spec as package queue has it, and what in it is not there.
-func (s *Store) request(namespace string, spec wire.SchedulingSpec, slots []wire.Slot) (r queue.Request, problems []wire.Cause, err error) {
+// request is the spec as package claim has it, and what in it is not there.
+func (s *Store) request(namespace string, spec wire.SchedulingSpec, slots []wire.Slot) (r claim.Request, problems []wire.Cause, err error) {
 	job := func(field, text string) testbed.Name {
 		name, failed := wire.ParseName(text, namespace)
 		if failed != nil {
@@ -168,7 +168,7 @@ func (s *Store) request(namespace string, spec wire.SchedulingSpec, slots []wire
 	r.Relaxed = spec.Slots.Mode == wire.Relaxed
 	for i, one := range spec.Slots.Jobs {
 		field := fmt.Sprintf("slots.jobs[%d]", i)
-		p := queue.Placement{Job: job(field+".job", one.Job)}
+		p := claim.Placement{Job: job(field+".job", one.Job)}
 		for j, ref := range one.Slots {
 			id, there := findSlot(slots, ref)
 			if !there {

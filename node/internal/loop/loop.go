@@ -54,7 +54,7 @@ type Config struct {
 	// readings, none too, which are its own until it returns; it must not block.
 	Usage        usageMeter
 	OnUsage      func(at time.Time, readings []agent.PodReading)
-	UsageMetrics *UsageMetrics
+	UsageMetrics *usageMetrics
 	// Power, if set, measures what the machine and its pods take, behind every tenth
 	// sample.
 	Power *power.Meter
@@ -66,7 +66,7 @@ type Config struct {
 	// again; nil logs nothing.
 	Logger *slog.Logger
 	// Metrics may be nil.
-	Metrics *Metrics
+	Metrics *metrics
 }
 
 // defaultWatch is a hundred samples at 10 Hz.

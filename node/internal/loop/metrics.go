@@ -15,9 +15,9 @@ import (
 	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
-// Metrics of a Loop. A nil *Metrics counts nothing. It is safe for
+// metrics are those of a Loop. A nil *metrics counts nothing. It is safe for
 // concurrent use.
-type Metrics struct {
+type metrics struct {
 	samples, reports, missed, steps   prometheus.Counter
 	drops                             *prometheus.CounterVec
 	delta, jitter                     prometheus.Histogram
@@ -36,9 +36,9 @@ type channelMetrics struct {
 
 // NewMetrics registers the metrics with r, among them whether source sees the
 // pods.
-func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer, source telemetry.PodSource) (*metrics, error) {
 	b := builder{registerer: r}
-	m := &Metrics{
+	m := &metrics{
 		samples:   b.counter("samples_total", "Samples taken."),
 		reports:   b.counter("reports_total", "Reports made."),
 		missed:    b.counter("ticks_missed_total", "Samples that were not taken because the one before was late."),
@@ -110,13 +110,13 @@ func (b *builder) gauges(name, help string) *prometheus.GaugeVec {
 	return register(b, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: namespace + name, Help: help}, []string{"channel"}))
 }
 
-func (m *Metrics) sampled() {
+func (m *metrics) sampled() {
 	if m != nil {
 		m.samples.Inc()
 	}
 }
 
-func (m *Metrics) interval(got, want time.Duration) {
+func (m *metrics) interval(got, want time.Duration) {
 	if m != nil {
 		m.delta.Observe(got.Seconds())
 		m.jitter.Observe((got - want).Abs().Seconds())
@@ -124,14 +124,14 @@ func (m *Metrics) interval(got, want time.Duration) {
 	}
 }
 
-func (m *Metrics) paced(p pace.Span) {
+func (m *metrics) paced(p pace.Span) {
 	if m != nil {
 		m.rate.Set(p.Rate)
 		m.held.Set(number(p.Held))
 	}
 }
 
-func (m *Metrics) stepped() {
+func (m *metrics) stepped() {
 	if m != nil {
 		m.steps.Inc()
 	}
@@ -139,7 +139,7 @@ func (m *Metrics) stepped() {
 
 // dropped counts by channel and cause; what the pipeline refuses has no channel
 // of its own.
-func (m *Metrics) dropped(err error) {
+func (m *metrics) dropped(err error) {
 	if m == nil {
 		return
 	}
@@ -155,7 +155,7 @@ func (m *Metrics) dropped(err error) {
 	m.drops.WithLabelValues(allChannels, cause).Inc()
 }
 
-func (m *Metrics) reported(r *agent.Report) {
+func (m *metrics) reported(r *agent.Report) {
 	if m == nil {
 		return
 	}
@@ -178,7 +178,7 @@ func (m *Metrics) reported(r *agent.Report) {
 
 // of returns the series of the channels. Looking them up by name costs as much
 // as the rest of a report, so they are kept while the channels are the same.
-func (m *Metrics) of(channels []agent.ChannelReport) []channelMetrics {
+func (m *metrics) of(channels []agent.ChannelReport) []channelMetrics {
 	same := func(s channelMetrics, c agent.ChannelReport) bool { return s.name == c.Name }
 	if known := m.channels.Load(); known != nil && slices.EqualFunc(*known, channels, same) {
 		return *known

@@ -114,26 +114,26 @@ func readingOf(r *telemetry.PodReading) agent.PodReading {
 	return reading
 }
 
-// UsageMetrics count readings of pods. A nil *UsageMetrics counts nothing.
-type UsageMetrics struct {
+// usageMetrics count readings of pods. A nil *usageMetrics counts nothing.
+type usageMetrics struct {
 	good, failed prometheus.Counter
 	seconds      prometheus.Counter
 }
 
 // NewUsageMetrics registers the metrics with r.
-func NewUsageMetrics(r prometheus.Registerer) (*UsageMetrics, error) {
+func NewUsageMetrics(r prometheus.Registerer) (*usageMetrics, error) {
 	b := builder{registerer: r}
 	reads := register(&b, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: namespace + "usage_reads_total", Help: "Readings of what a pod or container takes, by the result.",
 	}, []string{"result"}))
-	m := &UsageMetrics{
+	m := &usageMetrics{
 		good: reads.WithLabelValues("ok"), failed: reads.WithLabelValues("failed"),
 		seconds: b.counter("usage_seconds_total", "Time spent on reading what pods take."),
 	}
 	return m, b.err
 }
 
-func (m *UsageMetrics) read(u *telemetry.Usage, err error, took time.Duration) {
+func (m *usageMetrics) read(u *telemetry.Usage, err error, took time.Duration) {
 	if m == nil {
 		return
 	}

@@ -99,8 +99,8 @@ func (m *Meter) Observe(at time.Time, pods []telemetry.Pod) {
 	m.ledger.observe(pods)
 }
 
-// Measurement is what a Meter has found. Its slice belongs to the Meter until the next.
-type Measurement struct {
+// measurement is what a Meter has found. Its slice belongs to the Meter until the next.
+type measurement struct {
 	// Power is the node's since the last measurement of it, or none where nothing is
 	// known any more; without HasPower there is no news.
 	Power    energy.Power
@@ -112,7 +112,7 @@ type Measurement struct {
 
 // Measure reads the energy that the machine has taken, at best every second, and when
 // it is time the pods.
-func (m *Meter) Measure(at time.Time) Measurement {
+func (m *Meter) Measure(at time.Time) measurement {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	readings, err := m.config.Source.ReadTo(m.readings[:0], at)
@@ -120,7 +120,7 @@ func (m *Meter) Measure(at time.Time) Measurement {
 	m.follow(err)
 	due := m.window.due(at, m.config.Pods)
 	node, podsErr := m.readCPU(at, due)
-	var found Measurement
+	var found measurement
 	good := false
 	if len(readings) > 0 && node.Cores > 0 {
 		good = m.add(at, node)

@@ -71,7 +71,7 @@ func (c *Client) List(ctx context.Context, namespace string) ([]v1alpha1.Workloa
 // Get returns the profile of a workload of a namespace. The kind may be in lower case,
 // and is Deployment where there is none, as in "web".
 func (c *Client) Get(ctx context.Context, namespace, workload string) (*v1alpha1.WorkloadProfile, error) {
-	of, err := Parse(workload)
+	of, err := parse(workload)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +86,8 @@ func (c *Client) Get(ctx context.Context, namespace, workload string) (*v1alpha1
 // kinds are those that kubectl's users write in lower case.
 var kinds = []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob", "Job", "Pod", "Workload"}
 
-// Parse reads KIND/NAME, or the name of a Deployment.
-func Parse(workload string) (v1alpha1.WorkloadReference, error) {
+// parse reads KIND/NAME, or the name of a Deployment.
+func parse(workload string) (v1alpha1.WorkloadReference, error) {
 	kind, name, ok := strings.Cut(workload, "/")
 	if !ok {
 		kind, name = kinds[0], workload

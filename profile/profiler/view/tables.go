@@ -9,8 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 )
 
-// Table is a table for people: Right marks the columns that hold numbers. A plain value.
-type Table struct {
+// table is a table for people: Right marks the columns that hold numbers. A plain value.
+type table struct {
 	Title  string
 	Header []string
 	Rows   [][]string
@@ -22,8 +22,8 @@ const unknown = "-"
 
 // ListTable shows what the pods of profiled workloads take. APPLICATION, CALLS, MODE and
 // CONDITIONS are "-" where there are none.
-func ListTable(all []v1alpha1.WorkloadProfile) Table {
-	t := Table{
+func ListTable(all []v1alpha1.WorkloadProfile) table {
+	t := table{
 		Header: []string{"NAMESPACE", "WORKLOAD", "CPU", "MEMORY", "CONFIDENCE", "PODS", "APPLICATION", "CALLS", "MODE", "CONDITIONS"},
 		Right:  []bool{false, false, true, true, true, true, false, true},
 	}
@@ -50,8 +50,8 @@ func Workload(p *v1alpha1.WorkloadProfile) string {
 }
 
 // CallTable shows who calls whom.
-func CallTable(calls []Call) Table {
-	t := Table{
+func CallTable(calls []call) table {
+	t := table{
 		Header: []string{"NAMESPACE", "WORKLOAD", "NAMESPACE", "CALLS", "REQUEST B/S", "RESPONSE B/S"},
 		Right:  []bool{false, false, false, false, true, true},
 	}
@@ -63,9 +63,9 @@ func CallTable(calls []Call) Table {
 	return t
 }
 
-// Advice is what is recommended for a container of a workload, or for its pods where
+// advice is what is recommended for a container of a workload, or for its pods where
 // ContainerName is empty. It is a plain value, safe for concurrent reading.
-type Advice struct {
+type advice struct {
 	Namespace string `json:"namespace"`
 	// Workload is KIND/NAME.
 	Workload string `json:"workload"`
@@ -73,23 +73,23 @@ type Advice struct {
 }
 
 // AdviceOf is what is recommended by profiles, in their order, container by container.
-func AdviceOf(all []v1alpha1.WorkloadProfile) []Advice {
-	advices := []Advice{}
+func AdviceOf(all []v1alpha1.WorkloadProfile) []advice {
+	advices := []advice{}
 	for i := range all {
 		p := &all[i]
 		if p.Status.Recommendation == nil {
 			continue
 		}
 		for _, c := range p.Status.Recommendation.ContainerRecommendations {
-			advices = append(advices, Advice{p.Namespace, Workload(p), c})
+			advices = append(advices, advice{p.Namespace, Workload(p), c})
 		}
 	}
 	return advices
 }
 
 // AdviceTable shows recommendations with their bounds.
-func AdviceTable(advices []Advice) Table {
-	t := Table{
+func AdviceTable(advices []advice) table {
+	t := table{
 		Header: []string{"NAMESPACE", "WORKLOAD", "CONTAINER", "CPU", "FROM", "TO", "MEMORY", "FROM", "TO"},
 		Right:  []bool{false, false, false, true, true, true, true, true, true},
 	}
@@ -109,9 +109,9 @@ func orUnknown(text string) string {
 	return text
 }
 
-// Call is what goes between a workload and one that it calls, in bytes a second. It is a
+// call is what goes between a workload and one that it calls, in bytes a second. It is a
 // plain value, safe for concurrent use.
-type Call struct {
+type call struct {
 	Namespace string `json:"namespace"`
 	// Workload and Peer are KIND/NAME, or a name alone where the kind is not known.
 	Workload      string `json:"workload"`
@@ -122,12 +122,12 @@ type Call struct {
 }
 
 // Calls are those of profiles, in their order; of each those that carry most first.
-func Calls(all []v1alpha1.WorkloadProfile) []Call {
-	calls := []Call{}
+func Calls(all []v1alpha1.WorkloadProfile) []call {
+	calls := []call{}
 	for i := range all {
 		p := &all[i]
 		for _, c := range p.Status.Connections {
-			calls = append(calls, Call{
+			calls = append(calls, call{
 				Namespace: p.Namespace, Workload: named(p.Spec.Workload.Kind, p.Spec.Workload.Name),
 				PeerNamespace: c.Namespace, Peer: named(c.Kind, c.Name), Request: c.RequestBytesPerSecond, Response: c.ResponseBytesPerSecond,
 			})

@@ -1,4 +1,4 @@
-package view_test
+package view
 
 import (
 	"strings"
@@ -7,11 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
-	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 )
 
 // cells are a table's, apart by bars; > marks columns of numbers.
-func cells(t view.Table) string {
+func cells(t table) string {
 	text := strings.Join(t.Header, "|")
 	for _, row := range t.Rows {
 		text += "\n" + strings.Join(row, "|")
@@ -33,20 +32,20 @@ func TestTables(t *testing.T) {
 	unnamed.Status.Recommendation = &v1alpha1.Recommendation{ContainerRecommendations: []v1alpha1.ContainerRecommendation{{}}}
 	all := []v1alpha1.WorkloadProfile{*of, *once, unnamed}
 	for what, test := range map[string]struct {
-		table view.Table
+		table table
 		want  string
 	}{
-		"list": {view.ListTable(all), `
+		"list": {ListTable(all), `
 NAMESPACE|WORKLOAD|CPU|MEMORY|CONFIDENCE|PODS|APPLICATION|CALLS|MODE|CONDITIONS
 shop|Deployment/web|250m|200Mi|1|31|front|1|Off|Stale
 shop|Job/once|-|-|-|0|-|-|-|-
 shop|web|250m|200Mi|1|31|front|-|Off|Stale
 <<>>>><>`},
-		"calls": {view.CallTable(view.Calls(all)), `
+		"calls": {CallTable(Calls(all)), `
 NAMESPACE|WORKLOAD|NAMESPACE|CALLS|REQUEST B/S|RESPONSE B/S
 shop|Deployment/web|shop|Deployment/db|100|2000
 <<<<>>`},
-		"advice": {view.AdviceTable(view.AdviceOf(all)), `
+		"advice": {AdviceTable(AdviceOf(all)), `
 NAMESPACE|WORKLOAD|CONTAINER|CPU|FROM|TO|MEMORY|FROM|TO
 shop|Deployment/web|main|300m|200m|400m|300Mi|250Mi|300Mi
 shop|Deployment/web|proxy|0|0|0|20Mi|0|0
@@ -57,7 +56,7 @@ shop|web|-|0|0|0|0|0|0
 			t.Errorf("%s (-want +got):\n%s", what, diff)
 		}
 	}
-	if none := view.AdviceOf(nil); none == nil {
+	if none := AdviceOf(nil); none == nil {
 		t.Error("no advice is null in JSON")
 	}
 }

@@ -1,4 +1,4 @@
-package view_test
+package view
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/profile"
-	"github.com/spazio-scheduler/spazio/profile/profiler/view"
 )
 
 const web = `
@@ -68,7 +67,7 @@ func profileOf(t testing.TB, text string) *v1alpha1.WorkloadProfile {
 }
 
 func TestText(t *testing.T) {
-	got := view.Text(time.Date(2026, 11, 22, 9, 2, 0, 0, time.UTC), profileOf(t, web))
+	got := Text(time.Date(2026, 11, 22, 9, 2, 0, 0, time.UTC), profileOf(t, web))
 	want := strings.TrimLeft(`
 workload     Deployment/web in namespace shop
 measured     2m0s ago, of 31 pods, revision 5d4f8c7b9
@@ -89,12 +88,12 @@ conditions   Stale
 	}
 	p := profileOf(t, web)
 	p.Status = v1alpha1.WorkloadProfileStatus{}
-	if got := view.Text(time.Now(), p); got != "workload     Deployment/web in namespace shop\nmeasured     not yet\n" {
+	if got := Text(time.Now(), p); got != "workload     Deployment/web in namespace shop\nmeasured     not yet\n" {
 		t.Errorf("%q", got)
 	}
 	p = profileOf(t, web)
 	p.Status.Pods, p.Status.Revision, p.Status.Recommendation.ContainerRecommendations[0].ContainerName = 1, "", ""
-	if got := view.Text(time.Now(), p); !strings.Contains(got, "of 1 pod\n") || !strings.Contains(got, "recommended  the pod: ") {
+	if got := Text(time.Now(), p); !strings.Contains(got, "of 1 pod\n") || !strings.Contains(got, "recommended  the pod: ") {
 		t.Errorf("%q", got)
 	}
 }
@@ -102,11 +101,11 @@ conditions   Stale
 func TestManifest(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind     string
-		template *view.Template
+		template *Template
 		limits   bool
 		want     string
 	}{
-		"injected": {"StatefulSet", &view.Template{Containers: []string{"main", "other"}}, false, `
+		"injected": {"StatefulSet", &Template{Containers: []string{"main", "other"}}, false, `
 apiVersion: apps/v1
 kind: StatefulSet
 metadata: {namespace: shop, name: web}
@@ -115,7 +114,7 @@ spec:
     spec:
       containers:
       - {name: main, resources: {requests: {cpu: 300m, memory: 300Mi}}}`},
-		"restarted init container": {"Deployment", &view.Template{Containers: []string{"main"}, InitContainers: []string{"proxy"}}, false, `
+		"restarted init container": {"Deployment", &Template{Containers: []string{"main"}, InitContainers: []string{"proxy"}}, false, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {namespace: shop, name: web}
@@ -152,7 +151,7 @@ spec:
 		t.Run(name, func(t *testing.T) {
 			p := profileOf(t, web)
 			p.Spec.Workload.Kind = test.kind
-			manifest, err := view.Manifest(p, test.template, test.limits)
+			manifest, err := Manifest(p, test.template, test.limits)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,12 +174,12 @@ spec:
 	} {
 		p := profileOf(t, web)
 		change(p)
-		refused(t, field, func() error { _, err := view.Manifest(p, nil, false); return err })
+		refused(t, field, func() error { _, err := Manifest(p, nil, false); return err })
 	}
 	unnamed := profileOf(t, web)
 	unnamed.Status.Recommendation.ContainerRecommendations = unnamed.Status.Recommendation.ContainerRecommendations[:1]
 	unnamed.Status.Recommendation.ContainerRecommendations[0].ContainerName = ""
-	refused(t, "status.recommendation", func() error { _, err := view.Manifest(unnamed, nil, false); return err })
+	refused(t, "status.recommendation", func() error { _, err := Manifest(unnamed, nil, false); return err })
 }
 
 // What a template has is read of each kind, where it is.
@@ -200,16 +199,16 @@ func TestTemplate(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	}))
 	defer server.Close()
-	client, err := view.NewClient(&rest.Config{Host: server.URL})
+	client, err := NewClient(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := func(kind string) (*view.Template, error) {
+	read := func(kind string) (*Template, error) {
 		p := profileOf(t, web)
 		p.Spec.Workload.Kind = kind
 		return client.Template(t.Context(), p)
 	}
-	for kind, want := range map[string]*view.Template{
+	for kind, want := range map[string]*Template{
 		"Deployment": {Containers: []string{"main", "b"}, InitContainers: []string{"i"}}, "CronJob": {Containers: []string{"main"}},
 	} {
 		if got, err := read(kind); err != nil || cmp.Diff(want, got) != "" {
@@ -224,7 +223,7 @@ func TestTemplate(t *testing.T) {
 	}
 	// Nothing is left where all are injected.
 	refused(t, "status.recommendation", func() error {
-		_, err := view.Manifest(profileOf(t, web), &view.Template{Containers: []string{"x"}}, false)
+		_, err := Manifest(profileOf(t, web), &Template{Containers: []string{"x"}}, false)
 		return err
 	})
 }
@@ -233,11 +232,11 @@ func TestTemplate(t *testing.T) {
 func TestCalls(t *testing.T) {
 	p := profileOf(t, web)
 	p.Status.Connections = append(p.Status.Connections, v1alpha1.Connection{Namespace: "out", Name: "bank", RequestBytesPerSecond: 1})
-	want := []view.Call{
+	want := []call{
 		{Namespace: "shop", Workload: "Deployment/web", PeerNamespace: "shop", Peer: "Deployment/db", Request: 100, Response: 2000},
 		{Namespace: "shop", Workload: "Deployment/web", PeerNamespace: "out", Peer: "bank", Request: 1},
 	}
-	if diff := cmp.Diff(want, view.Calls([]v1alpha1.WorkloadProfile{*p, {}})); diff != "" {
+	if diff := cmp.Diff(want, Calls([]v1alpha1.WorkloadProfile{*p, {}})); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -254,12 +253,12 @@ func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"web": "Deployment/web", "deployment/web": "Deployment/web", "statefulset/db": "StatefulSet/db", "SparkApplication/etl": "SparkApplication/etl", "CRONJOB/x": "CronJob/x",
 	} {
-		if got, err := view.Parse(text); err != nil || got.Kind+"/"+got.Name != want {
+		if got, err := parse(text); err != nil || got.Kind+"/"+got.Name != want {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"", "/", "a/", "/a", "a/b/c"} {
-		refused(t, "workload", func() error { _, err := view.Parse(text); return err })
+		refused(t, "workload", func() error { _, err := parse(text); return err })
 	}
 }
 
@@ -293,7 +292,7 @@ func TestListAndGet(t *testing.T) {
 	})
 	server := httptest.NewServer(mux)
 	defer server.Close()
-	client, err := view.NewClient(&rest.Config{Host: server.URL})
+	client, err := NewClient(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -328,10 +327,10 @@ func FuzzProfile(f *testing.F) {
 		if yaml.Unmarshal(text, p) != nil {
 			return
 		}
-		if view.Text(time.Now(), p) == "" {
+		if Text(time.Now(), p) == "" {
 			t.Error("nothing is said")
 		}
-		if manifest, err := view.Manifest(p, nil, true); (manifest == nil) != errors.Is(err, profile.ErrInvalid) {
+		if manifest, err := Manifest(p, nil, true); (manifest == nil) != errors.Is(err, profile.ErrInvalid) {
 			t.Errorf("%v, %v", manifest, err)
 		}
 	})

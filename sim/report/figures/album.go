@@ -51,8 +51,8 @@ type row struct {
 func (a Album) Rows() []row {
 	rows := []row{}
 	for _, m := range a {
-		for _, v := range m.Values {
-			rows = append(rows, row{m.ID, m.Verdict, v})
+		for _, v := range m.values {
+			rows = append(rows, row{m.ID, m.verdict, v})
 		}
 	}
 	return rows
@@ -71,8 +71,8 @@ func (a Album) Values() text.Table {
 func (a Album) Verdicts() text.Table {
 	t := text.Table{Title: "Which claims hold", Header: []string{"figure", "what", "claim", "data"}}
 	for _, m := range a {
-		origin, _, _ := strings.Cut(m.Source, ":")
-		t.Add(m.ID, m.Title, string(m.Verdict), origin)
+		origin, _, _ := strings.Cut(m.source, ":")
+		t.Add(m.ID, m.title, string(m.verdict), origin)
 	}
 	return t
 }
@@ -83,7 +83,7 @@ func brief(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
 // points is all that a figure shows.
 func (r outcome) points() text.Table {
 	t := text.Table{Header: []string{"panel", "series", "x", "y", "low", "high"}}
-	for _, p := range r.Panels {
+	for _, p := range r.panels {
 		for _, s := range p.Series {
 			for _, point := range s.Points {
 				low, high := "", ""
@@ -120,10 +120,10 @@ func (a Album) Save(dir string) error {
 		p.Paragraph(about)
 		p.Table(a.Verdicts())
 		for _, m := range a {
-			p.Heading(2, "Figure "+m.ID+": "+m.Title)
-			p.Picture("figure "+m.ID, m.base()+".svg", "Claim: "+m.Claim, report.Chart{Panels: m.Panels})
-			p.Paragraph("Measured: " + m.Measured)
-			p.Paragraph(fmt.Sprintf("Verdict: the claim %s. Data: %s", m.Verdict, m.Source))
+			p.Heading(2, "Figure "+m.ID+": "+m.title)
+			p.Picture("figure "+m.ID, m.base()+".svg", "Claim: "+m.claim, report.Chart{Panels: m.panels})
+			p.Paragraph("Measured: " + m.measured)
+			p.Paragraph(fmt.Sprintf("Verdict: the claim %s. Data: %s", m.verdict, m.source))
 		}
 		if err := p.Save(filepath.Join(dir, name)); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (a Album) Save(dir string) error {
 	}
 	for _, m := range a {
 		base := filepath.Join(dir, m.base())
-		if err := errors.Join(report.Chart{Panels: m.Panels}.WriteFile(base+".png"), m.points().SaveCSV(base+".csv")); err != nil {
+		if err := errors.Join(report.Chart{Panels: m.panels}.WriteFile(base+".png"), m.points().SaveCSV(base+".csv")); err != nil {
 			return fmt.Errorf("figure %s: %w", m.ID, err)
 		}
 	}
@@ -145,7 +145,7 @@ func (f Figure) base() string { return "figure-" + report.FileName(f.ID) }
 func WriteCatalogue(w io.Writer) error {
 	var b strings.Builder
 	for _, f := range All() {
-		b.WriteString(text.Hang(fmt.Sprintf("%-8s ", f.ID), f.Title+": "+f.Claim, text.Terminal) + "\n")
+		b.WriteString(text.Hang(fmt.Sprintf("%-8s ", f.ID), f.title+": "+f.claim, text.Terminal) + "\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -67,7 +67,7 @@ func bursts(ctx context.Context, p Params) (outcome, error) {
 		}
 		all, pods = append(all, run), n
 	}
-	result := outcome{Source: simulated(p.Seed, fmt.Sprintf("a node of %d cores; bursts of 1 to %d pods of one thread every %g s, 4 to 12 core-seconds each; in the second half a load that is no pod, of up to %g cores. The agent's pipeline feeds each estimator with the headroom of the cpu channel, filtered, and halts it while containers churn and while the channel is full, as the thesis does; there the signal k stood for the headroom", burstCores, burstMost, burstEvery, burstLoad))}
+	result := outcome{source: simulated(p.Seed, fmt.Sprintf("a node of %d cores; bursts of 1 to %d pods of one thread every %g s, 4 to 12 core-seconds each; in the second half a load that is no pod, of up to %g cores. The agent's pipeline feeds each estimator with the headroom of the cpu channel, filtered, and halts it while containers churn and while the channel is full, as the thesis does; there the signal k stood for the headroom", burstCores, burstMost, burstEvery, burstLoad))}
 	x := report.Axis{Label: "seconds", Whole: true, Min: 0, Max: burstEnd}
 	cost := report.Panel{Title: "cost of a pod, share of cpu", X: x, Y: report.Axis{Label: "share", Min: 0, Max: .18}}
 	level := report.Panel{Title: "capacity at no pods, share of cpu", X: x, Y: report.Axis{Label: "share", Min: .7, Max: 1.3}}
@@ -79,7 +79,7 @@ func bursts(ctx context.Context, p Params) (outcome, error) {
 	}
 	truth := []report.Point{{X: 0, Y: burstCost}, {X: burstEnd, Y: burstCost}}
 	cost.Series = append(cost.Series, report.Series{Name: "truth below 8 pods", Style: report.Dashed, Points: truth})
-	result.Panels = []report.Panel{cost, level,
+	result.panels = []report.Panel{cost, level,
 		{Title: "pods that run", X: x, Y: report.Axis{Label: "pods", Whole: true}, Series: []report.Series{{Name: "pods", Style: report.Steps, Points: pods}},
 			Marks: []report.Mark{{Name: "another load from here on", X: burstOthers}}}}
 	result.judgeEstimators(all)
@@ -107,26 +107,26 @@ func (e estimated) over(from, to float64) (a accuracy) {
 // the other load.
 func (r *outcome) judgeEstimators(all []estimated) {
 	var alone, beside []accuracy
-	r.Measured = "Error of the cost, and how far it moves in a second, relative to the cost a pod has while no thread waits, with bursts alone and beside another load. "
+	r.measured = "Error of the cost, and how far it moves in a second, relative to the cost a pod has while no thread waits, with bursts alone and beside another load. "
 	for _, e := range all {
 		a, b := e.over(60, burstOthers), e.over(burstOthers, burstEnd)
 		alone, beside = append(alone, a), append(beside, b)
 		name := metricName(e.name)
-		r.Values = append(r.Values,
+		r.values = append(r.values,
 			value{name + "_error_alone", a.wrong, "1"}, value{name + "_error_beside", b.wrong, "1"},
 			value{name + "_unrest_alone", a.unrest, "1/s"}, value{name + "_unrest_beside", b.unrest, "1/s"})
-		r.Measured += fmt.Sprintf("%s: %.0f %% and %.1f %%, beside %.0f %% and %.1f %%. ", e.name, 100*a.wrong, 100*a.unrest, 100*b.wrong, 100*b.unrest)
+		r.measured += fmt.Sprintf("%s: %.0f %% and %.1f %%, beside %.0f %% and %.1f %%. ", e.name, 100*a.wrong, 100*a.unrest, 100*b.wrong, 100*b.unrest)
 	}
 	const delta, large, naive, centred = 0, 1, 3, 4
 	oscillates := beside[large].unrest > 1.5*beside[centred].unrest
 	switch {
 	case oscillates && converges(alone[naive], alone[large]) && alone[delta].wrong < .1:
-		r.Verdict = holds
+		r.verdict = holds
 	case oscillates && converges(alone[centred], alone[large]) && alone[delta].wrong < .1:
-		r.Verdict = partly
-		r.Measured += "The dual filter of the thesis, whose halves both claim the whole innovation, does not converge; the centred one does, and is the two-dimensional one in other coordinates: what oscillates are the large constants, not the second dimension."
+		r.verdict = partly
+		r.measured += "The dual filter of the thesis, whose halves both claim the whole innovation, does not converge; the centred one does, and is the two-dimensional one in other coordinates: what oscillates are the large constants, not the second dimension."
 	default:
-		r.Verdict = fails
+		r.verdict = fails
 	}
 }
 

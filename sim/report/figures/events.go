@@ -88,7 +88,7 @@ func (o occasion) draw(r recording) (outcome, error) {
 		return outcome{}, noRun("idle with marks")
 	}
 	result := o.against(all)
-	result.Source = " The recorder plays the kubelet, so the API server's part is a lower bound, " + o.bound + "."
+	result.source = " The recorder plays the kubelet, so the API server's part is a lower bound, " + o.bound + "."
 	return result, nil
 }
 
@@ -123,23 +123,23 @@ func (o occasion) against(all []sight) outcome {
 		medians = append(medians, m)
 		told.Series = append(told.Series, series)
 		picture.Marks = append(picture.Marks, report.Mark{Name: source.name, X: all[0].first[i]})
-		result.Measured += fmt.Sprintf("%s: %+.0f ms (%+.0f to %+.0f). ", source.name, 1000*m, 1000*quantile(delays, 0), 1000*quantile(delays, 1))
-		result.Values = append(result.Values, value{metricName(source.name), m, "s"})
+		result.measured += fmt.Sprintf("%s: %+.0f ms (%+.0f to %+.0f). ", source.name, 1000*m, 1000*quantile(delays, 0), 1000*quantile(delays, 1))
+		result.values = append(result.values, value{metricName(source.name), m, "s"})
 	}
 	told.Y.Names = names
 	peak, over := median(peaks), median(overs)
-	result.Measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), o.zero) + result.Measured +
+	result.measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), o.zero) + result.measured +
 		fmt.Sprintf("The spike peaks at %+.0f ms and is above half its height until %+.0f ms.", 1000*peak, 1000*over)
-	result.Values = append(result.Values, value{"peak", peak, "s"}, value{"over", over, "s"})
-	result.Panels = []report.Panel{picture, told}
+	result.values = append(result.values, value{"peak", peak, "s"}, value{"over", over, "s"})
+	result.panels = []report.Panel{picture, told}
 	last := len(sources) - 1
 	switch early := medians[0] < peak && medians[1] < over; {
 	case early && medians[last] > over:
-		result.Verdict = holds
+		result.verdict = holds
 	case early: // a lower bound within the spike decides nothing
-		result.Verdict = partly
+		result.verdict = partly
 	default:
-		result.Verdict = fails
+		result.verdict = fails
 	}
 	return result
 }

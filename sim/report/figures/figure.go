@@ -27,8 +27,8 @@ type Figure struct {
 	// ID is its number in the thesis, such as 4.6, or a name; it is part of file
 	// names.
 	ID string
-	// Title says what is drawn, Claim what is said to hold, in sentences.
-	Title, Claim string
+	// title says what is drawn, Claim what is said to hold, in sentences.
+	title, claim string
 	// Make makes it. Equal Params give an equal Result, to the last bit. The
 	// error is ctx's, or that of the data or the simulator.
 	Make func(ctx context.Context, p Params) (outcome, error)
@@ -46,16 +46,16 @@ const (
 
 // outcome is a figure as made. It is a plain value, safe for concurrent reading.
 type outcome struct {
-	// Panels stand one above the other.
-	Panels []report.Panel
-	// Verdict is on the figure's claim, Measured what speaks for it, in sentences.
-	Verdict  verdict
-	Measured string
-	// Source says where the data come from: the machine recorded, or the
+	// panels stand one above the other.
+	panels []report.Panel
+	// verdict is on the figure's claim, Measured what speaks for it, in sentences.
+	verdict  verdict
+	measured string
+	// source says where the data come from: the machine recorded, or the
 	// simulator with its seed.
-	Source string
-	// Values are the figures behind Measured, for machines.
-	Values []value
+	source string
+	// values are the figures behind Measured, for machines.
+	values []value
 }
 
 // value is a number with its unit; 1 is that of ratios and shares.

@@ -1,4 +1,4 @@
-package figures_test
+package figures
 
 import (
 	"context"
@@ -15,12 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/field"
-	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
 // chosen are all figures, of which short runs make every eighth.
-func chosen() (some []figures.Figure) {
-	all := figures.All()
+func chosen() (some []Figure) {
+	all := All()
 	if !testing.Short() {
 		return all
 	}
@@ -31,9 +30,9 @@ func chosen() (some []figures.Figure) {
 }
 
 // saved makes the chosen figures and saves them.
-func saved(t *testing.T, dir string) figures.Album {
+func saved(t *testing.T, dir string) Album {
 	t.Helper()
-	album, err := figures.Make(t.Context(), chosen(), figures.Params{Seed: 1, Seeds: 1}, nil)
+	album, err := Make(t.Context(), chosen(), Params{Seed: 1, Seeds: 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +80,7 @@ func TestAllFigures(t *testing.T) {
 		if strings.Contains(files[base+".csv"], "NaN") {
 			t.Errorf("%s.csv has no number where there should be one", base)
 		}
-		for _, want := range []string{"Figure " + f.ID + ": " + f.Title, f.Claim, base + ".svg"} {
+		for _, want := range []string{"Figure " + f.ID + ": " + f.title, f.claim, base + ".svg"} {
 			if !strings.Contains(files["README.md"], want) {
 				t.Errorf("README.md: no %q", want)
 			}
@@ -96,7 +95,7 @@ func TestAllFigures(t *testing.T) {
 }
 
 // sameAgain makes all figures once more.
-func sameAgain(t *testing.T, album figures.Album, files map[string]string) {
+func sameAgain(t *testing.T, album Album, files map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	if diff := cmp.Diff(album.Values(), saved(t, dir).Values()); diff != "" {
@@ -114,48 +113,48 @@ func sameAgain(t *testing.T, album figures.Album, files map[string]string) {
 }
 
 // What all figures are must hold for those to come, too.
-func wholeness(t *testing.T, album figures.Album) {
+func wholeness(t *testing.T, album Album) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, f := range album {
-		if f.ID == "" || f.Title == "" || f.Claim == "" || f.Make == nil || seen[f.ID] {
+		if f.ID == "" || f.title == "" || f.claim == "" || f.Make == nil || seen[f.ID] {
 			t.Errorf("figure %q lacks something or is there twice", f.ID)
 		}
 		seen[f.ID] = true
-		if len(f.Panels) == 0 || f.Measured == "" || len(f.Values) == 0 {
+		if len(f.panels) == 0 || f.measured == "" || len(f.values) == 0 {
 			t.Errorf("%s shows nothing", f.ID)
 		}
-		if v := f.Verdict; v != "holds" && v != "holds in part" && v != "does not hold" {
+		if v := f.verdict; v != "holds" && v != "holds in part" && v != "does not hold" {
 			t.Errorf("%s: verdict %q", f.ID, v)
 		}
-		if !strings.HasPrefix(f.Source, "recording: ") && !strings.HasPrefix(f.Source, "simulator: ") {
-			t.Errorf("%s: source %q", f.ID, f.Source)
+		if !strings.HasPrefix(f.source, "recording: ") && !strings.HasPrefix(f.source, "simulator: ") {
+			t.Errorf("%s: source %q", f.ID, f.source)
 		}
 	}
 }
 
 func TestByID(t *testing.T) {
-	chosen, err := figures.ByID("4.7", "2.3")
+	chosen, err := ByID("4.7", "2.3")
 	if err != nil || len(chosen) != 2 || chosen[0].ID != "2.3" {
 		t.Errorf("%d figures, error %v", len(chosen), err)
 	}
 	var name *field.Error
-	if _, err := figures.ByID("4.7", "9.9"); !errors.As(err, &name) || name.Value != "9.9" {
+	if _, err := ByID("4.7", "9.9"); !errors.As(err, &name) || name.Value != "9.9" {
 		t.Errorf("error %v", err)
 	}
 }
 
 func ExampleMake() {
-	chosen, err := figures.ByID("4.5")
+	chosen, err := ByID("4.5")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	album, err := figures.Make(context.Background(), chosen, figures.Params{Seed: 1}, nil)
+	album, err := Make(context.Background(), chosen, Params{Seed: 1}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(album[0].ID, album[0].Verdict)
+	fmt.Println(album[0].ID, album[0].verdict)
 	// Output: 4.5 holds
 }

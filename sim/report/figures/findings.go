@@ -81,7 +81,7 @@ func (f contest) draw(ctx context.Context, p Params) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		r.Panels = panels
+		r.panels = panels
 	}
 	cases, rows, err := f.run(ctx, p)
 	if err != nil {
@@ -89,10 +89,10 @@ func (f contest) draw(ctx context.Context, p Params) (outcome, error) {
 	}
 	lines := experiment.Summarise(rows)
 	for _, metric := range f.metrics {
-		r.Panels = append(r.Panels, f.panel(cases, lines, metric))
+		r.panels = append(r.panels, f.panel(cases, lines, metric))
 	}
 	r.judge(experiment.JudgeFindings(cases, rows))
-	r.Source = simulated(p.Seed, fmt.Sprintf("%d seeds from there, %s; spazio-lab simulate %s", p.Seeds, comparedOn, strings.Join(f.experiments, " ")))
+	r.source = simulated(p.Seed, fmt.Sprintf("%d seeds from there, %s; spazio-lab simulate %s", p.Seeds, comparedOn, strings.Join(f.experiments, " ")))
 	return r, nil
 }
 
@@ -165,17 +165,17 @@ func (r *outcome) judge(verdicts []experiment.FindingVerdict) {
 		}
 		said = append(said, fmt.Sprintf("%s in %s: %.3g%s; the prototype: %s", v.Claim, v.Experiment, v.Measured.Mean, no, v.Prototype))
 		compared := strings.Join(strings.Fields(v.Claim)[:2], " ") // without the bound
-		r.Values = append(r.Values, value{metricName(v.Experiment + " " + compared), v.Measured.Mean, "1"})
+		r.values = append(r.values, value{metricName(v.Experiment + " " + compared), v.Measured.Mean, "1"})
 	}
 	switch {
 	case held == len(verdicts):
-		r.Verdict = holds
+		r.verdict = holds
 	case held > 0:
-		r.Verdict = partly
+		r.verdict = partly
 	default:
-		r.Verdict = fails
+		r.verdict = fails
 	}
-	r.Measured = fmt.Sprintf("%d of %d hold. %s.", held, len(verdicts), strings.Join(said, ". "))
+	r.measured = fmt.Sprintf("%d of %d hold. %s.", held, len(verdicts), strings.Join(said, ". "))
 }
 
 func withoutPrefix(_ experiment.Case, scheduler string) (row, series string) {

@@ -199,7 +199,7 @@ func cpuLoaded(ctx context.Context, p Params) (outcome, error) {
 	}
 	r, err := signal(ctx, p, "eight threads, each busy a quarter of the time", load)
 	if r.during < r.before {
-		r.Verdict = holds
+		r.verdict = holds
 	}
 	return r.outcome, err
 }
@@ -211,9 +211,9 @@ func memoryLoaded(ctx context.Context, p Params) (outcome, error) {
 		load = append(load, node.Pod{ID: node.PodID(i), Work: endless, Cores: .02, Memory: 2 << 30})
 	}
 	r, err := signal(ctx, p, "four threads that hold 2 GiB of 16 each and hardly compute", load)
-	r.Source += " The thesis took stress-ng's vm workers, which compute all the time as well; these are the memory alone."
+	r.source += " The thesis took stress-ng's vm workers, which compute all the time as well; these are the memory alone."
 	if r.during > r.before {
-		r.Verdict = holds
+		r.verdict = holds
 	}
 	return r.outcome, err
 }
@@ -252,7 +252,7 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 	mark := []report.Mark{{Name: "1,000 pods elsewhere", X: fleetArrive}}
 	r := signalled{before: before(k), during: during(k)}
 	r.outcome = outcome{
-		Panels: []report.Panel{
+		panels: []report.Panel{
 			{Title: "signal k of the node: " + what, X: seconds, Y: report.Axis{Label: "typical loads"}, Marks: mark,
 				Series: []report.Series{{Name: "k", Points: line(at, k)}}},
 			{Title: "demand q of one more typical load, by channel", X: seconds, Y: report.Axis{Label: "share"}, Marks: mark,
@@ -260,13 +260,13 @@ func signal(ctx context.Context, p Params, what string, load []node.Pod) (signal
 			{Title: "cpu channel of the other nodes, mean", X: seconds, Y: share, Marks: mark,
 				Series: []report.Series{{Name: "cpu of the others", Points: line(at, others)}}},
 		},
-		Verdict: fails,
-		Source: simulated(p.Seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",
+		verdict: fails,
+		source: simulated(p.Seed, fmt.Sprintf("%d nodes of 4 cores and 16 GiB, %d pods of %g core-seconds on all but one; pipelines and aggregator are the agents' own",
 			fleetNodes, fleetPods, fleetWork)),
 	}
-	r.Measured = fmt.Sprintf("k is %.2f before the pods come and %.2f while they run. One more typical load is (%.2f cpu, %.2f memory) before and (%.2f, %.2f) then.",
+	r.measured = fmt.Sprintf("k is %.2f before the pods come and %.2f while they run. One more typical load is (%.2f cpu, %.2f memory) before and (%.2f, %.2f) then.",
 		r.before, r.during, before(cpu), before(memory), during(cpu), during(memory))
-	r.Values = []value{
+	r.values = []value{
 		{"k_before", r.before, "1"}, {"k_during", r.during, "1"},
 		{"q_cpu_before", before(cpu), "1"}, {"q_cpu_during", during(cpu), "1"},
 		{"q_memory_before", before(memory), "1"}, {"q_memory_during", during(memory), "1"},

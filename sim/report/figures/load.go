@@ -143,16 +143,16 @@ func overTime(r recording) (outcome, error) {
 		spread = max(spread, math.Abs(l.memory-one.memory))
 	}
 	result := outcome{
-		Panels: []report.Panel{cpu, memory}, Verdict: fails,
-		Measured: fmt.Sprintf("While all of a batch run, utilisation is %.2f at one worker, %.2f at two and %.2f at %d, on %d cores; memory in use moves by %.3f at most.",
+		panels: []report.Panel{cpu, memory}, verdict: fails,
+		measured: fmt.Sprintf("While all of a batch run, utilisation is %.2f at one worker, %.2f at two and %.2f at %d, on %d cores; memory in use moves by %.3f at most.",
 			one.utilisation, at(all, 2).utilisation, last.utilisation, last.n, r.Machine.Cores, spread),
-		Values: []value{
+		values: []value{
 			{"utilisation_1", one.utilisation, "1"}, {"utilisation_2", at(all, 2).utilisation, "1"},
 			{"utilisation_most", last.utilisation, "1"}, {"memory_change", spread, "1"},
 		},
 	}
 	if last.utilisation > one.utilisation && spread < .02 {
-		result.Verdict = holds
+		result.verdict = holds
 	}
 	return result, nil
 }
@@ -162,7 +162,7 @@ func completion(r recording) (outcome, error) {
 	took := report.Panel{Title: "mean completion time (bars: fastest and slowest)", X: workers, Y: report.Axis{Label: "seconds"}}
 	rate := report.Panel{Title: "throughput", X: workers, Y: report.Axis{Label: "completions/s"}}
 	cpu := report.Panel{Title: "utilisation and pressure", X: workers, Y: share}
-	result := outcome{Verdict: holds}
+	result := outcome{verdict: holds}
 	linear := true
 	for i, load := range []string{"pi", "train"} {
 		all, err := levels(r, load)
@@ -187,26 +187,26 @@ func completion(r recording) (outcome, error) {
 		grows := last.completion / full.completion / (float64(last.n) / float64(cores))
 		gain := last.perSecond / full.perSecond
 		linear = linear && math.Abs(grows-1) < .15
-		result.Measured += fmt.Sprintf("%s: from %d workers, at a utilisation of %.2f, to %d the completion time grows %.2f times as much as the number of workers and the throughput %.2f-fold (from %.2f to %.2f/s). ",
+		result.measured += fmt.Sprintf("%s: from %d workers, at a utilisation of %.2f, to %d the completion time grows %.2f times as much as the number of workers and the throughput %.2f-fold (from %.2f to %.2f/s). ",
 			name, cores, full.utilisation, last.n, grows, gain, full.perSecond, last.perSecond)
-		result.Values = append(result.Values,
+		result.values = append(result.values,
 			value{load + "_completion_over_linear", grows, "1"}, value{load + "_throughput_gain", gain, "1"},
 			value{load + "_solo", at(all, 1).completion, "s"})
 		if gain < 1.1 {
-			result.Verdict = partly
+			result.verdict = partly
 		}
 	}
 	if !linear {
-		result.Verdict = fails
+		result.verdict = fails
 	}
-	result.Measured += "The work is done as fast at one worker a core as at six: what utilisation hides is how long each waits, which pressure does not hide."
-	result.Panels = []report.Panel{took, rate, cpu}
+	result.measured += "The work is done as fast at one worker a core as at six: what utilisation hides is how long each waits, which pressure does not hide."
+	result.panels = []report.Panel{took, rate, cpu}
 	return result, nil
 }
 
 // joined is figure 4.5.
 func joined(r recording) (outcome, error) {
-	result := outcome{Verdict: holds}
+	result := outcome{verdict: holds}
 	cores := r.Machine.Cores
 	for i, load := range []string{"pi", "train", "busy"} {
 		all, err := levels(r, load)
@@ -214,24 +214,24 @@ func joined(r recording) (outcome, error) {
 			return outcome{}, err
 		}
 		name := []string{"π to 2000 digits", "train and infer", "busy loops"}[i]
-		result.Panels = append(result.Panels, report.Panel{Title: name, X: workers, Y: share, Series: []report.Series{
+		result.panels = append(result.panels, report.Panel{Title: name, X: workers, Y: share, Series: []report.Series{
 			{Name: "utilisation", Style: report.Dotted, Points: curve(all, ofUtilisation)},
 			{Name: "pressure", Style: report.Dotted, Points: curve(all, ofPressure)},
 			{Name: "half of each", Style: report.Dotted, Points: curve(all, ofHalf)},
 		}})
 		one, full, over, twice := at(all, 1), at(all, cores), at(all, cores+1), at(all, 2*cores)
-		result.Measured += fmt.Sprintf("%s: pressure is %.2f at %d workers, %.2f at %d and %.2f at %d; half of each is %.2f at one, then %.2f, %.2f and %.2f. ",
+		result.measured += fmt.Sprintf("%s: pressure is %.2f at %d workers, %.2f at %d and %.2f at %d; half of each is %.2f at one, then %.2f, %.2f and %.2f. ",
 			name, full.pressure, full.n, over.pressure, over.n, twice.pressure, twice.n, one.half, full.half, over.half, twice.half)
 		for _, l := range []level{one, full, over, twice} {
-			result.Values = append(result.Values,
+			result.values = append(result.values,
 				value{fmt.Sprintf("%s_pressure_%d", load, l.n), l.pressure, "1"},
 				value{fmt.Sprintf("%s_half_%d", load, l.n), l.half, "1"})
 		}
 		steady := one.half < full.half && full.half < over.half && over.half < twice.half
 		if full.pressure > .2 || !steady || twice.half < .95 {
-			result.Verdict = fails
+			result.verdict = fails
 		}
 	}
-	result.Measured += fmt.Sprintf("On %d cores the mean is full at twice as many workers, not at the first that waits: the kernel counts waiting per core, and one waiting thread is on one core's queue. Beyond that it tells no more.", cores)
+	result.measured += fmt.Sprintf("On %d cores the mean is full at twice as many workers, not at the first that waits: the kernel counts waiting per core, and one waiting thread is on one core's queue. Beyond that it tells no more.", cores)
 	return result, nil
 }

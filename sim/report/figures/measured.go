@@ -78,10 +78,10 @@ const (
 	maxRuns  = 10_000
 )
 
-// ErrFormat is wrapped where a text is not a recording.
-var ErrFormat = errors.New("not a recording")
+// errFormat is wrapped where a text is not a recording.
+var errFormat = errors.New("not a recording")
 
-// readRecording reads a recording and checks it. The error wraps ErrFormat.
+// readRecording reads a recording and checks it. The error wraps errFormat.
 func readRecording(r io.Reader) (rec recording, err error) {
 	z, err := gzip.NewReader(r)
 	if err == nil {
@@ -91,7 +91,7 @@ func readRecording(r io.Reader) (rec recording, err error) {
 		err = rec.validate()
 	}
 	if err != nil {
-		return recording{}, fmt.Errorf("%w: %w", ErrFormat, err)
+		return recording{}, fmt.Errorf("%w: %w", errFormat, err)
 	}
 	return rec, nil
 }

@@ -1,4 +1,4 @@
-package figures_test
+package figures
 
 import (
 	"bytes"
@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
 // example is a recording that figure 4.3 can be drawn from.
@@ -35,11 +33,11 @@ func zipped(t testing.TB, text string) []byte {
 // drawn makes figure 4.3 from a recording.
 func drawn(t testing.TB, recording []byte) error {
 	t.Helper()
-	chosen, err := figures.ByID("4.3")
+	chosen, err := ByID("4.3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = chosen[0].Make(t.Context(), figures.Params{Data: fstest.MapFS{"sweep.json.gz": &fstest.MapFile{Data: recording}}})
+	_, err = chosen[0].Make(t.Context(), Params{Data: fstest.MapFS{"sweep.json.gz": &fstest.MapFile{Data: recording}}})
 	return err
 }
 
@@ -62,16 +60,16 @@ func TestRecordings(t *testing.T) {
 		if spoiled == example {
 			t.Fatalf("%s: nothing replaced", name)
 		}
-		if err := drawn(t, zipped(t, spoiled)); !errors.Is(err, figures.ErrFormat) {
+		if err := drawn(t, zipped(t, spoiled)); !errors.Is(err, errFormat) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	for _, text := range []string{"", "plain text", "\x1f\x8b"} {
-		if err := drawn(t, []byte(text)); !errors.Is(err, figures.ErrFormat) {
+		if err := drawn(t, []byte(text)); !errors.Is(err, errFormat) {
 			t.Errorf("%q: error %v", text, err)
 		}
 	}
-	if err := drawn(t, zipped(t, strings.Replace(example, `"pi"`, `"other"`, 1))); !errors.Is(err, figures.ErrNoRun) {
+	if err := drawn(t, zipped(t, strings.Replace(example, `"pi"`, `"other"`, 1))); !errors.Is(err, ErrNoRun) {
 		t.Errorf("without a run of the load: %v", err)
 	}
 }
@@ -86,7 +84,7 @@ func FuzzRecording(f *testing.F) {
 		if !packed { // reach the JSON
 			data = zipped(t, string(data))
 		}
-		if err := drawn(t, data); err != nil && !errors.Is(err, figures.ErrFormat) && !errors.Is(err, figures.ErrNoRun) {
+		if err := drawn(t, data); err != nil && !errors.Is(err, errFormat) && !errors.Is(err, ErrNoRun) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -99,7 +97,7 @@ func TestReadIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	err := drawn(t, packed)
 	runtime.ReadMemStats(&after)
-	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, figures.ErrFormat) || took > 128 {
+	if took := (after.TotalAlloc - before.TotalAlloc) >> 20; !errors.Is(err, errFormat) || took > 128 {
 		t.Errorf("%v, %d MiB", err, took)
 	}
 }

@@ -68,8 +68,8 @@ func totals(r recording) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	result := outcome{Verdict: holds}
-	result.Panels = []report.Panel{
+	result := outcome{verdict: holds}
+	result.panels = []report.Panel{
 		{Title: "CPU pressure by Δtotal/Δt: one pod that sleeps, ten, ten that compute π, two that do", X: seconds, Y: share,
 			Series: []report.Series{{Name: "pressure, by total", Points: line(run.At, run.Pressure)}}, Marks: marks(run, starts)},
 		{Title: "CPU utilisation", X: seconds, Y: share,
@@ -79,14 +79,14 @@ func totals(r recording) (outcome, error) {
 	for _, e := range all {
 		peak := most(between(run.At, run.Pressure, e.from, e.to))
 		parts = append(parts, fmt.Sprintf("%.2f with %s", peak, e.name))
-		result.Values = append(result.Values, value{"peak_" + metricName(e.name), peak, "1"})
+		result.values = append(result.values, value{"peak_" + metricName(e.name), peak, "1"})
 		if strings.HasSuffix(e.name, "idle") && peak < .2 {
-			result.Verdict = fails
+			result.verdict = fails
 		}
 	}
-	result.Measured = "The peak pressure over 0.1 s is " + strings.Join(parts, ", ") + "."
-	if result.Verdict == holds {
-		result.Measured += " Pods that do nothing at all make the spike too, at their start and at their end: it is the runtime's."
+	result.measured = "The peak pressure over 0.1 s is " + strings.Join(parts, ", ") + "."
+	if result.verdict == holds {
+		result.measured += " Pods that do nothing at all make the spike too, at their start and at their end: it is the runtime's."
 	}
 	return result, nil
 }
@@ -103,8 +103,8 @@ func averages(r recording) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	result := outcome{Verdict: fails}
-	result.Panels = []report.Panel{{
+	result := outcome{verdict: fails}
+	result.panels = []report.Panel{{
 		Title: "CPU pressure: the kernel's avg10 and the rate of total", X: seconds, Y: share,
 		Series: []report.Series{
 			{Name: "pressure, by total", Style: report.Faint, Points: line(run.At, run.Pressure)},
@@ -119,11 +119,11 @@ func averages(r recording) (outcome, error) {
 		parts = append(parts, fmt.Sprintf("with %s the pressure is %.2f on average until the last container has exited, %.1f s later, when avg10 has reached %.2f (later %.2f)",
 			e.name, while, e.done-e.from, within, ever))
 		name := metricName(e.name)
-		result.Values = append(result.Values, value{"total_" + name, while, "1"}, value{"avg10_" + name, within, "1"})
+		result.values = append(result.values, value{"total_" + name, while, "1"}, value{"avg10_" + name, within, "1"})
 		if strings.HasSuffix(e.name, "pi") && within < .8*while {
-			result.Verdict = holds
+			result.verdict = holds
 		}
 	}
-	result.Measured = strings.ToUpper(parts[0][:1]) + strings.Join(parts, "; ")[1:] + ". Hence the agent reads the total and smooths by itself."
+	result.measured = strings.ToUpper(parts[0][:1]) + strings.Join(parts, "; ")[1:] + ". Hence the agent reads the total and smooths by itself."
 	return result, nil
 }

@@ -53,7 +53,7 @@ func ofRecording(name string, draw func(recording) (outcome, error)) func(contex
 			return outcome{}, err
 		}
 		result, err := draw(r)
-		result.Source = recorded(r, name) + result.Source
+		result.source = recorded(r, name) + result.source
 		return result, err
 	}
 }

@@ -64,13 +64,13 @@ const (
 // filters is figure 4.6.
 func filters(r recording) (outcome, error) {
 	all := smoothers()
-	result := outcome{Source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
+	result := outcome{source: " Recorded at 100 Hz and averaged over spans of 100 ms, as sampling at 10 Hz does."}
 	for _, load := range []string{"idle", "busy"} {
 		list, err := calm(r, load)
 		if err != nil {
 			return outcome{}, err
 		}
-		result.Panels = append(result.Panels, smoothed(list[0], load, all))
+		result.panels = append(result.panels, smoothed(list[0], load, all))
 	}
 	judged, err := judgeFilters(r, all)
 	if err != nil {
@@ -78,23 +78,23 @@ func filters(r recording) (outcome, error) {
 	}
 	best := judged[0]
 	for i, j := range judged {
-		result.Measured += fmt.Sprintf("%s leaks %.0f %% of the spike and takes %.1f s to 90 %% of the level. ", all[i].name, 100*j.leak, j.delay)
+		result.measured += fmt.Sprintf("%s leaks %.0f %% of the spike and takes %.1f s to 90 %% of the level. ", all[i].name, 100*j.leak, j.delay)
 		name := metricName(all[i].name)
-		result.Values = append(result.Values, value{name + "_leak", j.leak, "1"}, value{name + "_delay", j.delay, "s"})
+		result.values = append(result.values, value{name + "_leak", j.leak, "1"}, value{name + "_delay", j.delay, "s"})
 	}
-	result.Measured = fmt.Sprintf("Means over %d starts of a pod that sleeps, for the leak, and %d of one that computes, for the delay, each at %d phases of the sampling. ",
-		judged[0].spikes, judged[0].steps, phases) + result.Measured
-	result.Verdict = holds
+	result.measured = fmt.Sprintf("Means over %d starts of a pod that sleeps, for the leak, and %d of one that computes, for the delay, each at %d phases of the sampling. ",
+		judged[0].spikes, judged[0].steps, phases) + result.measured
+	result.verdict = holds
 	for _, j := range judged[1:] {
 		switch {
 		case j.leak <= best.leak && j.delay <= best.delay:
-			result.Verdict = fails
-		case j.leak < best.leak && j.delay < best.delay+2*sampling && result.Verdict == holds:
-			result.Verdict = partly // a little later, it does better
+			result.verdict = fails
+		case j.leak < best.leak && j.delay < best.delay+2*sampling && result.verdict == holds:
+			result.verdict = partly // a little later, it does better
 		}
 	}
-	if result.Verdict == partly {
-		result.Measured += "A median does better on a spike that comes alone, and a little later; in a burst of spikes, such as the start of several pods, its window fills."
+	if result.verdict == partly {
+		result.measured += "A median does better on a spike that comes alone, and a little later; in a burst of spikes, such as the start of several pods, its window fills."
 	}
 	return result, nil
 }

@@ -12,8 +12,8 @@ import (
 func validation() []Figure {
 	return []Figure{{
 		ID:    "sim-node",
-		Title: "The simulator's node and a machine under the same load",
-		Claim: "Given what ran on the machine, from when on and for how much CPU time, package sim/node shows for every number of workers its mean utilisation and its mean CPU pressure to within 0.06, and the mean run time to within 15 %.",
+		title: "The simulator's node and a machine under the same load",
+		claim: "Given what ran on the machine, from when on and for how much CPU time, package sim/node shows for every number of workers its mean utilisation and its mean CPU pressure to within 0.06, and the mean run time to within 15 %.",
 		Make:  modelledNode,
 	}}
 }
@@ -37,11 +37,11 @@ func modelledNode(ctx context.Context, p Params) (outcome, error) {
 		return outcome{}, err
 	}
 	w := worstOf(all)
-	result := outcome{Source: recorded(r, sweepFile), Verdict: holds, Measured: w.String(), Values: w.values()}
+	result := outcome{source: recorded(r, sweepFile), verdict: holds, measured: w.String(), values: w.values()}
 	if !w.allowed() {
-		result.Verdict = fails
+		result.verdict = fails
 	}
-	result.Panels = []report.Panel{
+	result.panels = []report.Panel{
 		versus("utilisation while all workers run (bars: 5th and 95th percentile of samples)", share, all, over((*fit).utilisation)),
 		versus("CPU pressure while all workers run", share, all, over((*fit).pressure)),
 		versus("mean time from start to end", report.Axis{Label: "seconds"}, all, func(f *fit) (machine, model report.Point, ok bool) {

@@ -27,7 +27,7 @@ const untilEnded = 1e9
 func fitRun(m machine, r measuredRun, seed uint64) (fit, error) {
 	f := fit{measuredRun: r, readings: make([]node.Reading, len(r.At)), ends: make([]float64, len(r.Jobs))}
 	if len(r.At) < 2 {
-		return f, fmt.Errorf("%w: %s of %d workers has %d samples", ErrFormat, r.Load, r.Workers, len(r.At))
+		return f, fmt.Errorf("%w: %s of %d workers has %d samples", errFormat, r.Load, r.Workers, len(r.At))
 	}
 	model, err := node.New(node.Params{
 		Cores: m.Cores, Memory: m.Memory, Seed: seed,

@@ -1,17 +1,15 @@
-package figures_test
+package figures
 
 import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/spazio-scheduler/spazio/sim/report/figures"
 )
 
 // The simulator's node is within the stated errors of the recording in this
 // repository, whatever its own noise.
 func TestNodeAgreesWithRecording(t *testing.T) {
-	i := slices.IndexFunc(figures.All(), func(f figures.Figure) bool { return f.ID == "sim-node" })
+	i := slices.IndexFunc(All(), func(f Figure) bool { return f.ID == "sim-node" })
 	if i < 0 {
 		t.Fatal("no figure sim-node")
 	}
@@ -20,25 +18,25 @@ func TestNodeAgreesWithRecording(t *testing.T) {
 		"utilisation_p95": .05, "pressure_p50": .02, "pressure_p95": .1,
 	}
 	for seed := range uint64(5) {
-		r, err := figures.All()[i].Make(t.Context(), figures.Params{Seed: seed})
+		r, err := All()[i].Make(t.Context(), Params{Seed: seed})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if seed == 0 {
-			t.Log(r.Measured)
+			t.Log(r.measured)
 		}
-		if r.Verdict != "holds" {
-			t.Errorf("seed %d: %s: %s", seed, r.Verdict, r.Measured)
+		if r.verdict != "holds" {
+			t.Errorf("seed %d: %s: %s", seed, r.verdict, r.measured)
 		}
 		for name, bound := range allowed {
-			k := len(r.Values) - 1
-			for k >= 0 && r.Values[k].Name != name {
+			k := len(r.values) - 1
+			for k >= 0 && r.values[k].Name != name {
 				k--
 			}
 			if k < 0 {
 				t.Fatalf("no value %s", name)
 			}
-			if v := r.Values[k].Value; !(math.Abs(v) <= bound) {
+			if v := r.values[k].Value; !(math.Abs(v) <= bound) {
 				t.Errorf("seed %d: %s is %.3f, at most %g", seed, name, v, bound)
 			}
 		}

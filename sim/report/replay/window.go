@@ -9,12 +9,12 @@ import (
 // window is the part of a recording from one bound to another; zero bounds are
 // none.
 type window struct {
-	From, To Bound
+	From, To bound
 	start    time.Time // of the recording
 }
 
-// Bound is a moment, or a span from the recording's start. The zero value is none.
-type Bound struct {
+// bound is a moment, or a span from the recording's start. The zero value is none.
+type bound struct {
 	at    time.Time
 	after time.Duration
 	set   bool
@@ -22,18 +22,18 @@ type Bound struct {
 
 // ParseBound reads a moment (2025-06-01T12:00:00Z) or a span (90s); an empty text is
 // no bound. The error is a *field.Error.
-func ParseBound(text string) (Bound, error) {
+func ParseBound(text string) (bound, error) {
 	if d, err := time.ParseDuration(text); err == nil {
-		return Bound{after: d, set: true}, nil
+		return bound{after: d, set: true}, nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil && text != "" {
-		return Bound{}, report.Refuse("bound", text, "a span (90s) or a moment (2025-06-01T12:00:00Z)")
+		return bound{}, report.Refuse("bound", text, "a span (90s) or a moment (2025-06-01T12:00:00Z)")
 	}
-	return Bound{at: at, set: text != ""}, nil
+	return bound{at: at, set: text != ""}, nil
 }
 
-func (b Bound) moment(start time.Time) time.Time {
+func (b bound) moment(start time.Time) time.Time {
 	if b.at.IsZero() {
 		return start.Add(b.after)
 	}

@@ -186,7 +186,7 @@ func (t Table) writeRow(b *strings.Builder, row []string, widths []int, header b
 	for i := range min(len(row), len(widths)) {
 		cell := Plain(row[i])
 		if header || !t.right(i) {
-			cell = Whole(cell, widths[i])
+			cell = whole(cell, widths[i])
 		}
 		cells[i] = Wrap(cell, widths[i])
 		height = max(height, len(cells[i]))

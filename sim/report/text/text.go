@@ -163,9 +163,9 @@ func Fold(s string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Whole is a text whose parts, between blanks and Breaks, take at most so many columns each: what
+// whole is a text whose parts, between blanks and Breaks, take at most so many columns each: what
 // Wrap would break within is shortened. columns ≤ 0 is no bound.
-func Whole(s string, columns int) string {
+func whole(s string, columns int) string {
 	if columns <= 0 || Width(s) <= columns {
 		return s
 	}

@@ -60,8 +60,8 @@ const (
 	resync = 0
 )
 
-// Controllers are running. It is safe for concurrent use.
-type Controllers struct {
+// controllers are running. It is safe for concurrent use.
+type controllers struct {
 	stop     context.CancelFunc
 	running  sync.WaitGroup
 	shutdown []func()
@@ -69,8 +69,8 @@ type Controllers struct {
 
 // Start runs the controllers until Close. They are at work when it returns, the garbage
 // collector a moment later. ctx gives values alone.
-func Start(ctx context.Context, plane *embedded.ControlPlane, o Options) (*Controllers, error) {
-	c := &Controllers{}
+func Start(ctx context.Context, plane *embedded.ControlPlane, o Options) (*controllers, error) {
+	c := &controllers{}
 	ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.start(ctx, plane, o); err != nil {
 		c.Close()
@@ -84,7 +84,7 @@ type runner interface {
 	Run(ctx context.Context, workers int)
 }
 
-func (c *Controllers) start(ctx context.Context, plane *embedded.ControlPlane, o Options) error {
+func (c *controllers) start(ctx context.Context, plane *embedded.ControlPlane, o Options) error {
 	reader, _, err := clientsOf(plane, "system:kube-controller-manager")
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func beginners(ctx context.Context, shared informers.SharedInformerFactory, o Op
 }
 
 // Close stops the controllers and waits for them. It may be called more than once.
-func (c *Controllers) Close() {
+func (c *controllers) Close() {
 	c.stop()
 	c.running.Wait()
 	for _, shutdown := range c.shutdown {
@@ -180,7 +180,7 @@ func serviceAccount(controller string) string {
 }
 
 // collectGarbage runs the garbage collector, which besides the shared caches has its own of each kind.
-func (c *Controllers) collectGarbage(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory,
+func (c *controllers) collectGarbage(ctx context.Context, plane *embedded.ControlPlane, shared informers.SharedInformerFactory,
 	started <-chan struct{}, discovery time.Duration) error {
 	client, objects, err := clientsOf(plane, serviceAccount("generic-garbage-collector"))
 	if err != nil {

@@ -42,8 +42,8 @@ type Config struct {
 	Seed uint64 `json:"seed"`
 }
 
-// ErrInvalid is wrapped by every field.Error.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is wrapped by every field.Error.
+var errInvalid = errors.New("invalid configuration or input")
 
 // Bounds of what one process can reasonably submit and follow.
 const (
@@ -56,7 +56,7 @@ const (
 func (c Config) Validate() error {
 	finite := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 	invalid := func(name string, value any, want string) error {
-		return &field.Error{Package: "batch", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", ErrInvalid, want)}
+		return &field.Error{Package: "batch", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
 	}
 	switch {
 	case c.Pods < 0 || c.Pods > maxPods:

@@ -13,8 +13,8 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
-// Namespace is where the pods of every batch are.
-const Namespace = metav1.NamespaceDefault
+// namespace is where the pods of every batch are.
+const namespace = metav1.NamespaceDefault
 
 // Record is the history of one pod. Times are virtual; the zero time means that the event
 // has not happened.
@@ -61,7 +61,7 @@ func NewRun(scheduler string, tasks []Task) *Run {
 	for i, task := range tasks {
 		name := fmt.Sprintf("%s-%0*d", scheduler, width, i+1)
 		r.records[i] = Record{Task: task, Name: name}
-		r.index[types.NamespacedName{Namespace: Namespace, Name: name}] = i
+		r.index[types.NamespacedName{Namespace: namespace, Name: name}] = i
 	}
 	if len(tasks) == 0 {
 		close(r.done)

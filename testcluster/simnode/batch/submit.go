@@ -24,7 +24,7 @@ func (r *Run) pod(name string, t Task) *corev1.Pod {
 	no := false
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace,
+			Namespace: namespace,
 			Name:      name,
 			Labels:    map[string]string{"app": "batch", "scheduler": r.scheduler},
 			Annotations: map[string]string{
@@ -69,7 +69,7 @@ const gate = "spazio-scheduler.github.io/batch"
 func (r *Run) Submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
 	plan := r.Records()
 	atOnce := !slices.ContainsFunc(plan, func(p Record) bool { return p.Arrival > 0 })
-	pods := client.CoreV1().Pods(Namespace)
+	pods := client.CoreV1().Pods(namespace)
 	start := clock.Now()
 	err := each(ctx, plan, func(ctx context.Context, i int) error {
 		pod := r.pod(plan[i].Name, plan[i].Task)

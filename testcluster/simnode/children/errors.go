@@ -8,11 +8,11 @@ import (
 var (
 	// errInvalid is in every field.Error.
 	errInvalid = errors.New("invalid configuration or input")
-	// ErrNoInit is returned for a group whose children would run the whole program
+	// errNoInit is returned for a group whose children would run the whole program
 	// once more.
-	ErrNoInit = errors.New("children: the program's main function does not begin with children.Init")
-	// ErrClosed is returned by a group that has been closed.
-	ErrClosed = errors.New("children: the group is closed")
+	errNoInit = errors.New("children: the program's main function does not begin with children.Init")
+	// errClosed is returned by a group that has been closed.
+	errClosed = errors.New("children: the group is closed")
 	// ErrEnded is wrapped where a child ended before it wrote the awaited line.
 	ErrEnded = errors.New("children: ended")
 	// errUnsupported is returned where the system can't keep children from outliving

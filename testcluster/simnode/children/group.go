@@ -42,7 +42,7 @@ type start struct {
 // Close it.
 func NewGroup() (*Group, error) {
 	if !initialised.Load() {
-		return nil, ErrNoInit
+		return nil, errNoInit
 	}
 	if !supported {
 		return nil, errUnsupported
@@ -120,7 +120,7 @@ func (g *Group) Start(s Spec) (*Process, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	g.count++
 	p := &Process{

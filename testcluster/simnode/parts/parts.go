@@ -15,8 +15,8 @@ import (
 	"fmt"
 )
 
-// ErrEnded is wrapped where a part ended before Stop, without an error of its own.
-var ErrEnded = errors.New("ended unexpectedly")
+// errEnded is wrapped where a part ended before Stop, without an error of its own.
+var errEnded = errors.New("ended unexpectedly")
 
 // Group are running parts. They outlive the context they were started under: an
 // interrupt must not take the API server away from parts that are still ending. Its
@@ -54,7 +54,7 @@ func (g *Group) Start(name string, run func(context.Context) error) {
 			return
 		}
 		if err == nil {
-			err = ErrEnded
+			err = errEnded
 		}
 		g.fail(fmt.Errorf("%s: %w", name, err))
 	}()

@@ -7,10 +7,10 @@ import (
 	"github.com/spazio-scheduler/spazio/field"
 )
 
-// ErrInvalid is in every field.Error of this package.
-var ErrInvalid = errors.New("invalid configuration or input")
+// errInvalid is in every field.Error of this package.
+var errInvalid = errors.New("invalid configuration or input")
 
 // refuse makes a *field.Error; want completes "must be".
 func refuse(name string, value any, want string) error {
-	return &field.Error{Package: "slice", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+	return &field.Error{Package: "slice", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", errInvalid, want)}
 }

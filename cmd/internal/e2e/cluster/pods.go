@@ -155,11 +155,11 @@ type binding struct {
 	At        time.Time // when the watch delivered it
 }
 
-// Bindings holds the bindings of pods by UID.
-type Bindings map[types.UID]binding
+// bindings holds the bindings of pods by UID.
+type bindings map[types.UID]binding
 
 // PerNode counts the bindings of pods whose names begin with the prefix.
-func (b Bindings) PerNode(prefix string) map[string]int {
+func (b bindings) PerNode(prefix string) map[string]int {
 	counts := map[string]int{}
 	for _, one := range b {
 		if strings.HasPrefix(one.Pod, prefix) {
@@ -170,7 +170,7 @@ func (b Bindings) PerNode(prefix string) map[string]int {
 }
 
 // LongestPause returns the longest time without a binding that ended between two moments.
-func (b Bindings) LongestPause(from, to time.Time) (longest time.Duration) {
+func (b bindings) LongestPause(from, to time.Time) (longest time.Duration) {
 	var times []time.Time
 	for _, one := range b {
 		times = append(times, one.At)
@@ -188,7 +188,7 @@ func (b Bindings) LongestPause(from, to time.Time) (longest time.Duration) {
 // scheduler's work that does not depend on the nodes. It is safe for concurrent use.
 type Log struct {
 	mu    sync.Mutex
-	bound Bindings
+	bound bindings
 	ended map[types.UID]corev1.PodPhase
 	moved []string
 }
@@ -196,7 +196,7 @@ type Log struct {
 // Watch follows the pods until the test ends, and fails it for a pod that was bound to two nodes.
 func Watch(t testing.TB, client kubernetes.Interface) *Log {
 	t.Helper()
-	l := &Log{bound: Bindings{}, ended: map[types.UID]corev1.PodPhase{}}
+	l := &Log{bound: bindings{}, ended: map[types.UID]corev1.PodPhase{}}
 	informer := coreinformers.NewPodInformer(client, metav1.NamespaceDefault, 0, cache.Indexers{})
 	handler, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    l.observe,
@@ -251,7 +251,7 @@ func (l *Log) Counts() (bound, succeeded int) {
 }
 
 // Bindings returns all bindings so far.
-func (l *Log) Bindings() Bindings {
+func (l *Log) Bindings() bindings {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.bound)

@@ -27,8 +27,8 @@ func RunProgram(run func(ctx context.Context, args []string, stdout, stderr io.W
 	}
 }
 
-// Program is a program in a process of its own, with its own temporary directory.
-type Program struct {
+// program is a program in a process of its own, with its own temporary directory.
+type program struct {
 	Stdout bytes.Buffer // whole once End has returned
 
 	cmd   *exec.Cmd
@@ -38,9 +38,9 @@ type Program struct {
 }
 
 // StartProgram starts the program. The end of the test kills it.
-func StartProgram(t testing.TB, args ...string) *Program {
+func StartProgram(t testing.TB, args ...string) *program {
 	t.Helper()
-	p := &Program{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
+	p := &program{cmd: exec.Command(os.Args[0], args...), temp: t.TempDir()}
 	// Children inherit the directory or have one in it, by which they are recognized.
 	p.cmd.Env = append(os.Environ(), programVariable+"=1", "TMPDIR="+p.temp)
 	p.cmd.Stdout = &p.Stdout
@@ -60,10 +60,10 @@ func StartProgram(t testing.TB, args ...string) *Program {
 }
 
 // Said returns what the program has written to stderr, up to the line that was last waited for.
-func (p *Program) Said() string { return p.said.String() }
+func (p *program) Said() string { return p.said.String() }
 
 // WaitFor reads stderr up to a line that holds the text.
-func (p *Program) WaitFor(t testing.TB, text string) (line string) {
+func (p *program) WaitFor(t testing.TB, text string) (line string) {
 	t.Helper()
 	for p.next() {
 		if strings.Contains(p.lines.Text(), text) {
@@ -75,7 +75,7 @@ func (p *Program) WaitFor(t testing.TB, text string) (line string) {
 }
 
 // next reads a line.
-func (p *Program) next() bool {
+func (p *program) next() bool {
 	if !p.lines.Scan() {
 		return false
 	}
@@ -84,7 +84,7 @@ func (p *Program) next() bool {
 }
 
 // Signal sends the process a signal.
-func (p *Program) Signal(t testing.TB, signal os.Signal) {
+func (p *program) Signal(t testing.TB, signal os.Signal) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func (p *Program) Signal(t testing.TB, signal os.Signal) {
 }
 
 // End waits for the process and returns its exit code.
-func (p *Program) End(t testing.TB) int {
+func (p *program) End(t testing.TB) int {
 	t.Helper()
 	for p.next() {
 	}
@@ -105,7 +105,7 @@ func (p *Program) End(t testing.TB) int {
 }
 
 // Ended reports whether the process has ended; End still has to be called.
-func (p *Program) Ended(t testing.TB) bool {
+func (p *program) Ended(t testing.TB) bool {
 	t.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *Program) Ended(t testing.TB) bool {
 }
 
 // Left returns the program's temporary files and processes that exist, its own process included.
-func (p *Program) Left(t testing.TB) (left []string) {
+func (p *program) Left(t testing.TB) (left []string) {
 	t.Helper()
 	entries, err := os.ReadDir(p.temp)
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Program) Left(t testing.TB) (left []string) {
 }
 
 // CheckNothingLeft fails the test for each file and process that the program left behind.
-func (p *Program) CheckNothingLeft(t testing.TB) {
+func (p *program) CheckNothingLeft(t testing.TB) {
 	t.Helper()
 	for _, l := range p.Left(t) {
 		t.Errorf("left behind: %s", l)

@@ -211,7 +211,7 @@ func (c *checker) run(pkg string, args []string) error {
 func (c *checker) flagsOf(dir string, args []string) error {
 	_, declared := source(dir)
 	if strings.HasPrefix(dir, "cmd/bench/") { // whose programs share some
-		_, shared := source("cmd/bench/internal/program")
+		_, shared := source("cmd/bench")
 		maps.Copy(declared, shared)
 	}
 	for _, arg := range args {

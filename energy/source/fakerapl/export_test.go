@@ -1,0 +1,11 @@
+package fakerapl
+
+// What tests of the package outside of it look at.
+
+type (
+	Load = load
+)
+
+const (
+	Unit = unit
+)

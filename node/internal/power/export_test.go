@@ -1,0 +1,7 @@
+package power
+
+// What tests of the package outside of it look at.
+
+type (
+	Measurement = measurement
+)

@@ -1,0 +1,8 @@
+package workload
+
+// What tests of the package outside of it look at.
+
+var (
+	ErrSlotTooSmall = errSlotTooSmall
+	ErrWebhookMissing = errWebhookMissing
+)

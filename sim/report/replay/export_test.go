@@ -1,0 +1,7 @@
+package replay
+
+// What tests of the package outside of it look at.
+
+type (
+	Bound = bound
+)

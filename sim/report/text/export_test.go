@@ -1,0 +1,7 @@
+package text
+
+// What tests of the package outside of it look at.
+
+var (
+	Whole = whole
+)

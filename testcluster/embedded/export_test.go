@@ -1,0 +1,8 @@
+package embedded
+
+// What tests of the package outside of it look at.
+
+var (
+	ErrInvalid = errInvalid
+	ErrStarted = errStarted
+)

@@ -1,0 +1,7 @@
+package slice
+
+// What tests of the package outside of it look at.
+
+var (
+	ErrInvalid = errInvalid
+)

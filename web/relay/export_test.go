@@ -1,0 +1,7 @@
+package relay
+
+// What tests of the package outside of it look at.
+
+var (
+	ErrNoPage = errNoPage
+)
