@@ -181,7 +181,7 @@ func (h *Hub) enterAll() {
 		if pod.Spec.NodeName == "" || isTerminal(pod) || isMirror(pod) {
 			continue
 		}
-		h.workloads.enter(h.workloads.identify(pod), pod.UID, h.now())
+		h.workloads.enter(h.workloads.identify(pod), pod.UID)
 		if _, there := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !there {
 			h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 		}

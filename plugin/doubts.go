@@ -14,7 +14,8 @@ import (
 func (w *workloads) addOutlier(of profile.Workload, node int, now time.Duration) (distrusted bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, known := w.estimates[of]; !known {
+	p, known := w.estimates[of]
+	if !known || w.isDistrusted(of, p) {
 		return false
 	}
 	if w.trust == nil {
@@ -26,10 +27,11 @@ func (w *workloads) addOutlier(of profile.Workload, node int, now time.Duration)
 	return w.trust[of].AddOutlier(node, now)
 }
 
-// isDistrusted reports whether a workload's profile is contradicted. The mutex is held.
-func (w *workloads) isDistrusted(of profile.Workload) bool {
+// isDistrusted reports whether a workload's profile was contradicted by enough nodes since it was
+// observed. The mutex is held.
+func (w *workloads) isDistrusted(of profile.Workload, p estimate) bool {
 	t := w.trust[of]
-	return t != nil && t.IsDistrusted()
+	return t != nil && t.IsDistrusted(p.observed.Sub(w.start))
 }
 
 // news returns the mispredictions of a report that the one before does not tell of;
@@ -51,11 +53,7 @@ func (h *Hub) mispredicted(n *node, list []agent.Misprediction) {
 	}
 	for _, s := range list {
 		of, known := h.workloads.on(n.name, s.Pod, h.ledger)
-		if !known {
-			continue
-		}
-		// An outlier of a profile that is distrusted counts, too: it may have been bound before.
-		if k := h.knowledgeOf(of); !k.decides && k.source != sourceContradicted {
+		if !known || !h.knowledgeOf(of).decides {
 			continue
 		}
 		h.metrics.mispredicted(s)

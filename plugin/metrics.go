@@ -118,7 +118,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	})
 	m.dropped = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_dropped_total", StabilityLevel: metrics.ALPHA,
-		Help: "Profiles no longer believed because pods on several nodes contradicted them, until they are newer or five more pods have succeeded.",
+		Help: "Profiles no longer believed because pods on several nodes contradicted them, until they are newer.",
 	})
 	m.mispredictions = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_mispredictions_total", StabilityLevel: metrics.ALPHA,

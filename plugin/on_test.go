@@ -426,69 +426,6 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 	c.workload(probe, known("web", .125, gib, 1))
 }
 
-// TestFivePodsRestoreAProfile: a profile that is distrusted and stays as it is counts again when five
-// more pods have succeeded; a failed one, one bound before and one beside an outlier do not help.
-func TestFivePodsRestoreAProfile(t *testing.T) {
-	clock := newClock()
-	probe := podOfDeployment(100, "web")
-	c := deciding(t, clock, 4, newShelf(profileOf("web", clock.Now(), .125, gib/4)), probe)
-	client := c.dial()
-	streams := make([]*stream, 4)
-	told := known("web", .125, gib/4, 1)
-	c.workload(probe, told)
-	for i := range streams {
-		streams[i] = c.open(client, nodeName(i))
-		streams[i].settle(measured(4))
-		c.reserve(podOfDeployment(i, "web"), nodeName(i))
-	}
-	misprediction := func(node int) {
-		clock.advance(time.Second)
-		r := measured(4 + float64(clock.Now().Second())/4)
-		r.Mispredictions = []agent.Misprediction{{Pod: keyOf(node), MemoryRatio: 4}}
-		streams[node].settle(r)
-		clock.advance(time.Second)
-	}
-	inFlight := func() float64 { return c.state(nodeName(0)).InFlight }
-	next := 10
-	bind := func() *v1.Pod {
-		pod := podOfDeployment(next, "web")
-		pod.Spec.NodeName = nodeName(0)
-		next++
-		was := inFlight()
-		c.arrive(pod)
-		c.eventually("the pod is in the ledger", func() bool { return inFlight() > was })
-		return pod
-	}
-	end := func(pod *v1.Pod, phase v1.PodPhase) {
-		pod = pod.DeepCopy()
-		pod.Status.Phase = phase
-		was := inFlight()
-		c.update(pod)
-		c.eventually("the pod has left the ledger", func() bool { return inFlight() < was })
-	}
-	contradicted := plugin.WorkloadState{Workload: "default/Deployment/web", Source: "contradicted"}
-
-	before := bind()
-	for i := range 3 {
-		misprediction(i)
-	}
-	c.workload(probe, contradicted)
-	end(before, v1.PodSucceeded)
-	for range 5 {
-		end(bind(), v1.PodFailed)
-	}
-	for range 4 {
-		end(bind(), v1.PodSucceeded)
-	}
-	misprediction(3) // the count starts anew
-	for range 4 {
-		end(bind(), v1.PodSucceeded)
-	}
-	c.workload(probe, contradicted)
-	end(bind(), v1.PodSucceeded)
-	c.workload(probe, told)
-}
-
 // TestAgentsAreTold: an agent hears what a pod that was bound is known to take, and
 // one whose stream is new what all its pods are.
 func TestAgentsAreTold(t *testing.T) {

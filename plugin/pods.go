@@ -254,12 +254,9 @@ func (h *Hub) podGone(pod *v1.Pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
+	h.workloads.end(pod.UID, pod.Spec.NodeName)
+	h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	key := reserve.KeyOf(string(pod.UID))
-	of, restored := h.workloads.end(pod)
-	h.workloads.leave(key)
-	if restored {
-		h.updateDemands(of)
-	}
 	if progressOf(pod) == reserve.Ended {
 		h.ledger.Progress(key, reserve.Ended)
 	}

@@ -69,10 +69,9 @@ type workloads struct {
 	trust     map[profile.Workload]*placement.Trust
 	// start is when durations began; it is set before the first profile.
 	start time.Time
-	// of holds the workload of each pod in the ledger, bound the pods of each and since when they
-	// are in it.
+	// of holds the workload of each pod in the ledger, bound the pods of each.
 	of    map[reserve.PodKey]profile.Workload
-	bound map[profile.Workload]map[reserve.PodKey]time.Duration
+	bound map[profile.Workload]map[reserve.PodKey]struct{}
 	// ended is a ring of the pods that ended last, which reports may still mention; next is the
 	// place of the oldest.
 	ended [endedMost]endedPod
@@ -111,7 +110,7 @@ func (w *workloads) estimate(of profile.Workload) (p estimate, known, contradict
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	p, known = w.estimates[of]
-	return p, known, known && w.isDistrusted(of)
+	return p, known, known && w.isDistrusted(of, p)
 }
 
 // set replaces what is known about a workload and reports whether that is a change; nil removes
@@ -131,9 +130,6 @@ func (w *workloads) set(of profile.Workload, p *estimate) bool {
 			w.estimates = make(map[profile.Workload]estimate)
 		}
 		w.estimates[of] = *p
-		if t := w.trust[of]; t != nil {
-			t.Renew(p.observed.Sub(w.start))
-		}
 	}
 	return true
 }
@@ -160,38 +156,31 @@ func (w *workloads) known() []profile.Workload {
 	return list
 }
 
-// enter records a pod that is in the ledger from now on, if it was not before.
-func (w *workloads) enter(of profile.Workload, uid types.UID, now time.Duration) {
+// enter records a pod that is in the ledger.
+func (w *workloads) enter(of profile.Workload, uid types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of == nil {
 		w.of = make(map[reserve.PodKey]profile.Workload)
-		w.bound = make(map[profile.Workload]map[reserve.PodKey]time.Duration)
+		w.bound = make(map[profile.Workload]map[reserve.PodKey]struct{})
 	}
 	if w.bound[of] == nil {
-		w.bound[of] = make(map[reserve.PodKey]time.Duration)
+		w.bound[of] = make(map[reserve.PodKey]struct{})
 	}
 	key := reserve.KeyOf(string(uid))
 	w.of[key] = of
-	if _, there := w.bound[of][key]; !there {
-		w.bound[of][key] = now
-	}
+	w.bound[of][key] = struct{}{}
 }
 
-// end remembers for a while a pod that has ended, and reports whether its workload's profile, which
-// was distrusted, is believed again.
-func (w *workloads) end(pod *v1.Pod) (of profile.Workload, restored bool) {
-	key := reserve.KeyOf(string(pod.UID))
+// end remembers for a while a pod that has ended on a node.
+func (w *workloads) end(uid types.UID, node string) {
+	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of, known := w.of[key]
-	if !known {
-		return of, false
+	if of, known := w.of[key]; known {
+		w.ended[w.next] = endedPod{key, of, node}
+		w.next = (w.next + 1) % endedMost
 	}
-	w.ended[w.next] = endedPod{key, of, pod.Spec.NodeName}
-	w.next = (w.next + 1) % endedMost
-	t := w.trust[of]
-	return of, t != nil && pod.Status.Phase == v1.PodSucceeded && t.AddEnd(w.bound[of][key])
 }
 
 // on returns the workload of a pod that is on a node, or has lately ended there.
@@ -306,7 +295,7 @@ func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
 		return podDemand
 	}
 	of := h.workloads.identify(pod)
-	h.workloads.enter(of, pod.UID, h.now())
+	h.workloads.enter(of, pod.UID)
 	return h.claims(of, h.knowledgeOf(of))
 }
 

@@ -13,10 +13,9 @@ import (
 // demandClass is what is known of the pods of a class, which are those of one workload, and what
 // they ask of a node.
 type demandClass struct {
-	// known is learnt while trust believes that, and zero otherwise.
-	known, learnt profile.Demand
-	asks          reserve.Demand
-	trust         placement.Trust
+	known profile.Demand
+	asks  reserve.Demand
+	trust placement.Trust
 }
 
 // isKnown reports whether pods are counted at what is known of them.
@@ -125,20 +124,8 @@ func scalarDemand(s *reserve.Signal, d profile.Demand) reserve.Demand {
 // learn takes what became known of a workload.
 func (s *spazio) learn(workload int32, p estimate) {
 	class := 1 + int(workload)
-	c := &s.classes[class]
-	c.learnt = p.Demand
-	c.trust.Renew(elapsed(p.at))
-	if !c.trust.IsDistrusted() {
-		s.updateDemand(class, c.learnt)
-	}
-}
-
-// succeeded notes that a pod has ended of itself, after which its workload's profile may be believed
-// again.
-func (s *spazio) succeeded(pod int32) {
-	class := s.workload(pod)
-	if c := &s.classes[class]; c.trust.AddEnd(elapsed(s.c.Warmup + s.c.records[pod].Bound)) {
-		s.updateDemand(class, c.learnt)
+	if !s.classes[class].trust.IsDistrusted(elapsed(p.at)) {
+		s.updateDemand(class, p.Demand)
 	}
 }
 
@@ -182,14 +169,14 @@ func (s *spazio) updateInFlight(pod int32, class int) {
 }
 
 // mispredicted notes that pods were measured to take something else than was predicted. A profile with
-// enough outliers is dropped until it is believed again.
+// enough outliers is dropped until something newer is observed.
 func (s *spazio) mispredicted(node int32, of []agent.Misprediction) {
 	if s.options.Profiles.Believed {
 		return
 	}
 	for _, misprediction := range of {
-		class := s.workload(podOf(misprediction.Pod))
-		if s.classes[class].trust.AddOutlier(int(node), s.now()) {
+		class := s.classOf(podOf(misprediction.Pod))
+		if class != placement.Typical && s.classes[class].trust.AddOutlier(int(node), s.now()) {
 			s.updateDemand(class, profile.Demand{})
 		}
 	}

@@ -245,34 +245,6 @@ func TestWrongProfile(t *testing.T) {
 	}
 }
 
-// TestRightProfileIsBelievedAgain: a profile that some unlike pods had distrusted counts again when five
-// of the others have come and gone, although it stays as it is and the profiler does not write it.
-func TestRightProfileIsBelievedAgain(t *testing.T) {
-	var pods []sim.Pod
-	for i := range 60 {
-		p := sim.Pod{Created: float64(i), Work: 1, Cores: .1, Memory: gib, Workload: "w"}
-		if i/3 == 5 { // one on each node
-			p.Memory, p.Cores = 6*gib, .2
-		}
-		pods = append(pods, p)
-	}
-	scheduler := counting(sim.Profiles{Known: 1, Frozen: true})
-	r := run(t, sim.Config{Nodes: 3, Scheduler: scheduler, Seed: 1}, pods)
-	unknown, back := 0, -1
-	for i := 15; i < len(pods); i++ {
-		switch known := r.Records[i].Expected != (profile.Demand{}); {
-		case !known:
-			unknown++
-			back = -1
-		case unknown > 0 && back < 0:
-			back = i
-		}
-	}
-	if unknown < 5 || back < 0 {
-		t.Errorf("%d pods of which nothing was known, known again from pod %d", unknown, back)
-	}
-}
-
 // TestRecommended: the thesis's recommender has pods request the peak of their memory
 // and 15 %: of 15.2 GiB that are not the system's 13 times 1.15 fit. One that learns
 // knows nothing of the pods that are there first.

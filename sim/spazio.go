@@ -486,8 +486,6 @@ func (s *spazio) gone(m *machine, pod int32) {
 	if s.c.records[pod].Running < 0 { // killed: its key was that of its last life
 		k--
 		s.addPod(pod)
-	} else {
-		s.succeeded(pod)
 	}
 	s.ledger.Progress(k, reserve.Ended)
 	s.ledger.Delete(k, at(s.c.now))
