@@ -35,9 +35,11 @@ const (
 	// mispredictedMore and mispredictedLess are the ratios of a misprediction, and settledAge the
 	// age from which a pod that takes less is one, doneAge where it has ended: one that
 	// lived for less has not shown what others take. What is less than mispredictedLeast
-	// of the channel is no misprediction.
+	// of the channel, or than mispredictedSDs predicted deviations between pods, is no
+	// misprediction: where pods of a workload differ, one that does was to be expected.
 	mispredictedMore  = 1.5
 	mispredictedLess  = 2. / 3
+	mispredictedSDs   = 2
 	settledAge        = time.Minute
 	doneAge           = 10 * time.Second
 	mispredictedLeast = .01
@@ -117,7 +119,8 @@ func (r *PodRecord) misprediction(reading *PodReading, units [reserve.Resources]
 		by := measured / predicted.Amount
 		more := by >= mispredictedMore
 		less := by <= mispredictedLess && reading.settled()
-		is = is || (more || less) && math.Abs(measured-predicted.Amount)*unit >= mispredictedLeast
+		off := math.Abs(measured - predicted.Amount)
+		is = is || (more || less) && off*unit >= mispredictedLeast && off >= mispredictedSDs*predicted.SD
 		return min(by, MaxMisprediction)
 	}
 	if r.Use.Readings > 0 {

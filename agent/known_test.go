@@ -18,6 +18,13 @@ func sure(cores, bytes float64) profile.Demand {
 	return profile.Demand{CPU: profile.Share{Amount: cores, Confidence: 1}, Memory: profile.Share{Amount: bytes, Confidence: 1}}
 }
 
+// varied is sure of pods that differ by standard deviations.
+func varied(cores, coresSD, bytes, bytesSD float64) profile.Demand {
+	d := sure(cores, bytes)
+	d.CPU.SD, d.Memory.SD = coresSD, bytesSD
+	return d
+}
+
 // come binds a pod of which that much is known, and has it run beside those there.
 func (n *node) come(k reserve.PodKey, d profile.Demand) {
 	n.t.Helper()
@@ -245,6 +252,21 @@ func TestMispredictions(t *testing.T) {
 		{
 			"once a pod", sure(1, 1e9), []agent.PodReading{reading(1, time.Second, 2, 2e9), reading(1, 2*time.Second, 4, 4e9)},
 			[]agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: 2}},
+		},
+		{"within two deviations", varied(1, .3, 1e9, 6e8), []agent.PodReading{reading(1, time.Second, 1.59, 2.19e9)}, nil},
+		{
+			"two deviations of CPU", varied(1, .3, 1e9, 6e8), []agent.PodReading{reading(1, time.Second, 1.6, 1e9)},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 1.6, MemoryRatio: 1}},
+		},
+		{
+			"two deviations of memory", varied(1, .3, 1e9, 6e8), []agent.PodReading{reading(1, time.Second, 1, 2.25e9)},
+			[]agent.Misprediction{{Pod: 1, CPURatio: 1, MemoryRatio: 2.25}},
+		},
+		{"two deviations, less than half as much again", varied(1, .1, 1e9, 1e8), []agent.PodReading{reading(1, time.Second, 1.4, 1.4e9)}, nil},
+		{"less within two deviations", varied(1, .3, 1e9, 5e8), []agent.PodReading{reading(1, time.Minute, .5, 5e8)}, nil},
+		{
+			"two deviations less", varied(1, .25, 1e9, 5e8), []agent.PodReading{reading(1, time.Minute, .5, 5e8)},
+			[]agent.Misprediction{{Pod: 1, CPURatio: .5, MemoryRatio: .5}},
 		},
 		{"one that was there before", sure(1, 1e9), []agent.PodReading{{Pod: 1, Age: time.Second, AgeUnknown: true, CPU: time.Hour, MemoryPeak: 1e9}}, nil},
 	} {
