@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestDemoEndToEnd(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
+	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--unlike=false", "--output=json", "--records")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -63,7 +63,7 @@ func TestDemoEndToEnd(t *testing.T) {
 // TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
 // report by it, and by room again after it.
 func TestDemoWithPronto(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
+	process := cluster.StartProgram(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--unlike=false", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
