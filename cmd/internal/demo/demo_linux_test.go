@@ -79,6 +79,43 @@ func TestDemoWithPronto(t *testing.T) {
 	process.CheckNothingLeft(t)
 }
 
+// The second act runs the same pods three times: all come to their ends, the second time their profiles
+// are there, and the default scheduler, to which they are alike, puts more on the two nodes than the 32
+// GiB that they have: forty pods hold 42.
+func TestUnlikeOwners(t *testing.T) {
+	process := cluster.StartProgram(t, "--pods=100", "--cpu-seconds=2", "--nodes=2", "--time-scale=10", "--output=json")
+	if code := process.End(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
+	}
+	var result demo.Result
+	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
+	}
+	u := result.Unlike
+	if u == nil || len(u.Owners) != 4 || len(u.Runs) != 3 || len(result.Simulated) != 2 {
+		t.Fatalf("four owners' pods, three times, are wanted: %+v", u)
+	}
+	for i, want := range []struct {
+		profile string
+		known   bool
+	}{{demo.Spazio, false}, {demo.Spazio, true}, {demo.Default, false}} {
+		r := u.Runs[i]
+		if r.Profile != want.profile || r.Known != want.known || r.Pods != 40 || r.Failed != 0 {
+			t.Errorf("run %d: %s, known %v, %d completed, %d failed; want %+v and 40", i, r.Profile, r.Known, r.Pods, r.Failed, want)
+		}
+		kills := 0
+		for k, o := range r.Owners {
+			if kills += o.Kills; o.Pods != 10 || o.Sojourn.Mean < 4 { // each runs alone for 4 s
+				t.Errorf("run %d, %s: %d completed, after %g s on average", i, u.Owners[k].Name, o.Pods, o.Sojourn.Mean)
+			}
+		}
+		if kills != r.Kills || r.Profile == demo.Default && kills == 0 {
+			t.Errorf("run %d: %d kills, of owners %d", i, r.Kills, kills)
+		}
+	}
+	process.CheckNothingLeft(t)
+}
+
 // checkRecords looks at the pods of a batch without mishaps.
 func checkRecords(t *testing.T, result demo.Result) {
 	t.Helper()
