@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spazio-scheduler/spazio/profile/profiler/view"
+	profileview "github.com/spazio-scheduler/spazio/profile/profiler/view"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
@@ -120,7 +120,7 @@ func (r *UnlikeRun) sum(owners []batch.Owner, records []batch.Record) {
 
 // waitProfiles waits until something is known of each owner's pods.
 func (c *cluster) waitProfiles(ctx context.Context, owners []batch.Owner) error {
-	profiles, err := view.NewClient(c.plane.RESTConfig())
+	profiles, err := profileview.NewClient(c.plane.RESTConfig())
 	if err != nil {
 		return err
 	}
