@@ -21,20 +21,20 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   179,
-	"lines of code":              114_439, // without comments and blank lines; scripts count
-	"exported names":             3888,
-	"exported fields":            3102,
+	"lines of code":              114_935, // without comments and blank lines; scripts count
+	"exported names":             3896,
+	"exported fields":            3123,
 	"FieldError types":           1,
-	"own flags":                  303,
+	"own flags":                  304,
 	"SpazioArgs fields":          33,
 	"metrics":                    138,
 	"SVG files":                  7,
 	"words of README":            640,
-	"words of docs":              24900,
+	"words of docs":              25033,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
-	"words of generated reports": 21330,
+	"words of generated reports": 21439,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.

@@ -33,7 +33,7 @@ type UnlikeRun struct {
 	Pace   Pace            `json:"pace"`
 }
 
-// name tells the runs apart, on the screen and in the table.
+// name is that of the run on the screen and in the table; no two runs of an act share one.
 func (r UnlikeRun) name() string {
 	switch {
 	case r.Known:
