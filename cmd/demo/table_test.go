@@ -101,14 +101,14 @@ func unlike() *demo.Unlike {
 func TestUnlikeTable(t *testing.T) {
 	table := demo.Result{Unlike: unlike()}.Table()
 	want := `
-pods of unlike owners               spazio, new  spazio, known  default-scheduler
-pods completed                                2              2                  2
-times a pod was killed for memory             1              0                  3
-most pods on a node                           0              0                  0
-makespan, s                               20.00          16.00              25.00
-sojourn mean, s                           15.00          12.00              16.00
-  a (1 core, 128 MiB)                     10.00           8.00               7.00
-  b (0.5 cores, 1024 MiB)                 20.00          16.00              25.00
+pods of unlike owners              spazio, new  spazio, known  default-scheduler
+pods completed                               2              2                  2
+times a pod was killed for memory            1              0                  3
+most pods on a node                          0              0                  0
+makespan, s                              20.00          16.00              25.00
+sojourn mean, s                          15.00          12.00              16.00
+  a (1 core, 128 MiB)                    10.00           8.00               7.00
+  b (0.5 cores, 1024 MiB)                20.00          16.00              25.00
 
 Once Spazio had learnt what the pods of each owner take, a pod was done 12.0 s after its submission
 instead of 15.0 s (20 % shorter), the batch as a whole took 16.0 s instead of 20.0 s (20 % shorter),
