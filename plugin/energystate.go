@@ -71,6 +71,11 @@ func (n *NodeState) rank(v *view, w *weighing, at reserve.Moment) {
 // status returns what Handler serves.
 func (h *Hub) status() Status {
 	s := Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()}
+	for i := range s.Nodes {
+		if n := h.nodes.get(s.Nodes[i].Node); n != nil {
+			s.Nodes[i].Known = h.knownPods(n.view.Load())
+		}
+	}
 	if s.Nodes == nil || !h.consumption.on.Load() {
 		return s
 	}

@@ -35,6 +35,8 @@ type NodePod struct {
 	Created time.Time `json:"created"`
 	// Phase is the API's.
 	Phase v1.PodPhase `json:"phase"`
+	// Source is where what is known of it comes from, as in WorkloadState; empty if profiles are off.
+	Source string `json:"source,omitempty"`
 }
 
 // ExplainNode returns what the plugin knows of a node, in a time that grows with the pods of
@@ -56,10 +58,14 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 		profile := h.profiles[pod.Spec.SchedulerName]
 		h.mu.Unlock()
 		state, _ := h.podState(pod, profile)
-		e.Pods = append(e.Pods, NodePod{
+		p := NodePod{
 			Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, State: state,
 			Created: pod.CreationTimestamp.Time, Phase: pod.Status.Phase,
-		})
+		}
+		if !h.profiling.off() {
+			p.Source = h.knowledge(pod).source
+		}
+		e.Pods = append(e.Pods, p)
 	}
 	slices.SortFunc(e.Pods, func(a, b NodePod) int {
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Pod, b.Pod))
@@ -67,11 +73,18 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	return e, nil
 }
 
-// PodTable shows the pods.
+// PodTable shows the pods. KNOWN BY, where what is known of a pod comes from, is left out where profiles
+// are off.
 func (e NodeExplanation) PodTable() Table {
 	t := Table{Title: plural(len(e.Pods), "pod") + " bound to it", Header: []string{"POD", "STATE", "PHASE", "PROFILE", "CREATED"}}
 	for _, p := range e.Pods {
 		t.Rows = append(t.Rows, []string{p.Pod, p.State, orUnknown(string(p.Phase)), orUnknown(p.Profile), p.Created.UTC().Format(time.RFC3339)})
+	}
+	if slices.ContainsFunc(e.Pods, func(p NodePod) bool { return p.Source != "" }) {
+		t.Header = append(t.Header, "KNOWN BY")
+		for i, p := range e.Pods {
+			t.Rows[i] = append(t.Rows[i], orUnknown(p.Source))
+		}
 	}
 	return t
 }

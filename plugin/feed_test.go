@@ -52,8 +52,16 @@ func (f *feed[T]) AddEventHandler(handler cache.ResourceEventHandler) (cache.Res
 	return synced{}, nil
 }
 
-func (f *feed[T]) AddIndexers(indexers cache.Indexers) error { return f.cached.AddIndexers(indexers) }
-func (f *feed[T]) GetIndexer() cache.Indexer                 { return f.cached }
+// AddIndexers implements cache.SharedInformer. The indexers of a scheduler before, which stay, are those of
+// the next.
+func (f *feed[T]) AddIndexers(indexers cache.Indexers) error {
+	for name := range f.cached.GetIndexers() {
+		delete(indexers, name)
+	}
+	return f.cached.AddIndexers(indexers)
+}
+
+func (f *feed[T]) GetIndexer() cache.Indexer { return f.cached }
 
 type synced struct {
 	cache.ResourceEventHandlerRegistration

@@ -1,8 +1,12 @@
 package plugin_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/spazio-scheduler/spazio/agent"
@@ -180,7 +185,7 @@ func TestProfilesAreObserved(t *testing.T) {
 	clock := newClock()
 	heavy, light := podOfDeployment(1, "heavy"), podOfDeployment(2, "light")
 	s := newShelf(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .25, gib))
-	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{heavy, light}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
+	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{heavy, light}, args: plugin.SpazioArgs{Profiles: "Observe"}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	client := c.dial()
 	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
 	first.settle(measured(4))
@@ -281,6 +286,37 @@ func TestPodsFromBeforeGetDemands(t *testing.T) {
 	c.eventually("the profiles are there and the bound pod has its demand", func() bool {
 		return c.explain(probe).Nodes[0].ByProfile == "no memory"
 	})
+}
+
+// Of the two pods that a node reports one is of a workload with a profile, and both are listed so.
+func TestKnownPodsAreCounted(t *testing.T) {
+	web, other := podOfDeployment(1, "web"), podOfDeployment(2, "other")
+	web.Spec.NodeName, other.Spec.NodeName = nodeName(0), nodeName(0)
+	s := newShelf(profileOf("web", time.Now(), .5, gib))
+	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{web, other}, options: plugin.HubOptions{Profiles: s}})
+	report := measured(4)
+	report.Absorbed = []reserve.PodKey{reserve.KeyOf(string(web.UID)), reserve.KeyOf(string(other.UID))}
+	slices.Sort(report.Absorbed)
+	c.open(c.dial(), nodeName(0)).settle(report)
+	c.eventually("one of two is known", func() bool {
+		w := httptest.NewRecorder()
+		c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+		var got plugin.Status
+		if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil {
+			t.Fatal(err)
+		}
+		known := got.Nodes[0].Known
+		return known != nil && *known == 1 && got.Nodes[0].Running == 2 && got.Nodes[1].Known == nil
+	})
+	e, err := c.hub.ExplainNode(nodeName(0))
+	if err != nil || len(e.Pods) != 2 {
+		t.Fatalf("%+v, %v", e.Pods, err)
+	}
+	for _, pod := range e.Pods {
+		if want := map[types.UID]string{web.UID: "profile", other.UID: "typical"}[pod.UID]; pod.Source != want {
+			t.Errorf("%s is known by %q, want %q", pod.Pod, pod.Source, want)
+		}
+	}
 }
 
 // TestProfilesGoAndComeBack: an API server that loses its definition, or no longer

@@ -42,6 +42,9 @@ type NodeState struct {
 	Avail     float64 `json:"avail"`
 	Allowance float64 `json:"allowance"`
 	Running   int     `json:"running"`
+	// Known is how many of the Running pods are of workloads whose profiles are known; the others count
+	// as typical pods. Only Handler adds it, and only if profiles are on.
+	Known     *int    `json:"known,omitempty"`
 	K         float64 `json:"k"`
 	Limiting  string  `json:"limiting,omitempty"`
 	Saturated bool    `json:"saturated"`
@@ -166,6 +169,21 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 		s.Assumed = s.Assumed || assumed && c.Name == r.Limiting
 	}
 	return s
+}
+
+// knownPods counts the pods that a node reports and whose workloads' profiles are known, nil if it has
+// not reported or profiles are off.
+func (h *Hub) knownPods(v *view) *int {
+	if v.report == nil || h.profiling.off() {
+		return nil
+	}
+	known := 0
+	for _, key := range v.report.Absorbed {
+		if of, there := h.workloads.workloadOf(key); there && h.knowledgeOf(of).source == sourceProfile {
+			known++
+		}
+	}
+	return &known
 }
 
 // spare is what is left of a resource, nil where the node does not count in it.

@@ -44,7 +44,8 @@ func plural(n int, thing string) string {
 
 // Table shows the nodes. The doubt "assumed" means that AVAIL and FREE rest on a prior, because what
 // a pod takes of the shortest resource was not measured. CORES and GIB are "-" for a node that
-// does not count in them.
+// does not count in them. KNOWN, how many of PODS have a known profile, is left out where profiles are
+// off.
 func (s Status) Table() Table {
 	t := Table{
 		Header: []string{"NODE", "SIGNAL", "AGE", "AVAIL", "INFLIGHT", "FREE", "SLOTS", "CORES", "GIB", "PODS", "K", "SHORTEST", "VERDICT", "DOUBTS"},
@@ -57,6 +58,9 @@ func (s Status) Table() Table {
 		})
 	}
 	t.addPart("HELD", "FREE", func(row int) float64 { return s.Nodes[row].Held })
+	if slices.ContainsFunc(s.Nodes, func(n NodeState) bool { return n.Known != nil }) {
+		t.insert("KNOWN", "K", func(row int) string { return s.Nodes[row].known() })
+	}
 	return t
 }
 
@@ -69,10 +73,15 @@ func (t *Table) addPart(name, before string, of func(row int) float64) {
 	if !any {
 		return
 	}
+	t.insert(name, before, func(row int) string { return tenths(of(row)) })
+}
+
+// insert adds a column of numbers ahead of another.
+func (t *Table) insert(name, before string, cell func(row int) string) {
 	i := slices.Index(t.Header, before)
 	t.Header, t.Right = slices.Insert(t.Header, i, name), slices.Insert(t.Right, i, true)
 	for row := range t.Rows {
-		t.Rows[row] = slices.Insert(t.Rows[row], i, tenths(of(row)))
+		t.Rows[row] = slices.Insert(t.Rows[row], i, cell(row))
 	}
 }
 
@@ -108,6 +117,13 @@ func (n NodeState) reported(value float64) string {
 		return text
 	}
 	return "0.0"
+}
+
+func (n NodeState) known() string {
+	if n.Known == nil {
+		return unknown
+	}
+	return strconv.Itoa(*n.Known)
 }
 
 func (n NodeState) running() string {

@@ -3,6 +3,7 @@ package plugin_test
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,6 +100,26 @@ c|-|-|1.0|-|-|admitted|-|-|-|
 |>|>|>|>|>|||||`
 	if diff := cmp.Diff(want, lines(e.Table())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Where profiles are on, the tables show how many pods are known, and by what.
+func TestKnownPodsAreShown(t *testing.T) {
+	nodes, known := shown(), 9
+	nodes[0].Known = &known
+	want := `
+NODE|SIGNAL|AGE|AVAIL|INFLIGHT|FREE|SLOTS|CORES|GIB|PODS|KNOWN|K|SHORTEST|VERDICT|DOUBTS
+a|fresh|300ms|7.2|2.0|5.2|5|1.2|12.5|12|9|3.0|cpu|admitted|
+b|stale|21s|0.5|0.0|0.5|0|-|-|30|-|0.0|memory|no room|warming-up,churn,cost-unknown,no-pressure
+c|missing|-|-|1.0|-|any|-|-|-|-|-|-|admitted|
+||>|>|>|>|>|>|>|>|>|>|||`
+	if diff := cmp.Diff(want, lines(plugin.Status{Nodes: nodes}.Table())); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	e := plugin.NodeExplanation{Pods: []plugin.NodePod{{Pod: "shop/cart", State: "counted", Source: "profile"}, {Pod: "shop/new", State: "counted"}}}
+	table := e.PodTable()
+	if got := []string{table.Header[5], table.Rows[0][5], table.Rows[1][5]}; !slices.Equal(got, []string{"KNOWN BY", "profile", "-"}) {
+		t.Errorf("%q", got)
 	}
 }
 

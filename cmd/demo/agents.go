@@ -59,6 +59,9 @@ func (c *cluster) newAgent(m member, aggregator string, follows bool, shown prom
 		Name: m.name, Meter: m.meter, Pods: restPods{m.pods, c.clock.Now}, Clock: c.clock,
 		Schedulers: []string{c.hub.Addr().String()}, Aggregator: aggregator, Registerer: shown,
 	}
+	if m.usage != nil {
+		config.Usage, config.Profilers = m.usage, []string{c.profiler}
+	}
 	if follows {
 		config.Pronto = &pronto.Config{Window: prontoWindow}
 	}
@@ -103,6 +106,14 @@ func (r *relay) run(ctx context.Context, agent *node.Agent) error {
 			}
 		}
 	}
+}
+
+// waitReady waits until the nodes rest and report what a profile goes by.
+func (c *cluster) waitReady(ctx context.Context, profile string) error {
+	if err := c.waitQuiet(ctx); err != nil {
+		return err
+	}
+	return c.prepare(ctx, profile)
 }
 
 // prepare has the nodes, which rest, report what a profile goes by, and waits until

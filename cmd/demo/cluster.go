@@ -40,6 +40,8 @@ type cluster struct {
 	targets endpoint.Targets
 	relays  []*relay // of the members' agents
 	follows bool     // they follow Pronto's signal
+	// profiler is the address that agents send to what pods take.
+	profiler string
 	// kubeconfig is where the cluster's own is.
 	kubeconfig string
 	batch      atomic.Pointer[batch.Run]
@@ -53,6 +55,7 @@ type member struct {
 	name  string
 	meter node.Meter
 	pods  telemetry.PodSource
+	usage node.UsageMeter // nil on this machine, whose pods are in no cgroups of their own
 }
 
 // startCluster brings up all parts and returns when every node has reported. d.services
@@ -67,10 +70,12 @@ func startCluster(ctx context.Context, d *demo) (*cluster, error) {
 		steps = append(steps, step{what: what, run: func(ctx context.Context) error { return start(ctx, d) }})
 	}
 	add("control plane", c.startControlPlane)
+	add("kinds", c.define)
 	if d.keeps() { // somebody may bring manifests
-		add("controllers and kinds", c.startControllers)
+		add("controllers", func(ctx context.Context, d *demo) error { return startControllers(ctx, c.plane, d.services) })
 	}
 	add("nodes", c.startNodes)
+	add("profiler", c.startProfiler)
 	add("scheduler", c.startScheduler)
 	if d.keeps() {
 		add("test beds", c.startTestbeds)
@@ -137,7 +142,7 @@ func (c *cluster) startNodes(ctx context.Context, d *demo) (err error) {
 	}
 	d.services.Adopt("nodes", c.fleet)
 	for _, n := range c.fleet.Nodes() {
-		c.members = append(c.members, member{n.Name(), n, n.Pods()})
+		c.members = append(c.members, member{n.Name(), n, n.Pods(), n.Usage()})
 	}
 	c.members = append(c.members, real...)
 	return nil

@@ -30,6 +30,9 @@ type Config struct {
 	// NoRealNode leaves this machine out of the cluster. A TimeScale other than
 	// 1 implies it: a real process can't be hurried.
 	NoRealNode bool `json:"noRealNode"`
+	// NoUnlike leaves out the second act, the pods of unlike owners. So does a real node, and
+	// that Spazio is not among the Profiles.
+	NoUnlike bool `json:"noUnlike"`
 	// Profiles are run in this order; default Spazio and Default.
 	Profiles []string `json:"profiles"`
 }

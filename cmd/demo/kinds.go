@@ -54,6 +54,15 @@ func install(ctx context.Context, plane *embedded.ControlPlane, components ...st
 	return installer.Install(ctx, objects, deploy.Options{NoWait: true})
 }
 
+// define has the cluster know all kinds of Spazio; those of test beds are for manifests of the user's
+// own.
+func (c *cluster) define(ctx context.Context, d *demo) error {
+	if d.keeps() {
+		return install(ctx, c.plane, "testbed")
+	}
+	return install(ctx, c.plane)
+}
+
 // startControllers runs Kubernetes' controllers until the services stop.
 func startControllers(ctx context.Context, plane *embedded.ControlPlane, services *parts.Group) error {
 	running, err := controllers.Start(ctx, plane, controllers.Options{Discovery: time.Second, Namespaces: true})

@@ -83,7 +83,7 @@ func (d *demo) startMachine() (simnode.Machine, member, error) {
 		Name: realNodeName, Labels: map[string]string{realNodeLabel: "true"},
 		CPUs: cpus, Memory: reader.Sizes()[1], Group: group, Child: burner, Observer: feedProcesses(feed),
 	})
-	return machine, member{realNodeName, reader, feed}, err
+	return machine, member{name: realNodeName, meter: reader, pods: feed}, err
 }
 
 // burner returns how to start the process of a pod.

@@ -31,21 +31,34 @@ const (
 	mostLag = .1
 )
 
-// doubt says why the figures allow no verdict, or nothing.
+// doubt returns why the figures allow no verdict, or nothing.
 func (r Result) doubt() string {
 	for _, p := range r.Paces {
-		c, ok := find(r.Simulated, p.Profile)
-		switch {
-		case !ok:
-		case p.Late > mostLate*c.Makespan:
-			return fmt.Sprintf("under %s the last pod could be scheduled %.1f s later than planned, more than a tenth of the %.1f s that the batch took", p.Profile, p.Late, c.Makespan)
-		case p.Lag > mostLag:
-			return fmt.Sprintf("under %s one timer in twenty of this process was %.2f s late or more, and agents sample every %.1f s", p.Profile, p.Lag, mostLag)
-		case c.Pods > 0 && c.Failed == 0 && c.Sojourn.Mean < p.LeastSojourn:
-			return fmt.Sprintf("under %s a pod was done after %.1f s on average, and these nodes can't be faster than %.1f s", p.Profile, c.Sojourn.Mean, p.LeastSojourn)
+		if c, ok := find(r.Simulated, p.Profile); ok {
+			if why := p.doubt(c); why != "" {
+				return why
+			}
 		}
 	}
 	return ""
+}
+
+// doubt returns why the figures of the run allow no verdict, or nothing.
+func (p Pace) doubt(c Column) string {
+	switch {
+	case p.Late > mostLate*c.Makespan:
+		return fmt.Sprintf("under %s the last pod could be scheduled %.1f s later than planned, more than a tenth of the %.1f s that the batch took", p.Profile, p.Late, c.Makespan)
+	case p.Lag > mostLag:
+		return fmt.Sprintf("under %s one timer in twenty of this process was %.2f s late or more, and agents sample every %.1f s", p.Profile, p.Lag, mostLag)
+	case c.Pods > 0 && c.Failed == 0 && c.Sojourn.Mean < p.LeastSojourn:
+		return fmt.Sprintf("under %s a pod was done after %.1f s on average, and these nodes can't be faster than %.1f s", p.Profile, c.Sojourn.Mean, p.LeastSojourn)
+	}
+	return ""
+}
+
+// noVerdict stands in the place of what figures mean.
+func noVerdict(why string) string {
+	return "No verdict: " + why + ".\nThis machine was too slow to tell: try again when it is quieter, or with fewer --pods.\n"
 }
 
 // leastSojourn is the bound of what the configuration has run on simulated nodes.

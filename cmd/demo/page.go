@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/web"
 )
 
-// runs are the batches so far, one a profile. Safe for concurrent use.
+// runs are those of the act under way. Safe for concurrent use.
 type runs struct {
 	mu     sync.Mutex
 	all    []profileRun
@@ -32,6 +32,14 @@ func (r *runs) add(profile string, b *batch.Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, profileRun{profile, b})
+}
+
+// reset begins another act.
+func (r *runs) reset() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = nil
+	r.doubts.Store(false)
 }
 
 // show returns them as the page shows them, by the times that the result is made of.

@@ -11,7 +11,9 @@ type Result struct {
 	Real      []Column `json:"real,omitempty"`
 	// Paces say how well this machine kept up with each run.
 	Paces []Pace `json:"paces"`
-	// Batches have every pod, if Options.Records asks for them.
+	// Unlike is the second act, nil if it was left out.
+	Unlike *Unlike `json:"unlike,omitempty"`
+	// Batches have every pod of the first act, if Options.Records asks for them.
 	Batches []batchRecord `json:"batches,omitempty"`
 }
 

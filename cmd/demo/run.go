@@ -84,15 +84,15 @@ func (d *demo) run(ctx context.Context) (err error) {
 	}
 	d.result = Result{Config: d.config}
 	for _, profile := range d.config.Profiles {
-		if err := d.cluster.waitQuiet(ctx); err != nil {
-			return err
-		}
-		if err := d.cluster.prepare(ctx, profile); err != nil {
+		if err := d.cluster.waitReady(ctx, profile); err != nil {
 			return err
 		}
 		if err := d.runBatch(ctx, profile); err != nil {
 			return err
 		}
+	}
+	if err := d.runUnlike(ctx); err != nil {
+		return err
 	}
 	d.screen.Release()
 	if d.screen.Terminal() {
@@ -143,8 +143,12 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	if err != nil {
 		return err
 	}
+	tasks, err := batch.Plan(d.config.Config)
+	if err != nil {
+		return err
+	}
 	pace := Pace{Profile: profile}
-	records, err := d.follow(ctx, &pace)
+	records, err := d.follow(ctx, batch.NewRun(profile, profile, tasks), &pace)
 	if err != nil {
 		return err
 	}
@@ -161,14 +165,9 @@ func (d *demo) runBatch(ctx context.Context, profile string) error {
 	return nil
 }
 
-// follow submits the batch and returns what became of its pods.
-func (d *demo) follow(ctx context.Context, pace *Pace) ([]batch.Record, error) {
+// follow submits the pods of a run and returns what became of them.
+func (d *demo) follow(ctx context.Context, run *batch.Run, pace *Pace) ([]batch.Record, error) {
 	profile := pace.Profile
-	tasks, err := batch.Plan(d.config.Config)
-	if err != nil {
-		return nil, err
-	}
-	run := batch.NewRun(profile, tasks)
 	d.cluster.batch.Store(run)
 	d.cluster.runs.add(profile, run)
 	start := d.cluster.clock.Now()

@@ -8,7 +8,7 @@ import (
 )
 
 // Table renders the result for reading, one column a profile. With both it adds
-// their ratios, and ends with what the figures mean. Its lines have at most 120 columns.
+// their ratios, and says what the figures mean; the second act follows. Its lines have at most 120 columns.
 func (r Result) Table() string {
 	doubt, against := r.doubt(), Default
 	if doubt != "" {
@@ -19,16 +19,26 @@ func (r Result) Table() string {
 		shown += "\n" + comparison("this machine", r.Real, Spazio, against)
 	}
 	if doubt != "" {
-		return text.Fold(shown+"\nNo verdict: "+doubt+".\nThis machine was too slow to tell: try again when it is quieter, or with fewer --pods.\n", 120)
+		shown += "\n" + noVerdict(doubt)
+	} else {
+		shown += r.meaning()
 	}
-	spazio, ran := find(r.Simulated, Spazio)
-	if other, ok := find(r.Simulated, Default); ok && ran {
-		shown += "\n" + verdict(spazio, other) + "\n"
-	}
-	if c, ok := find(r.Simulated, Pronto); ok {
-		shown += "\n" + aside(c) + "\n"
+	if r.Unlike != nil {
+		shown += "\n" + r.Unlike.table()
 	}
 	return text.Fold(shown, 120)
+}
+
+// meaning is what the figures of the first act mean.
+func (r Result) meaning() (words string) {
+	spazio, ran := find(r.Simulated, Spazio)
+	if other, ok := find(r.Simulated, Default); ok && ran {
+		words += "\n" + verdict(spazio, other) + "\n"
+	}
+	if c, ok := find(r.Simulated, Pronto); ok {
+		words += "\n" + aside(c) + "\n"
+	}
+	return words
 }
 
 // aside is what became of the batch by Pronto's signal.
@@ -45,12 +55,12 @@ func verdict(spazio, other Column) string {
 	if faster := spazio.RunTime.Mean < other.RunTime.Mean; faster == held {
 		but = "but"
 	}
-	return fmt.Sprintf("Spazio starts a pod only where there is room: on average a pod ran for %s s instead of %s s (%s times as long)\n"+
-		"and was done %s s after its submission instead of %s s (%s times),\n"+
-		"%s the batch as a whole took %s s instead of %s s (%s times).",
-		seconds(spazio.RunTime.Mean), seconds(other.RunTime.Mean), ratio(spazio.RunTime.Mean, other.RunTime.Mean),
-		seconds(spazio.Sojourn.Mean), seconds(other.Sojourn.Mean), ratio(spazio.Sojourn.Mean, other.Sojourn.Mean),
-		but, seconds(spazio.Makespan), seconds(other.Makespan), ratio(spazio.Makespan, other.Makespan))
+	return fmt.Sprintf("Spazio starts a pod only where there is room: on average a pod ran for %s s instead of %s s (%s)\n"+
+		"and was done %s s after its submission instead of %s s (%s),\n"+
+		"%s the batch as a whole took %s s instead of %s s (%s).",
+		seconds(spazio.RunTime.Mean), seconds(other.RunTime.Mean), change(spazio.RunTime.Mean, other.RunTime.Mean),
+		seconds(spazio.Sojourn.Mean), seconds(other.Sojourn.Mean), change(spazio.Sojourn.Mean, other.Sojourn.Mean),
+		but, seconds(spazio.Makespan), seconds(other.Makespan), change(spazio.Makespan, other.Makespan))
 }
 
 func seconds(v float64) string { return fmt.Sprintf("%.1f", v) }

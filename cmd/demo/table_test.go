@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/spazio-scheduler/spazio/cmd/demo"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode/batch"
 )
@@ -48,9 +50,9 @@ func ExampleResult_Table() {
 	// scheduling latency mean, s      2.00               0.00      -
 	// scheduling latency p99, s       2.00               0.00      -
 	//
-	// Spazio starts a pod only where there is room: on average a pod ran for 1.5 s instead of 3.0 s (0.50 times as long)
-	// and was done 4.5 s after its submission instead of 4.0 s (1.12 times),
-	// but the batch as a whole took 4.5 s instead of 4.0 s (1.12 times).
+	// Spazio starts a pod only where there is room: on average a pod ran for 1.5 s instead of 3.0 s (50 % shorter)
+	// and was done 4.5 s after its submission instead of 4.0 s (13 % longer),
+	// but the batch as a whole took 4.5 s instead of 4.0 s (13 % longer).
 }
 
 // What is worse is not told as if it were better.
@@ -61,9 +63,9 @@ func TestClosingSentence(t *testing.T) {
 		spazio demo.Column
 		want   string
 	}{
-		{"faster pods, longer batch", column(demo.Spazio, 0, 2, 3, 4.5), "but the batch as a whole took 4.5 s instead of 4.0 s (1.12 times)."},
-		{"faster pods, shorter batch", column(demo.Spazio, 0, 0, 1, 2), "and the batch as a whole took 2.0 s instead of 4.0 s (0.50 times)."},
-		{"slower pods, longer batch", column(demo.Spazio, 0, 0, 1, 8), "and the batch as a whole took 8.0 s instead of 4.0 s (2.00 times)."},
+		{"faster pods, longer batch", column(demo.Spazio, 0, 2, 3, 4.5), "but the batch as a whole took 4.5 s instead of 4.0 s (13 % longer)."},
+		{"faster pods, shorter batch", column(demo.Spazio, 0, 0, 1, 2), "and the batch as a whole took 2.0 s instead of 4.0 s (50 % shorter)."},
+		{"slower pods, longer batch", column(demo.Spazio, 0, 0, 1, 8), "and the batch as a whole took 8.0 s instead of 4.0 s (100 % longer)."},
 	} {
 		table := demo.Result{Simulated: []demo.Column{other, test.spazio}}.Table()
 		if !strings.HasSuffix(table, test.want+"\n") {
@@ -76,13 +78,68 @@ func TestClosingSentence(t *testing.T) {
 	}
 }
 
+// unlike are the runs of two owners' pods: that without profiles, with them, and the default scheduler's.
+// Each record is of an owner, with its time from submission to its end and how often it was killed.
+func unlike() *demo.Unlike {
+	run := func(profile string, known bool, a, b float64, kills int) demo.UnlikeRun {
+		records := []batch.Record{
+			{Task: batch.Task{Owner: "a", Cores: 1, Work: time.Second}, Node: "n", Created: at(0), Running: at(a - 1), Done: at(a)},
+			{Task: batch.Task{Owner: "b", Cores: .5, Work: time.Second}, Node: "n", Created: at(0), Running: at(b - 2), Done: at(b), Kills: kills},
+		}
+		return demo.UnlikeRun{
+			Column: demo.Column{Profile: profile, Summary: batch.Summarise(records)}, Known: known,
+			Owners: []batch.Summary{batch.Summarise(records[:1]), batch.Summarise(records[1:])},
+		}
+	}
+	return &demo.Unlike{
+		Owners: []batch.Owner{{Name: "a", Cores: 1, Memory: 1 << 27}, {Name: "b", Cores: .5, Memory: 1 << 30}},
+		Runs:   []demo.UnlikeRun{run(demo.Spazio, false, 10, 20, 1), run(demo.Spazio, true, 8, 16, 0), run(demo.Default, false, 7, 25, 3)},
+	}
+}
+
+// The second act has a table of its own and two sentences.
+func TestUnlikeTable(t *testing.T) {
+	table := demo.Result{Unlike: unlike()}.Table()
+	want := `
+pods of unlike owners              spazio, new  spazio, known  default-scheduler
+pods completed                               2              2                  2
+times a pod was killed for memory            1              0                  3
+most pods on a node                          0              0                  0
+makespan, s                              20.00          16.00              25.00
+sojourn mean, s                          15.00          12.00              16.00
+  a (1 core, 128 MiB)                    10.00           8.00               7.00
+  b (0.5 cores, 1024 MiB)                20.00          16.00              25.00
+
+Once Spazio had learnt what the pods of each owner take, a pod was done 12.0 s after its submission
+instead of 15.0 s (20 % shorter), the batch as a whole took 16.0 s instead of 20.0 s (20 % shorter),
+and 0 pods were killed for memory instead of 1.
+Against the default scheduler, a pod was done 12.0 s after its submission
+instead of 16.0 s (25 % shorter), the batch as a whole took 16.0 s instead of 25.0 s (36 % shorter),
+and 0 pods were killed for memory instead of 3.
+`
+	if diff := cmp.Diff(want, "\n"+table[strings.Index(table, "pods of unlike"):]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	slow := unlike()
+	slow.Runs[1].Pace = demo.Pace{Profile: "spazio, known", Lag: .25}
+	table = demo.Result{Unlike: slow}.Table()
+	if !strings.Contains(table, "No verdict: under spazio, known one timer in twenty") || strings.Contains(table, "Once Spazio") {
+		t.Errorf("a slow machine's:\n%s", table)
+	}
+	alone := unlike()
+	alone.Runs = alone.Runs[:2]
+	if table = (demo.Result{Unlike: alone}).Table(); strings.Contains(table, "default scheduler") || !strings.Contains(table, "Once Spazio") {
+		t.Errorf("without the default scheduler:\n%s", table)
+	}
+}
+
 // Pronto has a column, and a sentence of its own after the other two's.
 func TestTableWithPronto(t *testing.T) {
 	columns := []demo.Column{column(demo.Spazio, 0, 2, 3, 4.5), column(demo.Pronto, 0, 1, 2, 7), column(demo.Default, 0, 0, 1, 4)}
 	table := demo.Result{Simulated: columns}.Table()
 	const sentence = "By Pronto's signal, which tells peaks of load and not room, a pod ran for 5.0 s on average\n" +
 		"and was done 7.0 s after its submission, and the batch as a whole took 7.0 s.\n"
-	if !strings.HasSuffix(table, "(1.12 times).\n\n"+sentence) || !strings.Contains(strings.SplitN(table, "\n", 2)[0], "pronto  default-scheduler  ratio") {
+	if !strings.HasSuffix(table, "(13 % longer).\n\n"+sentence) || !strings.Contains(strings.SplitN(table, "\n", 2)[0], "pronto  default-scheduler  ratio") {
 		t.Errorf("%s", table)
 	}
 	if alone := (demo.Result{Simulated: columns[1:2]}).Table(); !strings.HasSuffix(alone, sentence) || strings.Contains(alone, "ratio") {
@@ -99,7 +156,7 @@ func TestTableIsNarrow(t *testing.T) {
 	columns := []demo.Column{
 		column(demo.Spazio, 0, day, 2*day, 1000*day), column(demo.Pronto, 0, 1, 2, 3000*day), column(demo.Default, 0, 1, 1.5, 999*day),
 	}
-	table := demo.Result{Simulated: columns, Real: columns, Config: demo.Config{Nodes: 20000, Cores: 512}}.Table()
+	table := demo.Result{Simulated: columns, Real: columns, Unlike: unlike(), Config: demo.Config{Nodes: 20000, Cores: 512}}.Table()
 	for line := range strings.Lines(table) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 120 {
 			t.Errorf("%d columns: %s", n, line)

@@ -59,6 +59,43 @@ func TestNamesAreTheCharts(t *testing.T) {
 	}
 }
 
+// withoutProfiler are the components that leave out the profiler.
+var withoutProfiler = []string{"agent-kube", "profiles-off"}
+
+// Scheduling by profiles is on, and has what it needs: the profiler, and agents that report to it. A
+// value of an operator's own wins, whichever it is.
+func TestProfilesAreOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		values   map[string]any
+		profiler bool
+		argument string // what the scheduler is passed, empty for its default
+	}{
+		"defaults":    {nil, true, ""},
+		"observed":    {nested("Observe", "scheduler", "args", "profiles"), true, "profiles: Observe\n"},
+		"off":         {nested("Off", "scheduler", "args", "profiles"), true, "profiles: \"Off\"\n"},
+		"no profiler": {nested(false, "profiler", "enabled"), false, ""},
+		"as before":   {nested(true, "profiler", "enabled"), true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := rendered(test.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			there := slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool {
+				return o.GetKind() == "StatefulSet" && o.GetName() == "spazio-profiler"
+			})
+			args := fmt.Sprint(find(t, objects, "DaemonSet", "spazio-agent", "spec", "template", "spec", "containers", 0, "args"))
+			if there != test.profiler || strings.Contains(args, "--usage=on") != test.profiler {
+				t.Errorf("a profiler: %v, want %v; the agent's arguments are %s", there, test.profiler, args)
+			}
+			config := find(t, objects, "ConfigMap", "spazio-scheduler", "data", "config.yaml").(string)
+			if strings.Contains(config, "profiles: \"") != strings.Contains(test.argument, "\"") || !strings.Contains(config, test.argument) || test.argument == "" && strings.Contains(config, "profiles: O") {
+				t.Errorf("want %q in\n%s", test.argument, config)
+			}
+		})
+	}
+}
+
 // Components combine: the objects of two are those of each, and no object of one is lost.
 func TestComponentsCombine(t *testing.T) {
 	names := func(objects []*unstructured.Unstructured) (all []string) {
@@ -87,7 +124,11 @@ func TestComponentsCombine(t *testing.T) {
 				}
 				for _, name := range names(objects) {
 					// cert-manager takes the place of the program that makes certificates.
-					if !slices.Contains(there, name) && a != "cert-manager" && b != "cert-manager" {
+					left := a == "cert-manager" || b == "cert-manager"
+					if strings.Contains(name, "profile") { // the profiler's objects and definitions
+						left = left || slices.Contains(withoutProfiler, a) || slices.Contains(withoutProfiler, b)
+					}
+					if !slices.Contains(there, name) && !left {
 						t.Errorf("%s and %s: no %s", a, b, name)
 					}
 				}

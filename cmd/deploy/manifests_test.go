@@ -41,24 +41,24 @@ func TestImages(t *testing.T) {
 	}{
 		{deploy.Config{}, []string{
 			"registry.invalid/spazio/spazio-agent:dev", "registry.invalid/spazio/spazio-aggregator:dev",
-			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-scheduler:dev",
+			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-profiler:dev", "registry.invalid/spazio/spazio-scheduler:dev",
 		}},
 		{deploy.Config{Registry: "127.0.0.1:5000/x", Tag: "v1", Digests: map[string]string{"spazio-scheduler": digest}}, []string{
 			"127.0.0.1:5000/x/spazio-agent:v1", "127.0.0.1:5000/x/spazio-aggregator:v1",
-			"127.0.0.1:5000/x/spazio-certs:v1", "127.0.0.1:5000/x/spazio-scheduler@" + digest,
+			"127.0.0.1:5000/x/spazio-certs:v1", "127.0.0.1:5000/x/spazio-profiler:v1", "127.0.0.1:5000/x/spazio-scheduler@" + digest,
 		}},
 		{deploy.Config{Kubernetes: "1.37"}, []string{
 			"registry.invalid/spazio/spazio-agent:dev", "registry.invalid/spazio/spazio-aggregator:dev",
-			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-scheduler:dev",
+			"registry.invalid/spazio/spazio-certs:dev", "registry.invalid/spazio/spazio-profiler:dev", "registry.invalid/spazio/spazio-scheduler:dev",
 		}},
 		{deploy.Config{Registry: "r.example", Tag: "v1", Kubernetes: "1.35"}, []string{
-			"r.example/spazio-agent:v1", "r.example/spazio-aggregator:v1", "r.example/spazio-certs:v1", "r.example/spazio-scheduler:v1-k8s1.35",
+			"r.example/spazio-agent:v1", "r.example/spazio-aggregator:v1", "r.example/spazio-certs:v1", "r.example/spazio-profiler:v1", "r.example/spazio-scheduler:v1-k8s1.35",
 		}},
 		{deploy.Config{Registry: "r.example", Kubernetes: "1.35", Digests: both}, []string{
-			"r.example/spazio-agent:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler@" + other,
+			"r.example/spazio-agent:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-profiler:dev", "r.example/spazio-scheduler@" + other,
 		}},
 		{deploy.Config{Registry: "r.example", Digests: both}, []string{
-			"r.example/spazio-agent:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler@" + digest,
+			"r.example/spazio-agent:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-profiler:dev", "r.example/spazio-scheduler@" + digest,
 		}},
 		{deploy.Config{Registry: "r.example", Components: []string{"agent-kube"}}, []string{
 			"r.example/spazio-agent-kube:dev", "r.example/spazio-aggregator:dev", "r.example/spazio-certs:dev", "r.example/spazio-scheduler:dev",
@@ -80,7 +80,7 @@ func TestJobsAreNamedByWhatTheyRun(t *testing.T) {
 	names := map[string]string{}
 	for _, config := range []deploy.Config{
 		{}, {Tag: "dev"}, {Registry: "r.example"}, {Registry: "r.example", Tag: "v2"}, {Digests: map[string]string{"spazio-certs": digest}},
-		{Components: []string{"profiler"}}, {Registry: "r.example", Components: []string{"profiler"}},
+		{Components: []string{"profiles-off"}}, {Registry: "r.example", Components: []string{"profiles-off"}},
 		{Registry: "r.example", Components: []string{"cgroup-v1"}}, // which is of the agent alone
 	} {
 		objects, err := config.Objects()
@@ -106,7 +106,7 @@ func TestJobsAreNamedByWhatTheyRun(t *testing.T) {
 func TestObjectsRefuse(t *testing.T) {
 	for name, configs := range map[string][]deploy.Config{
 		"Components": {
-			{Components: []string{"nothing"}}, {Components: []string{"profiler", "profiler"}}, {Components: []string{""}},
+			{Components: []string{"nothing"}}, {Components: []string{"testbed", "testbed"}}, {Components: []string{""}},
 		},
 		"Registry":   {{Registry: "https://r.example"}, {Registry: "r.example/"}, {Registry: "r.example/UPPER"}, {Registry: "-x"}, {Registry: "a b"}, {Registry: "r.example:port"}},
 		"Tag":        {{Tag: "a:b"}, {Tag: "-x"}, {Tag: strings.Repeat("x", 129)}, {Tag: "a\nb"}, {Tag: strings.Repeat("x", 121), Kubernetes: "1.35"}},
@@ -134,7 +134,7 @@ func FuzzImages(f *testing.F) {
 	f.Add("registry.example/spazio", "v1.2")
 	f.Add("a", "spazio-certs-e9625a19")
 	f.Fuzz(func(t *testing.T, registry, tag string) {
-		config := deploy.Config{Registry: registry, Tag: tag, Components: []string{"profiler"}}
+		config := deploy.Config{Registry: registry, Tag: tag}
 		objects, err := config.Objects()
 		if err != nil {
 			if !errors.Is(err, deploy.ErrInvalid) {

@@ -25,7 +25,7 @@ func TestArgsDefaults(t *testing.T) {
 		Listen:  "127.0.0.1:9690", TokenAudience: "spazio-scheduler", MaxAge: d(5 * time.Second), StartupGrace: d(5 * time.Second), StalePolicy: "Neutral", MinFreePods: 1,
 		RetryPeriod: d(30 * time.Second), AssumedTTL: d(15 * time.Minute), TieTolerance: .5, EnergyObjective: "Marginal",
 		IdleTimeout: d(15 * time.Second), SignalLostAfter: d(5 * time.Minute), MaxReportRate: 20, ReportBurst: 40,
-		Profiles: "Observe", ProfileHalfLife: d(24 * time.Hour),
+		Profiles: "On", ProfileHalfLife: d(24 * time.Hour),
 		OptOutAnnotation: "spazio-scheduler.github.io/opt-out", OptOutToleration: "spazio-scheduler.github.io/opt-out",
 	}
 	if diff := cmp.Diff(want, config.SpazioArgs{}.WithDefaults()); diff != "" {

@@ -140,11 +140,11 @@ type SpazioArgs struct {
 	// ScoreOnly keeps room from refusing a node: a pod is placed at once if the other plugins
 	// admit it, and room affects only the score. Nothing then keeps nodes from being overloaded.
 	ScoreOnly bool
-	// Profiles is how WorkloadProfiles are used: Off, Observe (default) or On. On counts a pod as
-	// what its workload's profile states that it takes. Observe decides as if there were no
-	// profiles, and counts the decisions that profiles would change; see the metric
-	// spazio_profile_observed_differences_total. If the API server has no such objects, both
-	// behave as Off.
+	// Profiles is how WorkloadProfiles are used: Off, Observe or On (default). On counts a pod as
+	// what its workload's profile states that it takes, and one without a profile as a typical pod.
+	// Observe decides as if there were no profiles, and counts the decisions that profiles would
+	// change; see the metric spazio_profile_observed_differences_total. If the API server has no
+	// such objects, both behave as Off.
 	Profiles string
 	// ProfileHalfLife is the age at which a profile's confidence has halved; default 24 h.
 	ProfileHalfLife metav1.Duration
@@ -207,7 +207,7 @@ func (a SpazioArgs) WithDefaults() SpazioArgs {
 	setDefault(&a.ReportBurst, DefaultReportBurst)
 	setDefault(&a.TieTolerance, defaultTieTolerance)
 	setDefault(&a.EnergyObjective, EnergyMarginal)
-	setDefault(&a.Profiles, ProfilesObserve)
+	setDefault(&a.Profiles, ProfilesOn)
 	setDefault(&a.ProfileHalfLife.Duration, DefaultProfileHalfLife)
 	setDefault(&a.OptOutAnnotation, DefaultOptOut)
 	setDefault(&a.OptOutToleration, DefaultOptOut)

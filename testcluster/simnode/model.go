@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/sim/node"
+	"github.com/spazio-scheduler/spazio/telemetry"
 )
 
 // model is a node.Model by the clock: times instead of seconds, and UIDs instead
@@ -17,6 +18,11 @@ type model struct {
 	uids  map[node.PodID]string
 	ids   map[string]node.PodID
 	last  node.PodID
+	// lives are the running pods. If measured is set, ended holds the last readings of the pods
+	// that have ended, until they are read.
+	lives    map[node.PodID]*life
+	measured bool
+	ended    []telemetry.PodReading
 	// sleeping are the idle pods in order of arrival, which the node does not feel.
 	sleeping []sleeper
 	// transitions and running are scratch.
@@ -32,7 +38,7 @@ func newModel(p Params, start time.Time) (*model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &model{Model: m, start: start, uids: map[node.PodID]string{}, ids: map[string]node.PodID{}}, nil
+	return &model{Model: m, start: start, uids: map[node.PodID]string{}, ids: map[string]node.PodID{}, lives: map[node.PodID]*life{}}, nil
 }
 
 // bind puts a pod on the node at the given time, or now if that has passed.
@@ -75,6 +81,7 @@ func (m *model) kill(uid string) bool {
 func (m *model) forget(id node.PodID) {
 	delete(m.ids, m.uids[id])
 	delete(m.uids, id)
+	delete(m.lives, id)
 }
 
 // advanceTo runs the node until the given time and appends the transitions that
@@ -84,7 +91,11 @@ func (m *model) advanceTo(dst []Transition, to time.Time) []Transition {
 	m.transitions = m.AdvanceTo(m.transitions[:0], m.seconds(to))
 	for _, t := range m.transitions {
 		dst = append(dst, Transition{At: m.wall(t.At), UID: m.uids[t.Pod], Phase: t.Phase})
-		if t.Phase == Succeeded || t.Phase == Failed {
+		switch t.Phase {
+		case Running:
+			m.lives[t.Pod] = &life{began: m.wall(t.At), due: readingAges[0]}
+		case Succeeded, Failed:
+			m.end(t)
 			m.forget(t.Pod)
 		}
 	}

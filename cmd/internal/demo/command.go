@@ -16,10 +16,14 @@ import (
 )
 
 const long = `Run a batch of pods on an embedded cluster, first placed by Spazio, then by the
-default scheduler, and compare how the pods fared.
+default scheduler, and compare how the pods fared. Then run pods of four owners that
+have little in common three times: Spazio knows nothing of them, Spazio has learnt
+what they take, and the default scheduler places them. A pod that is killed for
+memory is created anew, as the controller of Jobs does.
 
 The cluster is real except for its nodes: etcd, kube-apiserver, kube-scheduler with
-both profiles, the aggregator, and an agent for each node run in this process.
+both profiles, the aggregator, the profiler, and an agent for each node run in this
+process.
 The simulated nodes share their cores among their pods. All pods are there before
 the first is scheduled, under each profile, and time counts from then. If this
 machine was too slow to compare them, it says so in the place of a verdict. With
@@ -37,6 +41,7 @@ Kubernetes' controllers and those of test beds are there, and all kinds of Spazi
 type flags struct {
 	config     demo.Config
 	realNode   bool
+	unlike     bool
 	keep       bool
 	web        string
 	output     string
@@ -82,6 +87,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.Uint64Var(&f.config.Seed, "seed", 1, "seed of the batch and the simulated nodes")
 	set.Float64Var(&f.config.TimeScale, "time-scale", c.TimeScale, "virtual seconds in a second, for nodes and pods; the control plane's own delays grow with it, and other than 1 leaves this machine out")
 	set.BoolVar(&f.realNode, "real-node", false, "let this machine join as a node")
+	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not with --real-node, nor without spazio in --profiles")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio, default-scheduler, and pronto, which is Spazio on nodes that follow Pronto's rejection signal instead of measuring room")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
 	set.StringVar(&f.web, "web", "", "show the run on a page at this loopback host:port, alone at any free port, also after the table until Ctrl-C if there is a terminal")
@@ -126,7 +132,7 @@ func (f *flags) resolve() (demo.Config, error) {
 	case c.CPUSeconds == 0:
 		return demo.Config{}, unwanted("cpu-seconds", 0, "above 0")
 	}
-	c.NoRealNode = !f.realNode
+	c.NoRealNode, c.NoUnlike = !f.realNode, !f.unlike
 	return c, flagged(c.Validate())
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestDemoEndToEnd(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--output=json", "--records")
+	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=2", "--nodes=3", "--time-scale=10", "--unlike=false", "--output=json", "--records")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -63,7 +63,7 @@ func TestDemoEndToEnd(t *testing.T) {
 // TestDemoWithPronto runs the batch by Pronto's signal between the others: the agents
 // report by it, and by room again after it.
 func TestDemoWithPronto(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--output=json")
+	process := cluster.StartProgram(t, "--pods=12", "--cpu-seconds=1", "--nodes=3", "--time-scale=5", "--profiles=default-scheduler,pronto,spazio", "--unlike=false", "--output=json")
 	if code := process.End(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, process.Said())
 	}
@@ -74,6 +74,42 @@ func TestDemoWithPronto(t *testing.T) {
 	for i, profile := range []string{demo.Default, demo.Pronto, demo.Spazio} {
 		if s := result.Simulated[i]; s.Profile != profile || s.Pods != 12 || s.Failed != 0 {
 			t.Errorf("column %d: %s completed %d pods, %d failed; want %s, 12, 0", i, s.Profile, s.Pods, s.Failed, profile)
+		}
+	}
+	process.CheckNothingLeft(t)
+}
+
+// The second act runs the same pods three times, the second time with their profiles, and all come to
+// their ends.
+func TestUnlikeOwners(t *testing.T) {
+	process := cluster.StartProgram(t, "--pods=100", "--cpu-seconds=2", "--nodes=2", "--time-scale=10", "--output=json")
+	if code := process.End(t); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, process.Said())
+	}
+	var result demo.Result
+	if err := json.Unmarshal(process.Stdout.Bytes(), &result); err != nil {
+		t.Fatalf("%v in %s", err, process.Stdout.String())
+	}
+	u := result.Unlike
+	if u == nil || len(u.Owners) != 4 || len(u.Runs) != 3 || len(result.Simulated) != 2 {
+		t.Fatalf("four owners' pods, three times, are wanted: %+v", u)
+	}
+	for i, want := range []struct {
+		profile string
+		known   bool
+	}{{demo.Spazio, false}, {demo.Spazio, true}, {demo.Default, false}} {
+		r := u.Runs[i]
+		if r.Profile != want.profile || r.Known != want.known || r.Pods != 40 || r.Failed != 0 {
+			t.Errorf("run %d: %s, known %v, %d completed, %d failed; want %+v and 40", i, r.Profile, r.Known, r.Pods, r.Failed, want)
+		}
+		kills := 0
+		for k, o := range r.Owners {
+			if kills += o.Kills; o.Pods != 10 || o.Sojourn.Mean < 4 { // each runs alone for 4 s
+				t.Errorf("run %d, %s: %d completed, after %g s on average", i, u.Owners[k].Name, o.Pods, o.Sojourn.Mean)
+			}
+		}
+		if kills != r.Kills {
+			t.Errorf("run %d: %d kills, of owners %d", i, r.Kills, kills)
 		}
 	}
 	process.CheckNothingLeft(t)

@@ -70,7 +70,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // has its pods, and a test bed its slots.
 func TestKeptClusterTakesManifests(t *testing.T) {
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=2", "--time-scale=10", "--profiles=spazio", "--output=json", "--keep", "--kubeconfig="+kubeconfig)
+	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=2", "--time-scale=10", "--profiles=spazio", "--unlike=false", "--output=json", "--keep", "--kubeconfig="+kubeconfig)
 	process.WaitFor(t, "the cluster is kept")
 	config := access(t, kubeconfig)
 	client, err := kubernetes.NewForConfig(config)

@@ -27,7 +27,7 @@ import (
 func TestPageAgreesWithTheCluster(t *testing.T) {
 	const pods = 24
 	kubeconfig := t.TempDir() + "/kubeconfig"
-	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--kubeconfig="+kubeconfig)
+	process := cluster.StartProgram(t, "--pods=24", "--cpu-seconds=1", "--nodes=3", "--real-node=false", "--output=json", "--keep", "--web", "--unlike=false", "--kubeconfig="+kubeconfig)
 	address := strings.TrimPrefix(process.WaitFor(t, "the page: "), "the page: ")
 	// The page is there before there is a cluster.
 	if response, err := http.Get(address); err != nil || response.StatusCode != http.StatusOK {
@@ -120,7 +120,7 @@ func endsInAPI(t *testing.T, kubeconfig string) map[string][]time.Time {
 // TestPageWithoutATerminal ends with the demo, and says so; one beyond loopback is refused
 // before anything starts.
 func TestPageWithoutATerminal(t *testing.T) {
-	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web")
+	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=1", "--time-scale=10", "--profiles=spazio", "--web", "--unlike=false")
 	if code := process.End(t); code != command.ExitOK || !strings.Contains(process.Said(), "the page ends with the demo") {
 		t.Errorf("exit code %d:\n%s", code, process.Said())
 	}

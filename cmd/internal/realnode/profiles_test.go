@@ -34,7 +34,7 @@ const (
 
 // TestProfilesKeepWithinMemory runs a batch of two workloads that declare nothing, the
 // pods of one taking 25 times the memory of the other's, with profiles that decide and
-// then without, and counts who is killed for want of memory. Agents keep free what is
+// then with profiles that are observed, and counts who is killed for want of memory. Agents keep free what is
 // not the pods'. On a machine whose CPU is busy with other things no pod finds room.
 func TestProfilesKeepWithinMemory(t *testing.T) {
 	total, unused := meminfo(t, "MemTotal"), available(t)
@@ -44,11 +44,11 @@ func TestProfilesKeepWithinMemory(t *testing.T) {
 	}
 	reserve := 1 - (float64(total-unused)+memory)/float64(total)
 	kills := map[string]int{}
-	for _, way := range []string{"profiles-on", "pooled"} {
+	for _, way := range []string{"default", "profiles-observe"} {
 		t.Run(way, func(t *testing.T) {
-			components := []string{"profiler"}
-			if way == "profiles-on" {
-				components = append(components, way)
+			var components []string
+			if way != "default" {
+				components = []string{way}
 			}
 			installProfiler(t, components, fmt.Sprintf("--reserve=memory=%.3f", reserve))
 			limitPods(t, int64(memory)+otherMemory)
@@ -63,8 +63,8 @@ func TestProfilesKeepWithinMemory(t *testing.T) {
 			t.Logf("%s: %d of %d killed; %+v", way, kills[way], mixed, b)
 		})
 	}
-	if n := kills["profiles-on"]; n > 0 {
-		t.Errorf("%d pods were killed under profiles, %d without", n, kills["pooled"])
+	if n := kills["default"]; n > 0 {
+		t.Errorf("%d pods were killed under profiles, %d without", n, kills["profiles-observe"])
 	}
 }
 

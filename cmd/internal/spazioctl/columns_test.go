@@ -27,14 +27,14 @@ var hostile = []string{
 func crowd() plugin.Status {
 	s := plugin.Status{Ledger: reserve.Census{Assumed: 123456, Bound: 123456, Absorbed: 1234567, Held: 1}, Waiting: 1}
 	for i := range 5000 {
-		cores, bytes := 4096.0, 1e15
+		cores, bytes, known := 4096.0, 1e15, 123456
 		name, channels := hostile[i%len(hostile)], 12
 		if i >= 5*len(hostile) { // most have names as nodes have
 			name, channels = "ip-10-0-255-255.eu-central-1.compute.internal-", 2
 		}
 		n := plugin.NodeState{
 			Node: fmt.Sprint(name, i), Signal: "missing", Age: 1000 * time.Hour, Avail: -1e6, Running: 123456, K: 1e6, Limiting: name, InFlight: 1e6, Held: 1e6,
-			Free: -1e6, Slots: 1e6, Reason: strings.Repeat("no room ", 1+channels/3), Cores: &cores, Bytes: &bytes,
+			Free: -1e6, Slots: 1e6, Reason: strings.Repeat("no room ", 1+channels/3), Cores: &cores, Bytes: &bytes, Known: &known,
 			Flags: agent.Flags{WarmingUp: true, Churn: true, CostUnknown: true, NoPressure: true},
 		}
 		if i%3 > 0 {

@@ -52,12 +52,15 @@ const (
 	maxRequest = 1024
 )
 
+// finite reports whether v is a number from 0 on.
+func finite(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+
+func invalid(name string, value any, want string) error {
+	return &field.Error{Package: "batch", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
+}
+
 // Validate returns a *field.Error for the first field out of range.
 func (c Config) Validate() error {
-	finite := func(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
-	invalid := func(name string, value any, want string) error {
-		return &field.Error{Package: "batch", Field: name, Value: value, Err: fmt.Errorf("%w: want %s", errInvalid, want)}
-	}
 	switch {
 	case c.Pods < 0 || c.Pods > maxPods:
 		return invalid("Pods", c.Pods, fmt.Sprintf("at most %d", maxPods))

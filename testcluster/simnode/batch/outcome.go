@@ -16,6 +16,10 @@ type Outcome struct {
 	Running *float64 `json:"running,omitempty"`
 	Done    *float64 `json:"done,omitempty"`
 	Failed  bool     `json:"failed,omitempty"`
+	// Owner, Cores and Kills are those of a batch of unlike pods.
+	Owner string  `json:"owner,omitempty"`
+	Cores float64 `json:"cores,omitempty"`
+	Kills int     `json:"kills,omitempty"`
 }
 
 // Outcomes returns what became of each pod, in the order of the records.
@@ -38,6 +42,7 @@ func Outcomes(records []Record) []Outcome {
 		outcomes[i] = Outcome{
 			Name: r.Name, Node: r.Node, Work: r.Work.Seconds(), Startup: r.Startup.Seconds(), Memory: r.Memory,
 			Created: since(r.Created), Bound: since(r.Bound), Running: since(r.Running), Done: since(r.Done), Failed: r.Failed,
+			Owner: r.Owner, Cores: r.Cores, Kills: r.Kills,
 		}
 	}
 	return outcomes

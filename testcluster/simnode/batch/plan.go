@@ -16,6 +16,10 @@ type Task struct {
 	Memory  float64
 	// RequestCPU is what it requests in cores.
 	RequestCPU float64
+	// Owner is the workload that it is of, empty for none, and Cores the rate at which it works while
+	// nothing holds it up; 0 means 1.
+	Owner string
+	Cores float64
 }
 
 // Plan returns the pods of a configuration in order of arrival. The

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +33,9 @@ type Record struct {
 	Done    time.Time
 	// Failed: it ended without having done its work.
 	Failed bool
+	// Kills is how often it was killed and created anew. Name, Node, Bound and Running are those of
+	// its last life.
+	Kills int
 }
 
 // Run is a batch under one scheduler, from its plan to its end. It is safe for
@@ -44,29 +49,33 @@ type Run struct {
 	open    int // pods that have not ended
 	late    time.Duration
 	done    chan struct{}
+	killed  chan int // pods to be created anew
 }
 
-// NewRun returns a run of the tasks under the scheduler of that name. Its pods
-// are called by the scheduler's name and a number, in order of submission; two
-// runs under one scheduler need the pods of the first deleted.
-func NewRun(scheduler string, tasks []Task) *Run {
+// NewRun returns a run of the tasks under a scheduler. Its pods are called by the run's name and a
+// number, in order of submission; a second run of one name needs the pods of the first deleted.
+func NewRun(name, scheduler string, tasks []Task) *Run {
 	r := &Run{
 		scheduler: scheduler,
 		records:   make([]Record, len(tasks)),
 		index:     make(map[types.NamespacedName]int, len(tasks)),
 		open:      len(tasks),
 		done:      make(chan struct{}),
+		killed:    make(chan int, len(tasks)), // each waits there once at most
 	}
 	width := len(strconv.Itoa(len(tasks)))
 	for i, task := range tasks {
-		name := fmt.Sprintf("%s-%0*d", scheduler, width, i+1)
-		r.records[i] = Record{Task: task, Name: name}
-		r.index[types.NamespacedName{Namespace: namespace, Name: name}] = i
+		r.records[i] = Record{Task: task, Name: fmt.Sprintf("%s-%0*d", name, width, i+1)}
+		r.index[r.records[i].key()] = i
 	}
 	if len(tasks) == 0 {
 		close(r.done)
 	}
 	return r
+}
+
+func (p *Record) key() types.NamespacedName {
+	return types.NamespacedName{Namespace: namespace, Name: p.Name}
 }
 
 // created notes when pod i was submitted.
@@ -107,10 +116,35 @@ func (r *Run) Observe(e simnode.Event) {
 		p.Running = e.At
 	case simnode.Succeeded:
 		r.end(p, e.At, false)
-	case simnode.Failed, simnode.Killed:
+	case simnode.Failed:
+		if p.Owner == "" {
+			r.end(p, e.At, true)
+			return
+		}
+		delete(r.index, e.Pod)
+		p.Kills++
+		p.Node, p.Bound, p.Running = "", time.Time{}, time.Time{}
+		r.killed <- i
+	case simnode.Killed:
 		r.end(p, e.At, true)
 	}
 }
+
+// again names the next life of pod i, which was killed, and returns how long its controller waits
+// before it creates that: the controller of Jobs waits for 10 s, twice as long each time, and for 6
+// minutes at most.
+func (r *Run) again(i int) (pod *corev1.Pod, wait time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p := &r.records[i]
+	name, _, _ := strings.Cut(p.Name, ".")
+	p.Name = fmt.Sprintf("%s.%d", name, p.Kills)
+	r.index[p.key()] = i
+	return r.pod(p.Name, p.Task), min(firstBackoff<<min(p.Kills-1, 10), longestBackoff)
+}
+
+// Bounds of the time after which a Job's controller creates a killed pod anew.
+const firstBackoff, longestBackoff = 10 * time.Second, 6 * time.Minute
 
 func (r *Run) end(p *Record, at time.Time, failed bool) {
 	if !p.Done.IsZero() {

@@ -26,7 +26,7 @@ func closed(c <-chan struct{}) bool {
 // A run follows its own pods through their phases and ends with the last one.
 func TestRunFollowsItsPods(t *testing.T) {
 	client := fake.NewClientset()
-	run := batch.NewRun("mine", []batch.Task{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second, RequestCPU: 1.5}})
+	run := batch.NewRun("mine", "mine", []batch.Task{{Work: time.Second, Memory: 1 << 20}, {Work: 2 * time.Second, RequestCPU: 1.5}})
 	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestRunFollowsItsPods(t *testing.T) {
 }
 
 func TestRunOfNothingIsDone(t *testing.T) {
-	run := batch.NewRun("mine", nil)
+	run := batch.NewRun("mine", "mine", nil)
 	if !closed(run.Done()) {
 		t.Error("a run without pods waits for them")
 	}

@@ -18,11 +18,15 @@ import (
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
+// workloadAnnotation names the workload of a pod for the profiler and the scheduler, as
+// profile.WorkloadAnnotation does.
+const workloadAnnotation = "spazio-scheduler.github.io/workload"
+
 // pod declares to the scheduler what it requests, if anything; what it will do is
 // known to its node alone.
 func (r *Run) pod(name string, t Task) *corev1.Pod {
 	no := false
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,
 			Name:      name,
@@ -42,6 +46,13 @@ func (r *Run) pod(name string, t Task) *corev1.Pod {
 			}},
 		},
 	}
+	if t.Cores > 0 {
+		pod.Annotations[simnode.AnnotationCores] = strconv.FormatFloat(t.Cores, 'f', -1, 64)
+	}
+	if t.Owner != "" {
+		pod.Annotations[workloadAnnotation] = "Job/" + t.Owner
+	}
+	return pod
 }
 
 // resources are what a pod requests.
@@ -64,10 +75,46 @@ const gate = "spazio-scheduler.github.io/batch"
 
 // Submit creates the pods when they are due and returns when all are created, or with an
 // error when one could not be or ctx ended. Pods that are all due at once are created first
-// and released then, so that how fast the API server takes them is not part of the run. It
-// is called once.
+// and released then, so that how fast the API server takes them is not part of the run. If pods have
+// owners, it creates those anew that are killed, after the time that the controller of Jobs waits, and
+// returns when all are done. It is called once.
 func (r *Run) Submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
 	plan := r.Records()
+	err := r.submit(ctx, client, clock, plan)
+	if err != nil || !slices.ContainsFunc(plan, func(p Record) bool { return p.Owner != "" }) {
+		return err
+	}
+	return r.replace(ctx, client, clock)
+}
+
+// replace creates killed pods anew until all are done.
+func (r *Run) replace(ctx context.Context, client kubernetes.Interface, clock simnode.Clock) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for {
+		select {
+		case <-r.done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case i := <-r.killed:
+			pod, wait := r.again(i)
+			due := clock.Now().Add(wait)
+			running.Go(func() {
+				if !sleepUntil(ctx, clock, due) {
+					return
+				}
+				if _, err := client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+					cancel(fmt.Errorf("submit pod %s: %w", pod.Name, err))
+				}
+			})
+		}
+	}
+}
+
+func (r *Run) submit(ctx context.Context, client kubernetes.Interface, clock simnode.Clock, plan []Record) error {
 	atOnce := !slices.ContainsFunc(plan, func(p Record) bool { return p.Arrival > 0 })
 	pods := client.CoreV1().Pods(namespace)
 	start := clock.Now()

@@ -31,7 +31,7 @@ func TestPodsAtOnceAreAllThereBeforeTheFirstIsScheduled(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	run := batch.NewRun("mine", make([]batch.Task, 40))
+	run := batch.NewRun("mine", "mine", make([]batch.Task, 40))
 	before := time.Now()
 	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestPodsAtOnceAreAllThereBeforeTheFirstIsScheduled(t *testing.T) {
 // Pods that arrive one after the other are scheduled as they come.
 func TestPodsThatArriveAreNotHeld(t *testing.T) {
 	client := fake.NewClientset()
-	run := batch.NewRun("mine", []batch.Task{{}, {Arrival: time.Millisecond}, {Arrival: 2 * time.Millisecond}})
+	run := batch.NewRun("mine", "mine", []batch.Task{{}, {Arrival: time.Millisecond}, {Arrival: 2 * time.Millisecond}})
 	if err := run.Submit(t.Context(), client, simnode.Clock{}); err != nil {
 		t.Fatal(err)
 	}

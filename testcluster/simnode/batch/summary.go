@@ -20,6 +20,8 @@ type Summary struct {
 	// Pods that did their work, and pods that failed.
 	Pods   int `json:"pods"`
 	Failed int `json:"failed"`
+	// Kills is how often a pod was killed and created anew.
+	Kills int `json:"kills,omitempty"`
 	// Throughput is Pods over Makespan; Makespan is the span from the first
 	// submission to the last end.
 	Throughput float64 `json:"throughputPodsPerSecond"`
@@ -46,6 +48,7 @@ func Summarise(records []Record) Summary {
 		if first.IsZero() || r.Created.Before(first) {
 			first = r.Created
 		}
+		s.Kills += r.Kills
 		switch {
 		case r.Failed:
 			s.Failed++
@@ -59,7 +62,7 @@ func Summarise(records []Record) Summary {
 		s.Pods++
 		runTime := r.Done.Sub(r.Running).Seconds()
 		run = append(run, runTime)
-		slowdown = append(slowdown, runTime/r.Work.Seconds())
+		slowdown = append(slowdown, runTime/r.alone())
 		sojourn = append(sojourn, r.Done.Sub(r.Created).Seconds())
 		scheduling = append(scheduling, r.Bound.Sub(r.Created).Seconds())
 	}
@@ -71,6 +74,14 @@ func Summarise(records []Record) Summary {
 	s.RunTime, s.Sojourn, s.Scheduling = quantiles(run), quantiles(sojourn), quantiles(scheduling)
 	s.SlowdownP99 = quantiles(slowdown).P99
 	return s
+}
+
+// alone is the run time on an idle node, in seconds.
+func (t Task) alone() float64 {
+	if t.Cores > 0 {
+		return t.Work.Seconds() / t.Cores
+	}
+	return t.Work.Seconds()
 }
 
 func quantiles(values []float64) Quantiles {

@@ -172,5 +172,5 @@ func (s server) define(t *testing.T) {
 // profiles are the definitions of the profiler's custom resources.
 func profiles(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	return slices.DeleteFunc(variant(t, "profiler"), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" })
+	return slices.DeleteFunc(variant(t, install), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" })
 }

@@ -114,14 +114,16 @@ var connections = map[string][]connection{
 		{"prometheus", "spazio-agent", 9700}, {"prometheus", "spazio-aggregator", 9701}, {"prometheus", "spazio-scheduler", 10259},
 	},
 	"agent-kube": {{"spazio-agent", "", 443}, {"spazio-agent", "", 6443}},
-	"profiler": {
-		{"spazio-agent", "spazio-profiler", 9696}, {"prometheus", "spazio-profiler", 9702},
-		{"spazio-profiler", "", 443}, {"spazio-profiler", "", 6443},
-	},
 	"testbed": {
 		{"spazio-testbed", "spazio-scheduler", 9690}, {"prometheus", "spazio-testbed", 9704}, {anyPod, "spazio-testbed", 9695},
 		{"spazio-testbed", "", 443}, {"spazio-testbed", "", 6443},
 	},
+}
+
+// profiling are those of the profiler, in the variants that have one.
+var profiling = []connection{
+	{"spazio-agent", "spazio-profiler", 9696}, {"prometheus", "spazio-profiler", 9702},
+	{"spazio-profiler", "", 443}, {"spazio-profiler", "", 6443},
 }
 
 type connection struct {
@@ -144,6 +146,9 @@ func TestNetworkPolicies(t *testing.T) {
 				n.namespaces[p.namespace] = map[string]string{corev1.LabelMetadataName: p.namespace}
 			}
 			wanted := append(slices.Clone(connections[""]), connections[name]...)
+			if name != "agent-kube" && name != "profiles-off" {
+				wanted = append(wanted, profiling...)
+			}
 			if name != "cert-manager" {
 				wanted = append(wanted, connection{"spazio-certs", "", 443}, connection{"spazio-certs", "", 6443})
 			}
@@ -219,7 +224,7 @@ func allowed(wanted []connection, from, to peer, protocol corev1.Protocol, port 
 
 // A policy that is not there is noticed.
 func TestEvaluatorSeesEachPolicy(t *testing.T) {
-	objects := variant(t, "profiler")
+	objects := variant(t, install)
 	full := network{policies: all[networkingv1.NetworkPolicy](t, objects, "NetworkPolicy"), namespaces: map[string]map[string]string{}}
 	peers, ports := peersOf(t, objects)
 	for _, p := range peers {

@@ -30,7 +30,7 @@ func TestRightsOfTheProfiler(t *testing.T) {
 	const node = "profiled"
 	client, _ := cluster.Connect(t)
 	s, k := connect(t), kubelet{client}
-	objects := variant(t, "profiler")
+	objects := variant(t, install)
 	s.begin(t, client, objects)
 	all := workloads(t, objects)
 	certs := k.place(t, find(t, all, "spazio-certs"), "")

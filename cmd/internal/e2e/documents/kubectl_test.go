@@ -47,16 +47,16 @@ func kubectl(args []string, out io.Writer) error {
 		return err
 	}
 	for _, kind := range kinds {
-		var found []string
+		found := 0
 		for _, o := range objects {
 			if set, is := asKind(o, kind); is && o.GetNamespace() == *namespace && wanted.Matches(set) {
-				found = append(found, o.GetKind()+" "+o.GetName())
+				fmt.Fprintf(out, "%s: %s %s\n", kind, o.GetKind(), o.GetName())
+				found++
 			}
 		}
-		if len(found) == 0 {
+		if found == 0 {
 			return fmt.Errorf("no %s in %s with labels %q", kind, *namespace, *selector)
 		}
-		fmt.Fprintf(out, "%s: %s\n", kind, strings.Join(found, ", "))
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ func TestCheck(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for name, want := range map[string]string{
-		"rollouts": "3 workloads", "nodes": "2 nodes, control groups v2 on 2", "signals": "2 of 2", "certificates": "scheduler's own, in 80 days", "clocks": "2 of 2",
+		"rollouts": "4 workloads", "nodes": "2 nodes, control groups v2 on 2", "signals": "2 of 2", "certificates": "scheduler's own, in 80 days", "clocks": "2 of 2",
 	} {
 		if r := result(t, report, name); r.Status != check.OK || !strings.Contains(r.Text, want) {
 			t.Errorf("%+v, want %q", r, want)

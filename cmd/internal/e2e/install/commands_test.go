@@ -342,7 +342,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"no registry", []string{"install", "--kubeconfig=" + kubeconfig}, command.ExitFailure, []string{"images: no registry is given", "nothing was changed"}},
 		{"no rights", []string{"install", registry, "--kubeconfig=" + nobody}, command.ExitFailure, []string{"rights: create ", " more: --output json lists all\n", "nothing was changed"}},
 		{"no rights to look", []string{"uninstall", "--kubeconfig=" + nobody}, command.ExitFailure, []string{`cannot list resource`}},
-		{"a component that is not there", []string{"install", registry, "--component=profilr", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"profilr", "profiler"}},
+		{"a component that is not there", []string{"install", registry, "--component=profiler", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"profiler: ", "profiles-observe"}},
 		{"manifests without a dry run", []string{"install", registry, "--output=yaml", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"it takes --dry-run"}},
 		{"a registry with a scheme", []string{"install", "--registry=https://r.example", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"without a scheme"}},
 		{"digests that are not there", []string{"install", registry, "--digests=" + dir + "/none.json", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"--digests", "none.json"}},

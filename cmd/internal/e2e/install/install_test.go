@@ -62,7 +62,7 @@ func patient(t *testing.T) context.Context {
 // What is installed goes without a trace, whatever its components.
 func TestLeavesNoTrace(t *testing.T) {
 	c, _ := control(t)
-	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiler", "cgroup-v1"}, {"testbed"}} {
+	for _, components := range [][]string{nil, {"cgroup-v1"}, {"agent-kube"}, {"profiles-off", "cgroup-v1"}, {"testbed"}} {
 		t.Run(strings.Join(components, " "), func(t *testing.T) {
 			wanted := objects(t, deploy.Config{Components: components})
 			before := inventory(t, c)
@@ -118,7 +118,7 @@ func remove(t *testing.T, c *deploy.Cluster) {
 // Whatever step an installation or a removal ends at, it is done again.
 func TestInterrupted(t *testing.T) {
 	c, _ := control(t)
-	wanted := objects(t, deploy.Config{Components: []string{"profiler"}})
+	wanted := objects(t, deploy.Config{})
 	before := inventory(t, c)
 	defer remove(t, c)
 	interrupted := func(what func(context.Context, deploy.Options) error, at int) error {

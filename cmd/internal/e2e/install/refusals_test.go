@@ -32,7 +32,8 @@ func installer() []rbacv1.PolicyRule {
 	}
 	return []rbacv1.PolicyRule{
 		rule("", "namespaces", "serviceaccounts", "secrets", "configmaps", "services"),
-		rule("apps", "daemonsets", "deployments"),
+		rule("apps", "daemonsets", "deployments", "statefulsets"),
+		rule("apiextensions.k8s.io", "customresourcedefinitions"),
 		rule("batch", "jobs", "cronjobs"),
 		rule("policy", "poddisruptionbudgets"),
 		rule("networking.k8s.io", "networkpolicies"),
