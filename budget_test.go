@@ -21,20 +21,20 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   169,
-	"lines of code":              114_250, // without comments and blank lines; scripts count
-	"exported names":             3756,
-	"exported fields":            3007,
+	"lines of code":              115_434, // without comments and blank lines; scripts count
+	"exported names":             3787,
+	"exported fields":            3037,
 	"FieldError types":           1,
-	"own flags":                  280,
+	"own flags":                  281,
 	"SpazioArgs fields":          33,
 	"metrics":                    138,
 	"SVG files":                  7,
 	"words of README":            640,
-	"words of docs":              25320,
+	"words of docs":              25498,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
-	"words of generated reports": 21360,
+	"words of generated reports": 21060,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.

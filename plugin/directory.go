@@ -3,13 +3,14 @@ package plugin
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
 )
 
-// directory is an immutable index of all nodes, by name.
+// directory is an index of all nodes, by name. All but known is immutable.
 type directory struct {
 	nodes []*node
 	// ids are those of nodes, all below limit.
@@ -19,6 +20,8 @@ type directory struct {
 	nowhere placement.WaitSet
 	// places are those of the names in nodes.
 	places map[string]int
+	// known is the last element of the newest slice of nodes that knows has looked up.
+	known atomic.Pointer[fwk.NodeInfo]
 }
 
 func newDirectory(byName map[string]*node, limit int) *directory {
@@ -35,7 +38,22 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	return d
 }
 
-// covers reports whether the directory has as many nodes as the scheduler passes. Where it has not,
-// a node's event is late, and Filter refuses that node. To look up each name would take longer than
-// everything else that a cycle does.
-func (d *directory) covers(nodes []fwk.NodeInfo) bool { return len(nodes) <= len(d.nodes) }
+// knows reports whether all nodes are in the directory. Filter refuses one that is not, whose event
+// is late. To look up every name takes longer than to decide for all nodes, and kube-scheduler passes
+// the same slice until a node joins or leaves, so the names are looked up once a slice.
+func (d *directory) knows(nodes []fwk.NodeInfo) bool {
+	if len(nodes) == 0 {
+		return true
+	}
+	last := &nodes[len(nodes)-1]
+	if d.known.Load() == last {
+		return true
+	}
+	for _, info := range nodes {
+		if _, known := d.places[info.Node().Name]; !known {
+			return false
+		}
+	}
+	d.known.Store(last)
+	return true
+}

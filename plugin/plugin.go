@@ -121,7 +121,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	h.tried(pod, saw.at, t)
 	state.Write(stateKey, c)
 	switch refused := t.nodes; {
-	case refused == 0 && c.directory.covers(nodes):
+	case refused == 0 && c.directory.knows(nodes):
 		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):

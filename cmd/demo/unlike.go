@@ -127,7 +127,7 @@ func (c *cluster) waitProfiles(ctx context.Context, owners []batch.Owner) error 
 	deadline := time.Now().Add(signalTimeout)
 	for _, o := range owners {
 		for {
-			p, err := profiles.Get(ctx, batch.Namespace, "Job/"+o.Name)
+			p, err := profiles.Get(ctx, namespace, "Job/"+o.Name)
 			if err == nil && p.Status.Demand != nil {
 				break
 			}
