@@ -74,7 +74,7 @@ func TestSlotsInOrder(t *testing.T) {
 	w.woken()
 	// kube-scheduler's own handler may have had them tried when the table knew nothing yet.
 	w.remove(w.current("default", "pod-2"), false)
-	if got := w.woken(); !slices.Equal(got, []string{"placeholder-a-1", "late"}) {
+	if got := w.woken(); !slices.Equal(got, []string{"late", "placeholder-a-1"}) {
 		t.Errorf("the end of the pod in a/1 has activated %q", got)
 	}
 	w.remove(elsewhere, false)
