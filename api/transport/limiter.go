@@ -92,18 +92,19 @@ func (l Limits) withDefaults() Limits {
 // that have not been admitted have few places, shared out by address; further ones wait in line.
 // When there is no place left, one that has sent nothing gives way. It is safe for concurrent use.
 type ConnLimiter struct {
-	limits               Limits
-	calls                *Quota
-	callsUnauthenticated atomic.Int64
-	refused, overcalled  atomic.Uint64
-	most, mostInLine     int           // unauthenticated connections that are served, and in line
-	freed                chan struct{} // has a token if next may have a connection
+	limits              Limits
+	calls               *Quota
+	refused, overcalled atomic.Uint64
+	most, mostInLine    int           // unauthenticated connections that are served, and in line
+	freed               chan struct{} // has a token if next may have a connection
 
 	mu     sync.Mutex
 	all    int       // connections
 	served []*caller // unauthenticated, oldest first
-	line   []*caller // those that wait, oldest first
-	ready  []*caller // of the line, to be returned by next
+	// callsUnauthenticated are the calls in progress of served.
+	callsUnauthenticated int
+	line                 []*caller // those that wait, oldest first
+	ready                []*caller // of the line, to be returned by next
 	// has is how many are served of an address, waits how many are in line.
 	has, waits map[netip.Addr]int
 	// known addresses have had a connection that was admitted.
@@ -226,24 +227,26 @@ func (l *ConnLimiter) tap(ctx context.Context, _ *tap.Info) (context.Context, er
 // that they use up nothing which others need.
 func (l *ConnLimiter) begin(c *caller) (end func()) {
 	l.mu.Lock()
-	unauthenticated := c.unauthenticated
-	l.mu.Unlock()
-	if !unauthenticated {
+	defer l.mu.Unlock()
+	if !c.unauthenticated {
 		if !l.calls.Acquire(c.ip) {
 			return nil
 		}
 		return func() { l.calls.Release(c.ip) }
 	}
-	end = func() {
-		c.calls.Add(-1)
-		l.callsUnauthenticated.Add(-1)
-	}
-	own, all := c.calls.Add(1), l.callsUnauthenticated.Add(1)
-	if own > callsUnauthenticated && all > manyCalls {
-		end()
+	if c.calls >= callsUnauthenticated && l.callsUnauthenticated >= manyCalls {
 		return nil
 	}
-	return end
+	c.calls++
+	l.callsUnauthenticated++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if c.unauthenticated { // else they are no longer counted
+			c.calls--
+			l.callsUnauthenticated--
+		}
+	}
 }
 
 // A connection that was not admitted may have callsUnauthenticated calls in progress once such

@@ -228,6 +228,39 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
+// TestCallsOfTheAdmittedLeaveRoom: calls that began before their connection was admitted count for
+// the unauthenticated no longer, so that a new caller may begin as many as the first could.
+func TestCallsOfTheAdmittedLeaveRoom(t *testing.T) {
+	target, guard, stop := listenWithin(t, transport.Limits{}, transport.Config{}, admitting{})
+	defer stop()
+	begin := func(i *transporttest.Intruder, calls int) {
+		t.Helper()
+		for range calls {
+			if err := i.Head(spaziov1.ModelService_Push_FullMethodName, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		eventually(t, "its calls are in progress", func() bool { return i.Open() == calls })
+	}
+	for range 12 {
+		i := intrude(t, target, here)
+		begin(i, 90)
+		if _, err := i.Call(spaziov1.ModelService_Push_FullMethodName, 0, 0, 100); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is admitted", func() bool { return guard.Stats().Unauthenticated == 0 })
+	}
+	last := intrude(t, target, here)
+	begin(last, 90)
+	if _, err := last.Call(spaziov1.ModelService_Push_FullMethodName, 0, 0, 100); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the last is admitted", func() bool { return guard.Stats().Unauthenticated == 0 })
+	if s := guard.Stats(); s.Overcalled != 0 || last.Ended() != nil {
+		t.Errorf("%d connections closed for their calls, the last ended by %v", s.Overcalled, last.Ended())
+	}
+}
+
 // TestUnfinishedCallsEnd: a call has its time, its request included.
 func TestUnfinishedCallsEnd(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{CallTime: 20 * time.Millisecond}, transport.Config{}, models{})

@@ -127,6 +127,7 @@ func (l *ConnLimiter) unplace(c *caller) {
 		return
 	}
 	c.unauthenticated = false
+	l.callsUnauthenticated -= c.calls
 	l.served = without(l.served, c)
 	less(l.has, c.ip)
 }
@@ -277,13 +278,13 @@ type caller struct {
 	ip      netip.Addr
 	limiter *ConnLimiter
 	conn    net.Conn
-	// spoke is set once something was read, overcalled once a call was one too many; calls
-	// are in progress.
+	// spoke is set once something was read, overcalled once a call was one too many.
 	spoke, overcalled atomic.Bool
-	calls             atomic.Int64
 
 	// The limiter's mutex guards the others: since that time it has been served unauthenticated,
-	// or has waited in line, or it has left. The timer looks again while it waits.
+	// or has waited in line, or it has left. The timer looks again while it waits. calls are the
+	// calls in progress that began before it was admitted.
+	calls                          int
 	unauthenticated, waiting, left bool
 	since                          time.Time
 	timer                          *time.Timer

@@ -3,6 +3,6 @@ package workload
 // What tests of the package outside of it look at.
 
 var (
-	ErrSlotTooSmall = errSlotTooSmall
+	ErrSlotTooSmall   = errSlotTooSmall
 	ErrWebhookMissing = errWebhookMissing
 )
