@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   169,
-	"lines of code":              115_434, // without comments and blank lines; scripts count
+	"lines of code":              115_437, // without comments and blank lines; scripts count
 	"exported names":             3787,
 	"exported fields":            3037,
 	"FieldError types":           1,
@@ -29,7 +29,7 @@ var budget = map[string]int{
 	"SpazioArgs fields":          33,
 	"metrics":                    138,
 	"SVG files":                  7,
-	"words of README":            698,
+	"words of README":            705,
 	"words of docs":              25500,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
