@@ -70,15 +70,16 @@ type lives struct {
 	mu       sync.Mutex
 	expected *placement.Lives[profile.Workload]
 	// keys are those of pods in the scheduler's queue, kept is how many were left when they were
-	// last checked.
-	keys map[types.UID]queueKey
-	kept int
+	// last checked, at checked.
+	keys    map[types.UID]queueKey
+	kept    int
+	checked time.Time
 }
 
 // queueKey is when a pod counts as created. It is made when the pod enters the active queue at a
 // time, and stays until it does so again: the order in a heap must not change.
 type queueKey struct {
-	pod     *v1.Pod
+	pod     types.NamespacedName
 	entered time.Time
 	created int64 // nanoseconds since 1970
 }
@@ -172,18 +173,20 @@ func (l *lives) key(e queued) int64 {
 	if k, known := l.keys[pod.UID]; known && k.entered.Equal(entered) {
 		return k.created
 	}
-	l.dropKeys()
+	l.dropKeys(entered)
 	created := pod.CreationTimestamp.UnixNano() + int64(l.expected.Delay(l.identify(pod)))
-	l.keys[pod.UID] = queueKey{pod, entered, created}
+	l.keys[pod.UID] = queueKey{types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, entered, created}
 	return created
 }
 
 // dropKeys drops the keys of pods that are no longer pending, once there are twice as many keys as
-// were left the last time. They are those of at most as many pods as wait, and so many again.
-func (l *lives) dropKeys() {
-	if len(l.keys) < 2*max(l.kept, minQueueKeys) {
+// were left the last time, or a minute has passed. So there are keys of at most twice as many pods as
+// waited at once within the last minute in which a pod came.
+func (l *lives) dropKeys(now time.Time) {
+	if len(l.keys) < minQueueKeys || len(l.keys) < 2*l.kept && now.Sub(l.checked) < time.Minute {
 		return
 	}
+	l.checked = now
 	for uid, k := range l.keys {
 		current, err := l.pods.Pods(k.pod.Namespace).Get(k.pod.Name)
 		if err != nil || current.UID != uid || current.Spec.NodeName != "" {

@@ -206,10 +206,7 @@ func (l *ConnLimiter) tap(ctx context.Context, _ *tap.Info) (context.Context, er
 	}
 	end := l.begin(c)
 	if end == nil {
-		if c.overcalled.CompareAndSwap(false, true) {
-			l.overcalled.Add(1)
-			go c.conn.Close() // the transport's lock is held here
-		}
+		l.closeOvercalled(c)
 		return ctx, nil
 	}
 	call, cancel := ctx, context.CancelFunc(func() {})
@@ -221,6 +218,14 @@ func (l *ConnLimiter) tap(ctx context.Context, _ *tap.Info) (context.Context, er
 		end()
 	})
 	return call, nil
+}
+
+// closeOvercalled closes a connection that has begun a call too many.
+func (l *ConnLimiter) closeOvercalled(c *caller) {
+	if c.overcalled.CompareAndSwap(false, true) {
+		l.overcalled.Add(1)
+		go c.conn.Close() // the transport's lock or the limiter's is held here
+	}
 }
 
 // begin counts a call until end; nil is one too many. Unauthenticated calls count by connection, so
@@ -242,9 +247,13 @@ func (l *ConnLimiter) begin(c *caller) (end func()) {
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if c.unauthenticated { // else they are no longer counted
+		switch {
+		case c.unauthenticated:
 			c.calls--
 			l.callsUnauthenticated--
+		case c.carried > 0:
+			c.carried--
+			l.calls.Release(c.ip)
 		}
 	}
 }

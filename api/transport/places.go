@@ -216,6 +216,14 @@ func (l *ConnLimiter) admit(c *caller) {
 		return
 	}
 	l.unplace(c)
+	// The calls that it has begun count for those that were admitted from now on.
+	for range c.calls {
+		if !l.calls.Acquire(c.ip) {
+			l.closeOvercalled(c)
+			break
+		}
+		c.carried++
+	}
 	if !l.known[c.ip] && len(l.known) >= maxKnown {
 		for one := range l.known {
 			delete(l.known, one)
@@ -283,8 +291,9 @@ type caller struct {
 
 	// The limiter's mutex guards the others: since that time it has been served unauthenticated,
 	// or has waited in line, or it has left. The timer looks again while it waits. calls are the
-	// calls in progress that began before it was admitted.
-	calls                          int
+	// calls in progress of an unauthenticated connection, carried those that it had begun when it
+	// was admitted.
+	calls, carried                 int
 	unauthenticated, waiting, left bool
 	since                          time.Time
 	timer                          *time.Timer

@@ -61,7 +61,12 @@ func (c Config) Validate() error {
 		}
 		seen[p] = true
 	}
-	return c.Config.Validate()
+	full := c.WithDefaults()
+	if err := c.Config.Validate(); err != nil || len(full.unlikeRuns()) == 0 {
+		return err
+	}
+	_, err := batch.Unlike(c.Seed, full.owners())
+	return err
 }
 
 // String says in a line what the demo will do.

@@ -91,9 +91,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := d.runUnlike(ctx); err != nil {
-		return err
-	}
+	unlike := d.runUnlike(ctx) // if it fails, the first act's result stands
 	d.screen.Release()
 	if d.screen.Terminal() {
 		d.screen.Printf("")
@@ -102,6 +100,9 @@ func (d *demo) run(ctx context.Context) (err error) {
 		if err := d.options.OnResult(d.result); err != nil {
 			return fmt.Errorf("write the result: %w", err)
 		}
+	}
+	if unlike != nil {
+		return unlike
 	}
 	d.done = true
 	switch {

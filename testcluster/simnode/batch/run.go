@@ -34,8 +34,15 @@ type Record struct {
 	// Failed: it ended without having done its work.
 	Failed bool
 	// Kills is how often it was killed and created anew. Name, Node, Bound and Running are those of
-	// its last life.
+	// its last life, Past are its former ones.
 	Kills int
+	Past  []Life
+}
+
+// Life is when and where a pod was bound that was killed at a time.
+type Life struct {
+	Node          string
+	Bound, Killed time.Time
 }
 
 // Run is a batch under one scheduler, from its plan to its end. It is safe for
@@ -123,6 +130,7 @@ func (r *Run) Observe(e simnode.Event) {
 		}
 		delete(r.index, e.Pod)
 		p.Kills++
+		p.Past = append(p.Past, Life{p.Node, p.Bound, e.At})
 		p.Node, p.Bound, p.Running = "", time.Time{}, time.Time{}
 		r.killed <- i
 	case simnode.Killed:

@@ -27,7 +27,7 @@ type Summary struct {
 	Throughput float64 `json:"throughputPodsPerSecond"`
 	Makespan   float64 `json:"makespan"`
 	// RunTime is from running to done, Sojourn from submission to done,
-	// Scheduling from submission to bound.
+	// Scheduling from submission to the last bind: of a pod that was killed, its former lives are in it.
 	RunTime    Quantiles `json:"runTime"`
 	Sojourn    Quantiles `json:"sojourn"`
 	Scheduling Quantiles `json:"schedulingLatency"`
@@ -105,6 +105,11 @@ func mostPods(records []Record) int {
 	}
 	var changes []change
 	for _, r := range records {
+		for _, past := range r.Past {
+			if !past.Bound.IsZero() {
+				changes = append(changes, change{past.Node, past.Bound, 1}, change{past.Node, past.Killed, -1})
+			}
+		}
 		if r.Node == "" || r.Bound.IsZero() {
 			continue
 		}

@@ -84,6 +84,9 @@ func TestMostPodsOnANode(t *testing.T) {
 		{"on two nodes", []batch.Record{record("a", 0, 0, 1, 9), record("b", 0, 0, 1, 9)}, 1},
 		{"not done", []batch.Record{record("a", 0, 0, 1, 2), {Node: "a", Bound: at(1)}, {Node: "a", Bound: at(3)}}, 2},
 		{"not bound", []batch.Record{{Created: at(1)}}, 0},
+		{"killed beside another", []batch.Record{
+			{Node: "b", Bound: at(9), Past: []batch.Life{{Node: "a", Bound: at(1), Killed: at(3)}}}, record("a", 0, 2, 3, 4),
+		}, 2},
 	}
 	for _, test := range tests {
 		if got := batch.Summarise(test.records).MostPods; got != test.want {
