@@ -21,9 +21,9 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   169,
-	"lines of code":              115_437, // without comments and blank lines; scripts count
-	"exported names":             3787,
-	"exported fields":            3037,
+	"lines of code":              115_470, // without comments and blank lines; scripts count
+	"exported names":             3788,
+	"exported fields":            3041,
 	"FieldError types":           1,
 	"own flags":                  281,
 	"SpazioArgs fields":          33,
