@@ -141,7 +141,7 @@ func TestMemoryPressure(t *testing.T) {
 // twinPod is a pod of the twin: it runs from a time on, is down until one, or is gone.
 type twinPod struct {
 	Pod
-	runs, down       bool
+	runs             bool
 	at, since, pause float64
 	gone             bool
 }
