@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    26,
 	"packages":                   169,
-	"lines of code":              115_470, // without comments and blank lines; scripts count
+	"lines of code":              115_472, // without comments and blank lines; scripts count
 	"exported names":             3788,
 	"exported fields":            3041,
 	"FieldError types":           1,
@@ -34,7 +34,7 @@ var budget = map[string]int{
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
-	"words of generated reports": 21060,
+	"words of generated reports": 21069,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.

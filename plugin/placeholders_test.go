@@ -401,7 +401,7 @@ func TestHeldRoomWakesWhoWaits(t *testing.T) {
 	c.eventually("it is woken", func() bool { return c.peek()[waiting.Name] })
 }
 
-// hears returns the placeholders of the next notice, which must be of such.
+// hears returns the placeholders that the next notice lists, and fails if it lists none.
 func (s *stream) hears() []reserve.PodKey {
 	s.c.t.Helper()
 	notice, err := s.Recv()
@@ -445,7 +445,7 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	s.hearsUntil(keyOf(1), keyOf(2))
 	other := c.open(client, nodeName(1))
 	other.settle(agent.Report{Avail: 3})
-	// A swap: the placeholder goes, a pod comes in its place. Of the pod the agent hears, too.
+	// A swap: the placeholder goes, a pod comes in its place. The agent is notified of that pod, too.
 	c.delete(newPod(1))
 	s.hearsUntil(keyOf(2))
 	late := newPod(4, onNode(nodeName(0)))
@@ -460,7 +460,7 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	c.delete(newPod(2))
 	c.delete(late)
 	s.hearsUntil()
-	// The agent of a node on which placeholders were hears that there are none left.
+	// The agent of a node that had placeholders is notified that none is left.
 	again := c.open(client, nodeName(0))
 	again.next = s.next
 	again.settle(agent.Report{Avail: 4})

@@ -180,8 +180,8 @@ func (l *lives) key(e queued) int64 {
 }
 
 // dropKeys drops the keys of pods that are no longer pending, once there are twice as many keys as
-// were left the last time, or a minute has passed. So there are keys of at most twice as many pods as
-// waited at once within the last minute in which a pod came.
+// were left the last time, or after a minute. So at most as many keys stay as pods were pending when the
+// keys were last checked, and as many again.
 func (l *lives) dropKeys(now time.Time) {
 	if len(l.keys) < minQueueKeys || len(l.keys) < 2*l.kept && now.Sub(l.checked) < time.Minute {
 		return

@@ -157,7 +157,7 @@ func reasons(status *fwk.Status) string {
 	return strings.Join(status.Reasons(), ", ")
 }
 
-// TestFit: a slot's placeholder makes place for its pod, and nobody else's does.
+// TestFit: a slot's placeholder makes place for the slot's pod, and no other placeholder does.
 func TestFit(t *testing.T) {
 	for name, c := range map[string]struct {
 		// node is its allocatable, on what is there besides the slot's placeholder: names of

@@ -427,7 +427,9 @@ func (e Experiment) Cases(p Params, s Sweep) ([]Case, error) {
 	orElse(&p.crowding, e.defaults.crowding)
 	alike := p.Nodes > 0 || p.Cores > 0
 	p.mixed, p.Fleet, p.sizes = e.defaults.mixed, "", nil
-	orElse(&p.Overcommit, e.defaults.Overcommit)
+	if e.defaults.Overcommit != node.Evict { // it is a part of what the experiment shows
+		p.Overcommit = e.defaults.Overcommit
+	}
 	p.recordings = newRecordings(p.Trace)
 	given := p.Set
 	p.Set, p.spazio = nil, e.defaults.spazio

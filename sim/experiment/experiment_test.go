@@ -432,7 +432,7 @@ func TestOvercommitIsHandedOn(t *testing.T) {
 				kills = r.Value
 			}
 		}
-		// Pods that are killed are bound again, but for those of a kubelet, which restart.
+		// Killed pods are bound again, except under a kubelet, which restarts them in place.
 		attempts := 0
 		for _, r := range results[0].Records {
 			attempts += r.Attempts

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// errNobody is returned where no replica of a tier is known.
-var errNobody = errors.New("social: nobody there")
+// errNoReplica is returned where no replica of a tier is known.
+var errNoReplica = errors.New("social: no replica is known")
 
 // directory knows where the replicas of each tier are. The zero value knows of none. It
 // is safe for concurrent use.
@@ -53,7 +53,7 @@ func (d *directory) Next(tier string) (string, error) {
 	defer d.mu.Unlock()
 	known := d.replicas[tier]
 	if len(known) == 0 {
-		return "", fmt.Errorf("%w: %s", errNobody, tier)
+		return "", fmt.Errorf("%w: %s", errNoReplica, tier)
 	}
 	if d.next == nil {
 		d.next = map[string]int{}

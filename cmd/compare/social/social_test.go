@@ -131,7 +131,7 @@ func TestUnknownOperation(t *testing.T) {
 
 func TestDirectory(t *testing.T) {
 	d := &directory{}
-	if _, err := d.Next("post"); !errors.Is(err, errNobody) {
+	if _, err := d.Next("post"); !errors.Is(err, errNoReplica) {
 		t.Errorf("nobody known: %v", err)
 	}
 	d.Set(map[string][]string{"post": {"a", "b", "c"}})

@@ -49,7 +49,7 @@ func (p *plan) bind(set *pflag.FlagSet) {
 	set.IntVar(&p.params.Nodes, "nodes", 0, "number of nodes of 4 cores, in the place of a fleet")
 	set.IntVar(&p.params.Pods, "batch", 0, "pods of a batch (default: the experiment's)")
 	set.Float64Var(&p.params.Duration, "duration", 0, "seconds in which pods arrive (default: the experiment's)")
-	set.TextVar(&p.params.Overcommit, "overcommit", node.Evict, "`kind` of node where pods exceed its memory: evict does what a kubelet does, kill ends the largest pod, swap slows all down")
+	set.TextVar(&p.params.Overcommit, "overcommit", node.Evict, "`kind` of node where pods exceed its memory: evict does what a kubelet does, kill ends the largest pod, swap slows all down; finding-8 and finding-9-batch are always of nodes that swap")
 	set.BoolVar(&p.params.Named, "named", false, "pods of no named workload are of one by the experiment's name, for profiles to tell of")
 	set.StringArrayVar(&p.params.Set, "set", nil, "another value of one of Spazio's options, name=value, 0 for its default; may be repeated")
 	set.StringArrayVar(&p.traces, "trace", nil, "directory of the trace that an experiment replays, as EXPERIMENT=DIR or DIR; may be repeated")
