@@ -34,7 +34,7 @@ var budget = map[string]int{
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         600,
 	"words of BENCHMARKS":        1000,
-	"words of generated reports": 21069,
+	"words of generated reports": 21087,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
