@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -65,6 +66,23 @@ func readCalls(t *testing.T) (n int, known bool) {
 	return n, true
 }
 
+// fewestReads is how many files one call of f reads, without the counting's own reads. Some
+// kernels count other threads' reads, too, and those only add: the fewest of several calls are f's.
+func fewestReads(t *testing.T, f func(i int)) (n int, counted bool) {
+	t.Helper()
+	own, with := math.MaxInt, math.MaxInt
+	for i := range 5 {
+		before, _ := readCalls(t)
+		between, _ := readCalls(t)
+		f(i)
+		var after int
+		after, counted = readCalls(t)
+		own = min(own, between-before)
+		with = min(with, after-between)
+	}
+	return with - own, counted
+}
+
 // TestSteadyReadingCosts: a reading of pods that are known opens no file and lists no directory.
 // It reads the peak of memory and the CPU time of each pod, and its pressure where there is one.
 func TestSteadyReadingCosts(t *testing.T) {
@@ -90,13 +108,13 @@ func TestSteadyReadingCosts(t *testing.T) {
 			read(t, u, start)
 			read(t, u, start.Add(12*time.Second)) // no longer young
 			opened := watchOpens(t, dirs...)
-			var dst telemetry.Usage
-			before, counted := readCalls(t)
-			between, _ := readCalls(t)
-			if err := u.ReadTo(&dst, start.Add(24*time.Second)); err != nil || len(dst.Pods) != pods {
-				t.Fatalf("%+v, %v", dst, err)
-			}
-			after, _ := readCalls(t)
+			files, counted := fewestReads(t, func(i int) {
+				var dst telemetry.Usage
+				at := start.Add(24*time.Second + time.Duration(i)*time.Second)
+				if err := u.ReadTo(&dst, at); err != nil || len(dst.Pods) != pods {
+					t.Fatalf("%+v, %v", dst, err)
+				}
+			})
 			if n := opened.count(t); n != 0 {
 				t.Errorf("%d files or directories were opened", n)
 			}
@@ -104,8 +122,8 @@ func TestSteadyReadingCosts(t *testing.T) {
 			if k.v1 && !k.unified {
 				each = 2
 			}
-			if want := pods * each; counted && after-between-(between-before) != want {
-				t.Errorf("%d files were read, want %d", after-between-(between-before), want)
+			if want := pods * each; counted && files != want {
+				t.Errorf("%d files were read, want %d", files, want)
 			}
 		})
 	}

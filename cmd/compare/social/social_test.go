@@ -101,7 +101,7 @@ func TestGoneReplicas(t *testing.T) {
 		t.Errorf("%d %s", code, text)
 	}
 	n.peers.Set(nil)
-	if code, text := get(t, strings.TrimPrefix(server.URL, "http://"), "read"); code != http.StatusBadGateway || !strings.Contains(text, "nobody there: home-timeline") {
+	if code, text := get(t, strings.TrimPrefix(server.URL, "http://"), "read"); code != http.StatusBadGateway || !strings.Contains(text, "no replica is known: home-timeline") {
 		t.Errorf("%d %s", code, text)
 	}
 	one := newNetwork(t)
