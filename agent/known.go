@@ -43,6 +43,10 @@ const (
 	settledAge        = time.Minute
 	doneAge           = 10 * time.Second
 	mispredictedLeast = .01
+	// killedRatio and killedBytes are by how much a pod that was killed for want of memory is
+	// expected to exceed its peak: VPA's oom-bump-up-ratio and oom-min-bump-up-bytes.
+	killedRatio = 1.2
+	killedBytes = 100 << 20
 	// mispredictedKept is for how long reports carry a misprediction: any may be lost.
 	mispredictedKept = 5 * time.Second
 	// MaxMispredictions bounds those of a report, MaxMisprediction the ratio of one.
@@ -58,8 +62,10 @@ type podUse struct {
 	// demand: time used and, where it is known, waited.
 	Readings int
 	Cores    float64
-	// Peak is the most memory seen, in bytes.
-	Peak float64
+	// Peak is the most memory seen, in bytes. If Killed, the kernel has ended a process of the
+	// pod for want of memory: the pod needs more than that.
+	Peak   float64
+	Killed bool `json:",omitzero"`
 	// At is the newest reading's time, Total the CPU time used up to it and Stalled the
 	// time waited, negative where that is not known.
 	At      time.Time `json:",omitzero"`
@@ -76,6 +82,7 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 		return false
 	}
 	u.Peak = max(u.Peak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
+	u.Killed = u.Killed || r.OOMKills > 0
 	if r.NoCPU {
 		return true
 	}
@@ -101,6 +108,15 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	demand := min(used.Seconds()/span.Seconds(), cores+1, MaxWindowCores)
 	u.Cores += (demand - u.Cores) / float64(min(u.Readings, rememberedReadings))
 	return true
+}
+
+// memory is what the pod is known to need, in bytes, by its peak. After a kill for want of
+// memory it is more by the rule of VPA's recommender.
+func (u *podUse) memory() float64 {
+	if u.Killed && u.Peak > 0 {
+		return max(killedRatio*u.Peak, u.Peak+killedBytes)
+	}
+	return u.Peak
 }
 
 // settled reports whether the pod would not have taken more, had it lived on: it was
@@ -148,7 +164,15 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 			continue
 		}
 		r := p.pods.find(reading.Pod)
-		if r == nil || !r.Use.observe(at, reading, p.config.Cores) || r.Use.Mispredicted {
+		if r == nil {
+			continue
+		}
+		killed := r.Use.Killed
+		news := r.Use.observe(at, reading, p.config.Cores)
+		if r.Use.Killed && !killed {
+			p.pods.count()
+		}
+		if !news || r.Use.Mispredicted {
 			continue
 		}
 		if s, is := r.misprediction(reading, units); is && len(p.mispredictions) < MaxMispredictions {
@@ -200,9 +224,9 @@ func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.S
 	return r.Demand.Memory
 }
 
-// knows reports whether anything was predicted of the pod.
+// knows reports whether anything was predicted of the pod, or its memory found too little.
 func (r *PodRecord) knows() bool {
-	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0
+	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0 || r.Use.Killed
 }
 
 // loaded reports whether the pod's load was in the usage at a time a moment ago.
@@ -223,7 +247,7 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64,
 		return (predicted + n*unit*r.Use.Cores) / (1 + n)
 	case resource == reserve.Memory && r.Use.Peak > 0:
 		age := at.Sub(r.RanAt)
-		return max(unit*r.Use.Peak, predicted*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
+		return max(min(unit*r.Use.memory(), 1), predicted*math.Exp2(-age.Seconds()/memoryFade.Seconds()))
 	}
 	return predicted
 }
@@ -243,7 +267,10 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 	then, usual := at.Add(-p.config.Settle), p.usual()
 	add := func(r *PodRecord, now bool) {
 		share := r.predicted(resource, unit)
-		if !(share.Confidence > 0) || r.takes(usual) {
+		switch {
+		case unit > 0 && resource == reserve.Memory && r.Use.Killed:
+			share.Confidence = 1 // it needs what it was measured to, at least
+		case !(share.Confidence > 0) || r.takes(usual):
 			return
 		}
 		takes := share.Confidence * r.expected(resource, unit, unit*share.Amount, at)
