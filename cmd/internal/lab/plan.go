@@ -28,6 +28,7 @@ type plan struct {
 	laws     []string
 	requests []string
 	seeds    int
+	seed     uint64
 	parallel int
 	traces   []string
 	// schedulers are compared; empty takes the experiments' own.
@@ -40,6 +41,7 @@ type plan struct {
 func (p *plan) bind(set *pflag.FlagSet) {
 	p.flags = set
 	set.IntVar(&p.seeds, "seeds", 10, "how many seeds to run")
+	set.Uint64Var(&p.seed, "seed", 0, fmt.Sprintf("first of the seeds (default 1, of those held out %d)", experiment.FirstHeldOut))
 	set.BoolVar(&p.params.HeldOut, "held-out", false, fmt.Sprintf("take the seeds, from %d on, and the halves of traces that are not for tuning", experiment.FirstHeldOut))
 	set.Float64SliceVar(&p.sweep.Work, "work", nil, "mean work of a pod in core-seconds; several make a sweep (default: the experiment's)")
 	set.Float64SliceVar(&p.sweep.Load, "load", nil, "share of the cores that arrivals take; several make a sweep (default: the experiment's)")
@@ -84,7 +86,7 @@ func (p *plan) validate() error {
 }
 
 func (p *plan) seedsNamed() []uint64 {
-	return experiment.Seeds(p.seeds, 0, p.params.HeldOut)
+	return experiment.Seeds(p.seeds, p.seed, p.params.HeldOut)
 }
 
 // runs describes the runs for a report.

@@ -446,6 +446,20 @@ func TestAllHeldOut(t *testing.T) {
 	}
 }
 
+// --seed takes seeds that nobody has tuned on or reported.
+func TestFirstSeed(t *testing.T) {
+	out, err := simulated(t, "batch", "--nodes", "2", "--batch", "10", "--work", "1", "--law", "equal", "--schedulers", "spazio",
+		"--seed", "8101", "--seeds", "2", "-o", "csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed, want := range map[string]bool{"1": false, "8100": false, "8101": true, "8102": true, "8103": false} {
+		if got := strings.Contains(out, ",spazio,"+seed+",makespan,"); got != want {
+			t.Errorf("a run of seed %s: %t", seed, got)
+		}
+	}
+}
+
 func TestRefuses(t *testing.T) {
 	var name *experiment.NameError
 	var setting *option.Error
