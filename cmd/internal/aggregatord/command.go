@@ -35,7 +35,7 @@ func NewCommand() *cobra.Command {
 			}
 			aggregator, err := service.New(c.Context(), config)
 			if err != nil {
-				return shared.Refused(err)
+				return shared.RefusedTLS(err)
 			}
 			return aggregator.Run(c.Context())
 		},

@@ -66,7 +66,7 @@ func NewCommand() *cobra.Command {
 			}
 			profiler, err := service.New(c.Context(), config)
 			if err != nil {
-				return shared.Refused(err)
+				return shared.RefusedTLS(err)
 			}
 			return profiler.Run(c.Context())
 		},

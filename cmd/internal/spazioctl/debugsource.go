@@ -47,7 +47,7 @@ func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string, port int
 func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 var (
-	errBoth = errors.New("means nothing with --kubeconfig or --context: give one or the other")
+	errBoth = errors.New("cannot be combined with --kubeconfig or --context")
 )
 
 // connect checks the source and returns the way to its URL, or to the pod that is

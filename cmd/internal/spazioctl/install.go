@@ -68,9 +68,9 @@ func (t *target) do(ctx context.Context, out io.Writer, dryRun bool, work func(c
 }
 
 var (
-	errInterrupted = errors.New("interrupted; what was done stays, and the same command goes on with it")
-	errTimeout     = errors.New("not done within --timeout; what was done stays, and the same command goes on with it")
-	errForce       = errors.New("see what names \"schedulerName: spazio\" or is in its namespaces; --force removes it all the same")
+	errInterrupted = errors.New("interrupted; what was done stays: run the same command again to go on")
+	errTimeout     = errors.New("not done within --timeout; what was done stays: run the same command again to go on")
+	errForce       = errors.New("change or delete what names \"schedulerName: spazio\" or is in its namespaces first; --force removes Spazio all the same")
 )
 
 // explain adds what to do about an error that does not say so. An interruption leaves
@@ -287,7 +287,7 @@ func (o *installOptions) prepare(ctx context.Context, cluster *deploy.Cluster) (
 	return objects, append(o.config.Preflight(server), problems...), err
 }
 
-var errYAML = errors.New("--output yaml prints the manifests and installs nothing: it takes --dry-run")
+var errYAML = errors.New("--output yaml prints the manifests and installs nothing: add --dry-run")
 
 // print writes the manifests as YAML documents. It asks no cluster.
 func (o *installOptions) print(out io.Writer) error {

@@ -42,8 +42,8 @@ func newWhyCommand() *cobra.Command {
 }
 
 var (
-	errNoNode  = errors.New("NODE is missing: --kubeconfig and --context lead to a cluster, of which one node's agent is asked")
-	errTwoWays = errors.New("means nothing with NODE, whose agent is asked through the API server: give one or the other")
+	errNoNode  = errors.New("NODE is missing: with --kubeconfig or --context, name the node whose agent to ask")
+	errTwoWays = errors.New("cannot be combined with NODE, whose agent is asked through the API server")
 )
 
 func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) error {

@@ -41,7 +41,7 @@ func NewCommand() *cobra.Command {
 			}
 			s, err := service.New(c.Context(), config)
 			if err != nil {
-				return shared.Refused(err)
+				return shared.RefusedTLS(err)
 			}
 			return s.Run(c.Context())
 		},
