@@ -64,10 +64,10 @@ func NewCommand(sources ...Source) *cobra.Command {
 	o := options{sources: sources, recordTotal: recording.DefaultTotalSize}
 	c := &cobra.Command{
 		Use:   "spazio-agent",
-		Short: "Measure this node and tell the schedulers how many pods still fit",
+		Short: "Measure this node and report to the schedulers how many pods still fit",
 		Long: `spazio-agent measures CPU and memory of the node it runs on ten times a
 second, learns what a pod costs, and publishes how many pods still fit to every
-scheduler given. It runs without any: it publishes to each as soon as it comes.
+scheduler given. It also runs while none answers, and publishes to each once it does.
 
 A scheduler is host:port, which is one replica, or dns:///host:port, which is
 one for each address of the name, as with a headless Service.

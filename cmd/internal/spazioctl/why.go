@@ -29,9 +29,9 @@ func newWhyCommand() *cobra.Command {
 	o := whyOptions{}
 	c := &cobra.Command{
 		Use:   "why [NODE]",
-		Short: "Say why a node reports the room that it reports",
-		Long: "spazio why asks a node's agent for the reasons of its last report: that of NODE\n" +
-			"through the API server, or without NODE the agent at --agent, by default this machine's.",
+		Short: "Show why a node reports the room that it reports",
+		Long: "spazio why shows the reasons of an agent's last report. With NODE it asks that node's agent\n" +
+			"through the API server, without NODE the agent at --agent, by default this machine's.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}

@@ -24,11 +24,10 @@ func NewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "spazio-testbed",
 		Short: "Reserve slots on nodes, and run in them the jobs that Schedulings name",
-		Long: "spazio-testbed carries out what Testbeds, BatchJobs and Schedulings say: it reserves slots\n" +
-			"on nodes by pods that do nothing, grants slots to jobs, and creates and watches what runs\n" +
-			"them. Of several replicas with --leader-elect one works; the others have read everything\n" +
-			"and stand by. The external scheduler's interface, /external/v1 at --listen, is served by\n" +
-			"all of them.",
+		Long: "spazio-testbed is the controller of Testbeds, BatchJobs and Schedulings: it reserves slots\n" +
+			"on nodes by placeholder pods, grants slots to jobs, and creates and watches what runs them.\n" +
+			"Of several replicas with --leader-elect one works, and the others stand by with all objects\n" +
+			"read. All of them serve the external scheduler API, /external/v1 at --listen.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
 				return err
