@@ -127,7 +127,7 @@ func TestExplainSays(t *testing.T) {
 		{func(w *agent.Why) { w.Pace, w.Allowance = agent.WhyPace{Run: 4.2, Ends: 9, Slots: 6}, 1.5 }, ", so 1.5 more are offered ahead of a free slot (of 6.0 slots).", "none"},
 		{func(w *agent.Why) { w.Pace.Off = true }, "; by configuration none is offered ahead of a free slot.", "so none"},
 		{func(w *agent.Why) { w.Pace.ShortLived = true }, "; they end before others start, so a full CPU does not prevent that.", ""},
-		{func(w *agent.Why) { w.Pace.ShortLived, w.Pace.Off = true, true }, "free slot.\n", "no veto"},
+		{func(w *agent.Why) { w.Pace.ShortLived, w.Pace.Off = true, true }, "free slot.\n", "full CPU"},
 		{func(*agent.Why) {}, "No container has started or stopped yet.", "estimator stands still"},
 		{func(w *agent.Why) { w.Churn = agent.WhyChurn{Open: true, First: at, Last: at} }, "A container is just starting or stopping, so the estimator stands still.", ""},
 		{func(w *agent.Why) {
