@@ -177,6 +177,9 @@ func (o *options) parse() error {
 	if o.usage != "off" && o.usage != "on" {
 		return fmt.Errorf("--usage: %q is neither off nor on", o.usage)
 	}
+	if len(o.node.Profilers) > 0 && o.usage == "off" {
+		return errors.New("--profiler: needs --usage on")
+	}
 	if o.recordTotal < twoFiles {
 		return fmt.Errorf("--record-total-size: %s is less than two files of a recording, %s", &o.recordTotal, &twoFiles)
 	}

@@ -45,7 +45,7 @@ func TestMainRefuses(t *testing.T) {
 		{[]string{"--cpu-mode", "most"}, command.ExitUsage, "--cpu-mode"},
 		{[]string{"--memory-mode", "most"}, command.ExitUsage, "--memory-mode"},
 		{[]string{"--usage", "maybe"}, command.ExitUsage, "--usage"},
-		{[]string{"--profiler", "127.0.0.1:1"}, command.ExitUsage, "Profilers"},
+		{[]string{"--profiler", "127.0.0.1:1"}, command.ExitUsage, "--profiler: needs --usage on"},
 		{[]string{"--usage", "on", "--profiler", "dns:///localhost:1"}, command.ExitUsage, "Profilers"},
 		{[]string{"--usage", "on", "--profiler", "127.0.0.1:1", "--profiler-token-file", none}, command.ExitUsage, "ProfilerTokenFile"},
 		{[]string{"--energy", "coal"}, command.ExitUsage, "--energy: Source = coal: must be one of off, auto, powercap, shared, hwmon, redfish, model"},

@@ -118,7 +118,7 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 }
 
 // nodeFlags are the flags of fields that package node refuses, by how the fields begin.
-var nodeFlags = map[string]string{"Reserve[": "reserve", "Pronto.Reject": "pronto-reject", "Pronto.Window": "pronto-window", "Profilers": "profiler"}
+var nodeFlags = map[string]string{"Reserve[": "reserve", "Pronto.Reject": "pronto-reject", "Pronto.Window": "pronto-window"}
 
 // refused marks a refusal of node.New as the caller's, because its config comes from flags, and names the flag.
 func refused(err error) error {
