@@ -237,7 +237,7 @@ func (c Config) rights(ctx context.Context) Result {
 	case len(missing) > 0:
 		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("you lack %d of %s that these commands need", len(missing), count(len(needed), "right")), Details: missing}
 	}
-	return Result{Name: "rights", Status: OK, Text: "you may look after it"}
+	return Result{Name: "rights", Status: OK, Text: "you have all rights that these commands need"}
 }
 
 func (c Config) rollouts(found []deploy.Rollout, err error) Result {
