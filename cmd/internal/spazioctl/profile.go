@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
@@ -105,6 +106,9 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 	p, err := o.client.Get(ctx, o.namespace, args[0])
 	if errors.Is(err, profile.ErrInvalid) {
 		return nil, command.Usage(err)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%w; a workload is named KIND/NAME, and NAME alone is a Deployment; spazio profile list shows all", err)
 	}
 	if err != nil {
 		return nil, err
