@@ -76,7 +76,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9702; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+service.DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
-	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of who writes (default the pod's own)")
+	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of the replica that writes (default the pod's own)")
 	shared.TLSServer(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")

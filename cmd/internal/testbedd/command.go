@@ -46,8 +46,8 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are looked at (default all)")
-	flags.StringVar(&config.PlaceholderImage, "placeholder-image", controller.DefaultPlaceholderImage, "image of the pods that reserve slots, best one that nodes hold anyway; it does nothing until it is stopped")
+	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are served (default all)")
+	flags.StringVar(&config.PlaceholderImage, "placeholder-image", controller.DefaultPlaceholderImage, "image of the placeholder pods, preferably one that nodes already have; it must do nothing until it is stopped")
 	flags.BoolVar(&config.LeaderElect, "leader-elect", false, "work only while this process has the lease "+service.LeaseName)
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease (default the pod's own)")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
@@ -60,7 +60,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.External.Audience, "token-audience", config.External.Audience, "audience of the tokens that the interface takes")
 	shared.TLSClient(flags, &config.Transport)
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
-	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of the same on loopback; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of /metrics, /healthz and /readyz on loopback; empty for none")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }
