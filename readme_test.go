@@ -10,7 +10,7 @@ import (
 )
 
 // setUp is the heading of the README's section that holds its commands.
-const setUp = "## Set-up"
+const setUp = "## Try it"
 
 func readme(t *testing.T) string {
 	t.Helper()
@@ -47,7 +47,7 @@ func commands(body string) []string {
 	return lines
 }
 
-// A reader who runs the set-up section runs two commands, and a fresh clone
+// A reader who runs the section's commands runs two, and a fresh clone
 // has what they name.
 func TestReadmeCommands(t *testing.T) {
 	got := commands(section(t, readme(t), setUp))

@@ -30,7 +30,7 @@ const (
 	leadMost  = time.Minute
 	leadDecay = .7
 	// nearlyCore is the mean of cores from which pods are taken for such of a core
-	// each. In the mean of half of them and half that wait (experiments b3 and b3io)
+	// each. In the mean of half of them and half that wait (experiments memory and mixed-io)
 	// .75 has nodes at times that leave cores idle.
 	nearlyCore = .85
 )

@@ -150,13 +150,13 @@ func (a *Agent) notice(_ string, n *spaziov1.Notice) {
 	case *spaziov1.Notice_PodBound:
 		b, err := api.ToBind(e.PodBound)
 		if err != nil {
-			a.config.Logger.Warn("notice of a bind", "error", err) // the bind itself stands
+			a.config.Logger.Warn("part of a scheduler's notice of a bound pod is ignored", "error", err) // the bind itself stands
 		}
 		a.Bound(b)
 	case *spaziov1.Notice_GhostPods:
 		pods, err := api.ToPlaceholders(e.GhostPods)
 		if err != nil {
-			a.config.Logger.Warn("notice of placeholders", "error", err)
+			a.config.Logger.Warn("a scheduler's list of placeholder pods is ignored", "error", err)
 			return
 		}
 		a.SetPlaceholders(pods)

@@ -191,7 +191,7 @@ func (c Config) validatePronto() error {
 
 func (c Config) validateUsage() error {
 	if len(c.Profilers) > 0 && c.Usage == nil {
-		return refuse("Profilers", c.Profilers, "there is nothing to tell without Usage")
+		return refuse("Profilers", c.Profilers, "need Usage")
 	}
 	err := published(c.usages().Validate())
 	if bad := field.By(err, "node"); bad != nil {

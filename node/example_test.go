@@ -80,10 +80,10 @@ func ExampleExplain() {
 	// n1 has room for 2.8 pods beyond the 0 that run.
 	// Report 2 of incarnation 1, sampled 1970-01-01T00:00:01Z, sent because a block of samples was full.
 	// cpu decides, by what is measured: h/c⁺ + n₀ − n = 0.700/0.250 + 0 − 0 = 2.80 (the model would say 2.80).
-	// How long pods run is not known yet, so none may be on their way ahead of a free slot.
+	// How long pods run is not known yet, so none is offered ahead of a free slot.
 	// No container has started or stopped yet.
 	// k = 2.33 typical loads fit until cpu is full; σ₁ = 0.949 along u₁ = [1.000], after 1 block(s) of mass 1.00.
-	// The fleet has said nothing: the node keeps to itself.
+	// No model of the fleet has come: the node uses its own.
 	// cpu: sampled 0.300, filtered 0.300, so 0.700 is free; a typical load takes 0.300. C = 0.700, c = 0.250, assumed; room 2.80 by signal, 2.80 by model. The last block was the estimator's first.
 	// Doubts: the cost of a pod is not known.
 }

@@ -185,7 +185,7 @@ func decisions(w agent.Why) (d []string) {
 	return append(d, paceText(w.Pace, w.Allowance))
 }
 
-// paceText returns what of avail is granted ahead of confirmation, and why.
+// paceText returns the start-up allowance, and why it is that.
 func paceText(p agent.WhyPace, allowance float64) string {
 	s := "How long pods run is not known yet"
 	if p.Run > 0 {
@@ -193,14 +193,14 @@ func paceText(p agent.WhyPace, allowance float64) string {
 	}
 	switch {
 	case allowance > 0:
-		s += fmt.Sprintf(", so %.1f of them may be on their way ahead of the %.1f slots they will find", allowance, p.Slots)
+		s += fmt.Sprintf(", so %.1f more are offered ahead of a free slot (of %.1f slots)", allowance, p.Slots)
 	case p.Off:
-		s += "; the configuration lets none be on their way ahead of a free slot"
+		s += "; by configuration none is offered ahead of a free slot"
 	default:
-		s += ", so none may be on their way ahead of a free slot"
+		s += ", so none is offered ahead of a free slot"
 	}
 	if p.ShortLived && !p.Off {
-		s += "; they end before others start, so a full CPU is no veto"
+		s += "; they end before others start, so a full CPU does not prevent that"
 	}
 	if p.Usual > 0 {
 		s += fmt.Sprintf("; they take about %.2f cores each, so those count as typical pods, whatever is known of them", p.Usual)
@@ -235,11 +235,11 @@ func modelText(m agent.WhyModel, channels int) string {
 func fleetText(f agent.WhyFleet) string {
 	switch {
 	case !f.Known:
-		return "The fleet has said nothing: the node keeps to itself."
+		return "No model of the fleet has come: the node uses its own."
 	case f.Share == 0:
-		return fmt.Sprintf("The fleet spoke %v ago; its load does not count in the model.", round(f.Age))
+		return fmt.Sprintf("The fleet's model came %v ago; its load does not count here.", round(f.Age))
 	}
-	return fmt.Sprintf("The fleet spoke %v ago; its load, of mass %.1f, counts for γ = %.2f of the model.", round(f.Age), f.Mass, f.Share)
+	return fmt.Sprintf("The fleet's model came %v ago; its load, of mass %.1f, counts for γ = %.2f of the model.", round(f.Age), f.Mass, f.Share)
 }
 
 func channelText(c agent.WhyChannel) string {
@@ -259,7 +259,7 @@ func channelText(c agent.WhyChannel) string {
 	if c.Verdict == kalman.Taken.String() {
 		return s + " The last block was the estimator's first."
 	}
-	return s + fmt.Sprintf(" The estimator passed the last block by: %s.", c.Verdict)
+	return s + fmt.Sprintf(" The estimator did not use the last block: %s.", c.Verdict)
 }
 
 func costText(e agent.WhyEstimate) string {
@@ -279,7 +279,7 @@ func flagsText(f agent.Flags) string {
 		text string
 	}{
 		{f.Churn, "containers churn"}, {f.CostUnknown, "the cost of a pod is not known"},
-		{f.NoPressure, "the kernel has not the pressure information asked for"}, {f.WarmingUp, "the first block is not full"},
+		{f.NoPressure, "the kernel has no pressure information, which the agent is set to use"}, {f.WarmingUp, "the first block is not full"},
 	} {
 		if flag.set {
 			on = append(on, flag.text)

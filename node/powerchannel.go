@@ -43,7 +43,7 @@ func NewPowerMeter(m Meter, s source.Source, limit float64, period time.Duration
 	p.name = s.Name()
 	switch {
 	case s.Period() > period:
-		return nil, refuse("PowerLimit", limit, fmt.Sprintf("%s tells no power oftener than every %v, samples are %v apart", p.name, s.Period(), period))
+		return nil, refuse("PowerLimit", limit, fmt.Sprintf("%s reports power at most every %v, samples are %v apart", p.name, s.Period(), period))
 	case len(p.readings) == 0:
 		return nil, &field.Error{Package: "node", Field: "PowerLimit", Value: limit, Err: fmt.Errorf("%w: no power is measured: %w", ErrInvalid, err)}
 	case err != nil:

@@ -31,7 +31,7 @@ const (
 
 // Errors of Explain.
 var (
-	ErrUnknownPod = errors.New("no such pod")
+	ErrUnknownPod = errors.New("the scheduler knows no such pod: it has ended, was never created, or is another scheduler's")
 	ErrNotStarted = errors.New("the plugin has not been started")
 )
 

@@ -95,7 +95,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 		inflight:  newGauge("inflight_pods", "Sum over nodes of the pods assumed or bound that no report has listed."),
 		pending:   newGauge("waiting_pods", "Pods that were tried and are waiting for room."),
 		forRoom:   newGauge("waiting_pods_for_room", "Waiting pods that some node would take if it had measured room."),
-		wanted:    newGauge("room_wanted_pods", "The room that waiting pods ask for which some node would take if it had it, in pods."),
+		wanted:    newGauge("room_wanted_pods", "Missing room in typical pods: the demand of the waiting pods that some node would take if it had room."),
 		streams:   newGauge("streams", "Open streams of reports."),
 		overdue: metrics.NewCounter(&metrics.CounterOpts{
 			Namespace: namespace, Name: "overdue_admissions_total", StabilityLevel: metrics.ALPHA,
@@ -118,7 +118,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	})
 	m.dropped = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_dropped_total", StabilityLevel: metrics.ALPHA,
-		Help: "Profiles no longer believed because pods on several nodes contradicted them, until they are newer.",
+		Help: "Profiles ignored because pods on several nodes contradicted them, until a newer one is published.",
 	})
 	m.mispredictions = metrics.NewCounter(&metrics.CounterOpts{
 		Namespace: namespace, Name: "profile_mispredictions_total", StabilityLevel: metrics.ALPHA,
@@ -147,7 +147,7 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	legacyregistry.MustRegister(m.notAfter)
 	m.agents = &agentVersions{count: make(map[string]int), gauge: metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Namespace: namespace, Name: "agents", StabilityLevel: metrics.ALPHA,
-		Help: "Agents that report, by the version that they say they are: unknown if they say none, other beyond sixteen.",
+		Help: "Agents that report, by their version: unknown if they report none, other beyond sixteen.",
 	}, []string{"version"})}
 	legacyregistry.MustRegister(m.agents.gauge)
 	m.watts = metrics.NewGaugeVec(&metrics.GaugeOpts{
@@ -167,9 +167,9 @@ var registerMetrics = sync.OnceValue(func() *metricSet {
 	}
 	m.activated = resolve(newCounters("activations_total", "Waiting pods activated, by cause.", "cause"), causeRise, causeRetry, causeOverdue)
 	m.corrections = resolve(newCounters("ledger_corrections_total", "Reservations dropped because their bind never came.", "kind"), correctionExpired)
-	m.podsBySource = resolve(newCounters("profile_pods_total", "Pods reserved, by where what is known of what they take comes from.", "source"),
+	m.podsBySource = resolve(newCounters("profile_pods_total", "Pods reserved, by the source of their predicted demand.", "source"),
 		sourceProfile, sourceTypical, sourceContradicted, sourceOff)
-	m.differences = resolve(newCounters("profile_observed_differences_total", "Pods whose profile, which is but observed, would have decided otherwise about their node: refuse where it has no room for them by the profile, admit where an overdue pod has room by its profile.", "decision"),
+	m.differences = resolve(newCounters("profile_observed_differences_total", "Pods whose profile, which is only observed, would have decided otherwise about their node: refuse where it has no room for them by the profile, admit where an overdue pod has room by its profile.", "decision"),
 		differenceRefuse, differenceAdmit)
 	m.interruptions = resolve(newCounters("profile_interruptions_total", "Attempts to follow profiles that ended: absent if the API server has none or does not let them be read.", "cause"),
 		interruptedAbsent, interruptedError)

@@ -31,7 +31,7 @@ func (e Explanation) Lines() []string {
 	}
 	lines = append(lines, e.Attempt.lines()...)
 	if e.Unscheduled != "" {
-		lines = append(lines, "the scheduler, of all its plugins: "+e.Unscheduled)
+		lines = append(lines, "the scheduler with all its plugins: "+e.Unscheduled)
 	}
 	return lines
 }
@@ -54,14 +54,14 @@ const gib = 1 << 30
 // text describes what the pod is known to take.
 func (w WorkloadState) text() string {
 	if w.Source == sourceContradicted {
-		return fmt.Sprintf("its workload is %s, whose pods were measured to take something else than its profile says: it counts as a typical pod", w.Workload)
+		return fmt.Sprintf("its workload is %s, whose pods took other amounts than its profile predicts: it counts as a typical pod", w.Workload)
 	}
 	if w.Source != sourceProfile {
-		return fmt.Sprintf("its workload is %s, of which nothing is known (%s): it counts as a typical pod", w.Workload, w.Source)
+		return fmt.Sprintf("its workload is %s, without a usable profile (%s): it counts as a typical pod", w.Workload, w.Source)
 	}
-	then := "profiles are but observed: what they would decide otherwise is in brackets"
+	then := "profiles are only observed: what they would decide otherwise is in brackets"
 	if w.Decides {
-		then = "that is what is decided by"
+		then = "decisions use that"
 	}
 	return fmt.Sprintf("its workload %s takes %.3g ± %.2g cores (confidence %.2g) and %.3g ± %.2g GiB (%.2g); %s",
 		w.Workload, w.CPU.Amount, w.CPU.SD, w.CPU.Confidence, w.Memory.Amount/gib, w.Memory.SD/gib, w.Memory.Confidence, then)

@@ -27,7 +27,7 @@ no scheduling attempt is remembered`},
 pod shop/cart (u) of profile spazio is waiting
 it has waited for measured room since 2026-05-04T03:02:01Z
 last attempt at 2026-05-04T03:02:01Z: 1 of 4 nodes had room, 2 saturated, 1 stale
-the scheduler, of all its plugins: 0/4 nodes are available`},
+the scheduler with all its plugins: 0/4 nodes are available`},
 		"overdue": {plugin.Explanation{Pod: "shop/cart", UID: "u", Profile: "spazio", Ours: true, State: plugin.PodWaiting,
 			RoomSince: &at, Overdue: true, OverdueSince: &late}, `
 pod shop/cart (u) of profile spazio is waiting
@@ -37,7 +37,7 @@ no scheduling attempt is remembered`},
 			Overdue: true, Attempt: &plugin.Attempt{At: at, Nodes: 1, Reserved: "worker-1", Avail: 7.25, InFlight: 2},
 			Workload: &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: "typical"}}, `
 pod shop/cart (u) of profile spazio is in flight on node worker-1
-its workload is shop/Deployment/cart, of which nothing is known (typical): it counts as a typical pod
+its workload is shop/Deployment/cart, without a usable profile (typical): it counts as a typical pod
 it was overdue: its node took it without measured room
 last attempt at 2026-05-04T03:02:01Z: 0 of 1 node had room
 reserved on worker-1, which had 7.2 available and 2.0 in flight`},
@@ -58,8 +58,8 @@ reserved on worker-1, which had 7.2 available and 2.0 in flight`},
 
 func TestTextTellsWhatDecides(t *testing.T) {
 	for source, want := range map[string]string{
-		"profile":      "; that is what is decided by",
-		"contradicted": "whose pods were measured to take something else than its profile says: it counts as a typical pod",
+		"profile":      "; decisions use that",
+		"contradicted": "whose pods took other amounts than its profile predicts: it counts as a typical pod",
 	} {
 		e := plugin.Explanation{Workload: &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: source, Decides: true}}
 		if text := e.Text(); !strings.Contains(text, want) || strings.Contains(text, "observed") {

@@ -4,8 +4,8 @@
 //
 // It follows S. Galantino, "Kubernetes job profiling" (Politecnico di Torino,
 // 2020), in what it keeps: weights that halve with a sample's age, a high
-// percentile of CPU and the peak of memory, and slots of the day; docs/profiles.md
-// names what it mends. Subpackage classic is that thesis's one-time profiler under its
+// percentile of CPU and the peak of memory, and slots of the day; package classic's
+// comment names what it mends. Subpackage classic is that thesis's one-time profiler under its
 // own names, and replay compares recommenders on recorded series.
 //
 //   - Histogram and Peaks keep samples by bucket and by span of time. Both depend

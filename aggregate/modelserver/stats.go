@@ -142,7 +142,7 @@ func (c collector) collectServer(to metrics, stats Stats) {
 		ready = 1
 	}
 	to.gauge("model_version", "Version of the models published last.", float64(stats.Version))
-	to.gauge("nodes", "Nodes not forgotten.", float64(stats.Nodes))
+	to.gauge("nodes", "Nodes whose models are kept.", float64(stats.Nodes))
 	to.gauge("clipped_nodes", "Nodes that lost weight because they are far from the median model.", float64(clipped))
 	to.gauge("models", "Global models, one a schema and dimension.", float64(stats.Groups))
 	to.gauge("ready", "Whether pushes are answered with models.", ready)

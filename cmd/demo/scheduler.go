@@ -20,7 +20,12 @@ func (c *cluster) startScheduler(ctx context.Context, d *demo) error {
 		options.Profiles = []service.Profile{{Name: Spazio}, {Name: Default, Upstream: true}, {Name: Pronto}}
 	}
 	if d.keeps() {
-		options.Slots = &config.SpazioSlotsArgs{}
+		// The admission policies of test beds allow its own account alone to put pods into slots.
+		account, err := writeAccountKubeconfig(ctx, c.plane, "spazio-scheduler")
+		if err != nil {
+			return err
+		}
+		options.Kubeconfig, options.Slots = account, &config.SpazioSlotsArgs{}
 	}
 	scheduler, err := service.New(ctx, options)
 	if err != nil {

@@ -194,7 +194,7 @@ func (c *Chain) passOver(l *chainLink, err error) error {
 	}
 	if !l.passed {
 		l.passed = true
-		c.logger.Warn("a source of energy is passed over", "source", l.opener.Name, "error", err)
+		c.logger.Warn("a source of energy cannot be read; trying the next one", "source", l.opener.Name, "error", err)
 	}
 	return fmt.Errorf("source: %s: %w", l.opener.Name, err)
 }

@@ -110,7 +110,7 @@ func TestSourceThatAnswersNonsense(t *testing.T) {
 				t.Errorf("of 180 s power is known by %v", known)
 			}
 			log := b.log.String()
-			if n := strings.Count(log, "passed over"); n > 1 || !strings.Contains(log, c.says) {
+			if n := strings.Count(log, "cannot be read"); n > 1 || !strings.Contains(log, c.says) {
 				t.Errorf("passed over %d times:\n%s", n, log)
 			}
 			b.show = c.good
@@ -153,7 +153,7 @@ func TestOneOfTwoCountersStands(t *testing.T) {
 			t.Fatalf("all move: %s is read", b.Name())
 		}
 		move(30, 60, stands)
-		if log := b.log.String(); b.Name() != source.NameModel || strings.Count(log, "passed over") != 1 || !strings.Contains(log, stands) {
+		if log := b.log.String(); b.Name() != source.NameModel || strings.Count(log, "cannot be read") != 1 || !strings.Contains(log, stands) {
 			t.Errorf("%s stands: %s is read\n%s", stands, b.Name(), log)
 		}
 		if move(60, 180, ""); b.Name() != source.NamePowercap {

@@ -88,7 +88,7 @@ func TestShortSessionsAreOneOutage(t *testing.T) {
 	for range 5 {
 		a.told(t, p)
 	}
-	if n := log.Count("profiler is away"); n != 1 {
+	if n := log.Count("no stream to the profiler; trying again"); n != 1 {
 		t.Errorf("%d lines of one outage", n)
 	}
 }

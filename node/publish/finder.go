@@ -68,13 +68,13 @@ func (f *finder) resolve(ctx context.Context, running *sync.WaitGroup) {
 	if err != nil {
 		f.signals.metrics.lookups.Inc()
 		if !f.silent {
-			f.logger.Warn("schedulers not found", "error", err, "streams", len(f.streams))
+			f.logger.Warn("schedulers cannot be looked up; streams to known ones stay", "error", err, "streams", len(f.streams))
 		}
 		f.silent = true
 		return
 	}
 	if f.silent {
-		f.logger.Info("schedulers found again", "replicas", len(endpoints))
+		f.logger.Info("schedulers can be looked up again", "replicas", len(endpoints))
 	}
 	f.silent = false
 	f.follow(ctx, endpoints, running)
@@ -88,7 +88,7 @@ func (f *finder) follow(ctx context.Context, endpoints []string, running *sync.W
 	}
 	for endpoint, stop := range f.streams {
 		if !wanted[endpoint] {
-			f.logger.Info("scheduler is gone", "scheduler", endpoint)
+			f.logger.Info("scheduler is no longer listed; its stream ends", "scheduler", endpoint)
 			stop()
 			delete(f.streams, endpoint)
 		}
@@ -105,7 +105,7 @@ func (f *finder) open(ctx context.Context, endpoint string, running *sync.WaitGr
 	if err != nil {
 		// A stream that is ending, or another target's, is asked for again.
 		if !f.full && !errors.Is(err, errStreaming) {
-			f.logger.Warn("scheduler left out", "scheduler", endpoint, "error", err)
+			f.logger.Warn("scheduler gets no reports", "scheduler", endpoint, "error", err)
 			f.full = true
 		}
 		return

@@ -207,7 +207,7 @@ func TestLeftOutIsLoggedOnceAndAgain(t *testing.T) {
 	signals(t, publish.SignalsConfig{
 		Targets: []string{"dns:///localhost:1"}, Resolver: resolver, Refresh: soon, Logger: slog.New(log),
 	})
-	const leftOut = "scheduler left out"
+	const leftOut = "scheduler gets no reports"
 	resolver.set(nil, many...)
 	waitFor(t, "one left out", func() bool { return log.Count(leftOut) > 0 })
 	lookups := resolver.lookups()

@@ -163,7 +163,7 @@ func (p *pusher) push(ctx context.Context, next *spaziov1.LocalModel) {
 	}
 	if err != nil {
 		if p.retry.failures == 0 {
-			p.logger.Warn("push failed", "error", err)
+			p.logger.Warn("the aggregator did not take the model of the node; it is sent again", "error", err)
 		}
 		p.metrics.failures.Inc()
 		p.last, p.pause = nil, p.retry.next()

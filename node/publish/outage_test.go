@@ -20,7 +20,7 @@ func TestEachOutageOfASchedulerIsLogged(t *testing.T) {
 	p.start()
 	s := signals(t, publish.SignalsConfig{Targets: []string{p.addr}, Logger: slog.New(log), Registerer: registry})
 	open := func() float64 { return value(t, registry, "spazio_signal_streams", p.addr) }
-	const away = "scheduler is away"
+	const away = "no stream to the scheduler; trying again"
 	for outage := range 3 {
 		// A stream that lasts longer than the longest wait has worked; one that
 		// ended sooner goes on waiting longer, and is not logged.
@@ -59,7 +59,7 @@ func TestEachOutageOfTheAggregatorIsLogged(t *testing.T) {
 		failures := counted("spazio_model_failures_total")
 		p.kill()
 		waitFor(t, "three failures", func() bool { return counted("spazio_model_failures_total") >= failures+3 })
-		if got := log.Count("push failed"); got != outage+1 {
+		if got := log.Count("the aggregator did not take the model of the node; it is sent again"); got != outage+1 {
 			t.Fatalf("%d lines of %d outages", got, outage+1)
 		}
 		p.start()

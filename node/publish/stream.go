@@ -125,7 +125,7 @@ func (s *stream) run(ctx context.Context) {
 			wake(s.failed)
 		}
 		if first {
-			s.logger.Warn("scheduler is away", "error", err)
+			s.logger.Warn("no stream to the scheduler; trying again", "error", err)
 		}
 	})
 }

@@ -175,7 +175,7 @@ func (s *usageStream) run(ctx context.Context) {
 		case errors.As(err, &refused):
 			s.logger.Error("profiler refuses a batch; its windows are dropped", "windows", refused.windows, "error", err)
 		default:
-			s.logger.Warn("profiler is away", "error", err)
+			s.logger.Warn("no stream to the profiler; trying again", "error", err)
 		}
 	})
 }
@@ -296,7 +296,7 @@ func (s *usageStream) acknowledge(ack *spaziov1.UsageAck) (quiet bool) {
 		s.lost.Add(float64(n))
 		if !s.warned {
 			s.warned = true
-			s.logger.Error("profiler refuses windows of a batch; more are counted only", "windows", n, "error", ack.GetRefusal())
+			s.logger.Error("profiler refuses windows of a batch; further ones are only counted", "windows", n, "error", ack.GetRefusal())
 		}
 	}
 	return s.log.Quiet()

@@ -87,7 +87,7 @@ func TestRefusedBatchIsDropped(t *testing.T) {
 	}
 	waitFor(t, "the window counts as dropped", func() bool { return value(t, registry, dropped, "") == 1 })
 	waitFor(t, "a line about it", func() bool { return log.Count(refusedLine) == 1 })
-	if n := log.Count("profiler is away"); n != 0 {
+	if n := log.Count("no stream to the profiler; trying again"); n != 0 {
 		t.Errorf("%d lines that the profiler is away", n)
 	}
 }
@@ -113,7 +113,7 @@ func TestRefusedWindowIsDropped(t *testing.T) {
 		}
 	}
 	waitFor(t, "two windows count as dropped", func() bool { return value(t, registry, dropped, "") == 2 })
-	if n := log.Count("profiler refuses windows of a batch; more are counted only"); n != 1 {
+	if n := log.Count("profiler refuses windows of a batch; further ones are only counted"); n != 1 {
 		t.Errorf("%d lines about it, want 1", n)
 	}
 }
@@ -169,7 +169,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 			t.Fatal("another connection before the end of the last one")
 		}
 	}
-	if n := log.Count("profiler is away"); n != 0 {
+	if n := log.Count("no stream to the profiler; trying again"); n != 0 {
 		t.Errorf("%d lines that the profiler is away", n)
 	}
 }
@@ -198,7 +198,7 @@ func TestQuietConnectionIsClosed(t *testing.T) {
 	if !receive(t, p.connections) || receive(t, p.connections) {
 		t.Fatal("another connection before the end of the last one")
 	}
-	if n := log.Count("profiler is away"); n != 0 {
+	if n := log.Count("no stream to the profiler; trying again"); n != 0 {
 		t.Errorf("%d lines that the profiler is away", n)
 	}
 }

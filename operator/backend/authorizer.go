@@ -140,7 +140,7 @@ func (a *authorizer) allowed(ctx context.Context, caller *server.Caller, attribu
 	refused := a.refusals(caller)
 	if refused.Load() >= mostRefused {
 		return false, server.RefuseForNow(http.StatusTooManyRequests, int(refusalFresh.Seconds()),
-			fmt.Sprintf("Too much was asked for that you may not do: %d refusals within %s.", mostRefused, refusalFresh))
+			fmt.Sprintf("Too many requests that you may not make: %d refusals within %s.", mostRefused, refusalFresh))
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

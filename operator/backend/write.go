@@ -143,7 +143,7 @@ func (s *Store) Plan(ctx context.Context, caller server.Caller, namespace, name 
 	case err != nil:
 		return wire.Plan{}, err
 	case !s.follows(namespace):
-		return wire.Plan{}, server.Refuse(http.StatusNotFound, fmt.Sprintf("Nothing is carried out in namespace %s.", namespace))
+		return wire.Plan{}, server.Refuse(http.StatusNotFound, fmt.Sprintf("spazio-testbed runs no jobs in namespace %s.", namespace))
 	}
 	return s.plan(ctx, caller, namespace, name, &spec)
 }

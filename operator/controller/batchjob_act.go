@@ -158,7 +158,7 @@ func (p *jobPass) report(before *v1alpha1.BatchJobStatus, job *v1alpha1.BatchJob
 		p.recorder.Eventf(job, nil, kind, "Run"+string(run.Outcome), "Run", "run %d: %s", run.Attempt, note(cmp.Or(run.Reason, string(run.Outcome))))
 	}
 	if before.State != after.State {
-		p.logger.Info("a job goes on", "job", job.Namespace+"/"+job.Name, "from", before.State, "to", after.State, "reason", after.Reason)
+		p.logger.Info("a job changed its state", "job", job.Namespace+"/"+job.Name, "from", before.State, "to", after.State, "reason", after.Reason)
 	}
 }
 

@@ -142,9 +142,9 @@ func (v *schedulingView) waits(o *lifecycle.SchedulingObserved, now time.Time) s
 	foreign := slices.DeleteFunc(slices.Clone(others), func(c *v1alpha1.Claim) bool { return c.SchedulingUID == v.Scheduling.UID })
 	switch exclusive := v.Testbed.Status.ExclusiveFor; {
 	case exclusive != "" && exclusive != v.Scheduling.UID:
-		return fmt.Sprintf("the Testbed %s is another Scheduling's alone%s", v.Scheduling.TestbedKey(), v.holders(foreign))
+		return fmt.Sprintf("another Scheduling uses the Testbed %s exclusively%s", v.Scheduling.TestbedKey(), v.holders(foreign))
 	case v.Scheduling.Spec.Exclusive && exclusive == "" && len(foreign) > 0:
-		return fmt.Sprintf("it waits to have the Testbed %s for itself%s", v.Scheduling.TestbedKey(), v.holders(foreign))
+		return fmt.Sprintf("it waits for exclusive use of the Testbed %s%s", v.Scheduling.TestbedKey(), v.holders(foreign))
 	}
 	w := wanted(v.Scheduling)[name]
 	if w.named == nil {

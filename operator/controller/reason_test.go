@@ -50,12 +50,12 @@ func TestWhyASchedulingWaits(t *testing.T) {
 			exclusive(l, "first")
 			l.settle()
 			l.withQueue("s", "b")
-		}, "the Testbed lab/small is another Scheduling's alone; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
+		}, "another Scheduling uses the Testbed lab/small exclusively; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
 		"others, to be alone": {func(l *lab) {
 			l.withQueue("first", "a").settle()
 			l.withQueue("s", "b")
 			exclusive(l, "s")
-		}, "it waits to have the Testbed lab/small for itself; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
+		}, "it waits for exclusive use of the Testbed lab/small; the BatchJob lab/a of the Scheduling lab/first has 1 slot"},
 		"no operator": {func(l *lab) { l.withSpark("spark").withQueue("s", "spark", "b") },
 			"OperatorMissing: the BatchJob lab/spark: the API server knows no SparkApplication"},
 		"no such job": {func(l *lab) { l.withQueue("s", "b", "nobody") }, "UnknownJob: there is no BatchJob lab/nobody"},

@@ -49,7 +49,7 @@ func first(objects ...client.Object) client.Object {
 // requestsBy are those to look at the objects that an index of the cache has for a value.
 func requestsBy(ctx context.Context, cached client.Reader, logger *slog.Logger, list client.ObjectList, index, value string) []reconcile.Request {
 	if err := cached.List(ctx, list, client.MatchingFields{index: value}, client.UnsafeDisableDeepCopy); err != nil {
-		logger.Error("objects can't be listed: they are looked at with their next change", "index", index, "value", value, "error", err)
+		logger.Error("objects can't be listed: they are reconciled at their next change", "index", index, "value", value, "error", err)
 		return nil
 	}
 	var all []reconcile.Request

@@ -259,5 +259,5 @@ func (p *schedulingPass) report(before *v1alpha1.SchedulingStatus, s *v1alpha1.S
 	}
 	known.state, known.since = s.UID, p.now
 	p.known.set(client.ObjectKeyFromObject(s), known)
-	p.logger.Info("a scheduling goes on", "scheduling", s.Namespace+"/"+s.Name, "from", before.State, "to", s.Status.State)
+	p.logger.Info("a scheduling changed its state", "scheduling", s.Namespace+"/"+s.Name, "from", before.State, "to", s.Status.State)
 }

@@ -55,7 +55,7 @@ func (p *schedulingPass) turn(ctx context.Context, c *candidate, lacking []testb
 
 // errBehind is returned where nothing can be decided yet: another worker decides about the same
 // jobs, or the cache has yet to see what was decided.
-var errBehind = errors.New("another decision about the jobs is not seen yet")
+var errBehind = errors.New("another decision about the jobs is not in the cache yet")
 
 // reserve decides whether the jobs are given slots before the Scheduling has them, which saves a
 // write of each job, and sets c.Reserves. began reports whether that begins with this step.
@@ -153,7 +153,7 @@ func (p *schedulingPass) coming(ctx context.Context, s *v1alpha1.Scheduling, tb 
 }
 
 // errTaken is returned where another has a job that was available by the cache.
-var errTaken = fmt.Errorf("another has taken a job: %w", errBehind)
+var errTaken = fmt.Errorf("another controller has taken a job: %w", errBehind)
 
 // take makes the Scheduling the active one of a job, however often others write between.
 func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.BatchJob) error {
@@ -181,7 +181,7 @@ func (p *schedulingPass) take(ctx context.Context, c *candidate, job *v1alpha1.B
 		}
 		p.written.note(job)
 		if before != job.Status.State {
-			p.logger.Info("a job goes on", "job", job.Namespace+"/"+job.Name, "from", before, "to", job.Status.State, "reason", job.Status.Reason)
+			p.logger.Info("a job changed its state", "job", job.Namespace+"/"+job.Name, "from", before, "to", job.Status.State, "reason", job.Status.Reason)
 		}
 		return nil
 	})

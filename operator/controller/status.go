@@ -55,7 +55,7 @@ func (v *jobFacts) nextStatus(j *lifecycle.Job, o *lifecycle.JobObserved, counts
 		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.BatchJobOverridden)
 	}
 	if v.webhookMissing() {
-		c.set(v1alpha1.BatchJobValid, "", Verdict{v1alpha1.ReasonWebhookMissing, "a pod was made without what the application says of it"})
+		c.set(v1alpha1.BatchJobValid, "", Verdict{v1alpha1.ReasonWebhookMissing, "a pod was made without the settings of the application: the operator's webhook does not work"})
 	}
 	return status
 }
@@ -177,9 +177,9 @@ func (v *schedulingView) nextStatus(s *lifecycle.Scheduling, o *lifecycle.Schedu
 	case v.Reserves && len(o.Lacking()) > 0:
 		acquired = Verdict{reasonClaiming, "it takes its jobs as they get slots"}
 	case s.Started.IsZero():
-		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not had all its jobs yet")}
+		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "not all of its jobs are acquired yet")}
 	case len(o.Lacking()) > 0:
-		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "it has not got the jobs that were added")}
+		acquired = Verdict{reasonWaiting, cmp.Or(status.Reason, "jobs that were added are not acquired yet")}
 	}
 	c.set(v1alpha1.SchedulingAcquired, reasonAcquired, acquired)
 	if !c.holds(v1alpha1.SchedulingSpecAccepted) {

@@ -44,7 +44,7 @@ func (r *testbeds) act(s *testbedState, o *observation, out *outcome, now time.T
 			r.count(&a, err)
 			switch more := s.ops.done(&a, err, r.now()); {
 			case err != nil:
-				r.logger.Warn("a slot's pod is left as it is", "what", string(a.Op), "why", a.Reason,
+				r.logger.Warn("a slot's pod is not changed", "what", string(a.Op), "why", a.Reason,
 					"testbed", name.String(), "slot", a.Slot.String(), "error", err)
 				r.wake(name, firstRetry)
 			case more:

@@ -112,7 +112,7 @@ func (s *testbedState) readiness(o *observation, counts slot.Counts, claims []v1
 	case len(o.lost) > 0:
 		return v1alpha1.ReasonNodeConflict, conflictText(o.lost)
 	case cutNodes > 0 || cutSlots > 0:
-		return v1alpha1.ReasonTooLarge, fmt.Sprintf("%d slots are left out, of maxSlots %d and at most %d nodes", cutSlots, o.testbed.Spec.MaxSlots, slot.MaxNodes)
+		return v1alpha1.ReasonTooLarge, fmt.Sprintf("%d slots are left out: maxSlots is %d, and a Testbed has at most %d nodes", cutSlots, o.testbed.Spec.MaxSlots, slot.MaxNodes)
 	case counts[slot.Pending] > 0:
 		message = fmt.Sprintf("%d of %d slots are not reserved yet", counts[slot.Pending], counts.Slots())
 		if _, err := s.ops.state(); err != nil {
@@ -157,7 +157,7 @@ func conflictText(lost map[string]testbed.Name) string {
 	}
 	text := strings.Join(texts, ", ")
 	if len(lost) > most {
-		text += fmt.Sprintf(", and %d more are others'", len(lost)-most)
+		text += fmt.Sprintf("; %d more belong to other Testbeds", len(lost)-most)
 	}
 	return text
 }
@@ -173,7 +173,7 @@ func (s *testbedState) freshness() metav1.Condition {
 	}
 	if silent > 0 {
 		c.Status, c.Reason = metav1.ConditionFalse, reasonNoReport
-		c.Message = fmt.Sprintf("of %d of %d nodes nothing is known; their slots stay as they are", silent, len(s.autos))
+		c.Message = fmt.Sprintf("the room of %d of %d nodes is not known; their slots stay as they are", silent, len(s.autos))
 	}
 	return c
 }

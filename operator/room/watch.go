@@ -229,8 +229,8 @@ func (w *Client) session(ctx context.Context, up func()) error {
 }
 
 var (
-	errSilent = errors.New("the scheduler is silent")
-	errCrowd  = errors.New("an update of more nodes than any cluster has")
+	errSilent = errors.New("the scheduler sends nothing")
+	errCrowd  = errors.New("the update has more nodes than a cluster may have")
 )
 
 // maxNodes bounds the memory of an update, far above what any cluster has.

@@ -171,7 +171,7 @@ func (m *ResourceModel) sorted() []Job {
 // than a fifth are predicted more, those below by more than a fifth less. The steps, by
 // which the thesis does not say, are its author's program's: 20 % more, 10 % less.
 //
-// It is here to be compared with: docs/profiles.md says what it does wrong, and package
+// It is here to be compared with: the package's comment lists its faults, and package
 // continuous what is done instead. It is safe for concurrent use, as its model is.
 type Continuous struct {
 	model *ResourceModel

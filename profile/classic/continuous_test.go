@@ -78,7 +78,7 @@ func TestContinuousIsTheThesiss(t *testing.T) {
 	}
 }
 
-// The edges of the band, and its defects: docs/profiles.md, defect 10.
+// The edges of the band, and its defects: see the package's comment.
 func TestContinuousBand(t *testing.T) {
 	for _, test := range []struct {
 		name       string

@@ -134,7 +134,7 @@ func (s *Server) countRefused(node string, ack *spaziov1.UsageAck) {
 	}
 	s.store.addRefused(len(ack.Refused))
 	s.warned.Do(func() {
-		s.config.Logger.Warn("a window of a pod's usage is out of range and left out; more are counted only", "node", node, "error", ack.Refusal)
+		s.config.Logger.Warn("a window of a pod's usage is out of range and left out; further ones are only counted", "node", node, "error", ack.Refusal)
 	})
 }
 

@@ -164,7 +164,7 @@ var profiles = []Experiment{
 	},
 	{
 		Name: "profiles-unlike", alias: "p2", Title: "A batch of twenty workloads that have little in common",
-		Question: "2,000 pods of 20 s, a twentieth of a core to one and .3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
+		Question: "2,000 pods of 20 s, a twentieth of a core to one and 0.3 to 30 % of a node's memory, alike within a fifth in a workload, and none declares anything: who packs them?",
 		defaults: Params{Pods: 2000, mixed: true, spazio: counting}, schedulers: profiledField(),
 		sweep: Sweep{Work: []float64{20}, Law: workload.Laws(), Fleet: on19},
 		build: unlike(workload.Workloads{}),

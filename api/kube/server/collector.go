@@ -8,7 +8,7 @@ import (
 
 // These have the names that they have at the scheduler.
 var (
-	identitiesDesc = prometheus.NewDesc("spazio_identities_total", "Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.", []string{"result"}, nil)
+	identitiesDesc = prometheus.NewDesc("spazio_identities_total", "Calls by the result of identifying the caller; unknown if the API server could not be asked, throttled if it was not asked.", []string{"result"}, nil)
 	notAfterDesc   = prometheus.NewDesc("spazio_certificate_not_after_seconds", "When a certificate in the process's files ends, in seconds since 1970: its own, or of the authorities of servers or clients the first.", []string{"use"}, nil)
 )
 

@@ -231,7 +231,7 @@ func TestCallersByToken(t *testing.T) {
 // callers and certificate are what is shown of TestCallersByToken's.
 const (
 	callers = `
-# HELP spazio_identities_total Calls by what was found of who makes them; unknown if the API server could not be asked, throttled if it was not.
+# HELP spazio_identities_total Calls by the result of identifying the caller; unknown if the API server could not be asked, throttled if it was not asked.
 # TYPE spazio_identities_total counter
 spazio_identities_total{result="accepted"} 1
 spazio_identities_total{result="refused"} 2

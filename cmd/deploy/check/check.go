@@ -235,9 +235,9 @@ func (c Config) rights(ctx context.Context) Result {
 	case err != nil:
 		return failed("rights", err)
 	case len(missing) > 0:
-		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("to look after it you lack %d of %s", len(missing), count(len(needed), "right")), Details: missing}
+		return Result{Name: "rights", Status: Failed, Text: fmt.Sprintf("you lack %d of %s that these commands need", len(missing), count(len(needed), "right")), Details: missing}
 	}
-	return Result{Name: "rights", Status: OK, Text: "you may look after it"}
+	return Result{Name: "rights", Status: OK, Text: "you have all rights that these commands need"}
 }
 
 func (c Config) rollouts(found []deploy.Rollout, err error) Result {
@@ -359,7 +359,7 @@ func (c Config) reporting(nodes []string, err error, signals map[string]Signal, 
 			r.Advice = append(c.logs(deploy.AgentNamespace, "spazio-agent"), c.Kubectl+" get pods --namespace "+deploy.AgentNamespace+" --output wide --field-selector spec.nodeName="+node)
 		}
 	}
-	r.Text = fmt.Sprintf("heard of %d of %s", fresh, count(len(nodes), "node"))
+	r.Text = fmt.Sprintf("fresh reports of %d of %s", fresh, count(len(nodes), "node"))
 	if fresh < len(nodes) || len(nodes) == 0 {
 		r.Status = Failed
 	}

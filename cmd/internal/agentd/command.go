@@ -64,10 +64,10 @@ func NewCommand(sources ...Source) *cobra.Command {
 	o := options{sources: sources, recordTotal: recording.DefaultTotalSize}
 	c := &cobra.Command{
 		Use:   "spazio-agent",
-		Short: "Measure this node and tell the schedulers how many pods still fit",
+		Short: "Measure this node and report to the schedulers how many pods still fit",
 		Long: `spazio-agent measures CPU and memory of the node it runs on ten times a
 second, learns what a pod costs, and publishes how many pods still fit to every
-scheduler given. It runs without any: it publishes to each as soon as it comes.
+scheduler given. It also runs while none answers, and publishes to each once it does.
 
 A scheduler is host:port, which is one replica, or dns:///host:port, which is
 one for each address of the name, as with a headless Service.
@@ -79,7 +79,7 @@ schedulers were given, a stream to one is open; and /debug/why, which explains t
 last report as JSON or, with ?format=text, in words. Probes and Prometheus reach the
 first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return flags.Refused(o.run(c.Context(), c.ErrOrStderr()))
+			return flags.RefusedTLS(o.run(c.Context(), c.ErrOrStderr()))
 		},
 	}
 	f := c.Flags()
@@ -88,7 +88,7 @@ first three at --metrics-listen. Profiles are at --debug-listen alone.`,
 	o.bindSignal(f)
 	o.energy.bind(f)
 	f.StringVar(&o.node.RecordDir, "record", "", "directory in which to record samples, pods and reports for spazio-lab replay; empty for none")
-	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record; the oldest go first")
+	f.Var(&o.recordTotal, "record-total-size", "bound of all files of --record, at least 32MiB; the oldest go first")
 	flags.TLSClient(f, &o.node.Transport)
 	command.LogFlags(f, &o.log)
 	return command.Serves(c)
@@ -177,9 +177,18 @@ func (o *options) parse() error {
 	if o.usage != "off" && o.usage != "on" {
 		return fmt.Errorf("--usage: %q is neither off nor on", o.usage)
 	}
+	if len(o.node.Profilers) > 0 && o.usage == "off" {
+		return errors.New("--profiler: needs --usage on")
+	}
+	if o.recordTotal < twoFiles {
+		return fmt.Errorf("--record-total-size: %s is less than two files of a recording, %s", &o.recordTotal, &twoFiles)
+	}
 	o.node.Record = recording.Options{TotalSize: int64(o.recordTotal)}
 	return nil
 }
+
+// twoFiles is the least that a recording is bounded to.
+var twoFiles = command.Bytes(2 * recording.DefaultFileSize)
 
 func (o *options) parseReserve() error {
 	o.node.Reserve = make(map[string]float64, len(o.reserve))

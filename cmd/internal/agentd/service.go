@@ -3,10 +3,12 @@ package agentd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
@@ -65,7 +67,7 @@ func (o options) run(ctx context.Context, stderr io.Writer) error {
 		return errors.Join(err, servers.Close())
 	}
 	if !reader.Pressure() {
-		logger.Warn("the kernel has not the pressure stall information asked for: CPU usage is utilisation alone")
+		logger.Warn("the kernel has no pressure stall information, which --cpu-contention=pressure needs: CPU usage is utilisation alone")
 	}
 	o.logStart(logger, reader, servers)
 	g, ctx := errgroup.WithContext(ctx)
@@ -115,15 +117,21 @@ func (o *options) measurePods(ctx context.Context, logger *slog.Logger) (end fun
 	return end, err
 }
 
-// refused marks what node.New says of its config, that is, of flags.
+// nodeFlags are the flags of fields that package node refuses, by how the fields begin.
+var nodeFlags = map[string]string{"Reserve[": "reserve", "Pronto.Reject": "pronto-reject", "Pronto.Window": "pronto-window"}
+
+// refused marks a refusal of node.New as the caller's, because its config comes from flags, and names the flag.
 func refused(err error) error {
-	if bad := field.By(err, "node"); bad != nil {
-		return shared.EnergyUsage(bad.Field, err)
+	bad := field.By(err, "node")
+	if bad == nil {
+		return err
 	}
-	if field.By(err, "recording") != nil {
-		return command.Usage(err)
+	for begins, flag := range nodeFlags {
+		if strings.HasPrefix(bad.Field, begins) {
+			return command.Usage(fmt.Errorf("--%s: %w", flag, err))
+		}
 	}
-	return err
+	return shared.EnergyUsage(bad.Field, err)
 }
 
 func (o options) logStart(logger *slog.Logger, reader *telemetry.Reader, servers *endpoint.Servers) {

@@ -34,11 +34,11 @@ func NewCommand() *cobra.Command {
 	o := options{}
 	c := &cobra.Command{
 		Use:   "spazio-certs",
-		Short: "Make and replace the certificates of Spazio's servers, and end",
-		Long: "spazio-certs replaces what is due of the authority, the servers' certificates and the\n" +
-			"bundles that they are trusted by, and ends. The Secrets and ConfigMaps have to be\n" +
-			"there, if empty: it asks for the right to get and update them by name, and for none\n" +
-			"to create. Run it once a day; for some weeks it may fail without harm.",
+		Short: "Make and replace the certificates of Spazio's servers, and exit",
+		Long: "spazio-certs replaces the authority, the servers' certificates and the trust bundles that\n" +
+			"are due, and exits. The Secrets and ConfigMaps must exist, and may be empty: it needs the\n" +
+			"right to get and update them by name, and creates none. Run it once a day; it may fail for\n" +
+			"some weeks without harm.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.output != "text" && o.output != "json" {
 				return command.Usage(fmt.Errorf("--output: %q is neither text nor json", o.output))
@@ -50,9 +50,9 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&o.config.Namespace, "namespace", "spazio-system", "where the servers and the Secrets are")
 	flags.StringVar(&o.config.AgentNamespace, "agent-namespace", "spazio-agent", "where the agents are; empty if that is --namespace")
 	flags.StringVar(&o.config.ClusterDomain, "cluster-domain", "cluster.local", "what the names of services end with")
-	flags.StringArrayVar(&o.servers, "server", []string{"spazio-scheduler"}, "server whose Secret is NAME-tls, and other services that it is reached by, NAME,SERVICE...; repeatable")
-	flags.StringArrayVar(&o.peers, "peer", []string{"spazio-aggregator,spazio-aggregator-peers"}, "the same for one that shows its certificate as a client, too")
-	flags.BoolVar(&o.config.DryRun, "dry-run", false, "say what would be changed and change nothing")
+	flags.StringArrayVar(&o.servers, "server", []string{"spazio-scheduler"}, "server whose certificate is in Secret NAME-tls, with further services that lead to it, as NAME,SERVICE,...; repeatable")
+	flags.StringArrayVar(&o.peers, "peer", []string{"spazio-aggregator,spazio-aggregator-peers"}, "like --server, of a server that also shows its certificate as a client")
+	flags.BoolVar(&o.config.DryRun, "dry-run", false, "show what would be changed, and change nothing")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
 	flags.StringVarP(&o.output, "output", "o", "text", "text or json")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "time after which to give up")

@@ -90,7 +90,7 @@ func (f *flags) bind(set *pflag.FlagSet) {
 	set.BoolVar(&f.unlike, "unlike", true, "after the batch, run pods of four unlike owners: under Spazio, again once their profiles are learnt, and under the default scheduler; not with --real-node, nor without spazio in --profiles")
 	set.StringSliceVar(&f.config.Profiles, "profiles", c.Profiles, "what to run the batch under, in order: spazio, default-scheduler, and pronto, which is Spazio on nodes that follow Pronto's rejection signal instead of measuring room")
 	set.BoolVar(&f.keep, "keep", false, "after the table keep the cluster until Ctrl-C")
-	set.StringVar(&f.web, "web", "", "show the run on a page at this loopback host:port, alone at any free port, also after the table until Ctrl-C if there is a terminal")
+	set.StringVar(&f.web, "web", "", "show the run on a page: --web at any free port of loopback, --web=HOST:PORT at that one; also after the table until Ctrl-C if there is a terminal")
 	set.Lookup("web").NoOptDefVal = "127.0.0.1:0"
 	set.StringVarP(&f.output, "output", "o", "table", "what to print at the end: table or json")
 	set.BoolVar(&f.records, "records", false, "with --output json, also what became of every pod, and what the scheduler spent on each batch")

@@ -67,7 +67,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 // A cluster that is kept runs the manifests of its user: a Job comes to its end, a Deployment
-// has its pods, and a test bed its slots.
+// has its pods, and a test bed its slots, in which a BatchJob runs.
 func TestKeptClusterTakesManifests(t *testing.T) {
 	kubeconfig := t.TempDir() + "/kubeconfig"
 	process := cluster.StartProgram(t, "--pods=2", "--cpu-seconds=1", "--nodes=2", "--time-scale=10", "--profiles=spazio", "--unlike=false", "--output=json", "--keep", "--kubeconfig="+kubeconfig)
@@ -130,6 +130,29 @@ func TestKeptClusterTakesManifests(t *testing.T) {
 		}
 		free, _, _ := unstructured.NestedInt64(got.Object, "status", "counts", "free")
 		return free == 2
+	})
+	run := func(kind, resource string, spec map[string]any) dynamic.ResourceInterface {
+		client := objects.Resource(schema.GroupVersionResource{Group: "testbed.spazio-scheduler.github.io", Version: "v1alpha1", Resource: resource}).Namespace("default")
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "testbed.spazio-scheduler.github.io/v1alpha1", "kind": kind, "metadata": map[string]any{"name": "mine"}, "spec": spec,
+		}}
+		if _, err := client.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return client
+	}
+	run("BatchJob", "batchjobs", map[string]any{"jobSpec": map[string]any{"template": map[string]any{
+		"metadata": map[string]any{"annotations": map[string]any{simnode.AnnotationWork: "1"}},
+		"spec":     map[string]any{"restartPolicy": "Never", "containers": []any{map[string]any{"name": "main", "image": "mine.invalid/mine"}}},
+	}}})
+	schedulings := run("Scheduling", "schedulings", map[string]any{"testbed": map[string]any{"name": "mine"}, "queueBased": []any{map[string]any{"name": "mine"}}})
+	eventually(t, "the BatchJob has run in a slot", func() bool {
+		got, err := schedulings.Get(t.Context(), "mine", metav1.GetOptions{})
+		if err != nil {
+			return false
+		}
+		state, _, _ := unstructured.NestedString(got.Object, "status", "state")
+		return state == "Completed"
 	})
 	process.Signal(t, syscall.SIGINT)
 	if code := process.End(t); code != command.ExitOK {

@@ -4,11 +4,13 @@ package flags
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/spf13/pflag"
 
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
+	"github.com/spazio-scheduler/spazio/field"
 )
 
 // TLSClient binds the fields of c to the flags of whoever calls others. What c holds is
@@ -24,6 +26,21 @@ func TLSClient(flags *pflag.FlagSet, c *transport.Config) {
 func TLSServer(flags *pflag.FlagSet, c *transport.Config) {
 	TLSClient(flags, c)
 	flags.StringVar(&c.ClientCAFile, "tls-client-ca-file", c.ClientCAFile, "PEM authorities that clients' certificates must come from; empty asks for none")
+}
+
+// tlsFlags are the flags of the fields that package transport refuses.
+var tlsFlags = map[string]string{
+	"CertFile": "tls-cert-file", "KeyFile": "tls-private-key-file", "CAFile": "tls-ca-file", "ClientCAFile": "tls-client-ca-file",
+	"Insecure": "insecure",
+}
+
+// RefusedTLS is Refused of a command with the flags of TLSClient or TLSServer: it also names the
+// flag of a field that package transport refuses.
+func RefusedTLS(err error) error {
+	if bad := field.By(err, "transport"); bad != nil && tlsFlags[bad.Field] != "" {
+		err = fmt.Errorf("--%s: %w", tlsFlags[bad.Field], err)
+	}
+	return Refused(err)
 }
 
 // Refused marks the refusals of package transport to listen as usage errors; any

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,23 @@ func TestFlags(t *testing.T) {
 	}
 	if want := (transport.Config{CertFile: "a", KeyFile: "b", CAFile: "c", ClientCAFile: "d", Insecure: true}); config != want {
 		t.Errorf("config is %+v, want %+v", config, want)
+	}
+}
+
+// A refused file of TLS is named by its flag.
+func TestRefusedTLS(t *testing.T) {
+	for name, config := range map[string]transport.Config{
+		"--tls-cert-file: ":        {CertFile: "a"},
+		"--tls-private-key-file: ": {KeyFile: "a"},
+		"--insecure: ":             {CAFile: "a", Insecure: true},
+	} {
+		refusal := config.Validate()
+		if err := flags.RefusedTLS(fmt.Errorf("start: %w", refusal)); !errors.Is(err, refusal) || !strings.HasPrefix(err.Error(), name) {
+			t.Errorf("%v: %v, want it to begin with %q", refusal, err, name)
+		}
+	}
+	if err := errors.New("disk full"); !errors.Is(flags.RefusedTLS(err), err) || flags.RefusedTLS(nil) != nil {
+		t.Error("another error, or none, is not as it was")
 	}
 }
 

@@ -66,7 +66,7 @@ func NewCommand() *cobra.Command {
 			}
 			profiler, err := service.New(c.Context(), config)
 			if err != nil {
-				return shared.Refused(err)
+				return shared.RefusedTLS(err)
 			}
 			return profiler.Run(c.Context())
 		},
@@ -76,7 +76,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9702; empty for none")
 	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of "+service.DebugPath+", what is known as JSON, /metrics, /healthz and /readyz, on loopback; empty for none")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
-	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of who writes (default the pod's own)")
+	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease of the replica that writes (default the pod's own)")
 	shared.TLSServer(flags, &config.Callers.Transport)
 	flags.StringVar(&config.Callers.ServiceAccount, "agent-service-account", "", "namespace/name of the service account whose tokens the agents show, each for its own node; empty asks for none")
 	flags.StringVar(&config.Callers.Audience, "token-audience", service.DefaultAudience, "audience of the agents' tokens")
@@ -89,9 +89,9 @@ func NewCommand() *cobra.Command {
 	flags.Float64Var(&config.WriteRate, "write-rate", 10, "most writes to the API server a second")
 	flags.IntVar(&config.Store.MaxWorkloads, "max-workloads", 20_000, "most workloads kept")
 	flags.DurationVar(&config.Store.Refresh, "refresh", 10*time.Minute, "time after which a profile that changed little is written again, and age of checkpoints")
-	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits hold workloads up: off, observe (publish factors) or on")
+	flags.StringVar((*string)(&config.Store.Continuous.Mode), "continuous", string(profiler.Off), "correct recommendations every 10 minutes by how much CPU limits throttle workloads: off, observe (publish factors) or on")
 	flags.StringVar(&application, "application", byCalls, "what makes an application where pods have no label app.kubernetes.io/part-of: calls, or scc, the strongly connected components of calls")
-	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how limits hold workloads up: agents, or prometheus, the server of --prometheus; seed takes from it what S. Galantino's profiler does, by which workloads are judged against one another alone")
+	flags.StringVar((*string)(&config.Store.Continuous.Metrics), "cp-metrics", string(profiler.OfAgents), "what measures how much CPU limits throttle workloads: agents, prometheus (the server of --prometheus), or seed (from that server what S. Galantino's profiler takes, which compares workloads with one another only)")
 	flags.DurationVar(&config.Store.Continuous.Rules.Every, "continuous-every", 10*time.Minute, "time between corrections")
 	flags.StringVar(&config.Prometheus.Address, "prometheus", "", "URL of a Prometheus server that knows what unknown workloads took before; empty for none")
 	flags.StringVar(&config.Prometheus.CAFile, "prometheus-ca-file", "", "PEM authorities that its certificate must come from (default the system's)")

@@ -51,7 +51,7 @@ func TestCommands(t *testing.T) {
 		"explain placed":      {"default/placed", "profile spazio"},
 		"why " + nodeName:     {nodeName, "cpu", "pods"},
 		"model":               {"1 node", "cpu"},
-		"check --probe":       {"signals      ok      heard of 1 of 1 node", "probe        ok"},
+		"check --probe":       {"signals      ok      fresh reports of 1 of 1 node", "probe        ok"},
 		"check -o json":       {`"ok": true`},
 		"uninstall":           {"still in use", "pods default/placed"},
 		"uninstall -o json":   {`"ok": false`, "pods default/placed"},

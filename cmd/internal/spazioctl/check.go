@@ -29,16 +29,16 @@ func newCheckCommand() *cobra.Command {
 	o := checkOptions{}
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Say whether Spazio works in a cluster",
+		Short: "Check that Spazio works in a cluster",
 		Long: "spazio check looks at the cluster's version, your rights, workloads, nodes, the\n" +
-			"scheduler's signals of them, certificates and clocks, test beds where their operator is\n" +
-			"installed, and with --probe at a pod that it places and takes away again. Its exit code\n" +
-			"is 1 if one of them has failed, for which it names commands that show more.",
+			"scheduler's signals of them, certificates, clocks and test beds. With --probe it places a\n" +
+			"pod of its own and removes it. It exits with 1 if something has failed, and names commands\n" +
+			"that show more.",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
 	f := c.Flags()
 	o.flags(f, 2*time.Minute)
-	f.BoolVar(&o.probe, "probe", false, "place a pod in a namespace of its own, see its agent list it, and take it away")
+	f.BoolVar(&o.probe, "probe", false, "place a pod in a namespace of its own, wait until the agent lists it, and remove it")
 	return c
 }
 

@@ -54,9 +54,9 @@ func (c *debugClient) advice(err error) string {
 	case c.guessed:
 		return fmt.Sprintf("no kubeconfig leads to a cluster: give --kubeconfig or set KUBECONFIG as for kubectl, or give --%s URL", program)
 	case c.Target == nil:
-		return fmt.Sprintf("does it run, with its debug address there? Without --%s a cluster is asked as kubectl does", program)
+		return fmt.Sprintf("check that it runs and that this is its debug address; without --%s the cluster of kubectl's context is asked", program)
 	case apierrors.IsForbidden(err):
-		return fmt.Sprintf("asking the %s takes the right to create pods/portforward in namespace %s, and to read leases or pods there", program, c.source.namespace)
+		return fmt.Sprintf("asking the %s needs the right to create pods/portforward in namespace %s, and to read leases or pods there", program, c.source.namespace)
 	case apierrors.IsUnauthorized(err):
 		return "the kubeconfig's credentials are refused: does kubectl work with it?"
 	case apierrors.IsNotFound(err), errors.Is(err, podforward.ErrNoLeader), errors.Is(err, podforward.ErrNoPod):

@@ -36,7 +36,7 @@ type debugSource struct {
 func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string, port int) {
 	s.program = program
 	f.StringVar(&s.URL, program, "", "URL of the "+program+"'s debug address, such as "+loopback(port)+", instead of a pod; the default only if no kubeconfig leads to a cluster")
-	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; it takes the right to create pods/portforward")
+	f.StringVar(&s.Kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's), which forwards to the pod; that needs the right to create pods/portforward")
 	f.StringVar(&s.Context, "context", "", "the kubeconfig's context, if not its current one")
 	f.DurationVar(&s.Timeout, "timeout", 5*time.Second, "time that an answer may take")
 	f.StringVar(&s.namespace, program+"-namespace", namespace, "namespace of the "+program+"'s pod")
@@ -47,7 +47,7 @@ func (s *debugSource) bind(f *pflag.FlagSet, program, namespace string, port int
 func loopback(port int) string { return "http://127.0.0.1:" + strconv.Itoa(port) }
 
 var (
-	errBoth = errors.New("means nothing with --kubeconfig or --context: give one or the other")
+	errBoth = errors.New("cannot be combined with --kubeconfig or --context")
 )
 
 // connect checks the source and returns the way to its URL, or to the pod that is

@@ -32,20 +32,19 @@ func newExplainCommand() *cobra.Command {
 	o := explainOptions{}
 	c := &cobra.Command{
 		Use:   "explain POD",
-		Short: "Say where a pod could go, and why not elsewhere",
+		Short: "Show where a pod could go, and why not elsewhere",
 		Long: "spazio explain asks a scheduler about a pod, given by name, as NAMESPACE/NAME or\n" +
-			"by UID: what its last scheduling attempt saw; what has happened to it since it was\n" +
-			"created, with how often it was tried and what for it was refused; and of each node\n" +
-			"as it is now the room, the score, and the reason if it would refuse the pod. Where\n" +
-			"nodes tell their power, another table shows it.\n\n" +
-			"Without the rights to ask the scheduler it shows what the pod's conditions and events\n" +
-			"say, which takes the right to read the pod, and what remains unknown.",
+			"by UID. It shows what the last scheduling attempt saw; the pod's history, with its\n" +
+			"attempts and why they failed; and for each node the room that it has now, the score, and\n" +
+			"the reason if it would refuse the pod. Where nodes measure power, another table shows it.\n\n" +
+			"Without the rights to ask the scheduler it shows the pod's conditions and events, which\n" +
+			"needs the right to read the pod, and lists what remains unknown.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
 	o.scheduler.flags(f)
-	f.StringVarP(&o.namespace, "namespace", "n", "", "the pod's namespace, if POD does not say (default the context's)")
+	f.StringVarP(&o.namespace, "namespace", "n", "", "the pod's namespace, if POD does not name it (default the context's)")
 	o.choice.flags(f)
 	o.output.flags(f)
 	return c

@@ -68,9 +68,9 @@ func (t *target) do(ctx context.Context, out io.Writer, dryRun bool, work func(c
 }
 
 var (
-	errInterrupted = errors.New("interrupted; what was done stays, and the same command goes on with it")
-	errTimeout     = errors.New("not done within --timeout; what was done stays, and the same command goes on with it")
-	errForce       = errors.New("see what names \"schedulerName: spazio\" or is in its namespaces; --force removes it all the same")
+	errInterrupted = errors.New("interrupted; what was done stays: run the same command again to go on")
+	errTimeout     = errors.New("not done within --timeout; what was done stays: run the same command again to go on")
+	errForce       = errors.New("change or delete what names \"schedulerName: spazio\" or is in its namespaces first; --force removes Spazio all the same")
 )
 
 // explain adds what to do about an error that does not say so. An interruption leaves
@@ -196,11 +196,11 @@ func newInstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install",
 		Short: "Install Spazio in a cluster, or bring it up to date",
-		Long: "spazio install applies the manifests that it carries, on the server's side, and waits\n" +
-			"until they run. Before, it says what is in the way, each missing right among it, and\n" +
-			"changes nothing then. The scheduler is of the cluster's version of Kubernetes, as far as\n" +
-			"there is one. It may be interrupted and run again; what somebody else has\n" +
-			"set of the same fields it takes over with --force alone.",
+		Long: "spazio install applies the manifests that it contains by server-side apply, and waits\n" +
+			"until their pods run. It first checks versions, your rights, and fields that others manage;\n" +
+			"if something is in the way, it reports that and changes nothing. It takes the scheduler of\n" +
+			"the cluster's version of Kubernetes, or of one before. It may be interrupted and run again.\n" +
+			"Only --force takes over fields that others have set.",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
 	f := c.Flags()
@@ -287,7 +287,7 @@ func (o *installOptions) prepare(ctx context.Context, cluster *deploy.Cluster) (
 	return objects, append(o.config.Preflight(server), problems...), err
 }
 
-var errYAML = errors.New("--output yaml prints the manifests and installs nothing: it takes --dry-run")
+var errYAML = errors.New("--output yaml prints the manifests and installs nothing: add --dry-run")
 
 // print writes the manifests as YAML documents. It asks no cluster.
 func (o *installOptions) print(out io.Writer) error {
@@ -333,16 +333,16 @@ func newUninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove Spazio from a cluster",
-		Long: "spazio uninstall removes all that was installed, with whatever components, and waits\n" +
-			"until it is gone. It refuses while pods, or what makes pods, name the scheduler, for they\n" +
-			"would wait for ever, and while others have pods or volumes in our namespaces. The profiles\n" +
-			"of workloads go, too. Helm's record of a release goes with \"helm uninstall\" alone.",
+		Long: "spazio uninstall removes everything that was installed, whatever the components, and\n" +
+			"waits until it is gone; profiles of workloads are removed, too. It refuses while pods or\n" +
+			"their templates name the scheduler, because they would wait for ever, and while other pods\n" +
+			"or volumes are in Spazio's namespaces. Only \"helm uninstall\" removes Helm's record.",
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}
 	f := c.Flags()
 	o.flags(f, 5*time.Minute)
-	f.BoolVar(&o.options.DryRun, "dry-run", false, "say what would be removed")
-	f.BoolVar(&o.options.Force, "force", false, "remove it although it is needed")
+	f.BoolVar(&o.options.DryRun, "dry-run", false, "list what would be removed, and remove nothing")
+	f.BoolVar(&o.options.Force, "force", false, "remove Spazio although pods need it")
 	f.BoolVar(&o.options.NoWait, "no-wait", false, "do not wait until all is gone")
 	return c
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/yaml"
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
@@ -73,10 +74,10 @@ func newProfileCommand() *cobra.Command {
 	add("recommend [KIND/NAME]", "Print what containers should request",
 		"spazio profile recommend prints what containers should request, of one workload or of\n"+
 			"all of a namespace. With -o yaml it prints objects that give them that. Pipe these into\n"+
-			"`kubectl apply -f - --server-side --force-conflicts --field-manager spazio-recommend`,\n"+
-			"so that this field manager alone owns the requests. Without one of its own, kubectl would\n"+
-			"take the rest of the object, which it owns, out of it. It would, too, of an object that is\n"+
-			"applied without --server-side: write that into a file, and give it to\n"+
+			"`kubectl apply -f - --server-side --force-conflicts --field-manager spazio-recommend`.\n"+
+			"The field manager matters: it then owns the requests and nothing else; under kubectl's own\n"+
+			"field manager the rest of the object would be removed. For an object that is applied without\n"+
+			"--server-side, write the output into a file and run\n"+
 			"`kubectl patch -f FILE --patch-file FILE --field-manager spazio-recommend`.",
 		cobra.MaximumNArgs(1), []string{"table", "yaml", "json"}, (*profileOptions).recommend, func(o *profileOptions, f *pflag.FlagSet) {
 			everywhere(o, f)
@@ -105,6 +106,9 @@ func (o *profileOptions) read(ctx context.Context, args []string) (profiles, err
 	p, err := o.client.Get(ctx, o.namespace, args[0])
 	if errors.Is(err, profile.ErrInvalid) {
 		return nil, command.Usage(err)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("%w; a workload is named KIND/NAME, and NAME alone is a Deployment; spazio profile list shows all", err)
 	}
 	if err != nil {
 		return nil, err

@@ -59,7 +59,7 @@ func (o *slotsOptions) run(ctx context.Context, out io.Writer, name string) erro
 	case errors.Is(err, view.ErrNotInstalled):
 		return fmt.Errorf("%w: spazio install --component testbed", err)
 	case errors.Is(err, view.ErrNotFound):
-		return fmt.Errorf("%w; --namespace says where", err)
+		return fmt.Errorf("%w; --namespace names another namespace", err)
 	case err != nil:
 		return err
 	}

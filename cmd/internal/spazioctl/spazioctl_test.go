@@ -138,7 +138,7 @@ worker-10  fresh   21s    0.5       0.0   0.5      0    30  0.2  memory    no ro
 		{"explain", []string{"explain", "cart", "-n", "shop"}, `
 pod shop/cart (3f1c0e52-9a7b-4c11-8f00-1a2b3c4d5e6f) of profile spazio is waiting
 last attempt at 2026-05-04T03:02:01Z: 0 of 3 nodes had room, 3 node(s) without room for another pod, shortest in cpu
-the scheduler, of all its plugins: 0/3 nodes are available: 3 node(s) had untolerated taint(s).
+the scheduler with all its plugins: 0/3 nodes are available: 3 node(s) had untolerated taint(s).
 STEP     AT                        AFTER  DETAIL
 created  2026-05-04T03:01:58Z         0s
 tried    2026-05-04T03:01:58.250Z  250ms  12 times, last at 2026-05-04T03:02:01.000Z; no room in 11 (3 nodes)

@@ -65,8 +65,8 @@ func newTopCommand() *cobra.Command {
 			"is in flight to it, what is left, and why it takes no pod if it takes none.\n\n" +
 			"With --watch on a terminal it is a view that keeps its place: arrows and pages hold a\n" +
 			"row, left and right choose the column that is sorted by, r reverses that, / keeps the\n" +
-			"rows with a text, Enter says why a node is as it is and which pods are on it, Tab goes\n" +
-			"to the next table, Esc lets go, q quits. Elsewhere it prints each time anew.",
+			"rows with a text, Enter shows why a node is as it is and which pods are on it, Tab goes\n" +
+			"to the next table, Esc goes back, q quits. Elsewhere it prints each time anew.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return o.run(c.Context(), c.InOrStdin(), c.OutOrStdout(), c.ErrOrStderr())
 		},

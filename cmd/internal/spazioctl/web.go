@@ -35,8 +35,8 @@ func newWebCommand() *cobra.Command {
 		Short: "Show nodes, waiting pods and completion times on a page",
 		Long: "spazio web serves a page on this machine's loopback, until interrupted: the nodes\n" +
 			"by the pods that still fit, which pods wait and why, when pods were done under each\n" +
-			"profile, and what has happened to one of them. What it shows it asks of a scheduler,\n" +
-			"through the API server of the leader, whoever that is at the time. It changes nothing.",
+			"profile, and what has happened to one of them. It asks the leading scheduler through the\n" +
+			"API server, and changes nothing.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
 	}

@@ -29,9 +29,9 @@ func newWhyCommand() *cobra.Command {
 	o := whyOptions{}
 	c := &cobra.Command{
 		Use:   "why [NODE]",
-		Short: "Say why a node reports the room that it reports",
-		Long: "spazio why asks a node's agent for the reasons of its last report: that of NODE\n" +
-			"through the API server, or without NODE the agent at --agent, by default this machine's.",
+		Short: "Show why a node reports the room that it reports",
+		Long: "spazio why shows the reasons of an agent's last report. With NODE it asks that node's agent\n" +
+			"through the API server, without NODE the agent at --agent, by default this machine's.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), c.OutOrStdout(), args) },
 	}
@@ -42,8 +42,8 @@ func newWhyCommand() *cobra.Command {
 }
 
 var (
-	errNoNode  = errors.New("NODE is missing: --kubeconfig and --context lead to a cluster, of which one node's agent is asked")
-	errTwoWays = errors.New("means nothing with NODE, whose agent is asked through the API server: give one or the other")
+	errNoNode  = errors.New("NODE is missing: with --kubeconfig or --context, name the node whose agent to ask")
+	errTwoWays = errors.New("cannot be combined with NODE, whose agent is asked through the API server")
 )
 
 func (o *whyOptions) run(ctx context.Context, out io.Writer, nodes []string) error {

@@ -24,11 +24,10 @@ func NewCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "spazio-testbed",
 		Short: "Reserve slots on nodes, and run in them the jobs that Schedulings name",
-		Long: "spazio-testbed carries out what Testbeds, BatchJobs and Schedulings say: it reserves slots\n" +
-			"on nodes by pods that do nothing, grants slots to jobs, and creates and watches what runs\n" +
-			"them. Of several replicas with --leader-elect one works; the others have read everything\n" +
-			"and stand by. The external scheduler's interface, /external/v1 at --listen, is served by\n" +
-			"all of them.",
+		Long: "spazio-testbed is the controller of Testbeds, BatchJobs and Schedulings: it reserves slots\n" +
+			"on nodes by placeholder pods, grants slots to jobs, and creates and watches what runs them.\n" +
+			"Of several replicas with --leader-elect one works, and the others stand by with all objects\n" +
+			"read. All of them serve the external scheduler API, /external/v1 at --listen.",
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			if config.Logger, err = log.Logger(c.ErrOrStderr()); err != nil {
 				return err
@@ -41,14 +40,14 @@ func NewCommand() *cobra.Command {
 			}
 			s, err := service.New(c.Context(), config)
 			if err != nil {
-				return shared.Refused(err)
+				return shared.RefusedTLS(err)
 			}
 			return s.Run(c.Context())
 		},
 	}
 	flags := c.Flags()
-	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are looked at (default all)")
-	flags.StringVar(&config.PlaceholderImage, "placeholder-image", controller.DefaultPlaceholderImage, "image of the pods that reserve slots, best one that nodes hold anyway; it does nothing until it is stopped")
+	flags.StringSliceVar(&config.Namespaces, "namespaces", nil, "namespaces whose objects are served (default all)")
+	flags.StringVar(&config.PlaceholderImage, "placeholder-image", controller.DefaultPlaceholderImage, "image of the placeholder pods, preferably one that nodes already have; it must do nothing until it is stopped")
 	flags.BoolVar(&config.LeaderElect, "leader-elect", false, "work only while this process has the lease "+service.LeaseName)
 	flags.StringVar(&config.LeaseNamespace, "lease-namespace", "", "namespace of the lease (default the pod's own)")
 	flags.StringVar(&config.Kubeconfig, "kubeconfig", "", "leads to the API server (default the pod's own)")
@@ -61,7 +60,7 @@ func NewCommand() *cobra.Command {
 	flags.StringVar(&config.External.Audience, "token-audience", config.External.Audience, "audience of the tokens that the interface takes")
 	shared.TLSClient(flags, &config.Transport)
 	flags.StringVar(&config.MetricsListen, "metrics-listen", "", "host:port of /metrics, /healthz and /readyz, in plaintext and also beyond loopback, such as :9704; empty for none")
-	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of the same on loopback; empty for none")
+	flags.StringVar(&config.DebugListen, "debug-listen", config.DebugListen, "host:port of /metrics, /healthz and /readyz on loopback; empty for none")
 	command.LogFlags(flags, &log)
 	return command.Serves(c)
 }

@@ -87,7 +87,7 @@ func newFace(ctx context.Context, c Config, mgr manager.Manager, registerer prom
 	}
 	listener, err := guard.Listen(ctx, e.Listen, own)
 	if err != nil && e.Default && !refused(err) {
-		c.Logger.Warn("the interface is not served: its address is taken", "address", e.Listen, "error", err)
+		c.Logger.Warn("the API of test beds is not served: its address is in use", "address", e.Listen, "error", err)
 		return nil, nil
 	}
 	if err != nil {

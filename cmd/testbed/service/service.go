@@ -215,7 +215,7 @@ func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-var errReading = errors.New("the API server's objects are being read")
+var errReading = errors.New("objects are still being read from the API server")
 
 // Ready returns nil once everything has been read, so that this replica may take over.
 func (s *Service) Ready() error {
@@ -246,7 +246,7 @@ func (s *Service) Close() error {
 // All ports are free and all goroutines gone when it returns.
 func (s *Service) Run(ctx context.Context) error {
 	defer s.unfollow()
-	s.logger.Info("test beds are followed", "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr(), "interface", s.face.addr())
+	s.logger.Info("spazio-testbed is running", "metrics", s.shown.MetricsAddr(), "debug", s.shown.DebugAddr(), "interface", s.face.addr())
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.manager.Start(ctx) })
 	group.Go(func() error { return s.shown.Run(ctx) })

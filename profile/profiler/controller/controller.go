@@ -152,7 +152,7 @@ func (c *Controller) Run(ctx context.Context) error {
 			break
 		}
 		// A replica that lost the lease knows as much as before.
-		c.logger.Warn("this replica does not write any more; it stands by", "error", err)
+		c.logger.Warn("this replica has lost the lease and stops writing; it stands by", "error", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):

@@ -81,7 +81,7 @@ func (c *Controller) follow(ctx context.Context, lw cache.ListerWatcherWithConte
 	failed := func(verb string, err error) {
 		if err != nil && ctx.Err() == nil {
 			c.metrics.failures.WithLabelValues(resource).Inc()
-			c.complain(verb+" "+resource, "objects are not followed", "verb", verb, "resource", resource, "error", err)
+			c.complain(verb+" "+resource, "objects cannot be watched", "verb", verb, "resource", resource, "error", err)
 		}
 	}
 	watched := &cache.ListWatch{

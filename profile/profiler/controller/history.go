@@ -149,10 +149,10 @@ func (c *Controller) step(ctx context.Context, span time.Duration) {
 	}
 	changed, err := c.config.Store.Tune(time.Now())
 	if err != nil {
-		c.complain("tune", "the continuous profiler does not step", "error", err)
+		c.complain("tune", "the continuous profiler could not tune; it tries again", "error", err)
 	}
 	if changed > 0 {
-		c.logger.Info("the continuous profiler corrects", "workloads", changed)
+		c.logger.Info("the continuous profiler changed factors", "workloads", changed)
 	}
 }
 
@@ -187,6 +187,6 @@ func (c *Controller) fared(ctx context.Context, what string, err error) {
 		c.metrics.fares.WithLabelValues(what, "answered").Inc()
 	case ctx.Err() == nil:
 		c.metrics.fares.WithLabelValues(what, "failed").Inc()
-		c.complain("fares "+what, "how services fare is not known", "of", what, "error", err)
+		c.complain("fares "+what, "throttling or calls of services cannot be read", "of", what, "error", err)
 	}
 }

@@ -275,7 +275,7 @@ func (c *Controller) fill(s *v1alpha1.WorkloadProfileStatus, u profiler.Update) 
 		by := c.scalers.scaling(u.Workload)
 		condition := metav1.Condition{
 			Type: v1alpha1.HorizontallyScaled, Status: metav1.ConditionTrue, Reason: by.String(),
-			Message: "the number of pods follows what they use of what they request, which is not changed",
+			Message: "a HorizontalPodAutoscaler scales this workload by the utilisation of its requests, so these are not changed",
 		}
 		if by == (scaling{}) {
 			condition.Status, condition.Message = metav1.ConditionFalse, ""

@@ -32,7 +32,7 @@ func (c *Controller) restore(ctx context.Context) {
 			next = "" // from the beginning: what was restored stays
 		case err != nil:
 			c.metrics.failures.WithLabelValues(v1alpha1.Checkpoints).Inc()
-			c.complain("restore", "checkpoints are not read yet", "error", err)
+			c.complain("restore", "checkpoints cannot be read; trying again", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(time.Second):

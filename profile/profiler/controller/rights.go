@@ -48,11 +48,11 @@ const (
 // be there already: the right to create one is not among them.
 func Rights(on ...Feature) []Right {
 	const (
-		noPods       = "no pod is known, and no window counts"
-		noProfiles   = "what is published is not known, and all of it is written again"
-		notPublished = "no workload is published that was not before"
+		noPods       = "no pod is known, and no measurement counts"
+		noProfiles   = "published profiles are not known, and all are written again"
+		notPublished = "new workloads get no profile"
 		notUpdated   = "schedulers do not see what changes"
-		notDeleted   = "what went stays published"
+		notDeleted   = "profiles of workloads that are gone stay published"
 		notSaved     = "a restart forgets what was learnt"
 		notRestored  = "nothing is restored at the start"
 		noLease      = "no replica writes"
@@ -109,12 +109,12 @@ var rightsOf = map[Feature][]Right{
 		rightsTo(liqo.GroupVersion.Group, liqo.CPUProfiles, "", notExported, "create", "patch"),
 		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", notLinked, "list", "watch"),
 		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", notExported, "create", "patch"),
-		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", "connections that went stay written", "delete"),
+		rightsTo(liqo.GroupVersion.Group, liqo.ConnectionProfiles, "", "connections that ended stay published", "delete"),
 	),
 }
 
 const (
-	noAutoscalers = "objects of the Vertical Pod Autoscaler get no recommendation of ours"
+	noAutoscalers = "VerticalPodAutoscalers get no recommendation from Spazio"
 	notResized    = "no running pod is resized"
 	notLinked     = "no ConnectionProfile is written, or those that are there are not known"
 	notExported   = "an object of the group webapp.liqo.io.profiling is not written"
@@ -170,14 +170,14 @@ func (c *Controller) checkRight(ctx context.Context, r Right) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
 	if err := c.client.Create(ctx, review); err != nil {
 		if ctx.Err() == nil {
-			c.logger.Warn("the API server does not say whether a right is there", "right", r.String(), "error", err)
+			c.logger.Warn("a right cannot be checked at the API server", "right", r.String(), "error", err)
 		}
 		return
 	}
 	missing := 0.
 	if !review.Status.Allowed {
 		missing = 1
-		c.logger.Error("a right is missing", "right", r.String(), "group", r.Group, "without", r.Without)
+		c.logger.Error("a right is missing", "right", r.String(), "group", r.Group, "effect", r.Without)
 	}
 	c.metrics.missing.WithLabelValues(r.Group, r.path(), r.Verb).Set(missing)
 }

@@ -49,7 +49,7 @@ func newWriter(c *Controller, recorder events.EventRecorder) *writer {
 
 // Start implements manager.Runnable: it is called when this replica has the lease.
 func (w *writer) Start(ctx context.Context) error {
-	w.logger.Info("this replica writes")
+	w.logger.Info("this replica holds the lease and writes")
 	w.metrics.leader.Set(1)
 	ticker := time.NewTicker(idle)
 	defer ticker.Stop()
@@ -178,7 +178,7 @@ func (w *writer) update(ctx context.Context, u profiler.Update) error {
 	}
 	w.objects.keep(o)
 	if contradicted {
-		w.events.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.Contradicted, "Measure", "three pods in a row took something else than was known of %s; that begins anew", u.Workload)
+		w.events.Eventf(o, nil, corev1.EventTypeWarning, v1alpha1.Contradicted, "Measure", "three pods in a row took other amounts than predicted for %s: its profile is learnt anew", u.Workload)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ import (
 func argumentsPage(t *testing.T) string {
 	var p page
 	p.title("Arguments of the scheduler's plugins")
-	p.line("`pluginConfig` of a KubeSchedulerConfiguration holds them, by the plugin's name; the chart's value\n`scheduler.args` adds to those of the plugin Spazio. A field left out, or zero, has its default, except\n`maxWait`, where zero is a value.\n")
+	p.line("They stand in `pluginConfig` of a KubeSchedulerConfiguration, by the plugin's name. The chart's value\n`scheduler.args` adds to those of the plugin Spazio. A field that is left out, or zero, has its default,\nexcept `maxWait`, where zero is a value.\n")
 	var spazio configv1.SpazioArgs
 	configv1.SetDefaults(&spazio)
 	arguments(t, &p, config.Kind, reflect.ValueOf(spazio), func(v reflect.Value) error {

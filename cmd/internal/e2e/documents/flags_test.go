@@ -30,7 +30,7 @@ func flagPages() map[string]string {
 		case "spazio":
 			p.line("## kubectl spazio\n\nThe same program under the name `kubectl-spazio`, on the PATH, is a plugin of kubectl: with the\nflags above it is called as `kubectl spazio`.\n")
 		case "spazio-agent":
-			p.line("## spazio-agent-kube\n\nHas the flags above, and of its own or otherwise:\n")
+			p.line("## spazio-agent-kube\n\nIt has the flags above. These are its own, or differ:\n")
 			p.flags(different(tree("spazio-agent-kube").LocalFlags(), c.LocalFlags()))
 		}
 		pages["docs/configure/"+name+".md"] = p.String()
@@ -119,7 +119,7 @@ func (p *page) flags(flags []*pflag.Flag) {
 // kinds are words for those whose names in pflag are not.
 var kinds = map[string]string{
 	"": "true or false", "float": "number", "floats": "list of numbers", "float64Slice": "list of numbers", "int": "whole number", "int32": "whole number",
-	"uint": "whole number", "ints": "list of whole numbers", "strings": "list", "stringArray": "string, again and again",
+	"uint": "whole number", "ints": "list of whole numbers", "strings": "list", "stringArray": "string, repeatable",
 	"stringToString": "key=value, …", "float32": "number",
 }
 

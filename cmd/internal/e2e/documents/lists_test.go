@@ -37,7 +37,7 @@ func chartPage(t *testing.T) string {
 	}
 	var p page
 	p.title("Values of the chart")
-	p.line("For Helm, and for whoever makes a variant of [the manifests](../install.md#other-ways) of it. A program's\nfurther flags go into its `extraArgs`.\n\n| value | takes | default | meaning |\n| --- | --- | --- | --- |")
+	p.line("These are set with Helm ([other ways](../install.md#other-ways)). A program's further flags go into its\n`extraArgs`.\n\n| value | takes | default | meaning |\n| --- | --- | --- | --- |")
 	values(t, &p, "", s, defaults)
 	return p.String()
 }
@@ -105,7 +105,7 @@ func metricsPage(t *testing.T) string {
 	}
 	var p page
 	p.title("Metrics")
-	p.line("What the programs show at `/metrics`, from [cmd/deploy/observe/metrics.json](../../cmd/deploy/observe/metrics.json), which is made\nfrom their descriptions. What to watch of it says [operate.md](../operate.md#metrics-and-alerts). Those that do not begin with spazio_ are of Go's and\nKubernetes' libraries, as far as the dashboards show them.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
+	p.line("These are at `/metrics` of each program; programs read them as [metrics.json](../../cmd/deploy/observe/metrics.json).\n[operate.md](../operate.md#metrics-and-alerts) explains what to watch. Names that do not begin with `spazio_` are those\nof Go's and Kubernetes' libraries that the dashboards show.\n\n| metric | type | labels | programs | meaning |\n| --- | --- | --- | --- | --- |")
 	for _, name := range slices.Sorted(maps.Keys(metrics)) {
 		m := metrics[name]
 		p.line(fmt.Sprintf("| `%s` | %s | %s | %s | %s |", name, m.Type, strings.Join(m.Labels, ", "), strings.Join(m.Programs, ", "), cell(m.Help)))

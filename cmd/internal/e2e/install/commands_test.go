@@ -343,7 +343,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"no rights", []string{"install", registry, "--kubeconfig=" + nobody}, command.ExitFailure, []string{"rights: create ", " more: --output json lists all\n", "nothing was changed"}},
 		{"no rights to look", []string{"uninstall", "--kubeconfig=" + nobody}, command.ExitFailure, []string{`cannot list resource`}},
 		{"a component that is not there", []string{"install", registry, "--component=profiler", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"profiler: ", "profiles-observe"}},
-		{"manifests without a dry run", []string{"install", registry, "--output=yaml", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"it takes --dry-run"}},
+		{"manifests without a dry run", []string{"install", registry, "--output=yaml", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"add --dry-run"}},
 		{"a registry with a scheme", []string{"install", "--registry=https://r.example", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"without a scheme"}},
 		{"digests that are not there", []string{"install", registry, "--digests=" + dir + "/none.json", "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"--digests", "none.json"}},
 		{"digests that are none", []string{"install", registry, "--digests=" + write("digests", `{"spazio-agent":"latest"}`), "--kubeconfig=" + kubeconfig}, command.ExitUsage, []string{"sha256:"}},
@@ -409,7 +409,7 @@ func TestCommandsAgain(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		out, errs := &stopping{at: 9, stop: cancel}, &bytes.Buffer{}
-		if code := spazioctl.Main(ctx, args, out, errs); code != command.ExitFailure || !strings.Contains(errs.String(), "interrupted; what was done stays, and the same command goes on with it") {
+		if code := spazioctl.Main(ctx, args, out, errs); code != command.ExitFailure || !strings.Contains(errs.String(), "interrupted; what was done stays: run the same command again to go on") {
 			t.Errorf("%s: exit code %d: %s", args[0], code, errs)
 		}
 	}
@@ -449,7 +449,7 @@ func TestCommandsAgain(t *testing.T) {
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	ends(command.ExitFailure, "--force removes it all the same", uninstall...)
+	ends(command.ExitFailure, "--force removes Spazio all the same", uninstall...)
 	cluster.Remove(t, client)
 	interrupt(uninstall...)
 	ends(command.ExitOK, "Its removal has begun.", append(uninstall, "--no-wait")...)

@@ -116,7 +116,7 @@ exit 2
 	}
 	return reader{append(os.Environ(),
 		"PATH="+dir+":"+os.Getenv("PATH"), "KUBECONFIG="+kubeconfig, "DIGESTS="+filepath.Join(dir, "digests.json"),
-		"REGISTRY=r.example", "COMPONENT=cgroup-v1", "POD=user", "NODE=near",
+		"REGISTRY=r.example", "POD=user", "NODE=near",
 	)}
 }
 

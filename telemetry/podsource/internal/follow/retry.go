@@ -33,7 +33,7 @@ func Retry(ctx context.Context, c Config, what string, health *Health, session f
 			health.set(fmt.Errorf("%s: %w", what, err))
 		}
 		if err != nil && !said {
-			c.Logger.Warn("lost, the last pods stand meanwhile: "+what, "endpoint", c.Endpoint, "err", err)
+			c.Logger.Warn("connection lost; the pods seen last count until it is back: "+what, "endpoint", c.Endpoint, "err", err)
 			said = true
 		}
 		if !Pause(ctx, time.Duration(float64(backoff)*(1+c.Random())/2)) {
