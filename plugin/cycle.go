@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -42,8 +43,8 @@ type cycle struct {
 	lowest          float64
 	admittedOverdue bool
 	short           reserve.Reason
-	// weighing is of the nodes' energy, where the profile ranks by it.
-	weighing weighing
+	// energy compares the nodes by their energy, where the profile ranks by it.
+	energy energy.Ranking
 	// statuses has a place for each refused node, given counts those given away. They are made
 	// together, so that a visited node costs no allocation, and are not shared, because the
 	// framework writes the plugin's name into each status that it gets.
@@ -69,7 +70,7 @@ func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *r
 	c := &cycle{directory: d, attempt: a, at: at, asks: asks}
 	c.statuses = sync.OnceValue(func() []fwk.Status { return make([]fwk.Status, len(c.directory.nodes)-c.open) })
 	if p.ranking.Energy > 0 {
-		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
+		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
 	}
 	for i, n := range d.nodes {
 		v := n.view.Load()
@@ -133,7 +134,7 @@ func (c *cycle) score(v *view, u float64, by *rules, r reserve.Ranking) float64 
 	}
 	goodness := math.NaN()
 	if r.Energy > 0 {
-		goodness = c.weighing.ofView(v, c.at)
+		goodness = v.goodness(&c.energy, c.at.Now)
 	}
 	return reserve.Score(v.rankFor(c.asks)-c.lowest, v.Signal.K, goodness, u, r)
 }

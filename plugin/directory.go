@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
 )
 
@@ -36,6 +38,17 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 		d.places[n.name] = i
 	}
 	return d
+}
+
+// energy returns how a ranker compares the nodes for a pod of so many cores.
+func (d *directory) energy(r *energy.Ranker, cores float64, now time.Duration) energy.Ranking {
+	return r.For(cores, now, func(add func(*energy.Power, int, float64)) {
+		for _, n := range d.nodes {
+			if v := n.view.Load(); v.fresh(now) {
+				add(&v.power, 0, 0)
+			}
+		}
+	})
 }
 
 // knows reports whether all nodes are in the directory. Filter refuses one that is not, whose event

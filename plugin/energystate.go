@@ -5,10 +5,11 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/spazio-scheduler/spazio/reserve"
+	"github.com/spazio-scheduler/spazio/energy"
 )
 
 // NodeEnergy is the power that a node reports. Watts, Marginal and Busy are as in its report,
@@ -58,12 +59,12 @@ func (v *view) energy() *NodeEnergy {
 	}
 }
 
-// rank sets a node's Goodness.
-func (n *NodeState) rank(v *view, w *weighing, at reserve.Moment) {
-	if n.Energy == nil || !v.fresh(at.Now) {
+// setGoodness sets a node's Goodness.
+func (n *NodeState) setGoodness(v *view, r *energy.Ranking, now time.Duration) {
+	if n.Energy == nil || !v.fresh(now) {
 		return
 	}
-	if g := w.relative(&v.power); !math.IsNaN(g) {
+	if g := v.goodness(r, now); !math.IsNaN(g) {
 		n.Energy.Goodness = &g
 	}
 }
@@ -79,26 +80,27 @@ func (h *Hub) status() Status {
 	if s.Nodes == nil || !h.consumption.on.Load() {
 		return s
 	}
-	w := h.thrift().weigh(h.nodes.list(), h.moment(), h.consumption.typical().Cores)
+	by, now := h.energyRanker(), h.moment().Now
+	ranking := h.nodes.list().energy(by, h.consumption.typical().Cores, now)
 	for i := range s.Nodes {
 		if n := h.nodes.get(s.Nodes[i].Node); n != nil {
-			s.Nodes[i].rank(n.view.Load(), &w, h.moment())
+			s.Nodes[i].setGoodness(n.view.Load(), &ranking, now)
 		}
 	}
-	s.Energy = &EnergyStatus{Objective: w.objective.String(), Cores: w.pod, Workloads: h.consumption.largest(workloadsMost, h.clock())}
+	s.Energy = &EnergyStatus{Objective: by.Objective.String(), Cores: ranking.Cores, Workloads: h.consumption.largest(workloadsMost, h.clock())}
 	return s
 }
 
-// thrift returns how the first profile that ranks by energy does so.
-func (h *Hub) thrift() *thrift {
+// energyRanker returns that of the first profile that ranks by energy.
+func (h *Hub) energyRanker() *energy.Ranker {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(h.profiles)) {
 		if p := h.profiles[name]; p.ranking.Energy > 0 {
-			return &p.thrift
+			return &p.energy
 		}
 	}
-	return new(thrift)
+	return new(energy.Ranker)
 }
 
 // explainEnergy adds what is known about the energy that the pod takes.

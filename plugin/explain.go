@@ -272,7 +272,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	d, at := h.nodes.list(), h.moment()
 	c := &cycle{directory: d, at: at, asks: h.kindOf(pod).asks}
 	if h.consumption.on.Load() {
-		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
+		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
 	}
 	if p.scoreOnly {
 		c.scoreOnly(&h.rules)
@@ -285,7 +285,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 		verdict.NodeState = h.nodeState(n, v, at)
 		reason := h.rules.decide(v, c.asks, at)
 		verdict.Reason = reason.String()
-		verdict.rank(v, &c.weighing, at)
+		verdict.setGoodness(v, &c.energy, at.Now)
 		if reason == reserve.Admitted || p.scoreOnly {
 			ranked, raw = append(ranked, verdict), append(raw, c.score(v, 0, &h.rules, p.ranking))
 		}

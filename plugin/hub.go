@@ -21,6 +21,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -177,7 +178,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	p := &spazio{
 		hub: h, handle: handle, optOut: args.OptOutAnnotation, tolerated: args.OptOutToleration,
 		ranking:   reserve.Ranking{Blend: args.CapacityWeight, Energy: args.EnergyWeight, TieTolerance: args.TieTolerance},
-		thrift:    thrift{objective: objective, sleep: args.IdleNodesPowerDown},
+		energy:    energy.Ranker{Objective: objective, IdleNodesPowerDown: args.IdleNodesPowerDown},
 		scoreOnly: args.ScoreOnly,
 	}
 	if args.EnergyWeight > 0 {

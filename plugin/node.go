@@ -89,6 +89,25 @@ type node struct {
 	refused atomic.Pointer[RefusedReport]
 }
 
+// withFlight is a node's power as it will be with its pods in flight. Idle remains where
+// no pod is there or on its way: what waking the node costs, if it sleeps.
+func withFlight(p energy.Power, cores float64, vacant bool) energy.Power {
+	p.Watts += p.Marginal * cores
+	p.Busy += cores
+	if !vacant {
+		p.Idle = 0
+	}
+	return p
+}
+
+// goodness returns how good a node as seen in v is by a ranking, NaN if no node's power is known.
+func (v *view) goodness(r *energy.Ranking, now time.Duration) float64 {
+	if !v.fresh(now) {
+		return r.Relative(&energy.Power{}, 0, 0)
+	}
+	return r.Relative(&v.power, 0, 0)
+}
+
 // rules are the constants of all decisions of a Hub.
 type rules struct {
 	admit     reserve.Rules

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -24,7 +25,7 @@ type spazio struct {
 	// optOut is the name of an annotation, tolerated the key of a taint.
 	optOut, tolerated string
 	ranking           reserve.Ranking
-	thrift            thrift
+	energy            energy.Ranker
 	// scoreOnly reports whether no node is refused and room only serves for ranking.
 	scoreOnly bool
 }
@@ -408,7 +409,7 @@ func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		s.Asks = &asks
 	}
 	if p.ranking.Energy > 0 {
-		s.Cores = reserve.RoundCores(p.hub.cores(pod))
+		s.Cores = energy.RoundCores(p.hub.cores(pod))
 	}
 	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: s}}, nil
 }

@@ -188,7 +188,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	}
 	s.startPlacement()
 	if o.Ranking.Energy > 0 {
-		if s.energy, err = newEnergyRanker(c.nodes); err != nil {
+		if s.energy, err = newEnergyRanker(c.nodes, o); err != nil {
 			return nil, err
 		}
 	}
