@@ -20,16 +20,16 @@ var errBase = errors.New("heartbeat of a report that is not the node's: send a f
 func (h *Hub) heartbeat(message *spaziov1.Report, sub *subscriber) error {
 	b, err := api.ToHeartbeat(message)
 	if err != nil {
-		h.metrics.report(reportInvalid)
+		h.metrics.reports[reportInvalid].Inc()
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	n := h.nodes.get(sub.name)
 	if n == nil || b.Unchanged != sub.base.sequence {
-		h.metrics.report(reportInvalid)
+		h.metrics.reports[reportInvalid].Inc()
 		return status.Error(codes.FailedPrecondition, errBase.Error())
 	}
 	result, err := h.renew(n, sub.base, b)
-	h.metrics.report(result)
+	h.metrics.reports[result].Inc()
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}

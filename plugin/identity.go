@@ -87,7 +87,7 @@ func (h *Hub) identify(ctx context.Context, by *identity.Reviewer) (identity.Age
 	}
 	agent, err := by.Identify(ctx, transport.CallerAddr(ctx), identity.Bearer(ctx))
 	result, end := identity.Judge(err)
-	h.metrics.identity(result)
+	h.metrics.identities[result].Inc()
 	return agent, end
 }
 

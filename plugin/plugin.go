@@ -286,7 +286,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
 			h.histories.lost(key)
-			h.metrics.lost(reason)
+			h.metrics.lostRaces[reason].Inc()
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
 		if !admittedOverdue {
@@ -312,7 +312,7 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	if !v.fresh(now) {
 		return
 	}
-	h.metrics.age(now - v.sampled)
+	h.metrics.signalAge.Observe((now - v.sampled).Seconds())
 	if h.options.OnReserve != nil {
 		h.options.OnReserve(n.name, v.Signal, v.Flight)
 	}
@@ -345,7 +345,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 	}
 	first, tried, marked := p.hub.waiting.reserved(pod.UID, id)
 	if tried {
-		p.hub.metrics.reserved(p.hub.now() - first)
+		p.hub.metrics.toReserve.Observe((p.hub.now() - first).Seconds())
 	}
 	p.hub.histories.reserved(reserve.KeyOf(string(pod.UID)), p.hub.clock())
 	if c, err := p.cycle(state); err == nil {

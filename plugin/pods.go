@@ -273,7 +273,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 func (h *Hub) expire(ctx context.Context) {
 	dropped, moved := h.ledger.Expire(h.clock())
 	for _, name := range dropped {
-		h.metrics.correction(correctionExpired)
+		h.metrics.corrections[correctionExpired].Inc()
 		klog.FromContext(ctx).Info("Reservation expired without a bind", "node", name)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(moved, dropped...)))) {

@@ -75,7 +75,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 	defer m.streams.Dec()
 	caller := transport.CallerAddr(stream.Context())
 	if !s.hub.strangers.Acquire(caller) {
-		m.closed(closedStrangers)
+		m.closings[closedUnauthenticated].Inc()
 		return status.Error(codes.ResourceExhausted, "too many streams without a report")
 	}
 	known := sync.OnceFunc(func() { s.hub.strangers.Release(caller) })
@@ -113,7 +113,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 			return s.hub.parted(why)
 		case <-review.C:
 			if agent, err = s.hub.review(ctx, s.hub.identities, agent); err != nil {
-				s.hub.metrics.closed(closedRefused)
+				s.hub.metrics.closings[closedRefused].Inc()
 				return err
 			}
 			review.Reset(s.hub.untilReview(s.hub.identities, agent))
@@ -139,10 +139,10 @@ var (
 // parted returns the status of a stream that the scheduler ended.
 func (h *Hub) parted(why *parting) error {
 	if why == errSlow {
-		h.metrics.notice(noticeOverflow)
+		h.metrics.notices[noticeOverflow].Inc()
 	}
 	if why.label != "" {
-		h.metrics.closed(why.label)
+		h.metrics.closings[why.label].Inc()
 	}
 	return status.Error(why.code, why.message)
 }
@@ -182,36 +182,36 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	if errors.Is(err, api.ErrMeaning) {
 		// No part of the report counts: the node is treated as one without an agent until it
 		// reports what this version knows, or this scheduler is upgraded.
-		h.metrics.report(reportUnsupported)
+		h.metrics.reports[reportUnsupported].Inc()
 		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	if err != nil {
-		h.metrics.report(reportInvalid)
+		h.metrics.reports[reportInvalid].Inc()
 		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	if sub.identity != "" && sub.identity != report.Node {
-		h.metrics.report(reportInvalid)
+		h.metrics.reports[reportInvalid].Inc()
 		h.refused(sub.identity, fmt.Sprintf("it is of node %q", report.Node))
 		return status.Errorf(codes.PermissionDenied, "an agent on node %q reports on node %q", sub.identity, report.Node)
 	}
 	if sub.name != "" && sub.name != report.Node {
-		h.metrics.report(reportInvalid)
+		h.metrics.reports[reportInvalid].Inc()
 		h.refused(sub.name, fmt.Sprintf("it is of node %q", report.Node))
 		return status.Errorf(codes.InvalidArgument, "a stream of node %q carries a report of node %q", sub.name, report.Node)
 	}
 	n := h.nodes.get(report.Node)
 	if n == nil {
 		if h.synced.Load() {
-			h.metrics.report(reportUnknown)
+			h.metrics.reports[reportUnknown].Inc()
 			return status.Errorf(codes.InvalidArgument, "node %q is not in the cluster", report.Node)
 		}
 		n = h.node(report.Node)
 	}
 	sub.base = versionOf(&report)
 	result := h.accept(n, &report, min(time.Duration(message.GetSampleAgeNanos()), api.MaxAge))
-	h.metrics.report(result)
+	h.metrics.reports[result].Inc()
 	h.heard(n, sub, result)
 	return nil
 }

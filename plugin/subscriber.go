@@ -265,6 +265,6 @@ func (h *Hub) notify(name string, b agent.Bind) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.stream != nil && n.stream.offer(b) {
-		h.metrics.notice(noticeQueued)
+		h.metrics.notices[noticeQueued].Inc()
 	}
 }

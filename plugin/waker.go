@@ -84,7 +84,7 @@ func (h *Hub) activate(ctx context.Context, list []activation, cause string) {
 	if len(list) == 0 {
 		return
 	}
-	h.metrics.activations(cause, len(list))
+	h.metrics.activated[cause].Add(float64(len(list)))
 	logger := klog.FromContext(ctx)
 	logger.V(4).Info("Activating waiting pods", "count", len(list), "cause", cause)
 	pods := make(map[fwk.Handle]map[string]*v1.Pod)
