@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -341,10 +342,10 @@ func (h *Hub) inventory() {
 	}
 }
 
-// removeNode forgets a node that the API no longer has. The ledger keeps its
+// nodeGone forgets a node that the API no longer has. The ledger keeps its
 // account until the last of its pods is gone.
-func (h *Hub) removeNode(name string) {
-	if n := h.nodes.get(name); n != nil {
+func (h *Hub) nodeGone(object *v1.Node) {
+	if n := h.nodes.get(object.Name); n != nil {
 		h.dropNode(n)
 	}
 }

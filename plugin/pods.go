@@ -39,57 +39,11 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 		moment: h.moment, start: h.start, retry: h.retry, maxWait: maxWait, rules: &h.rules,
 		lives: &h.lives,
 	})
-	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if pod, ok := obj.(*v1.Pod); ok {
-				h.podSeen(logger, pod)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, _ := before.(*v1.Pod)
-			pod, ok := after.(*v1.Pod)
-			if !ok {
-				return
-			}
-			// A deletion and a new pod of the same name can arrive as one update.
-			if old != nil && old.UID != pod.UID {
-				h.podDeleted(old)
-			}
-			h.podSeen(logger, pod)
-		},
-		DeleteFunc: func(obj any) {
-			if pod, ok := lastState[*v1.Pod](obj); ok {
-				h.podDeleted(pod)
-			}
-		},
-	})
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))
 	if err != nil {
 		return nil, fmt.Errorf("follow pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if node, ok := obj.(*v1.Node); ok {
-				h.nodeSeen(node)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, _ := before.(*v1.Node)
-			node, ok := after.(*v1.Node)
-			switch {
-			case !ok:
-			case old != nil && old.UID != node.UID: // as with pods
-				h.removeNode(old.Name)
-				h.nodeSeen(node)
-			default:
-				h.nodeChanged(node)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if node, ok := lastState[*v1.Node](obj); ok {
-				h.removeNode(node.Name)
-			}
-		},
-	})
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(h.nodeSeen, h.nodeGone))
 	if err != nil {
 		return nil, fmt.Errorf("follow nodes: %w", err)
 	}
@@ -112,16 +66,38 @@ func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// lastState returns the object of a delete event, which is wrapped after a missed deletion and
-// may be of any type.
-func lastState[T metav1.Object](obj any) (T, bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
+// handler returns a handler that passes on the objects of a type: as they are, and as they were last
+// when they are gone. An object of the same name with another UID is another object, whose
+// predecessor is gone: both events can arrive as one update.
+func handler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandlerFuncs {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(obj any) {
+			if object, ok := obj.(T); ok {
+				seen(object)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			object, ok := after.(T)
+			if !ok {
+				return
+			}
+			if old, ok := before.(T); ok && old.GetUID() != object.GetUID() {
+				gone(old)
+			}
+			seen(object)
+		},
+		DeleteFunc: func(obj any) {
+			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+				obj = missed.Obj
+			}
+			if last, ok := obj.(T); ok {
+				gone(last)
+			}
+		},
 	}
-	last, ok := obj.(T)
-	return last, ok
 }
 
+// nodeSeen takes in a node as the API has it.
 func (h *Hub) nodeSeen(object *v1.Node) {
 	n := h.node(object.Name)
 	n.mu.Lock()
@@ -132,32 +108,19 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 		n = h.node(object.Name)
 		n.mu.Lock()
 	}
-	n.inAPI.Store(true)
-	n.cores.Store(coresOf(object))
-	h.refreshLocked(n)
+	wasInAPI, cores := n.inAPI.Swap(true), coresOf(object)
+	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
+		h.refreshLocked(n)
+	}
 	n.mu.Unlock()
-	h.nodeTainted(n, object)
+	if h.tainted.set(n, taintsOf(object)) {
+		h.waiting.admit(n) // pods that a taint kept from it may go there now
+	}
 }
 
 // coresOf returns the node's cores, or 0 if it states none.
 func coresOf(object *v1.Node) int32 {
 	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
-}
-
-func (h *Hub) nodeChanged(object *v1.Node) {
-	n := h.nodes.get(object.Name)
-	if cores := coresOf(object); n != nil && n.cores.Swap(cores) != cores {
-		h.refresh(n) // slow start's line has moved
-	}
-	h.nodeTainted(n, object)
-}
-
-// nodeTainted records the taints of a node, and that pods which a taint kept from it may go there
-// now.
-func (h *Hub) nodeTainted(n *node, object *v1.Node) {
-	if n != nil && h.tainted.set(n, taintsOf(object)) {
-		h.waiting.admit(n)
-	}
 }
 
 // podSeen updates the ledger with what the API shows of a pod.

@@ -65,15 +65,9 @@ func (h *Hub) followProfiles(ctx context.Context) {
 	logger, told := klog.FromContext(ctx), false
 	profiles := optional.Kind{
 		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: h.profiling.retry,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { h.profileSeen(ctx, obj) },
-			UpdateFunc: func(_, obj any) { h.profileSeen(ctx, obj) },
-			DeleteFunc: func(obj any) {
-				if p, ok := lastState[*v1alpha1.WorkloadProfile](obj); ok {
-					h.learn(p.Spec.Workload.In(p.Namespace), nil)
-				}
-			},
-		},
+		Handler: handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
+			h.learn(p.Spec.Workload.In(p.Namespace), nil)
+		}),
 		Synced: func() {
 			h.profiling.on.Store(true)
 			h.updateAllDemands()
@@ -119,11 +113,7 @@ func stripProfile(obj any) (any, error) {
 
 // profileSeen takes in a profile. An invalid one counts as none. One whose name is not that of
 // its workload is not the profiler's and is ignored.
-func (h *Hub) profileSeen(ctx context.Context, obj any) {
-	p, ok := obj.(*v1alpha1.WorkloadProfile)
-	if !ok {
-		return
-	}
+func (h *Hub) profileSeen(ctx context.Context, p *v1alpha1.WorkloadProfile) {
 	of := p.Spec.Workload.In(p.Namespace)
 	if p.Name != v1alpha1.NameOf(of) {
 		return

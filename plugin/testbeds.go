@@ -65,30 +65,13 @@ func (h *Hub) testbedSource(handle fwk.Handle) (cache.ListerWatcher, error) {
 // Testbeds no pod is one.
 func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	logger := klog.FromContext(ctx)
-	seen := func(obj any) {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
-		}
-	}
 	beds := optional.Kind{
 		Source: source, Object: &unstructured.Unstructured{}, Strip: stripTestbed, Retry: testbedsRetry,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: seen,
-			UpdateFunc: func(before, after any) {
-				// A deletion and a new Testbed of the same name can arrive as one update.
-				if old, ok := before.(*unstructured.Unstructured); ok {
-					if now, ok := after.(*unstructured.Unstructured); ok && old.GetUID() != now.GetUID() {
-						h.renamePlaceholders(logger, old.GetUID(), testbedPlaceholders{})
-					}
-				}
-				seen(after)
-			},
-			DeleteFunc: func(obj any) {
-				if last, ok := lastState[*unstructured.Unstructured](obj); ok {
-					h.renamePlaceholders(logger, last.GetUID(), testbedPlaceholders{})
-				}
-			},
-		},
+		Handler: handler(func(u *unstructured.Unstructured) {
+			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
+		}, func(u *unstructured.Unstructured) {
+			h.renamePlaceholders(logger, u.GetUID(), testbedPlaceholders{})
+		}),
 		Synced: func() {},
 		Ended: func(error) {
 			for _, bed := range h.placeholders.testbeds() {
