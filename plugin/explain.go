@@ -3,7 +3,6 @@ package plugin
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -256,7 +255,7 @@ func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 	if a := h.waiting.find(uid); a != nil {
 		return a.saw.Load().export()
 	}
-	return h.placed.find(uid)
+	return h.histories.find(reserve.KeyOf(string(uid))).placed
 }
 
 func (s *attemptSummary) export() *Attempt {
@@ -295,36 +294,4 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 		n.Score = &scores[i]
 	}
 	return list
-}
-
-// placedMost is how many placed pods are remembered, for those who ask where a
-// pod went: a few minutes' worth in a busy cluster.
-const placedMost = 1024
-
-// placed remembers the attempts of the pods placed last. Safe for concurrent
-// use; the zero value is ready.
-type placed struct {
-	mu    sync.Mutex
-	byUID map[types.UID]*Attempt
-	order ring[types.UID]
-}
-
-func (p *placed) add(uid types.UID, a *Attempt) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byUID == nil {
-		p.byUID = make(map[types.UID]*Attempt)
-	}
-	if _, again := p.byUID[uid]; !again {
-		if oldest, full := p.order.push(uid, placedMost); full {
-			delete(p.byUID, oldest)
-		}
-	}
-	p.byUID[uid] = a
-}
-
-func (p *placed) find(uid types.UID) *Attempt {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.byUID[uid]
 }

@@ -72,7 +72,6 @@ type Hub struct {
 	ledger  *reserve.Ledger
 	nodes   nodes
 	waiting *waiting
-	placed  placed
 	// histories hold what happened to each pod, for explanations.
 	histories    histories
 	tainted      tainted

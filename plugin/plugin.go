@@ -347,7 +347,8 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 	if tried {
 		p.hub.metrics.toReserve.Observe((p.hub.now() - first).Seconds())
 	}
-	p.hub.histories.reserved(reserve.KeyOf(string(pod.UID)), p.hub.clock())
+	key := reserve.KeyOf(string(pod.UID))
+	p.hub.histories.reserved(key, p.hub.clock())
 	if c, err := p.cycle(state); err == nil {
 		c.marked = marked
 		if a := c.attempt.saw.Load().export(); a != nil {
@@ -355,7 +356,7 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 			if v != nil {
 				a.Avail, a.InFlight = v.Signal.Avail, v.Flight.Demand
 			}
-			p.hub.placed.add(pod.UID, a)
+			p.hub.histories.placed(key, a)
 		}
 	}
 	return nil

@@ -68,9 +68,13 @@ type RefusalClass struct {
 	Nodes int `json:"nodes"`
 }
 
-// endedHistories is how many ended pods' histories are kept, of some 100 bytes each. As many
-// attempts of placed pods are kept.
-const endedHistories = placedMost
+const (
+	// endedHistories is how many ended pods' histories are kept, of some 100 bytes each.
+	endedHistories = 1024
+	// placedAttempts is how many placed pods' attempts are kept: a few minutes' worth in a busy
+	// cluster.
+	placedAttempts = 1024
+)
 
 // history holds when things happened to a pod, by the Hub's clock; 0 means never.
 type history struct {
@@ -78,6 +82,8 @@ type history struct {
 	tries, lost, returned                uint32
 	// ended is set once the pod is among those that ended last.
 	ended bool
+	// placed is the attempt in which the pod got its node, if it is among those placed last.
+	placed *Attempt
 	// refused is allocated at the first refusal, because most pods have none.
 	refused *[reserve.NoMemory + 1]refusedTries
 }
@@ -90,7 +96,8 @@ type refusedTries struct{ tries, nodes uint32 }
 type histories struct {
 	mu    sync.Mutex
 	byPod map[reserve.PodKey]*history
-	ended ring[reserve.PodKey]
+	// ended are the pods that ended last, attempts those whose attempts are kept.
+	ended, attempts ring[reserve.PodKey]
 }
 
 // note edits a pod's history. A missing one is created only if made is set.
@@ -140,6 +147,18 @@ func (hs *histories) lost(pod reserve.PodKey) {
 
 func (hs *histories) reserved(pod reserve.PodKey, at time.Time) {
 	hs.note(pod, true, func(e *history) { e.reserved = at.UnixNano() })
+}
+
+// placed keeps the attempt of a pod that was reserved.
+func (hs *histories) placed(pod reserve.PodKey, a *Attempt) {
+	hs.note(pod, true, func(e *history) {
+		if e.placed == nil {
+			if oldest, full := hs.attempts.push(pod, placedAttempts); full && hs.byPod[oldest] != nil {
+				hs.byPod[oldest].placed = nil
+			}
+		}
+		e.placed = a
+	})
 }
 
 // returned records that the bind of a reservation failed.
