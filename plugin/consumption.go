@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/profile"
@@ -173,11 +171,7 @@ func (h *Hub) meter() {
 // enterAll records the workloads of the pods that entered the ledger before tracking began. A pod
 // that has left the ledger meanwhile is forgotten again.
 func (h *Hub) enterAll() {
-	pods, err := h.pods.List(labels.Everything())
-	if err != nil {
-		return // a cache's lister returns no error
-	}
-	for _, pod := range pods {
+	for _, pod := range h.allPods() {
 		if pod.Spec.NodeName == "" || isTerminal(pod) || isMirror(pod) {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -135,9 +134,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	h.mu.Lock()
-	profile := h.profiles[pod.Spec.SchedulerName]
-	h.mu.Unlock()
+	profile := h.profileOf(pod)
 	e := Explanation{
 		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
 		Unscheduled: unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
@@ -220,11 +217,11 @@ func (h *Hub) findPod(name string) (*v1.Pod, error) {
 		if pod, err := h.pods.Pods(namespace).Get(base); err == nil {
 			return pod, nil
 		}
-	} else if pods, err := h.pods.List(labels.Everything()); err == nil {
-		for _, pod := range pods {
-			if string(pod.UID) == name {
-				return pod, nil
-			}
+		return nil, fmt.Errorf("plugin: pod %q: %w", name, ErrUnknownPod)
+	}
+	for _, pod := range h.allPods() {
+		if string(pod.UID) == name {
+			return pod, nil
 		}
 	}
 	return nil, fmt.Errorf("plugin: pod %q: %w", name, ErrUnknownPod)

@@ -54,10 +54,7 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 		if pod.Spec.NodeName != name || isTerminal(pod) {
 			continue
 		}
-		h.mu.Lock()
-		profile := h.profiles[pod.Spec.SchedulerName]
-		h.mu.Unlock()
-		state, _ := h.podState(pod, profile)
+		state, _ := h.podState(pod, h.profileOf(pod))
 		p := NodePod{
 			Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, State: state,
 			Created: pod.CreationTimestamp.Time, Phase: pod.Status.Phase,

@@ -276,6 +276,13 @@ func (h *Hub) Addr() net.Addr {
 	return h.listener.Addr()
 }
 
+// profileOf returns the plugin of a pod's profile, nil if that does not enable it.
+func (h *Hub) profileOf(pod *v1.Pod) *spazio {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.profiles[pod.Spec.SchedulerName]
+}
+
 // Ready reports whether the Hub knows the pods that existed at its start. Until then the plugin
 // lets no pod pass.
 func (h *Hub) Ready() bool { return h.synced.Load() }

@@ -63,10 +63,12 @@ func (h *Hub) Pods() []*v1.Pod {
 	if h.Addr() == nil {
 		return nil
 	}
-	pods, err := h.pods.List(labels.Everything())
-	if err != nil {
-		return nil // a lister of memory has no errors
-	}
+	return h.allPods()
+}
+
+// allPods is Pods of a started Hub.
+func (h *Hub) allPods() []*v1.Pod {
+	pods, _ := h.pods.List(labels.Everything()) // a cache's lister returns no error
 	return pods
 }
 

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -184,12 +183,7 @@ func (h *Hub) ordinaryAgain(logger klog.Logger, keys map[reserve.PodKey]struct{}
 	if len(keys) == 0 {
 		return
 	}
-	pods, err := h.pods.List(labels.Everything())
-	if err != nil {
-		logger.Error(err, "Pods not listed")
-		return
-	}
-	for _, pod := range pods {
+	for _, pod := range h.allPods() {
 		if _, is := keys[reserve.KeyOf(string(pod.UID))]; is {
 			h.podKnown(logger, pod)
 		}

@@ -174,10 +174,7 @@ func (h *Hub) podPending(pod *v1.Pod) {
 	if h.waiting.find(pod.UID) == nil {
 		return
 	}
-	h.mu.Lock()
-	p := h.profiles[pod.Spec.SchedulerName]
-	h.mu.Unlock()
-	if p != nil && p.exempt(pod) {
+	if p := h.profileOf(pod); p != nil && p.exempt(pod) {
 		h.waiting.optOut(pod.UID)
 	}
 }
