@@ -71,23 +71,24 @@ func (n *NodeState) setGoodness(v *view, r *energy.Ranking, now time.Duration) {
 
 // status returns what Handler serves.
 func (h *Hub) status() Status {
-	s := Status{Nodes: h.Snapshot(), Ledger: h.Ledger(), Waiting: h.Waiting()}
-	for i := range s.Nodes {
-		if n := h.nodes.get(s.Nodes[i].Node); n != nil {
-			s.Nodes[i].Known = h.knownPods(n.view.Load())
-		}
-	}
-	if s.Nodes == nil || !h.consumption.on.Load() {
+	s := Status{Ledger: h.Ledger(), Waiting: h.Waiting()}
+	if h.Addr() == nil {
 		return s
 	}
-	by, now := h.energyRanker(), h.moment().Now
-	ranking := h.nodes.list().energy(by, h.consumption.typical().Cores, now)
-	for i := range s.Nodes {
-		if n := h.nodes.get(s.Nodes[i].Node); n != nil {
-			s.Nodes[i].setGoodness(n.view.Load(), &ranking, now)
-		}
+	d, at := h.nodes.list(), h.moment()
+	var ranking energy.Ranking
+	if h.consumption.on.Load() {
+		by := h.energyRanker()
+		ranking = d.energy(by, h.consumption.typical().Cores, at.Now)
+		s.Energy = &EnergyStatus{Objective: by.Objective.String(), Cores: ranking.Cores, Workloads: h.consumption.largest(workloadsMost, h.clock())}
 	}
-	s.Energy = &EnergyStatus{Objective: by.Objective.String(), Cores: ranking.Cores, Workloads: h.consumption.largest(workloadsMost, h.clock())}
+	s.Nodes = make([]NodeState, len(d.nodes))
+	for i, n := range d.nodes {
+		v := n.view.Load()
+		s.Nodes[i] = h.nodeState(n, v, at)
+		s.Nodes[i].Known = h.knownPods(v)
+		s.Nodes[i].setGoodness(v, &ranking, at.Now)
+	}
 	return s
 }
 
