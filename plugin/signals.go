@@ -179,27 +179,20 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 		return h.heartbeat(message, sub)
 	}
 	report, err := api.ToReport(message)
-	if errors.Is(err, api.ErrMeaning) {
+	of := cmp.Or(sub.identity, sub.name, message.GetNode())
+	switch {
+	case errors.Is(err, api.ErrMeaning):
 		// No part of the report counts: the node is treated as one without an agent until it
 		// reports what this version knows, or this scheduler is upgraded.
-		h.metrics.reports[reportUnsupported].Inc()
-		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
-		return status.Error(codes.FailedPrecondition, err.Error())
-	}
-	if err != nil {
-		h.metrics.reports[reportInvalid].Inc()
-		h.refused(cmp.Or(sub.identity, sub.name, message.GetNode()), err.Error())
-		return status.Error(codes.InvalidArgument, err.Error())
-	}
-	if sub.identity != "" && sub.identity != report.Node {
-		h.metrics.reports[reportInvalid].Inc()
-		h.refused(sub.identity, fmt.Sprintf("it is of node %q", report.Node))
-		return status.Errorf(codes.PermissionDenied, "an agent on node %q reports on node %q", sub.identity, report.Node)
-	}
-	if sub.name != "" && sub.name != report.Node {
-		h.metrics.reports[reportInvalid].Inc()
-		h.refused(sub.name, fmt.Sprintf("it is of node %q", report.Node))
-		return status.Errorf(codes.InvalidArgument, "a stream of node %q carries a report of node %q", sub.name, report.Node)
+		return h.refuse(of, reportUnsupported, err.Error(), status.Error(codes.FailedPrecondition, err.Error()))
+	case err != nil:
+		return h.refuse(of, reportInvalid, err.Error(), status.Error(codes.InvalidArgument, err.Error()))
+	case of != report.Node && sub.identity != "":
+		return h.refuse(of, reportInvalid, fmt.Sprintf("it is of node %q", report.Node),
+			status.Errorf(codes.PermissionDenied, "an agent on node %q reports on node %q", of, report.Node))
+	case of != report.Node:
+		return h.refuse(of, reportInvalid, fmt.Sprintf("it is of node %q", report.Node),
+			status.Errorf(codes.InvalidArgument, "a stream of node %q carries a report of node %q", of, report.Node))
 	}
 	n := h.nodes.get(report.Node)
 	if n == nil {
@@ -226,17 +219,17 @@ type RefusedReport struct {
 // mostReason bounds what is kept of a reason, which may quote what the agent sent.
 const mostReason = 200
 
-// refused records why a report of a node does not count. Reports of unknown nodes are not
-// recorded.
-func (h *Hub) refused(node, why string) {
-	n := h.nodes.get(node)
-	if n == nil {
-		return
-	}
+// refuse counts a report that does not count, records why at the node that it should be of, if that is
+// known, and returns the status that ends the stream.
+func (h *Hub) refuse(node, result, why string, end error) error {
+	h.metrics.reports[result].Inc()
 	if len(why) > mostReason {
 		why = strings.ToValidUTF8(why[:mostReason], "") + "…"
 	}
-	n.refused.Store(&RefusedReport{At: h.clock(), Reason: why})
+	if n := h.nodes.get(node); n != nil {
+		n.refused.Store(&RefusedReport{At: h.clock(), Reason: why})
+	}
+	return end
 }
 
 // heard handles each valid report or heartbeat; result is what came of it.
