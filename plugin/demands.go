@@ -21,7 +21,7 @@ const (
 type demands struct {
 	byWorkload map[profile.Workload]*workloadDemand
 	names      []profile.Workload // by number
-	spare      []int              // those of them that no workload has
+	numbers    numbers
 	classes    [maxClasses]class
 	byDemand   map[reserve.Demand]int
 }
@@ -51,13 +51,9 @@ func newDemands() demands {
 func (w *waiting) join(k kind) *workloadDemand {
 	of := w.byWorkload[k.workload]
 	if of == nil {
-		of = &workloadDemand{workload: k.workload, number: len(w.names)}
-		if last := len(w.demands.spare) - 1; last >= 0 {
-			of.number, w.demands.spare = w.demands.spare[last], w.demands.spare[:last]
-			w.names[of.number] = k.workload
-		} else {
-			w.names = append(w.names, k.workload)
-		}
+		of = &workloadDemand{workload: k.workload, number: w.demands.numbers.take()}
+		w.names = grown(w.names, of.number)
+		w.names[of.number] = k.workload
 		w.classes[of.class].workloads++
 		w.byWorkload[k.workload] = of
 	}
@@ -73,7 +69,7 @@ func (d *demands) leave(of *workloadDemand) {
 	}
 	d.classes[of.class].workloads--
 	delete(d.byWorkload, of.workload)
-	d.spare = append(d.spare, of.number)
+	d.numbers.giveBack(of.number)
 }
 
 // setDemand has the pods of a workload ask for something. If that is new, so is all room to those of

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,9 +170,7 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 type nodes struct {
 	mu     sync.RWMutex
 	byName map[string]*node
-	// limit is the lowest id that was never used, spare are those given back.
-	limit int
-	spare []int
+	ids    numbers
 	// published is the directory as scheduling cycles read it; nil after a
 	// change, so that many changes cost one copy.
 	published atomic.Pointer[directory]
@@ -197,12 +196,7 @@ func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
 		ns.byName = make(map[string]*node)
 	}
 	n = build()
-	if last := len(ns.spare) - 1; last >= 0 {
-		n.id, ns.spare = ns.spare[last], ns.spare[:last]
-	} else {
-		n.id = ns.limit
-		ns.limit++
-	}
+	n.id = ns.ids.take()
 	ns.byName[name] = n
 	ns.published.Store(nil)
 	return n, true
@@ -215,7 +209,7 @@ func (ns *nodes) remove(n *node) bool {
 	if ns.byName[n.name] != n {
 		return false
 	}
-	ns.spare = append(ns.spare, n.id)
+	ns.ids.giveBack(n.id)
 	delete(ns.byName, n.name)
 	ns.published.Store(nil)
 	return true
@@ -231,7 +225,32 @@ func (ns *nodes) list() *directory {
 	if d := ns.published.Load(); d != nil {
 		return d
 	}
-	d := newDirectory(ns.byName, ns.limit)
+	d := newDirectory(ns.byName, ns.ids.limit)
 	ns.published.Store(d)
 	return d
+}
+
+// numbers gives small numbers to things that come and go. The zero value has given none.
+type numbers struct {
+	// limit is the lowest that was never taken, spare are those given back.
+	limit int
+	spare []int
+}
+
+// take returns a number that nothing has, that given back last if there is one.
+func (n *numbers) take() int {
+	if last := len(n.spare) - 1; last >= 0 {
+		number := n.spare[last]
+		n.spare = n.spare[:last]
+		return number
+	}
+	n.limit++
+	return n.limit - 1
+}
+
+func (n *numbers) giveBack(number int) { n.spare = append(n.spare, number) }
+
+// grown returns a slice that has an element at i.
+func grown[T any](s []T, i int) []T {
+	return slices.Grow(s, max(i+1-len(s), 0))[:max(i+1, len(s))]
 }

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,9 +50,9 @@ type waiting struct {
 	nodes   []*node
 	changes int
 	pods    map[types.UID]*waitingPod
-	// byNumber are the pods by their numbers in the Queue, spare the numbers of none.
+	// byNumber are the pods by their numbers in the Queue, nil where there is none.
 	byNumber []*waitingPod
-	spare    []int
+	numbers  numbers
 	arrivals int64
 	demands
 	// open is the attempt that may still add nodes to what its pod waits for: the newest.
@@ -218,15 +217,9 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 
 // add makes a pod known under a number.
 func (w *waiting) add(pod *v1.Pod) *waitingPod {
-	p := &waitingPod{number: len(w.byNumber)}
-	if last := len(w.spare) - 1; last >= 0 {
-		p.number, w.spare = w.spare[last], w.spare[:last]
-		w.byNumber[p.number] = p
-	} else {
-		w.byNumber = append(w.byNumber, p)
-	}
-	w.pods[pod.UID] = p
-	p.pod = pod
+	p := &waitingPod{pod: pod, number: w.numbers.take()}
+	w.byNumber = grown(w.byNumber, p.number)
+	w.byNumber[p.number], w.pods[pod.UID] = p, p
 	return p
 }
 
@@ -262,7 +255,7 @@ func (w *waiting) forget(p *waitingPod) {
 	w.leave(p)
 	delete(w.pods, p.pod.UID)
 	w.byNumber[p.number] = nil
-	w.spare = append(w.spare, p.number)
+	w.numbers.giveBack(p.number)
 }
 
 // startWait records since when a pod waits for room, if it did not before.
@@ -466,7 +459,7 @@ func (w *waiting) admit(n *node) {
 	w.lock()
 	defer w.unlock()
 	w.changes++
-	w.nodes = slices.Grow(w.nodes, max(n.id+1-len(w.nodes), 0))[:max(n.id+1, len(w.nodes))]
+	w.nodes = grown(w.nodes, n.id)
 	if w.nodes[n.id] == n {
 		w.queue.ResetNode(n.id)
 	} else {
