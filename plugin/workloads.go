@@ -72,10 +72,8 @@ type workloads struct {
 	// of holds the workload of each pod in the ledger, bound the pods of each.
 	of    map[reserve.PodKey]profile.Workload
 	bound map[profile.Workload]map[reserve.PodKey]struct{}
-	// ended is a ring of the pods that ended last, which reports may still mention; next is the
-	// place of the oldest.
-	ended [endedMost]endedPod
-	next  int
+	// ended are the pods that ended last, which reports may still mention.
+	ended ring[endedPod]
 }
 
 // endedMost bounds the pods that end within the seconds for which reports still mention a pod.
@@ -178,8 +176,7 @@ func (w *workloads) end(uid types.UID, node string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if of, known := w.of[key]; known {
-		w.ended[w.next] = endedPod{key, of, node}
-		w.next = (w.next + 1) % endedMost
+		w.ended.push(endedPod{key, of, node}, endedMost)
 	}
 }
 
@@ -191,8 +188,8 @@ func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) 
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	for i := range w.ended {
-		if e := &w.ended[i]; e.key == key && e.node == node {
+	for _, e := range w.ended.keys {
+		if e.key == key && e.node == node {
 			return e.of, true
 		}
 	}
