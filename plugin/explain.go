@@ -217,7 +217,6 @@ func (h *Hub) findPod(name string) (*v1.Pod, error) {
 		if pod, err := h.pods.Pods(namespace).Get(base); err == nil {
 			return pod, nil
 		}
-		return nil, fmt.Errorf("plugin: pod %q: %w", name, ErrUnknownPod)
 	}
 	for _, pod := range h.allPods() {
 		if string(pod.UID) == name {
