@@ -21,14 +21,6 @@ type consumption struct {
 
 	mu   sync.Mutex
 	book *energy.Book
-	// spent holds the workloads observed lately, by name.
-	spent map[string]spent
-}
-
-// spent is what a workload's pods have taken since the scheduler started.
-type spent struct {
-	joules float64
-	last   time.Time
 }
 
 func newConsumption() (*consumption, error) {
@@ -36,40 +28,18 @@ func newConsumption() (*consumption, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &consumption{book: book, spent: make(map[string]spent)}, nil
+	return &consumption{book: book}, nil
 }
 
-// observe records what a pod of a workload took in a span that has ended. Observations that are
-// invalid, or older than what is known of the pod, are ignored.
-func (c *consumption) observe(of profile.Workload, o energy.Observation, span time.Duration) {
-	name := of.String()
+// observe records what a pod of a workload took. Observations that are invalid, or older than what is
+// known of the pod, are ignored.
+func (c *consumption) observe(of profile.Workload, o energy.Observation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.book.Observe(name, o) != nil {
-		return
-	}
-	s, known := c.spent[name]
-	if !known && len(c.spent) >= energy.DefaultWorkloads {
-		c.forget()
-	}
-	if o.Metered {
-		s.joules += o.Watts * span.Seconds()
-	}
-	s.last = o.At
-	c.spent[name] = s
+	_ = c.book.Observe(of.String(), o)
 }
 
-// forget drops what the least recently observed workload has spent.
-func (c *consumption) forget() {
-	var oldest string
-	for name, s := range c.spent {
-		if before, some := c.spent[oldest]; !some || s.last.Before(before.last) {
-			oldest = name
-		}
-	}
-	delete(c.spent, oldest)
-}
-
+// estimate returns what is known about a workload.
 func (c *consumption) estimate(of profile.Workload) energy.Estimate {
 	name := of.String()
 	c.mu.Lock()
@@ -96,19 +66,8 @@ type WorkloadEnergy struct {
 	Joules float64 `json:"joules"`
 }
 
-// energyOf returns what is known about a workload.
-func (c *consumption) energyOf(of profile.Workload) WorkloadEnergy {
-	name := of.String()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stated(name, c.book.Estimate(name))
-}
-
-// stated adds the joules spent to an estimate. It needs c.mu.
-func (c *consumption) stated(name string, e energy.Estimate) WorkloadEnergy {
-	return WorkloadEnergy{
-		Workload: name, Cores: e.Cores, Watts: e.Watts, SD: e.SD, Pods: e.Pods, Known: e.Known, Joules: c.spent[name].joules,
-	}
+func workloadEnergy(workload string, e energy.Estimate) WorkloadEnergy {
+	return WorkloadEnergy{Workload: workload, Cores: e.Cores, Watts: e.Watts, SD: e.SD, Pods: e.Pods, Known: e.Known, Joules: e.Joules}
 }
 
 // largest returns the workloads whose pods take most now, the largest first.
@@ -118,7 +77,7 @@ func (c *consumption) largest(most int, now time.Time) []WorkloadEnergy {
 	list := c.book.LargestTo(nil, most, now)
 	stated := make([]WorkloadEnergy, len(list))
 	for i, w := range list {
-		stated[i] = c.stated(w.Workload, w.Estimate)
+		stated[i] = workloadEnergy(w.Workload, w.Estimate)
 	}
 	return stated
 }
@@ -156,8 +115,8 @@ func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 		}
 		h.consumption.observe(of, energy.Observation{
 			Pod: uint64(key), At: h.start.Add(sampled), Metered: r.Power.Known(),
-			Cores: math.Min(float64(r.AbsorbedCores[i]), mostCores), Watts: math.Min(float64(r.AbsorbedWatts[i]), mostWatts),
-		}, span)
+			Span: span, Cores: math.Min(float64(r.AbsorbedCores[i]), mostCores), Watts: math.Min(float64(r.AbsorbedWatts[i]), mostWatts),
+		})
 	}
 }
 

@@ -109,7 +109,8 @@ func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
 	if !h.consumption.on.Load() {
 		return
 	}
-	w := h.consumption.energyOf(h.workloads.identify(pod))
+	of := h.workloads.identify(pod)
+	w := workloadEnergy(of.String(), h.consumption.estimate(of))
 	e.Energy = &w
 }
 
