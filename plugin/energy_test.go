@@ -23,6 +23,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -396,8 +397,8 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 	if j := e.Energy.Joules - before; j != 5*5*6 {
 		t.Errorf("%v J in five times 5 s of 6 W", j)
 	}
-	if !strings.Contains(e.Text(), "a pod of its workload default/Deployment/web takes 0.5 cores and 6 ± 0 W, by 1 of them") {
-		t.Errorf("explained as %s", e.Text())
+	if !strings.Contains(page.ExplanationText(e), "a pod of its workload default/Deployment/web takes 0.5 cores and 6 ± 0 W, by 1 of them") {
+		t.Errorf("explained as %s", page.ExplanationText(e))
 	}
 	w := httptest.NewRecorder()
 	c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -569,7 +570,7 @@ func TestExplainShowsEnergy(t *testing.T) {
 			t.Errorf("node %d is explained with %v, and scores %v", i, n.Score, scores[n.Node])
 		}
 	}
-	table := e.EnergyTable()
+	table := page.VerdictEnergyTable(e)
 	rows := [][]string{
 		{nodeName(0), "80.0", "1.0", "120.0", "40.0", "10.0", "4.0", "0.0", "1.62", "measured", ""},
 		{nodeName(1), "195.0", "1.0", "300.0", "90.0", "26.2", "4.0", "0.0", "0.62", "measured", ""},
@@ -577,8 +578,8 @@ func TestExplainShowsEnergy(t *testing.T) {
 	if diff := cmp.Diff(rows, table.Rows); diff != "" || len(table.Header) != len(rows[0]) {
 		t.Errorf("%v (-want +got):\n%s", table.Header, diff)
 	}
-	if !strings.Contains(e.Text(), "nothing is measured of its workload default/Pod/pod-1: it counts for 1 cores") {
-		t.Errorf("text:\n%s", e.Text())
+	if !strings.Contains(page.ExplanationText(e), "nothing is measured of its workload default/Pod/pod-1: it counts for 1 cores") {
+		t.Errorf("text:\n%s", page.ExplanationText(e))
 	}
 }
 

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -112,68 +111,6 @@ func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
 	of := h.workloads.identify(pod)
 	w := workloadEnergy(of.String(), h.consumption.estimate(of))
 	e.Energy = &w
-}
-
-// text describes what the workload's pods were measured to take.
-func (w WorkloadEnergy) text() string {
-	if !w.Known {
-		return fmt.Sprintf("nothing is measured of its workload %s: it counts for %.3g cores, as a pod on average", w.Workload, w.Cores)
-	}
-	return fmt.Sprintf("a pod of its workload %s takes %.3g cores and %.3g ± %.2g W, by %d of them; they took %.0f J since the scheduler started",
-		w.Workload, w.Cores, w.Watts, w.SD, w.Pods, w.Joules)
-}
-
-// EnergyTable shows the nodes whose power is known.
-func EnergyTable(nodes []NodeState) Table {
-	t := Table{
-		Header: []string{"NODE", "WATTS", "SD", "MAX", "IDLE", "W/CORE", "BUSY", "INFLIGHT", "G", "QUALITY", "DOUBTS"},
-		Right:  []bool{false, true, true, true, true, true, true, true, true},
-	}
-	for _, n := range nodes {
-		e := n.Energy
-		if e == nil {
-			continue
-		}
-		g := unknown
-		if e.Goodness != nil {
-			g = fmt.Sprintf("%.2f", *e.Goodness)
-		}
-		t.Rows = append(t.Rows, []string{
-			n.Node, tenths(e.Watts), tenths(e.SD), tenths(e.Max), tenths(e.Idle), tenths(e.Marginal), tenths(e.Busy), tenths(e.InFlightCores),
-			g, e.Quality, e.Flags,
-		})
-	}
-	if t.Rows == nil {
-		t.Title = "no node tells its power"
-	}
-	return t
-}
-
-// EnergyTable shows the nodes whose power is known, with their goodness for the pod.
-func (e Explanation) EnergyTable() Table {
-	nodes := make([]NodeState, len(e.Nodes))
-	for i, n := range e.Nodes {
-		nodes[i] = n.NodeState
-	}
-	return EnergyTable(nodes)
-}
-
-// WorkloadTable shows what workloads take; s may be nil.
-func (s *EnergyStatus) WorkloadTable() Table {
-	t := Table{
-		Header: []string{"WORKLOAD", "PODS", "CORES", "WATTS", "SD", "JOULES"},
-		Right:  []bool{false, true, true, true, true, true},
-	}
-	if s == nil {
-		return t
-	}
-	t.Title = fmt.Sprintf("G is for a pod of %g cores (%s); watts and cores of a workload are a pod's", s.Cores, s.Objective)
-	for _, w := range s.Workloads {
-		t.Rows = append(t.Rows, []string{
-			w.Workload, fmt.Sprint(w.Pods), fmt.Sprintf("%.2f", w.Cores), fmt.Sprintf("%.2f", w.Watts), fmt.Sprintf("%.2f", w.SD), fmt.Sprintf("%.0f", w.Joules),
-		})
-	}
-	return t
 }
 
 // measuredWatts sets the metric of what pods take, by workload. It deletes the series of

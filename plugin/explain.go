@@ -162,7 +162,7 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 	e.Workload = &WorkloadState{
 		Workload: h.workloads.identify(pod).String(), Source: k.source, Decides: h.rules.byDemand && k.decides, CPU: ShareState(k.demand.CPU), Memory: ShareState(k.demand.Memory),
 	}
-	if k.source != sourceProfile {
+	if k.source != SourceProfile {
 		return
 	}
 	demand, at := h.demand(k), h.moment()

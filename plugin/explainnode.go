@@ -69,19 +69,3 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	})
 	return e, nil
 }
-
-// PodTable shows the pods. KNOWN BY, where what is known of a pod comes from, is left out where profiles
-// are off.
-func (e NodeExplanation) PodTable() Table {
-	t := Table{Title: plural(len(e.Pods), "pod") + " bound to it", Header: []string{"POD", "STATE", "PHASE", "PROFILE", "CREATED"}}
-	for _, p := range e.Pods {
-		t.Rows = append(t.Rows, []string{p.Pod, p.State, orUnknown(string(p.Phase)), orUnknown(p.Profile), p.Created.UTC().Format(time.RFC3339)})
-	}
-	if slices.ContainsFunc(e.Pods, func(p NodePod) bool { return p.Source != "" }) {
-		t.Header = append(t.Header, "KNOWN BY")
-		for i, p := range e.Pods {
-			t.Rows[i] = append(t.Rows[i], orUnknown(p.Source))
-		}
-	}
-	return t
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,4 +89,12 @@ func (h *Hub) whyPending(pod *v1.Pod) string {
 		return fmt.Sprintf("%d of %s had room when it was tried", saw.open, plural(saw.nodes, "node"))
 	}
 	return "not tried yet"
+}
+
+// plural counts things in words, as in "1 node" and "2 nodes".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
 }

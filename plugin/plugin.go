@@ -326,13 +326,13 @@ func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 		return
 	}
 	k := h.knowledge(pod)
-	if h.rules.byDemand && (k.decides || k.source != sourceProfile) {
+	if h.rules.byDemand && (k.decides || k.source != SourceProfile) {
 		return
 	}
 	switch admitted := h.rules.byProfile(v, h.demand(k), at) == reserve.Admitted; {
 	case !overdue && !admitted:
 		h.metrics.differences[differenceRefuse].Inc()
-	case overdue && admitted && k.source == sourceProfile:
+	case overdue && admitted && k.source == SourceProfile:
 		h.metrics.differences[differenceAdmit].Inc()
 	}
 }

@@ -179,7 +179,7 @@ func (h *Hub) knownPods(v *view) *int {
 	}
 	known := 0
 	for _, key := range v.report.Absorbed {
-		if of, there := h.workloads.workloadOf(key); there && h.knowledgeOf(of).source == sourceProfile {
+		if of, there := h.workloads.workloadOf(key); there && h.knowledgeOf(of).source == SourceProfile {
 			known++
 		}
 	}

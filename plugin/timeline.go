@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -382,70 +380,4 @@ func EndedAt(pod *v1.Pod) (last time.Time) {
 		}
 	}
 	return last
-}
-
-// Timeline shows what has happened to the pod, with fractions of seconds where they are known.
-func (e Explanation) Timeline() Table {
-	t := Table{Header: []string{"STEP", "AT", "AFTER", "DETAIL"}, Right: []bool{false, false, true}}
-	var first time.Time
-	for _, s := range e.Steps {
-		at, after := unknown, unknown
-		if s.At != nil {
-			if first.IsZero() {
-				first = *s.At
-			}
-			at, after = s.at(), s.after(first)
-		}
-		t.Rows = append(t.Rows, []string{s.Name, at, after, s.Detail()})
-	}
-	return t
-}
-
-const inMillis = "2006-01-02T15:04:05.000Z07:00"
-
-func (s Step) at() string {
-	if s.WholeSeconds {
-		return s.At.Format(time.RFC3339)
-	}
-	return s.At.Format(inMillis)
-}
-
-// after returns the time since first. For a step known to the second it may be a little too
-// short.
-func (s Step) after(first time.Time) string {
-	unit := time.Millisecond
-	if s.WholeSeconds {
-		unit = time.Second
-	}
-	return s.At.Sub(first).Round(unit).String()
-}
-
-// Detail describes in words what there is to a step apart from its time.
-func (s Step) Detail() string {
-	switch {
-	case s.Tries != nil:
-		return s.Tries.text()
-	case s.Phase != "":
-		return s.Phase
-	case s.Node != "":
-		return "node " + s.Node
-	}
-	return ""
-}
-
-func (t Tries) text() string {
-	parts := []string{"once"}
-	if t.Count > 1 {
-		parts[0] = fmt.Sprintf("%d times, last at %s", t.Count, t.Last.Format(inMillis))
-	}
-	for _, r := range t.Refusals {
-		parts = append(parts, fmt.Sprintf("%s in %d (%s)", r.Reason, r.Tries, plural(r.Nodes, "node")))
-	}
-	if t.Lost > 0 {
-		parts = append(parts, fmt.Sprintf("%d found no room when it was to be reserved", t.Lost))
-	}
-	if t.Returned > 0 {
-		parts = append(parts, fmt.Sprintf("%d could not be bound", t.Returned))
-	}
-	return strings.Join(parts, "; ")
 }

@@ -18,10 +18,10 @@ import (
 // Sources of what is known about a pod: its workload's profile, no profile, a profile that
 // measurements of its pods contradict, or one that is not to be used.
 const (
-	sourceProfile      = "profile"
-	sourceTypical      = "typical"
-	sourceContradicted = "contradicted"
-	sourceOff          = "off"
+	SourceProfile      = "profile"
+	SourceTypical      = "typical"
+	SourceContradicted = "contradicted"
+	SourceOff          = "off"
 )
 
 // estimate is what a profile states about its workload's pods. It is never changed.
@@ -224,7 +224,7 @@ type knowledge struct {
 // The knowledge about a pod is that about its workload's pods; see knowledgeOf.
 func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 	if h.profiling.off() { // without looking for the pod's workload
-		return knowledge{source: sourceOff}
+		return knowledge{source: SourceOff}
 	}
 	return h.knowledgeOf(h.workloads.identify(pod))
 }
@@ -232,27 +232,27 @@ func (h *Hub) knowledge(pod *v1.Pod) knowledge {
 // knowledgeOf returns what is known about a workload's pods.
 func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
 	if h.profiling.off() {
-		return knowledge{source: sourceOff}
+		return knowledge{source: SourceOff}
 	}
 	p, known, contradicted := h.workloads.estimate(of)
 	switch {
 	case !known:
-		return knowledge{source: sourceTypical}
+		return knowledge{source: SourceTypical}
 	case p.mode == v1alpha1.Off:
-		return knowledge{source: sourceOff}
+		return knowledge{source: SourceOff}
 	case contradicted:
-		return knowledge{source: sourceContradicted}
+		return knowledge{source: SourceContradicted}
 	}
 	d := p.at(h.clock(), h.profiling.halfLife)
 	if d == (profile.Demand{}) {
-		return knowledge{source: sourceTypical}
+		return knowledge{source: SourceTypical}
 	}
-	return knowledge{demand: d, source: sourceProfile, decides: p.mode != v1alpha1.Observe}
+	return knowledge{demand: d, source: SourceProfile, decides: p.mode != v1alpha1.Observe}
 }
 
 // demand returns what a pod is known to ask for, whether or not decisions rest on it.
 func (h *Hub) demand(k knowledge) reserve.Demand {
-	if k.source != sourceProfile {
+	if k.source != SourceProfile {
 		return podDemand
 	}
 	return agent.DemandOf(k.demand, h.rules.admit)

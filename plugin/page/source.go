@@ -102,9 +102,9 @@ func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, e
 
 // Timeline converts an Explanation to the page's form.
 func Timeline(e plugin.Explanation) web.Timeline {
-	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: e.Lines()}
+	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: explanationLines(e)}
 	for _, step := range e.Steps {
-		s := web.Step{Name: step.Name, Detail: step.Detail()}
+		s := web.Step{Name: step.Name, Detail: detail(step)}
 		if step.At != nil {
 			s.At = *step.At
 		}

@@ -1,6 +1,7 @@
-package plugin_test
+package page_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 )
 
 func TestExplanationText(t *testing.T) {
@@ -42,7 +44,7 @@ it was overdue: its node took it without measured room
 last attempt at 2026-05-04T03:02:01Z: 0 of 1 node had room
 reserved on worker-1, which had 7.2 available and 2.0 in flight`},
 	} {
-		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), test.e.Text()); diff != "" {
+		if diff := cmp.Diff(strings.TrimPrefix(test.want, "\n"), page.ExplanationText(test.e)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -51,7 +53,7 @@ reserved on worker-1, which had 7.2 available and 2.0 in flight`},
 		CPU:    plugin.ShareState{Amount: .25, SD: .05, Confidence: .9375},
 		Memory: plugin.ShareState{Amount: 3 << 30, SD: 1 << 29, Confidence: 1},
 	}}
-	if text, want := known.Text(), "its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)"; !strings.Contains(text, want) {
+	if text, want := page.ExplanationText(known), "its workload shop/Deployment/cart takes 0.25 ± 0.05 cores (confidence 0.94) and 3 ± 0.5 GiB (1)"; !strings.Contains(text, want) {
 		t.Errorf("no %q in\n%s", want, text)
 	}
 }
@@ -62,7 +64,7 @@ func TestTextTellsWhatDecides(t *testing.T) {
 		"contradicted": "whose pods were measured to take something else than its profile says: it counts as a typical pod",
 	} {
 		e := plugin.Explanation{Workload: &plugin.WorkloadState{Workload: "shop/Deployment/cart", Source: source, Decides: true}}
-		if text := e.Text(); !strings.Contains(text, want) || strings.Contains(text, "observed") {
+		if text := page.ExplanationText(e); !strings.Contains(text, want) || strings.Contains(text, "observed") {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
@@ -73,7 +75,8 @@ func TestVerdict(t *testing.T) {
 		{"admitted", "", "admitted"}, {"admitted", "admitted", "admitted"}, {"no room", "admitted", "no room (admitted)"},
 	} {
 		n := plugin.NodeVerdict{NodeState: plugin.NodeState{Reason: test.reason}, ByProfile: test.byProfile}
-		if got := n.Verdict(); got != test.want {
+		table := page.VerdictTable(plugin.Explanation{Nodes: []plugin.NodeVerdict{n}})
+		if got := table.Rows[0][slices.Index(table.Header, "VERDICT")]; got != test.want {
 			t.Errorf("%+v: %q", test, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package plugin_test
+package page_test
 
 import (
 	"errors"
@@ -13,6 +13,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -29,7 +30,7 @@ func shown() []plugin.NodeState {
 }
 
 // lines are a table's, its cells apart by bars.
-func lines(t plugin.Table) string {
+func lines(t page.Table) string {
 	all := []string{t.Title, strings.Join(t.Header, "|")}
 	for _, row := range t.Rows {
 		all = append(all, strings.Join(row, "|"))
@@ -45,7 +46,7 @@ func lines(t plugin.Table) string {
 
 func TestStatusTable(t *testing.T) {
 	s := plugin.Status{Nodes: shown(), Ledger: reserve.Census{Assumed: 1, Bound: 2, Absorbed: 42}, Waiting: 1}
-	if got, want := s.Text(), "3 nodes; 1 pod waiting, 3 in flight (1 assumed, 2 bound), 42 counted"; got != want {
+	if got, want := page.StatusText(s), "3 nodes; 1 pod waiting, 3 in flight (1 assumed, 2 bound), 42 counted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	want := `
@@ -54,7 +55,7 @@ a|fresh|300ms|7.2|2.0|5.2|5|1.2|12.5|12|3.0|cpu|admitted|
 b|stale|21s|0.5|0.0|0.5|0|-|-|30|0.0|memory|no room|warming-up,churn,cost-unknown,no-pressure
 c|missing|-|-|1.0|-|any|-|-|-|-|-|admitted|
 ||>|>|>|>|>|>|>|>|>|||`
-	if diff := cmp.Diff(want, lines(s.Table())); diff != "" {
+	if diff := cmp.Diff(want, lines(page.StatusTable(s))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -63,7 +64,7 @@ c|missing|-|-|1.0|-|any|-|-|-|-|-|admitted|
 func TestHeldRoomIsShown(t *testing.T) {
 	s := plugin.Status{Nodes: shown()[:2], Ledger: reserve.Census{Held: 4}}
 	s.Nodes[1].Held = 3.5
-	if got, want := s.Text(), "2 nodes; 0 pods waiting, 0 in flight (0 assumed, 0 bound), 0 counted, room held by 4 placeholders"; got != want {
+	if got, want := page.StatusText(s), "2 nodes; 0 pods waiting, 0 in flight (0 assumed, 0 bound), 0 counted, room held by 4 placeholders"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	want := `
@@ -71,7 +72,7 @@ NODE|SIGNAL|AGE|AVAIL|INFLIGHT|HELD|FREE|SLOTS|CORES|GIB|PODS|K|SHORTEST|VERDICT
 a|fresh|300ms|7.2|2.0|0.0|5.2|5|1.2|12.5|12|3.0|cpu|admitted|
 b|stale|21s|0.5|0.0|3.5|0.5|0|-|-|30|0.0|memory|no room|warming-up,churn,cost-unknown,no-pressure
 ||>|>|>|>|>|>|>|>|>|>|||`
-	if diff := cmp.Diff(want, lines(s.Table())); diff != "" {
+	if diff := cmp.Diff(want, lines(page.StatusTable(s))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	s.Nodes[1].Allowance = .25
@@ -80,7 +81,7 @@ b|stale|21s|0.5|0.0|3.5|0.5|0|-|-|30|0.0|memory|no room|warming-up,churn,cost-un
 NODE|SCORE|AVAIL|INFLIGHT|HELD|FREE|AHEAD|AGE|VERDICT|TAKES|SHORTEST|CHANNELS|DOUBTS
 b|-|0.5|0.0|3.5|0.5|0.2|21s|no room|-|memory|-|warming-up,churn,cost-unknown,no-pressure
 |>|>|>|>|>|>|>|||||`
-	if diff := cmp.Diff(want, lines(e.Table())); diff != "" {
+	if diff := cmp.Diff(want, lines(page.VerdictTable(e))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -98,7 +99,7 @@ a|100|7.2|2.0|5.2|300ms|admitted (no memory)|memory 3, cpu 0.5, network 0.12|cpu
 b|-|0.5|0.0|0.5|21s|no room|-|memory|-|warming-up,churn,cost-unknown,no-pressure
 c|-|-|1.0|-|-|admitted|-|-|-|
 |>|>|>|>|>|||||`
-	if diff := cmp.Diff(want, lines(e.Table())); diff != "" {
+	if diff := cmp.Diff(want, lines(page.VerdictTable(e))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -113,11 +114,11 @@ a|fresh|300ms|7.2|2.0|5.2|5|1.2|12.5|12|9|3.0|cpu|admitted|
 b|stale|21s|0.5|0.0|0.5|0|-|-|30|-|0.0|memory|no room|warming-up,churn,cost-unknown,no-pressure
 c|missing|-|-|1.0|-|any|-|-|-|-|-|-|admitted|
 ||>|>|>|>|>|>|>|>|>|>|||`
-	if diff := cmp.Diff(want, lines(plugin.Status{Nodes: nodes}.Table())); diff != "" {
+	if diff := cmp.Diff(want, lines(page.StatusTable(plugin.Status{Nodes: nodes}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	e := plugin.NodeExplanation{Pods: []plugin.NodePod{{Pod: "shop/cart", State: "counted", Source: "profile"}, {Pod: "shop/new", State: "counted"}}}
-	table := e.PodTable()
+	table := page.PodTable(e)
 	if got := []string{table.Header[5], table.Rows[0][5], table.Rows[1][5]}; !slices.Equal(got, []string{"KNOWN BY", "profile", "-"}) {
 		t.Errorf("%q", got)
 	}
@@ -130,10 +131,10 @@ func TestPodTable(t *testing.T) {
 POD|STATE|PHASE|PROFILE|CREATED
 shop/cart|counted|Running|spazio|2026-11-23T07:43:28Z
 ||||`
-	if diff := cmp.Diff(want, lines(e.PodTable())); diff != "" {
+	if diff := cmp.Diff(want, lines(page.PodTable(e))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := (plugin.NodeExplanation{}).PodTable().Title; got != "0 pods bound to it" {
+	if got := page.PodTable(plugin.NodeExplanation{}).Title; got != "0 pods bound to it" {
 		t.Error(got)
 	}
 }
@@ -156,20 +157,20 @@ func TestChoice(t *testing.T) {
 	}
 	given := names(nodes)
 	for _, test := range []struct {
-		choice plugin.Choice
+		choice page.Choice
 		want   string
 	}{
-		{plugin.Choice{}, "a b c d"},
-		{plugin.Choice{Order: plugin.ByFree}, "a b c d"},
-		{plugin.Choice{Order: plugin.ByAvail}, "d b c a"},
-		{plugin.Choice{Order: plugin.ByInFlight}, "a b c d"},
-		{plugin.Choice{Order: plugin.ByAge}, "d b c a"},
-		{plugin.Choice{Order: plugin.ByName}, "a b c d"},
-		{plugin.Choice{Order: plugin.ByAvail, Limit: 2}, "d b"},
-		{plugin.Choice{Limit: 4}, "a b c d"},
-		{plugin.Choice{Limiting: "cpu"}, "b c"},
-		{plugin.Choice{Name: regexp.MustCompile("[ad]")}, "a d"},
-		{plugin.Choice{Name: regexp.MustCompile("[ad]"), Limiting: "cpu"}, ""},
+		{page.Choice{}, "a b c d"},
+		{page.Choice{Order: page.ByFree}, "a b c d"},
+		{page.Choice{Order: page.ByAvail}, "d b c a"},
+		{page.Choice{Order: page.ByInFlight}, "a b c d"},
+		{page.Choice{Order: page.ByAge}, "d b c a"},
+		{page.Choice{Order: page.ByName}, "a b c d"},
+		{page.Choice{Order: page.ByAvail, Limit: 2}, "d b"},
+		{page.Choice{Limit: 4}, "a b c d"},
+		{page.Choice{Limiting: "cpu"}, "b c"},
+		{page.Choice{Name: regexp.MustCompile("[ad]")}, "a d"},
+		{page.Choice{Name: regexp.MustCompile("[ad]"), Limiting: "cpu"}, ""},
 	} {
 		got, err := test.choice.States(nodes)
 		if err != nil || names(got) != test.want {
@@ -192,12 +193,12 @@ func TestChoiceOfVerdicts(t *testing.T) {
 		{NodeState: plugin.NodeState{Node: "a"}},
 	}
 	for _, test := range []struct {
-		choice plugin.Choice
+		choice page.Choice
 		want   string
 	}{
-		{plugin.Choice{}, "b c d a e"},
-		{plugin.Choice{Order: plugin.ByName, Limit: 3}, "b c d"},
-		{plugin.Choice{Name: regexp.MustCompile("[ae]")}, "a e"},
+		{page.Choice{}, "b c d a e"},
+		{page.Choice{Order: page.ByName, Limit: 3}, "b c d"},
+		{page.Choice{Name: regexp.MustCompile("[ae]")}, "a e"},
 	} {
 		got, err := test.choice.Verdicts(nodes)
 		var states []plugin.NodeState
@@ -211,7 +212,7 @@ func TestChoiceOfVerdicts(t *testing.T) {
 }
 
 func TestChoiceRefuses(t *testing.T) {
-	for name, c := range map[string]plugin.Choice{"Order": {Order: "size"}, "Limit": {Limit: -1}} {
+	for name, c := range map[string]page.Choice{"Order": {Order: "size"}, "Limit": {Limit: -1}} {
 		_, states := c.States(shown())
 		_, verdicts := c.Verdicts(nil)
 		for _, err := range []error{c.Validate(), states, verdicts} {
@@ -220,5 +221,35 @@ func TestChoiceRefuses(t *testing.T) {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}
+	}
+}
+
+// TestStepTable: what the API knows has no fractions, and what nobody knows is a dash.
+func TestStepTable(t *testing.T) {
+	at := func(ms int) *time.Time {
+		x := time.Date(2026, 1, 1, 12, 0, 0, ms*1e6, time.UTC)
+		return &x
+	}
+	e := plugin.Explanation{Steps: []plugin.Step{
+		{Name: plugin.StepCreated, At: at(0), WholeSeconds: true},
+		{Name: plugin.StepTried, At: at(250), Tries: &plugin.Tries{Count: 12, Last: *at(4500), Lost: 1, Returned: 2, Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 1}}}},
+		{Name: plugin.StepReserved, At: at(4501), Node: "a"},
+		{Name: plugin.StepListed, Node: "a"},
+		{Name: plugin.StepEnded, At: at(65000), WholeSeconds: true, Phase: "Succeeded"},
+	}}
+	want := `
+STEP|AT|AFTER|DETAIL
+created|2026-01-01T12:00:00Z|0s|
+tried|2026-01-01T12:00:00.250Z|250ms|12 times, last at 2026-01-01T12:00:04.500Z; no room in 11 (1 node); 1 found no room when it was to be reserved; 2 could not be bound
+reserved|2026-01-01T12:00:04.501Z|4.501s|node a
+listed|-|-|node a
+ended|2026-01-01T12:01:05Z|1m5s|Succeeded
+||>|`
+	if diff := cmp.Diff(want, lines(page.StepTable(e))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	once := page.Timeline(plugin.Explanation{Steps: []plugin.Step{{Name: plugin.StepTried, Tries: &plugin.Tries{Count: 1}}}})
+	if got := once.Steps[0].Detail; got != "once" {
+		t.Errorf("of one try: %q", got)
 	}
 }

@@ -1,4 +1,4 @@
-package plugin
+package page
 
 import (
 	"cmp"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // Order is one of nodes.
@@ -26,20 +27,20 @@ const (
 )
 
 // orders compare nodes; names decide where these do not.
-var orders = map[Order]func(a, b NodeState) int{
-	ByAvail:    func(a, b NodeState) int { return cmp.Compare(b.Avail, a.Avail) },
+var orders = map[Order]func(a, b plugin.NodeState) int{
+	ByAvail:    func(a, b plugin.NodeState) int { return cmp.Compare(b.Avail, a.Avail) },
 	"":         byFree,
 	ByFree:     byFree,
-	ByInFlight: func(a, b NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
-	ByAge:      func(a, b NodeState) int { return cmp.Compare(quiet(b), quiet(a)) },
-	ByName:     func(NodeState, NodeState) int { return 0 },
+	ByInFlight: func(a, b plugin.NodeState) int { return cmp.Compare(b.InFlight, a.InFlight) },
+	ByAge:      func(a, b plugin.NodeState) int { return cmp.Compare(silentFor(b), silentFor(a)) },
+	ByName:     func(plugin.NodeState, plugin.NodeState) int { return 0 },
 }
 
-func byFree(a, b NodeState) int { return cmp.Compare(b.Free, a.Free) }
+func byFree(a, b plugin.NodeState) int { return cmp.Compare(b.Free, a.Free) }
 
-// quiet is how long a node has not reported.
-func quiet(n NodeState) time.Duration {
-	if n.Signal == signalMissing {
+// silentFor is how long a node has not reported.
+func silentFor(n plugin.NodeState) time.Duration {
+	if isMissing(n) {
 		return math.MaxInt64
 	}
 	return n.Age
@@ -62,33 +63,33 @@ type Choice struct {
 func (c Choice) Validate() error {
 	switch {
 	case orders[c.Order] == nil:
-		return &field.Error{Package: "plugin", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of %s, %s, %s, %s, %s", ErrInvalid, ByAvail, ByFree, ByInFlight, ByAge, ByName)}
+		return &field.Error{Package: "page", Field: "Order", Value: c.Order, Err: fmt.Errorf("%w: none of %s, %s, %s, %s, %s", plugin.ErrInvalid, ByAvail, ByFree, ByInFlight, ByAge, ByName)}
 	case c.Limit < 0:
-		return &field.Error{Package: "plugin", Field: "Limit", Value: c.Limit, Err: fmt.Errorf("%w: must not be negative", ErrInvalid)}
+		return &field.Error{Package: "page", Field: "Limit", Value: c.Limit, Err: fmt.Errorf("%w: must not be negative", plugin.ErrInvalid)}
 	}
 	return nil
 }
 
 // States returns the nodes chosen, in order, in a slice of its own.
-func (c Choice) States(all []NodeState) ([]NodeState, error) {
-	return chosen(c, all, func(n NodeState) NodeState { return n }, orders[c.Order])
+func (c Choice) States(all []plugin.NodeState) ([]plugin.NodeState, error) {
+	return chosen(c, all, func(n plugin.NodeState) plugin.NodeState { return n }, orders[c.Order])
 }
 
 // Verdicts returns the nodes chosen, in a slice of its own: those that admit the pod
 // first, best first, whatever the Order.
-func (c Choice) Verdicts(all []NodeVerdict) ([]NodeVerdict, error) {
-	score := func(n NodeVerdict) int64 {
+func (c Choice) Verdicts(all []plugin.NodeVerdict) ([]plugin.NodeVerdict, error) {
+	score := func(n plugin.NodeVerdict) int64 {
 		if n.Score == nil {
 			return -1
 		}
 		return *n.Score
 	}
-	return chosen(c, all, func(n NodeVerdict) NodeState { return n.NodeState }, func(a, b NodeVerdict) int {
+	return chosen(c, all, func(n plugin.NodeVerdict) plugin.NodeState { return n.NodeState }, func(a, b plugin.NodeVerdict) int {
 		return cmp.Or(cmp.Compare(score(b), score(a)), byFree(a.NodeState, b.NodeState))
 	})
 }
 
-func chosen[T any](c Choice, all []T, state func(T) NodeState, order func(a, b T) int) ([]T, error) {
+func chosen[T any](c Choice, all []T, state func(T) plugin.NodeState, order func(a, b T) int) ([]T, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
