@@ -249,16 +249,9 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 
 func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 	if a := h.waiting.find(uid); a != nil {
-		return a.saw.Load().export()
+		return a.saw.Load()
 	}
 	return h.histories.find(reserve.KeyOf(string(uid))).placed
-}
-
-func (s *attemptSummary) export() *Attempt {
-	if s == nil {
-		return nil
-	}
-	return &Attempt{At: s.at, Nodes: s.nodes, WithRoom: s.open, Refusals: s.refusals}
 }
 
 // verdicts returns all nodes as a pod finds them, those that admit it with their score.

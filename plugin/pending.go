@@ -75,18 +75,18 @@ func (h *Hub) allPods() []*v1.Pod {
 
 // whyPending is for a pod without a node.
 func (h *Hub) whyPending(pod *v1.Pod) string {
-	var saw *attemptSummary
+	var saw *Attempt
 	if a := h.waiting.find(pod.UID); a != nil {
 		saw = a.saw.Load()
 	}
 	said := unscheduled(pod)
 	switch {
-	case saw != nil && saw.open == 0 && len(saw.refusals) > 0:
-		return fmt.Sprintf("none of %s has room: %s", plural(saw.nodes, "node"), inWords(saw.refusals))
+	case saw != nil && saw.WithRoom == 0 && len(saw.Refusals) > 0:
+		return fmt.Sprintf("none of %s has room: %s", plural(saw.Nodes, "node"), inWords(saw.Refusals))
 	case said != "":
 		return said
 	case saw != nil:
-		return fmt.Sprintf("%d of %s had room when it was tried", saw.open, plural(saw.nodes, "node"))
+		return fmt.Sprintf("%d of %s had room when it was tried", saw.WithRoom, plural(saw.Nodes, "node"))
 	}
 	return "not tried yet"
 }

@@ -117,9 +117,9 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		h.waiting.release(pod.UID)
 	}
 	h.metrics.rejected(&t.byReason)
-	saw := &attemptSummary{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
+	saw := &Attempt{At: h.clock(), Nodes: len(c.directory.nodes), WithRoom: c.open, Refusals: t.refusals()}
 	a.saw.Store(saw)
-	h.tried(pod, saw.at, t)
+	h.tried(pod, saw.At, t)
 	state.Write(stateKey, c)
 	switch refused := t.nodes; {
 	case refused == 0 && c.directory.knows(nodes):
@@ -127,7 +127,7 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):
 		p.awaitPlain(pod, c)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.refusals))
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.Refusals))
 	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
@@ -351,12 +351,13 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 	p.hub.histories.reserved(key, p.hub.clock())
 	if c, err := p.cycle(state); err == nil {
 		c.marked = marked
-		if a := c.attempt.saw.Load().export(); a != nil {
+		if saw := c.attempt.saw.Load(); saw != nil {
+			a := *saw
 			a.Reserved = name
 			if v != nil {
 				a.Avail, a.InFlight = v.Signal.Avail, v.Flight.Demand
 			}
-			p.hub.histories.placed(key, a)
+			p.hub.histories.placed(key, &a)
 		}
 	}
 	return nil

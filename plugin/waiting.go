@@ -123,7 +123,8 @@ type kind struct {
 // attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
 // cycle's state alive. Safe for concurrent use.
 type attempt struct {
-	saw atomic.Pointer[attemptSummary]
+	// saw is how the attempt found the nodes; it is never changed.
+	saw atomic.Pointer[Attempt]
 	// refused is set once the plugin alone has refused the pod a node.
 	refused atomic.Bool
 	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
@@ -134,13 +135,6 @@ type attempt struct {
 // first such node. Many nodes are refused at a time.
 func (a *attempt) refuse() (first bool) {
 	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
-}
-
-// attemptSummary sums up the nodes as an attempt found them.
-type attemptSummary struct {
-	at          time.Time
-	nodes, open int
-	refusals    []Refusal
 }
 
 func newWaiting() *waiting {
