@@ -309,12 +309,24 @@ func (h *Hub) node(name string) *node {
 	return n
 }
 
-// refresh makes the node's state visible and wakes pods if it gained slots.
-func (h *Hub) refresh(n *node) {
+// change calls f, which reports whether it changed the ledger's entries of a node, with the node's
+// mutex held, so that a decision sees all of the change or nothing. The node is unknown while its own
+// event is still to come, or once it is gone: then there are no decisions to keep consistent.
+func (h *Hub) change(node string, f func() (changed bool)) {
+	n := h.nodes.get(node)
+	if n == nil {
+		f()
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	h.refreshLocked(n)
+	if f() {
+		h.refreshLocked(n)
+	}
 }
+
+// refresh makes a node's state visible and wakes pods if it gained slots.
+func (h *Hub) refresh(node string) { h.change(node, func() bool { return true }) }
 
 // refreshLocked is refresh for a caller that holds the node's mutex.
 func (h *Hub) refreshLocked(n *node) {

@@ -202,18 +202,11 @@ func (h *Hub) placeholderBound(logger klog.Logger, node string, key reserve.PodK
 }
 
 // hold holds room for so many pods on a node.
-func (h *Hub) hold(name string, key reserve.PodKey, pods float64) error {
-	n := h.nodes.get(name)
-	if n == nil { // its event is still to come, or it is gone
-		_, err := h.ledger.Hold(name, key, pods)
-		return err
-	}
-	n.mu.Lock()
-	changed, err := h.ledger.Hold(name, key, pods)
-	if changed {
-		h.refreshLocked(n)
-	}
-	n.mu.Unlock()
+func (h *Hub) hold(node string, key reserve.PodKey, pods float64) (err error) {
+	h.change(node, func() (changed bool) {
+		changed, err = h.ledger.Hold(node, key, pods)
+		return changed
+	})
 	return err
 }
 

@@ -372,9 +372,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 	p.hub.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	p.hub.waiting.failed(pod)
 	p.hub.returned(pod)
-	if n := p.hub.nodes.get(name); n != nil {
-		p.hub.refresh(n)
-	}
+	p.hub.refresh(name)
 }
 
 // PostBind notifies the node's agent, so that it knows the pod before the container runtime does.

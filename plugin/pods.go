@@ -180,24 +180,15 @@ func (h *Hub) podPending(pod *v1.Pod) {
 }
 
 // podBound records a bound pod and reports whether it was new to the ledger.
-func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
-	n, demand := h.nodes.get(pod.Spec.NodeName), h.enter(pod)
-	if n == nil {
-		// The node's event is still to come, or the node is gone: there are no
-		// decisions to keep consistent.
-		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
+func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (entered bool, err error) {
+	demand := h.enter(pod)
+	h.change(pod.Spec.NodeName, func() bool {
+		entered, err = h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
 		h.updateDemand(pod, key, demand)
 		h.ledger.Progress(key, progressOf(pod))
 		h.ledger.Stands(key, standingOf(pod), h.clock())
-		return entered, err
-	}
-	n.mu.Lock()
-	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
-	h.updateDemand(pod, key, demand)
-	h.ledger.Progress(key, progressOf(pod))
-	h.ledger.Stands(key, standingOf(pod), h.clock())
-	h.refreshLocked(n) // one that a report has listed already moves slow start's line
-	n.mu.Unlock()
+		return true // one that a report has listed already moves slow start's line
+	})
 	return entered, err
 }
 
@@ -223,9 +214,7 @@ func (h *Hub) podGone(pod *v1.Pod) {
 	}
 	// Even one that was not in flight moves slow start's line.
 	name, _ := h.ledger.Delete(key, h.clock())
-	if n := h.nodes.get(name); n != nil {
-		h.refresh(n)
-	}
+	h.refresh(name)
 	h.placeholderGone(key)
 }
 
@@ -237,9 +226,7 @@ func (h *Hub) expire(ctx context.Context) {
 		klog.FromContext(ctx).Info("Reservation expired without a bind", "node", name)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(moved, dropped...)))) {
-		if n := h.nodes.get(name); n != nil {
-			h.refresh(n)
-		}
+		h.refresh(name)
 	}
 }
 

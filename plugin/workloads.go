@@ -276,15 +276,6 @@ func (h *Hub) kindOf(pod *v1.Pod) kind {
 	return kind{of, h.asks(h.knowledgeOf(of))}
 }
 
-// counts returns what the ledger counts a pod as. If profiles are only observed, the ledger holds
-// what would decide if they were on.
-func (h *Hub) counts(k knowledge) reserve.Demand {
-	if h.rules.byDemand {
-		return h.asks(k)
-	}
-	return h.demand(k)
-}
-
 // enter records a pod that is about to enter the ledger, so that its demand is updated from then
 // on, and returns what the ledger counts it as. Once the pod has entered, updateDemand has to follow.
 func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
@@ -299,10 +290,14 @@ func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
 // tracks reports whether profiles or the ranking by energy need the workload of each pod.
 func (h *Hub) tracks() bool { return !h.profiling.off() || h.consumption.on.Load() }
 
-// claims returns counts, with the cores that the pod is expected to keep busy if energy is
-// tracked.
+// claims returns what the ledger counts a pod as, with the cores that the pod is expected to keep busy
+// if energy is tracked. If profiles are only observed, the ledger holds what would decide if they were
+// on.
 func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
-	d := h.counts(k)
+	d := h.demand(k)
+	if h.rules.byDemand {
+		d = h.asks(k)
+	}
 	if h.consumption.on.Load() {
 		d.Cores = h.coresOf(of, k)
 	}
@@ -351,9 +346,7 @@ func (h *Hub) updateDemands(of profile.Workload) {
 		}
 	}
 	for name := range changed {
-		if n := h.nodes.get(name); n != nil {
-			h.refresh(n)
-		}
+		h.refresh(name)
 	}
 	h.waiting.reclass(of, h.asks(k))
 }
