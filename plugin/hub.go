@@ -25,6 +25,7 @@ import (
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	"github.com/spazio-scheduler/spazio/plugin/silence"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -145,7 +146,8 @@ func NewHub(o HubOptions) *Hub {
 	return &Hub{
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
 		strangers: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
-		profiles: make(map[string]*spazio),
+		profiles:  make(map[string]*spazio),
+		workloads: workloads{all: make(map[profile.Workload]*workload), byPod: make(map[reserve.PodKey]profile.Workload)},
 	}
 }
 

@@ -85,7 +85,7 @@ func (h *Hub) release(n *node, now time.Duration) (mispredictions []agent.Mispre
 // are new.
 func (h *Hub) apply(n *node, a arrival) (mispredictions []agent.Misprediction) {
 	r := a.report
-	mispredictions = news(r, n.report)
+	mispredictions = newMispredictions(r, n.report)
 	clock := h.clock()
 	landed := h.ledger.Confirm(n.name, r.Incarnation, r.Absorbed, clock)
 	h.metrics.landed(landed)

@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,18 +64,22 @@ func (p estimate) at(now time.Time, halfLife time.Duration) profile.Demand {
 const confidenceSteps = 16
 
 // workloads holds what workloads' profiles state, and the workload of each pod. Safe for
-// concurrent use; the zero value is ready.
+// concurrent use.
 type workloads struct {
-	mu        sync.RWMutex
-	estimates map[profile.Workload]estimate
-	trust     map[profile.Workload]*placement.Trust
+	mu    sync.RWMutex
+	all   map[profile.Workload]*workload
+	byPod map[reserve.PodKey]profile.Workload // in the ledger
 	// start is when durations began; it is set before the first profile.
 	start time.Time
-	// of holds the workload of each pod in the ledger, bound the pods of each.
-	of    map[reserve.PodKey]profile.Workload
-	bound map[profile.Workload]map[reserve.PodKey]struct{}
 	// ended are the pods that ended last, which reports may still mention.
 	ended ring[endedPod]
+}
+
+// workload is one of which something is known or that has pods in the ledger.
+type workload struct {
+	estimate *estimate // nil if nothing is known
+	trust    placement.Trust
+	pods     map[reserve.PodKey]struct{}
 }
 
 // endedMost bounds the pods that end within the seconds for which reports still mention a pod.
@@ -98,76 +104,92 @@ func (w *workloads) identify(pod *v1.Pod) profile.Workload {
 func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	of, known = w.of[key]
+	of, known = w.byPod[key]
 	return of, known
 }
 
-// estimate returns what is known about a workload, whether anything is, and whether it is
-// contradicted.
-func (w *workloads) estimate(of profile.Workload) (p estimate, known, contradicted bool) {
+// estimate returns what is known about a workload, nil if nothing is, and whether too many nodes have
+// contradicted it since it was observed.
+func (w *workloads) estimate(of profile.Workload) (p *estimate, distrusted bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	p, known = w.estimates[of]
-	return p, known, known && w.isDistrusted(of, p)
+	k := w.all[of]
+	if k == nil || k.estimate == nil {
+		return nil, false
+	}
+	return k.estimate, w.isDistrusted(k)
+}
+
+// isDistrusted reports whether what is known about a workload is not to be believed. The mutex is held.
+func (w *workloads) isDistrusted(k *workload) bool {
+	return k.trust.IsDistrusted(k.estimate.observed.Sub(w.start))
+}
+
+// addOutlier notes that a node measured one of a workload's pods to take something else than was
+// predicted, and reports whether its profile is distrusted from now on.
+func (w *workloads) addOutlier(of profile.Workload, node int, now time.Duration) (distrusted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.all[of]
+	return k != nil && k.estimate != nil && !w.isDistrusted(k) && k.trust.AddOutlier(node, now)
+}
+
+// change edits what is kept of a workload, and forgets it if nothing is left. The mutex is held.
+func (w *workloads) change(of profile.Workload, edit func(*workload)) {
+	k := w.all[of]
+	if k == nil {
+		k = &workload{pods: make(map[reserve.PodKey]struct{})}
+		w.all[of] = k
+	}
+	if edit(k); k.estimate == nil && len(k.pods) == 0 {
+		delete(w.all, of)
+	}
 }
 
 // set replaces what is known about a workload and reports whether that is a change; nil removes
 // it.
-func (w *workloads) set(of profile.Workload, p *estimate) bool {
+func (w *workloads) set(of profile.Workload, p *estimate) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, known := w.estimates[of]
-	switch {
-	case p == nil && !known, p != nil && known && before == *p:
-		return false
-	case p == nil:
-		delete(w.estimates, of)
-		delete(w.trust, of)
-	default:
-		if w.estimates == nil {
-			w.estimates = make(map[profile.Workload]estimate)
+	w.change(of, func(k *workload) {
+		if p == nil {
+			k.trust = placement.Trust{}
 		}
-		w.estimates[of] = *p
-	}
-	return true
+		changed = (p == nil) != (k.estimate == nil) || p != nil && *p != *k.estimate
+		k.estimate = p
+	})
+	return changed
 }
 
 // pods returns the pods of a workload in the ledger.
 func (w *workloads) pods(of profile.Workload) []reserve.PodKey {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	pods := make([]reserve.PodKey, 0, len(w.bound[of]))
-	for key := range w.bound[of] {
-		pods = append(pods, key)
+	if k := w.all[of]; k != nil {
+		return slices.Collect(maps.Keys(k.pods))
 	}
-	return pods
+	return nil
 }
 
 // known returns the workloads about which something is known.
-func (w *workloads) known() []profile.Workload {
+func (w *workloads) known() (list []profile.Workload) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	list := make([]profile.Workload, 0, len(w.estimates))
-	for of := range w.estimates {
-		list = append(list, of)
+	for of, k := range w.all {
+		if k.estimate != nil {
+			list = append(list, of)
+		}
 	}
 	return list
 }
 
 // enter records a pod that is in the ledger.
 func (w *workloads) enter(of profile.Workload, uid types.UID) {
+	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.of == nil {
-		w.of = make(map[reserve.PodKey]profile.Workload)
-		w.bound = make(map[profile.Workload]map[reserve.PodKey]struct{})
-	}
-	if w.bound[of] == nil {
-		w.bound[of] = make(map[reserve.PodKey]struct{})
-	}
-	key := reserve.KeyOf(string(uid))
-	w.of[key] = of
-	w.bound[of][key] = struct{}{}
+	w.byPod[key] = of
+	w.change(of, func(k *workload) { k.pods[key] = struct{}{} })
 }
 
 // end remembers for a while a pod that has ended on a node.
@@ -175,7 +197,7 @@ func (w *workloads) end(uid types.UID, node string) {
 	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if of, known := w.of[key]; known {
+	if of, known := w.byPod[key]; known {
 		w.ended.push(endedPod{key, of, node}, endedMost)
 	}
 }
@@ -200,14 +222,9 @@ func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) 
 func (w *workloads) leave(key reserve.PodKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of, known := w.of[key]
-	if !known {
-		return
-	}
-	delete(w.of, key)
-	delete(w.bound[of], key)
-	if len(w.bound[of]) == 0 {
-		delete(w.bound, of)
+	if of, known := w.byPod[key]; known {
+		delete(w.byPod, key)
+		w.change(of, func(k *workload) { delete(k.pods, key) })
 	}
 }
 
@@ -234,13 +251,13 @@ func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
 	if h.profiling.off() {
 		return knowledge{source: SourceOff}
 	}
-	p, known, contradicted := h.workloads.estimate(of)
+	p, distrusted := h.workloads.estimate(of)
 	switch {
-	case !known:
+	case p == nil:
 		return knowledge{source: SourceTypical}
 	case p.mode == v1alpha1.Off:
 		return knowledge{source: SourceOff}
-	case contradicted:
+	case distrusted:
 		return knowledge{source: SourceContradicted}
 	}
 	d := p.at(h.clock(), h.profiling.halfLife)
@@ -349,4 +366,34 @@ func (h *Hub) updateDemands(of profile.Workload) {
 		h.refresh(name)
 	}
 	h.waiting.reclass(of, h.asks(k))
+}
+
+// newMispredictions returns those of a report that the one before does not list: reports repeat them,
+// because any may be lost.
+func newMispredictions(r, before *agent.Report) []agent.Misprediction {
+	if before == nil || len(r.Mispredictions) == 0 {
+		return r.Mispredictions
+	}
+	return slices.DeleteFunc(slices.Clone(r.Mispredictions), func(s agent.Misprediction) bool {
+		return slices.ContainsFunc(before.Mispredictions, func(old agent.Misprediction) bool { return old.Pod == s.Pod })
+	})
+}
+
+// mispredicted takes in a node's pods that were measured to take something else than was predicted. A
+// node's word counts for its own pods alone. No node's mutex is held.
+func (h *Hub) mispredicted(n *node, list []agent.Misprediction) {
+	if len(list) == 0 || !h.rules.byDemand || h.profiling.off() {
+		return
+	}
+	for _, s := range list {
+		of, known := h.workloads.on(n.name, s.Pod, h.ledger)
+		if !known || !h.knowledgeOf(of).decides {
+			continue
+		}
+		h.metrics.mispredicted(s)
+		if h.workloads.addOutlier(of, n.id, h.now()) {
+			h.metrics.dropped.Inc()
+			h.updateDemands(of)
+		}
+	}
 }
