@@ -89,7 +89,7 @@ func (h *Hub) markAll(ctx context.Context) {
 		case <-time.After(pause):
 		}
 		if pause = markSpacing; !h.markNext(ctx) {
-			pause = max(h.retry, markSpacing)
+			pause = max(h.args.RetryPeriod.Duration, markSpacing)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func (h *Hub) markNext(ctx context.Context) bool {
 		return true // the last three: the pod or the scheduler is gone
 	}
 	klog.FromContext(ctx).Info("Cannot write the condition of a pod that waits for room; if another scheduler takes the lead, the pod's wait begins anew",
-		"pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "nextTry", h.retry, "err", err)
+		"pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "nextTry", h.args.RetryPeriod.Duration, "err", err)
 	return false
 }
 

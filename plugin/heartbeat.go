@@ -53,7 +53,7 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 		result, err = reportInvalid, errBase
 	case !newest.after(n.newest):
 		result = reportOutdated
-	case !n.bucket.take(now, h.rate, h.burst):
+	case !h.takes(n, now):
 		result = reportLimited
 	default:
 		n.sampled, n.newest = sampled, newest

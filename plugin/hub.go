@@ -84,17 +84,11 @@ type Hub struct {
 	// lastMoment is the moment of the newest decision; see moment.
 	clockMu    sync.Mutex
 	lastMoment reserve.Moment
-	retry      time.Duration
 	// driven is set if a test runs what the Hub otherwise does by itself.
 	driven bool
 	// reclassed is when the demands of the waiting pods were last updated. Only the inspection
 	// uses it.
 	reclassed time.Duration
-	// idle is how long a stream may go without a report; rate and burst limit
-	// the reports of a node.
-	idle        time.Duration
-	rate, burst float64
-
 	// strangers bounds the streams that have not yet brought a report that counts, watchers the
 	// streams of rooms.
 	strangers, watchers *transport.Quota
@@ -116,9 +110,11 @@ type Hub struct {
 	// nil reviews none.
 	identities, controllers *identity.Reviewer
 
+	// args are set before the Hub counts as started, and never change.
+	args SpazioArgs
+
 	mu       sync.Mutex
 	started  bool
-	args     SpazioArgs
 	listener net.Listener
 	// profiles holds the plugins made so far, by the names of their profiles.
 	profiles map[string]*spazio
@@ -255,10 +251,8 @@ func (h *Hub) configure(args SpazioArgs) error {
 	if h.consumption, err = newConsumption(); err != nil {
 		return err
 	}
-	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
+	h.ledger, h.start, h.args = ledger, h.clock(), args
 	h.workloads.start = h.start
-	h.profiling.halfLife, h.profiling.retry = args.ProfileHalfLife.Duration, cmp.Or(h.options.ProfilesRetry, profilesRetry)
-	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
 		admit:     reserve.Rules{MinFreePods: args.MinFreePods, CPUDemandPerCore: args.CPUDemandPerCore}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},

@@ -36,7 +36,7 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 			current, err := lister.Pods(pod.Namespace).Get(pod.Name)
 			return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
 		},
-		moment: h.moment, start: h.start, retry: h.retry, maxWait: maxWait, rules: &h.rules,
+		moment: h.moment, start: h.start, retry: h.args.RetryPeriod.Duration, maxWait: maxWait, rules: &h.rules,
 		lives: &h.lives,
 	})
 	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,8 @@ const profilesRetry = 5 * time.Minute
 // profiling is how profiles are followed. They are off until the API server has delivered all of
 // them.
 type profiling struct {
-	source   cache.ListerWatcher
-	halfLife time.Duration
-	retry    time.Duration
-	on       atomic.Bool
+	source cache.ListerWatcher
+	on     atomic.Bool
 }
 
 func (p *profiling) off() bool { return !p.on.Load() }
@@ -64,7 +63,7 @@ func (h *Hub) followProfiles(ctx context.Context) {
 	}
 	logger, told := klog.FromContext(ctx), false
 	profiles := optional.Kind{
-		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: h.profiling.retry,
+		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: cmp.Or(h.options.ProfilesRetry, profilesRetry),
 		Handler: handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
 			h.learn(p.Spec.Workload.In(p.Namespace), nil)
 		}),

@@ -27,6 +27,11 @@ func (b *bucket) take(now time.Duration, rate, burst float64) bool {
 	return true
 }
 
+// takes counts a report of a node, whose mutex is held, unless the node reports too often.
+func (h *Hub) takes(n *node, now time.Duration) bool {
+	return n.bucket.take(now, h.args.MaxReportRate, float64(h.args.ReportBurst))
+}
+
 // arrival is a report with the times, since the Hub's start, at which it came and at which its
 // newest sample was taken. The age of a delayed report counts from the sample.
 type arrival struct {
@@ -48,7 +53,7 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	switch {
 	case n.outdated(a):
 		result = reportOutdated
-	case !n.bucket.take(a.at, h.rate, h.burst):
+	case !h.takes(n, a.at):
 		if held := n.held.Load(); held == nil || versionOf(r).after(versionOf(held.report)) {
 			n.held.Store(&a)
 		}
@@ -75,7 +80,7 @@ func (n *node) outdated(a arrival) bool {
 // n is held. It returns what apply does.
 func (h *Hub) release(n *node, now time.Duration) (mispredictions []agent.Misprediction) {
 	held := n.held.Load()
-	if held == nil || !n.bucket.take(now, h.rate, h.burst) {
+	if held == nil || !h.takes(n, now) {
 		return nil
 	}
 	return h.apply(n, *held)

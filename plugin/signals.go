@@ -92,7 +92,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 		sub.leave = m.agents.join(agentVersion(ctx))
 	})
 	defer context.AfterFunc(s.ctx, func() { sub.end(errStopping) })()
-	sub.idle = time.AfterFunc(s.hub.idle, func() { sub.end(errIdle) })
+	sub.idle = time.AfterFunc(s.hub.args.IdleTimeout.Duration, func() { sub.end(errIdle) })
 	defer sub.idle.Stop()
 	if !agent.Until.IsZero() {
 		defer time.AfterFunc(time.Until(agent.Until), func() { sub.end(errExpired) }).Stop()
@@ -235,7 +235,7 @@ func (h *Hub) refuse(node, result, why string, end error) error {
 // heard handles each valid report or heartbeat; result is what came of it.
 func (h *Hub) heard(n *node, sub *subscriber, result string) {
 	if h.subscribe(n, sub, result != reportOutdated) {
-		sub.idle.Reset(h.idle)
+		sub.idle.Reset(h.args.IdleTimeout.Duration)
 		sub.admit()
 	}
 }

@@ -202,7 +202,7 @@ func (h *Hub) inspect(ctx context.Context) {
 		h.mispredicted(n, mispredictions)
 	}
 	h.expire(ctx)
-	if now-h.reclassed >= h.retry {
+	if now-h.reclassed >= h.args.RetryPeriod.Duration {
 		h.reclassed = now
 		h.reclassAll()
 	}

@@ -260,7 +260,7 @@ func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
 	case distrusted:
 		return knowledge{source: SourceContradicted}
 	}
-	d := p.at(h.clock(), h.profiling.halfLife)
+	d := p.at(h.clock(), h.args.ProfileHalfLife.Duration)
 	if d == (profile.Demand{}) {
 		return knowledge{source: SourceTypical}
 	}
