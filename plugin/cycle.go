@@ -22,11 +22,11 @@ const stateKey fwk.StateKey = Name
 type cycle struct {
 	directory *directory
 	attempt   *attempt
-	// reach gets the nodes that Filter refuses; nil where Filter is left out or
+	// waitSet gets the nodes that Filter refuses; nil where Filter is left out or
 	// sees only a few nodes. rises gets the nodes that rose before they were in it.
-	reach *refusedNodes
-	rises func(*node)
-	at    reserve.Moment
+	waitSet *refusedNodes
+	rises   func(*node)
+	at      reserve.Moment
 	// asks is the demand that the pod is decided on by.
 	asks reserve.Demand
 	// refused are the directory's nodes that were refused, the zero value for an admitted one;
@@ -109,7 +109,7 @@ func (c *cycle) admitOverdue(i int, v *view) {
 // has risen since the cycle looked at it, the waker may have passed over the
 // pod.
 func (c *cycle) learn(i int, r *rules) {
-	c.reach.add(c.directory.ids[i])
+	c.waitSet.add(c.directory.ids[i])
 	n := c.directory.nodes[i]
 	if v := n.view.Load(); v != c.refused[i].view && r.decide(v, c.asks, c.at) == reserve.Admitted {
 		c.rises(n)

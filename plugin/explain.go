@@ -249,7 +249,7 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 
 func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 	if a := h.waiting.find(uid); a != nil {
-		return a.saw.Load()
+		return a.summary.Load()
 	}
 	return h.histories.find(reserve.KeyOf(string(uid))).placed
 }

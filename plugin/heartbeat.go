@@ -33,7 +33,7 @@ func (h *Hub) heartbeat(message *spaziov1.Report, sub *subscriber) error {
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	h.heard(n, sub, result)
+	h.keepStream(n, sub, result)
 	return nil
 }
 

@@ -89,11 +89,11 @@ type Hub struct {
 	// reclassed is when the demands of the waiting pods were last updated. Only the inspection
 	// uses it.
 	reclassed time.Duration
-	// strangers bounds the streams that have not yet brought a report that counts, watchers the
+	// unauthenticated bounds the streams that have not yet brought a report that counts, watchers the
 	// streams of rooms.
-	strangers, watchers *transport.Quota
-	// guard limits the callers; refusals is what it had refused when the metrics were last set.
-	guard    *transport.ConnLimiter
+	unauthenticated, watchers *transport.Quota
+	// limiter limits the callers; refusals is what it had refused when the metrics were last set.
+	limiter  *transport.ConnLimiter
 	refusals transport.ConnStats
 	// workloads holds what profiles state about pods, profiling how the profiles are followed.
 	workloads workloads
@@ -141,7 +141,7 @@ func NewHub(o HubOptions) *Hub {
 	}
 	return &Hub{
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
-		strangers: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
+		unauthenticated: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
 		profiles:  make(map[string]*spazio),
 		workloads: workloads{all: make(map[profile.Workload]*workload), byPod: make(map[reserve.PodKey]profile.Workload)},
 	}
@@ -193,15 +193,15 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err := h.configure(args); err != nil {
 		return err
 	}
-	guard, err := transport.NewConnLimiter(args.Limits())
+	limiter, err := transport.NewConnLimiter(args.Limits())
 	if err != nil {
 		return err
 	}
-	options, err := guard.ServerOptions(args.Transport())
+	options, err := limiter.ServerOptions(args.Transport())
 	if err != nil {
 		return err
 	}
-	listener, err := guard.Listen(ctx, args.Listen, args.Transport())
+	listener, err := limiter.Listen(ctx, args.Listen, args.Transport())
 	if err != nil {
 		return err
 	}
@@ -219,12 +219,12 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	h.listener, h.started, h.guard = listener, true, guard
+	h.listener, h.started, h.limiter = listener, true, limiter
 	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	h.serve(ctx, server, listener)
 	h.attend(ctx)
 	h.tasks.Go(func() {
-		h.tellSilent(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
+		h.announceSignals(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
 	})
 	if testbeds != nil {
 		h.tasks.Go(func() { h.followTestbeds(ctx, testbeds) })
@@ -351,7 +351,7 @@ func (h *Hub) inventory() {
 	}
 	h.synced.Store(true)
 	for _, n := range h.nodes.list().nodes {
-		h.tellPlaceholders(n.name)
+		h.sendPlaceholders(n.name)
 		h.waiting.recheck(n)
 	}
 }

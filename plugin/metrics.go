@@ -180,10 +180,10 @@ func newHistogram(name, help string, least, growth float64, buckets int) *metric
 	return register(metrics.NewHistogram(histogramOf(name, help, least, growth, buckets)))
 }
 
-// landed observes the time in flight of the pods that a report lists for the first time. Pods
+// confirmed observes the time in flight of the pods that a report lists for the first time. Pods
 // that this scheduler did not reserve are skipped, because their time in flight did not begin
 // here.
-func (m *metricSet) landed(pods []reserve.Confirmation) {
+func (m *metricSet) confirmed(pods []reserve.Confirmation) {
 	for _, p := range pods {
 		if p.Reserved {
 			m.toListed.Observe(p.InFlightFor.Seconds())
@@ -231,7 +231,7 @@ const (
 
 // countRefusals adds what the signal server's guard has refused since the last call.
 func (h *Hub) countRefusals() {
-	last, now := h.refusals, h.guard.Stats()
+	last, now := h.refusals, h.limiter.Stats()
 	h.metrics.refusals[refusedConnections].Add(float64(now.Refused - last.Refused))
 	h.metrics.refusals[refusedCalls].Add(float64(now.Overcalled - last.Overcalled))
 	h.refusals = now

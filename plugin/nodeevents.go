@@ -19,9 +19,9 @@ const (
 	SignalBack = "SpazioSignalBack"
 )
 
-// tellSilent records events on nodes whose signals are lost or back until ctx ends, if this
+// announceSignals records events on nodes whose signals are lost or back until ctx ends, if this
 // scheduler leads. If it does not, the leader records what both plan; see package silence.
-func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
+func (h *Hub) announceSignals(ctx context.Context, recorder events.EventRecorder, nodes listers.NodeLister) {
 	config := h.options.Silences.WithDefaults()
 	config.After = h.args.SignalLostAfter.Duration
 	planner := silence.New(config)
@@ -43,9 +43,9 @@ func (h *Hub) tellSilent(ctx context.Context, recorder events.EventRecorder, nod
 			if err != nil {
 				continue // the node has gone meanwhile
 			}
-			h.tellNode(recorder, node, e, now)
+			h.announceSignal(recorder, node, e, now)
 		}
-		klog.FromContext(ctx).Info("Told nodes of their signals", "events", len(due), "silent", due[0].Silent, "nodes", due[0].Nodes)
+		klog.FromContext(ctx).Info("Recorded events about signals of nodes", "events", len(due), "silent", due[0].Silent, "nodes", due[0].Nodes)
 	}
 }
 
@@ -57,13 +57,13 @@ func (h *Hub) silences() []silence.Node {
 	for _, n := range d.nodes {
 		v := n.view.Load()
 		all = append(all, silence.Node{
-			Name: n.name, Reported: v.report != nil, Heard: v.sampled, Fresh: v.fresh(at.Now),
+			Name: n.name, Reported: v.report != nil, Sampled: v.sampled, Fresh: v.fresh(at.Now),
 		})
 	}
 	return all
 }
 
-func (h *Hub) tellNode(recorder events.EventRecorder, node *v1.Node, e silence.Event, now time.Duration) {
+func (h *Hub) announceSignal(recorder events.EventRecorder, node *v1.Node, e silence.Event, now time.Duration) {
 	if !e.Lost {
 		recorder.Eventf(node, nil, v1.EventTypeNormal, SignalBack, "Watching", "its agent reports again; it was silent from %s", h.start.Add(e.Since).UTC().Format(time.RFC3339))
 		return

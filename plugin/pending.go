@@ -75,18 +75,18 @@ func (h *Hub) allPods() []*v1.Pod {
 
 // whyPending is for a pod without a node.
 func (h *Hub) whyPending(pod *v1.Pod) string {
-	var saw *Attempt
+	var summary *Attempt
 	if a := h.waiting.find(pod.UID); a != nil {
-		saw = a.saw.Load()
+		summary = a.summary.Load()
 	}
 	said := unscheduled(pod)
 	switch {
-	case saw != nil && saw.WithRoom == 0 && len(saw.Refusals) > 0:
-		return fmt.Sprintf("none of %s has room: %s", plural(saw.Nodes, "node"), inWords(saw.Refusals))
+	case summary != nil && summary.WithRoom == 0 && len(summary.Refusals) > 0:
+		return fmt.Sprintf("none of %s has room: %s", plural(summary.Nodes, "node"), inWords(summary.Refusals))
 	case said != "":
 		return said
-	case saw != nil:
-		return fmt.Sprintf("%d of %s had room when it was tried", saw.WithRoom, plural(saw.Nodes, "node"))
+	case summary != nil:
+		return fmt.Sprintf("%d of %s had room when it was tried", summary.WithRoom, plural(summary.Nodes, "node"))
 	}
 	return "not tried yet"
 }

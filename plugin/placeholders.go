@@ -172,7 +172,7 @@ func (h *Hub) renamePlaceholders(logger klog.Logger, bed types.UID, next testbed
 		}
 	}
 	for name := range nodes {
-		h.tellPlaceholders(name)
+		h.sendPlaceholders(name)
 	}
 	h.ordinaryAgain(logger, again)
 }
@@ -214,13 +214,13 @@ func (h *Hub) hold(node string, key reserve.PodKey, pods float64) (err error) {
 // its room back.
 func (h *Hub) placeholderGone(key reserve.PodKey) {
 	if node, known := h.placeholders.remove(key); known {
-		h.tellPlaceholders(node)
+		h.sendPlaceholders(node)
 	}
 }
 
-// tellPlaceholders sends a node's agent which placeholders are there, once they are all
+// sendPlaceholders sends a node's agent which placeholders are there, once they are all
 // known.
-func (h *Hub) tellPlaceholders(name string) {
+func (h *Hub) sendPlaceholders(name string) {
 	n := h.nodes.get(name)
 	if n == nil {
 		h.placeholders.forget(name) // it went before its placeholders
@@ -228,16 +228,16 @@ func (h *Hub) tellPlaceholders(name string) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	h.tellPlaceholdersLocked(n)
+	h.sendPlaceholdersLocked(n)
 }
 
-// tellPlaceholdersLocked is tellPlaceholders for a caller that holds the node's mutex: the
+// sendPlaceholdersLocked is sendPlaceholders for a caller that holds the node's mutex: the
 // set is read under it, so that the newest goes out last.
-func (h *Hub) tellPlaceholdersLocked(n *node) {
+func (h *Hub) sendPlaceholdersLocked(n *node) {
 	if n.stream == nil || !h.synced.Load() {
 		return
 	}
 	if pods, known := h.placeholders.list(n.name); known {
-		n.stream.offerPlaceholders(pods)
+		n.stream.enqueuePlaceholders(pods)
 	}
 }

@@ -117,9 +117,9 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		h.waiting.release(pod.UID)
 	}
 	h.metrics.rejected(&t.byReason)
-	saw := &Attempt{At: h.clock(), Nodes: len(c.directory.nodes), WithRoom: c.open, Refusals: t.refusals()}
-	a.saw.Store(saw)
-	h.tried(pod, saw.At, t)
+	summary := &Attempt{At: h.clock(), Nodes: len(c.directory.nodes), WithRoom: c.open, Refusals: t.refusals()}
+	a.summary.Store(summary)
+	h.tried(pod, summary.At, t)
 	state.Write(stateKey, c)
 	switch refused := t.nodes; {
 	case refused == 0 && c.directory.knows(nodes):
@@ -127,13 +127,13 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, fwk.NewStatus(fwk.Skip)
 	case c.open == 0 && refused > 0 && isPlain(pod):
 		p.awaitPlain(pod, c)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.Refusals))
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(summary.Refusals))
 	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
-	c.reach, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
-	h.waiting.follow(pod.UID, a, c.reach)
+	c.waitSet, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
+	h.waiting.follow(pod.UID, a, c.waitSet)
 	return nil, nil
 }
 
@@ -181,7 +181,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if !known {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, messages[reserve.Stale])
 	}
-	if c.reach != nil {
+	if c.waitSet != nil {
 		c.learn(i, &p.hub.rules)
 	}
 	return c.refuse(i)
@@ -351,8 +351,8 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 	p.hub.histories.reserved(key, p.hub.clock())
 	if c, err := p.cycle(state); err == nil {
 		c.marked = marked
-		if saw := c.attempt.saw.Load(); saw != nil {
-			a := *saw
+		if summary := c.attempt.summary.Load(); summary != nil {
+			a := *summary
 			a.Reserved = name
 			if v != nil {
 				a.Avail, a.InFlight = v.Signal.Avail, v.Flight.Demand

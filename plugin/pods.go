@@ -147,7 +147,7 @@ func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	h.waiting.drop(pod.UID)
 	if units, is := h.placeholders.units(key); is {
 		if h.placeholderBound(logger, pod.Spec.NodeName, key, units) {
-			h.tellPlaceholders(pod.Spec.NodeName)
+			h.sendPlaceholders(pod.Spec.NodeName)
 		}
 		return
 	}

@@ -61,7 +61,7 @@ func (h *Hub) followProfiles(ctx context.Context) {
 	if h.profiling.source == nil {
 		return
 	}
-	logger, told := klog.FromContext(ctx), false
+	logger, logged := klog.FromContext(ctx), false
 	profiles := optional.Kind{
 		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: cmp.Or(h.options.ProfilesRetry, profilesRetry),
 		Handler: handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
@@ -79,10 +79,10 @@ func (h *Hub) followProfiles(ctx context.Context) {
 				cause = interruptedAbsent
 			}
 			h.metrics.interruptions[cause].Inc()
-			if !told { // logged once until they are there again
+			if !logged { // logged once until they are there again
 				logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
 			}
-			told = !errors.Is(err, optional.ErrGone)
+			logged = !errors.Is(err, optional.ErrGone)
 		},
 	}
 	profiles.Follow(ctx)

@@ -92,9 +92,9 @@ func (h *Hub) apply(n *node, a arrival) (mispredictions []agent.Misprediction) {
 	r := a.report
 	mispredictions = newMispredictions(r, n.report)
 	clock := h.clock()
-	landed := h.ledger.Confirm(n.name, r.Incarnation, r.Absorbed, clock)
-	h.metrics.landed(landed)
-	h.histories.landed(landed, clock)
+	confirmed := h.ledger.Confirm(n.name, r.Incarnation, r.Absorbed, clock)
+	h.metrics.confirmed(confirmed)
+	h.histories.confirmed(confirmed, clock)
 	h.consumed(n, r, a.sampled)
 	n.report, n.sampled, n.vacant = r, a.sampled, h.vacant(r)
 	n.held.Store(nil)

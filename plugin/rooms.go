@@ -81,10 +81,10 @@ func (s *roomServer) Watch(_ *spaziov1.WatchRooms, stream grpc.ServerStreamingSe
 // the status to refuse it with.
 func (h *Hub) admitWatcher(ctx context.Context) (who identity.Agent, end func(), err error) {
 	caller := transport.CallerAddr(ctx)
-	if !h.strangers.Acquire(caller) {
+	if !h.unauthenticated.Acquire(caller) {
 		return who, nil, status.Error(codes.ResourceExhausted, "too many streams of unknown callers")
 	}
-	defer h.strangers.Release(caller)
+	defer h.unauthenticated.Release(caller)
 	if h.controllers == nil && h.identities != nil {
 		return who, nil, status.Error(codes.PermissionDenied, "rooms cannot be read because controllerServiceAccount is not set")
 	}

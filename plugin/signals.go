@@ -21,8 +21,8 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 )
 
-// partingTime is how long streams have to end by themselves at a shutdown.
-const partingTime = time.Second
+// shutdownTime is how long streams have to end by themselves at a shutdown.
+const shutdownTime = time.Second
 
 // serve answers agents and controllers on listener until ctx ends.
 func (h *Hub) serve(ctx context.Context, server *grpc.Server, listener net.Listener) {
@@ -42,8 +42,8 @@ func (h *Hub) serve(ctx context.Context, server *grpc.Server, listener net.Liste
 		}
 		// The handlers see the end of ctx and return; a client that does not read
 		// must not hold up the shutdown.
-		hurry := time.AfterFunc(partingTime, server.Stop)
-		defer hurry.Stop()
+		forced := time.AfterFunc(shutdownTime, server.Stop)
+		defer forced.Stop()
 		server.GracefulStop()
 	})
 }
@@ -74,11 +74,11 @@ func (s *signalServer) Publish(stream publishStream) error {
 	m.streams.Inc()
 	defer m.streams.Dec()
 	caller := transport.CallerAddr(stream.Context())
-	if !s.hub.strangers.Acquire(caller) {
+	if !s.hub.unauthenticated.Acquire(caller) {
 		m.closings[closedUnauthenticated].Inc()
 		return status.Error(codes.ResourceExhausted, "too many streams without a report")
 	}
-	known := sync.OnceFunc(func() { s.hub.strangers.Release(caller) })
+	known := sync.OnceFunc(func() { s.hub.unauthenticated.Release(caller) })
 	defer known()
 	ctx := stream.Context()
 	agent, err := s.hub.identify(ctx, s.hub.identities)
@@ -110,7 +110,7 @@ func (s *signalServer) Publish(stream publishStream) error {
 		case err := <-received:
 			return err
 		case why := <-sub.ended:
-			return s.hub.parted(why)
+			return s.hub.closeStream(why)
 		case <-review.C:
 			if agent, err = s.hub.review(ctx, s.hub.identities, agent); err != nil {
 				s.hub.metrics.closings[closedRefused].Inc()
@@ -121,23 +121,23 @@ func (s *signalServer) Publish(stream publishStream) error {
 	}
 }
 
-// parting is the reason why the scheduler ends a stream.
-type parting struct {
+// closeReason is the reason why the scheduler ends a stream.
+type closeReason struct {
 	label   string // of the metric
 	code    codes.Code
 	message string
 }
 
 var (
-	errStopping   = &parting{"", codes.Unavailable, "scheduler is stopping"}
-	errIdle       = &parting{closedIdle, codes.DeadlineExceeded, "no report that counts for too long"}
-	errExpired    = &parting{closedExpired, codes.Unauthenticated, "the token has expired: come again with the next one"}
-	errSuperseded = &parting{closedSuperseded, codes.Aborted, "a newer stream reports on the same node"}
-	errSlow       = &parting{closedSlow, codes.ResourceExhausted, "notices are not being read"}
+	errStopping   = &closeReason{"", codes.Unavailable, "scheduler is stopping"}
+	errIdle       = &closeReason{closedIdle, codes.DeadlineExceeded, "no report that counts for too long"}
+	errExpired    = &closeReason{closedExpired, codes.Unauthenticated, "the token has expired: come again with the next one"}
+	errSuperseded = &closeReason{closedSuperseded, codes.Aborted, "a newer stream reports on the same node"}
+	errSlow       = &closeReason{closedSlow, codes.ResourceExhausted, "notices are not being read"}
 )
 
-// parted returns the status of a stream that the scheduler ended.
-func (h *Hub) parted(why *parting) error {
+// closeStream returns the status of a stream that the scheduler ended.
+func (h *Hub) closeStream(why *closeReason) error {
 	if why == errSlow {
 		h.metrics.notices[noticeOverflow].Inc()
 	}
@@ -205,7 +205,7 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	sub.base = versionOf(&report)
 	result := h.accept(n, &report, min(time.Duration(message.GetSampleAgeNanos()), api.MaxAge))
 	h.metrics.reports[result].Inc()
-	h.heard(n, sub, result)
+	h.keepStream(n, sub, result)
 	return nil
 }
 
@@ -232,8 +232,8 @@ func (h *Hub) refuse(node, result, why string, end error) error {
 	return end
 }
 
-// heard handles each valid report or heartbeat; result is what came of it.
-func (h *Hub) heard(n *node, sub *subscriber, result string) {
+// keepStream handles each valid report or heartbeat; result is what came of it.
+func (h *Hub) keepStream(n *node, sub *subscriber, result string) {
 	if h.subscribe(n, sub, result != reportOutdated) {
 		sub.idle.Reset(h.args.IdleTimeout.Duration)
 		sub.admit()

@@ -52,7 +52,7 @@ type subscriber struct {
 	stream  publishStream
 	notices outbox
 	// ended holds the reason why the scheduler ends the stream.
-	ended chan *parting
+	ended chan *closeReason
 	// spawn starts a goroutine that the Hub waits for.
 	spawn func(func())
 }
@@ -73,20 +73,20 @@ type outbox struct {
 }
 
 func newSubscriber(stream publishStream, identity string, spawn func(func())) *subscriber {
-	return &subscriber{identity: identity, stream: stream, spawn: spawn, ended: make(chan *parting, 1)}
+	return &subscriber{identity: identity, stream: stream, spawn: spawn, ended: make(chan *closeReason, 1)}
 }
 
 // end ends the stream; only the first reason counts.
-func (s *subscriber) end(why *parting) {
+func (s *subscriber) end(why *closeReason) {
 	select {
 	case s.ended <- why:
 	default:
 	}
 }
 
-// offer queues a notice without ever waiting. A full queue ends the stream, and the agent starts
+// enqueue queues a notice without ever waiting. A full queue ends the stream, and the agent starts
 // over with a new one.
-func (s *subscriber) offer(b agent.Bind) (queued bool) {
+func (s *subscriber) enqueue(b agent.Bind) (queued bool) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *subscriber) offer(b agent.Bind) (queued bool) {
 	return true
 }
 
-// offerAll queues the notices of all of a node's pods, once or twice a stream.
-func (s *subscriber) offerAll(binds []agent.Bind) {
+// enqueueAll queues the notices of all of a node's pods, once or twice a stream.
+func (s *subscriber) enqueueAll(binds []agent.Bind) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -113,8 +113,8 @@ func (s *subscriber) offerAll(binds []agent.Bind) {
 	s.queue(binds...)
 }
 
-// offerPlaceholders queues the node's set of placeholders.
-func (s *subscriber) offerPlaceholders(pods []reserve.PodKey) {
+// enqueuePlaceholders queues the node's set of placeholders.
+func (s *subscriber) enqueuePlaceholders(pods []reserve.PodKey) {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -197,7 +197,7 @@ func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
 		n.stream.end(errSuperseded)
 	}
 	sub.node, n.stream = n, sub
-	h.tellPlaceholdersLocked(n)
+	h.sendPlaceholdersLocked(n)
 	h.introduce(n)
 	return true
 }
@@ -230,7 +230,7 @@ func (h *Hub) introduce(n *node) {
 			binds = append(binds, b)
 		}
 	}
-	n.stream.offerAll(binds)
+	n.stream.enqueueAll(binds)
 }
 
 // introduceAll introduces the pods of all nodes.
@@ -264,7 +264,7 @@ func (h *Hub) notify(name string, b agent.Bind) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.stream != nil && n.stream.offer(b) {
+	if n.stream != nil && n.stream.enqueue(b) {
 		h.metrics.notices[noticeQueued].Inc()
 	}
 }

@@ -174,7 +174,7 @@ func (hs *histories) bound(pod reserve.PodKey, at time.Time, news bool) {
 	})
 }
 
-func (hs *histories) landed(pods []reserve.Confirmation, at time.Time) {
+func (hs *histories) confirmed(pods []reserve.Confirmation, at time.Time) {
 	for _, p := range pods {
 		hs.note(p.Pod, false, func(e *history) {
 			if e.listed != 0 {

@@ -36,8 +36,8 @@ const (
 // numbers of a [placement.Queue], which decides which pods to wake and when. Safe for concurrent
 // use. Its mutex may be taken with a node's mutex held, never the other way round.
 type waiting struct {
-	// kick signals that the Queue has something to do earlier than planned.
-	kick chan struct{}
+	// due signals that the Queue has something to do earlier than planned.
+	due chan struct{}
 	waitingConfig
 
 	mu    sync.Mutex
@@ -123,8 +123,8 @@ type kind struct {
 // attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
 // cycle's state alive. Safe for concurrent use.
 type attempt struct {
-	// saw is how the attempt found the nodes; it is never changed.
-	saw atomic.Pointer[Attempt]
+	// summary is how the attempt found the nodes; it is never changed.
+	summary atomic.Pointer[Attempt]
 	// refused is set once the plugin alone has refused the pod a node.
 	refused atomic.Bool
 	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
@@ -138,7 +138,7 @@ func (a *attempt) refuse() (first bool) {
 }
 
 func newWaiting() *waiting {
-	w := &waiting{kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
+	w := &waiting{due: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
 	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives)})
 	return w
 }
@@ -164,7 +164,7 @@ func (w *waiting) unlock() {
 	if at, ok := w.queue.Next(); ok && at < w.planned {
 		w.planned = at
 		select {
-		case w.kick <- struct{}{}:
+		case w.due <- struct{}{}:
 		default:
 		}
 	}

@@ -50,7 +50,7 @@ func (h *Hub) wake(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.waiting.kick:
+		case <-h.waiting.due:
 		case <-timer.C:
 		}
 		if again := h.round(ctx); again > 0 {
