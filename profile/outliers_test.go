@@ -12,31 +12,31 @@ import (
 
 // naive detects a change as the document says it, with the samples in a list.
 type naive struct {
-	taken, doubts []sample
-	restarts      int
+	taken, outliers []sample
+	restarts        int
 }
 
 // take reports whether a value is doubted.
-func (n *naive) take(s sample) (doubted bool) {
+func (n *naive) take(s sample) (isOutlier bool) {
 	if len(n.taken) > 0 {
 		_, mean, variance := moments(n.taken, latest(n.taken), week)
 		band := 3 * math.Max(math.Sqrt(variance), math.Max(math.Min(s.value, mean)/4, .01))
 		if math.Abs(s.value-mean) > band {
-			if n.doubts = append(n.doubts, s); len(n.doubts) == 3 {
-				n.taken, n.doubts = n.doubts, nil
+			if n.outliers = append(n.outliers, s); len(n.outliers) == 3 {
+				n.taken, n.outliers = n.outliers, nil
 				n.restarts++
 			}
-			return len(n.doubts) > 0
+			return len(n.outliers) > 0
 		}
 	}
-	n.taken, n.doubts = append(append(n.taken, n.doubts...), s), nil
+	n.taken, n.outliers = append(append(n.taken, n.outliers...), s), nil
 	return false
 }
 
 // TestProfileDetectsChange: of pods that come and end one after the other a profile knows what
 // all of them kept say, whatever it doubts.
 func TestProfileDetectsChange(t *testing.T) {
-	var taken, doubted, restarted int
+	var taken, refused, restarted int
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 4))
 		n, p := &naive{}, newProfile(t, profile.Config{Slots: 1})
@@ -54,7 +54,7 @@ func TestProfileDetectsChange(t *testing.T) {
 				s.value *= 10
 			}
 			if n.take(s) {
-				doubted++
+				refused++
 			} else {
 				taken++
 			}
@@ -67,14 +67,14 @@ func TestProfileDetectsChange(t *testing.T) {
 		}
 		restarted += n.restarts
 	}
-	if taken < 20 || doubted < 20 || restarted < 20 {
-		t.Errorf("%d taken, %d doubted, %d restarts: the test shows little", taken, doubted, restarted)
+	if taken < 20 || refused < 20 || restarted < 20 {
+		t.Errorf("%d taken, %d outliers, %d restarts: the test shows little", taken, refused, restarted)
 	}
 }
 
-// TestDoubtsFloor: what lies within three times 10 millicores of the mean contradicts nothing,
+// TestOutliersFloor: what lies within three times 10 millicores of the mean contradicts nothing,
 // however many pods agree on how little they take.
-func TestDoubtsFloor(t *testing.T) {
+func TestOutliersFloor(t *testing.T) {
 	for value, want := range map[float64]float64{.025: 51, .04: 50} {
 		p := newProfile(t, profile.Config{})
 		for i := range 50 {
