@@ -78,8 +78,8 @@ func (s *spazio) meter(m *machine) {
 func (s *spazio) consumed(r *report) {
 	for i, cores := range r.cores {
 		if cores > 0 {
-			s.c.fail(s.energy.book.Observe(s.workloadOf(podOf(r.absorbed[i])), energy.Observation{
-				Pod: uint64(r.absorbed[i]), At: at(s.c.now), Cores: float64(cores),
+			s.c.fail(s.energy.book.Observe(s.workloadOf(podOf(r.listed[i])), energy.Observation{
+				Pod: uint64(r.listed[i]), At: at(s.c.now), Cores: float64(cores),
 			}))
 		}
 	}

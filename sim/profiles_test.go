@@ -219,7 +219,7 @@ func TestWrongProfile(t *testing.T) {
 	}{
 		{3, sim.Profiles{Known: .5, Frozen: true}, true},
 		{2, sim.Profiles{Known: .5, Frozen: true}, false},
-		{3, sim.Profiles{Known: .5, Frozen: true, Believed: true}, false},
+		{3, sim.Profiles{Known: .5, Frozen: true, AlwaysTrusted: true}, false},
 		{3, sim.Profiles{Known: 1, Frozen: true}, false},
 	} {
 		var pods []sim.Pod
