@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -43,25 +44,17 @@ const (
 )
 
 // isOverdue reports whether a pod was bound to a node without room.
-func isOverdue(pod *v1.Pod) bool { return conditionOf(pod, OverdueCondition, v1.ConditionTrue) != nil }
+func isOverdue(pod *v1.Pod) bool {
+	return podstate.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
+}
 
 // roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
 // all that a scheduler knows about pods that waited before it started.
 func roomSince(pod *v1.Pod) time.Time {
-	if c := conditionOf(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
+	if c := podstate.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
 		return c.LastTransitionTime.Time
 	}
 	return time.Time{}
-}
-
-// conditionOf returns a pod's condition if it has the given status, or nil.
-func conditionOf(pod *v1.Pod, kind v1.PodConditionType, status v1.ConditionStatus) *v1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == kind && c.Status == status {
-			return c
-		}
-	}
-	return nil
 }
 
 // setConditions writes conditions into a pod's status, provided that it is still the same pod.

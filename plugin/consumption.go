@@ -9,6 +9,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -131,7 +132,7 @@ func (h *Hub) meter() {
 // that has left the ledger meanwhile is forgotten again.
 func (h *Hub) enterAll() {
 	for _, pod := range h.allPods() {
-		if pod.Spec.NodeName == "" || isTerminal(pod) || isMirror(pod) {
+		if pod.Spec.NodeName == "" || podstate.IsTerminal(pod) || podstate.IsMirror(pod) {
 			continue
 		}
 		h.workloads.enter(h.workloads.identify(pod), pod.UID)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -137,7 +138,7 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	profile := h.profileOf(pod)
 	e := Explanation{
 		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
-		Unscheduled: unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
+		Unscheduled: podstate.Unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
@@ -201,16 +202,6 @@ func (e *Explanation) wait(since time.Time, t *reserve.OverdueAdmission, now tim
 	}
 }
 
-// unscheduled is empty for a pod that has a node or was not tried.
-func unscheduled(pod *v1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
-}
-
 // findPod needs a started Hub.
 func (h *Hub) findPod(name string) (*v1.Pod, error) {
 	if namespace, base, err := cache.SplitMetaNamespaceKey(name); err == nil && namespace != "" {
@@ -229,7 +220,7 @@ func (h *Hub) findPod(name string) (*v1.Pod, error) {
 func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	known, ok := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	switch {
-	case isTerminal(pod):
+	case podstate.IsTerminal(pod):
 		return PodEnded, pod.Spec.NodeName
 	case ok && !known.Confirmed:
 		return PodInFlight, known.Node

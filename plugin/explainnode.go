@@ -10,6 +10,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 )
 
 // ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
@@ -51,7 +53,7 @@ func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
 	}
 	e := NodeExplanation{NodeState: state}
 	for _, pod := range h.Pods() {
-		if pod.Spec.NodeName != name || isTerminal(pod) {
+		if pod.Spec.NodeName != name || podstate.IsTerminal(pod) {
 			continue
 		}
 		state, _ := h.podState(pod, h.profileOf(pod))

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -37,7 +38,7 @@ func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
 	}
 	var pods []*v1.Pod // the oldest so far and, unsorted, less than as many again and a thousand
 	for _, pod := range h.Pods() {
-		if pod.Spec.NodeName != "" || isTerminal(pod) {
+		if pod.Spec.NodeName != "" || podstate.IsTerminal(pod) {
 			continue
 		}
 		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
@@ -79,7 +80,7 @@ func (h *Hub) whyPending(pod *v1.Pod) string {
 	if a := h.waiting.find(pod.UID); a != nil {
 		summary = a.summary.Load()
 	}
-	said := unscheduled(pod)
+	said := podstate.Unscheduled(pod)
 	switch {
 	case summary != nil && summary.WithRoom == 0 && len(summary.Refusals) > 0:
 		return fmt.Sprintf("none of %s has room: %s", plural(summary.Nodes, "node"), inWords(summary.Refusals))

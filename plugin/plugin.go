@@ -9,12 +9,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -51,7 +51,7 @@ func (*spazio) Name() string { return Name }
 // annotation, or by a toleration where the annotations are not its author's. An exempt pod
 // counts like any other once it is placed.
 func (p *spazio) exempt(pod *v1.Pod) bool {
-	if pod.Annotations[p.optOut] == "true" || OfNode(pod) || p.hub.Placeholder(pod.UID) {
+	if pod.Annotations[p.optOut] == "true" || podstate.IsNodeOwned(pod) || p.hub.Placeholder(pod.UID) {
 		return true
 	}
 	for i := range pod.Spec.Tolerations {
@@ -60,31 +60,6 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// OfNode reports whether a pod is a node's own: a static pod's mirror, or one of a
-// DaemonSet, whose controller ties each to a node by name. An owner reference alone proves
-// nothing; with the node's name it gives an author no more than spec.nodeName does.
-func OfNode(pod *v1.Pod) bool {
-	if isMirror(pod) {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "DaemonSet" && isTied(pod)
-}
-
-// isTied reports whether a pod may run only on one node, which it names.
-func isTied(pod *v1.Pod) bool {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
-		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool {
-		return !slices.ContainsFunc(t.MatchFields, func(r v1.NodeSelectorRequirement) bool {
-			return r.Key == metav1.ObjectNameField && r.Operator == v1.NodeSelectorOpIn && len(r.Values) == 1
-		})
-	})
 }
 
 // PreFilter records the pod as waiting and then decides for all nodes, in this order, so that a
@@ -125,10 +100,10 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	case refused == 0 && c.directory.knows(nodes):
 		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
 		return nil, fwk.NewStatus(fwk.Skip)
-	case c.open == 0 && refused > 0 && isPlain(pod):
+	case c.open == 0 && refused > 0 && podstate.IsPlain(pod):
 		p.awaitPlain(pod, c)
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(summary.Refusals))
-	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
+	case refused >= narrowFrom && c.open <= refused && podstate.IsPlain(pod):
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}

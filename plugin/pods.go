@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -39,11 +40,11 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 		moment: h.moment, start: h.start, retry: h.args.RetryPeriod.Duration, maxWait: maxWait, rules: &h.rules,
 		lives: &h.lives,
 	})
-	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(informer.Handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))
 	if err != nil {
 		return nil, fmt.Errorf("follow pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(handler(h.nodeSeen, h.nodeGone))
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(informer.Handler(h.nodeSeen, h.nodeGone))
 	if err != nil {
 		return nil, fmt.Errorf("follow nodes: %w", err)
 	}
@@ -52,8 +53,8 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 
 // indexPods makes the informer index pods by node.
 func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
-	informer := factory.Core().V1().Pods().Informer()
-	err := informer.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
+	pods := factory.Core().V1().Pods().Informer()
+	err := pods.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
 		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" {
 			return []string{pod.Spec.NodeName}, nil
 		}
@@ -62,39 +63,8 @@ func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("index pods: %w", err)
 	}
-	h.podIndex = informer.GetIndexer()
+	h.podIndex = pods.GetIndexer()
 	return nil
-}
-
-// handler returns a handler that passes on the objects of a type: as they are, and as they were last
-// when they are gone. An object of the same name with another UID is another object, whose
-// predecessor is gone: both events can arrive as one update.
-func handler[T metav1.Object](seen, gone func(T)) cache.ResourceEventHandlerFuncs {
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if object, ok := obj.(T); ok {
-				seen(object)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			object, ok := after.(T)
-			if !ok {
-				return
-			}
-			if old, ok := before.(T); ok && old.GetUID() != object.GetUID() {
-				gone(old)
-			}
-			seen(object)
-		},
-		DeleteFunc: func(obj any) {
-			if missed, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-				obj = missed.Obj
-			}
-			if last, ok := obj.(T); ok {
-				gone(last)
-			}
-		},
-	}
 }
 
 // nodeSeen takes in a node as the API has it.
@@ -113,7 +83,7 @@ func (h *Hub) nodeSeen(object *v1.Node) {
 		h.refreshLocked(n)
 	}
 	n.mu.Unlock()
-	if h.tainted.set(n, taintsOf(object)) {
+	if h.tainted.set(n, podstate.Taints(object)) {
 		h.waiting.admit(n) // pods that a taint kept from it may go there now
 	}
 }
@@ -133,9 +103,9 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 // podKnown is podSeen for a caller that holds placeholders.change.
 func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	switch {
-	case isMirror(pod):
+	case podstate.IsMirror(pod):
 		return
-	case isTerminal(pod):
+	case podstate.IsTerminal(pod):
 		h.podGone(pod)
 		h.histories.end(reserve.KeyOf(string(pod.UID)))
 		return
@@ -185,8 +155,8 @@ func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (entered bool, err error
 	h.change(pod.Spec.NodeName, func() bool {
 		entered, err = h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
 		h.updateDemand(pod, key, demand)
-		h.ledger.Progress(key, progressOf(pod))
-		h.ledger.Stands(key, standingOf(pod), h.clock())
+		h.ledger.Progress(key, podstate.Progress(pod))
+		h.ledger.Stands(key, podstate.Standing(pod), h.clock())
 		return true // one that a report has listed already moves slow start's line
 	})
 	return entered, err
@@ -202,14 +172,14 @@ func (h *Hub) podDeleted(pod *v1.Pod) {
 
 // podGone forgets what a deleted or terminal pod took; placeholders.change is held.
 func (h *Hub) podGone(pod *v1.Pod) {
-	if isMirror(pod) {
+	if podstate.IsMirror(pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
 	h.workloads.end(pod.UID, pod.Spec.NodeName)
 	h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	key := reserve.KeyOf(string(pod.UID))
-	if progressOf(pod) == reserve.Ended {
+	if podstate.Progress(pod) == reserve.Ended {
 		h.ledger.Progress(key, reserve.Ended)
 	}
 	// Even one that was not in flight moves slow start's line.
@@ -228,70 +198,4 @@ func (h *Hub) expire(ctx context.Context) {
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(moved, dropped...)))) {
 		h.refresh(name)
 	}
-}
-
-// isMirror reports whether a pod is the mirror of a static pod. A static pod's cgroup has
-// a UID that its mirror in the API does not have, so no report would ever list the mirror.
-// Another author's pod with the annotation takes no room either: kubelet runs no mirror,
-// and deletes one without a static pod.
-func isMirror(pod *v1.Pod) bool {
-	_, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
-	return ok
-}
-
-func isTerminal(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-}
-
-// progressOf returns how far a pod has come, as its containers' statuses show it.
-func progressOf(pod *v1.Pod) reserve.Progress {
-	status := &pod.Status
-	switch {
-	case slices.ContainsFunc(status.ContainerStatuses, hasEnded):
-		return reserve.Ended
-	case slices.ContainsFunc(status.ContainerStatuses, isRunning):
-		return reserve.Starting
-	case slices.ContainsFunc(status.ContainerStatuses, isStalled), slices.ContainsFunc(status.InitContainerStatuses, isStalled):
-		return reserve.Stalled
-	case len(pod.Spec.InitContainers) > 0:
-		return reserve.Initializing
-	}
-	return reserve.Starting
-}
-
-// standingOf returns how a pod's containers stand. Init containers and sidecars do not count: a
-// pod in which only they run is still on its way.
-func standingOf(pod *v1.Pod) (s reserve.Standing) {
-	status := &pod.Status
-	all := status.ContainerStatuses
-	for i := range all {
-		s.Restarts += all[i].RestartCount
-	}
-	s.Runs = len(all) >= len(pod.Spec.Containers) && slices.ContainsFunc(all, isRunning) &&
-		!slices.ContainsFunc(all, func(c v1.ContainerStatus) bool { return c.State.Running == nil && c.State.Terminated == nil })
-	s.Held = !s.Runs && (slices.ContainsFunc(all, isStalled) || slices.ContainsFunc(status.InitContainerStatuses, isStalled))
-	return s
-}
-
-// hasEnded reports whether a container has already run to an end. Its pod may never be in a
-// report again, so after a restart of the scheduler, a pod that waits between two crashes must
-// not count as one that is about to start.
-func hasEnded(s v1.ContainerStatus) bool {
-	return s.RestartCount > 0 || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
-}
-
-func isRunning(s v1.ContainerStatus) bool { return s.State.Running != nil }
-
-// isStalled reports whether kubelet could not start a container and will try again: its image
-// can't be pulled, it refers to something that does not exist, or it keeps crashing. kubelet has
-// more than a dozen reasons for this, and two for an ordinary start.
-func isStalled(s v1.ContainerStatus) bool {
-	if s.State.Waiting == nil {
-		return false
-	}
-	switch s.State.Waiting.Reason {
-	case "", "ContainerCreating", "PodInitializing":
-		return false
-	}
-	return true
 }

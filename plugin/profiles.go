@@ -17,6 +17,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
 	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 )
 
@@ -64,7 +65,7 @@ func (h *Hub) followProfiles(ctx context.Context) {
 	logger, logged := klog.FromContext(ctx), false
 	profiles := optional.Kind{
 		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: cmp.Or(h.options.ProfilesRetry, profilesRetry),
-		Handler: handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
+		Handler: informer.Handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
 			h.learn(p.Spec.Workload.In(p.Namespace), nil)
 		}),
 		Synced: func() {

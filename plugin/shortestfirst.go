@@ -16,6 +16,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 )
 
@@ -104,14 +105,14 @@ func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fw
 	_, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
 			old, _ := before.(*v1.Pod)
-			if pod, ok := after.(*v1.Pod); ok && old != nil && !isTerminal(old) && isTerminal(pod) {
+			if pod, ok := after.(*v1.Pod); ok && old != nil && !podstate.IsTerminal(old) && podstate.IsTerminal(pod) {
 				h.podLived(pod)
 			}
 		},
 		// The scheduler's informer leaves out pods that have ended: to it they are deleted then. It
 		// is not known when a pod ended whose deletion was missed.
 		DeleteFunc: func(obj any) {
-			if pod, ok := obj.(*v1.Pod); ok && !isTerminal(pod) {
+			if pod, ok := obj.(*v1.Pod); ok && !podstate.IsTerminal(pod) {
 				h.podLived(pod)
 			}
 		},
@@ -126,8 +127,8 @@ func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fw
 // podLived notes that a pod has ended now. Its life counts from its bind, because it takes a slot from
 // then on. The pods that nodes have anyway do not count.
 func (h *Hub) podLived(pod *v1.Pod) {
-	bound := scheduledAt(pod)
-	if bound.IsZero() || OfNode(pod) || h.Placeholder(pod.UID) {
+	bound := podstate.ScheduledAt(pod)
+	if bound.IsZero() || podstate.IsNodeOwned(pod) || h.Placeholder(pod.UID) {
 		return
 	}
 	l := &h.lives
@@ -215,7 +216,7 @@ func queuedPriority(e queued) int32 {
 		return e.GetPriority()
 	}
 	if pod := queuedPod(e); pod != nil { // before Kubernetes 1.37
-		return priorityOf(pod)
+		return podstate.Priority(pod)
 	}
 	return 0
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -218,7 +219,7 @@ func (h *Hub) introduce(n *node) {
 	var binds []agent.Bind
 	for _, object := range pods {
 		pod, ok := object.(*v1.Pod)
-		if !ok || isTerminal(pod) || isMirror(pod) {
+		if !ok || podstate.IsTerminal(pod) || podstate.IsMirror(pod) {
 			continue
 		}
 		key := reserve.KeyOf(string(pod.UID))

@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
 	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -67,7 +68,7 @@ func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	logger := klog.FromContext(ctx)
 	beds := optional.Kind{
 		Source: source, Object: &unstructured.Unstructured{}, Strip: stripTestbed, Retry: testbedsRetry,
-		Handler: handler(func(u *unstructured.Unstructured) {
+		Handler: informer.Handler(func(u *unstructured.Unstructured) {
 			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
 		}, func(u *unstructured.Unstructured) {
 			h.renamePlaceholders(logger, u.GetUID(), testbedPlaceholders{})

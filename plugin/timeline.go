@@ -6,6 +6,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -286,11 +287,11 @@ func (h *Hub) timeline(pod *v1.Pod) []Step {
 	if node != "" {
 		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
 	}
-	if at := startedAt(pod); !at.IsZero() {
+	if at := podstate.StartedAt(pod); !at.IsZero() {
 		steps = append(steps, inSeconds(StepStarted, "", at))
 	}
-	if isTerminal(pod) {
-		ended := inSeconds(StepEnded, "", EndedAt(pod))
+	if podstate.IsTerminal(pod) {
+		ended := inSeconds(StepEnded, "", podstate.EndedAt(pod))
 		ended.Phase = string(pod.Status.Phase)
 		steps = append(steps, ended)
 	}
@@ -304,7 +305,7 @@ func (e *history) onNode(pod *v1.Pod, lists bool) (steps []Step) {
 	if e.bound != 0 {
 		steps = append(steps, Step{Name: StepBound, Node: node, At: stamp(e.bound)})
 	} else {
-		steps = append(steps, inSeconds(StepBound, node, scheduledAt(pod)))
+		steps = append(steps, inSeconds(StepBound, node, podstate.ScheduledAt(pod)))
 	}
 	if e.listed != 0 {
 		steps = append(steps, Step{Name: StepListed, Node: node, At: stamp(e.listed)})
@@ -339,45 +340,4 @@ func inSeconds(name, node string, at time.Time) Step {
 		s.At, s.WholeSeconds = &at, true
 	}
 	return s
-}
-
-func scheduledAt(pod *v1.Pod) time.Time {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
-}
-
-// startedAt returns when the first of a pod's containers first ran, as far as the API still
-// knows, or the zero time if none has.
-func startedAt(pod *v1.Pod) (first time.Time) {
-	note := func(at time.Time) {
-		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
-			first = at
-		}
-	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if r := c.State.Running; r != nil {
-			note(r.StartedAt.Time)
-		}
-		for _, t := range []*v1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-			if t != nil {
-				note(t.StartedAt.Time)
-			}
-		}
-	}
-	return first
-}
-
-// EndedAt returns when the last of a pod's containers ended, in whole seconds, or the zero time
-// if none has or the API does not state when.
-func EndedAt(pod *v1.Pod) (last time.Time) {
-	for _, c := range pod.Status.ContainerStatuses {
-		if t := c.State.Terminated; t != nil && t.FinishedAt.After(last) {
-			last = t.FinishedAt.Time
-		}
-	}
-	return last
 }

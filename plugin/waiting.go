@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -231,7 +232,7 @@ func (w *waiting) enlist(p *waitingPod, k kind) {
 		p.arrival = w.arrivals
 	}
 	p.workloadDemand = w.join(k)
-	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: priorityOf(p.pod), Order: w.order(p)})
+	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: podstate.Priority(p.pod), Order: w.order(p)})
 	if !since.IsZero() {
 		w.queue.StartWait(p.number, since.Sub(w.start))
 	}
@@ -496,11 +497,4 @@ func (w *waiting) recheck(n *node) {
 	if w.has(n) {
 		w.queue.Recheck(n.id)
 	}
-}
-
-func priorityOf(pod *v1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
-	}
-	return *pod.Spec.Priority
 }

@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -81,7 +80,7 @@ const mostPods = 100
 
 func (s *Source) podsOn(node string) (names []web.PodName) {
 	for _, pod := range s.hub.Pods() {
-		if pod.Spec.NodeName == node && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+		if pod.Spec.NodeName == node && !podstate.IsTerminal(pod) {
 			names = append(names, web.PodName{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
