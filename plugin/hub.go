@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -99,7 +100,7 @@ type Hub struct {
 	workloads workloads
 	profiling profiling
 	// lives orders the pods if ShortestFirst is enabled.
-	lives lives
+	lives lives.Lives
 
 	// consumption holds what agents measured pods to take. labelled holds the workloads that a
 	// metric has series for; only gauge uses it.

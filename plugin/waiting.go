@@ -11,6 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
+	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -75,7 +76,7 @@ type waitingConfig struct {
 	// retry is the longest pause between wakes, maxWait when a pod is overdue, 0 for never.
 	retry, maxWait time.Duration
 	rules          *rules
-	lives          *lives
+	lives          *lives.Lives
 }
 
 // waitingPod is a pod that was tried and is not yet bound.
@@ -140,7 +141,7 @@ func (a *attempt) refuse() (first bool) {
 
 func newWaiting() *waiting {
 	w := &waiting{due: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
-	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives)})
+	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives.Lives)})
 	return w
 }
 

@@ -286,7 +286,7 @@ func (h *Hub) asks(k knowledge) reserve.Demand {
 // kindOf returns a pod's workload and what decisions assume that it asks for. The workload is
 // zero if neither profiles nor lives decide.
 func (h *Hub) kindOf(pod *v1.Pod) kind {
-	if !h.rules.byDemand && !h.lives.isOn.Load() {
+	if !h.rules.byDemand && !h.lives.IsOn() {
 		return kind{asks: podDemand}
 	}
 	of := h.workloads.identify(pod)
