@@ -1,8 +1,11 @@
 package plugin
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -170,4 +173,174 @@ func (p *spazio) cycle(state fwk.CycleState) (*cycle, error) {
 		return nil, fmt.Errorf("plugin: %s holds a %T", stateKey, data)
 	}
 	return c, nil
+}
+
+// admitOverdue admits the cycle's pod, which is overdue, to the nodes that have places for overdue
+// pods.
+func (p *spazio) admitOverdue(c *cycle) {
+	for i, n := range c.directory.nodes {
+		if c.admits(i) {
+			continue
+		}
+		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
+			c.admitOverdue(i, v)
+		}
+	}
+}
+
+// admitsOverdue reports whether a cycle's pod may go to a node without room, whose mutex is held.
+func (p *spazio) admitsOverdue(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
+	c, err := p.cycle(state)
+	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
+}
+
+// reservedOverdue records that a pod was reserved on a node without room, whose mutex is held, so
+// that the check of the next such pod counts it.
+func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
+	p.hub.ledger.MarkOverdue(key)
+	if c, err := p.cycle(state); err == nil {
+		c.admittedOverdue, c.short = true, short
+	}
+}
+
+const (
+	// scoreUnit turns a raw score into an integer for NormalizeScore; scoreMost
+	// keeps that in range.
+	scoreUnit = 1 << 20
+	scoreMost = 1 << 40
+	// neutralScore marks a node without a signal.
+	neutralScore = -1
+)
+
+// scratch holds the slices that NormalizeScore works on, to be reused.
+type scratch struct {
+	raw        []float64
+	normalised []int64
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Score returns the raw score in units of 2⁻²⁰, or neutralScore.
+func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	c, err := p.cycle(state)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	i, known := c.directory.places[info.Node().Name]
+	if !known {
+		return neutralScore, nil
+	}
+	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
+	if math.IsNaN(raw) {
+		return neutralScore, nil
+	}
+	return int64(min(raw, scoreMost) * scoreUnit), nil
+}
+
+// ScoreExtensions returns the plugin itself, which normalises.
+func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore brings the raw scores to 0..100.
+func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	w := scratches.Get().(*scratch)
+	defer scratches.Put(w)
+	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
+	for i, s := range scores {
+		w.raw[i] = float64(s.Score)
+		if s.Score == neutralScore {
+			w.raw[i] = math.NaN()
+		}
+	}
+	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
+	for i := range scores {
+		scores[i].Score = w.normalised[i]
+	}
+	return nil
+}
+
+// Refusal counts the nodes that took no pod for the same reason.
+type Refusal struct {
+	Nodes   int    `json:"nodes"`
+	Message string `json:"message"`
+}
+
+// inWords returns the refusals as the scheduler itself would count them in an event.
+func inWords(list []Refusal) string {
+	parts := make([]string, len(list))
+	for i, r := range list {
+		parts[i] = fmt.Sprint(r.Nodes, " ", r.Message)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// messages are the status messages of refusals by reason.
+var messages = [...]string{
+	reserve.Stale:     "node(s) without a current capacity report",
+	reserve.Saturated: "node(s) saturated",
+	reserve.NoRoom:    "node(s) without room for another pod",
+	reserve.SlowStart: "node(s) with too many pods still starting",
+	reserve.NoCPU:     "node(s) without enough CPU for what the pod is expected to take",
+	reserve.NoMemory:  "node(s) without enough memory for what the pod is expected to take",
+}
+
+// refusalCounts counts refused nodes by the message of their status.
+type refusalCounts struct {
+	nodes     int
+	byReason  [reserve.NoMemory + 1]int
+	byMessage []messageCount
+}
+
+// messageCount counts the nodes that are refused for a reason, those that are saturated or have no
+// room by their shortest resource.
+type messageCount struct {
+	reason   reserve.Reason
+	shortest string
+	nodes    int
+	// text is the status message. All statuses of the count share it.
+	text []string
+}
+
+// maxShortest bounds how many messages name a resource, because a report may carry any name.
+const maxShortest = 64
+
+// find returns the place in byMessage of a node that is refused as seen in v.
+func (t *refusalCounts) find(v *view, reason reserve.Reason) int {
+	shortest := ""
+	if reason == reserve.Saturated || reason == reserve.NoRoom {
+		shortest = v.shortest
+	}
+	for i := range t.byMessage {
+		if c := &t.byMessage[i]; c.reason == reason && (c.shortest == shortest || i >= maxShortest && c.shortest == "") {
+			return i
+		}
+	}
+	message := messages[reason]
+	if len(t.byMessage) >= maxShortest {
+		shortest = ""
+	}
+	if shortest != "" {
+		message += ", shortest in " + shortest
+	}
+	t.byMessage = append(t.byMessage, messageCount{reason: reason, shortest: shortest, text: []string{message}})
+	return len(t.byMessage) - 1
+}
+
+// add counts so many nodes more, or fewer, that are refused with the message at a place.
+func (t *refusalCounts) add(message, nodes int) {
+	c := &t.byMessage[message]
+	c.nodes += nodes
+	t.nodes += nodes
+	t.byReason[c.reason] += nodes
+}
+
+// refusals returns the counts by message, in the messages' order.
+func (t *refusalCounts) refusals() []Refusal {
+	var list []Refusal
+	for _, c := range t.byMessage {
+		if c.nodes > 0 {
+			list = append(list, Refusal{Nodes: c.nodes, Message: c.text[0]})
+		}
+	}
+	slices.SortFunc(list, func(a, b Refusal) int { return strings.Compare(a.Message, b.Message) })
+	return list
 }

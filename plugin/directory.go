@@ -3,6 +3,7 @@ package plugin
 import (
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -69,4 +70,93 @@ func (d *directory) knows(nodes []fwk.NodeInfo) bool {
 	}
 	d.known.Store(last)
 	return true
+}
+
+// nodes is the directory of all nodes. Safe for concurrent use.
+type nodes struct {
+	mu     sync.RWMutex
+	byName map[string]*node
+	ids    numbers
+	// published is the directory as scheduling cycles read it; nil after a
+	// change, so that many changes cost one copy.
+	published atomic.Pointer[directory]
+}
+
+func (ns *nodes) get(name string) *node {
+	ns.mu.RLock()
+	defer ns.mu.RUnlock()
+	return ns.byName[name]
+}
+
+// ensure returns the node, made by build if it is new.
+func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
+	if n := ns.get(name); n != nil {
+		return n, false
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if n := ns.byName[name]; n != nil {
+		return n, false
+	}
+	if ns.byName == nil {
+		ns.byName = make(map[string]*node)
+	}
+	n = build()
+	n.id = ns.ids.take()
+	ns.byName[name] = n
+	ns.published.Store(nil)
+	return n, true
+}
+
+// remove takes a node out, and reports whether it was there: another may have its name.
+func (ns *nodes) remove(n *node) bool {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if ns.byName[n.name] != n {
+		return false
+	}
+	ns.ids.giveBack(n.id)
+	delete(ns.byName, n.name)
+	ns.published.Store(nil)
+	return true
+}
+
+// list returns the current directory. The caller holds no node's mutex.
+func (ns *nodes) list() *directory {
+	if d := ns.published.Load(); d != nil {
+		return d
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if d := ns.published.Load(); d != nil {
+		return d
+	}
+	d := newDirectory(ns.byName, ns.ids.limit)
+	ns.published.Store(d)
+	return d
+}
+
+// numbers gives small numbers to things that come and go. The zero value has given none.
+type numbers struct {
+	// limit is the lowest that was never taken, spare are those given back.
+	limit int
+	spare []int
+}
+
+// take returns a number that nothing has, that given back last if there is one.
+func (n *numbers) take() int {
+	if last := len(n.spare) - 1; last >= 0 {
+		number := n.spare[last]
+		n.spare = n.spare[:last]
+		return number
+	}
+	n.limit++
+	return n.limit - 1
+}
+
+func (n *numbers) giveBack(number int) { n.spare = append(n.spare, number) }
+
+// grown returns a slice that has an element at i.
+func grown[T any](s []T, i int) []T {
+	return slices.Grow(s, max(i+1-len(s), 0))[:max(i+1, len(s))]
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/profile"
@@ -293,89 +294,47 @@ func (h *Hub) clock() time.Time { return h.options.Now() }
 // now returns the time since the Hub's start, the form in which views keep it.
 func (h *Hub) now() time.Duration { return h.clock().Sub(h.start) }
 
-// node returns the named node, which it creates if it is new.
-func (h *Hub) node(name string) *node {
-	n, made := h.nodes.ensure(name, func() *node {
-		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
-		n.refresh(&h.rules, h.moment(), h.clock())
-		return n
-	})
-	if made {
-		h.waiting.admit(n)
-	}
-	return n
+// SpazioArgs are the plugin's arguments.
+type SpazioArgs = config.SpazioArgs
+
+// ErrInvalid is what a *field.Error of this package wraps.
+var ErrInvalid = config.ErrInvalid
+
+// AddToScheme registers SpazioArgs and SpazioSlotsArgs, internal and v1, with their
+// defaults and conversions. It is for a scheduler that wants the arguments decoded together
+// with its configuration; without it the plugin decodes them itself.
+func AddToScheme(s *runtime.Scheme) error {
+	return errors.Join(config.AddToScheme(s), configv1.AddToScheme(s))
 }
 
-// change calls f, which reports whether it changed the ledger's entries of a node, with the node's
-// mutex held, so that a decision sees all of the change or nothing. The node is unknown while its own
-// event is still to come, or once it is gone: then there are no decisions to keep consistent.
-func (h *Hub) change(node string, f func() (changed bool)) {
-	n := h.nodes.get(node)
-	if n == nil {
-		f()
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if f() {
-		h.refreshLocked(n)
-	}
-}
-
-// refresh makes a node's state visible and wakes pods if it gained slots.
-func (h *Hub) refresh(node string) { h.change(node, func() bool { return true }) }
-
-// refreshLocked is refresh for a caller that holds the node's mutex.
-func (h *Hub) refreshLocked(n *node) {
-	at := h.moment()
-	if !n.view.Load().fresh(at.Now) {
-		h.waiting.notify(n) // pods may have been refused since it turned stale: against then it rises
-	}
-	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
-		h.ledger.ConfirmRunning(n.account)
-	}
-	n.refresh(&h.rules, at, h.clock())
-	h.waiting.notify(n)
-}
-
-// inventory runs when the informers have delivered all existing objects. It drops nodes that are
-// known only from reports, and wakes pods that were tried too early.
-func (h *Hub) inventory() {
-	for _, n := range h.nodes.list().nodes {
-		n.mu.Lock()
-		n.removed = !n.inAPI.Load()
-		remove := n.removed
-		n.mu.Unlock()
-		if remove {
-			h.dropNode(n)
+// DecodeArgs returns the arguments given to a plugin factory: nil (all
+// defaults), a *SpazioArgs, internal or v1, or the *runtime.Unknown in which the
+// scheduler hands over what its scheme does not know. Unknown and repeated
+// fields are errors. Defaults are not filled in.
+func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
+	switch o := obj.(type) {
+	case nil:
+		return SpazioArgs{}, nil
+	case *SpazioArgs:
+		if o == nil {
+			return SpazioArgs{}, nil
 		}
+		return *o, nil
+	case *configv1.SpazioArgs:
+		if o == nil {
+			return SpazioArgs{}, nil
+		}
+		return configv1.ToInternal(*o), nil
+	case *runtime.Unknown:
+		return decodeRaw(o)
 	}
-	h.synced.Store(true)
-	for _, n := range h.nodes.list().nodes {
-		h.sendPlaceholders(n.name)
-		h.waiting.recheck(n)
-	}
+	return SpazioArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.Kind)
 }
 
-// nodeGone forgets a node that the API no longer has. The ledger keeps its
-// account until the last of its pods is gone.
-func (h *Hub) nodeGone(object *v1.Node) {
-	if n := h.nodes.get(object.Name); n != nil {
-		h.dropNode(n)
+func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
+	obj, err := configv1.Decode(u, config.Kind)
+	if err != nil || obj == nil {
+		return SpazioArgs{}, err
 	}
-}
-
-// dropNode removes a node that may already have been removed.
-func (h *Hub) dropNode(n *node) {
-	if !h.nodes.remove(n) {
-		return
-	}
-	n.mu.Lock()
-	n.removed = true
-	n.inAPI.Store(false)
-	n.mu.Unlock()
-	h.waiting.remove(n)
-	h.tainted.set(n, nil)
-	h.placeholders.forget(n.name)
-	h.ledger.Release(n.account)
+	return DecodeArgs(obj)
 }

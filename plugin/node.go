@@ -1,13 +1,16 @@
 package plugin
 
 import (
-	"slices"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -50,6 +53,21 @@ func (v *view) rankFor(d reserve.Demand) float64 {
 
 // fresh reports whether decisions at now rest on the signal.
 func (v *view) fresh(now time.Duration) bool { return v.validity.Fresh(now) }
+
+// goodness returns how good a node as seen in v is by a ranking, NaN if no node's power is known.
+func (v *view) goodness(r *energy.Ranking, now time.Duration) float64 {
+	if !v.fresh(now) {
+		return r.Relative(&energy.Power{}, 0, 0)
+	}
+	return r.Relative(&v.power, 0, 0)
+}
+
+// profiled returns v with known pods in flight counted as what they take.
+func (v *view) profiled(r *rules) reserve.View {
+	flight := v.Flight
+	flight.Known = v.known
+	return reserve.NewView(v.Signal, flight, r.admit)
+}
 
 // node orders everything that changes what is known of one node: reports, the
 // ledger's entries and the view made from both change under its mutex, so that
@@ -101,14 +119,6 @@ func withFlight(p energy.Power, cores float64, vacant bool) energy.Power {
 	return p
 }
 
-// goodness returns how good a node as seen in v is by a ranking, NaN if no node's power is known.
-func (v *view) goodness(r *energy.Ranking, now time.Duration) float64 {
-	if !v.fresh(now) {
-		return r.Relative(&energy.Power{}, 0, 0)
-	}
-	return r.Relative(&v.power, 0, 0)
-}
-
 // rules are the constants of all decisions of a Hub.
 type rules struct {
 	admit     reserve.Rules
@@ -132,11 +142,18 @@ func (r *rules) byProfile(v *view, d reserve.Demand, at reserve.Moment) reserve.
 	return r.freshness.Admit(v.validity, at, profiled.Judge(d))
 }
 
-// profiled returns v with known pods in flight counted as what they take.
-func (v *view) profiled(r *rules) reserve.View {
-	flight := v.Flight
-	flight.Known = v.known
-	return reserve.NewView(v.Signal, flight, r.admit)
+// places returns how many overdue pods of a demand a node as seen in v takes, in addition to pods
+// that have room.
+func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) int {
+	if !v.fresh(at.Now) {
+		return 0
+	}
+	return r.overdue.Places(v.Signal, v.Flight, d, n.account.Overdue(), int(n.cores.Load()), r.admit)
+}
+
+// slotsBeside counts the pods of a demand that a node as seen in v takes beside a flight.
+func (r *rules) slotsBeside(v *view, f reserve.Flight, d reserve.Demand, admit reserve.Rules, at reserve.Moment) int {
+	return r.freshness.Slots(v.validity, at, v.Signal, f, d, admit)
 }
 
 // refresh makes a new view of n, whose mutex is held. clock is the time of at.
@@ -166,91 +183,115 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 	n.view.Store(v)
 }
 
-// nodes is the directory of all nodes. Safe for concurrent use.
-type nodes struct {
-	mu     sync.RWMutex
-	byName map[string]*node
-	ids    numbers
-	// published is the directory as scheduling cycles read it; nil after a
-	// change, so that many changes cost one copy.
-	published atomic.Pointer[directory]
+// node returns the named node, which it creates if it is new.
+func (h *Hub) node(name string) *node {
+	n, made := h.nodes.ensure(name, func() *node {
+		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
+		n.refresh(&h.rules, h.moment(), h.clock())
+		return n
+	})
+	if made {
+		h.waiting.admit(n)
+	}
+	return n
 }
 
-func (ns *nodes) get(name string) *node {
-	ns.mu.RLock()
-	defer ns.mu.RUnlock()
-	return ns.byName[name]
+// change calls f, which reports whether it changed the ledger's entries of a node, with the node's
+// mutex held, so that a decision sees all of the change or nothing. The node is unknown while its own
+// event is still to come, or once it is gone: then there are no decisions to keep consistent.
+func (h *Hub) change(node string, f func() (changed bool)) {
+	n := h.nodes.get(node)
+	if n == nil {
+		f()
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if f() {
+		h.refreshLocked(n)
+	}
 }
 
-// ensure returns the node, made by build if it is new.
-func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
-	if n := ns.get(name); n != nil {
-		return n, false
+// refresh makes a node's state visible and wakes pods if it gained slots.
+func (h *Hub) refresh(node string) { h.change(node, func() bool { return true }) }
+
+// refreshLocked is refresh for a caller that holds the node's mutex.
+func (h *Hub) refreshLocked(n *node) {
+	at := h.moment()
+	if !n.view.Load().fresh(at.Now) {
+		h.waiting.notify(n) // pods may have been refused since it turned stale: against then it rises
 	}
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if n := ns.byName[name]; n != nil {
-		return n, false
+	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
+		h.ledger.ConfirmRunning(n.account)
 	}
-	if ns.byName == nil {
-		ns.byName = make(map[string]*node)
-	}
-	n = build()
-	n.id = ns.ids.take()
-	ns.byName[name] = n
-	ns.published.Store(nil)
-	return n, true
+	n.refresh(&h.rules, at, h.clock())
+	h.waiting.notify(n)
 }
 
-// remove takes a node out, and reports whether it was there: another may have its name.
-func (ns *nodes) remove(n *node) bool {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if ns.byName[n.name] != n {
-		return false
+// inventory runs when the informers have delivered all existing objects. It drops nodes that are
+// known only from reports, and wakes pods that were tried too early.
+func (h *Hub) inventory() {
+	for _, n := range h.nodes.list().nodes {
+		n.mu.Lock()
+		n.removed = !n.inAPI.Load()
+		remove := n.removed
+		n.mu.Unlock()
+		if remove {
+			h.dropNode(n)
+		}
 	}
-	ns.ids.giveBack(n.id)
-	delete(ns.byName, n.name)
-	ns.published.Store(nil)
-	return true
+	h.synced.Store(true)
+	for _, n := range h.nodes.list().nodes {
+		h.sendPlaceholders(n.name)
+		h.waiting.recheck(n)
+	}
 }
 
-// list returns the current directory. The caller holds no node's mutex.
-func (ns *nodes) list() *directory {
-	if d := ns.published.Load(); d != nil {
-		return d
+// nodeSeen takes in a node as the API has it.
+func (h *Hub) nodeSeen(object *v1.Node) {
+	n := h.node(object.Name)
+	n.mu.Lock()
+	for n.removed {
+		// The inventory has just found the node missing in the API.
+		n.mu.Unlock()
+		h.dropNode(n)
+		n = h.node(object.Name)
+		n.mu.Lock()
 	}
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if d := ns.published.Load(); d != nil {
-		return d
+	wasInAPI, cores := n.inAPI.Swap(true), coresOf(object)
+	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
+		h.refreshLocked(n)
 	}
-	d := newDirectory(ns.byName, ns.ids.limit)
-	ns.published.Store(d)
-	return d
+	n.mu.Unlock()
+	if h.tainted.set(n, podstate.Taints(object)) {
+		h.waiting.admit(n) // pods that a taint kept from it may go there now
+	}
 }
 
-// numbers gives small numbers to things that come and go. The zero value has given none.
-type numbers struct {
-	// limit is the lowest that was never taken, spare are those given back.
-	limit int
-	spare []int
+// coresOf returns the node's cores, or 0 if it states none.
+func coresOf(object *v1.Node) int32 {
+	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
 }
 
-// take returns a number that nothing has, that given back last if there is one.
-func (n *numbers) take() int {
-	if last := len(n.spare) - 1; last >= 0 {
-		number := n.spare[last]
-		n.spare = n.spare[:last]
-		return number
+// nodeGone forgets a node that the API no longer has. The ledger keeps its
+// account until the last of its pods is gone.
+func (h *Hub) nodeGone(object *v1.Node) {
+	if n := h.nodes.get(object.Name); n != nil {
+		h.dropNode(n)
 	}
-	n.limit++
-	return n.limit - 1
 }
 
-func (n *numbers) giveBack(number int) { n.spare = append(n.spare, number) }
-
-// grown returns a slice that has an element at i.
-func grown[T any](s []T, i int) []T {
-	return slices.Grow(s, max(i+1-len(s), 0))[:max(i+1, len(s))]
+// dropNode removes a node that may already have been removed.
+func (h *Hub) dropNode(n *node) {
+	if !h.nodes.remove(n) {
+		return
+	}
+	n.mu.Lock()
+	n.removed = true
+	n.inAPI.Store(false)
+	n.mu.Unlock()
+	h.waiting.remove(n)
+	h.tainted.set(n, nil)
+	h.placeholders.forget(n.name)
+	h.ledger.Release(n.account)
 }

@@ -3,12 +3,10 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/energy"
@@ -178,61 +176,6 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return nil
 }
 
-const (
-	// scoreUnit turns a raw score into an integer for NormalizeScore; scoreMost
-	// keeps that in range.
-	scoreUnit = 1 << 20
-	scoreMost = 1 << 40
-	// neutralScore marks a node without a signal.
-	neutralScore = -1
-)
-
-// Score returns the raw score in units of 2⁻²⁰, or neutralScore.
-func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	c, err := p.cycle(state)
-	if err != nil {
-		return 0, fwk.AsStatus(err)
-	}
-	i, known := c.directory.places[info.Node().Name]
-	if !known {
-		return neutralScore, nil
-	}
-	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
-	if math.IsNaN(raw) {
-		return neutralScore, nil
-	}
-	return int64(min(raw, scoreMost) * scoreUnit), nil
-}
-
-// ScoreExtensions returns the plugin itself, which normalises.
-func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
-
-// scratch holds the slices that NormalizeScore works on, to be reused.
-type scratch struct {
-	raw        []float64
-	normalised []int64
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// NormalizeScore brings the raw scores to 0..100.
-func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
-	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
-	for i, s := range scores {
-		w.raw[i] = float64(s.Score)
-		if s.Score == neutralScore {
-			w.raw[i] = math.NaN()
-		}
-	}
-	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
-	for i := range scores {
-		scores[i].Score = w.normalised[i]
-	}
-	return nil
-}
-
 // Reserve checks once more whether the node has room, and puts the pod in flight. Both are one
 // step, because the node is locked meanwhile. A placeholder is never in flight, because no report
 // will ever list it: what it holds counts from its bind.
@@ -387,4 +330,30 @@ func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		s.Cores = energy.RoundCores(p.hub.cores(pod))
 	}
 	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: s}}, nil
+}
+
+// EventsToRegister names the events of the API that may help a pod the plugin
+// refused. A rising signal is none of them; the Hub wakes pods then. Nor is the
+// deletion of a pod: the Hub's informer handler counts what it frees and wakes as
+// many pods as that, where a hint would queue every waiting pod for each.
+func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	nodeUpdates := fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | nodeUpdates}, QueueingHintFn: p.nodeChanged},
+	}, nil
+}
+
+// nodeChanged queues a pod where a node that has room now may have become fit
+// for it: a rise that came while the node was tainted was tried in vain.
+func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, _, after any) (fwk.QueueingHint, error) {
+	node, ok := after.(*v1.Node)
+	if !ok {
+		return fwk.Queue, nil
+	}
+	h := p.hub
+	n := h.nodes.get(node.Name)
+	if n == nil || h.rules.decide(n.view.Load(), h.asks(h.knowledge(pod)), h.moment()) == reserve.Admitted {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
 }

@@ -2,14 +2,19 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
@@ -65,32 +70,6 @@ func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	}
 	h.podIndex = pods.GetIndexer()
 	return nil
-}
-
-// nodeSeen takes in a node as the API has it.
-func (h *Hub) nodeSeen(object *v1.Node) {
-	n := h.node(object.Name)
-	n.mu.Lock()
-	for n.removed {
-		// The inventory has just found the node missing in the API.
-		n.mu.Unlock()
-		h.dropNode(n)
-		n = h.node(object.Name)
-		n.mu.Lock()
-	}
-	wasInAPI, cores := n.inAPI.Swap(true), coresOf(object)
-	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
-		h.refreshLocked(n)
-	}
-	n.mu.Unlock()
-	if h.tainted.set(n, podstate.Taints(object)) {
-		h.waiting.admit(n) // pods that a taint kept from it may go there now
-	}
-}
-
-// coresOf returns the node's cores, or 0 if it states none.
-func coresOf(object *v1.Node) int32 {
-	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
 }
 
 // podSeen updates the ledger with what the API shows of a pod.
@@ -197,5 +176,190 @@ func (h *Hub) expire(ctx context.Context) {
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(moved, dropped...)))) {
 		h.refresh(name)
+	}
+}
+
+// The plugin writes these conditions into the status of pods, which a scheduler may patch anyway,
+// so that what has to outlive the scheduler is where the next one finds it.
+const (
+	// OverdueCondition marks a pod that waited for measured room longer than maxWait and was then
+	// bound to a node without room. It is written before the bind, so that every scheduler,
+	// including one that starts later, counts a node's overdue pods.
+	OverdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
+	// WaitsForRoomCondition marks a pod that has waited for measured room for a quarter of
+	// maxWait. Its last transition is when the wait began, so that the pod is overdue at the same
+	// time whichever scheduler leads then. It is False once the pod has a node.
+	WaitsForRoomCondition v1.PodConditionType = "spazio-scheduler.github.io/waits-for-room"
+)
+
+const (
+	// overdueReason is the reason of both the condition and the event.
+	overdueReason = "OverdueAdmission"
+	noRoomReason  = "NoMeasuredRoom"
+	placedReason  = "Placed"
+	// A pod is marked once it has waited for maxWait/markFraction: most pods find room earlier
+	// and cost no write.
+	markFraction = 4
+	// markSpacing is the minimum time between two marks, because binds are sent through the same
+	// client, which by default sends 50 requests a second.
+	markSpacing = 100 * time.Millisecond
+)
+
+// isOverdue reports whether a pod was bound to a node without room.
+func isOverdue(pod *v1.Pod) bool {
+	return podstate.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
+}
+
+// roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
+// all that a scheduler knows about pods that waited before it started.
+func roomSince(pod *v1.Pod) time.Time {
+	if c := podstate.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// setConditions writes conditions into a pod's status, provided that it is still the same pod.
+func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditions ...v1.PodCondition) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return err
+	}
+	pods := handle.ClientSet().CoreV1().Pods(pod.Namespace)
+	_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// markAll marks pods that have waited long, one at a time, until ctx ends. After the API has
+// refused a mark, it pauses for the slow retry's period.
+func (h *Hub) markAll(ctx context.Context) {
+	pause := markSpacing
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if pause = markSpacing; !h.markNext(ctx) {
+			pause = max(h.args.RetryPeriod.Duration, markSpacing)
+		}
+	}
+}
+
+// markNext marks the next pod that has waited long. It returns false if the API refused the mark.
+func (h *Hub) markNext(ctx context.Context) bool {
+	p, pod, handle, since := h.waiting.nextMark()
+	if p == nil {
+		return true
+	}
+	err := setConditions(ctx, handle, pod, v1.PodCondition{
+		Type: WaitsForRoomCondition, Status: v1.ConditionTrue, Reason: noRoomReason,
+		Message: "No node has had measured room for the pod since.", LastTransitionTime: metav1.NewTime(since),
+	})
+	if waits := h.waiting.written(p, err == nil); err == nil && !waits { // it was reserved meanwhile
+		err = setConditions(ctx, handle, pod, h.hasRoom())
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
+		return true // the last three: the pod or the scheduler is gone
+	}
+	klog.FromContext(ctx).Info("Cannot write the condition of a pod that waits for room; if another scheduler takes the lead, the pod's wait begins anew",
+		"pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "nextTry", h.args.RetryPeriod.Duration, "err", err)
+	return false
+}
+
+// hasRoom returns the condition of a marked pod that no longer waits.
+func (h *Hub) hasRoom() v1.PodCondition {
+	return v1.PodCondition{
+		Type: WaitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
+	}
+}
+
+// nextMark takes the next pod to mark that still waits, or nil if there is none.
+func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.marks) > 0 {
+		p = w.marks[0]
+		w.marks[0] = nil // or the array keeps the pod
+		w.marks = w.marks[1:]
+		if w.pods[p.pod.UID] == p && !p.since.IsZero() {
+			return p, p.pod, p.handle, p.since
+		}
+	}
+	return nil, nil, nil, time.Time{}
+}
+
+// written records that a pod has been marked or, unless done, must be tried again. It reports
+// whether the pod still waits.
+func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pods[p.pod.UID] != p || p.isReserved {
+		return false
+	}
+	if p.inAPI = done; !done {
+		w.marks = append(w.marks, p)
+	}
+	return true
+}
+
+// preFlight skips PreBind for pods that need no condition written.
+func (p *spazio) preFlight(state fwk.CycleState, pod *v1.Pod) *fwk.Status {
+	if overdue, marked := p.toWrite(state, pod); overdue || marked {
+		return nil
+	}
+	return fwk.NewStatus(fwk.Skip)
+}
+
+// toWrite reports whether a cycle's pod was reserved on a node without room, and whether it is
+// marked as waiting for room.
+func (p *spazio) toWrite(state fwk.CycleState, pod *v1.Pod) (overdue, marked bool) {
+	c, err := p.cycle(state)
+	return err == nil && c.admittedOverdue, err == nil && c.marked || !roomSince(pod).IsZero()
+}
+
+// PreBind marks an overdue pod in the API, and clears the mark of a pod that no longer waits.
+func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	overdue, marked := p.toWrite(state, pod)
+	var conditions []v1.PodCondition
+	if marked {
+		conditions = append(conditions, p.hub.hasRoom())
+	}
+	if overdue {
+		conditions = append(conditions, v1.PodCondition{
+			Type: OverdueCondition, Status: v1.ConditionTrue, Reason: overdueReason, Message: p.overdueMessage(),
+			LastTransitionTime: metav1.NewTime(p.hub.clock()),
+		})
+	}
+	if len(conditions) == 0 {
+		return nil
+	}
+	err := setConditions(ctx, p.handle, pod, conditions...)
+	if err != nil && overdue {
+		return fwk.AsStatus(fmt.Errorf("plugin: mark an overdue pod: %w", err))
+	}
+	if err != nil { // the pod has its node all the same
+		klog.FromContext(ctx).Info("Cannot set the condition of a pod that has found room to False", "pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "err", err)
+	}
+	return nil
+}
+
+func (p *spazio) overdueMessage() string {
+	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.overdue.WithDefaults().MaxWait)
+}
+
+// announceOverdue counts an overdue pod that was bound and records an event on it.
+func (p *spazio) announceOverdue(pod *v1.Pod, node string, short reserve.Reason) {
+	p.hub.metrics.overdue.Inc()
+	which := ""
+	if short == reserve.NoCPU || short == reserve.NoMemory {
+		which = fmt.Sprintf(" (%s)", short)
+	}
+	if recorder := p.handle.EventRecorder(); recorder != nil {
+		recorder.Eventf(pod, nil, v1.EventTypeWarning, overdueReason, "Binding",
+			"%s: bound to %s, which has none either%s", p.overdueMessage(), node, which)
 	}
 }

@@ -1,19 +1,160 @@
 package plugin
 
 import (
+	"context"
+	"net"
 	"slices"
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
+	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
+
+// shutdownTime is how long streams have to end by themselves at a shutdown.
+const shutdownTime = time.Second
+
+// serve answers agents and controllers on listener until ctx ends.
+func (h *Hub) serve(ctx context.Context, server *grpc.Server, listener net.Listener) {
+	spaziov1.RegisterSignalServiceServer(server, &signalServer{hub: h, ctx: ctx})
+	spaziov1.RegisterRoomServiceServer(server, &roomServer{hub: h, ctx: ctx})
+	served := make(chan struct{})
+	h.tasks.Go(func() {
+		defer close(served)
+		if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "Signal server ended", "address", listener.Addr())
+		}
+	})
+	h.tasks.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-served:
+		}
+		// The handlers see the end of ctx and return; a client that does not read
+		// must not hold up the shutdown.
+		forced := time.AfterFunc(shutdownTime, server.Stop)
+		defer forced.Stop()
+		server.GracefulStop()
+	})
+}
+
+// signalServer receives reports. Safe for concurrent use.
+type signalServer struct {
+	spaziov1.UnimplementedSignalServiceServer
+	hub *Hub
+	// ctx is the scheduler's: a handler gets no other sign of shutdown.
+	ctx context.Context
+}
+
+type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
+
+const (
+	// maxUnauthenticated bounds the streams that have not yet brought a report that counts,
+	// maxUnauthenticatedOfOne those of one address. An agent's stream is one while the API server
+	// reviews its token; an agent that is refused comes again.
+	maxUnauthenticated, maxUnauthenticatedOfOne = 1024, 128
+)
+
+// Publish receives an agent's reports and sends it notices until either side
+// ends, the scheduler stops, the agent's token expires or the API server no longer
+// accepts it, the agent no longer reads or no longer reports, or a newer stream
+// reports on the same node. Too many streams that have yet to report are refused.
+func (s *signalServer) Publish(stream publishStream) error {
+	m := s.hub.metrics
+	m.streams.Inc()
+	defer m.streams.Dec()
+	caller := transport.CallerAddr(stream.Context())
+	if !s.hub.unauthenticated.Acquire(caller) {
+		m.closings[closedUnauthenticated].Inc()
+		return status.Error(codes.ResourceExhausted, "too many streams without a report")
+	}
+	known := sync.OnceFunc(func() { s.hub.unauthenticated.Release(caller) })
+	defer known()
+	ctx := stream.Context()
+	agent, err := s.hub.identify(ctx, s.hub.identities)
+	if err != nil {
+		return err
+	}
+	sub := newSubscriber(stream, agent.Node, s.hub.tasks.Go)
+	sub.admit = sync.OnceFunc(func() {
+		known()
+		transport.Admit(ctx)
+		sub.leave = m.agents.join(agentVersion(ctx))
+	})
+	defer context.AfterFunc(s.ctx, func() { sub.end(errStopping) })()
+	sub.idle = time.AfterFunc(s.hub.args.IdleTimeout.Duration, func() { sub.end(errIdle) })
+	defer sub.idle.Stop()
+	if !agent.Until.IsZero() {
+		defer time.AfterFunc(time.Until(agent.Until), func() { sub.end(errExpired) }).Stop()
+	}
+	defer sub.notices.close()
+	defer s.hub.unsubscribe(sub)
+	// The receiver has a goroutine of its own, because gRPC gives a stream whose Recv failed its
+	// own status. It ends when this handler has returned.
+	received := make(chan error, 1)
+	s.hub.tasks.Go(func() { received <- s.receive(stream, sub) })
+	review := time.NewTimer(s.hub.untilReview(s.hub.identities, agent))
+	defer review.Stop()
+	for {
+		select {
+		case err := <-received:
+			return err
+		case why := <-sub.ended:
+			return s.hub.closeStream(why)
+		case <-review.C:
+			if agent, err = s.hub.review(ctx, s.hub.identities, agent); err != nil {
+				s.hub.metrics.closings[closedRefused].Inc()
+				return err
+			}
+			review.Reset(s.hub.untilReview(s.hub.identities, agent))
+		}
+	}
+}
+
+// closeReason is the reason why the scheduler ends a stream.
+type closeReason struct {
+	label   string // of the metric
+	code    codes.Code
+	message string
+}
+
+var (
+	errStopping   = &closeReason{"", codes.Unavailable, "scheduler is stopping"}
+	errIdle       = &closeReason{closedIdle, codes.DeadlineExceeded, "no report that counts for too long"}
+	errExpired    = &closeReason{closedExpired, codes.Unauthenticated, "the token has expired: come again with the next one"}
+	errSuperseded = &closeReason{closedSuperseded, codes.Aborted, "a newer stream reports on the same node"}
+	errSlow       = &closeReason{closedSlow, codes.ResourceExhausted, "notices are not being read"}
+)
+
+// closeStream returns the status of a stream that the scheduler ended.
+func (h *Hub) closeStream(why *closeReason) error {
+	if why == errSlow {
+		h.metrics.notices[noticeOverflow].Inc()
+	}
+	if why.label != "" {
+		h.metrics.closings[why.label].Inc()
+	}
+	return status.Error(why.code, why.message)
+}
+
+// keepStream handles each valid report or heartbeat; result is what came of it.
+func (h *Hub) keepStream(n *node, sub *subscriber, result string) {
+	if h.subscribe(n, sub, result != reportOutdated) {
+		sub.idle.Reset(h.args.IdleTimeout.Duration)
+		sub.admit()
+	}
+}
 
 // bindOf returns the notice of a pod's bind; its Demand is what decisions assume that the pod
 // takes.

@@ -1,11 +1,14 @@
 package plugin
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
@@ -158,4 +161,46 @@ func (h *Hub) coresOf(of profile.Workload, k knowledge) float64 {
 		return cores
 	}
 	return h.consumption.estimate(of).Cores
+}
+
+// workloadsMost is how many workloads are listed.
+const workloadsMost = 100
+
+// energyRanker returns that of the first profile that ranks by energy.
+func (h *Hub) energyRanker() *energy.Ranker {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(h.profiles)) {
+		if p := h.profiles[name]; p.ranking.Energy > 0 {
+			return &p.energy
+		}
+	}
+	return new(energy.Ranker)
+}
+
+// explainEnergy adds what is known about the energy that the pod takes.
+func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
+	if !h.consumption.on.Load() {
+		return
+	}
+	of := h.workloads.identify(pod)
+	w := workloadEnergy(of.String(), h.consumption.estimate(of))
+	e.Energy = &w
+}
+
+// measuredWatts sets the metric of what pods take, by workload. It deletes the series of
+// workloads that are no longer listed only after it has set the others, so that the metric is
+// never empty meanwhile.
+func (h *Hub) measuredWatts() {
+	now := make(map[string]struct{})
+	for _, w := range h.consumption.largest(workloadsMost, h.clock()) {
+		h.metrics.watts.WithLabelValues(w.Workload).Set(w.Watts)
+		now[w.Workload] = struct{}{}
+	}
+	for workload := range h.labelled {
+		if _, still := now[workload]; !still {
+			h.metrics.watts.DeleteLabelValues(workload)
+		}
+	}
+	h.labelled = now
 }

@@ -1,15 +1,24 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -262,4 +271,139 @@ func answer(w http.ResponseWriter, r *http.Request, what any) {
 	if err := transport.AnswerJSON(w, what); err != nil {
 		klog.FromContext(r.Context()).Error(err, "Answer cannot be written as JSON", "path", r.URL.Path)
 	}
+}
+
+// NodeEnergy is the power that a node reports. Watts, Marginal and Busy are as in its report,
+// without the pods in flight.
+type NodeEnergy struct {
+	// Quality is the source of the power figure: modelled, platform, shared or measured.
+	Quality string  `json:"quality"`
+	Watts   float64 `json:"watts"`
+	SD      float64 `json:"sd"`
+	Max     float64 `json:"max"`
+	Idle    float64 `json:"idle"`
+	// Marginal is the watts that one more busy core takes, Busy the number of busy cores.
+	Marginal float64 `json:"marginal"`
+	Busy     float64 `json:"busy"`
+	// InFlightCores is how many cores the node's pods in flight are expected to keep busy.
+	InFlightCores float64 `json:"inFlightCores"`
+	// Joules is the energy that the node has taken since its agent started.
+	Joules float64 `json:"joules"`
+	Flags  string  `json:"flags,omitempty"`
+	// Goodness is how good the node is relative to the fleet's median, from ¼ to 4, for the pod
+	// that is explained or else for a typical one. It is absent if the report no longer counts.
+	Goodness *float64 `json:"goodness,omitempty"`
+}
+
+// EnergyStatus is what is known about energy besides the nodes' power.
+type EnergyStatus struct {
+	// Objective and Cores are those that the nodes' Goodness is computed with: the objective of
+	// the first profile that ranks by energy, and the cores of a typical pod.
+	Objective string  `json:"objective"`
+	Cores     float64 `json:"cores"`
+	// Workloads lists the workloads whose pods take most, at most 100, the largest first.
+	Workloads []WorkloadEnergy `json:"workloads"`
+}
+
+// energy returns the power in the node's report, or nil if it has none.
+func (v *view) energy() *NodeEnergy {
+	if v.report == nil || !v.report.Power.Known() {
+		return nil
+	}
+	p := &v.report.Power
+	return &NodeEnergy{
+		Quality: p.Quality.String(), Watts: p.Watts, SD: p.SD, Max: p.Max, Idle: p.Idle, Marginal: p.Marginal, Busy: p.Busy,
+		InFlightCores: v.Flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
+	}
+}
+
+// setGoodness sets a node's Goodness.
+func (n *NodeState) setGoodness(v *view, r *energy.Ranking, now time.Duration) {
+	if n.Energy == nil || !v.fresh(now) {
+		return
+	}
+	if g := v.goodness(r, now); !math.IsNaN(g) {
+		n.Energy.Goodness = &g
+	}
+}
+
+// status returns what Handler serves.
+func (h *Hub) status() Status {
+	s := Status{Ledger: h.Ledger(), Waiting: h.Waiting()}
+	if h.Addr() == nil {
+		return s
+	}
+	d, at := h.nodes.list(), h.moment()
+	var ranking energy.Ranking
+	if h.consumption.on.Load() {
+		by := h.energyRanker()
+		ranking = d.energy(by, h.consumption.typical().Cores, at.Now)
+		s.Energy = &EnergyStatus{Objective: by.Objective.String(), Cores: ranking.Cores, Workloads: h.consumption.largest(workloadsMost, h.clock())}
+	}
+	s.Nodes = make([]NodeState, len(d.nodes))
+	for i, n := range d.nodes {
+		v := n.view.Load()
+		s.Nodes[i] = h.nodeState(n, v, at)
+		s.Nodes[i].Known = h.knownPods(v)
+		s.Nodes[i].setGoodness(v, &ranking, at.Now)
+	}
+	return s
+}
+
+// ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
+var ErrUnknownNode = errors.New("no such node")
+
+// NodeExplanation is why a node has the room that it has, and what is on it. A plain
+// value.
+type NodeExplanation struct {
+	NodeState
+	// Pods are those that are bound to the node and have not ended, in order of their
+	// creation, whoever scheduled them.
+	Pods []NodePod `json:"pods,omitempty"`
+}
+
+// NodePod is a pod on a node.
+type NodePod struct {
+	// Pod is namespace/name.
+	Pod string    `json:"pod"`
+	UID types.UID `json:"uid"`
+	// Profile is the pod's scheduler, State one of the constants PodInFlight to PodExempt.
+	Profile string    `json:"profile"`
+	State   string    `json:"state"`
+	Created time.Time `json:"created"`
+	// Phase is the API's.
+	Phase v1.PodPhase `json:"phase"`
+	// Source is where what is known of it comes from, as in WorkloadState; empty if profiles are off.
+	Source string `json:"source,omitempty"`
+}
+
+// ExplainNode returns what the plugin knows of a node, in a time that grows with the pods of
+// the cluster: it is for people. Errors are ErrUnknownNode and ErrNotStarted, wrapped.
+func (h *Hub) ExplainNode(name string) (NodeExplanation, error) {
+	if h.Addr() == nil {
+		return NodeExplanation{}, fmt.Errorf("plugin: %w", ErrNotStarted)
+	}
+	state, known := h.Node(name)
+	if !known {
+		return NodeExplanation{}, fmt.Errorf("plugin: node %q: %w", name, ErrUnknownNode)
+	}
+	e := NodeExplanation{NodeState: state}
+	for _, pod := range h.Pods() {
+		if pod.Spec.NodeName != name || podstate.IsTerminal(pod) {
+			continue
+		}
+		state, _ := h.podState(pod, h.profileOf(pod))
+		p := NodePod{
+			Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, State: state,
+			Created: pod.CreationTimestamp.Time, Phase: pod.Status.Phase,
+		}
+		if !h.profiling.off() {
+			p.Source = h.knowledge(pod).source
+		}
+		e.Pods = append(e.Pods, p)
+	}
+	slices.SortFunc(e.Pods, func(a, b NodePod) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Pod, b.Pod))
+	})
+	return e, nil
 }
