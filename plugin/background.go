@@ -3,7 +3,6 @@ package plugin
 import (
 	"context"
 	"math"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/plugin/silence"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -26,9 +26,6 @@ const (
 	inspection = 250 * time.Millisecond
 	// gauging is how often the sums over nodes are computed, well below any scrape's interval.
 	gauging = time.Second
-	// wakesPerInspection bounds the pods that an inspection activates, both those of the slow
-	// retry, which covers what waking missed, and the overdue ones: neither must flood the queue.
-	wakesPerInspection = 16
 )
 
 // attend starts what the Hub does by itself until ctx ends.
@@ -76,12 +73,6 @@ func (h *Hub) round(ctx context.Context) (again time.Duration) {
 	return again
 }
 
-// activation is a pod with the handle that activates it.
-type activation struct {
-	pod    *v1.Pod
-	handle fwk.Handle
-}
-
 // activate moves pods to the front of their scheduler's queue. The profiles of a scheduler share one
 // queue, so any of the handles reaches it; one call for each handle is enough.
 func (h *Hub) activate(ctx context.Context, list []activation, cause string) {
@@ -100,78 +91,6 @@ func (h *Hub) activate(ctx context.Context, list []activation, cause string) {
 	}
 	for handle, of := range pods {
 		handle.Activate(logger, of)
-	}
-}
-
-// round grants the slots of the nodes that have risen. It returns the pods to activate and after
-// how long there is more to do; 0 means not before something rises.
-func (w *waiting) round() (woken []activation, again time.Duration) {
-	w.lock()
-	defer w.mu.Unlock()
-	w.settle()
-	w.queue.Advance(w.at.Now)
-	for gone := true; gone; { // what was granted to pods that are gone goes to others
-		w.queue.Round(w.at.Now)
-		var some []activation
-		some, gone = w.woken()
-		woken = append(woken, some...)
-	}
-	at, ok := w.queue.Next()
-	if w.planned = at; !ok {
-		w.planned = math.MaxInt64
-		return woken, 0
-	}
-	return woken, max(at-w.at.Now, time.Millisecond)
-}
-
-// woken returns the pods that the Queue has woken. It forgets those that the API no longer knows as
-// pending, and reports whether there were any.
-func (w *waiting) woken() (list []activation, gone bool) {
-	for _, number := range slices.Clone(w.queue.Woken()) {
-		p := w.byNumber[number]
-		if p == nil || p.isReserved {
-			continue
-		}
-		if !w.isPending(p.pod) {
-			w.forget(p)
-			gone = true
-			continue
-		}
-		list = append(list, activation{p.pod, p.handle})
-	}
-	return list, gone
-}
-
-// inspect returns the pods that the slow retry wakes, and those that have waited too long and for
-// which there are places.
-func (w *waiting) inspect() (retried, overdue []activation) {
-	w.lock()
-	defer w.unlock()
-	w.markOld()
-	w.queue.Advance(w.at.Now)
-	w.queue.WakeIdle(wakesPerInspection, w.at.Now)
-	retried, _ = w.woken()
-	w.queue.RoundOverdue(wakesPerInspection, w.at.Now)
-	overdue, _ = w.woken()
-	return retried, overdue
-}
-
-// markOld finds the pods that have waited for room for long enough to be marked in the API.
-func (w *waiting) markOld() {
-	for range marksPerInspection {
-		if len(w.unmarked) == 0 {
-			return
-		}
-		b := w.unmarked[0]
-		isWaiting := b.pod.since.Equal(b.since) && !b.pod.isMarked
-		if isWaiting && w.start.Add(w.at.Now).Before(b.since.Add(w.maxWait/markFraction)) {
-			return
-		}
-		w.unmarked[0] = waitBegin{} // or the array keeps the pod
-		if w.unmarked = w.unmarked[1:]; isWaiting {
-			b.pod.isMarked = true
-			w.marks = append(w.marks, b.pod)
-		}
 	}
 }
 
@@ -312,4 +231,67 @@ func leading() bool {
 		return len(f.GetMetric()) == 0
 	}
 	return true
+}
+
+// reclassAll does so for all workloads: what is known of them fades.
+func (h *Hub) reclassAll() {
+	if !h.rules.byDemand {
+		return
+	}
+	h.waiting.mu.Lock()
+	workloads := make([]profile.Workload, 0, len(h.waiting.byWorkload))
+	for of := range h.waiting.byWorkload {
+		workloads = append(workloads, of)
+	}
+	h.waiting.mu.Unlock()
+	for _, of := range workloads {
+		h.waiting.reclass(of, h.asks(h.knowledgeOf(of)))
+	}
+}
+
+// readCertificates is how often the certificate files are read for the metrics: certificates
+// change within weeks.
+const readCertificates = time.Minute
+
+// certificates sets when the certificates expire.
+func (h *Hub) certificates() {
+	h.metrics.notAfter.Reset()
+	for use, end := range h.args.Transport().NotAfter() {
+		h.metrics.notAfter.WithLabelValues(use).Set(float64(end.Unix()))
+	}
+}
+
+// countRefusals adds what the signal server's guard has refused since the last call.
+func (h *Hub) countRefusals() {
+	last, now := h.refusals, h.limiter.Stats()
+	h.metrics.refusals[refusedConnections].Add(float64(now.Refused - last.Refused))
+	h.metrics.refusals[refusedCalls].Add(float64(now.Overcalled - last.Overcalled))
+	h.refusals = now
+}
+
+// gauge sets the metrics that are sums over nodes or pods.
+func (h *Hub) gauge(now time.Duration) {
+	h.countRefusals()
+	free, whole, inflight := 0., 0., 0.
+	states := map[string]int{}
+	for _, n := range h.nodes.list().nodes {
+		v := n.view.Load()
+		states[v.state(now)]++
+		inflight += v.Flight.Demand
+		if v.fresh(now) {
+			free += max(v.free(), 0)
+			whole += math.Floor(max(v.free(), 0))
+		}
+	}
+	h.metrics.free.Set(free)
+	h.metrics.freeWhole.Set(whole)
+	h.metrics.inflight.Set(inflight)
+	pending, wanting := h.waiting.count()
+	h.metrics.pending.Set(float64(pending))
+	h.metrics.forRoom.Set(float64(wanting))
+	h.metrics.wanted.Set(float64(wanting) * podDemand.Pods())
+	for state, gauge := range h.metrics.nodes {
+		gauge.Set(float64(states[state]))
+	}
+	h.measuredWatts()
 }

@@ -1,24 +1,19 @@
 package plugin
 
 import (
-	"context"
-	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// stateKey finds a cycle in a CycleState.
-const stateKey fwk.StateKey = Name
 
 // cycle is what was decided for all nodes when a scheduling cycle began. Clones share
 // it: after PreFilter only the statuses change, each once.
@@ -64,32 +59,6 @@ type refusedNode struct {
 
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
-
-// judge decides for all nodes as they are now on a pod of a demand and counts the
-// refused. Energy refuses none.
-func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *refusalCounts) {
-	h := p.hub
-	d, at := h.nodes.list(), h.moment()
-	c := &cycle{directory: d, attempt: a, at: at, asks: asks}
-	c.statuses = sync.OnceValue(func() []fwk.Status { return make([]fwk.Status, len(c.directory.nodes)-c.open) })
-	if p.ranking.Energy > 0 {
-		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
-	}
-	for i, n := range d.nodes {
-		v := n.view.Load()
-		reason := h.rules.decide(v, asks, at)
-		if reason == reserve.Admitted {
-			continue
-		}
-		if c.refused == nil {
-			c.refused = make([]refusedNode, len(d.nodes))
-		}
-		c.refused[i] = refusedNode{v, c.refusals.find(v, reason)}
-		c.refusals.add(c.refused[i].message, 1)
-	}
-	c.open = len(d.nodes) - c.refusals.nodes
-	return c, &c.refusals
-}
 
 // admits reports whether the cycle saw room on the i-th node.
 func (c *cycle) admits(i int) bool { return c.refused == nil || c.refused[i].view == nil }
@@ -162,117 +131,6 @@ func (c *cycle) names() sets.Set[string] {
 	return set
 }
 
-// cycle returns the state's cycle.
-func (p *spazio) cycle(state fwk.CycleState) (*cycle, error) {
-	data, err := state.Read(stateKey)
-	if err != nil {
-		return nil, fmt.Errorf("plugin: read %s: %w (is PreFilter enabled?)", stateKey, err)
-	}
-	c, ok := data.(*cycle)
-	if !ok {
-		return nil, fmt.Errorf("plugin: %s holds a %T", stateKey, data)
-	}
-	return c, nil
-}
-
-// admitOverdue admits the cycle's pod, which is overdue, to the nodes that have places for overdue
-// pods.
-func (p *spazio) admitOverdue(c *cycle) {
-	for i, n := range c.directory.nodes {
-		if c.admits(i) {
-			continue
-		}
-		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
-			c.admitOverdue(i, v)
-		}
-	}
-}
-
-// admitsOverdue reports whether a cycle's pod may go to a node without room, whose mutex is held.
-func (p *spazio) admitsOverdue(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
-	c, err := p.cycle(state)
-	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
-}
-
-// reservedOverdue records that a pod was reserved on a node without room, whose mutex is held, so
-// that the check of the next such pod counts it.
-func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
-	p.hub.ledger.MarkOverdue(key)
-	if c, err := p.cycle(state); err == nil {
-		c.admittedOverdue, c.short = true, short
-	}
-}
-
-const (
-	// scoreUnit turns a raw score into an integer for NormalizeScore; scoreMost
-	// keeps that in range.
-	scoreUnit = 1 << 20
-	scoreMost = 1 << 40
-	// neutralScore marks a node without a signal.
-	neutralScore = -1
-)
-
-// scratch holds the slices that NormalizeScore works on, to be reused.
-type scratch struct {
-	raw        []float64
-	normalised []int64
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// Score returns the raw score in units of 2⁻²⁰, or neutralScore.
-func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	c, err := p.cycle(state)
-	if err != nil {
-		return 0, fwk.AsStatus(err)
-	}
-	i, known := c.directory.places[info.Node().Name]
-	if !known {
-		return neutralScore, nil
-	}
-	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
-	if math.IsNaN(raw) {
-		return neutralScore, nil
-	}
-	return int64(min(raw, scoreMost) * scoreUnit), nil
-}
-
-// ScoreExtensions returns the plugin itself, which normalises.
-func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
-
-// NormalizeScore brings the raw scores to 0..100.
-func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
-	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
-	for i, s := range scores {
-		w.raw[i] = float64(s.Score)
-		if s.Score == neutralScore {
-			w.raw[i] = math.NaN()
-		}
-	}
-	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
-	for i := range scores {
-		scores[i].Score = w.normalised[i]
-	}
-	return nil
-}
-
-// Refusal counts the nodes that took no pod for the same reason.
-type Refusal struct {
-	Nodes   int    `json:"nodes"`
-	Message string `json:"message"`
-}
-
-// inWords returns the refusals as the scheduler itself would count them in an event.
-func inWords(list []Refusal) string {
-	parts := make([]string, len(list))
-	for i, r := range list {
-		parts[i] = fmt.Sprint(r.Nodes, " ", r.Message)
-	}
-	return strings.Join(parts, ", ")
-}
-
 // messages are the status messages of refusals by reason.
 var messages = [...]string{
 	reserve.Stale:     "node(s) without a current capacity report",
@@ -343,4 +201,59 @@ func (t *refusalCounts) refusals() []Refusal {
 	}
 	slices.SortFunc(list, func(a, b Refusal) int { return strings.Compare(a.Message, b.Message) })
 	return list
+}
+
+// refusedNodes are the nodes that the plugin alone refuses a pod while its attempt goes on. Any other
+// node either refused the pod for a reason of its own, in which case the queueing hints of the plugin
+// that did so wake it, or was tried in vain. The plugin's Filter runs after those of the default
+// plugins, so a node that it is asked about has passed them all. Safe for concurrent use.
+type refusedNodes struct {
+	words []atomic.Uint64 // one bit a node, by its id
+	added atomic.Int64    // how many
+}
+
+const wordBits = 64
+
+// newRefusedNodes returns an empty set of nodes whose ids are below limit.
+func newRefusedNodes(limit int) *refusedNodes {
+	return &refusedNodes{words: make([]atomic.Uint64, (limit+wordBits-1)/wordBits)}
+}
+
+// add puts a node into the set. Nodes that joined after the attempt began belong to it anyway.
+func (r *refusedNodes) add(id int) {
+	if id/wordBits >= len(r.words) {
+		return
+	}
+	bit := uint64(1) << (id % wordBits)
+	if r.words[id/wordBits].Or(bit)&bit == 0 {
+		r.added.Add(1)
+	}
+}
+
+// waitSet returns the set as it is now, with the nodes whose ids are beyond it.
+func (r *refusedNodes) waitSet() placement.WaitSet {
+	set := placement.EveryNode()
+	for i := range r.words {
+		for out := ^r.words[i].Load(); out != 0; out &= out - 1 {
+			set.Remove(i*wordBits + bits.TrailingZeros64(out))
+		}
+	}
+	return set
+}
+
+// attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
+// cycle's state alive. Safe for concurrent use.
+type attempt struct {
+	// summary is how the attempt found the nodes; it is never changed.
+	summary atomic.Pointer[Attempt]
+	// refused is set once the plugin alone has refused the pod a node.
+	refused atomic.Bool
+	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
+	changes int
+}
+
+// refuse records that the plugin alone refused the pod a node, and reports whether that is the
+// first such node. Many nodes are refused at a time.
+func (a *attempt) refuse() (first bool) {
+	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }

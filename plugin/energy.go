@@ -54,22 +54,6 @@ func (c *consumption) estimate(of profile.Workload) energy.Estimate {
 // typical returns the estimate for a pod of no particular workload.
 func (c *consumption) typical() energy.Estimate { return c.estimate(profile.Workload{}) }
 
-// WorkloadEnergy is what a workload's pods take, as their nodes measured it.
-type WorkloadEnergy struct {
-	// Workload is namespace/kind/name.
-	Workload string `json:"workload"`
-	// Cores and Watts are per pod, SD is the standard deviation of Watts, and Pods is how many
-	// pods were observed lately. Known reports whether they are the workload's own figures, not
-	// the mean of all workloads.
-	Cores float64 `json:"cores"`
-	Watts float64 `json:"watts"`
-	SD    float64 `json:"sd"`
-	Pods  int     `json:"pods"`
-	Known bool    `json:"known"`
-	// Joules is the energy that the workload's pods have taken since the scheduler started.
-	Joules float64 `json:"joules"`
-}
-
 func workloadEnergy(workload string, e energy.Estimate) WorkloadEnergy {
 	return WorkloadEnergy{Workload: workload, Cores: e.Cores, Watts: e.Watts, SD: e.SD, Pods: e.Pods, Known: e.Known, Joules: e.Joules}
 }

@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,118 +16,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// States of a pod in the plugin's eyes.
-const (
-	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
-	// was given to a node that has not yet reported it; PodCounted is in its
-	// node's reports; PodEnded is terminal; PodPlaceholder holds room on its node; PodExempt
-	// is none of the plugin's business.
-	PodNew         = "new"
-	PodWaiting     = "waiting"
-	PodInFlight    = "in flight"
-	PodCounted     = "counted"
-	PodEnded       = "ended"
-	PodPlaceholder = "holding room"
-	PodExempt      = "exempt"
-)
-
-// Errors of Explain.
-var (
-	ErrUnknownPod = errors.New("no such pod")
-	ErrNotStarted = errors.New("the plugin has not been started")
-)
-
-// Explanation is where a pod could go, and why not elsewhere.
-type Explanation struct {
-	// Pod is namespace/name.
-	Pod string    `json:"pod"`
-	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler; Ours reports whether it enables the plugin here.
-	Profile string `json:"profile"`
-	Ours    bool   `json:"ours"`
-	// State is one of the constants PodNew to PodExempt; Node is where the pod is
-	// or goes.
-	State string `json:"state"`
-	Node  string `json:"node,omitempty"`
-	// Unscheduled is the message of the pod's condition PodScheduled while that is
-	// false: the whole scheduler's word on its last attempt, with what other
-	// plugins refused it for, such as a taint.
-	Unscheduled string `json:"unscheduled,omitempty"`
-	// RoomSince is when the plugin alone first refused the pod a node while it waits,
-	// Overdue reports whether it has waited for longer than maxWait, or did before it was
-	// bound: nodes without room may take it then. OverdueSince is when that began,
-	// while it waits.
-	RoomSince    *time.Time `json:"roomSince,omitempty"`
-	Overdue      bool       `json:"overdue,omitempty"`
-	OverdueSince *time.Time `json:"overdueSince,omitempty"`
-	// Steps are what has happened to it, in order.
-	Steps []Step `json:"steps"`
-	// Attempt is the last scheduling attempt, nil if none is remembered.
-	Attempt *Attempt `json:"attempt,omitempty"`
-	// Workload is what is known of what the pod takes; nil where profiles are off.
-	Workload *WorkloadState `json:"workload,omitempty"`
-	// Energy is what its workload's pods were measured to take; nil as long as no agent
-	// reports it, and no profile ranks nodes by it.
-	Energy *WorkloadEnergy `json:"energy,omitempty"`
-	// Nodes are all nodes as they are now, by name.
-	Nodes []NodeVerdict `json:"nodes"`
-}
-
-// Attempt sums up what a scheduling attempt saw of the nodes.
-type Attempt struct {
-	At time.Time `json:"at"`
-	// Nodes were known, WithRoom of them admitted the pod; Refusals counts the
-	// others.
-	Nodes    int       `json:"nodes"`
-	WithRoom int       `json:"withRoom"`
-	Refusals []Refusal `json:"refusals,omitempty"`
-	// Reserved is the node that the pod was put in flight to, with the avail and
-	// the pods in flight as they were just before; empty if there was none.
-	Reserved string  `json:"reserved,omitempty"`
-	Avail    float64 `json:"avail,omitempty"`
-	InFlight float64 `json:"inFlight,omitempty"`
-}
-
-// WorkloadState is what is known of what a workload's pods take.
-type WorkloadState struct {
-	// Workload is namespace/kind/name.
-	Workload string `json:"workload"`
-	// Source is profile, typical, for a workload of which nothing is known,
-	// contradicted, for one whose pods were measured to take something else, or off,
-	// for one whose profile is not to be looked at.
-	Source string `json:"source"`
-	// Decides reports whether decisions rest on it.
-	Decides bool       `json:"decides,omitempty"`
-	CPU     ShareState `json:"cpu"`
-	Memory  ShareState `json:"memory"`
-}
-
-// ShareState is a mean and a standard deviation, in cores or bytes, and how far both
-// are believed, from 0 to 1.
-type ShareState struct {
-	Amount     float64 `json:"amount"`
-	SD         float64 `json:"sd"`
-	Confidence float64 `json:"confidence"`
-}
-
-// NodeVerdict is a node as a pod would find it.
-type NodeVerdict struct {
-	NodeState
-	// Score is the node's among those that admit the pod, 0 to 100, before the
-	// scheduler weighs it with other plugins' and without the chance that decides
-	// between near-ties; absent where the pod is refused. A profile that ignores the
-	// room gives one to all.
-	Score *int64 `json:"score,omitempty"`
-	// ByProfile is what Reason would be if known pods were counted as what they
-	// take; empty where nothing is known of the pod.
-	ByProfile string `json:"byProfile,omitempty"`
-	// Takes is what the pod would take of each resource in typical pods, and Binding
-	// which of them has the least left beside it; absent where nothing is known of it
-	// or the node does not count in resources.
-	Takes   map[string]float64 `json:"takes,omitempty"`
-	Binding string             `json:"binding,omitempty"`
-}
 
 // Explain returns what the plugin knows of a pod, given as namespace/name or as
 // UID. Errors are ErrUnknownPod and ErrNotStarted, wrapped.
@@ -281,19 +168,6 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	return list
 }
 
-// PendingPod is a pod that has no node. A plain value.
-type PendingPod struct {
-	Namespace string
-	Name      string
-	// Profile is the pod's scheduler.
-	Profile string
-	// Since is when it was created.
-	Since time.Time
-	// Reason says why it has none: what the last attempt saw if the plugin refused it all
-	// nodes, else the message of its condition PodScheduled.
-	Reason string
-}
-
 // Pending returns the pods without a node that are the oldest, whatever their profile, at
 // most so many and the oldest first, and how many there are in all. A pod that is in
 // flight is none of them. The time that it takes grows with the number of pods, which it
@@ -364,4 +238,59 @@ func plural(n int, thing string) string {
 		return "1 " + thing
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// returned records that a reservation was returned.
+func (h *Hub) returned(pod *v1.Pod) {
+	h.histories.returned(reserve.KeyOf(string(pod.UID)))
+	h.forgetGone(pod)
+}
+
+// forgetGone forgets a pod that may have been deleted while it was being reserved, because no
+// further event would.
+func (h *Hub) forgetGone(pod *v1.Pod) {
+	if current, err := h.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID {
+		h.histories.forget(reserve.KeyOf(string(pod.UID)))
+	}
+}
+
+// tried records an attempt. A pod that was deleted after it left the queue gets no further event,
+// so its history is dropped.
+func (h *Hub) tried(pod *v1.Pod, at time.Time, t *refusalCounts) {
+	key := reserve.KeyOf(string(pod.UID))
+	h.histories.tried(key, at, t)
+	if h.waiting.find(pod.UID) == nil {
+		h.histories.forget(key)
+	}
+}
+
+// timeline returns what has happened to a pod so far, in order, from what the Hub saw or else
+// from what the API has. A step that is past but whose time is unknown has no time.
+func (h *Hub) timeline(pod *v1.Pod) []Step {
+	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
+	e := h.histories.find(key)
+	known, claimed := h.ledger.Pod(key)
+	steps := []Step{inSeconds(StepCreated, "", pod.CreationTimestamp.Time)}
+	if e.tries > 0 {
+		steps = append(steps, Step{Name: StepTried, At: stamp(e.first), Tries: e.export()})
+	}
+	if e.reserved != 0 {
+		on := node
+		if claimed {
+			on = known.Node
+		}
+		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
+	}
+	if node != "" {
+		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
+	}
+	if at := podstate.StartedAt(pod); !at.IsZero() {
+		steps = append(steps, inSeconds(StepStarted, "", at))
+	}
+	if podstate.IsTerminal(pod) {
+		ended := inSeconds(StepEnded, "", podstate.EndedAt(pod))
+		ended.Phase = string(pod.Status.Phase)
+		steps = append(steps, ended)
+	}
+	return steps
 }

@@ -10,63 +10,6 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// Names of a pod's steps, in the order in which they come.
-const (
-	// StepCreated: the API has it.
-	StepCreated = "created"
-	// StepTried: the scheduler looked for a node for it, for the first time.
-	StepTried = "tried"
-	// StepReserved: it was put in flight to a node.
-	StepReserved = "reserved"
-	// StepBound: the API has it on the node.
-	StepBound = "bound"
-	// StepListed: a report of the node's agent counted it for the first time.
-	StepListed = "listed"
-	// StepStarted: the first of its containers runs.
-	StepStarted = "started"
-	// StepEnded: the last of its containers has ended.
-	StepEnded = "ended"
-)
-
-// Step is one thing that has happened to a pod. A plain value.
-type Step struct {
-	// Name is one of the constants StepCreated to StepEnded.
-	Name string `json:"name"`
-	// At is when the step happened; absent if that is no longer known, as after a restart.
-	At *time.Time `json:"at,omitempty"`
-	// WholeSeconds is set if At is the API's, which cuts off the fraction. An earlier step may
-	// then seem to come after this one.
-	WholeSeconds bool `json:"wholeSeconds,omitempty"`
-	// Node is the node of a step that has to do with one.
-	Node string `json:"node,omitempty"`
-	// Tries is set only for StepTried.
-	Tries *Tries `json:"tries,omitempty"`
-	// Phase is set only for StepEnded: Succeeded or Failed.
-	Phase string `json:"phase,omitempty"`
-}
-
-// Tries counts the attempts to find a node for a pod, as far as they reached the plugin.
-type Tries struct {
-	Count int       `json:"count"`
-	Last  time.Time `json:"last"`
-	// Refusals lists the plugin's refusals in all attempts, by reason.
-	Refusals []RefusalClass `json:"refusals,omitempty"`
-	// Lost counts the nodes that no longer had room when the pod was to be reserved there,
-	// Returned the reservations that were returned because the bind failed.
-	Lost     int `json:"lost,omitempty"`
-	Returned int `json:"returned,omitempty"`
-}
-
-// RefusalClass is a reason for which nodes were refused to a pod.
-type RefusalClass struct {
-	// Reason is reserve.Reason's.
-	Reason string `json:"reason"`
-	// Tries counts the attempts in which a node was refused for this reason, Nodes the nodes in
-	// the last of these attempts.
-	Tries int `json:"tries"`
-	Nodes int `json:"nodes"`
-}
-
 const (
 	// endedHistories is how many ended pods' histories are kept, of some 100 bytes each.
 	endedHistories = 1024
@@ -241,61 +184,6 @@ func (r *ring[K]) push(key K, most int) (oldest K, full bool) {
 	oldest, r.keys[r.next] = r.keys[r.next], key
 	r.next = (r.next + 1) % most
 	return oldest, true
-}
-
-// returned records that a reservation was returned.
-func (h *Hub) returned(pod *v1.Pod) {
-	h.histories.returned(reserve.KeyOf(string(pod.UID)))
-	h.forgetGone(pod)
-}
-
-// forgetGone forgets a pod that may have been deleted while it was being reserved, because no
-// further event would.
-func (h *Hub) forgetGone(pod *v1.Pod) {
-	if current, err := h.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID {
-		h.histories.forget(reserve.KeyOf(string(pod.UID)))
-	}
-}
-
-// tried records an attempt. A pod that was deleted after it left the queue gets no further event,
-// so its history is dropped.
-func (h *Hub) tried(pod *v1.Pod, at time.Time, t *refusalCounts) {
-	key := reserve.KeyOf(string(pod.UID))
-	h.histories.tried(key, at, t)
-	if h.waiting.find(pod.UID) == nil {
-		h.histories.forget(key)
-	}
-}
-
-// timeline returns what has happened to a pod so far, in order, from what the Hub saw or else
-// from what the API has. A step that is past but whose time is unknown has no time.
-func (h *Hub) timeline(pod *v1.Pod) []Step {
-	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
-	e := h.histories.find(key)
-	known, claimed := h.ledger.Pod(key)
-	steps := []Step{inSeconds(StepCreated, "", pod.CreationTimestamp.Time)}
-	if e.tries > 0 {
-		steps = append(steps, Step{Name: StepTried, At: stamp(e.first), Tries: e.export()})
-	}
-	if e.reserved != 0 {
-		on := node
-		if claimed {
-			on = known.Node
-		}
-		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
-	}
-	if node != "" {
-		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
-	}
-	if at := podstate.StartedAt(pod); !at.IsZero() {
-		steps = append(steps, inSeconds(StepStarted, "", at))
-	}
-	if podstate.IsTerminal(pod) {
-		ended := inSeconds(StepEnded, "", podstate.EndedAt(pod))
-		ended.Phase = string(pod.Status.Phase)
-		steps = append(steps, ended)
-	}
-	return steps
 }
 
 // onNode returns the steps of a pod that has a node; lists reports whether the node lists the

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"reflect"
@@ -26,6 +27,7 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/plugin/silence"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -337,4 +339,117 @@ func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
 		return SpazioArgs{}, err
 	}
 	return DecodeArgs(obj)
+}
+
+// node returns the named node, which it creates if it is new.
+func (h *Hub) node(name string) *node {
+	n, made := h.nodes.ensure(name, func() *node {
+		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
+		n.refresh(&h.rules, h.moment(), h.clock())
+		return n
+	})
+	if made {
+		h.waiting.admit(n)
+	}
+	return n
+}
+
+// change calls f, which reports whether it changed the ledger's entries of a node, with the node's
+// mutex held, so that a decision sees all of the change or nothing. The node is unknown while its own
+// event is still to come, or once it is gone: then there are no decisions to keep consistent.
+func (h *Hub) change(node string, f func() (changed bool)) {
+	n := h.nodes.get(node)
+	if n == nil {
+		f()
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if f() {
+		h.refreshLocked(n)
+	}
+}
+
+// refresh makes a node's state visible and wakes pods if it gained slots.
+func (h *Hub) refresh(node string) { h.change(node, func() bool { return true }) }
+
+// refreshLocked is refresh for a caller that holds the node's mutex.
+func (h *Hub) refreshLocked(n *node) {
+	at := h.moment()
+	if !n.view.Load().fresh(at.Now) {
+		h.waiting.notify(n) // pods may have been refused since it turned stale: against then it rises
+	}
+	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
+		h.ledger.ConfirmRunning(n.account)
+	}
+	n.refresh(&h.rules, at, h.clock())
+	h.waiting.notify(n)
+}
+
+// inventory runs when the informers have delivered all existing objects. It drops nodes that are
+// known only from reports, and wakes pods that were tried too early.
+func (h *Hub) inventory() {
+	for _, n := range h.nodes.list().nodes {
+		n.mu.Lock()
+		n.removed = !n.inAPI.Load()
+		remove := n.removed
+		n.mu.Unlock()
+		if remove {
+			h.dropNode(n)
+		}
+	}
+	h.synced.Store(true)
+	for _, n := range h.nodes.list().nodes {
+		h.sendPlaceholders(n.name)
+		h.waiting.recheck(n)
+	}
+}
+
+// nodeSeen takes in a node as the API has it.
+func (h *Hub) nodeSeen(object *v1.Node) {
+	n := h.node(object.Name)
+	n.mu.Lock()
+	for n.removed {
+		// The inventory has just found the node missing in the API.
+		n.mu.Unlock()
+		h.dropNode(n)
+		n = h.node(object.Name)
+		n.mu.Lock()
+	}
+	wasInAPI, cores := n.inAPI.Swap(true), coresOf(object)
+	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
+		h.refreshLocked(n)
+	}
+	n.mu.Unlock()
+	if h.tainted.set(n, podstate.Taints(object)) {
+		h.waiting.admit(n) // pods that a taint kept from it may go there now
+	}
+}
+
+// coresOf returns the node's cores, or 0 if it states none.
+func coresOf(object *v1.Node) int32 {
+	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
+}
+
+// nodeGone forgets a node that the API no longer has. The ledger keeps its
+// account until the last of its pods is gone.
+func (h *Hub) nodeGone(object *v1.Node) {
+	if n := h.nodes.get(object.Name); n != nil {
+		h.dropNode(n)
+	}
+}
+
+// dropNode removes a node that may already have been removed.
+func (h *Hub) dropNode(n *node) {
+	if !h.nodes.remove(n) {
+		return
+	}
+	n.mu.Lock()
+	n.removed = true
+	n.inAPI.Store(false)
+	n.mu.Unlock()
+	h.waiting.remove(n)
+	h.tainted.set(n, nil)
+	h.placeholders.forget(n.name)
+	h.ledger.Release(n.account)
 }

@@ -2,10 +2,8 @@ package plugin
 
 import (
 	"context"
-	"math"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"google.golang.org/grpc/metadata"
@@ -214,58 +212,11 @@ func (m *metricSet) rejected(byReason *[reserve.NoMemory + 1]int) {
 	}
 }
 
-// readCertificates is how often the certificate files are read for the metrics: certificates
-// change within weeks.
-const readCertificates = time.Minute
-
-// certificates sets when the certificates expire.
-func (h *Hub) certificates() {
-	h.metrics.notAfter.Reset()
-	for use, end := range h.args.Transport().NotAfter() {
-		h.metrics.notAfter.WithLabelValues(use).Set(float64(end.Unix()))
-	}
-}
-
 // Causes of refused_callers_total.
 const (
 	refusedConnections = "connections"
 	refusedCalls       = "calls"
 )
-
-// countRefusals adds what the signal server's guard has refused since the last call.
-func (h *Hub) countRefusals() {
-	last, now := h.refusals, h.limiter.Stats()
-	h.metrics.refusals[refusedConnections].Add(float64(now.Refused - last.Refused))
-	h.metrics.refusals[refusedCalls].Add(float64(now.Overcalled - last.Overcalled))
-	h.refusals = now
-}
-
-// gauge sets the metrics that are sums over nodes or pods.
-func (h *Hub) gauge(now time.Duration) {
-	h.countRefusals()
-	free, whole, inflight := 0., 0., 0.
-	states := map[string]int{}
-	for _, n := range h.nodes.list().nodes {
-		v := n.view.Load()
-		states[v.state(now)]++
-		inflight += v.Flight.Demand
-		if v.fresh(now) {
-			free += max(v.free(), 0)
-			whole += math.Floor(max(v.free(), 0))
-		}
-	}
-	h.metrics.free.Set(free)
-	h.metrics.freeWhole.Set(whole)
-	h.metrics.inflight.Set(inflight)
-	pending, wanting := h.waiting.count()
-	h.metrics.pending.Set(float64(pending))
-	h.metrics.forRoom.Set(float64(wanting))
-	h.metrics.wanted.Set(float64(wanting) * podDemand.Pods())
-	for state, gauge := range h.metrics.nodes {
-		gauge.Set(float64(states[state]))
-	}
-	h.measuredWatts()
-}
 
 const (
 	// agentProduct begins the user agent of Spazio's agents; their version follows it.

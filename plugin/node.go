@@ -1,16 +1,12 @@
 package plugin
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
-	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -183,115 +179,79 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 	n.view.Store(v)
 }
 
-// node returns the named node, which it creates if it is new.
-func (h *Hub) node(name string) *node {
-	n, made := h.nodes.ensure(name, func() *node {
-		n := &node{name: name, account: h.ledger.Account(name), since: h.now()}
-		n.refresh(&h.rules, h.moment(), h.clock())
-		return n
-	})
-	if made {
-		h.waiting.admit(n)
-	}
-	return n
+// bucket limits the reports of one node to burst at once and rate per second. It fills with
+// reports and leaks with time; the zero value is empty.
+type bucket struct {
+	level float64
+	at    time.Duration
 }
 
-// change calls f, which reports whether it changed the ledger's entries of a node, with the node's
-// mutex held, so that a decision sees all of the change or nothing. The node is unknown while its own
-// event is still to come, or once it is gone: then there are no decisions to keep consistent.
-func (h *Hub) change(node string, f func() (changed bool)) {
-	n := h.nodes.get(node)
-	if n == nil {
-		f()
-		return
+// take counts a report and returns true, unless the bucket is full. If the clock was set back,
+// the bucket does not leak until the clock has caught up.
+func (b *bucket) take(now time.Duration, rate, burst float64) bool {
+	if now > b.at {
+		b.level = max(b.level-rate*(now-b.at).Seconds(), 0)
+		b.at = now
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if f() {
-		h.refreshLocked(n)
+	if b.level+1 > burst {
+		return false
 	}
+	b.level++
+	return true
 }
 
-// refresh makes a node's state visible and wakes pods if it gained slots.
-func (h *Hub) refresh(node string) { h.change(node, func() bool { return true }) }
-
-// refreshLocked is refresh for a caller that holds the node's mutex.
-func (h *Hub) refreshLocked(n *node) {
-	at := h.moment()
-	if !n.view.Load().fresh(at.Now) {
-		h.waiting.notify(n) // pods may have been refused since it turned stale: against then it rises
-	}
-	if n.report != nil && h.rules.freshness.Reported(n.sampled).Fresh(at.Now) {
-		h.ledger.ConfirmRunning(n.account)
-	}
-	n.refresh(&h.rules, at, h.clock())
-	h.waiting.notify(n)
+// arrival is a report with the times, since the Hub's start, at which it came and at which its
+// newest sample was taken. The age of a delayed report counts from the sample.
+type arrival struct {
+	report      *agent.Report
+	at, sampled time.Duration
 }
 
-// inventory runs when the informers have delivered all existing objects. It drops nodes that are
-// known only from reports, and wakes pods that were tried too early.
-func (h *Hub) inventory() {
-	for _, n := range h.nodes.list().nodes {
-		n.mu.Lock()
-		n.removed = !n.inAPI.Load()
-		remove := n.removed
-		n.mu.Unlock()
-		if remove {
-			h.dropNode(n)
-		}
-	}
-	h.synced.Store(true)
-	for _, n := range h.nodes.list().nodes {
-		h.sendPlaceholders(n.name)
-		h.waiting.recheck(n)
-	}
+// outdated reports whether the node, whose mutex is held, has a fresh report that is at least as
+// new.
+func (n *node) outdated(a arrival) bool {
+	return n.report != nil && !versionOf(a.report).after(n.newest) && n.view.Load().fresh(a.at)
 }
 
-// nodeSeen takes in a node as the API has it.
-func (h *Hub) nodeSeen(object *v1.Node) {
-	n := h.node(object.Name)
-	n.mu.Lock()
-	for n.removed {
-		// The inventory has just found the node missing in the API.
-		n.mu.Unlock()
-		h.dropNode(n)
-		n = h.node(object.Name)
-		n.mu.Lock()
+// version orders the reports of a node.
+type version struct{ incarnation, sequence uint64 }
+
+func versionOf(r *agent.Report) version { return version{r.Incarnation, r.Sequence} }
+
+func (v version) after(w version) bool {
+	if v.incarnation != w.incarnation {
+		return v.incarnation > w.incarnation
 	}
-	wasInAPI, cores := n.inAPI.Swap(true), coresOf(object)
-	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
-		h.refreshLocked(n)
-	}
-	n.mu.Unlock()
-	if h.tainted.set(n, podstate.Taints(object)) {
-		h.waiting.admit(n) // pods that a taint kept from it may go there now
-	}
+	return v.sequence > w.sequence
 }
 
-// coresOf returns the node's cores, or 0 if it states none.
-func coresOf(object *v1.Node) int32 {
-	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
+func (v *view) state(now time.Duration) string {
+	switch {
+	case v.report == nil:
+		return signalMissing
+	case v.fresh(now):
+		return signalFresh
+	}
+	return signalStale
 }
 
-// nodeGone forgets a node that the API no longer has. The ledger keeps its
-// account until the last of its pods is gone.
-func (h *Hub) nodeGone(object *v1.Node) {
-	if n := h.nodes.get(object.Name); n != nil {
-		h.dropNode(n)
+// spare is what is left of a resource, nil where the node does not count in it.
+func (v *view) spare(i reserve.Resource) *float64 {
+	if !(v.Signal.Rooms[i].Unit > 0) {
+		return nil
 	}
+	left := v.Spare(i)
+	return &left
 }
 
-// dropNode removes a node that may already have been removed.
-func (h *Hub) dropNode(n *node) {
-	if !h.nodes.remove(n) {
-		return
+// energy returns the power in the node's report, or nil if it has none.
+func (v *view) energy() *NodeEnergy {
+	if v.report == nil || !v.report.Power.Known() {
+		return nil
 	}
-	n.mu.Lock()
-	n.removed = true
-	n.inAPI.Store(false)
-	n.mu.Unlock()
-	h.waiting.remove(n)
-	h.tainted.set(n, nil)
-	h.placeholders.forget(n.name)
-	h.ledger.Release(n.account)
+	p := &v.report.Power
+	return &NodeEnergy{
+		Quality: p.Quality.String(), Watts: p.Watts, SD: p.SD, Max: p.Max, Idle: p.Idle, Marginal: p.Marginal, Busy: p.Busy,
+		InFlightCores: v.Flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
+	}
 }

@@ -2,16 +2,22 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
+	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -356,4 +362,155 @@ func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, _, after any) (fwk.Queu
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil
+}
+
+// judge decides for all nodes as they are now on a pod of a demand and counts the
+// refused. Energy refuses none.
+func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *refusalCounts) {
+	h := p.hub
+	d, at := h.nodes.list(), h.moment()
+	c := &cycle{directory: d, attempt: a, at: at, asks: asks}
+	c.statuses = sync.OnceValue(func() []fwk.Status { return make([]fwk.Status, len(c.directory.nodes)-c.open) })
+	if p.ranking.Energy > 0 {
+		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
+	}
+	for i, n := range d.nodes {
+		v := n.view.Load()
+		reason := h.rules.decide(v, asks, at)
+		if reason == reserve.Admitted {
+			continue
+		}
+		if c.refused == nil {
+			c.refused = make([]refusedNode, len(d.nodes))
+		}
+		c.refused[i] = refusedNode{v, c.refusals.find(v, reason)}
+		c.refusals.add(c.refused[i].message, 1)
+	}
+	c.open = len(d.nodes) - c.refusals.nodes
+	return c, &c.refusals
+}
+
+// stateKey finds a cycle in a CycleState.
+const stateKey fwk.StateKey = Name
+
+// cycle returns the state's cycle.
+func (p *spazio) cycle(state fwk.CycleState) (*cycle, error) {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil, fmt.Errorf("plugin: read %s: %w (is PreFilter enabled?)", stateKey, err)
+	}
+	c, ok := data.(*cycle)
+	if !ok {
+		return nil, fmt.Errorf("plugin: %s holds a %T", stateKey, data)
+	}
+	return c, nil
+}
+
+// admitOverdue admits the cycle's pod, which is overdue, to the nodes that have places for overdue
+// pods.
+func (p *spazio) admitOverdue(c *cycle) {
+	for i, n := range c.directory.nodes {
+		if c.admits(i) {
+			continue
+		}
+		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
+			c.admitOverdue(i, v)
+		}
+	}
+}
+
+// admitsOverdue reports whether a cycle's pod may go to a node without room, whose mutex is held.
+func (p *spazio) admitsOverdue(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
+	c, err := p.cycle(state)
+	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
+}
+
+// reservedOverdue records that a pod was reserved on a node without room, whose mutex is held, so
+// that the check of the next such pod counts it.
+func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
+	p.hub.ledger.MarkOverdue(key)
+	if c, err := p.cycle(state); err == nil {
+		c.admittedOverdue, c.short = true, short
+	}
+}
+
+const (
+	// scoreUnit turns a raw score into an integer for NormalizeScore; scoreMost
+	// keeps that in range.
+	scoreUnit = 1 << 20
+	scoreMost = 1 << 40
+	// neutralScore marks a node without a signal.
+	neutralScore = -1
+)
+
+// scratch holds the slices that NormalizeScore works on, to be reused.
+type scratch struct {
+	raw        []float64
+	normalised []int64
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Score returns the raw score in units of 2⁻²⁰, or neutralScore.
+func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	c, err := p.cycle(state)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	i, known := c.directory.places[info.Node().Name]
+	if !known {
+		return neutralScore, nil
+	}
+	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
+	if math.IsNaN(raw) {
+		return neutralScore, nil
+	}
+	return int64(min(raw, scoreMost) * scoreUnit), nil
+}
+
+// ScoreExtensions returns the plugin itself, which normalises.
+func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore brings the raw scores to 0..100.
+func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	w := scratches.Get().(*scratch)
+	defer scratches.Put(w)
+	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
+	for i, s := range scores {
+		w.raw[i] = float64(s.Score)
+		if s.Score == neutralScore {
+			w.raw[i] = math.NaN()
+		}
+	}
+	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
+	for i := range scores {
+		scores[i].Score = w.normalised[i]
+	}
+	return nil
+}
+
+// ShortestFirst is the name of a queue sort plugin in a KubeSchedulerConfiguration. It tries the
+// pods of the highest priority first and, of these, those of workloads whose pods live for less. All
+// profiles of a scheduler share one queue, so all of them have to enable the same queue sort plugin.
+const ShortestFirst = "ShortestFirst"
+
+var errNoArgs = errors.New("it takes no arguments")
+
+// NewShortestFirst makes the plugin ShortestFirst of one profile; it is a PluginFactory. The first
+// call begins to follow the pods' ends, through the handle's informers. The pods that nodes have
+// anyway do not count.
+func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	if args != nil {
+		return nil, fmt.Errorf("plugin: %s: %w", ShortestFirst, errNoArgs)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, err := h.lives.Plugin(lives.Config{
+		Name: ShortestFirst, Workload: h.workloads.identify, Now: h.clock,
+		Counts: func(pod *v1.Pod) bool { return !podstate.IsNodeOwned(pod) && !h.Placeholder(pod.UID) },
+	}, handle.SharedInformerFactory().Core().V1().Pods())
+	if err != nil {
+		return nil, fmt.Errorf("plugin: %s: follow pods: %w", ShortestFirst, err)
+	}
+	return p, nil
 }

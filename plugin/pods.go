@@ -179,45 +179,15 @@ func (h *Hub) expire(ctx context.Context) {
 	}
 }
 
-// The plugin writes these conditions into the status of pods, which a scheduler may patch anyway,
-// so that what has to outlive the scheduler is where the next one finds it.
-const (
-	// OverdueCondition marks a pod that waited for measured room longer than maxWait and was then
-	// bound to a node without room. It is written before the bind, so that every scheduler,
-	// including one that starts later, counts a node's overdue pods.
-	OverdueCondition v1.PodConditionType = "spazio-scheduler.github.io/overdue"
-	// WaitsForRoomCondition marks a pod that has waited for measured room for a quarter of
-	// maxWait. Its last transition is when the wait began, so that the pod is overdue at the same
-	// time whichever scheduler leads then. It is False once the pod has a node.
-	WaitsForRoomCondition v1.PodConditionType = "spazio-scheduler.github.io/waits-for-room"
-)
-
 const (
 	// overdueReason is the reason of both the condition and the event.
 	overdueReason = "OverdueAdmission"
 	noRoomReason  = "NoMeasuredRoom"
 	placedReason  = "Placed"
-	// A pod is marked once it has waited for maxWait/markFraction: most pods find room earlier
-	// and cost no write.
-	markFraction = 4
 	// markSpacing is the minimum time between two marks, because binds are sent through the same
 	// client, which by default sends 50 requests a second.
 	markSpacing = 100 * time.Millisecond
 )
-
-// isOverdue reports whether a pod was bound to a node without room.
-func isOverdue(pod *v1.Pod) bool {
-	return podstate.Condition(pod, OverdueCondition, v1.ConditionTrue) != nil
-}
-
-// roomSince returns since when a pod is marked as waiting for room, or the zero time. The mark is
-// all that a scheduler knows about pods that waited before it started.
-func roomSince(pod *v1.Pod) time.Time {
-	if c := podstate.Condition(pod, WaitsForRoomCondition, v1.ConditionTrue); c != nil {
-		return c.LastTransitionTime.Time
-	}
-	return time.Time{}
-}
 
 // setConditions writes conditions into a pod's status, provided that it is still the same pod.
 func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditions ...v1.PodCondition) error {
@@ -275,35 +245,6 @@ func (h *Hub) hasRoom() v1.PodCondition {
 	return v1.PodCondition{
 		Type: WaitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
 	}
-}
-
-// nextMark takes the next pod to mark that still waits, or nil if there is none.
-func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for len(w.marks) > 0 {
-		p = w.marks[0]
-		w.marks[0] = nil // or the array keeps the pod
-		w.marks = w.marks[1:]
-		if w.pods[p.pod.UID] == p && !p.since.IsZero() {
-			return p, p.pod, p.handle, p.since
-		}
-	}
-	return nil, nil, nil, time.Time{}
-}
-
-// written records that a pod has been marked or, unless done, must be tried again. It reports
-// whether the pod still waits.
-func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.pods[p.pod.UID] != p || p.isReserved {
-		return false
-	}
-	if p.inAPI = done; !done {
-		w.marks = append(w.marks, p)
-	}
-	return true
 }
 
 // preFlight skips PreBind for pods that need no condition written.

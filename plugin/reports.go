@@ -78,13 +78,6 @@ func (h *Hub) receive(message *spaziov1.Report, sub *subscriber) error {
 	return nil
 }
 
-// RefusedReport is a report that does not count, because it is invalid or of a newer version. A
-// plain value.
-type RefusedReport struct {
-	At     time.Time `json:"at"`
-	Reason string    `json:"reason"`
-}
-
 // mostReason bounds what is kept of a reason, which may quote what the agent sent.
 const mostReason = 200
 
@@ -155,37 +148,9 @@ func (h *Hub) renew(n *node, base version, b api.Heartbeat) (result string, err 
 	return result, err
 }
 
-// bucket limits the reports of one node to burst at once and rate per second. It fills with
-// reports and leaks with time; the zero value is empty.
-type bucket struct {
-	level float64
-	at    time.Duration
-}
-
-// take counts a report and returns true, unless the bucket is full. If the clock was set back,
-// the bucket does not leak until the clock has caught up.
-func (b *bucket) take(now time.Duration, rate, burst float64) bool {
-	if now > b.at {
-		b.level = max(b.level-rate*(now-b.at).Seconds(), 0)
-		b.at = now
-	}
-	if b.level+1 > burst {
-		return false
-	}
-	b.level++
-	return true
-}
-
 // takes counts a report of a node, whose mutex is held, unless the node reports too often.
 func (h *Hub) takes(n *node, now time.Duration) bool {
 	return n.bucket.take(now, h.args.MaxReportRate, float64(h.args.ReportBurst))
-}
-
-// arrival is a report with the times, since the Hub's start, at which it came and at which its
-// newest sample was taken. The age of a delayed report counts from the sample.
-type arrival struct {
-	report      *agent.Report
-	at, sampled time.Duration
 }
 
 // accept makes a report the node's newest, unless a newer one is already there or the node
@@ -219,12 +184,6 @@ func (h *Hub) accept(n *node, r *agent.Report, age time.Duration) (result string
 	return result
 }
 
-// outdated reports whether the node, whose mutex is held, has a fresh report that is at least as
-// new.
-func (n *node) outdated(a arrival) bool {
-	return n.report != nil && !versionOf(a.report).after(n.newest) && n.view.Load().fresh(a.at)
-}
-
 // release applies the report that n holds back, if there is one and its rate allows; the mutex of
 // n is held. It returns what apply does.
 func (h *Hub) release(n *node, now time.Duration) (mispredictions []agent.Misprediction) {
@@ -250,16 +209,4 @@ func (h *Hub) apply(n *node, a arrival) (mispredictions []agent.Misprediction) {
 	n.newest, n.signal = versionOf(r), n.account.Cap(r.Signal(), h.clock())
 	h.refreshLocked(n)
 	return mispredictions
-}
-
-// version orders the reports of a node.
-type version struct{ incarnation, sequence uint64 }
-
-func versionOf(r *agent.Report) version { return version{r.Incarnation, r.Sequence} }
-
-func (v version) after(w version) bool {
-	if v.incarnation != w.incarnation {
-		return v.incarnation > w.incarnation
-	}
-	return v.sequence > w.sequence
 }

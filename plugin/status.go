@@ -11,99 +11,13 @@ import (
 	"strings"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
-	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/transport"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// States of a node's signal.
-const (
-	signalFresh   = "fresh"
-	signalStale   = "stale"
-	signalMissing = "missing"
-)
-
-func (v *view) state(now time.Duration) string {
-	switch {
-	case v.report == nil:
-		return signalMissing
-	case v.fresh(now):
-		return signalFresh
-	}
-	return signalStale
-}
-
-// NodeState is one node as the scheduler sees it; capacities are in pods.
-type NodeState struct {
-	Node string `json:"node"`
-	// Signal is fresh, stale or missing; Age is that of the report's newest sample
-	// by the scheduler's clock, 0 if missing.
-	Signal string        `json:"signal"`
-	Age    time.Duration `json:"ageNanos"`
-	// Avail, Allowance, K, Limiting and Saturated are the report's; Running is n,
-	// the pods it counts.
-	Avail     float64 `json:"avail"`
-	Allowance float64 `json:"allowance"`
-	Running   int     `json:"running"`
-	// Known is how many of the Running pods are of workloads whose profiles are known; the others count
-	// as typical pods. Only Handler adds it, and only if profiles are on.
-	Known     *int    `json:"known,omitempty"`
-	K         float64 `json:"k"`
-	Limiting  string  `json:"limiting,omitempty"`
-	Saturated bool    `json:"saturated"`
-	// Assumed reports whether Avail, and so Free, rests on a prior: what a pod takes of
-	// the limiting resource was not measured.
-	Assumed bool `json:"assumed,omitempty"`
-	// InFlight is the demand reserved and not yet reported, Stalled the part of it
-	// that waits for something other than the node, such as an image; Held is the room
-	// that placeholder pods keep free; Free is Avail less InFlight and Held, Slots the pods that
-	// would be admitted now.
-	InFlight float64 `json:"inFlight"`
-	Stalled  float64 `json:"stalled,omitempty"`
-	Held     float64 `json:"held,omitempty"`
-	Free     float64 `json:"free"`
-	Slots    int     `json:"slots"`
-	// Overdue counts the pods on it that were bound without room, for they had
-	// waited for maxWait; OverduePlaces is how many it would take besides.
-	Overdue       int `json:"overdue,omitempty"`
-	OverduePlaces int `json:"overduePlaces,omitempty"`
-	// Cores and Bytes are what is left of the node's own cores and bytes beside the pods
-	// that run and those in flight; absent where the node does not count in them. Below 0
-	// cores tasks wait for one another.
-	Cores *float64 `json:"cores,omitempty"`
-	Bytes *float64 `json:"bytes,omitempty"`
-	// Energy is what is known of its power; absent where nothing is.
-	Energy *NodeEnergy `json:"energy,omitempty"`
-	// Refused is its last report if that did not count.
-	Refused *RefusedReport `json:"refused,omitempty"`
-	// Reason says why the node takes no pod, or "admitted".
-	Reason string      `json:"reason"`
-	Flags  agent.Flags `json:"flags"`
-	// Channels are the report's: the usage in [0,1] and the estimates behind
-	// Avail.
-	Channels []ChannelState `json:"channels,omitempty"`
-}
-
-// ChannelState is one resource of a node, as shares of it.
-type ChannelState struct {
-	Name  string  `json:"name"`
-	Usage float64 `json:"usage"`
-	// Capacity is C, the headroom without pods, at most 1, Cost c, what one pod takes,
-	// CostSD the standard deviation of Cost. Assumed reports whether Cost is a prior, which
-	// no pod was measured for.
-	Capacity float64 `json:"capacity"`
-	Cost     float64 `json:"cost"`
-	CostSD   float64 `json:"costSD"`
-	Assumed  bool    `json:"assumed,omitempty"`
-	// Room is what the pods that run leave; it may be negative.
-	Room float64 `json:"room"`
-}
 
 // AwaitFresh returns when so many nodes at least have reported of late, or ctx's error.
 func (h *Hub) AwaitFresh(ctx context.Context, nodes int) error {
@@ -195,15 +109,6 @@ func (h *Hub) knownPods(v *view) *int {
 	return &known
 }
 
-// spare is what is left of a resource, nil where the node does not count in it.
-func (v *view) spare(i reserve.Resource) *float64 {
-	if !(v.Signal.Rooms[i].Unit > 0) {
-		return nil
-	}
-	left := v.Spare(i)
-	return &left
-}
-
 // Ledger counts the pods that the Hub keeps track of.
 func (h *Hub) Ledger() reserve.Census {
 	h.mu.Lock()
@@ -217,19 +122,6 @@ func (h *Hub) Waiting() int {
 	all, _ := h.waiting.count()
 	return all
 }
-
-// Status is what Handler answers.
-type Status struct {
-	Nodes   []NodeState    `json:"nodes"`
-	Ledger  reserve.Census `json:"ledger"`
-	Waiting int            `json:"waiting"`
-	// Energy is absent as long as no agent reports what pods take, and no profile ranks
-	// nodes by it.
-	Energy *EnergyStatus `json:"energy,omitempty"`
-}
-
-// DebugPath is where a scheduler's HTTP server is expected to mount Handler.
-const DebugPath = "/debug/spazio"
 
 // Handler answers GET with a Status as JSON, and GET ?pod=NAMESPACE/NAME (or
 // UID) with the pod's Explanation, GET ?node=NAME with the node's NodeExplanation, or 404
@@ -273,50 +165,6 @@ func answer(w http.ResponseWriter, r *http.Request, what any) {
 	}
 }
 
-// NodeEnergy is the power that a node reports. Watts, Marginal and Busy are as in its report,
-// without the pods in flight.
-type NodeEnergy struct {
-	// Quality is the source of the power figure: modelled, platform, shared or measured.
-	Quality string  `json:"quality"`
-	Watts   float64 `json:"watts"`
-	SD      float64 `json:"sd"`
-	Max     float64 `json:"max"`
-	Idle    float64 `json:"idle"`
-	// Marginal is the watts that one more busy core takes, Busy the number of busy cores.
-	Marginal float64 `json:"marginal"`
-	Busy     float64 `json:"busy"`
-	// InFlightCores is how many cores the node's pods in flight are expected to keep busy.
-	InFlightCores float64 `json:"inFlightCores"`
-	// Joules is the energy that the node has taken since its agent started.
-	Joules float64 `json:"joules"`
-	Flags  string  `json:"flags,omitempty"`
-	// Goodness is how good the node is relative to the fleet's median, from ¼ to 4, for the pod
-	// that is explained or else for a typical one. It is absent if the report no longer counts.
-	Goodness *float64 `json:"goodness,omitempty"`
-}
-
-// EnergyStatus is what is known about energy besides the nodes' power.
-type EnergyStatus struct {
-	// Objective and Cores are those that the nodes' Goodness is computed with: the objective of
-	// the first profile that ranks by energy, and the cores of a typical pod.
-	Objective string  `json:"objective"`
-	Cores     float64 `json:"cores"`
-	// Workloads lists the workloads whose pods take most, at most 100, the largest first.
-	Workloads []WorkloadEnergy `json:"workloads"`
-}
-
-// energy returns the power in the node's report, or nil if it has none.
-func (v *view) energy() *NodeEnergy {
-	if v.report == nil || !v.report.Power.Known() {
-		return nil
-	}
-	p := &v.report.Power
-	return &NodeEnergy{
-		Quality: p.Quality.String(), Watts: p.Watts, SD: p.SD, Max: p.Max, Idle: p.Idle, Marginal: p.Marginal, Busy: p.Busy,
-		InFlightCores: v.Flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
-	}
-}
-
 // setGoodness sets a node's Goodness.
 func (n *NodeState) setGoodness(v *view, r *energy.Ranking, now time.Duration) {
 	if n.Energy == nil || !v.fresh(now) {
@@ -348,33 +196,6 @@ func (h *Hub) status() Status {
 		s.Nodes[i].setGoodness(v, &ranking, at.Now)
 	}
 	return s
-}
-
-// ErrUnknownNode is the error of ExplainNode for a node that the scheduler does not know.
-var ErrUnknownNode = errors.New("no such node")
-
-// NodeExplanation is why a node has the room that it has, and what is on it. A plain
-// value.
-type NodeExplanation struct {
-	NodeState
-	// Pods are those that are bound to the node and have not ended, in order of their
-	// creation, whoever scheduled them.
-	Pods []NodePod `json:"pods,omitempty"`
-}
-
-// NodePod is a pod on a node.
-type NodePod struct {
-	// Pod is namespace/name.
-	Pod string    `json:"pod"`
-	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler, State one of the constants PodInFlight to PodExempt.
-	Profile string    `json:"profile"`
-	State   string    `json:"state"`
-	Created time.Time `json:"created"`
-	// Phase is the API's.
-	Phase v1.PodPhase `json:"phase"`
-	// Source is where what is known of it comes from, as in WorkloadState; empty if profiles are off.
-	Source string `json:"source,omitempty"`
 }
 
 // ExplainNode returns what the plugin knows of a node, in a time that grows with the pods of

@@ -2,8 +2,8 @@ package plugin
 
 import (
 	"math"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +32,12 @@ const (
 	// marksPerInspection bounds how many pods one inspection finds that are to be marked, so that it
 	// does not hold the mutex for long. The others follow at the next one.
 	marksPerInspection = 1000
+	// wakesPerInspection bounds the pods that an inspection activates, both those of the slow
+	// retry, which covers what waking missed, and the overdue ones: neither must flood the queue.
+	wakesPerInspection = 16
+	// A pod is marked once it has waited for maxWait/markFraction: most pods find room earlier
+	// and cost no write.
+	markFraction = 4
 )
 
 // waiting holds the pods that were tried and are not yet bound. It translates between them and the
@@ -120,23 +126,6 @@ type openAttempt struct {
 type kind struct {
 	workload profile.Workload
 	asks     reserve.Demand
-}
-
-// attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
-// cycle's state alive. Safe for concurrent use.
-type attempt struct {
-	// summary is how the attempt found the nodes; it is never changed.
-	summary atomic.Pointer[Attempt]
-	// refused is set once the plugin alone has refused the pod a node.
-	refused atomic.Bool
-	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
-	changes int
-}
-
-// refuse records that the plugin alone refused the pod a node, and reports whether that is the
-// first such node. Many nodes are refused at a time.
-func (a *attempt) refuse() (first bool) {
-	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }
 
 func newWaiting() *waiting {
@@ -498,4 +487,111 @@ func (w *waiting) recheck(n *node) {
 	if w.has(n) {
 		w.queue.Recheck(n.id)
 	}
+}
+
+// activation is a pod with the handle that activates it.
+type activation struct {
+	pod    *v1.Pod
+	handle fwk.Handle
+}
+
+// round grants the slots of the nodes that have risen. It returns the pods to activate and after
+// how long there is more to do; 0 means not before something rises.
+func (w *waiting) round() (woken []activation, again time.Duration) {
+	w.lock()
+	defer w.mu.Unlock()
+	w.settle()
+	w.queue.Advance(w.at.Now)
+	for gone := true; gone; { // what was granted to pods that are gone goes to others
+		w.queue.Round(w.at.Now)
+		var some []activation
+		some, gone = w.woken()
+		woken = append(woken, some...)
+	}
+	at, ok := w.queue.Next()
+	if w.planned = at; !ok {
+		w.planned = math.MaxInt64
+		return woken, 0
+	}
+	return woken, max(at-w.at.Now, time.Millisecond)
+}
+
+// woken returns the pods that the Queue has woken. It forgets those that the API no longer knows as
+// pending, and reports whether there were any.
+func (w *waiting) woken() (list []activation, gone bool) {
+	for _, number := range slices.Clone(w.queue.Woken()) {
+		p := w.byNumber[number]
+		if p == nil || p.isReserved {
+			continue
+		}
+		if !w.isPending(p.pod) {
+			w.forget(p)
+			gone = true
+			continue
+		}
+		list = append(list, activation{p.pod, p.handle})
+	}
+	return list, gone
+}
+
+// inspect returns the pods that the slow retry wakes, and those that have waited too long and for
+// which there are places.
+func (w *waiting) inspect() (retried, overdue []activation) {
+	w.lock()
+	defer w.unlock()
+	w.markOld()
+	w.queue.Advance(w.at.Now)
+	w.queue.WakeIdle(wakesPerInspection, w.at.Now)
+	retried, _ = w.woken()
+	w.queue.RoundOverdue(wakesPerInspection, w.at.Now)
+	overdue, _ = w.woken()
+	return retried, overdue
+}
+
+// markOld finds the pods that have waited for room for long enough to be marked in the API.
+func (w *waiting) markOld() {
+	for range marksPerInspection {
+		if len(w.unmarked) == 0 {
+			return
+		}
+		b := w.unmarked[0]
+		isWaiting := b.pod.since.Equal(b.since) && !b.pod.isMarked
+		if isWaiting && w.start.Add(w.at.Now).Before(b.since.Add(w.maxWait/markFraction)) {
+			return
+		}
+		w.unmarked[0] = waitBegin{} // or the array keeps the pod
+		if w.unmarked = w.unmarked[1:]; isWaiting {
+			b.pod.isMarked = true
+			w.marks = append(w.marks, b.pod)
+		}
+	}
+}
+
+// nextMark takes the next pod to mark that still waits, or nil if there is none.
+func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.marks) > 0 {
+		p = w.marks[0]
+		w.marks[0] = nil // or the array keeps the pod
+		w.marks = w.marks[1:]
+		if w.pods[p.pod.UID] == p && !p.since.IsZero() {
+			return p, p.pod, p.handle, p.since
+		}
+	}
+	return nil, nil, nil, time.Time{}
+}
+
+// written records that a pod has been marked or, unless done, must be tried again. It reports
+// whether the pod still waits.
+func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pods[p.pod.UID] != p || p.isReserved {
+		return false
+	}
+	if p.inAPI = done; !done {
+		w.marks = append(w.marks, p)
+	}
+	return true
 }
