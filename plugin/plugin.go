@@ -16,7 +16,6 @@ import (
 
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
 	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
@@ -74,8 +73,8 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 // that the event would have shown; if few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
-	bound.Mark(state, pod)
-	if p.exempt(pod) || bound.Is(pod) || p.scoreOnly {
+	podstate.MarkBound(state, pod)
+	if p.exempt(pod) || podstate.IsBound(pod) || p.scoreOnly {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -143,7 +142,7 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter refuses a node without room. The code is Unresolvable, because otherwise every full node
 // would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if p.scoreOnly || bound.Is(pod) {
+	if p.scoreOnly || podstate.IsBound(pod) {
 		return nil
 	}
 	c, err := p.cycle(state)
@@ -169,7 +168,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 // PreScore skips the scoring of exempt pods, and makes the cycle's view where a profile enables
 // only the score or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if p.exempt(pod) || bound.Is(pod) {
+	if p.exempt(pod) || podstate.IsBound(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
@@ -201,7 +200,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Lock()
 	h.refreshLocked(n)
 	v, at, admittedOverdue, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !bound.Was(state) && !p.scoreOnly {
+	if !p.exempt(pod) && !podstate.WasBound(state) && !p.scoreOnly {
 		asks := h.asks(h.knowledge(pod))
 		reason = h.rules.decide(v, asks, at)
 		admittedOverdue = reason != reserve.Admitted && p.admitsOverdue(state, n, v, asks, at)

@@ -18,7 +18,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
-	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -166,7 +165,7 @@ func (h *Hub) testbedSource(handle fwk.Handle) (cache.ListerWatcher, error) {
 // Testbeds no pod is one.
 func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	logger := klog.FromContext(ctx)
-	beds := optional.Kind{
+	beds := informer.Kind{
 		Source: source, Object: &unstructured.Unstructured{}, Strip: stripTestbed, Retry: testbedsRetry,
 		Handler: informer.Handler(func(u *unstructured.Unstructured) {
 			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
@@ -185,7 +184,7 @@ func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 
 // stripTestbed keeps the fields that are read, and what makes it an object.
 func stripTestbed(obj any) (any, error) {
-	return optional.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
+	return informer.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
 }
 
 // placeholdersOf reads what stripTestbed keeps. What can't be read names no pod, and a size

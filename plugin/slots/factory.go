@@ -25,7 +25,6 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
 	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
-	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
@@ -65,7 +64,7 @@ type Factory struct {
 
 // NewFactory returns a Factory that does nothing until New is called.
 func NewFactory(o Options) *Factory {
-	o.Retry, o.Nodes = cmp.Or(o.Retry, optional.Soon), cmp.Or(o.Nodes, 16)
+	o.Retry, o.Nodes = cmp.Or(o.Retry, informer.Soon), cmp.Or(o.Nodes, 16)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -167,7 +166,7 @@ func source(client dynamic.Interface) cache.ListerWatcher {
 // followJobs keeps the jobs up to date until ctx ends.
 func (f *Factory) followJobs(ctx context.Context) {
 	logger, logged := klog.FromContext(ctx), false
-	jobs := optional.Kind{
+	jobs := informer.Kind{
 		Source: f.options.Jobs, Object: &unstructured.Unstructured{}, Strip: strip, Retry: f.options.Retry,
 		Handler: informer.Handler(func(u *unstructured.Unstructured) { f.jobSeen(ctx, u) }, func(u *unstructured.Unstructured) {
 			f.jobs.remove(u.GetUID())
@@ -182,7 +181,7 @@ func (f *Factory) followJobs(ctx context.Context) {
 			if !logged { // logged once until they are there again
 				logger.Info("No pod can be put into a slot: BatchJobs are not known", "plugin", Name, "reason", err)
 			}
-			logged = !errors.Is(err, optional.ErrGone)
+			logged = !errors.Is(err, informer.ErrGone)
 		},
 	}
 	jobs.Follow(ctx)

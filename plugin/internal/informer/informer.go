@@ -1,4 +1,5 @@
-// Package informer handles the events of client-go's informers.
+// Package informer handles the events of client-go's informers, and follows kinds of objects that may
+// be absent.
 package informer
 
 import (

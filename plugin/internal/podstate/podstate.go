@@ -1,4 +1,5 @@
-// Package podstate reads what the API shows of a pod. All functions are pure.
+// Package podstate reads what the API shows of a pod, and lets the plugins of a scheduler recognize
+// pods that already have their node before the scheduler looks for one.
 package podstate
 
 import (

@@ -1,7 +1,4 @@
-// Package optional follows objects of a kind that the API server may not have, may not have yet,
-// or may not let be read. A plain informer would ask for them forever and log an error each time,
-// and in a scheduler's own factory it would keep the scheduler from starting.
-package optional
+package informer
 
 import (
 	"context"
@@ -27,7 +24,9 @@ func Absent(err error) bool {
 	return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || errors.Is(err, ErrGone)
 }
 
-// Kind is a kind of objects that may be absent. Its functions are called one at a time, except
+// Kind is a kind of objects that the API server may not have, may not have yet, or may not let be
+// read. A plain informer would ask for them forever and log an error each time, and in a scheduler's
+// own factory it would keep the scheduler from starting. Its functions are called one at a time, except
 // those of Handler and Synced, which are called while objects arrive.
 type Kind struct {
 	// Source lists and watches the objects; Object is an example of one.

@@ -1,4 +1,4 @@
-package optional
+package informer
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
