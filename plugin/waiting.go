@@ -29,9 +29,6 @@ const (
 	// woken after firstBackoff, then twice that and so on up to the slow retry. Activation skips
 	// kube-scheduler's own back-off, which begins at a second.
 	firstBackoff = time.Second
-	// marksPerInspection bounds how many pods one inspection finds that are to be marked, so that it
-	// does not hold the mutex for long. The others follow at the next one.
-	marksPerInspection = 1000
 	// wakesPerInspection bounds the pods that an inspection activates, both those of the slow
 	// retry, which covers what waking missed, and the overdue ones: neither must flood the queue.
 	wakesPerInspection = 16
@@ -66,10 +63,9 @@ type waiting struct {
 	// open is the attempt that may still add nodes to what its pod waits for: the newest.
 	open *openAttempt
 	// wanting counts the pods that wait for room. unmarked are those that are not yet marked in the
-	// API for that, the oldest first, marks those that are to be.
+	// API for that, the oldest first, but those that the API refused to mark last.
 	wanting  int
 	unmarked []waitBegin
-	marks    []*waitingPod
 }
 
 // waitingConfig is set before the first attempt.
@@ -100,7 +96,7 @@ type waitingPod struct {
 	// since is when the plugin alone first refused the pod a node, the zero time while there is none
 	// or other plugins refuse it all.
 	since time.Time
-	// isMarked is set once the pod's condition waits-for-room is due to be written, inAPI once it
+	// isMarked is set once the pod's condition waits-for-room is being written, inAPI once it
 	// has been.
 	isMarked, inAPI bool
 	// isReserved is set while the pod has a node and is not yet bound. It waits for nothing then.
@@ -539,7 +535,6 @@ func (w *waiting) woken() (list []activation, gone bool) {
 func (w *waiting) inspect() (retried, overdue []activation) {
 	w.lock()
 	defer w.unlock()
-	w.markOld()
 	w.queue.Advance(w.at.Now)
 	w.queue.WakeIdle(wakesPerInspection, w.at.Now)
 	retried, _ = w.woken()
@@ -548,35 +543,21 @@ func (w *waiting) inspect() (retried, overdue []activation) {
 	return retried, overdue
 }
 
-// markOld finds the pods that have waited for room for long enough to be marked in the API.
-func (w *waiting) markOld() {
-	for range marksPerInspection {
-		if len(w.unmarked) == 0 {
-			return
-		}
+// nextMark takes the next pod that has waited for room for long enough to be marked in the API, or nil
+// if there is none.
+func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
+	w.lock()
+	defer w.unlock()
+	for len(w.unmarked) > 0 {
 		b := w.unmarked[0]
 		isWaiting := b.pod.since.Equal(b.since) && !b.pod.isMarked
 		if isWaiting && w.start.Add(w.at.Now).Before(b.since.Add(w.maxWait/markFraction)) {
-			return
+			break
 		}
 		w.unmarked[0] = waitBegin{} // or the array keeps the pod
 		if w.unmarked = w.unmarked[1:]; isWaiting {
 			b.pod.isMarked = true
-			w.marks = append(w.marks, b.pod)
-		}
-	}
-}
-
-// nextMark takes the next pod to mark that still waits, or nil if there is none.
-func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for len(w.marks) > 0 {
-		p = w.marks[0]
-		w.marks[0] = nil // or the array keeps the pod
-		w.marks = w.marks[1:]
-		if w.pods[p.pod.UID] == p && !p.since.IsZero() {
-			return p, p.pod, p.handle, p.since
+			return b.pod, b.pod.pod, b.pod.handle, b.since
 		}
 	}
 	return nil, nil, nil, time.Time{}
@@ -590,8 +571,9 @@ func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
 	if w.pods[p.pod.UID] != p || p.isReserved {
 		return false
 	}
-	if p.inAPI = done; !done {
-		w.marks = append(w.marks, p)
+	if p.inAPI = done; !done && !p.since.IsZero() {
+		p.isMarked = false
+		w.unmarked = append(w.unmarked, waitBegin{p, p.since})
 	}
 	return true
 }
