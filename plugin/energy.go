@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
@@ -160,16 +158,6 @@ func (h *Hub) energyRanker() *energy.Ranker {
 		}
 	}
 	return new(energy.Ranker)
-}
-
-// explainEnergy adds what is known about the energy that the pod takes.
-func (h *Hub) explainEnergy(e *Explanation, pod *v1.Pod) {
-	if !h.consumption.on.Load() {
-		return
-	}
-	of := h.workloads.identify(pod)
-	w := workloadEnergy(of.String(), h.consumption.estimate(of))
-	e.Energy = &w
 }
 
 // measuredWatts sets the metric of what pods take, by workload. It deletes the series of

@@ -42,7 +42,10 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	}
 	e.Nodes = profile.verdicts(pod)
 	h.explainWorkload(&e, pod)
-	h.explainEnergy(&e, pod)
+	if of := h.workloads.identify(pod); h.consumption.on.Load() {
+		w := workloadEnergy(of.String(), h.consumption.estimate(of))
+		e.Energy = &w
+	}
 	return e, nil
 }
 

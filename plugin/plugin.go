@@ -225,7 +225,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	h.refreshLocked(n)
 	n.mu.Unlock()
 	if err == nil {
-		h.countSource(pod)
+		h.metrics.podsBySource[h.knowledge(pod).source].Inc()
 	}
 	return p.reserved(state, pod, name, n.id, v, err)
 }

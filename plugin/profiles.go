@@ -73,7 +73,10 @@ func (h *Hub) followProfiles(ctx context.Context) {
 		}),
 		Synced: func() {
 			h.profiling.on.Store(true)
-			h.updateAllDemands()
+			h.enterAll() // pods may have entered the ledger before the profiles were known
+			for _, of := range h.workloads.known() {
+				h.updateDemands(of)
+			}
 			h.introduceAll()
 		},
 		Ended: func(err error) {
@@ -128,15 +131,6 @@ func (h *Hub) profileSeen(ctx context.Context, p *v1alpha1.WorkloadProfile) {
 		return
 	}
 	h.learn(of, &read)
-}
-
-// updateAllDemands updates the demand of the pods that entered the ledger before the profiles were
-// known.
-func (h *Hub) updateAllDemands() {
-	h.enterAll()
-	for _, of := range h.workloads.known() {
-		h.updateDemands(of)
-	}
 }
 
 // knowledge is what is known about a pod.
@@ -207,16 +201,13 @@ func (h *Hub) kindOf(pod *v1.Pod) kind {
 // enter records a pod that is about to enter the ledger, so that its demand is updated from then
 // on, and returns what the ledger counts it as. Once the pod has entered, updateDemand has to follow.
 func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
-	if !h.tracks() {
+	if h.profiling.off() && !h.consumption.on.Load() { // neither needs the workload of each pod
 		return podDemand
 	}
 	of := h.workloads.identify(pod)
 	h.workloads.enter(of, pod.UID)
 	return h.claims(of, h.knowledgeOf(of))
 }
-
-// tracks reports whether profiles or the ranking by energy need the workload of each pod.
-func (h *Hub) tracks() bool { return !h.profiling.off() || h.consumption.on.Load() }
 
 // claims returns what the ledger counts a pod as, with the cores that the pod is expected to keep busy
 // if energy is tracked. If profiles are only observed, the ledger holds what would decide if they were
@@ -251,9 +242,6 @@ func (h *Hub) updateDemand(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
 		_, _, _ = h.ledger.UpdateDemand(key, d) // Reserve or Bound has returned the error
 	}
 }
-
-// countSource counts a pod by the source of what is known about it.
-func (h *Hub) countSource(pod *v1.Pod) { h.metrics.podsBySource[h.knowledge(pod).source].Inc() }
 
 // learn takes in what a workload's profile now states; nil means no more.
 func (h *Hub) learn(of profile.Workload, p *estimate) {

@@ -166,7 +166,10 @@ func (h *Hub) testbedSource(handle fwk.Handle) (cache.ListerWatcher, error) {
 func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	logger := klog.FromContext(ctx)
 	beds := informer.Kind{
-		Source: source, Object: &unstructured.Unstructured{}, Strip: stripTestbed, Retry: testbedsRetry,
+		Source: source, Object: &unstructured.Unstructured{}, Retry: testbedsRetry,
+		Strip: func(obj any) (any, error) { // to the fields that are read
+			return informer.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
+		},
 		Handler: informer.Handler(func(u *unstructured.Unstructured) {
 			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
 		}, func(u *unstructured.Unstructured) {
@@ -182,12 +185,7 @@ func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	beds.Follow(ctx)
 }
 
-// stripTestbed keeps the fields that are read, and what makes it an object.
-func stripTestbed(obj any) (any, error) {
-	return informer.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
-}
-
-// placeholdersOf reads what stripTestbed keeps. What can't be read names no pod, and a size
+// placeholdersOf reads the fields. What can't be read names no pod, and a size
 // that can't be is one pod's.
 func placeholdersOf(logger klog.Logger, u *unstructured.Unstructured) testbedPlaceholders {
 	text, _, _ := unstructured.NestedString(u.Object, placeholdersField...)
