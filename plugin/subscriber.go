@@ -90,52 +90,49 @@ func (s *subscriber) end(why *closeReason) {
 // enqueue queues a notice without ever waiting. A full queue ends the stream, and the agent starts
 // over with a new one.
 func (s *subscriber) enqueue(b agent.Bind) (queued bool) {
-	o := &s.notices
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return false
-	}
-	if len(o.binds) >= noticeBacklog+o.many {
-		s.end(errSlow)
-		return false
-	}
-	s.queue(b)
-	return true
+	return s.update(func(o *outbox) bool {
+		if len(o.binds) >= noticeBacklog+o.many {
+			s.end(errSlow)
+			return false
+		}
+		o.binds = append(o.binds, b)
+		return true
+	})
 }
 
 // enqueueAll queues the notices of all of a node's pods, once or twice a stream.
 func (s *subscriber) enqueueAll(binds []agent.Bind) {
-	o := &s.notices
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed || len(binds) == 0 {
+	if len(binds) == 0 {
 		return
 	}
-	o.many = len(binds)
-	s.queue(binds...)
+	s.update(func(o *outbox) bool {
+		o.binds, o.many = append(o.binds, binds...), len(binds)
+		return true
+	})
 }
 
 // enqueuePlaceholders queues the node's set of placeholders.
 func (s *subscriber) enqueuePlaceholders(pods []reserve.PodKey) {
+	s.update(func(o *outbox) bool {
+		o.placeholders = &pods
+		return true
+	})
+}
+
+// update edits the outbox, unless it is closed, and makes sure that its notices are being sent if
+// there are more now. It returns what edit does.
+func (s *subscriber) update(edit func(*outbox) (more bool)) bool {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
-		return
+	if o.closed || !edit(o) {
+		return false
 	}
-	o.placeholders = &pods
-	s.queue()
-}
-
-// queue adds notices and makes sure that they are being sent; the outbox is locked.
-func (s *subscriber) queue(binds ...agent.Bind) {
-	o := &s.notices
-	o.binds = append(o.binds, binds...)
 	if !o.sending {
 		o.sending = true
 		s.spawn(s.send)
 	}
+	return true
 }
 
 // send sends notices until none is left or the stream ends.
