@@ -100,9 +100,6 @@ func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
 	if n := ns.byName[name]; n != nil {
 		return n, false
 	}
-	if ns.byName == nil {
-		ns.byName = make(map[string]*node)
-	}
 	n = build()
 	n.id = ns.ids.take()
 	ns.byName[name] = n
@@ -163,8 +160,7 @@ func grown[T any](s []T, i int) []T {
 	return slices.Grow(s, max(i+1-len(s), 0))[:max(i+1, len(s))]
 }
 
-// tainted knows the nodes that have taints. Safe for concurrent use; the zero
-// value is ready.
+// tainted knows the nodes that have taints. Safe for concurrent use.
 type tainted struct {
 	mu     sync.Mutex
 	byNode map[*node][]v1.Taint
@@ -177,9 +173,6 @@ func (t *tainted) set(n *node, taints []v1.Taint) (lost bool) {
 	before := t.byNode[n]
 	if slices.Equal(before, taints) {
 		return false
-	}
-	if t.byNode == nil {
-		t.byNode = make(map[*node][]v1.Taint)
 	}
 	if t.byNode[n] = taints; len(taints) == 0 {
 		delete(t.byNode, n)

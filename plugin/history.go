@@ -34,7 +34,7 @@ type refusedTries struct{ tries, nodes uint32 }
 
 // histories holds the histories of the pods that the API has and that have not ended, and of the
 // endedHistories pods that ended last. Recording a step costs the same however many nodes and
-// pods there are. Safe for concurrent use; the zero value is ready.
+// pods there are. Safe for concurrent use.
 type histories struct {
 	mu    sync.Mutex
 	byPod map[reserve.PodKey]*history
@@ -50,9 +50,6 @@ func (hs *histories) note(pod reserve.PodKey, made bool, edit func(*history)) {
 	if e == nil {
 		if !made {
 			return
-		}
-		if hs.byPod == nil {
-			hs.byPod = make(map[reserve.PodKey]*history)
 		}
 		e = &history{}
 		hs.byPod[pod] = e

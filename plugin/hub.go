@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -147,6 +148,13 @@ func NewHub(o HubOptions) *Hub {
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
 		unauthenticated: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
 		profiles:  make(map[string]*spazio),
+		nodes:     nodes{byName: make(map[string]*node)},
+		tainted:   tainted{byNode: make(map[*node][]v1.Taint)},
+		histories: histories{byPod: make(map[reserve.PodKey]*history)},
+		placeholders: placeholders{
+			named: make(map[reserve.PodKey]float64), of: make(map[types.UID]testbedPlaceholders),
+			on: make(map[string]map[reserve.PodKey]struct{}), node: make(map[reserve.PodKey]string),
+		},
 		workloads: workloads{all: make(map[profile.Workload]*workload), byPod: make(map[reserve.PodKey]profile.Workload)},
 	}
 }

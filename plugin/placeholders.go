@@ -13,7 +13,7 @@ import (
 // their node for others to come, as the slots of a test bed do. A pod is one only while
 // the status of a Testbed names its UID, which the controller of Testbeds alone may write.
 // Labels, annotations and owner references prove nothing: whoever makes a pod writes them.
-// Safe for concurrent use; the zero value is ready.
+// Safe for concurrent use.
 type placeholders struct {
 	// change is held while a pod is taken in or forgotten, and while the pods that a status
 	// names change, so that the ledger has each pod as what it is. It comes before the mutex
@@ -50,9 +50,6 @@ func (p *placeholders) units(pod reserve.PodKey) (units float64, ok bool) {
 func (p *placeholders) replace(bed types.UID, next testbedPlaceholders) (changed, ended []reserve.PodKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of == nil {
-		p.of, p.named = make(map[types.UID]testbedPlaceholders), make(map[reserve.PodKey]float64)
-	}
 	before := p.of[bed]
 	if p.of[bed] = next; len(next.pods) == 0 {
 		delete(p.of, bed)
@@ -91,9 +88,6 @@ func (p *placeholders) add(node string, pod reserve.PodKey) bool {
 	defer p.mu.Unlock()
 	if _, known := p.node[pod]; known {
 		return false
-	}
-	if p.on == nil {
-		p.on, p.node = make(map[string]map[reserve.PodKey]struct{}), make(map[reserve.PodKey]string)
 	}
 	if p.on[node] == nil {
 		p.on[node] = make(map[reserve.PodKey]struct{})
