@@ -239,13 +239,13 @@ func TestStallsRaiseMemory(t *testing.T) {
 func TestNobodyTellsWhoCallsWhom(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
 	c.tune()
-	for _, heard := range [][]connection.Flow{nil, {{From: deployment("a"), To: deployment("b"), Request: 1}}, nil} {
+	for _, received := range [][]connection.Flow{nil, {{From: deployment("a"), To: deployment("b"), Request: 1}}, nil} {
 		known := c.store.HasFlows()
-		if err := c.store.Connected(c.at, 10*time.Minute, heard); err != nil {
+		if err := c.store.Connected(c.at, 10*time.Minute, received); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.store.HasFlows(); got != (known || heard != nil) {
-			t.Errorf("heard of %d: %v", len(heard), got)
+		if got := c.store.HasFlows(); got != (known || received != nil) {
+			t.Errorf("heard of %d: %v", len(received), got)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // The last change that is reported is of what is there, whoever notes it.
-func TestChangesAreHeardInOrder(t *testing.T) {
+func TestChangesComeInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var received *int
 	x := &index[int]{
