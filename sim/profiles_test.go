@@ -344,8 +344,8 @@ func TestDays(t *testing.T) {
 		r := run(t, sim.Config{Nodes: 4, Scheduler: s, Seed: 1}, pods)
 		off := 0
 		for i := 800; i < 1200; i++ {
-			told := r.Records[i].Expected.Memory.Amount / pods[i].Memory
-			if told < .95 || told > 1.15 {
+			predicted := r.Records[i].Expected.Memory.Amount / pods[i].Memory
+			if predicted < .95 || predicted > 1.15 {
 				off++
 			}
 		}
