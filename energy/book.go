@@ -64,8 +64,9 @@ type Observation struct {
 	// Pod distinguishes the replicas of a workload: any number that stays the pod's, such as
 	// a hash of its UID.
 	Pod uint64
-	// At is the end of the time observed.
-	At time.Time
+	// At is the end of the time observed, Span how long that was, 0 if it is not known.
+	At   time.Time
+	Span time.Duration
 	// Cores is how many it kept busy, and Watts what it was charged for that
 	// ([Split.AttributeTo]), where Metered: means of the time observed.
 	Cores, Watts float64
@@ -84,6 +85,8 @@ type Estimate struct {
 	// Known reports that it is the workload's own; otherwise it is the mean of all workloads,
 	// and of none one core.
 	Known bool
+	// Joules is what the workload's pods took in the metered spans observed.
+	Joules float64
 }
 
 // Book remembers what pods of each workload take. It is for one goroutine.
@@ -101,6 +104,7 @@ type entry struct {
 	// started reports that cores is known, metered that watts is.
 	started, metered       bool
 	cores, watts, variance float64
+	joules                 float64
 	swept, last            time.Time
 }
 
@@ -151,6 +155,9 @@ func (b *Book) Observe(workload string, o Observation) error {
 	}
 	e := b.entry(workload)
 	e.last = o.At
+	if o.Metered {
+		e.joules += o.Watts * max(o.Span, 0).Seconds()
+	}
 	b.sweep(e, o.At)
 	p, known := e.pods[o.Pod]
 	if !known {
@@ -256,14 +263,14 @@ func (b *Book) Estimate(workload string) Estimate {
 	e := at.Value.(*entry)
 	if !e.started {
 		mean := b.unknown()
-		mean.Pods = len(e.pods)
+		mean.Pods, mean.Joules = len(e.pods), e.joules
 		return mean
 	}
 	return e.estimate()
 }
 
 func (e *entry) estimate() Estimate {
-	return Estimate{Cores: e.cores, Watts: e.watts, SD: math.Sqrt(e.variance), Pods: len(e.pods), Known: true}
+	return Estimate{Cores: e.cores, Watts: e.watts, SD: math.Sqrt(e.variance), Pods: len(e.pods), Known: true, Joules: e.joules}
 }
 
 // unknown is the mean of all workloads, each counting once.

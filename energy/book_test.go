@@ -351,3 +351,29 @@ func TestBookRefuses(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestBookSumsJoules: watts over the spans that were metered, from the first observation on, also of
+// a workload of which nothing else is known yet.
+func TestBookSumsJoules(t *testing.T) {
+	b := newBook(t, energy.BookConfig{})
+	for i, o := range []struct {
+		span    time.Duration
+		watts   float64
+		metered bool
+		joules  float64 // so far
+	}{
+		{5 * time.Second, 4, true, 20}, {0, 8, true, 20}, {2 * time.Second, 100, false, 20},
+		{-time.Second, 8, true, 20}, {3 * time.Second, 10, true, 50},
+	} {
+		err := b.Observe("web", energy.Observation{Pod: 1, At: after(float64(i)), Span: o.span, Cores: 1, Watts: o.watts, Metered: o.metered})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := b.Estimate("web"); e.Joules != o.joules || e.Known {
+			t.Errorf("after observation %d: %+v, want %v J", i, e, o.joules)
+		}
+	}
+	if e := b.Estimate("other"); e.Joules != 0 {
+		t.Errorf("another workload: %+v", e)
+	}
+}

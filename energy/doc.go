@@ -24,12 +24,13 @@
 //   - [Split] divides an interval's joules among the pods by their CPU time. What no
 //     pod can be shown to have caused stays named: idle, system, ended.
 //   - [Book] remembers what a pod of a workload takes, in cores and in watts.
-//   - [Goodness] rates how good a node is for a pod, by its [Power].
+//   - [Goodness] rates how good a node is for a pod, by its [Power], and a [Ranker] compares
+//     it with that of all nodes.
 //
 // An agent reads its counters each second (package energy/source), gives them to Meter.Add,
 // teaches the Curve the interval's watts at the node's utilisation, divides its joules by
 // Split.AttributeTo, and has Book.Observe what each pod was charged. A scheduler compares
-// the nodes by Goodness, for what Book.Estimate expects of the pod.
+// the nodes by a Ranker, for what Book.Estimate expects of the pod.
 //
 // Two nodes of one model have the same joules per core-second, so there a share by
 // CPU time is CPU time in another unit: energy adds to what a scheduler knows between

@@ -504,15 +504,15 @@ func (m *model) forgetGrant(p *modelPod) {
 	p.granted = -1
 }
 
-// modelOffer is what nodes have left in a round, by node and class.
-type modelOffer struct {
+// modelGrants is what nodes have left in a round, by node and class.
+type modelGrants struct {
 	slots  map[[2]int]int
 	beside map[int][]int
 	nodes  []int
 }
 
-func (m *model) offer(nodes []int, count func(node, class int) int) *modelOffer {
-	o := &modelOffer{map[[2]int]int{}, map[int][]int{}, nodes}
+func (m *model) slotGrants(nodes []int, count func(node, class int) int) *modelGrants {
+	o := &modelGrants{map[[2]int]int{}, map[int][]int{}, nodes}
 	for _, n := range nodes {
 		for _, c := range m.classes {
 			o.slots[[2]int{n, c.number}] = count(n, c.number)
@@ -521,7 +521,7 @@ func (m *model) offer(nodes []int, count func(node, class int) int) *modelOffer 
 	return o
 }
 
-func (o *modelOffer) give(m *model, node, class int, recount bool) {
+func (o *modelGrants) grantSlot(m *model, node, class int, recount bool) {
 	o.beside[node] = append(o.beside[node], class)
 	for _, c := range m.classes {
 		at := [2]int{node, c.number}
@@ -536,7 +536,7 @@ func (o *modelOffer) give(m *model, node, class int, recount bool) {
 }
 
 // node returns the lowest that a pod waits for and that has a slot, -1 if there is none.
-func (o *modelOffer) node(m *model, p *modelPod) int {
+func (o *modelGrants) node(m *model, p *modelPod) int {
 	for _, n := range o.nodes {
 		if p.has(n) && o.slots[[2]int{n, m.classOf(p).number}] > 0 {
 			return n
@@ -553,10 +553,10 @@ func (m *model) round() {
 		}
 	}
 	m.due, m.held = nil, nil
-	o := m.offer(due, func(node, class int) int { return m.world.Slots(node, class, nil) })
+	o := m.slotGrants(due, func(node, class int) int { return m.world.Slots(node, class, nil) })
 	for _, n := range due {
 		for _, pod := range m.nodes[n].grants {
-			o.give(m, n, m.classOf(m.pod(pod)).number, true)
+			o.grantSlot(m, n, m.classOf(m.pod(pod)).number, true)
 		}
 	}
 	for {
@@ -573,7 +573,7 @@ func (m *model) round() {
 			p.granted, p.until = node, m.now+m.config.Grant
 			m.nodes[node].grants = append(m.nodes[node].grants, p.number)
 		}
-		o.give(m, node, m.classOf(p).number, true)
+		o.grantSlot(m, node, m.classOf(p).number, true)
 	}
 	for _, p := range m.pods {
 		for _, n := range due {
@@ -594,7 +594,7 @@ func (m *model) roundOverdue(most int) {
 			all = append(all, n.number)
 		}
 	}
-	o := m.offer(all, m.world.Places)
+	o := m.slotGrants(all, m.world.Places)
 	for ; most > 0; most-- {
 		p := m.best(func(p *modelPod) bool {
 			if !p.waiting || !p.overdue || o.node(m, p) < 0 {
@@ -612,6 +612,6 @@ func (m *model) roundOverdue(most int) {
 			return
 		}
 		m.wake(p)
-		o.give(m, o.node(m, p), m.classOf(p).number, false)
+		o.grantSlot(m, o.node(m, p), m.classOf(p).number, false)
 	}
 }

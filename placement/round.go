@@ -15,11 +15,11 @@ func (q *Queue) Round(now time.Duration) {
 	if len(due) == 0 {
 		return
 	}
-	o := q.newOffer(due, func(node int, c *class) int { return q.rooms.Slots(node, c.number, nil) })
+	o := q.newSlotGrants(due, func(node int, c *class) int { return q.rooms.Slots(node, c.number, nil) })
 	o.recount = func(node int, c *class, beside []int) int { return q.rooms.Slots(node, c.number, beside) }
 	for i, node := range o.nodes {
 		for _, p := range q.nodes[node].grants {
-			o.give(i, q.classOf(p))
+			o.grantSlot(i, q.classOf(p))
 		}
 	}
 	groups := q.groupsOf(o)
@@ -34,7 +34,7 @@ func (q *Queue) Round(now time.Duration) {
 			return false, false
 		}
 		q.grant(p, o.nodes[i], now)
-		o.give(i, g.class)
+		o.grantSlot(i, g.class)
 		return false, !o.isOpen()
 	})
 	for _, g := range groups {
@@ -59,7 +59,7 @@ func (q *Queue) RoundOverdue(most int, now time.Duration) {
 			all = append(all, i)
 		}
 	}
-	o := q.newOffer(all, func(node int, c *class) int { return q.rooms.Places(node, c.number) })
+	o := q.newSlotGrants(all, func(node int, c *class) int { return q.rooms.Places(node, c.number) })
 	in := contest{before: (*pod).isBefore, delay: q.config.Delay, head: func(g *group) *pod {
 		if g.set == &q.sets.unknown {
 			return g.firstIdle(q.config.Retry, now)
@@ -72,7 +72,7 @@ func (q *Queue) RoundOverdue(most int, now time.Duration) {
 			return true, !o.isOpen()
 		}
 		q.wakePod(p, now)
-		o.give(i, g.class)
+		o.grantSlot(i, g.class)
 		most--
 		return false, most == 0 || !o.isOpen()
 	})
@@ -144,30 +144,30 @@ func (q *Queue) forgetGrant(p *pod) {
 	p.granted = noNode
 }
 
-// groupsOf returns the groups of the classes that an offer has slots for.
-func (q *Queue) groupsOf(o *offer) (groups []*group) {
+// groupsOf returns the groups of the classes that have slots left.
+func (q *Queue) groupsOf(o *slotGrants) (groups []*group) {
 	for _, c := range q.order {
-		if l := o.lots[c.number]; l != nil && l.open > 0 {
+		if l := o.byClass[c.number]; l != nil && l.open > 0 {
 			groups = append(groups, c.groups...)
 		}
 	}
 	return groups
 }
 
-// offer is what nodes have to give in a round.
-type offer struct {
+// slotGrants is what nodes have to give in a round.
+type slotGrants struct {
 	nodes []int
 	place map[int]int // of the nodes
 	// beside are the classes of the pods that slots of each node were given to.
-	beside [][]int
-	lots   []*lot // by class, nil for one without pods
+	beside  [][]int
+	byClass []*classSlots // by class, nil for one without pods
 	// recount counts slots beside those that were given. Where it is nil, pods of all classes
 	// share the same.
 	recount func(node int, c *class, beside []int) int
 }
 
-// lot is what there is for a class.
-type lot struct {
+// classSlots is what there is for a class.
+type classSlots struct {
 	class *class
 	left  []int // by place
 	nodes WaitSet
@@ -175,9 +175,9 @@ type lot struct {
 	open  int   // how many nodes
 }
 
-// newOffer counts what nodes have, lowest first, for the classes that have pods.
-func (q *Queue) newOffer(nodes []int, count func(node int, c *class) int) *offer {
-	o := &offer{nodes: nodes, place: make(map[int]int, len(nodes)), beside: make([][]int, len(nodes)), lots: make([]*lot, len(q.classes))}
+// newSlotGrants counts what nodes have, lowest first, for the classes that have pods.
+func (q *Queue) newSlotGrants(nodes []int, count func(node int, c *class) int) *slotGrants {
+	o := &slotGrants{nodes: nodes, place: make(map[int]int, len(nodes)), beside: make([][]int, len(nodes)), byClass: make([]*classSlots, len(q.classes))}
 	for i, node := range nodes {
 		o.place[node] = i
 	}
@@ -185,8 +185,8 @@ func (q *Queue) newOffer(nodes []int, count func(node int, c *class) int) *offer
 		if len(c.groups) == 0 {
 			continue
 		}
-		l := &lot{class: c, left: make([]int, len(nodes))}
-		o.lots[c.number] = l
+		l := &classSlots{class: c, left: make([]int, len(nodes))}
+		o.byClass[c.number] = l
 		for i, node := range nodes {
 			if l.left[i] = max(count(node, c), 0); l.left[i] == 0 {
 				continue
@@ -201,13 +201,13 @@ func (q *Queue) newOffer(nodes []int, count func(node int, c *class) int) *offer
 	return o
 }
 
-func (o *offer) isOpen() bool {
-	return slices.ContainsFunc(o.lots, func(l *lot) bool { return l != nil && l.open > 0 })
+func (o *slotGrants) isOpen() bool {
+	return slices.ContainsFunc(o.byClass, func(l *classSlots) bool { return l != nil && l.open > 0 })
 }
 
 // find returns the place of the lowest node that a group waits for and that has a slot for it.
-func (o *offer) find(g *group) (place int, found bool) {
-	l := o.lots[g.class.number]
+func (o *slotGrants) find(g *group) (place int, found bool) {
+	l := o.byClass[g.class.number]
 	if l == nil || l.open == 0 {
 		return 0, false
 	}
@@ -216,8 +216,8 @@ func (o *offer) find(g *group) (place int, found bool) {
 }
 
 // each calls f with all nodes that a group waits for and that have a slot for it.
-func (o *offer) each(g *group, f func(node int)) {
-	l := o.lots[g.class.number]
+func (o *slotGrants) each(g *group, f func(node int)) {
+	l := o.byClass[g.class.number]
 	for _, i := range l.words {
 		for both := l.nodes.word(i) & g.set.word(i); both != 0; both &= both - 1 {
 			f(i*wordBits + bits.TrailingZeros64(both))
@@ -225,10 +225,10 @@ func (o *offer) each(g *group, f func(node int)) {
 	}
 }
 
-// give takes a slot of the i-th node away for a pod of a class.
-func (o *offer) give(i int, to *class) {
+// grantSlot takes a slot of the i-th node away for a pod of a class.
+func (o *slotGrants) grantSlot(i int, to *class) {
 	o.beside[i] = append(o.beside[i], to.number)
-	for _, l := range o.lots {
+	for _, l := range o.byClass {
 		if l == nil || l.left[i] == 0 {
 			continue
 		}

@@ -26,11 +26,12 @@ func TestAssumedRoomIsMarked(t *testing.T) {
 	if capacity := nodes[0].Channels[0].Capacity; capacity > 1 {
 		t.Errorf("%g of the CPU without pods", capacity)
 	}
-	rows := plugin.Status{Nodes: nodes}.Table().Rows
+	rows := page.StatusTable(plugin.Status{Nodes: nodes}).Rows
 	if got := []string{rows[0][len(rows[0])-1], rows[1][len(rows[1])-1]}; !slices.Equal(got, []string{"assumed", ""}) {
 		t.Errorf("doubts of spazio top %q", got)
 	}
-	table := lines(plugin.Explanation{Nodes: []plugin.NodeVerdict{{NodeState: nodes[0]}}}.Table())
+	row := page.VerdictTable(plugin.Explanation{Nodes: []plugin.NodeVerdict{{NodeState: nodes[0]}}}).Rows[0]
+	table := strings.Join(row, "|")
 	if !strings.Contains(table, "cpu 10%, C 100%, c 5.0%; memory 20%, C 80%, c 25.0% assumed|assumed") {
 		t.Errorf("spazio explain shows\n%s", table)
 	}

@@ -83,8 +83,8 @@ func profiledFleet(b testing.TB, nodes, full int) (*cluster, []*stream) {
 	return c, streams
 }
 
-// thriftyFleet is one whose scheduler ranks nodes by energy.
-func thriftyFleet(nodes int) setup {
+// energyFleet is one whose scheduler ranks nodes by energy.
+func energyFleet(nodes int) setup {
 	return setup{nodes: nodes, args: plugin.SpazioArgs{EnergyWeight: .5}}
 }
 
@@ -149,7 +149,7 @@ func BenchmarkCycle(b *testing.B) {
 				return fleet(b, nodes, full)
 			})
 			cycles(b, fmt.Sprintf("energy/nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
-				return fleetOf(b, thriftyFleet(nodes), full)
+				return fleetOf(b, energyFleet(nodes), full)
 			})
 			cycles(b, fmt.Sprintf("profiles/nodes=%d/full=%d/reports=%d", nodes, full, rate), rate, full, func(b *testing.B) (*cluster, []*stream) {
 				return profiledFleet(b, nodes, full)

@@ -24,7 +24,7 @@ import (
 // will take, until a report lists them.
 func TestWattsInFlight(t *testing.T) {
 	clock := newClock()
-	c := thrifty(t, clock, 3, func(s *setup) { s.args.EnergyObjective = "Remaining" })
+	c := energyCluster(t, clock, 3, func(s *setup) { s.args.EnergyObjective = "Remaining" })
 	// 40 W are left, a core takes 10; nothing is known of pods, so that each counts one.
 	streams := c.power(8, machine(40, 120), machine(40, 120), machine(40, 120))
 	expect := func(want map[string]int64) {
@@ -53,7 +53,7 @@ func TestSilenceTakesNoJoules(t *testing.T) {
 	clock := newClock()
 	pod := podOfDeployment(1, "web")
 	pod.Spec.NodeName = nodeName(0)
-	c := thrifty(t, clock, 1, func(s *setup) { s.objects = append(s.objects, pod) })
+	c := energyCluster(t, clock, 1, func(s *setup) { s.objects = append(s.objects, pod) })
 	s := c.open(c.dial(), nodeName(0))
 	told := 0
 	tell := func(after time.Duration) float64 {
@@ -93,7 +93,7 @@ func TestMetricHasAHundredWorkloads(t *testing.T) {
 	crowd := fmt.Sprint("crowd-", crowds.Add(1))
 	clock := newClock()
 	var keys []reserve.PodKey
-	c := thrifty(t, clock, 1, func(s *setup) {
+	c := energyCluster(t, clock, 1, func(s *setup) {
 		for i := range workloads {
 			pod := podOfDeployment(i, fmt.Sprintf("%s-%03d", crowd, i))
 			pod.Spec.NodeName = nodeName(0)

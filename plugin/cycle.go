@@ -1,31 +1,30 @@
 package plugin
 
 import (
-	"fmt"
 	"math"
-	"sync"
+	"math/bits"
+	"slices"
+	"strings"
 	"sync/atomic"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
+	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// stateKey finds a cycle in a CycleState.
-const stateKey fwk.StateKey = Name
 
 // cycle is what was decided for all nodes when a scheduling cycle began. Clones share
 // it: after PreFilter only the statuses change, each once.
 type cycle struct {
 	directory *directory
 	attempt   *attempt
-	// reach gets the nodes that Filter refuses; nil where Filter is left out or
+	// waitSet gets the nodes that Filter refuses; nil where Filter is left out or
 	// sees only a few nodes. rises gets the nodes that rose before they were in it.
-	reach *refusedNodes
-	rises func(*node)
-	at    reserve.Moment
+	waitSet *refusedNodes
+	rises   func(*node)
+	at      reserve.Moment
 	// asks is the demand that the pod is decided on by.
 	asks reserve.Demand
 	// refused are the directory's nodes that were refused, the zero value for an admitted one;
@@ -42,8 +41,8 @@ type cycle struct {
 	lowest          float64
 	admittedOverdue bool
 	short           reserve.Reason
-	// weighing is of the nodes' energy, where the profile ranks by it.
-	weighing weighing
+	// energy compares the nodes by their energy, where the profile ranks by it.
+	energy energy.Ranking
 	// statuses has a place for each refused node, given counts those given away. They are made
 	// together, so that a visited node costs no allocation, and are not shared, because the
 	// framework writes the plugin's name into each status that it gets.
@@ -60,32 +59,6 @@ type refusedNode struct {
 
 // Clone implements fwk.StateData.
 func (c *cycle) Clone() fwk.StateData { return c }
-
-// judge decides for all nodes as they are now on a pod of a demand and counts the
-// refused. Energy refuses none.
-func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *refusalCounts) {
-	h := p.hub
-	d, at := h.nodes.list(), h.moment()
-	c := &cycle{directory: d, attempt: a, at: at, asks: asks}
-	c.statuses = sync.OnceValue(func() []fwk.Status { return make([]fwk.Status, len(c.directory.nodes)-c.open) })
-	if p.ranking.Energy > 0 {
-		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
-	}
-	for i, n := range d.nodes {
-		v := n.view.Load()
-		reason := h.rules.decide(v, asks, at)
-		if reason == reserve.Admitted {
-			continue
-		}
-		if c.refused == nil {
-			c.refused = make([]refusedNode, len(d.nodes))
-		}
-		c.refused[i] = refusedNode{v, c.refusals.find(v, reason)}
-		c.refusals.add(c.refused[i].message, 1)
-	}
-	c.open = len(d.nodes) - c.refusals.nodes
-	return c, &c.refusals
-}
 
 // admits reports whether the cycle saw room on the i-th node.
 func (c *cycle) admits(i int) bool { return c.refused == nil || c.refused[i].view == nil }
@@ -108,7 +81,7 @@ func (c *cycle) admitOverdue(i int, v *view) {
 // has risen since the cycle looked at it, the waker may have passed over the
 // pod.
 func (c *cycle) learn(i int, r *rules) {
-	c.reach.add(c.directory.ids[i])
+	c.waitSet.add(c.directory.ids[i])
 	n := c.directory.nodes[i]
 	if v := n.view.Load(); v != c.refused[i].view && r.decide(v, c.asks, c.at) == reserve.Admitted {
 		c.rises(n)
@@ -133,7 +106,7 @@ func (c *cycle) score(v *view, u float64, by *rules, r reserve.Ranking) float64 
 	}
 	goodness := math.NaN()
 	if r.Energy > 0 {
-		goodness = c.weighing.ofView(v, c.at)
+		goodness = v.goodness(&c.energy, c.at.Now)
 	}
 	return reserve.Score(v.rankFor(c.asks)-c.lowest, v.Signal.K, goodness, u, r)
 }
@@ -158,15 +131,129 @@ func (c *cycle) names() sets.Set[string] {
 	return set
 }
 
-// cycle returns the state's cycle.
-func (p *spazio) cycle(state fwk.CycleState) (*cycle, error) {
-	data, err := state.Read(stateKey)
-	if err != nil {
-		return nil, fmt.Errorf("plugin: read %s: %w (is PreFilter enabled?)", stateKey, err)
+// messages are the status messages of refusals by reason.
+var messages = [...]string{
+	reserve.Stale:     "node(s) without a current capacity report",
+	reserve.Saturated: "node(s) saturated",
+	reserve.NoRoom:    "node(s) without room for another pod",
+	reserve.SlowStart: "node(s) with too many pods still starting",
+	reserve.NoCPU:     "node(s) without enough CPU for what the pod is expected to take",
+	reserve.NoMemory:  "node(s) without enough memory for what the pod is expected to take",
+}
+
+// refusalCounts counts refused nodes by the message of their status.
+type refusalCounts struct {
+	nodes     int
+	byReason  [reserve.NoMemory + 1]int
+	byMessage []messageCount
+}
+
+// messageCount counts the nodes that are refused for a reason, those that are saturated or have no
+// room by their shortest resource.
+type messageCount struct {
+	reason   reserve.Reason
+	shortest string
+	nodes    int
+	// text is the status message. All statuses of the count share it.
+	text []string
+}
+
+// maxShortest bounds how many messages name a resource, because a report may carry any name.
+const maxShortest = 64
+
+// find returns the place in byMessage of a node that is refused as seen in v.
+func (t *refusalCounts) find(v *view, reason reserve.Reason) int {
+	shortest := ""
+	if reason == reserve.Saturated || reason == reserve.NoRoom {
+		shortest = v.shortest
 	}
-	c, ok := data.(*cycle)
-	if !ok {
-		return nil, fmt.Errorf("plugin: %s holds a %T", stateKey, data)
+	for i := range t.byMessage {
+		if c := &t.byMessage[i]; c.reason == reason && (c.shortest == shortest || i >= maxShortest && c.shortest == "") {
+			return i
+		}
 	}
-	return c, nil
+	message := messages[reason]
+	if len(t.byMessage) >= maxShortest {
+		shortest = ""
+	}
+	if shortest != "" {
+		message += ", shortest in " + shortest
+	}
+	t.byMessage = append(t.byMessage, messageCount{reason: reason, shortest: shortest, text: []string{message}})
+	return len(t.byMessage) - 1
+}
+
+// add counts so many nodes more, or fewer, that are refused with the message at a place.
+func (t *refusalCounts) add(message, nodes int) {
+	c := &t.byMessage[message]
+	c.nodes += nodes
+	t.nodes += nodes
+	t.byReason[c.reason] += nodes
+}
+
+// refusals returns the counts by message, in the messages' order.
+func (t *refusalCounts) refusals() []Refusal {
+	var list []Refusal
+	for _, c := range t.byMessage {
+		if c.nodes > 0 {
+			list = append(list, Refusal{Nodes: c.nodes, Message: c.text[0]})
+		}
+	}
+	slices.SortFunc(list, func(a, b Refusal) int { return strings.Compare(a.Message, b.Message) })
+	return list
+}
+
+// refusedNodes are the nodes that the plugin alone refuses a pod while its attempt goes on. Any other
+// node either refused the pod for a reason of its own, in which case the queueing hints of the plugin
+// that did so wake it, or was tried in vain. The plugin's Filter runs after those of the default
+// plugins, so a node that it is asked about has passed them all. Safe for concurrent use.
+type refusedNodes struct {
+	words []atomic.Uint64 // one bit a node, by its id
+	added atomic.Int64    // how many
+}
+
+const wordBits = 64
+
+// newRefusedNodes returns an empty set of nodes whose ids are below limit.
+func newRefusedNodes(limit int) *refusedNodes {
+	return &refusedNodes{words: make([]atomic.Uint64, (limit+wordBits-1)/wordBits)}
+}
+
+// add puts a node into the set. Nodes that joined after the attempt began belong to it anyway.
+func (r *refusedNodes) add(id int) {
+	if id/wordBits >= len(r.words) {
+		return
+	}
+	bit := uint64(1) << (id % wordBits)
+	if r.words[id/wordBits].Or(bit)&bit == 0 {
+		r.added.Add(1)
+	}
+}
+
+// waitSet returns the set as it is now, with the nodes whose ids are beyond it.
+func (r *refusedNodes) waitSet() placement.WaitSet {
+	set := placement.EveryNode()
+	for i := range r.words {
+		for out := ^r.words[i].Load(); out != 0; out &= out - 1 {
+			set.Remove(i*wordBits + bits.TrailingZeros64(out))
+		}
+	}
+	return set
+}
+
+// attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
+// cycle's state alive. Safe for concurrent use.
+type attempt struct {
+	// summary is how the attempt found the nodes; it is never changed.
+	summary atomic.Pointer[Attempt]
+	// refused is set once the plugin alone has refused the pod a node.
+	refused atomic.Bool
+	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
+	changes int
+}
+
+// refuse records that the plugin alone refused the pod a node, and reports whether that is the
+// first such node. Many nodes are refused at a time.
+func (a *attempt) refuse() (first bool) {
+	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"math"
+	"time"
 
 	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/profile"
@@ -21,7 +22,7 @@ const (
 type demands struct {
 	byWorkload map[profile.Workload]*workloadDemand
 	names      []profile.Workload // by number
-	spare      []int              // those of them that no workload has
+	numbers    numbers
 	classes    [maxClasses]class
 	byDemand   map[reserve.Demand]int
 }
@@ -51,29 +52,15 @@ func newDemands() demands {
 func (w *waiting) join(k kind) *workloadDemand {
 	of := w.byWorkload[k.workload]
 	if of == nil {
-		of = &workloadDemand{workload: k.workload, number: len(w.names)}
-		if last := len(w.demands.spare) - 1; last >= 0 {
-			of.number, w.demands.spare = w.demands.spare[last], w.demands.spare[:last]
-			w.names[of.number] = k.workload
-		} else {
-			w.names = append(w.names, k.workload)
-		}
+		of = &workloadDemand{workload: k.workload, number: w.demands.numbers.take()}
+		w.names = grown(w.names, of.number)
+		w.names[of.number] = k.workload
 		w.classes[of.class].workloads++
 		w.byWorkload[k.workload] = of
 	}
 	w.setDemand(of, k.asks)
 	of.pods++
 	return of
-}
-
-// leave no longer counts a pod of a workload.
-func (d *demands) leave(of *workloadDemand) {
-	if of.pods--; of.pods > 0 {
-		return
-	}
-	d.classes[of.class].workloads--
-	delete(d.byWorkload, of.workload)
-	d.spare = append(d.spare, of.number)
 }
 
 // setDemand has the pods of a workload ask for something. If that is new, so is all room to those of
@@ -114,6 +101,37 @@ func (w *waiting) classFor(asks reserve.Demand) int {
 	return sharedClass
 }
 
+// reclass has the waiting pods of a workload ask for what is now known of it.
+func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) {
+	w.lock()
+	defer w.unlock()
+	if k := w.byWorkload[of]; k != nil {
+		w.setDemand(k, asks)
+	}
+}
+
+// order returns what pods of the same priority are ordered by: their arrival. With ShortestFirst it
+// is when they were created, which the API has in whole seconds: arrival breaks the ties.
+func (w *waiting) order(p *waitingPod) int64 {
+	if w.lives.IsOn() {
+		return p.pod.CreationTimestamp.UnixNano() + p.arrival
+	}
+	return p.arrival
+}
+
+// delay returns how much later than they were created the pods of a workload count as created.
+func (w *waiting) delay(workload int) time.Duration { return w.lives.Delay(w.names[workload]) }
+
+// leave no longer counts a pod of a workload.
+func (d *demands) leave(of *workloadDemand) {
+	if of.pods--; of.pods > 0 {
+		return
+	}
+	d.classes[of.class].workloads--
+	delete(d.byWorkload, of.workload)
+	d.numbers.giveBack(of.number)
+}
+
 // leastOf is at most as much as either demand asks for.
 func leastOf(a, b reserve.Demand) reserve.Demand {
 	for i := range a.Amount {
@@ -125,31 +143,6 @@ func leastOf(a, b reserve.Demand) reserve.Demand {
 		a.Amount[reserve.CPU] = leastCores
 	}
 	return a
-}
-
-// reclass has the waiting pods of a workload ask for what is now known of it.
-func (w *waiting) reclass(of profile.Workload, asks reserve.Demand) {
-	w.lock()
-	defer w.unlock()
-	if k := w.byWorkload[of]; k != nil {
-		w.setDemand(k, asks)
-	}
-}
-
-// reclassAll does so for all workloads: what is known of them fades.
-func (h *Hub) reclassAll() {
-	if !h.rules.byDemand {
-		return
-	}
-	h.waiting.mu.Lock()
-	workloads := make([]profile.Workload, 0, len(h.waiting.byWorkload))
-	for of := range h.waiting.byWorkload {
-		workloads = append(workloads, of)
-	}
-	h.waiting.mu.Unlock()
-	for _, of := range workloads {
-		h.waiting.reclass(of, h.asks(h.knowledgeOf(of)))
-	}
 }
 
 // rooms is what the Queue asks of nodes, with the mutex of waiting held. It reads their newest views
@@ -185,9 +178,4 @@ func (w rooms) Places(id, of int) int {
 		return 0
 	}
 	return w.rules.places(n, n.view.Load(), w.classes[of].asks, w.at)
-}
-
-// slotsBeside counts the pods of a demand that a node as seen in v takes beside a flight.
-func (r *rules) slotsBeside(v *view, f reserve.Flight, d reserve.Demand, admit reserve.Rules, at reserve.Moment) int {
-	return r.freshness.Slots(v.validity, at, v.Signal, f, d, admit)
 }

@@ -3,11 +3,16 @@ package plugin
 import (
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 )
 
 // directory is an index of all nodes, by name. All but known is immutable.
@@ -38,6 +43,17 @@ func newDirectory(byName map[string]*node, limit int) *directory {
 	return d
 }
 
+// energy returns how a ranker compares the nodes for a pod of so many cores.
+func (d *directory) energy(r *energy.Ranker, cores float64, now time.Duration) energy.Ranking {
+	return r.For(cores, now, func(add func(*energy.Power, int, float64)) {
+		for _, n := range d.nodes {
+			if v := n.view.Load(); v.fresh(now) {
+				add(&v.power, 0, 0)
+			}
+		}
+	})
+}
+
 // knows reports whether all nodes are in the directory. Filter refuses one that is not, whose event
 // is late. To look up every name takes longer than to decide for all nodes, and kube-scheduler passes
 // the same slice until a node joins or leaves, so the names are looked up once a slice.
@@ -56,4 +72,121 @@ func (d *directory) knows(nodes []fwk.NodeInfo) bool {
 	}
 	d.known.Store(last)
 	return true
+}
+
+// nodes is the directory of all nodes. Safe for concurrent use.
+type nodes struct {
+	mu     sync.RWMutex
+	byName map[string]*node
+	ids    numbers
+	// published is the directory as scheduling cycles read it; nil after a
+	// change, so that many changes cost one copy.
+	published atomic.Pointer[directory]
+}
+
+func (ns *nodes) get(name string) *node {
+	ns.mu.RLock()
+	defer ns.mu.RUnlock()
+	return ns.byName[name]
+}
+
+// ensure returns the node, made by build if it is new.
+func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
+	if n := ns.get(name); n != nil {
+		return n, false
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if n := ns.byName[name]; n != nil {
+		return n, false
+	}
+	n = build()
+	n.id = ns.ids.take()
+	ns.byName[name] = n
+	ns.published.Store(nil)
+	return n, true
+}
+
+// remove takes a node out, and reports whether it was there: another may have its name.
+func (ns *nodes) remove(n *node) bool {
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if ns.byName[n.name] != n {
+		return false
+	}
+	ns.ids.giveBack(n.id)
+	delete(ns.byName, n.name)
+	ns.published.Store(nil)
+	return true
+}
+
+// list returns the current directory. The caller holds no node's mutex.
+func (ns *nodes) list() *directory {
+	if d := ns.published.Load(); d != nil {
+		return d
+	}
+	ns.mu.Lock()
+	defer ns.mu.Unlock()
+	if d := ns.published.Load(); d != nil {
+		return d
+	}
+	d := newDirectory(ns.byName, ns.ids.limit)
+	ns.published.Store(d)
+	return d
+}
+
+// numbers gives small numbers to things that come and go. The zero value has given none.
+type numbers struct {
+	// limit is the lowest that was never taken, spare are those given back.
+	limit int
+	spare []int
+}
+
+// take returns a number that nothing has, that given back last if there is one.
+func (n *numbers) take() int {
+	if last := len(n.spare) - 1; last >= 0 {
+		number := n.spare[last]
+		n.spare = n.spare[:last]
+		return number
+	}
+	n.limit++
+	return n.limit - 1
+}
+
+func (n *numbers) giveBack(number int) { n.spare = append(n.spare, number) }
+
+// grown returns a slice that has an element at i.
+func grown[T any](s []T, i int) []T {
+	return slices.Grow(s, max(i+1-len(s), 0))[:max(i+1, len(s))]
+}
+
+// tainted knows the nodes that have taints. Safe for concurrent use.
+type tainted struct {
+	mu     sync.Mutex
+	byNode map[*node][]v1.Taint
+}
+
+// set notes a node's taints and reports whether it lost any.
+func (t *tainted) set(n *node, taints []v1.Taint) (lost bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.byNode[n]
+	if slices.Equal(before, taints) {
+		return false
+	}
+	if t.byNode[n] = taints; len(taints) == 0 {
+		delete(t.byNode, n)
+	}
+	return slices.ContainsFunc(before, func(taint v1.Taint) bool { return !slices.Contains(taints, taint) })
+}
+
+// exclude takes the nodes out of a set whose taints the pod does not tolerate.
+func (t *tainted) exclude(set *placement.WaitSet, pod *v1.Pod) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n, taints := range t.byNode {
+		if slices.ContainsFunc(taints, func(taint v1.Taint) bool { return !podstate.Tolerates(pod, &taint) }) {
+			set.Remove(n.id)
+		}
+	}
 }

@@ -23,12 +23,13 @@ import (
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// thrifty is a cluster whose scheduler ranks nodes by room and energy alike, and leaves
+// energyCluster is a cluster whose scheduler ranks nodes by room and energy alike, and leaves
 // nothing to chance.
-func thrifty(t testing.TB, clock *clock, nodes int, edits ...func(*setup)) *cluster {
+func energyCluster(t testing.TB, clock *clock, nodes int, edits ...func(*setup)) *cluster {
 	t.Helper()
 	s := setup{nodes: nodes, options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}}
 	s.args.EnergyWeight, s.args.MaxAge.Duration = .5, time.Hour
@@ -96,7 +97,7 @@ func TestEnergyRanksNodes(t *testing.T) {
 		{"all of the score", func(s *setup) { s.args.EnergyWeight = 1 }, [4]float64{2.625, 1, (2.625 + 1 + .25) / 3, .25}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c := thrifty(t, newClock(), 4, test.edit)
+			c := energyCluster(t, newClock(), 4, test.edit)
 			c.power(4, small, large, energy.Power{}, full)
 			weight := c.args.EnergyWeight
 			best, got := 0., c.scored(t, newPod(1), c.infos)
@@ -115,7 +116,7 @@ func TestEnergyRanksNodes(t *testing.T) {
 
 // TestBothProfilesOfAScheduler rank as they are told, by the same reports.
 func TestBothProfilesOfAScheduler(t *testing.T) {
-	c := thrifty(t, newClock(), 2, func(s *setup) { s.args.EnergyWeight = 0 })
+	c := energyCluster(t, newClock(), 2, func(s *setup) { s.args.EnergyWeight = 0 })
 	args := c.args
 	args.EnergyWeight, args.EnergyObjective = .5, "Remaining"
 	remaining := c.second("remaining", args)
@@ -136,7 +137,7 @@ func TestBothProfilesOfAScheduler(t *testing.T) {
 // TestPowerChangesWithinASecond: the fleet is looked at anew, each node at once.
 func TestPowerChangesWithinASecond(t *testing.T) {
 	clock := newClock()
-	c := thrifty(t, clock, 3)
+	c := energyCluster(t, clock, 3)
 	streams := c.power(4, machine(40, 120), machine(40, 120), machine(40, 120))
 	if got := c.scored(t, newPod(1), c.infos); got[nodeName(0)] != 100 || got[nodeName(1)] != 100 {
 		t.Fatalf("like nodes score %v", got)
@@ -176,7 +177,7 @@ func TestHostilePower(t *testing.T) {
 	for _, objective := range []string{"Marginal", "Remaining"} {
 		for i, lie := range lies {
 			t.Run(fmt.Sprint(objective, i), func(t *testing.T) {
-				c := thrifty(t, newClock(), 5, func(s *setup) { s.args.EnergyObjective = objective })
+				c := energyCluster(t, newClock(), 5, func(s *setup) { s.args.EnergyObjective = objective })
 				honest := machine(40, 120)
 				c.power(4, honest, honest, honest, honest, lie)
 				got := c.scored(t, newPod(1), c.infos)
@@ -203,10 +204,10 @@ func TestPlacementWithoutPower(t *testing.T) {
 					StalePolicy: []string{"Neutral", "Reject", "Allow"}[rng.IntN(3)], CapacityWeight: []float64{0, .25}[rng.IntN(2)],
 					MaxAge: metav1.Duration{Duration: 5 * time.Second},
 				}
-				thrift := args
-				thrift.EnergyWeight, thrift.EnergyObjective = .05+.7*rng.Float64(), []string{"Marginal", "Remaining"}[rng.IntN(2)]
-				thrift.IdleNodesPowerDown = rng.IntN(2) == 0
-				one, other := newTwin(t, args), newTwin(t, thrift)
+				withEnergy := args
+				withEnergy.EnergyWeight, withEnergy.EnergyObjective = .05+.7*rng.Float64(), []string{"Marginal", "Remaining"}[rng.IntN(2)]
+				withEnergy.IdleNodesPowerDown = rng.IntN(2) == 0
+				one, other := newTwin(t, args), newTwin(t, withEnergy)
 				for i := range 40 {
 					if rng.IntN(3) == 0 {
 						node, r := rng.IntN(twinNodes-1), agent.Report{ // the last is silent
@@ -249,9 +250,9 @@ func TestPlacementOfSilentNodes(t *testing.T) {
 	for _, policy := range []string{"Neutral", "Allow"} {
 		t.Run(policy, func(t *testing.T) {
 			args := plugin.SpazioArgs{StalePolicy: policy, MaxAge: metav1.Duration{Duration: 5 * time.Second}}
-			thrift := args
-			thrift.EnergyWeight = .5
-			one, other := newTwin(t, args), newTwin(t, thrift)
+			withEnergy := args
+			withEnergy.EnergyWeight = .5
+			one, other := newTwin(t, args), newTwin(t, withEnergy)
 			for i := range twinNodes {
 				r := withPower(1+1.5*float64(i), machine(40, 120+100*float64(i%4)))
 				one.settle(i, r)
@@ -396,8 +397,8 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 	if j := e.Energy.Joules - before; j != 5*5*6 {
 		t.Errorf("%v J in five times 5 s of 6 W", j)
 	}
-	if !strings.Contains(e.Text(), "a pod of its workload default/Deployment/web takes 0.5 cores and 6 ± 0 W, by 1 of them") {
-		t.Errorf("explained as %s", e.Text())
+	if !strings.Contains(page.ExplanationText(e), "a pod of its workload default/Deployment/web takes 0.5 cores and 6 ± 0 W, by 1 of them") {
+		t.Errorf("explained as %s", page.ExplanationText(e))
 	}
 	w := httptest.NewRecorder()
 	c.hub.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
@@ -428,7 +429,7 @@ func TestNodeTellsNoMoreCoresThanItHas(t *testing.T) {
 	clock := newClock()
 	pod := podOfDeployment(1, "web")
 	pod.Spec.NodeName = nodeName(0)
-	c := thrifty(t, clock, 1, func(s *setup) { s.objects = append(s.objects, pod) }, sized(4))
+	c := energyCluster(t, clock, 1, func(s *setup) { s.objects = append(s.objects, pod) }, sized(4))
 	clock.advance(time.Second)
 	s := c.open(c.dial(), nodeName(0))
 	for i := range 4 {
@@ -446,7 +447,7 @@ func TestCoresInFlight(t *testing.T) {
 	clock := newClock()
 	running, pod := podOfDeployment(1, "web"), podOfDeployment(2, "web")
 	running.Spec.NodeName = nodeName(0)
-	c := thrifty(t, clock, 3, func(s *setup) { s.objects = append(s.objects, running, pod) })
+	c := energyCluster(t, clock, 3, func(s *setup) { s.objects = append(s.objects, running, pod) })
 	clock.advance(time.Second)
 	streams := c.power(8, machine(40, 120), machine(40, 120), machine(40, 120))
 	teach := func(cores float32, listed ...reserve.PodKey) {
@@ -494,7 +495,7 @@ func TestIdleNodesPowerDown(t *testing.T) {
 	daemon, web := podOfDeployment(1, "x"), podOfDeployment(2, "web")
 	daemon.OwnerReferences[0].Kind, daemon.OwnerReferences[0].Name = "DaemonSet", "log"
 	daemon.Spec.NodeName, web.Spec.NodeName = nodeName(0), nodeName(1)
-	c := thrifty(t, clock, 3, func(s *setup) {
+	c := energyCluster(t, clock, 3, func(s *setup) {
 		s.args.IdleNodesPowerDown, s.objects = true, append(s.objects, daemon, web)
 	})
 	client := c.dial()
@@ -520,7 +521,7 @@ func TestIdleNodesPowerDown(t *testing.T) {
 
 // TestScoreOnly: no node is refused, and nodes without room are ranked all the same.
 func TestScoreOnly(t *testing.T) {
-	c := thrifty(t, newClock(), 4, func(s *setup) { s.args.ScoreOnly, s.args.StalePolicy = true, "Reject" })
+	c := energyCluster(t, newClock(), 4, func(s *setup) { s.args.ScoreOnly, s.args.StalePolicy = true, "Reject" })
 	streams := c.power(.5, machine(40, 120), machine(40, 360), machine(40, 120))
 	streams[0].settle(withPower(-1.5, machine(40, 120)))
 	streams[1].settle(withPower(-.5, machine(40, 360)))
@@ -561,7 +562,7 @@ func TestScoreOnly(t *testing.T) {
 func TestExplainShowsEnergy(t *testing.T) {
 	pod := newPod(1)
 	pod.Spec.SchedulerName = "spazio"
-	c := thrifty(t, newClock(), 3, func(s *setup) { s.objects = append(s.objects, pod) })
+	c := energyCluster(t, newClock(), 3, func(s *setup) { s.objects = append(s.objects, pod) })
 	c.power(4, machine(40, 120), machine(90, 300), energy.Power{})
 	e, scores := c.explain(pod), c.scored(t, pod, c.infos)
 	for i, n := range e.Nodes {
@@ -569,7 +570,7 @@ func TestExplainShowsEnergy(t *testing.T) {
 			t.Errorf("node %d is explained with %v, and scores %v", i, n.Score, scores[n.Node])
 		}
 	}
-	table := e.EnergyTable()
+	table := page.VerdictEnergyTable(e)
 	rows := [][]string{
 		{nodeName(0), "80.0", "1.0", "120.0", "40.0", "10.0", "4.0", "0.0", "1.62", "measured", ""},
 		{nodeName(1), "195.0", "1.0", "300.0", "90.0", "26.2", "4.0", "0.0", "0.62", "measured", ""},
@@ -577,8 +578,8 @@ func TestExplainShowsEnergy(t *testing.T) {
 	if diff := cmp.Diff(rows, table.Rows); diff != "" || len(table.Header) != len(rows[0]) {
 		t.Errorf("%v (-want +got):\n%s", table.Header, diff)
 	}
-	if !strings.Contains(e.Text(), "nothing is measured of its workload default/Pod/pod-1: it counts for 1 cores") {
-		t.Errorf("text:\n%s", e.Text())
+	if !strings.Contains(page.ExplanationText(e), "nothing is measured of its workload default/Pod/pod-1: it counts for 1 cores") {
+		t.Errorf("text:\n%s", page.ExplanationText(e))
 	}
 }
 
@@ -587,7 +588,7 @@ func TestSignatureHasTheCores(t *testing.T) {
 	clock := newClock()
 	running, like := podOfDeployment(1, "web"), podOfDeployment(2, "api")
 	running.Spec.NodeName, like.Spec.NodeName = nodeName(0), nodeName(0)
-	c := thrifty(t, clock, 1, func(s *setup) { s.objects = append(s.objects, running, like) })
+	c := energyCluster(t, clock, 1, func(s *setup) { s.objects = append(s.objects, running, like) })
 	args := c.args
 	args.EnergyWeight = 0
 	plain := c.second("plain", args)
@@ -631,7 +632,7 @@ func TestProfilesTellCores(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "known")
 			shelf := newShelf(profileOf("known", clock.Now(), 3, gib))
-			c := thrifty(t, clock, 1, func(s *setup) {
+			c := energyCluster(t, clock, 1, func(s *setup) {
 				s.args.Profiles, s.options.Profiles, s.objects = setting, shelf, append(s.objects, pod)
 			})
 			r := measured(4)

@@ -1,9 +1,11 @@
 package plugin
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"sync"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,120 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
-
-// States of a pod in the plugin's eyes.
-const (
-	// PodNew has not been tried; PodWaiting was, and found no room; PodInFlight
-	// was given to a node that has not yet reported it; PodCounted is in its
-	// node's reports; PodEnded is terminal; PodPlaceholder holds room on its node; PodExempt
-	// is none of the plugin's business.
-	PodNew         = "new"
-	PodWaiting     = "waiting"
-	PodInFlight    = "in flight"
-	PodCounted     = "counted"
-	PodEnded       = "ended"
-	PodPlaceholder = "holding room"
-	PodExempt      = "exempt"
-)
-
-// Errors of Explain.
-var (
-	ErrUnknownPod = errors.New("the scheduler knows no such pod: it has ended, was never created, or is another scheduler's")
-	ErrNotStarted = errors.New("the plugin has not been started")
-)
-
-// Explanation is where a pod could go, and why not elsewhere.
-type Explanation struct {
-	// Pod is namespace/name.
-	Pod string    `json:"pod"`
-	UID types.UID `json:"uid"`
-	// Profile is the pod's scheduler; Ours reports whether it enables the plugin here.
-	Profile string `json:"profile"`
-	Ours    bool   `json:"ours"`
-	// State is one of the constants PodNew to PodExempt; Node is where the pod is
-	// or goes.
-	State string `json:"state"`
-	Node  string `json:"node,omitempty"`
-	// Unscheduled is the message of the pod's condition PodScheduled while that is
-	// false: the whole scheduler's word on its last attempt, with what other
-	// plugins refused it for, such as a taint.
-	Unscheduled string `json:"unscheduled,omitempty"`
-	// RoomSince is when the plugin alone first refused the pod a node while it waits,
-	// Overdue reports whether it has waited for longer than maxWait, or did before it was
-	// bound: nodes without room may take it then. OverdueSince is when that began,
-	// while it waits.
-	RoomSince    *time.Time `json:"roomSince,omitempty"`
-	Overdue      bool       `json:"overdue,omitempty"`
-	OverdueSince *time.Time `json:"overdueSince,omitempty"`
-	// Steps are what has happened to it, in order.
-	Steps []Step `json:"steps"`
-	// Attempt is the last scheduling attempt, nil if none is remembered.
-	Attempt *Attempt `json:"attempt,omitempty"`
-	// Workload is what is known of what the pod takes; nil where profiles are off.
-	Workload *WorkloadState `json:"workload,omitempty"`
-	// Energy is what its workload's pods were measured to take; nil as long as no agent
-	// reports it, and no profile ranks nodes by it.
-	Energy *WorkloadEnergy `json:"energy,omitempty"`
-	// Nodes are all nodes as they are now, by name.
-	Nodes []NodeVerdict `json:"nodes"`
-}
-
-// Attempt sums up what a scheduling attempt saw of the nodes.
-type Attempt struct {
-	At time.Time `json:"at"`
-	// Nodes were known, WithRoom of them admitted the pod; Refusals counts the
-	// others.
-	Nodes    int       `json:"nodes"`
-	WithRoom int       `json:"withRoom"`
-	Refusals []Refusal `json:"refusals,omitempty"`
-	// Reserved is the node that the pod was put in flight to, with the avail and
-	// the pods in flight as they were just before; empty if there was none.
-	Reserved string  `json:"reserved,omitempty"`
-	Avail    float64 `json:"avail,omitempty"`
-	InFlight float64 `json:"inFlight,omitempty"`
-}
-
-// WorkloadState is what is known of what a workload's pods take.
-type WorkloadState struct {
-	// Workload is namespace/kind/name.
-	Workload string `json:"workload"`
-	// Source is profile, typical, for a workload of which nothing is known,
-	// contradicted, for one whose pods were measured to take something else, or off,
-	// for one whose profile is not to be looked at.
-	Source string `json:"source"`
-	// Decides reports whether decisions rest on it.
-	Decides bool       `json:"decides,omitempty"`
-	CPU     ShareState `json:"cpu"`
-	Memory  ShareState `json:"memory"`
-}
-
-// ShareState is a mean and a standard deviation, in cores or bytes, and how far both
-// are believed, from 0 to 1.
-type ShareState struct {
-	Amount     float64 `json:"amount"`
-	SD         float64 `json:"sd"`
-	Confidence float64 `json:"confidence"`
-}
-
-// NodeVerdict is a node as a pod would find it.
-type NodeVerdict struct {
-	NodeState
-	// Score is the node's among those that admit the pod, 0 to 100, before the
-	// scheduler weighs it with other plugins' and without the chance that decides
-	// between near-ties; absent where the pod is refused. A profile that ignores the
-	// room gives one to all.
-	Score *int64 `json:"score,omitempty"`
-	// ByProfile is what Reason would be if known pods were counted as what they
-	// take; empty where nothing is known of the pod.
-	ByProfile string `json:"byProfile,omitempty"`
-	// Takes is what the pod would take of each resource in typical pods, and Binding
-	// which of them has the least left beside it; absent where nothing is known of it
-	// or the node does not count in resources.
-	Takes   map[string]float64 `json:"takes,omitempty"`
-	Binding string             `json:"binding,omitempty"`
-}
 
 // Explain returns what the plugin knows of a pod, given as namespace/name or as
 // UID. Errors are ErrUnknownPod and ErrNotStarted, wrapped.
@@ -136,12 +27,10 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
-	h.mu.Lock()
-	profile := h.profiles[pod.Spec.SchedulerName]
-	h.mu.Unlock()
+	profile := h.profileOf(pod)
 	e := Explanation{
 		Pod: pod.Namespace + "/" + pod.Name, UID: pod.UID, Profile: pod.Spec.SchedulerName, Ours: profile != nil,
-		Unscheduled: unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
+		Unscheduled: podstate.Unscheduled(pod), Attempt: h.lastAttempt(pod.UID),
 	}
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
@@ -153,7 +42,10 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	}
 	e.Nodes = profile.verdicts(pod)
 	h.explainWorkload(&e, pod)
-	h.explainEnergy(&e, pod)
+	if of := h.workloads.identify(pod); h.consumption.on.Load() {
+		w := workloadEnergy(of.String(), h.consumption.estimate(of))
+		e.Energy = &w
+	}
 	return e, nil
 }
 
@@ -166,7 +58,7 @@ func (h *Hub) explainWorkload(e *Explanation, pod *v1.Pod) {
 	e.Workload = &WorkloadState{
 		Workload: h.workloads.identify(pod).String(), Source: k.source, Decides: h.rules.byDemand && k.decides, CPU: ShareState(k.demand.CPU), Memory: ShareState(k.demand.Memory),
 	}
-	if k.source != sourceProfile {
+	if k.source != SourceProfile {
 		return
 	}
 	demand, at := h.demand(k), h.moment()
@@ -205,27 +97,16 @@ func (e *Explanation) wait(since time.Time, t *reserve.OverdueAdmission, now tim
 	}
 }
 
-// unscheduled is empty for a pod that has a node or was not tried.
-func unscheduled(pod *v1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == v1.PodScheduled && c.Status == v1.ConditionFalse {
-			return c.Message
-		}
-	}
-	return ""
-}
-
 // findPod needs a started Hub.
 func (h *Hub) findPod(name string) (*v1.Pod, error) {
 	if namespace, base, err := cache.SplitMetaNamespaceKey(name); err == nil && namespace != "" {
 		if pod, err := h.pods.Pods(namespace).Get(base); err == nil {
 			return pod, nil
 		}
-	} else if pods, err := h.pods.List(labels.Everything()); err == nil {
-		for _, pod := range pods {
-			if string(pod.UID) == name {
-				return pod, nil
-			}
+	}
+	for _, pod := range h.allPods() {
+		if string(pod.UID) == name {
+			return pod, nil
 		}
 	}
 	return nil, fmt.Errorf("plugin: pod %q: %w", name, ErrUnknownPod)
@@ -234,7 +115,7 @@ func (h *Hub) findPod(name string) (*v1.Pod, error) {
 func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 	known, ok := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	switch {
-	case isTerminal(pod):
+	case podstate.IsTerminal(pod):
 		return PodEnded, pod.Spec.NodeName
 	case ok && !known.Confirmed:
 		return PodInFlight, known.Node
@@ -254,16 +135,9 @@ func (h *Hub) podState(pod *v1.Pod, profile *spazio) (state, node string) {
 
 func (h *Hub) lastAttempt(uid types.UID) *Attempt {
 	if a := h.waiting.find(uid); a != nil {
-		return a.saw.Load().export()
+		return a.summary.Load()
 	}
-	return h.placed.find(uid)
-}
-
-func (s *attemptSummary) export() *Attempt {
-	if s == nil {
-		return nil
-	}
-	return &Attempt{At: s.at, Nodes: s.nodes, WithRoom: s.open, Refusals: s.refusals}
+	return h.histories.find(reserve.KeyOf(string(uid))).placed
 }
 
 // verdicts returns all nodes as a pod finds them, those that admit it with their score.
@@ -272,7 +146,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	d, at := h.nodes.list(), h.moment()
 	c := &cycle{directory: d, at: at, asks: h.kindOf(pod).asks}
 	if h.consumption.on.Load() {
-		c.weighing = p.thrift.weigh(d, at, h.cores(pod))
+		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
 	}
 	if p.scoreOnly {
 		c.scoreOnly(&h.rules)
@@ -285,7 +159,7 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 		verdict.NodeState = h.nodeState(n, v, at)
 		reason := h.rules.decide(v, c.asks, at)
 		verdict.Reason = reason.String()
-		verdict.rank(v, &c.weighing, at)
+		verdict.setGoodness(v, &c.energy, at.Now)
 		if reason == reserve.Admitted || p.scoreOnly {
 			ranked, raw = append(ranked, verdict), append(raw, c.score(v, 0, &h.rules, p.ranking))
 		}
@@ -297,34 +171,129 @@ func (p *spazio) verdicts(pod *v1.Pod) []NodeVerdict {
 	return list
 }
 
-// placedMost is how many placed pods are remembered, for those who ask where a
-// pod went: a few minutes' worth in a busy cluster.
-const placedMost = 1024
-
-// placed remembers the attempts of the pods placed last. Safe for concurrent
-// use; the zero value is ready.
-type placed struct {
-	mu    sync.Mutex
-	byUID map[types.UID]*Attempt
-	order ring[types.UID]
-}
-
-func (p *placed) add(uid types.UID, a *Attempt) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byUID == nil {
-		p.byUID = make(map[types.UID]*Attempt)
+// Pending returns the pods without a node that are the oldest, whatever their profile, at
+// most so many and the oldest first, and how many there are in all. A pod that is in
+// flight is none of them. The time that it takes grows with the number of pods, which it
+// looks at one by one.
+func (h *Hub) Pending(most int) (oldest []PendingPod, total int) {
+	before := func(a, b *v1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	}
-	if _, again := p.byUID[uid]; !again {
-		if oldest, full := p.order.push(uid, placedMost); full {
-			delete(p.byUID, oldest)
+	var pods []*v1.Pod // the oldest so far and, unsorted, less than as many again and a thousand
+	for _, pod := range h.Pods() {
+		if pod.Spec.NodeName != "" || podstate.IsTerminal(pod) {
+			continue
+		}
+		if _, reserved := h.ledger.Pod(reserve.KeyOf(string(pod.UID))); !reserved {
+			total++
+			pods = append(pods, pod)
+		}
+		if len(pods) >= 2*most+1000 {
+			slices.SortFunc(pods, before)
+			pods = pods[:most]
 		}
 	}
-	p.byUID[uid] = a
+	slices.SortFunc(pods, before)
+	for _, pod := range pods[:min(most, len(pods))] {
+		oldest = append(oldest, PendingPod{
+			Namespace: pod.Namespace, Name: pod.Name, Profile: pod.Spec.SchedulerName, Since: pod.CreationTimestamp.Time, Reason: h.whyPending(pod),
+		})
+	}
+	return oldest, total
 }
 
-func (p *placed) find(uid types.UID) *Attempt {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.byUID[uid]
+// Pods returns all pods that the scheduler knows, in any order; none before New. They are
+// the informer's: not to be changed.
+func (h *Hub) Pods() []*v1.Pod {
+	if h.Addr() == nil {
+		return nil
+	}
+	return h.allPods()
+}
+
+// allPods is Pods of a started Hub.
+func (h *Hub) allPods() []*v1.Pod {
+	pods, _ := h.pods.List(labels.Everything()) // a cache's lister returns no error
+	return pods
+}
+
+// whyPending is for a pod without a node.
+func (h *Hub) whyPending(pod *v1.Pod) string {
+	var summary *Attempt
+	if a := h.waiting.find(pod.UID); a != nil {
+		summary = a.summary.Load()
+	}
+	said := podstate.Unscheduled(pod)
+	switch {
+	case summary != nil && summary.WithRoom == 0 && len(summary.Refusals) > 0:
+		return fmt.Sprintf("none of %s has room: %s", plural(summary.Nodes, "node"), inWords(summary.Refusals))
+	case said != "":
+		return said
+	case summary != nil:
+		return fmt.Sprintf("%d of %s had room when it was tried", summary.WithRoom, plural(summary.Nodes, "node"))
+	}
+	return "not tried yet"
+}
+
+// plural counts things in words, as in "1 node" and "2 nodes".
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+// returned records that a reservation was returned.
+func (h *Hub) returned(pod *v1.Pod) {
+	h.histories.returned(reserve.KeyOf(string(pod.UID)))
+	h.forgetGone(pod)
+}
+
+// forgetGone forgets a pod that may have been deleted while it was being reserved, because no
+// further event would.
+func (h *Hub) forgetGone(pod *v1.Pod) {
+	if current, err := h.pods.Pods(pod.Namespace).Get(pod.Name); err != nil || current.UID != pod.UID {
+		h.histories.forget(reserve.KeyOf(string(pod.UID)))
+	}
+}
+
+// tried records an attempt. A pod that was deleted after it left the queue gets no further event,
+// so its history is dropped.
+func (h *Hub) tried(pod *v1.Pod, at time.Time, t *refusalCounts) {
+	key := reserve.KeyOf(string(pod.UID))
+	h.histories.tried(key, at, t)
+	if h.waiting.find(pod.UID) == nil {
+		h.histories.forget(key)
+	}
+}
+
+// timeline returns what has happened to a pod so far, in order, from what the Hub saw or else
+// from what the API has. A step that is past but whose time is unknown has no time.
+func (h *Hub) timeline(pod *v1.Pod) []Step {
+	key, node := reserve.KeyOf(string(pod.UID)), pod.Spec.NodeName
+	e := h.histories.find(key)
+	known, claimed := h.ledger.Pod(key)
+	steps := []Step{inSeconds(StepCreated, "", pod.CreationTimestamp.Time)}
+	if e.tries > 0 {
+		steps = append(steps, Step{Name: StepTried, At: stamp(e.first), Tries: e.export()})
+	}
+	if e.reserved != 0 {
+		on := node
+		if claimed {
+			on = known.Node
+		}
+		steps = append(steps, Step{Name: StepReserved, Node: on, At: stamp(e.reserved)})
+	}
+	if node != "" {
+		steps = append(steps, e.onNode(pod, claimed && known.Confirmed && known.Progress != reserve.Ended)...)
+	}
+	if at := podstate.StartedAt(pod); !at.IsZero() {
+		steps = append(steps, inSeconds(StepStarted, "", at))
+	}
+	if podstate.IsTerminal(pod) {
+		ended := inSeconds(StepEnded, "", podstate.EndedAt(pod))
+		ended.Phase = string(pod.Status.Phase)
+		steps = append(steps, ended)
+	}
+	return steps
 }

@@ -67,18 +67,10 @@ func (h *Hub) Histories() int {
 }
 
 // ExpectedLife returns how long pods of a workload are expected to live.
-func (h *Hub) ExpectedLife(of profile.Workload) time.Duration {
-	h.lives.mu.Lock()
-	defer h.lives.mu.Unlock()
-	return h.lives.expected.Expected(of)
-}
+func (h *Hub) ExpectedLife(of profile.Workload) time.Duration { return h.lives.Expected(of) }
 
 // QueueKeys returns for how many pods the order of the scheduler's queue is kept.
-func (h *Hub) QueueKeys() int {
-	h.lives.mu.Lock()
-	defer h.lives.mu.Unlock()
-	return len(h.lives.keys)
-}
+func (h *Hub) QueueKeys() int { return h.lives.QueueKeys() }
 
 // Newest is the newest report or heartbeat that counts of a node, and its stream, once
 // all of them are in place.

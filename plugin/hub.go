@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"reflect"
@@ -13,7 +14,9 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -21,8 +24,13 @@ import (
 
 	"github.com/spazio-scheduler/spazio/api/kube/identity"
 	"github.com/spazio-scheduler/spazio/api/transport"
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/plugin/config"
+	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
+	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/plugin/silence"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -70,7 +78,6 @@ type Hub struct {
 	ledger  *reserve.Ledger
 	nodes   nodes
 	waiting *waiting
-	placed  placed
 	// histories hold what happened to each pod, for explanations.
 	histories    histories
 	tainted      tainted
@@ -82,28 +89,22 @@ type Hub struct {
 	// lastMoment is the moment of the newest decision; see moment.
 	clockMu    sync.Mutex
 	lastMoment reserve.Moment
-	retry      time.Duration
 	// driven is set if a test runs what the Hub otherwise does by itself.
 	driven bool
 	// reclassed is when the demands of the waiting pods were last updated. Only the inspection
 	// uses it.
 	reclassed time.Duration
-	// idle is how long a stream may go without a report; rate and burst limit
-	// the reports of a node.
-	idle        time.Duration
-	rate, burst float64
-
-	// strangers bounds the streams that have not yet brought a report that counts, watchers the
+	// unauthenticated bounds the streams that have not yet brought a report that counts, watchers the
 	// streams of rooms.
-	strangers, watchers *transport.Quota
-	// guard limits the callers; refusals is what it had refused when the metrics were last set.
-	guard    *transport.ConnLimiter
+	unauthenticated, watchers *transport.Quota
+	// limiter limits the callers; refusals is what it had refused when the metrics were last set.
+	limiter  *transport.ConnLimiter
 	refusals transport.ConnStats
 	// workloads holds what profiles state about pods, profiling how the profiles are followed.
 	workloads workloads
 	profiling profiling
 	// lives orders the pods if ShortestFirst is enabled.
-	lives lives
+	lives lives.Lives
 
 	// consumption holds what agents measured pods to take. labelled holds the workloads that a
 	// metric has series for; only gauge uses it.
@@ -114,9 +115,11 @@ type Hub struct {
 	// nil reviews none.
 	identities, controllers *identity.Reviewer
 
+	// args are set before the Hub counts as started, and never change.
+	args SpazioArgs
+
 	mu       sync.Mutex
 	started  bool
-	args     SpazioArgs
 	listener net.Listener
 	// profiles holds the plugins made so far, by the names of their profiles.
 	profiles map[string]*spazio
@@ -143,8 +146,16 @@ func NewHub(o HubOptions) *Hub {
 	}
 	return &Hub{
 		options: o, waiting: newWaiting(), metrics: registerMetrics(), ledger: &reserve.Ledger{},
-		strangers: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
-		profiles: make(map[string]*spazio),
+		unauthenticated: transport.NewQuota(maxUnauthenticated, maxUnauthenticatedOfOne), watchers: transport.NewQuota(maxWatchers, maxWatchersOfOne),
+		profiles:  make(map[string]*spazio),
+		nodes:     nodes{byName: make(map[string]*node)},
+		tainted:   tainted{byNode: make(map[*node][]v1.Taint)},
+		histories: histories{byPod: make(map[reserve.PodKey]*history)},
+		placeholders: placeholders{
+			named: make(map[reserve.PodKey]float64), of: make(map[types.UID]testbedPlaceholders),
+			on: make(map[string]map[reserve.PodKey]struct{}), node: make(map[reserve.PodKey]string),
+		},
+		workloads: workloads{all: make(map[profile.Workload]*workload), byPod: make(map[reserve.PodKey]profile.Workload)},
 	}
 }
 
@@ -177,7 +188,7 @@ func (h *Hub) New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (f
 	p := &spazio{
 		hub: h, handle: handle, optOut: args.OptOutAnnotation, tolerated: args.OptOutToleration,
 		ranking:   reserve.Ranking{Blend: args.CapacityWeight, Energy: args.EnergyWeight, TieTolerance: args.TieTolerance},
-		thrift:    thrift{objective: objective, sleep: args.IdleNodesPowerDown},
+		energy:    energy.Ranker{Objective: objective, IdleNodesPowerDown: args.IdleNodesPowerDown},
 		scoreOnly: args.ScoreOnly,
 	}
 	if args.EnergyWeight > 0 {
@@ -194,15 +205,15 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err := h.configure(args); err != nil {
 		return err
 	}
-	guard, err := transport.NewConnLimiter(args.Limits())
+	limiter, err := transport.NewConnLimiter(args.Limits())
 	if err != nil {
 		return err
 	}
-	options, err := guard.ServerOptions(args.Transport())
+	options, err := limiter.ServerOptions(args.Transport())
 	if err != nil {
 		return err
 	}
-	listener, err := guard.Listen(ctx, args.Listen, args.Transport())
+	listener, err := limiter.Listen(ctx, args.Listen, args.Transport())
 	if err != nil {
 		return err
 	}
@@ -220,12 +231,12 @@ func (h *Hub) run(ctx context.Context, args SpazioArgs, handle fwk.Handle) error
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	h.listener, h.started, h.guard = listener, true, guard
+	h.listener, h.started, h.limiter = listener, true, limiter
 	server := grpc.NewServer(append(options, grpc.WaitForHandlers(true))...)
 	h.serve(ctx, server, listener)
 	h.attend(ctx)
 	h.tasks.Go(func() {
-		h.tellSilent(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
+		h.announceSignals(ctx, handle.EventRecorder(), handle.SharedInformerFactory().Core().V1().Nodes().Lister())
 	})
 	if testbeds != nil {
 		h.tasks.Go(func() { h.followTestbeds(ctx, testbeds) })
@@ -252,10 +263,8 @@ func (h *Hub) configure(args SpazioArgs) error {
 	if h.consumption, err = newConsumption(); err != nil {
 		return err
 	}
-	h.ledger, h.start, h.args, h.retry = ledger, h.clock(), args, args.RetryPeriod.Duration
+	h.ledger, h.start, h.args = ledger, h.clock(), args
 	h.workloads.start = h.start
-	h.profiling.halfLife, h.profiling.retry = args.ProfileHalfLife.Duration, cmp.Or(h.options.ProfilesRetry, profilesRetry)
-	h.idle, h.rate, h.burst = args.IdleTimeout.Duration, args.MaxReportRate, float64(args.ReportBurst)
 	h.rules = rules{
 		admit:     reserve.Rules{MinFreePods: args.MinFreePods, CPUDemandPerCore: args.CPUDemandPerCore}.WithDefaults(),
 		freshness: reserve.Freshness{MaxAge: args.MaxAge.Duration, Grace: args.StartupGrace.Duration, Policy: policy},
@@ -275,6 +284,13 @@ func (h *Hub) Addr() net.Addr {
 	return h.listener.Addr()
 }
 
+// profileOf returns the plugin of a pod's profile, nil if that does not enable it.
+func (h *Hub) profileOf(pod *v1.Pod) *spazio {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.profiles[pod.Spec.SchedulerName]
+}
+
 // Ready reports whether the Hub knows the pods that existed at its start. Until then the plugin
 // lets no pod pass.
 func (h *Hub) Ready() bool { return h.synced.Load() }
@@ -287,6 +303,51 @@ func (h *Hub) clock() time.Time { return h.options.Now() }
 
 // now returns the time since the Hub's start, the form in which views keep it.
 func (h *Hub) now() time.Duration { return h.clock().Sub(h.start) }
+
+// SpazioArgs are the plugin's arguments.
+type SpazioArgs = config.SpazioArgs
+
+// ErrInvalid is what a *field.Error of this package wraps.
+var ErrInvalid = config.ErrInvalid
+
+// AddToScheme registers SpazioArgs and SpazioSlotsArgs, internal and v1, with their
+// defaults and conversions. It is for a scheduler that wants the arguments decoded together
+// with its configuration; without it the plugin decodes them itself.
+func AddToScheme(s *runtime.Scheme) error {
+	return errors.Join(config.AddToScheme(s), configv1.AddToScheme(s))
+}
+
+// DecodeArgs returns the arguments given to a plugin factory: nil (all
+// defaults), a *SpazioArgs, internal or v1, or the *runtime.Unknown in which the
+// scheduler hands over what its scheme does not know. Unknown and repeated
+// fields are errors. Defaults are not filled in.
+func DecodeArgs(obj runtime.Object) (SpazioArgs, error) {
+	switch o := obj.(type) {
+	case nil:
+		return SpazioArgs{}, nil
+	case *SpazioArgs:
+		if o == nil {
+			return SpazioArgs{}, nil
+		}
+		return *o, nil
+	case *configv1.SpazioArgs:
+		if o == nil {
+			return SpazioArgs{}, nil
+		}
+		return configv1.ToInternal(*o), nil
+	case *runtime.Unknown:
+		return decodeRaw(o)
+	}
+	return SpazioArgs{}, configv1.WrongKind(fmt.Sprintf("%T", obj), config.Kind)
+}
+
+func decodeRaw(u *runtime.Unknown) (SpazioArgs, error) {
+	obj, err := configv1.Decode(u, config.Kind)
+	if err != nil || obj == nil {
+		return SpazioArgs{}, err
+	}
+	return DecodeArgs(obj)
+}
 
 // node returns the named node, which it creates if it is new.
 func (h *Hub) node(name string) *node {
@@ -301,12 +362,24 @@ func (h *Hub) node(name string) *node {
 	return n
 }
 
-// refresh makes the node's state visible and wakes pods if it gained slots.
-func (h *Hub) refresh(n *node) {
+// change calls f, which reports whether it changed the ledger's entries of a node, with the node's
+// mutex held, so that a decision sees all of the change or nothing. The node is unknown while its own
+// event is still to come, or once it is gone: then there are no decisions to keep consistent.
+func (h *Hub) change(node string, f func() (changed bool)) {
+	n := h.nodes.get(node)
+	if n == nil {
+		f()
+		return
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	h.refreshLocked(n)
+	if f() {
+		h.refreshLocked(n)
+	}
 }
+
+// refresh makes a node's state visible and wakes pods if it gained slots.
+func (h *Hub) refresh(node string) { h.change(node, func() bool { return true }) }
 
 // refreshLocked is refresh for a caller that holds the node's mutex.
 func (h *Hub) refreshLocked(n *node) {
@@ -335,15 +408,41 @@ func (h *Hub) inventory() {
 	}
 	h.synced.Store(true)
 	for _, n := range h.nodes.list().nodes {
-		h.tellPlaceholders(n.name)
+		h.sendPlaceholders(n.name)
 		h.waiting.recheck(n)
 	}
 }
 
-// removeNode forgets a node that the API no longer has. The ledger keeps its
+// nodeSeen takes in a node as the API has it.
+func (h *Hub) nodeSeen(object *v1.Node) {
+	n := h.node(object.Name)
+	n.mu.Lock()
+	for n.removed {
+		// The inventory has just found the node missing in the API.
+		n.mu.Unlock()
+		h.dropNode(n)
+		n = h.node(object.Name)
+		n.mu.Lock()
+	}
+	wasInAPI, cores := n.inAPI.Swap(true), coresOf(object)
+	if n.cores.Swap(cores) != cores || !wasInAPI { // slow start's line has moved, or its slots count now
+		h.refreshLocked(n)
+	}
+	n.mu.Unlock()
+	if h.tainted.set(n, podstate.Taints(object)) {
+		h.waiting.admit(n) // pods that a taint kept from it may go there now
+	}
+}
+
+// coresOf returns the node's cores, or 0 if it states none.
+func coresOf(object *v1.Node) int32 {
+	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
+}
+
+// nodeGone forgets a node that the API no longer has. The ledger keeps its
 // account until the last of its pods is gone.
-func (h *Hub) removeNode(name string) {
-	if n := h.nodes.get(name); n != nil {
+func (h *Hub) nodeGone(object *v1.Node) {
+	if n := h.nodes.get(object.Name); n != nil {
 		h.dropNode(n)
 	}
 }

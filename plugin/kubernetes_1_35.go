@@ -13,6 +13,3 @@ import (
 func (p *spazio) PreBindPreFlight(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	return p.preFlight(state, pod)
 }
-
-// isGrouped reports whether a pod is scheduled together with others.
-func isGrouped(s *v1.PodSpec) bool { return s.WorkloadRef != nil }

@@ -50,6 +50,21 @@ func (v *view) rankFor(d reserve.Demand) float64 {
 // fresh reports whether decisions at now rest on the signal.
 func (v *view) fresh(now time.Duration) bool { return v.validity.Fresh(now) }
 
+// goodness returns how good a node as seen in v is by a ranking, NaN if no node's power is known.
+func (v *view) goodness(r *energy.Ranking, now time.Duration) float64 {
+	if !v.fresh(now) {
+		return r.Relative(&energy.Power{}, 0, 0)
+	}
+	return r.Relative(&v.power, 0, 0)
+}
+
+// profiled returns v with known pods in flight counted as what they take.
+func (v *view) profiled(r *rules) reserve.View {
+	flight := v.Flight
+	flight.Known = v.known
+	return reserve.NewView(v.Signal, flight, r.admit)
+}
+
 // node orders everything that changes what is known of one node: reports, the
 // ledger's entries and the view made from both change under its mutex, so that
 // Reserve decides on the state it changes. Reading the view takes no lock.
@@ -89,6 +104,17 @@ type node struct {
 	refused atomic.Pointer[RefusedReport]
 }
 
+// withFlight is a node's power as it will be with its pods in flight. Idle remains where
+// no pod is there or on its way: what waking the node costs, if it sleeps.
+func withFlight(p energy.Power, cores float64, vacant bool) energy.Power {
+	p.Watts += p.Marginal * cores
+	p.Busy += cores
+	if !vacant {
+		p.Idle = 0
+	}
+	return p
+}
+
 // rules are the constants of all decisions of a Hub.
 type rules struct {
 	admit     reserve.Rules
@@ -112,11 +138,18 @@ func (r *rules) byProfile(v *view, d reserve.Demand, at reserve.Moment) reserve.
 	return r.freshness.Admit(v.validity, at, profiled.Judge(d))
 }
 
-// profiled returns v with known pods in flight counted as what they take.
-func (v *view) profiled(r *rules) reserve.View {
-	flight := v.Flight
-	flight.Known = v.known
-	return reserve.NewView(v.Signal, flight, r.admit)
+// places returns how many overdue pods of a demand a node as seen in v takes, in addition to pods
+// that have room.
+func (r *rules) places(n *node, v *view, d reserve.Demand, at reserve.Moment) int {
+	if !v.fresh(at.Now) {
+		return 0
+	}
+	return r.overdue.Places(v.Signal, v.Flight, d, n.account.Overdue(), int(n.cores.Load()), r.admit)
+}
+
+// slotsBeside counts the pods of a demand that a node as seen in v takes beside a flight.
+func (r *rules) slotsBeside(v *view, f reserve.Flight, d reserve.Demand, admit reserve.Rules, at reserve.Moment) int {
+	return r.freshness.Slots(v.validity, at, v.Signal, f, d, admit)
 }
 
 // refresh makes a new view of n, whose mutex is held. clock is the time of at.
@@ -146,73 +179,79 @@ func (n *node) refresh(r *rules, at reserve.Moment, clock time.Time) {
 	n.view.Store(v)
 }
 
-// nodes is the directory of all nodes. Safe for concurrent use.
-type nodes struct {
-	mu     sync.RWMutex
-	byName map[string]*node
-	// limit is the lowest id that was never used, spare are those given back.
-	limit int
-	spare []int
-	// published is the directory as scheduling cycles read it; nil after a
-	// change, so that many changes cost one copy.
-	published atomic.Pointer[directory]
+// bucket limits the reports of one node to burst at once and rate per second. It fills with
+// reports and leaks with time; the zero value is empty.
+type bucket struct {
+	level float64
+	at    time.Duration
 }
 
-func (ns *nodes) get(name string) *node {
-	ns.mu.RLock()
-	defer ns.mu.RUnlock()
-	return ns.byName[name]
-}
-
-// ensure returns the node, made by build if it is new.
-func (ns *nodes) ensure(name string, build func() *node) (n *node, made bool) {
-	if n := ns.get(name); n != nil {
-		return n, false
+// take counts a report and returns true, unless the bucket is full. If the clock was set back,
+// the bucket does not leak until the clock has caught up.
+func (b *bucket) take(now time.Duration, rate, burst float64) bool {
+	if now > b.at {
+		b.level = max(b.level-rate*(now-b.at).Seconds(), 0)
+		b.at = now
 	}
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if n := ns.byName[name]; n != nil {
-		return n, false
-	}
-	if ns.byName == nil {
-		ns.byName = make(map[string]*node)
-	}
-	n = build()
-	if last := len(ns.spare) - 1; last >= 0 {
-		n.id, ns.spare = ns.spare[last], ns.spare[:last]
-	} else {
-		n.id = ns.limit
-		ns.limit++
-	}
-	ns.byName[name] = n
-	ns.published.Store(nil)
-	return n, true
-}
-
-// remove takes a node out, and reports whether it was there: another may have its name.
-func (ns *nodes) remove(n *node) bool {
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if ns.byName[n.name] != n {
+	if b.level+1 > burst {
 		return false
 	}
-	ns.spare = append(ns.spare, n.id)
-	delete(ns.byName, n.name)
-	ns.published.Store(nil)
+	b.level++
 	return true
 }
 
-// list returns the current directory. The caller holds no node's mutex.
-func (ns *nodes) list() *directory {
-	if d := ns.published.Load(); d != nil {
-		return d
+// arrival is a report with the times, since the Hub's start, at which it came and at which its
+// newest sample was taken. The age of a delayed report counts from the sample.
+type arrival struct {
+	report      *agent.Report
+	at, sampled time.Duration
+}
+
+// outdated reports whether the node, whose mutex is held, has a fresh report that is at least as
+// new.
+func (n *node) outdated(a arrival) bool {
+	return n.report != nil && !versionOf(a.report).after(n.newest) && n.view.Load().fresh(a.at)
+}
+
+// version orders the reports of a node.
+type version struct{ incarnation, sequence uint64 }
+
+func versionOf(r *agent.Report) version { return version{r.Incarnation, r.Sequence} }
+
+func (v version) after(w version) bool {
+	if v.incarnation != w.incarnation {
+		return v.incarnation > w.incarnation
 	}
-	ns.mu.Lock()
-	defer ns.mu.Unlock()
-	if d := ns.published.Load(); d != nil {
-		return d
+	return v.sequence > w.sequence
+}
+
+func (v *view) state(now time.Duration) string {
+	switch {
+	case v.report == nil:
+		return signalMissing
+	case v.fresh(now):
+		return signalFresh
 	}
-	d := newDirectory(ns.byName, ns.limit)
-	ns.published.Store(d)
-	return d
+	return signalStale
+}
+
+// spare is what is left of a resource, nil where the node does not count in it.
+func (v *view) spare(i reserve.Resource) *float64 {
+	if !(v.Signal.Rooms[i].Unit > 0) {
+		return nil
+	}
+	left := v.Spare(i)
+	return &left
+}
+
+// energy returns the power in the node's report, or nil if it has none.
+func (v *view) energy() *NodeEnergy {
+	if v.report == nil || !v.report.Power.Known() {
+		return nil
+	}
+	p := &v.report.Power
+	return &NodeEnergy{
+		Quality: p.Quality.String(), Watts: p.Watts, SD: p.SD, Max: p.Max, Idle: p.Idle, Marginal: p.Marginal, Busy: p.Busy,
+		InFlightCores: v.Flight.Cores, Joules: p.Joules, Flags: p.Flags.String(),
+	}
 }

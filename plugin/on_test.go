@@ -442,20 +442,20 @@ func TestAgentsAreTold(t *testing.T) {
 	r.Absorbed = []reserve.PodKey{keyOf(1)}
 	slices.Sort(r.Absorbed)
 	s.settle(r)
-	hear := func(pod int) {
+	expectBind := func(pod int) {
 		t.Helper()
-		heard := make(chan *spaziov1.PodBound, 1)
+		received := make(chan *spaziov1.PodBound, 1)
 		go func() {
 			notice, err := s.Recv()
 			for err == nil && notice.GetPodBound().GetPod() != uint64(keyOf(pod)) { // one before may be sent twice
 				notice, err = s.Recv()
 			}
-			heard <- notice.GetPodBound()
+			received <- notice.GetPodBound()
 		}()
 		var b *spaziov1.PodBound
 		c.eventually(fmt.Sprintf("the agent hears of pod %d", pod), func() bool {
 			select {
-			case b = <-heard:
+			case b = <-received:
 				return true
 			default:
 				return false
@@ -465,23 +465,23 @@ func TestAgentsAreTold(t *testing.T) {
 			t.Fatalf("heard %v, want the demand of pod %d", b, pod)
 		}
 	}
-	hear(1)
+	expectBind(1)
 	next := podOfDeployment(4, "web")
 	state, _, _ := c.attempt(next, c.infos)
 	if status := c.Reserve(t.Context(), state, next, nodeName(0)); !status.IsSuccess() {
 		t.Fatal(reasons(status))
 	}
 	c.PostBind(t.Context(), state, next, nodeName(0))
-	hear(4)
+	expectBind(4)
 	// A new stream begins with what the node's pods take, those in flight, too.
 	late := podOfDeployment(5, "web")
 	late.Spec.NodeName = nodeName(0)
 	c.arrive(late)
-	hear(5)
+	expectBind(5)
 	s = c.open(c.dial(), nodeName(0))
 	r.Incarnation, r.Sequence, r.Avail, r.Absorbed = 2, 1, 5, nil
 	s.settle(r)
-	hear(5)
+	expectBind(5)
 }
 
 // TestSignatureTellsDemandsApart: pods share a result if they ask for the same.

@@ -4,9 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -15,7 +13,7 @@ import (
 // their node for others to come, as the slots of a test bed do. A pod is one only while
 // the status of a Testbed names its UID, which the controller of Testbeds alone may write.
 // Labels, annotations and owner references prove nothing: whoever makes a pod writes them.
-// Safe for concurrent use; the zero value is ready.
+// Safe for concurrent use.
 type placeholders struct {
 	// change is held while a pod is taken in or forgotten, and while the pods that a status
 	// names change, so that the ledger has each pod as what it is. It comes before the mutex
@@ -52,9 +50,6 @@ func (p *placeholders) units(pod reserve.PodKey) (units float64, ok bool) {
 func (p *placeholders) replace(bed types.UID, next testbedPlaceholders) (changed, ended []reserve.PodKey) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of == nil {
-		p.of, p.named = make(map[types.UID]testbedPlaceholders), make(map[reserve.PodKey]float64)
-	}
 	before := p.of[bed]
 	if p.of[bed] = next; len(next.pods) == 0 {
 		delete(p.of, bed)
@@ -93,9 +88,6 @@ func (p *placeholders) add(node string, pod reserve.PodKey) bool {
 	defer p.mu.Unlock()
 	if _, known := p.node[pod]; known {
 		return false
-	}
-	if p.on == nil {
-		p.on, p.node = make(map[string]map[reserve.PodKey]struct{}), make(map[reserve.PodKey]string)
 	}
 	if p.on[node] == nil {
 		p.on[node] = make(map[reserve.PodKey]struct{})
@@ -141,116 +133,5 @@ func (p *placeholders) forget(node string) {
 	defer p.mu.Unlock()
 	if len(p.on[node]) == 0 {
 		delete(p.on, node)
-	}
-}
-
-// Placeholder reports whether the status of a Testbed names the pod.
-func (h *Hub) Placeholder(pod types.UID) bool {
-	_, is := h.placeholders.units(reserve.KeyOf(string(pod)))
-	return is
-}
-
-// renamePlaceholders takes in what the status of a Testbed names, nothing of one that is
-// gone. Pods that are bound already change what the ledger has them for.
-func (h *Hub) renamePlaceholders(logger klog.Logger, bed types.UID, next testbedPlaceholders) {
-	h.placeholders.change.Lock()
-	defer h.placeholders.change.Unlock()
-	changed, ended := h.placeholders.replace(bed, next)
-	nodes := make(map[string]struct{})
-	for _, key := range changed {
-		node, placed := h.placeholders.where(key)
-		if pod, claimed := h.ledger.Pod(key); claimed && pod.Claim == reserve.Bound {
-			node, placed = pod.Node, true
-		}
-		if placed && h.placeholderBound(logger, node, key, next.units) {
-			nodes[node] = struct{}{}
-		}
-	}
-	again := make(map[reserve.PodKey]struct{})
-	for _, key := range ended {
-		if node, placed := h.placeholders.remove(key); placed {
-			nodes[node], again[key] = struct{}{}, struct{}{}
-		}
-	}
-	for name := range nodes {
-		h.tellPlaceholders(name)
-	}
-	h.ordinaryAgain(logger, again)
-}
-
-// ordinaryAgain enters pods into the ledger that are no placeholders any more. They are
-// few, and it is rare.
-func (h *Hub) ordinaryAgain(logger klog.Logger, keys map[reserve.PodKey]struct{}) {
-	if len(keys) == 0 {
-		return
-	}
-	pods, err := h.pods.List(labels.Everything())
-	if err != nil {
-		logger.Error(err, "Pods not listed")
-		return
-	}
-	for _, pod := range pods {
-		if _, is := keys[reserve.KeyOf(string(pod.UID))]; is {
-			h.podKnown(logger, pod)
-		}
-	}
-}
-
-// placeholderBound holds the room of a placeholder on the node that the API shows it on,
-// and reports whether it was not there before.
-func (h *Hub) placeholderBound(logger klog.Logger, node string, key reserve.PodKey, units float64) bool {
-	h.workloads.leave(key) // should it have been another pod before
-	if err := h.hold(node, key, units); err != nil {
-		logger.Error(err, "A placeholder holds room for one pod", "node", node)
-		_ = h.hold(node, key, 1) // in range
-	}
-	return h.placeholders.add(node, key)
-}
-
-// hold holds room for so many pods on a node.
-func (h *Hub) hold(name string, key reserve.PodKey, pods float64) error {
-	n := h.nodes.get(name)
-	if n == nil { // its event is still to come, or it is gone
-		_, err := h.ledger.Hold(name, key, pods)
-		return err
-	}
-	n.mu.Lock()
-	changed, err := h.ledger.Hold(name, key, pods)
-	if changed {
-		h.refreshLocked(n)
-	}
-	n.mu.Unlock()
-	return err
-}
-
-// placeholderGone forgets a pod that is no placeholder, or none any more. The ledger gives
-// its room back.
-func (h *Hub) placeholderGone(key reserve.PodKey) {
-	if node, known := h.placeholders.remove(key); known {
-		h.tellPlaceholders(node)
-	}
-}
-
-// tellPlaceholders sends a node's agent which placeholders are there, once they are all
-// known.
-func (h *Hub) tellPlaceholders(name string) {
-	n := h.nodes.get(name)
-	if n == nil {
-		h.placeholders.forget(name) // it went before its placeholders
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	h.tellPlaceholdersLocked(n)
-}
-
-// tellPlaceholdersLocked is tellPlaceholders for a caller that holds the node's mutex: the
-// set is read under it, so that the newest goes out last.
-func (h *Hub) tellPlaceholdersLocked(n *node) {
-	if n.stream == nil || !h.synced.Load() {
-		return
-	}
-	if pods, known := h.placeholders.list(n.name); known {
-		n.stream.offerPlaceholders(pods)
 	}
 }

@@ -401,8 +401,8 @@ func TestHeldRoomWakesWhoWaits(t *testing.T) {
 	c.eventually("it is woken", func() bool { return c.peek()[waiting.Name] })
 }
 
-// hears returns the placeholders that the next notice lists, and fails if it lists none.
-func (s *stream) hears() []reserve.PodKey {
+// nextPlaceholders returns the placeholders that the next notice lists, and fails if it lists none.
+func (s *stream) nextPlaceholders() []reserve.PodKey {
 	s.c.t.Helper()
 	notice, err := s.Recv()
 	if err != nil {
@@ -415,12 +415,12 @@ func (s *stream) hears() []reserve.PodKey {
 	return placeholders
 }
 
-// hearsUntil takes notices of placeholders until one is as wanted: those of changes that
+// awaitPlaceholders takes notices of placeholders until one is as wanted: those of changes that
 // follow each other may be one.
-func (s *stream) hearsUntil(want ...reserve.PodKey) {
+func (s *stream) awaitPlaceholders(want ...reserve.PodKey) {
 	s.c.t.Helper()
 	for {
-		got := s.hears()
+		got := s.nextPlaceholders()
 		if !slices.IsSorted(got) {
 			s.c.t.Errorf("placeholders %v are not sorted", got)
 		}
@@ -442,15 +442,15 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 3})
-	s.hearsUntil(keyOf(1), keyOf(2))
+	s.awaitPlaceholders(keyOf(1), keyOf(2))
 	other := c.open(client, nodeName(1))
 	other.settle(agent.Report{Avail: 3})
 	// A swap: the placeholder goes, a pod comes in its place. The agent is notified of that pod, too.
 	c.delete(newPod(1))
-	s.hearsUntil(keyOf(2))
+	s.awaitPlaceholders(keyOf(2))
 	late := newPod(4, onNode(nodeName(0)))
 	c.create(late)
-	s.hearsUntil(keyOf(2), keyOf(4))
+	s.awaitPlaceholders(keyOf(2), keyOf(4))
 	c.PostBind(t.Context(), &cycleState{}, late, nodeName(0)) // comes after the API's word
 	c.update(late)                                            // no news
 	c.create(newPod(5, onNode(nodeName(0))))
@@ -459,12 +459,12 @@ func TestAgentIsSentPlaceholders(t *testing.T) {
 	}
 	c.delete(newPod(2))
 	c.delete(late)
-	s.hearsUntil()
+	s.awaitPlaceholders()
 	// The agent of a node that had placeholders is notified that none is left.
 	again := c.open(client, nodeName(0))
 	again.next = s.next
 	again.settle(agent.Report{Avail: 4})
-	again.hearsUntil()
+	again.awaitPlaceholders()
 	// The other's first notice is of its first pod.
 	c.create(newPod(6, onNode(nodeName(1))))
 	if notice, err := other.Recv(); err != nil || reserve.PodKey(notice.GetPodBound().GetPod()) != keyOf(6) {
@@ -488,7 +488,7 @@ func TestPlaceholdersOfASlowReader(t *testing.T) {
 	}
 	c.eventually("all hold room", func() bool { return c.state(nodeName(0)).Held == most })
 	slices.Sort(want)
-	s.hearsUntil(want...)
+	s.awaitPlaceholders(want...)
 	s.settle(agent.Report{Avail: 4})
 }
 

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -9,11 +10,14 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
-	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
+	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -24,7 +28,7 @@ type spazio struct {
 	// optOut is the name of an annotation, tolerated the key of a taint.
 	optOut, tolerated string
 	ranking           reserve.Ranking
-	thrift            thrift
+	energy            energy.Ranker
 	// scoreOnly reports whether no node is refused and room only serves for ranking.
 	scoreOnly bool
 }
@@ -50,7 +54,7 @@ func (*spazio) Name() string { return Name }
 // annotation, or by a toleration where the annotations are not its author's. An exempt pod
 // counts like any other once it is placed.
 func (p *spazio) exempt(pod *v1.Pod) bool {
-	if pod.Annotations[p.optOut] == "true" || OfNode(pod) || p.hub.Placeholder(pod.UID) {
+	if pod.Annotations[p.optOut] == "true" || podstate.IsNodeOwned(pod) || p.hub.Placeholder(pod.UID) {
 		return true
 	}
 	for i := range pod.Spec.Tolerations {
@@ -61,31 +65,6 @@ func (p *spazio) exempt(pod *v1.Pod) bool {
 	return false
 }
 
-// OfNode reports whether a pod is a node's own: a static pod's mirror, or one of a
-// DaemonSet, whose controller ties each to a node by name. An owner reference alone proves
-// nothing; with the node's name it gives an author no more than spec.nodeName does.
-func OfNode(pod *v1.Pod) bool {
-	if isMirror(pod) {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return owner != nil && owner.Kind == "DaemonSet" && isTied(pod)
-}
-
-// isTied reports whether a pod may run only on one node, which it names.
-func isTied(pod *v1.Pod) bool {
-	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
-		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return false
-	}
-	terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	return len(terms) > 0 && !slices.ContainsFunc(terms, func(t v1.NodeSelectorTerm) bool {
-		return !slices.ContainsFunc(t.MatchFields, func(r v1.NodeSelectorRequirement) bool {
-			return r.Key == metav1.ObjectNameField && r.Operator == v1.NodeSelectorOpIn && len(r.Values) == 1
-		})
-	})
-}
-
 // PreFilter records the pod as waiting and then decides for all nodes, in this order, so that a
 // rise between the two is seen either here or by the waker.
 //
@@ -94,8 +73,8 @@ func isTied(pod *v1.Pod) bool {
 // that the event would have shown; if few have, the others are left out.
 func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	h := p.hub
-	bound.Mark(state, pod)
-	if p.exempt(pod) || bound.Is(pod) || p.scoreOnly {
+	podstate.MarkBound(state, pod)
+	if p.exempt(pod) || podstate.IsBound(pod) || p.scoreOnly {
 		h.waiting.drop(pod.UID)
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -116,23 +95,23 @@ func (p *spazio) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		h.waiting.release(pod.UID)
 	}
 	h.metrics.rejected(&t.byReason)
-	saw := &attemptSummary{at: h.clock(), nodes: len(c.directory.nodes), open: c.open, refusals: t.refusals()}
-	a.saw.Store(saw)
-	h.tried(pod, saw.at, t)
+	summary := &Attempt{At: h.clock(), Nodes: len(c.directory.nodes), WithRoom: c.open, Refusals: t.refusals()}
+	a.summary.Store(summary)
+	h.tried(pod, summary.At, t)
 	state.Write(stateKey, c)
 	switch refused := t.nodes; {
 	case refused == 0 && c.directory.knows(nodes):
 		h.waiting.await(pod.UID, a, c.directory.nowhere, false)
 		return nil, fwk.NewStatus(fwk.Skip)
-	case c.open == 0 && refused > 0 && isPlain(pod):
+	case c.open == 0 && refused > 0 && podstate.IsPlain(pod):
 		p.awaitPlain(pod, c)
-		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(saw.refusals))
-	case refused >= narrowFrom && c.open <= refused && isPlain(pod):
+		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, inWords(summary.Refusals))
+	case refused >= narrowFrom && c.open <= refused && podstate.IsPlain(pod):
 		p.awaitPlain(pod, c)
 		return &fwk.PreFilterResult{NodeNames: c.names()}, nil
 	}
-	c.reach, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
-	h.waiting.follow(pod.UID, a, c.reach)
+	c.waitSet, c.rises = newRefusedNodes(c.directory.limit), h.waiting.recheck
+	h.waiting.follow(pod.UID, a, c.waitSet)
 	return nil, nil
 }
 
@@ -163,7 +142,7 @@ func (*spazio) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 // Filter refuses a node without room. The code is Unresolvable, because otherwise every full node
 // would be a candidate for preemption.
 func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if p.scoreOnly || bound.Is(pod) {
+	if p.scoreOnly || podstate.IsBound(pod) {
 		return nil
 	}
 	c, err := p.cycle(state)
@@ -180,7 +159,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 	if !known {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, messages[reserve.Stale])
 	}
-	if c.reach != nil {
+	if c.waitSet != nil {
 		c.learn(i, &p.hub.rules)
 	}
 	return c.refuse(i)
@@ -189,7 +168,7 @@ func (p *spazio) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 // PreScore skips the scoring of exempt pods, and makes the cycle's view where a profile enables
 // only the score or ignores the room.
 func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) *fwk.Status {
-	if p.exempt(pod) || bound.Is(pod) {
+	if p.exempt(pod) || podstate.IsBound(pod) {
 		return fwk.NewStatus(fwk.Skip)
 	}
 	if _, err := p.cycle(state); err != nil {
@@ -198,61 +177,6 @@ func (p *spazio) PreScore(_ context.Context, state fwk.CycleState, pod *v1.Pod, 
 			c.scoreOnly(&p.hub.rules)
 		}
 		state.Write(stateKey, c)
-	}
-	return nil
-}
-
-const (
-	// scoreUnit turns a raw score into an integer for NormalizeScore; scoreMost
-	// keeps that in range.
-	scoreUnit = 1 << 20
-	scoreMost = 1 << 40
-	// neutralScore marks a node without a signal.
-	neutralScore = -1
-)
-
-// Score returns the raw score in units of 2⁻²⁰, or neutralScore.
-func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	c, err := p.cycle(state)
-	if err != nil {
-		return 0, fwk.AsStatus(err)
-	}
-	i, known := c.directory.places[info.Node().Name]
-	if !known {
-		return neutralScore, nil
-	}
-	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
-	if math.IsNaN(raw) {
-		return neutralScore, nil
-	}
-	return int64(min(raw, scoreMost) * scoreUnit), nil
-}
-
-// ScoreExtensions returns the plugin itself, which normalises.
-func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
-
-// scratch holds the slices that NormalizeScore works on, to be reused.
-type scratch struct {
-	raw        []float64
-	normalised []int64
-}
-
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
-
-// NormalizeScore brings the raw scores to 0..100.
-func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
-	w := scratches.Get().(*scratch)
-	defer scratches.Put(w)
-	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
-	for i, s := range scores {
-		w.raw[i] = float64(s.Score)
-		if s.Score == neutralScore {
-			w.raw[i] = math.NaN()
-		}
-	}
-	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
-	for i := range scores {
-		scores[i].Score = w.normalised[i]
 	}
 	return nil
 }
@@ -276,7 +200,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	n.mu.Lock()
 	h.refreshLocked(n)
 	v, at, admittedOverdue, reason := n.view.Load(), h.moment(), false, reserve.Admitted
-	if !p.exempt(pod) && !bound.Was(state) && !p.scoreOnly {
+	if !p.exempt(pod) && !podstate.WasBound(state) && !p.scoreOnly {
 		asks := h.asks(h.knowledge(pod))
 		reason = h.rules.decide(v, asks, at)
 		admittedOverdue = reason != reserve.Admitted && p.admitsOverdue(state, n, v, asks, at)
@@ -285,7 +209,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			// Another node may have room for it.
 			h.waiting.lost(pod.UID)
 			h.histories.lost(key)
-			h.metrics.lost(reason)
+			h.metrics.lostRaces[reason].Inc()
 			return fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("node %s changed during scheduling: %s", name, reason))
 		}
 		if !admittedOverdue {
@@ -301,7 +225,7 @@ func (p *spazio) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	h.refreshLocked(n)
 	n.mu.Unlock()
 	if err == nil {
-		h.countSource(pod)
+		h.metrics.podsBySource[h.knowledge(pod).source].Inc()
 	}
 	return p.reserved(state, pod, name, n.id, v, err)
 }
@@ -311,7 +235,7 @@ func (h *Hub) observe(n *node, v *view, now time.Duration) {
 	if !v.fresh(now) {
 		return
 	}
-	h.metrics.age(now - v.sampled)
+	h.metrics.signalAge.Observe((now - v.sampled).Seconds())
 	if h.options.OnReserve != nil {
 		h.options.OnReserve(n.name, v.Signal, v.Flight)
 	}
@@ -325,13 +249,13 @@ func (h *Hub) compare(pod *v1.Pod, v *view, at reserve.Moment, overdue bool) {
 		return
 	}
 	k := h.knowledge(pod)
-	if h.rules.byDemand && (k.decides || k.source != sourceProfile) {
+	if h.rules.byDemand && (k.decides || k.source != SourceProfile) {
 		return
 	}
 	switch admitted := h.rules.byProfile(v, h.demand(k), at) == reserve.Admitted; {
 	case !overdue && !admitted:
 		h.metrics.differences[differenceRefuse].Inc()
-	case overdue && admitted && k.source == sourceProfile:
+	case overdue && admitted && k.source == SourceProfile:
 		h.metrics.differences[differenceAdmit].Inc()
 	}
 }
@@ -344,17 +268,19 @@ func (p *spazio) reserved(state fwk.CycleState, pod *v1.Pod, name string, id int
 	}
 	first, tried, marked := p.hub.waiting.reserved(pod.UID, id)
 	if tried {
-		p.hub.metrics.reserved(p.hub.now() - first)
+		p.hub.metrics.toReserve.Observe((p.hub.now() - first).Seconds())
 	}
-	p.hub.histories.reserved(reserve.KeyOf(string(pod.UID)), p.hub.clock())
+	key := reserve.KeyOf(string(pod.UID))
+	p.hub.histories.reserved(key, p.hub.clock())
 	if c, err := p.cycle(state); err == nil {
 		c.marked = marked
-		if a := c.attempt.saw.Load().export(); a != nil {
+		if summary := c.attempt.summary.Load(); summary != nil {
+			a := *summary
 			a.Reserved = name
 			if v != nil {
 				a.Avail, a.InFlight = v.Signal.Avail, v.Flight.Demand
 			}
-			p.hub.placed.add(pod.UID, a)
+			p.hub.histories.placed(key, &a)
 		}
 	}
 	return nil
@@ -369,9 +295,7 @@ func (p *spazio) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, nam
 	p.hub.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	p.hub.waiting.failed(pod)
 	p.hub.returned(pod)
-	if n := p.hub.nodes.get(name); n != nil {
-		p.hub.refresh(n)
-	}
+	p.hub.refresh(name)
 }
 
 // PostBind notifies the node's agent, so that it knows the pod before the container runtime does.
@@ -408,7 +332,184 @@ func (p *spazio) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *f
 		s.Asks = &asks
 	}
 	if p.ranking.Energy > 0 {
-		s.Cores = reserve.RoundCores(p.hub.cores(pod))
+		s.Cores = energy.RoundCores(p.hub.cores(pod))
 	}
 	return []fwk.SignFragment{{Key: Name + ".Demand()", Value: s}}, nil
+}
+
+// EventsToRegister names the events of the API that may help a pod the plugin
+// refused. A rising signal is none of them; the Hub wakes pods then. Nor is the
+// deletion of a pod: the Hub's informer handler counts what it frees and wakes as
+// many pods as that, where a hint would queue every waiting pod for each.
+func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	nodeUpdates := fwk.UpdateNodeAllocatable | fwk.UpdateNodeLabel | fwk.UpdateNodeTaint
+	return []fwk.ClusterEventWithHint{
+		{Event: fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add | nodeUpdates}, QueueingHintFn: p.nodeChanged},
+	}, nil
+}
+
+// nodeChanged queues a pod where a node that has room now may have become fit
+// for it: a rise that came while the node was tainted was tried in vain.
+func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, _, after any) (fwk.QueueingHint, error) {
+	node, ok := after.(*v1.Node)
+	if !ok {
+		return fwk.Queue, nil
+	}
+	h := p.hub
+	n := h.nodes.get(node.Name)
+	if n == nil || h.rules.decide(n.view.Load(), h.asks(h.knowledge(pod)), h.moment()) == reserve.Admitted {
+		return fwk.Queue, nil
+	}
+	return fwk.QueueSkip, nil
+}
+
+// judge decides for all nodes as they are now on a pod of a demand and counts the
+// refused. Energy refuses none.
+func (p *spazio) judge(a *attempt, pod *v1.Pod, asks reserve.Demand) (*cycle, *refusalCounts) {
+	h := p.hub
+	d, at := h.nodes.list(), h.moment()
+	c := &cycle{directory: d, attempt: a, at: at, asks: asks}
+	c.statuses = sync.OnceValue(func() []fwk.Status { return make([]fwk.Status, len(c.directory.nodes)-c.open) })
+	if p.ranking.Energy > 0 {
+		c.energy = d.energy(&p.energy, h.cores(pod), at.Now)
+	}
+	for i, n := range d.nodes {
+		v := n.view.Load()
+		reason := h.rules.decide(v, asks, at)
+		if reason == reserve.Admitted {
+			continue
+		}
+		if c.refused == nil {
+			c.refused = make([]refusedNode, len(d.nodes))
+		}
+		c.refused[i] = refusedNode{v, c.refusals.find(v, reason)}
+		c.refusals.add(c.refused[i].message, 1)
+	}
+	c.open = len(d.nodes) - c.refusals.nodes
+	return c, &c.refusals
+}
+
+// stateKey finds a cycle in a CycleState.
+const stateKey fwk.StateKey = Name
+
+// cycle returns the state's cycle.
+func (p *spazio) cycle(state fwk.CycleState) (*cycle, error) {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil, fmt.Errorf("plugin: read %s: %w (is PreFilter enabled?)", stateKey, err)
+	}
+	c, ok := data.(*cycle)
+	if !ok {
+		return nil, fmt.Errorf("plugin: %s holds a %T", stateKey, data)
+	}
+	return c, nil
+}
+
+// admitOverdue admits the cycle's pod, which is overdue, to the nodes that have places for overdue
+// pods.
+func (p *spazio) admitOverdue(c *cycle) {
+	for i, n := range c.directory.nodes {
+		if c.admits(i) {
+			continue
+		}
+		if v := n.view.Load(); p.hub.rules.places(n, v, c.asks, c.at) > 0 {
+			c.admitOverdue(i, v)
+		}
+	}
+}
+
+// admitsOverdue reports whether a cycle's pod may go to a node without room, whose mutex is held.
+func (p *spazio) admitsOverdue(state fwk.CycleState, n *node, v *view, asks reserve.Demand, at reserve.Moment) bool {
+	c, err := p.cycle(state)
+	return err == nil && c.overdue && p.hub.rules.places(n, v, asks, at) > 0
+}
+
+// reservedOverdue records that a pod was reserved on a node without room, whose mutex is held, so
+// that the check of the next such pod counts it.
+func (p *spazio) reservedOverdue(state fwk.CycleState, key reserve.PodKey, short reserve.Reason) {
+	p.hub.ledger.MarkOverdue(key)
+	if c, err := p.cycle(state); err == nil {
+		c.admittedOverdue, c.short = true, short
+	}
+}
+
+const (
+	// scoreUnit turns a raw score into an integer for NormalizeScore; scoreMost
+	// keeps that in range.
+	scoreUnit = 1 << 20
+	scoreMost = 1 << 40
+	// neutralScore marks a node without a signal.
+	neutralScore = -1
+)
+
+// scratch holds the slices that NormalizeScore works on, to be reused.
+type scratch struct {
+	raw        []float64
+	normalised []int64
+}
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// Score returns the raw score in units of 2⁻²⁰, or neutralScore.
+func (p *spazio) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
+	c, err := p.cycle(state)
+	if err != nil {
+		return 0, fwk.AsStatus(err)
+	}
+	i, known := c.directory.places[info.Node().Name]
+	if !known {
+		return neutralScore, nil
+	}
+	raw := c.score(c.directory.nodes[i].view.Load(), p.hub.options.Random(), &p.hub.rules, p.ranking)
+	if math.IsNaN(raw) {
+		return neutralScore, nil
+	}
+	return int64(min(raw, scoreMost) * scoreUnit), nil
+}
+
+// ScoreExtensions returns the plugin itself, which normalises.
+func (p *spazio) ScoreExtensions() fwk.ScoreExtensions { return p }
+
+// NormalizeScore brings the raw scores to 0..100.
+func (*spazio) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, scores fwk.NodeScoreList) *fwk.Status {
+	w := scratches.Get().(*scratch)
+	defer scratches.Put(w)
+	w.raw = slices.Grow(w.raw[:0], len(scores))[:len(scores)]
+	for i, s := range scores {
+		w.raw[i] = float64(s.Score)
+		if s.Score == neutralScore {
+			w.raw[i] = math.NaN()
+		}
+	}
+	w.normalised = reserve.NormalizeTo(w.normalised, w.raw)
+	for i := range scores {
+		scores[i].Score = w.normalised[i]
+	}
+	return nil
+}
+
+// ShortestFirst is the name of a queue sort plugin in a KubeSchedulerConfiguration. It tries the
+// pods of the highest priority first and, of these, those of workloads whose pods live for less. All
+// profiles of a scheduler share one queue, so all of them have to enable the same queue sort plugin.
+const ShortestFirst = "ShortestFirst"
+
+var errNoArgs = errors.New("it takes no arguments")
+
+// NewShortestFirst makes the plugin ShortestFirst of one profile; it is a PluginFactory. The first
+// call begins to follow the pods' ends, through the handle's informers. The pods that nodes have
+// anyway do not count.
+func (h *Hub) NewShortestFirst(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
+	if args != nil {
+		return nil, fmt.Errorf("plugin: %s: %w", ShortestFirst, errNoArgs)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p, err := h.lives.Plugin(lives.Config{
+		Name: ShortestFirst, Workload: h.workloads.identify, Now: h.clock,
+		Counts: func(pod *v1.Pod) bool { return !podstate.IsNodeOwned(pod) && !h.Placeholder(pod.UID) },
+	}, handle.SharedInformerFactory().Core().V1().Pods())
+	if err != nil {
+		return nil, fmt.Errorf("plugin: %s: follow pods: %w", ShortestFirst, err)
+	}
+	return p, nil
 }

@@ -2,16 +2,22 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
@@ -36,60 +42,14 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 			current, err := lister.Pods(pod.Namespace).Get(pod.Name)
 			return err == nil && current.UID == pod.UID && current.Spec.NodeName == ""
 		},
-		moment: h.moment, start: h.start, retry: h.retry, maxWait: maxWait, rules: &h.rules,
+		moment: h.moment, start: h.start, retry: h.args.RetryPeriod.Duration, maxWait: maxWait, rules: &h.rules,
 		lives: &h.lives,
 	})
-	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if pod, ok := obj.(*v1.Pod); ok {
-				h.podSeen(logger, pod)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, _ := before.(*v1.Pod)
-			pod, ok := after.(*v1.Pod)
-			if !ok {
-				return
-			}
-			// A deletion and a new pod of the same name can arrive as one update.
-			if old != nil && old.UID != pod.UID {
-				h.podDeleted(old)
-			}
-			h.podSeen(logger, pod)
-		},
-		DeleteFunc: func(obj any) {
-			if pod, ok := lastState[*v1.Pod](obj); ok {
-				h.podDeleted(pod)
-			}
-		},
-	})
+	pods, err := factory.Core().V1().Pods().Informer().AddEventHandler(informer.Handler(func(pod *v1.Pod) { h.podSeen(logger, pod) }, h.podDeleted))
 	if err != nil {
 		return nil, fmt.Errorf("follow pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if node, ok := obj.(*v1.Node); ok {
-				h.nodeSeen(node)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, _ := before.(*v1.Node)
-			node, ok := after.(*v1.Node)
-			switch {
-			case !ok:
-			case old != nil && old.UID != node.UID: // as with pods
-				h.removeNode(old.Name)
-				h.nodeSeen(node)
-			default:
-				h.nodeChanged(node)
-			}
-		},
-		DeleteFunc: func(obj any) {
-			if node, ok := lastState[*v1.Node](obj); ok {
-				h.removeNode(node.Name)
-			}
-		},
-	})
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(informer.Handler(h.nodeSeen, h.nodeGone))
 	if err != nil {
 		return nil, fmt.Errorf("follow nodes: %w", err)
 	}
@@ -98,8 +58,8 @@ func (h *Hub) follow(ctx context.Context, factory informers.SharedInformerFactor
 
 // indexPods makes the informer index pods by node.
 func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
-	informer := factory.Core().V1().Pods().Informer()
-	err := informer.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
+	pods := factory.Core().V1().Pods().Informer()
+	err := pods.AddIndexers(cache.Indexers{byNode: func(obj any) ([]string, error) {
 		if pod, ok := obj.(*v1.Pod); ok && pod.Spec.NodeName != "" {
 			return []string{pod.Spec.NodeName}, nil
 		}
@@ -108,56 +68,8 @@ func (h *Hub) indexPods(factory informers.SharedInformerFactory) error {
 	if err != nil {
 		return fmt.Errorf("index pods: %w", err)
 	}
-	h.podIndex = informer.GetIndexer()
+	h.podIndex = pods.GetIndexer()
 	return nil
-}
-
-// lastState returns the object of a delete event, which is wrapped after a missed deletion and
-// may be of any type.
-func lastState[T metav1.Object](obj any) (T, bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	last, ok := obj.(T)
-	return last, ok
-}
-
-func (h *Hub) nodeSeen(object *v1.Node) {
-	n := h.node(object.Name)
-	n.mu.Lock()
-	for n.removed {
-		// The inventory has just found the node missing in the API.
-		n.mu.Unlock()
-		h.dropNode(n)
-		n = h.node(object.Name)
-		n.mu.Lock()
-	}
-	n.inAPI.Store(true)
-	n.cores.Store(coresOf(object))
-	h.refreshLocked(n)
-	n.mu.Unlock()
-	h.nodeTainted(n, object)
-}
-
-// coresOf returns the node's cores, or 0 if it states none.
-func coresOf(object *v1.Node) int32 {
-	return int32(min(object.Status.Capacity.Cpu().Value(), math.MaxInt32))
-}
-
-func (h *Hub) nodeChanged(object *v1.Node) {
-	n := h.nodes.get(object.Name)
-	if cores := coresOf(object); n != nil && n.cores.Swap(cores) != cores {
-		h.refresh(n) // slow start's line has moved
-	}
-	h.nodeTainted(n, object)
-}
-
-// nodeTainted records the taints of a node, and that pods which a taint kept from it may go there
-// now.
-func (h *Hub) nodeTainted(n *node, object *v1.Node) {
-	if n != nil && h.tainted.set(n, taintsOf(object)) {
-		h.waiting.admit(n)
-	}
 }
 
 // podSeen updates the ledger with what the API shows of a pod.
@@ -170,9 +82,9 @@ func (h *Hub) podSeen(logger klog.Logger, pod *v1.Pod) {
 // podKnown is podSeen for a caller that holds placeholders.change.
 func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	switch {
-	case isMirror(pod):
+	case podstate.IsMirror(pod):
 		return
-	case isTerminal(pod):
+	case podstate.IsTerminal(pod):
 		h.podGone(pod)
 		h.histories.end(reserve.KeyOf(string(pod.UID)))
 		return
@@ -184,7 +96,7 @@ func (h *Hub) podKnown(logger klog.Logger, pod *v1.Pod) {
 	h.waiting.drop(pod.UID)
 	if units, is := h.placeholders.units(key); is {
 		if h.placeholderBound(logger, pod.Spec.NodeName, key, units) {
-			h.tellPlaceholders(pod.Spec.NodeName)
+			h.sendPlaceholders(pod.Spec.NodeName)
 		}
 		return
 	}
@@ -211,33 +123,21 @@ func (h *Hub) podPending(pod *v1.Pod) {
 	if h.waiting.find(pod.UID) == nil {
 		return
 	}
-	h.mu.Lock()
-	p := h.profiles[pod.Spec.SchedulerName]
-	h.mu.Unlock()
-	if p != nil && p.exempt(pod) {
+	if p := h.profileOf(pod); p != nil && p.exempt(pod) {
 		h.waiting.optOut(pod.UID)
 	}
 }
 
 // podBound records a bound pod and reports whether it was new to the ledger.
-func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (bool, error) {
-	n, demand := h.nodes.get(pod.Spec.NodeName), h.enter(pod)
-	if n == nil {
-		// The node's event is still to come, or the node is gone: there are no
-		// decisions to keep consistent.
-		entered, err := h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
+func (h *Hub) podBound(pod *v1.Pod, key reserve.PodKey) (entered bool, err error) {
+	demand := h.enter(pod)
+	h.change(pod.Spec.NodeName, func() bool {
+		entered, err = h.ledger.Bound(pod.Spec.NodeName, key, demand, h.clock())
 		h.updateDemand(pod, key, demand)
-		h.ledger.Progress(key, progressOf(pod))
-		h.ledger.Stands(key, standingOf(pod), h.clock())
-		return entered, err
-	}
-	n.mu.Lock()
-	entered, err := h.ledger.Bound(n.name, key, demand, h.clock())
-	h.updateDemand(pod, key, demand)
-	h.ledger.Progress(key, progressOf(pod))
-	h.ledger.Stands(key, standingOf(pod), h.clock())
-	h.refreshLocked(n) // one that a report has listed already moves slow start's line
-	n.mu.Unlock()
+		h.ledger.Progress(key, podstate.Progress(pod))
+		h.ledger.Stands(key, podstate.Standing(pod), h.clock())
+		return true // one that a report has listed already moves slow start's line
+	})
 	return entered, err
 }
 
@@ -251,21 +151,19 @@ func (h *Hub) podDeleted(pod *v1.Pod) {
 
 // podGone forgets what a deleted or terminal pod took; placeholders.change is held.
 func (h *Hub) podGone(pod *v1.Pod) {
-	if isMirror(pod) {
+	if podstate.IsMirror(pod) {
 		return
 	}
 	h.waiting.drop(pod.UID)
 	h.workloads.end(pod.UID, pod.Spec.NodeName)
 	h.workloads.leave(reserve.KeyOf(string(pod.UID)))
 	key := reserve.KeyOf(string(pod.UID))
-	if progressOf(pod) == reserve.Ended {
+	if podstate.Progress(pod) == reserve.Ended {
 		h.ledger.Progress(key, reserve.Ended)
 	}
 	// Even one that was not in flight moves slow start's line.
 	name, _ := h.ledger.Delete(key, h.clock())
-	if n := h.nodes.get(name); n != nil {
-		h.refresh(n)
-	}
+	h.refresh(name)
 	h.placeholderGone(key)
 }
 
@@ -273,78 +171,136 @@ func (h *Hub) podGone(pod *v1.Pod) {
 func (h *Hub) expire(ctx context.Context) {
 	dropped, moved := h.ledger.Expire(h.clock())
 	for _, name := range dropped {
-		h.metrics.correction(correctionExpired)
+		h.metrics.corrections[correctionExpired].Inc()
 		klog.FromContext(ctx).Info("Reservation expired without a bind", "node", name)
 	}
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(moved, dropped...)))) {
-		if n := h.nodes.get(name); n != nil {
-			h.refresh(n)
+		h.refresh(name)
+	}
+}
+
+const (
+	// overdueReason is the reason of both the condition and the event.
+	overdueReason = "OverdueAdmission"
+	noRoomReason  = "NoMeasuredRoom"
+	placedReason  = "Placed"
+	// markSpacing is the minimum time between two marks, because binds are sent through the same
+	// client, which by default sends 50 requests a second.
+	markSpacing = 100 * time.Millisecond
+)
+
+// setConditions writes conditions into a pod's status, provided that it is still the same pod.
+func setConditions(ctx context.Context, handle fwk.Handle, pod *v1.Pod, conditions ...v1.PodCondition) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": conditions},
+	})
+	if err != nil {
+		return err
+	}
+	pods := handle.ClientSet().CoreV1().Pods(pod.Namespace)
+	_, err = pods.Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	return err
+}
+
+// markAll marks pods that have waited long, one at a time, until ctx ends. After the API has
+// refused a mark, it pauses for the slow retry's period.
+func (h *Hub) markAll(ctx context.Context) {
+	pause := markSpacing
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		if pause = markSpacing; !h.markNext(ctx) {
+			pause = max(h.args.RetryPeriod.Duration, markSpacing)
 		}
 	}
 }
 
-// isMirror reports whether a pod is the mirror of a static pod. A static pod's cgroup has
-// a UID that its mirror in the API does not have, so no report would ever list the mirror.
-// Another author's pod with the annotation takes no room either: kubelet runs no mirror,
-// and deletes one without a static pod.
-func isMirror(pod *v1.Pod) bool {
-	_, ok := pod.Annotations[v1.MirrorPodAnnotationKey]
-	return ok
-}
-
-func isTerminal(pod *v1.Pod) bool {
-	return pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
-}
-
-// progressOf returns how far a pod has come, as its containers' statuses show it.
-func progressOf(pod *v1.Pod) reserve.Progress {
-	status := &pod.Status
-	switch {
-	case slices.ContainsFunc(status.ContainerStatuses, hasEnded):
-		return reserve.Ended
-	case slices.ContainsFunc(status.ContainerStatuses, isRunning):
-		return reserve.Starting
-	case slices.ContainsFunc(status.ContainerStatuses, isStalled), slices.ContainsFunc(status.InitContainerStatuses, isStalled):
-		return reserve.Stalled
-	case len(pod.Spec.InitContainers) > 0:
-		return reserve.Initializing
+// markNext marks the next pod that has waited long. It returns false if the API refused the mark.
+func (h *Hub) markNext(ctx context.Context) bool {
+	p, pod, handle, since := h.waiting.nextMark()
+	if p == nil {
+		return true
 	}
-	return reserve.Starting
+	err := setConditions(ctx, handle, pod, v1.PodCondition{
+		Type: WaitsForRoomCondition, Status: v1.ConditionTrue, Reason: noRoomReason,
+		Message: "No node has had measured room for the pod since.", LastTransitionTime: metav1.NewTime(since),
+	})
+	if waits := h.waiting.written(p, err == nil); err == nil && !waits { // it was reserved meanwhile
+		err = setConditions(ctx, handle, pod, h.hasRoom())
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || ctx.Err() != nil {
+		return true // the last three: the pod or the scheduler is gone
+	}
+	klog.FromContext(ctx).Info("Cannot write the condition of a pod that waits for room; if another scheduler takes the lead, the pod's wait begins anew",
+		"pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "nextTry", h.args.RetryPeriod.Duration, "err", err)
+	return false
 }
 
-// standingOf returns how a pod's containers stand. Init containers and sidecars do not count: a
-// pod in which only they run is still on its way.
-func standingOf(pod *v1.Pod) (s reserve.Standing) {
-	status := &pod.Status
-	all := status.ContainerStatuses
-	for i := range all {
-		s.Restarts += all[i].RestartCount
+// hasRoom returns the condition of a marked pod that no longer waits.
+func (h *Hub) hasRoom() v1.PodCondition {
+	return v1.PodCondition{
+		Type: WaitsForRoomCondition, Status: v1.ConditionFalse, Reason: placedReason, LastTransitionTime: metav1.NewTime(h.clock()),
 	}
-	s.Runs = len(all) >= len(pod.Spec.Containers) && slices.ContainsFunc(all, isRunning) &&
-		!slices.ContainsFunc(all, func(c v1.ContainerStatus) bool { return c.State.Running == nil && c.State.Terminated == nil })
-	s.Held = !s.Runs && (slices.ContainsFunc(all, isStalled) || slices.ContainsFunc(status.InitContainerStatuses, isStalled))
-	return s
 }
 
-// hasEnded reports whether a container has already run to an end. Its pod may never be in a
-// report again, so after a restart of the scheduler, a pod that waits between two crashes must
-// not count as one that is about to start.
-func hasEnded(s v1.ContainerStatus) bool {
-	return s.RestartCount > 0 || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+// preFlight skips PreBind for pods that need no condition written.
+func (p *spazio) preFlight(state fwk.CycleState, pod *v1.Pod) *fwk.Status {
+	if overdue, marked := p.toWrite(state, pod); overdue || marked {
+		return nil
+	}
+	return fwk.NewStatus(fwk.Skip)
 }
 
-func isRunning(s v1.ContainerStatus) bool { return s.State.Running != nil }
+// toWrite reports whether a cycle's pod was reserved on a node without room, and whether it is
+// marked as waiting for room.
+func (p *spazio) toWrite(state fwk.CycleState, pod *v1.Pod) (overdue, marked bool) {
+	c, err := p.cycle(state)
+	return err == nil && c.admittedOverdue, err == nil && c.marked || !roomSince(pod).IsZero()
+}
 
-// isStalled reports whether kubelet could not start a container and will try again: its image
-// can't be pulled, it refers to something that does not exist, or it keeps crashing. kubelet has
-// more than a dozen reasons for this, and two for an ordinary start.
-func isStalled(s v1.ContainerStatus) bool {
-	if s.State.Waiting == nil {
-		return false
+// PreBind marks an overdue pod in the API, and clears the mark of a pod that no longer waits.
+func (p *spazio) PreBind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
+	overdue, marked := p.toWrite(state, pod)
+	var conditions []v1.PodCondition
+	if marked {
+		conditions = append(conditions, p.hub.hasRoom())
 	}
-	switch s.State.Waiting.Reason {
-	case "", "ContainerCreating", "PodInitializing":
-		return false
+	if overdue {
+		conditions = append(conditions, v1.PodCondition{
+			Type: OverdueCondition, Status: v1.ConditionTrue, Reason: overdueReason, Message: p.overdueMessage(),
+			LastTransitionTime: metav1.NewTime(p.hub.clock()),
+		})
 	}
-	return true
+	if len(conditions) == 0 {
+		return nil
+	}
+	err := setConditions(ctx, p.handle, pod, conditions...)
+	if err != nil && overdue {
+		return fwk.AsStatus(fmt.Errorf("plugin: mark an overdue pod: %w", err))
+	}
+	if err != nil { // the pod has its node all the same
+		klog.FromContext(ctx).Info("Cannot set the condition of a pod that has found room to False", "pod", klog.KObj(pod), "condition", WaitsForRoomCondition, "err", err)
+	}
+	return nil
+}
+
+func (p *spazio) overdueMessage() string {
+	return fmt.Sprintf("No node had measured room for %v", p.hub.rules.overdue.WithDefaults().MaxWait)
+}
+
+// announceOverdue counts an overdue pod that was bound and records an event on it.
+func (p *spazio) announceOverdue(pod *v1.Pod, node string, short reserve.Reason) {
+	p.hub.metrics.overdue.Inc()
+	which := ""
+	if short == reserve.NoCPU || short == reserve.NoMemory {
+		which = fmt.Sprintf(" (%s)", short)
+	}
+	if recorder := p.handle.EventRecorder(); recorder != nil {
+		recorder.Eventf(pod, nil, v1.EventTypeWarning, overdueReason, "Binding",
+			"%s: bound to %s, which has none either%s", p.overdueMessage(), node, which)
+	}
 }

@@ -1,12 +1,14 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
@@ -14,9 +16,12 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api/kube/profile/v1alpha1"
 	"github.com/spazio-scheduler/spazio/plugin/config"
-	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/reserve"
 )
 
 // profilesRetry is how often an API server is asked again that has no WorkloadProfiles, or does
@@ -26,10 +31,8 @@ const profilesRetry = 5 * time.Minute
 // profiling is how profiles are followed. They are off until the API server has delivered all of
 // them.
 type profiling struct {
-	source   cache.ListerWatcher
-	halfLife time.Duration
-	retry    time.Duration
-	on       atomic.Bool
+	source cache.ListerWatcher
+	on     atomic.Bool
 }
 
 func (p *profiling) off() bool { return !p.on.Load() }
@@ -62,34 +65,31 @@ func (h *Hub) followProfiles(ctx context.Context) {
 	if h.profiling.source == nil {
 		return
 	}
-	logger, told := klog.FromContext(ctx), false
-	profiles := optional.Kind{
-		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: h.profiling.retry,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(obj any) { h.profileSeen(ctx, obj) },
-			UpdateFunc: func(_, obj any) { h.profileSeen(ctx, obj) },
-			DeleteFunc: func(obj any) {
-				if p, ok := lastState[*v1alpha1.WorkloadProfile](obj); ok {
-					h.learn(p.Spec.Workload.In(p.Namespace), nil)
-				}
-			},
-		},
+	logger, logged := klog.FromContext(ctx), false
+	profiles := informer.Kind{
+		Source: h.profiling.source, Object: &v1alpha1.WorkloadProfile{}, Strip: stripProfile, Retry: cmp.Or(h.options.ProfilesRetry, profilesRetry),
+		Handler: informer.Handler(func(p *v1alpha1.WorkloadProfile) { h.profileSeen(ctx, p) }, func(p *v1alpha1.WorkloadProfile) {
+			h.learn(p.Spec.Workload.In(p.Namespace), nil)
+		}),
 		Synced: func() {
 			h.profiling.on.Store(true)
-			h.updateAllDemands()
+			h.enterAll() // pods may have entered the ledger before the profiles were known
+			for _, of := range h.workloads.known() {
+				h.updateDemands(of)
+			}
 			h.introduceAll()
 		},
 		Ended: func(err error) {
 			h.forgetProfiles()
 			cause := interruptedError
-			if optional.Absent(err) {
+			if informer.Absent(err) {
 				cause = interruptedAbsent
 			}
 			h.metrics.interruptions[cause].Inc()
-			if !told { // logged once until they are there again
+			if !logged { // logged once until they are there again
 				logger.Info("Workload profiles are off: every pod counts as a typical one", "reason", err)
 			}
-			told = !errors.Is(err, optional.ErrGone)
+			logged = !errors.Is(err, informer.ErrGone)
 		},
 	}
 	profiles.Follow(ctx)
@@ -119,11 +119,7 @@ func stripProfile(obj any) (any, error) {
 
 // profileSeen takes in a profile. An invalid one counts as none. One whose name is not that of
 // its workload is not the profiler's and is ignored.
-func (h *Hub) profileSeen(ctx context.Context, obj any) {
-	p, ok := obj.(*v1alpha1.WorkloadProfile)
-	if !ok {
-		return
-	}
+func (h *Hub) profileSeen(ctx context.Context, p *v1alpha1.WorkloadProfile) {
 	of := p.Spec.Workload.In(p.Namespace)
 	if p.Name != v1alpha1.NameOf(of) {
 		return
@@ -137,11 +133,155 @@ func (h *Hub) profileSeen(ctx context.Context, obj any) {
 	h.learn(of, &read)
 }
 
-// updateAllDemands updates the demand of the pods that entered the ledger before the profiles were
-// known.
-func (h *Hub) updateAllDemands() {
-	h.enterAll()
-	for _, of := range h.workloads.known() {
+// knowledge is what is known about a pod.
+type knowledge struct {
+	// demand is zero if nothing is known.
+	demand profile.Demand
+	source string
+	// decides is set if decisions are to rest on demand, as far as the scheduler's own setting
+	// allows.
+	decides bool
+}
+
+// The knowledge about a pod is that about its workload's pods; see knowledgeOf.
+func (h *Hub) knowledge(pod *v1.Pod) knowledge {
+	if h.profiling.off() { // without looking for the pod's workload
+		return knowledge{source: SourceOff}
+	}
+	return h.knowledgeOf(h.workloads.identify(pod))
+}
+
+// knowledgeOf returns what is known about a workload's pods.
+func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
+	if h.profiling.off() {
+		return knowledge{source: SourceOff}
+	}
+	p, distrusted := h.workloads.estimate(of)
+	switch {
+	case p == nil:
+		return knowledge{source: SourceTypical}
+	case p.mode == v1alpha1.Off:
+		return knowledge{source: SourceOff}
+	case distrusted:
+		return knowledge{source: SourceContradicted}
+	}
+	d := p.at(h.clock(), h.args.ProfileHalfLife.Duration)
+	if d == (profile.Demand{}) {
+		return knowledge{source: SourceTypical}
+	}
+	return knowledge{demand: d, source: SourceProfile, decides: p.mode != v1alpha1.Observe}
+}
+
+// demand returns what a pod is known to ask for, whether or not decisions rest on it.
+func (h *Hub) demand(k knowledge) reserve.Demand {
+	if k.source != SourceProfile {
+		return podDemand
+	}
+	return agent.DemandOf(k.demand, h.rules.admit)
+}
+
+// asks returns what decisions assume that a pod asks for.
+func (h *Hub) asks(k knowledge) reserve.Demand {
+	if !h.rules.byDemand || !k.decides {
+		return podDemand
+	}
+	return h.demand(k)
+}
+
+// kindOf returns a pod's workload and what decisions assume that it asks for. The workload is
+// zero if neither profiles nor lives decide.
+func (h *Hub) kindOf(pod *v1.Pod) kind {
+	if !h.rules.byDemand && !h.lives.IsOn() {
+		return kind{asks: podDemand}
+	}
+	of := h.workloads.identify(pod)
+	return kind{of, h.asks(h.knowledgeOf(of))}
+}
+
+// enter records a pod that is about to enter the ledger, so that its demand is updated from then
+// on, and returns what the ledger counts it as. Once the pod has entered, updateDemand has to follow.
+func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
+	if h.profiling.off() && !h.consumption.on.Load() { // neither needs the workload of each pod
+		return podDemand
+	}
+	of := h.workloads.identify(pod)
+	h.workloads.enter(of, pod.UID)
+	return h.claims(of, h.knowledgeOf(of))
+}
+
+// claims returns what the ledger counts a pod as, with the cores that the pod is expected to keep busy
+// if energy is tracked. If profiles are only observed, the ledger holds what would decide if they were
+// on.
+func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
+	d := h.demand(k)
+	if h.rules.byDemand {
+		d = h.asks(k)
+	}
+	if h.consumption.on.Load() {
+		d.Cores = h.coresOf(of, k)
+	}
+	return d
+}
+
+// cores returns how many cores a pod is expected to keep busy.
+func (h *Hub) cores(pod *v1.Pod) float64 {
+	of := h.workloads.identify(pod)
+	return h.coresOf(of, h.knowledgeOf(of))
+}
+
+// updateDemand updates a pod that entered the ledger at a demand, because its profile may have
+// changed meanwhile. New measurements of its workload change nothing: the pod keeps the cores
+// that it entered at.
+func (h *Hub) updateDemand(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
+	if h.profiling.off() {
+		return
+	}
+	of := h.workloads.identify(pod)
+	d := h.claims(of, h.knowledgeOf(of))
+	if at.Cores = d.Cores; d != at {
+		_, _, _ = h.ledger.UpdateDemand(key, d) // Reserve or Bound has returned the error
+	}
+}
+
+// learn takes in what a workload's profile now states; nil means no more.
+func (h *Hub) learn(of profile.Workload, p *estimate) {
+	if h.workloads.set(of, p) {
 		h.updateDemands(of)
+	}
+}
+
+// updateDemands updates the demand of a workload's pods in the ledger, the nodes that they are in
+// flight to, and the pods that wait.
+func (h *Hub) updateDemands(of profile.Workload) {
+	k := h.knowledgeOf(of)
+	claims, changed := h.claims(of, k), make(map[string]struct{})
+	for _, key := range h.workloads.pods(of) {
+		if node, moved, err := h.ledger.UpdateDemand(key, claims); err == nil && moved {
+			h.metrics.demandUpdates.Inc()
+			changed[node] = struct{}{}
+		}
+	}
+	for name := range changed {
+		h.refresh(name)
+	}
+	h.waiting.reclass(of, h.asks(k))
+}
+
+// mispredicted takes in a node's pods that were measured to take something else than was predicted. A
+// node's word counts for its own pods alone. No node's mutex is held.
+func (h *Hub) mispredicted(n *node, list []agent.Misprediction) {
+	if len(list) == 0 || !h.rules.byDemand || h.profiling.off() {
+		return
+	}
+	for _, s := range list {
+		of, known := h.workloads.on(n.name, s.Pod, h.ledger)
+		if !known || !h.knowledgeOf(of).decides {
+			continue
+		}
+		h.metrics.mispredicted(s)
+		if h.workloads.addOutlier(of, n.id, h.now()) {
+			h.metrics.dropped.Inc()
+			h.updateDemands(of)
+		}
 	}
 }

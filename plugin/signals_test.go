@@ -156,14 +156,14 @@ func TestOldSamplesAreNotFresh(t *testing.T) {
 	expect("fresh", 0)
 }
 
-func TestAgentHearsOfBinds(t *testing.T) {
+func TestAgentIsNotifiedOfBinds(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 3})
 	other := c.open(client, nodeName(1))
 	other.settle(agent.Report{Avail: 0})
-	hear := func(want reserve.PodKey, inits uint32) {
+	expectBind := func(want reserve.PodKey, inits uint32) {
 		t.Helper()
 		notice, err := s.Recv()
 		if err != nil {
@@ -181,10 +181,10 @@ func TestAgentHearsOfBinds(t *testing.T) {
 		t.Fatal(st)
 	}
 	c.PostBind(t.Context(), &cycleState{}, newPod(1), node)
-	hear(keyOf(1), 0)
+	expectBind(keyOf(1), 0)
 	// The API's event of the same bind is no news; one of another scheduler is.
 	c.create(newPod(1, onNode(node)), newPod(2, onNode(node), withInits(2)))
-	hear(keyOf(2), 2)
+	expectBind(keyOf(2), 2)
 }
 
 func TestSlowReaderIsDropped(t *testing.T) {

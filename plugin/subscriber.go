@@ -1,31 +1,34 @@
 package plugin
 
 import (
-	"slices"
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/api"
 	spaziov1 "github.com/spazio-scheduler/spazio/api/spazio/v1"
-	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// bindOf returns the notice of a pod's bind; its Demand is what decisions assume that the pod
-// takes.
-func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) agent.Bind {
-	b := agent.Bind{Pod: key, Inits: len(pod.Spec.InitContainers), InitsKnown: true}
-	if !h.rules.byDemand {
-		return b
-	}
-	if k := h.knowledge(pod); k.decides {
-		b.Demand = k.demand
-	}
-	return b
+type publishStream = grpc.BidiStreamingServer[spaziov1.Report, spaziov1.Notice]
+
+// closeReason is the reason why the scheduler ends a stream.
+type closeReason struct {
+	label   string // of the metric
+	code    codes.Code
+	message string
 }
+
+var (
+	errStopping   = &closeReason{"", codes.Unavailable, "scheduler is stopping"}
+	errIdle       = &closeReason{closedIdle, codes.DeadlineExceeded, "no report that counts for too long"}
+	errExpired    = &closeReason{closedExpired, codes.Unauthenticated, "the token has expired: come again with the next one"}
+	errSuperseded = &closeReason{closedSuperseded, codes.Aborted, "a newer stream reports on the same node"}
+	errSlow       = &closeReason{closedSlow, codes.ResourceExhausted, "notices are not being read"}
+)
 
 // noticeBacklog is how many notices may wait for an agent: more than the pods that a node gets in
 // the seconds for which a healthy agent may pause.
@@ -52,7 +55,7 @@ type subscriber struct {
 	stream  publishStream
 	notices outbox
 	// ended holds the reason why the scheduler ends the stream.
-	ended chan *parting
+	ended chan *closeReason
 	// spawn starts a goroutine that the Hub waits for.
 	spawn func(func())
 }
@@ -73,66 +76,63 @@ type outbox struct {
 }
 
 func newSubscriber(stream publishStream, identity string, spawn func(func())) *subscriber {
-	return &subscriber{identity: identity, stream: stream, spawn: spawn, ended: make(chan *parting, 1)}
+	return &subscriber{identity: identity, stream: stream, spawn: spawn, ended: make(chan *closeReason, 1)}
 }
 
 // end ends the stream; only the first reason counts.
-func (s *subscriber) end(why *parting) {
+func (s *subscriber) end(why *closeReason) {
 	select {
 	case s.ended <- why:
 	default:
 	}
 }
 
-// offer queues a notice without ever waiting. A full queue ends the stream, and the agent starts
+// enqueue queues a notice without ever waiting. A full queue ends the stream, and the agent starts
 // over with a new one.
-func (s *subscriber) offer(b agent.Bind) (queued bool) {
-	o := &s.notices
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed {
-		return false
-	}
-	if len(o.binds) >= noticeBacklog+o.many {
-		s.end(errSlow)
-		return false
-	}
-	s.queue(b)
-	return true
+func (s *subscriber) enqueue(b agent.Bind) (queued bool) {
+	return s.update(func(o *outbox) bool {
+		if len(o.binds) >= noticeBacklog+o.many {
+			s.end(errSlow)
+			return false
+		}
+		o.binds = append(o.binds, b)
+		return true
+	})
 }
 
-// offerAll queues the notices of all of a node's pods, once or twice a stream.
-func (s *subscriber) offerAll(binds []agent.Bind) {
-	o := &s.notices
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.closed || len(binds) == 0 {
+// enqueueAll queues the notices of all of a node's pods, once or twice a stream.
+func (s *subscriber) enqueueAll(binds []agent.Bind) {
+	if len(binds) == 0 {
 		return
 	}
-	o.many = len(binds)
-	s.queue(binds...)
+	s.update(func(o *outbox) bool {
+		o.binds, o.many = append(o.binds, binds...), len(binds)
+		return true
+	})
 }
 
-// offerPlaceholders queues the node's set of placeholders.
-func (s *subscriber) offerPlaceholders(pods []reserve.PodKey) {
+// enqueuePlaceholders queues the node's set of placeholders.
+func (s *subscriber) enqueuePlaceholders(pods []reserve.PodKey) {
+	s.update(func(o *outbox) bool {
+		o.placeholders = &pods
+		return true
+	})
+}
+
+// update edits the outbox, unless it is closed, and makes sure that its notices are being sent if
+// there are more now. It returns what edit does.
+func (s *subscriber) update(edit func(*outbox) (more bool)) bool {
 	o := &s.notices
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
-		return
+	if o.closed || !edit(o) {
+		return false
 	}
-	o.placeholders = &pods
-	s.queue()
-}
-
-// queue adds notices and makes sure that they are being sent; the outbox is locked.
-func (s *subscriber) queue(binds ...agent.Bind) {
-	o := &s.notices
-	o.binds = append(o.binds, binds...)
 	if !o.sending {
 		o.sending = true
 		s.spawn(s.send)
 	}
+	return true
 }
 
 // send sends notices until none is left or the stream ends.
@@ -176,95 +176,4 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-}
-
-// subscribe makes a stream that of a node, and reports whether it is. It replaces another stream
-// only if it is ahead, with a newer report: a stream of old reports must not cut off the node's
-// own agent.
-func (h *Hub) subscribe(n *node, sub *subscriber, ahead bool) bool {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	sub.name = n.name
-	if sub.node == n || sub.closed {
-		return !sub.closed
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stream != nil {
-		if !ahead {
-			return false
-		}
-		n.stream.end(errSuperseded)
-	}
-	sub.node, n.stream = n, sub
-	h.tellPlaceholdersLocked(n)
-	h.introduce(n)
-	return true
-}
-
-// byNode is the index of pods by node.
-const byNode = "spazio-scheduler.github.io/node"
-
-// introduce sends the agent of n, whose mutex is held, what its pods are known to take: those
-// that it lists and those in flight. The agent must not expect a pod to start that has ended.
-func (h *Hub) introduce(n *node) {
-	if !h.rules.byDemand || h.profiling.off() || n.stream == nil || n.report == nil {
-		return
-	}
-	pods, err := h.podIndex.ByIndex(byNode, n.name)
-	if err != nil {
-		return // there is no such index before the first New
-	}
-	var binds []agent.Bind
-	for _, object := range pods {
-		pod, ok := object.(*v1.Pod)
-		if !ok || isTerminal(pod) || isMirror(pod) {
-			continue
-		}
-		key := reserve.KeyOf(string(pod.UID))
-		known, claimed := h.ledger.Pod(key)
-		if !claimed || known.Node != n.name || known.Confirmed && !slices.Contains(n.report.Absorbed, key) {
-			continue
-		}
-		if b := h.bindOf(key, pod); b.Demand != (profile.Demand{}) {
-			binds = append(binds, b)
-		}
-	}
-	n.stream.offerAll(binds)
-}
-
-// introduceAll introduces the pods of all nodes.
-func (h *Hub) introduceAll() {
-	for _, n := range h.nodes.list().nodes {
-		n.mu.Lock()
-		h.introduce(n)
-		n.mu.Unlock()
-	}
-}
-
-func (h *Hub) unsubscribe(sub *subscriber) {
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	sub.closed = true
-	if sub.node == nil {
-		return
-	}
-	sub.node.mu.Lock()
-	defer sub.node.mu.Unlock()
-	if sub.node.stream == sub {
-		sub.node.stream = nil
-	}
-}
-
-// notify sends a node's agent the notice of a pod that was bound to the node.
-func (h *Hub) notify(name string, b agent.Bind) {
-	n := h.nodes.get(name)
-	if n == nil {
-		return
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.stream != nil && n.stream.offer(b) {
-		h.metrics.notice(noticeQueued)
-	}
 }

@@ -11,14 +11,114 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
+
+// Placeholder reports whether the status of a Testbed names the pod.
+func (h *Hub) Placeholder(pod types.UID) bool {
+	_, is := h.placeholders.units(reserve.KeyOf(string(pod)))
+	return is
+}
+
+// renamePlaceholders takes in what the status of a Testbed names, nothing of one that is
+// gone. Pods that are bound already change what the ledger has them for.
+func (h *Hub) renamePlaceholders(logger klog.Logger, bed types.UID, next testbedPlaceholders) {
+	h.placeholders.change.Lock()
+	defer h.placeholders.change.Unlock()
+	changed, ended := h.placeholders.replace(bed, next)
+	nodes := make(map[string]struct{})
+	for _, key := range changed {
+		node, placed := h.placeholders.where(key)
+		if pod, claimed := h.ledger.Pod(key); claimed && pod.Claim == reserve.Bound {
+			node, placed = pod.Node, true
+		}
+		if placed && h.placeholderBound(logger, node, key, next.units) {
+			nodes[node] = struct{}{}
+		}
+	}
+	again := make(map[reserve.PodKey]struct{})
+	for _, key := range ended {
+		if node, placed := h.placeholders.remove(key); placed {
+			nodes[node], again[key] = struct{}{}, struct{}{}
+		}
+	}
+	for name := range nodes {
+		h.sendPlaceholders(name)
+	}
+	h.ordinaryAgain(logger, again)
+}
+
+// ordinaryAgain enters pods into the ledger that are no placeholders any more. They are
+// few, and it is rare.
+func (h *Hub) ordinaryAgain(logger klog.Logger, keys map[reserve.PodKey]struct{}) {
+	if len(keys) == 0 {
+		return
+	}
+	for _, pod := range h.allPods() {
+		if _, is := keys[reserve.KeyOf(string(pod.UID))]; is {
+			h.podKnown(logger, pod)
+		}
+	}
+}
+
+// placeholderBound holds the room of a placeholder on the node that the API shows it on,
+// and reports whether it was not there before.
+func (h *Hub) placeholderBound(logger klog.Logger, node string, key reserve.PodKey, units float64) bool {
+	h.workloads.leave(key) // should it have been another pod before
+	if err := h.hold(node, key, units); err != nil {
+		logger.Error(err, "A placeholder holds room for one pod", "node", node)
+		_ = h.hold(node, key, 1) // in range
+	}
+	return h.placeholders.add(node, key)
+}
+
+// hold holds room for so many pods on a node.
+func (h *Hub) hold(node string, key reserve.PodKey, pods float64) (err error) {
+	h.change(node, func() (changed bool) {
+		changed, err = h.ledger.Hold(node, key, pods)
+		return changed
+	})
+	return err
+}
+
+// placeholderGone forgets a pod that is no placeholder, or none any more. The ledger gives
+// its room back.
+func (h *Hub) placeholderGone(key reserve.PodKey) {
+	if node, known := h.placeholders.remove(key); known {
+		h.sendPlaceholders(node)
+	}
+}
+
+// sendPlaceholders sends a node's agent which placeholders are there, once they are all
+// known.
+func (h *Hub) sendPlaceholders(name string) {
+	n := h.nodes.get(name)
+	if n == nil {
+		h.placeholders.forget(name) // it went before its placeholders
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	h.sendPlaceholdersLocked(n)
+}
+
+// sendPlaceholdersLocked is sendPlaceholders for a caller that holds the node's mutex: the
+// set is read under it, so that the newest goes out last.
+func (h *Hub) sendPlaceholdersLocked(n *node) {
+	if n.stream == nil || !h.synced.Load() {
+		return
+	}
+	if pods, known := h.placeholders.list(n.name); known {
+		n.stream.enqueuePlaceholders(pods)
+	}
+}
 
 // testbedsRetry is how often an API server without Testbeds, or one that does not let them
 // be read, is asked again.
@@ -65,30 +165,16 @@ func (h *Hub) testbedSource(handle fwk.Handle) (cache.ListerWatcher, error) {
 // Testbeds no pod is one.
 func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	logger := klog.FromContext(ctx)
-	seen := func(obj any) {
-		if u, ok := obj.(*unstructured.Unstructured); ok {
-			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
-		}
-	}
-	beds := optional.Kind{
-		Source: source, Object: &unstructured.Unstructured{}, Strip: stripTestbed, Retry: testbedsRetry,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: seen,
-			UpdateFunc: func(before, after any) {
-				// A deletion and a new Testbed of the same name can arrive as one update.
-				if old, ok := before.(*unstructured.Unstructured); ok {
-					if now, ok := after.(*unstructured.Unstructured); ok && old.GetUID() != now.GetUID() {
-						h.renamePlaceholders(logger, old.GetUID(), testbedPlaceholders{})
-					}
-				}
-				seen(after)
-			},
-			DeleteFunc: func(obj any) {
-				if last, ok := lastState[*unstructured.Unstructured](obj); ok {
-					h.renamePlaceholders(logger, last.GetUID(), testbedPlaceholders{})
-				}
-			},
+	beds := informer.Kind{
+		Source: source, Object: &unstructured.Unstructured{}, Retry: testbedsRetry,
+		Strip: func(obj any) (any, error) { // to the fields that are read
+			return informer.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
 		},
+		Handler: informer.Handler(func(u *unstructured.Unstructured) {
+			h.renamePlaceholders(logger, u.GetUID(), placeholdersOf(logger, u))
+		}, func(u *unstructured.Unstructured) {
+			h.renamePlaceholders(logger, u.GetUID(), testbedPlaceholders{})
+		}),
 		Synced: func() {},
 		Ended: func(error) {
 			for _, bed := range h.placeholders.testbeds() {
@@ -99,12 +185,7 @@ func (h *Hub) followTestbeds(ctx context.Context, source cache.ListerWatcher) {
 	beds.Follow(ctx)
 }
 
-// stripTestbed keeps the fields that are read, and what makes it an object.
-func stripTestbed(obj any) (any, error) {
-	return optional.Strip(obj, placeholdersField, slotsPerNodeField, unitsField)
-}
-
-// placeholdersOf reads what stripTestbed keeps. What can't be read names no pod, and a size
+// placeholdersOf reads the fields. What can't be read names no pod, and a size
 // that can't be is one pod's.
 func placeholdersOf(logger klog.Logger, u *unstructured.Unstructured) testbedPlaceholders {
 	text, _, _ := unstructured.NestedString(u.Object, placeholdersField...)

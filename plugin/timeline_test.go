@@ -295,36 +295,6 @@ func TestLateReservations(t *testing.T) {
 	}
 }
 
-// TestTimelineTable: what the API knows has no fractions, and what nobody knows is a dash.
-func TestTimelineTable(t *testing.T) {
-	at := func(ms int) *time.Time {
-		x := time.Date(2026, 1, 1, 12, 0, 0, ms*1e6, time.UTC)
-		return &x
-	}
-	e := plugin.Explanation{Steps: []plugin.Step{
-		{Name: plugin.StepCreated, At: at(0), WholeSeconds: true},
-		{Name: plugin.StepTried, At: at(250), Tries: &plugin.Tries{Count: 12, Last: *at(4500), Lost: 1, Returned: 2, Refusals: []plugin.RefusalClass{{Reason: "no room", Tries: 11, Nodes: 1}}}},
-		{Name: plugin.StepReserved, At: at(4501), Node: "a"},
-		{Name: plugin.StepListed, Node: "a"},
-		{Name: plugin.StepEnded, At: at(65000), WholeSeconds: true, Phase: "Succeeded"},
-	}}
-	want := `
-STEP|AT|AFTER|DETAIL
-created|2026-01-01T12:00:00Z|0s|
-tried|2026-01-01T12:00:00.250Z|250ms|12 times, last at 2026-01-01T12:00:04.500Z; no room in 11 (1 node); 1 found no room when it was to be reserved; 2 could not be bound
-reserved|2026-01-01T12:00:04.501Z|4.501s|node a
-listed|-|-|node a
-ended|2026-01-01T12:01:05Z|1m5s|Succeeded
-||>|`
-	if diff := cmp.Diff(want, lines(e.Timeline())); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	once := plugin.Step{Name: plugin.StepTried, Tries: &plugin.Tries{Count: 1}}
-	if got := once.Detail(); got != "once" {
-		t.Errorf("of one try: %q", got)
-	}
-}
-
 // TestPending: each pod without a node says why, whoever refused it; one in flight waits no
 // more.
 func TestPending(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"github.com/spazio-scheduler/spazio/placement"
+	"github.com/spazio-scheduler/spazio/plugin/internal/lives"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 )
@@ -28,17 +29,20 @@ const (
 	// woken after firstBackoff, then twice that and so on up to the slow retry. Activation skips
 	// kube-scheduler's own back-off, which begins at a second.
 	firstBackoff = time.Second
-	// marksPerInspection bounds how many pods one inspection finds that are to be marked, so that it
-	// does not hold the mutex for long. The others follow at the next one.
-	marksPerInspection = 1000
+	// wakesPerInspection bounds the pods that an inspection activates, both those of the slow
+	// retry, which covers what waking missed, and the overdue ones: neither must flood the queue.
+	wakesPerInspection = 16
+	// A pod is marked once it has waited for maxWait/markFraction: most pods find room earlier
+	// and cost no write.
+	markFraction = 4
 )
 
 // waiting holds the pods that were tried and are not yet bound. It translates between them and the
 // numbers of a [placement.Queue], which decides which pods to wake and when. Safe for concurrent
 // use. Its mutex may be taken with a node's mutex held, never the other way round.
 type waiting struct {
-	// kick signals that the Queue has something to do earlier than planned.
-	kick chan struct{}
+	// due signals that the Queue has something to do earlier than planned.
+	due chan struct{}
 	waitingConfig
 
 	mu    sync.Mutex
@@ -51,18 +55,17 @@ type waiting struct {
 	nodes   []*node
 	changes int
 	pods    map[types.UID]*waitingPod
-	// byNumber are the pods by their numbers in the Queue, spare the numbers of none.
+	// byNumber are the pods by their numbers in the Queue, nil where there is none.
 	byNumber []*waitingPod
-	spare    []int
+	numbers  numbers
 	arrivals int64
 	demands
 	// open is the attempt that may still add nodes to what its pod waits for: the newest.
 	open *openAttempt
 	// wanting counts the pods that wait for room. unmarked are those that are not yet marked in the
-	// API for that, the oldest first, marks those that are to be.
+	// API for that, the oldest first, but those that the API refused to mark last.
 	wanting  int
 	unmarked []waitBegin
-	marks    []*waitingPod
 }
 
 // waitingConfig is set before the first attempt.
@@ -75,7 +78,7 @@ type waitingConfig struct {
 	// retry is the longest pause between wakes, maxWait when a pod is overdue, 0 for never.
 	retry, maxWait time.Duration
 	rules          *rules
-	lives          *lives
+	lives          *lives.Lives
 }
 
 // waitingPod is a pod that was tried and is not yet bound.
@@ -93,7 +96,7 @@ type waitingPod struct {
 	// since is when the plugin alone first refused the pod a node, the zero time while there is none
 	// or other plugins refuse it all.
 	since time.Time
-	// isMarked is set once the pod's condition waits-for-room is due to be written, inAPI once it
+	// isMarked is set once the pod's condition waits-for-room is being written, inAPI once it
 	// has been.
 	isMarked, inAPI bool
 	// isReserved is set while the pod has a node and is not yet bound. It waits for nothing then.
@@ -121,32 +124,9 @@ type kind struct {
 	asks     reserve.Demand
 }
 
-// attempt is what is remembered about a pod's last scheduling attempt. It keeps none of the
-// cycle's state alive. Safe for concurrent use.
-type attempt struct {
-	saw atomic.Pointer[attemptSummary]
-	// refused is set once the plugin alone has refused the pod a node.
-	refused atomic.Bool
-	// changes is waiting.changes when the attempt began; the mutex of waiting guards it.
-	changes int
-}
-
-// refuse records that the plugin alone refused the pod a node, and reports whether that is the
-// first such node. Many nodes are refused at a time.
-func (a *attempt) refuse() (first bool) {
-	return !a.refused.Load() && a.refused.CompareAndSwap(false, true)
-}
-
-// attemptSummary sums up the nodes as an attempt found them.
-type attemptSummary struct {
-	at          time.Time
-	nodes, open int
-	refusals    []Refusal
-}
-
 func newWaiting() *waiting {
-	w := &waiting{kick: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
-	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives)})
+	w := &waiting{due: make(chan struct{}, 1), pods: make(map[types.UID]*waitingPod)}
+	w.configure(waitingConfig{moment: func() reserve.Moment { return reserve.Moment{} }, lives: new(lives.Lives)})
 	return w
 }
 
@@ -171,7 +151,7 @@ func (w *waiting) unlock() {
 	if at, ok := w.queue.Next(); ok && at < w.planned {
 		w.planned = at
 		select {
-		case w.kick <- struct{}{}:
+		case w.due <- struct{}{}:
 		default:
 		}
 	}
@@ -218,15 +198,9 @@ func (w *waiting) begin(pod *v1.Pod, handle fwk.Handle, a *attempt, k kind) (gra
 
 // add makes a pod known under a number.
 func (w *waiting) add(pod *v1.Pod) *waitingPod {
-	p := &waitingPod{number: len(w.byNumber)}
-	if last := len(w.spare) - 1; last >= 0 {
-		p.number, w.spare = w.spare[last], w.spare[:last]
-		w.byNumber[p.number] = p
-	} else {
-		w.byNumber = append(w.byNumber, p)
-	}
-	w.pods[pod.UID] = p
-	p.pod = pod
+	p := &waitingPod{pod: pod, number: w.numbers.take()}
+	w.byNumber = grown(w.byNumber, p.number)
+	w.byNumber[p.number], w.pods[pod.UID] = p, p
 	return p
 }
 
@@ -244,7 +218,7 @@ func (w *waiting) enlist(p *waitingPod, k kind) {
 		p.arrival = w.arrivals
 	}
 	p.workloadDemand = w.join(k)
-	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: priorityOf(p.pod), Order: w.order(p)})
+	w.queue.AddPod(p.number, placement.Pod{Workload: p.workloadDemand.number, Priority: podstate.Priority(p.pod), Order: w.order(p)})
 	if !since.IsZero() {
 		w.queue.StartWait(p.number, since.Sub(w.start))
 	}
@@ -262,7 +236,7 @@ func (w *waiting) forget(p *waitingPod) {
 	w.leave(p)
 	delete(w.pods, p.pod.UID)
 	w.byNumber[p.number] = nil
-	w.spare = append(w.spare, p.number)
+	w.numbers.giveBack(p.number)
 }
 
 // startWait records since when a pod waits for room, if it did not before.
@@ -466,7 +440,7 @@ func (w *waiting) admit(n *node) {
 	w.lock()
 	defer w.unlock()
 	w.changes++
-	w.nodes = slices.Grow(w.nodes, max(n.id+1-len(w.nodes), 0))[:max(n.id+1, len(w.nodes))]
+	w.nodes = grown(w.nodes, n.id)
 	if w.nodes[n.id] == n {
 		w.queue.ResetNode(n.id)
 	} else {
@@ -511,9 +485,95 @@ func (w *waiting) recheck(n *node) {
 	}
 }
 
-func priorityOf(pod *v1.Pod) int32 {
-	if pod.Spec.Priority == nil {
-		return 0
+// activation is a pod with the handle that activates it.
+type activation struct {
+	pod    *v1.Pod
+	handle fwk.Handle
+}
+
+// round grants the slots of the nodes that have risen. It returns the pods to activate and after
+// how long there is more to do; 0 means not before something rises.
+func (w *waiting) round() (woken []activation, again time.Duration) {
+	w.lock()
+	defer w.mu.Unlock()
+	w.settle()
+	w.queue.Advance(w.at.Now)
+	for gone := true; gone; { // what was granted to pods that are gone goes to others
+		w.queue.Round(w.at.Now)
+		var some []activation
+		some, gone = w.woken()
+		woken = append(woken, some...)
 	}
-	return *pod.Spec.Priority
+	at, ok := w.queue.Next()
+	if w.planned = at; !ok {
+		w.planned = math.MaxInt64
+		return woken, 0
+	}
+	return woken, max(at-w.at.Now, time.Millisecond)
+}
+
+// woken returns the pods that the Queue has woken. It forgets those that the API no longer knows as
+// pending, and reports whether there were any.
+func (w *waiting) woken() (list []activation, gone bool) {
+	for _, number := range slices.Clone(w.queue.Woken()) {
+		p := w.byNumber[number]
+		if p == nil || p.isReserved {
+			continue
+		}
+		if !w.isPending(p.pod) {
+			w.forget(p)
+			gone = true
+			continue
+		}
+		list = append(list, activation{p.pod, p.handle})
+	}
+	return list, gone
+}
+
+// inspect returns the pods that the slow retry wakes, and those that have waited too long and for
+// which there are places.
+func (w *waiting) inspect() (retried, overdue []activation) {
+	w.lock()
+	defer w.unlock()
+	w.queue.Advance(w.at.Now)
+	w.queue.WakeIdle(wakesPerInspection, w.at.Now)
+	retried, _ = w.woken()
+	w.queue.RoundOverdue(wakesPerInspection, w.at.Now)
+	overdue, _ = w.woken()
+	return retried, overdue
+}
+
+// nextMark takes the next pod that has waited for room for long enough to be marked in the API, or nil
+// if there is none.
+func (w *waiting) nextMark() (p *waitingPod, pod *v1.Pod, handle fwk.Handle, since time.Time) {
+	w.lock()
+	defer w.unlock()
+	for len(w.unmarked) > 0 {
+		b := w.unmarked[0]
+		isWaiting := b.pod.since.Equal(b.since) && !b.pod.isMarked
+		if isWaiting && w.start.Add(w.at.Now).Before(b.since.Add(w.maxWait/markFraction)) {
+			break
+		}
+		w.unmarked[0] = waitBegin{} // or the array keeps the pod
+		if w.unmarked = w.unmarked[1:]; isWaiting {
+			b.pod.isMarked = true
+			return b.pod, b.pod.pod, b.pod.handle, b.since
+		}
+	}
+	return nil, nil, nil, time.Time{}
+}
+
+// written records that a pod has been marked or, unless done, must be tried again. It reports
+// whether the pod still waits.
+func (w *waiting) written(p *waitingPod, done bool) (waits bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pods[p.pod.UID] != p || p.isReserved {
+		return false
+	}
+	if p.inAPI = done; !done && !p.since.IsZero() {
+		p.isMarked = false
+		w.unmarked = append(w.unmarked, waitBegin{p, p.since})
+	}
+	return true
 }

@@ -299,10 +299,10 @@ func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
 	}
 }
 
-// TestRiseOffersNothingNew: a pod that found room everywhere and yet no node,
+// TestRiseGrantsNothingNew: a pod that found room everywhere and yet no node,
 // for others refused it all, is not woken by more room, of which there is an
 // end only when the cluster is full. One that was refused a node is.
-func TestRiseOffersNothingNew(t *testing.T) {
+func TestRiseGrantsNothingNew(t *testing.T) {
 	c := newCluster(t, patient(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 1})

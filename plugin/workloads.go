@@ -1,7 +1,9 @@
 package plugin
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,15 +15,6 @@ import (
 	"github.com/spazio-scheduler/spazio/placement"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
-)
-
-// Sources of what is known about a pod: its workload's profile, no profile, a profile that
-// measurements of its pods contradict, or one that is not to be used.
-const (
-	sourceProfile      = "profile"
-	sourceTypical      = "typical"
-	sourceContradicted = "contradicted"
-	sourceOff          = "off"
 )
 
 // estimate is what a profile states about its workload's pods. It is never changed.
@@ -62,20 +55,22 @@ func (p estimate) at(now time.Time, halfLife time.Duration) profile.Demand {
 const confidenceSteps = 16
 
 // workloads holds what workloads' profiles state, and the workload of each pod. Safe for
-// concurrent use; the zero value is ready.
+// concurrent use.
 type workloads struct {
-	mu        sync.RWMutex
-	estimates map[profile.Workload]estimate
-	trust     map[profile.Workload]*placement.Trust
+	mu    sync.RWMutex
+	all   map[profile.Workload]*workload
+	byPod map[reserve.PodKey]profile.Workload // in the ledger
 	// start is when durations began; it is set before the first profile.
 	start time.Time
-	// of holds the workload of each pod in the ledger, bound the pods of each.
-	of    map[reserve.PodKey]profile.Workload
-	bound map[profile.Workload]map[reserve.PodKey]struct{}
-	// ended is a ring of the pods that ended last, which reports may still mention; next is the
-	// place of the oldest.
-	ended [endedMost]endedPod
-	next  int
+	// ended are the pods that ended last, which reports may still mention.
+	ended ring[endedPod]
+}
+
+// workload is one of which something is known or that has pods in the ledger.
+type workload struct {
+	estimate *estimate // nil if nothing is known
+	trust    placement.Trust
+	pods     map[reserve.PodKey]struct{}
 }
 
 // endedMost bounds the pods that end within the seconds for which reports still mention a pod.
@@ -100,76 +95,92 @@ func (w *workloads) identify(pod *v1.Pod) profile.Workload {
 func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	of, known = w.of[key]
+	of, known = w.byPod[key]
 	return of, known
 }
 
-// estimate returns what is known about a workload, whether anything is, and whether it is
-// contradicted.
-func (w *workloads) estimate(of profile.Workload) (p estimate, known, contradicted bool) {
+// estimate returns what is known about a workload, nil if nothing is, and whether too many nodes have
+// contradicted it since it was observed.
+func (w *workloads) estimate(of profile.Workload) (p *estimate, distrusted bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	p, known = w.estimates[of]
-	return p, known, known && w.isDistrusted(of, p)
+	k := w.all[of]
+	if k == nil || k.estimate == nil {
+		return nil, false
+	}
+	return k.estimate, w.isDistrusted(k)
+}
+
+// isDistrusted reports whether what is known about a workload is not to be believed. The mutex is held.
+func (w *workloads) isDistrusted(k *workload) bool {
+	return k.trust.IsDistrusted(k.estimate.observed.Sub(w.start))
+}
+
+// addOutlier notes that a node measured one of a workload's pods to take something else than was
+// predicted, and reports whether its profile is distrusted from now on.
+func (w *workloads) addOutlier(of profile.Workload, node int, now time.Duration) (distrusted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.all[of]
+	return k != nil && k.estimate != nil && !w.isDistrusted(k) && k.trust.AddOutlier(node, now)
+}
+
+// change edits what is kept of a workload, and forgets it if nothing is left. The mutex is held.
+func (w *workloads) change(of profile.Workload, edit func(*workload)) {
+	k := w.all[of]
+	if k == nil {
+		k = &workload{pods: make(map[reserve.PodKey]struct{})}
+		w.all[of] = k
+	}
+	if edit(k); k.estimate == nil && len(k.pods) == 0 {
+		delete(w.all, of)
+	}
 }
 
 // set replaces what is known about a workload and reports whether that is a change; nil removes
 // it.
-func (w *workloads) set(of profile.Workload, p *estimate) bool {
+func (w *workloads) set(of profile.Workload, p *estimate) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, known := w.estimates[of]
-	switch {
-	case p == nil && !known, p != nil && known && before == *p:
-		return false
-	case p == nil:
-		delete(w.estimates, of)
-		delete(w.trust, of)
-	default:
-		if w.estimates == nil {
-			w.estimates = make(map[profile.Workload]estimate)
+	w.change(of, func(k *workload) {
+		if p == nil {
+			k.trust = placement.Trust{}
 		}
-		w.estimates[of] = *p
-	}
-	return true
+		changed = (p == nil) != (k.estimate == nil) || p != nil && *p != *k.estimate
+		k.estimate = p
+	})
+	return changed
 }
 
 // pods returns the pods of a workload in the ledger.
 func (w *workloads) pods(of profile.Workload) []reserve.PodKey {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	pods := make([]reserve.PodKey, 0, len(w.bound[of]))
-	for key := range w.bound[of] {
-		pods = append(pods, key)
+	if k := w.all[of]; k != nil {
+		return slices.Collect(maps.Keys(k.pods))
 	}
-	return pods
+	return nil
 }
 
 // known returns the workloads about which something is known.
-func (w *workloads) known() []profile.Workload {
+func (w *workloads) known() (list []profile.Workload) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	list := make([]profile.Workload, 0, len(w.estimates))
-	for of := range w.estimates {
-		list = append(list, of)
+	for of, k := range w.all {
+		if k.estimate != nil {
+			list = append(list, of)
+		}
 	}
 	return list
 }
 
 // enter records a pod that is in the ledger.
 func (w *workloads) enter(of profile.Workload, uid types.UID) {
+	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.of == nil {
-		w.of = make(map[reserve.PodKey]profile.Workload)
-		w.bound = make(map[profile.Workload]map[reserve.PodKey]struct{})
-	}
-	if w.bound[of] == nil {
-		w.bound[of] = make(map[reserve.PodKey]struct{})
-	}
-	key := reserve.KeyOf(string(uid))
-	w.of[key] = of
-	w.bound[of][key] = struct{}{}
+	w.byPod[key] = of
+	w.change(of, func(k *workload) { k.pods[key] = struct{}{} })
 }
 
 // end remembers for a while a pod that has ended on a node.
@@ -177,9 +188,8 @@ func (w *workloads) end(uid types.UID, node string) {
 	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if of, known := w.of[key]; known {
-		w.ended[w.next] = endedPod{key, of, node}
-		w.next = (w.next + 1) % endedMost
+	if of, known := w.byPod[key]; known {
+		w.ended.push(endedPod{key, of, node}, endedMost)
 	}
 }
 
@@ -191,8 +201,8 @@ func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) 
 	}
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	for i := range w.ended {
-		if e := &w.ended[i]; e.key == key && e.node == node {
+	for _, e := range w.ended.keys {
+		if e.key == key && e.node == node {
 			return e.of, true
 		}
 	}
@@ -203,160 +213,19 @@ func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) 
 func (w *workloads) leave(key reserve.PodKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	of, known := w.of[key]
-	if !known {
-		return
-	}
-	delete(w.of, key)
-	delete(w.bound[of], key)
-	if len(w.bound[of]) == 0 {
-		delete(w.bound, of)
+	if of, known := w.byPod[key]; known {
+		delete(w.byPod, key)
+		w.change(of, func(k *workload) { delete(k.pods, key) })
 	}
 }
 
-// knowledge is what is known about a pod.
-type knowledge struct {
-	// demand is zero if nothing is known.
-	demand profile.Demand
-	source string
-	// decides is set if decisions are to rest on demand, as far as the scheduler's own setting
-	// allows.
-	decides bool
-}
-
-// The knowledge about a pod is that about its workload's pods; see knowledgeOf.
-func (h *Hub) knowledge(pod *v1.Pod) knowledge {
-	if h.profiling.off() { // without looking for the pod's workload
-		return knowledge{source: sourceOff}
+// newMispredictions returns those of a report that the one before does not list: reports repeat them,
+// because any may be lost.
+func newMispredictions(r, before *agent.Report) []agent.Misprediction {
+	if before == nil || len(r.Mispredictions) == 0 {
+		return r.Mispredictions
 	}
-	return h.knowledgeOf(h.workloads.identify(pod))
-}
-
-// knowledgeOf returns what is known about a workload's pods.
-func (h *Hub) knowledgeOf(of profile.Workload) knowledge {
-	if h.profiling.off() {
-		return knowledge{source: sourceOff}
-	}
-	p, known, contradicted := h.workloads.estimate(of)
-	switch {
-	case !known:
-		return knowledge{source: sourceTypical}
-	case p.mode == v1alpha1.Off:
-		return knowledge{source: sourceOff}
-	case contradicted:
-		return knowledge{source: sourceContradicted}
-	}
-	d := p.at(h.clock(), h.profiling.halfLife)
-	if d == (profile.Demand{}) {
-		return knowledge{source: sourceTypical}
-	}
-	return knowledge{demand: d, source: sourceProfile, decides: p.mode != v1alpha1.Observe}
-}
-
-// demand returns what a pod is known to ask for, whether or not decisions rest on it.
-func (h *Hub) demand(k knowledge) reserve.Demand {
-	if k.source != sourceProfile {
-		return podDemand
-	}
-	return agent.DemandOf(k.demand, h.rules.admit)
-}
-
-// asks returns what decisions assume that a pod asks for.
-func (h *Hub) asks(k knowledge) reserve.Demand {
-	if !h.rules.byDemand || !k.decides {
-		return podDemand
-	}
-	return h.demand(k)
-}
-
-// kindOf returns a pod's workload and what decisions assume that it asks for. The workload is
-// zero if neither profiles nor lives decide.
-func (h *Hub) kindOf(pod *v1.Pod) kind {
-	if !h.rules.byDemand && !h.lives.isOn.Load() {
-		return kind{asks: podDemand}
-	}
-	of := h.workloads.identify(pod)
-	return kind{of, h.asks(h.knowledgeOf(of))}
-}
-
-// counts returns what the ledger counts a pod as. If profiles are only observed, the ledger holds
-// what would decide if they were on.
-func (h *Hub) counts(k knowledge) reserve.Demand {
-	if h.rules.byDemand {
-		return h.asks(k)
-	}
-	return h.demand(k)
-}
-
-// enter records a pod that is about to enter the ledger, so that its demand is updated from then
-// on, and returns what the ledger counts it as. Once the pod has entered, updateDemand has to follow.
-func (h *Hub) enter(pod *v1.Pod) reserve.Demand {
-	if !h.tracks() {
-		return podDemand
-	}
-	of := h.workloads.identify(pod)
-	h.workloads.enter(of, pod.UID)
-	return h.claims(of, h.knowledgeOf(of))
-}
-
-// tracks reports whether profiles or the ranking by energy need the workload of each pod.
-func (h *Hub) tracks() bool { return !h.profiling.off() || h.consumption.on.Load() }
-
-// claims returns counts, with the cores that the pod is expected to keep busy if energy is
-// tracked.
-func (h *Hub) claims(of profile.Workload, k knowledge) reserve.Demand {
-	d := h.counts(k)
-	if h.consumption.on.Load() {
-		d.Cores = h.coresOf(of, k)
-	}
-	return d
-}
-
-// cores returns how many cores a pod is expected to keep busy.
-func (h *Hub) cores(pod *v1.Pod) float64 {
-	of := h.workloads.identify(pod)
-	return h.coresOf(of, h.knowledgeOf(of))
-}
-
-// updateDemand updates a pod that entered the ledger at a demand, because its profile may have
-// changed meanwhile. New measurements of its workload change nothing: the pod keeps the cores
-// that it entered at.
-func (h *Hub) updateDemand(pod *v1.Pod, key reserve.PodKey, at reserve.Demand) {
-	if h.profiling.off() {
-		return
-	}
-	of := h.workloads.identify(pod)
-	d := h.claims(of, h.knowledgeOf(of))
-	if at.Cores = d.Cores; d != at {
-		_, _, _ = h.ledger.UpdateDemand(key, d) // Reserve or Bound has returned the error
-	}
-}
-
-// countSource counts a pod by the source of what is known about it.
-func (h *Hub) countSource(pod *v1.Pod) { h.metrics.podsBySource[h.knowledge(pod).source].Inc() }
-
-// learn takes in what a workload's profile now states; nil means no more.
-func (h *Hub) learn(of profile.Workload, p *estimate) {
-	if h.workloads.set(of, p) {
-		h.updateDemands(of)
-	}
-}
-
-// updateDemands updates the demand of a workload's pods in the ledger, the nodes that they are in
-// flight to, and the pods that wait.
-func (h *Hub) updateDemands(of profile.Workload) {
-	k := h.knowledgeOf(of)
-	claims, changed := h.claims(of, k), make(map[string]struct{})
-	for _, key := range h.workloads.pods(of) {
-		if node, moved, err := h.ledger.UpdateDemand(key, claims); err == nil && moved {
-			h.metrics.demandUpdates.Inc()
-			changed[node] = struct{}{}
-		}
-	}
-	for name := range changed {
-		if n := h.nodes.get(name); n != nil {
-			h.refresh(n)
-		}
-	}
-	h.waiting.reclass(of, h.asks(k))
+	return slices.DeleteFunc(slices.Clone(r.Mispredictions), func(s agent.Misprediction) bool {
+		return slices.ContainsFunc(before.Mispredictions, func(old agent.Misprediction) bool { return old.Pod == s.Pod })
+	})
 }

@@ -118,9 +118,9 @@ func roundUp(v float64) float64 {
 
 // demands are those of a profile by slot of the day.
 type demands struct {
-	slots   []Demand // nil: each is largest
-	largest Demand
-	reach   time.Duration // how long most pods live, 0 if for longer than a slot
+	slots    []Demand // nil: each is largest
+	largest  Demand
+	lifespan time.Duration // how long most pods live, 0 if for longer than a slot
 }
 
 func (p *demands) slot(i int) Demand {
@@ -139,7 +139,7 @@ func (p *Profile) Demand(at time.Time, lives time.Duration) Demand {
 		p.updateDemands()
 	}
 	if lives <= 0 {
-		lives = p.demands.reach
+		lives = p.demands.lifespan
 	}
 	length := day / time.Duration(len(p.slots))
 	if lives <= 0 || lives >= day-length || checkTime(at) != nil {
@@ -162,10 +162,10 @@ func (p *Profile) updateDemands() {
 	if slices.ContainsFunc(p.slots, p.counts) {
 		p.updateSlots(whole)
 	}
-	p.demands.reach = 0
+	p.demands.lifespan = 0
 	slot := day.Seconds() / float64(len(p.slots))
 	if !p.always && p.lives.Quantile(.5) <= slot {
-		p.demands.reach = p.Lifetime(.9)
+		p.demands.lifespan = p.Lifetime(.9)
 	}
 }
 

@@ -53,9 +53,9 @@ func validHalfLife(h time.Duration) time.Duration {
 	return h
 }
 
-// isContradicted reports whether the value of one more pod is outside the band. Too low a
+// isOutlier reports whether the value of one more pod is outside the band. Too low a
 // value contradicts at full weight only: services warm up.
-func (e *Evidence) isContradicted(x, weight, floor float64) bool {
+func (e *Evidence) isOutlier(x, weight, floor float64) bool {
 	off := x - e.Mean
 	if e.Pods == 0 || off < 0 && weight < 1-unitSlack {
 		return false

@@ -539,7 +539,7 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 		}
 	}
 	largest := rule(profile.Rule{})
-	says := func(names ...string) map[string]float64 {
+	recommended := func(names ...string) map[string]float64 {
 		t.Helper()
 		all, err := p.Recommend(at, largest, profile.Bounds{}, names...)
 		if err != nil {
@@ -551,7 +551,7 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 		}
 		return got
 	}
-	if got := says("main"); len(got) != 0 {
+	if got := recommended("main"); len(got) != 0 {
 		t.Errorf("before anything was measured: %v", got)
 	}
 	minutes(10, map[string]float64{"": 3e8})
@@ -561,15 +561,15 @@ func TestRecommendForTheContainersOfNow(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	want(says("main"), map[string]float64{"main": 3e8})
+	want(recommended("main"), map[string]float64{"main": 3e8})
 	minutes(10, map[string]float64{"": 5e8, "main": 4e8, "proxy": 1e8, "init": 2e8})
-	want(says("main", "proxy"), map[string]float64{"main": 4e8, "proxy": 1e8})
+	want(recommended("main", "proxy"), map[string]float64{"main": 4e8, "proxy": 1e8})
 	// An init container beside it: the pod has taken more than it ever did.
-	want(says("main"), map[string]float64{"main": 4e8})
-	want(says("main", "new"), map[string]float64{"main": 4e8})
+	want(recommended("main"), map[string]float64{"main": 4e8})
+	want(recommended("main", "new"), map[string]float64{"main": 4e8})
 	// The proxy goes, and only the pod is measured.
 	minutes(120, map[string]float64{"": 9e8})
-	want(says("main"), map[string]float64{"main": 9e8})
+	want(recommended("main"), map[string]float64{"main": 9e8})
 	_, err := p.Recommend(at, profile.Preset{}, profile.Bounds{Min: profile.Amounts{CPU: -1}}, "main")
 	refused(t, "Bounds.Min.CPU", err)
 }

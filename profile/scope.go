@@ -299,7 +299,7 @@ func (s *scope) judge(r int, l *livePod, own *reading, x, weight float64, ended 
 	s.outliers[r].drop(l)
 	others := s.others(r)
 	switch {
-	case !others.isContradicted(x, weight, floors[r]):
+	case !others.isOutlier(x, weight, floors[r]):
 		own.weight[r] = weight
 		s.acceptOutliers(r)
 	case len(s.outliers[r]) < maxOutliers:

@@ -371,8 +371,8 @@ func (s *scope) decode(d *decoder) {
 			d.fail(refuse("state.evidence.at", k.at, "a time from 1970 to 2255"))
 		}
 		s.rest[r] = k
-		for n := d.count("doubts", maxOutliers, 8+8+8+1+1); n > 0; n-- {
-			o := outlier{node: d.key(), pod: d.key(), amount: d.float("doubt", MaxMemory), at: d.time("doubt.at")}
+		for n := d.count("outliers", maxOutliers, 8+8+8+1+1); n > 0; n-- {
+			o := outlier{node: d.key(), pod: d.key(), amount: d.float("outlier", MaxMemory), at: d.time("outlier.at")}
 			o.ended = d.flags()[0]
 			s.outliers[r] = append(s.outliers[r], o)
 		}

@@ -207,7 +207,7 @@ func TestRestoreRefusesDisorder(t *testing.T) {
 }
 
 // Doubts outlast a restart: three in a row are three, wherever it falls.
-func TestStateKeepsDoubts(t *testing.T) {
+func TestStateKeepsOutliers(t *testing.T) {
 	for restart := range 4 {
 		p := newProfile(t, profile.Config{})
 		for i := range 9 {

@@ -28,8 +28,7 @@
 // Nodes are ranked by free(n) without the start-up allowance, for known
 // pods by what the resources leave ([View.Rank]), optionally blended with k, the capacity in
 // typical loads ("Hands at the Ready: Bringing Pronto to Kubernetes", L. Choteborsky, 2025,
-// eq. 3.11), and with how good a node is for the pod in energy, which the caller finds and compares
-// with the [Fleet].
+// eq. 3.11), and with how good a node is for the pod in energy, which the caller finds.
 // Energy never decides whether a pod is admitted.
 //
 // Slow start leaves out pods that wait for something other than the node, such as
@@ -45,7 +44,7 @@
 // A pod that waits for room for longer than [OverdueAdmission] allows is taken by a node
 // without room, where memory is not full, and few such pods are on a node at once.
 //
-// [View], [Slots], [Score], [FleetOf], [NormalizeTo], Freshness and OverdueAdmission are
+// [View], [Slots], [Score], [NormalizeTo], Freshness and OverdueAdmission are
 // pure: they read no clock and draw no random number, and a scheduler plugin and a simulator
 // can run the same code. [Ledger] holds the pods in flight, keyed by [PodKey]
 // rather than counted, so that a repeated, late or lost event cannot leak

@@ -50,7 +50,7 @@ func (r Ranking) Validate() error {
 // the same node. u = 0 is deterministic. The blend is a geometric mean because the
 // unit of k moves with the fleet's typical load, and that of g has no meaning: a
 // factor common to all nodes cancels in NormalizeTo. A negative or NaN factor counts
-// as 0, except g: where nothing is known of any node ([Fleet.Relative]) it is NaN,
+// as 0, except g: where nothing is known of any node it is NaN,
 // and the score that of e = 0. Otherwise room beyond 2.75 pods has the exponent 1−w−2e,
 // or 0 where that is negative: power that falls as a node fills would save nothing where
 // room falls as fast; and u takes from the room, free − u·TieTolerance, for energy fills a

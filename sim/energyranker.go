@@ -20,20 +20,14 @@ func (o Spazio) WithEnergy(weight float64, objective energy.Objective) Spazio {
 // energyRanker is the part of the scheduler that ranks nodes by energy, and of the agents that
 // measures it.
 type energyRanker struct {
+	energy.Ranker
 	meters []*joulemeter // by node, nil where no power is
 	book   *energy.Book
-	fleets map[float64]fleetAt // by the cores of the pod
-	all    []float64
 }
 
-// fleetAt is what nodes were held against at a time.
-type fleetAt struct {
-	reserve.Fleet
-	at float64
-}
-
-func newEnergyRanker(nodes []*machine) (*energyRanker, error) {
-	t := &energyRanker{fleets: map[float64]fleetAt{}, meters: make([]*joulemeter, len(nodes))}
+func newEnergyRanker(nodes []*machine, o Spazio) (*energyRanker, error) {
+	t := &energyRanker{meters: make([]*joulemeter, len(nodes))}
+	t.Objective, t.IdleNodesPowerDown = o.EnergyObjective, o.IdleNodesPowerDown
 	var err error
 	if t.book, err = energy.NewBook(energy.BookConfig{}); err != nil {
 		return nil, err
@@ -84,8 +78,8 @@ func (s *spazio) meter(m *machine) {
 func (s *spazio) consumed(r *report) {
 	for i, cores := range r.cores {
 		if cores > 0 {
-			s.c.fail(s.energy.book.Observe(s.workloadOf(podOf(r.absorbed[i])), energy.Observation{
-				Pod: uint64(r.absorbed[i]), At: at(s.c.now), Cores: float64(cores),
+			s.c.fail(s.energy.book.Observe(s.workloadOf(podOf(r.listed[i])), energy.Observation{
+				Pod: uint64(r.listed[i]), At: at(s.c.now), Cores: float64(cores),
 			}))
 		}
 	}
@@ -118,36 +112,26 @@ func (s *spazio) cores(pod int32) float64 {
 	return s.energy.book.Estimate(s.workloadOf(pod)).Cores
 }
 
-// goodness of a node for a pod of so many cores.
-func (s *spazio) goodness(a *spazioAgent, cores float64) float64 {
-	power := &a.power
-	if !a.validity.Fresh(s.now()) {
-		power = &energy.Power{}
-	}
-	return energy.Goodness(power, a.reported.Pods, a.view.Flight.Cores, cores, s.options.EnergyObjective, s.options.IdleNodesPowerDown)
-}
-
 // energyScore returns a function that rates a node for a pod in energy.
 func (s *spazio) energyScore(pod int32) func(*spazioAgent) float64 {
 	if s.energy == nil {
 		return func(*spazioAgent) float64 { return math.NaN() }
 	}
-	cores := reserve.RoundCores(s.cores(pod))
-	fleet := s.fleetFor(cores)
-	return func(a *spazioAgent) float64 { return fleet.Relative(s.goodness(a, cores)) }
+	ranking := s.energy.For(s.cores(pod), s.now(), func(add func(*energy.Power, int, float64)) {
+		for i := range s.agents {
+			a := &s.agents[i]
+			add(s.powerOf(a), a.reported.Pods, a.view.Flight.Cores)
+		}
+	})
+	return func(a *spazioAgent) float64 {
+		return ranking.Relative(s.powerOf(a), a.reported.Pods, a.view.Flight.Cores)
+	}
 }
 
-// fleetFor is what nodes are held against for a pod of so many cores.
-func (s *spazio) fleetFor(cores float64) reserve.Fleet {
-	t := s.energy
-	if f, known := t.fleets[cores]; known && s.c.now-f.at < reserve.FleetAge.Seconds() {
-		return f.Fleet
+// powerOf is what a node reported last, unknown if that is too old.
+func (s *spazio) powerOf(a *spazioAgent) *energy.Power {
+	if !a.validity.Fresh(s.now()) {
+		return &energy.Power{}
 	}
-	t.all = t.all[:0]
-	for i := range s.agents {
-		t.all = append(t.all, s.goodness(&s.agents[i], cores))
-	}
-	f := reserve.FleetOf(t.all)
-	t.fleets[cores] = fleetAt{f, s.c.now}
-	return f
+	return &a.power
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/sim/node"
 )
 
-func heeding(weight float64, o energy.Objective) sim.Spazio {
+func byEnergy(weight float64, o energy.Objective) sim.Spazio {
 	return sim.Spazio{}.WithEnergy(weight, o)
 }
 
@@ -68,11 +68,11 @@ func TestPlacesByEnergy(t *testing.T) {
 		other     node.Power
 		low, high float64
 	}{
-		{"not at all", heeding(0, energy.Marginal), large, .4, .6},
-		{"marginal", heeding(.5, energy.Marginal), large, .8, 1},
-		{"marginal, alone", heeding(1, energy.Marginal), large, .85, 1},
-		{"remaining", heeding(.5, energy.Remaining), large, 0, .4},
-		{"nothing known", heeding(.5, energy.Marginal), node.Power{}, .35, .65},
+		{"not at all", byEnergy(0, energy.Marginal), large, .4, .6},
+		{"marginal", byEnergy(.5, energy.Marginal), large, .8, 1},
+		{"marginal, alone", byEnergy(1, energy.Marginal), large, .85, 1},
+		{"remaining", byEnergy(.5, energy.Remaining), large, 0, .4},
+		{"nothing known", byEnergy(.5, energy.Marginal), node.Power{}, .35, .65},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := sim.Config{Nodes: 6, Machines: machines(small, test.other), Scheduler: test.s, Seed: 2}
@@ -88,7 +88,7 @@ func TestPlacesByEnergy(t *testing.T) {
 func TestIdleNodesPowerDown(t *testing.T) {
 	for seed := range uint64(3) {
 		pods := arrivals(seed, 150, 3, 1) // 3 of 24 cores
-		c := sim.Config{Nodes: 6, Machines: machines(small), Scheduler: heeding(.5, energy.Marginal), Seed: seed}
+		c := sim.Config{Nodes: 6, Machines: machines(small), Scheduler: byEnergy(.5, energy.Marginal), Seed: seed}
 		awake := run(t, c, pods)
 		c.Scheduler = lettingSleep(.5)
 		asleep := run(t, c, pods)
@@ -100,7 +100,7 @@ func TestIdleNodesPowerDown(t *testing.T) {
 
 // lettingSleep takes empty nodes for asleep.
 func lettingSleep(weight float64) sim.Spazio {
-	s := heeding(weight, energy.Marginal)
+	s := byEnergy(weight, energy.Marginal)
 	s.IdleNodesPowerDown = true
 	return s
 }
@@ -138,7 +138,7 @@ func TestCoresInFlightTakeWatts(t *testing.T) {
 			pods = append(pods, sim.Pod{Created: 60 * float64(burst), Work: 5, Cores: .5, Workload: "job", Startup: 4})
 		}
 	}
-	r := run(t, sim.Config{Nodes: 2, Machines: machines(small), Scheduler: heeding(1, energy.Remaining), Seed: 4}, pods)
+	r := run(t, sim.Config{Nodes: 2, Machines: machines(small), Scheduler: byEnergy(1, energy.Remaining), Seed: 4}, pods)
 	for burst := 2; burst < 12; burst++ {
 		second := 0
 		for _, record := range r.Records[4*burst : 4*burst+4] {
@@ -155,7 +155,7 @@ func TestPowerGrowsOld(t *testing.T) {
 	pods := arrivals(4, 120, 1.2, 1)
 	var records [2][]sim.Record
 	for i, weight := range []float64{0, .5} {
-		s := heeding(weight, energy.Marginal)
+		s := byEnergy(weight, energy.Marginal)
 		s.Freshness = reserve.Freshness{Policy: reserve.Allow, MaxAge: time.Nanosecond}
 		records[i] = run(t, sim.Config{Nodes: 6, Machines: machines(small, large), Scheduler: s, Seed: 4}, pods).Records
 	}
@@ -167,7 +167,7 @@ func TestPowerGrowsOld(t *testing.T) {
 // A pod that does nothing for seconds is measured, too.
 func TestPodsThatRest(t *testing.T) {
 	pods := append(arrivals(5, 20, 2, 1), sim.Pod{On: 1, Server: node.Server{Rate: .05, Work: .01}})
-	r := run(t, sim.Config{Nodes: 2, Machines: machines(small, large), Scheduler: heeding(.5, energy.Marginal), Seed: 5}, pods)
+	r := run(t, sim.Config{Nodes: 2, Machines: machines(small, large), Scheduler: byEnergy(.5, energy.Marginal), Seed: 5}, pods)
 	for i, record := range r.Records[:20] {
 		if record.Done < 0 {
 			t.Errorf("pod %d: %+v", i, record)
@@ -182,7 +182,7 @@ func TestPodsAreExpectedToTakeWhatTheyTook(t *testing.T) {
 	for i := range pods {
 		pods[i] = sim.Pod{Created: 20 * float64(i), Work: 200, Cores: .2, Workload: "small", Startup: 1}
 	}
-	c := sim.Config{Nodes: 2, Machines: machines(small, large), Scheduler: heeding(1, energy.Marginal), Seed: 6}
+	c := sim.Config{Nodes: 2, Machines: machines(small, large), Scheduler: byEnergy(1, energy.Marginal), Seed: 6}
 	r := run(t, c, pods)
 	for i, record := range r.Records[:19] {
 		if i > 1 && record.Node != 0 {
@@ -200,7 +200,7 @@ func TestPodsAreExpectedToTakeWhatTheyTook(t *testing.T) {
 
 func TestEnergySameSeedSameBytes(t *testing.T) {
 	bytesOf := func() string {
-		c := sim.Config{Nodes: 4, Machines: machines(small, large), Scheduler: heeding(.5, energy.Marginal), Seed: 9}
+		c := sim.Config{Nodes: 4, Machines: machines(small, large), Scheduler: byEnergy(.5, energy.Marginal), Seed: 9}
 		b, err := json.Marshal(run(t, c, arrivals(9, 120, 1, .5)))
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +215,7 @@ func TestEnergySameSeedSameBytes(t *testing.T) {
 // The counter of a node that takes more than a megawatt in ten minutes wraps, and the
 // default bound of a meter is no bound for it.
 func TestLargeNodes(t *testing.T) {
-	c := sim.Config{Nodes: 4, Machines: machines(node.Power{Idle: 500, Max: 2500}, node.Power{Idle: 900, Max: 6000}), Scheduler: heeding(.5, energy.Marginal), Seed: 2}
+	c := sim.Config{Nodes: 4, Machines: machines(node.Power{Idle: 500, Max: 2500}, node.Power{Idle: 900, Max: 6000}), Scheduler: byEnergy(.5, energy.Marginal), Seed: 2}
 	if got := shareOf(run(t, c, arrivals(2, 200, 1.5, 1))); got < .75 {
 		t.Errorf("%.2f of the pods on the thrifty nodes", got)
 	}

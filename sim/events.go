@@ -47,10 +47,10 @@ const (
 // report is what a scheduler keeps of an agent.Report.
 type report struct {
 	signal         reserve.Signal
-	absorbed       []reserve.PodKey
+	listed         []reserve.PodKey
 	mispredictions []agent.Misprediction
 	power          energy.Power
-	cores          []float32 // of absorbed, if any
+	cores          []float32 // of listed, if any
 }
 
 // agenda is what is going to happen.

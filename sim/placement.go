@@ -191,7 +191,7 @@ func (s *spazio) updateInFlight(pod int32, class int) {
 // mispredicted notes that pods were measured to take something else than was predicted. A profile with
 // enough outliers is dropped until something newer is observed.
 func (s *spazio) mispredicted(node int32, of []agent.Misprediction) {
-	if s.options.Profiles.Believed {
+	if s.options.Profiles.AlwaysTrusted {
 		return
 	}
 	for _, misprediction := range of {

@@ -38,9 +38,9 @@ type Profiles struct {
 	// Usage takes what pods use of the CPU for what they would take, waiting or not.
 	Usage bool
 	// Scalar has a pod count for so many typical pods as its largest part is,
-	// Snapshot for what was known when it was placed. Believed has the scheduler
+	// Snapshot for what was known when it was placed. AlwaysTrusted has the scheduler
 	// believe a profile whatever pods are measured to take.
-	Scalar, Snapshot, Believed bool
+	Scalar, Snapshot, AlwaysTrusted bool
 }
 
 const (
@@ -231,13 +231,13 @@ func (p *profiler) whole(i int, pod *Pod) profile.Window {
 func (p *profiler) demand(w *learnt) profile.Demand {
 	lives := time.Duration(0)
 	if p.options.Day != day.Seconds() { // the profile's own would be too short
-		lives = elapsed(p.options.pace() * w.profile.Lifetime(reach).Seconds())
+		lives = elapsed(p.options.pace() * w.profile.Lifetime(lifeQuantile).Seconds())
 	}
 	return w.profile.Demand(p.options.time(p.c.now), lives).Published()
 }
 
-// reach is the quantile of lives that a pod is estimated for.
-const reach = .9
+// lifeQuantile is the quantile of lives that a pod is estimated for.
+const lifeQuantile = .9
 
 // phase has a pod read from the time that it runs until it has ended.
 func (p *profiler) phase(m *machine, t node.Transition) {

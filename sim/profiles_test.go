@@ -219,7 +219,7 @@ func TestWrongProfile(t *testing.T) {
 	}{
 		{3, sim.Profiles{Known: .5, Frozen: true}, true},
 		{2, sim.Profiles{Known: .5, Frozen: true}, false},
-		{3, sim.Profiles{Known: .5, Frozen: true, Believed: true}, false},
+		{3, sim.Profiles{Known: .5, Frozen: true, AlwaysTrusted: true}, false},
 		{3, sim.Profiles{Known: 1, Frozen: true}, false},
 	} {
 		var pods []sim.Pod
@@ -344,8 +344,8 @@ func TestDays(t *testing.T) {
 		r := run(t, sim.Config{Nodes: 4, Scheduler: s, Seed: 1}, pods)
 		off := 0
 		for i := 800; i < 1200; i++ {
-			told := r.Records[i].Expected.Memory.Amount / pods[i].Memory
-			if told < .95 || told > 1.15 {
+			predicted := r.Records[i].Expected.Memory.Amount / pods[i].Memory
+			if predicted < .95 || predicted > 1.15 {
 				off++
 			}
 		}

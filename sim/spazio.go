@@ -188,7 +188,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	}
 	s.startPlacement()
 	if o.Ranking.Energy > 0 {
-		if s.energy, err = newEnergyRanker(c.nodes); err != nil {
+		if s.energy, err = newEnergyRanker(c.nodes, o); err != nil {
 			return nil, err
 		}
 	}
@@ -306,7 +306,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, absorbed: r.Absorbed, mispredictions: r.Mispredictions, power: r.Power, cores: r.AbsorbedCores},
+		report: &report{signal: signal, listed: r.Absorbed, mispredictions: r.Mispredictions, power: r.Power, cores: r.AbsorbedCores},
 	})
 }
 
@@ -362,7 +362,7 @@ func (s *spazio) handle(e event) {
 	switch e.kind {
 	case reported:
 		if !s.literal {
-			s.ledger.Confirm(a.name, 1, e.report.absorbed, at(s.c.now))
+			s.ledger.Confirm(a.name, 1, e.report.listed, at(s.c.now))
 		}
 		a.reported, a.validity = e.report.signal, s.options.Freshness.Reported(s.now())
 		a.power = e.report.power

@@ -115,9 +115,9 @@ func TestNeighboursOfSilentOnesGetIn(t *testing.T) {
 	pushes(t, target, loopback(1), identity, 10)
 }
 
-// TestCallsOfStrangersUseUpNothing: calls that never end, of connections that were not
+// TestUnauthenticatedCallsUseUpNothing: calls that never end, of connections that were not
 // admitted, leave all that others may have.
-func TestCallsOfStrangersUseUpNothing(t *testing.T) {
+func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Calls: 8, CallsOfOne: 4, CallTime: time.Hour}, transport.Config{}, admitting{})
 	defer stop()
 	var all []*transporttest.Intruder
@@ -162,7 +162,7 @@ func TestCallsOfStrangersUseUpNothing(t *testing.T) {
 	}
 }
 
-// TestAKnownAddressComesBack: where strangers of many addresses have all their places, and
+// TestAKnownAddressComesBack: where unauthenticated callers of many addresses have all their places, and
 // all have spoken, an address that was admitted before is served while all have
 // most of an hour left, and a new one waits.
 func TestAKnownAddressComesBack(t *testing.T) {

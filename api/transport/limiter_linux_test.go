@@ -98,9 +98,9 @@ func pushFrom(t *testing.T, target string, from netip.Addr, node string) (leave 
 	return leave, err
 }
 
-// TestStrangersAreBounded: one address gets so many connections until what it
+// TestUnauthenticatedCallersAreBounded: one address gets so many connections until what it
 // says is accepted, and then as many as there are.
-func TestStrangersAreBounded(t *testing.T) {
+func TestUnauthenticatedCallersAreBounded(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Connections: 9, Unauthenticated: 2}, transport.Config{}, admitting{})
 	defer stop()
 	var leaves []func()
@@ -121,7 +121,7 @@ func TestStrangersAreBounded(t *testing.T) {
 		t.Errorf("another address is refused: %v", err)
 	}
 	if s := guard.Stats(); s.Connections != 9 || s.Unauthenticated != 2 || s.Refused != 0 {
-		t.Errorf("%+v, want 9 connections, 2 strangers, none refused", s)
+		t.Errorf("%+v, want 9 connections, 2 unauthenticated, none refused", s)
 	}
 	refused(t, target, there) // one too many in all
 	if first.Ended() != nil || second.Ended() != nil {
@@ -142,11 +142,11 @@ func TestStrangersAreBounded(t *testing.T) {
 		t.Errorf("a place that was given back is not there: %v", err)
 	}
 	if s := guard.Stats(); s.Unauthenticated != 2 {
-		t.Errorf("%d strangers after a push that was not admitted, want 2", s.Unauthenticated)
+		t.Errorf("%d unauthenticated callers after a push that was not admitted, want 2", s.Unauthenticated)
 	}
 }
 
-// TestManyBehindOneAddressComeIn: all at once, with few places for strangers.
+// TestManyBehindOneAddressComeIn: all at once, with few places for unauthenticated callers.
 func TestManyBehindOneAddressComeIn(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Unauthenticated: 3}, transport.Config{}, admitting{})
 	defer stop()

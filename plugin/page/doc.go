@@ -10,5 +10,8 @@
 // Source says as JSON, so that another program, of another version too, shows the same by
 // package web/relay.
 //
+// For a terminal the same is text and tables: [StatusTable], [VerdictTable], [StepTable],
+// [PodTable], [EnergyTable] and [WorkloadTable]; a [Choice] selects the nodes.
+//
 // Types that do not speak of concurrent use are plain values.
 package page

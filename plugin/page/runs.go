@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -62,7 +62,7 @@ const recently = time.Hour
 func Runs(pods []*v1.Pod, placeholder func(types.UID) bool, now time.Time) []web.Run {
 	byProfile := make(map[string][]Course)
 	for _, pod := range pods {
-		if plugin.OfNode(pod) || placeholder(pod.UID) {
+		if podstate.IsNodeOwned(pod) || placeholder(pod.UID) {
 			continue
 		}
 		c := courseOf(pod)
@@ -93,7 +93,7 @@ func courseOf(pod *v1.Pod) Course {
 	case v1.PodRunning:
 		c.Running = c.Created
 	case v1.PodSucceeded, v1.PodFailed:
-		c.Done = cmp.Or(plugin.EndedAt(pod), c.Created)
+		c.Done = cmp.Or(podstate.EndedAt(pod), c.Created)
 	}
 	return c
 }

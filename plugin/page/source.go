@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/web"
 )
 
@@ -81,7 +80,7 @@ const mostPods = 100
 
 func (s *Source) podsOn(node string) (names []web.PodName) {
 	for _, pod := range s.hub.Pods() {
-		if pod.Spec.NodeName == node && pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed {
+		if pod.Spec.NodeName == node && !podstate.IsTerminal(pod) {
 			names = append(names, web.PodName{Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
@@ -102,9 +101,9 @@ func (s *Source) Pod(_ context.Context, namespace, name string) (web.Timeline, e
 
 // Timeline converts an Explanation to the page's form.
 func Timeline(e plugin.Explanation) web.Timeline {
-	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: e.Lines()}
+	t := web.Timeline{Profile: e.Profile, Node: e.Node, Lines: explanationLines(e)}
 	for _, step := range e.Steps {
-		s := web.Step{Name: step.Name, Detail: step.Detail()}
+		s := web.Step{Name: step.Name, Detail: detail(step)}
 		if step.At != nil {
 			s.At = *step.At
 		}

@@ -42,7 +42,7 @@ func short(n plugin.NodeState) string {
 
 // Explain says why a node is as it is, the most important first.
 func Explain(n plugin.NodeState, now time.Time) []string {
-	lines := []string{verdict(n), heard(n, now)}
+	lines := []string{verdict(n), lastReport(n, now)}
 	if n.Refused != nil {
 		lines = append(lines, fmt.Sprintf("At %s its agent sent a report that does not count: %s.", n.Refused.At.Format(time.TimeOnly), n.Refused.Reason))
 	}
@@ -64,7 +64,7 @@ func Explain(n plugin.NodeState, now time.Time) []string {
 		}
 		lines = append(lines, line+".")
 	}
-	return append(lines, doubts(n)...)
+	return append(lines, caveats(n)...)
 }
 
 // verdict is whether the node takes pods.
@@ -81,8 +81,8 @@ func verdict(n plugin.NodeState) string {
 	return fmt.Sprintf("It takes %s more.", count(float64(n.Slots)))
 }
 
-// heard is when its agent reported last.
-func heard(n plugin.NodeState, now time.Time) string {
+// lastReport is when its agent reported last.
+func lastReport(n plugin.NodeState, now time.Time) string {
 	switch signalOf(n.Signal) {
 	case web.Missing:
 		return "No report of it has come since this scheduler began: its agent does not run, or does not reach the scheduler."
@@ -110,8 +110,8 @@ func room(n plugin.NodeState) string {
 	return text + fmt.Sprintf(": %.1f are left.", clean(n.Free))
 }
 
-// doubts say what makes the measurement less sure.
-func doubts(n plugin.NodeState) (lines []string) {
+// caveats say what makes the measurement less sure.
+func caveats(n plugin.NodeState) (lines []string) {
 	for _, d := range []struct {
 		set  bool
 		text string

@@ -72,7 +72,7 @@ type Node struct {
 	// Reported is set if there was a report, and Fresh if decisions rest on it. Heard is when its
 	// newest sample was taken, by the clock of Step.
 	Reported, Fresh bool
-	Heard           time.Duration
+	Sampled         time.Duration
 }
 
 // Event is an event to record on a node. A plain value.
@@ -175,7 +175,7 @@ func (p *Planner) judge(now time.Duration, n Node) (due *Event, lost bool) {
 	if !n.Reported {
 		return nil, m != nil && m.lost
 	}
-	since := max(n.Heard, p.floor)
+	since := max(n.Sampled, p.floor)
 	lost = !n.Fresh && now-since >= p.config.After
 	switch {
 	case m != nil && now-m.at < perNode*p.config.After:

@@ -14,10 +14,10 @@ import (
 // fleet is nodes by name, as they were heard last.
 type fleet []silence.Node
 
-// heard has some nodes report at a time.
-func (f fleet) heard(at time.Duration, which ...int) {
+// report has some nodes report at a time.
+func (f fleet) report(at time.Duration, which ...int) {
 	for _, i := range which {
-		f[i].Reported, f[i].Heard = true, at
+		f[i].Reported, f[i].Sampled = true, at
 	}
 }
 
@@ -25,7 +25,7 @@ func (f fleet) heard(at time.Duration, which ...int) {
 func (f fleet) at(now time.Duration) []silence.Node {
 	nodes := make([]silence.Node, len(f))
 	for i, n := range f {
-		n.Fresh = n.Reported && now-n.Heard < 5*time.Second
+		n.Fresh = n.Reported && now-n.Sampled < 5*time.Second
 		nodes[i] = n
 	}
 	return nodes
@@ -54,13 +54,13 @@ func said(events []silence.Event) (words []string) {
 func TestOneNode(t *testing.T) {
 	f := newFleet(2)
 	p := silence.New(silence.Config{})
-	f.heard(0, 0)
+	f.report(0, 0)
 	var got []string
 	for now := time.Duration(0); now <= time.Hour; now += 5 * time.Second {
 		switch {
 		case now < 20*time.Minute: // silent from the start
 		case now < 22*time.Minute, now > 40*time.Minute:
-			f.heard(now, 0)
+			f.report(now, 0)
 		}
 		for _, w := range said(p.Step(now, f.at(now))) {
 			got = append(got, fmt.Sprint(now, " ", w))
@@ -81,12 +81,12 @@ func TestOneNode(t *testing.T) {
 func TestNothingInVain(t *testing.T) {
 	f := newFleet(1)
 	p := silence.New(silence.Config{})
-	f.heard(0, 0)
+	f.report(0, 0)
 	step := func(now time.Duration) []string { return said(p.Step(now, f.at(now))) }
 	var got []string
 	for now := time.Duration(0); now <= 16*time.Minute; now += 5 * time.Second {
 		if now >= 7*time.Minute && now <= 8*time.Minute {
-			f.heard(now, 0)
+			f.report(now, 0)
 		}
 		got = append(got, step(now)...)
 	}
@@ -100,13 +100,13 @@ func TestFleet(t *testing.T) {
 	f := newFleet(5000)
 	p := silence.New(silence.Config{})
 	for i := range f {
-		f.heard(0, i)
+		f.report(0, i)
 	}
 	told, perMinute := map[string]int{}, map[time.Duration]int{}
 	for now := time.Duration(0); now <= 30*time.Minute; now += 5 * time.Second {
 		if now > 25*time.Minute {
 			for i := range f {
-				f.heard(now, i)
+				f.report(now, i)
 			}
 		}
 		for _, e := range p.Step(now, f.at(now)) {
@@ -131,14 +131,14 @@ func TestFleet(t *testing.T) {
 func TestStandStill(t *testing.T) {
 	f := newFleet(3)
 	p := silence.New(silence.Config{})
-	f.heard(0, 0, 1, 2)
+	f.report(0, 0, 1, 2)
 	p.Step(0, f.at(0))
 	wake := time.Hour
 	if got := said(p.Step(wake, f.at(wake))); got != nil {
 		t.Errorf("after a sleep: %q", got)
 	}
 	for now := wake; now <= wake+10*time.Minute; now += 5 * time.Second {
-		f.heard(now, 0, 1)
+		f.report(now, 0, 1)
 		got := said(p.Step(now, f.at(now)))
 		if want := now == wake+5*time.Minute; (len(got) == 1) != want {
 			t.Errorf("%v: %q", now, got)
@@ -163,7 +163,7 @@ func TestTwoPlanTheSame(t *testing.T) {
 func (f fleet) stir(r *rand.Rand, now time.Duration) {
 	for i := range f {
 		if (int(now/(7*time.Minute))+i)%3 != 0 || r.IntN(200) == 0 {
-			f.heard(now, i)
+			f.report(now, i)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestAlways(t *testing.T) {
 				}
 				last[e.Node], lost[e.Node] = now, e.Lost
 				for _, n := range nodes {
-					if n.Name == e.Node && (e.Lost && now-n.Heard < 5*time.Minute || !e.Lost && !n.Fresh || !n.Reported) {
+					if n.Name == e.Node && (e.Lost && now-n.Sampled < 5*time.Minute || !e.Lost && !n.Fresh || !n.Reported) {
 						t.Fatalf("seed %d: %+v of %+v at %v", seed, e, n, now)
 					}
 				}
@@ -206,7 +206,7 @@ func TestAlways(t *testing.T) {
 func TestForgets(t *testing.T) {
 	f := newFleet(1)
 	p := silence.New(silence.Config{After: time.Second, Gap: time.Hour})
-	f.heard(0, 0)
+	f.report(0, 0)
 	if got := p.Step(10*time.Second, f.at(10*time.Second)); len(got) != 1 {
 		t.Fatal(got)
 	}

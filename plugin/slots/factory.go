@@ -24,7 +24,8 @@ import (
 
 	"github.com/spazio-scheduler/spazio/plugin/config"
 	configv1 "github.com/spazio-scheduler/spazio/plugin/config/v1"
-	"github.com/spazio-scheduler/spazio/plugin/internal/optional"
+	"github.com/spazio-scheduler/spazio/plugin/internal/informer"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 	"github.com/spazio-scheduler/spazio/testbed/slot"
 )
 
@@ -63,7 +64,7 @@ type Factory struct {
 
 // NewFactory returns a Factory that does nothing until New is called.
 func NewFactory(o Options) *Factory {
-	o.Retry, o.Nodes = cmp.Or(o.Retry, optional.Soon), cmp.Or(o.Nodes, 16)
+	o.Retry, o.Nodes = cmp.Or(o.Retry, informer.Soon), cmp.Or(o.Nodes, 16)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -164,19 +165,12 @@ func source(client dynamic.Interface) cache.ListerWatcher {
 
 // followJobs keeps the jobs up to date until ctx ends.
 func (f *Factory) followJobs(ctx context.Context) {
-	logger, told := klog.FromContext(ctx), false
-	seen := func(obj any) { f.jobSeen(ctx, obj) }
-	jobs := optional.Kind{
+	logger, logged := klog.FromContext(ctx), false
+	jobs := informer.Kind{
 		Source: f.options.Jobs, Object: &unstructured.Unstructured{}, Strip: strip, Retry: f.options.Retry,
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    seen,
-			UpdateFunc: func(_, obj any) { seen(obj) },
-			DeleteFunc: func(obj any) {
-				if last, ok := lastState[*unstructured.Unstructured](obj); ok {
-					f.jobs.remove(last.GetUID())
-				}
-			},
-		},
+		Handler: informer.Handler(func(u *unstructured.Unstructured) { f.jobSeen(ctx, u) }, func(u *unstructured.Unstructured) {
+			f.jobs.remove(u.GetUID())
+		}),
 		Synced: func() {
 			f.known.Store(true)
 			f.activate(ctx, f.jobs.all())
@@ -184,21 +178,17 @@ func (f *Factory) followJobs(ctx context.Context) {
 		Ended: func(err error) {
 			f.known.Store(false)
 			f.jobs.clear()
-			if !told { // logged once until they are there again
+			if !logged { // logged once until they are there again
 				logger.Info("No pod can be put into a slot: BatchJobs are not known", "plugin", Name, "reason", err)
 			}
-			told = !errors.Is(err, optional.ErrGone)
+			logged = !errors.Is(err, informer.ErrGone)
 		},
 	}
 	jobs.Follow(ctx)
 }
 
 // jobSeen takes in a BatchJob, and activates its pods if it now asks for other slots.
-func (f *Factory) jobSeen(ctx context.Context, obj any) {
-	u, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return
-	}
+func (f *Factory) jobSeen(ctx context.Context, u *unstructured.Unstructured) {
 	j, err := readJob(u)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "BatchJob not taken", "plugin", Name, "batchJob", klog.KObj(u))
@@ -227,50 +217,17 @@ func (f *Factory) activate(ctx context.Context, waiters []waiter) {
 // followPods keeps the table up to date, and returns a function that reports whether it is.
 func (f *Factory) followPods(factory informers.SharedInformerFactory) (cache.InformerSynced, error) {
 	f.pods = factory.Core().V1().Pods().Lister()
-	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(obj any) {
-			if pod, ok := obj.(*v1.Pod); ok {
-				f.podSeen(pod)
-			}
-		},
-		UpdateFunc: func(before, after any) {
-			old, _ := before.(*v1.Pod)
-			pod, ok := after.(*v1.Pod)
-			if !ok {
-				return
-			}
-			// A deletion and a new pod of the same name can arrive as one update.
-			if old != nil && old.UID != pod.UID {
-				f.podGone(old)
-			}
-			f.podSeen(pod)
-		},
-		DeleteFunc: func(obj any) {
-			if pod, ok := lastState[*v1.Pod](obj); ok {
-				f.podGone(pod)
-			}
-		},
-	})
+	registration, err := factory.Core().V1().Pods().Informer().AddEventHandler(informer.Handler(f.podSeen, f.podGone))
 	if err != nil {
 		return nil, fmt.Errorf("follow pods: %w", err)
 	}
 	return registration.HasSynced, nil
 }
 
-// lastState returns the object of a delete event, which is wrapped after a missed deletion and
-// may be of any type.
-func lastState[T metav1.Object](obj any) (T, bool) {
-	if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-		obj = tombstone.Obj
-	}
-	last, ok := obj.(T)
-	return last, ok
-}
-
 // podSeen updates the table with a pod's current state.
 func (f *Factory) podSeen(pod *v1.Pod) {
 	switch {
-	case pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed:
+	case podstate.IsTerminal(pod):
 		f.podGone(pod)
 	case isPlaceholder(pod):
 		if at, ok := placeOf(pod); ok {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"github.com/spazio-scheduler/spazio/plugin/internal/bound"
+	"github.com/spazio-scheduler/spazio/plugin/internal/podstate"
 )
 
 // plugin is the plugin of one profile.
@@ -82,7 +82,7 @@ func (p *plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	if !isPlaceholder(pod) && !isTenant(pod) {
 		return nil, refuse("pods of this profile are placeholders and pods for slots: their label %s is %s or %s", LabelRole, RolePlaceholder, RoleSlot)
 	}
-	if bound.Mark(state, pod); bound.Is(pod) {
+	if podstate.MarkBound(state, pod); podstate.IsBound(pod) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	// The pod waits before its job is looked up, so that a change of the job is seen by either.
@@ -214,7 +214,7 @@ func (*plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter refuses a node where the pod fits into none of its slots.
 func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
-	if bound.Is(pod) {
+	if podstate.IsBound(pod) {
 		return nil
 	}
 	c, err := cycleOf(state)
@@ -306,7 +306,7 @@ func (o *occupants) swaps(of *place) *swaps {
 
 // Score returns how late in the request the node's slot comes; NormalizeScore inverts it.
 func (*plugin) Score(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) (int64, *fwk.Status) {
-	if bound.Is(pod) {
+	if podstate.IsBound(pod) {
 		return 0, nil
 	}
 	c, err := cycleOf(state)
@@ -344,7 +344,7 @@ func (*plugin) NormalizeScore(_ context.Context, _ fwk.CycleState, _ *v1.Pod, sc
 
 // Reserve takes the slot.
 func (p *plugin) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	if isPlaceholder(pod) || bound.Was(state) {
+	if isPlaceholder(pod) || podstate.WasBound(state) {
 		return nil
 	}
 	c, err := cycleOf(state)

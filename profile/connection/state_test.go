@@ -70,7 +70,7 @@ func TestRestoredGraphGoesOn(t *testing.T) {
 }
 
 // What was heard since counts more than what was kept.
-func TestRestoreKeepsWhatWasHeard(t *testing.T) {
+func TestRestoreKeepsFlows(t *testing.T) {
 	g, old := graph(t, connection.Config{}), graph(t, connection.Config{})
 	observe(t, old, start, time.Minute, flow("web", "cart", 5, 5))
 	observe(t, g, start.Add(time.Hour), time.Minute, flow("web", "ad", 1, 1), flow("ad", "db", 2, 2))

@@ -71,8 +71,8 @@ func (c ContinuousConfig) withDefaults() ContinuousConfig {
 
 func (c ContinuousConfig) off() bool { return c.Mode == "" || c.Mode == Off }
 
-// fared is how a workload's pods were held up since the last step.
-type fared struct {
+// throttling is how a workload's pods were held up since the last step.
+type throttling struct {
 	pod, containers periods
 	memory          stalls // of pods
 	killed          bool
@@ -109,7 +109,7 @@ func (p periods) share() float64 {
 // tuning is what the continuous profiler knows of a workload.
 type tuning struct {
 	partOf      string // the label of its pods
-	since       fared
+	since       throttling
 	factors     continuous.Factors
 	application string
 }
@@ -254,8 +254,8 @@ func (s *Store) Bandwidths(of profile.Workload) []connection.Flow {
 	return s.graph.Bandwidths(of)
 }
 
-// Heard reports whether this process has received flows: until then no connection is deleted.
-func (s *Store) Heard() bool { return s.connected.Load() }
+// HasFlows reports whether this process has received flows: until then no connection is deleted.
+func (s *Store) HasFlows() bool { return s.connected.Load() }
 
 // sharesPeriods counts a share as so many periods: those of ten minutes.
 const sharesPeriods = 6000
@@ -413,7 +413,7 @@ func (s *Store) tuneOne(at time.Time, a connection.Application) (changed int, er
 		t := w.tuning
 		factors[i] = within(factors[i], w.object.spec.Bounds.Max, bases[i])
 		other := moved(t.factors.CPU, factors[i].CPU) || moved(t.factors.Memory, factors[i].Memory) || t.application != a.Name
-		t.factors, t.application, t.since = factors[i], a.Name, fared{}
+		t.factors, t.application, t.since = factors[i], a.Name, throttling{}
 		if other {
 			changed++
 			w.again = true

@@ -156,8 +156,8 @@ func TestConnections(t *testing.T) {
 			t.Errorf("literal %v: %s", literal, diff)
 		}
 		sent := []connection.Flow{{From: deployment("third"), To: deployment("other"), Request: 900}}
-		if diff := cmp.Diff(sent, c.store.Bandwidths(deployment("third"))); diff != "" || !c.store.Heard() {
-			t.Errorf("literal %v, heard %v: %s", literal, c.store.Heard(), diff)
+		if diff := cmp.Diff(sent, c.store.Bandwidths(deployment("third"))); diff != "" || !c.store.HasFlows() {
+			t.Errorf("literal %v, heard %v: %s", literal, c.store.HasFlows(), diff)
 		}
 		application := "other"
 		if literal {
@@ -239,13 +239,13 @@ func TestStallsRaiseMemory(t *testing.T) {
 func TestNobodyTellsWhoCallsWhom(t *testing.T) {
 	c := tuned(t, profiler.ContinuousConfig{Mode: profiler.Observe})
 	c.tune()
-	for _, heard := range [][]connection.Flow{nil, {{From: deployment("a"), To: deployment("b"), Request: 1}}, nil} {
-		known := c.store.Heard()
-		if err := c.store.Connected(c.at, 10*time.Minute, heard); err != nil {
+	for _, received := range [][]connection.Flow{nil, {{From: deployment("a"), To: deployment("b"), Request: 1}}, nil} {
+		known := c.store.HasFlows()
+		if err := c.store.Connected(c.at, 10*time.Minute, received); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.store.Heard(); got != (known || heard != nil) {
-			t.Errorf("heard of %d: %v", len(heard), got)
+		if got := c.store.HasFlows(); got != (known || received != nil) {
+			t.Errorf("heard of %d: %v", len(received), got)
 		}
 	}
 }
@@ -426,7 +426,7 @@ func TestConnectionsAreKept(t *testing.T) {
 	if diff := cmp.Diff(want, published, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("published next: %s", diff)
 	}
-	if next.store.Heard() {
+	if next.store.HasFlows() {
 		t.Error("what was kept counts as heard: what is not in it would be deleted")
 	}
 	// A checkpoint whose calls are none costs no profile.

@@ -72,9 +72,9 @@ func NewServer(store *Store, c ServerConfig) *Server {
 	return &Server{config: c, store: store, wake: make(chan struct{}, 1), nodes: map[string]*streams{}}
 }
 
-// Heard has a token after windows have come. It is for one receiver, such as a controller's
-// Config.Heard.
-func (s *Server) Heard() <-chan struct{} { return s.wake }
+// Received has a token after windows have come. It is for one receiver, such as a controller's
+// Config.Received.
+func (s *Server) Received() <-chan struct{} { return s.wake }
 
 // Report implements spaziov1.UsageServiceServer.
 func (s *Server) Report(stream grpc.BidiStreamingServer[spaziov1.UsageBatch, spaziov1.UsageAck]) error {

@@ -108,7 +108,7 @@ func TestBatchesReachTheStore(t *testing.T) {
 			t.Fatal(code)
 		}
 	}
-	<-server.Heard()
+	<-server.Received()
 	// The one that was not acknowledged before begins the next stream.
 	if code := exchange(t, open(t, client), batch("a", 3)); code != codes.OK {
 		t.Fatal(code)

@@ -506,20 +506,20 @@ func TestUnknownWorkloads(t *testing.T) {
 // Nodes are bounded; those that were silent for long make room.
 func TestBoundOfNodes(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
-	heard := func(n int) profiler.Results {
+	received := func(n int) profiler.Results {
 		return c.store.Windows(c.at, agent.UsageBatch{Node: fmt.Sprint(n), Incarnation: 1, Sequence: 1, Windows: []agent.Window{window(1, .5, 1e9)}})
 	}
 	const most = 20_000
 	for n := range most {
-		if got := heard(n); got[profiler.Crowded] != 0 {
+		if got := received(n); got[profiler.Crowded] != 0 {
 			t.Fatalf("node %d: %v", n, got)
 		}
 	}
-	if got := heard(most); got[profiler.Crowded] != 1 {
+	if got := received(most); got[profiler.Crowded] != 1 {
 		t.Errorf("one more: %v", got)
 	}
 	c.at = c.at.Add(10 * time.Minute)
-	if got := heard(most); got[profiler.Crowded] != 0 {
+	if got := received(most); got[profiler.Crowded] != 0 {
 		t.Errorf("after ten silent minutes: %v", got)
 	}
 }
@@ -673,7 +673,7 @@ func TestHalfLivesAreThePresets(t *testing.T) {
 }
 
 // What a node has sent is known for as long as there is room, however long ago.
-func TestABatchIsHeardOnce(t *testing.T) {
+func TestABatchIsTakenOnce(t *testing.T) {
 	c := newCluster(t, profiler.Config{})
 	c.pod(1, "a", deployment("web"))
 	b := agent.UsageBatch{Node: "a", Incarnation: 1, Sequence: 1, Windows: []agent.Window{window(1, .5, 1e9)}}

@@ -131,13 +131,13 @@ const (
 	leastMean = 1e-9
 )
 
-// tally sums up the predictions of one series.
-type tally struct {
+// errorSums sums up the predictions of one series.
+type errorSums struct {
 	n, good               int
 	predicted, mean, loss float64
 }
 
-func (t *tally) add(prediction, mean, largest float64) {
+func (t *errorSums) add(prediction, mean, largest float64) {
 	t.n++
 	if largest <= prediction {
 		t.good++
@@ -149,7 +149,7 @@ func (t *tally) add(prediction, mean, largest float64) {
 	t.mean += mean
 }
 
-func (t *tally) merge(o tally) {
+func (t *errorSums) merge(o errorSums) {
 	t.n, t.good = t.n+o.n, t.good+o.good
 	t.predicted, t.mean, t.loss = t.predicted+o.predicted, t.mean+o.mean, t.loss+o.loss
 }
@@ -175,34 +175,34 @@ func lengths(s []Series, o Options) string {
 // for a prediction count for nothing; without any the score's N is 0. A job that
 // takes nothing adds to the sums and has no overhead of its own.
 func Evaluate(s []Series, p Predictor, o Options) (Score, error) {
-	tallies, err := evaluateEach(context.Background(), s, p, o)
-	return score(tallies, -1), err
+	sums, err := evaluateEach(context.Background(), s, p, o)
+	return score(sums, -1), err
 }
 
-func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]tally, error) {
+func evaluateEach(ctx context.Context, s []Series, p Predictor, o Options) ([]errorSums, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
-	tallies := make([]tally, len(s))
+	sums := make([]errorSums, len(s))
 	for i, s := range s {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		var err error
-		if tallies[i], err = evaluate(o.Part.of(s), p, o); err != nil {
+		if sums[i], err = evaluate(o.Part.of(s), p, o); err != nil {
 			return nil, err
 		}
 	}
-	return tallies, nil
+	return sums, nil
 }
 
 // score is that of all series but one.
-func score(tallies []tally, without int) Score {
-	var all tally
+func score(sums []errorSums, without int) Score {
+	var all errorSums
 	var ratios float64
 	var rated int
-	for i, t := range tallies {
+	for i, t := range sums {
 		if i == without {
 			continue
 		}
@@ -223,7 +223,7 @@ func score(tallies []tally, without int) Score {
 	return score
 }
 
-func evaluate(s Series, p Predictor, o Options) (t tally, err error) {
+func evaluate(s Series, p Predictor, o Options) (t errorSums, err error) {
 	if err := s.Validate(); err != nil {
 		return t, err
 	}

@@ -126,8 +126,8 @@ type Curve struct {
 	// Swept are its scores by percentile.
 	Swept []point `json:"swept"`
 
-	own   []tally
-	swept [][]tally
+	own   []errorSums
+	swept [][]errorSums
 }
 
 // seriesScore is the score on a series. It is a plain value, safe for concurrent reading.
@@ -140,7 +140,7 @@ type seriesScore struct {
 func (c *Curve) scoreEach(s []Series) {
 	for i, t := range c.own {
 		if t.n > 0 {
-			c.Each = append(c.Each, seriesScore{s[i].Name, score([]tally{t}, -1)})
+			c.Each = append(c.Each, seriesScore{s[i].Name, score([]errorSums{t}, -1)})
 		}
 	}
 }
@@ -159,15 +159,15 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	s = slices.DeleteFunc(slices.Clone(s), func(s Series) bool { return s.Resource != r })
 	presets := profile.Presets()
 	all, done := (len(presets)+1)*(1+len(percentiles))+1, 0
-	each := func(p Predictor) ([]tally, error) {
-		tallies, err := evaluateEach(ctx, s, p, o)
-		if err == nil && len(s) > 0 && score(tallies, -1).N == 0 {
+	each := func(p Predictor) ([]errorSums, error) {
+		sums, err := evaluateEach(ctx, s, p, o)
+		if err == nil && len(s) > 0 && score(sums, -1).N == 0 {
 			err = fmt.Errorf("%v: %w: %s", r, ErrShort, lengths(s, o.withDefaults()))
 		}
 		if done++; err == nil && o.Progress != nil {
 			o.Progress(done, all)
 		}
-		return tallies, err
+		return sums, err
 	}
 	var curves []Curve
 	for _, p := range presets {
@@ -193,7 +193,7 @@ func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, er
 	return curves, nil
 }
 
-func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each func(Predictor) ([]tally, error)) (c Curve, err error) {
+func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each func(Predictor) ([]errorSums, error)) (c Curve, err error) {
 	c = Curve{Name: of(p).Name, Resource: r}
 	if c.own, err = each(of(p)); err != nil {
 		return c, err
@@ -201,11 +201,11 @@ func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each
 	p.CPU.Mean, p.Memory.Mean = false, false
 	for _, percentile := range percentiles {
 		p.CPU.Percentile, p.Memory.Percentile = percentile, percentile
-		tallies, err := each(of(p))
+		sums, err := each(of(p))
 		if err != nil {
 			return c, err
 		}
-		c.swept = append(c.swept, tallies)
+		c.swept = append(c.swept, sums)
 	}
 	c.rate(-1)
 	return c, nil
@@ -214,8 +214,8 @@ func curve(r Resource, p profile.Preset, of func(profile.Preset) Predictor, each
 // rate makes the scores of all series but one.
 func (c *Curve) rate(without int) {
 	c.Own, c.Swept = score(c.own, without), nil
-	for i, tallies := range c.swept {
-		c.Swept = append(c.Swept, point{percentiles[i], score(tallies, without)})
+	for i, sums := range c.swept {
+		c.Swept = append(c.Swept, point{percentiles[i], score(sums, without)})
 	}
 }
 

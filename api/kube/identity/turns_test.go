@@ -125,10 +125,10 @@ func TestRefusalsAreRemembered(t *testing.T) {
 	ask(identity.ErrToken, 4)
 }
 
-// TestAStrangerIsThrottled: what one address can make the API server do for
+// TestAnUnauthenticatedCallerIsThrottled: what one address can make the API server do for
 // nothing is bounded, and concerns nobody else: not another address, nor whoever
 // was accepted before from the same.
-func TestAStrangerIsThrottled(t *testing.T) {
+func TestAnUnauthenticatedCallerIsThrottled(t *testing.T) {
 	before, beside := tokenOf("node-1", -1), tokenOf("node-2", -2)
 	w := newWorld(map[string]string{before: "node-1", beside: "node-2"})
 	identify := func(from netip.Addr, token string) error {
@@ -251,7 +251,7 @@ func TestOneTokenIsReviewedOnce(t *testing.T) {
 	}
 }
 
-// TestTurns: one address has so many reviews under way, all strangers some more,
+// TestTurns: one address has so many reviews under way, all unauthenticated callers some more,
 // and for those who were accepted before there is always a place.
 func TestTurns(t *testing.T) {
 	known := tokenOf("node-1", -1)
@@ -278,7 +278,7 @@ func TestTurns(t *testing.T) {
 	}
 	select {
 	case <-w.enter:
-		t.Error("a 49th review of strangers is under way")
+		t.Error("a 49th review of unauthenticated callers is under way")
 	case <-time.After(20 * time.Millisecond): // nothing to wait for: it must not come
 	}
 	waiting.Go(func() {

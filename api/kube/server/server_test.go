@@ -118,8 +118,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestWatchersHearOfTheEnd, unless the machine is too busy for it within the grace.
-func TestWatchersHearOfTheEnd(t *testing.T) {
+// TestWatchersAreNotifiedOfTheEnd, unless the machine is too busy for it within the grace.
+func TestWatchersAreNotifiedOfTheEnd(t *testing.T) {
 	const tries = 10
 	for try := 1; ; try++ {
 		s, err := server.New(t.Context(), server.Config{Listen: "127.0.0.1:0"})
@@ -311,11 +311,11 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("account %q: %v", account, err)
 		}
 	}
-	plaintext, strangers := (*transport.PlaintextError)(nil), (*transport.UnauthenticatedError)(nil)
+	plaintext, unauthenticated := (*transport.PlaintextError)(nil), (*transport.UnauthenticatedError)(nil)
 	if _, err := server.New(t.Context(), server.Config{Listen: ":0"}); !errors.As(err, &plaintext) {
 		t.Errorf("beyond loopback in plaintext: %v", err)
 	}
-	if _, err := server.New(t.Context(), server.Config{Listen: ":0", Transport: serving}); !errors.As(err, &strangers) {
+	if _, err := server.New(t.Context(), server.Config{Listen: ":0", Transport: serving}); !errors.As(err, &unauthenticated) {
 		t.Errorf("beyond loopback for nobody that is known: %v", err)
 	}
 }

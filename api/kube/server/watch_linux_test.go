@@ -14,10 +14,10 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// TestWatchesOfStrangersAreBounded: of the health checks without end that one address begins
+// TestUnauthenticatedWatchesAreBounded: of the health checks without end that one address begins
 // without having shown who it is, the server holds as many as are free to all, 1,024, and four
 // on each further connection. Others are answered meanwhile.
-func TestWatchesOfStrangersAreBounded(t *testing.T) {
+func TestUnauthenticatedWatchesAreBounded(t *testing.T) {
 	const connections, each, free, ofOne = 40, 100, 1024, 4
 	var held atomic.Int64
 	count := func(service any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {

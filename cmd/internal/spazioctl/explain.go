@@ -16,6 +16,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward"
 	"github.com/spazio-scheduler/spazio/cmd/internal/command"
 	"github.com/spazio-scheduler/spazio/plugin"
+	"github.com/spazio-scheduler/spazio/plugin/page"
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
 
@@ -102,18 +103,18 @@ func (o *explainOptions) run(ctx context.Context, out io.Writer, pod string) err
 	if o.output.format == "json" {
 		return encode(out, e, false)
 	}
-	if err := o.output.lines(out, e.Text()); err != nil {
+	if err := o.output.lines(out, page.ExplanationText(e)); err != nil {
 		return err
 	}
 	if len(e.Steps) > 0 { // an older scheduler sends none
-		if err := text.Table(e.Timeline()).WriteText(out, o.output.width()); err != nil {
+		if err := text.Table(page.StepTable(e)).WriteText(out, o.output.width()); err != nil {
 			return err
 		}
 	}
-	if err := text.Table(e.Table()).Compact("-", "TAKES").WriteText(out, o.output.width()); err != nil {
+	if err := text.Table(page.VerdictTable(e)).Compact("-", "TAKES").WriteText(out, o.output.width()); err != nil {
 		return err
 	}
-	if t := e.EnergyTable(); t.Rows != nil {
+	if t := page.VerdictEnergyTable(e); t.Rows != nil {
 		return text.Table(t).WriteText(out, o.output.width())
 	}
 	return nil

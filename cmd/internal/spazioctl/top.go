@@ -31,7 +31,7 @@ type topOptions struct {
 
 // choice are the flags that say which nodes are shown.
 type choice struct {
-	plugin.Choice
+	page.Choice
 	name string
 }
 
@@ -49,7 +49,7 @@ func (c *choice) parse() (err error) {
 		return command.Usage(fmt.Errorf("--node: %w", err))
 	}
 	err = c.Validate()
-	if bad := field.By(err, "plugin"); bad != nil {
+	if bad := field.By(err, "page"); bad != nil {
 		err = fmt.Errorf("--%s: %w", choiceFlags[bad.Field], err)
 	}
 	return command.Usage(err)
@@ -74,7 +74,7 @@ func newTopCommand() *cobra.Command {
 	f := c.Flags()
 	o.scheduler.flags(f)
 	o.choice.flags(f)
-	f.StringVar((*string)(&o.choice.Order), "sort", string(plugin.ByFree), "order of the nodes: avail, free, inflight, age (largest first) or name")
+	f.StringVar((*string)(&o.choice.Order), "sort", string(page.ByFree), "order of the nodes: avail, free, inflight, age (largest first) or name")
 	f.BoolVar(&o.energy, "energy", false, "show what power the nodes take, and their workloads, instead")
 	o.display.flags(f)
 	return c
@@ -113,20 +113,20 @@ func (o *topOptions) run(ctx context.Context, in io.Reader, out, errs io.Writer)
 		}
 		var words strings.Builder
 		fmt.Fprintln(&words, strings.Join(page.Explain(e.NodeState, time.Now()), "\n")+"\n")
-		err = text.Table(e.PodTable()).WriteText(&words, 0)
+		err = text.Table(page.PodTable(e)).WriteText(&words, 0)
 		return words.String(), err
 	}
 	return top.run(ctx, o.display, in, out, errs)
 }
 
 func statusSight(s plugin.Status) sight {
-	nodes := text.Table(s.Table()).Compact("-", "CORES", "GIB")
-	return sight{s.Text(), []live.Sheet{{Name: "nodes", Table: nodes}}}
+	nodes := text.Table(page.StatusTable(s)).Compact("-", "CORES", "GIB")
+	return sight{page.StatusText(s), []live.Sheet{{Name: "nodes", Table: nodes}}}
 }
 
 func energySight(s plugin.Status) sight {
 	return sight{sheets: []live.Sheet{
-		{Name: "nodes", Table: text.Table(plugin.EnergyTable(s.Nodes))},
-		{Name: "workloads", Table: text.Table(s.Energy.WorkloadTable())},
+		{Name: "nodes", Table: text.Table(page.EnergyTable(s.Nodes))},
+		{Name: "workloads", Table: text.Table(page.WorkloadTable(s.Energy))},
 	}}
 }

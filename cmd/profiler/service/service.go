@@ -121,14 +121,14 @@ func New(ctx context.Context, c Config) (s *Service, err error) {
 		return nil, err
 	}
 	config := c.Controller
-	config.Store, config.REST, config.Heard, config.Registerer, config.Logger = s.store, kube, batches.Heard(), s.registry, s.logger
+	config.Store, config.REST, config.Received, config.Registerer, config.Logger = s.store, kube, batches.Received(), s.registry, s.logger
 	config.LeaseNamespace, config.WriteRate = c.LeaseNamespace, c.WriteRate
 	if c.Prometheus.Address != "" {
 		known, err := history.New(c.Prometheus)
 		if err != nil {
 			return nil, err
 		}
-		config.History, config.Fares = known, known
+		config.History, config.Services = known, known
 	}
 	if s.controller, err = controller.New(config); err != nil {
 		return nil, err

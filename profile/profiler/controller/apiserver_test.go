@@ -49,7 +49,7 @@ type watcher struct {
 	selects  labels.Selector
 }
 
-func (w watcher) hears(path string, o object) bool {
+func (w watcher) matches(path string, o object) bool {
 	metadata, _ := o["metadata"].(map[string]any)
 	set := labels.Set{}
 	if all, ok := metadata["labels"].(map[string]any); ok {
@@ -150,7 +150,7 @@ func (s *apiServer) watch(w http.ResponseWriter, r *http.Request, prefix, kind, 
 	s.mu.Lock()
 	if r.FormValue("sendInitialEvents") == "true" {
 		for _, path := range s.of(prefix, resource) {
-			if watching.hears(path, s.objects[path]) {
+			if watching.matches(path, s.objects[path]) {
 				send("ADDED", s.objects[path])
 			}
 		}
@@ -202,7 +202,7 @@ func (s *apiServer) put(path string, o object) {
 
 func (s *apiServer) tell(kind, path string, o object) {
 	for changes, w := range s.watchers {
-		if w.hears(path, o) {
+		if w.matches(path, o) {
 			changes <- object{"type": kind, "object": copied(o)}
 		}
 	}

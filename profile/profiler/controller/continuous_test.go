@@ -17,15 +17,15 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler/controller"
 )
 
-// fares reports that web calls cart and is held up, unless it fails.
-type fares struct {
+// fakeServices reports that web calls cart and is held up, unless it fails.
+type fakeServices struct {
 	fails atomic.Bool
 	asked atomic.Int64
 	// more is by how many times more goes between them.
 	more atomic.Int64
 }
 
-func (f *fares) Flows(context.Context, time.Time, time.Duration) ([]connection.Flow, error) {
+func (f *fakeServices) Flows(context.Context, time.Time, time.Duration) ([]connection.Flow, error) {
 	f.asked.Add(1)
 	if f.fails.Load() {
 		return nil, errors.New("starting")
@@ -35,14 +35,14 @@ func (f *fares) Flows(context.Context, time.Time, time.Duration) ([]connection.F
 	return []connection.Flow{{From: named("web"), To: named("cart"), Request: 10 * times, Response: 90 * times}}, nil
 }
 
-func (f *fares) Throttled(context.Context, time.Time, time.Duration) ([]continuous.Throttling, error) {
+func (f *fakeServices) Throttled(context.Context, time.Time, time.Duration) ([]continuous.Throttling, error) {
 	if f.fails.Load() {
 		return nil, errors.New("starting")
 	}
 	return []continuous.Throttling{{Namespace: "default", Pod: podOf("web", 1).Name, Share: .3}}, nil
 }
 
-func (f *fares) Literal(context.Context, time.Time, time.Duration) (continuous.Literal, error) {
+func (f *fakeServices) Literal(context.Context, time.Time, time.Duration) (continuous.Literal, error) {
 	if f.fails.Load() {
 		return continuous.Literal{}, errors.New("starting")
 	}
@@ -53,9 +53,9 @@ func (f *fares) Literal(context.Context, time.Time, time.Duration) (continuous.L
 
 // By the thesis's metrics, and of an application that its owner names.
 func TestLiteralMetricsArePublished(t *testing.T) {
-	s, f := newAPIServer(t), &fares{}
+	s, f := newAPIServer(t), &fakeServices{}
 	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfSeed, Rules: continuous.Config{Every: time.Second}}}
-	r := start(t, s, config, controller.Config{Fares: f})
+	r := start(t, s, config, controller.Config{Services: f})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
@@ -74,7 +74,7 @@ func (r *replica) result(of, result string) (n float64) {
 	families, _ := r.registry.Gather()
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
-			if family.GetName() == "spazio_profiler_fares_total" && m.GetLabel()[0].GetValue() == of && m.GetLabel()[1].GetValue() == result {
+			if family.GetName() == "spazio_profiler_service_queries_total" && m.GetLabel()[0].GetValue() == of && m.GetLabel()[1].GetValue() == result {
 				n += m.GetCounter().GetValue()
 			}
 		}
@@ -84,9 +84,9 @@ func (r *replica) result(of, result string) (n float64) {
 
 // What the continuous profiler finds is published, and the next leader goes on with it.
 func TestContinuousIsPublished(t *testing.T) {
-	s, f := newAPIServer(t), &fares{}
+	s, f := newAPIServer(t), &fakeServices{}
 	config := profiler.Config{Continuous: profiler.ContinuousConfig{Mode: profiler.On, Metrics: profiler.OfPrometheus, Rules: continuous.Config{Every: time.Second}}}
-	r := start(t, s, config, controller.Config{Fares: f})
+	r := start(t, s, config, controller.Config{Services: f})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	p := r.published(t, "web", func(p *v1alpha1.WorkloadProfile) bool {
@@ -105,7 +105,7 @@ func TestContinuousIsPublished(t *testing.T) {
 	f.fails.Store(true)
 	asked := f.asked.Load()
 	eventually(t, "a question has failed", func() bool {
-		failed, err := testutil.GatherAndCount(r.registry, "spazio_profiler_fares_total")
+		failed, err := testutil.GatherAndCount(r.registry, "spazio_profiler_service_queries_total")
 		return err == nil && failed == 4 && f.asked.Load() > asked
 	})
 	r.stop()
@@ -124,7 +124,7 @@ func TestConnectionsAreRestored(t *testing.T) {
 		Refresh:    200 * time.Millisecond,
 		Continuous: profiler.ContinuousConfig{Mode: profiler.Observe, Rules: continuous.Config{Every: time.Second}},
 	}
-	r := start(t, s, config, controller.Config{Fares: &fares{}})
+	r := start(t, s, config, controller.Config{Services: &fakeServices{}})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	kept := func() (calls int) {

@@ -122,7 +122,7 @@ func (c *Controller) Ready() error {
 }
 
 // Restored is closed when checkpoints have been read, or there is no right to.
-// Windows should be heard from then on.
+// Windows should be received from then on.
 func (c *Controller) Restored() <-chan struct{} { return c.restored }
 
 // Run follows and writes until ctx ends, which is no error.
@@ -244,9 +244,9 @@ type Config struct {
 	Store *profiler.Store
 	// REST leads to the API server.
 	REST *rest.Config
-	// Heard has a token when there may be something to write; nil is a look every
+	// Received has a token when there may be something to write; nil is a look every
 	// tenth of a second.
-	Heard <-chan struct{}
+	Received <-chan struct{}
 	// LeaseNamespace is where the lease is, which says who writes; empty is the
 	// pod's own namespace.
 	LeaseNamespace string
@@ -258,9 +258,9 @@ type Config struct {
 	LeaseDuration time.Duration
 	// History, if set, is asked about workloads that nothing is known of.
 	History History
-	// Fares, if set, is asked before each step of the Store's continuous profiler who
+	// Services, if set, is asked before each step of the Store's continuous profiler who
 	// called whom, and for the Store's Metrics unless they are the agents'.
-	Fares Fares
+	Services Services
 	// VPAName, if set, is by what name objects of the Vertical Pod Autoscaler ask for our
 	// recommendations.
 	VPAName string

@@ -78,7 +78,7 @@ func (e *exporter) add(u profiler.Update) {
 		e.put(liqo.MemoryProfiles, &memory, memory)
 		e.put(liqo.CPUProfiles, &cpu, cpu)
 	}
-	if e.config.Store.Heard() {
+	if e.config.Store.HasFlows() {
 		e.unlinked[objectName(u.Workload)] = u
 		e.link()
 	}

@@ -63,11 +63,11 @@ func ownedBy(version, kind, name, deployment string) object {
 // What workloads send one another is written, each by who sends, written anew when it has
 // changed, and deleted when it is no more.
 func TestConnectionsAreExported(t *testing.T) {
-	s, f := newAPIServer(t), &fares{}
+	s, f := newAPIServer(t), &fakeServices{}
 	s.make(liqoPath(liqo.ConnectionProfiles, "stale"), leftover("stale", "web"))
 	s.make(liqoPath(liqo.ConnectionProfiles, "others"), ownedBy("example.org/v1", "WorkloadProfile", "others", "web"))
 	s.make(liqoPath(liqo.ConnectionProfiles, "another"), ownedBy(v1alpha1.GroupVersion.String(), "Another", "another", "web"))
-	r := start(t, s, observing, controller.Config{Fares: f, ExportLiqo: true})
+	r := start(t, s, observing, controller.Config{Services: f, ExportLiqo: true})
 	r.measure(t, "web", 1, .5, 1e9)
 	r.measure(t, "cart", 1, .1, 1e9)
 	for _, c := range []struct{ from, to, rate string }{{"web", "cart", "10.00"}, {"cart", "web", "90.00"}} {
@@ -126,7 +126,7 @@ func TestConnectionsStayWhileUnknown(t *testing.T) {
 // crowded reports that web calls more services than have links, of which the last with one and
 // the first without change places.
 type crowded struct {
-	fares
+	fakeServices
 	turn atomic.Int64
 }
 
@@ -159,7 +159,7 @@ func (f *crowded) Flows(context.Context, time.Time, time.Duration) (flows []conn
 // Two that send about alike do not write and delete one another's links in turn.
 func TestLinksAtTheEdgeStay(t *testing.T) {
 	s, f := newAPIServer(t), &crowded{}
-	r := start(t, s, observing, controller.Config{Fares: f, ExportLiqo: true, WriteRate: 1000})
+	r := start(t, s, observing, controller.Config{Services: f, ExportLiqo: true, WriteRate: 1000})
 	r.measure(t, "web", 1, .5, 1e9)
 	there := func(n int) bool {
 		of := profile.Workload{Namespace: "default", Name: service(n)}

@@ -111,9 +111,9 @@ func (a *asker) ask(ctx context.Context, of profile.Workload) {
 	}
 }
 
-// Fares returns how services fare, of a span of time that ended at a time. One goroutine
+// Services measures how services do in a span of time that ended at a time. One goroutine
 // asks, one thing at a time.
-type Fares interface {
+type Services interface {
 	// Flows are all that went between workloads, which may have no kind.
 	Flows(ctx context.Context, at time.Time, span time.Duration) ([]connection.Flow, error)
 	// Throttled are the pods that have a CPU limit.
@@ -142,9 +142,9 @@ func (c *Controller) tune(ctx context.Context) {
 	}
 }
 
-// step takes in what Fares says, as far as it says something, and finds the factors.
+// step takes in what Services knows, and finds the factors.
 func (c *Controller) step(ctx context.Context, span time.Duration) {
-	if f := c.config.Fares; f != nil {
+	if f := c.config.Services; f != nil {
 		c.ask(ctx, f, span)
 	}
 	changed, err := c.config.Store.Tune(time.Now())
@@ -157,36 +157,36 @@ func (c *Controller) step(ctx context.Context, span time.Duration) {
 }
 
 // ask has the Store take in what there is to know.
-func (c *Controller) ask(ctx context.Context, f Fares, span time.Duration) {
+func (c *Controller) ask(ctx context.Context, f Services, span time.Duration) {
 	at := time.Now()
 	flows, err := f.Flows(ctx, at, span)
 	if err == nil {
 		err = c.config.Store.Connected(at, span, flows)
 	}
-	c.fared(ctx, "connections", err)
+	c.countAnswer(ctx, "connections", err)
 	switch c.config.Store.Metrics() {
 	case profiler.OfSeed:
 		metrics, err := f.Literal(ctx, time.Now(), span)
 		if err == nil {
 			c.config.Store.Literal(metrics)
 		}
-		c.fared(ctx, "literal", err)
+		c.countAnswer(ctx, "literal", err)
 	case profiler.OfPrometheus:
 		pods, err := f.Throttled(ctx, time.Now(), span)
 		if err == nil {
 			c.config.Store.Throttled(pods)
 		}
-		c.fared(ctx, "throttling", err)
+		c.countAnswer(ctx, "throttling", err)
 	}
 }
 
-// fared counts an answer.
-func (c *Controller) fared(ctx context.Context, what string, err error) {
+// countAnswer counts an answer.
+func (c *Controller) countAnswer(ctx context.Context, what string, err error) {
 	switch {
 	case err == nil:
-		c.metrics.fares.WithLabelValues(what, "answered").Inc()
+		c.metrics.services.WithLabelValues(what, "answered").Inc()
 	case ctx.Err() == nil:
-		c.metrics.fares.WithLabelValues(what, "failed").Inc()
-		c.complain("fares "+what, "throttling or calls of services cannot be read", "of", what, "error", err)
+		c.metrics.services.WithLabelValues(what, "failed").Inc()
+		c.complain("services "+what, "throttling or calls of services cannot be read", "of", what, "error", err)
 	}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // The last change that is reported is of what is there, whoever notes it.
-func TestChangesAreHeardInOrder(t *testing.T) {
+func TestChangesComeInOrder(t *testing.T) {
 	var mu sync.Mutex
-	var heard *int
+	var received *int
 	x := &index[int]{
 		read: func(object any) (int, bool) {
 			o, ok := object.(*metav1.ObjectMeta)
@@ -20,10 +20,10 @@ func TestChangesAreHeardInOrder(t *testing.T) {
 		changed: func(before, after *int) {
 			mu.Lock()
 			defer mu.Unlock()
-			if (before == nil) != (heard == nil) || before != nil && *before != *heard {
+			if (before == nil) != (received == nil) || before != nil && *before != *received {
 				t.Error("before a change there was something else than after the last")
 			}
-			heard = after
+			received = after
 		},
 	}
 	name := types.NamespacedName{Namespace: "default", Name: "web"}
@@ -40,7 +40,7 @@ func TestChangesAreHeardInOrder(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if is, ok := x.get(name); ok != (heard != nil) || ok && is != *heard {
-		t.Errorf("%v is there, %v was heard", is, heard)
+	if is, ok := x.get(name); ok != (received != nil) || ok && is != *received {
+		t.Errorf("%v is there, %v was heard", is, received)
 	}
 }

@@ -15,7 +15,7 @@ type metrics struct {
 	failures *prometheus.CounterVec
 	restored *prometheus.CounterVec
 	history  *prometheus.CounterVec
-	fares    *prometheus.CounterVec
+	services *prometheus.CounterVec
 	strange  prometheus.Counter
 	left     prometheus.Counter
 	leader   prometheus.Gauge
@@ -49,7 +49,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		failures:    counters("watch_failures_total", "Lists and watches that failed, by resource.", "resource"),
 		restored:    counters("checkpoints_total", "Workloads' checkpoints found at the start, by what came of them.", "result"),
 		history:     counters("history_queries_total", "Queries about workloads' history, by result.", "result"),
-		fares:       counters("fares_total", "Queries about the throttling and calls of services, by what was asked and the result.", "of", "result"),
+		services:    counters("service_queries_total", "Queries about the throttling and calls of services, by what was asked and the result.", "of", "result"),
 		strange:     counters("strange_objects_total", "Profiles, and objects of the Vertical Pod Autoscaler, passed over because they could not be read.").WithLabelValues(),
 		left:        counters("checkpoints_left_total", "Workloads left out of a checkpoint because it would have become too large.").WithLabelValues(),
 		leader:      gauges("leader", "1 while this replica writes.").WithLabelValues(),

@@ -57,7 +57,7 @@ func (w *writer) Start(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-w.config.Heard:
+		case <-w.config.Received:
 		case <-ticker.C:
 		}
 		w.round(ctx)

@@ -137,7 +137,7 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-func TestFaresFail(t *testing.T) {
+func TestServicesFail(t *testing.T) {
 	for name, answers := range map[string]func(string) (int, string){
 		"500":          func(string) (int, string) { return 500, "internal" },
 		"another type": func(string) (int, string) { return 200, answer() },
@@ -162,7 +162,7 @@ func TestFaresFail(t *testing.T) {
 }
 
 // Whatever a server answers, flows are such as a graph takes.
-func FuzzFares(f *testing.F) {
+func FuzzServices(f *testing.F) {
 	for _, seed := range []string{vector(), vector(call("a", "b", "1")), vector(call("a", "b", "NaN")), vector("null"), vector(`{"metric":{},"value":[1,"2"]}`), `{"status":"success"}`} {
 		f.Add(seed)
 	}

@@ -36,14 +36,14 @@ func CompareRecommenders(ctx context.Context, series []replay.Series, o replay.O
 		count[s.Resource]++
 	}
 	var result recommenders
-	before, told := 0, o.Progress
+	before, progress := 0, o.Progress
 	for _, resource := range []replay.Resource{replay.CPU, replay.Memory} {
 		n := count[resource]
 		if n == 0 {
 			continue
 		}
-		if told != nil {
-			o.Progress = func(done, all int) { told(before*all+done, len(count)*all) }
+		if progress != nil {
+			o.Progress = func(done, all int) { progress(before*all+done, len(count)*all) }
 		}
 		curves, err := replay.Curves(ctx, series, resource, o)
 		before++

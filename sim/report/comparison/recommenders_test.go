@@ -35,8 +35,8 @@ func TestProgress(t *testing.T) {
 	memory := job(1e8)
 	memory.Resource = replay.Memory
 	series := []replay.Series{job(.5), memory}
-	var told []int
-	every := func(done, all int) { told = append(told, done, all) }
+	var reported []int
+	every := func(done, all int) { reported = append(reported, done, all) }
 	result, err := comparison.CompareRecommenders(t.Context(), series, replay.Options{Progress: every})
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestProgress(t *testing.T) {
 	for i := range evaluated {
 		want = append(want, i+1, evaluated)
 	}
-	if d := cmp.Diff(want, told); d != "" {
+	if d := cmp.Diff(want, reported); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -104,7 +104,7 @@ func (o occasion) against(all []sight) outcome {
 		picture.Series = append(picture.Series, report.Series{Name: name, Style: style, Points: shifted(all[i])})
 	}
 	names := make([]string, len(sources))
-	told := report.Panel{Title: "first word of each source", X: x, Y: report.Axis{Min: -.5, Max: float64(len(sources)) - .5}}
+	firstReports := report.Panel{Title: "first word of each source", X: x, Y: report.Axis{Min: -.5, Max: float64(len(sources)) - .5}}
 	var peaks, overs []float64
 	for _, s := range all {
 		peaks, overs = append(peaks, s.peak), append(overs, s.over)
@@ -121,17 +121,17 @@ func (o occasion) against(all []sight) outcome {
 		}
 		m := median(delays)
 		medians = append(medians, m)
-		told.Series = append(told.Series, series)
+		firstReports.Series = append(firstReports.Series, series)
 		picture.Marks = append(picture.Marks, report.Mark{Name: source.name, X: all[0].first[i]})
 		result.measured += fmt.Sprintf("%s: %+.0f ms (%+.0f to %+.0f). ", source.name, 1000*m, 1000*quantile(delays, 0), 1000*quantile(delays, 1))
 		result.values = append(result.values, value{metricName(source.name), m, "s"})
 	}
-	told.Y.Names = names
+	firstReports.Y.Names = names
 	peak, over := median(peaks), median(overs)
 	result.measured = fmt.Sprintf("Medians of %d, %s, with the extremes: ", len(all), o.zero) + result.measured +
 		fmt.Sprintf("The spike peaks at %+.0f ms and is above half its height until %+.0f ms.", 1000*peak, 1000*over)
 	result.values = append(result.values, value{"peak", peak, "s"}, value{"over", over, "s"})
-	result.panels = []report.Panel{picture, told}
+	result.panels = []report.Panel{picture, firstReports}
 	last := len(sources) - 1
 	switch early := medians[0] < peak && medians[1] < over; {
 	case early && medians[last] > over:

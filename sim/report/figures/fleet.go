@@ -134,12 +134,12 @@ func (f *fleet) exchange(now float64) error {
 		return err
 	}
 	g := globals[0]
-	heard := agent.Fleet{Schema: g.Schema, Model: g.Model, Nodes: g.Nodes}
+	published := agent.Fleet{Schema: g.Schema, Model: g.Model, Nodes: g.Nodes}
 	for _, c := range g.Costs {
-		heard.Costs = append(heard.Costs, agent.Cost(c))
+		published.Costs = append(published.Costs, agent.Cost(c))
 	}
 	for _, h := range f.hosts {
-		if err := h.pipeline.SetFleet(moment(now), heard); err != nil {
+		if err := h.pipeline.SetFleet(moment(now), published); err != nil {
 			return err
 		}
 	}
