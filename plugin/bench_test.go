@@ -31,7 +31,7 @@ func fleetOf(b testing.TB, s setup, full int) (*cluster, []*stream) {
 	for i := range streams {
 		streams[i] = c.open(client, nodeName(i))
 		streams[i].report(fleetReport(i, full))
-		if i%64 == 63 || i == nodes-1 { // a busy machine would take them for too many strangers
+		if i%64 == 63 || i == nodes-1 { // a busy machine would refuse them as too many unauthenticated
 			c.eventually("the node has reported", func() bool {
 				n, _ := c.hub.Node(nodeName(i))
 				return n.Signal == "fresh"

@@ -37,7 +37,7 @@ const (
 	closedSuperseded      = "superseded"
 	closedExpired         = "token_expired"
 	closedRefused         = "token_refused"
-	closedUnauthenticated = "strangers"
+	closedUnauthenticated = "unauthenticated"
 	differenceRefuse      = "refuse"
 	differenceAdmit       = "admit"
 	interruptedAbsent     = "absent"

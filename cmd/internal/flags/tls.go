@@ -47,8 +47,8 @@ func RefusedTLS(err error) error {
 // other error stays as it is.
 func Refused(err error) error {
 	var plaintext *transport.PlaintextError
-	var strangers *transport.UnauthenticatedError
-	if errors.As(err, &plaintext) || errors.As(err, &strangers) {
+	var unauthenticated *transport.UnauthenticatedError
+	if errors.As(err, &plaintext) || errors.As(err, &unauthenticated) {
 		return command.Usage(err)
 	}
 	return err

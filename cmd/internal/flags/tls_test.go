@@ -47,11 +47,11 @@ func TestRefusedTLS(t *testing.T) {
 // A refusal of plaintext is the caller's error, any other is not.
 func TestRefused(t *testing.T) {
 	refusal := fmt.Errorf("start: %w", &transport.PlaintextError{Action: "listen on", Addr: ":1"})
-	strangers := fmt.Errorf("start: %w", &transport.UnauthenticatedError{Addr: ":1"})
+	unauthenticated := fmt.Errorf("start: %w", &transport.UnauthenticatedError{Addr: ":1"})
 	for _, test := range []struct {
 		err  error
 		code int
-	}{{refusal, command.ExitUsage}, {strangers, command.ExitUsage}, {errors.New("disk full"), command.ExitFailure}, {nil, command.ExitOK}} {
+	}{{refusal, command.ExitUsage}, {unauthenticated, command.ExitUsage}, {errors.New("disk full"), command.ExitFailure}, {nil, command.ExitOK}} {
 		c := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return flags.Refused(test.err) }}
 		if code := command.Execute(t.Context(), c, nil, io.Discard, io.Discard); code != test.code {
 			t.Errorf("%v: exit code %d, want %d", test.err, code, test.code)

@@ -1,4 +1,4 @@
-package strangers
+package attacks
 
 import (
 	"crypto/tls"
@@ -18,13 +18,13 @@ import (
 	"github.com/spazio-scheduler/spazio/svd"
 )
 
-// Addresses of the strangers and of the honest.
+// Addresses of the attackers and of the honest.
 var strange, known = netip.MustParseAddr("127.0.0.66"), netip.MustParseAddr("127.0.0.2")
 
-// strangers are what one address does to a server: calls in all, on connections
+// attacker is what one address does to a server: calls in all, on connections
 // of so many, each with a message that announces a size and ends a byte short of
 // it, in frames of at most a length.
-type strangers struct {
+type attacker struct {
 	name           string
 	calls, each    int
 	size, frame    int
@@ -38,7 +38,7 @@ type strangers struct {
 
 // begin returns when the calls have been made, or refused; those that wait for
 // flow control go on until end.
-func (s *strangers) begin(t *testing.T) {
+func (s *attacker) begin(t *testing.T) {
 	t.Helper()
 	for range s.calls / s.each {
 		i, err := transporttest.Intrude(t.Context(), s.target, s.from, s.tls)
@@ -52,7 +52,7 @@ func (s *strangers) begin(t *testing.T) {
 	}
 }
 
-func (s *strangers) end() {
+func (s *attacker) end() {
 	for _, i := range s.connections {
 		i.Close()
 	}
@@ -70,14 +70,14 @@ func memory(t *testing.T, s cluster.Scraper) float64 {
 	return bytes
 }
 
-// mostGrowth is far above what a server grows by that bounds what strangers make it
+// mostGrowth is far above what a server grows by that bounds what attackers make it
 // hold, whenever its garbage is collected, and far below the 4,000 calls of 60 KiB
 // that one without bounds holds: 234 MiB. What it is, is logged.
 //
 // The tighter bound is that of the calls which a server holds of one address: the 1,024 that are
-// free to all strangers and, once these are used up, four on each of 128 connections.
+// free to all attackers and, once these are used up, four on each of 128 connections.
 //
-// The strangers are watched for a few seconds, as what is unfinished piles up.
+// The attackers are watched for a few seconds, as what is unfinished piles up.
 const (
 	mostGrowth = 160 << 20
 	watched    = 40
@@ -86,9 +86,9 @@ const (
 	mostHeld = 1024 + 4*128
 )
 
-// besieged lets strangers at a server that has just started, first all kinds
+// besieged lets attackers at a server that has just started, first all kinds
 // together, then one after the other.
-func besieged(t *testing.T, s cluster.Scraper, cases []*strangers, honest func() error) {
+func besieged(t *testing.T, s cluster.Scraper, cases []*attacker, honest func() error) {
 	t.Helper()
 	endure(t, s, "all of them together", honest, cases...)
 	for _, c := range cases {
@@ -96,9 +96,9 @@ func besieged(t *testing.T, s cluster.Scraper, cases []*strangers, honest func()
 	}
 }
 
-// endure watches by how much a server's memory grows while strangers are at it.
+// endure watches by how much a server's memory grows while attackers are at it.
 // Meanwhile the honest are served.
-func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, at ...*strangers) {
+func endure(t *testing.T, s cluster.Scraper, name string, honest func() error, at ...*attacker) {
 	t.Helper()
 	before := memory(t, s)
 	for _, c := range at {
@@ -139,9 +139,9 @@ func dialFrom(t *testing.T, target string, from netip.Addr) *grpc.ClientConn {
 	return connection
 }
 
-// siege is what a stranger tries with a method.
-func siege(method, target string) []*strangers {
-	return []*strangers{
+// siege is what an attacker tries with a method.
+func siege(method, target string) []*attacker {
+	return []*attacker{
 		{name: "4,000 unfinished calls, one connection", calls: 4000, each: 4000, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
 		{name: "4,000 unfinished calls, 100 a connection", calls: 4000, each: 100, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},
 		{name: "4,000 unfinished calls, one a connection", calls: 4000, each: 1, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target},

@@ -1,4 +1,4 @@
-package strangers
+package attacks
 
 import (
 	"context"
@@ -91,7 +91,7 @@ func tokensOf(t *testing.T, audience string, pod *corev1.Pod, count int) (tokens
 	return tokens
 }
 
-// TestFlood: while strangers do all that they can to both servers at once, pods
+// TestFlood: while attackers do all that they can to both servers at once, pods
 // are bound as before, agents that nobody knew are admitted, models are taken,
 // and neither server grows by much.
 func TestFlood(t *testing.T) {
@@ -154,11 +154,11 @@ func TestFlood(t *testing.T) {
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(read(t, server.CAFile)))
-	var attackers []*strangers
+	var attackers []*attacker
 	for target, method := range map[string]string{signals: spaziov1.SignalService_Publish_FullMethodName, models: spaziov1.ModelService_Push_FullMethodName} {
 		attackers = append(attackers,
-			&strangers{calls: calls, each: 100, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}},
-			&strangers{calls: idle, each: 100, size: 1, frame: 5, from: strange, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}})
+			&attacker{calls: calls, each: 100, size: 60 << 10, frame: 16 << 10, from: strange, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}},
+			&attacker{calls: idle, each: 100, size: 1, frame: 5, from: strange, method: method, target: target, tls: &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

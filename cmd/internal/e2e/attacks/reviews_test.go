@@ -1,4 +1,4 @@
-package strangers
+package attacks
 
 import (
 	"bytes"
@@ -127,7 +127,7 @@ func admissions(t testing.TB, hub *plugin.Hub, trust transport.Config, node stri
 	return took
 }
 
-// A stranger that shows forged tokens without end makes the API server work
+// An attacker that shows forged tokens without end makes the API server work
 // little, and an agent from elsewhere comes in as before.
 func TestForgedTokensDelayNobody(t *testing.T) {
 	client, kubeconfig := cluster.Connect(t)
