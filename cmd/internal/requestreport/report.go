@@ -1,0 +1,124 @@
+package requestreport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Report compares requests with measurements.
+type Report struct {
+	MadeAt time.Time `json:"madeAt"`
+	Source string    `json:"source"`
+	// From and To bound the measured use; both are absent where none was measured.
+	From  time.Time `json:"from,omitzero"`
+	To    time.Time `json:"to,omitzero"`
+	Total Total     `json:"total"`
+	// Nodes are in the order of their names.
+	Nodes []NodeRow `json:"nodes"`
+	// Workloads are in the order of their excess, the largest first; those of which it is
+	// unknown are last.
+	Workloads []WorkloadRow `json:"workloads"`
+	// Namespaces are in the order of their names.
+	Namespaces []NamespaceRow `json:"namespaces"`
+	// Notes are sentences about what could not be read.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Total is of the whole cluster.
+type Total struct {
+	Nodes int `json:"nodes"`
+	// MeasuredNodes have samples, IdleNodes are full by requests and idle by measurement.
+	MeasuredNodes int `json:"measuredNodes"`
+	IdleNodes     int `json:"idleNodes"`
+	NodesAtRisk   int `json:"nodesAtRisk"`
+	Pods          int `json:"pods"`
+	// Undeclared pods request neither CPU nor memory.
+	Undeclared int `json:"podsWithoutRequests"`
+	Workloads  int `json:"workloads"`
+	// Profiled workloads have a measured need.
+	Profiled    int     `json:"profiledWorkloads"`
+	Allocatable Amounts `json:"allocatable"`
+	Requested   Amounts `json:"requested"`
+	Used        Usage   `json:"used"`
+	Room        Room    `json:"room"`
+	// Saving is what pods would request less by recommendations, Shortfall what others would
+	// request more.
+	Saving    Amounts `json:"saving"`
+	Shortfall Amounts `json:"shortfall"`
+}
+
+// New makes the report. The error is a *field.Error that names the part of the input.
+func New(in Input) (*Report, error) {
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	r := &Report{MadeAt: in.MadeAt, Source: in.Source, Nodes: []NodeRow{}, Workloads: []WorkloadRow{}, Namespaces: []NamespaceRow{}}
+	r.From, r.To = period(in.Nodes)
+	r.addNodes(&in)
+	r.addWorkloads(&in)
+	r.addNamespaces()
+	r.addTotal(&in)
+	r.Notes = append(slices.Clone(in.Notes), r.unknowns(&in)...)
+	return r, nil
+}
+
+// addTotal sums up nodes and workloads.
+func (r *Report) addTotal(in *Input) {
+	t := &r.Total
+	t.Nodes, t.Pods, t.Workloads, t.Used = len(in.Nodes), len(in.Pods), len(r.Workloads), totalUsage(in.Nodes)
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if n.Spans > 0 {
+			t.MeasuredNodes++
+		}
+		if n.Idle {
+			t.IdleNodes++
+		}
+		if len(n.Risks) > 0 {
+			t.NodesAtRisk++
+		}
+		t.Allocatable = t.Allocatable.plus(n.Allocatable)
+		room := n.Room
+		for _, m := range []*Measured{&room.Pods, &room.CPU, &room.Memory} {
+			m.Value = max(m.Value, 0)
+		}
+		t.Room = Room{t.Room.Pods.plus(room.Pods), t.Room.Amounts.plus(room.Amounts)}
+	}
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		t.Undeclared += w.Undeclared
+		if w.profiled() {
+			t.Profiled++
+		}
+		t.Requested = t.Requested.plus(w.Requested)
+		t.Saving, t.Shortfall = w.addSaving(t.Saving, t.Shortfall)
+	}
+	if in.Requests && len(in.Pods) == 0 {
+		t.Requested = Amounts{Is(0), Is(0)}
+	}
+}
+
+// unknowns are sentences about what is missing.
+func (r *Report) unknowns(in *Input) (notes []string) {
+	t := &r.Total
+	if !in.Requests {
+		notes = append(notes, "No pods were read: what is requested is unknown.")
+	}
+	if missing := t.Nodes - t.MeasuredNodes; missing > 0 {
+		notes = append(notes, fmt.Sprintf("Nothing was measured on %d of %d nodes: their use and room are unknown, and totals of these are of the others.", missing, t.Nodes))
+	}
+	if missing := t.Workloads - t.Profiled; missing > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d workloads have no profile: their need is unknown.", missing, t.Workloads))
+	}
+	if t.MeasuredNodes > 0 && !t.Used.P99.CPU.Known {
+		notes = append(notes, fmt.Sprintf("The use was measured for %v: p95 takes 200 s, p99 takes 1000 s.", r.To.Sub(r.From)))
+	}
+	return notes
+}
+
+// byName compares in the order of the parts.
+func byName(a, b []string) int {
+	return slices.CompareFunc(a, b, func(x, y string) int { return cmp.Compare(x, y) })
+}
