@@ -51,10 +51,13 @@ func (r *Report) totalChart() (c report.Chart) {
 		of   func(Amounts) Measured
 	}{{"CPU", Amounts.cpu}, {"memory", Amounts.memory}} {
 		for _, series := range []struct {
-			name string
-			Amounts
-		}{{"requested", t.Requested}, {"used, mean", t.Used.Mean}, {"used, p95", t.Used.P95}, {"used, p99", t.Used.P99}, {"by recommendation", t.recommended()}} {
-			if s := share(row.of(series.Amounts), row.of(t.Allocatable)); s.Known {
+			name      string
+			of, whole Amounts
+		}{
+			{"requested", t.Requested, t.Allocatable}, {"requested by recommendation", t.recommended(), t.Allocatable},
+			{"used, mean", t.Used.Mean, t.Measured}, {"used, p95", t.Used.P95, t.Measured}, {"used, p99", t.Used.P99, t.Measured},
+		} {
+			if s := share(row.of(series.of), row.of(series.whole)); s.Known {
 				d.Add(row.name, series.name, 100*s.Value, 0, 0)
 			}
 		}

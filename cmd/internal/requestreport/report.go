@@ -40,9 +40,11 @@ type Total struct {
 	// Profiled workloads have a measured need.
 	Profiled    int     `json:"profiledWorkloads"`
 	Allocatable Amounts `json:"allocatable"`
-	Requested   Amounts `json:"requested"`
-	Used        Usage   `json:"used"`
-	Room        Room    `json:"room"`
+	// Measured is what is allocatable on nodes with samples, of which Used and Room are.
+	Measured  Amounts `json:"allocatableOfMeasuredNodes"`
+	Requested Amounts `json:"requested"`
+	Used      Usage   `json:"used"`
+	Room      Room    `json:"room"`
 	// Saving is what pods would request less by recommendations, Shortfall what others would
 	// request more.
 	Saving    Amounts `json:"saving"`
@@ -72,6 +74,7 @@ func (r *Report) addTotal(in *Input) {
 		n := &r.Nodes[i]
 		if n.Spans > 0 {
 			t.MeasuredNodes++
+			t.Measured = t.Measured.plus(n.Allocatable)
 		}
 		if n.Idle {
 			t.IdleNodes++
@@ -113,9 +116,17 @@ func (r *Report) unknowns(in *Input) (notes []string) {
 		notes = append(notes, fmt.Sprintf("%d of %d workloads have no profile: their need is unknown.", missing, t.Workloads))
 	}
 	if t.MeasuredNodes > 0 && !t.Used.P99.CPU.Known {
-		notes = append(notes, fmt.Sprintf("The use was measured for %v: p95 takes 200 s, p99 takes 1000 s.", r.To.Sub(r.From)))
+		notes = append(notes, r.shortOf())
 	}
 	return notes
+}
+
+// shortOf explains why a percentile of the total is unknown.
+func (r *Report) shortOf() string {
+	if measured := r.To.Sub(r.From); measured < least99*spanLength {
+		return fmt.Sprintf("Use was measured for %v: a p95 takes %v, a p99 takes %v.", measured, least95*spanLength, least99*spanLength)
+	}
+	return fmt.Sprintf("Less than %d spans of %v have a value of nine of ten nodes: the p99 of the total is unknown.", least99, spanLength)
 }
 
 // byName compares in the order of the parts.

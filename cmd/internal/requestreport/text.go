@@ -46,8 +46,8 @@ func (r *Report) summary() []string {
 		lines = append(lines, fmt.Sprintf("Use was measured from %s to %s on %s of %d.", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), text.Count(t.MeasuredNodes, "node"), t.Nodes))
 	}
 	lines = append(lines, fmt.Sprintf("%s of %s; %d of the pods declare no requests.", text.Count(t.Pods, "pod"), text.Count(t.Workloads, "workload"), t.Undeclared))
-	if requested, used := share(t.Requested.CPU, t.Allocatable.CPU), share(t.Used.Mean.CPU, t.Allocatable.CPU); requested.Known && used.Known {
-		memory := fmt.Sprintf("of the memory %s and %s", percent(share(t.Requested.Memory, t.Allocatable.Memory)), percent(share(t.Used.Mean.Memory, t.Allocatable.Memory)))
+	if requested, used := share(t.Requested.CPU, t.Allocatable.CPU), share(t.Used.Mean.CPU, t.Measured.CPU); requested.Known && used.Known {
+		memory := fmt.Sprintf("of the memory %s and %s", percent(share(t.Requested.Memory, t.Allocatable.Memory)), percent(share(t.Used.Mean.Memory, t.Measured.Memory)))
 		lines = append(lines, fmt.Sprintf("Of the CPU %s is requested and %s is used on average, %s.", percent(requested), percent(used), memory))
 	}
 	return append(lines, fmt.Sprintf("%s full by requests but idle by measurement; %s at risk.", text.Count(t.IdleNodes, "node"), text.Count(t.NodesAtRisk, "node")))
@@ -71,7 +71,7 @@ func (r *Report) totalTable() text.Table {
 	for _, a := range amounts {
 		cpu, memory = append(cpu, cores(a.CPU)), append(memory, gib(a.Memory))
 	}
-	pods := []string{"typical pods", unknown, unknown, unknown, unknown, unknown, number(of.Room.Pods, 1, 1)}
+	pods := []string{"typical pods", "", "", "", "", "", number(of.Room.Pods, 1, 1)}
 	t.Rows = [][]string{cpu, memory, pods}
 	return t
 }

@@ -133,10 +133,12 @@ func (u *Use) usage() (all Usage) {
 	return all
 }
 
+// least95 and least99 are how many spans a percentile takes: with fewer it would be the largest.
+const least95, least99 = 20, 100
+
 // percentiles are the 95th and the 99th by nearest rank, of values that may be reordered. They are
-// unknown where there are so few that each would be the largest.
+// unknown where there are too few.
 func percentiles(values []float64) (p95, p99 Measured) {
-	const least95, least99 = 20, 100
 	if len(values) < least95 {
 		return Measured{}, Measured{}
 	}

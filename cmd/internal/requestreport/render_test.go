@@ -1,0 +1,180 @@
+package requestreport_test
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
+	"github.com/spazio-scheduler/spazio/profile"
+	"github.com/spazio-scheduler/spazio/sim/report/text"
+)
+
+func TestText(t *testing.T) {
+	var b strings.Builder
+	if err := report(t, small()).WriteText(&b, text.Terminal); err != nil {
+		t.Fatal(err)
+	}
+	want := `
+Requests and measured use of a test, 2026-11-29T12:00:00Z.
+`
+	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A spreadsheet gets a row for everything, numbers as they are, and empty cells for what is unknown.
+func TestRows(t *testing.T) {
+	var b bytes.Buffer
+	if err := report(t, small()).Rows().WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&b).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := map[string]int{}
+	for i, column := range rows[0] {
+		at[column] = i
+	}
+	cells := func(row []string, columns ...string) (all []string) {
+		for _, c := range columns {
+			i, ok := at[c]
+			if !ok {
+				t.Fatalf("no column %s", c)
+			}
+			all = append(all, row[i])
+		}
+		return all
+	}
+	var got [][]string
+	for _, row := range rows[1:] {
+		got = append(got, cells(row, "kind", "node", "namespace", "workload", "pods", "requested_cpu", "used_cpu_p99", "room_pods", "saving_memory", "remark"))
+	}
+	want := [][]string{
+		{"total", "", "", "", "6", "4.75", "", "6", "6.44245094e+09", ""},
+		{"node", "full", "", "", "2", "3.75", "1", "6", "", "full by requests, idle by measurement"},
+		{"node", "hot", "", "", "3", "0", "", "-2", "", "tasks wait for a CPU; memory is nearly full; requests leave space where there is no room"},
+		{"node", "new", "", "", "1", "1", "", "", "", ""},
+		{"namespace", "", "data", "", "1", "1", "", "", "0", ""},
+		{"namespace", "", "shop", "", "5", "3.75", "", "", "6.44245094e+09", ""},
+		{"workload", "", "shop", "web", "2", "3.75", "", "", "6.44245094e+09", ""},
+		{"workload", "", "data", "db", "1", "1", "", "", "-1.34217728e+09", "stale"},
+		{"workload", "", "shop", "batch", "3", "0", "", "", "", ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The page needs no other file or site, has its pictures within, and shows others' names as text.
+func TestPage(t *testing.T) {
+	in := small()
+	in.Pods[0].Workload.Name = "<img src=x onerror=alert(1)>"
+	var b strings.Builder
+	if err := report(t, in).WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	if n := strings.Count(page, "<svg"); n != 3 {
+		t.Errorf("%d pictures", n)
+	}
+	if foreign := regexp.MustCompile(`(?i)<(img|script|link|iframe)|@import|url\((?:[^#])`).FindString(page); foreign != "" {
+		t.Errorf("the page has %q", foreign)
+	}
+	for _, part := range []string{"Nodes at risk", "requests leave space where there is no room", "&lt;img src=x", "shop/Deployment/web"} {
+		if !strings.Contains(page, part) {
+			t.Errorf("no %q", part)
+		}
+	}
+}
+
+// Without anything measured there is a page all the same.
+func TestPageOfNothing(t *testing.T) {
+	if err := report(t, requestreport.Input{}).WriteHTML(io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := report(t, requestreport.Input{}).WriteText(io.Discard, 0); err != nil {
+		t.Error(err)
+	}
+}
+
+// fleet is a cluster of so many nodes, of thirty pods each, measured for an hour.
+func fleet(nodes int) requestreport.Input {
+	in := requestreport.Input{MadeAt: noon, Source: "a fleet", Requests: true}
+	const workloads, podsOfNode, spans = 3000, 30, 360
+	all := make([]profile.Workload, workloads)
+	for i := range all {
+		all[i] = profile.Workload{Namespace: fmt.Sprint("team-", i%100), Kind: "Deployment", Name: fmt.Sprint("service-", i)}
+		in.Profiles = append(in.Profiles, requestreport.Profile{
+			Workload: all[i], Need: need(.1+float64(i%7)/10, .5), Containers: []requestreport.Advice{{Container: "main", Target: of(.2+float64(i%7)/10, .75)}},
+		})
+	}
+	containers := []string{"main"}
+	for i := range nodes {
+		n := requestreport.Node{Name: fmt.Sprintf("node-%04d", i), Capacity: of(32, 128), Allocatable: of(31, 120), Use: &requestreport.Use{}}
+		for s := range spans {
+			n.Use.Add(requestreport.Sample{
+				At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: requestreport.Is(float64(4 + (i+s)%17)), Memory: requestreport.Is(float64(30+(i*s)%61) * gib),
+				Room: requestreport.Room{Pods: requestreport.Is(20), Amounts: amounts(16, 40)},
+			})
+		}
+		in.Nodes = append(in.Nodes, n)
+		for p := range podsOfNode {
+			in.Pods = append(in.Pods, requestreport.Pod{Workload: all[(i*podsOfNode+p)%workloads], Node: n.Name, Requests: of(float64(p%4)/2, float64(p%5)), Containers: containers})
+		}
+	}
+	return in
+}
+
+// Of thousands of nodes tables for people are short, rows have all, and the page can be mailed.
+func TestLargeReports(t *testing.T) {
+	const nodes = 500
+	r := report(t, fleet(nodes))
+	var words, page strings.Builder
+	if err := r.WriteText(&words, text.Terminal); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.WriteHTML(&page); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(words.String(), "\n"); lines > 250 {
+		t.Errorf("%d lines", lines)
+	}
+	if rows := len(r.Rows().Rows); rows != 1+nodes+100+3000 {
+		t.Errorf("%d rows", rows)
+	}
+	if page.Len() > 2<<20 {
+		t.Errorf("a page of %d bytes", page.Len())
+	}
+}
+
+// BenchmarkReport makes and writes the report of the largest clusters.
+func BenchmarkReport(b *testing.B) {
+	for _, nodes := range []int{100, 5000} {
+		in := fleet(nodes)
+		b.Run("n="+strconv.Itoa(nodes), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := requestreport.New(in)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if err := r.WriteHTML(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+				if err := r.Rows().WriteCSV(io.Discard); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
