@@ -25,6 +25,52 @@ func TestText(t *testing.T) {
 	}
 	want := `
 Requests and measured use of a test, 2026-11-29T12:00:00Z.
+Use was measured from 2026-11-29T12:00:00Z to 2026-11-29T12:16:40Z on 2 nodes of 3.
+6 pods of 3 workloads; 3 of the pods declare no requests.
+Of the CPU 48% is requested and 67% is used on average, of the memory 32% and 48%.
+1 node full by requests but idle by measurement; 1 node at risk.
+A note.
+Nothing was measured on 1 of 3 nodes: their use and room are unknown, and totals of these are of the others.
+1 of 3 workloads have no profile: their need is unknown.
+Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.
+
+Total: saving is what pods would request less by recommendations, shortfall what others would request more
+RESOURCE      ALLOCATABLE  REQUESTED  MEAN USE    P95  P99   ROOM  SAVING  SHORTFALL
+CPU, cores          10.00       4.75      4.00   4.00    -   2.50    2.62       0.00
+memory, GiB         40.00      13.00     11.50  11.50    -  11.12    6.00       1.25
+typical pods                                                  6.0
+
+Nodes full by requests but idle by measurement
+NODE  PODS  CPU REQUESTED  MEAN USE  P95  P99  MEMORY REQUESTED  MEAN USE  P95  P99  ROOM PODS  CORES    GIB
+full     2            94%       25%  25%  25%               75%       25%  25%  25%        6.0   2.50  11.00
+
+Nodes at risk
+NODE  PODS        CPU  MEAN   P95  P99     MEMORY  MEAN  P95  P99  ROOM  CORES   GIB  REASON
+            REQUESTED   USE             REQUESTED   USE            PODS
+hot      3         0%  150%  150%    -         0%   94%  94%    -  -2.0  -1.00  0.12  tasks wait for a CPU; memory is
+                                                                                      nearly full; requests leave space
+                                                                                      where there is no room
+
+Workloads that request most above their need: cores and MiB of a pod, and of all its pods the saving
+NAMESPACE  WORKLOAD        PODS        CPU   NEED  RECOMMENDED  SAVING     MEMORY  NEED  RECOMMENDED  SAVING  CONFIDENCE
+                                   REQUEST                                REQUEST
+shop       Deployment/web     2      1.875  0.500        0.750    2.25       6144  2048         3072    6144        0.75
+data       StatefulSet/db     1      1.000  0.500        0.625    0.38       1024  2048         2304   -1280       stale
+
+Namespaces: cores and GiB
+NAMESPACE  PODS  NO REQUESTS  PROFILED  CPU REQUESTED  SAVING  SHORTFALL  MEMORY REQUESTED  SAVING  SHORTFALL
+shop          5            3    1 of 2           3.75    2.25       0.00             12.00    6.00       0.00
+data          1            0    1 of 1           1.00    0.38       0.00              1.00    0.00       1.25
+
+Pods that declare no requests: cores and MiB of a pod
+NAMESPACE  WORKLOAD       PODS  CPU NEED  RECOMMENDED  MEMORY NEED  RECOMMENDED  CONFIDENCE
+shop       CronJob/batch     3         -            -            -            -           -
+
+Nodes
+NODE  PODS  CPU REQUESTED  MEAN USE   P95  P99  MEMORY REQUESTED  MEAN USE  P95  P99  ROOM PODS  CORES    GIB
+full     2            94%       25%   25%  25%               75%       25%  25%  25%        6.0   2.50  11.00
+hot      3             0%      150%  150%    -                0%       94%  94%    -       -2.0  -1.00   0.12
+new      1            25%         -     -    -                6%         -    -    -          -      -      -
 `
 	if diff := cmp.Diff(strings.TrimPrefix(want, "\n"), b.String()); diff != "" {
 		t.Error(diff)

@@ -126,7 +126,7 @@ func (r *Report) shortOf() string {
 	if measured := r.To.Sub(r.From); measured < least99*spanLength {
 		return fmt.Sprintf("Use was measured for %v: a p95 takes %v, a p99 takes %v.", measured, least95*spanLength, least99*spanLength)
 	}
-	return fmt.Sprintf("Less than %d spans of %v have a value of nine of ten nodes: the p99 of the total is unknown.", least99, spanLength)
+	return fmt.Sprintf("Fewer than %d spans of %v have a value of nine of ten nodes: the p99 of the total is unknown.", least99, spanLength)
 }
 
 // byName compares in the order of the parts.

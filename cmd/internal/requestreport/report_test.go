@@ -153,7 +153,7 @@ func TestTotal(t *testing.T) {
 	}
 	notes := []string{
 		"A note.", "Nothing was measured on 1 of 3 nodes: their use and room are unknown, and totals of these are of the others.",
-		"1 of 3 workloads have no profile: their need is unknown.", "Less than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.",
+		"1 of 3 workloads have no profile: their need is unknown.", "Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.",
 	}
 	if diff := cmp.Diff(notes, r.Notes); diff != "" {
 		t.Error(diff)

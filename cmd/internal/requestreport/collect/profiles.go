@@ -9,7 +9,8 @@ import (
 	"github.com/spazio-scheduler/spazio/profile/profiler"
 )
 
-// FromObject is what a WorkloadProfile says of its workload. The error is a *field.Error.
+// FromObject returns what a WorkloadProfile has found. Its amounts are rounded up; the report has the
+// middle of the step. The error is a *field.Error.
 func FromObject(p *v1alpha1.WorkloadProfile) (requestreport.Profile, error) {
 	found := requestreport.Profile{
 		Workload: p.Spec.Workload.In(p.Namespace),
@@ -20,7 +21,7 @@ func FromObject(p *v1alpha1.WorkloadProfile) (requestreport.Profile, error) {
 		if err != nil {
 			return found, err
 		}
-		found.Need = need
+		found.Need = need.Midpoint()
 	}
 	if r := p.Status.Recommendation; r != nil {
 		for _, c := range r.ContainerRecommendations {
@@ -31,7 +32,7 @@ func FromObject(p *v1alpha1.WorkloadProfile) (requestreport.Profile, error) {
 	return found, nil
 }
 
-// FromAdvice is the same of what a profiler's Store advises.
+// FromAdvice returns what a profiler's Store has found, which is not rounded.
 func FromAdvice(of profile.Workload, a profiler.Advice) requestreport.Profile {
 	found := requestreport.Profile{Workload: of, Need: a.Demand, Stale: a.Stale}
 	for _, r := range a.Recommendations {
