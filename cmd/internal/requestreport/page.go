@@ -1,7 +1,6 @@
 package requestreport
 
 import (
-	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -26,7 +25,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		chart         report.Chart
 	}{
 		{"total", "The cluster: what pods request and use, as per cent of what they may request.", r.totalChart()},
-		{"nodes", "Nodes: below the line a node uses less than its pods request. A dot may stand for several nodes.", r.nodeChart()},
+		{"nodes", "Nodes by their p95, or their mean where there are too few samples: below the line a node uses less than its pods request. A dot may stand for several nodes.", r.nodeChart()},
 		{"workloads", "The workloads that request most above their need: what their pods request, need, and would request by the recommendation.", r.workloadChart()},
 	} {
 		if len(p.chart.Panels) > 0 {
@@ -102,13 +101,13 @@ func (r *Report) nodeChart() (c report.Chart) {
 			}
 		}
 		if len(s.Points) > 0 {
-			c.Panels = append(c.Panels, report.Panel{Title: row.name, Series: []report.Series{s}})
+			c.Panels = append(c.Panels, report.Panel{Title: row.name, Tall: true, Series: []report.Series{s}})
 		}
 	}
 	for i := range c.Panels {
 		p := &c.Panels[i]
 		p.X = report.Axis{Label: "requested, % of the allocatable", Max: largest}
-		p.Y = report.Axis{Label: "used, % (p95, else mean)", Max: largest}
+		p.Y = report.Axis{Label: "used, % of the capacity", Max: largest}
 		p.Series = append(p.Series, report.Series{Name: "as much as requested", Style: report.Dashed, Points: []report.Point{{}, {X: largest, Y: largest}}})
 	}
 	return c
@@ -139,7 +138,7 @@ func (r *Report) workloadChart() (c report.Chart) {
 			add("recommended", resource.of(w.Recommended))
 		}
 		if _, largest := d.Range(); largest > 0 {
-			c.Panels = append(c.Panels, d.Panel(resource.title, report.Axis{Label: fmt.Sprintf("%s, all pods of the workload", resource.label)}))
+			c.Panels = append(c.Panels, d.Panel(resource.title, report.Axis{Label: resource.label + ", all pods of the workload", Max: 1.05 * largest}))
 		}
 	}
 	return c

@@ -110,10 +110,10 @@ func (r *Report) unknowns(in *Input) (notes []string) {
 		notes = append(notes, "No pods were read: what is requested is unknown.")
 	}
 	if missing := t.Nodes - t.MeasuredNodes; missing > 0 {
-		notes = append(notes, fmt.Sprintf("Nothing was measured on %d of %d nodes: their use and room are unknown, and totals of these are of the others.", missing, t.Nodes))
+		notes = append(notes, fmt.Sprintf("Nodes of which nothing was measured: %d of %d. Their use and room are unknown, and totals of use and room are of the others.", missing, t.Nodes))
 	}
 	if missing := t.Workloads - t.Profiled; missing > 0 {
-		notes = append(notes, fmt.Sprintf("%d of %d workloads have no profile: their need is unknown.", missing, t.Workloads))
+		notes = append(notes, fmt.Sprintf("Workloads without a profile: %d of %d. Their need is unknown.", missing, t.Workloads))
 	}
 	if t.MeasuredNodes > 0 && !t.Used.P99.CPU.Known {
 		notes = append(notes, r.shortOf())

@@ -152,8 +152,8 @@ func TestTotal(t *testing.T) {
 		t.Errorf("measured from %v to %v, want %v to %v", r.From, r.To, noon, want)
 	}
 	notes := []string{
-		"A note.", "Nothing was measured on 1 of 3 nodes: their use and room are unknown, and totals of these are of the others.",
-		"1 of 3 workloads have no profile: their need is unknown.", "Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.",
+		"A note.", "Nodes of which nothing was measured: 1 of 3. Their use and room are unknown, and totals of use and room are of the others.",
+		"Workloads without a profile: 1 of 3. Their need is unknown.", "Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.",
 	}
 	if diff := cmp.Diff(notes, r.Notes); diff != "" {
 		t.Error(diff)

@@ -45,7 +45,7 @@ func (r *Report) summary() []string {
 	if !r.From.IsZero() {
 		lines = append(lines, fmt.Sprintf("Use was measured from %s to %s on %s of %d.", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339), text.Count(t.MeasuredNodes, "node"), t.Nodes))
 	}
-	lines = append(lines, fmt.Sprintf("%s of %s; %d of the pods declare no requests.", text.Count(t.Pods, "pod"), text.Count(t.Workloads, "workload"), t.Undeclared))
+	lines = append(lines, fmt.Sprintf("%s of %s; pods that declare no requests: %d.", text.Count(t.Pods, "pod"), text.Count(t.Workloads, "workload"), t.Undeclared))
 	if requested, used := share(t.Requested.CPU, t.Allocatable.CPU), share(t.Used.Mean.CPU, t.Measured.CPU); requested.Known && used.Known {
 		memory := fmt.Sprintf("of the memory %s and %s", percent(share(t.Requested.Memory, t.Allocatable.Memory)), percent(share(t.Used.Mean.Memory, t.Measured.Memory)))
 		lines = append(lines, fmt.Sprintf("Of the CPU %s is requested and %s is used on average, %s.", percent(requested), percent(used), memory))
