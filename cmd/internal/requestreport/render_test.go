@@ -30,7 +30,8 @@ Use was measured from 2026-11-29T12:00:00Z to 2026-11-29T12:16:40Z on 2 nodes of
 Of the CPU 48% is requested and 67% is used on average, of the memory 32% and 48%.
 1 node full by requests but idle by measurement; 1 node at risk.
 A note.
-Nodes of which nothing was measured: 1 of 3. Their use and room are unknown, and totals of use and room are of the others.
+Nodes of which nothing was measured: 1 of 3. Their use and room are unknown, and totals of use and room are of the
+others.
 Workloads without a profile: 1 of 3. Their need is unknown.
 Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.
 

@@ -98,7 +98,7 @@ func nodesTable(title string, nodes []NodeRow) text.Table {
 	return t
 }
 
-// of is how a title says that not all are shown.
+// of returns a title that names how many rows there are if not all are shown.
 func of(all int, what string) string {
 	if all <= most {
 		return what
