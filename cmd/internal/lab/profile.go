@@ -73,8 +73,8 @@ what it has not seen.`,
 	set.BoolVar(&f.heldOut, "held-out", false, "only the second half of each series")
 	set.BoolVar(&f.first, "first-half", false, "only the first half of each series")
 	set.DurationVar(&f.learning, "warm-up", 48*time.Hour, "how long a recommender only observes")
-	set.DurationVar(&f.halfLife, "half-life", 0, "also evaluate the default preset with this half-life of CPU and memory, as own")
-	set.Float64Var(&f.percentile, "percentile", 0, "also evaluate the default preset at this percentile of CPU and memory, above 0 to 1, as own")
+	set.DurationVar(&f.halfLife, "half-life", 0, "also evaluate the default preset with this half-life of CPU and memory, as own; 0 is its own")
+	set.Float64Var(&f.percentile, "percentile", 0, "also evaluate the default preset at the value that this share of samples is below, up to 1, as own; 0 is its own")
 	set.StringVar(&f.plot, "plot", "", "also draw the curves into this .png or .svg file")
 	f.bind(set)
 	return cmd

@@ -57,7 +57,7 @@ func newReportCommand() *cobra.Command {
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "time that an answer may take")
 	f.DurationVar(&o.measure, "for", 0, "ask the agents for so long, every ten seconds; 0 asks them once")
 	f.StringArrayVar(&o.recordings, "recording", nil, "file or directory of an agent's recording, repeatable; no agent is asked then")
-	f.StringVar(&o.objects, "objects", "", "file of `kubectl get nodes,pods,workloadprofiles -A -o json`, which is read instead of a cluster")
+	f.StringVar(&o.objects, "objects", "", "file of nodes, pods and workloadprofiles as kubectl get -A -o json writes it, read in place of a cluster")
 	f.StringVarP(&o.output.format, "output", "o", reportOutputs[0], strings.Join(reportOutputs, ", "))
 	o.output.wideFlag(f)
 	return c
