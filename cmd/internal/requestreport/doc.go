@@ -22,6 +22,8 @@
 //     pod was measured for, has no room in pods.
 //   - A percentile of use is that of means over spans of ten seconds ([Use]), by nearest rank: p95 takes
 //     20 spans and p99 takes 100, with fewer it is unknown. One look at a cluster gives a mean alone.
+//   - A profile's amounts are published rounded up by an eighth of an octave; the need is the middle of
+//     that step (profile.Demand.Midpoint).
 //   - A workload without a profile has no need. A recommendation is known if it covers every
 //     container that its pods have.
 //

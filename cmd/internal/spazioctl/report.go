@@ -86,6 +86,9 @@ func (o *reportOptions) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	report, err := requestreport.New(in)
+	if err != nil && o.objects != "" {
+		return command.Usage(fmt.Errorf("--objects %s: %w", o.objects, err))
+	}
 	if err != nil {
 		return err
 	}

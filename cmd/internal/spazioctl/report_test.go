@@ -58,10 +58,15 @@ func TestReport(t *testing.T) {
 func TestReportRefuses(t *testing.T) {
 	file, dir := objects(t, `"worker-1"`), t.TempDir()
 	kubeconfig := transporttest.Unreachable(t)
-	empty := filepath.Join(dir, "empty")
-	if err := os.WriteFile(empty, []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
+	empty := write("empty", "{}")
+	negative := write("negative", `{"items": [{"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
 	for _, test := range []struct {
 		args []string
 		code int
@@ -75,6 +80,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"--recording", dir + "/none"}, command.ExitUsage, []string{"--recording", dir + "/none"}},
 		{[]string{"--objects", dir + "/none"}, command.ExitUsage, []string{"--objects", dir + "/none"}},
 		{[]string{"--objects", empty}, command.ExitUsage, []string{"--objects", "kubectl get nodes,pods,workloadprofiles -A -o json"}},
+		{[]string{"--objects", negative}, command.ExitUsage, []string{"--objects", negative, "Nodes[0].Capacity = -1"}},
 		{[]string{"--objects", file, "--context", "c"}, command.ExitUsage, []string{"--objects", "--context"}},
 		{[]string{"--context", "none"}, command.ExitUsage, []string{"--kubeconfig", "none"}},
 		{[]string{"word"}, command.ExitUsage, []string{"word"}},
