@@ -53,7 +53,7 @@ func (r *Report) totalChart() (c report.Chart) {
 			name      string
 			of, whole Amounts
 		}{
-			{"requested", t.Requested, t.Allocatable}, {"requested by recommendation", t.recommended(), t.Allocatable},
+			{"requested", t.Requested, t.Allocatable}, {"requested by recommendation", t.Recommended, t.Allocatable},
 			{"used, mean", t.Used.Mean, t.Measured}, {"used, p95", t.Used.P95, t.Measured}, {"used, p99", t.Used.P99, t.Measured},
 		} {
 			if s := share(row.of(series.of), row.of(series.whole)); s.Known {
@@ -71,14 +71,6 @@ func (r *Report) totalChart() (c report.Chart) {
 
 func (a Amounts) cpu() Measured    { return a.CPU }
 func (a Amounts) memory() Measured { return a.Memory }
-
-// recommended is what all pods would request, where something is recommended at all.
-func (t *Total) recommended() Amounts {
-	of := func(requested, saving, shortfall Measured) Measured {
-		return Measured{requested.Value - saving.Value + shortfall.Value, requested.Known && saving.Known}
-	}
-	return Amounts{of(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), of(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
-}
 
 // nodeChart has a dot for each node and resource, of whole per cents, so that a page of thousands of
 // nodes can be mailed.

@@ -104,18 +104,18 @@ func TestRows(t *testing.T) {
 	}
 	var got [][]string
 	for _, row := range rows[1:] {
-		got = append(got, cells(row, "kind", "node", "namespace", "workload", "pods", "requested_cpu", "used_cpu_p99", "room_pods", "saving_memory", "remark"))
+		got = append(got, cells(row, "kind", "node", "namespace", "workload", "pods", "requested_cpu", "used_cpu_p99", "used_memory_mean", "room_pods", "excess_cpu", "recommended_cpu", "saving_memory", "remark"))
 	}
 	want := [][]string{
-		{"total", "", "", "", "6", "4.75", "", "6", "6.44245094e+09", ""},
-		{"node", "full", "", "", "2", "3.75", "1", "6", "", "full by requests, idle by measurement"},
-		{"node", "hot", "", "", "3", "0", "", "-2", "", "tasks wait for a CPU; memory is nearly full; requests leave space where there is no room"},
-		{"node", "new", "", "", "1", "1", "", "", "", ""},
-		{"namespace", "", "data", "", "1", "1", "", "", "0", ""},
-		{"namespace", "", "shop", "", "5", "3.75", "", "", "6.44245094e+09", ""},
-		{"workload", "", "shop", "web", "2", "3.75", "", "", "6.44245094e+09", ""},
-		{"workload", "", "data", "db", "1", "1", "", "", "-1.34217728e+09", "stale"},
-		{"workload", "", "shop", "batch", "3", "0", "", "", "", ""},
+		{"total", "", "", "", "6", "4.75", "", "12348030976", "6", "", "2.125", "6442450944", ""},
+		{"node", "full", "", "", "2", "3.75", "1", "4294967296", "6", "", "", "", "full by requests, idle by measurement"},
+		{"node", "hot", "", "", "3", "0", "", "8053063680", "-2", "", "", "", "tasks wait for a CPU; memory is nearly full; requests leave space where there is no room"},
+		{"node", "new", "", "", "1", "1", "", "", "", "", "", "", ""},
+		{"namespace", "", "data", "", "1", "1", "", "", "", "0.5", "", "0", ""},
+		{"namespace", "", "shop", "", "5", "3.75", "", "", "", "2.75", "", "6442450944", ""},
+		{"workload", "", "shop", "web", "2", "3.75", "", "", "", "2.75", "", "6442450944", ""},
+		{"workload", "", "data", "db", "1", "1", "", "", "", "0.5", "", "-1342177280", "stale"},
+		{"workload", "", "shop", "batch", "3", "0", "", "", "", "", "", "", ""},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -141,6 +141,20 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(page, part) {
 			t.Errorf("no %q", part)
 		}
+	}
+}
+
+// Nodes with more reasons to be at risk come first.
+func TestRisksAreInOrder(t *testing.T) {
+	in := small()
+	in.Nodes = append(in.Nodes, requestreport.Node{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(1, amounts(1, 7.5), requestreport.Room{})})
+	var b strings.Builder
+	if err := report(t, in).WriteText(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, risks, _ := strings.Cut(b.String(), "Nodes at risk")
+	if hot, calm := strings.Index(risks, "\nhot "), strings.Index(risks, "\ncalm "); hot < 0 || calm < hot {
+		t.Errorf("%s", risks)
 	}
 }
 

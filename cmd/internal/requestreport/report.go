@@ -49,6 +49,8 @@ type Total struct {
 	// request more.
 	Saving    Amounts `json:"saving"`
 	Shortfall Amounts `json:"shortfall"`
+	// Recommended is what all pods would request then, unknown where nothing is recommended.
+	Recommended Amounts `json:"recommended"`
 }
 
 // New makes the report. The error is a *field.Error that names the part of the input.
@@ -101,6 +103,15 @@ func (r *Report) addTotal(in *Input) {
 	if in.Requests && len(in.Pods) == 0 {
 		t.Requested = Amounts{Is(0), Is(0)}
 	}
+	t.Recommended = Amounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
+}
+
+// then is what would be requested by recommendations.
+func then(requested, saving, shortfall Measured) Measured {
+	if !saving.Known {
+		return Measured{}
+	}
+	return Is(requested.Value - saving.Value + shortfall.Value)
 }
 
 // unknowns are sentences about what is missing.

@@ -143,7 +143,7 @@ func TestTotal(t *testing.T) {
 		Used: requestreport.Usage{Mean: amounts(4, 11.5), P95: amounts(4, 11.5)},
 		// A node without room takes none from others.
 		Room:   requestreport.Room{Pods: requestreport.Is(6), Amounts: amounts(2.5, 11.125)},
-		Saving: amounts(2.625, 6), Shortfall: amounts(0, 1.25),
+		Saving: amounts(2.625, 6), Shortfall: amounts(0, 1.25), Recommended: amounts(2.125, 8.25),
 	}
 	if diff := cmp.Diff(want, r.Total); diff != "" {
 		t.Error(diff)
@@ -195,6 +195,10 @@ func TestJudgement(t *testing.T) {
 		"full, half of it used":    {requestreport.Node{Use: steady(1, amounts(2, 1), roomy)}, of(3.9, 1), false, nil},
 		"full, memory not known":   {requestreport.Node{Use: steady(1, requestreport.Amounts{CPU: requestreport.Is(.1)}, roomy)}, of(3.9, 1), false, nil},
 		"not full, idle":           {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, of(3, 1), false, nil},
+		"full by 90 %, idle":       {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, profile.Amounts{CPU: 4 * .9}, true, nil},
+		"room for one":             {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(1)})}, of(1, 1), false, nil},
+		"a task on each CPU":       {requestreport.Node{Use: steady(1, amounts(4, 1), roomy)}, of(1, 1), false, nil},
+		"memory 90 % full":         {requestreport.Node{Use: steady(1, amounts(1, 9), roomy)}, of(1, 1), false, []requestreport.Risk{requestreport.MemoryFull}},
 		"nothing measured":         {requestreport.Node{}, of(3.9, 1), false, nil},
 		"not full, no room":        {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, []requestreport.Risk{requestreport.NoRoom}},
 		"cordoned, no room":        {requestreport.Node{Unschedulable: true, Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, nil},
@@ -387,6 +391,46 @@ func TestRefusals(t *testing.T) {
 	in.Profiles[0].Need.CPU.Amount = -1
 	if _, err := requestreport.New(in); !errors.Is(err, profile.ErrInvalid) {
 		t.Errorf("a need below 0: %v", err)
+	}
+}
+
+// Workloads of which the excess is unknown come after those without any, whatever they are called.
+func TestUnknownExcessIsLast(t *testing.T) {
+	names := func(pods ...requestreport.Pod) (all []string) {
+		in := requestreport.Input{Requests: true, Nodes: []requestreport.Node{{Name: "n", Allocatable: of(4, 4)}}, Pods: pods,
+			Profiles: []requestreport.Profile{{Workload: web, Need: need(1, 1)}, {Workload: db, Need: need(1, 1)}}}
+		for _, w := range report(t, in).Workloads {
+			all = append(all, w.Name)
+		}
+		return all
+	}
+	got := names(requestreport.Pod{Workload: batch, Requests: of(4, 4)}, requestreport.Pod{Workload: web, Requests: of(1, 1)}, requestreport.Pod{Workload: db, Requests: of(1, 1.5)})
+	if want := []string{"db", "web", "batch"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Notes are about what is missing, and only that.
+func TestNotes(t *testing.T) {
+	known := requestreport.Input{Requests: true,
+		Nodes:    []requestreport.Node{{Name: "n", Capacity: of(4, 4), Allocatable: of(4, 4), Use: steady(100, amounts(1, 1), requestreport.Room{})}},
+		Pods:     []requestreport.Pod{{Workload: web, Node: "n", Requests: of(1, 1)}},
+		Profiles: []requestreport.Profile{{Workload: web, Need: need(1, 1)}}}
+	if r := report(t, known); len(r.Notes) > 0 {
+		t.Errorf("all is known, and there are notes %q", r.Notes)
+	}
+	short := known
+	short.Nodes = []requestreport.Node{{Name: "n", Use: steady(3, amounts(1, 1), requestreport.Room{})}}
+	for name, test := range map[string]struct {
+		in   requestreport.Input
+		want []string
+	}{
+		"nothing":   {requestreport.Input{}, []string{"No pods were read: what is requested is unknown."}},
+		"few spans": {short, []string{"Use was measured for 30s: a p95 takes 3m20s, a p99 takes 16m40s."}},
+	} {
+		if diff := cmp.Diff(test.want, report(t, test.in).Notes); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package requestreport
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/spazio-scheduler/spazio/sim/report/text"
@@ -14,7 +15,7 @@ var rowColumns = []string{
 	"used_cpu_mean", "used_cpu_p95", "used_cpu_p99", "used_memory_mean", "used_memory_p95", "used_memory_p99",
 	"room_pods", "room_cpu", "room_memory",
 	"request_of_pod_cpu", "request_of_pod_memory", "need_of_pod_cpu", "need_of_pod_memory", "confidence",
-	"recommended_of_pod_cpu", "recommended_of_pod_memory", "excess_cpu", "excess_memory",
+	"recommended_of_pod_cpu", "recommended_of_pod_memory", "recommended_cpu", "recommended_memory", "excess_cpu", "excess_memory",
 	"saving_cpu", "saving_memory", "shortfall_cpu", "shortfall_memory", "remark",
 }
 
@@ -27,6 +28,7 @@ func (r *Report) Rows() text.Table {
 	total.amounts("allocatable", r.Total.Allocatable)
 	total.amounts("requested", r.Total.Requested)
 	total.measured(r.Total.Used, r.Total.Room)
+	total.amounts("recommended", r.Total.Recommended)
 	total.amounts("saving", r.Total.Saving)
 	total.amounts("shortfall", r.Total.Shortfall)
 	total.addTo(&t)
@@ -82,7 +84,7 @@ type row map[string]string
 
 func (r row) set(column string, m Measured) {
 	if m.Known {
-		r[column] = strconv.FormatFloat(m.Value, 'g', 9, 64)
+		r[column] = strconv.FormatFloat(math.Round(m.Value*1e6)/1e6, 'f', -1, 64) // a spreadsheet has no exponents
 	}
 }
 

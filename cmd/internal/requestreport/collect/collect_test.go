@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -101,17 +102,10 @@ func why(times int) agent.Why {
 }
 
 // server is an API server with the cluster, before whose agent near answers, and far does not.
-func server(t *testing.T, answer func(times int) any, change func(*http.ServeMux)) *rest.Config {
+func server(t *testing.T, report func(times int) any, change func(*http.ServeMux)) *rest.Config {
 	t.Helper()
 	mux := http.NewServeMux()
-	say := func(path string, object any) {
-		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			if err := json.NewEncoder(w).Encode(object); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	say := func(path string, object any) { mux.HandleFunc("GET "+path, answer(t, object)) }
 	nodes, pods, profiles := cluster()
 	say("/api/v1/nodes", &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes})
 	say("/api/v1/pods", &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods})
@@ -126,7 +120,7 @@ func server(t *testing.T, answer func(times int) any, change func(*http.ServeMux
 		if r.URL.Path != "/debug/why" || r.FormValue("format") != "json" {
 			t.Errorf("asked for %v", r.URL)
 		}
-		_ = json.NewEncoder(w).Encode(answer(int(times.Add(1)) - 1))
+		_ = json.NewEncoder(w).Encode(report(int(times.Add(1)) - 1))
 	}))
 	t.Cleanup(agents.Close)
 	podforwardtest.Forward(t, mux, deploy.AgentNamespace, "agent-near", 9691, strings.TrimPrefix(agents.URL, "http://"))
@@ -226,6 +220,35 @@ func TestDoubts(t *testing.T) {
 		test.want(&want)
 		if diff := cmp.Diff(want.Used, got.Used, near) + cmp.Diff(want.Room, got.Room, near); diff != "" {
 			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Of many agents that are silent some are named.
+func TestManySilentAgents(t *testing.T) {
+	nodes, pods, _ := cluster()
+	for i := range 9 {
+		n, p := node(fmt.Sprint("silent-", i)), pod(deploy.AgentNamespace, "agent", "sil-"+fmt.Sprint(i), fmt.Sprint("silent-", i), "20m", "40Mi")
+		p.Labels["app.kubernetes.io/name"] = "spazio-agent"
+		nodes, pods = append(nodes, n), append(pods, p)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/nodes", answer(t, &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes}))
+	mux.HandleFunc("GET /api/v1/pods", answer(t, &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods}))
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	notes := strings.Join(gather(t, collect.Config{Cluster: &rest.Config{Host: s.URL}}).Notes, "\n")
+	if strings.Count(notes, "did not answer") != 5 || !strings.Contains(notes, "Nor did the agents of 6 other nodes.") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+// answer is an API server's, of one object.
+func answer(t *testing.T, object any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(object); err != nil {
+			t.Error(err)
 		}
 	}
 }

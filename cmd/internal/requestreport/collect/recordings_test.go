@@ -94,6 +94,9 @@ func TestRecordings(t *testing.T) {
 	if !found || r.Total.Profiled != 2 {
 		t.Errorf("%+v", r.Total)
 	}
+	if notes := strings.Join(r.Notes, "\n"); strings.Contains(notes, "is not among") {
+		t.Errorf("notes %q", notes)
+	}
 }
 
 // Recordings alone show use, of machines as large as they say, and no requests.
@@ -101,6 +104,19 @@ func TestRecordingsAlone(t *testing.T) {
 	r := gather(t, collect.Config{Recordings: []string{record(t, "a", "pod-1", 10*time.Second), record(t, "b", "pod-2", 10*time.Second)}})
 	if r.Total.Nodes != 2 || r.Total.Requested.CPU.Known || r.Nodes[0].Capacity != amounts(4, 16*gib) || r.Total.Used.Mean != amounts(4, 16*gib) {
 		t.Errorf("%+v, %+v", r.Total, r.Nodes[0])
+	}
+}
+
+// The first report of an agent, which has measured no pod, shows no room in pods; and a recording of a
+// node that the objects do not have is named.
+func TestRecordingOfAnotherNode(t *testing.T) {
+	dir := record(t, "elsewhere", "pod-1", 300*time.Millisecond)
+	r := gather(t, collect.Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
+	if n := r.Nodes[0]; n.Name != "elsewhere" || n.Room.Pods.Known || !n.Room.Memory.Known || !n.Used.Mean.CPU.Known {
+		t.Errorf("%+v", n)
+	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "The node elsewhere of recording "+dir+" is not among the nodes") {
+		t.Errorf("notes %q", notes)
 	}
 }
 
