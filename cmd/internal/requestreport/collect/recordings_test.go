@@ -26,7 +26,14 @@ func uidOf(pod string) types.UID { return types.UID("u-" + pod[len(pod)-5:]) }
 func record(t *testing.T, node, pod string, length time.Duration) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	c := agent.Config{Node: node, Incarnation: 1, Schema: "test", Cores: 4, Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: agent.Memory, Size: 16 * gib}}}
+	recordInto(t, dir, node, pod, noon, length)
+	return dir
+}
+
+// recordInto is record of an agent that starts at a time, in a directory that may have recordings.
+func recordInto(t *testing.T, dir, node, pod string, start time.Time, length time.Duration) {
+	t.Helper()
+	c := agent.Config{Node: node, Incarnation: uint64(start.UnixNano()), Schema: "test", Cores: 4, Channels: []agent.Channel{{Name: agent.CPU, Size: 4}, {Name: agent.Memory, Size: 16 * gib}}}
 	pipeline, err := agent.New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -37,12 +44,12 @@ func record(t *testing.T, node, pod string, length time.Duration) (dir string) {
 	}
 	key := reserve.KeyOf(string(uidOf(pod)))
 	pods := agent.RunningPods(key)
-	recorder.Pods(noon, pods)
-	if _, _, err := pipeline.Pods(noon, pods); err != nil {
+	recorder.Pods(start, pods)
+	if _, _, err := pipeline.Pods(start, pods); err != nil {
 		t.Fatal(err)
 	}
 	for since := 100 * time.Millisecond; since <= length; since += 100 * time.Millisecond {
-		at, y := noon.Add(since), []float64{.25, .5}
+		at, y := start.Add(since), []float64{.25, .5}
 		recorder.Sample(at, y)
 		report, ok, err := pipeline.Sample(at, y)
 		if err != nil {
@@ -63,7 +70,6 @@ func record(t *testing.T, node, pod string, length time.Duration) (dir string) {
 	if lost := recorder.Stats().Lost; lost > 0 {
 		t.Fatalf("%d records are lost", lost)
 	}
-	return dir
 }
 
 // Recordings show what nodes used, and of pods in the objects what their workloads need.
@@ -117,6 +123,25 @@ func TestRecordingOfAnotherNode(t *testing.T) {
 	}
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "The node elsewhere of recording "+dir+" is not among the nodes") {
 		t.Errorf("notes %q", notes)
+	}
+}
+
+// A directory has the recordings of an agent's starts, one after the other, and none of another node's.
+func TestRecordingsOfRestarts(t *testing.T) {
+	dir, pod := record(t, "far", "free-5d4f8c7b9-run34", 5*time.Minute), "free-5d4f8c7b9-run34"
+	recordInto(t, dir, "far", pod, noon.Add(10*time.Minute), 5*time.Minute)
+	r := gather(t, collect.Config{Objects: strings.NewReader(file(t)), Recordings: []string{dir}})
+	if n := r.Nodes[0]; n.Spans < 60 || n.Spans > 62 || n.Used.Mean.CPU != requestreport.Is(2) {
+		t.Errorf("%+v", n)
+	}
+	for _, w := range r.Workloads {
+		if diff := cmp.Diff(amounts(.5, gib), w.Need, near); w.Name == "free" && diff != "" {
+			t.Errorf("the need of free: %s", diff)
+		}
+	}
+	recordInto(t, dir, "other", pod, noon.Add(20*time.Minute), time.Second)
+	if _, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Recordings: []string{dir}}); err == nil || !strings.Contains(err.Error(), "it is of two nodes") {
+		t.Error(err)
 	}
 }
 
