@@ -34,10 +34,23 @@ type Use struct {
 }
 
 // span is what was measured in one span; index counts spans since 1970, so that those of all nodes
-// are of the same times.
+// are of the same times. It is small: an hour of the largest clusters has two million.
 type span struct {
-	index       int64
-	cpu, memory sum
+	index                 int32
+	cpu, memory           float32 // means
+	cpuCount, memoryCount uint16
+}
+
+// cpuOf and memoryOf are the means of a span.
+func cpuOf(s *span) Measured    { return Measured{float64(s.cpu), s.cpuCount > 0} }
+func memoryOf(s *span) Measured { return Measured{float64(s.memory), s.memoryCount > 0} }
+
+// addToMean adds a number to a mean, unless it is unknown or not finite.
+func addToMean(mean *float32, count *uint16, m Measured) {
+	if m.Known && math.Abs(m.Value) <= math.MaxFloat32 && *count < math.MaxUint16 {
+		*count++
+		*mean += float32((m.Value - float64(*mean)) / float64(*count))
+	}
 }
 
 // sum adds up known numbers.
@@ -62,39 +75,36 @@ func (s sum) mean() Measured {
 
 // Add takes in a sample. What is not finite is unknown. Samples may come in any order.
 func (u *Use) Add(s Sample) {
-	index := s.At.Unix() / int64(spanLength/time.Second)
+	index := int32(s.At.Unix() / int64(spanLength/time.Second))
 	at := len(u.spans) - 1
 	if at < 0 || u.spans[at].index != index {
 		var found bool
-		at, found = slices.BinarySearchFunc(u.spans, index, func(s span, index int64) int { return cmp.Compare(s.index, index) })
+		at, found = slices.BinarySearchFunc(u.spans, index, func(s span, index int32) int { return cmp.Compare(s.index, index) })
 		if !found {
 			u.spans = slices.Insert(u.spans, at, span{index: index})
 		}
 	}
-	u.spans[at].cpu.add(s.CPU)
-	u.spans[at].memory.add(s.Memory)
+	addToMean(&u.spans[at].cpu, &u.spans[at].cpuCount, s.CPU)
+	addToMean(&u.spans[at].memory, &u.spans[at].memoryCount, s.Memory)
 	for i, room := range [...]Measured{s.Room.Pods, s.Room.CPU, s.Room.Memory} {
 		u.room[i].add(room)
 	}
 }
 
 // means returns the known means of spans of a resource, and their mean.
-func (u *Use) means(of func(*span) *sum) (all []float64, mean Measured) {
+func (u *Use) means(of func(*span) Measured) (all []float64, mean Measured) {
 	if u == nil {
 		return nil, Measured{}
 	}
 	var whole sum
 	for i := range u.spans {
-		if m := of(&u.spans[i]).mean(); m.Known {
+		if m := of(&u.spans[i]); m.Known {
 			all = append(all, m.Value)
 			whole.add(m)
 		}
 	}
 	return all, whole.mean()
 }
-
-func cpuOf(s *span) *sum    { return &s.cpu }
-func memoryOf(s *span) *sum { return &s.memory }
 
 // averageRoom is the mean room.
 func (u *Use) averageRoom() Room {
@@ -162,8 +172,8 @@ func totalUsage(nodes []Node) (all Usage) {
 
 // totalOf adds up a resource: in each span the means of all nodes, and how far those with a value are
 // off them.
-func totalOf(nodes []Node, of func(*span) *sum) (mean, p95, p99 Measured) {
-	spans := map[int64]*sum{}
+func totalOf(nodes []Node, of func(*span) Measured) (mean, p95, p99 Measured) {
+	spans := map[int32]*sum{}
 	measured := int32(0)
 	for i := range nodes {
 		_, average := nodes[i].Use.means(of)
@@ -174,7 +184,7 @@ func totalOf(nodes []Node, of func(*span) *sum) (mean, p95, p99 Measured) {
 		mean = mean.plus(average)
 		for k := range nodes[i].Use.spans {
 			s := &nodes[i].Use.spans[k]
-			if m := of(s).mean(); m.Known {
+			if m := of(s); m.Known {
 				if spans[s.index] == nil {
 					spans[s.index] = &sum{}
 				}
@@ -194,7 +204,7 @@ func totalOf(nodes []Node, of func(*span) *sum) (mean, p95, p99 Measured) {
 
 // period is when the first span began and the last one ended; both are zero without spans.
 func period(nodes []Node) (from, to time.Time) {
-	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	first, last := int32(math.MaxInt32), int32(math.MinInt32)
 	for i := range nodes {
 		if u := nodes[i].Use; u != nil && len(u.spans) > 0 {
 			first, last = min(first, u.spans[0].index), max(last, u.spans[len(u.spans)-1].index)
@@ -203,6 +213,6 @@ func period(nodes []Node) (from, to time.Time) {
 	if first > last {
 		return from, to
 	}
-	begin := func(index int64) time.Time { return time.Unix(index*int64(spanLength/time.Second), 0).UTC() }
+	begin := func(index int32) time.Time { return time.Unix(int64(index)*int64(spanLength/time.Second), 0).UTC() }
 	return begin(first), begin(last + 1)
 }
