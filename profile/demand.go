@@ -108,6 +108,15 @@ func (s Share) published() Share {
 	return s
 }
 
+// Midpoint undoes the rounding of Published on average: amounts are half a step lower, so that they are
+// off by half a step at most, in either direction.
+func (d Demand) Midpoint() Demand {
+	half := math.Exp2(-.5 / amountSteps)
+	d.CPU.Amount *= half
+	d.Memory.Amount *= half
+	return d
+}
+
 func roundUp(v float64) float64 {
 	if v == 0 {
 		return 0

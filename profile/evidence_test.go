@@ -190,6 +190,24 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestMidpointIsNearWhatWasPublished: half a step of an eighth of an octave, up or down.
+func TestMidpointIsNearWhatWasPublished(t *testing.T) {
+	low, high := 0., 0.
+	for i := range 1000 {
+		amount := .01 * math.Pow(1.01, float64(i))
+		of := profile.Demand{CPU: profile.Share{Amount: amount, SD: 1}, Memory: profile.Share{Amount: amount}}
+		got := of.Published().Midpoint()
+		off := math.Log2(got.CPU.Amount / amount)
+		low, high = min(low, off), max(high, off)
+		if got.Memory.Amount != got.CPU.Amount || got.CPU.SD != 1 {
+			t.Fatalf("%+v of %+v", got, of)
+		}
+	}
+	if low < -1./16-1e-9 || high > 1./16+1e-9 || high-low < .12 {
+		t.Errorf("from %v to %v octaves off", low, high)
+	}
+}
+
 func TestDemandValidate(t *testing.T) {
 	refused(t, "CPU.Amount", profile.Demand{CPU: profile.Share{Amount: -1}}.Validate())
 	refused(t, "Memory.SD", profile.Demand{Memory: profile.Share{SD: math.NaN()}}.Validate())

@@ -82,6 +82,8 @@ type Options struct {
 	WarmUp time.Duration
 	// Part is which half of each series is replayed, as if it were all there is.
 	Part Part
+	// Own, unless nil, is a preset that Curves evaluates after the others.
+	Own *profile.Preset
 	// Progress, unless nil, is called by Curves as each of all predictors is done.
 	Progress func(done, all int)
 }
@@ -94,6 +96,8 @@ func (o Options) validate() error {
 		return refuse("Options.WarmUp", o.WarmUp, "not negative")
 	case o.Part > HeldOut:
 		return refuse("Options.Part", o.Part, "All, FirstHalf or HeldOut")
+	case o.Own != nil:
+		return o.Own.Validate()
 	}
 	return nil
 }

@@ -152,12 +152,15 @@ type point struct {
 	Score
 }
 
-// Curves evaluates every preset, the thesis's literal form, and who knows what
-// comes on the series of a resource, the default preset first. The error is that of
+// Curves evaluates every preset, the default first, Options.Own, the thesis's literal form,
+// and an oracle that knows what comes on the series of a resource. The error is that of
 // ctx if it ends before, of the options or the series, or ErrShort.
 func Curves(ctx context.Context, s []Series, r Resource, o Options) ([]Curve, error) {
 	s = slices.DeleteFunc(slices.Clone(s), func(s Series) bool { return s.Resource != r })
 	presets := profile.Presets()
+	if o.Own != nil {
+		presets = append(presets, *o.Own)
+	}
 	all, done := (len(presets)+1)*(1+len(percentiles))+1, 0
 	each := func(p Predictor) ([]errorSums, error) {
 		sums, err := evaluateEach(ctx, s, p, o)

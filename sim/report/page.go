@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,6 +144,15 @@ func (p *Page) Bytes() []byte {
 			html.EscapeString(p.title), style, p.b.String())
 	}
 	return []byte(strings.TrimRight(p.b.String(), "\n") + "\n")
+}
+
+// Write writes the page so far. The error is that of a picture that could not be drawn, or w's.
+func (p *Page) Write(w io.Writer) error {
+	if p.err != nil {
+		return p.err
+	}
+	_, err := w.Write(p.Bytes())
+	return err
 }
 
 // Files are what belongs beside the page.

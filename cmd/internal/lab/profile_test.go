@@ -73,6 +73,43 @@ func TestProfileEvaluate(t *testing.T) {
 	}
 }
 
+// One's own half-life and percentile take the place of the default's, in a row beside it: with the
+// default's values it is the default, and a higher percentile holds more often and takes more.
+func TestProfileEvaluateOwn(t *testing.T) {
+	dir := writeSeries(t)
+	type score struct{ Quality, Overhead float64 }
+	scores := func(args ...string) map[string]score {
+		t.Helper()
+		out, err := evaluateProfiles(append([]string{"--series", dir, "--warm-up", "12h", "--output", "json"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made struct {
+			Rows []struct {
+				Resource, Name string
+				Own            score
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &made); err != nil {
+			t.Fatal(err)
+		}
+		of := map[string]score{}
+		for _, r := range made.Rows {
+			of[r.Name+" "+r.Resource] = r.Own
+		}
+		return of
+	}
+	for _, resource := range []string{" cpu", " memory"} {
+		if s := scores("--percentile", "0.98"); s["own"+resource] != s["spazio"+resource] || s["own"+resource].Quality == 0 {
+			t.Errorf("the default's percentile: %+v, the default %+v", s["own"+resource], s["spazio"+resource])
+		}
+		low, high := scores("--percentile", "0.3", "--half-life", "6h")["own"+resource], scores("--percentile", "1", "--half-life", "6h")["own"+resource]
+		if low.Overhead >= high.Overhead || low.Quality > high.Quality {
+			t.Errorf("of%s at percentile 0.3 %+v, at 1 %+v", resource, low, high)
+		}
+	}
+}
+
 func TestProfileEvaluateTable(t *testing.T) {
 	out, err := evaluateProfiles("--series", writeSeries(t), "--warm-up", "12h", "--held-out")
 	if err != nil {
@@ -95,7 +132,7 @@ func TestProfileEvaluateRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{}, {"--series", dir}, {"--series", dir + "/missing"}, {"--series", dir, "--held-out", "--first-half"},
-		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
+		{"--series", dir, "--warm-up", "1s"}, {"--series", dir, "--half-life", "1ms"}, {"--series", dir, "--percentile", "1.5"}, {"--series", dir, "--percentile", "-0.1"}, {"--series", dir, "--percentile", "NaN"}, {"--series", dir, "--output", "xml"}, {"--series", dir, "--plot", "x.txt"},
 	} {
 		if out, err := evaluateProfiles(args...); err == nil {
 			t.Errorf("%v is accepted: %s", args, out)

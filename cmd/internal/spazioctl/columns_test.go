@@ -107,6 +107,7 @@ func TestColumns(t *testing.T) {
 		"profile list":    {"profile", "list", "--kubeconfig", profiles},
 		"profile calls":   {"profile", "list", "--connections", "--kubeconfig", profiles},
 		"profile advices": {"profile", "recommend", "-A", "--kubeconfig", profiles},
+		"report":          {"report", "--objects", objects(t, clean(t, hostile[0]))},
 		"profile show":    {"profile", "show", "web", "--kubeconfig", profiles},
 	} {
 		code, out, errs := run(t.Context(), args...)

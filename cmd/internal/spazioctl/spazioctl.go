@@ -31,6 +31,6 @@ func NewCommand(name, shown string) *cobra.Command {
 		Short:       "Install Spazio in a cluster, and show what it knows of it",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: shown},
 	}
-	root.AddCommand(newTopCommand(), newExplainCommand(), newWebCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand(), newSlotsCommand(), newConvertCommand())
+	root.AddCommand(newTopCommand(), newExplainCommand(), newWebCommand(), newWhyCommand(), newModelCommand(), newInstallCommand(), newCheckCommand(), newUninstallCommand(), newProfileCommand(), newReportCommand(), newSlotsCommand(), newConvertCommand())
 	return root
 }

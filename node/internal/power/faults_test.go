@@ -219,7 +219,7 @@ func TestNoEnergyInAWindow(t *testing.T) {
 	f.pods[podA] = &pod{cores: 1}
 	f.still = true
 	f.seconds(p, 6) // of which the first is a reset
-	label := "{pod_uid=" + podA + "}"
+	label := "{namespace=,pod=,pod_uid=" + podA + "}"
 	before := series(t, p)
 	f.seconds(p, 10)
 	after := series(t, p)
@@ -298,7 +298,7 @@ func TestPodThatComesBack(t *testing.T) {
 	m.seconds(p, 5)
 	m.pods[podA].hidden = false
 	m.seconds(p, 180)
-	label := "pod_joules_total{pod_uid=" + podA + "}"
+	label := "pod_joules_total{namespace=,pod=,pod_uid=" + podA + "}"
 	if got := series(t, p)[label]; !near(got, m.pods[podA].joules, .05*m.pods[podA].joules) {
 		t.Errorf("a pod that runs is charged %g J of %g J", got, m.pods[podA].joules)
 	}
@@ -328,7 +328,7 @@ func TestMostPodsThatEnded(t *testing.T) {
 	m.seconds(p, 5)
 	all := series(t, p)
 	for i := range 600 {
-		if _, shown := all["pod_joules_total{pod_uid="+uid(i)+"}"]; shown != (i >= 100) {
+		if _, shown := all["pod_joules_total{namespace=,pod=,pod_uid="+uid(i)+"}"]; shown != (i >= 100) {
 			t.Errorf("pod %d shown: %v", i, shown)
 		}
 	}
@@ -342,7 +342,7 @@ func TestNamesAreForgotten(t *testing.T) {
 	m.seconds(p, 1)
 	named := func(uids ...string) (pods []telemetry.Pod) {
 		for _, uid := range uids {
-			pods = append(pods, telemetry.Pod{UID: uid, Namespace: "shop", Name: "pod"})
+			pods = append(pods, telemetry.Pod{UID: uid, Namespace: "shop", Name: "pod-" + uid})
 		}
 		return pods
 	}
@@ -355,7 +355,7 @@ func TestNamesAreForgotten(t *testing.T) {
 	m.seconds(p, 5)
 	p.Observe(m.at, named(many...))
 	name := func(uid string) bool {
-		_, ok := series(t, p)["pod_info{namespace=shop,pod=pod,pod_uid="+uid+"}"]
+		_, ok := series(t, p)["pod_joules_total{namespace=shop,pod=pod-"+uid+",pod_uid=}"]
 		return ok
 	}
 	// One there, and its name among 502: as many as are kept.
@@ -385,6 +385,40 @@ func TestNamesAreForgotten(t *testing.T) {
 	}
 }
 
+// TestANameIsTheNewestPods: a pod of a StatefulSet that is replaced keeps its name, and what both took is
+// apart and adds up.
+func TestANameIsTheNewestPods(t *testing.T) {
+	m := newMachine()
+	p := m.meter(energy.Split{Idle: energy.ByUsage})
+	m.seconds(p, 1)
+	named := func(uid string) []telemetry.Pod { return []telemetry.Pod{{UID: uid, Namespace: "shop", Name: "db-0"}} }
+	const byName = "pod_joules_total{namespace=shop,pod=db-0,pod_uid=}"
+	of := func(all map[string]float64, uid string) float64 {
+		return all["pod_joules_total{namespace=shop,pod=db-0,pod_uid="+uid+"}"]
+	}
+	for _, uids := range [][2]string{{podA, podB}, {podC, podB + "0"}} { // the newer one has the larger UID, or not
+		older, newer := uids[0], uids[1]
+		p.Observe(m.at, named(older))
+		m.pods[older] = &pod{cores: 1}
+		m.seconds(p, 30)
+		first := series(t, p)[byName]
+		delete(m.pods, older)
+		p.Observe(m.at, named(newer))
+		m.pods[newer] = &pod{cores: .1}
+		m.seconds(p, 10)
+		all := series(t, p)
+		if first <= 0 || of(all, older) < first || all[byName] <= 0 || all[byName] >= first {
+			t.Errorf("the older took %g J, of which %g are under its UID, and the newer %g", first, of(all, older), all[byName])
+		}
+		delete(m.pods, newer)
+		m.seconds(p, 5)
+		if all := series(t, p); all[byName] <= 0 || all[byName] >= first {
+			t.Errorf("both have ended, and the newer took %g J", all[byName])
+		}
+		m.seconds(p, 130)
+	}
+}
+
 // TestMetricsAreDescribed, so that a registry sees two of a name before they are gathered.
 func TestMetricsAreDescribed(t *testing.T) {
 	described := make(chan *prometheus.Desc, 100)
@@ -394,8 +428,8 @@ func TestMetricsAreDescribed(t *testing.T) {
 	for d := range described {
 		names[d.String()] = true
 	}
-	if len(names) != 13 {
-		t.Errorf("%d metrics, want 13: %v", len(names), names)
+	if len(names) != 12 {
+		t.Errorf("%d metrics, want 12: %v", len(names), names)
 	}
 }
 
@@ -489,7 +523,7 @@ func TestWindowOfCPUTimesThatCannotBe(t *testing.T) {
 			p := m.meter(energy.Split{})
 			m.everyLoad(p)
 			m.system, m.pods[podA] = 1, &pod{cores: 1}
-			charged := func() float64 { return series(t, p)["pod_joules_total{pod_uid="+podA+"}"] }
+			charged := func() float64 { return series(t, p)["pod_joules_total{namespace=,pod=,pod_uid="+podA+"}"] }
 			for before := 0.; charged() == before; {
 				m.seconds(p, 1) // to the end of a window
 			}
@@ -566,7 +600,7 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 		}
 		s.system, s.pods["a"] = 1, &pod{cores: 1}
 		s.seconds(p, 3*each) // the first of the pod
-		before := series(t, p)["pod_joules_total{pod_uid=a}"]
+		before := series(t, p)["pod_joules_total{namespace=,pod=,pod_uid=a}"]
 		known := 0
 		for range 300 {
 			last, told, _ := s.seconds(p, 1)
@@ -577,7 +611,7 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 				t.Fatalf("each %d s: %g W, %v of 80", each, last.Watts, last.Flags)
 			}
 		}
-		took := series(t, p)["pod_joules_total{pod_uid=a}"] - before
+		took := series(t, p)["pod_joules_total{namespace=,pod=,pod_uid=a}"] - before
 		if known < 300/each-2 || took < 300*20*.9 || took > 300*20*1.1 {
 			t.Errorf("each %d s: known %d times in 300 s; the pod took %g J of 6000", each, known, took)
 		}

@@ -126,6 +126,29 @@ func (l *ledger) observe(pods []telemetry.Pod) {
 	}
 }
 
+// newest returns of each name the account of the pod that has it now: of a StatefulSet's pod that was
+// replaced, that of the new one.
+func (l *ledger) newest() map[podName]*podAccount {
+	newest := make(map[podName]*podAccount, len(l.names))
+	for uid, n := range l.names {
+		if a := l.pods[uid]; a != nil && (newest[n] == nil || a.isNewer(newest[n])) {
+			newest[n] = a
+		}
+	}
+	return newest
+}
+
+// isNewer compares pods of one name: one that runs is newer than one that has ended.
+func (a *podAccount) isNewer(b *podAccount) bool {
+	switch {
+	case a.endedAt.IsZero() != b.endedAt.IsZero():
+		return a.endedAt.IsZero()
+	case !a.endedAt.Equal(b.endedAt):
+		return a.endedAt.After(b.endedAt)
+	}
+	return a.uid > b.uid
+}
+
 // charge adds a window's shares to the pods' accounts.
 func (l *ledger) charge(w *window, residual float64) {
 	for i, uid := range l.uids {

@@ -21,9 +21,8 @@ var (
 	marginal     = desc("marginal_watts_per_core", "What a busy core more would take at the present load.")
 	quality      = desc("quality", "1 for what the power rests on, by the source that is read: measured, shared, platform or modelled; none while nothing is known.", "source", "quality")
 	unattributed = desc("unattributed_joules_total", "Energy that no pod is charged, by why: idle, system, or of pods that have ended.", "part")
-	podJoules    = desc("pod_joules_total", "Energy that a pod is charged. A pod that has ended is shown for two minutes.", "pod_uid")
-	podJoulesSD  = desc("pod_joules_stddev", "Standard deviation of what a pod is charged.", "pod_uid")
-	podInfo      = desc("pod_info", "1 for a pod whose name is known.", "pod_uid", "namespace", "pod")
+	podJoules    = desc("pod_joules_total", "Energy that a pod is charged: by its name, and by its UID if the name is not known or a newer pod has it. A pod that has ended is shown for two minutes, and 500 of these at most.", "namespace", "pod", "pod_uid")
+	podJoulesSD  = desc("pod_joules_stddev", "Standard deviation of what a pod is charged.", "namespace", "pod", "pod_uid")
 	refusedTotal = desc("refused_total", "Readings that could not be made or used, by the cause.", "cause")
 	changesTotal = desc("source_changes_total", "How often another source of energy was taken.")
 )
@@ -32,7 +31,7 @@ var (
 func (m *Meter) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		nodeJoules, nodeWatts, nodeWattsSD, idleWatts, maxWatts, marginal, quality, unattributed,
-		podJoules, podJoulesSD, podInfo, refusedTotal, changesTotal,
+		podJoules, podJoulesSD, refusedTotal, changesTotal,
 	} {
 		c <- d
 	}
@@ -73,12 +72,14 @@ func (m *Meter) metrics() (all []prometheus.Metric) {
 	counter(unattributed, l.rest.Idle, "idle")
 	counter(unattributed, l.rest.System, "system")
 	counter(unattributed, l.rest.Ended, "ended")
+	newest := l.newest()
 	for uid, a := range l.pods {
-		counter(podJoules, a.joules, uid)
-		gauge(podJoulesSD, a.sd(), uid)
-		if n, ok := l.names[uid]; ok {
-			gauge(podInfo, 1, uid, n.namespace, n.name)
+		n := l.names[uid]
+		if n != (podName{}) && newest[n] == a {
+			uid = "" // the name identifies it
 		}
+		counter(podJoules, a.joules, n.namespace, n.name, uid)
+		gauge(podJoulesSD, a.sd(), n.namespace, n.name, uid)
 	}
 	for cause, n := range l.refused {
 		counter(refusedTotal, float64(n), cause)

@@ -38,7 +38,7 @@ func (p *slimPod) GetObjectMeta() metav1.Object {
 // slimmed strips the pods of a list in progress.
 func slimmed(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
-		return &slimPod{pod.Namespace, pod.Name, podOf(pod)}, nil
+		return &slimPod{pod.Namespace, pod.Name, PodOf(pod)}, nil
 	}
 	return object, nil
 }
@@ -48,7 +48,7 @@ func slim(object any) (profiler.Pod, bool) {
 	case *slimPod:
 		return o.pod, true
 	case *corev1.Pod:
-		return podOf(o), true
+		return PodOf(o), true
 	}
 	return profiler.Pod{}, false
 }
@@ -82,8 +82,8 @@ func (s *podStore) replace(objects []any) {
 	})
 }
 
-// podOf strips a pod.
-func podOf(p *corev1.Pod) profiler.Pod {
+// PodOf returns what a Store keeps of a pod.
+func PodOf(p *corev1.Pod) profiler.Pod {
 	of, revision, template := profile.Identify(metaOf(p))
 	return profiler.Pod{
 		UID: string(p.UID), Mirrors: p.Annotations[corev1.MirrorPodAnnotationKey], Node: p.Spec.NodeName, Workload: of, Revision: revision, Template: template, Created: p.CreationTimestamp.Time,

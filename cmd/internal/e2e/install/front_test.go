@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
 	"github.com/spazio-scheduler/spazio/plugin"
@@ -31,6 +32,7 @@ type programs struct {
 	nodes    []plugin.NodeState
 	notAfter time.Time
 	release  string // of Kubernetes, that the scheduler is of
+	why      agent.Why
 }
 
 // set changes what they show.
@@ -53,6 +55,10 @@ spazio_agent_cgroups{layout="v2"} 1
 kubernetes_build_info{git_version=%q,major="",minor=""} 1
 `, p.notAfter.Unix(), p.release)
 	case "/debug/why":
+		if r.FormValue("format") == "json" {
+			_ = json.NewEncoder(w).Encode(p.why)
+			return
+		}
 		fmt.Fprintln(w, "near has room")
 	case plugin.DebugPath:
 		if pod := r.FormValue("pod"); pod != "" {

@@ -1,0 +1,180 @@
+package requestreport
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// ErrInvalid is what every field.Error of this package wraps.
+var ErrInvalid = errors.New("invalid input")
+
+// Measured is a number that may be unknown; the zero value is.
+type Measured struct {
+	Value float64
+	Known bool
+}
+
+// Is returns a known number.
+func Is(v float64) Measured { return Measured{v, true} }
+
+// MarshalJSON writes the number, or null.
+func (m Measured) MarshalJSON() ([]byte, error) {
+	if !m.Known {
+		return []byte("null"), nil
+	}
+	return json.Marshal(m.Value)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Measured) UnmarshalJSON(text []byte) error {
+	var v *float64
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	*m = Measured{}
+	if v != nil {
+		*m = Is(*v)
+	}
+	return nil
+}
+
+// plus is the sum with a number that may be unknown, which adds nothing.
+func (m Measured) plus(n Measured) Measured {
+	return Measured{m.Value + n.Value, m.Known || n.Known}
+}
+
+// Amounts are cores and bytes, each of which may be unknown.
+type Amounts struct {
+	CPU    Measured `json:"cpuCores"`
+	Memory Measured `json:"memoryBytes"`
+}
+
+func (a Amounts) plus(b Amounts) Amounts {
+	return Amounts{a.CPU.plus(b.CPU), a.Memory.plus(b.Memory)}
+}
+
+// Input is what a Report is made of. New does not modify it.
+type Input struct {
+	// MadeAt is the time of the report.
+	MadeAt time.Time
+	// Source names where the input is from, in words.
+	Source string
+	// Requests reports whether Pods are known; without it all requests are unknown.
+	Requests bool
+	Nodes    []Node
+	Pods     []Pod
+	Profiles []Profile
+	// Notes are sentences about what could not be read.
+	Notes []string
+}
+
+// Node is a node of the cluster. An amount of 0 is unknown.
+type Node struct {
+	Name string
+	// Capacity is what the machine has, Allocatable what pods may request.
+	Capacity, Allocatable profile.Amounts
+	// Unschedulable nodes get no pods.
+	Unschedulable bool
+	// Use is what was measured, nil for nothing.
+	Use *Use
+}
+
+// Pod is a pod that is bound to a node and has not ended.
+type Pod struct {
+	Workload profile.Workload
+	Node     string
+	// Requests are effective: with init containers, overhead and what was set for the pod as a
+	// whole. 0 is no request.
+	Requests profile.Amounts
+	// Containers are the names of those that go on; pods of a workload may share the slice.
+	Containers []string
+}
+
+// Profile is what is known of a workload.
+type Profile struct {
+	Workload profile.Workload
+	// Need is what a pod takes; a confidence of 0 is unknown.
+	Need profile.Demand
+	// Containers are what containers should request. One without a name is the whole pod.
+	Containers []Advice
+	// Stale reports that no pod was measured for long.
+	Stale bool
+}
+
+// Advice is what a container should request; 0 is unknown.
+type Advice struct {
+	Container string
+	Target    profile.Amounts
+}
+
+// refuse returns a *field.Error that wraps ErrInvalid; want completes "must be".
+func refuse(name string, value any, want string) error {
+	return &field.Error{Package: "requestreport", Field: name, Value: value, Err: fmt.Errorf("%w: must be %s", ErrInvalid, want)}
+}
+
+// validate returns a *field.Error for the first field that a report cannot be made of.
+func (in *Input) validate() error {
+	if !in.Requests && len(in.Pods) > 0 {
+		return refuse("Requests", in.Requests, "true where pods are known")
+	}
+	names := make(map[string]bool, len(in.Nodes))
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		at := fmt.Sprintf("Nodes[%d]", i)
+		if n.Name == "" || names[n.Name] {
+			return refuse(at+".Name", n.Name, "a name that no other node has")
+		}
+		names[n.Name] = true
+		if err := countable(at+".Capacity", n.Capacity); err != nil {
+			return err
+		}
+		if err := countable(at+".Allocatable", n.Allocatable); err != nil {
+			return err
+		}
+	}
+	for i := range in.Pods {
+		if p := &in.Pods[i]; p.Workload.Name == "" {
+			return refuse(fmt.Sprintf("Pods[%d].Workload.Name", i), "", "a name")
+		} else if err := countable(fmt.Sprintf("Pods[%d].Requests", i), p.Requests); err != nil {
+			return err
+		}
+	}
+	return in.validateProfiles()
+}
+
+func (in *Input) validateProfiles() error {
+	profiled := make(map[profile.Workload]bool, len(in.Profiles))
+	for i := range in.Profiles {
+		p := &in.Profiles[i]
+		at := fmt.Sprintf("Profiles[%d]", i)
+		if profiled[p.Workload] {
+			return refuse(at+".Workload", p.Workload, "a workload that no other profile has")
+		}
+		profiled[p.Workload] = true
+		if err := p.Need.Validate(); err != nil {
+			return fmt.Errorf("requestreport: %s.Need: %w", at, err)
+		}
+		for _, a := range p.Containers {
+			if err := countable(at+".Containers", a.Target); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// countable refuses amounts that cannot be added up.
+func countable(name string, a profile.Amounts) error {
+	for _, v := range []float64{a.CPU, a.Memory} {
+		if !(v >= 0) || math.IsInf(v, 1) {
+			return refuse(name, v, "finite and not negative")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package requestreport
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// The shares by which nodes are judged.
+const (
+	// fullShare is of the allocatable: what is left of it fits few pods.
+	fullShare = .9
+	// idleShare is of the capacity: as much again would fit.
+	idleShare = .5
+	// memoryRisk is of the capacity: what is left is about what the kubelet evicts at.
+	memoryRisk = .9
+)
+
+// Risk is a reason why a node is at risk.
+type Risk string
+
+// Reasons.
+const (
+	// TasksWait: more tasks than CPUs are to run.
+	TasksWait Risk = "tasks wait for a CPU"
+	// MemoryFull: the memory is nearly used up.
+	MemoryFull Risk = "memory is nearly full"
+	// NoRoom: requests leave space, but no typical pod fits by measurement.
+	NoRoom Risk = "requests leave space where there is no room"
+)
+
+// NodeRow is a node.
+type NodeRow struct {
+	Name string `json:"name"`
+	Pods int    `json:"pods"`
+	// Undeclared pods request neither CPU nor memory.
+	Undeclared  int     `json:"podsWithoutRequests"`
+	Capacity    Amounts `json:"capacity"`
+	Allocatable Amounts `json:"allocatable"`
+	Requested   Amounts `json:"requested"`
+	Used        Usage   `json:"used"`
+	// Room is the mean over the measured time.
+	Room Room `json:"room"`
+	// Spans of ten seconds were measured.
+	Spans int `json:"measuredSpans"`
+	// Idle reports that the node is full by requests and idle by measurement.
+	Idle  bool   `json:"idle"`
+	Risks []Risk `json:"risks,omitempty"`
+}
+
+// addNodes adds a row for each node.
+func (r *Report) addNodes(in *Input) {
+	type load struct {
+		pods, undeclared int
+		requested        profile.Amounts
+	}
+	loads := make(map[string]*load, len(in.Nodes))
+	for i := range in.Nodes {
+		loads[in.Nodes[i].Name] = &load{}
+	}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		l := loads[p.Node]
+		if l == nil {
+			continue // of a node that has gone
+		}
+		l.pods++
+		if undeclared(p) {
+			l.undeclared++
+		}
+		l.requested.CPU += p.Requests.CPU
+		l.requested.Memory += p.Requests.Memory
+	}
+	r.Nodes = make([]NodeRow, 0, len(in.Nodes))
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		l := loads[n.Name]
+		row := NodeRow{
+			Name: n.Name, Pods: l.pods, Undeclared: l.undeclared,
+			Capacity: positive(n.Capacity), Allocatable: positive(n.Allocatable), Used: n.Use.usage(), Room: n.Use.averageRoom(),
+		}
+		if n.Use != nil {
+			row.Spans = len(n.Use.spans)
+		}
+		if in.Requests {
+			row.Requested = Amounts{Is(l.requested.CPU), Is(l.requested.Memory)}
+		}
+		row.judge(n.Unschedulable)
+		r.Nodes = append(r.Nodes, row)
+	}
+	slices.SortFunc(r.Nodes, func(a, b NodeRow) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// positive has 0 as unknown.
+func positive(a profile.Amounts) Amounts {
+	known := func(v float64) Measured { return Measured{v, v > 0} }
+	return Amounts{known(a.CPU), known(a.Memory)}
+}
+
+func undeclared(p *Pod) bool { return p.Requests == profile.Amounts{} }
+
+// judge finds whether the node is idle or at risk, as far as what that takes is known.
+func (n *NodeRow) judge(unschedulable bool) {
+	used := n.Used.typical()
+	cpu, memory := share(used.CPU, n.Capacity.CPU), share(used.Memory, n.Capacity.Memory)
+	full := share(n.Requested.CPU, n.Allocatable.CPU).Value >= fullShare || share(n.Requested.Memory, n.Allocatable.Memory).Value >= fullShare
+	n.Idle = full && cpu.Known && memory.Known && cpu.Value < idleShare && memory.Value < idleShare
+	if cpu.Value > 1 {
+		n.Risks = append(n.Risks, TasksWait)
+	}
+	if memory.Value >= memoryRisk {
+		n.Risks = append(n.Risks, MemoryFull)
+	}
+	if !full && !unschedulable && n.Requested.CPU.Known && n.Room.Pods.Known && n.Room.Pods.Value < 1 {
+		n.Risks = append(n.Risks, NoRoom)
+	}
+}
+
+// share is a part of a whole, unknown if one of them is.
+func share(part, whole Measured) Measured {
+	if !part.Known || !whole.Known || !(whole.Value > 0) {
+		return Measured{}
+	}
+	return Is(part.Value / whole.Value)
+}

@@ -1,0 +1,146 @@
+package requestreport
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Report compares requests with measurements.
+type Report struct {
+	MadeAt time.Time `json:"madeAt"`
+	Source string    `json:"source"`
+	// From and To bound the measured use; both are absent where none was measured.
+	From  time.Time `json:"from,omitzero"`
+	To    time.Time `json:"to,omitzero"`
+	Total Total     `json:"total"`
+	// Nodes are in the order of their names.
+	Nodes []NodeRow `json:"nodes"`
+	// Workloads are in the order of their excess, the largest first; those of which it is
+	// unknown are last.
+	Workloads []WorkloadRow `json:"workloads"`
+	// Namespaces are in the order of their names.
+	Namespaces []NamespaceRow `json:"namespaces"`
+	// Notes are sentences about what could not be read.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Total is of the whole cluster.
+type Total struct {
+	Nodes int `json:"nodes"`
+	// MeasuredNodes have samples, IdleNodes are full by requests and idle by measurement.
+	MeasuredNodes int `json:"measuredNodes"`
+	IdleNodes     int `json:"idleNodes"`
+	NodesAtRisk   int `json:"nodesAtRisk"`
+	Pods          int `json:"pods"`
+	// Undeclared pods request neither CPU nor memory.
+	Undeclared int `json:"podsWithoutRequests"`
+	Workloads  int `json:"workloads"`
+	// Profiled workloads have a measured need.
+	Profiled    int     `json:"profiledWorkloads"`
+	Allocatable Amounts `json:"allocatable"`
+	// Measured is what is allocatable on nodes with samples, of which Used and Room are.
+	Measured  Amounts `json:"allocatableOfMeasuredNodes"`
+	Requested Amounts `json:"requested"`
+	Used      Usage   `json:"used"`
+	Room      Room    `json:"room"`
+	// Saving is what pods would request less by recommendations, Shortfall what others would
+	// request more.
+	Saving    Amounts `json:"saving"`
+	Shortfall Amounts `json:"shortfall"`
+	// Recommended is what all pods would request then, unknown where nothing is recommended.
+	Recommended Amounts `json:"recommended"`
+}
+
+// New makes the report. The error is a *field.Error that names the part of the input.
+func New(in Input) (*Report, error) {
+	if err := in.validate(); err != nil {
+		return nil, err
+	}
+	r := &Report{MadeAt: in.MadeAt, Source: in.Source, Nodes: []NodeRow{}, Workloads: []WorkloadRow{}, Namespaces: []NamespaceRow{}}
+	r.From, r.To = period(in.Nodes)
+	r.addNodes(&in)
+	r.addWorkloads(&in)
+	r.addNamespaces()
+	r.addTotal(&in)
+	r.Notes = append(slices.Clone(in.Notes), r.unknowns(&in)...)
+	return r, nil
+}
+
+// addTotal sums up nodes and workloads.
+func (r *Report) addTotal(in *Input) {
+	t := &r.Total
+	t.Nodes, t.Pods, t.Workloads, t.Used = len(in.Nodes), len(in.Pods), len(r.Workloads), totalUsage(in.Nodes)
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		if n.Spans > 0 {
+			t.MeasuredNodes++
+			t.Measured = t.Measured.plus(n.Allocatable)
+		}
+		if n.Idle {
+			t.IdleNodes++
+		}
+		if len(n.Risks) > 0 {
+			t.NodesAtRisk++
+		}
+		t.Allocatable = t.Allocatable.plus(n.Allocatable)
+		room := n.Room
+		for _, m := range []*Measured{&room.Pods, &room.CPU, &room.Memory} {
+			m.Value = max(m.Value, 0)
+		}
+		t.Room = Room{t.Room.Pods.plus(room.Pods), t.Room.Amounts.plus(room.Amounts)}
+	}
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		t.Undeclared += w.Undeclared
+		if w.profiled() {
+			t.Profiled++
+		}
+		t.Requested = t.Requested.plus(w.Requested)
+		t.Saving, t.Shortfall = w.addSaving(t.Saving, t.Shortfall)
+	}
+	if in.Requests && len(in.Pods) == 0 {
+		t.Requested = Amounts{Is(0), Is(0)}
+	}
+	t.Recommended = Amounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
+}
+
+// then is what would be requested by recommendations.
+func then(requested, saving, shortfall Measured) Measured {
+	if !saving.Known {
+		return Measured{}
+	}
+	return Is(requested.Value - saving.Value + shortfall.Value)
+}
+
+// unknowns are sentences about what is missing.
+func (r *Report) unknowns(in *Input) (notes []string) {
+	t := &r.Total
+	if !in.Requests {
+		notes = append(notes, "No pods were read: what is requested is unknown.")
+	}
+	if missing := t.Nodes - t.MeasuredNodes; missing > 0 {
+		notes = append(notes, fmt.Sprintf("Nodes of which nothing was measured: %d of %d. Their use and room are unknown, and totals of use and room are of the others.", missing, t.Nodes))
+	}
+	if missing := t.Workloads - t.Profiled; missing > 0 {
+		notes = append(notes, fmt.Sprintf("Workloads without a profile: %d of %d. Their need is unknown.", missing, t.Workloads))
+	}
+	if t.MeasuredNodes > 0 && !t.Used.P99.CPU.Known {
+		notes = append(notes, r.shortOf())
+	}
+	return notes
+}
+
+// shortOf explains why a percentile of the total is unknown.
+func (r *Report) shortOf() string {
+	if measured := r.To.Sub(r.From); measured < least99*spanLength {
+		return fmt.Sprintf("Use was measured for %v: a p95 takes %v, a p99 takes %v.", measured, least95*spanLength, least99*spanLength)
+	}
+	return fmt.Sprintf("Fewer than %d spans of %v have a value of nine of ten nodes: the p99 of the total is unknown.", least99, spanLength)
+}
+
+// byName compares in the order of the parts.
+func byName(a, b []string) int {
+	return slices.CompareFunc(a, b, func(x, y string) int { return cmp.Compare(x, y) })
+}

@@ -1,0 +1,447 @@
+package requestreport_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
+	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+const gib = 1 << 30
+
+var noon = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+// amounts are known cores and GiB.
+func amounts(cores, memory float64) requestreport.Amounts {
+	return requestreport.Amounts{CPU: requestreport.Is(cores), Memory: requestreport.Is(memory * gib)}
+}
+
+// of are cores and GiB of an input.
+func of(cores, memory float64) profile.Amounts {
+	return profile.Amounts{CPU: cores, Memory: memory * gib}
+}
+
+// steady is a use that does not change, over so many spans of ten seconds.
+func steady(spans int, used requestreport.Amounts, room requestreport.Room) *requestreport.Use {
+	u := &requestreport.Use{}
+	for i := range spans {
+		u.Add(requestreport.Sample{At: noon.Add(time.Duration(i) * 10 * time.Second), CPU: used.CPU, Memory: used.Memory, Room: room})
+	}
+	return u
+}
+
+func need(cores, memory float64) profile.Demand {
+	return profile.Demand{CPU: profile.Share{Amount: cores, Confidence: .75}, Memory: profile.Share{Amount: memory * gib, Confidence: 1}}
+}
+
+var (
+	web   = profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "web"}
+	batch = profile.Workload{Namespace: "shop", Kind: "CronJob", Name: "batch"}
+	db    = profile.Workload{Namespace: "data", Kind: "StatefulSet", Name: "db"}
+)
+
+// small is a cluster of three nodes: one full by requests and idle, one that is overloaded by pods
+// that declare nothing, and one of which nothing is known.
+func small() requestreport.Input {
+	room := func(pods, cores, memory float64) requestreport.Room {
+		return requestreport.Room{Pods: requestreport.Is(pods), Amounts: amounts(cores, memory)}
+	}
+	in := requestreport.Input{
+		MadeAt: noon, Source: "a test", Requests: true, Notes: []string{"A note."},
+		Nodes: []requestreport.Node{
+			{Name: "new", Capacity: of(4, 16), Allocatable: of(4, 16)},
+			{Name: "hot", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(20, amounts(3, 7.5), room(-2, -1, .125))},
+			{Name: "full", Capacity: of(4, 16), Allocatable: of(4, 16), Use: steady(100, amounts(1, 4), room(6, 2.5, 11))},
+		},
+		Profiles: []requestreport.Profile{
+			{Workload: web, Need: need(.5, 2), Containers: []requestreport.Advice{
+				{Container: "main", Target: of(.5, 2.5)}, {Container: "proxy", Target: of(.25, .5)}, {Container: "gone", Target: of(1, 1)},
+			}},
+			{Workload: db, Need: need(.5, 2), Stale: true, Containers: []requestreport.Advice{{Target: of(.625, 2.25)}}},
+			{Workload: profile.Workload{Namespace: "shop", Kind: "Deployment", Name: "scaled-to-zero"}, Need: need(9, 9)},
+		},
+	}
+	pod := func(w profile.Workload, node string, requests profile.Amounts, containers ...string) {
+		in.Pods = append(in.Pods, requestreport.Pod{Workload: w, Node: node, Requests: requests, Containers: containers})
+	}
+	pod(batch, "hot", of(0, 0), "job")
+	pod(web, "full", of(1.875, 6), "main", "proxy")
+	pod(db, "new", of(1, 1), "db")
+	pod(batch, "hot", of(0, 0), "job")
+	pod(web, "full", of(1.875, 6), "main", "proxy")
+	pod(batch, "hot", of(0, 0), "job")
+	return in
+}
+
+func report(t testing.TB, in requestreport.Input) *requestreport.Report {
+	t.Helper()
+	r, err := requestreport.New(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// ignored are fields that are no result.
+var ignored = cmpopts.IgnoreUnexported(requestreport.WorkloadRow{})
+
+func TestNodes(t *testing.T) {
+	unknown := requestreport.Amounts{}
+	want := []requestreport.NodeRow{
+		{Name: "full", Pods: 2, Capacity: amounts(4, 16), Allocatable: amounts(4, 16), Requested: amounts(3.75, 12), Spans: 100, Idle: true,
+			Used: requestreport.Usage{Mean: amounts(1, 4), P95: amounts(1, 4), P99: amounts(1, 4)},
+			Room: requestreport.Room{Pods: requestreport.Is(6), Amounts: amounts(2.5, 11)}},
+		{Name: "hot", Pods: 3, Undeclared: 3, Capacity: amounts(2, 8), Allocatable: amounts(2, 8), Requested: amounts(0, 0), Spans: 20,
+			Used:  requestreport.Usage{Mean: amounts(3, 7.5), P95: amounts(3, 7.5), P99: unknown},
+			Room:  requestreport.Room{Pods: requestreport.Is(-2), Amounts: amounts(-1, .125)},
+			Risks: []requestreport.Risk{requestreport.TasksWait, requestreport.MemoryFull, requestreport.NoRoom}},
+		{Name: "new", Pods: 1, Capacity: amounts(4, 16), Allocatable: amounts(4, 16), Requested: amounts(1, 1)},
+	}
+	if diff := cmp.Diff(want, report(t, small()).Nodes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWorkloads(t *testing.T) {
+	want := []requestreport.WorkloadRow{
+		{Namespace: "shop", Kind: "Deployment", Name: "web", Pods: 2, Requested: amounts(3.75, 12), Request: amounts(1.875, 6),
+			Need: amounts(.5, 2), Confidence: requestreport.Is(.75), Excess: amounts(2.75, 8), Recommended: amounts(.75, 3), Saving: amounts(2.25, 6)},
+		{Namespace: "data", Kind: "StatefulSet", Name: "db", Pods: 1, Requested: amounts(1, 1), Request: amounts(1, 1), Stale: true,
+			Need: amounts(.5, 2), Confidence: requestreport.Is(.75), Excess: amounts(.5, 0), Recommended: amounts(.625, 2.25), Saving: amounts(.375, -1.25)},
+		{Namespace: "shop", Kind: "CronJob", Name: "batch", Pods: 3, Undeclared: 3, Requested: amounts(0, 0)},
+	}
+	r := report(t, small())
+	if diff := cmp.Diff(want, r.Workloads, ignored); diff != "" {
+		t.Error(diff)
+	}
+	spaces := []requestreport.NamespaceRow{
+		{Namespace: "data", Pods: 1, Workloads: 1, Profiled: 1, Requested: amounts(1, 1), Excess: amounts(.5, 0), Saving: amounts(.375, 0), Shortfall: amounts(0, 1.25)},
+		{Namespace: "shop", Pods: 5, Undeclared: 3, Workloads: 2, Profiled: 1, Requested: amounts(3.75, 12), Excess: amounts(2.75, 8), Saving: amounts(2.25, 6), Shortfall: amounts(0, 0)},
+	}
+	if diff := cmp.Diff(spaces, r.Namespaces); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTotal(t *testing.T) {
+	r := report(t, small())
+	want := requestreport.Total{
+		Nodes: 3, MeasuredNodes: 2, IdleNodes: 1, NodesAtRisk: 1, Pods: 6, Undeclared: 3, Workloads: 3, Profiled: 2,
+		Allocatable: amounts(10, 40), Measured: amounts(6, 24), Requested: amounts(4.75, 13),
+		// Of 100 spans 20 have both nodes, where the sum is what it is on average.
+		Used: requestreport.Usage{Mean: amounts(4, 11.5), P95: amounts(4, 11.5)},
+		// A node without room takes none from others.
+		Room:   requestreport.Room{Pods: requestreport.Is(6), Amounts: amounts(2.5, 11.125)},
+		Saving: amounts(2.625, 6), Shortfall: amounts(0, 1.25), Recommended: amounts(2.125, 8.25),
+	}
+	if diff := cmp.Diff(want, r.Total); diff != "" {
+		t.Error(diff)
+	}
+	if want := noon.Add(1000 * time.Second); !r.From.Equal(noon) || !r.To.Equal(want) {
+		t.Errorf("measured from %v to %v, want %v to %v", r.From, r.To, noon, want)
+	}
+	notes := []string{
+		"A note.", "Nodes of which nothing was measured: 1 of 3. Their use and room are unknown, and totals of use and room are of the others.",
+		"Workloads without a profile: 1 of 3. Their need is unknown.", "Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.",
+	}
+	if diff := cmp.Diff(notes, r.Notes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A workload's recommendation covers all containers of its pods, or is unknown: without one of them the
+// rest would look like a saving.
+func TestRecommendationsAreOfWholePods(t *testing.T) {
+	for name, test := range map[string]struct {
+		advices []requestreport.Advice
+		want    requestreport.Amounts
+	}{
+		"all":       {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 1)}}, amounts(1, 2)},
+		"one":       {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}}, requestreport.Amounts{}},
+		"none":      {nil, requestreport.Amounts{}},
+		"the pod":   {[]requestreport.Advice{{Target: of(.5, 1)}}, amounts(.5, 1)},
+		"no memory": {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 0)}}, requestreport.Amounts{CPU: requestreport.Is(1)}},
+	} {
+		in := small()
+		in.Profiles[0].Containers = test.advices
+		if diff := cmp.Diff(test.want, report(t, in).Workloads[0].Recommended); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Nodes are judged by what is known of them alone.
+func TestJudgement(t *testing.T) {
+	roomy := requestreport.Room{Pods: requestreport.Is(9), Amounts: amounts(1, 1)}
+	for name, test := range map[string]struct {
+		node      requestreport.Node
+		requested profile.Amounts
+		idle      bool
+		risks     []requestreport.Risk
+	}{
+		"full by memory, idle":     {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, of(.1, 9.5), true, nil},
+		"full and busy":            {requestreport.Node{Use: steady(1, amounts(3, 1), roomy)}, of(3.9, 1), false, nil},
+		"full, half of it used":    {requestreport.Node{Use: steady(1, amounts(2, 1), roomy)}, of(3.9, 1), false, nil},
+		"full, memory not known":   {requestreport.Node{Use: steady(1, requestreport.Amounts{CPU: requestreport.Is(.1)}, roomy)}, of(3.9, 1), false, nil},
+		"not full, idle":           {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, of(3, 1), false, nil},
+		"full by 90 %, idle":       {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, profile.Amounts{CPU: 4 * .9}, true, nil},
+		"room for one":             {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(1)})}, of(1, 1), false, nil},
+		"a task on each CPU":       {requestreport.Node{Use: steady(1, amounts(4, 1), roomy)}, of(1, 1), false, nil},
+		"memory 90 % full":         {requestreport.Node{Use: steady(1, amounts(1, 9), roomy)}, of(1, 1), false, []requestreport.Risk{requestreport.MemoryFull}},
+		"nothing measured":         {requestreport.Node{}, of(3.9, 1), false, nil},
+		"not full, no room":        {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, []requestreport.Risk{requestreport.NoRoom}},
+		"cordoned, no room":        {requestreport.Node{Unschedulable: true, Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, nil},
+		"not full, room not known": {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{})}, of(1, 1), false, nil},
+		"full, no room":            {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(0)})}, of(3.9, 1), false, nil},
+	} {
+		test.node.Name, test.node.Capacity, test.node.Allocatable = "n", of(4, 10), of(4, 10)
+		r := report(t, requestreport.Input{Requests: true, Nodes: []requestreport.Node{test.node}, Pods: []requestreport.Pod{{Workload: web, Node: "n", Requests: test.requested}}})
+		if n := r.Nodes[0]; n.Idle != test.idle || !slices.Equal(n.Risks, test.risks) {
+			t.Errorf("%s: idle %v, at risk for %v; want %v, %v", name, n.Idle, n.Risks, test.idle, test.risks)
+		}
+	}
+}
+
+// What was not measured is unknown in every form, and 0 is what was measured as 0.
+func TestUnknownIsNotZero(t *testing.T) {
+	in := requestreport.Input{MadeAt: noon, Nodes: []requestreport.Node{{Name: "n", Capacity: of(4, 16), Use: steady(1, amounts(0, 1), requestreport.Room{})}}}
+	r := report(t, in)
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back requestreport.Report
+	if err := json.Unmarshal(text, &back); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(r, &back, ignored); diff != "" {
+		t.Errorf("read again: %s", diff)
+	}
+	total := back.Total
+	if total.Used.Mean.CPU != requestreport.Is(0) || total.Used.P95.CPU.Known || total.Requested.CPU.Known || total.Allocatable.CPU.Known || total.Room.Pods.Known || total.Saving.CPU.Known {
+		t.Errorf("%+v", total)
+	}
+	var raw struct {
+		Total struct{ Requested, Saving map[string]any }
+	}
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []map[string]any{raw.Total.Requested, raw.Total.Saving} {
+		if v, there := m["cpuCores"]; !there || v != nil {
+			t.Errorf("unknown cores are %v", m)
+		}
+	}
+}
+
+// A percentile needs so many spans that others are above it, and is one of the values.
+func TestPercentiles(t *testing.T) {
+	for spans, want := range map[int][2]requestreport.Measured{
+		1: {}, 19: {}, 20: {requestreport.Is(19)}, 99: {requestreport.Is(95)},
+		100: {requestreport.Is(95), requestreport.Is(99)}, 360: {requestreport.Is(342), requestreport.Is(357)},
+	} {
+		u := &requestreport.Use{}
+		for _, i := range rand.New(rand.NewPCG(1, uint64(spans))).Perm(spans) { // in any order
+			for _, off := range []float64{-.5, .5} { // two samples in a span
+				u.Add(requestreport.Sample{At: noon.Add(time.Duration(i)*10*time.Second + 3*time.Second), CPU: requestreport.Is(float64(i+1) + off)})
+			}
+		}
+		got := report(t, requestreport.Input{Nodes: []requestreport.Node{{Name: "n", Use: u}}}).Nodes[0]
+		if mean := requestreport.Is(float64(spans+1) / 2); got.Used.Mean.CPU != mean || got.Used.P95.CPU != want[0] || got.Used.P99.CPU != want[1] || got.Spans != spans {
+			t.Errorf("%d spans: %+v, want mean %v and %v", spans, got.Used, mean, want)
+		}
+	}
+}
+
+// The total's use is the sum over nodes of each span, where nine of ten nodes have a value; and what the
+// nodes are measured at in a table, row by row, says the same.
+func TestTotalUseIsThatOfATable(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 11))
+	for range 50 {
+		nodes, spans := 1+random.IntN(25), 1+random.IntN(150)
+		table := make([][]float64, nodes)
+		in := requestreport.Input{}
+		for n := range table {
+			u := &requestreport.Use{}
+			table[n] = make([]float64, spans)
+			for s := range table[n] {
+				table[n][s] = math.NaN()
+				if random.Float64() < .93 {
+					table[n][s] = math.Round(random.ExpFloat64() * 1024)
+					u.Add(requestreport.Sample{At: noon.Add(time.Duration(s) * 10 * time.Second), CPU: requestreport.Is(table[n][s])})
+				}
+			}
+			in.Nodes = append(in.Nodes, requestreport.Node{Name: fmt.Sprint(n), Use: u})
+		}
+		mean, p95, p99 := naive(table)
+		got := report(t, in).Total.Used
+		near := cmpopts.EquateApprox(1e-9, 1e-6)
+		if diff := cmp.Diff([]requestreport.Measured{mean, p95, p99}, []requestreport.Measured{got.Mean.CPU, got.P95.CPU, got.P99.CPU}, near); diff != "" {
+			t.Fatalf("%d nodes, %d spans: %s", nodes, spans, diff)
+		}
+	}
+}
+
+// naive fills the gaps of a table by the means of its rows and adds up its columns.
+func naive(table [][]float64) (mean, p95, p99 requestreport.Measured) {
+	var filled [][]float64
+	there := make([]int, len(table[0]))
+	for _, row := range table {
+		var known []float64
+		for _, v := range row {
+			if !math.IsNaN(v) {
+				known = append(known, v)
+			}
+		}
+		if known == nil {
+			continue
+		}
+		average := 0.
+		for _, v := range known {
+			average += v / float64(len(known))
+		}
+		mean = requestreport.Is(mean.Value + average)
+		row = slices.Clone(row)
+		for s, v := range row {
+			if math.IsNaN(v) {
+				row[s] = average
+			} else {
+				there[s]++
+			}
+		}
+		filled = append(filled, row)
+	}
+	var sums []float64
+	for s, n := range there {
+		if float64(n) < .9*float64(len(filled)) || n == 0 {
+			continue
+		}
+		sum := 0.
+		for _, row := range filled {
+			sum += row[s]
+		}
+		sums = append(sums, sum)
+	}
+	slices.Sort(sums)
+	above := func(q float64) requestreport.Measured { // the least with at most 1-q of the values above it
+		for i, v := range sums {
+			if float64(len(sums)-1-i) <= (1-q)*float64(len(sums))+1e-9 {
+				if i == len(sums)-1 {
+					break // none is above it
+				}
+				return requestreport.Is(v)
+			}
+		}
+		return requestreport.Measured{}
+	}
+	return mean, above(.95), above(.99)
+}
+
+// The input stays as it is, and its order does not matter.
+func TestOrderDoesNotMatter(t *testing.T) {
+	in, kept := small(), small()
+	want := report(t, in)
+	for i := range in.Pods {
+		if diff := cmp.Diff(kept.Pods[i], in.Pods[i]); diff != "" {
+			t.Errorf("pod %d changed: %s", i, diff)
+		}
+	}
+	if diff := cmp.Diff(kept.Profiles, in.Profiles); diff != "" {
+		t.Error(diff)
+	}
+	slices.Reverse(in.Nodes)
+	slices.Reverse(in.Pods)
+	slices.Reverse(in.Profiles)
+	if diff := cmp.Diff(want, report(t, in), ignored); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for name, spoil := range map[string]func(*requestreport.Input){
+		"Nodes[1].Name":          func(in *requestreport.Input) { in.Nodes[1].Name = in.Nodes[0].Name },
+		"Nodes[2].Name":          func(in *requestreport.Input) { in.Nodes[2].Name = "" },
+		"Nodes[0].Capacity":      func(in *requestreport.Input) { in.Nodes[0].Capacity.CPU = -1 },
+		"Nodes[0].Allocatable":   func(in *requestreport.Input) { in.Nodes[0].Allocatable.Memory = math.Inf(1) },
+		"Pods[3].Workload.Name":  func(in *requestreport.Input) { in.Pods[3].Workload.Name = "" },
+		"Pods[0].Requests":       func(in *requestreport.Input) { in.Pods[0].Requests.CPU = math.NaN() },
+		"Profiles[1].Workload":   func(in *requestreport.Input) { in.Profiles[1].Workload = web },
+		"Profiles[0].Containers": func(in *requestreport.Input) { in.Profiles[0].Containers[0].Target.CPU = -1 },
+		"Requests":               func(in *requestreport.Input) { in.Requests = false },
+	} {
+		in := small()
+		spoil(&in)
+		_, err := requestreport.New(in)
+		if bad := field.By(err, "requestreport"); bad == nil || bad.Field != name || !errors.Is(err, requestreport.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	in := small()
+	in.Profiles[0].Need.CPU.Amount = -1
+	if _, err := requestreport.New(in); !errors.Is(err, profile.ErrInvalid) {
+		t.Errorf("a need below 0: %v", err)
+	}
+}
+
+// Workloads of which the excess is unknown come after those without any, whatever they are called.
+func TestUnknownExcessIsLast(t *testing.T) {
+	names := func(pods ...requestreport.Pod) (all []string) {
+		in := requestreport.Input{Requests: true, Nodes: []requestreport.Node{{Name: "n", Allocatable: of(4, 4)}}, Pods: pods,
+			Profiles: []requestreport.Profile{{Workload: web, Need: need(1, 1)}, {Workload: db, Need: need(1, 1)}}}
+		for _, w := range report(t, in).Workloads {
+			all = append(all, w.Name)
+		}
+		return all
+	}
+	got := names(requestreport.Pod{Workload: batch, Requests: of(4, 4)}, requestreport.Pod{Workload: web, Requests: of(1, 1)}, requestreport.Pod{Workload: db, Requests: of(1, 1.5)})
+	if want := []string{"db", "web", "batch"}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Notes are about what is missing, and only that.
+func TestNotes(t *testing.T) {
+	known := requestreport.Input{Requests: true,
+		Nodes:    []requestreport.Node{{Name: "n", Capacity: of(4, 4), Allocatable: of(4, 4), Use: steady(100, amounts(1, 1), requestreport.Room{})}},
+		Pods:     []requestreport.Pod{{Workload: web, Node: "n", Requests: of(1, 1)}},
+		Profiles: []requestreport.Profile{{Workload: web, Need: need(1, 1)}}}
+	if r := report(t, known); len(r.Notes) > 0 {
+		t.Errorf("all is known, and there are notes %q", r.Notes)
+	}
+	short := known
+	short.Nodes = []requestreport.Node{{Name: "n", Use: steady(3, amounts(1, 1), requestreport.Room{})}}
+	for name, test := range map[string]struct {
+		in   requestreport.Input
+		want []string
+	}{
+		"nothing":   {requestreport.Input{}, []string{"No pods were read: what is requested is unknown."}},
+		"few spans": {short, []string{"Use was measured for 30s: a p95 takes 3m20s, a p99 takes 16m40s."}},
+	} {
+		if diff := cmp.Diff(test.want, report(t, test.in).Notes); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Numbers that are none are unknown.
+func TestSamplesThatAreNone(t *testing.T) {
+	u := &requestreport.Use{}
+	for _, v := range []float64{math.NaN(), math.Inf(1), 2} {
+		u.Add(requestreport.Sample{At: noon, CPU: requestreport.Is(v), Room: requestreport.Room{Pods: requestreport.Is(v)}})
+	}
+	n := report(t, requestreport.Input{Nodes: []requestreport.Node{{Name: "n", Use: u}}}).Nodes[0]
+	if n.Used.Mean.CPU != requestreport.Is(2) || n.Room.Pods != requestreport.Is(2) || n.Used.Mean.Memory.Known {
+		t.Errorf("%+v", n)
+	}
+}

@@ -1,0 +1,208 @@
+package requestreport
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/spazio-scheduler/spazio/profile"
+)
+
+// WorkloadRow is a workload with pods.
+type WorkloadRow struct {
+	Namespace string `json:"namespace"`
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Pods      int    `json:"pods"`
+	// Undeclared pods request neither CPU nor memory.
+	Undeclared int `json:"podsWithoutRequests"`
+	// Requested is by all pods, Request by one of those that request it on average.
+	Requested Amounts `json:"requested"`
+	Request   Amounts `json:"requestOfPod"`
+	// Need is what a pod takes, by which Confidence, from 0 to 1.
+	Need       Amounts  `json:"needOfPod"`
+	Confidence Measured `json:"confidence"`
+	// Excess is what the pods that request a resource request above their need, 0 where they
+	// request less.
+	Excess Amounts `json:"excess"`
+	// Recommended is what a pod should request, and Saving what the pods that request would
+	// request less then; it is negative where they would request more.
+	Recommended Amounts `json:"recommendedOfPod"`
+	Saving      Amounts `json:"saving"`
+	// Stale reports that no pod was measured for long.
+	Stale bool `json:"stale,omitempty"`
+
+	rank float64 // by excess, below 0 where that is unknown
+}
+
+func (w *WorkloadRow) profiled() bool { return w.Need.CPU.Known || w.Need.Memory.Known }
+
+// group is what is added up of a workload's pods.
+type group struct {
+	WorkloadRow
+	declared   [2]int // pods that request CPU, and memory
+	containers []string
+}
+
+// addWorkloads adds a row for each workload.
+func (r *Report) addWorkloads(in *Input) {
+	groups := map[profile.Workload]*group{}
+	for i := range in.Pods {
+		p := &in.Pods[i]
+		g := groups[p.Workload]
+		if g == nil {
+			g = &group{WorkloadRow: WorkloadRow{Namespace: p.Workload.Namespace, Kind: p.Workload.Kind, Name: p.Workload.Name}}
+			g.Requested = Amounts{Is(0), Is(0)}
+			groups[p.Workload] = g
+		}
+		g.add(p)
+	}
+	for i := range in.Profiles {
+		if g := groups[in.Profiles[i].Workload]; g != nil {
+			g.apply(&in.Profiles[i])
+		}
+	}
+	var whole profile.Amounts
+	for i := range in.Nodes {
+		whole.CPU += in.Nodes[i].Allocatable.CPU
+		whole.Memory += in.Nodes[i].Allocatable.Memory
+	}
+	r.Workloads = make([]WorkloadRow, 0, len(groups))
+	for _, g := range groups {
+		g.compare(positive(whole))
+		r.Workloads = append(r.Workloads, g.WorkloadRow)
+	}
+	slices.SortFunc(r.Workloads, func(a, b WorkloadRow) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), byName(a.names(), b.names()))
+	})
+}
+
+func (w *WorkloadRow) names() []string { return []string{w.Namespace, w.Kind, w.Name} }
+
+// add counts a pod.
+func (g *group) add(p *Pod) {
+	g.Pods++
+	if undeclared(p) {
+		g.Undeclared++
+	}
+	if p.Requests.CPU > 0 {
+		g.declared[0]++
+	}
+	if p.Requests.Memory > 0 {
+		g.declared[1]++
+	}
+	g.Requested.CPU.Value += p.Requests.CPU
+	g.Requested.Memory.Value += p.Requests.Memory
+	for _, name := range p.Containers {
+		if !slices.Contains(g.containers, name) {
+			g.containers = append(g.containers, name)
+		}
+	}
+}
+
+// apply takes in what is known of the workload.
+func (g *group) apply(p *Profile) {
+	known := func(s profile.Share) Measured { return Measured{s.Amount, s.Confidence > 0} }
+	g.Need = Amounts{known(p.Need.CPU), known(p.Need.Memory)}
+	g.Stale = p.Stale
+	if g.profiled() {
+		g.Confidence = Is(min(p.Need.CPU.Confidence, p.Need.Memory.Confidence))
+	}
+	g.Recommended = g.recommended(p.Containers)
+}
+
+// recommended adds up the targets of a pod's containers. It is unknown if one of them has none: the
+// sum of the others would look like a saving.
+func (g *group) recommended(advices []Advice) (sum Amounts) {
+	targets := make(map[string]profile.Amounts, len(advices))
+	for _, a := range advices {
+		targets[a.Container] = a.Target
+	}
+	if whole, ok := targets[""]; ok {
+		return positive(whole)
+	}
+	var total profile.Amounts
+	cpu, memory := len(g.containers) > 0, len(g.containers) > 0
+	for _, name := range g.containers {
+		target := targets[name]
+		cpu, memory = cpu && target.CPU > 0, memory && target.Memory > 0
+		total.CPU, total.Memory = total.CPU+target.CPU, total.Memory+target.Memory
+	}
+	return Amounts{Measured{total.CPU, cpu}.orUnknown(), Measured{total.Memory, memory}.orUnknown()}
+}
+
+// orUnknown drops the value of what is unknown.
+func (m Measured) orUnknown() Measured {
+	if !m.Known {
+		return Measured{}
+	}
+	return m
+}
+
+// compare holds requests against need and recommendation.
+func (g *group) compare(whole Amounts) {
+	g.rank = -1
+	for i, of := range []func(*Amounts) *Measured{func(a *Amounts) *Measured { return &a.CPU }, func(a *Amounts) *Measured { return &a.Memory }} {
+		pods := float64(g.declared[i])
+		if pods == 0 {
+			continue
+		}
+		requested := of(&g.Requested).Value
+		*of(&g.Request) = Is(requested / pods)
+		if need := *of(&g.Need); need.Known {
+			excess := Is(max(requested-pods*need.Value, 0))
+			*of(&g.Excess) = excess
+			g.rank = max(g.rank, share(excess, *of(&whole)).Value)
+		}
+		if target := *of(&g.Recommended); target.Known {
+			*of(&g.Saving) = Is(requested - pods*target.Value)
+		}
+	}
+}
+
+// addSaving adds the workload's to sums of what would be requested less and more.
+func (w *WorkloadRow) addSaving(saving, shortfall Amounts) (less, more Amounts) {
+	part := func(m Measured, sign float64) Measured { return Measured{max(sign*m.Value, 0), m.Known} }
+	less = saving.plus(Amounts{part(w.Saving.CPU, 1), part(w.Saving.Memory, 1)})
+	more = shortfall.plus(Amounts{part(w.Saving.CPU, -1), part(w.Saving.Memory, -1)})
+	return less, more
+}
+
+// NamespaceRow is a namespace with pods.
+type NamespaceRow struct {
+	Namespace  string `json:"namespace"`
+	Pods       int    `json:"pods"`
+	Undeclared int    `json:"podsWithoutRequests"`
+	Workloads  int    `json:"workloads"`
+	// Profiled workloads have a measured need.
+	Profiled  int     `json:"profiledWorkloads"`
+	Requested Amounts `json:"requested"`
+	Excess    Amounts `json:"excess"`
+	Saving    Amounts `json:"saving"`
+	Shortfall Amounts `json:"shortfall"`
+}
+
+// addNamespaces sums up workloads.
+func (r *Report) addNamespaces() {
+	rows := map[string]*NamespaceRow{}
+	for i := range r.Workloads {
+		w := &r.Workloads[i]
+		n := rows[w.Namespace]
+		if n == nil {
+			n = &NamespaceRow{Namespace: w.Namespace}
+			rows[w.Namespace] = n
+		}
+		n.Pods += w.Pods
+		n.Undeclared += w.Undeclared
+		n.Workloads++
+		if w.profiled() {
+			n.Profiled++
+		}
+		n.Requested, n.Excess = n.Requested.plus(w.Requested), n.Excess.plus(w.Excess)
+		n.Saving, n.Shortfall = w.addSaving(n.Saving, n.Shortfall)
+	}
+	r.Namespaces = make([]NamespaceRow, 0, len(rows))
+	for _, n := range rows {
+		r.Namespaces = append(r.Namespaces, *n)
+	}
+	slices.SortFunc(r.Namespaces, func(a, b NamespaceRow) int { return cmp.Compare(a.Namespace, b.Namespace) })
+}
