@@ -58,6 +58,9 @@ type Explanation struct {
 	RoomSince    *time.Time `json:"roomSince,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
 	OverdueSince *time.Time `json:"overdueSince,omitempty"`
+	// Buffer is the CapacityBuffer that asks for nodes for it while it waits for room, as
+	// namespace/name, empty if none does.
+	Buffer string `json:"buffer,omitempty"`
 	// Steps are what has happened to it, in order.
 	Steps []Step `json:"steps"`
 	// Attempt is the last scheduling attempt, nil if none is remembered.
@@ -146,6 +149,9 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
 	e.wait(h.waiting.since(pod.UID), &h.rules.overdue, h.clock())
+	if h.options.Buffer != nil && e.RoomSince != nil {
+		e.Buffer = h.options.Buffer(pod)
+	}
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	e.Overdue = e.Overdue || known.Overdue
 	if profile == nil {

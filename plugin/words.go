@@ -29,6 +29,9 @@ func (e Explanation) Lines() []string {
 	if wait := e.waited(); wait != "" {
 		lines = append(lines, wait)
 	}
+	if e.Buffer != "" {
+		lines = append(lines, fmt.Sprintf("CapacityBuffer %s asks the autoscaler for nodes for it", e.Buffer))
+	}
 	lines = append(lines, e.Attempt.lines()...)
 	if e.Unscheduled != "" {
 		lines = append(lines, "the scheduler, of all its plugins: "+e.Unscheduled)

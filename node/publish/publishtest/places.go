@@ -33,6 +33,7 @@ type Places struct {
 	places      int
 	saturated   bool
 	memory      float64  // the pods that memory holds, 0 if it is not reported
+	usage       *Usage   // nil if it is not reported
 	running     []string // by UID
 }
 
@@ -120,6 +121,34 @@ func (n *Places) SetMemory(pods float64) {
 	n.memory = pods
 }
 
+// Usage is what a node measures of its CPU and memory. A plain value.
+type Usage struct {
+	// Cores and Bytes are what the node has.
+	Cores, Bytes float64
+	// CPU and Memory are the shares in use.
+	CPU, Memory float64
+	// PodCores and PodBytes are what a pod takes.
+	PodCores, PodBytes float64
+}
+
+// SetUsage has the reports from now on state a usage; places alone still decide.
+func (n *Places) SetUsage(u Usage) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.usage = &u
+	n.report()
+}
+
+// channels returns the usage as an agent reports it. All cores in use are half of the CPU's channel:
+// tasks that wait are the other half.
+func (u Usage) channels(left float64) []agent.ChannelReport {
+	core, b := 1/(2*u.Cores), 1/u.Bytes
+	return []agent.ChannelReport{
+		{Name: agent.CPU, Usage: u.CPU / 2, Capacity: 1, Cost: core * u.PodCores, CostSD: core / 100, Unit: core, Room: left * core * u.PodCores, Most: 1},
+		{Name: agent.Memory, Usage: u.Memory, Capacity: 1, Cost: b * u.PodBytes, CostSD: b, Unit: b, Room: left * b * u.PodBytes, Most: 1},
+	}
+}
+
 // Places is their number.
 func (n *Places) Places() int {
 	n.mu.Lock()
@@ -151,6 +180,9 @@ func (n *Places) report() {
 	if n.memory > 0 {
 		r.Limiting = agent.CPU
 		r.Channels = []agent.ChannelReport{{Name: agent.CPU, Usage: 1, Cost: .1}, {Name: agent.Memory, Usage: .5, Cost: 1 / n.memory}}
+	}
+	if n.usage != nil {
+		r.Channels = n.usage.channels(r.Avail)
 	}
 	n.last = r
 	n.signals.Send(r, r.SampledAt)
