@@ -1,12 +1,15 @@
 package autoscale
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
@@ -33,7 +36,7 @@ func submit(t *testing.T, r *rig, workload string, pods int, change func(*corev1
 // the first buffer to the last.
 func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 	r := newRig(t)
-	hub, _ := r.schedule(t, r.kubeconfig)
+	hub, _ := r.schedule(t, r.kubeconfig, "")
 	nodes := cluster.NewPlaceNodes(t, r.client, 3, 0, hub.Addr().String())
 	full, theirs, refused := nodes[0], nodes[1], nodes[2]
 	for _, n := range nodes {
@@ -52,6 +55,7 @@ func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 	submit(t, r, "plain", 4, nil)
 	submit(t, r, "picky", 2, func(p *corev1.Pod) {
 		p.Spec.NodeSelector = map[string]string{corev1.LabelOSStable: "linux"}
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "csi.invalid"}}}}
 	})
 	const plain, picky = "default/Workload/plain", "default/Workload/picky"
 	r.waitReplicas(t, map[string]int64{plain: 4, picky: 2})
@@ -79,6 +83,14 @@ func TestAutoscalerSeesWhatIsMeasured(t *testing.T) {
 			t.Errorf("%s selects nodes by %v", b.GetName(), spec.NodeSelector)
 		}
 	}
+	cluster.Eventually(t, "a condition names the volume that is left out", func() (bool, any) {
+		found, _ := r.list(t)
+		i := slices.IndexFunc(found, func(b unstructured.Unstructured) bool {
+			return b.GetAnnotations()["spazio-scheduler.github.io/workload"] == picky
+		})
+		conditions, _, _ := unstructured.NestedSlice(found[i].Object, "status", "conditions")
+		return len(conditions) == 1 && strings.HasSuffix(fmt.Sprint(conditions[0].(map[string]any)["message"]), ": data"), conditions
+	})
 
 	// What people read.
 	cluster.Eventually(t, "explain names the buffer", func() (bool, any) {

@@ -31,7 +31,7 @@ const (
 var buffers = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"}
 
 // short are delays that a test waits for.
-var short = plan.Config{ScaleUpDelay: time.Second, ScaleDownDelay: 4 * time.Second}
+var short = plan.Config{ScaleUpDelay: time.Second, ScaleDownDelay: 3 * time.Second}
 
 // rig is a control plane that knows CapacityBuffers.
 type rig struct {
@@ -67,10 +67,10 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// schedule runs a scheduler with the controller in this process.
-func (r *rig) schedule(t *testing.T, kubeconfig string) (hub *plugin.Hub, stop func()) {
+// schedule runs a scheduler with the controller in this process, owned by a Deployment or by none.
+func (r *rig) schedule(t *testing.T, kubeconfig, owner string) (hub *plugin.Hub, stop func()) {
 	t.Helper()
-	controller, err := autoscale.New(autoscale.Config{Namespace: namespace, Config: short})
+	controller, err := autoscale.New(autoscale.Config{Namespace: namespace, Owner: owner, Config: short})
 	if err != nil {
 		t.Fatal(err)
 	}
