@@ -261,5 +261,8 @@ func (k *karpenterCluster) remove(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	cluster.Eventually(t, "Karpenter's nodes are gone", func() (bool, any) { return len(k.uids()) == 0, k.uids() })
+	cluster.Eventually(t, "Karpenter's nodes are gone", func() (bool, any) {
+		claims, err := k.dynamic.Resource(nodeClaims).List(context.Background(), metav1.ListOptions{})
+		return err == nil && len(claims.Items) == 0 && len(k.uids()) == 0, k.uids()
+	})
 }
