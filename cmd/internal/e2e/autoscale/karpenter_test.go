@@ -95,9 +95,9 @@ func TestKarpenter(t *testing.T) {
 		})
 		t.Logf("%d pods have a node %v after the first new node, of which there were %d at most", batchPods, time.Since(registered), k.most-baseNodes)
 		k.killLeader(t)
-		k.eventually(t, "the nodes of the start are left alone", func() (bool, any) {
-			now := k.uids()
-			return len(now) == baseNodes, len(now)
+		k.eventually(t, "all pods have run, and the nodes of the start are left", func() (bool, any) {
+			_, succeeded := log.Counts()
+			return succeeded == batchPods && len(k.uids()) == baseNodes, []int{succeeded, len(k.uids())}
 		})
 		if now := k.uids(); fmt.Sprint(now) != fmt.Sprint(first) {
 			t.Errorf("nodes are %v, were %v", now, first)
