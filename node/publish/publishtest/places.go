@@ -139,14 +139,14 @@ func (n *Places) SetUsage(u Usage) {
 	n.report()
 }
 
-// channels returns the usage with so many pods as an agent reports it, which so many more still fit.
-// All cores in use are half of the CPU's channel: tasks that wait are the other half.
-func (u Usage) channels(pods, left float64) []agent.ChannelReport {
+// channels returns the usage with so many pods as an agent reports it. All cores in use are half of
+// the CPU's channel: tasks that wait are the other half.
+func (u Usage) channels(pods float64) []agent.ChannelReport {
 	core, b := 1/(2*u.Cores), 1/u.Bytes
 	u.CPU, u.Memory = min(u.CPU+pods*u.PodCores/u.Cores, 1), min(u.Memory+pods*u.PodBytes/u.Bytes, 1)
 	return []agent.ChannelReport{
-		{Name: agent.CPU, Usage: u.CPU / 2, Capacity: 1, Cost: core * u.PodCores, CostSD: core / 100, Unit: core, Room: left * core * u.PodCores, Most: 1},
-		{Name: agent.Memory, Usage: u.Memory, Capacity: 1, Cost: b * u.PodBytes, CostSD: b, Unit: b, Room: left * b * u.PodBytes, Most: 1},
+		{Name: agent.CPU, Usage: u.CPU / 2, Capacity: 1, Cost: core * u.PodCores, CostSD: core / 100, Unit: core, Room: 1 - u.CPU/2, Most: 1},
+		{Name: agent.Memory, Usage: u.Memory, Capacity: 1, Cost: b * u.PodBytes, CostSD: b, Unit: b, Room: 1 - u.Memory, Most: 1},
 	}
 }
 
@@ -183,7 +183,7 @@ func (n *Places) report() {
 		r.Channels = []agent.ChannelReport{{Name: agent.CPU, Usage: 1, Cost: .1}, {Name: agent.Memory, Usage: .5, Cost: 1 / n.memory}}
 	}
 	if n.usage != nil {
-		r.Channels = n.usage.channels(float64(len(n.running)), r.Avail)
+		r.Channels = n.usage.channels(float64(len(n.running)))
 	}
 	n.last = r
 	n.signals.Send(r, r.SampledAt)
