@@ -46,6 +46,7 @@ func TestNodes(t *testing.T) {
 		"refuses with a pause":                       {room, []step{{0, full, 1, ""}, {20 * second, room, 1, ""}, {30 * second, full, 1, ""}, {59 * second, full, 1, ""}, {60 * second, full, 1, "full"}}},
 		"has never reported":                         {room, []step{{0, unknown, 1, ""}, {time.Hour, unknown, 1, ""}}},
 		"has room again":                             {room, []step{{0, full, 1, ""}, {30 * second, full, 1, "full"}, {40 * second, room, 1, "full"}, {99 * second, room, 1, "full"}, {100 * second, room, 1, ""}}},
+		"has room for a moment":                      {room, []step{{0, full, 1, ""}, {30 * second, full, 1, "full"}, {40 * second, room, 1, "full"}, {50 * second, full, 1, "full"}, {80 * second, room, 1, "full"}, {139 * second, room, 1, "full"}, {140 * second, room, 1, ""}}},
 		"nothing waits any more":                     {room, []step{{0, full, 1, ""}, {30 * second, full, 1, "full"}, {40 * second, full, 0, "full"}, {100 * second, full, 0, ""}}},
 		"was full to a former leader":                {func(n *plan.Node) { n.IsFull = true }, []step{{0, full, 1, "full"}, {10 * second, room, 0, "full"}, {70 * second, room, 0, ""}}},
 		"is busy":                                    {room, []step{{0, busy, 0, both}}},

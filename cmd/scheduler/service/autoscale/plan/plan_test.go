@@ -63,6 +63,19 @@ func TestBuffers(t *testing.T) {
 	}
 }
 
+// A buffer that somebody deleted while nothing waited for it is forgotten: the next has the size of
+// what waits then.
+func TestDeletedBufferIsForgotten(t *testing.T) {
+	planner, api := plan.New(plan.Config{}), newAPI(nil)
+	api.apply(t, planner.Decide(plan.Input{Now: after(30 * time.Second), Waiting: waits(9)}))
+	delete(api, "a")
+	api.apply(t, planner.Decide(plan.Input{Now: after(35 * time.Second), Buffers: api.list()}))
+	api.apply(t, planner.Decide(plan.Input{Now: after(40 * time.Second), Waiting: waits(2), Buffers: api.list()}))
+	if got := api.replicas("a"); got != 2 {
+		t.Errorf("%d replicas, want 2", got)
+	}
+}
+
 // A template is written anew only if the demand has moved by more than a tenth.
 func TestDemandIsSteady(t *testing.T) {
 	planner, api := plan.New(plan.Config{}), newAPI(nil)
