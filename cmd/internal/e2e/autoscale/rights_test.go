@@ -106,6 +106,36 @@ func TestEachRightWithheld(t *testing.T) {
 			cluster.Remove(t, r.client)
 		})
 	}
+	t.Run("uninstall", func(t *testing.T) { uninstall(t, r, kubeconfig) })
+}
+
+// uninstall: marks go with Spazio, and what somebody else has set stays.
+func uninstall(t *testing.T, r *rig, kubeconfig string) {
+	hub, stop := r.schedule(t, kubeconfig, "spazio-scheduler")
+	node := cluster.NewPlaceNodes(t, r.client, 1, 0, hub.Addr().String())[0]
+	r.annotate(t, node.Name(), drain, "true")
+	node.SetUsage(usage(0.9))
+	submit(t, r, "waits", 1, nil)
+	r.waitNode(t, node.Name(), true, map[string]string{drain: "true", disrupt: "true"})
+	stop()
+	cluster.Remove(t, r.client)
+	to, err := deploy.Connect(cluster.Plane(t).RESTConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Uninstall(t.Context(), deploy.Options{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	left := r.node(t, node.Name())
+	delete(left.Annotations, drain)
+	for _, has := range []map[string]string{left.Labels, left.Annotations} {
+		for key := range has {
+			if strings.Contains(key, "spazio") || key == disrupt {
+				t.Errorf("%s is left of Spazio", key)
+			}
+		}
+	}
+	r.waitNode(t, node.Name(), false, map[string]string{drain: "true"})
 }
 
 // install creates the scheduler's rights as the chart has them and returns the controller's.
