@@ -89,13 +89,16 @@ func (c *Controller) write(ctx context.Context, out plan.Output, newest map[stri
 	for _, b := range e.buffers {
 		keep[nameOf(b.Workload)] = true
 	}
+	var ownerErr error // without an owner nothing is written that would outlive Spazio
 	if len(out.Buffers) > 0 {
-		if err := c.findOwner(ctx); err != nil {
-			return asking, err
-		}
+		ownerErr = c.findOwner(ctx)
+		errs = append(errs, ownerErr)
 	}
 	for _, b := range out.Buffers {
 		keep[nameOf(b.Workload)] = true
+		if ownerErr != nil {
+			continue
+		}
 		if err := c.ask(ctx, b, newest[b.Workload], e); err != nil {
 			errs = append(errs, err)
 			continue
