@@ -35,6 +35,12 @@ func (h *Hub) Explain(name string) (Explanation, error) {
 	e.State, e.Node = h.podState(pod, profile)
 	e.Steps = h.timeline(pod)
 	e.wait(h.waiting.since(pod.UID), &h.rules.overdue, h.clock())
+	if h.options.Buffer != nil && e.RoomSince != nil {
+		e.Buffer = h.options.Buffer(pod)
+	}
+	if h.options.Buffer != nil && e.RoomSince != nil {
+		e.Buffer = h.options.Buffer(pod)
+	}
 	known, _ := h.ledger.Pod(reserve.KeyOf(string(pod.UID)))
 	e.Overdue = e.Overdue || known.Overdue
 	if profile == nil {

@@ -63,6 +63,9 @@ type HubOptions struct {
 	// client-go's leader election metric leader_election_master_status, and returns true if the
 	// process has no such metric.
 	Leading func() bool
+	// Buffer, if set, names the CapacityBuffer that asks for nodes for a pod that waits for room, as
+	// namespace/name, empty if none does. It is called concurrently.
+	Buffer func(*v1.Pod) string
 	// Silences configures the events about silent nodes, except After, which is an argument of
 	// the plugin.
 	Silences silence.Config

@@ -219,6 +219,9 @@ type Explanation struct {
 	RoomSince    *time.Time `json:"roomSince,omitempty"`
 	Overdue      bool       `json:"overdue,omitempty"`
 	OverdueSince *time.Time `json:"overdueSince,omitempty"`
+	// Buffer is the CapacityBuffer that asks for nodes for it while it waits for room, as
+	// namespace/name, empty if none does.
+	Buffer string `json:"buffer,omitempty"`
 	// Steps are what has happened to it, in order.
 	Steps []Step `json:"steps"`
 	// Attempt is the last scheduling attempt, nil if none is remembered.

@@ -256,6 +256,9 @@ func (c *Cluster) remove(ctx context.Context, options Options) error {
 			if err := c.podsGone(ctx, options); err != nil {
 				return err
 			}
+			if err := c.unmark(ctx, all); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

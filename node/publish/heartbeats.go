@@ -16,8 +16,8 @@ const (
 	// anew each time, so that the nodes of a fleet fall out of step.
 	heartbeatLeast, heartbeatMost = 2 * time.Second, 2500 * time.Millisecond
 	// fullMost is the age at which a report is sent again in full although nothing
-	// changed by more than the tolerances: what no decision rests on, usages and
-	// costs, moves on all the same, and people look at it.
+	// changed by more than the tolerances: usages and costs, by which no pod is placed,
+	// move on all the same, and people and the autoscale controller look at them.
 	fullMost = 30 * time.Second
 	// powerMost is that age where power is measured, which decisions rest on and which
 	// moves all the time: the next message, up to beatMost later, may be too late.

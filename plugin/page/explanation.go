@@ -32,6 +32,9 @@ func explanationLines(e plugin.Explanation) []string {
 	if wait := waited(e); wait != "" {
 		lines = append(lines, wait)
 	}
+	if e.Buffer != "" {
+		lines = append(lines, fmt.Sprintf("CapacityBuffer %s asks the autoscaler for nodes for it", e.Buffer))
+	}
 	lines = append(lines, attemptLines(e.Attempt)...)
 	if e.Unscheduled != "" {
 		lines = append(lines, "the scheduler with all its plugins: "+e.Unscheduled)

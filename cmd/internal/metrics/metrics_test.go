@@ -29,6 +29,7 @@ import (
 	aggregator "github.com/spazio-scheduler/spazio/cmd/aggregator/service"
 	"github.com/spazio-scheduler/spazio/cmd/internal/agentd"
 	profiler "github.com/spazio-scheduler/spazio/cmd/profiler/service"
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/energy/share"
 	"github.com/spazio-scheduler/spazio/node"
@@ -317,6 +318,9 @@ func ofScheduler(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	plugin.NewHub(plugin.HubOptions{})
 	slots.NewFactory(slots.Options{})
+	if _, err := autoscale.New(autoscale.Config{Namespace: "default"}); err != nil {
+		t.Fatal(err)
+	}
 	ofProcess()
 	registry, ok := legacyregistry.Registerer().(*prometheus.Registry)
 	if !ok {

@@ -44,11 +44,12 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // alone, so that it can run beside a cluster's own scheduler.
 func NewCommand() *cobra.Command {
 	d := &defaultConfig{listen: config.DefaultListen}
-	hub := plugin.NewHub(plugin.HubOptions{})
+	auto := &autoscaling{}
+	hub := plugin.NewHub(plugin.HubOptions{Buffer: auto.bufferOf})
 	debug := &debugServer{listen: defaultDebugListen, hub: hub}
 	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		d.remove() // it has been read; at its end kube-scheduler may call os.Exit
-		return hub.New(ctx, args, handle)
+		return auto.attach(hub)(ctx, args, handle)
 	}
 	c := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, factory), app.WithPlugin(plugin.ShortestFirst, hub.NewShortestFirst),
 		app.WithPlugin(slots.Name, slots.NewFactory(slots.Options{}).New))
@@ -58,6 +59,7 @@ func NewCommand() *cobra.Command {
 		", and those of testbeds, " + service.SlotsProfile + "."
 	d.addFlags(c.Flags())
 	debug.addFlags(c.Flags())
+	auto.addFlags(c.Flags())
 	upstream := c.RunE
 	run := func(c *cobra.Command, args []string) error {
 		if c.Flags().Lookup("version").Value.String() == "true" { // upstream prints Kubernetes' version alone
@@ -68,6 +70,9 @@ func NewCommand() *cobra.Command {
 			return err
 		}
 		registerBuild()
+		if err := auto.apply(); err != nil {
+			return err
+		}
 		if err := d.apply(c.Context(), c.Flags()); err != nil {
 			return err
 		}

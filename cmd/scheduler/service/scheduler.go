@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
 
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
 	"github.com/spazio-scheduler/spazio/field"
 	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/plugin/config"
@@ -34,6 +35,9 @@ type Config struct {
 	Profiles []Profile
 	// Slots are the arguments of the plugin of SlotsProfile, nil for no such profile.
 	Slots *config.SpazioSlotsArgs
+	// Autoscale shows the cluster's autoscaler what is measured, nil for not. If a Hub is given, its
+	// options should have the Controller's BufferOf.
+	Autoscale *autoscale.Controller
 	// ShortestFirst has all profiles order their pods by the plugin of that name.
 	ShortestFirst bool
 }
@@ -54,6 +58,7 @@ type Profile struct {
 // goroutine.
 type Scheduler struct {
 	hub       *plugin.Hub
+	autoscale *autoscale.Controller
 	slots     *slots.Factory
 	config    *schedulerconfig.CompletedConfig
 	scheduler *scheduler.Scheduler
@@ -67,10 +72,14 @@ func New(ctx context.Context, c Config) (*Scheduler, error) {
 	if c.Kubeconfig == "" {
 		return nil, &field.Error{Package: "scheduler", Field: "Kubeconfig", Value: c.Kubeconfig, Err: fmt.Errorf("%w: must name a file", errInvalid)}
 	}
-	s := &Scheduler{hub: c.Hub, slots: slots.NewFactory(slots.Options{})}
+	s := &Scheduler{hub: c.Hub, autoscale: c.Autoscale, slots: slots.NewFactory(slots.Options{})}
 	if s.hub == nil {
 		// It has no leader election; its process may, for something else.
-		s.hub = plugin.NewHub(plugin.HubOptions{Leading: func() bool { return true }})
+		o := plugin.HubOptions{Leading: func() bool { return true }}
+		if c.Autoscale != nil {
+			o.Buffer = c.Autoscale.BufferOf
+		}
+		s.hub = plugin.NewHub(o)
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.setup(c); err != nil {
@@ -99,7 +108,7 @@ func (s *Scheduler) setup(c Config) error {
 	upstream := options.NewOptions()
 	upstream.ConfigFile = path
 	upstream.SecureServing.BindPort = 0
-	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.hub.New),
+	s.config, s.scheduler, err = app.Setup(s.ctx, upstream, app.WithPlugin(plugin.Name, s.autoscale.Attach(s.hub)),
 		app.WithPlugin(plugin.ShortestFirst, s.hub.NewShortestFirst), app.WithPlugin(slots.Name, s.slots.New))
 	return err
 }
@@ -157,6 +166,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) Close() {
 	s.cancel()
 	s.hub.Wait()
+	if s.autoscale != nil {
+		s.autoscale.Wait()
+	}
 	s.slots.Wait()
 	if s.config != nil {
 		s.config.InformerFactory.Shutdown()

@@ -33,6 +33,7 @@ type Places struct {
 	places      int
 	saturated   bool
 	memory      float64  // the pods that memory holds, 0 if it is not reported
+	usage       *Usage   // nil if it is not reported
 	running     []string // by UID
 }
 
@@ -120,6 +121,35 @@ func (n *Places) SetMemory(pods float64) {
 	n.memory = pods
 }
 
+// Usage is what a node measures of its CPU and memory. A plain value.
+type Usage struct {
+	// Cores and Bytes are what the node has.
+	Cores, Bytes float64
+	// CPU and Memory are the shares in use beside the pods.
+	CPU, Memory float64
+	// PodCores and PodBytes are what each pod takes.
+	PodCores, PodBytes float64
+}
+
+// SetUsage has the reports from now on state a usage; places alone still decide.
+func (n *Places) SetUsage(u Usage) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.usage = &u
+	n.report()
+}
+
+// channels returns the usage with so many pods as an agent reports it. All cores in use are half of
+// the CPU's channel: tasks that wait are the other half.
+func (u Usage) channels(pods float64) []agent.ChannelReport {
+	core, b := 1/(2*u.Cores), 1/u.Bytes
+	u.CPU, u.Memory = min(u.CPU+pods*u.PodCores/u.Cores, 1), min(u.Memory+pods*u.PodBytes/u.Bytes, 1)
+	return []agent.ChannelReport{
+		{Name: agent.CPU, Usage: u.CPU / 2, Capacity: 1, Cost: core * u.PodCores, CostSD: core / 100, Unit: core, Room: 1 - u.CPU/2, Most: 1},
+		{Name: agent.Memory, Usage: u.Memory, Capacity: 1, Cost: b * u.PodBytes, CostSD: b, Unit: b, Room: 1 - u.Memory, Most: 1},
+	}
+}
+
 // Places is their number.
 func (n *Places) Places() int {
 	n.mu.Lock()
@@ -151,6 +181,9 @@ func (n *Places) report() {
 	if n.memory > 0 {
 		r.Limiting = agent.CPU
 		r.Channels = []agent.ChannelReport{{Name: agent.CPU, Usage: 1, Cost: .1}, {Name: agent.Memory, Usage: .5, Cost: 1 / n.memory}}
+	}
+	if n.usage != nil {
+		r.Channels = n.usage.channels(float64(len(n.running)))
 	}
 	n.last = r
 	n.signals.Send(r, r.SampledAt)

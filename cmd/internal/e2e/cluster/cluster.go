@@ -2,6 +2,7 @@
 // given number of places, batches of pods, schedulers in the process and programs beside it. The tests run
 // the parts together, with a real API server, the real scheduler and real gRPC:
 //
+//	autoscale   what autoscalers are shown, by rights withheld, leaders killed, and Karpenter itself
 //	comparison  spazio-demo compare, on this machine and on a cluster
 //	deploy      the manifests: accepted, admitted, and with exactly the rights that the programs need
 //	documents   what pages state about commands: flags, arguments and values exist

@@ -19,9 +19,20 @@ type PlaceNode struct {
 	reports publish.SignalsConfig // where to
 }
 
-func newPlaceNode(name string, places int) *PlaceNode {
-	n := &PlaceNode{Places: publishtest.NewPlaces(name, places)}
-	n.Timed = simnode.NewTimed(large(name), n.SetRunning)
+func newPlaceNode(spec simnode.NodeSpec, places int) *PlaceNode {
+	n := &PlaceNode{Places: publishtest.NewPlaces(spec.Name, places)}
+	n.Timed = simnode.NewTimed(spec, n.SetRunning)
+	return n
+}
+
+// NewPlaceNode is NewPlaceNodes for one node of a given size. If the API server has it, it becomes
+// ready, and stays when the test ends.
+func NewPlaceNode(t testing.TB, client kubernetes.Interface, spec simnode.NodeSpec, places int, schedulers ...string) *PlaceNode {
+	t.Helper()
+	n := newPlaceNode(spec, places)
+	n.reports.Targets = schedulers
+	Join(t, simnode.Config{Client: client, Machines: []simnode.Machine{n}})
+	n.StartAgent(t)
 	return n
 }
 
@@ -51,7 +62,7 @@ func NewPlaceNodesWith(t testing.TB, client kubernetes.Interface, count, places 
 	nodes := make([]*PlaceNode, count)
 	machines := make([]simnode.Machine, count)
 	for i := range nodes {
-		nodes[i] = newPlaceNode(fmt.Sprintf("place-%02d", i), places)
+		nodes[i] = newPlaceNode(large(fmt.Sprintf("place-%02d", i)), places)
 		machines[i] = nodes[i]
 	}
 	Join(t, simnode.Config{Client: client, Machines: machines})

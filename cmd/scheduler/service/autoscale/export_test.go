@@ -1,0 +1,7 @@
+package autoscale
+
+// What the tests see.
+var (
+	Template = template
+	NameOf   = nameOf
+)

@@ -1,0 +1,147 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// WritesPerSecond bounds the writes to nodes, and maxBurst how many of them may come at once.
+const (
+	WritesPerSecond = 10
+	maxBurst        = 50
+)
+
+// Node is a node as it measures itself and as the API has it.
+type Node struct {
+	Name string
+	// HasReported reports whether its agent ever has: until then nothing is known of it. Refuses
+	// reports whether it takes no typical pod.
+	HasReported, Refuses bool
+	// IsMeasured reports whether Use is current.
+	IsMeasured bool
+	// Use is what was measured and Requested what its pods request, as shares.
+	Use, Requested Amount
+	// IsFull and IsProtected report whether it has the label of that name.
+	IsFull, IsProtected bool
+	// Set lists the annotations of protection that it has, Unset those that it does not. One that
+	// somebody gave another value is in neither: it is theirs.
+	Set, Unset []string
+}
+
+// NodeChange is what a node's labels and annotations of ours should be.
+type NodeChange struct {
+	Node            string
+	Full, Protected bool
+	// Annotations are those to have, sorted; none unless Protected.
+	Annotations []string
+}
+
+// nodeState holds since when a node is as it is; a zero time means that it is not.
+type nodeState struct {
+	refusing, open, idle time.Time
+}
+
+// urgency orders writes: what prevents that a busy node is drained, then what lets the autoscaler
+// see that pods do not fit, then what takes either back.
+type urgency int
+
+const (
+	protects urgency = iota
+	labels
+	releases
+)
+
+// changes returns the nodes to write, as many as the rate allows.
+func (p *Planner) changes(in Input) []NodeChange {
+	type change struct {
+		NodeChange
+		urgency urgency
+	}
+	var all []change
+	known := make(map[string]*nodeState, len(in.Nodes))
+	for i := range in.Nodes {
+		n := &in.Nodes[i]
+		s := p.nodes[n.Name]
+		if s == nil {
+			s = &nodeState{}
+		}
+		known[n.Name] = s
+		c := NodeChange{Node: n.Name, Full: p.isFull(s, n, len(in.Waiting) > 0, in.Now), Protected: p.isProtected(s, n, in.Now)}
+		if c.Protected {
+			c.Annotations = slices.Sorted(slices.Values(slices.Concat(n.Set, n.Unset)))
+		}
+		switch {
+		case c.Protected && (!n.IsProtected || len(n.Unset) > 0):
+			all = append(all, change{c, protects})
+		case c.Full && !n.IsFull:
+			all = append(all, change{c, labels})
+		case c.Full != n.IsFull || c.Protected != n.IsProtected:
+			all = append(all, change{c, releases})
+		}
+	}
+	p.nodes = known // those that are gone are forgotten
+	slices.SortFunc(all, func(a, b change) int { return cmp.Or(cmp.Compare(a.urgency, b.urgency), cmp.Compare(a.Node, b.Node)) })
+	var changes []NodeChange
+	for _, c := range all[:p.allow(in.Now, len(all))] {
+		changes = append(changes, c.NodeChange)
+	}
+	return changes
+}
+
+// allow returns how many of n writes the rate allows, and counts them.
+func (p *Planner) allow(now time.Time, n int) int {
+	if p.decided.IsZero() {
+		p.writes = WritesPerSecond
+	} else {
+		p.writes = min(p.writes+WritesPerSecond*max(now.Sub(p.decided).Seconds(), 0), maxBurst)
+	}
+	n = min(n, int(p.writes))
+	p.writes -= float64(n)
+	return n
+}
+
+// isFull decides about the label of full nodes. A node of which nothing is known keeps what it
+// has while pods wait: a new node whose agent is slow to start is not full.
+func (p *Planner) isFull(s *nodeState, n *Node, podsWait bool, now time.Time) bool {
+	switch {
+	case podsWait && !n.HasReported:
+		s.refusing, s.open = time.Time{}, time.Time{}
+		return n.IsFull
+	case podsWait && n.Refuses:
+		s.open = time.Time{}
+		since(&s.refusing, now)
+		return n.IsFull || now.Sub(s.refusing) >= p.config.ScaleUpDelay
+	}
+	s.refusing = time.Time{}
+	since(&s.open, now)
+	return n.IsFull && now.Sub(s.open) < p.config.ScaleDownDelay/2
+}
+
+// isProtected decides about a node's protection. One that is not measured keeps what it has.
+func (p *Planner) isProtected(s *nodeState, n *Node, now time.Time) bool {
+	if len(n.Set)+len(n.Unset) == 0 { // somebody refused each annotation
+		s.idle = time.Time{}
+		return false
+	}
+	if !n.IsMeasured || p.isBusy(n) {
+		s.idle = time.Time{}
+		return n.IsProtected || n.IsMeasured
+	}
+	since(&s.idle, now)
+	return n.IsProtected && now.Sub(s.idle) < p.config.ScaleDownDelay/2
+}
+
+// isBusy reports whether a node uses much of a resource of which little is requested, so that an
+// autoscaler takes it for unused.
+func (p *Planner) isBusy(n *Node) bool {
+	above := p.config.ProtectAbove
+	return n.Use.CPU > above && n.Requested.CPU < above || n.Use.Memory > above && n.Requested.Memory < above
+}
+
+// since sets a time that is not set.
+func since(t *time.Time, now time.Time) {
+	if t.IsZero() {
+		*t = now
+	}
+}

@@ -1,0 +1,213 @@
+package plan_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
+)
+
+var annotations = []string{"drain", "evict"}
+
+// node is one that has reported, is measured, and takes pods.
+func node(change func(*plan.Node)) plan.Node {
+	n := plan.Node{Name: "n", HasReported: true, IsMeasured: true, Unset: annotations}
+	change(&n)
+	return n
+}
+
+func full(n *plan.Node)    { n.Refuses = true }
+func room(*plan.Node)      {}
+func unknown(n *plan.Node) { n.HasReported, n.IsMeasured, n.Refuses = false, false, true }
+func silent(n *plan.Node)  { n.IsMeasured = false }
+func busy(n *plan.Node)    { n.Use.CPU = 0.8 }
+
+// TestNodes: the steps of a case are passes of one Planner; the node has what the pass before asked
+// for.
+func TestNodes(t *testing.T) {
+	type step struct {
+		at      time.Duration
+		is      func(*plan.Node)
+		waiting int
+		want    string // the labels and annotations afterwards
+	}
+	const second, both = time.Second, "protected[drain evict]"
+	for name, c := range map[string]struct {
+		begins func(*plan.Node)
+		steps  []step
+	}{
+		"refuses for long":                           {room, []step{{0, full, 1, ""}, {29 * second, full, 1, ""}, {30 * second, full, 1, "full"}}},
+		"refuses, but nothing waits":                 {room, []step{{0, full, 0, ""}, {time.Hour, full, 0, ""}}},
+		"refuses with a pause":                       {room, []step{{0, full, 1, ""}, {20 * second, room, 1, ""}, {30 * second, full, 1, ""}, {59 * second, full, 1, ""}, {60 * second, full, 1, "full"}}},
+		"has never reported":                         {room, []step{{0, unknown, 1, ""}, {time.Hour, unknown, 1, ""}}},
+		"has room again":                             {room, []step{{0, full, 1, ""}, {30 * second, full, 1, "full"}, {40 * second, room, 1, "full"}, {99 * second, room, 1, "full"}, {100 * second, room, 1, ""}}},
+		"has room for a moment":                      {room, []step{{0, full, 1, ""}, {30 * second, full, 1, "full"}, {40 * second, room, 1, "full"}, {50 * second, full, 1, "full"}, {80 * second, room, 1, "full"}, {139 * second, room, 1, "full"}, {140 * second, room, 1, ""}}},
+		"nothing waits any more":                     {room, []step{{0, full, 1, ""}, {30 * second, full, 1, "full"}, {40 * second, full, 0, "full"}, {100 * second, full, 0, ""}}},
+		"was full to a former leader":                {func(n *plan.Node) { n.IsFull = true }, []step{{0, full, 1, "full"}, {10 * second, room, 0, "full"}, {70 * second, room, 0, ""}}},
+		"is busy":                                    {room, []step{{0, busy, 0, both}}},
+		"is busy by memory":                          {room, []step{{0, func(n *plan.Node) { n.Use.Memory = 0.51 }, 0, both}}},
+		"is as busy as the limit":                    {room, []step{{0, func(n *plan.Node) { n.Use.CPU = 0.5 }, 0, ""}}},
+		"is busy and pods request it":                {room, []step{{0, func(n *plan.Node) { n.Use.CPU, n.Requested.CPU = 0.8, 0.6 }, 0, ""}}},
+		"is busy, but another resource is requested": {room, []step{{0, func(n *plan.Node) { n.Use.CPU, n.Requested.Memory = 0.8, 0.9 }, 0, both}}},
+		"was busy when last measured":                {room, []step{{0, func(n *plan.Node) { busy(n); silent(n) }, 0, ""}}},
+		"becomes idle":                               {room, []step{{0, busy, 0, both}, {10 * second, room, 0, both}, {69 * second, room, 0, both}, {70 * second, room, 0, ""}}},
+		"falls silent":                               {room, []step{{0, busy, 0, both}, {10 * second, silent, 0, both}, {time.Hour, silent, 0, both}, {time.Hour + second, room, 0, both}, {time.Hour + 61*second, room, 0, ""}}},
+		"somebody refused one annotation":            {func(n *plan.Node) { n.Unset = []string{"evict"} }, []step{{0, busy, 0, "protected[evict]"}}},
+		"somebody refused both":                      {func(n *plan.Node) { n.Unset = nil }, []step{{0, busy, 0, ""}}},
+		"somebody set one":                           {func(n *plan.Node) { n.Unset, n.Set = []string{"evict"}, []string{"drain"} }, []step{{0, busy, 0, both}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			planner, n := plan.New(plan.Config{}), node(c.begins)
+			for _, s := range c.steps {
+				seen := n
+				s.is(&seen)
+				var waiting []plan.Waiting
+				if s.waiting > 0 {
+					waiting = waits(s.waiting)
+				}
+				for _, change := range planner.Decide(plan.Input{Now: after(s.at), Waiting: waiting, Nodes: []plan.Node{seen}}).Nodes {
+					write(t, &n, change)
+				}
+				if got := shown(n); got != s.want {
+					t.Fatalf("after %v: %q, want %q", s.at, got, s.want)
+				}
+			}
+		})
+	}
+}
+
+// An annotation that somebody removed from a protected node comes back at the next pass.
+func TestRemovedAnnotationComesBack(t *testing.T) {
+	planner := plan.New(plan.Config{})
+	n := node(busy)
+	n.IsProtected, n.Set, n.Unset = true, []string{"drain"}, []string{"evict"}
+	got := planner.Decide(plan.Input{Now: start, Nodes: []plan.Node{n}}).Nodes
+	want := []plan.NodeChange{{Node: "n", Protected: true, Annotations: annotations}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWritesAreLimited: protection goes first, and all is written in the end.
+func TestWritesAreLimited(t *testing.T) {
+	planner := plan.New(plan.Config{})
+	nodes := make([]plan.Node, 300)
+	for i := range nodes {
+		nodes[i] = node(room)
+		nodes[i].Name, nodes[i].Refuses = fmt.Sprintf("n%03d", i), true
+		if i >= 200 {
+			busy(&nodes[i])
+		}
+	}
+	written := 0
+	for second := range 60 {
+		changes := planner.Decide(plan.Input{Now: after(time.Duration(second) * time.Second), Waiting: waits(1), Nodes: nodes}).Nodes
+		if len(changes) > plan.WritesPerSecond+50 {
+			t.Errorf("%d writes in a second", len(changes))
+		}
+		if second < 10 && slices.ContainsFunc(changes, func(c plan.NodeChange) bool { return !c.Protected }) {
+			t.Errorf("second %d: a label before all protection", second)
+		}
+		for _, c := range changes {
+			i := slices.IndexFunc(nodes, func(n plan.Node) bool { return n.Name == c.Node })
+			write(t, &nodes[i], c)
+			written++
+		}
+		if most := plan.WritesPerSecond*(second+1) + 50; written > most {
+			t.Errorf("%d writes in %d seconds", written, second+1)
+		}
+	}
+	for _, n := range nodes {
+		if !n.IsFull {
+			t.Errorf("%s is not labelled", n.Name)
+		}
+	}
+}
+
+// TestNodesKeepTheirPromises: in random histories with leaders that die no annotation is asked for
+// that somebody refused, no busy node is unprotected, no idle one is protected for longer than
+// the delay, and no node gets the label while nothing waits.
+func TestNodesKeepTheirPromises(t *testing.T) {
+	config := plan.Config{ScaleUpDelay: 3 * time.Second, ScaleDownDelay: 8 * time.Second}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 44))
+		planner, n, idle := plan.New(config), node(room), 0
+		for second := range 80 {
+			if random.IntN(25) == 0 {
+				planner, idle = plan.New(config), 0
+			}
+			if random.IntN(10) == 0 { // somebody changes an annotation
+				n.Set, n.Unset = nil, nil
+				for _, a := range annotations {
+					switch random.IntN(3) {
+					case 0:
+						n.Set = append(n.Set, a)
+					case 1:
+						n.Unset = append(n.Unset, a)
+					}
+				}
+			}
+			n.Refuses, n.IsMeasured = random.IntN(5) > 0, random.IntN(8) > 0
+			if random.IntN(6) == 0 {
+				n.Use.CPU = random.Float64()
+			}
+			var waiting []plan.Waiting
+			if random.IntN(3) > 0 {
+				waiting = waits(1)
+			}
+			before := n
+			for _, c := range planner.Decide(plan.Input{Now: after(time.Duration(second) * time.Second), Waiting: waiting, Nodes: []plan.Node{n}}).Nodes {
+				write(t, &n, c)
+			}
+			isBusy := n.IsMeasured && n.Use.CPU > 0.5
+			if canProtect := len(n.Set)+len(n.Unset) > 0; isBusy && canProtect != n.IsProtected {
+				t.Fatalf("seed %d, second %d: %+v", seed, second, n)
+			}
+			if idle++; isBusy || !n.IsMeasured {
+				idle = 0
+			}
+			if n.IsProtected && idle > 4 {
+				t.Fatalf("seed %d, second %d: protected after %d idle seconds: %+v", seed, second, idle, n)
+			}
+			if n.IsFull && !before.IsFull && (len(waiting) == 0 || !n.Refuses) {
+				t.Fatalf("seed %d, second %d: labelled as full: %+v", seed, second, n)
+			}
+		}
+	}
+}
+
+// write changes a node as an apply does, and fails the test for an annotation that is not ours to
+// set.
+func write(t *testing.T, n *plan.Node, c plan.NodeChange) {
+	t.Helper()
+	ours := slices.Concat(n.Set, n.Unset)
+	slices.Sort(ours)
+	want := ours
+	if !c.Protected {
+		want = nil
+	}
+	if c.Node != n.Name || !slices.Equal(c.Annotations, want) {
+		t.Fatalf("%+v for %+v", c, n)
+	}
+	n.IsFull, n.IsProtected = c.Full, c.Protected
+	if n.Set, n.Unset = nil, ours; c.Protected {
+		n.Set, n.Unset = ours, nil
+	}
+}
+
+// shown is what a node has.
+func shown(n plan.Node) string {
+	text := ""
+	if n.IsFull {
+		text = "full"
+	}
+	if n.IsProtected {
+		text += fmt.Sprint("protected", n.Set)
+	}
+	return text
+}

@@ -1,0 +1,242 @@
+package plan_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
+	"github.com/spazio-scheduler/spazio/field"
+)
+
+var start = time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
+
+func after(d time.Duration) time.Time { return start.Add(d) }
+
+// waits is a workload of which so many pods wait since the start.
+func waits(pods int) []plan.Waiting {
+	return []plan.Waiting{{Workload: "a", Pods: pods, Oldest: start, Demand: plan.Amount{CPU: 0.5, Memory: 1 << 20}}}
+}
+
+// TestBuffers: the steps of a case are passes of one Planner. API has what the pass before asked for.
+func TestBuffers(t *testing.T) {
+	type step struct {
+		at      time.Duration
+		waiting []plan.Waiting
+		want    []int // the replicas of the buffers that exist afterwards
+	}
+	for name, c := range map[string]struct {
+		exists []plan.Buffer
+		steps  []step
+	}{
+		"nothing waits":                       {nil, []step{{0, nil, nil}, {time.Hour, nil, nil}}},
+		"pods have not waited long enough":    {nil, []step{{29 * time.Second, waits(7), nil}}},
+		"pods have waited long enough":        {nil, []step{{30 * time.Second, waits(7), []int{7}}}},
+		"no more than the limit":              {nil, []step{{30 * time.Second, waits(700), []int{100}}}},
+		"growth is immediate":                 {nil, []step{{30 * time.Second, waits(7), []int{7}}, {31 * time.Second, waits(9), []int{9}}}},
+		"no pod is left":                      {nil, []step{{30 * time.Second, waits(7), []int{7}}, {35 * time.Second, nil, []int{7}}, {149 * time.Second, nil, []int{7}}, {150 * time.Second, nil, nil}}},
+		"fewer pods wait":                     {nil, []step{{30 * time.Second, waits(7), []int{7}}, {40 * time.Second, waits(3), []int{7}}, {149 * time.Second, waits(3), []int{7}}, {150 * time.Second, waits(3), []int{3}}}},
+		"a pause does not shrink":             {nil, []step{{30 * time.Second, waits(7), []int{7}}, {40 * time.Second, nil, []int{7}}, {50 * time.Second, waits(7), []int{7}}, {169 * time.Second, nil, []int{7}}, {170 * time.Second, nil, nil}}},
+		"a buffer of a former leader stays":   {[]plan.Buffer{{Workload: "a", Replicas: 5}}, []step{{0, nil, []int{5}}, {119 * time.Second, nil, []int{5}}, {120 * time.Second, nil, nil}}},
+		"a buffer of a former leader grows":   {[]plan.Buffer{{Workload: "a", Replicas: 5}}, []step{{time.Second, waits(8), []int{8}}}},
+		"a buffer of a former leader shrinks": {[]plan.Buffer{{Workload: "a", Replicas: 5}}, []step{{0, waits(2), []int{5}}, {120 * time.Second, waits(2), []int{2}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			planner, api := plan.New(plan.Config{}), newAPI(c.exists)
+			for _, s := range c.steps {
+				api.apply(t, planner.Decide(plan.Input{Now: after(s.at), Waiting: s.waiting, Buffers: api.list()}))
+				var got []int
+				for _, b := range api.list() {
+					got = append(got, b.Replicas)
+				}
+				if diff := cmp.Diff(s.want, got); diff != "" {
+					t.Errorf("after %v (-want +got):\n%s", s.at, diff)
+				}
+			}
+		})
+	}
+}
+
+// A buffer that somebody deleted while nothing waited for it is forgotten: the next has the size of
+// what waits then.
+func TestDeletedBufferIsForgotten(t *testing.T) {
+	planner, api := plan.New(plan.Config{}), newAPI(nil)
+	api.apply(t, planner.Decide(plan.Input{Now: after(30 * time.Second), Waiting: waits(9)}))
+	delete(api, "a")
+	api.apply(t, planner.Decide(plan.Input{Now: after(35 * time.Second), Buffers: api.list()}))
+	api.apply(t, planner.Decide(plan.Input{Now: after(40 * time.Second), Waiting: waits(2), Buffers: api.list()}))
+	if got := api.replicas("a"); got != 2 {
+		t.Errorf("%d replicas, want 2", got)
+	}
+}
+
+// A template is written anew only if the demand has moved by more than a tenth.
+func TestDemandIsSteady(t *testing.T) {
+	planner, api := plan.New(plan.Config{}), newAPI(nil)
+	for i, c := range []struct{ is, want float64 }{{1, 1}, {1.09, 1}, {0.91, 1}, {1.2, 1.2}, {1.1, 1.2}, {0.5, 0.5}} {
+		w := plan.Waiting{Workload: "a", Pods: 1, Oldest: start, Demand: plan.Amount{CPU: c.is, Memory: 100}}
+		out := planner.Decide(plan.Input{Now: after(time.Minute + time.Duration(i)*time.Second), Waiting: []plan.Waiting{w}, Buffers: api.list()})
+		api.apply(t, out)
+		if got := out.Buffers[0].Demand.CPU; got > c.want || got < c.want {
+			t.Errorf("step %d: %v cores, want %v", i, got, c.want)
+		}
+	}
+}
+
+// With more workloads than there may be buffers, those that have waited longest have one.
+func TestBuffersAreBounded(t *testing.T) {
+	var waiting []plan.Waiting
+	for i := range plan.MaxBuffers + 5 {
+		waiting = append(waiting, plan.Waiting{Workload: fmt.Sprintf("w%03d", i), Pods: 1, Oldest: start.Add(-time.Duration(i) * time.Second)})
+	}
+	planner, api := plan.New(plan.Config{}), newAPI(nil)
+	api.apply(t, planner.Decide(plan.Input{Now: after(time.Minute), Waiting: waiting}))
+	got := api.list()
+	if len(got) != plan.MaxBuffers || got[0].Workload != "w005" {
+		t.Errorf("%d buffers, the first is that of %s", len(got), got[0].Workload)
+	}
+	waiting = waiting[:plan.MaxBuffers] // five that have a buffer are done
+	api.apply(t, planner.Decide(plan.Input{Now: after(2 * time.Minute), Waiting: waiting, Buffers: api.list()}))
+	api.apply(t, planner.Decide(plan.Input{Now: after(4 * time.Minute), Waiting: waiting, Buffers: api.list()}))
+	api.apply(t, planner.Decide(plan.Input{Now: after(5 * time.Minute), Waiting: waiting, Buffers: api.list()}))
+	if got = api.list(); len(got) != plan.MaxBuffers || got[0].Workload != "w000" {
+		t.Errorf("%d buffers, the first is that of %s", len(got), got[0].Workload)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, c := range []struct {
+		config plan.Config
+		field  string
+	}{
+		{plan.Config{}, ""},
+		{plan.Config{ScaleUpDelay: -1}, "scaleUpDelay"},
+		{plan.Config{ScaleDownDelay: -1}, "scaleDownDelay"},
+		{plan.Config{MaxReplicas: -1}, "maxReplicas"},
+		{plan.Config{ProtectAbove: 1.1}, "protectAbove"},
+	} {
+		err := c.config.Validate()
+		var refused *field.Error
+		switch {
+		case c.field == "" && err != nil:
+			t.Errorf("%+v: %v", c.config, err)
+		case c.field != "" && (!errors.As(err, &refused) || refused.Field != c.field || !errors.Is(err, plan.ErrInvalid)):
+			t.Errorf("%+v: %v, want one of %s", c.config, err, c.field)
+		}
+	}
+}
+
+// TestBuffersKeepTheirPromises holds random histories, with leaders that die, against what a reader
+// of the whole history expects.
+func TestBuffersKeepTheirPromises(t *testing.T) {
+	config := plan.Config{ScaleUpDelay: 3 * time.Second, ScaleDownDelay: 8 * time.Second, MaxReplicas: 6}
+	for seed := range uint64(300) {
+		random := rand.New(rand.NewPCG(seed, 43))
+		planner, api := plan.New(config), newAPI(nil)
+		history := map[string][]int{} // how many waited at each second, since when there was a buffer
+		oldest := map[string]time.Time{}
+		for second := range 60 {
+			now := after(time.Duration(second) * time.Second)
+			inherited := map[string]int{}
+			if random.IntN(20) == 0 {
+				planner, history = plan.New(config), map[string][]int{}
+				for _, b := range api.list() {
+					inherited[b.Workload] = b.Replicas
+				}
+			}
+			waiting := wait(random, oldest, now)
+			before := api.list()
+			api.apply(t, planner.Decide(plan.Input{Now: now, Waiting: waiting, Buffers: before}))
+			for _, of := range workloads {
+				had := 0
+				if i := slices.IndexFunc(before, func(b plan.Buffer) bool { return b.Workload == of }); i >= 0 {
+					had = before[i].Replicas
+				}
+				pods := 0
+				if i := slices.IndexFunc(waiting, func(w plan.Waiting) bool { return w.Workload == of }); i >= 0 && (had > 0 || now.Sub(oldest[of]) >= config.ScaleUpDelay) {
+					pods = min(waiting[i].Pods, config.MaxReplicas)
+				}
+				if had == 0 && pods == 0 {
+					history[of] = nil
+				} else {
+					history[of] = append(history[of], max(pods, inherited[of]))
+				}
+				last := history[of]
+				want := slices.Max(append(last[max(len(last)-8, 0):], 0)) // of the last ScaleDownDelay
+				if pods == 0 && want > 0 {
+					want = had // it stays as it is until it goes
+				}
+				if got := api.replicas(of); got != want {
+					t.Fatalf("seed %d, second %d: %s has %d replicas, want %d; %d wait", seed, second, of, got, want, pods)
+				}
+			}
+		}
+	}
+}
+
+var workloads = []string{"a", "b", "c"}
+
+// wait draws how many pods of each workload wait, and keeps since when.
+func wait(random *rand.Rand, oldest map[string]time.Time, now time.Time) (waiting []plan.Waiting) {
+	for _, of := range workloads {
+		pods := max(random.IntN(14)-5, 0)
+		if random.IntN(4) == 0 {
+			pods = 0
+		}
+		switch {
+		case pods == 0:
+			delete(oldest, of)
+			continue
+		case oldest[of].IsZero():
+			oldest[of] = now
+		}
+		waiting = append(waiting, plan.Waiting{Workload: of, Pods: pods, Oldest: oldest[of], Demand: plan.Amount{CPU: 1}})
+	}
+	return waiting
+}
+
+// api is the buffers that exist.
+type api map[string]plan.Buffer
+
+func newAPI(exists []plan.Buffer) api {
+	a := api{}
+	for _, b := range exists {
+		a[b.Workload] = b
+	}
+	return a
+}
+
+func (a api) list() (all []plan.Buffer) {
+	for _, b := range a {
+		all = append(all, b)
+	}
+	slices.SortFunc(all, func(x, y plan.Buffer) int { return strings.Compare(x.Workload, y.Workload) })
+	return all
+}
+
+func (a api) replicas(of string) int { return a[of].Replicas }
+
+// apply fails the test for what is doubled or contradicts itself.
+func (a api) apply(t *testing.T, out plan.Output) {
+	t.Helper()
+	wanted := map[string]bool{}
+	for _, b := range out.Buffers {
+		if wanted[b.Workload] || b.Replicas <= 0 {
+			t.Fatalf("%+v is doubled or empty", b)
+		}
+		wanted[b.Workload] = true
+		a[b.Workload] = b
+	}
+	for _, of := range out.Delete {
+		if _, exists := a[of]; !exists || wanted[of] {
+			t.Fatalf("%s is deleted, but does not exist or is wanted", of)
+		}
+		delete(a, of)
+	}
+}

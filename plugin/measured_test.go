@@ -1,0 +1,88 @@
+package plugin_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/spazio-scheduler/spazio/agent"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
+// channels are those of a node of 10 cores and 1000 bytes of which shares are in use, on which a pod
+// takes two cores and 50 bytes.
+func channels(cpu, memory float64) []agent.ChannelReport {
+	return []agent.ChannelReport{
+		{Name: agent.CPU, Usage: cpu / 2, Capacity: 1, Cost: 0.1, CostSD: 0.01, Unit: 0.05, Most: 1},
+		{Name: agent.Memory, Usage: memory, Capacity: 1, Cost: 0.05, CostSD: 0.01, Unit: 0.001, Most: 1},
+	}
+}
+
+// TestMeasuredNodes: what was not measured, or not of late, is not said to be.
+func TestMeasuredNodes(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 5, options: plugin.HubOptions{Now: clock.Now}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 4, Channels: channels(0.8, 0.5)})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0, Channels: channels(0.8, 0.5), Flags: agent.Flags{NoPressure: true}})
+	c.open(client, nodeName(2)).settle(agent.Report{Avail: 4, Channels: channels(0.8, 0.5)[:1]})
+	c.open(client, nodeName(3)).settle(agent.Report{Avail: 4})
+	want := []plugin.MeasuredNode{
+		{Name: nodeName(0), HasReported: true, IsMeasured: true, CPU: 0.8, Memory: 0.5},
+		{Name: nodeName(1), HasReported: true, Refuses: true, IsMeasured: true, CPU: 0.4, Memory: 0.5},
+		{Name: nodeName(2), HasReported: true, CPU: 0.8},
+		{Name: nodeName(3), HasReported: true},
+		{Name: nodeName(4)},
+	}
+	got := c.hub.MeasuredNodes()
+	for i := range got {
+		if !got[i].IsMeasured {
+			got[i].CPU, want[i].CPU = 0, 0 // not to be read
+		}
+		if !got[i].HasReported {
+			got[i].Refuses = false // its policy decides
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	c.pass(clock, time.Minute)
+	for _, n := range c.hub.MeasuredNodes() {
+		if n.IsMeasured {
+			t.Errorf("a minute later: %+v", n)
+		}
+	}
+}
+
+// TestWaitingForRoom: pods that the plugin alone refuses a node wait for room, and take what nodes
+// measure a pod to take as long as nothing is known of their workload. One that other plugins
+// refuse does not wait for room.
+func TestWaitingForRoom(t *testing.T) {
+	clock := newClock()
+	c := newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now, Buffer: func(p *v1.Pod) string { return "system/of-" + p.Name }}})
+	client := c.dial()
+	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0, Channels: channels(0.8, 0.5)})
+	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0, Channels: channels(0.8, 0.5)})
+	pod := newPod(0, ours)
+	c.arrive(pod)
+	if got := c.hub.WaitingForRoom(); len(got) > 0 {
+		t.Errorf("before an attempt: %+v", got)
+	}
+	began := clock.Now()
+	if _, feasible, _ := c.attempt(pod, c.infos); len(feasible) > 0 {
+		t.Fatal("found room")
+	}
+	got := c.hub.WaitingForRoom()
+	if len(got) != 1 || got[0].Pod.Name != pod.Name || !got[0].Since.Equal(began) || got[0].Workload.Namespace != "default" {
+		t.Fatalf("after an attempt: %+v", got)
+	}
+	if diff := cmp.Diff([]float64{2, 50}, []float64{got[0].Cores, got[0].Bytes}); diff != "" {
+		t.Errorf("cores and bytes (-want +got):\n%s", diff)
+	}
+	e, err := c.hub.Explain("default/" + pod.Name)
+	if err != nil || e.Buffer != "system/of-"+pod.Name {
+		t.Errorf("explained: %q, %v", e.Buffer, err)
+	}
+}
