@@ -19,22 +19,22 @@ import (
 // the tree smaller lowers the limit in the same commit; a limit rises only with a new feature, and
 // the commit says which.
 var budget = map[string]int{
-	"modules":                    26,
-	"packages":                   169,
-	"lines of code":              115_472, // without comments and blank lines; scripts count
-	"exported names":             3788,
-	"exported fields":            3041,
+	"modules":                    27,
+	"packages":                   175,
+	"lines of code":              118_595, // without comments and blank lines; scripts count
+	"exported names":             3895,
+	"exported fields":            3214,
 	"FieldError types":           1,
-	"own flags":                  281,
+	"own flags":                  287,
 	"SpazioArgs fields":          33,
-	"metrics":                    138,
+	"metrics":                    140,
 	"SVG files":                  7,
-	"words of README":            705,
-	"words of docs":              25500,
+	"words of README":            747,
+	"words of docs":              26974,
 	"words of CONTRIBUTING":      790,
-	"words of CHANGELOG":         600,
-	"words of BENCHMARKS":        1000,
-	"words of generated reports": 21087,
+	"words of CHANGELOG":         551,
+	"words of BENCHMARKS":        952,
+	"words of generated reports": 21724,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
