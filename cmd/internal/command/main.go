@@ -192,9 +192,9 @@ var rewording = []struct {
 
 // packages are those of ours that errors begin with. TestOneLineNamesNoPackage keeps the list.
 var packages = strings.Fields(`
-agent aggregate api assets backend batch capacity certs children client compare
-controller controllers convert cpuprofile demo deploy embedded energy experiment fakerapl
-filter hub identity kalman liqo live load measured modelserver node plugin
+agent aggregate api assets autoscale backend batch capacity certs children client collect
+compare controller controllers convert cpuprofile demo deploy embedded energy experiment
+fakerapl filter hub identity kalman liqo live load measured modelserver node plugin
 podforward prediction profile profiler prometheus pronto publish ratio recording report
-reserve room server share sim simnode slice social source svd telemetry testbed testbeds
-transport tuning v1alpha1 view vpa web workload`)
+requestreport reserve room server share sim simnode slice social source svd telemetry
+testbed testbeds transport tuning v1alpha1 view vpa web workload`)
