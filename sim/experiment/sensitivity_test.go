@@ -33,7 +33,7 @@ func TestConstantsAreComplete(t *testing.T) {
 		"agent.max-age", "agent.init-lead",
 		// Of pods whose demand is known, as none here is.
 		"rules.spread", "rules.caution", "rules.cpu-demand-per-core",
-		"profiles.believed", "profiles.config.cpu-half-life", "profiles.config.credibility", "profiles.config.memory-half-life",
+		"profiles.always-trusted", "profiles.config.cpu-half-life", "profiles.config.credibility", "profiles.config.memory-half-life",
 		"profiles.config.pod-half-life", "profiles.config.revision-pods", "profiles.config.slot-days", "profiles.config.slot-pods",
 		"profiles.config.slots", "profiles.day", "profiles.delay", "profiles.first", "profiles.frozen", "profiles.known", "profiles.on",
 		"profiles.scalar", "profiles.snapshot", "profiles.usage",
