@@ -24,7 +24,7 @@ func TestOldSamplesAreNotReported(t *testing.T) {
 			t.Errorf("%v after the last sample: said to be of %v", age, n.last().SampledAt)
 		}
 		n.samples(1, .9, .1)
-		if r := n.last(); len(r.Absorbed) != 1 || age > agent.DefaultMaxAge && (!r.SampledAt.Equal(n.at) || r.Avail > 1) {
+		if r := n.last(); len(r.Pods) != 1 || age > agent.DefaultMaxAge && (!r.SampledAt.Equal(n.at) || r.Avail > 1) {
 			t.Errorf("%v: the next sample says %+v", age, r)
 		}
 	}

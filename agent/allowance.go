@@ -170,7 +170,7 @@ func (p *Pipeline) allowsNone() bool { return p.config.Allowance.MostPerSlot == 
 // √cores is kept waiting: with fewer a core idles as often as pods end together.
 func (p *Pipeline) coreSlots(i int) float64 {
 	c, cores := p.channels[i], p.config.Cores
-	capacity := max(c.Capacity-c.Known.Taken, 0)
+	capacity := max(c.Capacity-c.Profiled.Usage, 0)
 	room := 2*capacity - 1
 	if p.config.NoPressure {
 		room = capacity

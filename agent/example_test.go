@@ -27,7 +27,7 @@ func ExamplePipeline() {
 			panic(err)
 		}
 		if ok {
-			fmt.Printf("report %d: room for %.1f pods beyond %d\n", report.Sequence, report.Avail, len(report.Absorbed))
+			fmt.Printf("report %d: room for %.1f pods beyond %d\n", report.Sequence, report.Avail, len(report.Pods))
 		}
 	}
 	// Output:

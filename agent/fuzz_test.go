@@ -136,7 +136,7 @@ func FuzzPipeline(f *testing.F) {
 // check fails unless a report makes sense by itself.
 func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 	t.Helper()
-	n := float64(len(r.Absorbed))
+	n := float64(len(r.Pods))
 	listed := func(k reserve.PodKey) bool {
 		return slices.ContainsFunc(s.pods, func(p agent.Pod) bool { return p.Key == k })
 	}
@@ -147,16 +147,16 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 		t.Fatalf("saturated, yet avail %v, allowance %v", r.Avail, r.Allowance)
 	case !(r.K >= 0 && r.K <= 100):
 		t.Fatalf("k = %v", r.K)
-	case w.Pods != len(r.Absorbed) || w.Held < 0 || w.Held > w.Pods || w.Measured < 0 || w.Measured > 8:
-		t.Fatalf("n = %d, n₀ = %d, %d held, %d absorbed", w.Pods, w.Measured, w.Held, len(r.Absorbed))
-	case !slices.IsSorted(r.Absorbed) || len(slices.Compact(slices.Clone(r.Absorbed))) != len(r.Absorbed):
-		t.Fatalf("absorbed %v", r.Absorbed)
-	case r.Power.Validate() != nil || len(r.AbsorbedCores) != len(r.AbsorbedWatts) || len(r.AbsorbedCores) != 0 && len(r.AbsorbedCores) != len(r.Absorbed):
-		t.Fatalf("power %+v, %v cores, %v W", r.Power, r.AbsorbedCores, r.AbsorbedWatts)
+	case w.Pods != len(r.Pods) || w.Held < 0 || w.Held > w.Pods || w.Measured < 0 || w.Measured > 8:
+		t.Fatalf("n = %d, n₀ = %d, %d held, %d absorbed", w.Pods, w.Measured, w.Held, len(r.Pods))
+	case !slices.IsSorted(r.Pods) || len(slices.Compact(slices.Clone(r.Pods))) != len(r.Pods):
+		t.Fatalf("absorbed %v", r.Pods)
+	case r.Power.Validate() != nil || len(r.PodCores) != len(r.PodWatts) || len(r.PodCores) != 0 && len(r.PodCores) != len(r.Pods):
+		t.Fatalf("power %+v, %v cores, %v W", r.Power, r.PodCores, r.PodWatts)
 	case s.at.Sub(r.SampledAt) > agent.DefaultMaxAge:
 		t.Fatalf("a report of a sample %v old", s.at.Sub(r.SampledAt))
 	}
-	for _, k := range r.Absorbed {
+	for _, k := range r.Pods {
 		if !listed(k) || s.p.Placeholder(k) {
 			t.Fatalf("pod %v counts and is not there, or a placeholder", k)
 		}
@@ -165,7 +165,7 @@ func check(t *testing.T, r *agent.Report, w *agent.Why, s *script) {
 		if !(c.Cost > 0) || !(c.CostSD >= 0) || !(c.Capacity >= 0) || !(c.Usage >= 0 && c.Usage <= 1) || math.IsInf(c.Cost+c.CostSD+c.Capacity, 0) {
 			t.Fatalf("channel %+v", c)
 		}
-		if !(c.Unit > 0) || !(c.Ahead >= 0) || !(c.Most >= 0 && c.Most <= c.Capacity) || !(c.Room >= -1e6 && c.Room <= 1e6) {
+		if !(c.Unit > 0) || !(c.StartupAllowance >= 0) || !(c.Most >= 0 && c.Most <= c.Capacity) || !(c.Room >= -1e6 && c.Room <= 1e6) {
 			t.Fatalf("channel %+v", c)
 		}
 	}

@@ -32,7 +32,7 @@ func line(r agent.Report) string {
 		}
 	}
 	return strings.TrimRight(fmt.Sprintf("%5.1fs  #%-3d pods %d  avail %6.2f  k %6.2f  %-6s  cpu y %.2f C %.2f c %.3f  %s",
-		r.SampledAt.Sub(start).Seconds(), r.Sequence, len(r.Absorbed), r.Avail, r.K, r.Limiting,
+		r.SampledAt.Sub(start).Seconds(), r.Sequence, len(r.Pods), r.Avail, r.K, r.Limiting,
 		cpu.Usage, cpu.Capacity, cpu.Cost, strings.Join(flags, " ")), " ")
 }
 

@@ -254,30 +254,30 @@ func (r *PodRecord) expected(resource reserve.Resource, unit, predicted float64,
 
 // known sums up what is known of the pods in a channel, nothing where none is known:
 // how many they are now and were when the usage was taken, and what they take. Those
-// that take what is usual count as typical ones, as if nothing were known of them, and to
+// that take typical CPU count as typical ones, as if nothing were known of them, and to
 // the CPU all do where pods live short: what starting them takes is known of none.
-func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured float64) {
+func (p *Pipeline) known(channel int, at time.Time) (k capacity.Profiled, measured float64) {
 	if p.pods.known == 0 && len(p.pods.ended) == 0 {
-		return capacity.Known{}, 0
+		return capacity.Profiled{}, 0
 	}
 	resource, unit := p.unit(channel)
 	if unit > 0 && resource == reserve.CPU && p.livesShort() {
-		return capacity.Known{}, 0
+		return capacity.Profiled{}, 0
 	}
-	then, usual := at.Add(-p.config.Settle), p.usual()
+	then, typicalCPU := at.Add(-p.config.Settle), p.typicalCPU()
 	add := func(r *PodRecord, now bool) {
 		share := r.predicted(resource, unit)
 		switch {
 		case unit > 0 && resource == reserve.Memory && r.Use.Killed:
 			share.Confidence = 1 // it needs what it was measured to, at least
-		case !(share.Confidence > 0) || r.takes(usual):
+		case !(share.Confidence > 0) || r.takes(typicalCPU):
 			return
 		}
 		takes := share.Confidence * r.expected(resource, unit, unit*share.Amount, at)
 		loaded := r.loaded(then)
 		if now {
 			k.Now += share.Confidence
-			k.Taken += takes
+			k.Usage += takes
 		}
 		if loaded {
 			k.Measured += share.Confidence
@@ -285,9 +285,9 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Known, measured 
 		}
 		switch {
 		case now && !loaded:
-			k.Coming += takes
+			k.PendingUsage += takes
 		case loaded && !now:
-			k.Coming -= takes
+			k.PendingUsage -= takes
 		}
 	}
 	for i := range p.pods.records {
@@ -340,7 +340,7 @@ func (p *Pipeline) rooms(at time.Time, allowance float64, channels []ChannelRepo
 		most := max(c.Capacity-c.Reserve, 0)
 		room.Most = min(most, 1-c.Reserve)
 		left := min(1-c.Usage-c.Reserve-coming, most-running, room.Most)
-		room.Room, room.Ahead = max(min(left, MaxRoom), -MaxRoom), min(allowance*mean, MaxRoom)
+		room.Room, room.StartupAllowance = max(min(left, MaxRoom), -MaxRoom), min(allowance*mean, MaxRoom)
 		room.Unit, room.PodSD = unit, c.PodSD
 	}
 }

@@ -403,10 +403,10 @@ func TestStateOfKnownPods(t *testing.T) {
 // all pods.
 func TestSignalOfOtherChannels(t *testing.T) {
 	r := agent.Report{Avail: 3, Floored: true, Channels: []agent.ChannelReport{
-		{Name: agent.CPU, Room: .5, Ahead: .1, Unit: .125, Cost: .2, CostSD: .05, Most: .9},
+		{Name: agent.CPU, Room: .5, StartupAllowance: .1, Unit: .125, Cost: .2, CostSD: .05, Most: .9},
 		{Name: agent.Memory, Room: .6, Unit: 1e-9, Cost: .1, PodSD: .3, Most: .8},
 		{Name: "disk", Room: .4, Cost: .1, Most: 1},
-		{Name: "network", Room: .3, Cost: .1, CostSD: .1, Ahead: .05, Most: 1},
+		{Name: "network", Room: .3, Cost: .1, CostSD: .1, StartupAllowance: .05, Most: 1},
 		{Name: "pids", Room: .9, Cost: .1, Most: 1},
 	}}
 	s := r.Signal()

@@ -166,8 +166,8 @@ func TestPodEventReportsAtOnce(t *testing.T) {
 		t.Fatalf("no report on a pod event")
 	}
 	r := n.last()
-	if len(r.Absorbed) != 1 || !near(r.Avail, avail-1, 1e-9) {
-		t.Errorf("avail %v with %d pods after %v with none: a pod that y does not show yet must count", r.Avail, len(r.Absorbed), avail)
+	if len(r.Pods) != 1 || !near(r.Avail, avail-1, 1e-9) {
+		t.Errorf("avail %v with %d pods after %v with none: a pod that y does not show yet must count", r.Avail, len(r.Pods), avail)
 	}
 	n.at = n.at.Add(10 * time.Millisecond)
 	n.pods(2)
@@ -176,7 +176,7 @@ func TestPodEventReportsAtOnce(t *testing.T) {
 		t.Errorf("events within the least interval were reported one by one")
 	}
 	n.samples(1, .25, .1)
-	if got := len(n.last().Absorbed); got != 3 {
+	if got := len(n.last().Pods); got != 3 {
 		t.Errorf("the next sample reports %d pods, want 3", got)
 	}
 	n.samples(1, .25, .1)

@@ -186,20 +186,20 @@ func TestPlaceholderToldLate(t *testing.T) {
 		n.list(append(slices.Clone(n.podsNow), placeholderKey(0))...)
 		n.samples(int(late/(100*time.Millisecond)), .35, .1)
 		beside := n.last()
-		if got := len(beside.Absorbed); got != 3 {
+		if got := len(beside.Pods); got != 3 {
 			t.Fatalf("%d pods are counted while nobody has said of one that it is a placeholder, want 3", got)
 		}
 		n.at = n.at.Add(60 * time.Millisecond)
 		n.keep(n.p.Placeholders(n.at, []reserve.PodKey{placeholderKey(0)}))
 		told := len(n.reports) - 1
 		n.samples(300, .35, .1)
-		if after := n.reports[told]; len(after.Absorbed) != 2 || !after.SampledAt.Equal(beside.SampledAt) && late > time.Second {
-			t.Errorf("late by %v: the report when it was told counts %v", late, after.Absorbed)
+		if after := n.reports[told]; len(after.Pods) != 2 || !after.SampledAt.Equal(beside.SampledAt) && late > time.Second {
+			t.Errorf("late by %v: the report when it was told counts %v", late, after.Pods)
 		}
 		for _, r := range n.reports[told:] {
-			if r.Avail > before.Avail+.35 || r.Avail < beside.Avail-.1 || len(r.Absorbed) != 2 {
+			if r.Avail > before.Avail+.35 || r.Avail < beside.Avail-.1 || len(r.Pods) != 2 {
 				t.Errorf("late by %v: %.2f pods offered with %d counted; %.2f before the placeholder came, %.2f beside it",
-					late, r.Avail, len(r.Absorbed), before.Avail, beside.Avail)
+					late, r.Avail, len(r.Pods), before.Avail, beside.Avail)
 			}
 			if cost, was := r.Channels[0].Cost, before.Channels[0].Cost; !near(cost, was, .1*was) {
 				t.Errorf("late by %v: a pod costs %.4f, before the placeholder %.4f", late, cost, was)
@@ -248,7 +248,7 @@ func TestPlaceholderStaysOne(t *testing.T) {
 	counted := func(want int) {
 		t.Helper()
 		n.samples(2, .2, .1)
-		if got := len(n.last().Absorbed); got != want {
+		if got := len(n.last().Pods); got != want {
 			t.Errorf("%d pods are counted, want %d", got, want)
 		}
 	}

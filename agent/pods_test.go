@@ -45,8 +45,8 @@ func TestPodCountsFromItsFirstContainerToItsEnd(t *testing.T) {
 			t.Helper()
 			n.samples(10, .1, .1)
 			w := n.why()
-			if got := (counts{w.Pods, w.Measured, w.Held}); got != want || len(n.last().Absorbed) != want.N {
-				t.Errorf("known %v, %s: %+v, %d absorbed; want %+v", known, when, got, len(n.last().Absorbed), want)
+			if got := (counts{w.Pods, w.Measured, w.Held}); got != want || len(n.last().Pods) != want.N {
+				t.Errorf("known %v, %s: %+v, %d absorbed; want %+v", known, when, got, len(n.last().Pods), want)
 			}
 		}
 		n.see(pod(7, agent.PodPending, 0))

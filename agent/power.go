@@ -103,18 +103,18 @@ func (p *Pipeline) reportPower(r *Report) {
 		return
 	}
 	r.Power = projected(s.Power, p.podCores()*(float64(p.pods.counted)-s.Pods))
-	if !s.Unreported || len(r.Absorbed) == 0 {
+	if !s.Unreported || len(r.Pods) == 0 {
 		return
 	}
 	s.Unreported = false
-	r.AbsorbedCores, r.AbsorbedWatts = make([]float32, len(r.Absorbed)), make([]float32, len(r.Absorbed))
+	r.PodCores, r.PodWatts = make([]float32, len(r.Pods)), make([]float32, len(r.Pods))
 	took := s.Took
-	for i, key := range r.Absorbed { // both ascend
+	for i, key := range r.Pods { // both ascend
 		for len(took) > 0 && took[0].Pod < key {
 			took = took[1:]
 		}
 		if len(took) > 0 && took[0].Pod == key {
-			r.AbsorbedCores[i], r.AbsorbedWatts[i] = took[0].Cores, took[0].Watts
+			r.PodCores[i], r.PodWatts[i] = took[0].Cores, took[0].Watts
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (n *node) power(p energy.Power) {
 func TestReportsCarryThePower(t *testing.T) {
 	n := newNode(t, config())
 	n.samples(10, .25, .1)
-	if r := n.last(); r.Power != (energy.Power{}) || r.AbsorbedCores != nil || r.AbsorbedWatts != nil {
+	if r := n.last(); r.Power != (energy.Power{}) || r.PodCores != nil || r.PodWatts != nil {
 		t.Errorf("nobody told of power: %+v", r)
 	}
 	n.power(measured())
@@ -73,8 +73,8 @@ func TestPodsPowerRidesOnTheNextReport(t *testing.T) {
 		if i == 0 {
 			cores, watts = []float32{agent.LeastCores, 0, 1.5}, []float32{0, 0, 30}
 		}
-		if !slices.Equal(r.Absorbed, []reserve.PodKey{2, 5, 7}) || !slices.Equal(r.AbsorbedCores, cores) || !slices.Equal(r.AbsorbedWatts, watts) {
-			t.Errorf("report %d of %v has %v cores and %v W", i, r.Absorbed, r.AbsorbedCores, r.AbsorbedWatts)
+		if !slices.Equal(r.Pods, []reserve.PodKey{2, 5, 7}) || !slices.Equal(r.PodCores, cores) || !slices.Equal(r.PodWatts, watts) {
+			t.Errorf("report %d of %v has %v cores and %v W", i, r.Pods, r.PodCores, r.PodWatts)
 		}
 	}
 	if len(n.reports) < 2 {
@@ -89,8 +89,8 @@ func TestPodsPowerRidesOnTheNextReport(t *testing.T) {
 	n.samples(10, .25, .1)
 	n.list(3)
 	n.samples(1, .25, .1)
-	if r := n.last(); !slices.Equal(r.AbsorbedCores, []float32{1}) || !slices.Equal(r.AbsorbedWatts, []float32{0}) {
-		t.Errorf("pod 3 has %v cores and %v W", r.AbsorbedCores, r.AbsorbedWatts)
+	if r := n.last(); !slices.Equal(r.PodCores, []float32{1}) || !slices.Equal(r.PodWatts, []float32{0}) {
+		t.Errorf("pod 3 has %v cores and %v W", r.PodCores, r.PodWatts)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestPowerOfAStateGoesOn(t *testing.T) {
 		if d := cmp.Diff(n.reports, m.reports); d != "" {
 			t.Fatalf("seed %d: the restored node differs:\n%s", seed, d)
 		}
-		if !slices.ContainsFunc(n.reports, func(r agent.Report) bool { return len(r.AbsorbedCores) > 0 && r.Power.Flags&energy.Projected != 0 }) {
+		if !slices.ContainsFunc(n.reports, func(r agent.Report) bool { return len(r.PodCores) > 0 && r.Power.Flags&energy.Projected != 0 }) {
 			t.Errorf("seed %d shows little", seed)
 		}
 	}
@@ -327,7 +327,7 @@ func TestPowerChangesNothingElse(t *testing.T) {
 			}
 		}
 		for i := range m.reports {
-			m.reports[i].Power, m.reports[i].AbsorbedCores, m.reports[i].AbsorbedWatts = energy.Power{}, nil, nil
+			m.reports[i].Power, m.reports[i].PodCores, m.reports[i].PodWatts = energy.Power{}, nil, nil
 		}
 		if d := cmp.Diff(n.reports, m.reports); d != "" {
 			t.Fatalf("seed %d (-without +with):\n%s", seed, d)

@@ -54,7 +54,7 @@ func (p *Pipeline) avail(at time.Time) (capacity.Avail, error) {
 		p.channels[i] = capacity.Channel{
 			Usage: p.usage[i], Capacity: e.Capacity(), Cost: e.Cost, CostSD: e.CostSD,
 			PodSD: p.config.podSD(p.config.Channels[i], e.Cost), Reserve: p.config.Channels[i].Reserve,
-			Known: known,
+			Profiled: known,
 		}
 	}
 	options := p.config.Avail.AvailOptions
@@ -79,7 +79,7 @@ func (p *Pipeline) costUnknown(i int) bool {
 
 // report assembles the next report.
 func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
-	usual := p.usual() // by which avail counts
+	typicalCPU := p.typicalCPU() // by which avail counts
 	avail, err := p.avail(at)
 	if err != nil {
 		return Report{}, false, err
@@ -95,7 +95,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 	r := Report{
 		Node: p.config.Node, Incarnation: p.config.Incarnation, Sequence: p.sequence,
 		SampledAt: p.at, Schema: p.config.Schema,
-		Avail: avail.Pods, Allowance: avail.Allowance, Absorbed: p.pods.keysTo(nil),
+		Avail: avail.Pods, Allowance: avail.Allowance, Pods: p.pods.keysTo(nil),
 		Saturated: avail.Saturated, Floored: avail.Floored, K: signal.K, Limiting: limiting.Name,
 		Mispredictions: p.recentMispredictions(at),
 		Channels:       make([]ChannelReport, len(p.channels)),
@@ -116,7 +116,7 @@ func (p *Pipeline) report(at time.Time, t Trigger) (Report, bool, error) {
 		r.Limiting, r.Flags.CostUnknown = LimitingPronto, false
 	} else {
 		p.rooms(at, avail.Allowance, r.Channels)
-		r.Usual = usual
+		r.TypicalCPU = typicalCPU
 	}
 	p.reportPower(&r)
 	p.remember(&r, at, t, avail, signal)

@@ -12,8 +12,8 @@ func (r *Report) Signal() reserve.Signal { return r.SignalWith(capacity.AvailOpt
 // whatever is decided by its report.
 func (r *Report) SignalWith(o capacity.AvailOptions) reserve.Signal {
 	s := reserve.Signal{
-		Avail: r.Avail, StartupAllowance: r.Allowance, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated,
-		MemoryRoom: r.memoryRoom(o), Floored: r.Floored, TypicalCPU: r.Usual,
+		Avail: r.Avail, StartupAllowance: r.Allowance, Allowance: r.Allowance, Pods: len(r.Pods), K: r.K, Saturated: r.Saturated,
+		MemoryRoom: r.memoryRoom(o), Floored: r.Floored, TypicalCPU: r.TypicalCPU,
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]
@@ -33,7 +33,7 @@ func (r *Report) SignalWith(o capacity.AvailOptions) reserve.Signal {
 
 // room is what a scheduler decides on pods of known workloads by.
 func (c *ChannelReport) room(o capacity.AvailOptions) reserve.Room {
-	return reserve.Room{Left: c.Room, StartupAllowance: c.Ahead, Unit: c.Unit, Cost: o.Cautious(c.Cost, c.CostSD), SD: c.PodSD, Most: c.Most}
+	return reserve.Room{Left: c.Room, StartupAllowance: c.StartupAllowance, Unit: c.Unit, Cost: o.Cautious(c.Cost, c.CostSD), SD: c.PodSD, Most: c.Most}
 }
 
 // memoryRoom is how many pods more the memory alone would hold: (1 − y)/c⁺,

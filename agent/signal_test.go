@@ -11,7 +11,7 @@ import (
 )
 
 func TestSignal(t *testing.T) {
-	r := agent.Report{Avail: -1.5, Allowance: 2, Absorbed: []reserve.PodKey{1, 2, 3}, K: 7, Saturated: true}
+	r := agent.Report{Avail: -1.5, Allowance: 2, Pods: []reserve.PodKey{1, 2, 3}, K: 7, Saturated: true}
 	want := reserve.Signal{Avail: -1.5, StartupAllowance: 2, Allowance: 2, Pods: 3, K: 7, Saturated: true}
 	if diff := cmp.Diff(want, r.Signal()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

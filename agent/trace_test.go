@@ -61,7 +61,7 @@ func TestGolden(t *testing.T) {
 func exact(r agent.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v #%d avail %.10g allowance %.10g k %.10g %s saturated %v %+v %v",
-		r.SampledAt.Sub(start).Round(time.Millisecond), r.Sequence, r.Avail, r.Allowance, r.K, r.Limiting, r.Saturated, r.Flags, r.Absorbed)
+		r.SampledAt.Sub(start).Round(time.Millisecond), r.Sequence, r.Avail, r.Allowance, r.K, r.Limiting, r.Saturated, r.Flags, r.Pods)
 	for _, c := range r.Channels {
 		fmt.Fprintf(&b, " | %s %.10g %.10g %.10g %.10g", c.Name, c.Usage, c.Capacity, c.Cost, c.CostSD)
 	}

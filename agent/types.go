@@ -21,12 +21,12 @@ type Report struct {
 	// Schema identifies the ordered channels and their options.
 	Schema string
 	// Avail is a lower bound of the pods that still fit beyond those in
-	// Absorbed; it may be negative.
+	// Pods; it may be negative.
 	Avail float64
 	// Allowance is the part of Avail granted ahead of confirmation, ≥ 0.
 	Allowance float64
-	// Absorbed lists the n pods that the report counts.
-	Absorbed []reserve.PodKey
+	// Pods lists the n pods that the report counts.
+	Pods []reserve.PodKey
 	// Saturated reports that a channel is full.
 	Saturated bool
 	// K is the capacity in typical loads (thesis eq. 3.11), for explanation.
@@ -40,20 +40,20 @@ type Report struct {
 	// Floored reports that Avail was raised to one pod because every channel is less
 	// than half full.
 	Floored bool
-	// Usual is how many cores a pod takes where pods live short and take alike, and 0
+	// TypicalCPU is how many cores a pod takes where pods live short and take alike, and 0
 	// elsewhere. Avail counts those that take about so many ([reserve.IsTypicalCPU]) as typical
 	// pods, whatever is known of them.
-	Usual float64
+	TypicalCPU float64
 	// Mispredictions are the pods that were lately found to take something else than was
 	// predicted of them, at most MaxMispredictions.
 	Mispredictions []Misprediction
 	// Power is the node's; its Quality is None where nothing is known of it. Load that
 	// it does not show yet is added (energy.Projected).
 	Power energy.Power
-	// AbsorbedCores and AbsorbedWatts are what the pods of Absorbed took of late, each
+	// PodCores and PodWatts are what each of Pods took of late, each
 	// as many as those, in some reports; in the others both are empty. A pod of 0 cores
 	// was not measured; one that took nothing has LeastCores.
-	AbsorbedCores, AbsorbedWatts []float32
+	PodCores, PodWatts []float32
 }
 
 // ChannelReport explains one channel of a Report.
@@ -65,9 +65,10 @@ type ChannelReport struct {
 	// channel one pod takes; CostSD is the standard deviation of Cost, and 0 if Cost is
 	// [ChannelReport.Assumed].
 	Capacity, Cost, CostSD float64
-	// Room is the share that the pods in Absorbed leave, what is kept free taken off;
-	// it may be negative. Ahead is the Report's Allowance as a share.
-	Room, Ahead float64
+	// Room is the share that the pods in Pods leave, what is kept free taken off;
+	// it may be negative. StartupAllowance is the Report's
+	// Allowance as a share.
+	Room, StartupAllowance float64
 	// Unit is the share that a core or a byte is, 0 for a channel that is counted in
 	// typical pods alone.
 	Unit float64

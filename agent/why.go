@@ -97,8 +97,8 @@ type WhyPace struct {
 	// veto. Off reports that the configuration has no allowance.
 	ShortLived bool `json:"fleeting"`
 	Off        bool `json:"off"`
-	// Usual is the Report's.
-	Usual float64 `json:"usualCores,omitzero"`
+	// TypicalCPU is the Report's.
+	TypicalCPU float64 `json:"usualCores,omitzero"`
 }
 
 // WhyChurn is the churn window at the time of the report.
@@ -176,13 +176,13 @@ type WhyChannel struct {
 	Model        float64 `json:"model"`
 	Slots        float64 `json:"slots"`
 	Mode         string  `json:"mode"`
-	// Room is what the pods leave, and Ahead the allowance, both as shares. Known are
-	// the pods of which it is known what they take, λ of each: Known of n, and Taken
-	// is the share that they are expected to take.
-	Room  float64 `json:"room"`
-	Ahead float64 `json:"ahead"`
-	Known float64 `json:"known,omitzero"`
-	Taken float64 `json:"taken,omitzero"`
+	// Room is what the pods leave, and StartupAllowance the allowance, both as shares. Profiled
+	// is how many of n have a profile, λ of each, and ProfiledUsage the share that they are
+	// expected to take.
+	Room             float64 `json:"room"`
+	StartupAllowance float64 `json:"ahead"`
+	Profiled         float64 `json:"known,omitzero"`
+	ProfiledUsage    float64 `json:"taken,omitzero"`
 }
 
 // WhyEstimate is C, c and sd(c) of a channel; an unknown cost is the prior. C exceeds 1
@@ -222,7 +222,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	pods := p.count(at)
 	w.Pods, w.Measured, w.Held = p.pods.counted, int(pods.Measured), p.pods.held
 	w.Pace = p.explainPace()
-	w.Pace.Usual = r.Usual
+	w.Pace.TypicalCPU = r.TypicalCPU
 	w.Churn = WhyChurn{Open: r.Flags.Churn, First: p.churn.first, Last: p.churn.last}
 	w.Flags = r.Flags
 	w.Fleet = WhyFleet{Known: p.fleet.costs != nil, Mass: p.fleet.model.Mass(), Share: p.blended}
@@ -234,7 +234,7 @@ func (p *Pipeline) remember(r *Report, at time.Time, t Trigger, a capacity.Avail
 	p.rememberPower(r)
 	for i := range w.Channels {
 		p.rememberChannel(i)
-		w.Channels[i].Room, w.Channels[i].Ahead = r.Channels[i].Room, r.Channels[i].Ahead
+		w.Channels[i].Room, w.Channels[i].StartupAllowance = r.Channels[i].Room, r.Channels[i].StartupAllowance
 	}
 }
 
@@ -268,7 +268,7 @@ func (p *Pipeline) rememberChannel(i int) {
 		Own:          explain(p.own[i]),
 		Pooled:       WhyEstimate{used.Capacity, used.Cost, used.CostSD, p.costKnown[i]},
 		CautiousCost: room.Cost, Spread: room.Spread, Reserve: used.Reserve, Signal: room.Signal, Model: room.Model, Slots: used.Slots, Mode: room.Mode.String(),
-		Known: used.Known.Now, Taken: used.Known.Taken,
+		Profiled: used.Profiled.Now, ProfiledUsage: used.Profiled.Usage,
 	}
 	if p.blocks > 0 {
 		c.Verdict = p.verdicts[i].String()

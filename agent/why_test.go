@@ -48,7 +48,7 @@ func checkWhy(t *testing.T, r agent.Report, w agent.Why) {
 	t.Helper()
 	same := w.Node == r.Node && w.Incarnation == r.Incarnation && w.Sequence == r.Sequence &&
 		w.SampledAt.Equal(r.SampledAt) && w.Avail == r.Avail && w.Limiting == r.Limiting &&
-		w.Pods == len(r.Absorbed) && w.Model.K == r.K && w.Flags == r.Flags && w.Saturated == r.Saturated
+		w.Pods == len(r.Pods) && w.Model.K == r.K && w.Flags == r.Flags && w.Saturated == r.Saturated
 	if !same {
 		t.Fatalf("report %+v\nexplained by %+v", r, w)
 	}
@@ -56,7 +56,7 @@ func checkWhy(t *testing.T, r agent.Report, w agent.Why) {
 	for i, c := range w.Channels {
 		p := agent.ChannelReport{
 			Name: c.Name, Usage: c.Filtered, Capacity: min(c.Pooled.Capacity, 1), Cost: c.Pooled.Cost, CostSD: c.Pooled.CostSD,
-			Room: c.Room, Ahead: c.Ahead, Unit: r.Channels[i].Unit, PodSD: c.Spread, Most: min(max(c.Pooled.Capacity-c.Reserve, 0), 1-c.Reserve),
+			Room: c.Room, StartupAllowance: c.StartupAllowance, Unit: r.Channels[i].Unit, PodSD: c.Spread, Most: min(max(c.Pooled.Capacity-c.Reserve, 0), 1-c.Reserve),
 		}
 		if d := cmp.Diff(r.Channels[i], p); d != "" {
 			t.Fatalf("channel (-report +why):\n%s", d)

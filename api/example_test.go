@@ -14,12 +14,12 @@ import (
 func ExampleToReport() {
 	sent := agent.Report{
 		Node: "node-1", Incarnation: 1, Sequence: 42, Avail: 2.5,
-		Absorbed: []reserve.PodKey{reserve.KeyOf("6ba7b810-9dad-11d1-80b4-00c04fd430c8")},
+		Pods:     []reserve.PodKey{reserve.KeyOf("6ba7b810-9dad-11d1-80b4-00c04fd430c8")},
 		Channels: []agent.ChannelReport{{Name: "cpu", Usage: .4, Capacity: .9, Cost: .25}},
 	}
 	message := api.FromReport(sent)
 	received, err := api.ToReport(message)
-	fmt.Println(received.Node, received.Avail, len(received.Absorbed), err)
+	fmt.Println(received.Node, received.Avail, len(received.Pods), err)
 
 	message.Channels[0].Usage = 1.5
 	_, err = api.ToReport(message)

@@ -175,10 +175,10 @@ func TestMessagesMean(t *testing.T) {
 	means := map[string]any{
 		"report": agent.Report{
 			Node: "node-1", Incarnation: 1_700_000_000_000_000_000, Sequence: 300, SampledAt: time.Unix(1_700_000_060, 0),
-			Schema: "v1:cpu,memory", Avail: 2.5, Allowance: 1, Absorbed: []reserve.PodKey{1, 0xfedcba9876543210},
+			Schema: "v1:cpu,memory", Avail: 2.5, Allowance: 1, Pods: []reserve.PodKey{1, 0xfedcba9876543210},
 			Saturated: true, K: 3.25, Limiting: "cpu",
 			Channels: []agent.ChannelReport{
-				{Name: "cpu", Usage: .75, Capacity: .5, Cost: .125, CostSD: .03125, Room: .25, Unit: .25, PodSD: .0625, Ahead: .1875, Most: 1},
+				{Name: "cpu", Usage: .75, Capacity: .5, Cost: .125, CostSD: .03125, Room: .25, Unit: .25, PodSD: .0625, StartupAllowance: .1875, Most: 1},
 				{Name: "memory", Usage: .25, Capacity: -.5},
 			},
 			Flags: agent.Flags{Churn: true, CostUnknown: true, NoPressure: true, WarmingUp: true},
@@ -186,11 +186,11 @@ func TestMessagesMean(t *testing.T) {
 				Watts: 81.5, SD: .5, Max: 120, Idle: 40, Marginal: 20, Busy: 1.75, Cores: 4, Joules: 1e6,
 				Quality: energy.Shared, Flags: energy.Extrapolated | energy.Projected,
 			},
-			AbsorbedCores: []float32{0, .5}, AbsorbedWatts: []float32{0, 10.25}, Floored: true,
+			PodCores: []float32{0, .5}, PodWatts: []float32{0, 10.25}, Floored: true,
 			Mispredictions: []agent.Misprediction{{Pod: 1, CPURatio: 2, MemoryRatio: .5}},
 		},
 		"report-least": agent.Report{Node: "n"},
-		"report-usual": agent.Report{Node: "n", Usual: .875},
+		"report-usual": agent.Report{Node: "n", TypicalCPU: .875},
 		"heartbeat":    api.Heartbeat{Sequence: 307, Unchanged: 300, SampleAge: 5e8},
 		"notice-bound": agent.Bind{Pod: 0x0123456789abcdef, InitsKnown: true, Demand: profile.Demand{
 			CPU:    profile.Share{Amount: .5, SD: .125, Confidence: .75},

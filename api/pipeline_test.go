@@ -41,8 +41,8 @@ func TestWhatTheAgentSaysIsAccepted(t *testing.T) {
 				t.Fatalf("%+v: %v", r, err)
 			}
 			r.SampledAt = r.SampledAt.UTC()
-			if len(r.Absorbed) == 0 {
-				r.Absorbed = nil
+			if len(r.Pods) == 0 {
+				r.Pods = nil
 			}
 			if diff := cmp.Diff(r, got); diff != "" {
 				t.Fatalf("(-sent +received):\n%s", diff)

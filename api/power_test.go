@@ -18,7 +18,7 @@ func TestUnknownQualityIsNone(t *testing.T) {
 		m := api.FromReport(report())
 		m.Power.Quality = q
 		r, err := api.ToReport(wire(t, m, &spaziov1.Report{}))
-		if err != nil || r.Power != (energy.Power{}) || r.Avail != report().Avail || len(r.AbsorbedCores) != 3 {
+		if err != nil || r.Power != (energy.Power{}) || r.Avail != report().Avail || len(r.PodCores) != 3 {
 			t.Errorf("quality %d: %+v, %v", q, r.Power, err)
 		}
 	}

@@ -25,7 +25,7 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		Schema:      r.Schema,
 		Avail:       r.Avail,
 		Allowance:   r.Allowance,
-		Absorbed:    make([]uint64, len(r.Absorbed)),
+		Absorbed:    make([]uint64, len(r.Pods)),
 		Saturated:   r.Saturated,
 		K:           r.K,
 		Limiting:    r.Limiting,
@@ -35,23 +35,23 @@ func FromReport(r agent.Report) *spaziov1.Report {
 		NoPressure:  r.Flags.NoPressure,
 		WarmingUp:   r.Flags.WarmingUp,
 		Floored:     r.Floored,
-		Usual:       r.Usual,
+		Usual:       r.TypicalCPU,
 		Power:       fromPower(r.Power),
 		Meaning:     Meaning,
 
-		AbsorbedCores: slices.Clone(r.AbsorbedCores),
-		AbsorbedWatts: slices.Clone(r.AbsorbedWatts),
+		AbsorbedCores: slices.Clone(r.PodCores),
+		AbsorbedWatts: slices.Clone(r.PodWatts),
 	}
 	if !r.SampledAt.IsZero() {
 		m.SampledAtUnixNanos = r.SampledAt.UnixNano()
 	}
-	for i, key := range r.Absorbed {
+	for i, key := range r.Pods {
 		m.Absorbed[i] = uint64(key)
 	}
 	for i, c := range r.Channels {
 		m.Channels[i] = &spaziov1.ChannelEstimate{
 			Name: c.Name, Usage: c.Usage, Capacity: c.Capacity, Cost: c.Cost, CostSd: c.CostSD,
-			Room: c.Room, Unit: c.Unit, PodSd: c.PodSD, Ahead: c.Ahead, Most: c.Most,
+			Room: c.Room, Unit: c.Unit, PodSd: c.PodSD, Ahead: c.StartupAllowance, Most: c.Most,
 		}
 	}
 	for _, s := range r.Mispredictions {
@@ -83,20 +83,20 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 			NoPressure:  m.GetNoPressure(),
 			WarmingUp:   m.GetWarmingUp(),
 		},
-		Floored:       m.GetFloored(),
-		Usual:         m.GetUsual(),
-		Power:         toPower(m.GetPower()),
-		AbsorbedCores: nonEmpty(m.GetAbsorbedCores()),
-		AbsorbedWatts: nonEmpty(m.GetAbsorbedWatts()),
+		Floored:    m.GetFloored(),
+		TypicalCPU: m.GetUsual(),
+		Power:      toPower(m.GetPower()),
+		PodCores:   nonEmpty(m.GetAbsorbedCores()),
+		PodWatts:   nonEmpty(m.GetAbsorbedWatts()),
 	}
 	if nanos := m.GetSampledAtUnixNanos(); nanos != 0 {
 		r.SampledAt = time.Unix(0, nanos).UTC()
 	}
 	if len(m.GetAbsorbed()) > 0 {
-		r.Absorbed = make([]reserve.PodKey, len(m.GetAbsorbed()))
+		r.Pods = make([]reserve.PodKey, len(m.GetAbsorbed()))
 	}
 	for i, key := range m.GetAbsorbed() {
-		r.Absorbed[i] = reserve.PodKey(key)
+		r.Pods[i] = reserve.PodKey(key)
 	}
 	if len(m.GetChannels()) > 0 {
 		r.Channels = make([]agent.ChannelReport, len(m.GetChannels()))
@@ -104,7 +104,7 @@ func ToReport(m *spaziov1.Report) (agent.Report, error) {
 	for i, c := range m.GetChannels() {
 		r.Channels[i] = agent.ChannelReport{
 			Name: c.GetName(), Usage: c.GetUsage(), Capacity: c.GetCapacity(), Cost: noDust(c.GetCost()), CostSD: c.GetCostSd(),
-			Room: c.GetRoom(), Unit: c.GetUnit(), PodSD: c.GetPodSd(), Ahead: c.GetAhead(), Most: c.GetMost(),
+			Room: c.GetRoom(), Unit: c.GetUnit(), PodSD: c.GetPodSd(), StartupAllowance: c.GetAhead(), Most: c.GetMost(),
 		}
 	}
 	for _, s := range m.GetSurprises() {

@@ -22,20 +22,20 @@ func report() agent.Report {
 		SampledAt: time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC),
 		Schema:    "v1:cpu,memory",
 		Avail:     -2.5, Allowance: 1, K: 3.25,
-		Absorbed:  []reserve.PodKey{0, 1, math.MaxUint64},
+		Pods:      []reserve.PodKey{0, 1, math.MaxUint64},
 		Saturated: true, Limiting: "cpu",
 		Channels: []agent.ChannelReport{
-			{Name: "cpu", Usage: 1, Capacity: .9, Cost: .25, CostSD: .05, Room: -.25, Unit: .125, Ahead: .5, Most: .75},
+			{Name: "cpu", Usage: 1, Capacity: .9, Cost: .25, CostSD: .05, Room: -.25, Unit: .125, StartupAllowance: .5, Most: .75},
 			{Name: "memory", Usage: 0, Capacity: -.1, Cost: .01, CostSD: 0, Room: 1, Unit: 1e-9, PodSD: .25, Most: 1},
 		},
 		Flags: agent.Flags{Churn: true, CostUnknown: true, NoPressure: true, WarmingUp: true},
 
-		Floored: true, Usual: .75,
+		Floored: true, TypicalCPU: .75,
 		Power: energy.Power{
 			Quality: energy.Shared, Watts: 81.5, SD: .25, Max: 120, Idle: 40, Marginal: 20.5, Busy: 1.75, Cores: 4, Joules: 1e15,
 			Flags: energy.Extrapolated | energy.Projected,
 		},
-		AbsorbedCores: []float32{0, .5, 4096}, AbsorbedWatts: []float32{0, 10.25, 1e6},
+		PodCores: []float32{0, .5, 4096}, PodWatts: []float32{0, 10.25, 1e6},
 		Mispredictions: []agent.Misprediction{{Pod: 3, CPURatio: 2, MemoryRatio: .5}, {Pod: math.MaxUint64}},
 	}
 }

@@ -44,20 +44,19 @@ type Channel struct {
 	// Slots is how many pods the channel takes whatever its usage, ≥ 0; 0 means
 	// that its usage alone says.
 	Slots float64
-	// Known is what the pods take of which that is known. Cost is then that of the
-	// others.
-	Known Known
+	// Profiled is what the pods with a profile take. Cost is then that of the others.
+	Profiled Profiled
 }
 
-// Known is what pods take of a channel of which that is known, and so are not
-// counted in pods there.
-type Known struct {
+// Profiled is what pods take of a channel whose demand is known, so that they are not counted as
+// typical pods there.
+type Profiled struct {
 	// Now and Measured are how many of [Pods] they are, in pods, ≥ 0.
 	Now, Measured float64
-	// Taken is the share of Capacity that those of Now are expected to take, ≥ 0,
-	// and Coming is by how much Usage is expected to rise, or to fall, for those
+	// Usage is the share of Capacity that those of Now are expected to take, ≥ 0, and
+	// PendingUsage is by how much the channel's Usage is expected to rise, or to fall, for those
 	// that it does not show yet, or shows still.
-	Taken, Coming float64
+	Usage, PendingUsage float64
 }
 
 // used is y and the reserve.
@@ -258,9 +257,9 @@ func (c Channel) Room(p Pods, o AvailOptions) Room {
 // room is Room with the defaults of o filled in.
 func (c *Channel) room(p Pods, o *AvailOptions) Room {
 	r := Room{Cost: o.cautious(c.Cost, c.CostSD), Spread: o.Caution * c.PodSD, Slots: math.Inf(1)}
-	now, measured := max(p.Now-c.Known.Now, 0), max(p.Measured-c.Known.Measured, 0)
-	r.Signal = r.fit(1-c.used()-c.Known.Coming) + measured - now
-	r.Model = r.beside(now, max(c.Capacity-c.Reserve-c.Known.Taken, 0))
+	now, measured := max(p.Now-c.Profiled.Now, 0), max(p.Measured-c.Profiled.Measured, 0)
+	r.Signal = r.fit(1-c.used()-c.Profiled.PendingUsage) + measured - now
+	r.Model = r.beside(now, max(c.Capacity-c.Reserve-c.Profiled.Usage, 0))
 	if c.Slots > 0 {
 		r.Slots = c.Slots - now
 	}
@@ -339,13 +338,13 @@ func (c *Channel) validate(i int) error {
 		return refuseElement("Slots", i, c.Slots, "must be finite and not negative")
 	case !(c.Reserve >= 0 && c.Reserve < 1):
 		return refuseElement("Reserve", i, c.Reserve, "must be in [0, 1)")
-	case math.IsNaN(c.Known.Coming) || math.IsInf(c.Known.Coming, 0):
-		return refuseElement("Known.Coming", i, c.Known.Coming, "must be finite")
+	case math.IsNaN(c.Profiled.PendingUsage) || math.IsInf(c.Profiled.PendingUsage, 0):
+		return refuseElement("Profiled.PendingUsage", i, c.Profiled.PendingUsage, "must be finite")
 	}
 	for _, f := range [...]struct {
 		name  string
 		value float64
-	}{{"Known.Now", c.Known.Now}, {"Known.Measured", c.Known.Measured}, {"Known.Taken", c.Known.Taken}} {
+	}{{"Profiled.Now", c.Profiled.Now}, {"Profiled.Measured", c.Profiled.Measured}, {"Profiled.Usage", c.Profiled.Usage}} {
 		if !(f.value >= 0) || math.IsInf(f.value, 0) {
 			return refuseElement(f.name, i, f.value, "must be finite and not negative")
 		}

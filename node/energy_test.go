@@ -87,12 +87,12 @@ func TestAgentMeasuresEnergy(t *testing.T) {
 	for !power || !pods {
 		r := <-reports
 		power = power || r.Power.Known()
-		pods = pods || r.Power.Known() && len(r.AbsorbedCores) == 1 && r.AbsorbedCores[0] > 0 && r.AbsorbedWatts[0] > 0
+		pods = pods || r.Power.Known() && len(r.PodCores) == 1 && r.PodCores[0] > 0 && r.PodWatts[0] > 0
 		if r.Power.Known() && !(r.Power.Quality == energy.Measured && r.Power.Watts >= 39 && r.Power.Watts <= 160 && r.Power.Cores == 4 && r.Power.Marginal > 5 && r.Power.Marginal < 60 && r.Power.Joules > 0) {
 			t.Errorf("%+v", r.Power)
 		}
-		if n := len(r.AbsorbedCores); n > 1 || n == 1 && (r.Absorbed[0] != reserve.KeyOf("a1") || r.AbsorbedCores[0] > 2.5 || r.AbsorbedWatts[0] > 80) {
-			t.Errorf("%v: %v cores, %v W", r.Absorbed, r.AbsorbedCores, r.AbsorbedWatts)
+		if n := len(r.PodCores); n > 1 || n == 1 && (r.Pods[0] != reserve.KeyOf("a1") || r.PodCores[0] > 2.5 || r.PodWatts[0] > 80) {
+			t.Errorf("%v: %v cores, %v W", r.Pods, r.PodCores, r.PodWatts)
 		}
 	}
 	why, err := a.Why(t.Context())

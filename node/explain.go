@@ -202,8 +202,8 @@ func paceText(p agent.WhyPace, allowance float64) string {
 	if p.ShortLived && !p.Off {
 		s += "; they end before others start, so a full CPU does not prevent that"
 	}
-	if p.Usual > 0 {
-		s += fmt.Sprintf("; they take about %.2f cores each, so those count as typical pods, whatever is known of them", p.Usual)
+	if p.TypicalCPU > 0 {
+		s += fmt.Sprintf("; they take about %.2f cores each, so those count as typical pods, whatever is known of them", p.TypicalCPU)
 	}
 	return s + "."
 }

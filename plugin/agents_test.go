@@ -134,9 +134,9 @@ func TestTimesOfPods(t *testing.T) {
 	expect("reserved", 1, 2, 0, 0)
 	clock.advance(3 * time.Second)
 	key := reserve.KeyOf(string(pod.UID))
-	s.settle(agent.Report{Absorbed: []reserve.PodKey{key}})
+	s.settle(agent.Report{Pods: []reserve.PodKey{key}})
 	expect("listed", 1, 2, 1, 3)
 	clock.advance(time.Second)
-	s.settle(agent.Report{Avail: .5, Absorbed: []reserve.PodKey{key}})
+	s.settle(agent.Report{Avail: .5, Pods: []reserve.PodKey{key}})
 	expect("listed again", 1, 2, 1, 3)
 }

@@ -48,7 +48,7 @@ func fleetOf(b testing.TB, s setup, full int) (*cluster, []*stream) {
 func fleetReport(i, full int) agent.Report {
 	r := measured(float64(2 + i%16))
 	r.Power = machine(float64(40+i%7), float64(120+10*(i%19)))
-	r.K, r.Absorbed = 3, keys(i*30, i*30+30)
+	r.K, r.Pods = 3, keys(i*30, i*30+30)
 	// Known pods leave a third of the CPU's channel free, so that less would be full for them.
 	r.Channels[0].Room, r.Channels[1].Room = float64(9+i%11)/20, float64(4+i%13)/16
 	if i*7919%5000 < full {
@@ -263,7 +263,7 @@ func BenchmarkReportToFilter(b *testing.B) {
 			for i := 0; b.Loop(); i++ {
 				avail, at := 100+float64(i), i%watched
 				sent := time.Now()
-				streams[at].report(agent.Report{Avail: avail, K: 3, Absorbed: keys(0, 30)})
+				streams[at].report(agent.Report{Avail: avail, K: 3, Pods: keys(0, 30)})
 				for {
 					if n, _ := c.hub.Node(nodeName(at)); n.Avail == avail {
 						break

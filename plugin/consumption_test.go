@@ -42,7 +42,7 @@ func TestWattsInFlight(t *testing.T) {
 	// 30, 20 and 30 W, whose roots count.
 	expect(map[string]int64{nodeName(0): 100, nodeName(1): 82, nodeName(2): 100})
 	r := withPower(8, machine(40, 120))
-	r.Absorbed = []reserve.PodKey{keyOf(1)}
+	r.Pods = []reserve.PodKey{keyOf(1)}
 	streams[1].settle(r)
 	expect(map[string]int64{nodeName(0): 100, nodeName(1): 100, nodeName(2): 100})
 }
@@ -61,7 +61,7 @@ func TestSilenceTakesNoJoules(t *testing.T) {
 		clock.advance(after)
 		told++ // so that it is seen when the report is
 		r := withPower(float64(told), machine(40, 120))
-		r.Absorbed, r.AbsorbedCores, r.AbsorbedWatts = []reserve.PodKey{keyOf(1)}, []float32{.5}, []float32{8}
+		r.Pods, r.PodCores, r.PodWatts = []reserve.PodKey{keyOf(1)}, []float32{.5}, []float32{8}
 		s.settle(r)
 		if e := c.explain(pod).Energy; e != nil {
 			return e.Joules
@@ -106,9 +106,9 @@ func TestMetricHasAHundredWorkloads(t *testing.T) {
 	tell := func(watts func(i int) float32) {
 		t.Helper()
 		clock.advance(20 * time.Second)
-		r := agent.Report{Avail: float64(clock.Now().Unix()%1000) / 8, K: 2, Absorbed: keys, Power: p}
+		r := agent.Report{Avail: float64(clock.Now().Unix()%1000) / 8, K: 2, Pods: keys, Power: p}
 		for i := range keys {
-			r.AbsorbedCores, r.AbsorbedWatts = append(r.AbsorbedCores, .5), append(r.AbsorbedWatts, watts(i))
+			r.PodCores, r.PodWatts = append(r.PodCores, .5), append(r.PodWatts, watts(i))
 		}
 		s.settle(r)
 	}
@@ -158,7 +158,7 @@ func TestPodThatEndsWhileAllAreEntered(t *testing.T) {
 	c = newCluster(t, setup{nodes: 2, options: plugin.HubOptions{Now: clock.Now, Random: func() float64 { return 0 }}, listed: func() {
 		once.Do(func() {
 			c.delete(gone)
-			c.eventually("the ledger forgets the pod", func() bool { return c.hub.Ledger().Absorbed+c.hub.Ledger().Bound == 1 })
+			c.eventually("the ledger forgets the pod", func() bool { return c.hub.Ledger().Confirmed+c.hub.Ledger().Bound == 1 })
 		})
 	}})
 	c.arrive(gone, stays)
@@ -166,7 +166,7 @@ func TestPodThatEndsWhileAllAreEntered(t *testing.T) {
 	for i := range 2 {
 		s := c.open(c.dial(), nodeName(i))
 		r := withPower(4, machine(30, 110))
-		r.Absorbed = []reserve.PodKey{keyOf(1 + i)}
+		r.Pods = []reserve.PodKey{keyOf(1 + i)}
 		s.settle(r)
 		streams = append(streams, s)
 	}
@@ -178,7 +178,7 @@ func TestPodThatEndsWhileAllAreEntered(t *testing.T) {
 		clock.advance(time.Second)
 		for i := range slices.Backward(streams) { // whose pod is entered last comes first
 			r := withPower(4+float64(clock.Now().Second())/64, machine(30, 110))
-			r.Absorbed = []reserve.PodKey{keyOf(1 + i)}
+			r.Pods = []reserve.PodKey{keyOf(1 + i)}
 			streams[i].settle(r)
 		}
 		scores := by.scored(t, newPod(9), c.infos)

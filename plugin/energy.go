@@ -75,7 +75,7 @@ const longestSpan = 15 * time.Second
 // consumed records what a report's pods have taken lately; the mutex of n is held. A node's
 // figures count only for its own pods, and no pod counts for more than the node has.
 func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
-	if len(r.AbsorbedCores) == 0 {
+	if len(r.PodCores) == 0 {
 		return
 	}
 	h.meter()
@@ -91,8 +91,8 @@ func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 	if r.Power.Known() {
 		mostWatts = r.Power.Watts
 	}
-	for i, key := range r.Absorbed[:min(len(r.Absorbed), len(r.AbsorbedCores), len(r.AbsorbedWatts))] {
-		if r.AbsorbedCores[i] == 0 { // not measured
+	for i, key := range r.Pods[:min(len(r.Pods), len(r.PodCores), len(r.PodWatts))] {
+		if r.PodCores[i] == 0 { // not measured
 			continue
 		}
 		of, known := h.workloads.workloadOf(key)
@@ -101,7 +101,7 @@ func (h *Hub) consumed(n *node, r *agent.Report, sampled time.Duration) {
 		}
 		h.consumption.observe(of, energy.Observation{
 			Pod: uint64(key), At: h.start.Add(sampled), Metered: r.Power.Known(),
-			Span: span, Cores: math.Min(float64(r.AbsorbedCores[i]), mostCores), Watts: math.Min(float64(r.AbsorbedWatts[i]), mostWatts),
+			Span: span, Cores: math.Min(float64(r.PodCores[i]), mostCores), Watts: math.Min(float64(r.PodWatts[i]), mostWatts),
 		})
 	}
 }
@@ -130,7 +130,7 @@ func (h *Hub) enterAll() {
 // vacant reports whether a node's power is known and its report lists no pod of a workload other
 // than DaemonSets, which every node runs.
 func (h *Hub) vacant(r *agent.Report) bool {
-	return r.Power.Known() && !slices.ContainsFunc(r.Absorbed, func(key reserve.PodKey) bool {
+	return r.Power.Known() && !slices.ContainsFunc(r.Pods, func(key reserve.PodKey) bool {
 		of, known := h.workloads.workloadOf(key)
 		return known && of.Kind != "DaemonSet"
 	})

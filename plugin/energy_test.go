@@ -365,7 +365,7 @@ func TestWorkloadsAreMeasured(t *testing.T) {
 		t.Helper()
 		p := machine(40, 120)
 		p.Joules = float64(clock.Now().Unix())
-		streams[node].settle(agent.Report{Avail: float64(clock.Now().Unix()%1000) / 8, Absorbed: keys, AbsorbedCores: cores, AbsorbedWatts: watts, Power: p})
+		streams[node].settle(agent.Report{Avail: float64(clock.Now().Unix()%1000) / 8, Pods: keys, PodCores: cores, PodWatts: watts, Power: p})
 	}
 	c.eventually("nothing is known", func() bool { return c.explain(later).Energy == nil })
 	both := func(own float32) {
@@ -433,7 +433,7 @@ func TestNodeTellsNoMoreCoresThanItHas(t *testing.T) {
 	clock.advance(time.Second)
 	s := c.open(c.dial(), nodeName(0))
 	for i := range 4 {
-		s.settle(agent.Report{Avail: float64(i), Absorbed: []reserve.PodKey{keyOf(1)}, AbsorbedCores: []float32{4000}, AbsorbedWatts: []float32{1e6}})
+		s.settle(agent.Report{Avail: float64(i), Pods: []reserve.PodKey{keyOf(1)}, PodCores: []float32{4000}, PodWatts: []float32{1e6}})
 		clock.advance(5 * time.Second)
 	}
 	if e := c.explain(pod).Energy; e == nil || !e.Known || e.Cores != 4 || e.Watts != 0 || e.Joules != 0 {
@@ -455,9 +455,9 @@ func TestCoresInFlight(t *testing.T) {
 		for range 4 {
 			clock.advance(5 * time.Second)
 			r := withPower(8+float64(clock.Now().Second())/64, machine(40, 120))
-			r.Absorbed = listed
+			r.Pods = listed
 			for range listed {
-				r.AbsorbedCores, r.AbsorbedWatts = append(r.AbsorbedCores, cores), append(r.AbsorbedWatts, 8)
+				r.PodCores, r.PodWatts = append(r.PodCores, cores), append(r.PodWatts, 8)
 			}
 			streams[0].settle(r)
 		}
@@ -482,7 +482,7 @@ func TestCoresInFlight(t *testing.T) {
 		t.Errorf("%v cores in flight after its workload took more, want those it was reserved at", got)
 	}
 	r := withPower(7, machine(40, 120))
-	r.Absorbed = []reserve.PodKey{keyOf(2)}
+	r.Pods = []reserve.PodKey{keyOf(2)}
 	streams[1].settle(r)
 	if got := flying(); got != 0 {
 		t.Errorf("%v cores in flight after a report lists the pod", got)
@@ -501,7 +501,7 @@ func TestIdleNodesPowerDown(t *testing.T) {
 	client := c.dial()
 	for i, listed := range [][]reserve.PodKey{{keyOf(1)}, {keyOf(2)}, nil} {
 		r := withPower(4, machine(30, 110)) // 10 W a core, and 30 to wake
-		r.Absorbed = listed
+		r.Pods = listed
 		c.open(client, nodeName(i)).settle(r)
 	}
 	expect := func(want map[string]int64) {
@@ -596,8 +596,8 @@ func TestSignatureHasTheCores(t *testing.T) {
 	s := c.open(c.dial(), nodeName(0))
 	for i := range 4 {
 		s.settle(agent.Report{
-			Avail: float64(i), Absorbed: []reserve.PodKey{keyOf(1), keyOf(2)},
-			AbsorbedCores: []float32{.52, .48}, AbsorbedWatts: []float32{1, 2}, Power: machine(1, 9),
+			Avail: float64(i), Pods: []reserve.PodKey{keyOf(1), keyOf(2)},
+			PodCores: []float32{.52, .48}, PodWatts: []float32{1, 2}, Power: machine(1, 9),
 		})
 		clock.advance(5 * time.Second)
 	}

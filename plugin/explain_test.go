@@ -139,7 +139,7 @@ func TestHandlerExplains(t *testing.T) {
 // TestExplainsNodes with the pods that are on them.
 func TestExplainsNodes(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
-	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4.5, Limiting: "cpu", Absorbed: keys(1, 2)})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4.5, Limiting: "cpu", Pods: keys(1, 2)})
 	on := func(node int, phase v1.PodPhase) func(*v1.Pod) {
 		return func(p *v1.Pod) { p.Spec.NodeName, p.Status.Phase = nodeName(node), phase }
 	}

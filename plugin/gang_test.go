@@ -95,7 +95,7 @@ func TestGangWithoutRoomBacksOff(t *testing.T) {
 	// Two pods that run let slow start admit the whole gang.
 	g.c.arrive(newPod(100, onNode(nodeName(0))), newPod(101, onNode(nodeName(0))))
 	run := keys(100, 102)
-	node.settle(agent.Report{Avail: size - 1, Absorbed: run})
+	node.settle(agent.Report{Avail: size - 1, Pods: run})
 	other.settle(agent.Report{Avail: 0})
 	for i := range size {
 		pod := newPod(i, selective)
@@ -127,7 +127,7 @@ func TestGangWithoutRoomBacksOff(t *testing.T) {
 	before := g.attempts()
 	clock.advance(time.Minute)
 	g.c.eventually("the gang tries again later", func() bool { return g.attempts() > before })
-	node.settle(agent.Report{Avail: size, Absorbed: run})
+	node.settle(agent.Report{Avail: size, Pods: run})
 	clock.advance(time.Minute)
 	g.c.eventually("the gang is bound when there is room", g.isBound)
 }

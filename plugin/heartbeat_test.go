@@ -59,7 +59,7 @@ func TestHeartbeatsKeepAReport(t *testing.T) {
 	s := c.open(c.dial(), nodeName(0))
 	full := agent.Report{
 		Incarnation: 3, Sequence: 10, Avail: 4, Allowance: 1, K: 2, Limiting: "memory",
-		Absorbed: []reserve.PodKey{keyOf(7)}, Channels: []agent.ChannelReport{{Name: "memory", Usage: .5}},
+		Pods: []reserve.PodKey{keyOf(7)}, Channels: []agent.ChannelReport{{Name: "memory", Usage: .5}},
 	}
 	s.settle(full)
 	before := c.state(nodeName(0))

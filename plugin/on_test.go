@@ -87,7 +87,7 @@ func TestKnownPodsAsTypicalOnes(t *testing.T) {
 			client := c.dial()
 			// Of what there is the first has more, and less is left for typical pods.
 			for i, r := range []agent.Report{measured(test.first), measured(8)} {
-				r.Channels[0].Room, r.Allowance, r.Usual = .9-float64(i)/5, test.allowance, test.usual
+				r.Channels[0].Room, r.Allowance, r.TypicalCPU = .9-float64(i)/5, test.allowance, test.usual
 				c.open(client, nodeName(i)).settle(r)
 			}
 			c.workload(pod, known("web", cores, gib, 1))
@@ -259,7 +259,7 @@ func randomReport(rng *rand.Rand) agent.Report {
 	r.Allowance, r.K, r.Floored, r.Saturated = 3*rng.Float64(), 4*rng.Float64(), rng.IntN(4) == 0, rng.IntN(8) == 0
 	for i := range r.Channels {
 		ch := &r.Channels[i]
-		ch.Room, ch.Ahead, ch.PodSD = 1.2*rng.Float64()-.2, .1*rng.Float64(), .05*rng.Float64()
+		ch.Room, ch.StartupAllowance, ch.PodSD = 1.2*rng.Float64()-.2, .1*rng.Float64(), .05*rng.Float64()
 		ch.Cost, ch.CostSD = .02+.2*rng.Float64(), .05*rng.Float64()
 		ch.Unit *= float64(rng.IntN(2))
 	}
@@ -439,8 +439,8 @@ func TestAgentsAreTold(t *testing.T) {
 	c.workload(bound, known("web", .25, gib, 1))
 	s := c.open(c.dial(), nodeName(0))
 	r := measured(4)
-	r.Absorbed = []reserve.PodKey{keyOf(1)}
-	slices.Sort(r.Absorbed)
+	r.Pods = []reserve.PodKey{keyOf(1)}
+	slices.Sort(r.Pods)
 	s.settle(r)
 	expectBind := func(pod int) {
 		t.Helper()
@@ -479,7 +479,7 @@ func TestAgentsAreTold(t *testing.T) {
 	c.arrive(late)
 	expectBind(5)
 	s = c.open(c.dial(), nodeName(0))
-	r.Incarnation, r.Sequence, r.Avail, r.Absorbed = 2, 1, 5, nil
+	r.Incarnation, r.Sequence, r.Avail, r.Pods = 2, 1, 5, nil
 	s.settle(r)
 	expectBind(5)
 }

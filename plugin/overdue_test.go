@@ -54,7 +54,7 @@ func busyCluster(t *testing.T, clock *clock, wait time.Duration, cores []int64, 
 // pods more.
 func busy(avail, memory float64, running ...reserve.PodKey) agent.Report {
 	return agent.Report{
-		Avail: avail, Saturated: true, Limiting: agent.CPU, Absorbed: running,
+		Avail: avail, Saturated: true, Limiting: agent.CPU, Pods: running,
 		Channels: []agent.ChannelReport{
 			{Name: agent.CPU, Usage: 1, Cost: .25}, {Name: agent.Memory, Usage: .5, Cost: .5 / max(memory, .1)},
 		},

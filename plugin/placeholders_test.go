@@ -199,13 +199,13 @@ func TestMarksOfAPodMoveNoRoom(t *testing.T) {
 			for i := range pods {
 				listed = append(listed, keyOf(i))
 			}
-			s.settle(agent.Report{Avail: 200, Absorbed: listed})
+			s.settle(agent.Report{Avail: 200, Pods: listed})
 			note()
 		}
 		for _, pod := range made {
 			c.delete(pod)
 		}
-		c.eventually("all pods are gone", func() bool { l := c.hub.Ledger(); return l.Bound+l.Absorbed+l.Held == 0 })
+		c.eventually("all pods are gone", func() bool { l := c.hub.Ledger(); return l.Bound+l.Confirmed+l.Held == 0 })
 		s.settle(agent.Report{Avail: 200})
 		note()
 		return rooms
@@ -313,7 +313,7 @@ func TestPlaceholdersHoldRoom(t *testing.T) {
 	}
 	beds.name("bed", nil, uidsOf(0, 4)...)
 	holds(4, 0, 6)
-	if got := c.hub.Ledger(); got.Held != 4 || got.Assumed+got.Bound+got.Absorbed != 0 {
+	if got := c.hub.Ledger(); got.Held != 4 || got.Assumed+got.Bound+got.Confirmed != 0 {
 		t.Errorf("the ledger has %+v", got)
 	}
 	// The size is the Testbed's; one that makes no sense is one pod's.

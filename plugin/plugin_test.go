@@ -163,13 +163,13 @@ func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
 	if got := place(0); got != 2 {
 		t.Fatalf("%d pods on an unconfirmed node, want 2", got)
 	}
-	s.settle(agent.Report{Avail: 98, Absorbed: keys(0, 2)})
+	s.settle(agent.Report{Avail: 98, Pods: keys(0, 2)})
 	if got := place(2); got != 2+3 {
 		t.Fatalf("%d pods after 2 were confirmed, want 2 and 2+2/2 more", got)
 	}
 	// The report alone raises nothing: neither by pods that the API does not know,
 	// nor by an allowance where no pod has ended.
-	s.settle(agent.Report{Avail: 98, Allowance: 10, Absorbed: append(keys(0, 2), keys(900, 990)...)})
+	s.settle(agent.Report{Avail: 98, Allowance: 10, Pods: append(keys(0, 2), keys(900, 990)...)})
 	if got := place(5); got != 5 {
 		t.Fatalf("%d pods on the word of a report, want 5 still", got)
 	}
@@ -179,11 +179,11 @@ func TestSlowStartBoundsWhatIsUnconfirmed(t *testing.T) {
 		ended = append(ended, pod)
 	}
 	c.arrive(ended...)
-	s.settle(agent.Report{Avail: 98, Allowance: 10, Absorbed: append(keys(0, 2), keys(100, 106)...)})
+	s.settle(agent.Report{Avail: 98, Allowance: 10, Pods: append(keys(0, 2), keys(100, 106)...)})
 	for _, pod := range ended {
 		c.delete(pod)
 	}
-	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Absorbed == 2 })
+	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Confirmed == 2 })
 	if got := place(5); got != 2+6 {
 		t.Fatalf("%d pods with an allowance of 10 where six have just ended, want 2 and 6 unconfirmed", got)
 	}

@@ -295,8 +295,8 @@ func TestKnownPodsAreCounted(t *testing.T) {
 	s := newShelf(profileOf("web", time.Now(), .5, gib))
 	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{web, other}, options: plugin.HubOptions{Profiles: s}})
 	report := measured(4)
-	report.Absorbed = []reserve.PodKey{reserve.KeyOf(string(web.UID)), reserve.KeyOf(string(other.UID))}
-	slices.Sort(report.Absorbed)
+	report.Pods = []reserve.PodKey{reserve.KeyOf(string(web.UID)), reserve.KeyOf(string(other.UID))}
+	slices.Sort(report.Pods)
 	c.open(c.dial(), nodeName(0)).settle(report)
 	c.eventually("one of two is known", func() bool {
 		w := httptest.NewRecorder()

@@ -568,7 +568,7 @@ func (w *world) nextReport(node string, avail float64, saturated bool) (agent.Re
 		}
 	}
 	for _, uid := range running {
-		r.Absorbed = append(r.Absorbed, reserve.KeyOf(string(uid)))
+		r.Pods = append(r.Pods, reserve.KeyOf(string(uid)))
 	}
 	return r, running
 }
@@ -889,8 +889,8 @@ func (w *world) check() {
 			w.failf("the signal of %s is %s, want fresh: %v", s.Node, s.Signal, w.m.fresh(n))
 		}
 	}
-	if l := w.hub.Ledger(); l.Assumed+l.Bound+l.Absorbed != len(w.m.claims) {
-		w.failf("%d pods in the ledger, want %d", l.Assumed+l.Bound+l.Absorbed, len(w.m.claims))
+	if l := w.hub.Ledger(); l.Assumed+l.Bound+l.Pods != len(w.m.claims) {
+		w.failf("%d pods in the ledger, want %d", l.Assumed+l.Bound+l.Pods, len(w.m.claims))
 	}
 	least := 0
 	for _, p := range w.m.waiting {

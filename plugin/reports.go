@@ -200,7 +200,7 @@ func (h *Hub) apply(n *node, a arrival) (mispredictions []agent.Misprediction) {
 	r := a.report
 	mispredictions = newMispredictions(r, n.report)
 	clock := h.clock()
-	confirmed := h.ledger.Confirm(n.name, r.Incarnation, r.Absorbed, clock)
+	confirmed := h.ledger.Confirm(n.name, r.Incarnation, r.Pods, clock)
 	h.metrics.confirmed(confirmed)
 	h.histories.confirmed(confirmed, clock)
 	h.consumed(n, r, a.sampled)

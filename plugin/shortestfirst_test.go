@@ -209,7 +209,7 @@ func TestShortestAreWokenFirst(t *testing.T) {
 			var taken []reserve.PodKey
 			for _, i := range []int{1, 4, 3, 2, 0} {
 				s.woken()
-				stream.settle(agent.Report{Avail: 1, Absorbed: taken})
+				stream.settle(agent.Report{Avail: 1, Pods: taken})
 				s.eventually("a pod is woken", func() bool { return len(s.peek()) > 0 })
 				name := newPod(i).Name
 				if diff := cmp.Diff(map[string]bool{name: true}, s.peek()); diff != "" {
@@ -223,7 +223,7 @@ func TestShortestAreWokenFirst(t *testing.T) {
 					t.Fatal(status.AsError())
 				}
 				taken = append(taken, keyOf(i))
-				stream.settle(agent.Report{Avail: 0, Absorbed: taken})
+				stream.settle(agent.Report{Avail: 0, Pods: taken})
 			}
 		})
 	}

@@ -29,7 +29,7 @@ func TestSilentNodeTakesItsLineAlone(t *testing.T) {
 		{"saturated, an hour ago", &agent.Report{Avail: 5, Saturated: true}, time.Hour, 2},
 		{"with room, seconds ago", &agent.Report{Avail: 5}, 6 * time.Second, 2},
 		{"with room for one", &agent.Report{Avail: 1}, 6 * time.Second, 1},
-		{"with pods and an allowance that nobody else saw", &agent.Report{Avail: 500, Allowance: 400, Absorbed: keys(900, 1300)}, 6 * time.Second, 2},
+		{"with pods and an allowance that nobody else saw", &agent.Report{Avail: 500, Allowance: 400, Pods: keys(900, 1300)}, 6 * time.Second, 2},
 		{"never a word", nil, time.Hour, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,12 +104,12 @@ func TestSilentNodeKeepsItsLineAsPodsEnd(t *testing.T) {
 	}
 	c.arrive(pods...)
 	c.eventually("all are in flight", func() bool { return c.hub.Ledger().Bound == running })
-	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 9, Absorbed: keys(0, running)})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 9, Pods: keys(0, running)})
 	c.pass(clock, time.Hour)
 	for _, pod := range pods {
 		c.delete(pod)
 	}
-	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Absorbed == 0 })
+	c.eventually("the pods are forgotten", func() bool { return c.hub.Ledger().Confirmed == 0 })
 	for i := range 50 {
 		c.schedule(newPod(100+i), c.infos)
 	}
@@ -244,7 +244,7 @@ func TestPodBetweenInitContainers(t *testing.T) {
 		pod := newPod(0, onNode(nodeName(0)), waitingFor("PodInitializing", init))
 		c.create(pod)
 		c.eventually("the pod is in flight", func() bool { return c.hub.Ledger().Bound == 1 })
-		s.settle(agent.Report{Avail: 3, Absorbed: keys(0, 1)})
+		s.settle(agent.Report{Avail: 3, Pods: keys(0, 1)})
 		s.settle(agent.Report{Avail: 4})
 		if got := c.state(nodeName(0)).InFlight; got != want {
 			t.Errorf("init containers %v: %v in flight when it is no longer listed, want %v", init, got, want)

@@ -80,7 +80,7 @@ func (h *Hub) nodeState(n *node, v *view, at reserve.Moment) NodeState {
 	}
 	r := v.report
 	s.Age, s.Free = at.Now-v.sampled, v.free()
-	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Absorbed), r.K
+	s.Avail, s.Allowance, s.Running, s.K = r.Avail, r.Allowance, len(r.Pods), r.K
 	s.Saturated, s.Limiting, s.Flags = r.Saturated, r.Limiting, r.Flags
 	s.Energy = v.energy()
 	s.Cores, s.Bytes = v.spare(reserve.CPU), v.spare(reserve.Memory)
@@ -101,7 +101,7 @@ func (h *Hub) knownPods(v *view) *int {
 		return nil
 	}
 	known := 0
-	for _, key := range v.report.Absorbed {
+	for _, key := range v.report.Pods {
 		if of, there := h.workloads.workloadOf(key); there && h.knowledgeOf(of).source == SourceProfile {
 			known++
 		}

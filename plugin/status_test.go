@@ -29,7 +29,7 @@ import (
 
 func TestHandlerTellsTheState(t *testing.T) {
 	c := newCluster(t, setup{nodes: 2})
-	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 3, K: 1.5, Limiting: "cpu", Absorbed: keys(0, 4), Flags: agent.Flags{Churn: true}})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 3, K: 1.5, Limiting: "cpu", Pods: keys(0, 4), Flags: agent.Flags{Churn: true}})
 	if _, status := c.schedule(newPod(9), c.infos[:1]); !status.IsSuccess() {
 		t.Fatal(status)
 	}

@@ -196,7 +196,7 @@ func (h *Hub) introduce(n *node) {
 		}
 		key := reserve.KeyOf(string(pod.UID))
 		known, claimed := h.ledger.Pod(key)
-		if !claimed || known.Node != n.name || known.Confirmed && !slices.Contains(n.report.Absorbed, key) {
+		if !claimed || known.Node != n.name || known.Confirmed && !slices.Contains(n.report.Pods, key) {
 			continue
 		}
 		if b := h.bindOf(key, pod); b.Demand != (profile.Demand{}) {

@@ -131,13 +131,13 @@ func TestTimeline(t *testing.T) {
 	check("bound")
 
 	clock.advance(time.Second)
-	first.settle(agent.Report{Avail: 0, Absorbed: []reserve.PodKey{keyOf(0)}})
+	first.settle(agent.Report{Avail: 0, Pods: []reserve.PodKey{keyOf(0)}})
 	want = append(want, plugin.Step{Name: plugin.StepListed, At: at(17.25), Node: nodeName(0)})
 	check("listed")
 	// It is listed once, whatever comes between.
 	clock.advance(time.Second)
 	first.settle(agent.Report{Avail: 0})
-	first.settle(agent.Report{Avail: .5, Absorbed: []reserve.PodKey{keyOf(0)}})
+	first.settle(agent.Report{Avail: .5, Pods: []reserve.PodKey{keyOf(0)}})
 	check("listed again")
 
 	ended := bound.DeepCopy()
@@ -165,7 +165,7 @@ func TestBoundWhenListed(t *testing.T) {
 	}
 	clock.advance(time.Second)
 	listed := clock.Now()
-	s.settle(agent.Report{Avail: 0, Absorbed: []reserve.PodKey{keyOf(0)}})
+	s.settle(agent.Report{Avail: 0, Pods: []reserve.PodKey{keyOf(0)}})
 	clock.advance(time.Second)
 	c.PostBind(t.Context(), &cycleState{}, pod, nodeName(0))
 	c.update(newPod(0, ours, onNode(nodeName(0))))
@@ -200,7 +200,7 @@ func TestTimelineOfOthers(t *testing.T) {
 	c.waitSeen("default/pod-1", plugin.StepBound)
 	boundAt, listedAt := clock.Now(), clock.Now().Add(time.Second)
 	clock.advance(time.Second)
-	s.settle(agent.Report{Avail: 1, Absorbed: []reserve.PodKey{keyOf(0), keyOf(1)}})
+	s.settle(agent.Report{Avail: 1, Pods: []reserve.PodKey{keyOf(0), keyOf(1)}})
 	creation := plugin.Step{Name: plugin.StepCreated, At: &created.Time, WholeSeconds: true}
 	for pod, want := range map[string][]plugin.Step{
 		// When it was listed the last scheduler may have seen.

@@ -87,7 +87,7 @@ func TestSlowStartHeadroomWakes(t *testing.T) {
 	c.refuse(newPod(2), newPod(3), newPod(4), newPod(5))
 	// What the report confirms lowers avail by as much as the pods in flight:
 	// free does not change, but slow start lets 2 + 2/2 more in.
-	s.settle(agent.Report{Avail: 8, Absorbed: keys(0, 2)})
+	s.settle(agent.Report{Avail: 8, Pods: keys(0, 2)})
 	c.eventually("three pods are woken", func() bool { return len(c.peek()) >= 3 })
 	if diff := cmp.Diff(map[string]bool{"pod-2": true, "pod-3": true, "pod-4": true}, c.woken()); diff != "" {
 		t.Errorf("woken (-want +got):\n%s", diff)
@@ -671,7 +671,7 @@ func (n *simulated) drop() {
 func (n *simulated) send() {
 	r := agent.Report{}
 	for key := range n.running {
-		r.Absorbed = append(r.Absorbed, key)
+		r.Pods = append(r.Pods, key)
 	}
 	r.Avail = float64(n.size - len(n.running))
 	n.report(r)
@@ -755,6 +755,6 @@ func TestNoPodIsForgotten(t *testing.T) {
 	work.Wait()
 	c.eventually("the ledger is empty", func() bool {
 		l := c.hub.Ledger()
-		return l.Assumed+l.Bound+l.Absorbed == 0 && c.hub.Waiting() == 0
+		return l.Assumed+l.Bound+l.Confirmed == 0 && c.hub.Waiting() == 0
 	})
 }

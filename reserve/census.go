@@ -34,9 +34,10 @@ func (l *Ledger) Pod(pod PodKey) (PodState, bool) {
 type Census struct {
 	// Assumed and Bound are the pods in flight by claim.
 	Assumed, Bound int
-	// Absorbed are the claimed pods that are confirmed, Unclaimed those that
+	// Confirmed are the claimed pods that a report lists or that have run, Unclaimed those that
 	// only a report lists or has listed.
-	Absorbed, Unclaimed int
+	Confirmed int `json:"Absorbed"`
+	Unclaimed int
 	// Held are the pods in whose names room is held.
 	Held int `json:",omitempty"`
 }
@@ -51,7 +52,7 @@ func (l *Ledger) Census() Census {
 		case e.held:
 			c.Held++
 		case !e.inFlight():
-			c.Absorbed++
+			c.Confirmed++
 		case e.claim == Assumed:
 			c.Assumed++
 		default:

@@ -110,7 +110,7 @@ func (d *day) delete(pod reserve.PodKey) {
 	d.ledger.Delete(pod, d.now)
 }
 
-func total(c reserve.Census) int { return c.Assumed + c.Bound + c.Absorbed + c.Unclaimed }
+func total(c reserve.Census) int { return c.Assumed + c.Bound + c.Confirmed + c.Unclaimed }
 
 // TestADayLeavesNothing: after 24 hours of churn the ledger is as large as the
 // cluster, not as its history, and empty when the cluster is.

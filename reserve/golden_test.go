@@ -75,7 +75,7 @@ func TestGolden(t *testing.T) {
 		}
 	}
 	census := ledger.Census()
-	fmt.Fprintf(&trace, "%+v\n", struct{ Assumed, Bound, Absorbed, Unclaimed int }{census.Assumed, census.Bound, census.Absorbed, census.Unclaimed})
+	fmt.Fprintf(&trace, "%+v\n", struct{ Assumed, Bound, Absorbed, Unclaimed int }{census.Assumed, census.Bound, census.Confirmed, census.Unclaimed})
 
 	path := filepath.Join("testdata", "decisions.golden")
 	if *update {

@@ -819,7 +819,7 @@ func TestLineRestsOnWhatTheLedgerSaw(t *testing.T) {
 }
 
 // TestReportsCostNoMemory: a node may list what it likes, as often as it likes.
-// What it lists is absorbed when it is bound all the same.
+// What it lists is confirmed when it is bound all the same.
 func TestReportsCostNoMemory(t *testing.T) {
 	const most, rounds = 4096, 200
 	l := &reserve.Ledger{}
@@ -869,7 +869,7 @@ func TestUnchangedReportsCostLittle(t *testing.T) {
 	if got := testing.AllocsPerRun(100, func() { l.Confirm("n", 1, list, epoch) }); got != 0 {
 		t.Errorf("%v allocations", got)
 	}
-	// A pod that is bound between two equal reports is absorbed as well.
+	// A pod that is bound between two equal reports is confirmed as well.
 	if entered, err := l.Bound("n", 5, one, epoch); entered || err != nil {
 		t.Errorf("entered flight: %v", err)
 	}
@@ -960,7 +960,7 @@ func TestCensus(t *testing.T) {
 	l.Confirm("a", 1, []reserve.PodKey{3, 4, 5, 8, 9}, epoch)
 	l.Confirm("a", 1, []reserve.PodKey{3, 9}, epoch)
 	l.Confirm("a", 1, []reserve.PodKey{3, 8, 9}, epoch) // 8 is back
-	if diff := cmp.Diff(reserve.Census{Assumed: 1, Bound: 1, Absorbed: 3, Unclaimed: 2}, l.Census()); diff != "" {
+	if diff := cmp.Diff(reserve.Census{Assumed: 1, Bound: 1, Confirmed: 3, Unclaimed: 2}, l.Census()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -1099,10 +1099,10 @@ func TestConfirmations(t *testing.T) {
 	}
 }
 
-// BenchmarkAbsorb has the accounts and lists of a whole cluster, so that none is
+// BenchmarkConfirm has the accounts and lists of a whole cluster, so that none is
 // in the processor's cache: one list again and again is no report that ever
 // comes. changed is a report in which one pod in thirty differs.
-func BenchmarkAbsorb(b *testing.B) {
+func BenchmarkConfirm(b *testing.B) {
 	const pods = 30
 	for _, nodes := range []int{1, 5000} {
 		for _, changed := range []bool{false, true} {

@@ -90,8 +90,8 @@ func (o *overloaded) reported(r agent.Report, due bool, err error) {
 		return
 	}
 	o.report = r
-	o.ledger.Confirm("n", 1, r.Absorbed, o.at(o.now))
-	o.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Absorbed), K: r.K, Saturated: r.Saturated}
+	o.ledger.Confirm("n", 1, r.Pods, o.at(o.now))
+	o.signal = reserve.Signal{Avail: r.Avail, Allowance: r.Allowance, Pods: len(r.Pods), K: r.K, Saturated: r.Saturated}
 }
 
 func (o *overloaded) bind() reserve.PodKey {

@@ -306,7 +306,7 @@ func (s *spazio) send(m *machine, r *agent.Report, due bool, err error) {
 	signal.Cores = float64(s.agents[m.index].cores)
 	s.c.agenda.add(event{
 		at: s.c.now + s.c.Latency, kind: reported, node: m.index,
-		report: &report{signal: signal, listed: r.Absorbed, mispredictions: r.Mispredictions, power: r.Power, cores: r.AbsorbedCores},
+		report: &report{signal: signal, listed: r.Pods, mispredictions: r.Mispredictions, power: r.Power, cores: r.PodCores},
 	})
 }
 

@@ -25,7 +25,7 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 		{"Schema", a.Schema == b.Schema, a.Schema, b.Schema},
 		{"Avail", same(a.Avail, b.Avail), a.Avail, b.Avail},
 		{"Allowance", same(a.Allowance, b.Allowance), a.Allowance, b.Allowance},
-		{"Absorbed", slices.Equal(a.Absorbed, b.Absorbed), len(a.Absorbed), len(b.Absorbed)},
+		{"Pods", slices.Equal(a.Pods, b.Pods), len(a.Pods), len(b.Pods)},
 		{"Saturated", a.Saturated == b.Saturated, a.Saturated, b.Saturated},
 		{"K", same(a.K, b.K), a.K, b.K},
 		{"Limiting", a.Limiting == b.Limiting, a.Limiting, b.Limiting},
@@ -33,8 +33,8 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 		{"Floored", a.Floored == b.Floored, a.Floored, b.Floored},
 		{"Mispredictions", slices.Equal(a.Mispredictions, b.Mispredictions), a.Mispredictions, b.Mispredictions},
 		{"Power", samePower(a.Power, b.Power), a.Power, b.Power},
-		{"AbsorbedCores", slices.EqualFunc(a.AbsorbedCores, b.AbsorbedCores, same32), a.AbsorbedCores, b.AbsorbedCores},
-		{"AbsorbedWatts", slices.EqualFunc(a.AbsorbedWatts, b.AbsorbedWatts, same32), a.AbsorbedWatts, b.AbsorbedWatts},
+		{"PodCores", slices.EqualFunc(a.PodCores, b.PodCores, same32), a.PodCores, b.PodCores},
+		{"PodWatts", slices.EqualFunc(a.PodWatts, b.PodWatts, same32), a.PodWatts, b.PodWatts},
 		{"len(Channels)", len(a.Channels) == len(b.Channels), len(a.Channels), len(b.Channels)},
 	} {
 		if !f.same {
@@ -44,7 +44,7 @@ func Difference(a, b agent.Report) (text string, differs bool) {
 	for i, c := range a.Channels {
 		d := b.Channels[i]
 		if c.Name != d.Name || !same(c.Usage, d.Usage) || !same(c.Capacity, d.Capacity) ||
-			!same(c.Cost, d.Cost) || !same(c.CostSD, d.CostSD) || !same(c.Room, d.Room) || !same(c.Ahead, d.Ahead) ||
+			!same(c.Cost, d.Cost) || !same(c.CostSD, d.CostSD) || !same(c.Room, d.Room) || !same(c.StartupAllowance, d.StartupAllowance) ||
 			!same(c.Unit, d.Unit) || !same(c.PodSD, d.PodSD) || !same(c.Most, d.Most) {
 			return fmt.Sprintf("Channels[%d]: %+v and %+v", i, c, d), true
 		}

@@ -107,7 +107,7 @@ func TestDifference(t *testing.T) {
 	report := func() agent.Report {
 		return agent.Report{
 			Node: "n", Incarnation: 1, Sequence: 2, SampledAt: start, Schema: "s", Avail: 3, K: 4, Limiting: "cpu",
-			Absorbed: []reserve.PodKey{7}, Channels: []agent.ChannelReport{{Name: "cpu", Usage: .5}},
+			Pods: []reserve.PodKey{7}, Channels: []agent.ChannelReport{{Name: "cpu", Usage: .5}},
 		}
 	}
 	local := report()
@@ -128,14 +128,14 @@ func TestDifference(t *testing.T) {
 		"Schema":        func(r *agent.Report) { r.Schema = "" },
 		"Avail":         func(r *agent.Report) { r.Avail = math.Nextafter(3, 4) },
 		"Allowance":     func(r *agent.Report) { r.Allowance = math.Copysign(0, -1) },
-		"Absorbed":      func(r *agent.Report) { r.Absorbed = []reserve.PodKey{8} },
+		"Pods":          func(r *agent.Report) { r.Pods = []reserve.PodKey{8} },
 		"Saturated":     func(r *agent.Report) { r.Saturated = true },
 		"K":             func(r *agent.Report) { r.K = 0 },
 		"Limiting":      func(r *agent.Report) { r.Limiting = "" },
 		"Flags":         func(r *agent.Report) { r.Flags.Churn = true },
 		"Power":         func(r *agent.Report) { r.Power.Watts = math.Copysign(0, -1) },
-		"AbsorbedCores": func(r *agent.Report) { r.AbsorbedCores = []float32{1} },
-		"AbsorbedWatts": func(r *agent.Report) { r.AbsorbedWatts = []float32{0} },
+		"PodCores":      func(r *agent.Report) { r.PodCores = []float32{1} },
+		"PodWatts":      func(r *agent.Report) { r.PodWatts = []float32{0} },
 		"len(Channels)": func(r *agent.Report) { r.Channels = nil },
 		"Channels[0]":   func(r *agent.Report) { r.Channels[0].CostSD = 1 },
 	} {

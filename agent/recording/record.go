@@ -254,7 +254,7 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 		dst = appendFloat(appendFloat(appendString(dst, c.Name), c.Usage), c.Capacity)
 		dst = appendFloat(appendFloat(dst, c.Cost), c.CostSD)
 	}
-	absorbed := !slices.Equal(r.Absorbed, known)
+	absorbed := !slices.Equal(r.Pods, known)
 	bits := byte(0)
 	for i, set := range [...]bool{
 		r.Saturated, r.Flags.Churn, r.Flags.CostUnknown, r.Flags.NoPressure, r.Flags.WarmingUp, absorbed, r.Floored, true,
@@ -265,11 +265,11 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 	}
 	dst = append(dst, bits)
 	if absorbed {
-		dst = appendKeys(dst, r.Absorbed)
+		dst = appendKeys(dst, r.Pods)
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]
-		dst = appendFloat(appendFloat(appendFloat(appendFloat(appendFloat(dst, c.Room), c.Ahead), c.Unit), c.PodSD), c.Most)
+		dst = appendFloat(appendFloat(appendFloat(appendFloat(appendFloat(dst, c.Room), c.StartupAllowance), c.Unit), c.PodSD), c.Most)
 	}
 	dst = appendUint(dst, uint64(len(r.Mispredictions)))
 	for _, s := range r.Mispredictions {
@@ -280,13 +280,13 @@ func appendReport(dst []byte, r *agent.Report, known []reserve.PodKey) []byte {
 
 // appendReportPower adds a report's power, nothing where there is none.
 func appendReportPower(dst []byte, r *agent.Report) []byte {
-	n := min(len(r.AbsorbedCores), len(r.AbsorbedWatts))
+	n := min(len(r.PodCores), len(r.PodWatts))
 	if r.Power == (energy.Power{}) && n == 0 {
 		return dst
 	}
 	dst = appendUint(appendPower(dst, r.Power), uint64(n))
 	for i := range n {
-		dst = appendFloat32(appendFloat32(dst, r.AbsorbedCores[i]), r.AbsorbedWatts[i])
+		dst = appendFloat32(appendFloat32(dst, r.PodCores[i]), r.PodWatts[i])
 	}
 	return dst
 }
@@ -301,9 +301,9 @@ func (b *body) reportPower(r *agent.Report) {
 	if n == 0 {
 		return
 	}
-	r.AbsorbedCores, r.AbsorbedWatts = make([]float32, n), make([]float32, n)
+	r.PodCores, r.PodWatts = make([]float32, n), make([]float32, n)
 	for i := range n {
-		r.AbsorbedCores[i], r.AbsorbedWatts[i] = b.float32(), b.float32()
+		r.PodCores[i], r.PodWatts[i] = b.float32(), b.float32()
 	}
 }
 
@@ -432,9 +432,9 @@ func (b *body) report(pods []agent.Pod) *agent.Report {
 		NoPressure: bits&bitNoPressure != 0, WarmingUp: bits&bitWarmingUp != 0,
 	}
 	if bits&bitAbsorbed != 0 {
-		r.Absorbed = b.keys()
+		r.Pods = b.keys()
 	} else {
-		r.Absorbed = countedTo(nil, pods)
+		r.Pods = countedTo(nil, pods)
 	}
 	r.Floored = bits&bitFloored != 0
 	if bits&bitRooms == 0 {
@@ -442,7 +442,7 @@ func (b *body) report(pods []agent.Pod) *agent.Report {
 	}
 	for i := range r.Channels {
 		c := &r.Channels[i]
-		c.Room, c.Ahead, c.Unit, c.PodSD, c.Most = b.float(), b.float(), b.float(), b.float(), b.float()
+		c.Room, c.StartupAllowance, c.Unit, c.PodSD, c.Most = b.float(), b.float(), b.float(), b.float(), b.float()
 	}
 	mispredictions := list(b, 24, func() agent.Misprediction {
 		return agent.Misprediction{Pod: b.key(), CPURatio: b.float(), MemoryRatio: b.float()}

@@ -29,9 +29,9 @@ const (
 	// A room that is not the scarcest is sent if it is this much of its channel off:
 	// no offer rests on it but one to pods whose workload is known.
 	slackRoom = 1. / 16
-	// slackUsual is the share by which what pods usually take may move untold: those within
+	// slackTypicalCPU is the share by which what pods usually take may move untold: those within
 	// reserve.TypicalCPUTolerance of it count as such.
-	slackUsual = reserve.TypicalCPUTolerance / 4
+	slackTypicalCPU = reserve.TypicalCPUTolerance / 4
 	// onePod is what a node must have room for to be given any.
 	onePod = 1
 )
@@ -103,11 +103,11 @@ func differs(known, r *agent.Report) bool {
 	return known.Sequence == 0 || r.Sequence <= known.Sequence ||
 		known.Node != r.Node || known.Incarnation != r.Incarnation || known.Schema != r.Schema ||
 		known.Flags != r.Flags || known.Saturated != r.Saturated || known.Limiting != r.Limiting ||
-		!slices.Equal(known.Absorbed, r.Absorbed) ||
+		!slices.Equal(known.Pods, r.Pods) ||
 		(known.Avail >= onePod) != (r.Avail >= onePod) ||
 		hasChanged(known.Avail, r.Avail) || hasChanged(known.Allowance, r.Allowance) ||
-		!(math.Abs(r.Usual-known.Usual) <= slackUsual*known.Usual) ||
-		known.Power.Quality != r.Power.Quality || len(r.AbsorbedCores) > 0 ||
+		!(math.Abs(r.TypicalCPU-known.TypicalCPU) <= slackTypicalCPU*known.TypicalCPU) ||
+		known.Power.Quality != r.Power.Quality || len(r.PodCores) > 0 ||
 		hasNewMisprediction(known.Mispredictions, r.Mispredictions) || len(known.Channels) != len(r.Channels) || haveRoomsChanged(known, r)
 }
 

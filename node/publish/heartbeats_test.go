@@ -22,8 +22,8 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // steady is a report of a node where nothing happens.
 func steady(sequence uint64) agent.Report {
 	return agent.Report{
-		Node: "n", Incarnation: 1, Sequence: sequence, Schema: "s", Avail: 20, Allowance: 4, Usual: 1, K: 3,
-		Absorbed: []reserve.PodKey{1, 2, 3}, Limiting: "cpu", Channels: []agent.ChannelReport{{Name: "cpu", Usage: .25}},
+		Node: "n", Incarnation: 1, Sequence: sequence, Schema: "s", Avail: 20, Allowance: 4, TypicalCPU: 1, K: 3,
+		Pods: []reserve.PodKey{1, 2, 3}, Limiting: "cpu", Channels: []agent.ChannelReport{{Name: "cpu", Usage: .25}},
 	}
 }
 
@@ -55,11 +55,11 @@ func TestWhatIsAChange(t *testing.T) {
 		{"no number", publish.Full, func(r *agent.Report) { r.Avail = math.NaN() }},
 		{"allowance by an eighth", publish.Heartbeat, func(r *agent.Report) { r.Allowance = 4.125 }},
 		{"allowance by more", publish.Full, func(r *agent.Report) { r.Allowance = 4.126 }},
-		{"pods take a twentieth more", publish.Heartbeat, func(r *agent.Report) { r.Usual = 1.05 }},
-		{"a tenth less", publish.Full, func(r *agent.Report) { r.Usual = .9 }},
-		{"nothing is usual", publish.Full, func(r *agent.Report) { r.Usual = 0 }},
-		{"a pod less", publish.Full, func(r *agent.Report) { r.Absorbed = r.Absorbed[:2] }},
-		{"another pod", publish.Full, func(r *agent.Report) { r.Absorbed = []reserve.PodKey{1, 2, 4} }},
+		{"pods take a twentieth more", publish.Heartbeat, func(r *agent.Report) { r.TypicalCPU = 1.05 }},
+		{"a tenth less", publish.Full, func(r *agent.Report) { r.TypicalCPU = .9 }},
+		{"nothing is usual", publish.Full, func(r *agent.Report) { r.TypicalCPU = 0 }},
+		{"a pod less", publish.Full, func(r *agent.Report) { r.Pods = r.Pods[:2] }},
+		{"another pod", publish.Full, func(r *agent.Report) { r.Pods = []reserve.PodKey{1, 2, 4} }},
 		{"saturated", publish.Full, func(r *agent.Report) { r.Saturated = true }},
 		{"limiting", publish.Full, func(r *agent.Report) { r.Limiting = "memory" }},
 		{"churn", publish.Full, func(r *agent.Report) { r.Flags.Churn = true }},
@@ -69,7 +69,7 @@ func TestWhatIsAChange(t *testing.T) {
 		{"schema", publish.Full, func(r *agent.Report) { r.Schema = "t" }},
 		{"node", publish.Full, func(r *agent.Report) { r.Node = "m" }},
 		{"incarnation", publish.Full, func(r *agent.Report) { r.Incarnation = 2 }},
-		{"what pods took", publish.Full, func(r *agent.Report) { r.AbsorbedCores, r.AbsorbedWatts = make([]float32, 3), make([]float32, 3) }},
+		{"what pods took", publish.Full, func(r *agent.Report) { r.PodCores, r.PodWatts = make([]float32, 3), make([]float32, 3) }},
 		{"power", publish.Full, func(r *agent.Report) { r.Power = energy.Power{Quality: energy.Measured, Watts: 100} }},
 		{"watts of no quality", publish.Heartbeat, func(r *agent.Report) { r.Power = energy.Power{Watts: 100} }},
 		{"no later", publish.Full, func(r *agent.Report) { r.Sequence = 1 }},
@@ -193,13 +193,13 @@ func TestStreamOverTime(t *testing.T) {
 			if !now.Before(due) {
 				due = due.Add(report + time.Duration(rng.IntN(10)-5)*step)
 				next := steady(current.Sequence + 1)
-				next.Avail, next.Absorbed = current.Avail+.03*rng.NormFloat64(), current.Absorbed
+				next.Avail, next.Pods = current.Avail+.03*rng.NormFloat64(), current.Pods
 				if rng.Float64() < restless {
 					next.Avail = 40 * (rng.Float64() - .2)
 					changes++
 				}
 				if rng.Float64() < restless {
-					next.Absorbed = append(slices.Clone(next.Absorbed), reserve.PodKey(100+next.Sequence))
+					next.Pods = append(slices.Clone(next.Pods), reserve.PodKey(100+next.Sequence))
 					changes++
 				}
 				current = &next
@@ -211,7 +211,7 @@ func TestStreamOverTime(t *testing.T) {
 			if old := now.Sub(l.since); old > 33*time.Second {
 				t.Fatalf("seed %d: no full report for %v", seed, old)
 			}
-			if !slices.Equal(l.known.Absorbed, current.Absorbed) {
+			if !slices.Equal(l.known.Pods, current.Pods) {
 				t.Fatalf("seed %d: the scheduler knows other pods", seed)
 			}
 			if d := math.Abs(l.known.Avail - current.Avail); d > max(.125, .02*math.Abs(l.known.Avail)) {
@@ -237,7 +237,7 @@ func TestPowerIsNeverOld(t *testing.T) {
 				next := steady(uint64(second/time.Second) + 1)
 				next.Power = energy.Power{Quality: energy.Measured, Watts: 60 + l.rng.Float64()}
 				if seed%2 == 0 && second%(7*time.Second) == 0 {
-					next.AbsorbedCores, next.AbsorbedWatts = []float32{1, 2, float32(next.Sequence)}, make([]float32, 3)
+					next.PodCores, next.PodWatts = []float32{1, 2, float32(next.Sequence)}, make([]float32, 3)
 				}
 				current = &next
 			}
@@ -245,7 +245,7 @@ func TestPowerIsNeverOld(t *testing.T) {
 			if old := now.Sub(l.since); old > 5*time.Second {
 				t.Fatalf("seed %d: no full report for %v", seed, old)
 			}
-			if len(current.AbsorbedCores) > 0 && l.known.Sequence != current.Sequence {
+			if len(current.PodCores) > 0 && l.known.Sequence != current.Sequence {
 				t.Fatalf("seed %d: the pods' cores of report %d are not told", seed, current.Sequence)
 			}
 		}

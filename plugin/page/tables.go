@@ -28,7 +28,7 @@ const unknown = "-"
 func StatusText(s plugin.Status) string {
 	l := s.Ledger
 	text := fmt.Sprintf("%s; %s waiting, %d in flight (%d assumed, %d bound), %d counted",
-		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Absorbed)
+		plural(len(s.Nodes), "node"), plural(s.Waiting, "pod"), l.Assumed+l.Bound, l.Assumed, l.Bound, l.Confirmed)
 	if l.Held > 0 {
 		text += ", room held by " + plural(l.Held, "placeholder")
 	}

@@ -117,7 +117,7 @@ func (r *roomy) report(incarnation uint64) {
 	free, now := room-float64(len(absorbed))-r.busy, time.Now()
 	r.signals.Send(agent.Report{
 		Node: r.name, Incarnation: incarnation, Sequence: r.sequence, SampledAt: now, Schema: "perf",
-		Avail: free, Allowance: room, Absorbed: absorbed, K: room, Limiting: "cpu",
+		Avail: free, Allowance: room, Pods: absorbed, K: room, Limiting: "cpu",
 		Channels: []agent.ChannelReport{
 			{Name: "cpu", Usage: .1, Capacity: 1, Cost: 1. / room, CostSD: 1e-5},
 			{Name: "memory", Usage: .1, Capacity: 1, Cost: 1. / room, CostSD: 1e-5},

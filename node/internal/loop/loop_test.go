@@ -219,8 +219,8 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(pods...)}
 		select {
 		case next := <-reports:
-			if len(next.Absorbed) == 0 || !next.sampled.Equal(first.sampled) {
-				t.Errorf("a report of %d pods is of a sample at %v, want %v", len(next.Absorbed), next.sampled, first.sampled)
+			if len(next.Pods) == 0 || !next.sampled.Equal(first.sampled) {
+				t.Errorf("a report of %d pods is of a sample at %v, want %v", len(next.Pods), next.sampled, first.sampled)
 			}
 			return
 		default: // too soon after the first
@@ -231,14 +231,14 @@ func TestReportsTellWhenTheirSampleWasTaken(t *testing.T) {
 func TestLoopCountsPods(t *testing.T) {
 	r := start(t)
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222", "fa1b2c3d-1111-2222")}
-	got := r.until("two pods", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
+	got := r.until("two pods", func(report agent.Report) bool { return len(report.Pods) == 2 })
 	want := []reserve.PodKey{reserve.KeyOf("0a1b2c3d-1111-2222"), reserve.KeyOf("fa1b2c3d-1111-2222")}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, got.Absorbed); diff != "" {
+	if diff := cmp.Diff(want, got.Pods); diff != "" {
 		t.Errorf("absorbed (-want +got):\n%s", diff)
 	}
 	r.pods.events <- telemetry.PodEvent{Changed: true}
-	r.until("no pods", func(report agent.Report) bool { return len(report.Absorbed) == 0 })
+	r.until("no pods", func(report agent.Report) bool { return len(report.Pods) == 0 })
 }
 
 func TestLoopHearsChurn(t *testing.T) {
@@ -256,7 +256,7 @@ func TestLoopHearsChurn(t *testing.T) {
 
 	// A pod that runs already starts nothing.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods("0a1b2c3d-1111-2222")}
-	r.until("the pod", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
+	r.until("the pod", func(report agent.Report) bool { return len(report.Pods) == 1 })
 	r.Bound(agent.Bind{Pod: pod, InitsKnown: true})
 	for range 5 {
 		if report := r.until("any", func(agent.Report) bool { return true }); report.Flags.Churn {
@@ -274,7 +274,7 @@ func TestLoopHoldsPodsInInit(t *testing.T) {
 	// that come together are one, so the first is waited for.
 	other := telemetry.RunningPods(otherUID)
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: other}
-	r.until("the other pod", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
+	r.until("the other pod", func(report agent.Report) bool { return len(report.Pods) == 1 })
 	r.Bound(agent.Bind{Pod: reserve.KeyOf(uid), Inits: 1, InitsKnown: true})
 	pod := func(s telemetry.PodState, starts int) {
 		r.pods.events <- telemetry.PodEvent{Changed: true, Pods: append([]telemetry.Pod{{UID: uid, State: s, Starts: starts}}, other...)}
@@ -283,7 +283,7 @@ func TestLoopHoldsPodsInInit(t *testing.T) {
 		t.Helper()
 		r.until("the pod", func(report agent.Report) bool {
 			w, err := r.Why(t.Context())
-			return err == nil && len(report.Absorbed) == 2 && w.Pods == 2 && w.Held == want
+			return err == nil && len(report.Pods) == 2 && w.Pods == 2 && w.Held == want
 		})
 	}
 	pod(telemetry.PodPending, 0)
@@ -296,7 +296,7 @@ func TestLoopHoldsPodsInInit(t *testing.T) {
 	pod(telemetry.PodStopped, 2)
 	held(0)
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: other}
-	r.until("its end", func(report agent.Report) bool { return len(report.Absorbed) == 1 })
+	r.until("its end", func(report agent.Report) bool { return len(report.Pods) == 1 })
 }
 
 // TestLoopResizes plugs cores in: a pod takes a smaller share of them.
@@ -468,7 +468,7 @@ func TestLoopLeavesPlaceholdersOut(t *testing.T) {
 	key := func(uid string) reserve.PodKey { return reserve.KeyOf(uid) }
 	// Pods that the first event shows are taken to run for long: they are no start.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, other)}
-	r.until("the pods", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
+	r.until("the pods", func(report agent.Report) bool { return len(report.Pods) == 2 })
 	r.SetPlaceholders([]reserve.PodKey{key(placeholder)})
 	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder}}
 	r.pods.events <- telemetry.PodEvent{Churn: true, Churned: []string{placeholder, placeholder}, Changed: true, Pods: telemetry.RunningPods(uid, other, placeholder)}
@@ -476,15 +476,15 @@ func TestLoopLeavesPlaceholdersOut(t *testing.T) {
 	// The last of them has been heard when the other pod has gone.
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder)}
 	r.until("the other pod's end", func(report agent.Report) bool {
-		if report.Flags.Churn || slices.Contains(report.Absorbed, key(placeholder)) {
+		if report.Flags.Churn || slices.Contains(report.Pods, key(placeholder)) {
 			t.Errorf("a placeholder was taken for a pod: %+v", report)
 		}
-		return len(report.Absorbed) == 1
+		return len(report.Pods) == 1
 	})
 	r.pods.events <- telemetry.PodEvent{Changed: true, Pods: telemetry.RunningPods(uid, placeholder, late)}
-	r.until("a pod that nobody has named", func(report agent.Report) bool { return len(report.Absorbed) == 2 })
+	r.until("a pod that nobody has named", func(report agent.Report) bool { return len(report.Pods) == 2 })
 	r.SetPlaceholders([]reserve.PodKey{key(placeholder), key(late)})
-	r.until("that it is named", func(report agent.Report) bool { return len(report.Absorbed) == 1 && !report.Flags.Churn })
+	r.until("that it is named", func(report agent.Report) bool { return len(report.Pods) == 1 && !report.Flags.Churn })
 
 	// Churn of a pod beside a placeholder's, of one that the source does not know, and of too
 	// many to remember, is churn.

@@ -163,7 +163,7 @@ func (m *metrics) reported(r *agent.Report) {
 	m.avail.Set(r.Avail)
 	m.allowance.Set(r.Allowance)
 	m.signal.Set(r.K)
-	m.pods.Set(float64(len(r.Absorbed)))
+	m.pods.Set(float64(len(r.Pods)))
 	m.saturated.Set(number(r.Saturated))
 	m.churn.Set(number(r.Flags.Churn))
 	m.pressure.Set(number(!r.Flags.NoPressure))

@@ -175,9 +175,9 @@ func (n *Places) report() {
 		Avail: float64(n.places - len(n.running)), Saturated: n.saturated, K: float64(max(n.places, 0)),
 	}
 	for _, uid := range n.running {
-		r.Absorbed = append(r.Absorbed, reserve.KeyOf(uid))
+		r.Pods = append(r.Pods, reserve.KeyOf(uid))
 	}
-	slices.Sort(r.Absorbed)
+	slices.Sort(r.Pods)
 	if n.memory > 0 {
 		r.Limiting = agent.CPU
 		r.Channels = []agent.ChannelReport{{Name: agent.CPU, Usage: 1, Cost: .1}, {Name: agent.Memory, Usage: .5, Cost: 1 / n.memory}}

@@ -92,7 +92,7 @@ func TestPlaces(t *testing.T) {
 	r := s.until(func(r agent.Report) bool { return r.Saturated })
 	want := []reserve.PodKey{reserve.KeyOf("x"), reserve.KeyOf("y")}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, r.Absorbed); diff != "" || r.Avail != 5 || r.K != 7 || r.SampledAt.Before(before) || node.Places() != 7 {
+	if diff := cmp.Diff(want, r.Pods); diff != "" || r.Avail != 5 || r.K != 7 || r.SampledAt.Before(before) || node.Places() != 7 {
 		t.Errorf("%+v (-want +got):\n%s", r, diff)
 	}
 	if len(r.Channels) != 2 || r.Channels[1].Name != agent.Memory || r.Channels[1].Cost != 1./8 || r.Channels[1].Usage != .5 || r.Limiting != agent.CPU {

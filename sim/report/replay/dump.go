@@ -135,7 +135,7 @@ func rowOf(rec recording.Record) row {
 func reportOf(r agent.Report) *reportRow {
 	l := &reportRow{
 		Sequence: r.Sequence, Avail: number(r.Avail), Allowance: number(r.Allowance), K: number(r.K),
-		Limiting: r.Limiting, Pods: len(r.Absorbed), Saturated: r.Saturated, Flags: r.Flags,
+		Limiting: r.Limiting, Pods: len(r.Pods), Saturated: r.Saturated, Flags: r.Flags,
 	}
 	for _, c := range r.Channels {
 		l.Channels = append(l.Channels, channelRow{c.Name, number(c.Usage), number(c.Capacity), number(c.Cost), number(c.CostSD)})

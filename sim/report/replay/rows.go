@@ -32,7 +32,7 @@ func (r *rows) report(p recording.Pair, start time.Time) error {
 	}
 	r.fields = append(r.fields[:0],
 		shown.SampledAt.Format(time.RFC3339Nano), float(shown.SampledAt.Sub(start).Seconds()),
-		strconv.Itoa(len(shown.Absorbed)))
+		strconv.Itoa(len(shown.Pods)))
 	for _, side := range []*agent.Report{p.Recorded, p.Replayed} {
 		if side == nil {
 			r.fields = append(r.fields, "", "")

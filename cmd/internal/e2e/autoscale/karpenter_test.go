@@ -229,7 +229,7 @@ func (k *karpenterCluster) step(t *testing.T) {
 			k.nodes[node.Name] = n
 		}
 		isDrained := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == beingDrained })
-		if busy := len(n.LastReport().Absorbed) > 20; busy && isDrained && !slices.Contains(k.drained, node.Name) {
+		if busy := len(n.LastReport().Pods) > 20; busy && isDrained && !slices.Contains(k.drained, node.Name) {
 			k.drained = append(k.drained, node.Name)
 		}
 	}

@@ -120,13 +120,13 @@ func (f *fleet) report(ctx context.Context) {
 				continue
 			}
 			used += memoryOf(pod)
-			r.Absorbed = append(r.Absorbed, reserve.KeyOf(string(pod.UID)))
+			r.Pods = append(r.Pods, reserve.KeyOf(string(pod.UID)))
 			if !f.read[string(pod.UID)] {
 				f.read[string(pod.UID)] = true
 				f.usage[i].read(pod, .1, uint64(memoryOf(pod)))
 			}
 		}
-		slices.Sort(r.Absorbed)
+		slices.Sort(r.Pods)
 		f.most[name] = max(f.most[name], used)
 		room := 1 - float64(used)/nodeMemory
 		r.Avail = room / typicalShare

@@ -7,13 +7,13 @@ import (
 	"github.com/spazio-scheduler/spazio/capacity"
 )
 
-// TestKnownPodsTakeTheirOwn: a node with pods that are known offers what one offers
+// TestProfiledPodsTakeTheirOwn: a node with pods that have profiles offers what one offers
 // that is smaller by what they take.
-func TestKnownPodsTakeTheirOwn(t *testing.T) {
+func TestProfiledPodsTakeTheirOwn(t *testing.T) {
 	pods := capacity.Pods{Now: 5, Measured: 4}
 	known := capacity.Channel{
 		Usage: .6, Capacity: .9, Cost: .1, PodSD: .05, Slots: 6,
-		Known: capacity.Known{Now: 2, Measured: 1, Taken: .3, Coming: .1},
+		Profiled: capacity.Profiled{Now: 2, Measured: 1, Usage: .3, PendingUsage: .1},
 	}
 	plain := capacity.Channel{Usage: .7, Capacity: .6, Cost: .1, PodSD: .05, Slots: 6}
 	got, want := known.Room(pods, capacity.AvailOptions{}), plain.Room(capacity.Pods{Now: 3, Measured: 3}, capacity.AvailOptions{})
@@ -21,14 +21,14 @@ func TestKnownPodsTakeTheirOwn(t *testing.T) {
 		t.Errorf("room %+v, want %+v", got, want)
 	}
 	full := known
-	full.Known.Coming = .9
+	full.Profiled.PendingUsage = .9
 	a, err := capacity.Available([]capacity.Channel{full}, pods, capacity.AvailOptions{})
 	if err != nil || a.Saturated {
 		t.Errorf("what is to come saturates a node: %+v, %v", a, err)
 	}
-	for _, k := range []capacity.Known{{Now: -1}, {Measured: math.NaN()}, {Taken: math.Inf(1)}, {Coming: math.Inf(-1)}, {Coming: math.NaN()}} {
+	for _, k := range []capacity.Profiled{{Now: -1}, {Measured: math.NaN()}, {Usage: math.Inf(1)}, {PendingUsage: math.Inf(-1)}, {PendingUsage: math.NaN()}} {
 		bad := known
-		bad.Known = k
+		bad.Profiled = k
 		if _, err := capacity.Available([]capacity.Channel{bad}, pods, capacity.AvailOptions{}); err == nil {
 			t.Errorf("%+v is accepted", k)
 		}

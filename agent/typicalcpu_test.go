@@ -71,7 +71,7 @@ func TestShortLives(t *testing.T) {
 			n.begin(unlike)
 			plain.begin(nothing)
 			why, r, p := n.why(), n.last(), plain.last()
-			if got := why.Channels[0].Known; got != c.known {
+			if got := why.Channels[0].Profiled; got != c.known {
 				t.Errorf("%v pods count as known to the CPU, want %v", got, c.known)
 			}
 			if same := near(r.Avail, p.Avail, .02); same != (c.known == 0) {
@@ -84,9 +84,9 @@ func TestShortLives(t *testing.T) {
 	}
 }
 
-// TestUsual: where pods live short and are told to take alike, a node offers what it
+// TestTypicalCPU: where pods live short and are told to take alike, a node offers what it
 // would if nothing had been told, and says so. Others count as what they take.
-func TestUsual(t *testing.T) {
+func TestTypicalCPU(t *testing.T) {
 	nothing := func(int) profile.Demand { return profile.Demand{} }
 	all := func(d profile.Demand) func(int) profile.Demand { return func(int) profile.Demand { return d } }
 	turns := func(cores ...float64) func(int) profile.Demand {
@@ -125,24 +125,24 @@ func TestUsual(t *testing.T) {
 			n.follow(40, c.life, c.told)
 			plain.follow(40, c.life, nothing)
 			r := n.last()
-			if !(r.Usual >= c.least-1e-9 && r.Usual <= c.most+1e-9) || n.why().Pace.Usual != r.Usual {
-				t.Errorf("usual are %v cores, want %v to %v; explained by %+v", r.Usual, c.least, c.most, n.why().Pace)
+			if !(r.TypicalCPU >= c.least-1e-9 && r.TypicalCPU <= c.most+1e-9) || n.why().Pace.TypicalCPU != r.TypicalCPU {
+				t.Errorf("typical are %v cores, want %v to %v; explained by %+v", r.TypicalCPU, c.least, c.most, n.why().Pace)
 			}
-			if r.Signal().TypicalCPU != r.Usual {
-				t.Errorf("of %v usual cores the signal has %v", r.Usual, r.Signal().TypicalCPU)
+			if r.Signal().TypicalCPU != r.TypicalCPU {
+				t.Errorf("of %v typical cores the signal has %v", r.TypicalCPU, r.Signal().TypicalCPU)
 			}
-			if known := n.why().Channels[0].Known; r.Usual > 0 && known != 0 {
+			if known := n.why().Channels[0].Profiled; r.TypicalCPU > 0 && known != 0 {
 				t.Errorf("%v pods count as known", known)
 			}
-			if r.Usual > 0 && !near(r.Avail, plain.last().Avail, .5) {
+			if r.TypicalCPU > 0 && !near(r.Avail, plain.last().Avail, .5) {
 				t.Errorf("%v pods fit, %v where nothing is told", r.Avail, plain.last().Avail)
 			}
 		})
 	}
 }
 
-// TestUsualGoesOn: a node that starts again knows what was usual.
-func TestUsualGoesOn(t *testing.T) {
+// TestTypicalCPUGoesOn: a node that starts again knows what was typical.
+func TestTypicalCPUGoesOn(t *testing.T) {
 	n := newNode(t, config())
 	n.follow(40, time.Second, func(int) profile.Demand { return sure(1, 1e8) })
 	m, s := n.restarted()
@@ -150,8 +150,8 @@ func TestUsualGoesOn(t *testing.T) {
 		t.Errorf("state (-stored +restored):\n%s", d)
 	}
 	m.samples(10, .4, .1)
-	if usual := m.last().Usual; usual != 1 {
-		t.Errorf("usual are %v cores, want 1", usual)
+	if typicalCPU := m.last().TypicalCPU; typicalCPU != 1 {
+		t.Errorf("typical are %v cores, want 1", typicalCPU)
 	}
 	s.Pace.Predicted.Squares = -1
 	if _, err := agent.FromState(n.p.Config(), s); err == nil {

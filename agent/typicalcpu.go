@@ -35,9 +35,9 @@ func (t *predictedDemand) add(r *PodRecord) {
 	t.Squares += cores * cores
 }
 
-// usual is how many cores such a pod takes if they take alike, 0 if they don't, or one
-// alone has ended.
-func (t *predictedDemand) usual() float64 {
+// typicalCPU returns how many cores such a pod takes if they take alike, and 0 if they don't, or
+// one alone has ended.
+func (t *predictedDemand) typicalCPU() float64 {
 	if !(t.Pods > 1) {
 		return 0
 	}
@@ -54,16 +54,16 @@ func (p *Pipeline) livesShort() bool {
 	return a > 0 && a >= shortLife*p.config.Cores
 }
 
-// usual is the next report's Usual.
-func (p *Pipeline) usual() float64 {
+// typicalCPU returns the next report's TypicalCPU.
+func (p *Pipeline) typicalCPU() float64 {
 	if !p.livesShort() || p.rejection != nil {
 		return 0
 	}
-	return p.pace.predicted.usual()
+	return p.pace.predicted.typicalCPU()
 }
 
-// takes reports whether the pod takes what is usual, as far as is known.
-func (r *PodRecord) takes(usual float64) bool {
+// takes reports whether the pod takes typical CPU, as far as is known.
+func (r *PodRecord) takes(typicalCPU float64) bool {
 	predicted := r.Demand.CPU
-	return usual > 0 && (predicted.Confidence == 0 || reserve.IsTypicalCPU(predicted.Amount, usual))
+	return typicalCPU > 0 && (predicted.Confidence == 0 || reserve.IsTypicalCPU(predicted.Amount, typicalCPU))
 }
