@@ -889,8 +889,8 @@ func (w *world) check() {
 			w.failf("the signal of %s is %s, want fresh: %v", s.Node, s.Signal, w.m.fresh(n))
 		}
 	}
-	if l := w.hub.Ledger(); l.Assumed+l.Bound+l.Pods != len(w.m.claims) {
-		w.failf("%d pods in the ledger, want %d", l.Assumed+l.Bound+l.Pods, len(w.m.claims))
+	if l := w.hub.Ledger(); l.Assumed+l.Bound+l.Confirmed != len(w.m.claims) {
+		w.failf("%d pods in the ledger, want %d", l.Assumed+l.Bound+l.Confirmed, len(w.m.claims))
 	}
 	least := 0
 	for _, p := range w.m.waiting {

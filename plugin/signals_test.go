@@ -299,6 +299,6 @@ func TestMirrorAndTerminalPodsAreNotInFlight(t *testing.T) {
 	c := newCluster(t, setup{nodes: 1})
 	c.create(mirror, done, crashing, fresh)
 	c.eventually("the bound pod is in flight", func() bool { return c.state(nodeName(0)).InFlight == 1 })
-	want := reserve.Census{Bound: 1, Pods: 1}
+	want := reserve.Census{Bound: 1, Confirmed: 1}
 	c.eventually("only live pods are tracked", func() bool { return c.hub.Ledger() == want })
 }

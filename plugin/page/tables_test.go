@@ -45,7 +45,7 @@ func lines(t page.Table) string {
 }
 
 func TestStatusTable(t *testing.T) {
-	s := plugin.Status{Nodes: shown(), Ledger: reserve.Census{Assumed: 1, Bound: 2, Pods: 42}, Waiting: 1}
+	s := plugin.Status{Nodes: shown(), Ledger: reserve.Census{Assumed: 1, Bound: 2, Confirmed: 42}, Waiting: 1}
 	if got, want := page.StatusText(s), "3 nodes; 1 pod waiting, 3 in flight (1 assumed, 2 bound), 42 counted"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -25,7 +25,7 @@ var hostile = []string{
 
 // crowd is a fleet of 5,000 nodes with the largest values and worst names.
 func crowd() plugin.Status {
-	s := plugin.Status{Ledger: reserve.Census{Assumed: 123456, Bound: 123456, Pods: 1234567, Held: 1}, Waiting: 1}
+	s := plugin.Status{Ledger: reserve.Census{Assumed: 123456, Bound: 123456, Confirmed: 1234567, Held: 1}, Waiting: 1}
 	for i := range 5000 {
 		cores, bytes, known := 4096.0, 1e15, 123456
 		name, channels := hostile[i%len(hostile)], 12

@@ -38,7 +38,7 @@ func status() plugin.Status {
 				Flags: agent.Flags{Churn: true, CostUnknown: true}},
 			{Node: "éloigné", Signal: "missing", Reason: "admitted", Slots: reserve.MaxSlots},
 		},
-		Ledger: reserve.Census{Assumed: 1, Bound: 1, Pods: 42}, Waiting: 3,
+		Ledger: reserve.Census{Assumed: 1, Bound: 1, Confirmed: 42}, Waiting: 3,
 	}
 }
 
