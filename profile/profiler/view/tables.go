@@ -162,7 +162,7 @@ func Text(at time.Time, p *v1alpha1.WorkloadProfile) string {
 		line(fmt.Sprintf("  from %02d:%02d", from/60, from%60), "%s", demand(d))
 	}
 	if l := s.Lifetime; l != nil {
-		line("lives", "half of the pods up to %s, nine of ten up to %s", l.P50.Duration.Round(time.Second/10), l.P90.Duration.Round(time.Second/10))
+		line("lives", "half of the pods up to %s, nine of ten up to %s", l.P50.Round(time.Second/10), l.P90.Round(time.Second/10))
 	}
 	if r := s.Recommendation; r != nil {
 		for _, c := range r.ContainerRecommendations {
