@@ -92,6 +92,9 @@ type Pod struct {
 	// Requests are effective: with init containers, overhead and what was set for the pod as a
 	// whole. 0 is no request.
 	Requests profile.Amounts
+	// Floor is what the requests of init containers that end keep Requests at, whatever its Containers
+	// request, and Overhead what is added to that. Recommendations change neither.
+	Floor, Overhead profile.Amounts
 	// Containers are the names of those that go on; pods of a workload may share the slice.
 	Containers []string
 }
@@ -139,10 +142,17 @@ func (in *Input) validate() error {
 		}
 	}
 	for i := range in.Pods {
-		if p := &in.Pods[i]; p.Workload.Name == "" {
+		p := &in.Pods[i]
+		if p.Workload.Name == "" {
 			return refuse(fmt.Sprintf("Pods[%d].Workload.Name", i), "", "a name")
-		} else if err := countable(fmt.Sprintf("Pods[%d].Requests", i), p.Requests); err != nil {
-			return err
+		}
+		for _, of := range []struct {
+			name string
+			profile.Amounts
+		}{{"Requests", p.Requests}, {"Floor", p.Floor}, {"Overhead", p.Overhead}} {
+			if err := countable(fmt.Sprintf("Pods[%d].%s", i, of.name), of.Amounts); err != nil {
+				return err
+			}
 		}
 	}
 	return in.validateProfiles()

@@ -181,6 +181,30 @@ func TestRecommendationsAreOfWholePods(t *testing.T) {
 	}
 }
 
+// Init containers that end, and overhead, go on to count in what a pod requests.
+func TestSavingOfWhatStays(t *testing.T) {
+	for name, test := range map[string]struct {
+		requests, floor, overhead profile.Amounts
+		want                      requestreport.Amounts
+	}{
+		"containers alone":         {of(2, 4), of(0, 0), of(0, 0), amounts(1.5, 3)},
+		"a small init container":   {of(2, 4), of(.25, 1), of(0, 0), amounts(1.5, 3)},
+		"a large init container":   {of(2, 4), of(1, 4), of(0, 0), amounts(1, 0)},
+		"overhead":                 {of(2, 4), of(0, 0), of(.25, .5), amounts(1.25, 2.5)},
+		"both":                     {of(2, 4), of(1, 2), of(.25, .5), amounts(.75, 1.5)},
+		"it would request more":    {of(.5, .5), of(.25, .25), of(.25, .25), amounts(-.25, -.75)},
+		"no CPU but that of init":  {of(1, 4), of(1, 0), of(0, 0), amounts(0, 3)},
+		"it requests memory alone": {of(0, 4), of(0, 0), of(0, 0), requestreport.Amounts{Memory: requestreport.Is(3 * gib)}},
+	} {
+		r := report(t, requestreport.Input{Requests: true,
+			Pods:     []requestreport.Pod{{Workload: web, Node: "n", Requests: test.requests, Floor: test.floor, Overhead: test.overhead, Containers: []string{"main"}}},
+			Profiles: []requestreport.Profile{{Workload: web, Need: need(.25, .5), Containers: []requestreport.Advice{{Container: "main", Target: of(.5, 1)}}}}})
+		if diff := cmp.Diff(test.want, r.Workloads[0].Saving); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
 // Nodes are judged by what is known of them alone.
 func TestJudgement(t *testing.T) {
 	roomy := requestreport.Room{Pods: requestreport.Is(9), Amounts: amounts(1, 1)}
@@ -375,6 +399,8 @@ func TestRefusals(t *testing.T) {
 		"Nodes[0].Capacity":      func(in *requestreport.Input) { in.Nodes[0].Capacity.CPU = -1 },
 		"Nodes[0].Allocatable":   func(in *requestreport.Input) { in.Nodes[0].Allocatable.Memory = math.Inf(1) },
 		"Pods[3].Workload.Name":  func(in *requestreport.Input) { in.Pods[3].Workload.Name = "" },
+		"Pods[2].Floor":          func(in *requestreport.Input) { in.Pods[2].Floor.CPU = -1 },
+		"Pods[2].Overhead":       func(in *requestreport.Input) { in.Pods[2].Overhead.Memory = math.Inf(1) },
 		"Pods[0].Requests":       func(in *requestreport.Input) { in.Pods[0].Requests.CPU = math.NaN() },
 		"Profiles[1].Workload":   func(in *requestreport.Input) { in.Profiles[1].Workload = web },
 		"Profiles[0].Containers": func(in *requestreport.Input) { in.Profiles[0].Containers[0].Target.CPU = -1 },

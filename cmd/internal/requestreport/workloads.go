@@ -24,8 +24,9 @@ type WorkloadRow struct {
 	// Excess is what the pods that request a resource request above their need, 0 where they
 	// request less.
 	Excess Amounts `json:"excess"`
-	// Recommended is what a pod should request, and Saving what the pods that request would
-	// request less then; it is negative where they would request more.
+	// Recommended is what the containers of a pod should request, and Saving what the pods that request
+	// would request less then, with what their init containers and overhead still take; it is negative
+	// where they would request more.
 	Recommended Amounts `json:"recommendedOfPod"`
 	Saving      Amounts `json:"saving"`
 	// Stale reports that no pod was measured for long.
@@ -60,6 +61,9 @@ func (r *Report) addWorkloads(in *Input) {
 		if g := groups[in.Profiles[i].Workload]; g != nil {
 			g.apply(&in.Profiles[i])
 		}
+	}
+	for i := range in.Pods {
+		groups[in.Pods[i].Workload].save(&in.Pods[i])
 	}
 	var whole profile.Amounts
 	for i := range in.Nodes {
@@ -138,7 +142,18 @@ func (m Measured) orUnknown() Measured {
 	return m
 }
 
-// compare holds requests against need and recommendation.
+// save adds what a pod would request less by the recommendation of what it requests.
+func (g *group) save(p *Pod) {
+	add := func(saving *Measured, target Measured, requests, floor, overhead float64) {
+		if target.Known && requests > 0 {
+			*saving = Is(saving.Value + requests - (max(target.Value, floor) + overhead))
+		}
+	}
+	add(&g.Saving.CPU, g.Recommended.CPU, p.Requests.CPU, p.Floor.CPU, p.Overhead.CPU)
+	add(&g.Saving.Memory, g.Recommended.Memory, p.Requests.Memory, p.Floor.Memory, p.Overhead.Memory)
+}
+
+// compare holds requests against need.
 func (g *group) compare(whole Amounts) {
 	g.rank = -1
 	for i, of := range []func(*Amounts) *Measured{func(a *Amounts) *Measured { return &a.CPU }, func(a *Amounts) *Measured { return &a.Memory }} {
@@ -152,9 +167,6 @@ func (g *group) compare(whole Amounts) {
 			excess := Is(max(requested-pods*need.Value, 0))
 			*of(&g.Excess) = excess
 			g.rank = max(g.rank, share(excess, *of(&whole)).Value)
-		}
-		if target := *of(&g.Recommended); target.Known {
-			*of(&g.Saving) = Is(requested - pods*target.Value)
 		}
 	}
 }

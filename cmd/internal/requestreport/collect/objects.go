@@ -80,13 +80,27 @@ func (o *objects) addPod(p *corev1.Pod) {
 	w := profile.Workload{Namespace: o.intern(measured.Workload.Namespace), Kind: o.intern(measured.Workload.Kind), Name: o.intern(measured.Workload.Name)}
 	node := o.intern(p.Spec.NodeName)
 	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-	o.pods = append(o.pods, requestreport.Pod{Workload: w, Node: node, Requests: amountsOf(requests), Containers: o.share(w, measured.Names)})
+	o.pods = append(o.pods, requestreport.Pod{
+		Workload: w, Node: node, Containers: o.share(w, measured.Names),
+		Requests: amountsOf(requests), Floor: floorOf(p), Overhead: amountsOf(p.Spec.Overhead),
+	})
 	if o.keepMeasured {
 		o.measured = append(o.measured, measured)
 	}
 	if p.Namespace == deploy.AgentNamespace && p.Labels["app.kubernetes.io/name"] == "spazio-agent" && p.DeletionTimestamp == nil {
 		o.agents[node] = p.Name
 	}
+}
+
+// floorOf is what the pod's init containers that end request at the most.
+func floorOf(p *corev1.Pod) profile.Amounts {
+	starting := corev1.Pod{}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			starting.Spec.InitContainers = append(starting.Spec.InitContainers, *c)
+		}
+	}
+	return amountsOf(resourcehelper.PodRequests(&starting, resourcehelper.PodResourcesOptions{}))
 }
 
 // share returns the names, by the slice that the workload's other pods have if they are the same.
