@@ -66,7 +66,8 @@ func TestReportRefuses(t *testing.T) {
 		return path
 	}
 	empty := write("empty", "{}")
-	negative := write("negative", `{"items": [{"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
+	podless := write("podless", `{"items": [{"kind": "Node", "metadata": {"name": "n"}}]}`)
+	negative := write("negative", `{"items": [{"kind": "Pod"}, {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
 	for _, test := range []struct {
 		args []string
 		code int
@@ -80,6 +81,7 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"--recording", dir + "/none"}, command.ExitUsage, []string{"--recording", dir + "/none"}},
 		{[]string{"--objects", dir + "/none"}, command.ExitUsage, []string{"--objects", dir + "/none"}},
 		{[]string{"--objects", empty}, command.ExitUsage, []string{"--objects", "kubectl get nodes,pods,workloadprofiles -A -o json"}},
+		{[]string{"--objects", podless}, command.ExitUsage, []string{"--objects", "it has no pods", "kubectl get nodes,pods,workloadprofiles -A -o json"}},
 		{[]string{"--objects", negative}, command.ExitUsage, []string{"--objects", negative, "Nodes[0].Capacity = -1"}},
 		{[]string{"--objects", file, "--context", "c"}, command.ExitUsage, []string{"--objects", "--context"}},
 		{[]string{"--context", "none"}, command.ExitUsage, []string{"--kubeconfig", "none"}},

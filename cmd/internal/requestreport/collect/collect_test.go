@@ -287,6 +287,15 @@ func TestObjectsOfAFile(t *testing.T) {
 	}
 }
 
+// A file of two lists may have a pod in both; it counts once.
+func TestPodsCountOnce(t *testing.T) {
+	once := gather(t, collect.Config{Objects: strings.NewReader(file(t))})
+	twice := gather(t, collect.Config{Objects: strings.NewReader(file(t) + file(t))})
+	if diff := cmp.Diff(once, twice, near); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // file is what kubectl writes of the cluster.
 func file(t testing.TB) string {
 	t.Helper()
@@ -327,6 +336,7 @@ func TestRefusals(t *testing.T) {
 		"a file that is no list": {collect.Config{Timeout: 1, Objects: strings.NewReader("[1]")}, "Objects"},
 		"a file that was cut":    {collect.Config{Timeout: 1, Objects: strings.NewReader(whole[:len(whole)/2])}, "Objects"},
 		"items that are none":    {collect.Config{Timeout: 1, Objects: strings.NewReader(`{"items": {}}`)}, "Objects"},
+		"no pods":                {collect.Config{Timeout: 1, Objects: strings.NewReader(`{"items": [{"kind": "Node", "metadata": {"name": "n"}}]}`)}, "Objects"},
 		"no nodes":               {collect.Config{Timeout: 1, Objects: strings.NewReader(`{"items": []}`)}, "Objects"},
 	} {
 		_, err := collect.Collect(t.Context(), test.config)
@@ -356,7 +366,7 @@ func TestInterrupted(t *testing.T) {
 // Whatever a file holds, there is a report of it or an error that names it.
 func FuzzObjects(f *testing.F) {
 	f.Add(file(f))
-	f.Add(`{"items": [{"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
+	f.Add(`{"items": [{"kind": "Pod"}, {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
 	f.Add(`{"items": [{"kind": "Node", "metadata": {}}, {"kind": "Pod", "spec": {"nodeName": "n"}}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		in, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Objects: strings.NewReader(text)})

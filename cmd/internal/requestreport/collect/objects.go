@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
@@ -36,6 +38,8 @@ type objects struct {
 	profiles []requestreport.Profile
 	profiled map[profile.Workload]bool
 	notes    []string
+	seen     map[types.UID]bool // pods
+	anyPod   bool
 	agents   map[string]string // pods of agents by their nodes
 	// measured are the pods for a profiler's Store, kept for recordings alone.
 	measured     []profiler.Pod
@@ -46,7 +50,7 @@ type objects struct {
 
 func newObjects(keepMeasured bool) *objects {
 	return &objects{
-		nodes: map[string]*requestreport.Node{}, profiled: map[profile.Workload]bool{}, agents: map[string]string{},
+		nodes: map[string]*requestreport.Node{}, profiled: map[profile.Workload]bool{}, seen: map[types.UID]bool{}, agents: map[string]string{},
 		keepMeasured: keepMeasured, containers: map[profile.Workload][]string{}, text: map[string]string{},
 	}
 }
@@ -71,10 +75,17 @@ func (o *objects) addNode(n *corev1.Node) {
 	}
 }
 
-// addPod keeps a pod that is bound and has not ended.
+// addPod keeps a pod that is bound and has not ended, once.
 func (o *objects) addPod(p *corev1.Pod) {
+	o.anyPod = true
 	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return
+	}
+	if o.seen[p.UID] {
+		return // two lists have it
+	}
+	if p.UID != "" {
+		o.seen[types.UID(strings.Clone(string(p.UID)))] = true
 	}
 	measured := controller.PodOf(p)
 	w := profile.Workload{Namespace: o.intern(measured.Workload.Namespace), Kind: o.intern(measured.Workload.Kind), Name: o.intern(measured.Workload.Name)}
@@ -206,10 +217,16 @@ func (o *objects) decode(r io.Reader) error {
 	if len(o.nodes) == 0 {
 		return invalidObjects(errNoNodes)
 	}
+	if !o.anyPod {
+		return invalidObjects(errNoPods)
+	}
 	return nil
 }
 
-var errNoNodes = errors.New("it has no nodes")
+var (
+	errNoNodes = errors.New("it has no nodes")
+	errNoPods  = errors.New("it has no pods")
+)
 
 func invalidObjects(err error) error {
 	return &field.Error{Package: "collect", Field: "Objects", Value: "JSON", Err: fmt.Errorf("%w: must be what `kubectl get nodes,pods,workloadprofiles -A -o json` writes: %w", ErrInvalid, err)}
