@@ -124,8 +124,16 @@ func TestRows(t *testing.T) {
 
 // The page needs no other file or site, has its pictures within, and shows others' names as text.
 func TestPage(t *testing.T) {
-	in := small()
-	in.Pods[0].Workload.Name = "<img src=x onerror=alert(1)>"
+	in, long := small(), strings.Repeat("<b>long", 30_000) // an annotation may name a workload
+	for i := range in.Pods {
+		switch w := &in.Pods[i].Workload; *w {
+		case web:
+			w.Name = "<img src=x onerror=alert(1)>"
+		case db:
+			w.Name = long
+		}
+	}
+	in.Profiles[0].Workload.Name, in.Profiles[1].Workload.Name = "<img src=x onerror=alert(1)>", long
 	var b strings.Builder
 	if err := report(t, in).WriteHTML(&b); err != nil {
 		t.Fatal(err)
@@ -137,10 +145,20 @@ func TestPage(t *testing.T) {
 	if foreign := regexp.MustCompile(`(?i)<(img|script|link|iframe)|@import|url\((?:[^#])`).FindString(page); foreign != "" {
 		t.Errorf("the page has %q", foreign)
 	}
-	for _, part := range []string{"Nodes at risk", "requests leave space where there is no room", "&lt;img src=x", "shop/Deployment/web"} {
+	for _, part := range []string{"Nodes at risk", "requests leave space where there is no room", "&lt;img src=x", "&lt;b&gt;long"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("no %q", part)
 		}
+	}
+	drawn := 0
+	for picture := range strings.SplitSeq(page, "<svg") {
+		picture, _, _ = strings.Cut(picture, "</svg>")
+		if strings.Contains(picture, "onerror") {
+			drawn++
+		}
+	}
+	if drawn == 0 || len(page) > 100<<10 {
+		t.Errorf("%d pictures have the name, in a page of %d bytes", drawn, len(page))
 	}
 }
 

@@ -160,11 +160,19 @@ func (r *Report) excessTable() text.Table {
 		if w.rank <= 0 || len(t.Rows) == most {
 			break
 		}
-		t.Add(w.Namespace, w.Kind+"/"+w.Name, strconv.Itoa(w.Pods),
+		t.Add(w.Namespace, w.title(), strconv.Itoa(w.Pods),
 			fine(w.Request.CPU), fine(w.Need.CPU), fine(w.Recommended.CPU), cores(w.Saving.CPU),
 			mib(w.Request.Memory), mib(w.Need.Memory), mib(w.Recommended.Memory), mib(w.Saving.Memory), w.confidence())
 	}
 	return t
+}
+
+// longestTitle is in columns: an annotation, which may have 250 KiB, can name a workload.
+const longestTitle = 100
+
+// title is the workload's kind and name, for people.
+func (w *WorkloadRow) title() string {
+	return text.Shorten(text.Plain(w.Kind+"/"+w.Name), longestTitle)
 }
 
 // confidence marks what was not measured for long.
@@ -213,7 +221,7 @@ func (r *Report) undeclaredTable() text.Table {
 		Right:  []bool{false, false, true, true, true, true, true, true},
 	}
 	for _, w := range rows[:min(len(rows), most)] {
-		t.Add(w.Namespace, w.Kind+"/"+w.Name, strconv.Itoa(w.Undeclared), fine(w.Need.CPU), fine(w.Recommended.CPU), mib(w.Need.Memory), mib(w.Recommended.Memory), w.confidence())
+		t.Add(w.Namespace, w.title(), strconv.Itoa(w.Undeclared), fine(w.Need.CPU), fine(w.Recommended.CPU), mib(w.Need.Memory), mib(w.Recommended.Memory), w.confidence())
 	}
 	return t
 }
