@@ -98,9 +98,17 @@ func (o *objects) addPod(p *corev1.Pod) {
 	if o.keepMeasured {
 		o.measured = append(o.measured, measured)
 	}
-	if p.Namespace == deploy.AgentNamespace && p.Labels["app.kubernetes.io/name"] == "spazio-agent" && p.DeletionTimestamp == nil {
+	if isAgent(p) {
 		o.agents[node] = p.Name
 	}
+}
+
+// agentLabel and agentName mark the pods of agents.
+const agentLabel, agentName = "app.kubernetes.io/name", "spazio-agent"
+
+// isAgent reports whether a pod is the agent of its node, and stays.
+func isAgent(p *corev1.Pod) bool {
+	return p.Namespace == deploy.AgentNamespace && p.Labels[agentLabel] == agentName && p.DeletionTimestamp == nil
 }
 
 // floorOf is what the pod's init containers that end request at the most.
