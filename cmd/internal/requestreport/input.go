@@ -79,7 +79,7 @@ type Node struct {
 	Name string
 	// Capacity is what the machine has, Allocatable what pods may request.
 	Capacity, Allocatable profile.Amounts
-	// Unschedulable nodes get no pods.
+	// Unschedulable nodes get no pods: they are cordoned, or not ready.
 	Unschedulable bool
 	// Use is what was measured, nil for nothing.
 	Use *Use
@@ -106,8 +106,9 @@ type Profile struct {
 	Need profile.Demand
 	// Containers are what containers should request. One without a name is the whole pod.
 	Containers []Advice
-	// Stale reports that no pod was measured for long.
-	Stale bool
+	// Stale reports that no pod was measured for long, HorizontallyScaled that an autoscaler sets the
+	// number of pods by their utilisation, which is relative to their requests.
+	Stale, HorizontallyScaled bool
 }
 
 // Advice is what a container should request; 0 is unknown.

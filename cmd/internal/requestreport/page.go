@@ -36,7 +36,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			page.Table(t)
 		}
 	}
-	page.Paragraph("A dash is unknown: it was not measured. Percentiles are of means over ten seconds.")
+	page.Paragraph("A dash is unknown: it was not measured. Percentiles are of values of one moment every ten seconds; of recordings, of means over ten seconds.")
 	return page.Write(w)
 }
 

@@ -27,8 +27,7 @@ const (
 	// agentPort and whyPath are where an agent gives the reasons of its last report.
 	agentPort = 9691
 	whyPath   = "/debug/why"
-	// sampleEvery is the time between two questions to an agent: the length of the spans that use is
-	// averaged over.
+	// sampleEvery is the time between two questions to an agent: the length of a span of use.
 	sampleEvery = 10 * time.Second
 	// silentEvery is the time between two questions to an agent that has never answered, and between two
 	// listings of agents' pods while some do not answer.
@@ -275,7 +274,7 @@ func (p *poll) notes() (notes []string) {
 
 // sample is an answer in cores and bytes, by the size of the machine.
 func (r *reasons) sample(at time.Time, n *requestreport.Node) requestreport.Sample {
-	s := requestreport.Sample{At: at}
+	s := requestreport.Sample{At: at, NoPressure: r.Flags.NoPressure}
 	counted := r.Pronto == nil // Pronto's signal knows no room
 	if counted && !r.Flags.CostUnknown && !r.Flags.WarmingUp {
 		s.Room.Pods = requestreport.Is(r.Avail)

@@ -26,6 +26,7 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport"
 	"github.com/spazio-scheduler/spazio/cmd/internal/requestreport/collect"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/profile"
 )
 
 const gib = 1 << 30
@@ -175,7 +176,7 @@ var near = cmp.Options{cmpopts.EquateApprox(1e-9, 0), cmpopts.IgnoreUnexported(r
 func TestLive(t *testing.T) {
 	r := gather(t, collect.Config{Source: "c", For: 190 * time.Second, Cluster: server(t, func(times int) any { return why(times) }, nil)})
 	want := []requestreport.NodeRow{
-		{Name: "far", Pods: 2, Undeclared: 1, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(.02, 40<<20)},
+		{Name: "far", Pods: 2, Undeclared: 1, Unschedulable: true, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(.02, 40<<20)},
 		{Name: "near", Pods: 3, Capacity: amounts(4, 16*gib), Allocatable: amounts(3.9, 15*gib), Requested: amounts(2.52, 2*gib+40<<20), Spans: 20,
 			Used: requestreport.Usage{Mean: amounts(1.5, 4*gib), P95: amounts(3, 4*gib)}, // of 20 values a quarter each is 0, 1, 2 and 3
 			Room: requestreport.Room{Pods: requestreport.Is(5.5), Amounts: amounts(2, 8*gib)}},
@@ -230,6 +231,9 @@ func TestDoubts(t *testing.T) {
 		}, nil)})
 		got, want := r.Nodes[1], requestreport.NodeRow{Used: requestreport.Usage{Mean: amounts(1, 4*gib)}, Room: requestreport.Room{Pods: requestreport.Is(5.5), Amounts: amounts(2, 8*gib)}}
 		test.want(&want)
+		if got.NoPressure != (name == "by utilisation") {
+			t.Errorf("%s: without pressure data: %v", name, got.NoPressure)
+		}
 		if diff := cmp.Diff(want.Used, got.Used, near) + cmp.Diff(want.Room, got.Room, near); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -282,6 +286,84 @@ func TestWithoutProfiles(t *testing.T) {
 		})})
 		if r.Total.Profiled != 0 || r.Total.MeasuredNodes != 1 || !strings.Contains(strings.Join(r.Notes, "\n"), says) {
 			t.Errorf("%+v, %q", r.Total, r.Notes)
+		}
+	}
+}
+
+// What is requested is as kube-scheduler counts it, and what stays of it is apart.
+func TestRequestsOfAPod(t *testing.T) {
+	always := corev1.ContainerRestartPolicyAlways
+	requests := func(cpu, memory string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Requests: list(cpu, memory)}
+	}
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		want   requestreport.Pod
+	}{
+		"containers": {func(*corev1.Pod) {}, requestreport.Pod{Requests: profile.Amounts{CPU: .5, Memory: gib}}},
+		"a sidecar": {func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "side", RestartPolicy: &always, Resources: requests("1", "1Gi")}}
+		}, requestreport.Pod{Requests: profile.Amounts{CPU: 1.5, Memory: 2 * gib}}},
+		"init containers": {func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Resources: requests("2", "")}, {Resources: requests("1", "512Mi")}}
+		}, requestreport.Pod{Requests: profile.Amounts{CPU: 2, Memory: gib}, Floor: profile.Amounts{CPU: 2, Memory: gib / 2}}},
+		"overhead": {func(p *corev1.Pod) { p.Spec.Overhead = list("250m", "128Mi") },
+			requestreport.Pod{Requests: profile.Amounts{CPU: .75, Memory: gib + 128<<20}, Overhead: profile.Amounts{CPU: .25, Memory: 128 << 20}}},
+		"a resize of the pod": {func(p *corev1.Pod) {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: list("1", "1Gi")}
+			p.Status.Resources = &corev1.ResourceRequirements{Requests: list("2", "1Gi")} // not yet
+			p.Status.AllocatedResources = list("2", "1Gi")
+		}, requestreport.Pod{Requests: profile.Amounts{CPU: 2, Memory: gib}}},
+	} {
+		p := pod("shop", "web", "run12", "near", "500m", "1Gi")
+		test.change(&p)
+		text, err := json.Marshal(map[string]any{"items": []any{node("near"), p}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Objects: strings.NewReader(string(text))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := requestreport.Pod{Requests: in.Pods[0].Requests, Floor: in.Pods[0].Floor, Overhead: in.Pods[0].Overhead}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Nodes that are cordoned or not ready take no pods, and a profile's conditions are in the report.
+func TestConditions(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*corev1.Node)
+		want   bool
+	}{
+		"nothing known": {func(*corev1.Node) {}, false},
+		"ready": {func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionFalse}, {Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+		}, false},
+		"not ready": {func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		}, true},
+		"silent": {func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+		}, true},
+		"cordoned": {func(n *corev1.Node) { n.Spec.Unschedulable = true }, true},
+	} {
+		n, p := node("near"), pod("shop", "web", "run12", "near", "500m", "1Gi")
+		test.change(&n)
+		_, _, profiles := cluster()
+		profiles[0].Status.Conditions = []metav1.Condition{{Type: v1alpha1.HorizontallyScaled, Status: metav1.ConditionTrue}}
+		text, err := json.Marshal(map[string]any{"items": []any{n, p, profiles[0]}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, err := collect.Collect(t.Context(), collect.Config{Timeout: 1, Objects: strings.NewReader(string(text))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.Nodes[0].Unschedulable != test.want || !in.Profiles[0].HorizontallyScaled || in.Profiles[0].Stale {
+			t.Errorf("%s: %+v, %+v", name, in.Nodes[0], in.Profiles[0])
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,8 +72,15 @@ func amountsOf(list corev1.ResourceList) profile.Amounts {
 
 func (o *objects) addNode(n *corev1.Node) {
 	o.nodes[n.Name] = &requestreport.Node{
-		Name: n.Name, Capacity: amountsOf(n.Status.Capacity), Allocatable: amountsOf(n.Status.Allocatable), Unschedulable: n.Spec.Unschedulable,
+		Name: n.Name, Capacity: amountsOf(n.Status.Capacity), Allocatable: amountsOf(n.Status.Allocatable), Unschedulable: n.Spec.Unschedulable || isNotReady(n),
 	}
+}
+
+// isNotReady reports whether a node's kubelet, or its silence, keeps pods away.
+func isNotReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
 }
 
 // addPod keeps a pod that is bound and has not ended, once.
@@ -90,7 +98,7 @@ func (o *objects) addPod(p *corev1.Pod) {
 	measured := controller.PodOf(p)
 	w := profile.Workload{Namespace: o.intern(measured.Workload.Namespace), Kind: o.intern(measured.Workload.Kind), Name: o.intern(measured.Workload.Name)}
 	node := o.intern(p.Spec.NodeName)
-	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true})
 	o.pods = append(o.pods, requestreport.Pod{
 		Workload: w, Node: node, Containers: o.share(w, measured.Names),
 		Requests: amountsOf(requests), Floor: floorOf(p), Overhead: amountsOf(p.Spec.Overhead),
