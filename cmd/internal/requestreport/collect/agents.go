@@ -132,16 +132,14 @@ func newPoll(c *Config, nodes map[string]*requestreport.Node, pods map[string]st
 	return p, err
 }
 
-// found takes in which pod is a node's agent. A new one is asked in the next round.
+// found takes in which pod is a node's agent.
 func (p *poll) found(node, pod string) {
 	a := p.agents[node]
 	if a == nil {
 		a = &nodeAgent{}
 		p.agents[node] = a
 	}
-	if a.pod != pod {
-		a.pod, a.askedAt = pod, time.Time{}
-	}
+	a.pod = pod
 }
 
 // list looks for agents that were replaced while some do not answer.

@@ -58,8 +58,9 @@ func TestSilentAgentsAreAskedRarely(t *testing.T) {
 
 // Agents are asked for as long as was asked for, however long a round takes.
 func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
-	var now atomic.Int64 // seconds after noon
+	var now, asked atomic.Int64 // seconds after noon
 	c := collect.Config{Timeout: time.Minute, For: time.Minute, Cluster: server(t, func(times int) any {
+		asked.Add(1)
 		if times == 0 {
 			now.Add(35)
 		}
@@ -70,7 +71,7 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 	c.Bound = unbounded
 	c.Now = func() time.Time { return noon.Add(time.Duration(now.Load()) * time.Second) }
 	c.Wait = func(_ context.Context, until time.Time) error {
-		now.Store(int64(until.Sub(noon) / time.Second))
+		now.Store(max(now.Load(), int64(until.Sub(noon)/time.Second)))
 		return nil
 	}
 	in, err := collect.Collect(t.Context(), c)
@@ -81,8 +82,8 @@ func TestSlowRoundsDoNotTakeLonger(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Nodes[1].Spans; n != 4 || !in.MadeAt.Equal(noon) || now.Load() != 60 { // at 0, 40, 50 and 60 s
-		t.Errorf("%d spans, after %d s", n, now.Load())
+	if n := r.Nodes[1].Spans; n != 4 || asked.Load() != 4 || !in.MadeAt.Equal(noon) || now.Load() != 60 { // at 0, 40, 50 and 60 s
+		t.Errorf("%d spans of %d answers, after %d s", n, asked.Load(), now.Load())
 	}
 }
 
@@ -130,6 +131,13 @@ func TestAgentsThatStop(t *testing.T) {
 			}
 			return w
 		}, 3, "it has measured nothing since 2026-11-29T12:01:29Z"},
+		"it measures no more after an old value": {func(times int) any {
+			w := why(min(times, 3))
+			if times == 0 {
+				w.SampledAt = w.SampledAt.Add(-time.Hour)
+			}
+			return w
+		}, 4, "it has measured nothing since 2026-11-29T12:00:30Z"},
 		"once": {func(times int) any {
 			if times == 3 {
 				return nil
