@@ -3,6 +3,7 @@ package collect_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
 	"github.com/spazio-scheduler/spazio/cmd/deploy/podforward/podforwardtest"
@@ -107,6 +109,62 @@ func TestAnAgentThatHangs(t *testing.T) {
 	n, notes := spans(t, c)
 	if n != 5 || notes != "" || len(bounds) != 5 || bounds[0] != 20*time.Second || bounds[4] != time.Minute {
 		t.Errorf("%d spans, bounds %v, notes %q", n, bounds, notes)
+	}
+}
+
+// Agents that hang, even as many as are asked at once, keep others from being asked in one round only.
+func TestAgentsThatHangComeLast(t *testing.T) {
+	const hanging = 32
+	var questions, waiting atomic.Int64
+	var end atomic.Pointer[context.CancelCauseFunc]
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reply(t, why(int(questions.Add(1))))(w, r)
+	}))
+	t.Cleanup(good.Close)
+	var first atomic.Int64
+	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if first.Add(1) <= hanging {
+			reply(t, why(0))(w, r)
+			return
+		}
+		if waiting.Add(1)%hanging == 0 {
+			(*end.Load())(context.DeadlineExceeded)
+		}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(bad.Close)
+	var nodes []corev1.Node
+	var pods []corev1.Pod
+	for i := range hanging + 1 {
+		name := fmt.Sprint("hang-", 10+i)
+		if i == hanging {
+			name = "near"
+		}
+		p := pod(deploy.AgentNamespace, "agent", name, name, "20m", "40Mi")
+		p.Name, p.UID, p.Labels["app.kubernetes.io/name"] = "agent-"+name, "", "spazio-agent"
+		nodes, pods = append(nodes, node(name)), append(pods, p)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/v1/nodes", reply(t, &corev1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}, Items: nodes}))
+	mux.HandleFunc("GET /api/v1/pods", reply(t, &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: pods}))
+	mux.Handle(forwardPath("{pod}"), podforwardtest.Handler(t, func(r *http.Request, _ int) string {
+		if r.PathValue("pod") == "agent-near" {
+			return good.Listener.Addr().String()
+		}
+		return bad.Listener.Addr().String()
+	}))
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	r := gather(t, collect.Config{For: 30 * time.Second, Cluster: &rest.Config{Host: s.URL}, Bound: func(ctx context.Context, _ time.Time) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		end.Store(&cancel)
+		return ctx, func() { cancel(nil) }
+	}})
+	if n := r.Nodes[hanging]; n.Name != "near" || n.Spans != 3 {
+		t.Errorf("%s has %d spans, want 3: all rounds but the second", n.Name, n.Spans)
+	}
+	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "32 nodes stopped answering") {
+		t.Errorf("notes %q", notes)
 	}
 }
 
