@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/cmd/deploy"
@@ -116,7 +117,9 @@ func (o *objects) sample(ctx context.Context, c *Config, nodes map[string]*reque
 }
 
 func newPoll(c *Config, nodes map[string]*requestreport.Node, pods map[string]string, at time.Time) (*poll, error) {
-	client, err := kubernetes.NewForConfig(c.Cluster)
+	config := rest.CopyConfig(c.Cluster)
+	config.Timeout = c.Timeout
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("collect: %w", err)
 	}
