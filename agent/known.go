@@ -62,10 +62,12 @@ type podUse struct {
 	// demand: time used and, where it is known, waited.
 	Readings int
 	Cores    float64
-	// Peak is the most memory seen, in bytes. If Killed, the kernel has ended a process of the
-	// pod for want of memory: the pod needs more than that.
-	Peak   float64
-	Killed bool `json:",omitzero"`
+	// Peak is the most memory seen, in bytes. KilledAt is when the kernel was last seen to have ended a
+	// process of the pod for want of memory: the pod may need more than Peak. It is zero if that never
+	// happened, or once the pod has run for long since. Kills counts these processes.
+	Peak     float64
+	KilledAt time.Time `json:",omitzero"`
+	Kills    uint64    `json:",omitzero"`
 	// At is the newest reading's time, Total the CPU time used up to it and Stalled the
 	// time waited, negative where that is not known.
 	At      time.Time `json:",omitzero"`
@@ -82,7 +84,12 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 		return false
 	}
 	u.Peak = max(u.Peak, bytesOf(r.MemoryPeak), bytesOf(r.Memory))
-	u.Killed = u.Killed || r.OOMKills > 0
+	if !r.NoMemory {
+		if r.OOMKills > u.Kills {
+			u.KilledAt = at
+		}
+		u.Kills = r.OOMKills
+	}
 	if r.NoCPU {
 		return true
 	}
@@ -110,13 +117,26 @@ func (u *podUse) observe(at time.Time, r *PodReading, cores float64) bool {
 	return true
 }
 
+// killed reports whether the pod may need more memory than its peak.
+func (u *podUse) killed() bool { return !u.KilledAt.IsZero() }
+
 // memory is what the pod is known to need, in bytes, by its peak. After a kill for want of
 // memory it is more by the rule of VPA's recommender.
 func (u *podUse) memory() float64 {
-	if u.Killed && u.Peak > 0 {
+	if u.killed() && u.Peak > 0 {
 		return max(killedRatio*u.Peak, u.Peak+killedBytes)
 	}
 	return u.Peak
+}
+
+// recovered reports whether the pod has run for long since a process of it was killed. If its own limit
+// killed it, it cannot take more than its peak.
+func (r *PodRecord) recovered(at time.Time) bool {
+	since := r.Use.KilledAt
+	if r.ResumedAt.After(since) {
+		since = r.ResumedAt
+	}
+	return r.State == PodRunning && at.Sub(since) >= memoryFade
 }
 
 // settled reports whether the pod would not have taken more, had it lived on: it was
@@ -167,9 +187,12 @@ func (p *Pipeline) Usage(at time.Time, readings []PodReading) {
 		if r == nil {
 			continue
 		}
-		killed := r.Use.Killed
+		killed := r.Use.killed()
 		news := r.Use.observe(at, reading, p.config.Cores)
-		if r.Use.Killed && !killed {
+		if r.Use.killed() && r.recovered(at) {
+			r.Use.KilledAt = time.Time{}
+		}
+		if r.Use.killed() != killed {
 			p.pods.count()
 		}
 		if !news || r.Use.Mispredicted {
@@ -226,7 +249,7 @@ func (r *PodRecord) predicted(resource reserve.Resource, unit float64) profile.S
 
 // knows reports whether anything was predicted of the pod, or its memory found too little.
 func (r *PodRecord) knows() bool {
-	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0 || r.Use.Killed
+	return r.Demand.CPU.Confidence > 0 || r.Demand.Memory.Confidence > 0 || r.Use.killed()
 }
 
 // loaded reports whether the pod's load was in the usage at a time a moment ago.
@@ -268,7 +291,7 @@ func (p *Pipeline) known(channel int, at time.Time) (k capacity.Profiled, measur
 	add := func(r *PodRecord, now bool) {
 		share := r.predicted(resource, unit)
 		switch {
-		case unit > 0 && resource == reserve.Memory && r.Use.Killed:
+		case unit > 0 && resource == reserve.Memory && r.Use.killed():
 			share.Confidence = 1 // it needs what it was measured to, at least
 		case !(share.Confidence > 0) || r.takes(typicalCPU):
 			return

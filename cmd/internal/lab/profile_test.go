@@ -17,10 +17,17 @@ import (
 // writeSeries writes four days of a job.
 func writeSeries(t *testing.T) string {
 	t.Helper()
+	return writeFalling(t, 0)
+}
+
+// writeFalling writes four days of a job that takes less each day, by a part of what it takes on the first.
+func writeFalling(t *testing.T, part float64) string {
+	t.Helper()
 	var b strings.Builder
 	b.WriteString("timestamp,cpu_cores,memory_bytes\n")
 	for i := range 4 * 288 {
-		fmt.Fprintf(&b, "%d,%v,%v\n", 1793577600+300*i, .2+float64(i%17)/40, 1e8+1e7*float64(i%29))
+		less := 1 - part*float64(i/288)
+		fmt.Fprintf(&b, "%d,%v,%v\n", 1793577600+300*i, less*(.2+float64(i%17)/40), less*(1e8+1e7*float64(i%29)))
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "job.csv"), []byte(b.String()), 0o644); err != nil {
@@ -76,7 +83,7 @@ func TestProfileEvaluate(t *testing.T) {
 // One's own half-life and percentile take the place of the default's, in a row beside it: with the
 // default's values it is the default, and a higher percentile holds more often and takes more.
 func TestProfileEvaluateOwn(t *testing.T) {
-	dir := writeSeries(t)
+	dir := writeFalling(t, .25)
 	type score struct{ Quality, Overhead float64 }
 	scores := func(args ...string) map[string]score {
 		t.Helper()
@@ -106,6 +113,9 @@ func TestProfileEvaluateOwn(t *testing.T) {
 		low, high := scores("--percentile", "0.3", "--half-life", "6h")["own"+resource], scores("--percentile", "1", "--half-life", "6h")["own"+resource]
 		if low.Overhead >= high.Overhead || low.Quality > high.Quality {
 			t.Errorf("of%s at percentile 0.3 %+v, at 1 %+v", resource, low, high)
+		}
+		if short, long := scores("--percentile", "0.5", "--half-life", "1h")["own"+resource], scores("--percentile", "0.5", "--half-life", "48h")["own"+resource]; short == long {
+			t.Errorf("of%s the half-life changes nothing: %+v", resource, short)
 		}
 	}
 }

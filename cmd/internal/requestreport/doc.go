@@ -20,8 +20,9 @@
 //
 //   - A node without samples has no use and no room. A node whose typical pod is a prior, which no
 //     pod was measured for, has no room in pods.
-//   - A percentile of use is that of means over spans of ten seconds ([Use]), by nearest rank: p95 takes
-//     20 spans and p99 takes 100, with fewer it is unknown. One look at a cluster gives a mean alone.
+//   - A percentile of use is that over spans of ten seconds ([Use]), by nearest rank: p95 takes 20 spans and
+//     p99 takes 100, with fewer it is unknown. A span of a live cluster is the value of one moment, one of
+//     recordings is a mean. One look at a cluster gives one value, and no verdict.
 //   - A profile's amounts are published rounded up by an eighth of an octave; the need is the middle of
 //     that step (profile.Demand.Midpoint).
 //   - A workload without a profile has no need. A recommendation is known if it covers every
@@ -31,17 +32,20 @@
 //
 //	full       a node whose pods request 90 % of its allocatable CPU or memory, or more
 //	idle       a full node that uses less than half of its CPU and of its memory (p95, else the mean)
-//	at risk    a node where tasks wait for a CPU, or memory is 90 % full (p95, else the mean); or one that
-//	           is not full and has no room for a typical pod, to which kube-scheduler still sends pods
+//	at risk    a node where tasks wait for a CPU (without pressure data: 95 % of it is busy), or memory is
+//	           90 % full (p95, else the mean); or one that is not full and has no room for a typical pod,
+//	           to which kube-scheduler still sends pods
 //	excess     what a workload's pods request above their need; workloads are ordered by the larger
 //	           of its shares of the cluster's allocatable CPU and memory
 //	saving     what the pods of a workload that request a resource would request less by the
-//	           recommendation; in sums, without the workloads that would request more, which are
-//	           the shortfall
+//	           recommendation, while init containers and overhead stay as they are; in sums, without
+//	           the workloads that would request more, which are the shortfall, and without those of
+//	           a stale or little known profile, or that an autoscaler scales by utilisation
 //
 // Means add up over nodes. A percentile of the total is that of the sum over all measured nodes in
 // the same span; where one of them has no value its mean stands in, and a span counts if nine of
-// ten have one. Room adds up without nodes below zero, since pods do not share the room of another node.
+// ten have one. Room adds up without nodes below zero, since pods do not share the room of another node, and
+// without nodes that take no pods.
 //
 // Types that do not speak of concurrent use are plain values.
 package requestreport

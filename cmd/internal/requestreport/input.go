@@ -79,7 +79,7 @@ type Node struct {
 	Name string
 	// Capacity is what the machine has, Allocatable what pods may request.
 	Capacity, Allocatable profile.Amounts
-	// Unschedulable nodes get no pods.
+	// Unschedulable nodes get no pods: they are cordoned, or not ready.
 	Unschedulable bool
 	// Use is what was measured, nil for nothing.
 	Use *Use
@@ -92,6 +92,9 @@ type Pod struct {
 	// Requests are effective: with init containers, overhead and what was set for the pod as a
 	// whole. 0 is no request.
 	Requests profile.Amounts
+	// Floor is what the requests of init containers that end keep Requests at, whatever its Containers
+	// request, and Overhead what is added to that. Recommendations change neither.
+	Floor, Overhead profile.Amounts
 	// Containers are the names of those that go on; pods of a workload may share the slice.
 	Containers []string
 }
@@ -103,8 +106,9 @@ type Profile struct {
 	Need profile.Demand
 	// Containers are what containers should request. One without a name is the whole pod.
 	Containers []Advice
-	// Stale reports that no pod was measured for long.
-	Stale bool
+	// Stale reports that no pod was measured for long, HorizontallyScaled that an autoscaler sets the
+	// number of pods by their utilisation, which is relative to their requests.
+	Stale, HorizontallyScaled bool
 }
 
 // Advice is what a container should request; 0 is unknown.
@@ -139,10 +143,17 @@ func (in *Input) validate() error {
 		}
 	}
 	for i := range in.Pods {
-		if p := &in.Pods[i]; p.Workload.Name == "" {
+		p := &in.Pods[i]
+		if p.Workload.Name == "" {
 			return refuse(fmt.Sprintf("Pods[%d].Workload.Name", i), "", "a name")
-		} else if err := countable(fmt.Sprintf("Pods[%d].Requests", i), p.Requests); err != nil {
-			return err
+		}
+		for _, of := range []struct {
+			name string
+			profile.Amounts
+		}{{"Requests", p.Requests}, {"Floor", p.Floor}, {"Overhead", p.Overhead}} {
+			if err := countable(fmt.Sprintf("Pods[%d].%s", i, of.name), of.Amounts); err != nil {
+				return err
+			}
 		}
 	}
 	return in.validateProfiles()

@@ -15,6 +15,10 @@ const (
 	idleShare = .5
 	// memoryRisk is of the capacity: what is left is about what the kubelet evicts at.
 	memoryRisk = .9
+	// cpuRisk is of the capacity, where tasks that wait for a CPU are not counted.
+	cpuRisk = .95
+	// leastJudged is how many spans a verdict takes: one may be of a single moment.
+	leastJudged = 2
 )
 
 // Risk is a reason why a node is at risk.
@@ -24,6 +28,8 @@ type Risk string
 const (
 	// TasksWait: more tasks than CPUs are to run.
 	TasksWait Risk = "tasks wait for a CPU"
+	// CPUFull: the CPUs are nearly all busy; whether tasks wait is unknown.
+	CPUFull Risk = "the CPU is nearly full"
 	// MemoryFull: the memory is nearly used up.
 	MemoryFull Risk = "memory is nearly full"
 	// NoRoom: requests leave space, but no typical pod fits by measurement.
@@ -44,6 +50,10 @@ type NodeRow struct {
 	Room Room `json:"room"`
 	// Spans of ten seconds were measured.
 	Spans int `json:"measuredSpans"`
+	// NoPressure reports that the node does not count tasks that wait for a CPU, Unschedulable that it
+	// takes no pods.
+	NoPressure    bool `json:"noPressure,omitempty"`
+	Unschedulable bool `json:"unschedulable,omitempty"`
 	// Idle reports that the node is full by requests and idle by measurement.
 	Idle  bool   `json:"idle"`
 	Risks []Risk `json:"risks,omitempty"`
@@ -78,15 +88,15 @@ func (r *Report) addNodes(in *Input) {
 		l := loads[n.Name]
 		row := NodeRow{
 			Name: n.Name, Pods: l.pods, Undeclared: l.undeclared,
-			Capacity: positive(n.Capacity), Allocatable: positive(n.Allocatable), Used: n.Use.usage(), Room: n.Use.averageRoom(),
+			Unschedulable: n.Unschedulable, Capacity: positive(n.Capacity), Allocatable: positive(n.Allocatable), Used: n.Use.usage(), Room: n.Use.averageRoom(),
 		}
 		if n.Use != nil {
-			row.Spans = len(n.Use.spans)
+			row.Spans, row.NoPressure = len(n.Use.spans), n.Use.noPressure
 		}
 		if in.Requests {
 			row.Requested = Amounts{Is(l.requested.CPU), Is(l.requested.Memory)}
 		}
-		row.judge(n.Unschedulable)
+		row.judge()
 		r.Nodes = append(r.Nodes, row)
 	}
 	slices.SortFunc(r.Nodes, func(a, b NodeRow) int { return cmp.Compare(a.Name, b.Name) })
@@ -101,18 +111,24 @@ func positive(a profile.Amounts) Amounts {
 func undeclared(p *Pod) bool { return p.Requests == profile.Amounts{} }
 
 // judge finds whether the node is idle or at risk, as far as what that takes is known.
-func (n *NodeRow) judge(unschedulable bool) {
+func (n *NodeRow) judge() {
+	if n.Spans < leastJudged {
+		return
+	}
 	used := n.Used.typical()
 	cpu, memory := share(used.CPU, n.Capacity.CPU), share(used.Memory, n.Capacity.Memory)
 	full := share(n.Requested.CPU, n.Allocatable.CPU).Value >= fullShare || share(n.Requested.Memory, n.Allocatable.Memory).Value >= fullShare
 	n.Idle = full && cpu.Known && memory.Known && cpu.Value < idleShare && memory.Value < idleShare
-	if cpu.Value > 1 {
+	switch {
+	case cpu.Value > 1:
 		n.Risks = append(n.Risks, TasksWait)
+	case n.NoPressure && cpu.Value >= cpuRisk:
+		n.Risks = append(n.Risks, CPUFull)
 	}
 	if memory.Value >= memoryRisk {
 		n.Risks = append(n.Risks, MemoryFull)
 	}
-	if !full && !unschedulable && n.Requested.CPU.Known && n.Room.Pods.Known && n.Room.Pods.Value < 1 {
+	if !full && !n.Unschedulable && n.Requested.CPU.Known && n.Room.Pods.Known && n.Room.Pods.Value < 1 {
 		n.Risks = append(n.Risks, NoRoom)
 	}
 }

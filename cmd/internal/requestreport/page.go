@@ -3,7 +3,6 @@ package requestreport
 import (
 	"io"
 	"math"
-	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/report"
 )
@@ -37,7 +36,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 			page.Table(t)
 		}
 	}
-	page.Paragraph("A dash is unknown: it was not measured. Percentiles are of means over ten seconds.")
+	page.Paragraph("A dash is unknown: it was not measured. Percentiles are of values of one moment every ten seconds; of recordings, of means over ten seconds.")
 	return page.Write(w)
 }
 
@@ -119,7 +118,7 @@ func (r *Report) workloadChart() (c report.Chart) {
 			if w.rank <= 0 || !request.Known || !need.Known {
 				continue
 			}
-			name, pods := strings.Join(w.names(), "/"), resource.of(w.Requested).Value/request.Value
+			name, pods := w.Namespace+"/"+w.title(), resource.of(w.Requested).Value/request.Value
 			add := func(series string, m Measured) {
 				if m.Known {
 					d.Add(name, series, m.Value*pods/resource.unit, 0, 0)

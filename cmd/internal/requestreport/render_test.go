@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,10 +36,11 @@ others.
 Workloads without a profile: 1 of 3. Their need is unknown.
 Fewer than 100 spans of 10s have a value of nine of ten nodes: the p99 of the total is unknown.
 
-Total: saving is what pods would request less by recommendations, shortfall what others would request more
-RESOURCE      ALLOCATABLE  REQUESTED  MEAN USE    P95  P99   ROOM  SAVING  SHORTFALL
-CPU, cores          10.00       4.75      4.00   4.00    -   2.50    2.62       0.00
-memory, GiB         40.00      13.00     11.50  11.50    -  11.12    6.00       1.25
+Total: saving is what pods would request less by recommendations, shortfall what others would request more; uncertain
+savings are in neither
+RESOURCE      ALLOCATABLE  REQUESTED  MEAN USE    P95  P99   ROOM  SAVING  SHORTFALL  UNCERTAIN
+CPU, cores          10.00       4.75      4.00   4.00    -   2.50    2.25       0.00       0.38
+memory, GiB         40.00      13.00     11.50  11.50    -  11.12    6.00       0.00       0.00
 typical pods                                                  6.0
 
 Nodes full by requests but idle by measurement
@@ -61,7 +63,7 @@ data       StatefulSet/db     1      1.000  0.500        0.625    0.38       102
 Namespaces: cores and GiB
 NAMESPACE  PODS  NO REQUESTS  PROFILED  CPU REQUESTED  SAVING  SHORTFALL  MEMORY REQUESTED  SAVING  SHORTFALL
 shop          5            3    1 of 2           3.75    2.25       0.00             12.00    6.00       0.00
-data          1            0    1 of 1           1.00    0.38       0.00              1.00    0.00       1.25
+data          1            0    1 of 1           1.00       -          -              1.00       -          -
 
 Pods that declare no requests: cores and MiB of a pod
 NAMESPACE  WORKLOAD       PODS  CPU NEED  RECOMMENDED  MEMORY NEED  RECOMMENDED  CONFIDENCE
@@ -107,11 +109,11 @@ func TestRows(t *testing.T) {
 		got = append(got, cells(row, "kind", "node", "namespace", "workload", "pods", "requested_cpu", "used_cpu_p99", "used_memory_mean", "room_pods", "excess_cpu", "recommended_cpu", "saving_memory", "remark"))
 	}
 	want := [][]string{
-		{"total", "", "", "", "6", "4.75", "", "12348030976", "6", "", "2.125", "6442450944", ""},
+		{"total", "", "", "", "6", "4.75", "", "12348030976", "6", "", "2.5", "6442450944", ""},
 		{"node", "full", "", "", "2", "3.75", "1", "4294967296", "6", "", "", "", "full by requests, idle by measurement"},
 		{"node", "hot", "", "", "3", "0", "", "8053063680", "-2", "", "", "", "tasks wait for a CPU; memory is nearly full; requests leave space where there is no room"},
 		{"node", "new", "", "", "1", "1", "", "", "", "", "", "", ""},
-		{"namespace", "", "data", "", "1", "1", "", "", "", "0.5", "", "0", ""},
+		{"namespace", "", "data", "", "1", "1", "", "", "", "0.5", "", "", ""},
 		{"namespace", "", "shop", "", "5", "3.75", "", "", "", "2.75", "", "6442450944", ""},
 		{"workload", "", "shop", "web", "2", "3.75", "", "", "", "2.75", "", "6442450944", ""},
 		{"workload", "", "data", "db", "1", "1", "", "", "", "0.5", "", "-1342177280", "stale"},
@@ -122,10 +124,49 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// What others name is text to a spreadsheet, which runs formulas.
+func TestRowsAreNoFormulas(t *testing.T) {
+	for name, want := range map[string]string{
+		"=HYPERLINK(1)": "'=HYPERLINK(1)", "+1+cmd|x": "'+1+cmd|x", "-1+1": "'-1+1", "@sum(1)": "'@sum(1)", "\t=1": "' =1", "\r=1": "' =1",
+		"web": "web", "a=1": "a=1", "\x1b[31mred": "\ufffd[31mred", "": "",
+	} {
+		in := small()
+		for i := range in.Pods {
+			in.Pods[i].Workload.Namespace = name
+		}
+		in.Nodes[0].Name = name + " "
+		in.Profiles[1].Workload.Namespace, in.Profiles[1].HorizontallyScaled = name, true
+		rows := report(t, in).Rows().Rows
+		nodes, spaces, last := []string{}, []string{}, map[string]bool{}
+		for _, row := range rows {
+			nodes, spaces, last[row[len(row)-1]] = append(nodes, row[1]), append(spaces, row[2]), true
+		}
+		if !slices.Contains(nodes, want+" ") || !slices.Contains(spaces, want) || want != name && slices.Contains(spaces, name) {
+			t.Errorf("%q: nodes %q, namespaces %q, want %q", name, nodes, spaces, want)
+		}
+		if !slices.Contains(nodes, "hot") || !last["stale; scaled by utilisation"] {
+			t.Errorf("nodes %q, remarks %v", nodes, last)
+		}
+	}
+	for _, row := range report(t, small()).Rows().Rows {
+		if row[1] == "hot" && row[17] != "-2" { // a number below 0 stays one
+			t.Errorf("%q", row)
+		}
+	}
+}
+
 // The page needs no other file or site, has its pictures within, and shows others' names as text.
 func TestPage(t *testing.T) {
-	in := small()
-	in.Pods[0].Workload.Name = "<img src=x onerror=alert(1)>"
+	in, long := small(), strings.Repeat("<b>long", 30_000) // an annotation may name a workload
+	for i := range in.Pods {
+		switch w := &in.Pods[i].Workload; *w {
+		case web:
+			w.Name = "<img src=x onerror=alert(1)>"
+		case db:
+			w.Name = long
+		}
+	}
+	in.Profiles[0].Workload.Name, in.Profiles[1].Workload.Name = "<img src=x onerror=alert(1)>", long
 	var b strings.Builder
 	if err := report(t, in).WriteHTML(&b); err != nil {
 		t.Fatal(err)
@@ -137,17 +178,27 @@ func TestPage(t *testing.T) {
 	if foreign := regexp.MustCompile(`(?i)<(img|script|link|iframe)|@import|url\((?:[^#])`).FindString(page); foreign != "" {
 		t.Errorf("the page has %q", foreign)
 	}
-	for _, part := range []string{"Nodes at risk", "requests leave space where there is no room", "&lt;img src=x", "shop/Deployment/web"} {
+	for _, part := range []string{"Nodes at risk", "requests leave space where there is no room", "&lt;img src=x", "&lt;b&gt;long"} {
 		if !strings.Contains(page, part) {
 			t.Errorf("no %q", part)
 		}
+	}
+	drawn := 0
+	for picture := range strings.SplitSeq(page, "<svg") {
+		picture, _, _ = strings.Cut(picture, "</svg>")
+		if strings.Contains(picture, "onerror") {
+			drawn++
+		}
+	}
+	if drawn == 0 || len(page) > 100<<10 {
+		t.Errorf("%d pictures have the name, in a page of %d bytes", drawn, len(page))
 	}
 }
 
 // Nodes with more reasons to be at risk come first.
 func TestRisksAreInOrder(t *testing.T) {
 	in := small()
-	in.Nodes = append(in.Nodes, requestreport.Node{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(1, amounts(1, 7.5), requestreport.Room{})})
+	in.Nodes = append(in.Nodes, requestreport.Node{Name: "calm", Capacity: of(2, 8), Allocatable: of(2, 8), Use: steady(2, amounts(1, 7.5), requestreport.Room{})})
 	var b strings.Builder
 	if err := report(t, in).WriteText(&b, 0); err != nil {
 		t.Fatal(err)

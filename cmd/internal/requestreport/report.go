@@ -45,11 +45,8 @@ type Total struct {
 	Requested Amounts `json:"requested"`
 	Used      Usage   `json:"used"`
 	Room      Room    `json:"room"`
-	// Saving is what pods would request less by recommendations, Shortfall what others would
-	// request more.
-	Saving    Amounts `json:"saving"`
-	Shortfall Amounts `json:"shortfall"`
-	// Recommended is what all pods would request then, unknown where nothing is recommended.
+	Savings
+	// Recommended is what all pods would request with Saving and Shortfall, unknown without any.
 	Recommended Amounts `json:"recommended"`
 }
 
@@ -85,11 +82,9 @@ func (r *Report) addTotal(in *Input) {
 			t.NodesAtRisk++
 		}
 		t.Allocatable = t.Allocatable.plus(n.Allocatable)
-		room := n.Room
-		for _, m := range []*Measured{&room.Pods, &room.CPU, &room.Memory} {
-			m.Value = max(m.Value, 0)
+		if !n.Unschedulable {
+			t.Room = t.Room.plus(n.Room)
 		}
-		t.Room = Room{t.Room.Pods.plus(room.Pods), t.Room.Amounts.plus(room.Amounts)}
 	}
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
@@ -98,12 +93,20 @@ func (r *Report) addTotal(in *Input) {
 			t.Profiled++
 		}
 		t.Requested = t.Requested.plus(w.Requested)
-		t.Saving, t.Shortfall = w.addSaving(t.Saving, t.Shortfall)
+		t.Savings.add(w)
 	}
 	if in.Requests && len(in.Pods) == 0 {
 		t.Requested = Amounts{Is(0), Is(0)}
 	}
 	t.Recommended = Amounts{then(t.Requested.CPU, t.Saving.CPU, t.Shortfall.CPU), then(t.Requested.Memory, t.Saving.Memory, t.Shortfall.Memory)}
+}
+
+// plus is the sum of rooms, of which those below zero add nothing.
+func (r Room) plus(of Room) Room {
+	for _, m := range []*Measured{&of.Pods, &of.CPU, &of.Memory} {
+		m.Value = max(m.Value, 0)
+	}
+	return Room{r.Pods.plus(of.Pods), r.Amounts.plus(of.Amounts)}
 }
 
 // then is what would be requested by recommendations.
@@ -123,6 +126,15 @@ func (r *Report) unknowns(in *Input) (notes []string) {
 	if missing := t.Nodes - t.MeasuredNodes; missing > 0 {
 		notes = append(notes, fmt.Sprintf("Nodes of which nothing was measured: %d of %d. Their use and room are unknown, and totals of use and room are of the others.", missing, t.Nodes))
 	}
+	if closed := r.count(func(n *NodeRow) bool { return n.Unschedulable && n.Spans > 0 }); closed > 0 {
+		notes = append(notes, fmt.Sprintf("Measured nodes that take no pods, since they are cordoned or not ready: %d. The total room is of the others.", closed))
+	}
+	if blind := r.count(func(n *NodeRow) bool { return n.NoPressure }); blind > 0 {
+		notes = append(notes, fmt.Sprintf("Nodes without pressure data: %d of %d. Tasks that wait for a CPU are not counted there; 95 %% of the CPU in use is a risk.", blind, t.MeasuredNodes))
+	}
+	if once := r.count(func(n *NodeRow) bool { return n.Spans == 1 }); once > 0 {
+		notes = append(notes, fmt.Sprintf("Nodes of which there is one value: %d. That does not show whether they are idle or at risk.", once))
+	}
 	if missing := t.Workloads - t.Profiled; missing > 0 {
 		notes = append(notes, fmt.Sprintf("Workloads without a profile: %d of %d. Their need is unknown.", missing, t.Workloads))
 	}
@@ -131,6 +143,9 @@ func (r *Report) unknowns(in *Input) (notes []string) {
 	}
 	return notes
 }
+
+// count counts nodes.
+func (r *Report) count(is func(*NodeRow) bool) int { return len(r.chosen(is)) }
 
 // shortOf explains why a percentile of the total is unknown.
 func (r *Report) shortOf() string {

@@ -126,8 +126,8 @@ func TestWorkloads(t *testing.T) {
 		t.Error(diff)
 	}
 	spaces := []requestreport.NamespaceRow{
-		{Namespace: "data", Pods: 1, Workloads: 1, Profiled: 1, Requested: amounts(1, 1), Excess: amounts(.5, 0), Saving: amounts(.375, 0), Shortfall: amounts(0, 1.25)},
-		{Namespace: "shop", Pods: 5, Undeclared: 3, Workloads: 2, Profiled: 1, Requested: amounts(3.75, 12), Excess: amounts(2.75, 8), Saving: amounts(2.25, 6), Shortfall: amounts(0, 0)},
+		{Namespace: "data", Pods: 1, Workloads: 1, Profiled: 1, Requested: amounts(1, 1), Excess: amounts(.5, 0), Savings: requestreport.Savings{UncertainSaving: amounts(.375, 0)}},
+		{Namespace: "shop", Pods: 5, Undeclared: 3, Workloads: 2, Profiled: 1, Requested: amounts(3.75, 12), Excess: amounts(2.75, 8), Savings: requestreport.Savings{Saving: amounts(2.25, 6), Shortfall: amounts(0, 0)}},
 	}
 	if diff := cmp.Diff(spaces, r.Namespaces); diff != "" {
 		t.Error(diff)
@@ -142,8 +142,9 @@ func TestTotal(t *testing.T) {
 		// Of 100 spans 20 have both nodes, where the sum is what it is on average.
 		Used: requestreport.Usage{Mean: amounts(4, 11.5), P95: amounts(4, 11.5)},
 		// A node without room takes none from others.
-		Room:   requestreport.Room{Pods: requestreport.Is(6), Amounts: amounts(2.5, 11.125)},
-		Saving: amounts(2.625, 6), Shortfall: amounts(0, 1.25), Recommended: amounts(2.125, 8.25),
+		Room: requestreport.Room{Pods: requestreport.Is(6), Amounts: amounts(2.5, 11.125)},
+		// The profile of db is stale.
+		Savings: requestreport.Savings{Saving: amounts(2.25, 6), Shortfall: amounts(0, 0), UncertainSaving: amounts(.375, 0)}, Recommended: amounts(2.5, 7),
 	}
 	if diff := cmp.Diff(want, r.Total); diff != "" {
 		t.Error(diff)
@@ -160,25 +161,23 @@ func TestTotal(t *testing.T) {
 	}
 }
 
-// A workload's recommendation covers all containers of its pods, or is unknown: without one of them the
-// rest would look like a saving.
-func TestRecommendationsAreOfWholePods(t *testing.T) {
-	for name, test := range map[string]struct {
-		advices []requestreport.Advice
-		want    requestreport.Amounts
-	}{
-		"all":       {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 1)}}, amounts(1, 2)},
-		"one":       {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}}, requestreport.Amounts{}},
-		"none":      {nil, requestreport.Amounts{}},
-		"the pod":   {[]requestreport.Advice{{Target: of(.5, 1)}}, amounts(.5, 1)},
-		"no memory": {[]requestreport.Advice{{Container: "main", Target: of(.5, 1)}, {Container: "proxy", Target: of(.5, 0)}}, requestreport.Amounts{CPU: requestreport.Is(1)}},
-	} {
-		in := small()
-		in.Profiles[0].Containers = test.advices
-		if diff := cmp.Diff(test.want, report(t, in).Workloads[0].Recommended); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+// The room of a node that takes no pods is not the cluster's.
+func TestRoomOfNodesThatTakeNoPods(t *testing.T) {
+	in := small()
+	in.Nodes[2].Unschedulable = true
+	r := report(t, in)
+	if want := (requestreport.Room{Pods: requestreport.Is(0), Amounts: amounts(0, .125)}); r.Total.Room != want || !r.Nodes[0].Unschedulable || r.Nodes[0].Room.Pods != requestreport.Is(6) {
+		t.Errorf("%+v, %+v", r.Total.Room, r.Nodes[0])
 	}
+}
+
+// blind is the use of a node that does not count tasks that wait.
+func blind(cores float64) *requestreport.Use {
+	u := &requestreport.Use{}
+	for i := range 2 {
+		u.Add(requestreport.Sample{At: noon.Add(time.Duration(i) * 10 * time.Second), CPU: requestreport.Is(cores), Memory: requestreport.Is(gib), NoPressure: true})
+	}
+	return u
 }
 
 // Nodes are judged by what is known of them alone.
@@ -190,20 +189,25 @@ func TestJudgement(t *testing.T) {
 		idle      bool
 		risks     []requestreport.Risk
 	}{
-		"full by memory, idle":     {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, of(.1, 9.5), true, nil},
-		"full and busy":            {requestreport.Node{Use: steady(1, amounts(3, 1), roomy)}, of(3.9, 1), false, nil},
-		"full, half of it used":    {requestreport.Node{Use: steady(1, amounts(2, 1), roomy)}, of(3.9, 1), false, nil},
-		"full, memory not known":   {requestreport.Node{Use: steady(1, requestreport.Amounts{CPU: requestreport.Is(.1)}, roomy)}, of(3.9, 1), false, nil},
-		"not full, idle":           {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, of(3, 1), false, nil},
-		"full by 90 %, idle":       {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, profile.Amounts{CPU: 4 * .9}, true, nil},
-		"room for one":             {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(1)})}, of(1, 1), false, nil},
-		"a task on each CPU":       {requestreport.Node{Use: steady(1, amounts(4, 1), roomy)}, of(1, 1), false, nil},
-		"memory 90 % full":         {requestreport.Node{Use: steady(1, amounts(1, 9), roomy)}, of(1, 1), false, []requestreport.Risk{requestreport.MemoryFull}},
+		"full by memory, idle":     {requestreport.Node{Use: steady(2, amounts(.1, 1), roomy)}, of(.1, 9.5), true, nil},
+		"full and busy":            {requestreport.Node{Use: steady(2, amounts(3, 1), roomy)}, of(3.9, 1), false, nil},
+		"full, half of it used":    {requestreport.Node{Use: steady(2, amounts(2, 1), roomy)}, of(3.9, 1), false, nil},
+		"full, memory not known":   {requestreport.Node{Use: steady(2, requestreport.Amounts{CPU: requestreport.Is(.1)}, roomy)}, of(3.9, 1), false, nil},
+		"not full, idle":           {requestreport.Node{Use: steady(2, amounts(.1, 1), roomy)}, of(3, 1), false, nil},
+		"full by 90 %, idle":       {requestreport.Node{Use: steady(2, amounts(.1, 1), roomy)}, profile.Amounts{CPU: 4 * .9}, true, nil},
+		"room for one":             {requestreport.Node{Use: steady(2, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(1)})}, of(1, 1), false, nil},
+		"a task on each CPU":       {requestreport.Node{Use: steady(2, amounts(4, 1), roomy)}, of(1, 1), false, nil},
+		"memory 90 % full":         {requestreport.Node{Use: steady(2, amounts(1, 9), roomy)}, of(1, 1), false, []requestreport.Risk{requestreport.MemoryFull}},
+		"one value, no room":       {requestreport.Node{Use: steady(1, amounts(5, 9), requestreport.Room{Pods: requestreport.Is(0)})}, of(1, 1), false, nil},
+		"one value, idle":          {requestreport.Node{Use: steady(1, amounts(.1, 1), roomy)}, of(3.9, 1), false, nil},
+		"no pressure, 95 %":        {requestreport.Node{Use: blind(3.81)}, of(1, 1), false, []requestreport.Risk{requestreport.CPUFull}},
+		"no pressure, less":        {requestreport.Node{Use: blind(3.79)}, of(1, 1), false, nil},
+		"95 % with pressure":       {requestreport.Node{Use: steady(2, amounts(3.9, 1), roomy)}, of(1, 1), false, nil},
 		"nothing measured":         {requestreport.Node{}, of(3.9, 1), false, nil},
-		"not full, no room":        {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, []requestreport.Risk{requestreport.NoRoom}},
-		"cordoned, no room":        {requestreport.Node{Unschedulable: true, Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, nil},
-		"not full, room not known": {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{})}, of(1, 1), false, nil},
-		"full, no room":            {requestreport.Node{Use: steady(1, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(0)})}, of(3.9, 1), false, nil},
+		"not full, no room":        {requestreport.Node{Use: steady(2, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, []requestreport.Risk{requestreport.NoRoom}},
+		"cordoned, no room":        {requestreport.Node{Unschedulable: true, Use: steady(2, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(.5)})}, of(1, 1), false, nil},
+		"not full, room not known": {requestreport.Node{Use: steady(2, amounts(3, 1), requestreport.Room{})}, of(1, 1), false, nil},
+		"full, no room":            {requestreport.Node{Use: steady(2, amounts(3, 1), requestreport.Room{Pods: requestreport.Is(0)})}, of(3.9, 1), false, nil},
 	} {
 		test.node.Name, test.node.Capacity, test.node.Allocatable = "n", of(4, 10), of(4, 10)
 		r := report(t, requestreport.Input{Requests: true, Nodes: []requestreport.Node{test.node}, Pods: []requestreport.Pod{{Workload: web, Node: "n", Requests: test.requested}}})
@@ -375,6 +379,8 @@ func TestRefusals(t *testing.T) {
 		"Nodes[0].Capacity":      func(in *requestreport.Input) { in.Nodes[0].Capacity.CPU = -1 },
 		"Nodes[0].Allocatable":   func(in *requestreport.Input) { in.Nodes[0].Allocatable.Memory = math.Inf(1) },
 		"Pods[3].Workload.Name":  func(in *requestreport.Input) { in.Pods[3].Workload.Name = "" },
+		"Pods[2].Floor":          func(in *requestreport.Input) { in.Pods[2].Floor.CPU = -1 },
+		"Pods[2].Overhead":       func(in *requestreport.Input) { in.Pods[2].Overhead.Memory = math.Inf(1) },
 		"Pods[0].Requests":       func(in *requestreport.Input) { in.Pods[0].Requests.CPU = math.NaN() },
 		"Profiles[1].Workload":   func(in *requestreport.Input) { in.Profiles[1].Workload = web },
 		"Profiles[0].Containers": func(in *requestreport.Input) { in.Profiles[0].Containers[0].Target.CPU = -1 },
@@ -425,6 +431,12 @@ func TestNotes(t *testing.T) {
 		in   requestreport.Input
 		want []string
 	}{
+		"one value": {requestreport.Input{Requests: true, Nodes: []requestreport.Node{{Name: "n", Use: steady(1, amounts(1, 1), requestreport.Room{})}}}, []string{
+			"Nodes of which there is one value: 1. That does not show whether they are idle or at risk.", "Use was measured for 10s: a p95 takes 3m20s, a p99 takes 16m40s."}},
+		"no pressure, cordoned": {requestreport.Input{Requests: true, Nodes: []requestreport.Node{{Name: "n", Unschedulable: true, Use: blind(1)}}}, []string{
+			"Measured nodes that take no pods, since they are cordoned or not ready: 1. The total room is of the others.",
+			"Nodes without pressure data: 1 of 1. Tasks that wait for a CPU are not counted there; 95 % of the CPU in use is a risk.",
+			"Use was measured for 20s: a p95 takes 3m20s, a p99 takes 16m40s."}},
 		"nothing":   {requestreport.Input{}, []string{"No pods were read: what is requested is unknown."}},
 		"few spans": {short, []string{"Use was measured for 30s: a p95 takes 3m20s, a p99 takes 16m40s."}},
 	} {

@@ -3,6 +3,7 @@ package requestreport
 import (
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/spazio-scheduler/spazio/sim/report/text"
 )
@@ -16,7 +17,7 @@ var rowColumns = []string{
 	"room_pods", "room_cpu", "room_memory",
 	"request_of_pod_cpu", "request_of_pod_memory", "need_of_pod_cpu", "need_of_pod_memory", "confidence",
 	"recommended_of_pod_cpu", "recommended_of_pod_memory", "recommended_cpu", "recommended_memory", "excess_cpu", "excess_memory",
-	"saving_cpu", "saving_memory", "shortfall_cpu", "shortfall_memory", "remark",
+	"saving_cpu", "saving_memory", "shortfall_cpu", "shortfall_memory", "uncertain_saving_cpu", "uncertain_saving_memory", "remark",
 }
 
 // Rows is the report for a spreadsheet: a row of kind total, and one for each node, namespace and
@@ -31,6 +32,7 @@ func (r *Report) Rows() text.Table {
 	total.amounts("recommended", r.Total.Recommended)
 	total.amounts("saving", r.Total.Saving)
 	total.amounts("shortfall", r.Total.Shortfall)
+	total.amounts("uncertain_saving", r.Total.UncertainSaving)
 	total.addTo(&t)
 	for i := range r.Nodes {
 		nodeRecord(&r.Nodes[i]).addTo(&t)
@@ -43,6 +45,7 @@ func (r *Report) Rows() text.Table {
 		one.amounts("excess", n.Excess)
 		one.amounts("saving", n.Saving)
 		one.amounts("shortfall", n.Shortfall)
+		one.amounts("uncertain_saving", n.UncertainSaving)
 		one.addTo(&t)
 	}
 	for i := range r.Workloads {
@@ -52,10 +55,14 @@ func (r *Report) Rows() text.Table {
 }
 
 func nodeRecord(n *NodeRow) row {
-	one := row{"kind": "node", "node": n.Name, "remark": reasons(n.Risks)}
+	remarks := reasons(n.Risks)
 	if n.Idle {
-		one["remark"] = "full by requests, idle by measurement"
+		remarks = append(remarks, "full by requests, idle by measurement")
 	}
+	if n.Unschedulable {
+		remarks = append(remarks, "takes no pods")
+	}
+	one := row{"kind": "node", "node": n.Name, "remark": strings.Join(remarks, "; ")}
 	one.pods(n.Pods, n.Undeclared)
 	one.amounts("allocatable", n.Allocatable)
 	one.amounts("requested", n.Requested)
@@ -65,9 +72,14 @@ func nodeRecord(n *NodeRow) row {
 
 func workloadRecord(w *WorkloadRow) row {
 	one := row{"kind": "workload", "namespace": w.Namespace, "workload_kind": w.Kind, "workload": w.Name}
+	var remarks []string
 	if w.Stale {
-		one["remark"] = "stale"
+		remarks = append(remarks, "stale")
 	}
+	if w.HorizontallyScaled {
+		remarks = append(remarks, "scaled by utilisation")
+	}
+	one["remark"] = strings.Join(remarks, "; ")
 	one.pods(w.Pods, w.Undeclared)
 	one.amounts("requested", w.Requested)
 	one.amounts("request_of_pod", w.Request)
@@ -109,10 +121,22 @@ func (r row) measured(u Usage, room Room) {
 	r.amounts("room", room.Amounts)
 }
 
+// asText has a spreadsheet take a cell as text: others choose names, and one that begins as a formula
+// does would be run.
+func asText(cell string) string {
+	if strings.ContainsAny(cell[:min(len(cell), 1)], "=+-@\t\r") {
+		cell = "'" + cell
+	}
+	return text.Plain(cell)
+}
+
 func (r row) addTo(t *text.Table) {
 	cells := make([]string, len(rowColumns))
 	for i, column := range rowColumns {
 		cells[i] = r[column]
+		if _, err := strconv.ParseFloat(cells[i], 64); err != nil {
+			cells[i] = asText(cells[i])
+		}
 	}
 	t.Rows = append(t.Rows, cells)
 }

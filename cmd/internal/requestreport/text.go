@@ -61,12 +61,12 @@ func (r *Report) tables() []text.Table {
 // totalTable has a row for CPU and one for memory.
 func (r *Report) totalTable() text.Table {
 	t := text.Table{
-		Title:  "Total: saving is what pods would request less by recommendations, shortfall what others would request more",
-		Header: []string{"RESOURCE", "ALLOCATABLE", "REQUESTED", "MEAN USE", "P95", "P99", "ROOM", "SAVING", "SHORTFALL"},
-		Right:  []bool{false, true, true, true, true, true, true, true, true},
+		Title:  "Total: saving is what pods would request less by recommendations, shortfall what others would request more; uncertain savings are in neither",
+		Header: []string{"RESOURCE", "ALLOCATABLE", "REQUESTED", "MEAN USE", "P95", "P99", "ROOM", "SAVING", "SHORTFALL", "UNCERTAIN"},
+		Right:  []bool{false, true, true, true, true, true, true, true, true, true},
 	}
 	of := &r.Total
-	amounts := []Amounts{of.Allocatable, of.Requested, of.Used.Mean, of.Used.P95, of.Used.P99, of.Room.Amounts, of.Saving, of.Shortfall}
+	amounts := []Amounts{of.Allocatable, of.Requested, of.Used.Mean, of.Used.P95, of.Used.P99, of.Room.Amounts, of.Saving, of.Shortfall, of.UncertainSaving}
 	cpu, memory := []string{"CPU, cores"}, []string{"memory, GiB"}
 	for _, a := range amounts {
 		cpu, memory = append(cpu, cores(a.CPU)), append(memory, gib(a.Memory))
@@ -131,17 +131,16 @@ func (r *Report) riskTable() text.Table {
 	t := nodesTable(of(len(risky), "Nodes at risk"), risky)
 	t.Header = append(slices.Clone(t.Header), "REASON")
 	for i := range t.Rows {
-		t.Rows[i] = append(t.Rows[i], reasons(risky[i].Risks))
+		t.Rows[i] = append(t.Rows[i], strings.Join(reasons(risky[i].Risks), "; "))
 	}
 	return t
 }
 
-func reasons(risks []Risk) string {
-	words := make([]string, len(risks))
-	for i, r := range risks {
-		words[i] = string(r)
+func reasons(risks []Risk) (words []string) {
+	for _, r := range risks {
+		words = append(words, string(r))
 	}
-	return strings.Join(words, "; ")
+	return words
 }
 
 // nodeTable has the nodes by name.
@@ -160,17 +159,28 @@ func (r *Report) excessTable() text.Table {
 		if w.rank <= 0 || len(t.Rows) == most {
 			break
 		}
-		t.Add(w.Namespace, w.Kind+"/"+w.Name, strconv.Itoa(w.Pods),
+		t.Add(w.Namespace, w.title(), strconv.Itoa(w.Pods),
 			fine(w.Request.CPU), fine(w.Need.CPU), fine(w.Recommended.CPU), cores(w.Saving.CPU),
 			mib(w.Request.Memory), mib(w.Need.Memory), mib(w.Recommended.Memory), mib(w.Saving.Memory), w.confidence())
 	}
 	return t
 }
 
-// confidence marks what was not measured for long.
+// longestTitle is in columns: an annotation, which may have 250 KiB, can name a workload.
+const longestTitle = 100
+
+// title is the workload's kind and name, for people.
+func (w *WorkloadRow) title() string {
+	return text.Shorten(text.Plain(w.Kind+"/"+w.Name), longestTitle)
+}
+
+// confidence marks what was not measured for long, and what is scaled by utilisation.
 func (w *WorkloadRow) confidence() string {
-	if w.Stale {
+	switch {
+	case w.Stale:
 		return "stale"
+	case w.HorizontallyScaled:
+		return "scaled"
 	}
 	return number(w.Confidence, 1, 2)
 }
@@ -213,7 +223,7 @@ func (r *Report) undeclaredTable() text.Table {
 		Right:  []bool{false, false, true, true, true, true, true, true},
 	}
 	for _, w := range rows[:min(len(rows), most)] {
-		t.Add(w.Namespace, w.Kind+"/"+w.Name, strconv.Itoa(w.Undeclared), fine(w.Need.CPU), fine(w.Recommended.CPU), mib(w.Need.Memory), mib(w.Recommended.Memory), w.confidence())
+		t.Add(w.Namespace, w.title(), strconv.Itoa(w.Undeclared), fine(w.Need.CPU), fine(w.Recommended.CPU), mib(w.Need.Memory), mib(w.Recommended.Memory), w.confidence())
 	}
 	return t
 }

@@ -17,7 +17,9 @@ type Sample struct {
 	// CPU are the cores that are busy and the tasks that wait for one, Memory the bytes that are
 	// not available.
 	CPU, Memory Measured
-	Room        Room
+	// NoPressure reports that tasks that wait are not counted.
+	NoPressure bool
+	Room       Room
 }
 
 // Room is what still fits on a node; it may be negative.
@@ -31,6 +33,8 @@ type Room struct {
 type Use struct {
 	spans []span // ascending
 	room  [3]sum // of typical pods, cores and bytes
+	// noPressure reports that a sample was without waiting tasks.
+	noPressure bool
 }
 
 // span is what was measured in one span; index counts spans since 1970, so that those of all nodes
@@ -75,6 +79,7 @@ func (s sum) mean() Measured {
 
 // Add takes in a sample. What is not finite is unknown. Samples may come in any order.
 func (u *Use) Add(s Sample) {
+	u.noPressure = u.noPressure || s.NoPressure
 	index := int32(s.At.Unix() / int64(spanLength/time.Second))
 	at := len(u.spans) - 1
 	if at < 0 || u.spans[at].index != index {

@@ -24,12 +24,15 @@ type WorkloadRow struct {
 	// Excess is what the pods that request a resource request above their need, 0 where they
 	// request less.
 	Excess Amounts `json:"excess"`
-	// Recommended is what a pod should request, and Saving what the pods that request would
-	// request less then; it is negative where they would request more.
+	// Recommended is what the containers of a pod should request, and Saving what the pods that request
+	// would request less then, with what their init containers and overhead still take; it is negative
+	// where they would request more.
 	Recommended Amounts `json:"recommendedOfPod"`
 	Saving      Amounts `json:"saving"`
-	// Stale reports that no pod was measured for long.
-	Stale bool `json:"stale,omitempty"`
+	// Stale reports that no pod was measured for long, HorizontallyScaled that an autoscaler sets the
+	// number of pods by their utilisation.
+	Stale              bool `json:"stale,omitempty"`
+	HorizontallyScaled bool `json:"horizontallyScaled,omitempty"`
 
 	rank float64 // by excess, below 0 where that is unknown
 }
@@ -60,6 +63,9 @@ func (r *Report) addWorkloads(in *Input) {
 		if g := groups[in.Profiles[i].Workload]; g != nil {
 			g.apply(&in.Profiles[i])
 		}
+	}
+	for i := range in.Pods {
+		groups[in.Pods[i].Workload].save(&in.Pods[i])
 	}
 	var whole profile.Amounts
 	for i := range in.Nodes {
@@ -103,7 +109,7 @@ func (g *group) add(p *Pod) {
 func (g *group) apply(p *Profile) {
 	known := func(s profile.Share) Measured { return Measured{s.Amount, s.Confidence > 0} }
 	g.Need = Amounts{known(p.Need.CPU), known(p.Need.Memory)}
-	g.Stale = p.Stale
+	g.Stale, g.HorizontallyScaled = p.Stale, p.HorizontallyScaled
 	if g.profiled() {
 		g.Confidence = Is(min(p.Need.CPU.Confidence, p.Need.Memory.Confidence))
 	}
@@ -138,7 +144,18 @@ func (m Measured) orUnknown() Measured {
 	return m
 }
 
-// compare holds requests against need and recommendation.
+// save adds what a pod would request less by the recommendation of what it requests.
+func (g *group) save(p *Pod) {
+	add := func(saving *Measured, target Measured, requests, floor, overhead float64) {
+		if target.Known && requests > 0 {
+			*saving = Is(saving.Value + requests - (max(target.Value, floor) + overhead))
+		}
+	}
+	add(&g.Saving.CPU, g.Recommended.CPU, p.Requests.CPU, p.Floor.CPU, p.Overhead.CPU)
+	add(&g.Saving.Memory, g.Recommended.Memory, p.Requests.Memory, p.Floor.Memory, p.Overhead.Memory)
+}
+
+// compare holds requests against need.
 func (g *group) compare(whole Amounts) {
 	g.rank = -1
 	for i, of := range []func(*Amounts) *Measured{func(a *Amounts) *Measured { return &a.CPU }, func(a *Amounts) *Measured { return &a.Memory }} {
@@ -153,18 +170,39 @@ func (g *group) compare(whole Amounts) {
 			*of(&g.Excess) = excess
 			g.rank = max(g.rank, share(excess, *of(&whole)).Value)
 		}
-		if target := *of(&g.Recommended); target.Known {
-			*of(&g.Saving) = Is(requested - pods*target.Value)
-		}
 	}
 }
 
-// addSaving adds the workload's to sums of what would be requested less and more.
-func (w *WorkloadRow) addSaving(saving, shortfall Amounts) (less, more Amounts) {
-	part := func(m Measured, sign float64) Measured { return Measured{max(sign*m.Value, 0), m.Known} }
-	less = saving.plus(Amounts{part(w.Saving.CPU, 1), part(w.Saving.Memory, 1)})
-	more = shortfall.plus(Amounts{part(w.Saving.CPU, -1), part(w.Saving.Memory, -1)})
-	return less, more
+// leastConfidence is that of a profile by which savings are added up.
+const leastConfidence = .5
+
+// uncertain reports whether the workload's saving may not be one, or not be taken.
+func (w *WorkloadRow) uncertain() bool {
+	return w.Stale || w.HorizontallyScaled || w.Confidence.Value < leastConfidence
+}
+
+// Savings are sums over workloads.
+type Savings struct {
+	// Saving is what pods would request less by recommendations, Shortfall what others would
+	// request more.
+	Saving    Amounts `json:"saving"`
+	Shortfall Amounts `json:"shortfall"`
+	// UncertainSaving is in neither: it is by profiles that are stale or of a confidence below ½, or of
+	// workloads that are scaled by utilisation.
+	UncertainSaving Amounts `json:"uncertainSaving"`
+}
+
+// add adds a workload's.
+func (s *Savings) add(w *WorkloadRow) {
+	part := func(sign float64) Amounts {
+		of := func(m Measured) Measured { return Measured{max(sign*m.Value, 0), m.Known} }
+		return Amounts{of(w.Saving.CPU), of(w.Saving.Memory)}
+	}
+	if w.uncertain() {
+		s.UncertainSaving = s.UncertainSaving.plus(part(1))
+		return
+	}
+	s.Saving, s.Shortfall = s.Saving.plus(part(1)), s.Shortfall.plus(part(-1))
 }
 
 // NamespaceRow is a namespace with pods.
@@ -177,8 +215,7 @@ type NamespaceRow struct {
 	Profiled  int     `json:"profiledWorkloads"`
 	Requested Amounts `json:"requested"`
 	Excess    Amounts `json:"excess"`
-	Saving    Amounts `json:"saving"`
-	Shortfall Amounts `json:"shortfall"`
+	Savings
 }
 
 // addNamespaces sums up workloads.
@@ -198,7 +235,7 @@ func (r *Report) addNamespaces() {
 			n.Profiled++
 		}
 		n.Requested, n.Excess = n.Requested.plus(w.Requested), n.Excess.plus(w.Excess)
-		n.Saving, n.Shortfall = w.addSaving(n.Saving, n.Shortfall)
+		n.Savings.add(w)
 	}
 	r.Namespaces = make([]NamespaceRow, 0, len(rows))
 	for _, n := range rows {

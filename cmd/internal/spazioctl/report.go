@@ -2,7 +2,6 @@ package spazioctl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,16 +39,20 @@ func newReportCommand() *cobra.Command {
 			"measurement; nodes at risk; the workloads that request most above their need, with the\n" +
 			"recommended requests and the saving, by namespace too; and pods that declare nothing.\n\n" +
 			"It changes nothing. Agents are enough: no pod has to be scheduled by Spazio. What workloads\n" +
-			"need is known where the profiler runs. One look gives a mean: a p95 takes --for 200s and a\n" +
-			"p99 takes --for 1000s. What was not measured is \"-\" in a table, and null in JSON.\n\n" +
+			"need is known where the profiler runs. One look gives one value, and no verdict: a p95 takes\n" +
+			"--for 200s and a p99 takes --for 1000s; an interrupt shows what was measured until then. What\n" +
+			"was not measured is \"-\" in a table, and null in JSON.\n\n" +
 			"It takes the right to list nodes, pods and workloadprofiles, and to create\n" +
 			"pods/portforward in namespace spazio-agent. With --recording, use is read from recordings of\n" +
-			"agents instead, and with --objects requests are read from a file.",
+			"agents instead, and requests from a file by --objects or the cluster of --kubeconfig or\n" +
+			"--context; with none of these they are unknown.",
 		Example: "  spazio report --for 20m -o html > report.html\n" +
 			"  kubectl get nodes,pods,workloadprofiles -A -o json > objects.json\n" +
 			"  spazio report --objects objects.json --recording node-1 --recording node-2",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c.Context(), c.OutOrStdout()) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return o.run(c.Context(), c.OutOrStdout(), c.ErrOrStderr())
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.kubeconfig, "kubeconfig", "", "leads to the API server (default: as kubectl's)")
@@ -69,7 +72,7 @@ var reportOutputs = []string{"table", "json", "csv", "html"}
 // reportFlags are the flags of the fields of a collect.Config.
 var reportFlags = map[string]string{"For": "for", "Timeout": "timeout", "Recordings": "recording", "Objects": "objects"}
 
-func (o *reportOptions) run(ctx context.Context, out io.Writer) error {
+func (o *reportOptions) run(ctx context.Context, out, progress io.Writer) error {
 	if !slices.Contains(reportOutputs, o.output.format) {
 		return command.Usage(fmt.Errorf("--output: %q is none of %s", o.output.format, strings.Join(reportOutputs, ", ")))
 	}
@@ -78,6 +81,7 @@ func (o *reportOptions) run(ctx context.Context, out io.Writer) error {
 		return command.Usage(err)
 	}
 	defer done()
+	c.Progress = progress
 	in, err := collect.Collect(ctx, c)
 	if bad := field.By(err, "collect"); bad != nil {
 		return command.Usage(fmt.Errorf("--%s: %w", reportFlags[bad.Field], err))
@@ -117,11 +121,11 @@ func (o *reportOptions) config() (c collect.Config, done func(), err error) {
 		c.Objects, c.Source = file, "the objects of "+o.objects
 		return c, func() { file.Close() }, nil
 	}
-	target, err := podforward.Cluster(o.kubeconfig, o.context)
-	if errors.Is(err, podforward.ErrNoKubeconfig) && len(o.recordings) > 0 {
-		c.Source = "recordings"
+	if len(o.recordings) > 0 && o.kubeconfig == "" && o.context == "" {
+		c.Source = "recordings" // of any cluster, and not of the one that kubectl leads to by default
 		return c, func() {}, nil
 	}
+	target, err := podforward.Cluster(o.kubeconfig, o.context)
 	if err != nil {
 		return c, nil, fmt.Errorf("--kubeconfig: %w", err)
 	}

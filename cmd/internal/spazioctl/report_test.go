@@ -66,7 +66,8 @@ func TestReportRefuses(t *testing.T) {
 		return path
 	}
 	empty := write("empty", "{}")
-	negative := write("negative", `{"items": [{"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
+	podless := write("podless", `{"items": [{"kind": "Node", "metadata": {"name": "n"}}]}`)
+	negative := write("negative", `{"items": [{"kind": "Pod"}, {"kind": "Node", "metadata": {"name": "n"}, "status": {"capacity": {"cpu": "-1"}}}]}`)
 	for _, test := range []struct {
 		args []string
 		code int
@@ -78,8 +79,11 @@ func TestReportRefuses(t *testing.T) {
 		{[]string{"--for", "1m", "--recording", dir}, command.ExitUsage, []string{"--for", "1m0s"}},
 		{[]string{"--timeout", "0s"}, command.ExitUsage, []string{"--timeout", "0s", "positive"}},
 		{[]string{"--recording", dir + "/none"}, command.ExitUsage, []string{"--recording", dir + "/none"}},
+		{[]string{"--recording", dir, "--context", "none"}, command.ExitUsage, []string{"--kubeconfig", "none"}},
+		{[]string{"--recording", dir, "--kubeconfig", kubeconfig}, command.ExitFailure, []string{"list nodes", "127.0.0.1:1"}},
 		{[]string{"--objects", dir + "/none"}, command.ExitUsage, []string{"--objects", dir + "/none"}},
 		{[]string{"--objects", empty}, command.ExitUsage, []string{"--objects", "kubectl get nodes,pods,workloadprofiles -A -o json"}},
+		{[]string{"--objects", podless}, command.ExitUsage, []string{"--objects", "it has no pods", "kubectl get nodes,pods,workloadprofiles -A -o json"}},
 		{[]string{"--objects", negative}, command.ExitUsage, []string{"--objects", negative, "Nodes[0].Capacity = -1"}},
 		{[]string{"--objects", file, "--context", "c"}, command.ExitUsage, []string{"--objects", "--context"}},
 		{[]string{"--context", "none"}, command.ExitUsage, []string{"--kubeconfig", "none"}},
@@ -87,9 +91,6 @@ func TestReportRefuses(t *testing.T) {
 		{nil, command.ExitFailure, []string{"list nodes", "127.0.0.1:1"}},
 	} {
 		t.Setenv("KUBECONFIG", kubeconfig)
-		if strings.Join(test.args, " ") == "--recording "+dir+"/none" {
-			t.Setenv("KUBECONFIG", dir+"/nowhere") // recordings need no cluster
-		}
 		code, out, errs := run(t.Context(), append([]string{"report"}, test.args...)...)
 		if code != test.code || out != "" || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: exit code %d, printed %q, said %q", test.args, code, out, errs)

@@ -219,7 +219,7 @@ func TestNoEnergyInAWindow(t *testing.T) {
 	f.pods[podA] = &pod{cores: 1}
 	f.still = true
 	f.seconds(p, 6) // of which the first is a reset
-	label := "{namespace=,pod=,pod_uid=" + podA + "}"
+	label := "{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
 	before := series(t, p)
 	f.seconds(p, 10)
 	after := series(t, p)
@@ -298,7 +298,7 @@ func TestPodThatComesBack(t *testing.T) {
 	m.seconds(p, 5)
 	m.pods[podA].hidden = false
 	m.seconds(p, 180)
-	label := "pod_joules_total{namespace=,pod=,pod_uid=" + podA + "}"
+	label := "pod_joules_total{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
 	if got := series(t, p)[label]; !near(got, m.pods[podA].joules, .05*m.pods[podA].joules) {
 		t.Errorf("a pod that runs is charged %g J of %g J", got, m.pods[podA].joules)
 	}
@@ -328,7 +328,7 @@ func TestMostPodsThatEnded(t *testing.T) {
 	m.seconds(p, 5)
 	all := series(t, p)
 	for i := range 600 {
-		if _, shown := all["pod_joules_total{namespace=,pod=,pod_uid="+uid(i)+"}"]; shown != (i >= 100) {
+		if _, shown := all["pod_joules_total{pod_name=,pod_namespace=,pod_uid="+uid(i)+"}"]; shown != (i >= 100) {
 			t.Errorf("pod %d shown: %v", i, shown)
 		}
 	}
@@ -355,7 +355,7 @@ func TestNamesAreForgotten(t *testing.T) {
 	m.seconds(p, 5)
 	p.Observe(m.at, named(many...))
 	name := func(uid string) bool {
-		_, ok := series(t, p)["pod_joules_total{namespace=shop,pod=pod-"+uid+",pod_uid=}"]
+		_, ok := series(t, p)["pod_joules_total{pod_name=pod-"+uid+",pod_namespace=shop,pod_uid=}"]
 		return ok
 	}
 	// One there, and its name among 502: as many as are kept.
@@ -392,9 +392,9 @@ func TestANameIsTheNewestPods(t *testing.T) {
 	p := m.meter(energy.Split{Idle: energy.ByUsage})
 	m.seconds(p, 1)
 	named := func(uid string) []telemetry.Pod { return []telemetry.Pod{{UID: uid, Namespace: "shop", Name: "db-0"}} }
-	const byName = "pod_joules_total{namespace=shop,pod=db-0,pod_uid=}"
+	const byName = "pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid=}"
 	of := func(all map[string]float64, uid string) float64 {
-		return all["pod_joules_total{namespace=shop,pod=db-0,pod_uid="+uid+"}"]
+		return all["pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid="+uid+"}"]
 	}
 	for _, uids := range [][2]string{{podA, podB}, {podC, podB + "0"}} { // the newer one has the larger UID, or not
 		older, newer := uids[0], uids[1]
@@ -416,6 +416,25 @@ func TestANameIsTheNewestPods(t *testing.T) {
 			t.Errorf("both have ended, and the newer took %g J", all[byName])
 		}
 		m.seconds(p, 130)
+	}
+}
+
+// TestTheNewerOfTwoThatRun: while the pod that is replaced still ends, the name is that of the one that
+// began later, whatever their UIDs.
+func TestTheNewerOfTwoThatRun(t *testing.T) {
+	for _, uids := range [][2]string{{podA, podB}, {podB, podA}} {
+		m := newMachine()
+		p := m.meter(energy.Split{Idle: energy.ByUsage})
+		older, newer := uids[0], uids[1]
+		p.Observe(m.at, []telemetry.Pod{{UID: older, Namespace: "shop", Name: "db-0"}, {UID: newer, Namespace: "shop", Name: "db-0"}})
+		m.pods[older] = &pod{cores: 1}
+		m.seconds(p, 30)
+		m.pods[newer] = &pod{cores: .1}
+		m.seconds(p, 10)
+		all := series(t, p)
+		if took := all["pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid="+older+"}"]; took <= all["pod_joules_total{pod_name=db-0,pod_namespace=shop,pod_uid=}"] {
+			t.Errorf("under the UID of the older are %g J of %v", took, all)
+		}
 	}
 }
 
@@ -523,7 +542,7 @@ func TestWindowOfCPUTimesThatCannotBe(t *testing.T) {
 			p := m.meter(energy.Split{})
 			m.everyLoad(p)
 			m.system, m.pods[podA] = 1, &pod{cores: 1}
-			charged := func() float64 { return series(t, p)["pod_joules_total{namespace=,pod=,pod_uid="+podA+"}"] }
+			charged := func() float64 { return series(t, p)["pod_joules_total{pod_name=,pod_namespace=,pod_uid="+podA+"}"] }
 			for before := 0.; charged() == before; {
 				m.seconds(p, 1) // to the end of a window
 			}
@@ -600,7 +619,7 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 		}
 		s.system, s.pods["a"] = 1, &pod{cores: 1}
 		s.seconds(p, 3*each) // the first of the pod
-		before := series(t, p)["pod_joules_total{namespace=,pod=,pod_uid=a}"]
+		before := series(t, p)["pod_joules_total{pod_name=,pod_namespace=,pod_uid=a}"]
 		known := 0
 		for range 300 {
 			last, told, _ := s.seconds(p, 1)
@@ -611,7 +630,7 @@ func TestCounterThatMovesSeldom(t *testing.T) {
 				t.Fatalf("each %d s: %g W, %v of 80", each, last.Watts, last.Flags)
 			}
 		}
-		took := series(t, p)["pod_joules_total{namespace=,pod=,pod_uid=a}"] - before
+		took := series(t, p)["pod_joules_total{pod_name=,pod_namespace=,pod_uid=a}"] - before
 		if known < 300/each-2 || took < 300*20*.9 || took > 300*20*1.1 {
 			t.Errorf("each %d s: known %d times in 300 s; the pod took %g J of 6000", each, known, took)
 		}

@@ -55,6 +55,7 @@ func (s *sourceTotal) is(source string, t energy.ZoneTotal) bool {
 type podAccount struct {
 	uid                     string
 	joules, variance, drift float64
+	begunAt                 time.Time // of the first window that it is charged for
 	endedAt                 time.Time // zero while it runs
 }
 
@@ -138,13 +139,16 @@ func (l *ledger) newest() map[podName]*podAccount {
 	return newest
 }
 
-// isNewer compares pods of one name: one that runs is newer than one that has ended.
+// isNewer compares pods of one name: one that runs is newer than one that has ended, and of two that run
+// the one that was charged later, since a replaced pod may take its time to end.
 func (a *podAccount) isNewer(b *podAccount) bool {
 	switch {
 	case a.endedAt.IsZero() != b.endedAt.IsZero():
 		return a.endedAt.IsZero()
 	case !a.endedAt.Equal(b.endedAt):
 		return a.endedAt.After(b.endedAt)
+	case !a.begunAt.Equal(b.begunAt):
+		return a.begunAt.After(b.begunAt)
 	}
 	return a.uid > b.uid
 }
@@ -154,7 +158,7 @@ func (l *ledger) charge(w *window, residual float64) {
 	for i, uid := range l.uids {
 		a := l.pods[uid]
 		if a == nil {
-			a = &podAccount{uid: uid}
+			a = &podAccount{uid: uid, begunAt: w.at}
 			l.pods[uid] = a
 		}
 		joules := l.shares[i].Joules

@@ -230,7 +230,7 @@ func TestNodeAndPods(t *testing.T) {
 	m.seconds(p, 60)
 	after := series(t, p)
 	for uid, from := range begun {
-		label := "{namespace=,pod=,pod_uid=" + uid + "}"
+		label := "{pod_name=,pod_namespace=,pod_uid=" + uid + "}"
 		if got, want := after["pod_joules_total"+label]-before["pod_joules_total"+label], m.pods[uid].joules-from; !near(got, want, .01*want) {
 			t.Errorf("pod %s is charged %g J, its load took %g J", uid, got, want)
 		}
@@ -274,7 +274,7 @@ func TestDoubtOfPackages(t *testing.T) {
 		}
 		m.system, m.pods[podA] = 2, &pod{cores: 1}
 		run(10, less)
-		label := "{namespace=,pod=,pod_uid=" + podA + "}"
+		label := "{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
 		before := series(t, p)
 		run(seconds, less)
 		after := series(t, p)
@@ -344,7 +344,7 @@ func TestDoubtOfPods(t *testing.T) {
 			run(400)
 			all := series(t, p)
 			seconds := 400 * step.Seconds()
-			joules, sd := all["pod_joules_total{namespace=,pod=,pod_uid="+podA+"}"], all["pod_joules_stddev{namespace=,pod=,pod_uid="+podA+"}"]
+			joules, sd := all["pod_joules_total{pod_name=,pod_namespace=,pod_uid="+podA+"}"], all["pod_joules_stddev{pod_name=,pod_namespace=,pod_uid="+podA+"}"]
 			if !near(joules, 20*seconds, .03*20*seconds) {
 				t.Errorf("every %v, noise %g W: the pod is charged %g J, its load took %g J", step, noise, joules, 20*seconds)
 			}
@@ -537,7 +537,7 @@ func TestPartOfTheZones(t *testing.T) {
 	m.system = .25
 	m.pods[podA] = &pod{cores: .75}
 	m.seconds(p, 10)
-	label := "pod_joules_total{namespace=,pod=,pod_uid=" + podA + "}"
+	label := "pod_joules_total{pod_name=,pod_namespace=,pod_uid=" + podA + "}"
 	before, from := series(t, p)[label], m.pods[podA].joules
 	for i := range 300 {
 		m.dramThere = i%5 > 1 // two intervals of five lack it: in which it is gone, and comes back
@@ -676,8 +676,8 @@ func TestEndedPodsAreShownForAWhile(t *testing.T) {
 	m.pods[podA], m.pods[podB] = &pod{cores: 1}, &pod{cores: 1}
 	m.seconds(p, 31)
 	all := series(t, p)
-	label := "pod_joules_total{namespace=shop,pod=front-1,pod_uid=}"
-	if all[label] <= 0 || all["pod_joules_total{namespace=,pod=,pod_uid="+podB+"}"] <= 0 {
+	label := "pod_joules_total{pod_name=front-1,pod_namespace=shop,pod_uid=}"
+	if all[label] <= 0 || all["pod_joules_total{pod_name=,pod_namespace=,pod_uid="+podB+"}"] <= 0 {
 		t.Errorf("%v", all)
 	}
 	delete(m.pods, podA)

@@ -56,7 +56,9 @@ kubernetes_build_info{git_version=%q,major="",minor=""} 1
 `, p.notAfter.Unix(), p.release)
 	case "/debug/why":
 		if r.FormValue("format") == "json" {
-			_ = json.NewEncoder(w).Encode(p.why)
+			now := p.why
+			now.SampledAt = time.Now()
+			_ = json.NewEncoder(w).Encode(now)
 			return
 		}
 		fmt.Fprintln(w, "near has room")

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -109,7 +108,7 @@ func TestReportCommand(t *testing.T) {
 	defer unpods(t, client)
 	requesting(t, client, "wide", "near", "3750m", "8Gi")
 	profiled(t, "wide")
-	shown := &programs{why: agent.Why{Node: "near", SampledAt: time.Now(), Avail: 7, Channels: []agent.WhyChannel{
+	shown := &programs{why: agent.Why{Node: "near", Avail: 7, Channels: []agent.WhyChannel{
 		{Name: agent.CPU, Filtered: .125, Room: .875}, {Name: agent.Memory, Filtered: .25, Room: .75},
 	}}}
 	reader := func(name string, resources ...string) *front {
@@ -120,16 +119,16 @@ func TestReportCommand(t *testing.T) {
 		}
 		return newFront(t, config, shown)
 	}
-	report := func(f *front) (r requestreport.Report) {
+	report := func(f *front, length string) (r requestreport.Report) {
 		t.Helper()
-		got := spazio(t.Context(), "report", "-o", "json", "--kubeconfig="+f.kubeconfig)
+		got := spazio(t.Context(), "report", "-o", "json", "--for", length, "--kubeconfig="+f.kubeconfig)
 		if err := json.Unmarshal([]byte(got.stdout), &r); err != nil || got.code != command.ExitOK {
 			t.Fatalf("exit code %d, %v: %s%s", got.code, err, got.stdout, got.errs)
 		}
 		return r
 	}
 	whole := reader("report-reader", "nodes", "pods", v1alpha1.Profiles)
-	r := report(whole)
+	r := report(whole, "10s") // two values: one gives no verdict
 	const gib = 1 << 30
 	near := r.Nodes[len(r.Nodes)-1]
 	if near.Name != "near" || !near.Idle || near.Requested.CPU != requestreport.Is(3.75) || near.Used.Mean.CPU != requestreport.Is(1) ||
@@ -139,10 +138,10 @@ func TestReportCommand(t *testing.T) {
 	if w := r.Workloads[0]; w.Name != "wide" || w.Saving.CPU != requestreport.Is(3.75-.512) || w.Saving.Memory != requestreport.Is(6*gib) || w.Need.CPU.Value > .256 || w.Need.CPU.Value < .24 {
 		t.Errorf("%+v", w)
 	}
-	if words := spazio(t.Context(), "report", "--kubeconfig="+whole.kubeconfig); words.code != command.ExitOK || !strings.Contains(words.stdout, "Nodes full by requests but idle by measurement") {
+	if words := spazio(t.Context(), "report", "--kubeconfig="+whole.kubeconfig); words.code != command.ExitOK || !strings.Contains(words.stdout, "Nodes of which there is one value: 1.") {
 		t.Errorf("exit code %d: %s%s", words.code, words.stdout, words.errs)
 	}
-	unprofiled := report(reader("report-unprofiled", "nodes", "pods"))
+	unprofiled := report(reader("report-unprofiled", "nodes", "pods"), "0")
 	if unprofiled.Workloads[0].Need.CPU.Known || !strings.Contains(strings.Join(unprofiled.Notes, " "), "You may not list WorkloadProfiles") {
 		t.Errorf("%+v, %q", unprofiled.Workloads, unprofiled.Notes)
 	}

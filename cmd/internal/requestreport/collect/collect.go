@@ -32,11 +32,14 @@ type Config struct {
 	For time.Duration
 	// Timeout bounds one answer.
 	Timeout time.Duration
+	// Progress gets a line every minute while agents are asked, if set.
+	Progress io.Writer
 	// Source names the cluster in the report.
 	Source string
-	// Now is the time and Wait waits until a time; nil is the real time.
-	Now  func() time.Time
-	Wait func(context.Context, time.Time) error
+	// Now is the time, Wait waits until a time, and Bound ends a context then; nil is the real time.
+	Now   func() time.Time
+	Wait  func(context.Context, time.Time) error
+	Bound func(context.Context, time.Time) (context.Context, context.CancelFunc)
 }
 
 // mostFor bounds For: what is kept of a node grows with it.
@@ -66,7 +69,7 @@ func Collect(ctx context.Context, c Config) (requestreport.Input, error) {
 		return requestreport.Input{}, err
 	}
 	if c.Now == nil {
-		c.Now, c.Wait = time.Now, wait
+		c.Now, c.Wait, c.Bound = time.Now, wait, context.WithDeadline
 	}
 	o := newObjects(len(c.Recordings) > 0)
 	var err error

@@ -7,12 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/pager"
@@ -36,6 +39,8 @@ type objects struct {
 	profiles []requestreport.Profile
 	profiled map[profile.Workload]bool
 	notes    []string
+	seen     map[types.UID]bool // pods
+	anyPod   bool
 	agents   map[string]string // pods of agents by their nodes
 	// measured are the pods for a profiler's Store, kept for recordings alone.
 	measured     []profiler.Pod
@@ -46,7 +51,7 @@ type objects struct {
 
 func newObjects(keepMeasured bool) *objects {
 	return &objects{
-		nodes: map[string]*requestreport.Node{}, profiled: map[profile.Workload]bool{}, agents: map[string]string{},
+		nodes: map[string]*requestreport.Node{}, profiled: map[profile.Workload]bool{}, seen: map[types.UID]bool{}, agents: map[string]string{},
 		keepMeasured: keepMeasured, containers: map[profile.Workload][]string{}, text: map[string]string{},
 	}
 }
@@ -67,26 +72,62 @@ func amountsOf(list corev1.ResourceList) profile.Amounts {
 
 func (o *objects) addNode(n *corev1.Node) {
 	o.nodes[n.Name] = &requestreport.Node{
-		Name: n.Name, Capacity: amountsOf(n.Status.Capacity), Allocatable: amountsOf(n.Status.Allocatable), Unschedulable: n.Spec.Unschedulable,
+		Name: n.Name, Capacity: amountsOf(n.Status.Capacity), Allocatable: amountsOf(n.Status.Allocatable), Unschedulable: n.Spec.Unschedulable || isNotReady(n),
 	}
 }
 
-// addPod keeps a pod that is bound and has not ended.
+// isNotReady reports whether a node's kubelet, or its silence, keeps pods away.
+func isNotReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
+
+// addPod keeps a pod that is bound and has not ended, once.
 func (o *objects) addPod(p *corev1.Pod) {
+	o.anyPod = true
 	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 		return
+	}
+	if o.seen[p.UID] {
+		return // two lists have it
+	}
+	if p.UID != "" {
+		o.seen[types.UID(strings.Clone(string(p.UID)))] = true
 	}
 	measured := controller.PodOf(p)
 	w := profile.Workload{Namespace: o.intern(measured.Workload.Namespace), Kind: o.intern(measured.Workload.Kind), Name: o.intern(measured.Workload.Name)}
 	node := o.intern(p.Spec.NodeName)
-	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-	o.pods = append(o.pods, requestreport.Pod{Workload: w, Node: node, Requests: amountsOf(requests), Containers: o.share(w, measured.Names)})
+	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true})
+	o.pods = append(o.pods, requestreport.Pod{
+		Workload: w, Node: node, Containers: o.share(w, measured.Names),
+		Requests: amountsOf(requests), Floor: floorOf(p), Overhead: amountsOf(p.Spec.Overhead),
+	})
 	if o.keepMeasured {
 		o.measured = append(o.measured, measured)
 	}
-	if p.Namespace == deploy.AgentNamespace && p.Labels["app.kubernetes.io/name"] == "spazio-agent" && p.DeletionTimestamp == nil {
+	if isAgent(p) {
 		o.agents[node] = p.Name
 	}
+}
+
+// agentLabel and agentName mark the pods of agents.
+const agentLabel, agentName = "app.kubernetes.io/name", "spazio-agent"
+
+// isAgent reports whether a pod is the agent of its node, and stays.
+func isAgent(p *corev1.Pod) bool {
+	return p.Namespace == deploy.AgentNamespace && p.Labels[agentLabel] == agentName && p.DeletionTimestamp == nil
+}
+
+// floorOf is what the pod's init containers that end request at the most.
+func floorOf(p *corev1.Pod) profile.Amounts {
+	starting := corev1.Pod{}
+	for i := range p.Spec.InitContainers {
+		if c := &p.Spec.InitContainers[i]; c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways {
+			starting.Spec.InitContainers = append(starting.Spec.InitContainers, *c)
+		}
+	}
+	return amountsOf(resourcehelper.PodRequests(&starting, resourcehelper.PodResourcesOptions{}))
 }
 
 // share returns the names, by the slice that the workload's other pods have if they are the same.
@@ -192,10 +233,16 @@ func (o *objects) decode(r io.Reader) error {
 	if len(o.nodes) == 0 {
 		return invalidObjects(errNoNodes)
 	}
+	if !o.anyPod {
+		return invalidObjects(errNoPods)
+	}
 	return nil
 }
 
-var errNoNodes = errors.New("it has no nodes")
+var (
+	errNoNodes = errors.New("it has no nodes")
+	errNoPods  = errors.New("it has no pods")
+)
 
 func invalidObjects(err error) error {
 	return &field.Error{Package: "collect", Field: "Objects", Value: "JSON", Err: fmt.Errorf("%w: must be what `kubectl get nodes,pods,workloadprofiles -A -o json` writes: %w", ErrInvalid, err)}

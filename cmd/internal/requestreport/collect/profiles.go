@@ -13,8 +13,8 @@ import (
 // middle of the step. The error is a *field.Error.
 func FromObject(p *v1alpha1.WorkloadProfile) (requestreport.Profile, error) {
 	found := requestreport.Profile{
-		Workload: p.Spec.Workload.In(p.Namespace),
-		Stale:    meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Stale),
+		Workload: p.Spec.Workload.In(p.Namespace), Stale: meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.Stale),
+		HorizontallyScaled: meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.HorizontallyScaled),
 	}
 	if d := p.Status.Demand; d != nil {
 		need, err := d.Value()

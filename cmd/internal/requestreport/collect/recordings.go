@@ -187,7 +187,7 @@ func (r *recorded) resize(sizes []float64) {
 
 // sample is a sample of the channels in cores and bytes.
 func (r *recorded) sample(at time.Time, values []float64) requestreport.Sample {
-	s := requestreport.Sample{At: at}
+	s := requestreport.Sample{At: at, NoPressure: r.config.NoPressure}
 	m := newMachine(r.cores, r.memory, r.config.NoPressure)
 	for i, value := range values[:min(len(values), len(r.config.Channels))] {
 		switch r.config.Channels[i].Name {
