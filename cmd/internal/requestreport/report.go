@@ -93,7 +93,7 @@ func (r *Report) addTotal(in *Input) {
 			t.Profiled++
 		}
 		t.Requested = t.Requested.plus(w.Requested)
-		t.Savings.add(w)
+		t.add(w)
 	}
 	if in.Requests && len(in.Pods) == 0 {
 		t.Requested = Amounts{Is(0), Is(0)}

@@ -235,7 +235,7 @@ func (r *Report) addNamespaces() {
 			n.Profiled++
 		}
 		n.Requested, n.Excess = n.Requested.plus(w.Requested), n.Excess.plus(w.Excess)
-		n.Savings.add(w)
+		n.add(w)
 	}
 	r.Namespaces = make([]NamespaceRow, 0, len(rows))
 	for _, n := range rows {
