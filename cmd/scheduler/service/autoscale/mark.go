@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 const (
@@ -100,7 +101,7 @@ func (c *Controller) markNode(ctx context.Context, change plan.NodeChange) (done
 		return false, c.failed("patch", "nodes", change.Node, err)
 	}
 	has := func(label string) bool { return got.Labels[label] == labelValue }
-	return has(FullLabel) == change.Full && has(ProtectedLabel) == change.Protected, nil
+	return has(plugin.FullLabel) == change.Full && has(plugin.ProtectedLabel) == change.Protected, nil
 }
 
 // nodeApply returns what is applied to a node. It has the node's UID, without which the API server
@@ -108,10 +109,10 @@ func (c *Controller) markNode(ctx context.Context, change plan.NodeChange) (done
 func nodeApply(node *corev1.Node, change plan.NodeChange) map[string]any {
 	labels, annotations := map[string]string{}, map[string]string{}
 	if change.Full {
-		labels[FullLabel] = labelValue
+		labels[plugin.FullLabel] = labelValue
 	}
 	if change.Protected {
-		labels[ProtectedLabel] = labelValue
+		labels[plugin.ProtectedLabel] = labelValue
 	}
 	for _, key := range change.Annotations {
 		annotations[key] = labelValue

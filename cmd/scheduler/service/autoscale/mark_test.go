@@ -24,6 +24,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 var errRefused = errors.New("refused")
@@ -99,7 +100,7 @@ func TestMark(t *testing.T) {
 		"refuses":               {refuses, true, true},
 		"is deleted":            {conflict(), false, false},
 		"has another's field":   {conflict(metav1.StatusCause{Type: metav1.CauseTypeFieldManagerConflict}), true, true},
-		"keeps another's label": {func(n *corev1.Node) (*corev1.Node, error) { n.Labels[autoscale.ProtectedLabel] = "true"; return n, nil }, true, false},
+		"keeps another's label": {func(n *corev1.Node) (*corev1.Node, error) { n.Labels[plugin.ProtectedLabel] = "true"; return n, nil }, true, false},
 		"has what it should":    {nil, false, false},
 		"has what others set":   {func(n *corev1.Node) (*corev1.Node, error) { n.Labels["disk"] = "ssd"; return n, nil }, false, false},
 		"is known to be deleted": {func(*corev1.Node) (*corev1.Node, error) {

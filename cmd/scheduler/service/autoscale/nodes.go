@@ -25,14 +25,14 @@ func (c *Controller) nodes() (list []plan.Node) {
 			continue
 		}
 		n := plan.Node{
-			Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses && isOurs(node.Labels, FullLabel),
+			Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses && isOurs(node.Labels, plugin.FullLabel),
 			IsReady: isReady(node), IsMeasured: m.IsMeasured, IsDeferred: c.deferred.isDeferred(m.Name, c.now()),
 			Use: plan.Amount{CPU: m.CPU, Memory: m.Memory}, Requested: requested[m.Name].of(node),
-			IsFull: node.Labels[FullLabel] == labelValue, IsProtected: node.Labels[ProtectedLabel] == labelValue,
+			IsFull: node.Labels[plugin.FullLabel] == labelValue, IsProtected: node.Labels[plugin.ProtectedLabel] == labelValue,
 		}
 		for _, key := range protection {
 			switch _, is := node.Annotations[key]; {
-			case !isOurs(node.Labels, ProtectedLabel) || !isOurs(node.Annotations, key):
+			case !isOurs(node.Labels, plugin.ProtectedLabel) || !isOurs(node.Annotations, key):
 			case is:
 				n.Set = append(n.Set, key)
 			default:

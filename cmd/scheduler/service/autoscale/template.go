@@ -17,10 +17,8 @@ import (
 	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// Labels and annotations that a Controller writes.
+// Labels and annotations that a Controller writes, beside those of plugin.
 const (
-	// FullLabel marks nodes that refuse pods while pods wait, ProtectedLabel those that are protected.
-	FullLabel, ProtectedLabel = plugin.FullLabel, plugin.ProtectedLabel
 	// BufferLabel marks CapacityBuffers and PodTemplates.
 	BufferLabel = "spazio-scheduler.github.io/buffer"
 	// workloadAnnotation has the workload of either, hashAnnotation a digest of what was applied.
@@ -69,7 +67,7 @@ const templateNode = "cluster-autoscaler.kubernetes.io/template-node"
 // cluster-autoscaler simulates as a new node is a copy of a node of its group, which may be full:
 // further terms accept those. They come last, because Karpenter tries one term after the other.
 func notFull(a *corev1.Affinity) *corev1.NodeSelector {
-	isNotFull := corev1.NodeSelectorRequirement{Key: FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
+	isNotFull := corev1.NodeSelectorRequirement{Key: plugin.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
 	isTemplate := corev1.NodeSelectorRequirement{Key: templateNode, Operator: corev1.NodeSelectorOpExists}
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{

@@ -13,11 +13,12 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // TestTemplate: of a pod a template has what decides where it may go, and what it takes.
 func TestTemplate(t *testing.T) {
-	isNotFull := corev1.NodeSelectorRequirement{Key: autoscale.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
+	isNotFull := corev1.NodeSelectorRequirement{Key: plugin.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
 	isTemplate := corev1.NodeSelectorRequirement{Key: "cluster-autoscaler.kubernetes.io/template-node", Operator: corev1.NodeSelectorOpExists}
 	inZone := corev1.NodeSelectorRequirement{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}
 	onDisk := corev1.NodeSelectorRequirement{Key: "disk", Operator: corev1.NodeSelectorOpExists}

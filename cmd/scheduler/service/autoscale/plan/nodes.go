@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// WritesPerSecond bounds the writes to nodes on average, and maxBurst how many of them may come
+	// writesPerSecond bounds the writes to nodes on average, and maxBurst how many of them may come
 	// at once.
-	WritesPerSecond = 10
+	writesPerSecond = 10
 	maxBurst        = 50
 	// maxSilence is how long a node stays protected that is not measured.
 	maxSilence = 30 * time.Minute
@@ -98,9 +98,9 @@ func (p *Planner) changes(in Input) []NodeChange {
 // allow returns how many of n writes the rate allows, and counts them.
 func (p *Planner) allow(now time.Time, n int) int {
 	if p.decided.IsZero() {
-		p.writes = WritesPerSecond
+		p.writes = writesPerSecond
 	} else {
-		p.writes = min(p.writes+WritesPerSecond*max(now.Sub(p.decided).Seconds(), 0), maxBurst)
+		p.writes = min(p.writes+writesPerSecond*max(now.Sub(p.decided).Seconds(), 0), maxBurst)
 	}
 	n = min(n, int(p.writes))
 	p.writes -= float64(n)
