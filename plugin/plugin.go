@@ -356,7 +356,7 @@ func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, before, after any) (fwk
 	if !ok {
 		return fwk.Queue, nil
 	}
-	if old, ok := before.(*v1.Node); ok && onlyMarksDiffer(old, node) {
+	if old, ok := before.(*v1.Node); ok && old != nil && onlyMarksDiffer(old, node) {
 		return fwk.QueueSkip, nil
 	}
 	h := p.hub
