@@ -21,6 +21,7 @@ var (
 	Template = template
 	NameOf   = nameOf
 	Omitted  = omitted
+	Planned  = planned
 )
 
 // LeaderTransport returns the transport of a scheduler that may not lead.

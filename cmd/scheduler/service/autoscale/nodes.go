@@ -14,8 +14,7 @@ import (
 // protection is the annotations by which autoscalers leave a node alone.
 var protection = []string{"cluster-autoscaler.kubernetes.io/scale-down-disabled", "karpenter.sh/do-not-disrupt"}
 
-// nodes returns the nodes that the API has, with what they measure. A label of ours to which somebody
-// gave another value is theirs: the node never gets what it stands for.
+// nodes returns the nodes that the API has, with what they measure.
 func (c *Controller) nodes() (list []plan.Node) {
 	measured := c.hub.MeasuredNodes()
 	requested := c.requested(measured)
@@ -24,24 +23,31 @@ func (c *Controller) nodes() (list []plan.Node) {
 		if err != nil { // the API has it no more
 			continue
 		}
-		n := plan.Node{
-			Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses && isOurs(node.Labels, plugin.FullLabel),
-			IsReady: isReady(node), IsMeasured: m.IsMeasured, IsDeferred: c.deferred.isDeferred(m.Name, c.now()),
-			Use: plan.Amount{CPU: m.CPU, Memory: m.Memory}, Requested: requested[m.Name].of(node),
-			IsFull: node.Labels[plugin.FullLabel] == labelValue, IsProtected: node.Labels[plugin.ProtectedLabel] == labelValue,
-		}
-		for _, key := range protection {
-			switch _, is := node.Annotations[key]; {
-			case !isOurs(node.Labels, plugin.ProtectedLabel) || !isOurs(node.Annotations, key):
-			case is:
-				n.Set = append(n.Set, key)
-			default:
-				n.Unset = append(n.Unset, key)
-			}
-		}
+		n := planned(m, node)
+		n.Requested, n.IsDeferred = requested[m.Name].of(node), c.deferred.isDeferred(m.Name, c.now())
 		list = append(list, n)
 	}
 	return list
+}
+
+// planned returns a node as it measures itself and as the API has it. A label of ours to which somebody
+// gave another value is theirs: the node never gets what it stands for.
+func planned(m plugin.MeasuredNode, node *corev1.Node) plan.Node {
+	n := plan.Node{
+		Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses && isOurs(node.Labels, plugin.FullLabel),
+		IsReady: isReady(node), IsMeasured: m.IsMeasured, Use: plan.Amount{CPU: m.CPU, Memory: m.Memory},
+		IsFull: node.Labels[plugin.FullLabel] == labelValue, IsProtected: node.Labels[plugin.ProtectedLabel] == labelValue,
+	}
+	for _, key := range protection {
+		switch _, is := node.Annotations[key]; {
+		case !isOurs(node.Labels, plugin.ProtectedLabel) || !isOurs(node.Annotations, key):
+		case is:
+			n.Set = append(n.Set, key)
+		default:
+			n.Unset = append(n.Unset, key)
+		}
+	}
+	return n
 }
 
 // isOurs reports whether a label or an annotation is ours to write: it has no value, or ours.
