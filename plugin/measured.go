@@ -1,15 +1,26 @@
 package plugin
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/spazio-scheduler/spazio/agent"
 	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
+)
+
+// Labels by which the scheduler shows a cluster's autoscaler what it measures. They do not change
+// which pods the plugin admits.
+const (
+	// FullLabel marks nodes that refuse pods while pods wait.
+	FullLabel = "spazio-scheduler.github.io/full"
+	// ProtectedLabel marks nodes that are busy by measurement and idle by requests.
+	ProtectedLabel = "spazio-scheduler.github.io/protected"
 )
 
 // RoomWaiter is a pod that waits for measured room alone: some node would take it if it had room.
@@ -150,4 +161,26 @@ func (m *MeasuredNode) measure(r *agent.Report) {
 		}
 	}
 	m.IsMeasured = measured[reserve.CPU] && measured[reserve.Memory]
+}
+
+// onlyMarksDiffer reports whether an update of a node changed FullLabel or ProtectedLabel, and nothing
+// else that wakes pods.
+func onlyMarksDiffer(before, after *v1.Node) bool {
+	a, b := before.Labels, after.Labels
+	if a[FullLabel] == b[FullLabel] && a[ProtectedLabel] == b[ProtectedLabel] {
+		return false
+	}
+	return isIncluded(a, b) && isIncluded(b, a) && before.Spec.Unschedulable == after.Spec.Unschedulable &&
+		slices.EqualFunc(before.Spec.Taints, after.Spec.Taints, func(a, b v1.Taint) bool { return a.MatchTaint(&b) && a.Value == b.Value }) &&
+		maps.EqualFunc(before.Status.Allocatable, after.Status.Allocatable, func(a, b resource.Quantity) bool { return a.Equal(b) })
+}
+
+// isIncluded reports whether others have all of labels, except FullLabel and ProtectedLabel.
+func isIncluded(labels, others map[string]string) bool {
+	for key, value := range labels {
+		if other, is := others[key]; key != FullLabel && key != ProtectedLabel && (!is || other != value) {
+			return false
+		}
+	}
+	return true
 }

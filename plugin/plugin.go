@@ -349,11 +349,15 @@ func (p *spazio) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, 
 }
 
 // nodeChanged queues a pod where a node that has room now may have become fit
-// for it: a rise that came while the node was tainted was tried in vain.
-func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, _, after any) (fwk.QueueingHint, error) {
+// for it: a rise that came while the node was tainted was tried in vain. The labels by which
+// autoscalers see nodes help none.
+func (p *spazio) nodeChanged(_ klog.Logger, pod *v1.Pod, before, after any) (fwk.QueueingHint, error) {
 	node, ok := after.(*v1.Node)
 	if !ok {
 		return fwk.Queue, nil
+	}
+	if old, ok := before.(*v1.Node); ok && old != nil && onlyMarksDiffer(old, node) {
+		return fwk.QueueSkip, nil
 	}
 	h := p.hub
 	n := h.nodes.get(node.Name)

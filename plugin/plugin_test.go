@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -429,6 +430,41 @@ func TestEvents(t *testing.T) {
 			got, err := e.QueueingHintFn(logger, newPod(0), nil, test.after)
 			if err != nil || got != test.want {
 				t.Errorf("%s: hint %v, %v, want %v", e.Event.Resource, got, err, test.want)
+			}
+		}
+	}
+}
+
+// TestMarksWakeNoPods: the labels that the scheduler itself gives to nodes help no pod. Any other
+// change of a node that has room does, beside a label or alone.
+func TestMarksWakeNoPods(t *testing.T) {
+	c := newCluster(t, setup{nodes: 1})
+	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 4})
+	events, err := c.EventsToRegister(context.Background())
+	if err != nil || len(events) != 1 {
+		t.Fatalf("%v, %v", events, err)
+	}
+	full := func(n *v1.Node) { n.Labels = map[string]string{plugin.FullLabel: "true"} }
+	for name, test := range map[string]struct {
+		change []func(*v1.Node)
+		want   fwk.QueueingHint
+	}{
+		"full":             {[]func(*v1.Node){full}, fwk.QueueSkip},
+		"protected":        {[]func(*v1.Node){func(n *v1.Node) { n.Labels = map[string]string{plugin.ProtectedLabel: "true"} }}, fwk.QueueSkip},
+		"another label":    {[]func(*v1.Node){func(n *v1.Node) { n.Labels = map[string]string{"disk": ""} }}, fwk.Queue},
+		"with a label":     {[]func(*v1.Node){full, func(n *v1.Node) { n.Labels["disk"] = "" }}, fwk.Queue},
+		"with a taint":     {[]func(*v1.Node){full, func(n *v1.Node) { n.Spec.Taints = []v1.Taint{{Key: "gpu", Effect: v1.TaintEffectNoSchedule}} }}, fwk.Queue},
+		"is schedulable":   {[]func(*v1.Node){full, func(n *v1.Node) { n.Spec.Unschedulable = true }}, fwk.Queue},
+		"with allocatable": {[]func(*v1.Node){full, func(n *v1.Node) { n.Status.Allocatable = v1.ResourceList{"gpu": resource.MustParse("1")} }}, fwk.Queue},
+	} {
+		before := c.infos[0].Node()
+		after := before.DeepCopy()
+		for _, change := range test.change {
+			change(after)
+		}
+		for _, nodes := range [][2]*v1.Node{{before, after}, {after, before}} {
+			if got, err := events[0].QueueingHintFn(klogr(), newPod(0), nodes[0], nodes[1]); err != nil || got != test.want {
+				t.Errorf("%s: hint %v, %v, want %v", name, got, err, test.want)
 			}
 		}
 	}

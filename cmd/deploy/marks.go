@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,22 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What a scheduler with autoscaler.enabled marks nodes with, as package autoscale has it, and the
-// role by which it may.
+// What a scheduler with autoscaler.enabled marks nodes with, as package autoscale has it.
 var marks = []string{"spazio-scheduler.github.io/full", "spazio-scheduler.github.io/protected"}
 
-const (
-	marksManager = "spazio-autoscale"
-	marksRole    = "spazio-scheduler-autoscale"
-)
+const marksManager = "spazio-autoscale"
 
 // unmark removes the scheduler's labels and annotations from nodes, without which the autoscaler would
-// never drain them again. It applies nothing in their place as the scheduler's field manager, so
-// that what somebody else has set stays.
-func (c *Cluster) unmark(ctx context.Context, installed []mapped) error {
-	if !slices.ContainsFunc(installed, func(o mapped) bool { return o.id.Resource == "clusterroles" && o.id.Name == marksRole }) {
-		return nil
-	}
+// never drain them again. They may be there although the autoscaler is disabled by now. It applies
+// nothing in their place as the scheduler's field manager, so that what somebody else has set stays.
+func (c *Cluster) unmark(ctx context.Context) error {
 	resource := corev1.SchemeGroupVersion.WithResource("nodes")
 	for _, mark := range marks {
 		nodes, err := c.list(ctx, resource, "", metav1.ListOptions{LabelSelector: mark})
@@ -38,9 +30,13 @@ func (c *Cluster) unmark(ctx context.Context, installed []mapped) error {
 			nothing.SetAPIVersion("v1")
 			nothing.SetKind("Node")
 			nothing.SetName(node.GetName())
+			nothing.SetUID(node.GetUID()) // or the API server creates a node that has been deleted
 			err := c.until(ctx, func() (bool, error) {
 				_, err := c.dynamic.Resource(resource).Apply(ctx, node.GetName(), nothing, metav1.ApplyOptions{FieldManager: marksManager})
-				return err == nil || apierrors.IsNotFound(err), ignoreNotFound(err)
+				if apierrors.IsConflict(err) || apierrors.IsInvalid(err) { // it is gone, or another has its name
+					err = nil
+				}
+				return err == nil, err
 			})
 			if err != nil {
 				return fmt.Errorf("deploy: remove the marks of node %s: %w", node.GetName(), err)

@@ -256,12 +256,12 @@ func (c *Cluster) remove(ctx context.Context, options Options) error {
 			if err := c.podsGone(ctx, options); err != nil {
 				return err
 			}
-			if err := c.unmark(ctx, all); err != nil {
-				return err
-			}
 		}
 	}
-	return nil
+	if options.DryRun {
+		return nil
+	}
+	return c.unmark(ctx) // last, because a scheduler that still runs has no rights by now
 }
 
 // release takes the finalizers of our group from the objects of definitions that are

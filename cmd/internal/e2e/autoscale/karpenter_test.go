@@ -19,6 +19,7 @@ import (
 
 	"github.com/spazio-scheduler/spazio/cmd/internal/e2e/cluster"
 	"github.com/spazio-scheduler/spazio/node/publish/publishtest"
+	"github.com/spazio-scheduler/spazio/plugin"
 	"github.com/spazio-scheduler/spazio/testcluster/simnode"
 )
 
@@ -55,7 +56,7 @@ func TestKarpenter(t *testing.T) {
 	if *karpenter == "" {
 		t.Skip("without -karpenter; .ci/run karpenter builds it")
 	}
-	r := newRig(t)
+	r := newRigWith(t, filepath.Join(*karpenterModule, "pkg/apis/crds/autoscaling.x-k8s.io_capacitybuffers.yaml"))
 	for _, pattern := range []string{"pkg/apis/crds/*.yaml", "kwok/apis/crds/*.yaml"} {
 		files, err := filepath.Glob(filepath.Join(*karpenterModule, pattern))
 		if err != nil || len(files) == 0 {
@@ -105,7 +106,7 @@ func TestKarpenter(t *testing.T) {
 		if len(k.drained) > 0 {
 			t.Errorf("busy nodes were drained: %v", k.drained)
 		}
-		r.waitGone(t)
+		r.waitGone(t, plugin.FullLabel)
 	})
 }
 

@@ -59,7 +59,7 @@ func TestKilledLeadersLeaveNothing(t *testing.T) {
 	for _, n := range nodes {
 		n.SetUsage(usage(0.1))
 	}
-	r.waitGone(t)
+	r.waitGone(t, bothLabels...)
 	for _, n := range nodes {
 		r.waitNode(t, n.Name(), false, nil)
 	}

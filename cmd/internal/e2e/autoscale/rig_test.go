@@ -28,7 +28,10 @@ const (
 	disrupt   = "karpenter.sh/do-not-disrupt"
 )
 
-var buffers = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"}
+var (
+	buffers     = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1beta1", Resource: "capacitybuffers"}
+	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+)
 
 // short are delays that a test waits for.
 var short = plan.Config{ScaleUpDelay: time.Second, ScaleDownDelay: 3 * time.Second}
@@ -42,6 +45,13 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	return newRigWith(t, "testdata/capacitybuffers.yaml")
+}
+
+// newRigWith is newRig with the definition of CapacityBuffers that a file has. Spazio's namespace
+// enforces what the chart's does.
+func newRigWith(t *testing.T, definition string) *rig {
+	t.Helper()
 	r := &rig{}
 	r.client, r.kubeconfig = cluster.Connect(t)
 	config := cluster.Plane(t).RESTConfig()
@@ -50,13 +60,14 @@ func newRig(t *testing.T) *rig {
 	if r.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
+	_, err = r.client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: namespace, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	definitions := r.dynamic.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
-	for _, o := range cluster.ReadManifests(t, "testdata/capacitybuffers.yaml") {
-		if _, err := definitions.Create(t.Context(), o, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	for _, o := range cluster.ReadManifests(t, definition) {
+		if _, err := r.dynamic.Resource(definitions).Apply(t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: "test", Force: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -131,16 +142,23 @@ func (r *rig) waitReplicas(t *testing.T, want map[string]int64) {
 	})
 }
 
-// waitGone waits until nothing is left of the controller.
-func (r *rig) waitGone(t *testing.T) {
+// bothLabels are those of marked nodes.
+var bothLabels = []string{plugin.FullLabel, plugin.ProtectedLabel}
+
+// waitGone waits until no buffer, no template and no node with one of these labels is left.
+func (r *rig) waitGone(t *testing.T, labels ...string) {
 	t.Helper()
 	cluster.Eventually(t, "no buffer, template or mark is left", func() (bool, any) {
 		found, templates := r.list(t)
-		marked, err := r.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: autoscale.FullLabel})
-		if err != nil {
-			t.Fatal(err)
+		left := len(found) + len(templates)
+		for _, label := range labels {
+			marked, err := r.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{LabelSelector: label})
+			if err != nil {
+				t.Fatal(err)
+			}
+			left += len(marked.Items)
 		}
-		return len(found)+len(templates)+len(marked.Items) == 0, []any{len(found), templates, len(marked.Items)}
+		return left == 0, []any{len(found), templates, left}
 	})
 }
 
@@ -158,7 +176,7 @@ func (r *rig) waitNode(t *testing.T, name string, full bool, annotations map[str
 	t.Helper()
 	cluster.Eventually(t, "marks of "+name, func() (bool, any) {
 		node := r.node(t, name)
-		ok := (node.Labels[autoscale.FullLabel] == "true") == full
+		ok := (node.Labels[plugin.FullLabel] == "true") == full
 		for _, key := range []string{drain, disrupt} {
 			ok = ok && node.Annotations[key] == annotations[key]
 		}

@@ -100,7 +100,7 @@ func TestEachRightWithheld(t *testing.T) {
 			waitFailure(t, withheld.fails, before)
 			setRules(t, r, as, withheld, role.Rules, clusterRole.Rules, true)
 			nodes[0].SetUsage(usage(0.1))
-			r.waitGone(t)
+			r.waitGone(t, bothLabels...)
 			r.waitNode(t, nodes[0].Name(), false, nil)
 			stop()
 			cluster.Remove(t, r.client)
@@ -109,7 +109,8 @@ func TestEachRightWithheld(t *testing.T) {
 	t.Run("uninstall", func(t *testing.T) { uninstall(t, r, kubeconfig) })
 }
 
-// uninstall: marks go with Spazio, and what somebody else has set stays.
+// uninstall: marks go with Spazio although the autoscaler has been disabled and nothing is waited for,
+// and what somebody else has set stays.
 func uninstall(t *testing.T, r *rig, kubeconfig string) {
 	hub, stop := r.schedule(t, kubeconfig, "spazio-scheduler")
 	node := cluster.NewPlaceNodes(t, r.client, 1, 0, hub.Addr().String())[0]
@@ -123,7 +124,10 @@ func uninstall(t *testing.T, r *rig, kubeconfig string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := to.Uninstall(t.Context(), deploy.Options{Force: true}); err != nil {
+	if err := r.client.RbacV1().ClusterRoles().Delete(t.Context(), own, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := to.Uninstall(t.Context(), deploy.Options{Force: true, NoWait: true}); err != nil {
 		t.Fatal(err)
 	}
 	left := r.node(t, node.Name())

@@ -17,8 +17,9 @@ import (
 )
 
 // simulation stands for cluster-autoscaler, which is not served as a module. It does what that
-// documents: pods of buffers fit by requests and required affinity, each that does not wants a node;
-// and a node of which less than half is requested goes, unless an annotation forbids it.
+// documents: pods of buffers fit by requests and required affinity; each that does not wants a new
+// node, if it may go to a copy of one that there is; and a node of which less than half is requested
+// goes, unless an annotation forbids it.
 type simulation struct {
 	*rig
 	// heeds is set if it heeds buffers and annotations.
@@ -54,15 +55,15 @@ func (s simulation) look(t *testing.T, cores int64) (add int, remove []string) {
 			remove = append(remove, n.Name)
 		}
 	}
+	template := copyNode(&nodes.Items[0])
 	fresh := int64(0) // left on the newest of the new nodes
 	for _, p := range pending {
-		i := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool {
-			fits, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(&n)
-			return err == nil && fits && left[n.Name] >= cpu(p)
-		})
+		i := slices.IndexFunc(nodes.Items, func(n corev1.Node) bool { return mayGo(p, &n) && left[n.Name] >= cpu(p) })
 		switch {
 		case i >= 0:
 			left[nodes.Items[i].Name] -= cpu(p)
+			continue
+		case !mayGo(p, template):
 			continue
 		case fresh < cpu(p):
 			add, fresh = add+1, cores*1000
@@ -70,6 +71,21 @@ func (s simulation) look(t *testing.T, cores int64) (add int, remove []string) {
 		fresh -= cpu(p)
 	}
 	return add, remove
+}
+
+// copyNode returns the new node that is simulated for a group which has this one: with all of its
+// labels, a host name of its own, and a label that says what it is.
+func copyNode(n *corev1.Node) *corev1.Node {
+	template := n.DeepCopy()
+	template.Name = "template-node-for-group"
+	template.Labels[corev1.LabelHostname] = template.Name
+	template.Labels["cluster-autoscaler.kubernetes.io/template-node"] = "true"
+	return template
+}
+
+func mayGo(p *corev1.Pod, n *corev1.Node) bool {
+	fits, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(n)
+	return err == nil && fits
 }
 
 func cpu(p *corev1.Pod) int64 {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +20,12 @@ var buffersResource = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io",
 
 const (
 	templatesResource = "podtemplates"
+	bufferKind        = "CapacityBuffer"
 	// activeCapacity is the strategy that has the autoscaler add nodes.
 	activeCapacity = "buffer.x-k8s.io/active-capacity"
-	// volumesOmitted is the condition of a buffer whose template lacks volumes of the pods.
-	volumesOmitted = "VolumesOmitted"
+	// templateIncomplete is the condition of a buffer whose template lacks volumes or resource claims
+	// of the pods.
+	templateIncomplete = "TemplateIncomplete"
 )
 
 // existing is what the API has of ours.
@@ -33,13 +33,13 @@ type existing struct {
 	buffers []plan.Buffer
 	// applied has the digests of buffers and templates, by name.
 	applied, templates map[string]string
-	// volumes has the message of the condition volumesOmitted, by name.
-	volumes map[string]string
+	// incomplete has the message of the condition templateIncomplete, by name.
+	incomplete map[string]string
 }
 
 // list reads the buffers and templates that this Controller or a former leader has written.
 func (c *Controller) list(ctx context.Context) (existing, error) {
-	e := existing{applied: map[string]string{}, templates: map[string]string{}, volumes: map[string]string{}}
+	e := existing{applied: map[string]string{}, templates: map[string]string{}, incomplete: map[string]string{}}
 	options := metav1.ListOptions{LabelSelector: BufferLabel}
 	buffers, err := c.dynamic.Resource(buffersResource).Namespace(c.config.Namespace).List(ctx, options)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Controller) list(ctx context.Context) (existing, error) {
 		replicas, _, _ := unstructured.NestedInt64(b.Object, "spec", "replicas")
 		e.buffers = append(e.buffers, plan.Buffer{Workload: workload, Replicas: int(replicas)})
 		e.applied[b.GetName()] = b.GetAnnotations()[hashAnnotation]
-		e.volumes[b.GetName()] = conditionMessage(b)
+		e.incomplete[b.GetName()] = conditionMessage(b)
 	}
 	templates, err := c.client.CoreV1().PodTemplates(c.config.Namespace).List(ctx, options)
 	if err != nil {
@@ -68,11 +68,11 @@ func (c *Controller) list(ctx context.Context) (existing, error) {
 	return e, nil
 }
 
-// conditionMessage returns the message of a buffer's condition volumesOmitted.
+// conditionMessage returns the message of a buffer's condition templateIncomplete.
 func conditionMessage(b *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(b.Object, "status", "conditions")
 	for _, each := range conditions {
-		if condition, ok := each.(map[string]any); ok && condition["type"] == volumesOmitted {
+		if condition, ok := each.(map[string]any); ok && condition["type"] == templateIncomplete {
 			message, _ := condition["message"].(string)
 			return message
 		}
@@ -80,14 +80,15 @@ func conditionMessage(b *unstructured.Unstructured) string {
 	return ""
 }
 
-// write makes the API as it should be, and returns the names of the buffers that ask for nodes, by
-// workload. It goes on after an error.
-func (c *Controller) write(ctx context.Context, out plan.Output, newest map[string]*corev1.Pod, e existing) (asking map[string]string, err error) {
+// write makes the API as it should be, and returns for how many pods the buffers that exist ask for
+// nodes, by workload. It goes on after an error.
+func (c *Controller) write(ctx context.Context, out plan.Output, newest map[string]*corev1.Pod, e existing) (asking map[string]int, err error) {
 	var errs []error
-	asking = make(map[string]string, len(out.Buffers))
+	asking = make(map[string]int, len(out.Buffers))
 	keep := make(map[string]bool, len(e.buffers))
 	for _, b := range e.buffers {
 		keep[nameOf(b.Workload)] = true
+		asking[b.Workload] = b.Replicas
 	}
 	var ownerErr error // without an owner nothing is written that would outlive Spazio
 	if len(out.Buffers) > 0 {
@@ -103,7 +104,8 @@ func (c *Controller) write(ctx context.Context, out plan.Output, newest map[stri
 			errs = append(errs, err)
 			continue
 		}
-		asking[b.Workload] = c.config.Namespace + "/" + nameOf(b.Workload)
+		asking[b.Workload] = b.Replicas
+		errs = append(errs, c.setCondition(ctx, nameOf(b.Workload), newest[b.Workload], e))
 	}
 	for _, workload := range out.Delete {
 		name := nameOf(workload)
@@ -137,27 +139,28 @@ func (c *Controller) ask(ctx context.Context, b plan.Buffer, pod *corev1.Pod, e 
 	}); err != nil {
 		return c.failed("patch", templatesResource, name, err)
 	}
-	buffers := c.dynamic.Resource(buffersResource).Namespace(c.config.Namespace)
 	o := capacityBuffer{ObjectMeta: c.objectMeta(b.Workload), Spec: capacityBufferSpec{
 		ProvisioningStrategy: activeCapacity, PodTemplateRef: localRef{name}, Replicas: b.Replicas,
 	}}
-	o.APIVersion, o.Kind = buffersResource.GroupVersion().String(), "CapacityBuffer"
+	o.APIVersion, o.Kind = buffersResource.GroupVersion().String(), bufferKind
 	if err := c.apply(name, &o.ObjectMeta, &o, e.applied, func(patch []byte) error {
-		_, err := buffers.Patch(ctx, name, types.ApplyPatchType, patch, applyOptions(true))
+		_, err := c.dynamic.Resource(buffersResource).Namespace(o.Namespace).Patch(ctx, name, types.ApplyPatchType, patch, applyOptions(true))
 		return err
 	}); err != nil {
 		return c.failed("patch", buffersResource.Resource, name, err)
 	}
-	message := ""
-	if omitted := omittedVolumes(pod); len(omitted) > 0 {
-		message = "The template leaves out volumes that may bind the pods to nodes: " + strings.Join(omitted, ", ")
-	}
-	if message == e.volumes[name] {
+	return nil
+}
+
+// setCondition writes the condition templateIncomplete of a buffer if its message is another.
+func (c *Controller) setCondition(ctx context.Context, name string, pod *corev1.Pod, e existing) error {
+	message := omitted(pod)
+	if message == e.incomplete[name] {
 		return nil
 	}
-	patch, err := json.Marshal(volumesStatus(o, message, c.now()))
+	patch, err := json.Marshal(c.status(name, message))
 	if err == nil {
-		_, err = buffers.Patch(ctx, name, types.ApplyPatchType, patch, applyOptions(true), "status")
+		_, err = c.dynamic.Resource(buffersResource).Namespace(c.config.Namespace).Patch(ctx, name, types.ApplyPatchType, patch, applyOptions(true), "status")
 	}
 	if err != nil {
 		return c.failed("patch", buffersResource.Resource+"/status", name, err)
@@ -204,18 +207,18 @@ type localRef struct {
 	Name string `json:"name"`
 }
 
-// volumesStatus returns the status with the condition that names omitted volumes, without it if
-// message is empty. The other conditions are the autoscaler's.
-func volumesStatus(of capacityBuffer, message string, now time.Time) map[string]any {
+// status returns a buffer's status with the condition templateIncomplete, without it if message is
+// empty. The other conditions are the autoscaler's.
+func (c *Controller) status(name, message string) map[string]any {
 	conditions := []metav1.Condition{}
 	if message != "" {
 		conditions = append(conditions, metav1.Condition{
-			Type: volumesOmitted, Status: metav1.ConditionTrue, Reason: "NotCopied", Message: message, LastTransitionTime: metav1.NewTime(now),
+			Type: templateIncomplete, Status: metav1.ConditionTrue, Reason: "NotCopied", Message: message, LastTransitionTime: metav1.NewTime(c.now()),
 		})
 	}
 	return map[string]any{
-		"apiVersion": of.APIVersion, "kind": of.Kind,
-		"metadata": map[string]any{"name": of.Name, "namespace": of.Namespace},
+		"apiVersion": buffersResource.GroupVersion().String(), "kind": bufferKind,
+		"metadata": map[string]any{"name": name, "namespace": c.config.Namespace},
 		"status":   map[string]any{"conditions": conditions},
 	}
 }

@@ -1,9 +1,13 @@
 package autoscale
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,6 +38,8 @@ const (
 	eventsPerPass = 50
 	// The Controller has a client of its own, because binds must not wait for it.
 	clientQPS, clientBurst = 20, 50
+	// maxPass is how long a pass may take: what it has decided must not be written much later.
+	maxPass = 15 * time.Second
 )
 
 // Controller shows the autoscaler what a scheduler's Hub knows, while the scheduler leads. It serves
@@ -55,6 +61,8 @@ type Controller struct {
 	// planner is nil while another scheduler leads.
 	planner *plan.Planner
 	owners  []metav1.OwnerReference
+	// deferred are the nodes that are not written now.
+	deferred deferrals
 	// announced are the waiting pods that have an event.
 	announced map[types.UID]bool
 	// last is the text of the last pass's error, so that the same is logged once.
@@ -66,7 +74,7 @@ func New(c Config) (*Controller, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	return &Controller{config: c, metrics: registerMetrics(), now: time.Now, announced: map[types.UID]bool{}}, nil
+	return &Controller{config: c, metrics: registerMetrics(), now: time.Now, deferred: deferrals{}, announced: map[types.UID]bool{}}, nil
 }
 
 var errNoClient = errors.New("autoscale: the scheduler's handle has no configuration of its client")
@@ -95,6 +103,7 @@ func (c *Controller) start(ctx context.Context, hub *plugin.Hub, handle fwk.Hand
 	}
 	config := rest.CopyConfig(handle.KubeConfig())
 	config.QPS, config.Burst, config.RateLimiter = clientQPS, clientBurst, nil
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return leaderTransport{next, hub.IsLeading} })
 	var err error
 	if c.client, err = kubernetes.NewForConfig(config); err != nil {
 		return fmt.Errorf("autoscale: %w", err)
@@ -132,7 +141,7 @@ func (c *Controller) run(ctx context.Context) {
 			c.rest()
 			continue
 		}
-		if err := c.pass(ctx); ctx.Err() == nil {
+		if err := c.pass(ctx); ctx.Err() == nil && c.hub.IsLeading() {
 			c.log(ctx, err)
 		}
 	}
@@ -141,7 +150,7 @@ func (c *Controller) run(ctx context.Context) {
 // rest forgets what was decided: another scheduler leads, or will find what exists.
 func (c *Controller) rest() {
 	if c.planner != nil {
-		c.planner, c.announced = nil, map[types.UID]bool{}
+		c.planner, c.deferred, c.announced = nil, deferrals{}, map[types.UID]bool{}
 		c.buffers.Store(nil)
 		c.metrics.pods.Set(0)
 		c.metrics.mark(0, 0)
@@ -166,12 +175,17 @@ func (c *Controller) log(ctx context.Context, err error) {
 
 // pass makes the API once as it should be. Pods and nodes do not wait for each other's errors.
 func (c *Controller) pass(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, maxPass)
+	defer cancel()
 	if c.planner == nil {
 		c.planner = plan.New(c.config.Config)
 	}
 	waiters := c.hub.WaitingForRoom()
 	waiting, newest := group(waiters)
 	e, listErr := c.list(ctx)
+	if errors.Is(listErr, ErrNoCapacityBuffers) { // without them nothing reads the label of full nodes
+		waiting = nil
+	}
 	nodes := c.nodes()
 	out := c.planner.Decide(plan.Input{Now: c.now(), Waiting: waiting, Nodes: nodes, Buffers: e.buffers, BuffersUnknown: listErr != nil})
 	errs := []error{listErr, c.mark(ctx, out.Nodes)}
@@ -216,23 +230,29 @@ func isNewer(a, b *corev1.Pod) bool {
 }
 
 // announce remembers which buffer asks for nodes for each pod, and records an event on pods that
-// have none yet.
-func (c *Controller) announce(waiters []plugin.RoomWaiter, asking map[string]string) {
+// have none yet. Of a workload's pods a buffer asks for those that have waited longest, as many as it
+// has replicas.
+func (c *Controller) announce(waiters []plugin.RoomWaiter, asking map[string]int) {
+	byAge := slices.SortedFunc(slices.Values(waiters), func(a, b plugin.RoomWaiter) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Pod.UID, b.Pod.UID))
+	})
+	left := maps.Clone(asking)
 	names, announced, recorded := make(map[types.UID]string, len(waiters)), make(map[types.UID]bool, len(waiters)), 0
-	for _, w := range waiters {
-		buffer := asking[w.Workload.String()]
-		if buffer == "" {
+	for _, w := range byAge {
+		of, uid := w.Workload.String(), w.Pod.UID
+		announced[uid] = c.announced[uid]
+		if left[of]--; left[of] < 0 {
 			continue
 		}
-		names[w.Pod.UID] = buffer
-		if announced[w.Pod.UID] = c.announced[w.Pod.UID]; announced[w.Pod.UID] || recorded >= eventsPerPass {
+		names[uid] = c.config.Namespace + "/" + nameOf(of)
+		if announced[uid] || recorded >= eventsPerPass {
 			continue
 		}
 		recorded++
-		announced[w.Pod.UID] = true
+		announced[uid] = true
 		if c.recorder != nil {
 			c.recorder.Eventf(w.Pod, nil, corev1.EventTypeNormal, WaitingForNodes, "Scheduling",
-				"no node has had measured room since %s: CapacityBuffer %s asks the autoscaler for nodes", w.Since.UTC().Format(time.RFC3339), buffer)
+				"no node has had measured room since %s: CapacityBuffer %s asks the autoscaler for nodes", w.Since.UTC().Format(time.RFC3339), names[uid])
 		}
 	}
 	c.announced = announced

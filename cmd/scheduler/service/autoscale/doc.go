@@ -5,8 +5,8 @@
 //   - asks for nodes by one CapacityBuffer (autoscaling.x-k8s.io/v1beta1) and one PodTemplate for
 //     each workload whose pods wait for measured room alone. The template requests what a pod is
 //     measured to take;
-//   - labels nodes that refuse pods with [FullLabel], which the templates exclude, so that the
-//     simulation puts the buffer on new nodes;
+//   - labels nodes that refuse pods with [plugin.FullLabel], which the templates exclude, so that
+//     the simulation puts the buffer on new nodes;
 //   - protects nodes that are busy by measurement and idle by requests from being drained, by the
 //     annotations of both autoscalers.
 //

@@ -7,9 +7,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// ErrNoCapacityBuffers is wrapped by the error of a cluster without CapacityBuffers: its autoscaler
-// must bring their definition.
-var ErrNoCapacityBuffers = errors.New("the API server has no CapacityBuffers of autoscaling.x-k8s.io/v1beta1")
+// ErrNoCapacityBuffers is wrapped by the error of a cluster without CapacityBuffers, which are the
+// autoscaler's.
+var ErrNoCapacityBuffers = errors.New("the API server has no CapacityBuffers of autoscaling.x-k8s.io/v1beta1: install their definition, " +
+	"and set --feature-gates=CapacityBuffer=true of Karpenter, or --capacity-buffer-controller-enabled and --capacity-buffer-pod-injection-enabled of cluster-autoscaler")
+
+// errNotLeading is why a write is not sent.
+var errNotLeading = errors.New("another scheduler leads")
 
 // Error is a request to the API server that failed. The Controller goes on with what does not need
 // it, and tries again. It is a plain value.

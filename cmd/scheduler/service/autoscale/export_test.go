@@ -1,7 +1,57 @@
 package autoscale
 
+import (
+	"context"
+	"net/http"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+
+	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
+	"github.com/spazio-scheduler/spazio/plugin"
+)
+
 // What the tests see.
 var (
 	Template = template
 	NameOf   = nameOf
+	Omitted  = omitted
+	Planned  = planned
 )
+
+// LeaderTransport returns the transport of a scheduler that may not lead.
+func LeaderTransport(next http.RoundTripper, isLeading func() bool) http.RoundTripper {
+	return leaderTransport{next, isLeading}
+}
+
+// Connect sets what start sets.
+func (c *Controller) Connect(client kubernetes.Interface, dynamic dynamic.Interface, lister listers.NodeLister, recorder events.EventRecorder, now func() time.Time) {
+	c.client, c.dynamic, c.lister, c.recorder, c.now = client, dynamic, lister, recorder, now
+}
+
+// Mark writes nodes. The list has the nodes that are not written for a while.
+func (c *Controller) Mark(ctx context.Context, changes []plan.NodeChange) (deferred []string, err error) {
+	err = c.mark(ctx, changes)
+	for _, change := range changes {
+		if c.deferred.isDeferred(change.Node, c.now()) {
+			deferred = append(deferred, change.Node)
+		}
+	}
+	return deferred, err
+}
+
+// Ask writes buffers of which none exists.
+func (c *Controller) Ask(ctx context.Context, buffers []plan.Buffer, newest map[string]*corev1.Pod) (asking map[string]int, err error) {
+	return c.write(ctx, plan.Output{Buffers: buffers}, newest, existing{})
+}
+
+// Announce returns the buffer of each pod.
+func (c *Controller) Announce(waiters []plugin.RoomWaiter, asking map[string]int) map[types.UID]string {
+	c.announce(waiters, asking)
+	return *c.buffers.Load()
+}

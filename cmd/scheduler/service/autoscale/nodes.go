@@ -1,13 +1,10 @@
 package autoscale
 
 import (
-	"context"
-	"encoding/json"
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
@@ -26,22 +23,43 @@ func (c *Controller) nodes() (list []plan.Node) {
 		if err != nil { // the API has it no more
 			continue
 		}
-		n := plan.Node{
-			Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses, IsMeasured: m.IsMeasured,
-			Use: plan.Amount{CPU: m.CPU, Memory: m.Memory}, Requested: requested[m.Name].of(node),
-			IsFull: node.Labels[FullLabel] == labelValue, IsProtected: node.Labels[ProtectedLabel] == labelValue,
-		}
-		for _, key := range protection {
-			switch value, is := node.Annotations[key]; {
-			case !is:
-				n.Unset = append(n.Unset, key)
-			case value == labelValue:
-				n.Set = append(n.Set, key)
-			}
-		}
+		n := planned(m, node)
+		n.Requested, n.IsDeferred = requested[m.Name].of(node), c.deferred.isDeferred(m.Name, c.now())
 		list = append(list, n)
 	}
 	return list
+}
+
+// planned returns a node as it measures itself and as the API has it. A label of ours to which somebody
+// gave another value is theirs: the node never gets what it stands for.
+func planned(m plugin.MeasuredNode, node *corev1.Node) plan.Node {
+	n := plan.Node{
+		Name: m.Name, HasReported: m.HasReported, Refuses: m.Refuses && isOurs(node.Labels, plugin.FullLabel),
+		IsReady: isReady(node), IsMeasured: m.IsMeasured, Use: plan.Amount{CPU: m.CPU, Memory: m.Memory},
+		IsFull: node.Labels[plugin.FullLabel] == labelValue, IsProtected: node.Labels[plugin.ProtectedLabel] == labelValue,
+	}
+	for _, key := range protection {
+		switch _, is := node.Annotations[key]; {
+		case !isOurs(node.Labels, plugin.ProtectedLabel) || !isOurs(node.Annotations, key):
+		case is:
+			n.Set = append(n.Set, key)
+		default:
+			n.Unset = append(n.Unset, key)
+		}
+	}
+	return n
+}
+
+// isOurs reports whether a label or an annotation is ours to write: it has no value, or ours.
+func isOurs(values map[string]string, key string) bool {
+	value, is := values[key]
+	return !is || value == labelValue
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // sum is what pods request, in cores and bytes.
@@ -84,34 +102,4 @@ func (c *Controller) requested(nodes []plugin.MeasuredNode) map[string]*sum {
 		s.Memory += list.Memory().AsApproximateFloat64()
 	}
 	return sums
-}
-
-// mark writes nodes' labels and annotations. It ends at the first error: if one node cannot be
-// written, others rarely can.
-func (c *Controller) mark(ctx context.Context, changes []plan.NodeChange) error {
-	for _, change := range changes {
-		labels, annotations := map[string]string{}, map[string]string{}
-		if change.Full {
-			labels[FullLabel] = labelValue
-		}
-		if change.Protected {
-			labels[ProtectedLabel] = labelValue
-		}
-		for _, key := range change.Annotations {
-			annotations[key] = labelValue
-		}
-		patch, err := json.Marshal(map[string]any{
-			"apiVersion": "v1", "kind": "Node",
-			"metadata": map[string]any{"name": change.Node, "labels": labels, "annotations": annotations},
-		})
-		if err != nil {
-			return err
-		}
-		// Without force: what another manager has set differently in the meantime is theirs.
-		_, err = c.client.CoreV1().Nodes().Patch(ctx, change.Node, types.ApplyPatchType, patch, applyOptions(false))
-		if err != nil && !apierrors.IsNotFound(err) {
-			return c.failed("patch", "nodes", change.Node, err)
-		}
-	}
-	return nil
 }

@@ -14,14 +14,11 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
-// Labels and annotations that a Controller writes.
+// Labels and annotations that a Controller writes, beside those of plugin.
 const (
-	// FullLabel marks nodes that refuse pods while pods wait.
-	FullLabel = "spazio-scheduler.github.io/full"
-	// ProtectedLabel marks nodes that the Controller protects.
-	ProtectedLabel = "spazio-scheduler.github.io/protected"
 	// BufferLabel marks CapacityBuffers and PodTemplates.
 	BufferLabel = "spazio-scheduler.github.io/buffer"
 	// workloadAnnotation has the workload of either, hashAnnotation a digest of what was applied.
@@ -42,8 +39,8 @@ func template(pod *corev1.Pod, demand plan.Amount) corev1.PodTemplateSpec {
 		TopologySpreadConstraints: spec.TopologySpreadConstraints,
 		Affinity:                  &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: notFull(spec.Affinity)}},
 		Containers: []corev1.Container{{
-			Name: "pod", Image: placeholderImage,
-			Resources: corev1.ResourceRequirements{Requests: requests(pod, demand)},
+			Name: "pod", Image: placeholderImage, SecurityContext: restricted(),
+			Resources: resources(pod, demand),
 		}},
 	}}
 	if len(spec.TopologySpreadConstraints) > 0 { // they select pods by label
@@ -52,20 +49,61 @@ func template(pod *corev1.Pod, demand plan.Amount) corev1.PodTemplateSpec {
 	return t
 }
 
-// notFull returns the required node affinity with full nodes excluded from each term.
+// restricted returns what the Pod Security Standard "restricted" requires, which Spazio's namespace
+// enforces: cluster-autoscaler creates the pod by a dry run before it counts the buffer.
+func restricted() *corev1.SecurityContext {
+	yes, no := true, false
+	return &corev1.SecurityContext{
+		RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no,
+		Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+// templateNode is the label that cluster-autoscaler gives to the nodes that it simulates.
+const templateNode = "cluster-autoscaler.kubernetes.io/template-node"
+
+// notFull returns the required node affinity with full nodes excluded from each term. What
+// cluster-autoscaler simulates as a new node is a copy of a node of its group, which may be full:
+// further terms accept those. They come last, because Karpenter tries one term after the other.
 func notFull(a *corev1.Affinity) *corev1.NodeSelector {
-	isNotFull := corev1.NodeSelectorRequirement{Key: FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
+	isNotFull := corev1.NodeSelectorRequirement{Key: plugin.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
+	isTemplate := corev1.NodeSelectorRequirement{Key: templateNode, Operator: corev1.NodeSelectorOpExists}
 	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{isNotFull}}}}
+		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{isNotFull}},
+			{MatchExpressions: []corev1.NodeSelectorRequirement{isTemplate}},
+		}}
 	}
 	required := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.DeepCopy()
 	for i := range required.NodeSelectorTerms {
 		term := &required.NodeSelectorTerms[i]
-		if len(term.MatchExpressions)+len(term.MatchFields) > 0 { // an empty term matches no node
-			term.MatchExpressions = append(term.MatchExpressions, isNotFull)
+		if len(term.MatchExpressions)+len(term.MatchFields) == 0 {
+			continue // an empty term matches no node
 		}
+		other := term.DeepCopy()
+		other.MatchExpressions = append(other.MatchExpressions, isTemplate)
+		term.MatchExpressions = append(term.MatchExpressions, isNotFull)
+		required.NodeSelectorTerms = append(required.NodeSelectorTerms, *other)
 	}
 	return required
+}
+
+// resources returns the requests, and equal limits for what the API server takes no requests of
+// without: huge pages and extended resources.
+func resources(pod *corev1.Pod, demand plan.Amount) corev1.ResourceRequirements {
+	r := corev1.ResourceRequirements{Requests: requests(pod, demand)}
+	for name, amount := range r.Requests {
+		isNative := !strings.Contains(string(name), "/") || strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
+		if isNative && !strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
+			continue
+		}
+		if r.Limits == nil {
+			r.Limits = corev1.ResourceList{}
+		}
+		r.Limits[name] = amount
+	}
+	return r
 }
 
 // requests returns what the pod declares or what it is measured to take, whichever is more.
@@ -87,16 +125,24 @@ func requests(pod *corev1.Pod, demand plan.Amount) corev1.ResourceList {
 	return list
 }
 
-// omittedVolumes names the pod's volumes that may bind it to some nodes.
-func omittedVolumes(pod *corev1.Pod) (names []string) {
+// omitted returns a text that names the pod's volumes and resource claims that may bind it to some
+// nodes, empty if it has none.
+func omitted(pod *corev1.Pod) string {
+	var names []string
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
 		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil {
-			names = append(names, v.Name)
+			names = append(names, "volume "+v.Name)
 		}
 	}
+	for _, c := range pod.Spec.ResourceClaims {
+		names = append(names, "resource claim "+c.Name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
 	slices.Sort(names)
-	return names
+	return "The template leaves out what may bind the pods to nodes: " + strings.Join(names, ", ")
 }
 
 // nameOf returns the name of a workload's buffer and template: readable, and different for each

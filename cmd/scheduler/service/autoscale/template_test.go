@@ -13,11 +13,13 @@ import (
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale"
 	"github.com/spazio-scheduler/spazio/cmd/scheduler/service/autoscale/plan"
 	"github.com/spazio-scheduler/spazio/field"
+	"github.com/spazio-scheduler/spazio/plugin"
 )
 
 // TestTemplate: of a pod a template has what decides where it may go, and what it takes.
 func TestTemplate(t *testing.T) {
-	isNotFull := corev1.NodeSelectorRequirement{Key: autoscale.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
+	isNotFull := corev1.NodeSelectorRequirement{Key: plugin.FullLabel, Operator: corev1.NodeSelectorOpDoesNotExist}
+	isTemplate := corev1.NodeSelectorRequirement{Key: "cluster-autoscaler.kubernetes.io/template-node", Operator: corev1.NodeSelectorOpExists}
 	inZone := corev1.NodeSelectorRequirement{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}
 	onDisk := corev1.NodeSelectorRequirement{Key: "disk", Operator: corev1.NodeSelectorOpExists}
 	required := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
@@ -29,6 +31,7 @@ func TestTemplate(t *testing.T) {
 	list := func(cpu, memory string) corev1.ResourceList {
 		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
 	}
+	one, pages := resource.MustParse("1"), resource.MustParse("4Mi")
 	spread := []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule}}
 	tolerations := []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 	for name, c := range map[string]struct {
@@ -39,13 +42,13 @@ func TestTemplate(t *testing.T) {
 		"a pod that declares nothing": {
 			demand: plan.Amount{CPU: 0.2501, Memory: 100<<20 + 1},
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Affinity:   required(term(isNotFull)),
+				Affinity:   required(term(isNotFull), term(isTemplate)),
 				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("251m", "101Mi")}}},
 			}},
 		},
 		"nothing is known": {
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Affinity:   required(term(isNotFull)),
+				Affinity:   required(term(isNotFull), term(isTemplate)),
 				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{}}}},
 			}},
 		},
@@ -53,8 +56,22 @@ func TestTemplate(t *testing.T) {
 			pod:    corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("2", "1Mi")}}}}},
 			demand: plan.Amount{CPU: 0.5, Memory: 64 << 20},
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-				Affinity:   required(term(isNotFull)),
+				Affinity:   required(term(isNotFull), term(isTemplate)),
 				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("2", "64Mi")}}},
+			}},
+		},
+		"a pod with devices and huge pages": {
+			pod: corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: one, corev1.ResourceEphemeralStorage: one, "nvidia.com/gpu": one, "hugepages-2Mi": pages, "kubernetes.io/batch": one,
+			}}}}}},
+			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+				Affinity: required(term(isNotFull), term(isTemplate)),
+				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{
+						corev1.ResourceCPU: one, corev1.ResourceEphemeralStorage: one, "nvidia.com/gpu": one, "hugepages-2Mi": pages, "kubernetes.io/batch": one,
+					},
+					Limits: corev1.ResourceList{"nvidia.com/gpu": one, "hugepages-2Mi": pages},
+				}}},
 			}},
 		},
 		"a pod that is particular": {
@@ -66,7 +83,7 @@ func TestTemplate(t *testing.T) {
 			demand: plan.Amount{CPU: 1, Memory: 1 << 20},
 			want: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				NodeSelector: map[string]string{"arch": "arm"}, PriorityClassName: "high", Tolerations: tolerations, TopologySpreadConstraints: spread,
-				Affinity:   required(term(inZone, isNotFull), term(onDisk, isNotFull), term()),
+				Affinity:   required(term(inZone, isNotFull), term(onDisk, isNotFull), term(), term(inZone, isTemplate), term(onDisk, isTemplate)),
 				Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("1", "1Mi")}}},
 			}},
 		},
@@ -81,11 +98,31 @@ func TestTemplate(t *testing.T) {
 			if diff := cmp.Diff(before, &c.pod); diff != "" {
 				t.Errorf("the pod was changed:\n%s", diff)
 			}
-			c.want.Spec.Containers[0].Name, c.want.Spec.Containers[0].Image = got.Spec.Containers[0].Name, got.Spec.Containers[0].Image
+			wanted, is := &c.want.Spec.Containers[0], &got.Spec.Containers[0]
+			wanted.Name, wanted.Image, wanted.SecurityContext = is.Name, is.Image, is.SecurityContext
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestOmitted: what may bind pods to nodes and is not copied is named.
+func TestOmitted(t *testing.T) {
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		ResourceClaims: []corev1.PodResourceClaim{{Name: "gpu"}},
+		Volumes: []corev1.Volume{
+			{Name: "logs", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+			{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}},
+		},
+	}}
+	const want = "The template leaves out what may bind the pods to nodes: resource claim gpu, volume data, volume logs"
+	if got := autoscale.Omitted(pod); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := autoscale.Omitted(&corev1.Pod{}); got != "" {
+		t.Errorf("%q of a pod without either", got)
 	}
 }
 

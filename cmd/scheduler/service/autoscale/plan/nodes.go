@@ -6,10 +6,13 @@ import (
 	"time"
 )
 
-// WritesPerSecond bounds the writes to nodes, and maxBurst how many of them may come at once.
 const (
-	WritesPerSecond = 10
+	// writesPerSecond bounds the writes to nodes on average, and maxBurst how many of them may come
+	// at once.
+	writesPerSecond = 10
 	maxBurst        = 50
+	// maxSilence is how long a node stays protected that is not measured.
+	maxSilence = 30 * time.Minute
 )
 
 // Node is a node as it measures itself and as the API has it.
@@ -18,8 +21,10 @@ type Node struct {
 	// HasReported reports whether its agent ever has: until then nothing is known of it. Refuses
 	// reports whether it takes no typical pod.
 	HasReported, Refuses bool
-	// IsMeasured reports whether Use is current.
-	IsMeasured bool
+	// IsReady reports whether the API has it as ready, IsMeasured whether Use is current.
+	IsReady, IsMeasured bool
+	// IsDeferred is set if it cannot be written now: what is decided waits.
+	IsDeferred bool
 	// Use is what was measured and Requested what its pods request, as shares.
 	Use, Requested Amount
 	// IsFull and IsProtected report whether it has the label of that name.
@@ -39,7 +44,7 @@ type NodeChange struct {
 
 // nodeState holds since when a node is as it is; a zero time means that it is not.
 type nodeState struct {
-	refusing, open, idle time.Time
+	refusing, open, idle, unready, silent time.Time
 }
 
 // urgency orders writes: what prevents that a busy node is drained, then what lets the autoscaler
@@ -72,6 +77,7 @@ func (p *Planner) changes(in Input) []NodeChange {
 			c.Annotations = slices.Sorted(slices.Values(slices.Concat(n.Set, n.Unset)))
 		}
 		switch {
+		case n.IsDeferred:
 		case c.Protected && (!n.IsProtected || len(n.Unset) > 0):
 			all = append(all, change{c, protects})
 		case c.Full && !n.IsFull:
@@ -92,9 +98,9 @@ func (p *Planner) changes(in Input) []NodeChange {
 // allow returns how many of n writes the rate allows, and counts them.
 func (p *Planner) allow(now time.Time, n int) int {
 	if p.decided.IsZero() {
-		p.writes = WritesPerSecond
+		p.writes = writesPerSecond
 	} else {
-		p.writes = min(p.writes+WritesPerSecond*max(now.Sub(p.decided).Seconds(), 0), maxBurst)
+		p.writes = min(p.writes+writesPerSecond*max(now.Sub(p.decided).Seconds(), 0), maxBurst)
 	}
 	n = min(n, int(p.writes))
 	p.writes -= float64(n)
@@ -118,18 +124,21 @@ func (p *Planner) isFull(s *nodeState, n *Node, podsWait bool, now time.Time) bo
 	return n.IsFull && now.Sub(s.open) < p.config.ScaleDownDelay/2
 }
 
-// isProtected decides about a node's protection. One that is not measured keeps what it has.
+// isProtected decides about a node's protection. One that is not measured keeps what it has for a
+// while, and one that is not ready too: if it has died, the autoscaler must be able to replace it.
 func (p *Planner) isProtected(s *nodeState, n *Node, now time.Time) bool {
-	if len(n.Set)+len(n.Unset) == 0 { // somebody refused each annotation
-		s.idle = time.Time{}
+	canProtect := len(n.Set)+len(n.Unset) > 0 // else somebody refused each annotation
+	isIdle := canProtect && n.IsMeasured && !p.isBusy(n)
+	idle, silent, unready := during(&s.idle, isIdle, now), during(&s.silent, !n.IsMeasured, now), during(&s.unready, !n.IsReady, now)
+	switch {
+	case !canProtect:
 		return false
+	case unready >= p.config.ScaleDownDelay, silent >= maxSilence:
+		return false
+	case n.IsReady && n.IsMeasured && !isIdle:
+		return true
 	}
-	if !n.IsMeasured || p.isBusy(n) {
-		s.idle = time.Time{}
-		return n.IsProtected || n.IsMeasured
-	}
-	since(&s.idle, now)
-	return n.IsProtected && now.Sub(s.idle) < p.config.ScaleDownDelay/2
+	return n.IsProtected && (!isIdle || idle < p.config.ScaleDownDelay/2)
 }
 
 // isBusy reports whether a node uses much of a resource of which little is requested, so that an
@@ -137,6 +146,16 @@ func (p *Planner) isProtected(s *nodeState, n *Node, now time.Time) bool {
 func (p *Planner) isBusy(n *Node) bool {
 	above := p.config.ProtectAbove
 	return n.Use.CPU > above && n.Requested.CPU < above || n.Use.Memory > above && n.Requested.Memory < above
+}
+
+// during returns for how long something has been the case, and keeps since when in t.
+func during(t *time.Time, is bool, now time.Time) time.Duration {
+	if !is {
+		*t = time.Time{}
+		return 0
+	}
+	since(t, now)
+	return now.Sub(*t)
 }
 
 // since sets a time that is not set.

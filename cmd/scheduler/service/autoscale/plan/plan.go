@@ -103,7 +103,7 @@ type Output struct {
 	// Buffers are those of workloads that wait, by workload: they must exist like this. A buffer
 	// that exists and is neither among them nor in Delete stays as it is.
 	Buffers []Buffer
-	// Delete lists the workloads whose buffers must go.
+	// Delete lists the workloads whose buffers must go, at each pass until they are gone.
 	Delete []string
 	// Nodes are the nodes to write now, the most urgent first.
 	Nodes []NodeChange
@@ -178,11 +178,10 @@ func (p *Planner) buffers(in Input) (want []Buffer, remove []string) {
 		case waits:
 			s.demand = steady(s.demand, w.Demand)
 			want = append(want, Buffer{Workload: of, Replicas: replicas, Demand: s.demand})
-		case replicas == 0 || !exists: // one that somebody else deleted is not missed
+		case !exists: // deleted, by whomever
 			delete(p.sizes, of)
-			if exists {
-				remove = append(remove, of)
-			}
+		case replicas == 0:
+			remove = append(remove, of)
 		}
 	}
 	slices.SortFunc(want, func(a, b Buffer) int { return cmp.Compare(a.Workload, b.Workload) })
@@ -191,11 +190,18 @@ func (p *Planner) buffers(in Input) (want []Buffer, remove []string) {
 }
 
 // admitted returns the workloads that have waited long enough, or have a buffer already, up to
-// MaxBuffers in all, and begins to keep the sizes of their buffers.
+// MaxBuffers in all, and begins to keep the sizes of their buffers. A workload whose buffer was asked
+// for and does not exist comes last: what cannot be written keeps no other workload waiting.
 func (p *Planner) admitted(in Input, existing map[string]int) map[string]Waiting {
 	order := slices.DeleteFunc(slices.Clone(in.Waiting), func(w Waiting) bool { return w.Pods <= 0 })
+	failed := func(w Waiting) int {
+		if _, exists := existing[w.Workload]; !exists && p.sizes[w.Workload] != nil {
+			return 1
+		}
+		return 0
+	}
 	slices.SortFunc(order, func(a, b Waiting) int {
-		return cmp.Or(a.Oldest.Compare(b.Oldest), cmp.Compare(a.Workload, b.Workload))
+		return cmp.Or(failed(a)-failed(b), a.Oldest.Compare(b.Oldest), cmp.Compare(a.Workload, b.Workload))
 	})
 	taken := len(existing)
 	admitted := make(map[string]Waiting, len(order))

@@ -76,6 +76,39 @@ func TestDeletedBufferIsForgotten(t *testing.T) {
 	}
 }
 
+// A buffer that cannot be deleted is deleted at each pass until it is gone: it does not ask for nodes
+// for another ScaleDownDelay.
+func TestDeleteIsRepeated(t *testing.T) {
+	planner, exists := plan.New(plan.Config{}), []plan.Buffer{{Workload: "a", Replicas: 5}}
+	planner.Decide(plan.Input{Now: start, Buffers: exists})
+	for _, at := range []time.Duration{120, 121, 180} {
+		got := planner.Decide(plan.Input{Now: after(at * time.Second), Buffers: exists}).Delete
+		if diff := cmp.Diff([]string{"a"}, got); diff != "" {
+			t.Errorf("after %v seconds (-want +got):\n%s", int(at), diff)
+		}
+	}
+	if got := planner.Decide(plan.Input{Now: after(181 * time.Second)}).Delete; len(got) > 0 {
+		t.Errorf("%v is deleted and does not exist", got)
+	}
+}
+
+// Buffers that cannot be written keep no other workload from having one.
+func TestUnwritableBuffersComeLast(t *testing.T) {
+	var waiting []plan.Waiting
+	for i := range 105 {
+		waiting = append(waiting, plan.Waiting{Workload: fmt.Sprintf("w%03d", i), Pods: 1, Oldest: start.Add(time.Duration(i) * time.Millisecond)})
+	}
+	planner, api := plan.New(plan.Config{}), newAPI(nil)
+	for second := range 10 { // the five that have waited longest are refused each time
+		out := planner.Decide(plan.Input{Now: after(time.Duration(60+second) * time.Second), Waiting: waiting, Buffers: api.list()})
+		out.Buffers = slices.DeleteFunc(out.Buffers, func(b plan.Buffer) bool { return b.Workload < "w005" })
+		api.apply(t, out)
+	}
+	if got := api.list(); len(got) != 100 || got[0].Workload != "w005" {
+		t.Errorf("%d buffers, the first is that of %s", len(got), got[0].Workload)
+	}
+}
+
 // A template is written anew only if the demand has moved by more than a tenth.
 func TestDemandIsSteady(t *testing.T) {
 	planner, api := plan.New(plan.Config{}), newAPI(nil)
