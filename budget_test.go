@@ -21,20 +21,20 @@ import (
 var budget = map[string]int{
 	"modules":                    27,
 	"packages":                   175,
-	"lines of code":              118_595, // without comments and blank lines; scripts count
-	"exported names":             3895,
-	"exported fields":            3214,
+	"lines of code":              119_052, // without comments and blank lines; scripts count
+	"exported names":             3897,
+	"exported fields":            3224,
 	"FieldError types":           1,
 	"own flags":                  287,
 	"SpazioArgs fields":          33,
 	"metrics":                    140,
 	"SVG files":                  7,
 	"words of README":            747,
-	"words of docs":              26974,
+	"words of docs":              27312,
 	"words of CONTRIBUTING":      790,
 	"words of CHANGELOG":         551,
 	"words of BENCHMARKS":        952,
-	"words of generated reports": 21724,
+	"words of generated reports": 21747,
 }
 
 // generatedBy marks the files that a program writes: Go's own mark, and that of our documents.
