@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -102,6 +103,9 @@ func (s simulation) virtual(t *testing.T) (pods []*corev1.Pod) {
 	found, _ := s.list(t)
 	for _, b := range found {
 		template, err := s.client.CoreV1().PodTemplates(namespace).Get(t.Context(), b.GetName(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue // the buffer is going, or another took its place since the list
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
