@@ -84,7 +84,7 @@ func TestShortLives(t *testing.T) {
 	}
 }
 
-// TestTypicalCPU: where pods live short and are told to take alike, a node offers what it
+// TestTypicalCPU: where pods live short and are predicted to take alike, a node offers what it
 // would if nothing had been told, and says so. Others count as what they take.
 func TestTypicalCPU(t *testing.T) {
 	nothing := func(int) profile.Demand { return profile.Demand{} }

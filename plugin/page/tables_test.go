@@ -224,7 +224,7 @@ func TestChoiceRefuses(t *testing.T) {
 	}
 }
 
-// TestStepTable: what the API knows has no fractions, and what nobody knows is a dash.
+// TestStepTable: times of the API have no fractions, and an unknown time is a dash.
 func TestStepTable(t *testing.T) {
 	at := func(ms int) *time.Time {
 		x := time.Date(2026, 1, 1, 12, 0, 0, ms*1e6, time.UTC)

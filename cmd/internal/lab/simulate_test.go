@@ -446,7 +446,7 @@ func TestAllHeldOut(t *testing.T) {
 	}
 }
 
-// --seed takes seeds that nobody has tuned on or reported.
+// --seed names the first seed of the runs.
 func TestFirstSeed(t *testing.T) {
 	out, err := simulated(t, "batch", "--nodes", "2", "--batch", "10", "--work", "1", "--law", "equal", "--schedulers", "spazio",
 		"--seed", "8101", "--seeds", "2", "-o", "csv")
