@@ -21,7 +21,7 @@ import (
 var budget = map[string]int{
 	"modules":                    27,
 	"packages":                   175,
-	"lines of code":              119_052, // without comments and blank lines; scripts count
+	"lines of code":              119_053, // without comments and blank lines; scripts count
 	"exported names":             3897,
 	"exported fields":            3224,
 	"FieldError types":           1,

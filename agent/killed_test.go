@@ -113,3 +113,23 @@ func TestRoomForTypicalPodsBesideAKilledOne(t *testing.T) {
 		t.Errorf("%v pods have room beside one that waits to be restarted, and %v had it not been killed", after, before)
 	}
 }
+
+// TestKilledPodsGiveBackTheirPeak: a pod that ends after a kill gives back no more than it held, while the
+// usage still shows it.
+func TestKilledPodsGiveBackTheirPeak(t *testing.T) {
+	n := newNode(t, config())
+	n.samples(20, 0, 0)
+	n.come(1, profile.Demand{}) // holds .4 of memory, which no reading shows
+	n.samples(5, .02, .4)
+	n.come(2, sure(.1, 1e9))
+	n.samples(10, .02, .9)
+	killed := reading(2, 3*time.Second, .1, 8e9)
+	killed.OOMKills = 1
+	n.p.Usage(n.at, []agent.PodReading{killed})
+	n.podsNow = n.podsNow[:1]
+	n.list(n.podsNow...)
+	n.samples(1, .02, .9)
+	if got := n.last().Channels[1].Room; !near(got, .6, .01) {
+		t.Errorf("%v of memory is left, want .6", got)
+	}
+}

@@ -169,6 +169,7 @@ func (l *podLog) keepEnded(at time.Time, gone []PodRecord, settle time.Duration)
 	l.ended = slices.DeleteFunc(l.ended, func(e endedPod) bool { return at.Sub(e.At) >= settle })
 	for _, r := range gone {
 		if r.Loads || !r.Since.IsZero() {
+			r.Use.KilledAt = time.Time{} // its load that the usage shows still was its peak at most
 			l.ended = append(l.ended, endedPod{at, r})
 		}
 	}
