@@ -17,6 +17,23 @@ type Misprediction struct {
 	CPURatio, MemoryRatio float64
 }
 
+// Contradicts reports whether the pod would also have been a misprediction if another demand had been
+// predicted of it. The ratios are of the predicted one. A prediction may be corrected while pods that it was
+// made for still run; these say nothing against the correction.
+func (m Misprediction) Contradicts(predicted, other profile.Demand) bool {
+	return contradicts(m.CPURatio, predicted.CPU, other.CPU) || contradicts(m.MemoryRatio, predicted.Memory, other.Memory)
+}
+
+func contradicts(ratio float64, predicted, other profile.Share) bool {
+	if !(ratio > 0 && predicted.Amount > 0 && other.Confidence > 0 && other.Amount > 0) {
+		return false
+	}
+	measured := ratio * predicted.Amount
+	by := measured / other.Amount
+	more, less := min(ratio, by) >= mispredictedMore, max(ratio, by) <= mispredictedLess
+	return (more || less) && math.Abs(measured-other.Amount) >= mispredictedSDs*other.SD
+}
+
 // madeMisprediction is a Misprediction and when it was found.
 type madeMisprediction struct {
 	At time.Time

@@ -289,6 +289,42 @@ func TestMispredictions(t *testing.T) {
 	}
 }
 
+// TestContradicts: a pod that was measured to take something else than was predicted of it contradicts
+// another demand only if it would have been mispredicted by that, too, in the same direction.
+func TestContradicts(t *testing.T) {
+	unknown := profile.Demand{}
+	for _, test := range []struct {
+		name        string
+		cpu, memory float64 // ratios
+		now         profile.Demand
+		want        bool
+	}{
+		{"the same demand", 1, 4, sure(1, 1e9), true},
+		{"corrected", 1, 4, sure(1, 4e9), false},
+		{"nearly corrected", 1, 4, sure(1, 2.7e9), false},
+		{"not enough", 1, 4, sure(1, 2.6e9), true},
+		{"too much now, which a pod that took more does not show", 1, 2, sure(1, 9e9), false},
+		{"less, and corrected", 1, .25, sure(1, 3e8), false},
+		{"less, and not corrected", 1, .25, sure(1, 4e8), true},
+		{"the other resource", 3, 4, sure(1, 4e9), true},
+		{"both corrected", 3, 4, sure(3, 4e9), false},
+		{"within two deviations", 1, 4, varied(1, 0, 2e9, 1.1e9), false},
+		{"two deviations", 1, 4, varied(1, 0, 2e9, 1e9), true},
+		{"nothing known now", 1, 4, unknown, false},
+		{"not measured", 0, 0, sure(1, 1e9), false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := agent.Misprediction{Pod: 1, CPURatio: test.cpu, MemoryRatio: test.memory}
+			if got := m.Contradicts(sure(1, 1e9), test.now); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+			if m.Contradicts(unknown, test.now) {
+				t.Error("a pod of which nothing was predicted contradicts it")
+			}
+		})
+	}
+}
+
 // TestMispredictionsAreBounded: a report has no more of them than the wire takes.
 func TestMispredictionsAreBounded(t *testing.T) {
 	n := newNode(t, config())

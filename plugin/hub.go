@@ -158,7 +158,7 @@ func NewHub(o HubOptions) *Hub {
 			named: make(map[reserve.PodKey]float64), of: make(map[types.UID]testbedPlaceholders),
 			on: make(map[string]map[reserve.PodKey]struct{}), node: make(map[reserve.PodKey]string),
 		},
-		workloads: workloads{all: make(map[profile.Workload]*workload), byPod: make(map[reserve.PodKey]profile.Workload)},
+		workloads: workloads{all: make(map[profile.Workload]*workload), byPod: make(map[reserve.PodKey]knownPod)},
 	}
 }
 

@@ -382,6 +382,7 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 		streams[i] = c.open(client, nodeName(i))
 		streams[i].settle(measured(4))
 		c.reserve(podOfDeployment(i, "web"), nodeName(i))
+		c.PostBind(t.Context(), &cycleState{}, podOfDeployment(i, "web"), nodeName(i))
 	}
 	dropped, mispredictions := c.metric("spazio_profile_dropped_total"), c.metric("spazio_profile_mispredictions_total")
 	ratio := c.metric(`spazio_profile_error_ratio_count{resource="memory"}`)
@@ -424,6 +425,48 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 	clock.advance(time.Second)
 	s.put(profileOf("web", clock.Now(), .125, gib))
 	c.workload(probe, known("web", .125, gib, 1))
+}
+
+// TestCorrectedProfilesAreTrusted: a profile that was wrong when pods were placed, and has been corrected
+// since, is not distrusted for what these pods take. Before, a batch that began with a profile of its
+// shortest pods was placed as typical pods over and over, and nodes ran out of memory.
+func TestCorrectedProfilesAreTrusted(t *testing.T) {
+	clock := newClock()
+	probe := podOfDeployment(100, "web")
+	s := newShelf(profileOf("web", clock.Now(), .125, gib/4))
+	c := deciding(t, clock, 3, s, probe)
+	client := c.dial()
+	streams := make([]*stream, 3)
+	c.workload(probe, known("web", .125, gib/4, 1))
+	for i := range streams {
+		streams[i] = c.open(client, nodeName(i))
+		streams[i].settle(measured(4))
+		c.reserve(podOfDeployment(i, "web"), nodeName(i))
+		c.PostBind(t.Context(), &cycleState{}, podOfDeployment(i, "web"), nodeName(i))
+	}
+	clock.advance(time.Second)
+	s.put(profileOf("web", clock.Now(), .125, gib))
+	corrected := known("web", .125, gib, 1)
+	c.workload(probe, corrected)
+	dropped, mispredictions := c.metric("spazio_profile_dropped_total"), c.metric("spazio_profile_mispredictions_total")
+	report := func(memory float64) {
+		for i, stream := range streams {
+			r := measured(5)
+			r.Mispredictions = []agent.Misprediction{{Pod: keyOf(i), CPURatio: 1, MemoryRatio: memory}}
+			stream.settle(r)
+			stream.settle(measured(4)) // the next one is news again
+		}
+	}
+	report(4) // the 1 GiB that is known by now
+	c.workload(probe, corrected)
+	if got := c.metric("spazio_profile_mispredictions_total") - mispredictions; got != 3 {
+		t.Errorf("%v mispredictions, want 3", got)
+	}
+	report(8) // twice as much as that
+	c.workload(probe, plugin.WorkloadState{Workload: "default/Deployment/web", Source: "contradicted"})
+	if got := c.metric("spazio_profile_dropped_total") - dropped; got != 1 {
+		t.Errorf("%v profiles dropped, want 1", got)
+	}
 }
 
 // TestAgentsAreTold: an agent hears what a pod that was bound is known to take, and

@@ -268,20 +268,25 @@ func (h *Hub) updateDemands(of profile.Workload) {
 }
 
 // mispredicted takes in a node's pods that were measured to take something else than was predicted. A
-// node's word counts for its own pods alone. No node's mutex is held.
+// node's word counts for its own pods alone, and only against what is known by now: what was known when
+// the pod was placed may have been corrected since. No node's mutex is held.
 func (h *Hub) mispredicted(n *node, list []agent.Misprediction) {
 	if len(list) == 0 || !h.rules.byDemand || h.profiling.off() {
 		return
 	}
 	for _, s := range list {
-		of, known := h.workloads.on(n.name, s.Pod, h.ledger)
-		if !known || !h.knowledgeOf(of).decides {
+		pod, known := h.workloads.on(n.name, s.Pod, h.ledger)
+		if !known {
+			continue
+		}
+		k := h.knowledgeOf(pod.of)
+		if !k.decides {
 			continue
 		}
 		h.metrics.mispredicted(s)
-		if h.workloads.addOutlier(of, n.id, h.now()) {
+		if s.Contradicts(pod.predicted, k.demand) && h.workloads.addOutlier(pod.of, n.id, h.now()) {
 			h.metrics.dropped.Inc()
-			h.updateDemands(of)
+			h.updateDemands(pod.of)
 		}
 	}
 }

@@ -147,6 +147,7 @@ func (h *Hub) bindOf(key reserve.PodKey, pod *v1.Pod) agent.Bind {
 	}
 	if k := h.knowledge(pod); k.decides {
 		b.Demand = k.demand
+		h.workloads.predict(key, b.Demand)
 	}
 	return b
 }

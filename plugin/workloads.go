@@ -59,7 +59,7 @@ const confidenceSteps = 16
 type workloads struct {
 	mu    sync.RWMutex
 	all   map[profile.Workload]*workload
-	byPod map[reserve.PodKey]profile.Workload // in the ledger
+	byPod map[reserve.PodKey]knownPod // in the ledger
 	// start is when durations began; it is set before the first profile.
 	start time.Time
 	// ended are the pods that ended last, which reports may still mention.
@@ -76,9 +76,15 @@ type workload struct {
 // endedMost bounds the pods that end within the seconds for which reports still mention a pod.
 const endedMost = 1024
 
+// knownPod is a pod's workload, and the demand that its node's agent was last sent for it.
+type knownPod struct {
+	of        profile.Workload
+	predicted profile.Demand
+}
+
 type endedPod struct {
+	knownPod
 	key  reserve.PodKey
-	of   profile.Workload
 	node string
 }
 
@@ -95,8 +101,8 @@ func (w *workloads) identify(pod *v1.Pod) profile.Workload {
 func (w *workloads) workloadOf(key reserve.PodKey) (of profile.Workload, known bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	of, known = w.byPod[key]
-	return of, known
+	pod, known := w.byPod[key]
+	return pod.of, known
 }
 
 // estimate returns what is known about a workload, nil if nothing is, and whether too many nodes have
@@ -179,7 +185,7 @@ func (w *workloads) enter(of profile.Workload, uid types.UID) {
 	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.byPod[key] = of
+	w.byPod[key] = knownPod{of, w.byPod[key].predicted}
 	w.change(of, func(k *workload) { k.pods[key] = struct{}{} })
 }
 
@@ -188,34 +194,44 @@ func (w *workloads) end(uid types.UID, node string) {
 	key := reserve.KeyOf(string(uid))
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if of, known := w.byPod[key]; known {
-		w.ended.push(endedPod{key, of, node}, endedMost)
+	if pod, known := w.byPod[key]; known {
+		w.ended.push(endedPod{pod, key, node}, endedMost)
 	}
 }
 
-// on returns the workload of a pod that is on a node, or has lately ended there.
-func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) (of profile.Workload, known bool) {
-	if of, known := w.workloadOf(key); known {
-		pod, there := ledger.Pod(key)
-		return of, there && pod.Node == node
+// predict records the demand that a pod's agent is sent.
+func (w *workloads) predict(key reserve.PodKey, d profile.Demand) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if pod, known := w.byPod[key]; known && pod.predicted != d {
+		pod.predicted = d
+		w.byPod[key] = pod
 	}
+}
+
+// on returns what is known of a pod that is on a node, or has lately ended there.
+func (w *workloads) on(node string, key reserve.PodKey, ledger *reserve.Ledger) (pod knownPod, known bool) {
+	claimed, there := ledger.Pod(key)
 	w.mu.RLock()
 	defer w.mu.RUnlock()
+	if pod, known := w.byPod[key]; known {
+		return pod, there && claimed.Node == node
+	}
 	for _, e := range w.ended.keys {
 		if e.key == key && e.node == node {
-			return e.of, true
+			return e.knownPod, true
 		}
 	}
-	return of, false
+	return knownPod{}, false
 }
 
 // leave forgets a pod that is no longer in the ledger.
 func (w *workloads) leave(key reserve.PodKey) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if of, known := w.byPod[key]; known {
+	if pod, known := w.byPod[key]; known {
 		delete(w.byPod, key)
-		w.change(of, func(k *workload) { delete(k.pods, key) })
+		w.change(pod.of, func(k *workload) { delete(k.pods, key) })
 	}
 }
 

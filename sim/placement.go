@@ -188,15 +188,19 @@ func (s *spazio) updateInFlight(pod int32, class int) {
 	}
 }
 
-// mispredicted notes that pods were measured to take something else than was predicted. A profile with
-// enough outliers is dropped until something newer is observed.
+// mispredicted notes that pods were measured to take something else than was predicted. A profile that
+// enough of them contradict, as it is now, is dropped until something newer is observed.
 func (s *spazio) mispredicted(node int32, of []agent.Misprediction) {
 	if s.options.Profiles.AlwaysTrusted {
 		return
 	}
 	for _, misprediction := range of {
-		class := s.classOf(podOf(misprediction.Pod))
-		if class != placement.Typical && s.classes[class].trust.AddOutlier(int(node), s.now()) {
+		pod := podOf(misprediction.Pod)
+		class := s.classOf(pod)
+		if class == placement.Typical || !misprediction.Contradicts(s.predicted[pod], s.classes[class].known) {
+			continue
+		}
+		if s.classes[class].trust.AddOutlier(int(node), s.now()) {
 			s.updateDemand(class, profile.Demand{})
 		}
 	}

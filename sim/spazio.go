@@ -10,6 +10,7 @@ import (
 	"github.com/spazio-scheduler/spazio/aggregate"
 	"github.com/spazio-scheduler/spazio/energy"
 	"github.com/spazio-scheduler/spazio/placement"
+	"github.com/spazio-scheduler/spazio/profile"
 	"github.com/spazio-scheduler/spazio/reserve"
 	"github.com/spazio-scheduler/spazio/sim/node"
 	"github.com/spazio-scheduler/spazio/sim/thesis"
@@ -92,11 +93,12 @@ type spazio struct {
 	fleet      agent.Fleet
 	merged     float64 // when fleet was merged
 	placement  *placement.Queue
-	classes    []demandClass // by number
-	profiler   *profiler     // nil without profiles
-	lives      *lives        // nil unless the shortest go first
-	energy     *energyRanker // nil where energy has no weight
-	literal    bool          // see Scalar
+	classes    []demandClass    // by number
+	predicted  []profile.Demand // of each pod, by its node's agent
+	profiler   *profiler        // nil without profiles
+	lives      *lives           // nil unless the shortest go first
+	energy     *energyRanker    // nil where energy has no weight
+	literal    bool             // see Scalar
 	raw        []float64
 	whole      []int64
 	reading    []float64 // of the node that is sampled
@@ -178,6 +180,7 @@ func (o Spazio) build(c *cluster) (*spazio, error) {
 	s := &spazio{plain: plain{c}, options: o, rules: o.Rules.WithDefaults(), merged: math.Inf(-1)}
 	var err error
 	if o.Profiles.On {
+		s.predicted = make([]profile.Demand, len(c.pods))
 		if s.profiler, err = newProfiler(c, o.Profiles); err != nil {
 			return nil, err
 		}
@@ -384,6 +387,7 @@ func (s *spazio) handle(e event) {
 		}
 		if k := s.classOf(e.pod); k != placement.Typical && !s.options.Profiles.Scalar {
 			b.Demand = s.classes[k].known
+			s.predicted[e.pod] = b.Demand
 		}
 		a.pipeline.Bound(at(s.c.now), b)
 	}
