@@ -220,10 +220,32 @@ func (p *Profile) demand(of *scope) Demand {
 		CPU:    Blend(of.evidence(0), p.prior.CPU, p.config.Credibility),
 		Memory: Blend(of.evidence(1), p.prior.Memory, p.config.Credibility),
 	}
+	d.Memory.Confidence = min(d.Memory.Confidence, max(p.memoryMaturity(), p.prior.Memory.Confidence))
 	if p.unstalled {
 		d.CPU.Confidence = min(d.CPU.Confidence, halfConfident)
 	}
 	return d
+}
+
+// memoryMaturity is how far the pods of a new workload show what memory one takes in the end, in [0, 1].
+// While most of them still run and none has for ten seconds, those that have ended are the shortest, and
+// the others have yet to take their memory: a mean of both is too low, and full nodes would kill.
+func (p *Profile) memoryMaturity() float64 {
+	var newest int64
+	longest := p.lives.Quantile(1)
+	for i := range p.live {
+		l := &p.live[i]
+		newest = max(newest, l.ns)
+		if l.day.seconds > 0 {
+			longest = max(longest, l.day.seconds)
+		} else { // its CPU is not measured
+			longest = max(longest, l.day.weight[memoryOf]*leastFull.Seconds())
+		}
+	}
+	if p.lives.Weight(time.Unix(0, newest)) >= float64(len(p.live)) {
+		return 1
+	}
+	return min(longest/leastFull.Seconds(), 1)
 }
 
 // larger takes the larger amount of each resource.

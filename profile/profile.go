@@ -229,7 +229,7 @@ func (p *Profile) weight(w *Window) float64 {
 	full := leastFull.Seconds()
 	switch {
 	case w.Ended:
-		full = min(p.lives.Quantile(.9), mostFull.Seconds())
+		full = min(median/2, mostFull.Seconds())
 	case median > 0:
 		full = min(max(median, full), mostFull.Seconds())
 	}

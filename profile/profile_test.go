@@ -774,3 +774,60 @@ func TestDemandAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestYoungWorkload: a profile is not sure of memory while nearly all pods that it knows of are young: those
+// that ended are the shortest. It is once one has run for ten seconds, or most have ended.
+func TestYoungWorkload(t *testing.T) {
+	short := func(i int) profile.Window {
+		w := window(fmt.Sprint("short", i), 1, 1e8)
+		w.Age, w.Span, w.CPU = 2*time.Second, 2*time.Second, 2
+		return w
+	}
+	running := func(i int, age time.Duration, noCPU bool) profile.Window {
+		w := window(fmt.Sprint("running", i), 1, 1e8)
+		w.Age, w.Span, w.CPU, w.Ended = age, age, age.Seconds(), false
+		if w.NoCPU = noCPU; noCPU {
+			w.CPU, w.Pressure = 0, false
+		}
+		return w
+	}
+	const live = 40
+	for _, test := range []struct {
+		name   string
+		ended  int
+		oldest time.Duration
+		noCPU  bool
+		most   float64 // confidence in memory
+	}{
+		{"few ended, all young", 10, 4 * time.Second, false, .4},
+		{"few ended, CPU not measured", 10, 4 * time.Second, true, .4},
+		{"few ended, one ran for long", 10, 10 * time.Second, false, 1},
+		{"one ran for long, CPU not measured", 10, 10 * time.Second, true, 1},
+		{"most ended", live + 1, 4 * time.Second, false, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := newProfile(t, profile.Config{})
+			for i := range test.ended {
+				observe(t, p, start, short(i))
+			}
+			for i := range live {
+				age := 4 * time.Second
+				if i == 0 {
+					age = test.oldest
+				}
+				observe(t, p, start, running(i, age, test.noCPU))
+			}
+			got := p.Demand(start, 0).Memory.Confidence
+			if got > test.most+.01 || test.most == 1 && got < .85 {
+				t.Errorf("confidence %v, want %v", got, test.most)
+			}
+			prior := profile.Demand{Memory: profile.Share{Amount: 1e8, Confidence: .7}}
+			if err := p.SetPrior(prior); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Demand(start, 0).Memory.Confidence; got < .69 {
+				t.Errorf("with a prior of 0.7 the confidence is %v", got)
+			}
+		})
+	}
+}
