@@ -55,12 +55,12 @@ func TestSilenceTakesNoJoules(t *testing.T) {
 	pod.Spec.NodeName = nodeName(0)
 	c := energyCluster(t, clock, 1, func(s *setup) { s.objects = append(s.objects, pod) })
 	s := c.open(c.dial(), nodeName(0))
-	told := 0
+	reports := 0
 	tell := func(after time.Duration) float64 {
 		t.Helper()
 		clock.advance(after)
-		told++ // so that the report shows it
-		r := withPower(float64(told), machine(40, 120))
+		reports++ // so that the report shows it
+		r := withPower(float64(reports), machine(40, 120))
 		r.Pods, r.PodCores, r.PodWatts = []reserve.PodKey{keyOf(1)}, []float32{.5}, []float32{8}
 		s.settle(r)
 		if e := c.explain(pod).Energy; e != nil {
@@ -83,20 +83,20 @@ func TestSilenceTakesNoJoules(t *testing.T) {
 	}
 }
 
-// crowds separates runs of a test: the metric belongs to the process and keeps the workloads of an
+// runs separates runs of a test: the metric belongs to the process and keeps the workloads of an
 // ended scheduler.
-var crowds atomic.Int64
+var runs atomic.Int64
 
 // TestMetricHasAHundredWorkloads: the metric has the workloads that take most now, without those that
 // once did.
 func TestMetricHasAHundredWorkloads(t *testing.T) {
 	const workloads, most = 120, 100
-	crowd := fmt.Sprint("crowd-", crowds.Add(1))
+	prefix := fmt.Sprint("crowd-", runs.Add(1))
 	clock := newClock()
 	var keys []reserve.PodKey
 	c := energyCluster(t, clock, 1, func(s *setup) {
 		for i := range workloads {
-			pod := podOfDeployment(i, fmt.Sprintf("%s-%03d", crowd, i))
+			pod := podOfDeployment(i, fmt.Sprintf("%s-%03d", prefix, i))
 			pod.Spec.NodeName = nodeName(0)
 			s.objects = append(s.objects, pod)
 			keys = append(keys, keyOf(i))
@@ -113,7 +113,7 @@ func TestMetricHasAHundredWorkloads(t *testing.T) {
 		}
 		s.settle(r)
 	}
-	series := regexp.MustCompile(`spazio_energy_workload_watts\{workload="default/Deployment/` + crowd + `-(\d+)"\}`)
+	series := regexp.MustCompile(`spazio_energy_workload_watts\{workload="default/Deployment/` + prefix + `-(\d+)"\}`)
 	shown := func() map[int]bool {
 		w := httptest.NewRecorder()
 		legacyregistry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -34,7 +34,7 @@ func taintedNodes(n int) (nodes []*v1.Node, pods []*v1.Pod) {
 // even one whose taint they do not tolerate, until others have gone.
 func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
 	const known, more = 8, 2
-	s := patient(0)
+	s := withoutRetry(0)
 	nodes, pods := taintedNodes(known + more)
 	dedicated := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "dedicated"}}
 	dedicated.Spec.Taints = []v1.Taint{{Key: "dedicated", Effect: v1.TaintEffectNoSchedule}}
@@ -96,7 +96,7 @@ func TestWaitingPodsTakeBoundedMemory(t *testing.T) {
 // TestPodsShareWaitSets: pods that wait for the same nodes share one set, whether PreFilter or Filter
 // found the set, and also after nodes have changed.
 func TestPodsShareWaitSets(t *testing.T) {
-	c := newCluster(t, patient(5))
+	c := newCluster(t, withoutRetry(5))
 	client := c.dial()
 	for i := range 5 {
 		c.open(client, nodeName(i)).settle(agent.Report{Avail: 0})

@@ -23,7 +23,7 @@ import (
 )
 
 // deciding returns a cluster whose scheduler counts pods with their profiled demand.
-func deciding(t testing.TB, clock *clock, nodes int, s *shelf, objects ...runtime.Object) *cluster {
+func deciding(t testing.TB, clock *clock, nodes int, s *profileStore, objects ...runtime.Object) *cluster {
 	t.Helper()
 	return newCluster(t, setup{
 		nodes: nodes, objects: objects, args: plugin.SpazioArgs{Profiles: "On", MaxAge: metav1.Duration{Duration: time.Hour}},
@@ -67,10 +67,10 @@ func TestKnownPodsAsTypicalOnes(t *testing.T) {
 	roomy, available := nodeName(0), nodeName(1)
 	both := []string{roomy, available}
 	for _, test := range []struct {
-		name                    string
+		name                      string
 		allowance, typical, first float64 // typical pods that fit on the first
-		feasible                []string
-		best                    string
+		feasible                  []string
+		best                      string
 	}{
 		{"by its demand", 0, 0, .5, both, roomy},
 		{"ahead of confirmation", 2, 0, .5, both, available},
@@ -82,11 +82,11 @@ func TestKnownPodsAsTypicalOnes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "web")
-			c := deciding(t, clock, 2, newShelf(profileOf("web", clock.Now(), cores, gib)), pod)
+			c := deciding(t, clock, 2, newProfileStore(profileOf("web", clock.Now(), cores, gib)), pod)
 			client := c.dial()
 			// The first has more in all, and less for typical pods.
 			for i, r := range []agent.Report{measured(test.first), measured(8)} {
-				r.Channels[0].Room, r.Allowance, r.TypicalCPU = .9-float64(i)/5, test.allowance, test.usual
+				r.Channels[0].Room, r.Allowance, r.TypicalCPU = .9-float64(i)/5, test.allowance, test.typical
 				c.open(client, nodeName(i)).settle(r)
 			}
 			c.workload(pod, known("web", cores, gib, 1))
@@ -112,7 +112,7 @@ func TestKnownPodsAsTypicalOnes(t *testing.T) {
 func TestProfilesDecide(t *testing.T) {
 	clock := newClock()
 	heavy, light, stranger := podOfDeployment(1, "heavy"), podOfDeployment(2, "light"), podOfDeployment(3, "stranger")
-	c := deciding(t, clock, 3, newShelf(profileOf("heavy", clock.Now(), .5, 9*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
+	c := deciding(t, clock, 3, newProfileStore(profileOf("heavy", clock.Now(), .5, 9*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
 	client := c.dial()
 	roomy, small := measured(4), measured(.5) // the latter has some room, but none for a typical pod
 	small.Channels[0].Room, small.Channels[1].Room = .45, .05
@@ -172,7 +172,7 @@ func TestProfilesDecide(t *testing.T) {
 func TestRankedAsTypicalAhead(t *testing.T) {
 	clock := newClock()
 	light, heavy := podOfDeployment(1, "light"), podOfDeployment(2, "heavy")
-	c := deciding(t, clock, 2, newShelf(profileOf("light", clock.Now(), .125, gib/4), profileOf("heavy", clock.Now(), .5, 6*gib)), light, heavy)
+	c := deciding(t, clock, 2, newProfileStore(profileOf("light", clock.Now(), .125, gib/4), profileOf("heavy", clock.Now(), .5, 6*gib)), light, heavy)
 	client := c.dial()
 	narrow, wide := measured(6), measured(3) // by the room of a typical pod
 	narrow.Channels[0].Room, narrow.Channels[1].Room = .7, .7
@@ -212,7 +212,7 @@ func history(t *testing.T, seed uint64, mode string) (trace []string) {
 	clock, rng := newClock(), rand.New(rand.NewPCG(seed, 10))
 	c := newCluster(t, setup{
 		nodes: nodes, args: plugin.SpazioArgs{Profiles: mode, MaxAge: metav1.Duration{Duration: 8 * time.Second}},
-		options: plugin.HubOptions{Now: clock.Now, Profiles: newShelf(), Random: func() float64 { return 0 }},
+		options: plugin.HubOptions{Now: clock.Now, Profiles: newProfileStore(), Random: func() float64 { return 0 }},
 	})
 	client := c.dial()
 	var streams []*stream
@@ -270,7 +270,7 @@ func TestDecisionsAreThoseOfReserve(t *testing.T) {
 	const nodes, workloads = 5, 6
 	for seed := range uint64(6) {
 		clock, rng := newClock(), rand.New(rand.NewPCG(seed, 11))
-		s, asks := newShelf(), map[string]reserve.Demand{}
+		s, asks := newProfileStore(), map[string]reserve.Demand{}
 		for i := range workloads {
 			p := profileOf(fmt.Sprint("web-", i), clock.Now(), 3*rng.Float64(), 12*gib*rng.Float64())
 			p.Status.Demand.CPU.Confidence = v1alpha1.FromRatio(float64(rng.IntN(17)) / 16)
@@ -328,7 +328,7 @@ func TestDecisionsAreThoseOfReserve(t *testing.T) {
 func TestSmallRoomWakesSmallPods(t *testing.T) {
 	clock := newClock()
 	heavy, light, stranger := podOfDeployment(1, "heavy"), podOfDeployment(2, "light"), podOfDeployment(3, "stranger")
-	c := deciding(t, clock, 1, newShelf(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
+	c := deciding(t, clock, 1, newProfileStore(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .125, gib/4)), heavy, light, stranger)
 	s := c.open(c.dial(), nodeName(0))
 	report := func(avail, room float64) {
 		r := measured(avail)
@@ -370,12 +370,12 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 	clock := newClock()
 	probe := podOfDeployment(100, "web")
 	web := profileOf("web", clock.Now(), .125, gib/4)
-	s := newShelf(web)
+	s := newProfileStore(web)
 	c := deciding(t, clock, 4, s, probe)
 	client := c.dial()
 	streams := make([]*stream, 4)
-	told := known("web", .125, gib/4, 1)
-	c.workload(probe, told)
+	predicted := known("web", .125, gib/4, 1)
+	c.workload(probe, predicted)
 	for i := range streams {
 		streams[i] = c.open(client, nodeName(i))
 		streams[i].settle(measured(4))
@@ -398,10 +398,10 @@ func TestMispredictionsDropAProfile(t *testing.T) {
 	if got := c.metric("spazio_profile_mispredictions_total") - mispredictions; got < 2 || got > 3 {
 		t.Errorf("got %v mispredictions, want those of two nodes", got)
 	}
-	c.workload(probe, told)
+	c.workload(probe, predicted)
 	clock.advance(11 * time.Minute)
 	misprediction(2, 2)
-	c.workload(probe, told) // the others were long ago
+	c.workload(probe, predicted) // the others were long ago
 	misprediction(3, 3)
 	r := measured(9)
 	r.Mispredictions = []agent.Misprediction{{Pod: keyOf(0), MemoryRatio: 3}}
@@ -433,7 +433,7 @@ func TestAgentsGetDemands(t *testing.T) {
 		pod.Spec.NodeName = nodeName(0)
 	}
 	ended.Status.ContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{}}}}
-	c := deciding(t, clock, 1, newShelf(profileOf("web", clock.Now(), .25, gib)), bound, ended, stranger)
+	c := deciding(t, clock, 1, newProfileStore(profileOf("web", clock.Now(), .25, gib)), bound, ended, stranger)
 	c.workload(bound, known("web", .25, gib, 1))
 	s := c.open(c.dial(), nodeName(0))
 	r := measured(4)
@@ -485,7 +485,7 @@ func TestAgentsGetDemands(t *testing.T) {
 // TestSignatureSeparatesDemands: pods share a result only if their demands are equal.
 func TestSignatureSeparatesDemands(t *testing.T) {
 	clock := newClock()
-	s := newShelf(profileOf("a", clock.Now(), .5, gib), profileOf("b", clock.Now(), .5, gib), profileOf("c", clock.Now(), .5, 2*gib))
+	s := newProfileStore(profileOf("a", clock.Now(), .5, gib), profileOf("b", clock.Now(), .5, gib), profileOf("c", clock.Now(), .5, 2*gib))
 	probe := podOfDeployment(0, "a")
 	c := deciding(t, clock, 1, s, probe)
 	c.workload(probe, known("a", .5, gib, 1))
@@ -511,7 +511,7 @@ func TestProfilesByMode(t *testing.T) {
 	pod, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web := profileOf("web", clock.Now(), .125, 20*gib)
 	web.Spec.Mode = v1alpha1.Observe
-	s := newShelf(web, profileOf("other", clock.Now(), .125, 6*gib))
+	s := newProfileStore(web, profileOf("other", clock.Now(), .125, 6*gib))
 	c := deciding(t, clock, 1, s, pod, probe)
 	c.workload(pod, known("web", .125, 20*gib, 1))
 	r := measured(4)
@@ -548,7 +548,7 @@ func TestManyClasses(t *testing.T) {
 		pods[i] = podOfDeployment(i, fmt.Sprint("web-", i))
 		objects[i] = pods[i]
 	}
-	c := deciding(t, clock, 1, newShelf(differing(kinds, clock.Now())...), objects...)
+	c := deciding(t, clock, 1, newProfileStore(differing(kinds, clock.Now())...), objects...)
 	s := c.open(c.dial(), nodeName(0))
 	r := measured(-1)
 	r.Channels[0].Room, r.Channels[1].Room = 0, 0

@@ -26,8 +26,8 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// shelf is the part of an API server that stores WorkloadProfiles.
-type shelf struct {
+// profileStore is the part of an API server that stores WorkloadProfiles.
+type profileStore struct {
 	mu       sync.Mutex
 	missing  error
 	version  int
@@ -36,15 +36,15 @@ type shelf struct {
 	asked    int
 }
 
-func newShelf(profiles ...v1alpha1.WorkloadProfile) *shelf {
-	s := &shelf{profiles: make(map[string]v1alpha1.WorkloadProfile)}
+func newProfileStore(profiles ...v1alpha1.WorkloadProfile) *profileStore {
+	s := &profileStore{profiles: make(map[string]v1alpha1.WorkloadProfile)}
 	for _, p := range profiles {
 		s.put(p)
 	}
 	return s
 }
 
-func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
+func (s *profileStore) List(metav1.ListOptions) (runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -58,7 +58,7 @@ func (s *shelf) List(metav1.ListOptions) (runtime.Object, error) {
 	return list, nil
 }
 
-func (s *shelf) Watch(o metav1.ListOptions) (watch.Interface, error) {
+func (s *profileStore) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o.SendInitialEvents != nil { // as an API server without support for it
@@ -72,7 +72,7 @@ func (s *shelf) Watch(o metav1.ListOptions) (watch.Interface, error) {
 	return w, nil
 }
 
-func (s *shelf) put(p v1alpha1.WorkloadProfile) {
+func (s *profileStore) put(p v1alpha1.WorkloadProfile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -88,7 +88,7 @@ func (s *shelf) put(p v1alpha1.WorkloadProfile) {
 	}
 }
 
-func (s *shelf) remove(p v1alpha1.WorkloadProfile) {
+func (s *profileStore) remove(p v1alpha1.WorkloadProfile) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.version++
@@ -100,7 +100,7 @@ func (s *shelf) remove(p v1alpha1.WorkloadProfile) {
 }
 
 // lose makes the API server answer everything with an error; nil ends that.
-func (s *shelf) lose(err error) {
+func (s *profileStore) lose(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.missing = err
@@ -184,7 +184,7 @@ func known(name string, cores, bytes, confidence float64) plugin.WorkloadState {
 func TestProfilesAreObserved(t *testing.T) {
 	clock := newClock()
 	heavy, light := podOfDeployment(1, "heavy"), podOfDeployment(2, "light")
-	s := newShelf(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .25, gib))
+	s := newProfileStore(profileOf("heavy", clock.Now(), .5, 12*gib), profileOf("light", clock.Now(), .25, gib))
 	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{heavy, light}, args: plugin.SpazioArgs{Profiles: "Observe"}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	client := c.dial()
 	first, second := c.open(client, nodeName(0)), c.open(client, nodeName(1))
@@ -235,7 +235,7 @@ func TestProfilesUpdateDemands(t *testing.T) {
 	clock := newClock()
 	pod, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web, other := profileOf("web", clock.Now(), .5, gib), profileOf("other", clock.Now(), .25, 4*gib)
-	s := newShelf(other)
+	s := newProfileStore(other)
 	c := newCluster(t, setup{nodes: 1, objects: []runtime.Object{pod, probe}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	c.open(c.dial(), nodeName(0)).settle(measured(4))
 	c.workload(probe, known("other", .25, 4*gib, 1))
@@ -271,7 +271,7 @@ func TestPodsFromBeforeGetDemands(t *testing.T) {
 	clock := newClock()
 	bound, probe := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	bound.Spec.NodeName = nodeName(0)
-	s := newShelf(profileOf("other", clock.Now(), .25, 4*gib), profileOf("web", clock.Now(), .5, 13*gib))
+	s := newProfileStore(profileOf("other", clock.Now(), .25, 4*gib), profileOf("web", clock.Now(), .5, 13*gib))
 	s.lose(noDefinition)
 	c := newCluster(t, setup{
 		nodes: 1, objects: []runtime.Object{bound, probe},
@@ -291,7 +291,7 @@ func TestPodsFromBeforeGetDemands(t *testing.T) {
 func TestKnownPodsAreCounted(t *testing.T) {
 	web, other := podOfDeployment(1, "web"), podOfDeployment(2, "other")
 	web.Spec.NodeName, other.Spec.NodeName = nodeName(0), nodeName(0)
-	s := newShelf(profileOf("web", time.Now(), .5, gib))
+	s := newProfileStore(profileOf("web", time.Now(), .5, gib))
 	c := newCluster(t, setup{nodes: 2, objects: []runtime.Object{web, other}, options: plugin.HubOptions{Profiles: s}})
 	report := measured(4)
 	report.Pods = []reserve.PodKey{reserve.KeyOf(string(web.UID)), reserve.KeyOf(string(other.UID))}
@@ -325,7 +325,7 @@ func TestProfilesGoAndComeBack(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := newClock()
 			pod := podOfDeployment(1, "web")
-			s := newShelf(profileOf("web", clock.Now(), .5, gib))
+			s := newProfileStore(profileOf("web", clock.Now(), .5, gib))
 			c := newCluster(t, setup{
 				nodes: 1, objects: []runtime.Object{pod},
 				options: plugin.HubOptions{Now: clock.Now, Profiles: s, ProfilesRetry: 10 * time.Millisecond},
@@ -340,7 +340,7 @@ func TestProfilesGoAndComeBack(t *testing.T) {
 }
 
 func TestProfilesOff(t *testing.T) {
-	s := newShelf(profileOf("web", time.Now(), .5, gib))
+	s := newProfileStore(profileOf("web", time.Now(), .5, gib))
 	pod := podOfDeployment(1, "web")
 	c := newCluster(t, setup{nodes: 1, objects: []runtime.Object{pod}, args: plugin.SpazioArgs{Profiles: "Off"}, options: plugin.HubOptions{Profiles: s}})
 	if e := c.explain(pod); e.Workload != nil || s.asked > 0 {
@@ -354,7 +354,7 @@ func TestProfilesAge(t *testing.T) {
 	pod := podOfDeployment(1, "web")
 	c := newCluster(t, setup{
 		nodes: 1, objects: []runtime.Object{pod}, args: plugin.SpazioArgs{MaxAge: metav1.Duration{Duration: time.Hour}},
-		options: plugin.HubOptions{Now: clock.Now, Profiles: newShelf(profileOf("web", clock.Now(), .5, gib))},
+		options: plugin.HubOptions{Now: clock.Now, Profiles: newProfileStore(profileOf("web", clock.Now(), .5, gib))},
 	})
 	c.workload(pod, known("web", .5, gib, 1))
 	clock.advance(24 * time.Hour)
@@ -371,7 +371,7 @@ func TestInvalidProfiles(t *testing.T) {
 	pod := podOfDeployment(1, "web")
 	stranger := profileOf("web", clock.Now(), 3, gib)
 	stranger.Name = "by-hand"
-	s := newShelf(profileOf("web", clock.Now(), .5, gib), stranger)
+	s := newProfileStore(profileOf("web", clock.Now(), .5, gib), stranger)
 	c := newCluster(t, setup{nodes: 1, objects: []runtime.Object{pod}, options: plugin.HubOptions{Now: clock.Now, Profiles: s}})
 	c.workload(pod, known("web", .5, gib, 1))
 	bad := profileOf("web", clock.Now(), .5, gib)

@@ -125,7 +125,7 @@ func TestShortestFirst(t *testing.T) {
 		name          string
 		first, second queueEntry
 	}{
-		{"the shorter before the longer that was created before", short, long},
+		{"a shorter one before a longer one that was created earlier", short, long},
 		{"an unknown one between them", other, long},
 		{"a longer one that was created long before", pod(4, "long", -400), pod(5, "short", 0)},
 		{"a higher priority before all", pod(6, "long", 0, withPriority(1)), short},

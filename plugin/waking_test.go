@@ -18,16 +18,16 @@ import (
 	"github.com/spazio-scheduler/spazio/reserve"
 )
 
-// patient returns a setup in which neither the slow retry nor a stale signal wakes a pod.
-func patient(nodes int) setup {
+// withoutRetry returns a setup in which neither the slow retry nor a stale signal wakes a pod.
+func withoutRetry(nodes int) setup {
 	hour := metav1.Duration{Duration: time.Hour}
 	return setup{nodes: nodes, args: plugin.SpazioArgs{RetryPeriod: hour, MaxAge: hour}}
 }
 
-// still returns a patient setup with a clock that only the test advances: a slot that is reserved for
+// still returns such a setup with a clock that only the test advances: a slot that is reserved for
 // an absent pod goes to no other meanwhile.
 func still(nodes int) (setup, *clock) {
-	s, clock := patient(nodes), newClock()
+	s, clock := withoutRetry(nodes), newClock()
 	s.options.Now = clock.Now
 	return s, clock
 }
@@ -94,7 +94,7 @@ func TestSlowStartHeadroomWakes(t *testing.T) {
 }
 
 func TestDeletionWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 1})
 	bound := newPod(0, onNode(nodeName(0)))
@@ -107,7 +107,7 @@ func TestDeletionWakes(t *testing.T) {
 
 // TestEndWakes: an ended pod is no longer in flight.
 func TestEndWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 1})
 	bound := newPod(0, onNode(nodeName(0)))
 	c.create(bound)
@@ -121,7 +121,7 @@ func TestEndWakes(t *testing.T) {
 
 // TestStalledPodWakes: a pod with an image pull error no longer counts against slow start.
 func TestStalledPodWakes(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 10})
 	bound := []*v1.Pod{newPod(0, onNode(nodeName(0))), newPod(1, onNode(nodeName(0)))}
 	c.create(bound...)
@@ -137,7 +137,7 @@ func TestStalledPodWakes(t *testing.T) {
 // meanwhile slots go to other pods.
 func TestFailedBindsBackOff(t *testing.T) {
 	clock := newClock()
-	s := patient(1)
+	s := withoutRetry(1)
 	s.options.Now = clock.Now
 	c := newCluster(t, s)
 	stream := c.open(c.dial(), nodeName(0))
@@ -175,7 +175,7 @@ func TestFailedBindsBackOff(t *testing.T) {
 }
 
 func TestRefusedPodLosesItsTurn(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -195,7 +195,7 @@ func TestRefusedPodLosesItsTurn(t *testing.T) {
 // TestMoreRoomDuringAnAttempt: the attempt sees the nodes as before the change, and the pod is refused
 // one after it. kube-scheduler remembers an activation during an attempt and tries the pod again.
 func TestMoreRoomDuringAnAttempt(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -267,7 +267,7 @@ func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName(0)}}
 			spoil(&node.Spec)
-			s := patient(0)
+			s := withoutRetry(0)
 			s.objects = append(s.objects, node)
 			c := newCluster(t, s)
 			c.eventually("the node is known", func() bool { return c.state(node.Name).Node != "" })
@@ -299,7 +299,7 @@ func TestTaintsAreKnownWithoutAVisit(t *testing.T) {
 // TestPodThatFoundRoomIsNotWoken: a pod that found room on every node, but that other plugins refused
 // all, is not woken by more room. One that a node refused for room is.
 func TestPodThatFoundRoomIsNotWoken(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 1})
 	content, refused := newPod(1, withPriority(9)), newPod(0)
@@ -326,7 +326,7 @@ func TestPodThatFoundRoomIsNotWoken(t *testing.T) {
 
 // TestNewNodeWakesAllPods: no attempt can have seen a new node, whatever node was in its place before.
 func TestNewNodeWakesAllPods(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	c.open(client, nodeName(0)).settle(agent.Report{Avail: 0})
 	c.open(client, nodeName(1)).settle(agent.Report{Avail: 0})
@@ -358,7 +358,7 @@ func TestNewNodeWakesAllPods(t *testing.T) {
 // TestDeletedPodsDoNotWait: neither a pod deleted while it waits, nor one deleted after it left the
 // queue and before its attempt, when the plugin has already seen its deletion.
 func TestDeletedPodsDoNotWait(t *testing.T) {
-	c := newCluster(t, patient(1))
+	c := newCluster(t, withoutRetry(1))
 	s := c.open(c.dial(), nodeName(0))
 	s.settle(agent.Report{Avail: 0})
 	gone, living := newPod(0, withPriority(9)), newPod(1)
@@ -387,7 +387,7 @@ func TestOptingOutWakes(t *testing.T) {
 		"annotation": func(p *v1.Pod) { p.Annotations = map[string]string{config.DefaultOptOut: "true"} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCluster(t, patient(1))
+			c := newCluster(t, withoutRetry(1))
 			c.open(c.dial(), nodeName(0)).settle(agent.Report{Avail: 0})
 			pod := newPod(0, func(p *v1.Pod) { p.Spec.SchedulerName = c.edge.ProfileName() })
 			c.refuse(pod, newPod(1))
@@ -408,7 +408,7 @@ func TestOptingOutWakes(t *testing.T) {
 // TestExemptPodsTakeNoTurn: an exempt pod takes a slot of its own node, not a waiting pod's claim to
 // another.
 func TestExemptPodsTakeNoTurn(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 0})
@@ -436,7 +436,7 @@ func TestExemptPodsTakeNoTurn(t *testing.T) {
 // TestLostReservationIsTriedAgain: the node changed after the attempt had chosen it, no node gained
 // room afterwards, and other nodes had room for the pod.
 func TestLostReservationIsTriedAgain(t *testing.T) {
-	c := newCluster(t, patient(2))
+	c := newCluster(t, withoutRetry(2))
 	client := c.dial()
 	s := c.open(client, nodeName(0))
 	s.settle(agent.Report{Avail: 1})
@@ -461,7 +461,7 @@ func TestLostReservationIsTriedAgain(t *testing.T) {
 // TestCyclesKeepTheirView: attempts of two profiles, or a dry run beside an attempt, do not mix: each
 // keeps what it decided.
 func TestCyclesKeepTheirView(t *testing.T) {
-	untied := patient(2)
+	untied := withoutRetry(2)
 	untied.options.Random = func() float64 { return 0 }
 	c := newCluster(t, untied)
 	client := c.dial()
@@ -483,7 +483,7 @@ func TestCyclesKeepTheirView(t *testing.T) {
 		name  string
 		state fwk.CycleState
 		want  bool
-	}{{"after the rise", open, true}, {"before the rise", full, false}, {"after the rise, again", open, true}} {
+	}{{"after the change", open, true}, {"before the change", full, false}, {"after the change, again", open, true}} {
 		if got := c.Filter(t.Context(), test.state, newPod(0), c.infos[0]).IsSuccess(); got != test.want {
 			t.Errorf("%s: room %v, want %v", test.name, got, test.want)
 		}
@@ -676,7 +676,7 @@ func (n *simulated) send() {
 func TestNoPodIsForgotten(t *testing.T) {
 	const pods, size, count = 400, 2, 6
 	q := newQueue()
-	s := patient(count)
+	s := withoutRetry(count)
 	s.activate = q.activate
 	c := newCluster(t, s)
 	t.Cleanup(q.close)
