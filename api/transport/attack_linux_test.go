@@ -15,11 +15,11 @@ import (
 	"github.com/spazio-scheduler/spazio/api/transport/transporttest"
 )
 
-// loopback is one of the addresses of loopback.
+// loopback returns the n-th loopback address.
 func loopback(n int) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 1, byte(n)}) }
 
-// hold opens connections from each address until release; speak makes them what they are.
-// What the server refuses is no failure.
+// hold opens connections from each address until release; speak sends their first bytes. Refusals by
+// the server are no failure.
 func hold(t *testing.T, target string, addresses, each int, speak func(net.Conn)) (release func()) {
 	t.Helper()
 	var all []net.Conn
@@ -41,11 +41,11 @@ func hold(t *testing.T, target string, addresses, each int, speak func(net.Conn)
 	}
 }
 
-// patience is what callers have on however slow a machine. It is less than the tenth of an hour
-// after which a connection that has an hour to prove itself may have to give way.
+// patience is how long callers wait on a slow machine. It is less than the tenth of an hour after which
+// a connection with an hour to authenticate may be displaced.
 const patience = 5 * time.Minute
 
-// pushes makes so many connections from an address at once, each of which must be served.
+// pushes opens so many connections from an address at once, each of which must be served.
 func pushes(t *testing.T, target string, from netip.Addr, identity transport.Config, n int) {
 	t.Helper()
 	options, err := transport.DialOptions(target, transport.Config{CAFile: identity.CertFile})
@@ -78,9 +78,8 @@ func pushes(t *testing.T, target string, from netip.Addr, identity transport.Con
 	all.Wait()
 }
 
-// TestHonestCallersGetIn: whatever others hold without having proved who they are, a hundred
-// new connections of one address are served, and wait for nothing to time out: the others have
-// an hour.
+// TestHonestCallersGetIn: whatever unauthenticated connections others hold, a hundred new connections
+// of one address are served without waiting for a timeout, which is an hour.
 func TestHonestCallersGetIn(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	half := func(c net.Conn) { _, _ = c.Write([]byte{22}) } // the first byte of a handshake
@@ -105,8 +104,8 @@ func TestHonestCallersGetIn(t *testing.T) {
 	}
 }
 
-// TestNeighboursOfSilentOnesGetIn: so are, after a moment, those of the address of silent ones,
-// as behind one NAT.
+// TestNeighboursOfSilentOnesGetIn: connections from the same address as silent ones, as behind one NAT,
+// are served as well after a moment.
 func TestNeighboursOfSilentOnesGetIn(t *testing.T) {
 	identity := transporttest.SelfSigned(t, "127.0.0.1")
 	target, _, stop := listenWithin(t, transport.Limits{Connections: 1200, Handshake: 20 * time.Second}, identity, admitting{})
