@@ -81,13 +81,13 @@ func BenchmarkChanges(b *testing.B) {
 	for _, dim := range []int{2, 4, 16} {
 		a, _ := full(b, dim, 5000)
 		entries, _ := a.Changes(start, 0, a.Cursor(), 0, math.MaxInt)
-		b.Run(fmt.Sprintf("tell/d=%d/nodes=5000", dim), func(b *testing.B) {
+		b.Run(fmt.Sprintf("encode/d=%d/nodes=5000", dim), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a.Changes(start, 0, a.Cursor(), 0, math.MaxInt)
 			}
 		})
-		b.Run(fmt.Sprintf("hear/d=%d/nodes=5000", dim), func(b *testing.B) {
+		b.Run(fmt.Sprintf("merge/d=%d/nodes=5000", dim), func(b *testing.B) {
 			b.ReportAllocs()
 			other := create(b, aggregate.Options{})
 			for b.Loop() {

@@ -298,10 +298,10 @@ func TestCentredClip(t *testing.T) {
 		put(t, clipped, l)
 		put(t, plain, l)
 	}
-	liar := pushed("liar", centred(t, [][]float64{{0, 1, 0}, {0, 1, .001}}))
-	liar.Model.Mass = 100
-	put(t, clipped, liar)
-	put(t, plain, liar)
+	hostile := pushed("liar", centred(t, [][]float64{{0, 1, 0}, {0, 1, .001}}))
+	hostile.Model.Mass = 100
+	put(t, clipped, hostile)
+	put(t, plain, hostile)
 	want := only(t, honest, start)
 	if want.Kept < .9 {
 		t.Errorf("equal nodes: got kept share %g", want.Kept)

@@ -277,40 +277,40 @@ func TestTypicalPodsNeedNoResources(t *testing.T) {
 			t.Fatalf("%+v beside %+v: %v, want %v", s, f, got, want)
 		}
 		if got, want := rank(s, f, d), rank(bare, f, d); got != want {
-			t.Fatalf("%+v beside %+v: %v free, want %v", s, f, got, want)
+			t.Fatalf("%+v beside %+v: got %v free, want %v", s, f, got, want)
 		}
 	}
 }
 
-// TestFreeForIsInTypicalPods: what the last of many typical pods leaves is the
-// same counted either way, and the resource that has least decides.
+// TestFreeForIsInTypicalPods: the room left by the last of many typical pods is the same in either
+// unit, and the scarcest resource decides.
 func TestFreeForIsInTypicalPods(t *testing.T) {
 	s := fourCores()
 	nothing := reserve.Demand{Typical: [2]float64{1, 0}, Amount: [2]float64{0, 0}}
 	if got, want := rank(s, reserve.Flight{}, nothing), 9.; got != want {
-		t.Errorf("%v free for a pod without memory, want %v by memory", got, want)
+		t.Errorf("got %v free for a pod without memory, want %v by memory", got, want)
 	}
 	if got, want := rank(s, reserve.Flight{Demand: 2}, knownPod(0, 8*gib)), 8-2-4+1.; got != want {
-		t.Errorf("%v free beside two for a pod of 8 GiB, want %v", got, want)
+		t.Errorf("got %v free beside two for a pod of 8 GiB, want %v", got, want)
 	}
 	if got, want := rank(s, reserve.Flight{}, knownPod(7.5, gib)), (1-7.5/8)*16+1; got != want {
-		t.Errorf("%v free for a pod of 7.5 cores, want %v", got, want)
+		t.Errorf("got %v free for a pod of 7.5 cores, want %v", got, want)
 	}
 	s.Rest = reserve.Room{Left: .3, Cost: .1}
 	if got := rank(s, reserve.Flight{Demand: 1}, nothing); math.Abs(got-2) > 1e-12 {
-		t.Errorf("%v free by a third channel, want 2", got)
+		t.Errorf("got %v free by a third channel, want 2", got)
 	}
 }
 
-// TestFreeForAhead: where pods are let in ahead of confirmation all are ranked by the room for
-// typical ones that was measured, 6 − 1, those in flight counted as such.
+// TestFreeForAhead: if pods are admitted ahead of confirmation, all are ranked by the measured room for
+// typical ones, 6 − 1, with those in flight counted as such.
 func TestFreeForAhead(t *testing.T) {
 	s, f := fourCores(), reserve.Flight{Held: .5}
 	f = f.With(1, knownPod(.01, gib/64)).With(1, knownPod(.01, gib/64))
 	for _, d := range []reserve.Demand{pods(1), knownPod(.01, gib/64), knownPod(3, 8*gib)} {
 		s.StartupAllowance = 0
 		if got := rank(s, f, d); got == 2.5 {
-			t.Errorf("%v free for %+v where pods stay", got, d)
+			t.Errorf("got %v free for %+v with long-running pods", got, d)
 		}
 		s.StartupAllowance = 1
 		if got := rank(s, f, d); got != 2.5 {

@@ -140,7 +140,7 @@ func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 		{"figure 4.8: a node with memory load", [2]float64{.03, .5}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			signal := func(elsewhere [2]float64, deaf bool) (before, after float64) {
+			signal := func(elsewhere [2]float64, isolated bool) (before, after float64) {
 				c := newCluster(t, 8)
 				others := tt.measured // before, all have the measured node's load
 				load := func(node int) [2]float64 {
@@ -155,7 +155,7 @@ func TestLoadElsewhereMovesTheSignal(t *testing.T) {
 				for range 30 {
 					c.sample(load)
 					c.exchange(len(c.nodes))
-					if deaf {
+					if isolated {
 						if err := c.nodes[0].SetFleet(c.clock(), agent.Fleet{Schema: "cpu,memory"}); err != nil {
 							t.Fatal(err)
 						}

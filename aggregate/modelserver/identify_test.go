@@ -23,7 +23,7 @@ func TestPushIsOfTheCallersNode(t *testing.T) {
 	}
 	push("b", codes.PermissionDenied)
 	push("a", codes.OK)
-	caller, refusal = "", status.Error(codes.Unauthenticated, "nobody")
+	caller, refusal = "", status.Error(codes.Unauthenticated, "no node")
 	push("c", codes.Unauthenticated)
 	refusal = nil // not bound to one node
 	push("d", codes.OK)

@@ -114,8 +114,8 @@ func TestNeighboursOfSilentOnesGetIn(t *testing.T) {
 	pushes(t, target, loopback(1), identity, 10)
 }
 
-// TestUnauthenticatedCallsUseUpNothing: calls that never end, of connections that were not
-// admitted, leave all that others may have.
+// TestUnauthenticatedCallsUseUpNothing: endless calls on connections that were not admitted do not reduce
+// what other callers may have.
 func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Calls: 8, CallsOfOne: 4, CallTime: time.Hour}, transport.Config{}, admitting{})
 	defer stop()
@@ -146,8 +146,8 @@ func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 		}
 	}
 	greedy := intrude(t, target, loopback(100))
-	// Its fifth call is too much once the server has seen those of the others.
-	eventually(t, "one call too many ends the connection", func() bool {
+	// Its fifth call is over the limit once the server has seen the others' calls.
+	eventually(t, "a call over the limit ends the connection", func() bool {
 		_ = greedy.Head(spaziov1.ModelService_Push_FullMethodName, "")
 		select {
 		case <-greedy.Done():
@@ -157,13 +157,13 @@ func TestUnauthenticatedCallsUseUpNothing(t *testing.T) {
 		}
 	})
 	if s := guard.Stats(); s.Calls != 0 || s.Overcalled != 1 {
-		t.Errorf("%+v, want no calls of those who were admitted, one connection closed", s)
+		t.Errorf("got %+v, want no calls of admitted callers, one connection closed", s)
 	}
 }
 
-// TestAKnownAddressComesBack: where unauthenticated callers of many addresses have all their places, and
-// all have spoken, an address that was admitted before is served while all have
-// most of an hour left, and a new one waits.
+// TestAKnownAddressComesBack: while unauthenticated callers of many addresses have all places, and have
+// all sent something, an address that was admitted before is served although all have most of an hour
+// left, and a new one waits.
 func TestAKnownAddressComesBack(t *testing.T) {
 	target, guard, stop := listenWithin(t, transport.Limits{Handshake: time.Hour}, transport.Config{}, admitting{})
 	defer stop()
@@ -172,8 +172,8 @@ func TestAKnownAddressComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave()
-	eventually(t, "it has left", func() bool { return guard.Stats().Connections == 0 })
-	for n := range 1024 { // one of each address, so that none has more than another
+	eventually(t, "its connection is closed", func() bool { return guard.Stats().Connections == 0 })
+	for n := range 1024 { // one of each address, so that no address has more than another
 		intrude(t, target, netip.AddrFrom4([4]byte{127, 1, byte(n >> 8), byte(n)}))
 	}
 	eventually(t, "all are served", func() bool { return guard.Stats().Unauthenticated == 1024 })

@@ -235,7 +235,7 @@ func (w *world) deletion(action clienttesting.Action) (bool, runtime.Object, err
 	pod := w.current(d.Namespace, d.Name)
 	o := d.DeleteOptions
 	if o.Preconditions == nil || o.Preconditions.UID == nil || o.GracePeriodSeconds == nil {
-		w.t.Errorf("%s is deleted whoever it is: %+v", d.Name, o)
+		w.t.Errorf("%s was deleted without preconditions: %+v", d.Name, o)
 		return true, nil, errors.New("not like this")
 	}
 	switch {

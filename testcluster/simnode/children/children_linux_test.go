@@ -248,11 +248,11 @@ func TestParentKilled(t *testing.T) {
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said, err := bufio.NewReader(out).ReadString('\n')
+	output, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(strings.TrimSpace(said)); err != nil {
+	if _, err := os.Stat(strings.TrimSpace(output)); err != nil {
 		t.Fatalf("its directory: got %v", err)
 	}
 	if n := len(runningIn(t, temp)); n != 5 { // itself, the keeper and three more

@@ -79,10 +79,10 @@ func TestStop(t *testing.T) {
 // The first part that ends by itself ends the context, and is its cause.
 func TestFailure(t *testing.T) {
 	for _, test := range []struct {
-		name string
-		fail func(*parts.Group, *log)
-		want error
-		says string
+		name     string
+		fail     func(*parts.Group, *log)
+		want     error
+		wantText string
 	}{
 		{"with an error", func(g *parts.Group, _ *log) {
 			g.Start("nodes", func(context.Context) error { return errBroken })
@@ -101,7 +101,7 @@ func TestFailure(t *testing.T) {
 			group, running := parts.New(t.Context(), func(err error) { t.Errorf("reported %v", err) })
 			test.fail(group, &happened)
 			<-running.Done()
-			if err := context.Cause(running); !errors.Is(err, test.want) || err.Error() != test.says {
+			if err := context.Cause(running); !errors.Is(err, test.want) || err.Error() != test.wantText {
 				t.Errorf("got cause %v", err)
 			}
 			group.Stop()
