@@ -56,7 +56,7 @@ func TestFitsCountsResources(t *testing.T) {
 		{name: "half confident", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 12*gib)), want: reserve.Admitted},
 		{name: "half confident and larger", flight: []reserve.Demand{knownPod(.1, 8*gib)}, demand: part(.5, knownPod(.1, 13*gib)), want: reserve.NoMemory},
 		{name: "a cpu filled to two a core", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1, gib), want: reserve.Admitted},
-		{name: "and beyond", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
+		{name: "a CPU filled beyond two a core", flight: []reserve.Demand{knownPod(7, gib)}, demand: knownPod(1.01, gib), want: reserve.NoCPU},
 		{name: "the CPU tolerates variance", flight: []reserve.Demand{knownPod(6, gib)}, demand: reserve.Demand{Amount: [2]float64{1, gib}, Var: [2]float64{9, 0}}, want: reserve.Admitted},
 		{
 			name: "to 5.35 of four cores by default", flight: []reserve.Demand{knownPod(5, gib)}, demand: knownPod(.36, gib),

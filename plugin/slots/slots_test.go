@@ -184,7 +184,7 @@ func TestFit(t *testing.T) {
 		"beside a swap of a small pod":              {node: "cpu 2", requests: "cpu 1100m", on: map[string]string{"a/1": "cpu 1", "in a/1": "cpu 500m"}, want: "Insufficient cpu"},
 		"beside a swap of no placeholder":           {node: "cpu 2", requests: "cpu 1100m", on: map[string]string{"in a/1": "cpu 1"}, want: "Insufficient cpu"},
 		"pods of a swap count for one":              {node: "pods 2 cpu 1", requests: "", on: map[string]string{"a/1": "", "in a/1": ""}},
-		"and no less":                               {node: "pods 1 cpu 1", requests: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
+		"pods of a swap count for at least one":     {node: "pods 1 cpu 1", requests: "", on: map[string]string{"a/1": "", "in a/1": ""}, want: "Too many pods"},
 		"in the room of another placeholder beside": {node: "cpu 2", placeholder: "cpu 1", requests: "cpu 1", on: map[string]string{"a/1": "cpu 1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

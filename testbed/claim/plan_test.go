@@ -217,7 +217,7 @@ func TestFeasible(t *testing.T) {
 		"one after the other":        {claim.Request{Queue: jobs(1, 1, 1, 2, 2, 2, 3)}, nil, ""},
 		"too large":                  {claim.Request{Queue: jobs(1, 2, 2, 2, 2)}, nil, "job2"},
 		"too much in between":        {claim.Request{Queue: jobs(1, 2, 2, 1)}, nil, "job1"},
-		"which has started":          {claim.Request{Queue: jobs(1, 2, 2, 1)}, set(1), ""},
+		"already started":            {claim.Request{Queue: jobs(1, 2, 2, 1)}, set(1), ""},
 		"strict, one after another":  {claim.Request{Placements: []claim.Placement{{job(1), slots(0, 1)}, {job(2), slots(1)}}}, nil, ""},
 		"a slot that does not exist": {claim.Request{Placements: []claim.Placement{{job(1), slots(0, 1)}, {job(2), slots(3)}, {job(3), slots(0)}}}, nil, "job2"},
 	} {

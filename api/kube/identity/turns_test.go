@@ -84,13 +84,13 @@ func TestUnsuitableTokensAreNotReviewed(t *testing.T) {
 		name, token string
 		want        error
 	}{
-		{"of 9 KiB", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"x":"` + strings.Repeat("x", 9<<10) + `"}`), identity.ErrToken},
-		{"that has expired", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"exp":1790000000}`), identity.ErrToken},
+		{"larger than 8 KiB", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"x":"` + strings.Repeat("x", 9<<10) + `"}`), identity.ErrToken},
+		{"expired", jwt(`{"aud":"spazio",` + sub + `,` + node + `,"exp":1790000000}`), identity.ErrToken},
 		{"without an audience", jwt(`{` + sub + `,` + node + `}`), identity.ErrToken},
 		{"for others", jwt(`{"aud":["api","spazio2"],` + sub + `,` + node + `}`), identity.ErrToken},
 		{"of another account", jwt(`{"aud":"spazio","sub":"system:serviceaccount:monitoring:other",` + node + `}`), identity.ErrRefused},
 		{"without a node", jwt(`{"aud":"spazio",` + sub + `}`), identity.ErrRefused},
-		{"of a node elsewhere", tokenOf("other-1", 0), identity.ErrRefused},
+		{"of an unselected node", tokenOf("other-1", 0), identity.ErrRefused},
 	} {
 		if _, err := w.Identify(t.Context(), addr, test.token); !errors.Is(err, test.want) {
 			t.Errorf("a token %s: %v, want %v", test.name, err, test.want)
